@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * base.h - the few helpers that every folder needs
+ *
+ * Header-only for good: what needs a .c file belongs to a folder. Nothing here keeps state,
+ * allocates or blocks; every function may be called from any thread.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BASE_CACHE_LINE_BYTES 64u
+#define BASE_NS_PER_US 1000ull
+#define BASE_NS_PER_MS 1000000ull
+#define BASE_NS_PER_S 1000000000ull
+
+#define base_array_count(a) (sizeof(a) / sizeof((a)[0]))
+/* The names inside a statement expression are made unique, so that calls may nest. */
+#define base_paste_(a, b) a##b
+#define base_name_(a, b) base_paste_(a, b)
+#define base_pick_(x, op, y, a, b)                                                                 \
+    ({                                                                                             \
+        __typeof__(a) x = (a);                                                                     \
+        __typeof__(b) y = (b);                                                                     \
+        x op y ? x : y;                                                                            \
+    })
+#define base_min(a, b)                                                                             \
+    base_pick_(base_name_(base_x_, __COUNTER__), <, base_name_(base_y_, __COUNTER__), a, b)
+#define base_max(a, b)                                                                             \
+    base_pick_(base_name_(base_x_, __COUNTER__), >, base_name_(base_y_, __COUNTER__), a, b)
+#define base_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* Runs `fn(&variable)` when the variable leaves its scope. */
+#define base_cleanup(fn) __attribute__((cleanup(fn)))
+/* Hands an owned pointer over and leaves NULL behind, so that the cleanup attribute has nothing
+ * left to free. */
+#define base_take(ptr)                                                                             \
+    ({                                                                                             \
+        __typeof__(ptr) *base_p_ = &(ptr);                                                         \
+        __typeof__(ptr) base_v_ = *base_p_;                                                        \
+        *base_p_ = NULL;                                                                           \
+        base_v_;                                                                                   \
+    })
+
+static inline void base_free_ptr(void *ptr_to_ptr)
+{
+    void **p = ptr_to_ptr;
+    free(*p);
+    *p = NULL;
+}
+#define base_autofree base_cleanup(base_free_ptr)
+
+static inline void base_close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        int saved = errno;
+        close(*fd);
+        errno = saved;
+        *fd = -1;
+    }
+}
+#define base_autoclose base_cleanup(base_close_fd)
+
+/** base_mul() / base_add() - checked size arithmetic. Return: true and *ret set, or false on
+ * overflow. */
+static inline bool base_mul(size_t a, size_t b, size_t *ret)
+{
+    return !__builtin_mul_overflow(a, b, ret);
+}
+static inline bool base_add(size_t a, size_t b, size_t *ret)
+{
+    return !__builtin_add_overflow(a, b, ret);
+}
+
+/** base_align_up() - @n rounded up to a multiple of @align, a power of two; @n at most SIZE_MAX -
+ * align. */
+static inline size_t base_align_up(size_t n, size_t align)
+{
+    return (n + align - 1) & ~(align - 1);
+}
+
+/** base_now_ns() - CLOCK_MONOTONIC in nanoseconds. */
+static inline uint64_t base_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
+}

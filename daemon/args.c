@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/args.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config_table.h"
+
+void dmn_args_help(FILE *to)
+{
+    const struct dmn_config_row *rows;
+    size_t count;
+
+    fputs("Usage: piped [OPTION]...\n"
+          "Serves neural networks as pipelines of pinned stages.\n\n"
+          "  --config FILE          read FILE and FILE.d/*.json instead of " PIPED_CONFIG_FILE "\n"
+          "  --model [NAME=]FILE    also serve this model; may be given several times\n"
+          "  --check-config         check configuration and models, then exit: 0 good, 78 bad\n"
+          "  --runtime-dir DIR      make frames.sock and control.sock in DIR\n"
+          "  --state-dir DIR        keep learned plans in DIR\n"
+          "  --sysfs-root DIR       read cores and sensors below DIR instead of /\n"
+          "  --version              print the version\n"
+          "  -v, --verbose          log everything\n"
+          "  -h, --help             print this\n\n"
+          "Configuration keys (see piped.json(5)):\n",
+          to);
+    rows = dmn_config_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(to, "  %-28s %s\n", rows[i].key, rows[i].help);
+    }
+    fputs("  models, eps                  Models to serve, and execution places that replace the "
+          "found ones.\n",
+          to);
+}
+
+const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
+{
+    const char *equals = strchr(text, '='), *slash = strchr(text, '/');
+    const char *base, *dot;
+
+    if (equals && (!slash || equals < slash)) {
+        snprintf(ret_name, bytes, "%.*s", (int)base_min((ptrdiff_t)4096, equals - text), text);
+        return equals + 1;
+    }
+    slash = strrchr(text, '/');
+    base = slash ? slash + 1 : text;
+    dot = strrchr(base, '.');
+    snprintf(ret_name, bytes, "%.*s",
+             (int)base_min((size_t)4096, dot && dot > base ? (size_t)(dot - base) : strlen(base)),
+             base);
+    return text;
+}
+
+int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
+{
+    enum { OPT_CONFIG = 256, OPT_MODEL, OPT_CHECK, OPT_RUNTIME, OPT_STATE, OPT_SYSFS, OPT_VERSION };
+    static const struct option options[] = {
+        {"config", required_argument, NULL, OPT_CONFIG},
+        {"model", required_argument, NULL, OPT_MODEL},
+        {"check-config", no_argument, NULL, OPT_CHECK},
+        {"runtime-dir", required_argument, NULL, OPT_RUNTIME},
+        {"state-dir", required_argument, NULL, OPT_STATE},
+        {"sysfs-root", required_argument, NULL, OPT_SYSFS},
+        {"version", no_argument, NULL, OPT_VERSION},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct dmn_args a = {0};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
+        switch (option) {
+        case OPT_CONFIG:
+            a.config = optarg;
+            break;
+        case OPT_MODEL:
+            if (a.model_count >= DMN_ARGS_MODELS_MAX) {
+                fprintf(stderr, "piped: more than %u models\n", DMN_ARGS_MODELS_MAX);
+                return DMN_ARGS_E_USAGE;
+            }
+            a.models[a.model_count++] = optarg;
+            break;
+        case OPT_CHECK:
+            a.check_config = true;
+            break;
+        case OPT_RUNTIME:
+            a.runtime_dir = optarg;
+            break;
+        case OPT_STATE:
+            a.state_dir = optarg;
+            break;
+        case OPT_SYSFS:
+            a.sysfs_root = optarg;
+            break;
+        case OPT_VERSION:
+            puts("piped " PIPED_VERSION);
+            return DMN_ARGS_E_DONE;
+        case 'v':
+            a.verbose = true;
+            break;
+        case 'h':
+            dmn_args_help(stdout);
+            return DMN_ARGS_E_DONE;
+        default:
+            fputs("piped: try --help\n", stderr);
+            return DMN_ARGS_E_USAGE;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "piped: unexpected argument \"%s\"; try --help\n", argv[optind]);
+        return DMN_ARGS_E_USAGE;
+    }
+    *ret = a;
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/config_table.h - every configuration key in one table
+ *
+ * The parser, `piped --help`, the commented etc/piped.json and the man page piped.json(5) are all
+ * made from it, so they cannot disagree. Sizes and times carry their unit in the key. A dot in a
+ * key is a nested object: "limits.streams" is {"limits": {"streams": ...}}.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dmn_config_type { DMN_CONFIG_INT, DMN_CONFIG_BOOL, DMN_CONFIG_STRING, DMN_CONFIG_ENUM };
+
+enum dmn_config_id {
+    DMN_KEY_LOG_LEVEL,
+    DMN_KEY_ADMIN_GROUP,
+    DMN_KEY_SOCKET_MODE,
+    DMN_KEY_SOCKET_GROUP,
+    DMN_KEY_DEFAULT_MODEL,
+    DMN_KEY_SPIN_US,
+    DMN_KEY_PIN,
+    DMN_KEY_FRAMES_IN_FLIGHT,
+    DMN_KEY_DRAIN_MS,
+    DMN_KEY_STALLED_MS,
+    DMN_KEY_HISTORY_EVENTS,
+    DMN_KEY_PLANNER_STAGES_MAX,
+    DMN_KEY_PLANNER_FRAMES,
+    DMN_KEY_PLANNER_MS,
+    DMN_KEY_LIMIT_MODELS,
+    DMN_KEY_LIMIT_WEIGHT_MIB,
+    DMN_KEY_LIMIT_ARENA_MIB,
+    DMN_KEY_LIMIT_CONNECTIONS,
+    DMN_KEY_LIMIT_CONNECTIONS_UID,
+    DMN_KEY_LIMIT_CONTROL,
+    DMN_KEY_LIMIT_STREAMS,
+    DMN_KEY_LIMIT_CREDITS,
+    DMN_KEY_LIMIT_POOL_MIB,
+    DMN_KEY_LIMIT_INLINE_MIB,
+    DMN_KEY_LIMIT_BACKLOG_KIB,
+    DMN_KEY_LIMIT_SLOW_S,
+    DMN_KEY_COUNT
+};
+
+struct dmn_config_row {
+    enum dmn_config_id id;
+    const char *key;
+    enum dmn_config_type type;
+    const char *unit;    /* "" where there is none */
+    int64_t min, max;    /* INT; STRING: max is the longest length in bytes */
+    int64_t value;       /* default of INT, BOOL; index into choices for ENUM */
+    const char *text;    /* default of STRING */
+    const char *choices; /* ENUM: names joined by '|' */
+    bool restart;        /* a reload does not apply it; it takes a restart */
+    const char *help;    /* one or two sentences */
+};
+
+/** dmn_config_table() - the rows in the order of enum dmn_config_id. */
+const struct dmn_config_row *dmn_config_table(size_t *ret_count);
+
+/* Keys of the objects in the arrays "models" and "eps". */
+struct dmn_config_item_row {
+    const char *array, *key, *type, *value, *help;
+    bool required;
+};
+const struct dmn_config_item_row *dmn_config_item_table(size_t *ret_count);
+
+/** dmn_config_choice() - index of @name in the row's choices, or -1. */
+int dmn_config_choice(const struct dmn_config_row *row, const char *name);
+/** dmn_config_choice_name() - copies the name of choice @index; "" if there is none. */
+void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char *ret,
+                            size_t bytes);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+
+_Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&
+                   GOV_NAME_MAX <= PL_EP_NAME_MAX,
+               "every place that the governor finds fits the pipeline");
+
+int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max)
+{
+    bool seen[PL_CPU_MAX] = {false};
+    size_t count = 0;
+
+    while (*text) {
+        unsigned long first, last;
+        char *end;
+
+        if (*text < '0' || *text > '9') {
+            return -EINVAL;
+        }
+        first = last = strtoul(text, &end, 10);
+        if (*end == '-') {
+            if (end[1] < '0' || end[1] > '9') {
+                return -EINVAL;
+            }
+            last = strtoul(end + 1, &end, 10);
+        }
+        if (last < first || last >= PL_CPU_MAX || (*end && (*end != ',' || !end[1]))) {
+            return -EINVAL;
+        }
+        for (; first <= last; first++) {
+            if (seen[first] || count >= max) {
+                return -EINVAL;
+            }
+            seen[first] = true;
+            ret_cpus[count++] = (uint16_t)first;
+        }
+        text = *end ? end + 1 : end;
+    }
+    return count ? (int)count : -EINVAL;
+}
+
+void dmn_cpu_list_format(const uint16_t *cpus, size_t count, char *ret, size_t bytes)
+{
+    size_t used = 0;
+
+    ret[0] = '\0';
+    for (size_t i = 0; i < count && used < bytes; i++) {
+        size_t first = i;
+
+        while (i + 1 < count && cpus[i + 1] == cpus[i] + 1) {
+            i++;
+        }
+        used += (size_t)(i > first ? snprintf(ret + used, bytes - used, "%s%u-%u", first ? "," : "",
+                                              cpus[first], cpus[i])
+                                   : snprintf(ret + used, bytes - used, "%s%u", first ? "," : "",
+                                              cpus[i]));
+    }
+}
+
+static int from_config(const struct dmn_config *config, char *ret_error, struct pl_ep_set *ret)
+{
+    for (size_t i = 0; i < config->ep_count && i < PL_EP_MAX; i++) {
+        struct pl_ep *e = &ret->eps[i];
+        int count = dmn_cpu_list_parse(config->eps[i].cpus, e->cpus, PL_CPU_MAX);
+
+        if (count < 0) {
+            snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                     "%.400s:%zu: eps[%zu].cpus: \"%.100s\" is no list of cores such as \"0-3,6\"",
+                     config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus);
+            return -EINVAL;
+        }
+        e->cpu_count = (size_t)count;
+        e->speed = config->eps[i].speed;
+        snprintf(e->name, sizeof(e->name), "%s", config->eps[i].name);
+    }
+    ret->count = config->ep_count;
+    return 0;
+}
+
+int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
+                 struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret)
+{
+    int error = gov_topology_read(sysfs_root, topology);
+
+    *ret = (struct pl_ep_set){0};
+    if (error < 0) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "the cores could not be found out: %s",
+                 strerror(-error));
+        return error;
+    }
+    if (config->ep_count > 0) {
+        return from_config(config, ret_error, ret);
+    }
+    for (size_t i = 0; i < topology->ep_count; i++) {
+        const struct gov_ep *g = &topology->eps[i];
+        struct pl_ep *e = &ret->eps[i];
+
+        snprintf(e->name, sizeof(e->name), "%s", g->name);
+        e->cpu_count = g->cpu_count;
+        memcpy(e->cpus, g->cpus, g->cpu_count * sizeof(e->cpus[0]));
+        e->speed = g->speed > 0 ? g->speed : 1.0;
+    }
+    ret->count = topology->ep_count;
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped: parse, check, build, announce, run, tear down. */
+#include <stdio.h>
+#include <sys/prctl.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/messages.h"
+
+static int serve(const struct dmn_args *args, struct dmn_config *config,
+                 const struct krn_blas_status *blas)
+{
+    struct dmn_daemon *d = calloc(1, sizeof(*d));
+    int status, error;
+
+    if (!d) {
+        dmn_config_free(config);
+        return DMN_EXIT_FAILED;
+    }
+    d->blas = *blas;
+    status = dmn_daemon_init(d, args, config);
+    if (status == 0) {
+        dmn_daemon_run(d);
+    }
+    error = dmn_daemon_deinit(d);
+    free(d);
+    if (status == 0) {
+        dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STOPPED}, "stopped");
+    }
+    return status ? status : error ? DMN_EXIT_FAILED : DMN_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    char error[DMN_CONFIG_ERROR_MAX];
+    struct krn_blas_status blas = {0};
+    struct dmn_config *config = NULL;
+    struct dmn_args args;
+    int status;
+
+    prctl(PR_SET_NAME, "piped"); /* after a restart by /proc/self/exe it would be "exe" */
+    status = dmn_args_parse(argc, argv, &args);
+    if (status) {
+        return status == DMN_ARGS_E_DONE ? DMN_EXIT_OK : DMN_EXIT_USAGE;
+    }
+    dmn_log_open(args.verbose ? LOG_DEBUG : LOG_NOTICE);
+    if (args.check_config) {
+        return dmn_check_config(&args);
+    }
+    status = dmn_blas_setup(argv, &blas);
+    if (status) {
+        return status;
+    }
+    if (dmn_config_from_args(&args, error, &config) < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", error);
+        return DMN_EXIT_CONFIG;
+    }
+    if (!args.verbose) {
+        dmn_log_level(LOG_ERR + (int)dmn_config_int(config, DMN_KEY_LOG_LEVEL));
+    }
+    return serve(&args, config, &blas);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+
+static void head(FILE *to, const char *name, const char *type, const char *help)
+{
+    fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
+}
+
+/* Model names hold nothing that a label would have to escape. */
+static void models(FILE *to, const struct dmn_daemon *d, const char *name, const char *type,
+                   const char *help, double (*value)(const struct dmn_model *m))
+{
+    head(to, name, type, help);
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        fprintf(to, "piped_%s{model=\"%s\"} %.17g\n", name, m->name, value(m));
+    }
+}
+
+static double admitted(const struct dmn_model *m)
+{
+    return (double)m->stats.admitted;
+}
+static double in_flight(const struct dmn_model *m)
+{
+    return (double)m->running;
+}
+static double waiting(const struct dmn_model *m)
+{
+    return (double)m->admission.waiting;
+}
+static double epoch(const struct dmn_model *m)
+{
+    return (double)pl_epoch(m->pipe);
+}
+static double fps(const struct dmn_model *m)
+{
+    return dmn_model_fps(m, base_now_ns());
+}
+static double tuning(const struct dmn_model *m)
+{
+    return m->retune != NULL;
+}
+static double weight_bytes(const struct dmn_model *m)
+{
+    return (double)m->model->weight_bytes;
+}
+
+static void answers(FILE *to, const struct dmn_daemon *d)
+{
+    head(to, "frames_answered_total", "counter", "Frames answered, by status.");
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        for (int s = 0; s < IPC_STATUS_COUNT; s++) {
+            fprintf(to, "piped_frames_answered_total{model=\"%s\",status=\"%s\"} %llu\n", m->name,
+                    ipc_status_name((enum ipc_status)s), (unsigned long long)m->stats.by_status[s]);
+        }
+    }
+    head(to, "latency_seconds", "summary",
+         "Arrival of a frame to its last stage's end; quantiles over the newest answers.");
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        static const char *const quantile[] = {"0.5", "0.95", "0.99"};
+        double ms[4];
+
+        dmn_model_latency(m, ms);
+        for (size_t i = 0; i < base_array_count(quantile); i++) {
+            fprintf(to, "piped_latency_seconds{model=\"%s\",quantile=\"%s\"} %.9g\n", m->name,
+                    quantile[i], ms[i] / 1e3);
+        }
+        fprintf(to,
+                "piped_latency_seconds_sum{model=\"%s\"} %.9g\n"
+                "piped_latency_seconds_count{model=\"%s\"} %llu\n",
+                m->name, m->stats.latency_sum_s, m->name,
+                (unsigned long long)m->stats.latency_count);
+    }
+}
+
+static void teams(FILE *to, const struct dmn_daemon *d)
+{
+    static const struct {
+        const char *name, *type, *help;
+    } rows[] = {
+        {"team_frames_total", "counter", "Frames that a team computed under the present plan."},
+        {"team_busy_seconds_total", "counter", "Time in which a team held a frame."},
+        {"team_service_seconds", "gauge", "How long a team holds a frame, moving average."},
+        {"team_queue", "gauge", "Frames that wait for a team."},
+    };
+
+    for (size_t row = 0; row < base_array_count(rows); row++) {
+        head(to, rows[row].name, rows[row].type, rows[row].help);
+        for (const struct dmn_model *m = d->models; m; m = m->next) {
+            for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+                struct pl_team_stats t;
+                double value;
+
+                pl_team_stats(m->pipe, i, &t);
+                value = row == 0   ? (double)t.frames
+                        : row == 1 ? (double)t.busy_ns / 1e9
+                        : row == 2 ? t.service.ewma_ns / 1e9
+                                   : (double)t.queue;
+                fprintf(to, "piped_%s{model=\"%s\",stage=\"%u\",ep=\"%s\",team=\"%zu\"} %.17g\n",
+                        rows[row].name, m->name, t.stage,
+                        t.ep < d->eps.count ? d->eps.eps[t.ep].name : "?", i, value);
+            }
+        }
+    }
+}
+
+char *dmn_metrics_text(struct dmn_daemon *d)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+
+    if (!to) {
+        return NULL;
+    }
+    head(to, "build_info", "gauge", "Version of the daemon.");
+    fprintf(to, "piped_build_info{version=\"%s\"} 1\n", PIPED_VERSION);
+    head(to, "uptime_seconds", "gauge", "Time since the start.");
+    fprintf(to, "piped_uptime_seconds %.3f\n", (double)(base_now_ns() - d->started_ns) / 1e9);
+    head(to, "degraded", "gauge", "1 while something asked for does not work.");
+    fprintf(to, "piped_degraded %d\n", strcmp(dmn_daemon_state(d), "degraded") == 0);
+    head(to, "connections", "gauge", "Connections to the frames socket.");
+    fprintf(to, "piped_connections %zu\n", d->frames.conn_count);
+    head(to, "connections_refused_total", "counter", "Connections refused at a limit.");
+    fprintf(to, "piped_connections_refused_total %llu\n", (unsigned long long)d->frames.refused);
+    head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
+    fprintf(to, "piped_reloads_total{outcome=\"done\"} %llu\n", (unsigned long long)d->reloads);
+    fprintf(to, "piped_reloads_total{outcome=\"failed\"} %llu\n",
+            (unsigned long long)d->reload_failures);
+    models(to, d, "frames_admitted_total", "counter", "Frames that entered the pipeline.",
+           admitted);
+    answers(to, d);
+    models(to, d, "frames_in_flight", "gauge", "Frames inside the pipeline.", in_flight);
+    models(to, d, "frames_waiting", "gauge", "Frames that wait for room in the pipeline.", waiting);
+    models(to, d, "fps", "gauge", "Frames answered a second, over the last seconds.", fps);
+    models(to, d, "plan_epoch", "counter", "Number of the present plan.", epoch);
+    models(to, d, "tuning", "gauge", "1 while a measurement is under way.", tuning);
+    models(to, d, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
+    teams(to, d);
+    if (fclose(to) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

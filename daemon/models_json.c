@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+
+void dmn_model_plan_text(const struct dmn_model *m, char *ret)
+{
+    if (pl_plan_format(pl_current_plan(m->pipe), pl_current_eps(m->pipe), ret, PL_PLAN_TEXT_MAX) <
+        0) {
+        snprintf(ret, PL_PLAN_TEXT_MAX, "(too long to print)");
+    }
+}
+
+static json_t *shape_json(const struct mdl_tensor *t)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < t->rank; i++) {
+        json_array_append_new(list, json_integer((json_int_t)t->dim[i]));
+    }
+    return list;
+}
+
+static json_t *io_json(const struct mdl_model *m, const struct mdl_io *io)
+{
+    const struct mdl_tensor *t = &m->tensors[io->tensor];
+
+    return json_pack("{s:s, s:o, s:s, s:I}", "name", io->name, "shape", shape_json(t), "dtype",
+                     mdl_dtype_name(t->dtype), "bytes", (json_int_t)io->bytes);
+}
+
+static json_t *ios_json(const struct mdl_model *m, const struct mdl_io *io, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, io_json(m, &io[i]));
+    }
+    return list;
+}
+
+static json_t *preprocess_json(const struct dmn_model *m)
+{
+    static const char *const fits[] = {"stretch", "crop", "letterbox"};
+    const struct mdl_preproc *p = &m->model->preproc;
+
+    return json_pack("{s:b, s:[f,f,f,f], s:[f,f,f,f], s:s, s:s, s:s, s:i, s:i}", "known", p->known,
+                     "mean", p->mean[0], p->mean[1], p->mean[2], p->mean[3], "std", p->std[0],
+                     p->std[1], p->std[2], p->std[3], "colour", p->bgr ? "bgr" : "rgb", "layout",
+                     p->nhwc ? "nhwc" : "nchw", "fit", fits[p->fit], "width", (int)m->image_width,
+                     "height", (int)m->image_height);
+}
+
+json_t *dmn_model_json(const struct dmn_model *m)
+{
+    const struct mdl_model *model = m->model;
+    char plan[PL_PLAN_TEXT_MAX];
+    json_t *labels = json_array();
+
+    for (size_t i = 0; i < model->label_count; i++) {
+        json_t *label = json_string(model->labels[i]);
+
+        json_array_append_new(labels, label ? label : json_string(""));
+    }
+    dmn_model_plan_text(m, plan);
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
+        "s:o}",
+        "name", m->name, "path", m->path, "hash", model->hash, "default",
+        dmn_model_default(m->daemon) == m, "units", (json_int_t)model->unit_count, "ops",
+        (json_int_t)model->op_count, "input", io_json(model, &model->inputs[0]), "inputs",
+        ios_json(model, model->inputs, model->input_count), "outputs",
+        ios_json(model, model->outputs, model->output_count), "weight_bytes",
+        (json_int_t)model->weight_bytes, "packed_bytes", (json_int_t)krn_net_packed_bytes(m->net),
+        "arena_bytes", (json_int_t)model->arena_bytes, "frames",
+        (json_int_t)pl_frame_count(m->pipe), "macs", model->macs, "load_ms",
+        (double)m->load_took_ns / 1e6, "plan", plan, "preprocess", preprocess_json(m), "labels",
+        labels);
+}
+
+static json_t *cpus_json(const struct pl_team_stats *t)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < t->width && i < base_array_count(t->cpus); i++) {
+        json_array_append_new(list, json_integer(t->cpus[i]));
+    }
+    return list;
+}
+
+/* Share of the last second or so that a team held frames. */
+static double busy_share(const struct dmn_model *m, size_t team, uint64_t busy_ns, uint64_t now_ns)
+{
+    const struct dmn_busy *b = &m->busy[1];
+
+    if (b->epoch != pl_epoch(m->pipe) || !b->at_ns) {
+        b = &m->busy[0];
+    }
+    if (team >= PL_TEAM_MAX || b->epoch != pl_epoch(m->pipe) || !b->at_ns || now_ns <= b->at_ns ||
+        busy_ns < b->busy_ns[team]) {
+        return 0;
+    }
+    return base_min((double)(busy_ns - b->busy_ns[team]) / (double)(now_ns - b->at_ns), 1.0);
+}
+
+/* One entry for the teams of one stage, place and width. */
+static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage, uint64_t now_ns)
+{
+    const struct pl_stage_plan *plan = &pl_current_plan(m->pipe)->stages[stage];
+    const struct pl_ep_set *eps = pl_current_eps(m->pipe);
+    struct pl_team_stats t, lead;
+    double service = 0, busy = 0;
+    size_t replicas = 0, measured = 0, queue = 0;
+    json_t *cpus = json_array(), *entry;
+    bool pinned = true;
+    char units[32];
+
+    pl_team_stats(m->pipe, first, &lead);
+    for (size_t i = first; i < pl_team_count(m->pipe); i++) {
+        json_t *more;
+
+        pl_team_stats(m->pipe, i, &t);
+        if (t.stage != stage || t.ep != lead.ep || t.width != lead.width) {
+            continue;
+        }
+        replicas++;
+        queue += t.queue;
+        pinned &= t.pinned;
+        busy += busy_share(m, i, t.busy_ns, now_ns);
+        if (t.service.count) {
+            service += t.service.ewma_ns;
+            measured++;
+        }
+        more = cpus_json(&t);
+        json_array_extend(cpus, more);
+        json_decref(more);
+    }
+    snprintf(units, sizeof(units), "%u-%u", plan->first_unit, plan->last_unit);
+    entry =
+        json_pack("{s:i, s:s, s:s, s:o, s:i, s:i, s:f, s:i, s:b}", "stage", (int)stage, "units",
+                  units, "ep", lead.ep < eps->count ? eps->eps[lead.ep].name : "?", "cpus", cpus,
+                  "width", (int)lead.width, "replicas", (int)replicas, "busy",
+                  replicas ? busy / (double)replicas : 0, "queue", (int)queue, "pinned", pinned);
+    json_object_set_new(entry, "service_ms",
+                        measured ? json_real(service / (double)measured / 1e6) : json_null());
+    json_object_set_new(entry, "expected_ms",
+                        m->expected_ns[stage] > 0 ? json_real(m->expected_ns[stage] / 1e6)
+                                                  : json_null());
+    return entry;
+}
+
+static json_t *stages_json(const struct dmn_model *m)
+{
+    json_t *list = json_array();
+    uint64_t now = base_now_ns();
+
+    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+        struct pl_team_stats t, other;
+        bool seen = false;
+
+        pl_team_stats(m->pipe, i, &t);
+        for (size_t j = 0; j < i && !seen; j++) {
+            pl_team_stats(m->pipe, j, &other);
+            seen = other.stage == t.stage && other.ep == t.ep && other.width == t.width;
+        }
+        if (!seen) {
+            json_array_append_new(list, group_json(m, i, t.stage, now));
+        }
+    }
+    return list;
+}
+
+json_t *dmn_model_warnings_json(const struct dmn_model *m)
+{
+    json_t *list = json_array();
+    const struct pl_ep_set *eps = pl_current_eps(m->pipe);
+    const struct pl_plan *plan = pl_current_plan(m->pipe);
+
+    for (size_t e = 0; e < eps->count; e++) {
+        size_t cores = pl_plan_cores(plan, e);
+
+        if (cores > eps->eps[e].cpu_count) {
+            json_array_append_new(list,
+                                  json_sprintf("the plan asks for %zu cores of %s, which has %zu: "
+                                               "teams share cores",
+                                               cores, eps->eps[e].name, eps->eps[e].cpu_count));
+        }
+    }
+    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+        struct pl_team_stats t;
+
+        pl_team_stats(m->pipe, i, &t);
+        if (!t.pinned && dmn_config_int(m->daemon->config, DMN_KEY_PIN)) {
+            json_array_append_new(
+                list, json_sprintf("a team of stage %u could not be pinned to its cores", t.stage));
+            break;
+        }
+    }
+    if (m->stalled) {
+        json_array_append_new(list, json_string("a stage makes no progress"));
+    }
+    return list;
+}
+
+json_t *dmn_model_status_json(const struct dmn_model *m)
+{
+    const struct mdl_model *model = m->model;
+    const struct mdl_tensor *input = &model->tensors[model->inputs[0].tensor];
+    const struct dmn_model_stats *s = &m->stats;
+    char plan[PL_PLAN_TEXT_MAX];
+    double latency[4];
+
+    dmn_model_plan_text(m, plan);
+    dmn_model_latency(m, latency);
+    return json_pack(
+        "{s:s, s:I, s:{s:o, s:s}, s:s, s:I, s:s, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, "
+        "s:I}, s:I, s:I, s:b, s:o, s:o}",
+        "name", m->name, "units", (json_int_t)model->unit_count, "input", "shape",
+        shape_json(input), "dtype", mdl_dtype_name(input->dtype), "plan", plan, "epoch",
+        (json_int_t)pl_epoch(m->pipe), "algorithm", m->algorithm, "fps",
+        dmn_model_fps(m, base_now_ns()), "latency_ms", "p50", latency[0], "p95", latency[1], "p99",
+        latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
+        (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
+        "in_flight", (json_int_t)m->running, "waiting", (json_int_t)m->admission.waiting, "tuning",
+        m->retune != NULL, "stages", stages_json(m), "warnings", dmn_model_warnings_json(m));
+}
+
+json_t *dmn_model_units_json(const struct dmn_model *m)
+{
+    const struct pl_ep_set *eps = pl_current_eps(m->pipe);
+    const struct mdl_model *model = m->model;
+    json_t *list = json_array();
+
+    for (size_t u = 0; u < model->unit_count; u++) {
+        const struct mdl_unit *unit = &model->units[u];
+        const struct krn_variant *v = krn_net_variant(m->net, unit->heavy_op);
+        json_t *times = json_object(), *entry;
+        struct pl_unit_stats stats;
+
+        for (size_t e = 0; e < m->costs.eps && e < eps->count; e++) {
+            double ns = *dmn_costs_at(&m->costs, e, u);
+
+            if (ns >= 0) {
+                json_object_set_new(times, eps->eps[e].name, json_real(ns / 1e6));
+            }
+        }
+        pl_unit_stats(m->pipe, u, &stats);
+        entry = json_pack("{s:I, s:s, s:s, s:I, s:f, s:f, s:I, s:I, s:s, s:o, s:I}", "unit",
+                          (json_int_t)u, "name", unit->name, "kind",
+                          mdl_op_kind_name(model->ops[unit->heavy_op].kind), "ops",
+                          (json_int_t)(unit->last_op - unit->first_op + 1), "weight", unit->weight,
+                          "macs", unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes,
+                          "live_bytes", (json_int_t)unit->live_bytes, "primitive", v ? v->name : "",
+                          "measured_ms", times, "count", (json_int_t)stats.time.count);
+        json_object_set_new(entry, "time_ms",
+                            stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null());
+        json_object_set_new(entry, "ewma_ms",
+                            stats.time.count ? json_real(stats.time.ewma_ns / 1e6) : json_null());
+        json_array_append_new(list, entry);
+    }
+    return list;
+}

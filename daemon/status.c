@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+
+const char *dmn_daemon_state(const struct dmn_daemon *d)
+{
+    if (d->draining) {
+        return "draining";
+    }
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        if (m->stalled) {
+            return "degraded";
+        }
+    }
+    if (d->failed_models > 0 || !d->models) {
+        return "degraded";
+    }
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        if (m->retune) {
+            return "tuning";
+        }
+    }
+    return "serving";
+}
+
+static json_t *known(uint64_t value)
+{
+    return value ? json_integer((json_int_t)value) : json_null();
+}
+
+/* What the topology says of the place that has this core first; a place of the configuration need
+ * not be one of its own. */
+static const struct gov_ep *found_ep(const struct gov_topology *t, uint16_t cpu)
+{
+    for (size_t i = 0; i < t->ep_count; i++) {
+        for (size_t k = 0; k < t->eps[i].cpu_count; k++) {
+            if (t->eps[i].cpus[k] == cpu) {
+                return &t->eps[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool ep_used(const struct dmn_daemon *d, size_t ep)
+{
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        if (pl_plan_cores(pl_current_plan(m->pipe), ep) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static json_t *eps_json(const struct dmn_daemon *d)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < d->eps.count; i++) {
+        const struct pl_ep *e = &d->eps.eps[i];
+        const struct gov_ep *g = e->cpu_count ? found_ep(d->topology, e->cpus[0]) : NULL;
+        json_t *cpus = json_array(), *entry;
+
+        for (size_t k = 0; k < e->cpu_count; k++) {
+            json_array_append_new(cpus, json_integer(e->cpus[k]));
+        }
+        entry = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:b, s:s}", "name",
+                          e->name, "cpus", cpus, "kind", g ? g->kind : e->name, "capacity",
+                          g ? known(g->capacity) : json_null(), "policy",
+                          g && g->policy >= 0 ? json_integer(g->policy) : json_null(), "governor",
+                          g && g->governor[0] ? json_string(g->governor) : json_null(), "freq_khz",
+                          g ? known(g->freq_khz) : json_null(), "max_freq_khz",
+                          g ? known(g->max_freq_khz) : json_null(), "speed", e->speed, "used",
+                          ep_used(d, i), "why",
+                          d->config->ep_count ? "named by the configuration"
+                          : g                 ? g->why
+                                              : "");
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+/* Cores that no place has, and why. */
+static json_t *unused_json(const struct dmn_daemon *d)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < d->topology->cpu_count; i++) {
+        const struct gov_cpu *c = &d->topology->cpus[i];
+
+        if (!c->used) {
+            json_array_append_new(list, json_pack("{s:i, s:b, s:s}", "cpu", (int)c->cpu, "online",
+                                                  c->online, "why", c->why));
+        }
+    }
+    return list;
+}
+
+static json_t *clients_json(const struct dmn_daemon *d)
+{
+    json_t *list = json_array();
+
+    for (const struct dmn_conn *c = d->frames.conns; c; c = c->next) {
+        size_t unanswered = 0;
+
+        for (size_t i = 0; i < c->stream_count; i++) {
+            unanswered += c->streams[i]->tail - c->streams[i]->head;
+        }
+        json_array_append_new(list,
+                              json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I}", "client", c->client,
+                                        "pid", (int)c->pid, "uid", (int)c->account->uid, "streams",
+                                        (json_int_t)c->stream_count, "unanswered",
+                                        (json_int_t)unanswered, "answered", (json_int_t)c->answered,
+                                        "backlog_bytes", (json_int_t)(c->out_used - c->out_pos)));
+    }
+    return list;
+}
+
+json_t *dmn_status_json(struct dmn_daemon *d, const char *model)
+{
+    json_t *models = json_array();
+
+    gov_topology_update_freq(d->sysfs_root, d->topology);
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        if (!model || strcmp(m->name, model) == 0) {
+            json_array_append_new(models, dmn_model_status_json(m));
+        }
+    }
+    return json_pack(
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:{s:[], s:n, s:n, s:n}, s:o, s:{s:s, s:s}, s:I}",
+        "state", dmn_daemon_state(d), "version", PIPED_VERSION, "uptime_s",
+        (double)(base_now_ns() - d->started_ns) / 1e9, "pid", (int)getpid(), "models", models,
+        "eps", eps_json(d), "cpus_unused", unused_json(d), "sensors", "thermal", "psi", "energy",
+        "gpio", "clients", clients_json(d), "blas", "core", d->blas.core, "config", d->blas.config,
+        "failed_models", (json_int_t)d->failed_models);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/messages.h"
+#include "daemon/service.h"
+
+static bool healthy(struct dmn_daemon *d, struct dmn_model *m, uint64_t now_ns)
+{
+    uint64_t limit = (uint64_t)dmn_config_int(d->config, DMN_KEY_STALLED_MS) * BASE_NS_PER_MS;
+    bool stalled = pl_stalled_ns(m->pipe, now_ns) > limit;
+
+    if (stalled && !m->stalled) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STALLED, .model = m->name},
+                     "model %s: a stage made no progress for %lld ms", m->name,
+                     (long long)dmn_config_int(d->config, DMN_KEY_STALLED_MS));
+    } else if (!stalled && m->stalled) {
+        dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STALLED, .model = m->name},
+                     "model %s: all stages progress again", m->name);
+    }
+    m->stalled = stalled;
+    return !stalled;
+}
+
+bool dmn_watchdog_healthy(struct dmn_daemon *d)
+{
+    uint64_t now = base_now_ns();
+    bool all = true;
+
+    for (struct dmn_model *m = d->models; m; m = m->next) {
+        all &= healthy(d, m, now);
+    }
+    for (struct dmn_model *m = d->leaving; m; m = m->next) {
+        all &= healthy(d, m, now);
+    }
+    return all;
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    if (dmn_watchdog_healthy(timer->data)) {
+        dmn_service_notify("WATCHDOG=1");
+    }
+}
+
+void dmn_watchdog_start(struct dmn_daemon *d)
+{
+    d->watchdog_us = dmn_service_watchdog_us();
+    if (d->watchdog_us) {
+        uint64_t ms = base_max(d->watchdog_us / 2000, (uint64_t)1);
+
+        dmn_service_notify("WATCHDOG=1");
+        uv_timer_start(&d->watchdog, on_watchdog, ms, ms);
+    }
+}

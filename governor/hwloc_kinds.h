@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * governor/hwloc_kinds.h - the core types that hwloc knows of the machine it runs on
+ *
+ * hwloc also tells kinds apart by frequency and by capacity. Frequency alone makes no kind, and
+ * capacity is read from sysfs by ourselves, so only the core type (which hwloc has from CPUID or
+ * the operating system) is taken.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "governor/sysfs.h"
+
+enum gov_core_type {
+    GOV_CORE_TYPE_UNKNOWN = 0,
+    GOV_CORE_TYPE_PERFORMANCE = 1,
+    GOV_CORE_TYPE_EFFICIENT = 2,
+};
+
+/**
+ * gov_hwloc_core_types() - sets of performance and efficient cores of this machine
+ * Blocks on files; any thread. Return: 0 (both sets are empty where hwloc knows no types),
+ * -ENOTSUP (built without hwloc, or hwloc failed).
+ */
+int gov_hwloc_core_types(struct gov_cpuset *ret_performance, struct gov_cpuset *ret_efficient);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "governor/hwloc_kinds.h"
+
+/* Built without hwloc: sysfs alone tells the kinds. */
+int gov_hwloc_core_types(struct gov_cpuset *ret_performance, struct gov_cpuset *ret_efficient)
+{
+    (void)ret_performance;
+    (void)ret_efficient;
+    return -ENOTSUP;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * governor/sysfs.h - small files of the kernel, read with suspicion
+ *
+ * Invariant: whatever a path leads to (a pipe, a directory, a huge or binary file, nothing), a read
+ * neither blocks on it, nor follows it without bound, nor trusts it: the answer is a checked value
+ * or "unknown". Paths are relative to @root and given as a printf format; a path that gets too long
+ * is "unknown" as well. Any thread; no allocation, no state; blocks only as long as the kernel
+ * takes to answer a read of a regular file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GOV_SYSFS_TEXT_MAX 4096u /* bytes of the largest file that is taken seriously */
+#define GOV_CPU_NUMBER_MAX 8192u /* kernel CPU numbers are below this (CONFIG_NR_CPUS of x86) */
+
+struct gov_cpuset {
+    uint64_t bits[GOV_CPU_NUMBER_MAX / 64];
+};
+
+enum { GOV_SYSFS_E_UNKNOWN = 1 };
+
+/**
+ * gov_sysfs_text() - one line of printable text, without the white space around it
+ * @ret: @size bytes, terminated on success. Return: 0, or GOV_SYSFS_E_UNKNOWN: missing, unreadable,
+ * no regular file, empty, not printable, or longer than @size - 1 (or GOV_SYSFS_TEXT_MAX).
+ */
+__attribute__((format(printf, 4, 5))) int gov_sysfs_text(const char *root, char *ret, size_t size,
+                                                         const char *format, ...);
+
+/** gov_sysfs_u64() - a decimal or 0x number in [@min, @max]. Return: 0 or GOV_SYSFS_E_UNKNOWN. */
+__attribute__((format(printf, 5, 6))) int
+gov_sysfs_u64(const char *root, uint64_t min, uint64_t max, uint64_t *ret, const char *format, ...);
+
+/** gov_sysfs_cpulist() - a CPU list ("0-3,8,10-11"); an empty file is an empty set. Return: 0 or
+ * GOV_SYSFS_E_UNKNOWN. */
+__attribute__((format(printf, 3, 4))) int
+gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *format, ...);
+
+/** gov_cpulist_parse() - the same from text. Return: 0, or GOV_SYSFS_E_UNKNOWN for anything but a
+ * list in rising order of numbers below GOV_CPU_NUMBER_MAX. */
+int gov_cpulist_parse(const char *text, struct gov_cpuset *ret);
+
+static inline bool gov_cpuset_has(const struct gov_cpuset *s, size_t cpu)
+{
+    return cpu < GOV_CPU_NUMBER_MAX && (s->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
+}
+static inline void gov_cpuset_add(struct gov_cpuset *s, size_t cpu)
+{
+    if (cpu < GOV_CPU_NUMBER_MAX) {
+        s->bits[cpu / 64] |= 1ull << (cpu % 64);
+    }
+}
+/** gov_cpuset_next() - the lowest member that is at least @from, or -1. */
+static inline int32_t gov_cpuset_next(const struct gov_cpuset *s, size_t from)
+{
+    for (size_t word = from / 64; word < GOV_CPU_NUMBER_MAX / 64; word++) {
+        uint64_t bits = s->bits[word];
+
+        if (word == from / 64) {
+            bits &= ~0ull << (from % 64);
+        }
+        if (bits) {
+            return (int32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
+        }
+    }
+    return -1;
+}

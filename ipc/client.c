@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libpiped: making the connection, keeping it, waiting for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+
+#include "base.h"
+#include "ipc/client.h"
+
+#define RECONNECT_DEFAULT_MS 30000u
+#define BACKOFF_FIRST_MS 5u
+#define BACKOFF_MOST_MS 500u
+
+static int set_timer(struct piped *p, uint32_t ms)
+{
+    struct itimerspec t = {.it_value = {ms / 1000, (long)(ms % 1000) * 1000000}};
+
+    return timerfd_settime(p->timer_fd, 0, &t, NULL) < 0 ? -errno : 0;
+}
+
+static int say_hello(struct piped *p)
+{
+    struct ipc_header h = {.type = IPC_HELLO};
+    struct ipc_hello m = {.version_min = IPC_VERSION, .version_max = IPC_VERSION};
+    uint8_t b[IPC_HELLO_BYTES];
+    int rc;
+
+    memcpy(m.client, p->client, sizeof(m.client));
+    ipc_put_hello(&m, b);
+    rc = ipc_client_queue(p, &h, b, sizeof(b), NULL, 0, -1);
+    return rc < 0 ? rc : ipc_client_flush(p);
+}
+
+/* The socket may belong to a daemon that is only being started; its WELCOME may take long, but not
+ * for ever. */
+static int limit_greeting(struct piped *p)
+{
+    uint64_t waited = base_now_ns() - p->down_ns;
+    uint64_t left = waited < p->reconnect_ns ? p->reconnect_ns - waited : 0;
+
+    return p->ever_up ? set_timer(p, (uint32_t)(left / BASE_NS_PER_MS) + 1) : 0;
+}
+
+/* A Unix socket connects at once or not at all. */
+static int try_connect(struct piped *p)
+{
+    base_autoclose int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct epoll_event e = {.events = EPOLLIN};
+    int rc;
+
+    if (sock < 0) {
+        return -errno;
+    }
+    memcpy(to.sun_path, p->path, sizeof(to.sun_path));
+    if (connect(sock, (struct sockaddr *)&to, sizeof(to)) < 0) {
+        return -errno;
+    }
+    e.data.fd = sock;
+    if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, sock, &e) < 0) {
+        return -errno;
+    }
+    p->sock = sock;
+    sock = -1;
+    p->state = IPC_CLIENT_GREETING;
+    p->draining = false;
+    rc = limit_greeting(p);
+    return rc < 0 ? rc : say_hello(p);
+}
+
+/* What trying again would only repeat. */
+static bool hopeless(int rc)
+{
+    return rc == -ENOMEM || rc == -EPROTO || rc == -EPROTONOSUPPORT || rc == -EACCES;
+}
+
+static void give_up(struct piped *p, int rc)
+{
+    char why[512];
+
+    if (hopeless(rc) && rc != -ENOMEM) {
+        snprintf(why, sizeof(why), "%s", piped_last_error());
+    } else {
+        snprintf(why, sizeof(why), "no daemon at %s: %s", p->path, strerror(-rc));
+    }
+    p->state = IPC_CLIENT_GONE;
+    p->error = -ENOTCONN;
+    ipc_client_error(-ENOTCONN, "%s", why);
+    for (struct piped_stream *s = p->streams; s; s = s->next) {
+        if (s->state != IPC_STREAM_FAILED) {
+            ipc_stream_fail(s, IPC_UNAVAILABLE, -ENOTCONN, why);
+        }
+    }
+}
+
+void ipc_client_lost(struct piped *p, int rc)
+{
+    uint64_t now = base_now_ns();
+
+    if (p->state == IPC_CLIENT_GONE) {
+        return;
+    }
+    p->down_ns = p->down_ns ? p->down_ns : now;
+    if (p->sock >= 0) {
+        epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
+        base_close_fd(&p->sock);
+    }
+    ipc_client_reset_io(p);
+    p->state = IPC_CLIENT_DOWN;
+    for (struct piped_stream *s = p->streams; s; s = s->next) {
+        ipc_stream_disconnected(s);
+    }
+    if (hopeless(rc) || now - p->down_ns >= p->reconnect_ns) {
+        give_up(p, rc);
+        return;
+    }
+    p->backoff_ms = p->backoff_ms ? base_min(2 * p->backoff_ms, BACKOFF_MOST_MS) : BACKOFF_FIRST_MS;
+    rc = set_timer(p, p->backoff_ms);
+    if (rc < 0) {
+        give_up(p, rc);
+    }
+}
+
+/* The timer of a connection that is down, or the handshake's limit. */
+static void on_timer(struct piped *p)
+{
+    uint64_t count;
+    ssize_t n = read(p->timer_fd, &count, sizeof(count));
+    int rc;
+
+    if (n != (ssize_t)sizeof(count) || p->state == IPC_CLIENT_UP) {
+        return;
+    }
+    rc = p->state == IPC_CLIENT_GREETING ? -ETIMEDOUT : try_connect(p);
+    if (rc < 0) {
+        ipc_client_lost(p, rc);
+    }
+}
+
+static void on_socket(struct piped *p, uint32_t events)
+{
+    int rc = 0;
+
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+        rc = ipc_client_receive(p);
+    }
+    if (rc == 0 && p->tx_count > 0) {
+        rc = ipc_client_flush(p);
+    }
+    if (rc < 0) {
+        ipc_client_lost(p, rc);
+    }
+}
+
+#define EVENTS_MAX 2 /* the socket and the timer */
+
+/* Return: as piped_dispatch(); -EINTR only where a signal ended the wait. */
+static int wait_and_handle(struct piped *p, int timeout_ms)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int n;
+
+    if (p->state == IPC_CLIENT_GONE) {
+        return ipc_client_error(p->error, "the connection was given up");
+    }
+    n = epoll_wait(p->epoll_fd, events, EVENTS_MAX, timeout_ms);
+    if (n < 0) {
+        int rc = -errno;
+
+        return ipc_client_error(rc, rc == -EINTR ? "interrupted by a signal" : "epoll_wait: %s",
+                                strerror(-rc));
+    }
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.fd == p->timer_fd) {
+            on_timer(p);
+        } else if (events[i].data.fd == p->sock) {
+            on_socket(p, events[i].events);
+        }
+    }
+    return p->state == IPC_CLIENT_GONE ? p->error : n > 0;
+}
+
+int piped_dispatch(struct piped *p, int timeout_ms)
+{
+    int rc = wait_and_handle(p, timeout_ms);
+
+    return rc == -EINTR ? 0 : rc;
+}
+
+uint64_t ipc_client_end_ns(int timeout_ms)
+{
+    return timeout_ms < 0 ? UINT64_MAX : base_now_ns() + (uint64_t)timeout_ms * BASE_NS_PER_MS;
+}
+
+int ipc_client_wait(struct piped *p, uint64_t end_ns)
+{
+    uint64_t now = end_ns == UINT64_MAX ? 0 : base_now_ns();
+    int rc, ms = -1;
+
+    if (end_ns != UINT64_MAX) {
+        ms = now >= end_ns ? 0
+                           : (int)base_min((end_ns - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS,
+                                           (uint64_t)INT32_MAX);
+    }
+    rc = wait_and_handle(p, ms); /* a signal ends the wait, so that a program can stop */
+    if (rc == 0 && end_ns != UINT64_MAX && base_now_ns() >= end_ns) {
+        return ipc_client_error(-ETIMEDOUT, "no answer in time");
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int take_options(struct piped *p, const struct piped_options *from)
+{
+    struct piped_options o = {.size = sizeof(o)};
+    int rc = 0;
+
+    if (from && (from->size < sizeof(from->size) || from->size > 4096)) {
+        return ipc_client_error(-EINVAL, "options.size is not the size of the options");
+    }
+    if (from) {
+        memcpy(&o, from, base_min(from->size, sizeof(o)));
+    }
+    if (!o.path) {
+        rc = piped_socket_path(p->path, sizeof(p->path));
+    } else if (strlen(o.path) >= sizeof(p->path)) {
+        rc = ipc_client_error(-ENAMETOOLONG, "%s is too long for a socket path", o.path);
+    } else {
+        strcpy(p->path, o.path);
+    }
+    snprintf(p->client, sizeof(p->client), "%.*s", (int)sizeof(p->client) - 1,
+             o.client ? o.client : program_invocation_short_name);
+    if (o.reconnect_ms != PIPED_RECONNECT_NEVER) {
+        p->reconnect_ns =
+            (o.reconnect_ms ? o.reconnect_ms : RECONNECT_DEFAULT_MS) * (uint64_t)BASE_NS_PER_MS;
+    }
+    return rc;
+}
+
+static void close_client(struct piped **p)
+{
+    *p = piped_close(*p);
+}
+
+static int make_fds(struct piped *p)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+
+    p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    p->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    e.data.fd = p->timer_fd;
+    if (p->epoll_fd < 0 || p->timer_fd < 0 ||
+        epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->timer_fd, &e) < 0) {
+        return ipc_client_error(-errno, "cannot make descriptors: %s", strerror(errno));
+    }
+    return 0;
+}
+
+int piped_connect(const struct piped_options *options, struct piped **ret)
+{
+    base_cleanup(close_client) struct piped *p = calloc(1, sizeof(*p));
+    uint64_t limit_ns, end_ns;
+    int rc;
+
+    if (!p) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    p->epoll_fd = p->timer_fd = p->sock = -1;
+    rc = take_options(p, options);
+    rc = rc < 0 ? rc : make_fds(p);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = try_connect(p);
+    if (rc < 0) {
+        return ipc_client_error(rc, "piped is not reachable at %s: %s", p->path, strerror(-rc));
+    }
+    limit_ns = p->reconnect_ns ? p->reconnect_ns : RECONNECT_DEFAULT_MS * BASE_NS_PER_MS;
+    end_ns = base_now_ns() + limit_ns;
+    p->down_ns = base_now_ns();
+    while (p->state != IPC_CLIENT_UP) {
+        rc = ipc_client_wait(p, end_ns);
+        if (rc < 0) {
+            return rc == -ENOTCONN ? -EPROTO : rc; /* piped_last_error() has the daemon's words */
+        }
+    }
+    *ret = base_take(p);
+    return 0;
+}
+
+struct piped *piped_close(struct piped *p)
+{
+    if (!p) {
+        return NULL;
+    }
+    base_close_fd(&p->sock);
+    p->state = IPC_CLIENT_GONE;
+    while (p->streams) {
+        piped_stream_close(p->streams);
+    }
+    base_close_fd(&p->timer_fd);
+    base_close_fd(&p->epoll_fd);
+    free(p->tx);
+    free(p->rx);
+    free(p);
+    return NULL;
+}
+
+int piped_fd(const struct piped *p)
+{
+    return p->epoll_fd;
+}
+
+uint64_t piped_reconnects(const struct piped *p)
+{
+    return p->reconnects;
+}
+
+const char *piped_server(const struct piped *p)
+{
+    return p->server;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libpiped: the slots of a stream, in one sealed memfd or in plain memory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base.h"
+#include "ipc/client.h"
+
+#define AREA_ALIGN 64u
+#define DIMENSION_MAX 32768u
+
+size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride)
+{
+    size_t row = pixfmt == IPC_PIX_RGB24 || pixfmt == IPC_PIX_BGR24 ? 3 * (size_t)width
+                 : pixfmt == IPC_PIX_YUYV                           ? 2 * (size_t)width
+                                                                    : width;
+    bool even = pixfmt == IPC_PIX_NV12 || pixfmt == IPC_PIX_YUYV;
+    size_t bytes;
+
+    if (width == 0 || height == 0 || width > DIMENSION_MAX || height > DIMENSION_MAX ||
+        (even && (width % 2 || height % 2)) || (stride && stride < row)) {
+        return 0;
+    }
+    bytes = (stride ? stride : row) * (size_t)height;
+    return pixfmt == IPC_PIX_NV12 ? bytes + bytes / 2 : bytes;
+}
+
+/* memfd, sealed so that the daemon may trust its size, written once so that its pages exist and are
+ * charged to us. */
+static int allocate_shared(struct piped_stream *s)
+{
+    base_autoclose int fd = memfd_create("piped-frames", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    void *memory;
+
+    if (fd < 0 || ftruncate(fd, (off_t)s->memory_bytes) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        return ipc_client_error(-errno, "no shared memory of %zu bytes: %s", s->memory_bytes,
+                                strerror(errno));
+    }
+    memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (memory == MAP_FAILED) {
+        return ipc_client_error(-errno, "cannot map %zu bytes: %s", s->memory_bytes,
+                                strerror(errno));
+    }
+    memset(memory, 0, s->memory_bytes);
+    s->memory = memory;
+    s->memfd = fd;
+    fd = -1;
+    return 0;
+}
+
+static int allocate_plain(struct piped_stream *s)
+{
+    s->memory = aligned_alloc(AREA_ALIGN, s->memory_bytes);
+    if (!s->memory) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    memset(s->memory, 0, s->memory_bytes);
+    return 0;
+}
+
+int ipc_stream_allocate(struct piped_stream *s)
+{
+    struct piped_stream_info *info = &s->info;
+    size_t count = s->slots_wanted ? s->slots_wanted : base_max(info->credits, 2u);
+    size_t slot;
+    int rc;
+
+    s->input_size = (size_t)info->input_bytes;
+    if (s->open.pixfmt != IPC_PIX_TENSOR) {
+        s->width = s->width ? s->width : info->image_width;
+        s->height = s->height ? s->height : info->image_height;
+        s->input_size = ipc_image_bytes(s->open.pixfmt, s->width, s->height, s->stride);
+        if (s->input_size == 0) {
+            return ipc_client_error(-EINVAL, "no image can be %ux%u with %u bytes a row", s->width,
+                                    s->height, s->stride);
+        }
+    }
+    s->output_size = (size_t)info->output_bytes;
+    if (s->input_size == 0 || s->input_size > IPC_POOL_BYTES_MAX ||
+        s->output_size > IPC_POOL_BYTES_MAX) {
+        return ipc_client_error(-EPROTO, "the daemon named impossible sizes");
+    }
+    slot = base_align_up(s->input_size, AREA_ALIGN) + base_align_up(s->output_size, AREA_ALIGN);
+    if (!base_mul(slot, count, &s->memory_bytes) || s->memory_bytes > IPC_POOL_BYTES_MAX) {
+        return ipc_client_error(-EINVAL, "%zu slots of %zu bytes are more than a pool may have",
+                                count, slot);
+    }
+    rc = s->inline_frames ? allocate_plain(s) : allocate_shared(s);
+    if (rc < 0) {
+        return rc;
+    }
+    s->slots = calloc(count, sizeof(*s->slots));
+    if (!s->slots) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        s->slots[i].in_offset = i * slot;
+        s->slots[i].out_offset = i * slot + base_align_up(s->input_size, AREA_ALIGN);
+    }
+    s->slot_count = count;
+    info->slots = (uint32_t)count;
+    return 0;
+}
+
+void ipc_stream_deallocate(struct piped_stream *s)
+{
+    if (s->memory && s->memfd >= 0) {
+        munmap(s->memory, s->memory_bytes);
+    } else {
+        free(s->memory);
+    }
+    s->memory = NULL;
+    base_close_fd(&s->memfd);
+    free(s->slots);
+    s->slots = NULL;
+    s->slot_count = 0;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libpiped: what the daemon's messages do. The daemon is not trusted with our memory either: every
+ * size it names is checked. */
+#include <errno.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/client.h"
+
+static struct piped_stream *find_stream(struct piped *p, uint32_t id)
+{
+    struct piped_stream *s = p->streams;
+
+    while (s && s->id != id) {
+        s = s->next;
+    }
+    return s;
+}
+
+static int no_sense(const char *what)
+{
+    return ipc_client_error(-EPROTO, "the daemon sent %s that makes no sense", what);
+}
+
+static int status_errno(int status)
+{
+    static const int numbers[] = {
+        [IPC_INVALID_ARGUMENT] = -EINVAL,  [IPC_NOT_FOUND] = -ENOENT,
+        [IPC_PERMISSION_DENIED] = -EPERM,  [IPC_UNSUPPORTED] = -EOPNOTSUPP,
+        [IPC_RESOURCE_EXHAUSTED] = -EBUSY, [IPC_UNAVAILABLE] = -EAGAIN,
+    };
+
+    return status > 0 && status < (int)base_array_count(numbers) ? numbers[status] : -EIO;
+}
+
+/* All streams are as they were: a later loss of the connection counts from anew. */
+static void settle(struct piped *p)
+{
+    for (struct piped_stream *s = p->streams; s; s = s->next) {
+        if (s->state != IPC_STREAM_READY && s->state != IPC_STREAM_FAILED) {
+            return;
+        }
+    }
+    p->backoff_ms = 0;
+    p->down_ns = 0;
+}
+
+static int ready(struct piped_stream *s)
+{
+    s->state = IPC_STREAM_READY;
+    settle(s->client);
+    return ipc_stream_pump(s);
+}
+
+static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t *b)
+{
+    struct ipc_welcome m;
+
+    if (p->state != IPC_CLIENT_GREETING || ipc_get_welcome(b, h->length, &m) != 0 ||
+        m.version != IPC_VERSION) {
+        return no_sense("a WELCOME");
+    }
+    memcpy(p->server, m.server, sizeof(p->server));
+    p->instance = m.instance;
+    p->reconnects += p->ever_up;
+    p->ever_up = true;
+    p->state = IPC_CLIENT_UP;
+    settle(p);
+    for (struct piped_stream *s = p->streams; s; s = s->next) {
+        if (s->state == IPC_STREAM_NEW) {
+            int rc = ipc_stream_start(s);
+
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, const uint8_t *b,
+                        size_t bytes)
+{
+    size_t count = m->input_count + m->output_count;
+
+    if (bytes < count * IPC_TENSOR_BYTES) {
+        return no_sense("an OPENED");
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t area = i < m->input_count ? m->input_bytes : m->output_bytes;
+        struct piped_tensor *to = &s->tensors[i];
+        struct ipc_tensor t;
+
+        if (ipc_get_tensor(b + i * IPC_TENSOR_BYTES, IPC_TENSOR_BYTES, &t) != 0 ||
+            t.offset + t.bytes > area) {
+            return no_sense("a tensor");
+        }
+        memcpy(s->names[i], t.name, IPC_NAME_BYTES);
+        *to = (struct piped_tensor){.name = s->names[i],
+                                    .dtype = t.dtype,
+                                    .rank = t.rank,
+                                    .offset = t.offset,
+                                    .bytes = t.bytes};
+        memcpy(to->dim, t.dim, sizeof(to->dim));
+    }
+    return 0;
+}
+
+static int send_pool(struct piped_stream *s)
+{
+    struct ipc_header h = {.type = IPC_POOL, .stream = s->id};
+    struct ipc_pool m = {.pool = 0, .bytes = s->memory_bytes};
+    uint8_t b[IPC_POOL_BYTES];
+
+    s->state = IPC_STREAM_POOLING;
+    ipc_put_pool(&m, b);
+    return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, s->memfd);
+}
+
+/* A refusal ends a stream that is new to its user. One that was open before a restart tries again:
+ * the daemon may still be loading. */
+static int refused(struct piped_stream *s, const struct ipc_header *h, const char *text,
+                   size_t bytes)
+{
+    bool passing = h->status == IPC_UNAVAILABLE || h->status == IPC_NOT_FOUND;
+
+    ipc_client_error(0, "%s refused: %.*s", ipc_type_name((uint16_t)(h->type - 1)), (int)bytes,
+                     text);
+    if (s->slots && passing) {
+        return -EAGAIN;
+    }
+    ipc_stream_fail(s, h->status, status_errno(h->status), piped_last_error());
+    return 0;
+}
+
+static int on_opened(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
+{
+    struct ipc_opened m;
+    int rc;
+
+    if (s->state != IPC_STREAM_OPENING || ipc_get_opened(b, h->length, &m) != 0) {
+        return no_sense("an OPENED");
+    }
+    if (h->status != IPC_OK) {
+        return refused(s, h, (const char *)b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
+    }
+    if (s->slots && (m.output_bytes != s->output_size || m.input_bytes != s->info.input_bytes)) {
+        ipc_stream_fail(s, IPC_INVALID_ARGUMENT, -ESTALE,
+                        "the model's input or output has another size since the daemon's restart");
+        return 0;
+    }
+    rc = take_tensors(s, &m, b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
+    if (rc < 0) {
+        return rc;
+    }
+    s->credits = m.credits;
+    s->info = (struct piped_stream_info){.credits = m.credits,
+                                         .depth = m.depth,
+                                         .slots = (uint32_t)s->slot_count,
+                                         .input_count = m.input_count,
+                                         .output_count = m.output_count,
+                                         .inputs = s->tensors,
+                                         .outputs = s->tensors + m.input_count,
+                                         .input_bytes = m.input_bytes,
+                                         .output_bytes = m.output_bytes,
+                                         .image_width = m.image_width,
+                                         .image_height = m.image_height};
+    if (!s->slots) {
+        rc = ipc_stream_allocate(s);
+        if (rc < 0) {
+            ipc_stream_fail(s, IPC_INTERNAL, rc, piped_last_error());
+            return 0;
+        }
+    }
+    if (!s->inline_frames) {
+        return send_pool(s);
+    }
+    return ready(s);
+}
+
+static int on_pooled(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
+{
+    if (s->state != IPC_STREAM_POOLING) {
+        return no_sense("a POOLED");
+    }
+    if (h->status != IPC_OK) {
+        return refused(s, h, (const char *)b, h->length);
+    }
+    return ready(s);
+}
+
+static int on_result(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
+{
+    const uint8_t *rest = b + IPC_RESULT_BYTES;
+    struct ipc_slot *slot = s->head;
+    bool earlier_waits = false;
+    struct piped_frame *f;
+    struct ipc_result m;
+    size_t rest_bytes;
+
+    if (ipc_get_result(b, h->length, &m) != 0) {
+        return no_sense("a RESULT");
+    }
+    rest_bytes = h->length - IPC_RESULT_BYTES;
+    while (slot && !(slot->state == IPC_SLOT_SENT && slot->frame.number == h->frame)) {
+        earlier_waits |= slot->state == IPC_SLOT_SENT;
+        slot = slot->next;
+    }
+    if (!slot) {
+        s->stats.duplicated++;
+        return 0;
+    }
+    if (s->credits + (uint64_t)m.credits <= IPC_CREDITS_MAX) {
+        s->credits += m.credits;
+    }
+    if (h->status == IPC_UNAVAILABLE && s->client->draining) {
+        slot->state = IPC_SLOT_QUEUED; /* for the daemon that comes next */
+        return 0;
+    }
+    s->stats.reordered += earlier_waits;
+    f = &slot->frame;
+    f->queue_ns = m.queue_ns;
+    f->service_ns = m.service_ns;
+    f->done_ns = m.done_ns;
+    f->epoch = m.epoch;
+    if (h->status != IPC_OK) {
+        f->output_bytes = 0;
+        ipc_slot_answer(s, slot, h->status, (const char *)rest, rest_bytes);
+        return ipc_stream_pump(s);
+    }
+    if (m.out_bytes > s->output_size || (s->inline_frames && rest_bytes < m.out_bytes)) {
+        return no_sense("a RESULT");
+    }
+    if (s->inline_frames) {
+        memcpy(s->memory + slot->out_offset, rest, m.out_bytes);
+    }
+    f->output_bytes = (size_t)m.out_bytes;
+    ipc_slot_answer(s, slot, IPC_OK, "", 0);
+    return ipc_stream_pump(s);
+}
+
+static int on_credit(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
+{
+    struct ipc_credit m;
+
+    if (ipc_get_credit(b, h->length, &m) != 0) {
+        return no_sense("a CREDIT");
+    }
+    s->credits = base_min(s->credits + m.credits, IPC_CREDITS_MAX);
+    s->info.credits = base_min(s->info.credits + m.credits, IPC_CREDITS_MAX);
+    return ipc_stream_pump(s);
+}
+
+static int on_ping(struct piped *p, const struct ipc_header *h, const uint8_t *b)
+{
+    struct ipc_header pong = *h;
+
+    pong.type = IPC_PONG;
+    return ipc_client_queue(p, &pong, b, h->length, NULL, 0, -1);
+}
+
+int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b)
+{
+    struct piped_stream *s = find_stream(p, h->stream);
+    struct ipc_event_msg event;
+
+    if (p->state == IPC_CLIENT_GREETING && h->type != IPC_WELCOME && h->type != IPC_ERROR &&
+        !(h->type & 0x8000)) {
+        return no_sense("something before WELCOME");
+    }
+    switch (h->type) {
+    case IPC_WELCOME:
+        return on_welcome(p, h, b);
+    case IPC_PING:
+        return on_ping(p, h, b);
+    case IPC_ERROR:
+        ipc_client_error(0, "the daemon closed the connection: %s: %.*s",
+                         ipc_status_name(h->status), (int)h->length, (const char *)b);
+        return h->status == IPC_PROTOCOL            ? -EPROTO
+               : h->status == IPC_UNSUPPORTED       ? -EPROTONOSUPPORT
+               : h->status == IPC_PERMISSION_DENIED ? -EACCES
+                                                    : -EAGAIN;
+    case IPC_EVENT:
+        if (ipc_get_event(b, h->length, &event) == 0 && event.event == IPC_EVENT_DRAINING) {
+            p->draining = true;
+        }
+        return 0;
+    default:
+        break;
+    }
+    if (!s) {
+        return 0; /* of a stream that was closed on our side, or a type to be skipped */
+    }
+    switch (h->type) {
+    case IPC_OPENED:
+        return on_opened(s, h, b);
+    case IPC_POOLED:
+        return on_pooled(s, h, b);
+    case IPC_RESULT:
+        return on_result(s, h, b);
+    case IPC_CREDIT:
+        return on_credit(s, h, b);
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/pipectl/bench.h - the parts of pipectl bench
+ *
+ * One thread drives all clients, each a connection with one stream. A slot always carries the same
+ * one of the client's few distinct frames, so that sending costs no copy here.
+ */
+#pragma once
+
+#include "ipc/pipectl/pipectl.h"
+
+#define BENCH_STATUS_COUNT 32
+
+struct bench_options {
+    const char *model;
+    uint64_t frames; /* 0: no limit */
+    double seconds;  /* 0: no limit */
+    uint32_t clients, in_flight, pixfmt, policy, reconnect_ms;
+    uint32_t width, height; /* 0: as the model needs */
+    uint64_t deadline_ns, seed;
+    double rate; /* frames/s of all clients; 0: as fast as answers come */
+    bool inline_frames, verify;
+};
+
+struct bench_slot {
+    const void *input; /* key: the slot's memory */
+    size_t pattern;
+};
+
+struct bench_client {
+    struct piped *client;
+    struct piped_stream *stream;
+    struct bench_slot *slots; /* owned */
+    size_t slot_count, in_flight, patterns;
+    uint8_t **reference; /* owned: output per pattern, with verify */
+    uint64_t seed;
+    uint64_t last_number; /* of the last answer, to see order with own eyes */
+    bool gone;
+};
+
+struct bench {
+    struct bench_options o;
+    struct bench_client *clients; /* owned */
+    uint64_t sent, answered, ok, wrong, inexact, reordered, duplicated, lost, resent, reconnects;
+    uint64_t errors[BENCH_STATUS_COUNT];
+    double *latency_ms; /* owned, of every good answer */
+    size_t latency_count, latency_size;
+    uint64_t first_ns, last_ns;
+};
+
+/* bench_client.c: exit codes */
+int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c,
+                      uint64_t seed);
+void bench_client_close(struct bench *b, struct bench_client *c);
+/** bench_client_send() - one frame if a slot is free. @time_ns: when it was due. Return: it was
+ * sent. */
+bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns);
+/** bench_client_collect() - takes all answers that are there. Return: their number. */
+size_t bench_client_collect(struct bench *b, struct bench_client *c);
+/* bench_report.c */
+void bench_report(const struct ctl *ctl, struct bench *b, double cpu_s);

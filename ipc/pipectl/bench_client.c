@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl bench: one client. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/pipectl/bench.h"
+
+#define PATTERNS 4
+#define INFER_TIMEOUT_MS 120000
+/* A plan switch may change primitives and widths, and with them the order of sums: answers may
+ * differ from the reference by this share of the largest magnitude in the same tensor. */
+#define TOLERANCE 1e-5
+
+static uint64_t splitmix(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+/* Random pixels; for tensors random values in [-1, 1) of each input's type. */
+static void fill(struct bench_client *c, const struct bench_options *o, size_t pattern,
+                 struct piped_frame *f)
+{
+    const struct piped_stream_info *info = piped_stream_info(c->stream);
+    uint64_t state = c->seed * PATTERNS + pattern;
+    uint8_t *to = f->input;
+
+    for (size_t i = 0; i < f->input_size; i++) {
+        to[i] = o->pixfmt == PIPED_TENSOR ? 0 : (uint8_t)(splitmix(&state) >> 56);
+    }
+    for (uint32_t t = 0; o->pixfmt == PIPED_TENSOR && t < info->input_count; t++) {
+        const struct piped_tensor *in = &info->inputs[t];
+
+        for (size_t i = 0; i < ctl_tensor_count(in); i++) {
+            uint64_t r = splitmix(&state);
+            float v = (float)((double)(r >> 11) * (2.0 / 9007199254740992.0) - 1.0);
+
+            if (in->dtype == PIPED_F32) {
+                memcpy(to + in->offset + 4 * i, &v, 4);
+            } else if (in->dtype == PIPED_U8) {
+                to[in->offset + i] = (uint8_t)r;
+            }
+        }
+    }
+}
+
+static struct bench_slot *slot_of(struct bench_client *c, const struct bench_options *o,
+                                  struct piped_frame *f)
+{
+    for (size_t i = 0; i < c->slot_count; i++) {
+        if (c->slots[i].input == f->input) {
+            return &c->slots[i];
+        }
+    }
+    /* seen for the first time: it gets the next pattern for good */
+    c->slots[c->slot_count] = (struct bench_slot){f->input, c->slot_count % PATTERNS};
+    fill(c, o, c->slots[c->slot_count].pattern, f);
+    c->patterns = base_max(c->patterns, c->slots[c->slot_count].pattern + 1);
+    return &c->slots[c->slot_count++];
+}
+
+/* The reference: every slot's pattern answered once, one frame at a time. */
+static int take_references(struct bench *b, struct bench_client *c)
+{
+    size_t bytes = (size_t)piped_stream_info(c->stream)->output_bytes;
+    struct piped_frame *frames[PATTERNS] = {NULL};
+    size_t count = 0;
+    int rc = CTL_DONE;
+
+    /* Held together, so that different slots, and so different patterns, come. */
+    while (count < PATTERNS && piped_acquire(c->stream, &frames[count]) == 0) {
+        count++;
+    }
+    for (size_t i = 0; i < count && rc == CTL_DONE; i++) {
+        size_t pattern = slot_of(c, &b->o, frames[i])->pattern;
+        int got = piped_infer(c->stream, frames[i], INFER_TIMEOUT_MS);
+
+        if (got < 0 || frames[i]->status != PIPED_OK) {
+            ctl_say("no reference answer: %s", got < 0 ? piped_last_error() : frames[i]->text);
+            rc = CTL_FAILED;
+        } else {
+            c->reference[pattern] = malloc(bytes ? bytes : 1);
+            if (!c->reference[pattern]) {
+                rc = CTL_FAILED;
+            } else {
+                memcpy(c->reference[pattern], frames[i]->output, bytes);
+            }
+        }
+        c->last_number = frames[i]->number;
+    }
+    for (size_t i = 0; i < count; i++) {
+        piped_release(c->stream, frames[i]);
+    }
+    return rc;
+}
+
+int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c, uint64_t seed)
+{
+    struct piped_stream_options o = {.size = sizeof(o),
+                                     .model = b->o.model,
+                                     .pixfmt = b->o.pixfmt,
+                                     .policy = b->o.policy,
+                                     .credits = b->o.in_flight,
+                                     .slots = b->o.in_flight,
+                                     .width = b->o.width,
+                                     .height = b->o.height,
+                                     .deadline_ns = b->o.deadline_ns,
+                                     .inline_frames = b->o.inline_frames};
+    int rc = ctl_connect(ctl, b->o.reconnect_ms, &c->client);
+
+    c->seed = seed;
+    rc = rc ? rc : ctl_open_stream(c->client, &o, &c->stream);
+    if (rc) {
+        return rc;
+    }
+    c->in_flight = piped_stream_info(c->stream)->slots;
+    c->slots = calloc(c->in_flight, sizeof(*c->slots));
+    c->reference = calloc(PATTERNS, sizeof(*c->reference));
+    if (!c->slots || !c->reference) {
+        ctl_say("out of memory");
+        return CTL_FAILED;
+    }
+    return b->o.verify ? take_references(b, c) : CTL_DONE;
+}
+
+void bench_client_close(struct bench *b, struct bench_client *c)
+{
+    struct piped_stream_stats s;
+
+    if (c->stream) {
+        piped_stream_stats(c->stream, &s);
+        b->reordered += s.reordered;
+        b->duplicated += s.duplicated;
+        b->resent += s.resent;
+        b->reconnects += piped_reconnects(c->client);
+    }
+    piped_close(c->client);
+    for (size_t i = 0; c->reference && i < PATTERNS; i++) {
+        free(c->reference[i]);
+    }
+    free(c->reference);
+    free(c->slots);
+}
+
+bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns)
+{
+    struct piped_frame *f;
+
+    if (c->gone || piped_acquire(c->stream, &f) < 0) {
+        return false;
+    }
+    slot_of(c, &b->o, f);
+    f->time_ns = time_ns;
+    if (piped_submit(c->stream, f) < 0) {
+        c->gone = true;
+        piped_release(c->stream, f);
+        return false;
+    }
+    b->first_ns = b->first_ns ? b->first_ns : f->submitted_ns;
+    b->sent++;
+    return true;
+}
+
+/* Return: 0 the same bits, 1 within the tolerance, 2 wrong. */
+static int compare(const struct bench_client *c, const uint8_t *reference, const void *output)
+{
+    const struct piped_stream_info *info = piped_stream_info(c->stream);
+    int verdict = 0;
+
+    for (uint32_t o = 0; o < info->output_count; o++) {
+        const struct piped_tensor *t = &info->outputs[o];
+        double largest = 0, worst = 0;
+
+        if (memcmp(reference + t->offset, (const uint8_t *)output + t->offset, t->bytes) == 0) {
+            continue;
+        }
+        verdict = 1;
+        for (size_t i = 0; i < ctl_tensor_count(t); i++) {
+            double a = ctl_tensor_value(t, reference, i), v = ctl_tensor_value(t, output, i);
+
+            largest = fmax(largest, fabs(a));
+            if (!(fabs(a - v) <= worst)) {
+                worst = isnan(a - v) ? INFINITY : fabs(a - v);
+            }
+        }
+        if (t->dtype != PIPED_F32 || worst > TOLERANCE * largest) {
+            return 2;
+        }
+    }
+    return verdict;
+}
+
+static void keep_latency(struct bench *b, double ms)
+{
+    if (b->latency_count == b->latency_size) {
+        size_t size = b->latency_size ? 2 * b->latency_size : 4096;
+        double *grown = realloc(b->latency_ms, size * sizeof(*grown));
+
+        if (!grown) {
+            return; /* the percentiles are then of the first ones */
+        }
+        b->latency_ms = grown;
+        b->latency_size = size;
+    }
+    b->latency_ms[b->latency_count++] = ms;
+}
+
+size_t bench_client_collect(struct bench *b, struct bench_client *c)
+{
+    struct piped_frame *f;
+    size_t count = 0;
+
+    while (piped_next(c->stream, &f) == 0) {
+        b->answered++;
+        count++;
+        b->reordered += f->number <= c->last_number;
+        c->last_number = f->number;
+        if (f->status == PIPED_OK) {
+            int verdict = 0;
+
+            b->ok++;
+            b->last_ns = f->answered_ns;
+            keep_latency(b, (double)(f->answered_ns - f->time_ns) / 1e6);
+            if (b->o.verify) {
+                verdict = compare(c, c->reference[slot_of(c, &b->o, f)->pattern], f->output);
+            }
+            b->inexact += verdict == 1;
+            b->wrong += verdict == 2;
+        } else {
+            b->errors[(unsigned)f->status < BENCH_STATUS_COUNT ? f->status : PIPED_INTERNAL]++;
+        }
+        piped_release(c->stream, f);
+    }
+    return count;
+}

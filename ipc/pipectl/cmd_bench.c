@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl bench: streams frames and reports. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "ipc/pipectl/bench.h"
+
+#define CLIENTS_MAX 256
+#define DRAIN_STALL_MS 60000 /* without any answer for so long, the rest is lost */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* The first Ctrl-C ends with the summary, the second at once. */
+static void catch_interrupt(void)
+{
+    struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static int number_option(const char *name, const char *text, double least, double most, double *ret)
+{
+    return ctl_number(text, least, most, ret)
+               ? CTL_DONE
+               : ctl_usage("bench", "--%s needs a number from %g to %g, got '%s'", name, least,
+                           most, text);
+}
+
+static int size_option(const char *text, struct bench_options *o)
+{
+    char end;
+
+    if (sscanf(text, "%ux%u%c", &o->width, &o->height, &end) != 2 || o->width == 0 ||
+        o->height == 0) {
+        return ctl_usage("bench", "--size needs WIDTHxHEIGHT, got '%s'", text);
+    }
+    return CTL_DONE;
+}
+
+static int policy_option(const char *text, struct bench_options *o)
+{
+    static const char *const names[] = {"block", "latest", "reject"};
+
+    for (uint32_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            o->policy = i;
+            return CTL_DONE;
+        }
+    }
+    return ctl_usage("bench", "--policy needs block, latest or reject, got '%s'", text);
+}
+
+static int take_option(int c, const char *name, struct bench_options *o)
+{
+    double n;
+    int rc = CTL_DONE;
+
+    switch (c) {
+    case 'm':
+        o->model = optarg;
+        break;
+    case 'f':
+        rc = number_option(name, optarg, 1, 1e12, &n);
+        o->frames = rc ? 0 : (uint64_t)n;
+        break;
+    case 's':
+        rc = number_option(name, optarg, 0.001, 1e9, &o->seconds);
+        break;
+    case 'c':
+        rc = number_option(name, optarg, 1, CLIENTS_MAX, &n);
+        o->clients = rc ? 0 : (uint32_t)n;
+        break;
+    case 'n':
+        rc = number_option(name, optarg, 1, 256, &n);
+        o->in_flight = rc ? 0 : (uint32_t)n;
+        break;
+    case 'r':
+        rc = number_option(name, optarg, 0.001, 1e7, &o->rate);
+        break;
+    case 'd':
+        rc = number_option(name, optarg, 0.001, 1e9, &n);
+        o->deadline_ns = rc ? 0 : (uint64_t)(n * 1e6);
+        break;
+    case 'R':
+        rc = number_option(name, optarg, 0.001, 1e6, &n);
+        o->reconnect_ms = rc ? 0 : (uint32_t)(n * 1e3);
+        break;
+    case 'S':
+        rc = number_option(name, optarg, 0, 1e15, &n);
+        o->seed = rc ? 0 : (uint64_t)n;
+        break;
+    case 'i':
+        o->inline_frames = true;
+        break;
+    case 'v':
+        o->verify = true;
+        break;
+    case 'z':
+        rc = size_option(optarg, o);
+        break;
+    case 'P':
+        rc = policy_option(optarg, o);
+        break;
+    case 'p':
+        if (!ctl_pixfmt(optarg, &o->pixfmt)) {
+            rc = ctl_usage("bench", "--pixfmt needs tensor, rgb24, bgr24, gray8, nv12 or yuyv");
+        }
+        break;
+    default:
+        rc = -1;
+    }
+    return rc;
+}
+
+static int take_args(int argc, char **argv, struct bench_options *o)
+{
+    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
+                                            {"frames", required_argument, NULL, 'f'},
+                                            {"seconds", required_argument, NULL, 's'},
+                                            {"clients", required_argument, NULL, 'c'},
+                                            {"in-flight", required_argument, NULL, 'n'},
+                                            {"rate", required_argument, NULL, 'r'},
+                                            {"deadline", required_argument, NULL, 'd'},
+                                            {"seed", required_argument, NULL, 'S'},
+                                            {"reconnect", required_argument, NULL, 'R'},
+                                            {"inline", no_argument, NULL, 'i'},
+                                            {"verify", no_argument, NULL, 'v'},
+                                            {"size", required_argument, NULL, 'z'},
+                                            {"policy", required_argument, NULL, 'P'},
+                                            {"pixfmt", required_argument, NULL, 'p'},
+                                            {0}};
+
+    for (;;) {
+        int which = 0, rc, c;
+
+        opterr = 0;
+        c = getopt_long(argc, argv, ":", options, &which);
+        if (c == -1) {
+            break;
+        }
+        rc = take_option(c, options[which].name, o);
+        if (rc < 0) {
+            return ctl_usage("bench", "unknown or incomplete option %s", argv[optind - 1]);
+        }
+        if (rc) {
+            return rc;
+        }
+    }
+    if (optind < argc) {
+        return ctl_usage("bench", "'%s' is too much", argv[optind]);
+    }
+    if (o->frames == 0 && o->seconds == 0) {
+        o->seconds = 5;
+    }
+    return CTL_DONE;
+}
+
+/* When frames are sent: at once while there is room, or by the clock. */
+struct pace {
+    uint64_t start_ns, end_ns; /* 0: no end */
+    uint64_t due;              /* frames that had to be sent by now at the rate */
+};
+
+static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64_t *ret_time_ns)
+{
+    if (interrupted || (p->end_ns && now >= p->end_ns) || (b->o.frames && b->sent >= b->o.frames)) {
+        return false;
+    }
+    *ret_time_ns = now;
+    if (b->o.rate > 0) {
+        *ret_time_ns = p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate);
+        return *ret_time_ns <= now;
+    }
+    return true;
+}
+
+/* Sends what may be sent, clients in turn. Return: whether more is to be sent at all. */
+static void send_frames(struct bench *b, struct pace *p, size_t *turn)
+{
+    size_t full = 0;
+    uint64_t time_ns;
+
+    while (full < b->o.clients && may_send(b, p, base_now_ns(), &time_ns)) {
+        full = bench_client_send(b, &b->clients[*turn], time_ns) ? 0 : full + 1;
+        *turn = (*turn + 1) % b->o.clients;
+    }
+}
+
+static bool sending_is_over(const struct bench *b, const struct pace *p)
+{
+    bool all_gone = true;
+
+    for (size_t i = 0; i < b->o.clients; i++) {
+        all_gone &= b->clients[i].gone;
+    }
+    return all_gone || interrupted || (p->end_ns && base_now_ns() >= p->end_ns) ||
+           (b->o.frames && b->sent >= b->o.frames);
+}
+
+/* Until the next frame is due or the time is over. */
+static int poll_timeout(const struct bench *b, const struct pace *p, bool over)
+{
+    uint64_t now = base_now_ns(), next = now + DRAIN_STALL_MS * BASE_NS_PER_MS;
+
+    if (over) {
+        return DRAIN_STALL_MS;
+    }
+    if (b->o.rate > 0) {
+        next = base_min(next, p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate));
+    }
+    if (p->end_ns) {
+        next = base_min(next, p->end_ns);
+    }
+    return next <= now ? 0 : (int)((next - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS);
+}
+
+static void run(struct bench *b, struct pollfd *fds)
+{
+    struct pace pace = {.start_ns = base_now_ns()};
+    size_t turn = 0;
+
+    if (b->o.seconds > 0) {
+        pace.end_ns = pace.start_ns + (uint64_t)(b->o.seconds * 1e9);
+    }
+    for (;;) {
+        bool over;
+        int n;
+
+        send_frames(b, &pace, &turn);
+        over = sending_is_over(b, &pace);
+        if (over && b->answered == b->sent) {
+            break;
+        }
+        n = poll(fds, b->o.clients, poll_timeout(b, &pace, over));
+        if (n < 0 && errno != EINTR) {
+            ctl_say("poll: %s", strerror(errno));
+            break;
+        }
+        if (n == 0 && over) {
+            break; /* what has no answer by now is lost */
+        }
+        for (size_t i = 0; n > 0 && i < b->o.clients; i++) {
+            if (!fds[i].revents) {
+                continue;
+            }
+            if (piped_dispatch(b->clients[i].client, 0) < 0) {
+                b->clients[i].gone = true;
+                fds[i].fd = -1;
+            }
+            bench_client_collect(b, &b->clients[i]);
+        }
+    }
+    b->lost = b->sent - b->answered;
+}
+
+static int open_clients(const struct ctl *ctl, struct bench *b, struct pollfd *fds)
+{
+    for (size_t i = 0; i < b->o.clients; i++) {
+        int rc = bench_client_open(ctl, b, &b->clients[i], b->o.seed * CLIENTS_MAX + i);
+
+        if (rc) {
+            return rc;
+        }
+        fds[i] = (struct pollfd){.fd = piped_fd(b->clients[i].client), .events = POLLIN};
+    }
+    return CTL_DONE;
+}
+
+/* Errors that were asked for (a policy that drops, a deadline) are no failure. */
+static bool failed(const struct bench *b)
+{
+    uint64_t unexpected = 0;
+
+    for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
+        bool asked = (s == PIPED_DROPPED && b->o.policy == PIPED_LATEST) ||
+                     (s == PIPED_RESOURCE_EXHAUSTED && b->o.policy == PIPED_REJECT) ||
+                     (s == PIPED_DEADLINE_EXCEEDED && b->o.deadline_ns > 0);
+
+        unexpected += asked ? 0 : b->errors[s];
+    }
+    return b->lost || b->reordered || b->duplicated || b->wrong || unexpected;
+}
+
+int ctl_bench(const struct ctl *ctl, int argc, char **argv)
+{
+    struct bench b = {.o = {.clients = 1, .seed = 1}};
+    base_autofree struct pollfd *fds = NULL;
+    double cpu_before;
+    int rc = take_args(argc, argv, &b.o);
+
+    if (rc) {
+        return rc;
+    }
+    fds = calloc(b.o.clients, sizeof(*fds));
+    b.clients = calloc(b.o.clients, sizeof(*b.clients));
+    rc = fds && b.clients ? open_clients(ctl, &b, fds) : CTL_FAILED;
+    cpu_before = cpu_seconds();
+    if (rc == CTL_DONE) {
+        catch_interrupt();
+        run(&b, fds);
+    }
+    for (size_t i = 0; b.clients && i < b.o.clients; i++) {
+        bench_client_close(&b, &b.clients[i]);
+    }
+    if (rc == CTL_DONE) {
+        bench_report(ctl, &b, cpu_seconds() - cpu_before);
+        rc = failed(&b) ? CTL_FAILED : CTL_DONE;
+    }
+    free(b.latency_ms);
+    free(b.clients);
+    return rc;
+}

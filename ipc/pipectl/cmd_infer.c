@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl infer: files in, answers out, in order, with as many frames under way as there is room.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/pipectl/infer.h"
+
+#define STALL_MS 120000 /* without any answer for so long, something is wrong */
+
+static size_t stream_index(uint32_t format)
+{
+    return format == PIPED_GRAY8 ? 2 : format == PIPED_RGB24 ? 1 : 0;
+}
+
+static int open_stream(struct infer *in, size_t k, uint32_t slots)
+{
+    static const uint32_t formats[INFER_STREAMS] = {PIPED_TENSOR, PIPED_RGB24, PIPED_GRAY8};
+    struct piped_stream_options o = {.size = sizeof(o),
+                                     .model = in->model,
+                                     .pixfmt = formats[k],
+                                     .slots = slots,
+                                     .width = in->most_width[k],
+                                     .height = in->most_height[k],
+                                     .inline_frames = in->inline_frames};
+
+    return ctl_open_stream(in->client, &o, &in->streams[k]);
+}
+
+/* Gives the answers that are there to their items. */
+static int collect(struct infer *in)
+{
+    for (size_t k = 0; k < INFER_STREAMS; k++) {
+        struct piped_frame *f;
+
+        while (in->streams[k] && piped_next(in->streams[k], &f) == 0) {
+            infer_take_answer(in, f->user, f, piped_stream_info(in->streams[k]));
+            piped_release(in->streams[k], f);
+        }
+    }
+    return infer_report_next(in);
+}
+
+static int wait_answers(struct infer *in)
+{
+    int rc = piped_dispatch(in->client, STALL_MS);
+
+    if (rc == 0) {
+        ctl_say("no answer for %d s", STALL_MS / 1000);
+        return CTL_FAILED;
+    }
+    if (rc < 0) {
+        (void)collect(in);
+        ctl_say("%s", piped_last_error());
+        return CTL_UNREACHABLE;
+    }
+    return collect(in);
+}
+
+static int acquire(struct infer *in, struct piped_stream *s, struct piped_frame **ret)
+{
+    int rc = CTL_DONE;
+
+    while (rc == CTL_DONE && piped_acquire(s, ret) < 0) {
+        rc = wait_answers(in);
+    }
+    return rc;
+}
+
+static int send_item(struct infer *in, struct infer_item *item, const struct ctl_image *img)
+{
+    struct piped_stream *s = in->streams[stream_index(item->format)];
+    struct piped_frame *f;
+    char error[256];
+    int rc = acquire(in, s, &f);
+
+    if (rc) {
+        return rc;
+    }
+    f->user = item;
+    if (img->kind == CTL_IMAGE_RAW) {
+        memcpy(f->input, img->data + item->frame * in->frame_bytes, in->frame_bytes);
+    } else {
+        f->width = img->width;
+        f->height = img->height;
+        f->stride = img->width * img->channels;
+        if (ctl_image_decode(img, f->input, error, sizeof(error)) < 0) {
+            item->error = strdup(error);
+            item->done = true;
+            piped_release(s, f);
+            return CTL_DONE;
+        }
+    }
+    if (piped_submit(s, f) < 0) {
+        item->error = strdup(piped_last_error());
+        item->done = true;
+        piped_release(s, f);
+    }
+    return CTL_DONE;
+}
+
+/* The file and the picture in it that an item needs; @at is what is open now. */
+struct position {
+    struct ctl_image img;
+    size_t file, frame;
+};
+
+static bool go_to(struct infer *in, const struct infer_item *item, struct position *at)
+{
+    char error[256];
+
+    if (item->file != at->file) {
+        ctl_image_close(&at->img);
+        at->file = SIZE_MAX;
+        at->frame = 0;
+        if (ctl_image_open(in->files[item->file], error, sizeof(error), &at->img) < 0) {
+            return false;
+        }
+        at->file = item->file;
+    }
+    if (at->img.kind == CTL_IMAGE_RAW) {
+        return (item->frame + 1) * in->frame_bytes <= at->img.bytes;
+    }
+    for (; at->frame < item->frame; at->frame++) {
+        if (ctl_image_next(&at->img, error, sizeof(error)) != 1) {
+            return false;
+        }
+    }
+    return item->format == (at->img.channels == 1 ? PIPED_GRAY8 : PIPED_RGB24) &&
+           at->img.bytes <= in->most_bytes[stream_index(item->format)];
+}
+
+static int send_all(struct infer *in)
+{
+    struct position at = {.img = CTL_IMAGE_NULL, .file = SIZE_MAX};
+    int rc = CTL_DONE;
+
+    for (size_t i = 0; rc == CTL_DONE && i < in->item_count; i++) {
+        struct infer_item *item = &in->items[i];
+
+        if (item->done) {
+            continue;
+        }
+        if (!go_to(in, item, &at)) {
+            item->error = strdup("the file changed while it was read");
+            item->done = true;
+            continue;
+        }
+        rc = send_item(in, item, &at.img);
+    }
+    ctl_image_close(&at.img);
+    while (rc == CTL_DONE && in->reported < in->item_count) {
+        rc = collect(in);
+        if (rc == CTL_DONE && in->reported < in->item_count) {
+            rc = wait_answers(in);
+        }
+    }
+    return rc;
+}
+
+/* The names of the classes; without a control socket there are numbers. */
+static void find_labels(struct infer *in)
+{
+    json_t *reply = NULL, *m;
+    size_t i;
+
+    if (ctl_call(in->ctl, "Models", json_object(), &reply) != CTL_DONE) {
+        return;
+    }
+    json_array_foreach(json_object_get(reply, "models"), i, m)
+    {
+        if (!in->labels && (!in->model || strcmp(ctl_text(m, "name"), in->model) == 0)) {
+            json_t *labels = json_object_get(m, "labels");
+
+            in->labels = json_is_array(labels) ? json_incref(labels) : NULL;
+            if (!in->model) {
+                break;
+            }
+        }
+    }
+    json_decref(reply);
+}
+
+static int run(struct infer *in)
+{
+    int rc = ctl_connect(in->ctl, 0, &in->client);
+
+    /* One tensor stream of one slot tells the sizes. */
+    rc = rc ? rc : open_stream(in, 0, 1);
+    if (rc) {
+        return rc;
+    }
+    in->frame_bytes = (size_t)piped_stream_info(in->streams[0])->input_bytes;
+    in->streams[0] = piped_stream_close(in->streams[0]);
+    rc = infer_make_items(in);
+    if (rc == CTL_DONE && in->expect_path) {
+        rc = infer_read_expected(in);
+    }
+    for (size_t k = 0; rc == CTL_DONE && k < INFER_STREAMS; k++) {
+        if (in->most_bytes[k]) {
+            rc = open_stream(in, k, 0);
+        }
+    }
+    if (rc == CTL_DONE && in->raw_path) {
+        in->raw = fopen(in->raw_path, "we");
+        if (!in->raw) {
+            ctl_say("%s: %s", in->raw_path, strerror(errno));
+            rc = CTL_FAILED;
+        }
+    }
+    if (rc == CTL_DONE) {
+        find_labels(in);
+        in->results = json_array();
+        rc = send_all(in);
+    }
+    return rc ? rc : infer_finish(in);
+}
+
+static int take_args(struct infer *in, int argc, char **argv)
+{
+    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
+                                            {"raw", required_argument, NULL, 'r'},
+                                            {"expect", required_argument, NULL, 'e'},
+                                            {"list", required_argument, NULL, 'l'},
+                                            {"top", required_argument, NULL, 't'},
+                                            {"inline", no_argument, NULL, 'i'},
+                                            {0}};
+    double number;
+    int c, rc = CTL_DONE;
+
+    while (rc == CTL_DONE && (c = ctl_option(argc, argv, options)) != -1) {
+        switch (c) {
+        case 'm':
+            in->model = optarg;
+            break;
+        case 'r':
+            in->raw_path = optarg;
+            break;
+        case 'e':
+            in->expect_path = optarg;
+            break;
+        case 'l':
+            rc = infer_add_list(in, optarg);
+            break;
+        case 't':
+            if (!ctl_number(optarg, 1, 1000, &number)) {
+                return ctl_usage("infer", "--top needs 1 to 1000, got '%s'", optarg);
+            }
+            in->top = (size_t)number;
+            break;
+        case 'i':
+            in->inline_frames = true;
+            break;
+        default:
+            return ctl_usage("infer", "unknown or incomplete option %s", argv[optind - 1]);
+        }
+    }
+    while (rc == CTL_DONE && optind < argc) {
+        rc = infer_add_path(in, argv[optind++]);
+    }
+    if (rc == CTL_DONE && in->file_count == 0) {
+        return ctl_usage("infer", "no file given");
+    }
+    return rc;
+}
+
+int ctl_infer(const struct ctl *ctl, int argc, char **argv)
+{
+    struct infer in = {.ctl = ctl, .top = 5};
+    int rc = take_args(&in, argc, argv);
+
+    rc = rc ? rc : run(&in);
+    piped_close(in.client);
+    for (size_t i = 0; i < in.item_count; i++) {
+        free(in.items[i].error);
+        free(in.items[i].outputs);
+        json_decref(in.items[i].report);
+    }
+    for (size_t i = 0; i < in.file_count; i++) {
+        free(in.files[i]);
+    }
+    if (in.raw) {
+        fclose(in.raw);
+    }
+    free(in.items);
+    free(in.files);
+    free(in.expected);
+    json_decref(in.labels);
+    json_decref(in.results);
+    return rc;
+}

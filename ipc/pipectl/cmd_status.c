@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl status: what is served, how fast, where. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+static void print_stages(const json_t *model)
+{
+    static const char *const headings[] = {"stage", "units", "ep",         "cpus",
+                                           "width", "x",     "service ms", "expected ms",
+                                           "busy",  "queue", NULL};
+    json_t *stages = json_object_get(model, "stages");
+    struct ctl_table t;
+    json_t *s;
+    size_t i;
+
+    ctl_table_init(&t, headings, "llllrrrrrr");
+    json_array_foreach(stages, i, s)
+    {
+        char units[64], ep[128], cpus[256], width[64], replicas[64], queue[64], expected[32];
+
+        snprintf(expected, sizeof(expected), "-");
+        if (json_is_number(json_object_get(s, "expected_ms"))) {
+            snprintf(expected, sizeof(expected), "%.3f", ctl_real(s, "expected_ms"));
+        }
+        ctl_table_add(
+            &t, "%zu\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%.0f %%\t%s", i,
+            ctl_any(s, "units", units, sizeof(units)), ctl_any(s, "ep", ep, sizeof(ep)),
+            ctl_any(s, "cpus", cpus, sizeof(cpus)), ctl_any(s, "width", width, sizeof(width)),
+            ctl_any(s, "replicas", replicas, sizeof(replicas)), ctl_real(s, "service_ms"), expected,
+            100 * ctl_real(s, "busy"), ctl_any(s, "queue", queue, sizeof(queue)));
+    }
+    ctl_table_print(&t);
+}
+
+static void print_model(const json_t *m)
+{
+    char input[256], units[32], epoch[32], latency[160];
+    const json_t *frames = json_object_get(m, "frames");
+
+    printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"),
+           ctl_any(m, "units", units, sizeof(units)), ctl_any(m, "input", input, sizeof(input)));
+    printf("  plan %s (%s, epoch %s)\n", ctl_text(m, "plan"), ctl_text(m, "algorithm"),
+           ctl_any(m, "epoch", epoch, sizeof(epoch)));
+    printf("  %.1f frames/s, latency ms: %s\n", ctl_real(m, "fps"),
+           ctl_real(frames, "answered") > 0 ? ctl_any(m, "latency_ms", latency, sizeof(latency))
+                                            : "-");
+    printf("  frames: %.0f admitted, %.0f answered, %.0f dropped, %.0f failed\n",
+           ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
+           ctl_real(frames, "failed"));
+    print_stages(m);
+}
+
+static void print_eps(const json_t *eps)
+{
+    static const char *const headings[] = {"ep",      "cpus",  "kind", "governor", "MHz",
+                                           "max MHz", "speed", "used", "why",      NULL};
+    struct ctl_table t;
+    json_t *e;
+    size_t i;
+
+    ctl_table_init(&t, headings, "llllrrrll");
+    json_array_foreach(eps, i, e)
+    {
+        char cpus[256], kind[64], governor[64], speed[64], used[64], freq[32] = "-", most[32] = "-";
+
+        if (ctl_real(e, "freq_khz") > 0) {
+            snprintf(freq, sizeof(freq), "%.0f", ctl_real(e, "freq_khz") / 1000);
+        }
+        if (ctl_real(e, "max_freq_khz") > 0) {
+            snprintf(most, sizeof(most), "%.0f", ctl_real(e, "max_freq_khz") / 1000);
+        }
+        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_text(e, "name"),
+                      ctl_any(e, "cpus", cpus, sizeof(cpus)),
+                      ctl_any(e, "kind", kind, sizeof(kind)),
+                      ctl_any(e, "governor", governor, sizeof(governor)), freq, most,
+                      ctl_any(e, "speed", speed, sizeof(speed)),
+                      ctl_any(e, "used", used, sizeof(used)), ctl_text(e, "why"));
+    }
+    printf("\n");
+    ctl_table_print(&t);
+}
+
+/* Warnings may be of the daemon or of a model. */
+static void print_warnings(const json_t *owner, const char *name)
+{
+    size_t i;
+    json_t *w;
+
+    json_array_foreach(json_object_get(owner, "warnings"), i, w)
+    {
+        if (json_is_string(w)) {
+            printf("\nwarning%s%s: %s\n", name ? " of " : "", name ? name : "",
+                   json_string_value(w));
+        }
+    }
+}
+
+static void print_status(const json_t *status)
+{
+    double uptime = ctl_real(status, "uptime_s");
+    size_t i;
+    json_t *m;
+
+    printf("piped %s: %s, up %.0f h %02.0f min %02.0f s\n", ctl_text(status, "version"),
+           ctl_text(status, "state"), (double)((long)uptime / 3600),
+           (double)((long)uptime / 60 % 60), (double)((long)uptime % 60));
+    json_array_foreach(json_object_get(status, "models"), i, m)
+    {
+        print_model(m);
+    }
+    print_eps(json_object_get(status, "eps"));
+    print_warnings(status, NULL);
+    if (ctl_real(status, "failed_models") > 0) {
+        printf(
+            "\nwarning: %.0f of the models asked for could not be loaded; the log says why, and so "
+            "does piped --check-config\n",
+            ctl_real(status, "failed_models"));
+    }
+    json_array_foreach(json_object_get(status, "models"), i, m)
+    {
+        print_warnings(m, ctl_text(m, "name"));
+    }
+}
+
+int ctl_status(const struct ctl *ctl, int argc, char **argv)
+{
+    static const struct option options[] = {{"model", required_argument, NULL, 'm'}, {0}};
+    const char *model = NULL;
+    json_t *reply, *status;
+    int c, rc;
+
+    while ((c = ctl_option(argc, argv, options)) != -1) {
+        if (c != 'm') {
+            return ctl_usage("status", "unknown or incomplete option %s", argv[optind - 1]);
+        }
+        model = optarg;
+    }
+    if (optind < argc) {
+        return ctl_usage("status", "'%s' is too much", argv[optind]);
+    }
+    rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
+    if (rc) {
+        return rc;
+    }
+    status = json_object_get(reply, "status");
+    if (ctl->json) {
+        ctl_print_json(status);
+    } else {
+        print_status(status);
+    }
+    rc = strcmp(ctl_text(status, "state"), "degraded") == 0 ? CTL_DEGRADED : CTL_DONE;
+    json_decref(reply);
+    return rc;
+}

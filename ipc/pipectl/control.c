@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: calls over the control socket. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "ipc/pipectl/pipectl.h"
+#include "ipc/varlink.h"
+
+struct ctl_control {
+    int sock;
+    const char *path; /* borrowed */
+    struct ipc_varlink_reader reader;
+};
+
+struct ctl_control *ctl_control_free(struct ctl_control *c)
+{
+    if (c) {
+        base_close_fd(&c->sock);
+        ipc_varlink_reader_deinit(&c->reader);
+        free(c);
+    }
+    return NULL;
+}
+
+static int unreachable(const char *path, const char *why)
+{
+    ctl_say("piped is not reachable at %s: %s", path, why);
+    if (strcmp(why, strerror(EACCES)) == 0) {
+        ctl_say("members of the socket's group may connect; of the service's, piped-clients");
+        return CTL_UNREACHABLE;
+    }
+    ctl_say(
+        "is it running? try: systemctl status piped, or --socket PATH for a daemon started with "
+        "--runtime-dir");
+    return CTL_UNREACHABLE;
+}
+
+int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct ctl_control *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        ctl_say("out of memory");
+        return CTL_FAILED;
+    }
+    c->path = ctl->control_path;
+    memcpy(to.sun_path, ctl->control_path, sizeof(to.sun_path));
+    c->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->sock < 0 || connect(c->sock, (struct sockaddr *)&to, sizeof(to)) < 0) {
+        int error = errno;
+
+        ctl_control_free(c);
+        return unreachable(ctl->control_path, strerror(error));
+    }
+    *ret = c;
+    return CTL_DONE;
+}
+
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
+{
+    base_autofree char *bytes = NULL;
+    size_t count, at = 0;
+
+    if (ipc_varlink_call(method, parameters, more, &bytes, &count) < 0) {
+        ctl_say("out of memory, or an argument is not UTF-8");
+        return CTL_FAILED;
+    }
+    while (at < count) {
+        ssize_t n = send(c->sock, bytes + at, count - at, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return unreachable(c->path, strerror(errno));
+        }
+        at += (size_t)n;
+    }
+    return CTL_DONE;
+}
+
+/* A Varlink error in words. */
+static int say_error(const json_t *message)
+{
+    const char *error = json_string_value(json_object_get(message, "error"));
+    const json_t *parameters = json_object_get(message, "parameters");
+    const char *dot = error ? strrchr(error, '.') : NULL;
+    const char *key;
+    json_t *value;
+    char text[1024] = "";
+
+    json_object_foreach((json_t *)parameters, key, value)
+    {
+        if (json_is_string(value)) {
+            size_t n = strlen(text);
+
+            snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : "", json_string_value(value));
+        }
+    }
+    ctl_say("%s%s%s", dot ? dot + 1 : "the daemon refused", *text ? ": " : "", text);
+    if (dot && strcmp(dot, ".PermissionDenied") == 0) {
+        ctl_say("changing something needs root, the daemon's own user or a member of its admin "
+                "group");
+    }
+    return CTL_FAILED;
+}
+
+int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues)
+{
+    json_t *message;
+    int rc;
+
+    while ((rc = ipc_varlink_next(&c->reader, &message)) == IPC_VARLINK_E_NONE) {
+        char bytes[65536];
+        ssize_t n = recv(c->sock, bytes, sizeof(bytes), 0);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return unreachable(c->path, n < 0 ? strerror(errno) : "it closed the connection");
+        }
+        if (ipc_varlink_feed(&c->reader, bytes, (size_t)n) != 0) {
+            ctl_say("the daemon's answer is too big");
+            return CTL_FAILED;
+        }
+    }
+    if (rc != 0) {
+        ctl_say("the daemon's answer is no JSON object");
+        return CTL_FAILED;
+    }
+    if (json_object_get(message, "error")) {
+        rc = say_error(message);
+        json_decref(message);
+        return rc;
+    }
+    *ret = json_incref(json_object_get(message, "parameters"));
+    if (!*ret) {
+        *ret = json_object();
+    }
+    *ret_continues = json_is_true(json_object_get(message, "continues"));
+    json_decref(message);
+    return CTL_DONE;
+}
+
+int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret)
+{
+    struct ctl_control *c = NULL;
+    bool continues;
+    char name[128];
+    int rc;
+
+    snprintf(name, sizeof(name), "io.piped.%s", method);
+    rc = ctl_control_open(ctl, &c);
+    if (rc == CTL_DONE) {
+        rc = ctl_control_send(c, name, parameters, false);
+    }
+    if (rc == CTL_DONE) {
+        rc = ctl_control_receive(c, ret, &continues);
+    }
+    json_decref(parameters);
+    ctl_control_free(c);
+    return rc;
+}
+
+json_t *ctl_model_parameter(const char *model)
+{
+    json_t *p = json_object();
+
+    if (p && model && json_object_set_new(p, "model", json_string(model)) < 0) {
+        ctl_say("the model's name is not UTF-8");
+    }
+    return p;
+}

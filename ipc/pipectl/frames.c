@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: libpiped with words for people. */
+#include <errno.h>
+#include <string.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret)
+{
+    struct piped_options o = {.size = sizeof(o),
+                              .path = ctl->frames_path,
+                              .client = "pipectl",
+                              .reconnect_ms = reconnect_ms};
+    int rc = piped_connect(&o, ret);
+
+    if (rc == 0) {
+        return CTL_DONE;
+    }
+    ctl_say("%s", piped_last_error());
+    if (rc == -EPROTO) {
+        return CTL_FAILED;
+    }
+    if (rc == -EACCES) {
+        ctl_say("members of the socket's group may connect; of the service's, piped-clients");
+        return CTL_UNREACHABLE;
+    }
+    ctl_say(
+        "is it running? try: systemctl status piped, or --socket PATH for a daemon started with "
+        "--runtime-dir");
+    return CTL_UNREACHABLE;
+}
+
+int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
+                    struct piped_stream **ret)
+{
+    int rc = piped_stream_open(p, o, ret);
+
+    if (rc == 0) {
+        return CTL_DONE;
+    }
+    ctl_say("%s", piped_last_error());
+    if (rc == -ENOENT) {
+        ctl_say("pipectl models lists what is loaded");
+    } else if (rc == -EOPNOTSUPP && o->pixfmt != PIPED_TENSOR) {
+        ctl_say("a model that takes no pictures takes raw tensors: .f32 files, --pixfmt tensor");
+    }
+    return rc == -ENOTCONN ? CTL_UNREACHABLE : CTL_FAILED;
+}
+
+bool ctl_pixfmt(const char *name, uint32_t *ret)
+{
+    static const char *const names[] = {"tensor", "rgb24", "bgr24", "gray8", "nv12", "yuyv"};
+
+    for (uint32_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t ctl_tensor_count(const struct piped_tensor *t)
+{
+    static const uint8_t bytes[] = {[PIPED_F32] = 4, [PIPED_I32] = 4, [PIPED_I64] = 8,
+                                    [PIPED_U8] = 1,  [PIPED_I8] = 1,  [PIPED_BOOL] = 1};
+
+    return (size_t)(t->bytes / bytes[t->dtype]); /* the library checked dtype and bytes */
+}
+
+double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i)
+{
+    const uint8_t *at = (const uint8_t *)data + t->offset;
+    float f;
+    int32_t i32;
+    int64_t i64;
+
+    switch (t->dtype) {
+    case PIPED_F32:
+        memcpy(&f, at + 4 * i, 4);
+        return (double)f;
+    case PIPED_I32:
+        memcpy(&i32, at + 4 * i, 4);
+        return i32;
+    case PIPED_I64:
+        memcpy(&i64, at + 8 * i, 8);
+        return (double)i64;
+    case PIPED_I8:
+        return (int8_t)at[i];
+    default:
+        return at[i];
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/pipectl/infer.h - the parts of pipectl infer
+ *
+ * The files become a list of items, one per frame (a .f32, PPM or PGM file may hold many). Items
+ * are sent in order, over one stream per pixel format, and reported in order as their answers come.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "ipc/pipectl/image.h"
+#include "ipc/pipectl/pipectl.h"
+
+#define INFER_STREAMS 3 /* tensor, rgb24, gray8 */
+
+struct infer_item {
+    size_t file;     /* index into files */
+    size_t frame;    /* within its file */
+    uint32_t format; /* enum piped_pixfmt */
+    bool done;
+    char *error;    /* owned: why there is no answer */
+    json_t *report; /* owned: what --json prints */
+    float *outputs; /* owned: all outputs as f32, for --raw */
+    size_t output_count;
+    int best; /* highest class, -1: none */
+};
+
+struct infer {
+    const struct ctl *ctl;
+    const char *model, *raw_path, *expect_path;
+    bool inline_frames;
+    size_t top;
+    char **files; /* owned */
+    size_t file_count;
+    struct infer_item *items;
+    size_t item_count, reported;
+    long *expected; /* owned, or NULL */
+    size_t expected_count;
+    json_t *labels; /* owned array, or NULL */
+    struct piped *client;
+    struct piped_stream *streams[INFER_STREAMS];
+    uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
+    size_t most_bytes[INFER_STREAMS];
+    size_t frame_bytes; /* of a raw frame */
+    FILE *raw;
+    size_t correct, failed;
+    json_t *results; /* owned: reports in order */
+};
+
+/* infer_files.c: exit codes; the reason was said */
+int infer_add_path(struct infer *in, const char *path);
+int infer_add_list(struct infer *in, const char *path);
+int infer_read_expected(struct infer *in);
+int infer_make_items(struct infer *in);
+/* infer_report.c */
+void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
+                       const struct piped_stream_info *info);
+int infer_report_next(struct infer *in); /* the items that are done, in order */
+int infer_finish(struct infer *in);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl infer: which files, how many frames, which class is right. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ipc/pipectl/infer.h"
+
+#define FILES_MAX 10000000u
+
+static int out_of_memory(void)
+{
+    ctl_say("out of memory");
+    return CTL_FAILED;
+}
+
+static int add_file(struct infer *in, const char *path)
+{
+    if ((in->file_count & (in->file_count - 1)) == 0) {
+        size_t size = in->file_count ? 2 * in->file_count : 1;
+        char **grown = size <= FILES_MAX ? realloc(in->files, size * sizeof(*grown)) : NULL;
+
+        if (!grown) {
+            return out_of_memory();
+        }
+        in->files = grown;
+    }
+    in->files[in->file_count] = strdup(path);
+    if (!in->files[in->file_count]) {
+        return out_of_memory();
+    }
+    in->file_count++;
+    return CTL_DONE;
+}
+
+static int is_input(const struct dirent *e)
+{
+    static const char *const ends[] = {".jpg", ".jpeg", ".JPG", ".ppm", ".pgm", ".pnm", ".f32"};
+    const char *dot = strrchr(e->d_name, '.');
+
+    for (size_t i = 0; dot && i < base_array_count(ends); i++) {
+        if (strcmp(dot, ends[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int add_directory(struct infer *in, const char *path)
+{
+    struct dirent **entries;
+    int rc = CTL_DONE;
+    int n = scandir(path, &entries, is_input, versionsort);
+
+    if (n < 0) {
+        ctl_say("%s: %s", path, strerror(errno));
+        return CTL_FAILED;
+    }
+    for (int i = 0; i < n; i++) {
+        base_autofree char *whole = NULL;
+
+        if (rc == CTL_DONE) {
+            rc = asprintf(&whole, "%s/%s", path, entries[i]->d_name) < 0 ? out_of_memory()
+                                                                         : add_file(in, whole);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (rc == CTL_DONE && n == 0) {
+        ctl_say("%s has no .jpg, .ppm, .pgm or .f32 file", path);
+        return CTL_FAILED;
+    }
+    return rc;
+}
+
+int infer_add_path(struct infer *in, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return add_directory(in, path);
+    }
+    return add_file(in, path);
+}
+
+static void close_file(FILE **f)
+{
+    if (*f) {
+        fclose(*f);
+    }
+}
+
+int infer_add_list(struct infer *in, const char *path)
+{
+    base_cleanup(close_file) FILE *f = fopen(path, "re");
+    base_autofree char *line = NULL;
+    size_t size = 0;
+    ssize_t n;
+    int rc = CTL_DONE;
+
+    if (!f) {
+        ctl_say("%s: %s", path, strerror(errno));
+        return CTL_FAILED;
+    }
+    while (rc == CTL_DONE && (n = getline(&line, &size, f)) >= 0) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) {
+            line[--n] = 0;
+        }
+        if (n > 0) {
+            rc = infer_add_path(in, line);
+        }
+    }
+    return rc;
+}
+
+int infer_read_expected(struct infer *in)
+{
+    base_cleanup(close_file) FILE *f = fopen(in->expect_path, "re");
+    base_autofree char *line = NULL;
+    size_t size = 0, number = 0;
+
+    if (!f) {
+        ctl_say("%s: %s", in->expect_path, strerror(errno));
+        return CTL_FAILED;
+    }
+    in->expected = calloc(in->item_count ? in->item_count : 1, sizeof(long));
+    if (!in->expected) {
+        return out_of_memory();
+    }
+    while (getline(&line, &size, f) >= 0) {
+        char *end;
+        long v = strtol(line, &end, 10);
+
+        number++;
+        if (line[strspn(line, " \t\r\n")] == 0) {
+            continue;
+        }
+        if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0) {
+            ctl_say("%s:%zu: one class index per line", in->expect_path, number);
+            return CTL_FAILED;
+        }
+        if (in->expected_count < in->item_count) {
+            in->expected[in->expected_count] = v;
+        }
+        in->expected_count++;
+    }
+    if (in->expected_count != in->item_count) {
+        ctl_say("%s has %zu classes, the files have %zu frames", in->expect_path,
+                in->expected_count, in->item_count);
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format, const char *error)
+{
+    struct infer_item *item;
+
+    if ((in->item_count & (in->item_count - 1)) == 0) {
+        size_t size = in->item_count ? 2 * in->item_count : 1;
+
+        item = realloc(in->items, size * sizeof(*item));
+        if (!item) {
+            return out_of_memory();
+        }
+        in->items = item;
+    }
+    item = &in->items[in->item_count++];
+    *item = (struct infer_item){.file = file, .frame = frame, .format = format, .best = -1};
+    if (error) {
+        item->error = strdup(error);
+        item->done = true;
+    }
+    return CTL_DONE;
+}
+
+/* The frames of a raw file. */
+static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
+{
+    char error[256];
+    int rc = CTL_DONE;
+
+    if (in->frame_bytes == 0 || img->bytes == 0 || img->bytes % in->frame_bytes) {
+        snprintf(error, sizeof(error),
+                 "it has %zu bytes, which is no multiple of the model's input of %zu", img->bytes,
+                 in->frame_bytes);
+        return add_item(in, file, 0, PIPED_TENSOR, error);
+    }
+    in->most_bytes[0] = in->frame_bytes;
+    for (size_t k = 0; rc == CTL_DONE && k < img->bytes / in->frame_bytes; k++) {
+        rc = add_item(in, file, k, PIPED_TENSOR, NULL);
+    }
+    return rc;
+}
+
+static int add_picture(struct infer *in, size_t file, size_t frame, const struct ctl_image *img)
+{
+    uint32_t format = img->channels == 1 ? PIPED_GRAY8 : PIPED_RGB24;
+    size_t k = format == PIPED_GRAY8 ? 2 : 1;
+
+    if (img->bytes > in->most_bytes[k]) {
+        in->most_bytes[k] = img->bytes;
+        in->most_width[k] = img->width;
+        in->most_height[k] = img->height;
+    }
+    return add_item(in, file, frame, format, NULL);
+}
+
+/* Looks at every file once: its kind, its size, its frames. A file that cannot be read is an item
+ * with an error, and the others go on. */
+int infer_make_items(struct infer *in)
+{
+    int rc = CTL_DONE;
+
+    for (size_t i = 0; rc == CTL_DONE && i < in->file_count; i++) {
+        base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+        char error[256];
+        int more = 1;
+
+        if (ctl_image_open(in->files[i], error, sizeof(error), &img) < 0) {
+            rc = add_item(in, i, 0, PIPED_TENSOR, error);
+            continue;
+        }
+        if (img.kind == CTL_IMAGE_RAW) {
+            rc = add_raw(in, i, &img);
+            continue;
+        }
+        for (size_t frame = 0; rc == CTL_DONE && more > 0; frame++) {
+            rc = add_picture(in, i, frame, &img);
+            more = ctl_image_next(&img, error, sizeof(error));
+            if (rc == CTL_DONE && more < 0) {
+                rc = add_item(in, i, frame + 1, PIPED_TENSOR, error);
+            }
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl infer: answers into JSON, tables and raw files. Scores are the model's output as it is;
+ * the table adds a probability for the eye. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/pipectl/infer.h"
+
+#define CLASSES_MAX 1000000u
+
+static json_t *shape_of(const struct piped_tensor *t)
+{
+    json_t *shape = json_array();
+
+    for (uint32_t i = 0; i < t->rank; i++) {
+        json_array_append_new(shape, json_integer(t->dim[i]));
+    }
+    return shape;
+}
+
+/* Classes are a vector: all dimensions but one are 1. */
+static size_t class_count(const struct piped_tensor *t)
+{
+    size_t big = 0;
+
+    for (uint32_t i = 0; i < t->rank; i++) {
+        big += t->dim[i] > 1;
+    }
+    return big == 1 && ctl_tensor_count(t) <= CLASSES_MAX ? ctl_tensor_count(t) : 0;
+}
+
+static json_t *top_of(const struct infer *in, struct infer_item *item, const struct piped_tensor *t,
+                      const void *data)
+{
+    size_t classes = class_count(t), wanted = base_min(in->top, classes);
+    json_t *top = json_array();
+    base_autofree double *values = calloc(classes ? classes : 1, sizeof(double));
+    double highest = -INFINITY, sum = 0, total = 0;
+    bool probabilities = true;
+
+    if (!values) {
+        return top;
+    }
+    for (size_t i = 0; i < classes; i++) {
+        values[i] = ctl_tensor_value(t, data, i);
+        highest = fmax(highest, values[i]);
+        probabilities &= values[i] >= 0 && values[i] <= 1;
+        total += values[i];
+    }
+    probabilities &= fabs(total - 1) < 1e-3;
+    for (size_t i = 0; i < classes; i++) {
+        sum += exp(values[i] - highest);
+    }
+    for (size_t k = 0; k < wanted; k++) {
+        const char *label;
+        size_t best = SIZE_MAX;
+        double p;
+
+        for (size_t i = 0; i < classes; i++) {
+            if (!isnan(values[i]) && (best == SIZE_MAX || values[i] > values[best])) {
+                best = i;
+            }
+        }
+        if (best == SIZE_MAX) {
+            break;
+        }
+        item->best = k == 0 ? (int)best : item->best;
+        label = json_string_value(json_array_get(in->labels, best));
+        p = probabilities ? values[best] : exp(values[best] - highest) / sum;
+        json_array_append_new(top,
+                              json_pack("{s:i, s:s?, s:f, s:f}", "class", (int)best, "label", label,
+                                        "score", isfinite(values[best]) ? values[best] : 0.0,
+                                        "probability", isfinite(p) ? p : 0.0));
+        values[best] = NAN;
+    }
+    return top;
+}
+
+/* All outputs as f32, back to back. */
+static void keep_outputs(struct infer_item *item, const struct piped_stream_info *info,
+                         const void *data)
+{
+    size_t count = 0, at = 0;
+
+    for (uint32_t o = 0; o < info->output_count; o++) {
+        count += ctl_tensor_count(&info->outputs[o]);
+    }
+    item->outputs = calloc(count ? count : 1, sizeof(float));
+    for (uint32_t o = 0; item->outputs && o < info->output_count; o++) {
+        for (size_t i = 0; i < ctl_tensor_count(&info->outputs[o]); i++) {
+            item->outputs[at++] = (float)ctl_tensor_value(&info->outputs[o], data, i);
+        }
+    }
+    item->output_count = item->outputs ? count : 0;
+}
+
+void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
+                       const struct piped_stream_info *info)
+{
+    json_t *outputs;
+
+    item->done = true;
+    if (f->status != PIPED_OK) {
+        if (asprintf(&item->error, "%s: %s", piped_status_name(f->status), f->text) < 0) {
+            item->error = NULL;
+        }
+        return;
+    }
+    outputs = json_array();
+    for (uint32_t o = 0; o < info->output_count; o++) {
+        json_array_append_new(outputs,
+                              json_pack("{s:s, s:o, s:s?}", "name", info->outputs[o].name, "shape",
+                                        shape_of(&info->outputs[o]), "file", in->raw_path));
+    }
+    item->report = json_pack(
+        "{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file], "top",
+        info->output_count ? top_of(in, item, &info->outputs[0], f->output) : json_array(),
+        "outputs", outputs, "latency_ms", (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
+        (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
+    if (in->raw) {
+        keep_outputs(item, info, f->output);
+    }
+}
+
+static void print_item(const struct infer *in, const struct infer_item *item)
+{
+    json_t *t;
+    size_t i;
+
+    printf("%s", in->files[item->file]);
+    if (item->frame > 0) {
+        printf(" [%zu]", item->frame);
+    }
+    printf("  (%.2f ms)\n", ctl_real(item->report, "latency_ms"));
+    json_array_foreach(json_object_get(item->report, "top"), i, t)
+    {
+        const char *label = json_string_value(json_object_get(t, "label"));
+
+        printf("  %5.1f %%  %s%s%.0f  (%.5g)\n", 100 * ctl_real(t, "probability"),
+               label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
+               ctl_real(t, "score"));
+    }
+}
+
+static int report_item(struct infer *in, size_t index)
+{
+    struct infer_item *item = &in->items[index];
+    int rc = CTL_DONE;
+
+    if (item->error || !item->report) {
+        ctl_say("%s: %s", in->files[item->file], item->error ? item->error : "out of memory");
+        in->failed++;
+        item->report = item->report
+                           ? item->report
+                           : json_pack("{s:s, s:I, s:s?}", "file", in->files[item->file], "frame",
+                                       (json_int_t)item->frame, "error", item->error);
+    } else {
+        if (in->expected) {
+            bool right = item->best == in->expected[index];
+
+            in->correct += right;
+            json_object_set_new(item->report, "expected", json_integer(in->expected[index]));
+            json_object_set_new(item->report, "correct", json_boolean(right));
+        }
+        if (in->raw && fwrite(item->outputs, sizeof(float), item->output_count, in->raw) !=
+                           item->output_count) {
+            ctl_say("%s: %s", in->raw_path, strerror(errno));
+            rc = CTL_FAILED;
+        }
+        if (!in->ctl->json && !in->expected) {
+            print_item(in, item);
+        }
+    }
+    if (in->ctl->json) {
+        json_array_append(in->results, item->report);
+    }
+    json_decref(item->report);
+    item->report = NULL;
+    free(item->outputs);
+    item->outputs = NULL;
+    free(item->error);
+    item->error = NULL;
+    return rc;
+}
+
+int infer_report_next(struct infer *in)
+{
+    int rc = CTL_DONE;
+
+    while (rc == CTL_DONE && in->reported < in->item_count && in->items[in->reported].done) {
+        rc = report_item(in, in->reported++);
+    }
+    return rc;
+}
+
+int infer_finish(struct infer *in)
+{
+    double accuracy = in->item_count ? (double)in->correct / (double)in->item_count : 0;
+
+    if (in->raw) {
+        FILE *raw = base_take(in->raw);
+
+        if (fclose(raw) != 0) {
+            ctl_say("%s: %s", in->raw_path, strerror(errno));
+            return CTL_FAILED;
+        }
+    }
+    if (in->ctl->json && in->expected) {
+        json_t *whole = json_pack("{s:f, s:I, s:I, s:O}", "accuracy", accuracy, "correct",
+                                  (json_int_t)in->correct, "count", (json_int_t)in->item_count,
+                                  "results", in->results);
+
+        ctl_print_json(whole);
+        json_decref(whole);
+    } else if (in->ctl->json) {
+        ctl_print_json(in->results);
+    } else if (in->expected) {
+        printf("accuracy %.2f %% (%zu of %zu)\n", 100 * accuracy, in->correct, in->item_count);
+    }
+    return in->failed ? CTL_FAILED : CTL_DONE;
+}

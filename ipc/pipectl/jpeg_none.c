@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In place of jpeg.c when libjpeg-turbo was absent at build time. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "ipc/pipectl/image.h"
+
+int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    snprintf(ret_error, error_bytes,
+             "pipectl was built without JPEG (meson option jpeg); convert it to PPM");
+    return -EOPNOTSUPP;
+}
+
+int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
+{
+    struct ctl_image copy = *img;
+
+    return ctl_jpeg_size(&copy, ret_error, error_bytes);
+}

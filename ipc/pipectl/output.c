@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: JSON and tables. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+#define COLUMNS_MAX 16
+
+void ctl_print_json(const json_t *v)
+{
+    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+}
+
+void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align)
+{
+    *t = (struct ctl_table){.headings = headings, .align = align, .rows = json_array()};
+    while (headings[t->columns]) {
+        t->columns++;
+    }
+}
+
+void ctl_table_add(struct ctl_table *t, const char *format, ...)
+{
+    json_t *row = json_array();
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n >= 0) {
+        for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
+            json_array_append_new(row, json_string(cell));
+        }
+        free(text);
+    }
+    json_array_append_new(t->rows, row);
+}
+
+/* Characters, not bytes: names may be UTF-8. */
+static int width_of(const char *s)
+{
+    int n = 0;
+
+    for (; *s; s++) {
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+static void print_cell(const char *text, int width, bool right, bool last)
+{
+    int pad = width - width_of(text);
+
+    printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
+           last ? "\n" : "  ");
+}
+
+void ctl_table_print(struct ctl_table *t)
+{
+    int width[COLUMNS_MAX] = {0};
+    size_t i;
+    json_t *row;
+
+    for (size_t c = 0; c < t->columns && c < COLUMNS_MAX; c++) {
+        width[c] = width_of(t->headings[c]);
+        json_array_foreach(t->rows, i, row)
+        {
+            const char *cell = json_string_value(json_array_get(row, c));
+
+            width[c] = base_max(width[c], width_of(cell ? cell : ""));
+        }
+    }
+    for (size_t c = 0; c < t->columns; c++) {
+        print_cell(t->headings[c], width[c], t->align[c] == 'r', c + 1 == t->columns);
+    }
+    json_array_foreach(t->rows, i, row)
+    {
+        for (size_t c = 0; c < t->columns; c++) {
+            const char *cell = json_string_value(json_array_get(row, c));
+
+            print_cell(cell ? cell : "", width[c], t->align[c] == 'r', c + 1 == t->columns);
+        }
+    }
+    json_decref(t->rows);
+    t->rows = NULL;
+}
+
+const char *ctl_text(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+
+    return s ? s : "-";
+}
+
+double ctl_real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void any(const json_t *v, char *ret, size_t bytes, bool inner)
+{
+    size_t used = 0, i;
+    json_t *item;
+    const char *key;
+
+    if (json_is_string(v)) {
+        snprintf(ret, bytes, "%s", json_string_value(v));
+    } else if (json_is_integer(v)) {
+        snprintf(ret, bytes, "%lld", (long long)json_integer_value(v));
+    } else if (json_is_real(v)) {
+        snprintf(ret, bytes, "%.4g", json_real_value(v));
+    } else if (json_is_boolean(v)) {
+        snprintf(ret, bytes, "%s", json_is_true(v) ? "yes" : "no");
+    } else if (json_is_array(v) && json_array_size(v) > 0) {
+        json_array_foreach(v, i, item)
+        {
+            char text[512];
+
+            any(item, text, sizeof(text), true);
+            snprintf(ret + used, bytes - used, "%s%s", used ? "," : "", text);
+            used = strlen(ret);
+        }
+    } else if (json_is_object(v) && json_object_get(v, "shape") && json_object_get(v, "dtype")) {
+        char shape[256];
+
+        any(json_object_get(v, "shape"), shape, sizeof(shape), true);
+        for (char *x = shape; *x; x++) {
+            *x = *x == ',' ? 'x' : *x;
+        }
+        snprintf(ret, bytes, "%s%s%s %s", json_object_get(v, "name") ? ctl_text(v, "name") : "",
+                 json_object_get(v, "name") ? " " : "", shape, ctl_text(v, "dtype"));
+    } else if (json_is_object(v) && json_object_size(v) > 0) {
+        json_object_foreach((json_t *)v, key, item)
+        {
+            char text[512];
+
+            any(item, text, sizeof(text), true);
+            snprintf(ret + used, bytes - used, "%s%s %s", used ? ", " : "", key, text);
+            used = strlen(ret);
+        }
+    } else {
+        snprintf(ret, bytes, "%s", inner ? "" : "-");
+    }
+}
+
+const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes)
+{
+    any(json_object_get(object, key), ret, bytes, false);
+    return ret;
+}

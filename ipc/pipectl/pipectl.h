@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/pipectl/pipectl.h - what the commands share
+ *
+ * A command returns the program's exit code. It has printed its result to stdout, or why there is
+ * none to stderr. Nothing of a result is printed when a command fails before it has one.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "ipc/piped.h"
+
+enum ctl_exit {
+    CTL_DONE = 0,
+    CTL_FAILED = 1,
+    CTL_USAGE = 2,
+    CTL_UNREACHABLE = 3,
+    CTL_DEGRADED = 4,
+};
+
+struct ctl {
+    bool json;
+    char control_path[108], frames_path[108];
+};
+
+struct ctl_command {
+    const char *name;
+    const char *usage; /* behind the name */
+    const char *help;
+    int (*run)(const struct ctl *ctl, int argc, char **argv); /* argv[0] is the command */
+};
+extern const struct ctl_command ctl_commands[];
+
+/* messages on stderr, with the program's name and a newline */
+void ctl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** ctl_usage() - says what is wrong with the command line and how the command is used. */
+int ctl_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* getopt_long() with the command's long options; ctl_no_more() refuses further arguments. */
+struct option;
+int ctl_option(int argc, char **argv, const struct option *options);
+bool ctl_number(const char *text, double least, double most, double *ret);
+
+/* control.c: a connection to the control socket */
+struct ctl_control;
+int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret); /* exit code */
+struct ctl_control *ctl_control_free(struct ctl_control *c);
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
+/** ctl_control_receive() - the parameters of one reply, the caller's reference. Return: exit code.
+ */
+int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
+/** ctl_call() - one call of io.piped.METHOD; @parameters: reference is taken. Return: exit code;
+ * the reason was said. */
+int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
+/** ctl_model_parameter() - {} or {"model": model}. */
+json_t *ctl_model_parameter(const char *model);
+
+/* output.c */
+void ctl_print_json(const json_t *v);
+/* Rows of cells, columns as wide as needed; a NULL heading ends the columns. Cells are text. */
+struct ctl_table {
+    size_t columns;
+    const char *const *headings;
+    const char *align; /* one char a column: 'l' or 'r' */
+    json_t *rows;      /* owned: array of arrays of strings */
+};
+void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align);
+void ctl_table_add(struct ctl_table *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* cells separated by '\t' */
+void ctl_table_print(struct ctl_table *t); /* and frees */
+/* Fields of replies, whatever they hold. */
+const char *ctl_text(const json_t *object, const char *key);
+double ctl_real(const json_t *object, const char *key);
+/** ctl_any() - a field as text in @ret: numbers and lists too, "-" when absent. Return @ret. */
+const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
+
+/* frames.c: libpiped with pipectl's messages */
+/* @reconnect_ms: 0 as the library does */
+int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret);
+int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
+                    struct piped_stream **ret);
+bool ctl_pixfmt(const char *name, uint32_t *ret);
+size_t ctl_tensor_count(const struct piped_tensor *t);
+double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i);
+
+/* commands */
+int ctl_status(const struct ctl *ctl, int argc, char **argv);
+int ctl_infer(const struct ctl *ctl, int argc, char **argv);
+int ctl_bench(const struct ctl *ctl, int argc, char **argv);
+int ctl_plan(const struct ctl *ctl, int argc, char **argv);
+int ctl_models(const struct ctl *ctl, int argc, char **argv);
+int ctl_retune(const struct ctl *ctl, int argc, char **argv);
+int ctl_history(const struct ctl *ctl, int argc, char **argv);
+int ctl_metrics(const struct ctl *ctl, int argc, char **argv);
+int ctl_config(const struct ctl *ctl, int argc, char **argv);
+int ctl_reload(const struct ctl *ctl, int argc, char **argv);
+int ctl_units(const struct ctl *ctl, int argc, char **argv);
+int ctl_subscribe(const struct ctl *ctl, int argc, char **argv);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolution on the indirect GEMM: a chunk of output pixels gets its table of row pointers, then
+ * all panels of weights pass over it while its input stays in cache.
+ *
+ * First layers (few channels) would spend their time on pointers: there the rows under a chunk are
+ * copied into a zero-padded band first, in which the kx and c of one ky lie side by side, so that a
+ * tap is a whole row of the window.
+ */
+#include "base.h"
+#include "kernels/igemm.h"
+
+#define CHUNK_BYTES (256u * 1024u) /* of input under a chunk: with a panel of weights inside L2 */
+#define CHUNK_POINTERS 8192u
+#define BAND_BYTES (64u * 1024u)
+#define BAND_CHANNELS 8u /* fewer than these go through a band */
+
+struct plan {
+    struct krn_conv c;
+    bool band;
+    size_t taps, len; /* as the GEMM sees them */
+    size_t tiles_max; /* of a chunk */
+    size_t band_rows; /* output rows of a chunk with a band */
+    size_t band_w, band_h;
+    size_t part_bytes; /* scratch of one part */
+};
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    size_t tile_pointers;
+
+    if (!krn_conv_of(m, op, &p->c)) {
+        return false;
+    }
+    p->band = p->c.groups == 1 && p->c.cg < BAND_CHANNELS && p->c.win.kw > 1 && p->c.win.dw == 1;
+    p->taps = p->band ? p->c.win.kh : p->c.taps;
+    p->len = p->band ? p->c.win.kw * p->c.cg : p->c.cg;
+    tile_pointers = p->taps * KRN_IGEMM_ROWS;
+    p->band_rows = p->band_w = p->band_h = 0;
+    if (p->band) {
+        p->band_w = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * p->c.cg;
+        p->band_rows = BAND_BYTES / sizeof(float) / p->band_w / p->c.win.sh;
+        p->band_rows = base_min(p->band_rows, CHUNK_POINTERS / p->taps / p->c.y.w);
+        p->band_rows = base_min(base_max(p->band_rows, 1u), p->c.y.h);
+        p->band_h = (p->band_rows - 1) * p->c.win.sh + (p->c.win.kh - 1) * p->c.win.dh + 1;
+        p->tiles_max = krn_igemm_tiles(p->band_rows * p->c.y.w);
+    } else {
+        size_t pixel_bytes = p->c.x.c * sizeof(float) * base_min(p->c.win.sh, p->c.win.kh) *
+                             base_min(p->c.win.sw, p->c.win.kw);
+        size_t pixels = CHUNK_BYTES / pixel_bytes;
+
+        p->tiles_max = base_max(pixels / KRN_IGEMM_ROWS, 4u);
+        p->tiles_max = base_min(p->tiles_max, CHUNK_POINTERS / tile_pointers);
+        p->tiles_max = base_max(p->tiles_max, 1u);
+    }
+    p->part_bytes =
+        base_align_up(p->tiles_max * tile_pointers * sizeof(float *), BASE_CACHE_LINE_BYTES) +
+        base_align_up(p->band_w * p->band_h * sizeof(float), BASE_CACHE_LINE_BYTES);
+    return true;
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p);
+}
+
+static size_t group_floats(const struct plan *p)
+{
+    return krn_igemm_packed(p->c.taps * p->c.cg, p->c.og);
+}
+
+/* the panels of every group, then a row of zeros for the taps in the padding */
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, &p)) {
+        return 0;
+    }
+    return (p.c.groups * group_floats(&p) + p.c.cg) * sizeof(float);
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    const struct mdl_tensor *w = &m->tensors[op->in[1]];
+    const uint8_t *src = krn_const_ptr(m, op->in[1]);
+    float *out = dst;
+    struct plan p;
+
+    if (!plan_of(m, op, &p)) {
+        return;
+    }
+    for (size_t g = 0; g < p.c.groups; g++) {
+        const uint8_t *group = src + (ptrdiff_t)(g * p.c.og) * w->stride[0] * 4;
+        const float *scale = op->scale ? op->scale + g * p.c.og : NULL;
+
+        KRN_ISA_FN(krn_igemm_pack)
+        (out, group, p.c.taps, p.c.cg, p.c.og, w->stride[0], p.c.tap_stride, w->stride[1], scale,
+         1.0f);
+        out += group_floats(&p);
+    }
+    memset(out, 0, p.c.cg * sizeof(float));
+}
+
+struct job {
+    const struct krn_call *call;
+    struct plan p;
+    struct krn_igemm g;
+    const float *zeros;
+    size_t parts;
+    bool by_panels; /* parts take panels of all pixels instead of pixels of all panels */
+};
+
+/* pointers for the pixels [first, first + pixels) of group @group */
+static void point(const struct job *j, size_t group, size_t first, size_t pixels,
+                  const float **rows)
+{
+    const struct krn_conv *c = &j->p.c;
+    const float *x = (const float *)j->call->in[0] + group * c->cg;
+    size_t tiles = krn_igemm_tiles(pixels);
+    size_t ox = first % c->y.w, oy = first / c->y.w % c->y.h, n = first / c->y.w / c->y.h;
+
+    for (size_t t = 0; t < tiles; t++) {
+        size_t count =
+            krn_igemm_tile_first(pixels, tiles, t + 1) - krn_igemm_tile_first(pixels, tiles, t);
+
+        for (size_t i = 0; i < count; i++) {
+            ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh) - c->win.top;
+            ptrdiff_t ix = (ptrdiff_t)(ox * c->win.sw) - c->win.left;
+            struct krn_range ky = krn_taps(iy, c->win.kh, c->win.dh, c->x.h);
+            struct krn_range kx = krn_taps(ix, c->win.kw, c->win.dw, c->x.w);
+            const float **p = rows + i;
+
+            for (size_t y = 0; y < c->win.kh; y++) {
+                bool in_y = y >= ky.begin && y < ky.end;
+                ptrdiff_t at = (ptrdiff_t)(n * c->x.batch) +
+                               (iy + (ptrdiff_t)(y * c->win.dh)) * (ptrdiff_t)c->x.row +
+                               ix * (ptrdiff_t)c->x.pixel;
+
+                for (size_t k = 0; k < c->win.kw; k++) {
+                    bool in = in_y && k >= kx.begin && k < kx.end;
+
+                    *p = in ? x + at + (ptrdiff_t)(k * c->win.dw * c->x.pixel) : j->zeros;
+                    p += KRN_IGEMM_ROWS;
+                }
+            }
+            if (++ox == c->y.w) {
+                ox = 0;
+                if (++oy == c->y.h) {
+                    oy = 0;
+                    n++;
+                }
+            }
+        }
+        rows += j->p.taps * KRN_IGEMM_ROWS;
+    }
+}
+
+static void run_pixels(const struct job *j, struct krn_range pixels, struct krn_range panels,
+                       uint8_t *scratch)
+{
+    const float **rows = (const float **)scratch;
+    struct krn_igemm g = j->g;
+
+    for (size_t group = 0; group < j->p.c.groups; group++) {
+        for (size_t first = pixels.begin; first < pixels.end;) {
+            size_t left = pixels.end - first, max = j->p.tiles_max * KRN_IGEMM_ROWS;
+            size_t chunks = (left + max - 1) / max, now = (left + chunks - 1) / chunks;
+
+            point(j, group, first, now, rows);
+            KRN_ISA_FN(krn_igemm_block)(&g, rows, first, now, panels);
+            first += now;
+        }
+        g.packed += group_floats(&j->p);
+        g.channel += j->p.c.og;
+    }
+}
+
+/* the input rows under output rows [oy, ...) of image n, padded with zeros */
+static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, float *band)
+{
+    const struct krn_conv *c = &j->p.c;
+    size_t height = (rows - 1) * c->win.sh + (c->win.kh - 1) * c->win.dh + 1;
+    size_t width = j->p.band_w / c->cg;
+    struct krn_range kx = krn_taps(-c->win.left, width, 1, c->x.w);
+    const float *x = (const float *)j->call->in[0] + n * c->x.batch;
+
+    for (size_t y = 0; y < height; y++, band += j->p.band_w) {
+        ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh + y) - c->win.top;
+        const float *src;
+
+        if (iy < 0 || iy >= (ptrdiff_t)c->x.h) {
+            memset(band, 0, j->p.band_w * sizeof(float));
+            continue;
+        }
+        src =
+            x + (size_t)iy * c->x.row + ((ptrdiff_t)kx.begin - c->win.left) * (ptrdiff_t)c->x.pixel;
+        memset(band, 0, kx.begin * c->cg * sizeof(float));
+        if (c->x.pixel == c->cg) {
+            memcpy(band + kx.begin * c->cg, src, (kx.end - kx.begin) * c->cg * sizeof(float));
+        } else {
+            for (size_t k = kx.begin; k < kx.end; k++, src += c->x.pixel) {
+                memcpy(band + k * c->cg, src, c->cg * sizeof(float));
+            }
+        }
+        memset(band + kx.end * c->cg, 0, (width - kx.end) * c->cg * sizeof(float));
+    }
+}
+
+static void run_bands(const struct job *j, struct krn_range chunks, uint8_t *scratch)
+{
+    const struct krn_conv *c = &j->p.c;
+    const float **rows = (const float **)scratch;
+    float *band = (float *)(scratch + base_align_up(j->p.tiles_max * j->p.taps * KRN_IGEMM_ROWS *
+                                                        sizeof(float *),
+                                                    BASE_CACHE_LINE_BYTES));
+    size_t each = (c->y.h + j->p.band_rows - 1) / j->p.band_rows;
+
+    for (size_t chunk = chunks.begin; chunk < chunks.end; chunk++) {
+        size_t n = chunk / each, oy = chunk % each * j->p.band_rows;
+        size_t height = base_min(j->p.band_rows, c->y.h - oy), pixels = height * c->y.w;
+        size_t tiles = krn_igemm_tiles(pixels), ox = 0, y = 0;
+
+        fill_band(j, n, oy, height, band);
+        for (size_t t = 0; t < tiles; t++) {
+            const float **p = rows + t * j->p.taps * KRN_IGEMM_ROWS;
+            size_t count =
+                krn_igemm_tile_first(pixels, tiles, t + 1) - krn_igemm_tile_first(pixels, tiles, t);
+
+            for (size_t i = 0; i < count; i++) {
+                const float *at = band + y * c->win.sh * j->p.band_w + ox * c->win.sw * c->cg;
+
+                for (size_t k = 0; k < j->p.taps; k++) {
+                    p[k * KRN_IGEMM_ROWS + i] = at + k * c->win.dh * j->p.band_w;
+                }
+                if (++ox == c->y.w) {
+                    ox = 0;
+                    y++;
+                }
+            }
+        }
+        KRN_ISA_FN(krn_igemm_block)
+        (&j->g, rows, (n * c->y.h + oy) * c->y.w, pixels,
+         (struct krn_range){0, krn_igemm_panels(c->og)});
+    }
+}
+
+static void part_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct krn_conv *c = &j->p.c;
+    size_t pixels = c->y.n * c->y.h * c->y.w, panels = krn_igemm_panels(c->og);
+    uint8_t *scratch = j->call->scratch + part * j->p.part_bytes;
+
+    if (j->p.band) {
+        size_t each = (c->y.h + j->p.band_rows - 1) / j->p.band_rows;
+
+        run_bands(j, krn_share(c->y.n * each, 1, part, j->parts), scratch);
+    } else if (j->by_panels) {
+        struct krn_range share = krn_share(panels, 1, part, j->parts);
+
+        if (share.begin < share.end) {
+            run_pixels(j, (struct krn_range){0, pixels}, share, scratch);
+        }
+    } else {
+        run_pixels(j, krn_share(pixels, KRN_IGEMM_ROWS, part, j->parts),
+                   (struct krn_range){0, panels}, scratch);
+    }
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    size_t tiles;
+
+    if (!plan_of(call->model, call->op, &j.p)) {
+        return;
+    }
+    j.g = (struct krn_igemm){
+        .taps = j.p.taps,
+        .len = j.p.len,
+        .out = j.p.c.og,
+        .packed = call->packed,
+        .epilogue = krn_epilogue_of(call),
+        .y = call->out[0],
+        .y_pixel = j.p.c.y.pixel,
+    };
+    j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
+    tiles = krn_igemm_tiles(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
+    j.by_panels = tiles < 4 * j.parts && krn_igemm_panels(j.p.c.og) >= j.parts;
+    krn_parallel(call->pool, j.parts, part_run, &j);
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? base_max(width, 1u) * p.part_bytes : 0;
+}
+
+const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
+    .name = "conv_f32_nhwc_igemm__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV,
+    .needs = KRN_ISA_NEEDS,
+    .supports = supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/epilogue.h"
+
+#include "base.h"
+
+bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,
+                           const struct krn_img *y)
+{
+    struct krn_img r;
+
+    if (op->act > MDL_ACT_SOFTPLUS || !krn_img_flat(y) || (op->shift && op->channels != y->c)) {
+        return false;
+    }
+    if (op->residual == MDL_RESIDUAL_NONE) {
+        return true;
+    }
+    return op->residual_in != MDL_NONE && krn_img_of(&m->tensors[op->residual_in], &r) &&
+           krn_img_flat(&r) && krn_img_same(&r, y);
+}
+
+struct krn_epilogue krn_epilogue_of(const struct krn_call *c)
+{
+    struct krn_epilogue e = {
+        .shift = c->op->shift,
+        .act = c->op->act,
+        .residual = c->op->residual,
+        .a = c->op->act_a,
+        .b = c->op->act_b,
+    };
+    struct krn_img r;
+
+    if (e.residual != MDL_RESIDUAL_NONE && krn_img_of(&c->model->tensors[c->op->residual_in], &r)) {
+        e.res = c->residual;
+        e.res_pixel = r.pixel;
+    }
+    return e;
+}
+
+bool krn_epilogue_empty(const struct krn_epilogue *e)
+{
+    return !e->shift && !e->res && e->act == MDL_ACT_NONE;
+}
+
+void krn_epilogue_run(const struct krn_epilogue *e, float *y, size_t y_pixel, size_t first,
+                      size_t pixels, size_t channel, size_t channels)
+{
+    krn_epilogue_fn *run = krn_epilogue_run__vec;
+
+#ifdef KRN_HAVE_X86_ISA
+    uint32_t have = krn_cpu_features();
+
+    if (have & KRN_CPU_AVX512) {
+        run = krn_epilogue_run__avx512;
+    } else if (have & KRN_CPU_AVX2) {
+        run = krn_epilogue_run__avx2;
+    }
+#endif
+    run(e, y, y_pixel, first, pixels, channel, channels);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/igemm.h"
+
+#include <math.h>
+
+#include "base.h"
+#include "kernels/epilogue_vec.h"
+
+/* Reading the source in blocks keeps the panel's lines in cache while each o writes one lane. */
+#define PACK_BLOCK 64u
+
+void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_t len, size_t out,
+                                ptrdiff_t so, ptrdiff_t st, ptrdiff_t sc, const float *scale,
+                                float alpha)
+{
+    for (size_t o0 = 0; o0 < out; o0 += KRN_IGEMM_LANES) {
+        size_t used = base_min(out - o0, (size_t)KRN_IGEMM_LANES);
+        size_t lanes = used <= KRN_VL ? KRN_VL : KRN_IGEMM_LANES;
+
+        for (size_t c0 = 0; c0 < len; c0 += PACK_BLOCK) {
+            size_t c1 = base_min(len, c0 + PACK_BLOCK);
+
+            for (size_t o = 0; o < lanes; o++) {
+                float f = o >= used ? 0.0f : scale ? scale[o0 + o] * alpha : alpha;
+                const uint8_t *src = w + (ptrdiff_t)(o0 + o) * so * (ptrdiff_t)sizeof(float);
+
+                for (size_t c = c0; c < c1; c++) {
+                    for (size_t t = 0; t < taps; t++) {
+                        dst[(t * len + c) * lanes + o] =
+                            o < used
+                                ? f * krn_load_unaligned(src, (ptrdiff_t)c * sc + (ptrdiff_t)t * st)
+                                : 0.0f;
+                    }
+                }
+            }
+        }
+        dst += taps * len * lanes;
+    }
+}
+
+struct tile {
+    const float *const *rows;
+    const float *panel;
+    size_t taps, len;
+    const struct krn_epilogue *epilogue;
+    bool clamp; /* the epilogue is shift, residual and clamping to [low, high] only */
+    float low, high;
+    float *y;
+    size_t y_pixel;
+    size_t first;    /* pixel, for the residual */
+    size_t channel;  /* for shift and residual */
+    size_t channels; /* to be stored, 1 .. vectors * KRN_VL */
+};
+
+/* Any epilogue, any number of channels. Out of line: it would outgrow the kernels otherwise. */
+static __attribute__((noinline)) void finish(const struct tile *t, size_t height, size_t vectors,
+                                             vf (*acc)[2])
+{
+    const struct krn_epilogue *e = t->epilogue;
+
+    for (size_t i = 0; i < height; i++) {
+        for (size_t v = 0; v < vectors; v++) {
+            size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
+            size_t c = t->channel + from;
+            vf shift = vf_set(0.0f), res = vf_set(0.0f);
+
+            if (e->shift) {
+                shift = vf_load_n(e->shift + c, n);
+            }
+            if (e->res) {
+                res = vf_load_n(e->res + (t->first + i) * e->res_pixel + c, n);
+            }
+            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(e, acc[i][v], shift, res), n);
+        }
+    }
+}
+
+/* The common epilogues straight from the registers. */
+KRN_INLINE void finish_clamp(const struct tile *t, const size_t height, const size_t vectors,
+                             vf (*acc)[2])
+{
+    const struct krn_epilogue *e = t->epilogue;
+    const vf low = vf_set(t->low), high = vf_set(t->high);
+    float *y = t->y;
+
+#pragma GCC unroll 2
+    for (size_t v = 0; v < vectors; v++) {
+        if (e->shift) {
+            vf shift = vf_load(e->shift + t->channel + v * KRN_VL);
+
+#pragma GCC unroll 16
+            for (size_t i = 0; i < height; i++) {
+                acc[i][v] += shift;
+            }
+        }
+        if (e->res) {
+            const float *res = e->res + t->first * e->res_pixel + t->channel + v * KRN_VL;
+
+#pragma GCC unroll 16
+            for (size_t i = 0; i < height; i++) {
+                acc[i][v] += vf_load(res);
+                res += e->res_pixel;
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < vectors; v++) {
+            vf_store(y + v * KRN_VL, vf_min(high, vf_max(low, acc[i][v])));
+        }
+        y += t->y_pixel;
+    }
+}
+
+/* @height and @vectors are constants wherever this is inlined, so the accumulators are registers */
+KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors)
+{
+    vf acc[KRN_IGEMM_ROWS][2];
+    const float *panel = t->panel;
+
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        acc[i][0] = acc[i][1] = vf_set(0.0f);
+    }
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[KRN_IGEMM_ROWS];
+
+#pragma GCC unroll 16
+        for (size_t i = 0; i < height; i++) {
+            a[i] = t->rows[tap * KRN_IGEMM_ROWS + i];
+        }
+        for (size_t c = 0; c < t->len; c++) {
+            vf b0 = vf_load(panel), b1 = vectors > 1 ? vf_load(panel + KRN_VL) : b0;
+
+            panel += vectors * KRN_VL;
+#pragma GCC unroll 16
+            for (size_t i = 0; i < height; i++) {
+                vf x = vf_set(a[i][c]);
+
+                acc[i][0] += x * b0;
+                if (vectors > 1) {
+                    acc[i][1] += x * b1;
+                }
+            }
+        }
+    }
+    if (t->clamp && t->channels == vectors * KRN_VL) {
+        finish_clamp(t, height, vectors, acc);
+    } else {
+        vf out[KRN_IGEMM_ROWS][2];
+
+#pragma GCC unroll 16
+        for (size_t i = 0; i < height; i++) {
+            out[i][0] = acc[i][0];
+            out[i][1] = acc[i][1];
+        }
+        finish(t, height, vectors, out);
+    }
+}
+
+#define TILE(height)                                                                               \
+    static __attribute__((noinline)) void tile_##height##_1(const struct tile *t)                  \
+    {                                                                                              \
+        run_tile(t, height, 1);                                                                    \
+    }                                                                                              \
+    static __attribute__((noinline)) void tile_##height##_2(const struct tile *t)                  \
+    {                                                                                              \
+        run_tile(t, height, 2);                                                                    \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+TILE(5)
+TILE(6)
+#if KRN_VL == 16
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+#endif
+
+#define PAIR(height)                                                                               \
+    {                                                                                              \
+        tile_##height##_1, tile_##height##_2                                                       \
+    }
+/* NONE, RELU and CLIP are all clamping. */
+static void clamp_of(const struct krn_epilogue *e, struct tile *ret)
+{
+    ret->clamp = e->act <= MDL_ACT_CLIP && e->residual != MDL_RESIDUAL_AFTER_ACT;
+    ret->low = e->act == MDL_ACT_RELU ? 0.0f : e->act == MDL_ACT_CLIP ? e->a : -INFINITY;
+    ret->high = e->act == MDL_ACT_CLIP ? e->b : INFINITY;
+}
+
+static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {
+    PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
+#if KRN_VL == 16
+    PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
+#endif
+};
+
+void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,
+                                 size_t pixels, struct krn_range panels)
+{
+    size_t count = krn_igemm_tiles(pixels);
+    struct tile t = {
+        .taps = g->taps, .len = g->len, .epilogue = &g->epilogue, .y_pixel = g->y_pixel};
+
+    clamp_of(&g->epilogue, &t);
+    for (size_t p = panels.begin; p < panels.end; p++) {
+        size_t o = p * KRN_IGEMM_LANES;
+
+        t.channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES);
+        t.channel = g->channel + o;
+        t.panel = g->packed + o * g->taps * g->len;
+        for (size_t i = 0; i < count; i++) {
+            size_t from = krn_igemm_tile_first(pixels, count, i);
+            size_t to = krn_igemm_tile_first(pixels, count, i + 1);
+
+            t.first = first + from;
+            t.rows = rows + i * g->taps * KRN_IGEMM_ROWS;
+            t.y = g->y + t.first * g->y_pixel + t.channel;
+            tiles_of[to - from - 1][t.channels > KRN_VL](&t);
+        }
+    }
+}

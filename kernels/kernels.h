@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/kernels.h - a model made executable: a primitive for every op, weights packed once, run
+ * by any team
+ *
+ * A krn_net is immutable after krn_net_new() and shared read-only by all teams. Everything a run
+ * needs beside it is passed in: the frame's memory and the team's means (threads, scratch). So any
+ * team can run any op of any frame.
+ */
+#pragma once
+
+#include <pthreadpool.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+/* CPU features a variant may need; krn_cpu_features() says what is there. */
+enum krn_cpu {
+    KRN_CPU_AVX2 = 1u << 0,   /* AVX2 and FMA */
+    KRN_CPU_AVX512 = 1u << 1, /* F, BW, DQ, VL */
+    KRN_CPU_NEON = 1u << 2,
+};
+uint32_t krn_cpu_features(void);
+
+/* The memory of one frame. */
+struct krn_mem {
+    uint8_t *arena;            /* model.arena_bytes, 64-byte aligned */
+    const void *const *inputs; /* model.input_count buffers, row-major, any alignment */
+    void *const *outputs;      /* model.output_count buffers, row-major, any alignment */
+};
+
+/* The means of one team. pool == NULL means width 1: the caller's thread alone. */
+struct krn_exec {
+    pthreadpool_t pool;
+    size_t width;
+    void *scratch; /* krn_net_scratch_bytes(net, width), 64-byte aligned */
+};
+
+/* What a primitive's run function gets; in[] and out[] are element 0 of each tensor (offset
+ * applied). */
+struct krn_call {
+    const struct mdl_model *model;
+    const struct mdl_op *op;
+    const void *packed; /* what pack() wrote, or NULL */
+    const void *in[MDL_OP_IN_MAX];
+    void *out[MDL_OP_OUT_MAX];
+    const void *residual; /* element 0 of the residual tensor, or NULL */
+    pthreadpool_t pool;
+    size_t width;
+    uint8_t *scratch;
+};
+
+/**
+ * struct krn_variant - one primitive: library, algorithm, data type, layout
+ *
+ * All variants stand in one table (krn_variants()); dispatch, tests and benches walk it. The
+ * reference of an op kind is its last row, supports everything that the model compiler emits for
+ * that kind, and is the oracle of the others.
+ */
+struct krn_variant {
+    const char
+        *name; /* "<kind>_<dtype>_<layout>__<library or isa>", e.g. "conv_f32_nhwc__blas_im2row" */
+    enum mdl_op_kind kind;
+    uint32_t needs; /* enum krn_cpu bits */
+    bool reference;
+    /* can this op be run: shapes, strides, types, attributes */
+    bool (*supports)(const struct mdl_model *m, const struct mdl_op *op);
+    /* packed weights; NULL where the variant packs nothing. pack() is called once, at load, any
+     * thread. */
+    size_t (*packed_bytes)(const struct mdl_model *m, const struct mdl_op *op);
+    void (*pack)(const struct mdl_model *m, const struct mdl_op *op, void *dst);
+    /* scratch for a team of @width, or NULL for none; contents are undefined at the start of run()
+     */
+    size_t (*scratch_bytes)(const struct mdl_model *m, const struct mdl_op *op, size_t width);
+    /* runs the whole op, epilogue included, sharing its work among the team by krn_parallel() */
+    void (*run)(const struct krn_call *c);
+};
+
+const struct krn_variant *krn_variants(size_t *ret_count);
+
+/**
+ * krn_parallel() - runs fn(arg, part) for part = 0..parts-1 on the team; returns when all are done
+ * Each part runs exactly once; with parts == width each member usually gets one, and a part may use
+ * the part-th share of the scratch exclusively. Return: nothing.
+ */
+void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t part), void *arg);
+
+/**
+ * krn_parallel_yield() - whether the members of the team that this thread leads give up their cores
+ * at the end of every krn_parallel() (true), or spin for some milliseconds in wait of the next one
+ * (false, the default). Spinning is faster on cores that the team has for itself, and far slower on
+ * cores that it shares with other teams or programs. Threads: a team's leader, about itself.
+ */
+void krn_parallel_yield(bool yield);
+
+/* Which rows of @n (in steps of @step) part @part of @parts works on. */
+struct krn_range {
+    size_t begin, end;
+};
+struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts);
+
+struct krn_net;
+
+/**
+ * krn_net_new() - choose a variant per op, pack its weights
+ * @m: borrowed until krn_net_free()
+ * @only: NULL, or a comma-separated list of substrings: among the usable variants of an op, the
+ * first whose name holds one of them is taken, where there is one ("__ref" runs everything on the
+ * reference) Packs op by op and lets go of the file's pages behind it. A constant that a fast
+ * variant reads at run time (not one it packs) is copied once if its bytes in the file are not
+ * aligned to their type; references read any address. An op with an empty input runs on its
+ * reference, one with an empty output is skipped. Return: 0, -ENOMEM,
+ * -EOPNOTSUPP (@ret_error says which op).
+ */
+int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
+                struct krn_net **ret);
+struct krn_net *krn_net_free(struct krn_net *net);
+
+const struct mdl_model *krn_net_model(const struct krn_net *net);
+const struct krn_variant *krn_net_variant(const struct krn_net *net, size_t op);
+size_t krn_net_packed_bytes(const struct krn_net *net);
+/** scratch that any op of the net needs for a team of @width, in bytes, multiple of 64 */
+size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
+
+/** krn_net_run_ops() - runs ops @first..@last (inclusive) of one frame. Threads: the team's leader;
+ * never allocates. */
+void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
+                     const struct krn_mem *mem, const struct krn_exec *exec);
+
+/** krn_tensor_ptr() - element 0 of tensor @t in this frame. */
+void *krn_tensor_ptr(const struct mdl_model *m, size_t t, const struct krn_mem *mem);
+
+/** krn_const_eval() - a mdl_const_eval_fn: runs the model's single op on the reference. */
+int krn_const_eval(const struct mdl_model *m, void *arena);
+
+/* An image as a client sends it. */
+enum krn_pixfmt {
+    KRN_PIX_RGB24,
+    KRN_PIX_BGR24,
+    KRN_PIX_GRAY8,
+    KRN_PIX_NV12,
+    KRN_PIX_YUYV,
+    KRN_PIX_COUNT
+};
+struct krn_image {
+    enum krn_pixfmt format;
+    uint32_t width, height; /* NV12, YUYV: even */
+    uint32_t stride; /* bytes per row of the first plane; NV12: its UV plane follows at stride *
+                        height, same stride */
+    const uint8_t *data;
+};
+/** krn_image_bytes() - bytes that an image of this shape occupies, or 0 for an impossible one
+ * (overflow, stride < row). */
+size_t krn_image_bytes(const struct krn_image *img);
+
+/**
+ * krn_preprocess() - converts, resizes (bilinear, half-pixel centres, antialiased by area when
+ * shrinking more than 2x) and normalises an image into input 0 of a model
+ * @dst, @shape: destination element 0 and its tensor (f32 or u8; NCHW or NHWC meaning from @pre,
+ * strides from the tensor)
+ * @exec: rows are shared among the team; scratch from krn_preprocess_scratch_bytes() (preprocess.h;
+ * part of krn_net_scratch_bytes) A model with one channel gets luma (BT.601). NV12 and YUYV are
+ * BT.601 limited range. Threads: the team's leader; never allocates.
+ */
+void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
+                    const struct mdl_tensor *shape, void *dst, const struct krn_exec *exec);
+
+/* kernels/blas_check.h holds krn_blas_check(): is OpenBLAS single-threaded, and which core should
+ * it be told to be. */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
+#include "kernels/kernels.h"
+
+/* Of the calling thread, which leads a team: flags for the pool behind the next krn_parallel(). */
+static _Thread_local uint32_t pool_flags;
+
+void krn_parallel_yield(bool yield)
+{
+    pool_flags = yield ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
+}
+
+/*
+ * The pool orders the caller before the parts and the parts before its return, but Debian's
+ * libpthreadpool is not instrumented, so ThreadSanitizer cannot see that. Where it runs it is told;
+ * everywhere else this is a plain call.
+ */
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+
+struct told {
+    void (*fn)(void *arg, size_t part);
+    void *arg;
+};
+
+static void run_told(void *arg, size_t part)
+{
+    struct told *t = arg;
+
+    __tsan_acquire(t);
+    t->fn(t->arg, part);
+    __tsan_release(t);
+}
+
+static void pool_run(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t part),
+                     void *arg)
+{
+    struct told t = {fn, arg};
+
+    __tsan_release(&t);
+    pthreadpool_parallelize_1d(pool, run_told, &t, parts, pool_flags);
+    __tsan_acquire(&t);
+}
+#else
+static void pool_run(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t part),
+                     void *arg)
+{
+    pthreadpool_parallelize_1d(pool, fn, arg, parts, pool_flags);
+}
+#endif
+
+void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t part), void *arg)
+{
+    if (pool == NULL || parts <= 1) {
+        for (size_t i = 0; i < parts; i++) {
+            fn(arg, i);
+        }
+        return;
+    }
+    pool_run(pool, parts, fn, arg);
+}
+
+struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts)
+{
+    size_t steps = n / step + (n % step != 0);
+    size_t each = steps / parts, extra = steps % parts;
+    size_t first = part * each + base_min(part, extra);
+    size_t count = each + (part < extra);
+
+    return (struct krn_range){
+        .begin = base_min(first * step, n),
+        .end = base_min((first + count) * step, n),
+    };
+}

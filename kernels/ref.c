@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ref.h"
+
+void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v)
+{
+    double lo = 0, hi = 0;
+
+    switch (t) {
+    case MDL_F32:
+        ref_set_f32(p, i, v);
+        return;
+    case MDL_BOOL:
+        ((uint8_t *)p)[i] = v != 0;
+        return;
+    case MDL_I32:
+        lo = INT32_MIN;
+        hi = INT32_MAX;
+        break;
+    case MDL_I64:
+        lo = -0x1p63;
+        hi = 0x1p63;
+        break;
+    case MDL_I8:
+        lo = INT8_MIN;
+        hi = INT8_MAX;
+        break;
+    default:
+        hi = UINT8_MAX;
+        break;
+    }
+    if (isnan(v)) {
+        ref_set_i64(p, t, i, 0);
+    } else if (v <= lo) {
+        ref_set_i64(p, t, i, t == MDL_I64 ? INT64_MIN : (int64_t)lo);
+    } else if (v >= hi) {
+        ref_set_i64(p, t, i, t == MDL_I64 ? INT64_MAX : (int64_t)hi);
+    } else {
+        ref_set_i64(p, t, i, (int64_t)v);
+    }
+}
+
+void ref_walk_start(struct ref_walk *w, const struct mdl_tensor *shape, size_t linear)
+{
+    w->rank = shape->rank;
+    w->operands = 0;
+    for (size_t d = shape->rank; d-- > 0;) {
+        w->dim[d] = shape->dim[d];
+        w->index[d] = shape->dim[d] ? linear % shape->dim[d] : 0;
+        linear = shape->dim[d] ? linear / shape->dim[d] : 0;
+    }
+}
+
+void ref_walk_add(struct ref_walk *w, const struct mdl_tensor *t)
+{
+    size_t k = w->operands++;
+
+    w->at[k] = 0;
+    for (size_t d = 0; d < w->rank; d++) {
+        size_t missing = w->rank - base_min(w->rank, t->rank);
+        bool repeated = d < missing || t->dim[d - missing] == 1;
+
+        w->stride[k][d] = repeated ? 0 : t->stride[d - missing];
+        w->at[k] += (ptrdiff_t)w->index[d] * w->stride[k][d];
+    }
+}
+
+void ref_walk_add_residual(struct ref_walk *w, const struct krn_call *c)
+{
+    bool has = c->op->residual != MDL_RESIDUAL_NONE;
+
+    ref_walk_add(w, has ? &c->model->tensors[c->op->residual_in] : ref_out(c, 0));
+}
+
+struct share_job {
+    const struct krn_call *c;
+    ref_body_fn *body;
+    size_t n, parts;
+};
+
+static void share_part(void *arg, size_t part)
+{
+    const struct share_job *job = arg;
+    struct krn_range r = krn_share(job->n, 1, part, job->parts);
+
+    if (r.begin < r.end) {
+        job->body(job->c, r.begin, r.end);
+    }
+}
+
+void ref_share(const struct krn_call *c, size_t n, ref_body_fn *body)
+{
+    struct share_job job = {.c = c, .body = body, .n = n};
+
+    if (n == 0) {
+        return;
+    }
+    job.parts = base_min(n, c->width ? c->width : 1);
+    krn_parallel(c->pool, job.parts, share_part, &job);
+}
+
+static double clamp01(double x)
+{
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double sign(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+double ref_act(enum mdl_act act, double a, double b, double x)
+{
+    switch (act) {
+    case MDL_ACT_NONE:
+    case MDL_ACT_COUNT:
+        return x;
+    case MDL_ACT_RELU:
+        return x < 0 ? 0 : x;
+    case MDL_ACT_CLIP:
+        x = x < a ? a : x;
+        return x > b ? b : x;
+    case MDL_ACT_LEAKY_RELU:
+        return x < 0 ? a * x : x;
+    case MDL_ACT_SIGMOID:
+        return sigmoid(x);
+    case MDL_ACT_HARD_SIGMOID:
+        return clamp01(a * x + b);
+    case MDL_ACT_HARD_SWISH:
+        return x * clamp01(x / 6 + 0.5);
+    case MDL_ACT_SILU:
+        return x * sigmoid(x);
+    case MDL_ACT_TANH:
+        return tanh(x);
+    case MDL_ACT_ELU:
+        return x < 0 ? a * expm1(x) : x;
+    case MDL_ACT_SOFTPLUS:
+        return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+    case MDL_ACT_SELU:
+        return b * (x > 0 ? x : a * expm1(x));
+    case MDL_ACT_SOFTSIGN:
+        return x / (1 + fabs(x));
+    case MDL_ACT_EXP:
+        return exp(x);
+    case MDL_ACT_LOG:
+        return log(x);
+    case MDL_ACT_SQRT:
+        return sqrt(x);
+    case MDL_ACT_RECIPROCAL:
+        return 1 / x;
+    case MDL_ACT_NEG:
+        return -x;
+    case MDL_ACT_ABS:
+        return fabs(x);
+    case MDL_ACT_FLOOR:
+        return floor(x);
+    case MDL_ACT_CEIL:
+        return ceil(x);
+    case MDL_ACT_ROUND:
+        return nearbyint(x); /* ties to even, the default rounding mode */
+    case MDL_ACT_SIGN:
+        return sign(x);
+    case MDL_ACT_ERF:
+        return erf(x);
+    case MDL_ACT_NOT:
+        return x == 0;
+    }
+    return x;
+}
+
+bool ref_plain(const struct mdl_op *op)
+{
+    return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE;
+}
+
+bool ref_epilogue_ok(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *y = &m->tensors[op->out[0]];
+
+    if (ref_plain(op)) {
+        return true;
+    }
+    if (y->dtype != MDL_F32) {
+        return false;
+    }
+    if (op->residual != MDL_RESIDUAL_NONE) {
+        const struct mdl_tensor *r = &m->tensors[op->residual_in];
+
+        if (r->dtype != MDL_F32 || r->rank != y->rank) {
+            return false;
+        }
+        for (size_t d = 0; d < y->rank; d++) {
+            if (r->dim[d] != y->dim[d]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

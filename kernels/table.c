@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
+#include "base.h"
+#include "kernels/variants.h"
+
+#define ROW(name) &name,
+
+/* The order is the static preference: the first usable row of an op's kind is taken, so fast rows
+ * stand first, ISA rows before their portable fallback, references last. */
+/* clang-format off */
+static const struct krn_variant *const rows[] = {
+#ifdef KRN_HAVE_X86_ISA
+    KRN_ISA_VARIANTS(ROW, avx512)
+    KRN_ISA_VARIANTS(ROW, avx2)
+#endif
+    ROW(krn_conv_f32_nhwc__blas)
+    ROW(krn_gemm_f32__blas)
+    ROW(krn_matmul_f32__blas)
+    ROW(krn_copy_any__tiled)
+    ROW(krn_pad_f32__tiled)
+    KRN_ISA_VARIANTS(ROW, vec)
+    ROW(krn_affine__ref)
+    ROW(krn_arg__ref)
+    ROW(krn_avg_pool__ref)
+    ROW(krn_binary__ref)
+    ROW(krn_conv__ref)
+    ROW(krn_conv_transpose__ref)
+    ROW(krn_copy__ref)
+    ROW(krn_gather__ref)
+    ROW(krn_gemm__ref)
+    ROW(krn_lrn__ref)
+    ROW(krn_matmul__ref)
+    ROW(krn_max_pool__ref)
+    ROW(krn_pad__ref)
+    ROW(krn_prelu__ref)
+    ROW(krn_reduce__ref)
+    ROW(krn_resize__ref)
+    ROW(krn_softmax__ref)
+    ROW(krn_unary__ref)
+    ROW(krn_where__ref)
+};
+/* clang-format on */
+
+/* krn_variants() promises an array of structs, and C cannot initialise one from structs of other
+ * files: it is copied together at the first call. */
+static struct krn_variant table[base_array_count(rows)];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill(void)
+{
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        table[i] = *rows[i];
+    }
+}
+
+const struct krn_variant *krn_variants(size_t *ret_count)
+{
+    pthread_once(&once, fill);
+    *ret_count = base_array_count(rows);
+    return table;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/variants.h - every row of the variant table, by name; for kernels/table.c only
+ *
+ * A file that implements primitives exports each as one const struct; table.c lists them. Adding a
+ * primitive is one line here and one line there.
+ */
+#pragma once
+
+#include "kernels/kernels.h"
+
+/* references: ref_*.c */
+extern const struct krn_variant krn_affine__ref;
+extern const struct krn_variant krn_arg__ref;
+extern const struct krn_variant krn_avg_pool__ref;
+extern const struct krn_variant krn_binary__ref;
+extern const struct krn_variant krn_conv__ref;
+extern const struct krn_variant krn_conv_transpose__ref;
+extern const struct krn_variant krn_copy__ref;
+extern const struct krn_variant krn_gather__ref;
+extern const struct krn_variant krn_gemm__ref;
+extern const struct krn_variant krn_lrn__ref;
+extern const struct krn_variant krn_matmul__ref;
+extern const struct krn_variant krn_max_pool__ref;
+extern const struct krn_variant krn_pad__ref;
+extern const struct krn_variant krn_prelu__ref;
+extern const struct krn_variant krn_reduce__ref;
+extern const struct krn_variant krn_resize__ref;
+extern const struct krn_variant krn_softmax__ref;
+extern const struct krn_variant krn_unary__ref;
+extern const struct krn_variant krn_where__ref;
+
+/* compiled once per instruction set: suffix __vec (portable), __avx2, __avx512 */
+#define KRN_ISA_VARIANTS(X, isa)                                                                   \
+    X(krn_affine_f32_nhwc__##isa)                                                                  \
+    X(krn_avg_pool_f32_nhwc__##isa)                                                                \
+    X(krn_binary_f32__##isa)                                                                       \
+    X(krn_conv_f32_nhwc_dw__##isa)                                                                 \
+    X(krn_conv_f32_nhwc_igemm__##isa)                                                              \
+    X(krn_gemm_f32_igemm__##isa)                                                                   \
+    X(krn_lrn_f32_nhwc__##isa)                                                                     \
+    X(krn_matmul_f32_igemm__##isa)                                                                 \
+    X(krn_max_pool_f32_nhwc__##isa)                                                                \
+    X(krn_prelu_f32__##isa)                                                                        \
+    X(krn_reduce_f32_nhwc_mean__##isa)                                                             \
+    X(krn_resize_f32_nhwc__##isa)                                                                  \
+    X(krn_softmax_f32_last__##isa)                                                                 \
+    X(krn_unary_f32__##isa)
+
+#define KRN_DECLARE_VARIANT(name) extern const struct krn_variant name;
+KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, vec)
+KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, avx2)
+KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, avx512)
+#undef KRN_DECLARE_VARIANT
+
+/* over OpenBLAS */
+extern const struct krn_variant krn_conv_f32_nhwc__blas;
+extern const struct krn_variant krn_gemm_f32__blas;
+extern const struct krn_variant krn_matmul_f32__blas;
+
+/* bytes moved, for every CPU alike */
+extern const struct krn_variant krn_copy_any__tiled;
+extern const struct krn_variant krn_pad_f32__tiled;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+size_t mdl_l_in(const struct mdl_lower *l, size_t i)
+{
+    return i < l->in_count ? l->in[i] : MDL_NONE;
+}
+
+const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v)
+{
+    return &l->ir->values[v];
+}
+
+int mdl_l_need(struct mdl_lower *l, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (mdl_l_in(l, i) == MDL_NONE) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is missing", i);
+        }
+    }
+    if (l->out_count == 0) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "it has no output");
+    }
+    return 0;
+}
+
+int mdl_l_f32(struct mdl_lower *l, size_t i)
+{
+    size_t v = mdl_l_in(l, i);
+
+    if (v != MDL_NONE && l->ir->values[v].dtype != MDL_F32) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu of type %s is not supported", i,
+                             mdl_dtype_name(l->ir->values[v].dtype));
+    }
+    return 0;
+}
+
+const struct mdl_gattr *mdl_l_attr(const struct mdl_lower *l, const char *name)
+{
+    for (size_t i = 0; i < l->node->attr_count; i++) {
+        if (strcmp(l->node->attrs[i].name, name) == 0) {
+            return &l->node->attrs[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct mdl_gattr *typed(struct mdl_lower *l, const char *name, enum mdl_attr_type type)
+{
+    const struct mdl_gattr *a = mdl_l_attr(l, name);
+
+    if (a && a->type != type) {
+        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has the wrong type", name);
+        return NULL;
+    }
+    return a;
+}
+
+int64_t mdl_l_int(struct mdl_lower *l, const char *name, int64_t fallback)
+{
+    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_INT);
+
+    return a ? a->i : fallback;
+}
+
+float mdl_l_float(struct mdl_lower *l, const char *name, float fallback)
+{
+    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_FLOAT);
+
+    return a ? a->f : fallback;
+}
+
+const char *mdl_l_string(struct mdl_lower *l, const char *name, const char *fallback)
+{
+    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_STRING);
+
+    return a ? a->s : fallback;
+}
+
+bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max, size_t *ret_count)
+{
+    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_INTS);
+
+    *ret_count = 0;
+    if (!a) {
+        return false;
+    }
+    if (a->count > max) {
+        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has %zu values, at most %zu fit",
+                                 name, a->count, max);
+        return false;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        dst[i] = a->ints[i];
+    }
+    *ret_count = a->count;
+    return true;
+}
+
+bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, size_t *ret_count)
+{
+    size_t v = mdl_l_in(l, i);
+    const struct mdl_ir_value *x;
+
+    *ret_count = 0;
+    if (v == MDL_NONE) {
+        return false;
+    }
+    x = &l->ir->values[v];
+    if (!x->data) {
+        l->error =
+            mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") is not constant", i, x->name);
+        return false;
+    }
+    if (x->dtype != MDL_I64 && x->dtype != MDL_I32) {
+        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is %s, not an integer", i,
+                                 mdl_dtype_name(x->dtype));
+        return false;
+    }
+    if (x->rank > 1 || mdl_ir_elements(x) > max) {
+        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
+                                 mdl_ir_elements(x), max);
+        return false;
+    }
+    *ret_count = mdl_ir_elements(x);
+    for (size_t k = 0; k < *ret_count; k++) {
+        dst[k] = mdl_const_int(x, k);
+    }
+    return true;
+}
+
+bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret)
+{
+    size_t v = mdl_l_in(l, i);
+    const struct mdl_ir_value *x;
+
+    if (v == MDL_NONE) {
+        return false;
+    }
+    x = &l->ir->values[v];
+    if (!x->data || mdl_ir_elements(x) != 1) {
+        return false;
+    }
+    *ret = (float)mdl_const_real(x, 0);
+    return true;
+}
+
+int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret)
+{
+    int64_t n = (int64_t)rank;
+
+    if (axis < -n || axis >= n + (past_end ? 1 : 0)) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "axis %lld is outside rank %zu", (long long)axis,
+                             rank);
+    }
+    *ret = (size_t)(axis < 0 ? axis + n : axis);
+    return 0;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        if (op->op.in[i] != MDL_NONE && !mdl_ir_is_const(ir, op->op.in[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < op->concat_count; i++) {
+        if (!mdl_ir_is_const(ir, op->concat_in[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Adds an op whose outputs exist, or evaluates it. */
+static int add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
+{
+    bool done = false;
+    int r = 0;
+
+    if (all_const(ir, op)) {
+        r = op->kind == MDL_IR_VIEW     ? mdl_fold_view(ir, op, &done)
+            : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op, &done)
+                                        : mdl_fold_op(ir, op, &done);
+    }
+    if (r < 0 || done) {
+        return r;
+    }
+    return mdl_ir_op_add(ir, op);
+}
+
+int mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
+                const size_t *dim, size_t *ret)
+{
+    int r = mdl_ir_value_new(ir, dtype, rank, dim, &op->op.out[0]);
+
+    if (r < 0) {
+        return r;
+    }
+    r = add_or_fold(ir, op);
+    if (r < 0) {
+        return r;
+    }
+    *ret = op->op.out[0];
+    return 0;
+}
+
+static int emit_view(struct mdl_ir *ir, struct mdl_ir_op *op, size_t x, size_t rank,
+                     const size_t *dim, size_t *ret)
+{
+    op->op.in[0] = x;
+    return mdl_ir_emit(ir, op, ir->values[x].dtype, rank, dim, ret);
+}
+
+int mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
+    const struct mdl_ir_value *v = &ir->values[x];
+    size_t dim[MDL_RANK_MAX];
+    bool identity = true;
+
+    op.view.kind = MDL_VIEW_PERMUTE;
+    for (size_t i = 0; i < v->rank; i++) {
+        op.view.perm[i] = perm[i];
+        dim[i] = v->dim[perm[i]];
+        identity &= perm[i] == i;
+    }
+    if (identity) {
+        *ret = x;
+        return 0;
+    }
+    return emit_view(ir, &op, x, v->rank, dim, ret);
+}
+
+int mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff_t *step,
+                 const size_t *dim, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
+    const struct mdl_ir_value *v = &ir->values[x];
+    bool identity = true;
+
+    op.view.kind = MDL_VIEW_SLICE;
+    for (size_t i = 0; i < v->rank; i++) {
+        op.view.start[i] = start[i];
+        op.view.step[i] = step[i];
+        identity &= dim[i] == v->dim[i] && start[i] == 0 && (step[i] == 1 || dim[i] <= 1);
+    }
+    if (identity) {
+        *ret = x;
+        return 0;
+    }
+    return emit_view(ir, &op, x, v->rank, dim, ret);
+}
+
+static int expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, bool fold,
+                  size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
+    const struct mdl_ir_value *v = &ir->values[x];
+    int r;
+
+    if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0) {
+        *ret = x;
+        return 0;
+    }
+    if (v->rank > rank) {
+        return mdl_ir_refuse(ir, -EBADMSG, "shapes do not broadcast");
+    }
+    for (size_t i = 0; i < v->rank; i++) {
+        size_t want = dim[rank - v->rank + i];
+
+        if (v->dim[i] != want && v->dim[i] != 1) {
+            return mdl_ir_refuse(ir, -EBADMSG, "dimension %zu does not broadcast to %zu", v->dim[i],
+                                 want);
+        }
+    }
+    op.view.kind = MDL_VIEW_EXPAND;
+    if (fold) {
+        return emit_view(ir, &op, x, rank, dim, ret);
+    }
+    op.op.in[0] = x;
+    r = mdl_ir_value_new(ir, v->dtype, rank, dim, &op.op.out[0]);
+    *ret = op.op.out[0];
+    return r < 0 ? r : mdl_ir_op_add(ir, &op);
+}
+
+int mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+{
+    return expand(ir, x, rank, dim, true, ret);
+}
+
+int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
+                  size_t *ret)
+{
+    bool fold = true;
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        fold &= mdl_ir_is_const(ir, x[i]);
+    }
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = expand(ir, x[i], rank, dim, fold, &ret[i]);
+    }
+    return r;
+}
+
+int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
+    const struct mdl_ir_value *v = &ir->values[x];
+    size_t elements = 1;
+
+    if (rank > MDL_RANK_MAX) {
+        return mdl_ir_refuse(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+    }
+    for (size_t i = 0; i < rank; i++) {
+        if (!base_mul(elements, dim[i], &elements)) {
+            return mdl_ir_refuse(ir, -E2BIG, "the new shape is too large");
+        }
+    }
+    if (elements != mdl_ir_elements(v)) {
+        return mdl_ir_refuse(ir, -EBADMSG, "cannot reshape %zu elements to %zu", mdl_ir_elements(v),
+                             elements);
+    }
+    if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0) {
+        *ret = x;
+        return 0;
+    }
+    op.view.kind = MDL_VIEW_RESHAPE;
+    return emit_view(ir, &op, x, rank, dim, ret);
+}
+
+int mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_CONCAT);
+    struct mdl_ir_value v = ir->values[in[0]];
+
+    op.concat_in = mdl_pool_alloc(ir->pool, count, sizeof(*op.concat_in));
+    if (!op.concat_in) {
+        return mdl_ir_nomem(ir);
+    }
+    v.dim[axis] = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!base_add(v.dim[axis], ir->values[in[i]].dim[axis], &v.dim[axis])) {
+            return mdl_ir_refuse(ir, -E2BIG, "the concatenation is too large");
+        }
+        if (mdl_ir_elements(&ir->values[in[i]])) {
+            op.concat_in[op.concat_count++] = in[i];
+        }
+    }
+    if (op.concat_count == 1 || (op.concat_count == 0 && count)) {
+        *ret = op.concat_count ? op.concat_in[0] : in[0];
+        if (mdl_ir_same_dims(&ir->values[*ret], &v)) {
+            return 0;
+        }
+    }
+    op.concat_axis = axis;
+    return mdl_ir_emit(ir, &op, v.dtype, v.rank, v.dim, ret);
+}
+
+int mdl_ir_cast(struct mdl_ir *ir, size_t x, enum mdl_dtype dtype, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
+    const struct mdl_ir_value *v = &ir->values[x];
+
+    if (v->dtype == dtype) {
+        *ret = x;
+        return 0;
+    }
+    op.op.in[0] = x;
+    return mdl_ir_emit(ir, &op, dtype, v->rank, v->dim, ret);
+}
+
+int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size_t *ret_rank,
+                     size_t ret_dim[MDL_RANK_MAX])
+{
+    size_t rank = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        rank = base_max(rank, ir->values[values[i]].rank);
+    }
+    for (size_t k = 0; k < rank; k++) {
+        size_t dim = 1;
+
+        for (size_t i = 0; i < count; i++) {
+            const struct mdl_ir_value *v = &ir->values[values[i]];
+            size_t mine = k + v->rank >= rank ? v->dim[k + v->rank - rank] : 1;
+
+            if (mine == dim || mine == 1) {
+                continue;
+            }
+            if (dim != 1) {
+                return mdl_ir_refuse(ir, -EBADMSG, "dimensions %zu and %zu do not broadcast", dim,
+                                     mine);
+            }
+            dim = mine;
+        }
+        ret_dim[k] = dim;
+    }
+    *ret_rank = rank;
+    return 0;
+}
+
+int mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_BINARY);
+    enum mdl_dtype in = ir->values[a].dtype, out = in;
+    size_t rank, dim[MDL_RANK_MAX], both[2] = {a, b};
+    int r;
+
+    if (in != ir->values[b].dtype) {
+        return mdl_ir_refuse(ir, -EBADMSG, "inputs of types %s and %s", mdl_dtype_name(in),
+                             mdl_dtype_name(ir->values[b].dtype));
+    }
+    if (which == MDL_BIN_EQUAL || which == MDL_BIN_LESS || which == MDL_BIN_GREATER ||
+        which == MDL_BIN_AND || which == MDL_BIN_OR) {
+        out = MDL_BOOL;
+    }
+    r = mdl_ir_broadcast(ir, both, 2, &rank, dim);
+    r = r < 0 ? r : mdl_ir_spread(ir, both, 2, rank, dim, op.op.in);
+    op.op.attr.binary = which;
+    return r < 0 ? r : mdl_ir_emit(ir, &op, out, rank, dim, ret);
+}
+
+int mdl_ir_unary(struct mdl_ir *ir, enum mdl_act act, float a, float b, size_t x, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_UNARY);
+    const struct mdl_ir_value *v = &ir->values[x];
+
+    op.op.in[0] = x;
+    op.op.act = act;
+    op.op.act_a = a;
+    op.op.act_b = b;
+    return mdl_ir_emit(ir, &op, v->dtype, v->rank, v->dim, ret);
+}
+
+int mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool *axes,
+                  bool keep_dims, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_REDUCE);
+    const struct mdl_ir_value *v = &ir->values[x];
+    size_t dim[MDL_RANK_MAX], left[MDL_RANK_MAX], left_rank = 0, y;
+    int r;
+
+    op.op.in[0] = x;
+    op.op.attr.reduce.which = which;
+    for (size_t i = 0; i < v->rank; i++) {
+        op.op.attr.reduce.axes[i] = axes[i];
+        dim[i] = axes[i] ? 1 : v->dim[i];
+        if (!axes[i]) {
+            left[left_rank++] = v->dim[i];
+        }
+    }
+    r = mdl_ir_emit(ir, &op, v->dtype, v->rank, dim, &y);
+    if (r < 0 || keep_dims) {
+        *ret = y;
+        return r;
+    }
+    return mdl_ir_reshape(ir, y, left_rank, left, ret);
+}
+
+int mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t *ret)
+{
+    void *data;
+    int r = mdl_ir_fold_alloc(ir, 8, &data);
+
+    if (r < 0) {
+        return r;
+    }
+    mdl_const_store(data, dtype, 0, value, (int64_t)value);
+    return mdl_ir_const_new(ir, dtype, 0, NULL, data, false, ret);
+}

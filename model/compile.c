@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/compile.h"
+
+#include <string.h>
+
+#include "base.h"
+
+#define WEIGHT_BYTES_MAX ((size_t)4 << 30)
+#define ARENA_BYTES_MAX ((size_t)2 << 30)
+
+/* Constant folding may make so many bytes and touch so many elements: what shape arithmetic ever
+ * needs, and a few times over each byte of the file. A small file cannot ask for more. */
+#define FOLD_BYTES ((size_t)64 << 20)
+#define FOLD_WORK ((double)(1u << 27))
+#define FOLD_PER_BYTE 4u
+
+/* Dimensions of a model input: as the file says; what it leaves open is 1 for the batch (a
+ * sidecar's size is in the graph by now), or the model is refused. */
+static int input_dims(struct mdl_ir *ir, size_t i, size_t *ret_dim)
+{
+    const struct mdl_gvalue *in = &ir->g->inputs[i];
+
+    if (!in->typed) {
+        return mdl_fail(ir->error, -EOPNOTSUPP, "input %s has no type or shape", in->name);
+    }
+    if (in->rank > MDL_RANK_MAX) {
+        return mdl_fail(ir->error, -E2BIG, "input %s has rank %zu, at most %u", in->name, in->rank,
+                        MDL_RANK_MAX);
+    }
+    for (size_t k = 0; k < in->rank; k++) {
+        if (in->dim[k] >= 0) {
+            ret_dim[k] = (size_t)in->dim[k];
+        } else if (k == 0) {
+            ret_dim[k] = 1;
+        } else {
+            return mdl_fail(ir->error, -EOPNOTSUPP,
+                            "input %s: dimension %zu is open; give its size in the sidecar",
+                            in->name, k);
+        }
+    }
+    return 0;
+}
+
+static int make_inputs(struct mdl_ir *ir)
+{
+    ir->inputs = mdl_pool_alloc(ir->pool, ir->g->input_count, sizeof(*ir->inputs));
+    if (!ir->inputs) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < ir->g->input_count; i++) {
+        const struct mdl_gvalue *in = &ir->g->inputs[i];
+        size_t dim[MDL_RANK_MAX];
+        struct mdl_ir_value *v;
+        int r = input_dims(ir, i, dim);
+
+        r = r < 0 ? r : mdl_ir_value_new(ir, in->dtype, in->rank, dim, &ir->inputs[i]);
+        if (r < 0) {
+            return r;
+        }
+        v = &ir->values[ir->inputs[i]];
+        v->name = in->name;
+        v->named = true;
+        v->input = i;
+    }
+    return 0;
+}
+
+static int make_outputs(struct mdl_ir *ir)
+{
+    ir->outputs = mdl_pool_alloc(ir->pool, ir->g->output_count, sizeof(*ir->outputs));
+    if (!ir->outputs) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < ir->g->output_count; i++) {
+        const struct mdl_gvalue *out = &ir->g->outputs[i];
+        const struct mdl_ir_name *n = mdl_sort_find(ir, out->name);
+        size_t v = n->value;
+
+        if (v == MDL_NONE && n->input != MDL_NONE) {
+            v = ir->inputs[n->input];
+        } else if (v == MDL_NONE && n->initializer != MDL_NONE) {
+            const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
+            int r = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file, &v);
+
+            if (r < 0) {
+                return r;
+            }
+        }
+        if (v == MDL_NONE) {
+            return mdl_fail(ir->error, -EOPNOTSUPP,
+                            "model output \"%s\" is an operator's output that is not supported",
+                            out->name);
+        }
+        ir->values[v].output = true;
+        ir->outputs[i] = v;
+    }
+    return 0;
+}
+
+static int check_weights(const struct mdl_ir *ir)
+{
+    size_t total = 0, max = ir->options->weight_bytes_max;
+
+    for (size_t i = 0; i < ir->g->initializer_count; i++) {
+        if (!base_add(total, ir->g->initializers[i].bytes, &total) || total > max) {
+            return mdl_fail(ir->error, -E2BIG, "the weights are larger than %zu bytes", max);
+        }
+    }
+    return 0;
+}
+
+static int compile(struct mdl_ir *ir, struct mdl_model **ret)
+{
+    size_t arena_bytes;
+    int r = check_weights(ir);
+
+    if (ir->g->input_count > MDL_IR_INPUTS_MAX) {
+        return mdl_fail(ir->error, -E2BIG, "the model has more than %u inputs", MDL_IR_INPUTS_MAX);
+    }
+    if (ir->g->output_count == 0) {
+        return mdl_fail(ir->error, -EBADMSG, "the model has no output");
+    }
+    r = r < 0 ? r : mdl_sort(ir);
+    r = r < 0 ? r : make_inputs(ir);
+    for (size_t i = 0; r == 0 && i < ir->order_count; i++) {
+        r = mdl_lower_node(ir, ir->order[i]);
+    }
+    r = r < 0 ? r : make_outputs(ir);
+    if (r < 0) {
+        return r;
+    }
+    mdl_ir_drop_dead(ir);
+    if (!ir->options->no_fusion) {
+        r = mdl_fuse(ir);
+        if (r < 0) {
+            return r;
+        }
+        mdl_ir_drop_dead(ir);
+    }
+    r = mdl_layout(ir);
+    r = r < 0 ? r : mdl_memory(ir, &arena_bytes);
+    return r < 0 ? r : mdl_emit(ir, arena_bytes, ret);
+}
+
+int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *options,
+                char ret_error[MDL_ERROR_MAX], struct mdl_model **ret)
+{
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_load_options given = options ? *options : (struct mdl_load_options){0};
+    struct mdl_ir ir = {.g = g, .options = &given, .error = ret_error};
+
+    given.weight_bytes_max = given.weight_bytes_max ? given.weight_bytes_max : WEIGHT_BYTES_MAX;
+    given.arena_bytes_max = given.arena_bytes_max ? given.arena_bytes_max : ARENA_BYTES_MAX;
+    ir.value_bytes_max = base_max(given.weight_bytes_max, given.arena_bytes_max);
+    ir.fold_work_left = FOLD_WORK + (double)FOLD_PER_BYTE * (double)g->file_bytes;
+    ir.fold_bytes_left = given.weight_bytes_max;
+    if (g->file_bytes < (SIZE_MAX - FOLD_BYTES) / FOLD_PER_BYTE) {
+        ir.fold_bytes_left =
+            base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * g->file_bytes);
+    }
+    if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
+        return mdl_ir_nomem(&ir);
+    }
+    ir.pool = pool;
+    ir.node_name = "";
+    return compile(&ir, ret);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+/* One op with constant inputs as a model of its own, run by the caller's kernels. */
+
+struct one_op {
+    struct mdl_model model;
+    struct mdl_storage storages[MDL_OP_IN_MAX + MDL_OP_OUT_MAX];
+    struct mdl_tensor tensors[MDL_OP_IN_MAX + MDL_OP_OUT_MAX];
+    struct mdl_op op;
+    struct mdl_unit unit;
+};
+
+/* Channels-last where a spatial op asks for it, else rows; see layout.c. */
+static bool wants_channels_last(const struct mdl_ir_op *op, const struct mdl_ir_value *v, size_t in)
+{
+    switch (op->kind) {
+    case MDL_OP_CONV:
+    case MDL_OP_CONV_TRANSPOSE:
+    case MDL_OP_MAX_POOL:
+    case MDL_OP_AVG_POOL:
+    case MDL_OP_LRN:
+    case MDL_OP_RESIZE:
+    case MDL_OP_AFFINE:
+        return in == 0 && v->rank >= 3 && v->rank <= 5;
+    default:
+        return false;
+    }
+}
+
+static size_t add_tensor(struct one_op *o, const struct mdl_ir_op *op, const struct mdl_ir_value *v,
+                         enum mdl_home home, size_t in)
+{
+    struct mdl_storage *s = &o->storages[o->model.storage_count];
+    struct mdl_tensor *t = &o->tensors[o->model.tensor_count];
+    size_t order[MDL_RANK_MAX];
+
+    *s = (struct mdl_storage){.home = home, .bytes = mdl_ir_bytes(v), .data = v->data};
+    *t = (struct mdl_tensor){.name = (char *)(uintptr_t)v->name,
+                             .dtype = v->dtype,
+                             .storage = o->model.storage_count++,
+                             .rank = v->rank};
+    memcpy(t->dim, v->dim, sizeof(t->dim));
+    if (wants_channels_last(op, v, in)) {
+        mdl_order_channels_last(v->rank, order);
+    } else {
+        mdl_order_rows(v->rank, order);
+    }
+    mdl_strides_dense(v->rank, v->dim, order, t->stride);
+    return o->model.tensor_count++;
+}
+
+static void to_order(unsigned char *dst, const unsigned char *src, const struct mdl_tensor *t,
+                     bool to_rows)
+{
+    size_t index[MDL_RANK_MAX] = {0}, size = mdl_dtype_bytes(t->dtype), count = mdl_elements(t);
+
+    for (size_t i = 0; i < count; i++) {
+        ptrdiff_t at = 0;
+
+        for (size_t k = 0; k < t->rank; k++) {
+            at += (ptrdiff_t)index[k] * t->stride[k];
+        }
+        memcpy(dst + (to_rows ? i : (size_t)at) * size, src + (to_rows ? (size_t)at : i) * size,
+               size);
+        for (size_t k = t->rank; k-- > 0;) {
+            if (++index[k] < t->dim[k]) {
+                break;
+            }
+            index[k] = 0;
+        }
+    }
+}
+
+static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct one_op *o)
+{
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        const struct mdl_tensor *t;
+        void *copy;
+        int r;
+
+        if (op->op.in[i] == MDL_NONE) {
+            continue;
+        }
+        o->op.in[i] = add_tensor(o, op, &ir->values[op->op.in[i]], MDL_HOME_CONST, i);
+        t = &o->tensors[o->op.in[i]];
+        if (mdl_is_dense(t)) {
+            continue;
+        }
+        r = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes, &copy);
+        if (r < 0) {
+            return r;
+        }
+        to_order(copy, ir->values[op->op.in[i]].data, t, false);
+        o->storages[t->storage].data = copy;
+    }
+    return 0;
+}
+
+static int take_outputs(struct mdl_ir *ir, const struct mdl_ir_op *op, const struct one_op *o,
+                        const unsigned char *arena)
+{
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        const struct mdl_tensor *t;
+        void *data;
+        int r;
+
+        if (op->op.out[i] == MDL_NONE) {
+            continue;
+        }
+        t = &o->tensors[o->op.out[i]];
+        r = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes, &data);
+        if (r < 0) {
+            return r;
+        }
+        to_order(data, arena + o->storages[t->storage].offset, t, true);
+        ir->values[op->op.out[i]].data = data;
+    }
+    return 0;
+}
+
+int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+{
+    base_autofree void *arena = NULL;
+    struct one_op o = {.op = op->op};
+    size_t bytes = 0;
+    int r;
+
+    *ret_done = false;
+    if (!ir->options->const_eval) {
+        return 0;
+    }
+    o.model = (struct mdl_model){.name = (char *)(uintptr_t) "constant",
+                                 .op_count = 1,
+                                 .unit_count = 1,
+                                 .storages = o.storages,
+                                 .tensors = o.tensors,
+                                 .ops = &o.op,
+                                 .units = &o.unit};
+    o.unit.name = o.op.name;
+    r = place_inputs(ir, op, &o);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        struct mdl_storage *s;
+
+        if (op->op.out[i] == MDL_NONE) {
+            continue;
+        }
+        o.op.out[i] = add_tensor(&o, op, &ir->values[op->op.out[i]], MDL_HOME_ARENA, 0);
+        s = &o.storages[o.tensors[o.op.out[i]].storage];
+        s->offset = bytes;
+        bytes += base_align_up(s->bytes, 64);
+    }
+    if (bytes > ir->fold_bytes_left) {
+        return mdl_ir_refuse(ir, -E2BIG, "the constants computed at load are too large");
+    }
+    o.model.arena_bytes = bytes;
+    arena = aligned_alloc(64, bytes ? bytes : 64);
+    if (!arena) {
+        return mdl_ir_nomem(ir);
+    }
+    if (ir->options->const_eval(&o.model, arena) < 0) {
+        return 0; /* then it runs with every frame */
+    }
+    r = take_outputs(ir, op, &o, arena);
+    *ret_done = r == 0;
+    return r;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+/* One walk over the ops, in order: each op asks whether it can go into the op that makes its
+ * input. A fused op keeps its place and takes over the result of the op that vanished. */
+
+static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
+{
+    size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
+
+    return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
+}
+
+/* Only its one reader would miss @v. */
+static bool is_private(const struct mdl_ir *ir, size_t v)
+{
+    return ir->values[v].uses == 1 && !ir->values[v].output;
+}
+
+/* Op @k vanishes, @into makes its result. */
+static void absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k)
+{
+    into->op.out[0] = ir->ops[k].op.out[0];
+    ir->values[into->op.out[0]].op = (size_t)(into - ir->ops);
+    ir->ops[k].dead = true;
+}
+
+static bool has_const_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    switch (op->kind) {
+    case MDL_OP_CONV:
+    case MDL_OP_CONV_TRANSPOSE:
+    case MDL_OP_GEMM:
+    case MDL_OP_MATMUL:
+        return mdl_ir_is_const(ir, op->op.in[1]) && op->op.in[2] == MDL_NONE;
+    default:
+        return false;
+    }
+}
+
+/* The dim along which scale and shift of @op lie. */
+static size_t channel_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    return op->kind == MDL_OP_MATMUL ? ir->values[op->op.out[0]].rank - 1 : 1;
+}
+
+/* A constant that varies along dim @axis of @y at most. */
+static const struct mdl_ir_value *per_channel(struct mdl_ir *ir, size_t v,
+                                              const struct mdl_ir_value *y, size_t axis)
+{
+    const struct mdl_ir_op *op = producer(ir, v);
+    const struct mdl_ir_value *c;
+
+    if (op && op->kind == MDL_IR_VIEW && op->view.kind == MDL_VIEW_EXPAND) {
+        v = op->op.in[0];
+    }
+    c = &ir->values[v];
+    if (!c->data || c->dtype != MDL_F32 || c->rank > y->rank) {
+        return NULL;
+    }
+    for (size_t i = 0; i < c->rank; i++) {
+        size_t at = y->rank - c->rank + i;
+
+        if (c->dim[i] != 1 && (at != axis || c->dim[i] != y->dim[axis])) {
+            return NULL;
+        }
+    }
+    return c;
+}
+
+/* y = x * scale + shift as one op says it; constants varying along one dim. */
+struct affine {
+    size_t x; /* the value that is not constant */
+    const struct mdl_ir_value *c;
+    enum { AFFINE_BN, AFFINE_ADD, AFFINE_SUB, AFFINE_FROM, AFFINE_MUL, AFFINE_DIV } what;
+};
+
+static bool read_affine(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t axis,
+                        struct affine *ret)
+{
+    const struct mdl_ir_value *y = &ir->values[op->op.out[0]];
+
+    if (op->op.act != MDL_ACT_NONE || y->dtype != MDL_F32 || axis >= y->rank) {
+        return false;
+    }
+    if (op->kind == MDL_OP_AFFINE) {
+        *ret = (struct affine){.x = op->op.in[0], .what = AFFINE_BN};
+        return axis == 1;
+    }
+    if (op->kind != MDL_OP_BINARY) {
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        ret->c = per_channel(ir, op->op.in[i], y, axis);
+        ret->x = op->op.in[1 - i];
+        if (!ret->c || ir->values[ret->x].data) {
+            continue;
+        }
+        switch (op->op.attr.binary) {
+        case MDL_BIN_ADD:
+            ret->what = AFFINE_ADD;
+            return true;
+        case MDL_BIN_SUB:
+            ret->what = i == 1 ? AFFINE_SUB : AFFINE_FROM;
+            return true;
+        case MDL_BIN_MUL:
+            ret->what = AFFINE_MUL;
+            return true;
+        case MDL_BIN_DIV:
+            ret->what = AFFINE_DIV;
+            return i == 1;
+        default:
+            return false;
+        }
+    }
+    return false;
+}
+
+/* scale' and shift' of one channel */
+static void step_affine(const struct affine *a, const struct mdl_ir_op *op, size_t channel,
+                        double *scale, double *shift)
+{
+    double c = a->c ? mdl_const_real(a->c, mdl_ir_elements(a->c) == 1 ? 0 : channel) : 0;
+
+    switch (a->what) {
+    case AFFINE_BN:
+        *scale *= (double)op->op.scale[channel];
+        *shift = *shift * (double)op->op.scale[channel] + (double)op->op.shift[channel];
+        break;
+    case AFFINE_ADD:
+        *shift += c;
+        break;
+    case AFFINE_SUB:
+        *shift -= c;
+        break;
+    case AFFINE_FROM:
+        *scale = -*scale;
+        *shift = c - *shift;
+        break;
+    case AFFINE_MUL:
+        *scale *= c;
+        *shift *= c;
+        break;
+    case AFFINE_DIV:
+        *scale /= c;
+        *shift /= c;
+        break;
+    }
+}
+
+/* Puts @a behind what @into already scales and shifts. */
+static int apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct affine *a,
+                        const struct mdl_ir_op *op, size_t channels)
+{
+    float *scale = mdl_pool_alloc(ir->pool, channels, sizeof(*scale));
+    float *shift = mdl_pool_alloc(ir->pool, channels, sizeof(*shift));
+    bool scaled = into->kind == MDL_OP_AFFINE;
+
+    if (!scale || !shift) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < channels; i++) {
+        double s = into->op.scale ? (double)into->op.scale[i] : 1;
+        double t = into->op.shift ? (double)into->op.shift[i] : 0;
+
+        step_affine(a, op, i, &s, &t);
+        scale[i] = (float)s;
+        shift[i] = (float)t;
+        scaled |= scale[i] != 1;
+    }
+    into->op.scale = scaled ? scale : NULL;
+    into->op.shift = shift;
+    into->op.channels = channels;
+    return 0;
+}
+
+/* A lone per-channel product or sum becomes an affine op, so that the next one can join it. */
+static int make_affine(struct mdl_ir *ir, struct mdl_ir_op *op)
+{
+    const struct mdl_ir_value *y = &ir->values[op->op.out[0]];
+    struct mdl_ir_op fresh = mdl_ir_op_make(ir, MDL_OP_AFFINE);
+    struct affine a;
+    int r;
+
+    if (y->rank < 2 || y->rank > 5 || !read_affine(ir, op, 1, &a) ||
+        !mdl_ir_same_dims(&ir->values[a.x], y) ||
+        (producer(ir, a.x) && producer(ir, a.x)->kind == MDL_IR_VIEW)) {
+        return 0;
+    }
+    fresh.op.name = op->op.name;
+    fresh.op.in[0] = a.x;
+    fresh.op.out[0] = op->op.out[0];
+    r = apply_affine(ir, &fresh, &a, op, y->dim[1]);
+    if (r == 0) {
+        *op = fresh;
+    }
+    return r;
+}
+
+static int fuse_affine(struct mdl_ir *ir, size_t k)
+{
+    struct mdl_ir_op *op = &ir->ops[k], *into = NULL;
+    struct affine a = {0};
+    size_t axis;
+    int r;
+
+    for (size_t i = 0; i < 2 && !into; i++) {
+        struct mdl_ir_op *p = producer(ir, op->op.in[i]);
+
+        if (p && p->op.act == MDL_ACT_NONE && p->op.residual == MDL_RESIDUAL_NONE &&
+            is_private(ir, op->op.in[i]) &&
+            (has_const_weights(ir, p) || p->kind == MDL_OP_AFFINE || p->kind == MDL_OP_BINARY)) {
+            into = p;
+        }
+    }
+    if (!into || !read_affine(ir, op, channel_axis(ir, into), &a) || producer(ir, a.x) != into ||
+        !mdl_ir_same_dims(&ir->values[a.x], &ir->values[op->op.out[0]])) {
+        return 0;
+    }
+    if (into->kind == MDL_OP_BINARY) {
+        r = make_affine(ir, into);
+        if (r < 0 || into->kind != MDL_OP_AFFINE) {
+            return r;
+        }
+    }
+    axis = channel_axis(ir, into);
+    r = apply_affine(ir, into, &a, op, ir->values[op->op.out[0]].dim[axis]);
+    if (r == 0) {
+        absorb(ir, into, k);
+    }
+    return r;
+}
+
+static void fuse_activation(struct mdl_ir *ir, size_t k)
+{
+    const struct mdl_ir_op *op = &ir->ops[k];
+    struct mdl_ir_op *into = producer(ir, op->op.in[0]);
+
+    if (!into || !is_private(ir, op->op.in[0]) || op->op.act >= MDL_ACT_SELU ||
+        ir->values[op->op.in[0]].dtype != MDL_F32 || into->op.act != MDL_ACT_NONE ||
+        into->op.residual == MDL_RESIDUAL_AFTER_ACT) {
+        return;
+    }
+    switch (into->kind) {
+    case MDL_OP_CONV:
+    case MDL_OP_CONV_TRANSPOSE:
+    case MDL_OP_GEMM:
+    case MDL_OP_MATMUL:
+    case MDL_OP_AFFINE:
+    case MDL_OP_BINARY:
+        into->op.act = op->op.act;
+        into->op.act_a = op->op.act_a;
+        into->op.act_b = op->op.act_b;
+        absorb(ir, into, k);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Can the op that makes @v add @other to its result? */
+static bool takes_residual(struct mdl_ir *ir, size_t v, size_t other)
+{
+    const struct mdl_ir_op *p = producer(ir, v), *o = producer(ir, other);
+
+    return p && (p->kind == MDL_OP_CONV || p->kind == MDL_OP_GEMM) &&
+           p->op.residual == MDL_RESIDUAL_NONE && is_private(ir, v) && v != other &&
+           !ir->values[other].data &&
+           !(o && o->kind == MDL_IR_VIEW && o->view.kind == MDL_VIEW_EXPAND);
+}
+
+static void fuse_residual(struct mdl_ir *ir, size_t k)
+{
+    struct mdl_ir_op *op = &ir->ops[k], *into;
+    size_t a = op->op.in[0], b = op->op.in[1], v = MDL_NONE, other = MDL_NONE;
+
+    if (op->op.attr.binary != MDL_BIN_ADD || op->op.act != MDL_ACT_NONE ||
+        ir->values[op->op.out[0]].dtype != MDL_F32) {
+        return;
+    }
+    if (takes_residual(ir, a, b)) {
+        v = a;
+        other = b;
+    }
+    /* the later one, so that the other is there when it runs */
+    if (takes_residual(ir, b, a) && (v == MDL_NONE || ir->values[b].op > ir->values[a].op)) {
+        v = b;
+        other = a;
+    }
+    if (v == MDL_NONE) {
+        return;
+    }
+    into = producer(ir, v);
+    into->op.residual =
+        into->op.act == MDL_ACT_NONE ? MDL_RESIDUAL_BEFORE_ACT : MDL_RESIDUAL_AFTER_ACT;
+    into->op.residual_in = other;
+    if (ir->values[other].op != MDL_NONE && ir->values[other].op > ir->values[v].op) {
+        /* the other comes later: run where the sum was */
+        size_t out = op->op.out[0];
+
+        *op = *into;
+        op->op.out[0] = out;
+        into->dead = true;
+    } else {
+        absorb(ir, into, k);
+    }
+}
+
+/* Zeros around an image belong into the convolution's padding. */
+static void fuse_pad(struct mdl_ir *ir, size_t k)
+{
+    struct mdl_window *w = &ir->ops[k].op.attr.conv.window;
+    struct mdl_ir_op *pad = producer(ir, ir->ops[k].op.in[0]);
+
+    if (!pad || pad->kind != MDL_OP_PAD || !is_private(ir, ir->ops[k].op.in[0]) ||
+        pad->op.attr.pad.mode != MDL_PAD_CONSTANT || pad->op.attr.pad.value != 0) {
+        return;
+    }
+    for (size_t i = 0; i < MDL_RANK_MAX; i++) {
+        ptrdiff_t begin = pad->op.attr.pad.begin[i], end = pad->op.attr.pad.end[i];
+
+        if (begin < 0 || end < 0 || (i < 2 && (begin || end))) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < w->rank; i++) {
+        w->pad_begin[i] += (size_t)pad->op.attr.pad.begin[i + 2];
+        w->pad_end[i] += (size_t)pad->op.attr.pad.end[i + 2];
+    }
+    ir->ops[k].op.in[0] = pad->op.in[0];
+    pad->dead = true;
+}
+
+/* The factor of a product goes where batch norms go. */
+static int fold_alpha(struct mdl_ir *ir, struct mdl_ir_op *op)
+{
+    size_t n = ir->values[op->op.out[0]].dim[1];
+    float *scale;
+
+    if (op->op.attr.gemm.alpha == 1 || !mdl_ir_is_const(ir, op->op.in[1]) ||
+        op->op.in[2] != MDL_NONE || op->op.scale) {
+        return 0;
+    }
+    scale = mdl_pool_alloc(ir->pool, n, sizeof(*scale));
+    if (!scale) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < n; i++) {
+        scale[i] = op->op.attr.gemm.alpha;
+    }
+    op->op.attr.gemm.alpha = 1;
+    op->op.scale = scale;
+    op->op.channels = n;
+    return 0;
+}
+
+int mdl_fuse(struct mdl_ir *ir)
+{
+    mdl_ir_count_uses(ir);
+    mdl_fuse_patterns(ir);
+    mdl_ir_count_uses(ir);
+    for (size_t k = 0; k < ir->op_count; k++) {
+        struct mdl_ir_op *op = &ir->ops[k];
+        int r = 0;
+
+        if (op->dead) {
+            continue;
+        }
+        if (op->kind == MDL_OP_CONV) {
+            fuse_pad(ir, k);
+        } else if (op->kind == MDL_OP_GEMM) {
+            r = fold_alpha(ir, op);
+        } else if (op->kind == MDL_OP_AFFINE || op->kind == MDL_OP_BINARY) {
+            r = fuse_affine(ir, k);
+            if (r == 0 && !op->dead && op->kind == MDL_OP_BINARY) {
+                fuse_residual(ir, k);
+            }
+        } else if (op->kind == MDL_OP_UNARY) {
+            fuse_activation(ir, k);
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
+{
+    char text[MDL_ERROR_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (ir->node) {
+        return mdl_fail(ir->error, code, "node %s (%s): %s", ir->node_name, ir->node->op_type,
+                        text);
+    }
+    return mdl_fail(ir->error, code, "%s", text);
+}
+
+int mdl_ir_nomem(const struct mdl_ir *ir)
+{
+    return mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
+}
+
+int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size)
+{
+    size_t want;
+    void *bigger;
+
+    if (count < *cap) {
+        return 0;
+    }
+    want = *cap ? *cap * 2 : 64;
+    bigger = mdl_pool_alloc(ir->pool, want, size);
+    if (!bigger) {
+        return mdl_ir_nomem(ir);
+    }
+    if (count) {
+        memcpy(bigger, *array, count * size);
+    }
+    *array = bigger;
+    *cap = want;
+    return 0;
+}
+
+size_t mdl_ir_elements(const struct mdl_ir_value *v)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < v->rank; i++) {
+        n *= v->dim[i];
+    }
+    return n;
+}
+
+size_t mdl_ir_bytes(const struct mdl_ir_value *v)
+{
+    return mdl_ir_elements(v) * mdl_dtype_bytes(v->dtype);
+}
+
+/* The product of the dims that are not 0 must fit too: strides are computed from them. */
+static bool size_fits(enum mdl_dtype dtype, size_t rank, const size_t *dim, size_t max)
+{
+    size_t bytes = mdl_dtype_bytes(dtype);
+
+    for (size_t i = 0; i < rank; i++) {
+        if (!base_mul(bytes, dim[i] ? dim[i] : 1, &bytes) || bytes > max) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
+                     size_t *ret)
+{
+    struct mdl_ir_value *v;
+    int r;
+
+    if (rank > MDL_RANK_MAX) {
+        return mdl_ir_refuse(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+    }
+    if (!size_fits(dtype, rank, dim, ir->value_bytes_max)) {
+        return mdl_ir_refuse(ir, -E2BIG, "a tensor is larger than %zu bytes", ir->value_bytes_max);
+    }
+    r = mdl_ir_grow(ir, (void **)&ir->values, &ir->value_cap, ir->value_count, sizeof(*ir->values));
+    if (r < 0) {
+        return r;
+    }
+    v = &ir->values[ir->value_count];
+    *v = (struct mdl_ir_value){
+        .name = "",
+        .dtype = dtype,
+        .rank = rank,
+        .input = MDL_NONE,
+        .op = MDL_NONE,
+        .storage = MDL_NONE,
+        .concat = MDL_NONE,
+        .channels_last = MDL_NONE,
+        .tensor = MDL_NONE,
+    };
+    for (size_t i = 0; i < rank; i++) {
+        v->dim[i] = dim[i];
+    }
+    *ret = ir->value_count++;
+    return 0;
+}
+
+int mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
+                     const void *data, bool in_file, size_t *ret)
+{
+    int r = mdl_ir_value_new(ir, dtype, rank, dim, ret);
+
+    if (r < 0) {
+        return r;
+    }
+    ir->values[*ret].data = data ? data : ""; /* never NULL, also for an empty tensor */
+    ir->values[*ret].in_file = in_file;
+    return 0;
+}
+
+int mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes, void **ret)
+{
+    if (bytes > ir->fold_bytes_left) {
+        return mdl_ir_refuse(ir, -E2BIG, "the constants computed at load are too large");
+    }
+    *ret = mdl_pool_alloc(ir->pool, bytes, 1);
+    if (!*ret) {
+        return mdl_ir_nomem(ir);
+    }
+    ir->fold_bytes_left -= bytes;
+    return 0;
+}
+
+bool mdl_ir_fold_work(struct mdl_ir *ir, double elements)
+{
+    if (elements > ir->fold_work_left) {
+        return false;
+    }
+    ir->fold_work_left -= elements;
+    return true;
+}
+
+bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v)
+{
+    return v != MDL_NONE && ir->values[v].data != NULL;
+}
+
+struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind)
+{
+    struct mdl_ir_op op = {.kind = kind};
+
+    op.op.kind = kind < (int)MDL_OP_COUNT ? (enum mdl_op_kind)kind : MDL_OP_COPY;
+    op.op.name = (char *)(uintptr_t)ir->node_name;
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        op.op.in[i] = MDL_NONE;
+    }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        op.op.out[i] = MDL_NONE;
+    }
+    op.op.residual_in = MDL_NONE;
+    return op;
+}
+
+int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    int r;
+
+    if (ir->op_count >= MDL_IR_OPS_MAX) {
+        return mdl_ir_refuse(ir, -E2BIG, "the model has more than %u operators", MDL_IR_OPS_MAX);
+    }
+    r = mdl_ir_grow(ir, (void **)&ir->ops, &ir->op_cap, ir->op_count, sizeof(*ir->ops));
+    if (r < 0) {
+        return r;
+    }
+    ir->ops[ir->op_count] = *op;
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        if (op->op.out[i] != MDL_NONE) {
+            ir->values[op->op.out[i]].op = ir->op_count;
+        }
+    }
+    ir->op_count++;
+    return 0;
+}
+
+static void count_op_uses(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        if (op->op.in[i] != MDL_NONE) {
+            ir->values[op->op.in[i]].uses++;
+        }
+    }
+    if (op->op.residual_in != MDL_NONE) {
+        ir->values[op->op.residual_in].uses++;
+    }
+    for (size_t i = 0; i < op->concat_count; i++) {
+        ir->values[op->concat_in[i]].uses++;
+    }
+}
+
+void mdl_ir_count_uses(struct mdl_ir *ir)
+{
+    for (size_t i = 0; i < ir->value_count; i++) {
+        ir->values[i].uses = 0;
+    }
+    for (size_t i = 0; i < ir->op_count; i++) {
+        if (!ir->ops[i].dead) {
+            count_op_uses(ir, &ir->ops[i]);
+        }
+    }
+    for (size_t i = 0; i < ir->g->output_count; i++) {
+        ir->values[ir->outputs[i]].uses++;
+    }
+}
+
+void mdl_ir_drop_dead(struct mdl_ir *ir)
+{
+    bool *live = mdl_pool_alloc(ir->pool, ir->value_count, sizeof(*live));
+
+    if (!live) {
+        return; /* only an economy */
+    }
+    for (size_t i = 0; i < ir->g->output_count; i++) {
+        live[ir->outputs[i]] = true;
+    }
+    for (size_t k = ir->op_count; k-- > 0;) {
+        struct mdl_ir_op *op = &ir->ops[k];
+        bool needed = false;
+
+        for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+            needed |= op->op.out[i] != MDL_NONE && live[op->op.out[i]];
+        }
+        if (op->dead || !needed) {
+            op->dead = true;
+            continue;
+        }
+        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+            if (op->op.in[i] != MDL_NONE) {
+                live[op->op.in[i]] = true;
+            }
+        }
+        if (op->op.residual_in != MDL_NONE) {
+            live[op->op.residual_in] = true;
+        }
+        for (size_t i = 0; i < op->concat_count; i++) {
+            live[op->concat_in[i]] = true;
+        }
+    }
+}
+
+bool mdl_ir_same_dims(const struct mdl_ir_value *a, const struct mdl_ir_value *b)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) == 0;
+}

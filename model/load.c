@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a path to a model.
+ *
+ * Memory: the file is hashed through a small buffer (page cache, not our RSS) and mapped; the walk
+ * and the compiler touch only the pages that hold structure and small constants. What stays in the
+ * mapping after mdl_load() is the weights of heavy operators alone, which are read when they are
+ * packed and then dropped; every other constant is copied here. So a file that is cut short while
+ * the daemon serves cannot hurt it (SIGBUS) unless weights are packed again; one that is cut short
+ * during the load can, as with every program that maps files: replace models by rename(2).
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "model/file.h"
+#include "model/graph.h"
+#include "model/hash.h"
+#include "model/model.h"
+#include "model/pool.h"
+#include "model/private.h"
+#include "model/sidecar.h"
+
+#define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
+#define STRUCTURE_BYTES_MAX ((size_t)256 << 20) /* of a file beyond its weights */
+#define NETDESC_BYTES_MAX ((size_t)8 << 20)
+#define HASH_BUFFER_BYTES ((size_t)256 << 10)
+
+struct source {
+    int fd;
+    size_t bytes;
+    struct stat before;
+    void *map; /* owned until the model takes it */
+    bool is_netdesc;
+};
+
+static void source_deinit(struct source *s)
+{
+    if (s->map) {
+        munmap(s->map, s->bytes);
+    }
+    base_close_fd(&s->fd);
+}
+
+static void graph_freep(struct mdl_graph **g)
+{
+    *g = mdl_graph_free(*g);
+}
+
+/* Puts the file's name in front of a reason. */
+static int name_file(char error[MDL_ERROR_MAX], int code, const char *path)
+{
+    char why[MDL_ERROR_MAX];
+
+    memcpy(why, error, sizeof(why));
+    why[MDL_ERROR_MAX - 1] = '\0';
+    return mdl_fail(error, code, "%.150s: %.340s", path, why[0] ? why : strerror(-code));
+}
+
+static int hash_file(const struct source *s, char ret_hex[65])
+{
+    base_autofree unsigned char *buffer = malloc(HASH_BUFFER_BYTES);
+    struct mdl_hash h;
+    size_t at = 0;
+
+    if (!buffer) {
+        return -ENOMEM;
+    }
+    mdl_hash_init(&h);
+    while (at < s->bytes) {
+        size_t want = base_min(HASH_BUFFER_BYTES, s->bytes - at);
+        ssize_t n = pread(s->fd, buffer, want, (off_t)at);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? -errno : -EBADMSG;
+        }
+        mdl_hash_update(&h, buffer, (size_t)n);
+        at += (size_t)n;
+    }
+    mdl_hash_hex(&h, ret_hex);
+    return 0;
+}
+
+static int source_open(struct source *s, const char *path, size_t weight_bytes_max, char *error)
+{
+    size_t length = strlen(path), bytes_max;
+    int r;
+
+    s->is_netdesc = length >= 5 && strcmp(path + length - 5, ".json") == 0;
+    if (!base_add(weight_bytes_max, STRUCTURE_BYTES_MAX, &bytes_max)) {
+        bytes_max = SIZE_MAX;
+    }
+    r = mdl_file_open(AT_FDCWD, path, s->is_netdesc ? NETDESC_BYTES_MAX : bytes_max, error, &s->fd,
+                      &s->bytes);
+    if (r < 0) {
+        return r;
+    }
+    if (s->bytes == 0) {
+        return mdl_fail(error, -EBADMSG, "%.200s: the file is empty", path);
+    }
+    if (fstat(s->fd, &s->before) < 0) {
+        r = -errno;
+        return mdl_fail(error, r, "%.200s: %s", path, strerror(-r));
+    }
+    return 0;
+}
+
+static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
+{
+    base_autofree char *text = NULL;
+    int r;
+
+    if (s->is_netdesc) {
+        r = mdl_file_text(s->fd, "network description", s->bytes, error, &text);
+        return r < 0 ? r : mdl_netdesc_read(text, s->bytes, error, ret);
+    }
+    s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, s->fd, 0);
+    if (s->map == MAP_FAILED) {
+        s->map = NULL;
+        return -errno;
+    }
+    /* The walk jumps from tensor to tensor: reading ahead would fill RAM with weights. */
+    (void)madvise(s->map, s->bytes, MADV_RANDOM);
+    return mdl_onnx_read(s->map, s->bytes, error, ret);
+}
+
+/* The sidecar's size settles an input of any size; it must agree with one that is fixed. */
+static int apply_size(struct mdl_graph *g, const struct mdl_sidecar *side, char *error)
+{
+    struct mdl_gvalue *v = g->input_count ? &g->inputs[0] : NULL;
+    size_t at = side->preproc.nhwc ? 1 : 2;
+    int64_t want[2] = {(int64_t)side->height, (int64_t)side->width};
+
+    if (side->height == 0) {
+        return 0;
+    }
+    if (!v || !v->typed || v->rank != 4) {
+        return mdl_fail(error, -EBADMSG,
+                        "sidecar key 'size': the model's first input is not an image");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (v->dim[at + i] < 0) {
+            v->dim[at + i] = want[i];
+        } else if (v->dim[at + i] != want[i]) {
+            return mdl_fail(error, -EBADMSG,
+                            "sidecar key 'size': %lld where input '%.80s' has %lld (dimension %zu)",
+                            (long long)want[i], v->name, (long long)v->dim[at + i], at + i);
+        }
+    }
+    return 0;
+}
+
+static bool in_map(const struct mdl_private *p, const void *data)
+{
+    const char *map = p->map, *d = data;
+
+    return map && d >= map && d < map + p->map_bytes;
+}
+
+static bool is_heavy(enum mdl_op_kind kind)
+{
+    return kind == MDL_OP_CONV || kind == MDL_OP_CONV_TRANSPOSE || kind == MDL_OP_GEMM ||
+           kind == MDL_OP_MATMUL;
+}
+
+/* Copies every constant that is not (only) the weight operand of heavy operators out of the
+ * mapping, once per storage. */
+static int copy_light_constants(struct mdl_model *m)
+{
+    base_autofree bool *wanted = calloc(m->storage_count ? m->storage_count : 1, sizeof(*wanted));
+    const struct mdl_private *p = m->private;
+
+    if (!wanted) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->op_count; i++) {
+        const struct mdl_op *op = &m->ops[i];
+
+        for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
+            if (op->in[k] != MDL_NONE && !(is_heavy(op->kind) && k < 2)) {
+                wanted[m->tensors[op->in[k]].storage] = true;
+            }
+        }
+        if (op->residual != MDL_RESIDUAL_NONE && op->residual_in != MDL_NONE) {
+            wanted[m->tensors[op->residual_in].storage] = true;
+        }
+    }
+    for (size_t i = 0; i < m->storage_count; i++) {
+        struct mdl_storage *s = &m->storages[i];
+
+        if (s->home == MDL_HOME_CONST && wanted[i] && in_map(p, s->data)) {
+            s->data = mdl_pool_memdup(p->pool, s->data, s->bytes);
+            if (!s->data) {
+                return -ENOMEM;
+            }
+        }
+    }
+    return 0;
+}
+
+static int copy_labels(struct mdl_model *m, const struct mdl_sidecar *side)
+{
+    struct mdl_pool *pool = m->private->pool;
+
+    m->preproc = side->preproc;
+    if (!side->labels) {
+        return 0;
+    }
+    m->labels = mdl_pool_alloc(pool, side->label_count, sizeof(*m->labels));
+    for (size_t i = 0; m->labels && i < side->label_count; i++) {
+        m->labels[i] = mdl_pool_strdup(pool, side->labels[i]);
+        if (!m->labels[i]) {
+            return -ENOMEM;
+        }
+    }
+    m->label_count = m->labels ? side->label_count : 0;
+    return m->labels ? 0 : -ENOMEM;
+}
+
+/* The mapping goes from the file's reader, or from the description's, to the model. */
+static void move_map(struct source *s, struct mdl_graph *g, struct mdl_model *m)
+{
+    if (s->map) {
+        m->private->map = base_take(s->map);
+        m->private->map_bytes = s->bytes;
+        m->private->map_is_file = true;
+    } else if (g->owns_map) {
+        m->private->map = g->file_map;
+        m->private->map_bytes = g->file_bytes;
+        g->owns_map = false;
+    }
+}
+
+/* Return: 0 if the file is what it was when it was opened. */
+static int check_unchanged(const struct source *s, char *error)
+{
+    struct stat now;
+
+    if (fstat(s->fd, &now) < 0) {
+        return -errno;
+    }
+    if (now.st_size != s->before.st_size || now.st_mtim.tv_sec != s->before.st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != s->before.st_mtim.tv_nsec) {
+        return mdl_fail(error, -EBADMSG, "the file changed while it was read");
+    }
+    return 0;
+}
+
+static int build(struct source *s, const char *path, const struct mdl_load_options *options,
+                 char *error, struct mdl_model **ret)
+{
+    base_cleanup(graph_freep) struct mdl_graph *g = NULL;
+    mdl_automodel struct mdl_model *m = NULL;
+    mdl_autopool struct mdl_pool *side_pool = NULL;
+    struct mdl_sidecar side;
+    int r = mdl_pool_new(64u << 20, &side_pool);
+
+    r = r < 0 ? r : mdl_sidecar_read(path, side_pool, error, &side);
+    r = r < 0 ? r : read_graph(s, error, &g);
+    r = r < 0 ? r : apply_size(g, &side, error);
+    r = r < 0 ? r : mdl_compile(g, options, error, &m);
+    if (r < 0) {
+        return r;
+    }
+    move_map(s, g, m);
+    m->name = mdl_pool_strdup(m->private->pool, options->name);
+    r = m->name ? copy_light_constants(m) : -ENOMEM;
+    r = r < 0 ? r : copy_labels(m, &side);
+    r = r < 0 ? r : hash_file(s, m->hash);
+    r = r < 0 ? r : check_unchanged(s, error);
+    if (r < 0) {
+        return r;
+    }
+    if (m->private->map_is_file) {
+        (void)madvise((void *)(uintptr_t)m->private->map, m->private->map_bytes, MADV_NORMAL);
+        (void)madvise((void *)(uintptr_t)m->private->map, m->private->map_bytes, MADV_DONTNEED);
+    }
+    *ret = base_take(m);
+    return 0;
+}
+
+/* "models/squeezenet.onnx" -> "squeezenet" */
+static void default_name(const char *path, char out[MDL_NAME_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+
+    snprintf(out, MDL_NAME_MAX, "%.*s", (int)base_min(n, (size_t)MDL_NAME_MAX - 1), base);
+}
+
+int mdl_load(const char *path, const struct mdl_load_options *options,
+             char ret_error[MDL_ERROR_MAX], struct mdl_model **ret)
+{
+    base_cleanup(source_deinit) struct source s = {.fd = -1};
+    struct mdl_load_options o = options ? *options : (struct mdl_load_options){.name = NULL};
+    char name[MDL_NAME_MAX];
+    int r;
+
+    ret_error[0] = '\0';
+    if (!o.name) {
+        default_name(path, name);
+        o.name = name;
+    }
+    o.weight_bytes_max = o.weight_bytes_max ? o.weight_bytes_max : WEIGHT_BYTES_DEFAULT;
+    r = source_open(&s, path, o.weight_bytes_max, ret_error);
+    if (r < 0) {
+        return r;
+    }
+    r = build(&s, path, &o, ret_error, ret);
+    return r < 0 ? name_file(ret_error, r, path) : 0;
+}
+
+void mdl_drop_op_weights(const struct mdl_model *m, size_t op)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const struct mdl_private *p = m->private;
+
+    if (!p || !p->map_is_file || op >= m->op_count) {
+        return; /* anonymous pages would come back as zeros */
+    }
+    for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
+        size_t t = m->ops[op].in[k];
+        const struct mdl_storage *s = t != MDL_NONE ? &m->storages[m->tensors[t].storage] : NULL;
+        uintptr_t first, last;
+
+        if (!s || s->home != MDL_HOME_CONST || !in_map(p, s->data)) {
+            continue;
+        }
+        /* only pages that belong to this storage alone */
+        first = base_align_up((uintptr_t)s->data, page);
+        last = ((uintptr_t)s->data + s->bytes) & ~(uintptr_t)(page - 1);
+        if (last > first) {
+            (void)madvise((void *)first, last - first, MADV_DONTNEED);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+static const struct mdl_lower_row *const tables[] = {
+    mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes,
+    mdl_lower_slices,  mdl_lower_resizes,  mdl_lower_reduces,  mdl_lower_consts,
+};
+
+static const struct mdl_lower_row *find_row(const char *op_type)
+{
+    for (size_t i = 0; i < base_array_count(tables); i++) {
+        for (const struct mdl_lower_row *row = tables[i]; row->op_type; row++) {
+            if (strcmp(row->op_type, op_type) == 0) {
+                return row;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The value of a name: made by a node before (or refused), an initializer made on first use, an
+ * input. */
+static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
+{
+    struct mdl_ir_name *n = mdl_sort_find(ir, name);
+
+    if (n->value == MDL_NONE && n->initializer != MDL_NONE) {
+        const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
+        int r = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file, &n->value);
+
+        if (r < 0) {
+            return r;
+        }
+        ir->values[n->value].name = name;
+        ir->values[n->value].named = true;
+    }
+    if (n->value == MDL_NONE && n->input != MDL_NONE) {
+        n->value = ir->inputs[n->input];
+    }
+    if (n->value == MDL_NONE) {
+        return mdl_ir_refuse(ir, -EOPNOTSUPP, "its value \"%s\" is an output that is not supported",
+                             name);
+    }
+    *ret = n->value;
+    return 0;
+}
+
+static int bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
+{
+    for (size_t i = 0; i < l->out_count; i++) {
+        const char *name = l->node->outputs[i];
+        struct mdl_ir_value *v;
+
+        if (!name[0] || l->out[i] == MDL_NONE) {
+            continue;
+        }
+        mdl_sort_find(ir, name)->value = l->out[i];
+        v = &ir->values[l->out[i]];
+        if (!v->named) {
+            v->name = name;
+            v->named = true;
+        }
+        if (!v->data) {
+            ir->run_time_bytes += (double)mdl_ir_bytes(v);
+        }
+    }
+    return 0;
+}
+
+int mdl_lower_node(struct mdl_ir *ir, size_t node)
+{
+    const struct mdl_gnode *n = &ir->g->nodes[node];
+    struct mdl_lower l = {.ir = ir, .node = n, .opset = ir->g->opset};
+    const struct mdl_lower_row *row;
+    size_t *in;
+    int r;
+
+    ir->node = n;
+    ir->node_name = n->name[0]                                 ? n->name
+                    : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
+                                                               : n->op_type;
+    if (n->domain[0] && strcmp(n->domain, "ai.onnx") != 0) {
+        return mdl_ir_refuse(ir, -EOPNOTSUPP, "operator %s of domain %s is not supported",
+                             n->op_type, n->domain);
+    }
+    row = find_row(n->op_type);
+    if (!row) {
+        return mdl_ir_refuse(ir, -EOPNOTSUPP, "operator %s is not supported", n->op_type);
+    }
+    l.in_count = n->input_count;
+    l.out_count = n->output_count;
+    l.in = in = mdl_pool_alloc(ir->pool, n->input_count, sizeof(*in));
+    l.out = mdl_pool_alloc(ir->pool, n->output_count, sizeof(*l.out));
+    if (!in || !l.out) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < n->output_count; i++) {
+        l.out[i] = MDL_NONE;
+    }
+    for (size_t i = 0; i < n->input_count; i++) {
+        in[i] = MDL_NONE;
+        if (n->inputs[i][0]) {
+            r = resolve(ir, n->inputs[i], &in[i]);
+            if (r < 0) {
+                return r;
+            }
+        }
+    }
+    r = row->fn(&l, row->arg);
+    if (r == 0) {
+        r = l.error;
+    }
+    if (r == 0) {
+        r = bind_outputs(ir, &l);
+    }
+    ir->node = NULL;
+    return r;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+/* Operators that make constants, or turn a shape into one. */
+
+static int int_const(struct mdl_lower *l, size_t rank, size_t count, const int64_t *values)
+{
+    void *data;
+    int r = mdl_ir_fold_alloc(l->ir, count * sizeof(*values), &data);
+
+    if (r < 0) {
+        return r;
+    }
+    if (count) {
+        memcpy(data, values, count * sizeof(*values));
+    }
+    return mdl_ir_const_new(l->ir, MDL_I64, rank, &count, data, false, &l->out[0]);
+}
+
+static int lower_constant(struct mdl_lower *l, int arg)
+{
+    const struct mdl_gattr *a = l->node->attr_count ? &l->node->attrs[0] : NULL;
+    int r = mdl_l_need(l, 0);
+
+    if (r < 0) {
+        return r;
+    }
+    if (!a) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "it has no value");
+    }
+    switch (a->type) {
+    case MDL_ATTR_TENSOR:
+        return mdl_ir_const_new(l->ir, a->t->dtype, a->t->rank, a->t->dim, a->t->data,
+                                a->t->in_file, &l->out[0]);
+    case MDL_ATTR_FLOAT:
+        return mdl_ir_scalar(l->ir, MDL_F32, (double)a->f, &l->out[0]);
+    case MDL_ATTR_INT:
+        return int_const(l, 0, 1, &a->i);
+    case MDL_ATTR_INTS:
+        return int_const(l, 1, a->count, a->ints);
+    case MDL_ATTR_FLOATS: {
+        void *data = mdl_pool_memdup(l->ir->pool, a->floats, a->count * sizeof(float));
+
+        return data ? mdl_ir_const_new(l->ir, MDL_F32, 1, &a->count, data, false, &l->out[0])
+                    : mdl_ir_nomem(l->ir);
+    }
+    default:
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "attribute %s is not supported", a->name);
+    }
+}
+
+static int lower_constant_of_shape(struct mdl_lower *l, int arg)
+{
+    const struct mdl_gattr *a = mdl_l_attr(l, "value");
+    enum mdl_dtype dtype = a && a->type == MDL_ATTR_TENSOR ? a->t->dtype : MDL_F32;
+    int64_t shape[MDL_RANK_MAX];
+    size_t dim[MDL_RANK_MAX], rank, one;
+    void *data;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0 || !mdl_l_const_ints(l, 0, shape, MDL_RANK_MAX, &rank)) {
+        return r < 0 ? r : l->error;
+    }
+    for (size_t i = 0; i < rank; i++) {
+        if (shape[i] < 0) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld", (long long)shape[i]);
+        }
+        dim[i] = (size_t)shape[i];
+    }
+    r = mdl_ir_fold_alloc(l->ir, 8, &data);
+    if (r < 0) {
+        return r;
+    }
+    if (a && a->type == MDL_ATTR_TENSOR) {
+        if (a->t->bytes != mdl_dtype_bytes(dtype)) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "the value is not one element");
+        }
+        memcpy(data, a->t->data, a->t->bytes);
+    }
+    r = mdl_ir_const_new(l->ir, dtype, 0, NULL, data, false, &one);
+    return r < 0 ? r : mdl_ir_expand(l->ir, one, rank, dim, &l->out[0]);
+}
+
+/* ONNX's numbers of element types */
+static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret)
+{
+    switch (onnx) {
+    case 1:  /* float */
+    case 10: /* float16, bfloat16 and double: held as float here */
+    case 11:
+    case 16:
+        *ret = MDL_F32;
+        return 0;
+    case 2:
+        *ret = MDL_U8;
+        return 0;
+    case 3:
+        *ret = MDL_I8;
+        return 0;
+    case 6:
+        *ret = MDL_I32;
+        return 0;
+    case 7:
+        *ret = MDL_I64;
+        return 0;
+    case 9:
+        *ret = MDL_BOOL;
+        return 0;
+    default:
+        return -EOPNOTSUPP;
+    }
+}
+
+static int lower_cast(struct mdl_lower *l, int arg)
+{
+    int64_t to = mdl_l_int(l, "to", 0);
+    enum mdl_dtype dtype;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0 || l->error < 0) {
+        return r < 0 ? r : l->error;
+    }
+    if (onnx_dtype(to, &dtype) < 0) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %lld is not supported",
+                             (long long)to);
+    }
+    return mdl_ir_cast(l->ir, l->in[0], dtype, &l->out[0]);
+}
+
+static int lower_shape(struct mdl_lower *l, int arg)
+{
+    const struct mdl_ir_value *x;
+    int64_t values[MDL_RANK_MAX], start, end;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    start = mdl_l_int(l, "start", 0);
+    end = mdl_l_int(l, "end", (int64_t)x->rank);
+    start = start < 0 ? start + (int64_t)x->rank : start;
+    end = end < 0 ? end + (int64_t)x->rank : end;
+    start = base_max(base_min(start, (int64_t)x->rank), (int64_t)0);
+    end = base_max(base_min(end, (int64_t)x->rank), start);
+    for (int64_t i = start; i < end; i++) {
+        values[i - start] = (int64_t)x->dim[i];
+    }
+    return int_const(l, 1, (size_t)(end - start), values);
+}
+
+static int lower_size(struct mdl_lower *l, int arg)
+{
+    int64_t n;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0) {
+        return r;
+    }
+    n = (int64_t)mdl_ir_elements(mdl_l_value(l, l->in[0]));
+    return int_const(l, 0, 1, &n);
+}
+
+static int lower_range(struct mdl_lower *l, int arg)
+{
+    const struct mdl_ir_value *v[3];
+    double count;
+    enum mdl_dtype dtype;
+    size_t n;
+    void *data;
+    int r = mdl_l_need(l, 3);
+
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        v[i] = mdl_l_value(l, l->in[i]);
+        if (!v[i]->data || mdl_ir_elements(v[i]) != 1 || v[i]->dtype != v[0]->dtype) {
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu is not a constant scalar", i);
+        }
+    }
+    dtype = v[0]->dtype;
+    count = ceil((mdl_const_real(v[1], 0) - mdl_const_real(v[0], 0)) / mdl_const_real(v[2], 0));
+    if (!(count == count) || count > (double)INT32_MAX) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the range has no or too many elements");
+    }
+    n = count > 0 ? (size_t)count : 0;
+    r = mdl_ir_fold_alloc(l->ir, n * mdl_dtype_bytes(dtype), &data);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < n; i++) {
+        mdl_const_store(data, dtype, i,
+                        mdl_const_real(v[0], 0) + (double)i * mdl_const_real(v[2], 0),
+                        (int64_t)((uint64_t)mdl_const_int(v[0], 0) +
+                                  (uint64_t)i * (uint64_t)mdl_const_int(v[2], 0)));
+    }
+    return mdl_ir_const_new(l->ir, dtype, 1, &n, data, false, &l->out[0]);
+}
+
+static int lower_non_zero(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_value x;
+    size_t count = 0, found = 0, dim[2];
+    int64_t *at;
+    void *data;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0) {
+        return r;
+    }
+    x = *mdl_l_value(l, l->in[0]);
+    if (!x.data) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "its input is not constant");
+    }
+    if (!mdl_ir_fold_work(l->ir, 2 * (double)mdl_ir_elements(&x))) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "too much to compute at load");
+    }
+    for (size_t i = 0; i < mdl_ir_elements(&x); i++) {
+        count += mdl_const_real(&x, i) != 0;
+    }
+    dim[0] = x.rank;
+    dim[1] = count;
+    r = mdl_ir_fold_alloc(l->ir, x.rank * count * sizeof(*at), &data);
+    if (r < 0) {
+        return r;
+    }
+    at = data;
+    for (size_t i = 0; i < mdl_ir_elements(&x); i++) {
+        size_t rest = i;
+
+        if (mdl_const_real(&x, i) == 0) {
+            continue;
+        }
+        for (size_t k = x.rank; k-- > 0; rest /= x.dim[k]) {
+            at[k * count + found] = (int64_t)(rest % x.dim[k]);
+        }
+        found++;
+    }
+    return mdl_ir_const_new(l->ir, MDL_I64, 2, dim, data, false, &l->out[0]);
+}
+
+const struct mdl_lower_row mdl_lower_consts[] = {
+    {"Constant", lower_constant, 0}, {"ConstantOfShape", lower_constant_of_shape, 0},
+    {"Cast", lower_cast, 0},         {"Shape", lower_shape, 0},
+    {"Size", lower_size, 0},         {"Range", lower_range, 0},
+    {"NonZero", lower_non_zero, 0},  {0},
+};

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+/* Parts and joins: Slice, Split, Concat, Gather, Pad. */
+
+struct slice_args {
+    int64_t start[MDL_RANK_MAX], end[MDL_RANK_MAX], axis[MDL_RANK_MAX], step[MDL_RANK_MAX];
+    size_t count;
+};
+
+static int slice_read(struct mdl_lower *l, struct slice_args *a)
+{
+    size_t ends, axes, steps;
+    bool have_axes, have_steps = false;
+
+    if (l->opset < 10) {
+        mdl_l_ints(l, "starts", a->start, MDL_RANK_MAX, &a->count);
+        mdl_l_ints(l, "ends", a->end, MDL_RANK_MAX, &ends);
+        have_axes = mdl_l_ints(l, "axes", a->axis, MDL_RANK_MAX, &axes);
+    } else {
+        mdl_l_const_ints(l, 1, a->start, MDL_RANK_MAX, &a->count);
+        mdl_l_const_ints(l, 2, a->end, MDL_RANK_MAX, &ends);
+        have_axes = mdl_l_const_ints(l, 3, a->axis, MDL_RANK_MAX, &axes);
+        have_steps = mdl_l_const_ints(l, 4, a->step, MDL_RANK_MAX, &steps);
+    }
+    if (l->error < 0) {
+        return l->error;
+    }
+    if (ends != a->count || (have_axes && axes != a->count) || (have_steps && steps != a->count)) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "starts, ends, axes and steps differ in length");
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        a->axis[i] = have_axes ? a->axis[i] : (int64_t)i;
+        a->step[i] = have_steps ? a->step[i] : 1;
+    }
+    return 0;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* One dim, Python's rules with clamping. */
+static int slice_dim(struct mdl_lower *l, int64_t n, int64_t start, int64_t end, int64_t step,
+                     size_t *ret_start, ptrdiff_t *ret_step, size_t *ret_count)
+{
+    int64_t span, stride;
+
+    if (step == 0) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "a step is 0");
+    }
+    /* steps past the dim take one element; keep them small so that nothing overflows */
+    step = clamp(step, -(n + 1), n + 1);
+    start = start < 0 ? clamp(start, -n, -1) + n : clamp(start, 0, n);
+    end = end < 0 ? clamp(end, -n - 1, -1) + n : clamp(end, 0, n);
+    if (step > 0) {
+        start = clamp(start, 0, n);
+        end = clamp(end, 0, n);
+        span = end - start;
+        stride = step;
+    } else {
+        start = clamp(start, 0, n - 1);
+        end = clamp(end, -1, n - 1);
+        span = start - end;
+        stride = -step;
+    }
+    *ret_count = span > 0 && n > 0 ? (size_t)((span + stride - 1) / stride) : 0;
+    *ret_start = *ret_count ? (size_t)start : 0;
+    *ret_step = (ptrdiff_t)step;
+    return 0;
+}
+
+static int lower_slice(struct mdl_lower *l, int arg)
+{
+    struct slice_args a;
+    size_t start[MDL_RANK_MAX], dim[MDL_RANK_MAX];
+    ptrdiff_t step[MDL_RANK_MAX];
+    bool seen[MDL_RANK_MAX] = {0};
+    const struct mdl_ir_value *x;
+    int r = mdl_l_need(l, l->opset < 10 ? 1 : 3);
+
+    r = r < 0 ? r : slice_read(l, &a);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    for (size_t i = 0; i < x->rank; i++) {
+        start[i] = 0;
+        step[i] = 1;
+        dim[i] = x->dim[i];
+    }
+    for (size_t i = 0; i < a.count; i++) {
+        size_t at;
+
+        r = mdl_l_axis(l, a.axis[i], x->rank, false, &at);
+        if (r < 0) {
+            return r;
+        }
+        if (seen[at]) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is named twice", at);
+        }
+        seen[at] = true;
+        r = slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at],
+                      &step[at], &dim[at]);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return mdl_ir_slice(l->ir, l->in[0], start, step, dim, &l->out[0]);
+}
+
+/* Sizes of the parts: attribute, input, or equal (the last may be smaller from opset 18 on). */
+static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
+{
+    size_t count, parts = l->out_count;
+    int64_t sum = 0;
+
+    if (mdl_l_const_ints(l, 1, size, parts, &count) ||
+        mdl_l_ints(l, "split", size, parts, &count)) {
+        for (size_t i = 0; i < count; i++) {
+            if (size[i] < 0 || size[i] > (int64_t)n) {
+                return mdl_ir_refuse(l->ir, -EBADMSG, "a part of %lld of dimension %zu",
+                                     (long long)size[i], n);
+            }
+            sum += size[i];
+        }
+        if (count != parts || (size_t)sum != n) {
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "%zu parts of together %lld for %zu outputs of dimension %zu",
+                                 count, (long long)sum, parts, n);
+        }
+        return 0;
+    }
+    if (l->error < 0) {
+        return l->error;
+    }
+    if (n % parts && !mdl_l_attr(l, "num_outputs")) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu does not divide by %zu", n, parts);
+    }
+    for (size_t i = 0; i < parts; i++) {
+        size_t each = (n + parts - 1) / parts;
+
+        size[i] = (int64_t)(each * i >= n ? 0 : base_min(each, n - each * i));
+    }
+    return 0;
+}
+
+static int lower_split(struct mdl_lower *l, int arg)
+{
+    size_t axis, start[MDL_RANK_MAX] = {0};
+    ptrdiff_t step[MDL_RANK_MAX];
+    struct mdl_ir_value x;
+    int64_t *size;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0) {
+        return r;
+    }
+    x = *mdl_l_value(l, l->in[0]);
+    r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false, &axis);
+    if (r < 0) {
+        return r;
+    }
+    size = mdl_pool_alloc(l->ir->pool, l->out_count, sizeof(*size));
+    if (!size) {
+        return mdl_ir_nomem(l->ir);
+    }
+    r = split_sizes(l, x.dim[axis], size);
+    for (size_t i = 0; i < x.rank; i++) {
+        step[i] = 1;
+    }
+    for (size_t i = 0; r == 0 && i < l->out_count; i++) {
+        x.dim[axis] = (size_t)size[i];
+        r = mdl_ir_slice(l->ir, l->in[0], start, step, x.dim, &l->out[i]);
+        start[axis] += (size_t)size[i];
+    }
+    return r;
+}
+
+static int lower_concat(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_value first;
+    size_t axis;
+    int r = mdl_l_need(l, base_max(l->in_count, (size_t)1));
+
+    if (r < 0) {
+        return r;
+    }
+    first = *mdl_l_value(l, l->in[0]);
+    r = mdl_l_axis(l, mdl_l_int(l, "axis", 1), first.rank, false, &axis);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 1; i < l->in_count; i++) {
+        struct mdl_ir_value x = *mdl_l_value(l, l->in[i]);
+
+        if (x.rank == first.rank) {
+            x.dim[axis] = first.dim[axis];
+        }
+        if (!mdl_ir_same_dims(&x, &first)) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu does not fit the first", i);
+        }
+        if (x.dtype != first.dtype) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is %s, the first %s", i,
+                                 mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
+        }
+    }
+    return mdl_ir_concat(l->ir, l->in, l->in_count, axis, &l->out[0]);
+}
+
+/* Constant indices: into 0..n-1, as a new constant; *ret unchanged where they are not constant. */
+static int gather_indices(struct mdl_lower *l, size_t n, size_t *ret)
+{
+    struct mdl_ir_value v = *mdl_l_value(l, *ret);
+    size_t count = mdl_ir_elements(&v);
+    int64_t *fixed;
+    void *data;
+    int r;
+
+    if (v.dtype != MDL_I64 && v.dtype != MDL_I32) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the indices are %s", mdl_dtype_name(v.dtype));
+    }
+    if (!v.data) {
+        return 0;
+    }
+    r = mdl_ir_fold_alloc(l->ir, count * sizeof(*fixed), &data);
+    if (r < 0) {
+        return r;
+    }
+    fixed = data;
+    for (size_t i = 0; i < count; i++) {
+        int64_t at = mdl_const_int(&v, i);
+
+        if (at < -(int64_t)n || at >= (int64_t)n) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "index %lld is outside dimension %zu",
+                                 (long long)at, n);
+        }
+        fixed[i] = at < 0 ? at + (int64_t)n : at;
+    }
+    return mdl_ir_const_new(l->ir, MDL_I64, v.rank, v.dim, fixed, false, ret);
+}
+
+/* One constant index is a slice. */
+static int gather_one(struct mdl_lower *l, size_t axis, size_t index, size_t index_rank)
+{
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
+    size_t start[MDL_RANK_MAX] = {0}, dim[MDL_RANK_MAX], rank = 0, y;
+    ptrdiff_t step[MDL_RANK_MAX];
+    int r;
+
+    for (size_t i = 0; i < x.rank; i++) {
+        step[i] = 1;
+        if (i != axis) {
+            dim[rank++] = x.dim[i];
+            continue;
+        }
+        for (size_t k = 0; k < index_rank; k++) {
+            dim[rank++] = 1;
+        }
+    }
+    start[axis] = index;
+    x.dim[axis] = 1;
+    r = mdl_ir_slice(l->ir, l->in[0], start, step, x.dim, &y);
+    return r < 0 ? r : mdl_ir_reshape(l->ir, y, rank, dim, &l->out[0]);
+}
+
+static int lower_gather(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_GATHER);
+    const struct mdl_ir_value *x, *at;
+    size_t axis, dim[MDL_RANK_MAX], rank = 0, index;
+    int r = mdl_l_need(l, 2);
+
+    if (r < 0) {
+        return r;
+    }
+    index = l->in[1];
+    x = mdl_l_value(l, l->in[0]);
+    r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x->rank, false, &axis);
+    r = r < 0 ? r : gather_indices(l, x->dim[axis], &index);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    at = mdl_l_value(l, index);
+    if (x->rank - 1 + at->rank > MDL_RANK_MAX) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "the output's rank is more than %u", MDL_RANK_MAX);
+    }
+    if (at->data && mdl_ir_elements(at) == 1) {
+        return gather_one(l, axis, (size_t)mdl_const_int(at, 0), at->rank);
+    }
+    if (x->dim[axis] == 0 && mdl_ir_elements(at)) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is empty", axis);
+    }
+    for (size_t i = 0; i < x->rank; i++) {
+        if (i != axis) {
+            dim[rank++] = x->dim[i];
+            continue;
+        }
+        for (size_t k = 0; k < at->rank; k++) {
+            dim[rank++] = at->dim[k];
+        }
+    }
+    op.op.attr.gather.axis = axis;
+    op.op.in[0] = l->in[0];
+    op.op.in[1] = index;
+    return mdl_ir_emit(l->ir, &op, x->dtype, rank, dim, &l->out[0]);
+}
+
+static int pad_mode(struct mdl_lower *l, struct mdl_ir_op *op)
+{
+    const char *mode = mdl_l_string(l, "mode", "constant");
+
+    if (strcmp(mode, "constant") == 0) {
+        op->op.attr.pad.mode = MDL_PAD_CONSTANT;
+    } else if (strcmp(mode, "reflect") == 0) {
+        op->op.attr.pad.mode = MDL_PAD_REFLECT;
+    } else if (strcmp(mode, "edge") == 0) {
+        op->op.attr.pad.mode = MDL_PAD_EDGE;
+    } else {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "mode %s is not supported", mode);
+    }
+    return l->error;
+}
+
+static int pad_amounts(struct mdl_lower *l, const struct mdl_ir_value *x, struct mdl_ir_op *op)
+{
+    int64_t pads[2 * MDL_RANK_MAX], axes[MDL_RANK_MAX];
+    size_t count, axis_count, half;
+    bool some;
+
+    if (!mdl_l_const_ints(l, 1, pads, 2 * MDL_RANK_MAX, &count) && l->error == 0 &&
+        !mdl_l_ints(l, "pads", pads, 2 * MDL_RANK_MAX, &count)) {
+        mdl_l_ints(l, "paddings", pads, 2 * MDL_RANK_MAX, &count);
+    }
+    some = mdl_l_const_ints(l, 3, axes, MDL_RANK_MAX, &axis_count);
+    if (l->error < 0) {
+        return l->error;
+    }
+    half = some ? axis_count : x->rank;
+    if (count != 2 * half) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "%zu pads for %zu dimensions", count, half);
+    }
+    for (size_t i = 0; i < half; i++) {
+        size_t at = i;
+        int r = some ? mdl_l_axis(l, axes[i], x->rank, false, &at) : 0;
+
+        if (r < 0) {
+            return r;
+        }
+        if (pads[i] < INT32_MIN || pads[i] > INT32_MAX || pads[i + half] < INT32_MIN ||
+            pads[i + half] > INT32_MAX) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "a pad is out of range");
+        }
+        op->op.attr.pad.begin[at] = (ptrdiff_t)pads[i];
+        op->op.attr.pad.end[at] = (ptrdiff_t)pads[i + half];
+    }
+    return 0;
+}
+
+static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const struct mdl_ir_op *op,
+                    size_t *ret_dim, bool *ret_none)
+{
+    *ret_none = true;
+    for (size_t i = 0; i < x->rank; i++) {
+        int64_t begin = op->op.attr.pad.begin[i], end = op->op.attr.pad.end[i];
+        int64_t n = (int64_t)x->dim[i], out = n + begin + end;
+        int64_t largest = base_max(begin, end);
+
+        if (out < 0 || n + begin < 0 || n + end < 0) {
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "pads %lld and %lld crop more than dimension %lld",
+                                 (long long)begin, (long long)end, (long long)n);
+        }
+        if (largest > 0 && ((op->op.attr.pad.mode == MDL_PAD_REFLECT && largest >= n) ||
+                            (op->op.attr.pad.mode == MDL_PAD_EDGE && n == 0))) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "pad %lld is too large for dimension %lld",
+                                 (long long)largest, (long long)n);
+        }
+        ret_dim[i] = (size_t)out;
+        *ret_none &= begin == 0 && end == 0;
+    }
+    return 0;
+}
+
+static int lower_pad(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_PAD);
+    const struct mdl_ir_value *x;
+    size_t dim[MDL_RANK_MAX];
+    float value = mdl_l_float(l, "value", 0);
+    bool none;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    r = pad_mode(l, &op);
+    r = r < 0 ? r : pad_amounts(l, x, &op);
+    r = r < 0 ? r : pad_dims(l, x, &op, dim, &none);
+    if (r < 0) {
+        return r;
+    }
+    op.op.attr.pad.value = value;
+    if (mdl_l_in(l, 2) != MDL_NONE) {
+        const struct mdl_ir_value *v = mdl_l_value(l, l->in[2]);
+
+        if (!v->data || mdl_ir_elements(v) != 1) {
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the value is not a constant scalar");
+        }
+        op.op.attr.pad.value = mdl_const_real(v, 0);
+    }
+    if (none) {
+        l->out[0] = l->in[0];
+        return 0;
+    }
+    op.op.in[0] = l->in[0];
+    return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
+}
+
+const struct mdl_lower_row mdl_lower_slices[] = {
+    {"Slice", lower_slice, 0},   {"Split", lower_split, 0}, {"Concat", lower_concat, 0},
+    {"Gather", lower_gather, 0}, {"Pad", lower_pad, 0},     {0},
+};

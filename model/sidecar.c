@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/sidecar.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/file.h"
+#include "model/private.h"
+
+#define SIZE_MAX_PIXELS 16384
+#define LABEL_BYTES_MAX 256u
+
+struct reader {
+    const char *name; /* of the sidecar, for messages */
+    int dir_fd;
+    struct mdl_pool *pool;
+    char *error;
+    struct mdl_sidecar *out;
+    double scale;
+    bool labels_seen;
+};
+
+static int key_fail(struct reader *rd, const char *key, const char *why)
+{
+    return mdl_fail(rd->error, -EBADMSG, "%.200s: key '%.60s': %s", rd->name, key, why);
+}
+
+/* A number for all channels, or a list of 1 to 4. */
+static int read_channels(struct reader *rd, const char *key, const json_t *v, float out[4])
+{
+    size_t count = json_is_array(v) ? json_array_size(v) : 1;
+
+    if (count < 1 || count > 4) {
+        return key_fail(rd, key, "wants a number or a list of 1 to 4 numbers");
+    }
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *n = json_is_array(v) ? json_array_get(v, base_min(i, count - 1)) : v;
+        double d = json_number_value(n);
+
+        if (!json_is_number(n) || !isfinite(d) || fabs(d) > 1e6) {
+            return key_fail(rd, key, "wants finite numbers of at most a million");
+        }
+        out[i] = (float)d;
+    }
+    return 0;
+}
+
+static int read_mean(struct reader *rd, const char *key, const json_t *v)
+{
+    return read_channels(rd, key, v, rd->out->preproc.mean);
+}
+
+static int read_std(struct reader *rd, const char *key, const json_t *v)
+{
+    int r = read_channels(rd, key, v, rd->out->preproc.std);
+
+    for (size_t i = 0; r == 0 && i < 4; i++) {
+        if (!(rd->out->preproc.std[i] > 1e-12f)) {
+            return key_fail(rd, key, "must be greater than zero");
+        }
+    }
+    return r;
+}
+
+static int read_scale(struct reader *rd, const char *key, const json_t *v)
+{
+    double d = json_number_value(v);
+
+    if (!json_is_number(v) || !(d > 1e-12) || !(d < 1e12)) {
+        return key_fail(rd, key, "wants a number greater than zero");
+    }
+    rd->scale = d;
+    return 0;
+}
+
+static int read_word(struct reader *rd, const char *key, const json_t *v, const char *const *words,
+                     size_t *ret)
+{
+    char why[96] = "must be one of:";
+
+    for (size_t i = 0; words[i]; i++) {
+        size_t used = strlen(why);
+
+        if (json_is_string(v) && strcmp(json_string_value(v), words[i]) == 0) {
+            *ret = i;
+            return 0;
+        }
+        snprintf(why + used, sizeof(why) - used, " \"%s\"", words[i]);
+    }
+    return key_fail(rd, key, why);
+}
+
+static int read_colour(struct reader *rd, const char *key, const json_t *v)
+{
+    static const char *const words[] = {"rgb", "bgr", NULL};
+    size_t which = 0;
+    int r = read_word(rd, key, v, words, &which);
+
+    rd->out->preproc.bgr = which == 1;
+    return r;
+}
+
+static int read_layout(struct reader *rd, const char *key, const json_t *v)
+{
+    static const char *const words[] = {"nchw", "nhwc", NULL};
+    size_t which = 0;
+    int r = read_word(rd, key, v, words, &which);
+
+    rd->out->preproc.nhwc = which == 1;
+    return r;
+}
+
+static int read_fit(struct reader *rd, const char *key, const json_t *v)
+{
+    static const char *const words[] = {
+        [MDL_FIT_STRETCH] = "stretch",
+        [MDL_FIT_CROP] = "crop",
+        [MDL_FIT_LETTERBOX] = "letterbox",
+        NULL,
+    };
+    size_t which = MDL_FIT_STRETCH;
+    int r = read_word(rd, key, v, words, &which);
+
+    rd->out->preproc.fit = which;
+    return r;
+}
+
+static int read_size(struct reader *rd, const char *key, const json_t *v)
+{
+    size_t size[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *n = json_array_get(v, i);
+        json_int_t d = json_integer_value(n);
+
+        if (json_array_size(v) != 2 || !json_is_integer(n) || d < 1 || d > SIZE_MAX_PIXELS) {
+            return key_fail(rd, key, "wants [height, width], each 1 to 16384");
+        }
+        size[i] = (size_t)d;
+    }
+    rd->out->height = size[0];
+    rd->out->width = size[1];
+    return 0;
+}
+
+/* ---- labels ---- */
+
+static int labels_start(struct reader *rd, const char *key, size_t count)
+{
+    if (rd->labels_seen) {
+        return key_fail(rd, key, "labels are given twice");
+    }
+    rd->labels_seen = true;
+    if (count > MDL_LABELS_MAX) {
+        return key_fail(rd, key, "there are more than 100000 labels");
+    }
+    rd->out->labels = mdl_pool_alloc(rd->pool, count, sizeof(*rd->out->labels));
+    return rd->out->labels ? 0 : mdl_fail(rd->error, -ENOMEM, "%.200s: out of memory", rd->name);
+}
+
+/* Control characters would reach terminals: they become spaces. */
+static int label_add(struct reader *rd, const char *key, const char *s, size_t n)
+{
+    char *copy;
+
+    for (size_t i = 0; i < n;) {
+        size_t length = mdl_utf8_length((const unsigned char *)s + i, n - i);
+
+        if (length == 0) {
+            return key_fail(rd, key, "a label is not UTF-8 text");
+        }
+        i += length;
+    }
+    if (n > LABEL_BYTES_MAX) {
+        return key_fail(rd, key, "a label is longer than 256 bytes");
+    }
+    copy = mdl_pool_strndup(rd->pool, s, n);
+    if (!copy) {
+        return mdl_fail(rd->error, -ENOMEM, "%.200s: out of memory", rd->name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7f) {
+            copy[i] = ' ';
+        }
+    }
+    rd->out->labels[rd->out->label_count++] = copy;
+    return 0;
+}
+
+static int read_labels(struct reader *rd, const char *key, const json_t *v)
+{
+    int r;
+
+    if (!json_is_array(v)) {
+        return key_fail(rd, key, "wants a list of strings");
+    }
+    r = labels_start(rd, key, json_array_size(v));
+    for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
+        const json_t *s = json_array_get(v, i);
+
+        r = json_is_string(s) ? label_add(rd, key, json_string_value(s), json_string_length(s))
+                              : key_fail(rd, key, "wants a list of strings");
+    }
+    return r;
+}
+
+/* One label a line; the end of line may be CR LF, the last one may be missing. */
+static int parse_label_lines(struct reader *rd, const char *key, const char *text, size_t bytes)
+{
+    size_t lines = bytes > 0 && text[bytes - 1] != '\n';
+    int r;
+
+    for (size_t i = 0; i < bytes; i++) {
+        lines += text[i] == '\n';
+    }
+    r = labels_start(rd, key, lines);
+    for (size_t at = 0; r == 0 && at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t n = end ? (size_t)(end - text) - at : bytes - at;
+
+        r = label_add(rd, key, text + at, n > 0 && text[at + n - 1] == '\r' ? n - 1 : n);
+        at += n + 1;
+    }
+    return r;
+}
+
+static int read_labels_file(struct reader *rd, const char *key, const json_t *v)
+{
+    base_autofree char *text = NULL;
+    base_autoclose int fd = -1;
+    char why[MDL_ERROR_MAX];
+    size_t bytes;
+    int r;
+
+    if (!json_is_string(v) || rd->dir_fd == -1) {
+        return key_fail(rd, key, "wants the name of a file below the model's folder");
+    }
+    r = mdl_file_open_beneath(rd->dir_fd, json_string_value(v), MDL_SIDECAR_BYTES_MAX, why, &fd,
+                              &bytes);
+    r = r < 0 ? r : mdl_file_text(fd, json_string_value(v), bytes, why, &text);
+    if (r < 0) {
+        return mdl_fail(rd->error, r, "%.150s: key '%s': %.250s", rd->name, key, why);
+    }
+    return parse_label_lines(rd, key, text, bytes);
+}
+
+static int read_comment(struct reader *rd, const char *key, const json_t *v)
+{
+    return json_is_string(v) ? 0 : key_fail(rd, key, "wants a string");
+}
+
+/* ---- the whole ---- */
+
+struct key {
+    const char *name;
+    int (*read)(struct reader *rd, const char *key, const json_t *v);
+};
+
+static int read_keys(struct reader *rd, const json_t *object, const struct key *keys)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        const struct key *k = keys;
+        int r;
+
+        while (k->name && strcmp(k->name, name) != 0) {
+            k++;
+        }
+        r = k->name ? k->read(rd, name, value) : key_fail(rd, name, "unknown key");
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
+{
+    static const struct key keys[] = {
+        {"size", read_size},     {"mean", read_mean},     {"std", read_std},
+        {"scale", read_scale},   {"colour", read_colour}, {"color", read_colour},
+        {"layout", read_layout}, {"fit", read_fit},       {NULL, NULL},
+    };
+
+    return json_is_object(v) ? read_keys(rd, v, keys) : key_fail(rd, key, "wants an object");
+}
+
+static int read_root(struct reader *rd, const json_t *root)
+{
+    static const struct key keys[] = {
+        {"comment", read_comment},
+        {"preprocess", read_preprocess},
+        {"labels", read_labels},
+        {"labels_file", read_labels_file},
+        {NULL, NULL},
+    };
+
+    return read_keys(rd, root, keys);
+}
+
+static void json_free(json_t **j)
+{
+    json_decref(*j);
+}
+
+static struct mdl_sidecar defaults(void)
+{
+    return (struct mdl_sidecar){.preproc = {.std = {1, 1, 1, 1}}};
+}
+
+int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_fd,
+                      struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX], struct mdl_sidecar *ret)
+{
+    struct mdl_sidecar out = defaults();
+    struct reader rd = {
+        .name = name, .dir_fd = dir_fd, .pool = pool, .error = ret_error, .out = &out, .scale = 1};
+    json_error_t at;
+    base_cleanup(json_free) json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &at);
+    int r;
+
+    if (!root) {
+        return mdl_fail(ret_error, -EBADMSG, "%.200s: line %d: %.150s", name, at.line, at.text);
+    }
+    if (!json_is_object(root)) {
+        return mdl_fail(ret_error, -EBADMSG, "%.200s: not a JSON object", name);
+    }
+    r = read_root(&rd, root);
+    if (r < 0) {
+        return r;
+    }
+    /* (pixel * scale - mean) / std, written with the pixel alone */
+    for (size_t i = 0; i < 4; i++) {
+        out.preproc.mean[i] = (float)(out.preproc.mean[i] / rd.scale);
+        out.preproc.std[i] = (float)(out.preproc.std[i] / rd.scale);
+    }
+    out.preproc.known = true;
+    *ret = out;
+    return 0;
+}
+
+size_t mdl_sidecar_stem(const char *model_path)
+{
+    const char *slash = strrchr(model_path, '/');
+    const char *base = slash ? slash + 1 : model_path;
+    const char *dot = strrchr(base, '.');
+
+    return dot && dot > base ? (size_t)(dot - model_path) : strlen(model_path);
+}
+
+int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
+                     struct mdl_sidecar *ret)
+{
+    const char *slash = strrchr(model_path, '/');
+    const char *base = slash ? slash + 1 : model_path;
+    size_t stem = mdl_sidecar_stem(model_path) - (size_t)(base - model_path);
+    char *dir = mdl_pool_strndup(pool,
+                                 slash == model_path ? "/"
+                                 : slash             ? model_path
+                                                     : ".",
+                                 slash == model_path || !slash ? 1 : (size_t)(slash - model_path));
+    char *name = mdl_pool_printf(pool, "%.*s" MDL_SIDECAR_ENDING, (int)stem, base);
+    base_autoclose int dir_fd = -1, fd = -1;
+    base_autofree char *text = NULL;
+    size_t bytes;
+    int r;
+
+    if (!dir || !name) {
+        return mdl_fail(ret_error, -ENOMEM, "out of memory");
+    }
+    dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0) {
+        r = -errno;
+        return mdl_fail(ret_error, r, "%.200s: %s", dir, strerror(-r));
+    }
+    r = mdl_file_open(dir_fd, name, MDL_SIDECAR_BYTES_MAX, ret_error, &fd, &bytes);
+    if (r == -ENOENT) { /* straight from openat: there is none */
+        ret_error[0] = '\0';
+        *ret = defaults();
+        return 0;
+    }
+    r = r < 0 ? r : mdl_file_text(fd, name, bytes, ret_error, &text);
+    return r < 0 ? r : mdl_sidecar_parse(text, bytes, name, dir_fd, pool, ret_error, ret);
+}

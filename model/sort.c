@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/compile.h"
+
+/* Order: names sorted once and found by bisection, because a hash table can be made quadratic by a
+ * hostile file. Nodes come out in file order wherever the file is already sorted: exporters' order
+ * is good for memory. */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct mdl_ir_name *)a)->name, ((const struct mdl_ir_name *)b)->name);
+}
+
+struct mdl_ir_name *mdl_sort_find(const struct mdl_ir *ir, const char *name)
+{
+    struct mdl_ir_name key = {.name = name};
+
+    return ir->name_count
+               ? bsearch(&key, ir->names, ir->name_count, sizeof(*ir->names), compare_names)
+               : NULL;
+}
+
+static const char *node_label(const struct mdl_gnode *n)
+{
+    if (n->name[0]) {
+        return n->name;
+    }
+    return n->output_count && n->outputs[0][0] ? n->outputs[0] : "without a name";
+}
+
+static int node_fail(const struct mdl_ir *ir, size_t node, const char *format, const char *value)
+{
+    char text[MDL_ERROR_MAX];
+
+    snprintf(text, sizeof(text), format, value);
+    return mdl_fail(ir->error, -EBADMSG, "node %s (%s): %s", node_label(&ir->g->nodes[node]),
+                    ir->g->nodes[node].op_type, text);
+}
+
+static size_t add_name(struct mdl_ir *ir, const char *name)
+{
+    ir->names[ir->name_count] = (struct mdl_ir_name){
+        .name = name,
+        .node = MDL_NONE,
+        .initializer = MDL_NONE,
+        .input = MDL_NONE,
+        .value = MDL_NONE,
+    };
+    return ir->name_count++;
+}
+
+static int collect_names(struct mdl_ir *ir)
+{
+    const struct mdl_graph *g = ir->g;
+    size_t count = g->initializer_count + g->input_count;
+
+    for (size_t i = 0; i < g->node_count; i++) {
+        count += g->nodes[i].output_count;
+    }
+    ir->names = mdl_pool_alloc(ir->pool, count, sizeof(*ir->names));
+    if (!ir->names) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        ir->names[add_name(ir, g->initializers[i].name)].initializer = i;
+    }
+    for (size_t i = 0; i < g->input_count; i++) {
+        ir->names[add_name(ir, g->inputs[i].name)].input = i;
+    }
+    for (size_t i = 0; i < g->node_count; i++) {
+        for (size_t k = 0; k < g->nodes[i].output_count; k++) {
+            if (g->nodes[i].outputs[k][0]) {
+                ir->names[add_name(ir, g->nodes[i].outputs[k])].node = i;
+            }
+        }
+    }
+    if (ir->name_count) {
+        qsort(ir->names, ir->name_count, sizeof(*ir->names), compare_names);
+    }
+    for (size_t i = 1; i < ir->name_count; i++) {
+        if (strcmp(ir->names[i].name, ir->names[i - 1].name) == 0) {
+            size_t node = ir->names[i].node != MDL_NONE ? ir->names[i].node : ir->names[i - 1].node;
+
+            if (node != MDL_NONE) {
+                return node_fail(ir, node, "value \"%s\" is produced twice", ir->names[i].name);
+            }
+            return mdl_fail(ir->error, -EBADMSG, "value \"%s\" is defined twice",
+                            ir->names[i].name);
+        }
+    }
+    return 0;
+}
+
+/* Node that makes input @k of @node; MDL_NONE for a constant, a model input or nothing. */
+static int input_node(const struct mdl_ir *ir, size_t node, size_t k, size_t *ret)
+{
+    const char *name = ir->g->nodes[node].inputs[k];
+    const struct mdl_ir_name *n;
+
+    *ret = MDL_NONE;
+    if (!name[0]) {
+        return 0;
+    }
+    n = mdl_sort_find(ir, name);
+    if (!n) {
+        return node_fail(ir, node, "input \"%s\" is produced by nothing", name);
+    }
+    *ret = n->node;
+    return 0;
+}
+
+struct visit {
+    size_t node, next_input;
+};
+enum { WHITE, GREY, BLACK };
+
+/* Depth first from one output's node, inputs before users; an explicit stack, so that a file cannot
+ * choose our stack depth. */
+static int visit_from(struct mdl_ir *ir, size_t first, struct visit *stack, unsigned char *colour)
+{
+    size_t depth = 0;
+
+    if (colour[first] != WHITE) {
+        return 0;
+    }
+    colour[first] = GREY;
+    stack[depth++] = (struct visit){first, 0};
+    while (depth) {
+        struct visit *top = &stack[depth - 1];
+        size_t from;
+        int r;
+
+        if (top->next_input == ir->g->nodes[top->node].input_count) {
+            colour[top->node] = BLACK;
+            ir->order[ir->order_count++] = top->node;
+            depth--;
+            continue;
+        }
+        r = input_node(ir, top->node, top->next_input++, &from);
+        if (r < 0) {
+            return r;
+        }
+        if (from == MDL_NONE || colour[from] == BLACK) {
+            continue;
+        }
+        if (colour[from] == GREY) {
+            return node_fail(ir, from, "is part of a cycle%s", "");
+        }
+        colour[from] = GREY;
+        stack[depth++] = (struct visit){from, 0};
+    }
+    return 0;
+}
+
+/* Marks the nodes that a model output needs. */
+static int mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
+{
+    size_t depth = 0;
+
+    for (size_t i = 0; i < ir->g->output_count; i++) {
+        const struct mdl_ir_name *n = mdl_sort_find(ir, ir->g->outputs[i].name);
+
+        if (!n) {
+            return mdl_fail(ir->error, -EBADMSG, "model output \"%s\" is produced by nothing",
+                            ir->g->outputs[i].name);
+        }
+        if (n->node != MDL_NONE && !live[n->node]) {
+            live[n->node] = true;
+            stack[depth++] = n->node;
+        }
+    }
+    while (depth) {
+        size_t node = stack[--depth];
+
+        for (size_t k = 0; k < ir->g->nodes[node].input_count; k++) {
+            size_t from;
+            int r = input_node(ir, node, k, &from);
+
+            if (r < 0) {
+                return r;
+            }
+            if (from != MDL_NONE && !live[from]) {
+                live[from] = true;
+                stack[depth++] = from;
+            }
+        }
+    }
+    return 0;
+}
+
+int mdl_sort(struct mdl_ir *ir)
+{
+    size_t n = ir->g->node_count;
+    struct visit *stack = mdl_pool_alloc(ir->pool, n, sizeof(*stack));
+    size_t *todo = mdl_pool_alloc(ir->pool, n, sizeof(*todo));
+    bool *live = mdl_pool_alloc(ir->pool, n, sizeof(*live));
+    unsigned char *colour = mdl_pool_alloc(ir->pool, n, 1);
+    int r;
+
+    ir->order = mdl_pool_alloc(ir->pool, n, sizeof(*ir->order));
+    if (!stack || !todo || !live || !colour || !ir->order) {
+        return mdl_ir_nomem(ir);
+    }
+    r = collect_names(ir);
+    if (r < 0) {
+        return r;
+    }
+    r = mark_live(ir, todo, live);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!live[i]) {
+            continue;
+        }
+        r = visit_from(ir, i, stack, colour);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}

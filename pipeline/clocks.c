@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <string.h>
+
+#include "pipeline/clocks.h"
+#include "pipeline/fence.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define EWMA_WEIGHT 0.125
+#define READ_SPINS 64u
+
+bool pl_ticks_usable;
+
+__attribute__((constructor)) static void find_ticks(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+
+    /* CPUID 80000007h, EDX bit 8: invariant TSC */
+    pl_ticks_usable = __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8)) != 0;
+#elif defined(__aarch64__)
+    pl_ticks_usable = true;
+#endif
+}
+
+int pl_clocks_init(struct pl_clocks *c, size_t unit_count)
+{
+    memset(c, 0, sizeof(*c));
+    c->unit_count = unit_count;
+    c->units = calloc(base_max(unit_count, (size_t)1), sizeof(c->units[0]));
+    c->laps = calloc(unit_count + 1, sizeof(c->laps[0]));
+    if (c->units == NULL || c->laps == NULL) {
+        pl_clocks_deinit(c);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void pl_clocks_deinit(struct pl_clocks *c)
+{
+    free(c->units);
+    free(c->laps);
+    c->units = NULL;
+    c->laps = NULL;
+}
+
+/* The writer reads its own counters back: relaxed, nobody else writes them. */
+#define own(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define set(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
+
+/* Welford: mean += d / n, m2 += d (x - mean). @inverse is 1 / n: the units share one division. */
+static void series_add(struct pl_clock_series *s, uint64_t count, double inverse, double x)
+{
+    double mean = own(s->mean_ns), delta = x - mean;
+
+    mean += delta * inverse;
+    set(s->mean_ns, mean);
+    set(s->m2, own(s->m2) + delta * (x - mean));
+    if (count == 1) {
+        set(s->ewma_ns, x);
+        set(s->min_ns, x);
+    } else {
+        double ewma = own(s->ewma_ns);
+
+        set(s->ewma_ns, ewma + (x - ewma) * EWMA_WEIGHT);
+        set(s->min_ns, base_min(own(s->min_ns), x));
+    }
+    set(s->count, count);
+}
+
+static void fold_units(struct pl_clocks *c, const struct pl_clock_frame *f)
+{
+    uint64_t ticks = c->laps[c->unit_count] - c->laps[0];
+    double ns_per_tick = ticks > 0 ? (double)(f->end_ns - f->start_ns) / (double)ticks : 0;
+    double inverse = 1.0 / (double)++c->timed;
+
+    for (size_t i = 0; i < c->unit_count; i++) {
+        /* signed: an unpinned team may see ticks run backwards where they are no steady clock */
+        double lap = (double)(int64_t)(c->laps[i + 1] - c->laps[i]);
+
+        series_add(&c->units[i], c->timed, inverse, base_max(lap, 0.0) * ns_per_tick);
+    }
+}
+
+void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f)
+{
+    uint32_t version = own(c->version);
+    uint64_t frames = own(c->frames) + 1, held = f->end_ns - f->start_ns;
+
+    set(c->version, version + 1);
+    /* odd version before any counter; release fence pairs with the reader's acquire fence */
+    pl_fence_release();
+    set(c->busy_ns, own(c->busy_ns) + held);
+    set(c->cpu_ns, own(c->cpu_ns) + f->cpu_ns);
+    if (f->computed) {
+        set(c->frames, frames);
+        series_add(&c->service, frames, 1.0 / (double)frames, (double)held);
+        if (f->timed) {
+            fold_units(c, f);
+        }
+    }
+    atomic_store_explicit(&c->version, version + 2, memory_order_release);
+}
+
+static uint32_t read_begin(const struct pl_clocks *c)
+{
+    for (unsigned spins = 0;; spins++) {
+        uint32_t version = atomic_load_explicit(&c->version, memory_order_acquire);
+
+        if ((version & 1) == 0) {
+            return version;
+        }
+        if (spins >= READ_SPINS) {
+            sched_yield();
+        }
+    }
+}
+
+static bool read_again(const struct pl_clocks *c, uint32_t version)
+{
+    pl_fence_acquire();
+    return atomic_load_explicit(&c->version, memory_order_relaxed) != version;
+}
+
+static void series_read(const struct pl_clock_series *s, struct pl_series *ret)
+{
+    ret->count = own(s->count);
+    ret->mean_ns = own(s->mean_ns);
+    ret->ewma_ns = own(s->ewma_ns);
+    ret->min_ns = own(s->min_ns);
+    ret->m2 = own(s->m2);
+}
+
+void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret)
+{
+    uint32_t version;
+
+    do {
+        version = read_begin(c);
+        series_read(&c->service, &ret->service);
+        ret->frames = own(c->frames);
+        ret->busy_ns = own(c->busy_ns);
+        ret->cpu_ns = own(c->cpu_ns);
+    } while (read_again(c, version));
+}
+
+void pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret)
+{
+    uint32_t version;
+
+    do {
+        version = read_begin(c);
+        series_read(&c->units[i], ret);
+    } while (read_again(c, version));
+}

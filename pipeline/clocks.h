@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * pipeline/clocks.h - what one team measures: its service time and every unit's time
+ *
+ * While it computes a frame the team only notes the tick counter after each unit (pl_clocks_lap());
+ * the statistics are folded in after the frame was passed on, so that they delay no frame. Ticks
+ * are turned into nanoseconds by the frame's own start and end, which are read on both clocks: no
+ * calibration, and no drift.
+ *
+ * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
+ * while the writer changes the counters, which are relaxed atomics; a reader that saw version odd
+ * or changed reads again. The writer never waits. A reader may have to wait for the some hundred
+ * nanoseconds of a fold; it gives its core away if the writer seems to have lost its own.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "pipeline/stats.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+/* Writer of all fields: the team, inside a fold. */
+struct pl_clock_series {
+    _Atomic uint64_t count;
+    _Atomic double mean_ns, ewma_ns, min_ns, m2;
+};
+
+struct pl_clocks {
+    _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t version; /* writer: the team */
+    _Atomic uint64_t frames, busy_ns, cpu_ns;                 /* writer: the team */
+    struct pl_clock_series service;
+    size_t unit_count;
+    struct pl_clock_series *units; /* owned; unit_count of them */
+    /* the team's own */
+    uint64_t *laps; /* owned; unit_count + 1 ticks, [0] is the start of the frame */
+    uint64_t timed; /* frames whose units were timed */
+};
+
+/* What a team found out about one frame. */
+struct pl_clock_frame {
+    uint64_t start_ns, end_ns;
+    uint64_t cpu_ns; /* CPU time of the leader, to be added */
+    bool computed;   /* false: passed on without computing; counts as busy only */
+    bool timed;      /* laps[] are set; the first at start_ns, the last at end_ns */
+};
+
+/** pl_ticks_usable() - the tick counter runs at one rate on all cores; otherwise ticks are
+ * CLOCK_MONOTONIC. Looked up once, before any thread. */
+extern bool pl_ticks_usable;
+
+static inline uint64_t pl_ticks(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(pl_ticks_usable, 1)) {
+        return __rdtsc();
+    }
+#elif defined(__aarch64__)
+    uint64_t t;
+
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#endif
+    return base_now_ns();
+}
+
+/** pl_clocks_init() - zero counters for @unit_count units. Return: 0, -ENOMEM. */
+int pl_clocks_init(struct pl_clocks *c, size_t unit_count);
+void pl_clocks_deinit(struct pl_clocks *c);
+
+/** pl_clocks_lap() - @i units of the frame have ended. Return: the ticks. Threads: the team. */
+static inline uint64_t pl_clocks_lap(struct pl_clocks *c, size_t i)
+{
+    return c->laps[i] = pl_ticks();
+}
+
+/** pl_clocks_fold() - adds one frame. Threads: the team. */
+void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f);
+
+/** pl_clocks_service_ns() - mean of late service times (EWMA), 0 before the first. Threads: any. */
+static inline double pl_clocks_service_ns(const struct pl_clocks *c)
+{
+    return atomic_load_explicit(&c->service.ewma_ns, memory_order_relaxed);
+}
+
+/** pl_clocks_read() - fills service, frames, busy_ns and cpu_ns of @ret. Threads: any. */
+void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret);
+/** pl_clocks_read_unit() - @i-th unit of the team. Threads: any. */
+void pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/deal.h"
+#include "base.h"
+
+#define SHARE_MAX 16.0
+
+/* service * rate is the same for all teams of a stage if the priors are right. */
+static double work_of(const struct pl_deal_view *views, size_t count)
+{
+    double sum = 0;
+    size_t measured = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (views[i].service_ns > 0) {
+            sum += views[i].service_ns * views[i].rate;
+            measured++;
+        }
+    }
+    return measured > 0 ? sum / (double)measured : 1;
+}
+
+static double service_of(const struct pl_deal_view *v, double work)
+{
+    return v->service_ns > 0 ? v->service_ns : work / v->rate;
+}
+
+size_t pl_deal_pick(const struct pl_deal_view *views, size_t count)
+{
+    double work = work_of(views, count), best_finish = 0;
+    size_t best = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct pl_deal_view *v = &views[i];
+        double service = service_of(v, work), finish;
+
+        if (v->service_ns > 0) {
+            service = base_max(service, v->held_ns);
+        }
+        finish = (v->pending + 1.0) * service;
+        if (i == 0 || finish < best_finish ||
+            (finish == best_finish && v->pending < views[best].pending)) {
+            best = i;
+            best_finish = finish;
+        }
+    }
+    return best;
+}
+
+size_t pl_deal_shares(const struct pl_deal_view *views, size_t count)
+{
+    double work = work_of(views, count), slowest = 0;
+    size_t shares = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        slowest = base_max(slowest, service_of(&views[i], work));
+    }
+    for (size_t i = 0; i < count; i++) {
+        /* 0.3: measurements of equal teams differ by some percent */
+        shares += (size_t)base_min(slowest / service_of(&views[i], work) + 0.3, SHARE_MAX);
+    }
+    return shares;
+}

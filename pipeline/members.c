@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/kernels.h"
+#include "pipeline/members.h"
+#include "pipeline/plan.h"
+
+#define THREAD_NAME_MAX 16u
+
+pl_thread_create_fn pl_thread_create = pthread_create;
+
+int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
+{
+    sigset_t all, before;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pl_thread_create(ret, NULL, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -r;
+}
+
+static void *wait_for_gate(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/*
+ * pthreadpool_create() does not look at what pthread_create() returns and waits for ever for the
+ * threads that did not start. So the same number of threads is started and ended first: where they
+ * cannot be had, we fail instead of hanging. (Another program of this user may take them in
+ * between; nothing can be done about that short of a pool of our own.)
+ */
+static int probe_threads(size_t count)
+{
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[PL_CPU_MAX];
+    size_t started = 0;
+    int r = 0;
+
+    pthread_mutex_lock(&gate);
+    while (r == 0 && started < count) {
+        r = pl_thread_start(&threads[started], wait_for_gate, &gate);
+        started += r == 0;
+    }
+    pthread_mutex_unlock(&gate);
+    for (size_t i = 0; i < started; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    pthread_mutex_destroy(&gate);
+    return r;
+}
+
+struct each {
+    void (*fn)(void *arg, size_t i);
+    void *arg;
+    pthread_barrier_t barrier;
+};
+
+static void run_each(void *arg, size_t i)
+{
+    struct each *e = arg;
+
+    pthread_barrier_wait(&e->barrier);
+    e->fn(e->arg, i);
+}
+
+void pl_members_each(struct pl_members *m, void (*fn)(void *arg, size_t i), void *arg)
+{
+    struct each e = {.fn = fn, .arg = arg};
+
+    if (m->pool == NULL) {
+        fn(arg, 0);
+        return;
+    }
+    pthread_barrier_init(&e.barrier, NULL, (unsigned)m->width);
+    krn_parallel(m->pool, m->width, run_each, &e);
+    pthread_barrier_destroy(&e.barrier);
+}
+
+struct pinning {
+    const uint16_t *cpus;
+    const char *name;
+    _Atomic bool failed; /* writers: any member, only ever to true */
+};
+
+static void pin_member(void *arg, size_t i)
+{
+    struct pinning *p = arg;
+    char name[THREAD_NAME_MAX];
+    cpu_set_t one;
+
+    snprintf(name, sizeof(name), "%s", p->name);
+    pthread_setname_np(pthread_self(), name);
+    if (p->cpus == NULL) {
+        return;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(p->cpus[i], &one);
+    if (pthread_setaffinity_np(pthread_self(), sizeof(one), &one) != 0) {
+        atomic_store_explicit(&p->failed, true, memory_order_relaxed);
+    }
+}
+
+int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, const char *name)
+{
+    struct pinning p = {.cpus = cpus, .name = name};
+
+    *m = (struct pl_members){.width = width};
+    if (width > PL_CPU_MAX) {
+        return -EINVAL;
+    }
+    if (width > 1) {
+        int r = probe_threads(width - 1);
+
+        if (r < 0) {
+            return r;
+        }
+        /* before the leader is pinned: its workers would start on its core otherwise */
+        m->pool = pthreadpool_create(width);
+        if (m->pool == NULL) {
+            return -ENOMEM;
+        }
+    }
+    pl_members_each(m, pin_member, &p);
+    m->pinned = cpus != NULL && !atomic_load_explicit(&p.failed, memory_order_relaxed);
+    return 0;
+}
+
+void pl_members_deinit(struct pl_members *m)
+{
+    if (m->pool != NULL) {
+        pthreadpool_destroy(m->pool);
+        m->pool = NULL;
+    }
+}
+
+static void nothing(void *arg, size_t i)
+{
+}
+
+void pl_members_rest(struct pl_members *m)
+{
+    if (m->pool != NULL) {
+        pthreadpool_parallelize_1d(m->pool, nothing, NULL, m->width,
+                                   PTHREADPOOL_FLAG_YIELD_WORKERS);
+    }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * pipeline/members.h - the threads of one team: a leader and its pool's workers, pinned one to a
+ * core
+ *
+ * The leader makes the pool and is one of its members: pthreadpool runs a share of the work on the
+ * thread that calls it. Members are reached by an item each, all of which wait for each other, so
+ * that every thread takes exactly one.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <pthreadpool.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** pl_thread_create - pthread_create(), or a test's replacement that fails when it wants to.
+ * Written before any pipeline exists only. */
+typedef int (*pl_thread_create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+extern pl_thread_create_fn pl_thread_create;
+
+struct pl_members {
+    pthreadpool_t pool; /* owned, NULL for width 1 */
+    size_t width;
+    bool pinned; /* every member got its core */
+};
+#define PL_MEMBERS_NULL                                                                            \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+/**
+ * pl_members_init() - makes the calling thread the leader of a team
+ * @cpus: @width kernel CPU numbers, all different; NULL: nobody is pinned. @name: thread name, cut
+ * to 15 bytes
+ * A member that cannot have its core keeps the leader's old affinity; pinned is then false.
+ * Threads: the leader. Return: 0, -EAGAIN (no threads), -ENOMEM.
+ */
+int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, const char *name);
+/** pl_members_deinit() - ends the workers and waits for them. Threads: the leader. */
+void pl_members_deinit(struct pl_members *m);
+
+/** pl_members_rest() - the workers stop spinning for work and sleep. Threads: the leader, before it
+ * sleeps itself. */
+void pl_members_rest(struct pl_members *m);
+
+/** pl_members_each() - runs fn(arg, i) once on every member, all at the same time. Threads: the
+ * leader. */
+void pl_members_each(struct pl_members *m, void (*fn)(void *arg, size_t i), void *arg);
+
+/** pl_thread_start() - a thread with every signal blocked. Return: 0, -EAGAIN, -ENOMEM. */
+int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "pipeline/fence.h"
+#include "pipeline/frame.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/sequencer.h"
+#include "pipeline/stage_set.h"
+
+/* Faster than this many times the slowest core counts as this many: bounds the frame pool. */
+#define SPEED_RATIO_MAX 16.0
+
+struct pl_pipeline {
+    const struct krn_net *net; /* borrowed */
+    struct pl_options options;
+    struct pl_ep_set eps; /* what plans given from now on refer to */
+    struct pl_frame_pool pool;
+    struct pl_sequencer sequencer;
+    struct pl_set *set; /* owned; serves */
+    struct pl_set *old; /* owned; runs dry, or NULL */
+    uint64_t admitted;  /* frames so far: number of the next one */
+    size_t in_flight;
+};
+
+/*
+ * As many as one team per core on one stage needs, the plan that wants most: while the slowest core
+ * holds one frame every other passes as many as it is faster. Equal cores: 2 a core + 2.
+ */
+static size_t default_frames(const struct pl_ep_set *eps)
+{
+    double slowest = 0, frames = 2;
+
+    for (size_t i = 0; i < eps->count; i++) {
+        double speed = eps->eps[i].speed;
+
+        if (speed > 0 && (slowest == 0 || speed < slowest)) {
+            slowest = speed;
+        }
+    }
+    for (size_t i = 0; i < eps->count; i++) {
+        double speed = eps->eps[i].speed;
+        double ratio = speed > 0 ? base_min(ceil(speed / slowest), SPEED_RATIO_MAX) : 1;
+
+        frames += (double)eps->eps[i].cpu_count * (ratio + 1);
+    }
+    return (size_t)base_min(frames, (double)UINT16_MAX);
+}
+
+static int new_set(struct pl_pipeline *p, const struct pl_plan *plan, uint32_t epoch,
+                   struct pl_set **ret)
+{
+    struct pl_set_config c = {
+        .plan = plan,
+        .eps = &p->eps,
+        .frames = p->pool.count,
+        .epoch = epoch,
+        .net = p->net,
+        .spin_ns = p->options.spin_ns,
+        .notify = p->options.notify,
+        .notify_arg = p->options.notify_arg,
+        .no_pin = p->options.no_pin,
+        .no_clocks = p->options.no_clocks,
+    };
+    size_t units = krn_net_model(p->net)->unit_count;
+    int r = pl_plan_check(plan, &p->eps, units, NULL, 0);
+
+    return r < 0 ? r : pl_set_new(&c, ret);
+}
+
+int pl_new(const struct krn_net *net, const struct pl_ep_set *eps, const struct pl_plan *plan,
+           const struct pl_options *options, struct pl_pipeline **ret)
+{
+    const struct mdl_model *m = krn_net_model(net);
+    struct pl_pipeline *p;
+    int r;
+
+    if (m->input_count > PL_FRAME_IO_MAX || m->output_count > PL_FRAME_IO_MAX ||
+        eps->count > PL_EP_MAX) {
+        return -EINVAL;
+    }
+    p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return -ENOMEM;
+    }
+    p->net = net;
+    p->eps = *eps;
+    p->options = *options;
+    r = pl_frame_pool_init(&p->pool, options->frames > 0 ? options->frames : default_frames(eps),
+                           m->arena_bytes);
+    if (r == 0) {
+        r = pl_sequencer_init(&p->sequencer, p->pool.count);
+    }
+    if (r == 0) {
+        r = new_set(p, plan, 1, &p->set);
+    }
+    if (r < 0) {
+        pl_free(p);
+        return r;
+    }
+    *ret = p;
+    return 0;
+}
+
+struct pl_pipeline *pl_free(struct pl_pipeline *p)
+{
+    if (p == NULL) {
+        return NULL;
+    }
+    pl_set_free(p->old);
+    pl_set_free(p->set);
+    pl_sequencer_deinit(&p->sequencer);
+    pl_frame_pool_deinit(&p->pool);
+    free(p);
+    return NULL;
+}
+
+struct pl_frame *pl_frame_get(struct pl_pipeline *p)
+{
+    return pl_frame_pool_get(&p->pool);
+}
+
+void pl_frame_put(struct pl_pipeline *p, struct pl_frame *f)
+{
+    pl_frame_pool_put(&p->pool, f);
+}
+
+static void bind_memory(const struct pl_pipeline *p, struct pl_frame *f)
+{
+    const struct mdl_model *m = krn_net_model(p->net);
+    struct pl_frame_private *private = f->private;
+
+    private->mem.inputs = f->inputs;
+    private->mem.outputs = f->outputs;
+    if (f->has_image && m->input_count > 0) {
+        const struct mdl_storage *s = &m->storages[m->tensors[m->inputs[0].tensor].storage];
+
+        memcpy(private->image_inputs, f->inputs, sizeof(private->image_inputs));
+        private->image_inputs[0] = private->mem.arena + s->offset;
+        private->mem.inputs = private->image_inputs;
+    }
+}
+
+int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
+{
+    uint64_t now = base_now_ns();
+
+    assert(f->private->place == PL_PLACE_CALLER);
+    if (!pl_set_room(p->set, now)) {
+        return PL_E_FULL;
+    }
+    bind_memory(p, f);
+    f->private->place = PL_PLACE_FLIGHT;
+    f->private->seq = p->admitted++;
+    f->status = PL_FRAME_OK;
+    f->epoch = p->set->epoch;
+    f->admitted_ns = now;
+    p->in_flight++;
+    pl_set_admit(p->set, f, now);
+    return 0;
+}
+
+static void drain(struct pl_pipeline *p, struct pl_set *s)
+{
+    struct pl_frame *f;
+
+    while ((f = pl_set_finished(s)) != NULL) {
+        pl_sequencer_put(&p->sequencer, f->private->seq, f);
+    }
+}
+
+struct pl_frame *pl_collect(struct pl_pipeline *p)
+{
+    struct pl_frame *f = pl_sequencer_take(&p->sequencer);
+
+    if (f == NULL) {
+        /* pairs with the fence between a team's push and its notify() */
+        pl_fence();
+        if (p->old != NULL) {
+            drain(p, p->old);
+        }
+        drain(p, p->set);
+        f = pl_sequencer_take(&p->sequencer);
+    }
+    if (f != NULL) {
+        f->private->place = PL_PLACE_CALLER;
+        p->in_flight--;
+    }
+    return f;
+}
+
+int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan)
+{
+    struct pl_set *next = NULL;
+    int r;
+
+    pl_reap(p);
+    if (p->old != NULL) {
+        return PL_E_BUSY;
+    }
+    r = new_set(p, plan, p->set->epoch + 1, &next);
+    if (r < 0) {
+        return r;
+    }
+    p->old = p->set;
+    p->set = next;
+    pl_set_close(p->old);
+    return 0;
+}
+
+int pl_set_eps(struct pl_pipeline *p, const struct pl_ep_set *eps)
+{
+    if (eps->count > PL_EP_MAX) {
+        return -EINVAL;
+    }
+    p->eps = *eps;
+    return 0;
+}
+
+void pl_reap(struct pl_pipeline *p)
+{
+    if (p->old != NULL && pl_set_ended(p->old)) {
+        /* its last frames may still be in its completion rings */
+        drain(p, p->old);
+        p->old = pl_set_free(p->old);
+    }
+}
+
+bool pl_switching(const struct pl_pipeline *p)
+{
+    return p->old != NULL;
+}
+
+const struct pl_plan *pl_current_plan(const struct pl_pipeline *p)
+{
+    return &p->set->plan;
+}
+
+const struct pl_ep_set *pl_current_eps(const struct pl_pipeline *p)
+{
+    return &p->set->eps;
+}
+
+uint32_t pl_epoch(const struct pl_pipeline *p)
+{
+    return p->set->epoch;
+}
+
+size_t pl_in_flight(const struct pl_pipeline *p)
+{
+    return p->in_flight;
+}
+
+size_t pl_frame_count(const struct pl_pipeline *p)
+{
+    return p->pool.count;
+}
+
+size_t pl_depth(const struct pl_pipeline *p)
+{
+    return pl_set_depth(p->set);
+}
+
+size_t pl_team_count(const struct pl_pipeline *p)
+{
+    return p->set->team_count;
+}
+
+void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stats *ret)
+{
+    const struct pl_team *t = &p->set->teams[team];
+    size_t queue = 0;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->stage = t->stage;
+    ret->ep = t->ep;
+    ret->width = t->width;
+    ret->replica = t->replica;
+    memcpy(ret->cpus, t->cpus, sizeof(ret->cpus));
+    ret->pinned = t->pinned;
+    pl_clocks_read(&t->clocks, ret);
+    for (size_t i = 0; i < t->input_count; i++) {
+        queue += pl_ring_count(t->inputs[i]);
+    }
+    ret->queue = (uint32_t)queue;
+    ret->progress_ns = atomic_load_explicit(&t->progress_ns, memory_order_relaxed);
+    ret->holding = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed) != 0;
+}
+
+bool pl_team_unit_stats(const struct pl_pipeline *p, size_t team, size_t unit,
+                        struct pl_unit_stats *ret)
+{
+    const struct pl_team *t = &p->set->teams[team];
+
+    memset(ret, 0, sizeof(*ret));
+    if (unit < t->first_unit || unit > t->last_unit) {
+        return false;
+    }
+    pl_clocks_read_unit(&t->clocks, unit - t->first_unit, &ret->time);
+    return true;
+}
+
+void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_unit_stats *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    for (size_t i = 0; i < p->set->team_count; i++) {
+        struct pl_unit_stats one;
+
+        if (pl_team_unit_stats(p, i, unit, &one)) {
+            pl_series_merge(&ret->time, &one.time);
+        }
+    }
+}
+
+uint64_t pl_stalled_ns(const struct pl_pipeline *p, uint64_t now_ns)
+{
+    uint64_t stalled = pl_set_stalled_ns(p->set, now_ns);
+
+    if (p->old != NULL) {
+        stalled = base_max(stalled, pl_set_stalled_ns(p->old, now_ns));
+    }
+    return stalled;
+}

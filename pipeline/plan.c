@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "pipeline/plan.h"
+
+/* Where the parser stands. Errors name the byte, so that a long plan can be mended. */
+struct cursor {
+    const char *text, *at;
+    char *error;
+    size_t error_bytes;
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(char *error, size_t error_bytes,
+                                                      const char *format, ...)
+{
+    if (error && error_bytes > 0) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(error, error_bytes, format, args);
+        va_end(args);
+    }
+    return -EINVAL;
+}
+
+/* The text comes from people and scripts: what is shown of it is one printable character. */
+static int unexpected(const struct cursor *c, const char *wanted)
+{
+    size_t at = (size_t)(c->at - c->text);
+    unsigned char got = (unsigned char)*c->at;
+
+    if (got == '\0') {
+        return fail(c->error, c->error_bytes, "the plan ends at byte %zu where %s is expected", at,
+                    wanted);
+    }
+    if (!isprint(got)) {
+        return fail(c->error, c->error_bytes, "%s is expected at byte %zu, not byte 0x%02x", wanted,
+                    at, got);
+    }
+    return fail(c->error, c->error_bytes, "%s is expected at byte %zu, not '%c'", wanted, at, got);
+}
+
+static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
+{
+    uint32_t value = 0;
+
+    if (*c->at < '0' || *c->at > '9') {
+        return unexpected(c, what);
+    }
+    for (; *c->at >= '0' && *c->at <= '9'; c->at++) {
+        value = value * 10 + (uint32_t)(*c->at - '0');
+        if (value > UINT16_MAX) {
+            return fail(c->error, c->error_bytes, "%s at byte %zu is above %u", what,
+                        (size_t)(c->at - c->text), UINT16_MAX);
+        }
+    }
+    *ret = (uint16_t)value;
+    return 0;
+}
+
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+static bool ends_name(const char *s)
+{
+    return *s == '\0' || strchr(NAME_CHARS, *s) == NULL ||
+           (s[0] == 'x' && s[1] >= '0' && s[1] <= '9');
+}
+
+/* The longest EP name that fits, so that a name may itself hold an 'x'. */
+static int parse_ep(struct cursor *c, const struct pl_ep_set *eps, uint16_t *ret)
+{
+    size_t best = 0;
+
+    for (size_t i = 0; i < eps->count; i++) {
+        size_t n = strnlen(eps->eps[i].name, PL_EP_NAME_MAX);
+
+        if (n > best && strncmp(c->at, eps->eps[i].name, n) == 0 && ends_name(c->at + n)) {
+            best = n;
+            *ret = (uint16_t)i;
+        }
+    }
+    if (best == 0) {
+        size_t n = strspn(c->at, NAME_CHARS);
+
+        if (n == 0) {
+            return unexpected(c, "the name of an execution place");
+        }
+        return fail(c->error, c->error_bytes, "there is no execution place \"%.*s\" (byte %zu)",
+                    (int)base_min(n, (size_t)PL_EP_NAME_MAX), c->at, (size_t)(c->at - c->text));
+    }
+    c->at += best;
+    return 0;
+}
+
+static int parse_group(struct cursor *c, const struct pl_ep_set *eps, struct pl_group *ret)
+{
+    struct pl_group g = {.width = 1, .count = 1};
+    int r = parse_ep(c, eps, &g.ep);
+
+    if (r == 0 && *c->at == 'x') {
+        c->at++;
+        r = parse_number(c, "a width", &g.width);
+    }
+    if (r == 0 && *c->at == '*') {
+        c->at++;
+        r = parse_number(c, "a number of teams", &g.count);
+    }
+    if (r == 0) {
+        *ret = g;
+    }
+    return r;
+}
+
+static int parse_stage(struct cursor *c, const struct pl_ep_set *eps, struct pl_stage_plan *ret)
+{
+    struct pl_stage_plan s = {0};
+    int r = parse_number(c, "a first unit", &s.first_unit);
+
+    if (r < 0) {
+        return r;
+    }
+    if (*c->at != '-') {
+        return unexpected(c, "'-'");
+    }
+    c->at++;
+    r = parse_number(c, "a last unit", &s.last_unit);
+    if (r < 0) {
+        return r;
+    }
+    if (*c->at != '@') {
+        return unexpected(c, "'@'");
+    }
+    do {
+        c->at++;
+        if (s.group_count == PL_GROUP_MAX) {
+            return fail(c->error, c->error_bytes,
+                        "more than %u groups of teams in a stage (byte %zu)", PL_GROUP_MAX,
+                        (size_t)(c->at - c->text));
+        }
+        r = parse_group(c, eps, &s.groups[s.group_count]);
+        if (r < 0) {
+            return r;
+        }
+        s.group_count++;
+    } while (*c->at == '+');
+    *ret = s;
+    return 0;
+}
+
+int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_count, char *ret_error,
+                  size_t error_bytes, struct pl_plan *ret)
+{
+    struct cursor c = {text, text, ret_error, error_bytes};
+    struct pl_plan p = {0};
+    int r;
+
+    if (strnlen(text, PL_PLAN_TEXT_MAX) == PL_PLAN_TEXT_MAX) {
+        return fail(ret_error, error_bytes, "the plan is longer than %u bytes",
+                    PL_PLAN_TEXT_MAX - 1);
+    }
+    for (;;) {
+        if (p.stage_count == PL_STAGE_MAX) {
+            return fail(ret_error, error_bytes, "more than %u stages", PL_STAGE_MAX);
+        }
+        r = parse_stage(&c, eps, &p.stages[p.stage_count]);
+        if (r < 0) {
+            return r;
+        }
+        p.stage_count++;
+        if (*c.at == '\0') {
+            break;
+        }
+        if (*c.at != '|') {
+            return unexpected(&c, "'|', '+' or the end");
+        }
+        c.at++;
+    }
+    r = pl_plan_check(&p, eps, unit_count, ret_error, error_bytes);
+    if (r == 0) {
+        *ret = p;
+    }
+    return r;
+}
+
+__attribute__((format(printf, 3, 4))) static int append(char **at, size_t *left, const char *format,
+                                                        ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(*at, *left, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= *left) {
+        return -ENOSPC;
+    }
+    *at += n;
+    *left -= (size_t)n;
+    return 0;
+}
+
+static int format_group(const struct pl_group *g, const struct pl_ep_set *eps, char **at,
+                        size_t *left)
+{
+    int r = g->ep < eps->count ? append(at, left, "%.*s", (int)PL_EP_NAME_MAX, eps->eps[g->ep].name)
+                               : append(at, left, "?");
+
+    if (r == 0 && g->width != 1) {
+        r = append(at, left, "x%u", g->width);
+    }
+    if (r == 0 && g->count != 1) {
+        r = append(at, left, "*%u", g->count);
+    }
+    return r;
+}
+
+int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
+                   size_t text_bytes)
+{
+    char text[PL_PLAN_TEXT_MAX], *at = text;
+    size_t left = sizeof(text), n;
+    int r = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; r == 0 && i < p->stage_count; i++) {
+        const struct pl_stage_plan *s = &p->stages[i];
+
+        r = append(&at, &left, "%s%u-%u@", i > 0 ? "|" : "", s->first_unit, s->last_unit);
+        for (size_t g = 0; r == 0 && g < s->group_count; g++) {
+            if (g > 0) {
+                r = append(&at, &left, "+");
+            }
+            if (r == 0) {
+                r = format_group(&s->groups[g], eps, &at, &left);
+            }
+        }
+    }
+    if (r < 0) {
+        return r;
+    }
+    n = (size_t)(at - text) + 1;
+    if (n > text_bytes) {
+        return -ENOSPC;
+    }
+    memcpy(ret_text, text, n);
+    return 0;
+}
+
+static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep_set *eps,
+                       char *error, size_t error_bytes, size_t *teams)
+{
+    const struct pl_stage_plan *s = &p->stages[stage];
+
+    if (s->group_count == 0 || s->group_count > PL_GROUP_MAX) {
+        return fail(error, error_bytes, "stage %zu has %u groups of teams, not 1 to %u", stage,
+                    s->group_count, PL_GROUP_MAX);
+    }
+    for (size_t i = 0; i < s->group_count; i++) {
+        const struct pl_group *g = &s->groups[i];
+
+        if (g->ep >= eps->count) {
+            return fail(error, error_bytes, "stage %zu names execution place %u of %zu", stage,
+                        g->ep, eps->count);
+        }
+        if (g->width == 0 || g->count == 0) {
+            return fail(error, error_bytes, "stage %zu has a %s of 0", stage,
+                        g->width == 0 ? "width" : "number of teams");
+        }
+        if (g->width > eps->eps[g->ep].cpu_count) {
+            return fail(error, error_bytes, "stage %zu: width %u, but %.*s has %zu cores", stage,
+                        g->width, (int)PL_EP_NAME_MAX, eps->eps[g->ep].name,
+                        eps->eps[g->ep].cpu_count);
+        }
+        *teams += g->count;
+        if (*teams > PL_TEAM_MAX) {
+            return fail(error, error_bytes, "more than %u teams", PL_TEAM_MAX);
+        }
+    }
+    return 0;
+}
+
+int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t unit_count,
+                  char *ret_error, size_t error_bytes)
+{
+    size_t next = 0, teams = 0;
+
+    if (eps->count > PL_EP_MAX) {
+        return fail(ret_error, error_bytes, "more than %u execution places", PL_EP_MAX);
+    }
+    if (p->stage_count == 0 || p->stage_count > PL_STAGE_MAX) {
+        return fail(ret_error, error_bytes, "a plan has 1 to %u stages, not %zu", PL_STAGE_MAX,
+                    p->stage_count);
+    }
+    for (size_t i = 0; i < p->stage_count; i++) {
+        const struct pl_stage_plan *s = &p->stages[i];
+        int r;
+
+        if (s->first_unit != next) {
+            return fail(ret_error, error_bytes, "stage %zu begins at unit %u, not at unit %zu", i,
+                        s->first_unit, next);
+        }
+        if (s->last_unit < s->first_unit) {
+            return fail(ret_error, error_bytes, "stage %zu ends at unit %u, before it begins", i,
+                        s->last_unit);
+        }
+        if (s->last_unit >= unit_count) {
+            return fail(ret_error, error_bytes,
+                        "stage %zu ends at unit %u, but the last unit is %zd", i, s->last_unit,
+                        (ssize_t)unit_count - 1);
+        }
+        r = check_stage(p, i, eps, ret_error, error_bytes, &teams);
+        if (r < 0) {
+            return r;
+        }
+        next = (size_t)s->last_unit + 1;
+    }
+    if (next != unit_count) {
+        return fail(ret_error, error_bytes, "units %zu to %zu are in no stage", next,
+                    unit_count - 1);
+    }
+    return 0;
+}
+
+bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
+{
+    if (a->stage_count != b->stage_count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->stage_count; i++) {
+        const struct pl_stage_plan *s = &a->stages[i], *t = &b->stages[i];
+
+        if (s->first_unit != t->first_unit || s->last_unit != t->last_unit ||
+            s->group_count != t->group_count) {
+            return false;
+        }
+        for (size_t g = 0; g < s->group_count; g++) {
+            if (s->groups[g].ep != t->groups[g].ep || s->groups[g].width != t->groups[g].width ||
+                s->groups[g].count != t->groups[g].count) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+size_t pl_plan_cores(const struct pl_plan *p, size_t ep)
+{
+    size_t cores = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        const struct pl_stage_plan *s = &p->stages[i];
+
+        for (size_t g = 0; g < s->group_count; g++) {
+            if (s->groups[g].ep == ep) {
+                cores += (size_t)s->groups[g].width * s->groups[g].count;
+            }
+        }
+    }
+    return cores;
+}
+
+bool pl_plan_oversubscribed(const struct pl_plan *p, const struct pl_ep_set *eps)
+{
+    for (size_t ep = 0; ep < eps->count; ep++) {
+        if (pl_plan_cores(p, ep) > eps->eps[ep].cpu_count) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * pipeline/ring.h - a ring of pointers from one producer thread to one consumer thread
+ *
+ * Two free-running 32-bit indices, masked by a power of two; tail - head is the number of items,
+ * also across the wrap of the indices. They start just short of it, so that every run crosses it.
+ * Each side writes its own index, on its own cache line, and keeps a copy of the other's, so that
+ * it touches the other's line only when the copy says full (empty).
+ *
+ * Memory order: an item's slot, and all that the item points to, is written before tail is stored
+ * with release; the consumer loads tail with acquire before it reads the slot. head is stored with
+ * release after the slot was read and loaded with acquire before the slot is written again. closed
+ * is stored with release after the last push: a consumer that sees it (acquire) and then finds the
+ * ring empty has seen everything.
+ *
+ * Nothing here wakes anybody: see pipeline/wake.h. The thread that makes the ring hands each end to
+ * its thread by starting it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base.h"
+
+struct pl_ring {
+    _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t tail; /* writer: producer */
+    _Atomic bool closed;                                   /* writer: producer */
+    uint32_t head_seen;                                    /* producer's own */
+    _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t head; /* writer: consumer */
+    uint32_t tail_seen;                                    /* consumer's own */
+    _Alignas(BASE_CACHE_LINE_BYTES) void **slots;          /* owned; neither pointer ever changes */
+    uint32_t mask;
+};
+
+/** pl_ring_init() - room for at least @capacity items, 1..2^30. Return: 0, -EINVAL, -ENOMEM. */
+int pl_ring_init(struct pl_ring *r, size_t capacity);
+/** pl_ring_deinit() - frees the slots; items still in it are the caller's. A zeroed ring is fine.
+ */
+void pl_ring_deinit(struct pl_ring *r);
+
+/** pl_ring_push() - Threads: the producer. Return: false if the ring is full. */
+static inline bool pl_ring_push(struct pl_ring *r, void *item)
+{
+    uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+
+    if (tail - r->head_seen > r->mask) {
+        r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
+        if (tail - r->head_seen > r->mask) {
+            return false;
+        }
+    }
+    r->slots[tail & r->mask] = item;
+    atomic_store_explicit(&r->tail, tail + 1, memory_order_release);
+    return true;
+}
+
+/** pl_ring_close() - no push will follow. Threads: the producer. */
+static inline void pl_ring_close(struct pl_ring *r)
+{
+    atomic_store_explicit(&r->closed, true, memory_order_release);
+}
+
+/** pl_ring_peek() - the oldest item, which stays, or NULL. Threads: the consumer. */
+static inline void *pl_ring_peek(struct pl_ring *r)
+{
+    uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+
+    if (head == r->tail_seen) {
+        r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+        if (head == r->tail_seen) {
+            return NULL;
+        }
+    }
+    return r->slots[head & r->mask];
+}
+
+/** pl_ring_pop() - the oldest item, or NULL. Threads: the consumer. */
+static inline void *pl_ring_pop(struct pl_ring *r)
+{
+    void *item = pl_ring_peek(r);
+
+    if (item != NULL) {
+        uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+
+        atomic_store_explicit(&r->head, head + 1, memory_order_release);
+    }
+    return item;
+}
+
+/** pl_ring_dry() - closed and empty, for good. Threads: the consumer. */
+static inline bool pl_ring_dry(struct pl_ring *r)
+{
+    return atomic_load_explicit(&r->closed, memory_order_acquire) && pl_ring_peek(r) == NULL;
+}
+
+/** pl_ring_count() - items in it at some moment during the call. Threads: any. */
+static inline size_t pl_ring_count(const struct pl_ring *r)
+{
+    uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+    uint32_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+
+    /* head was read first: the difference can be too large, never negative */
+    return base_min(tail - head, r->mask + 1);
+}

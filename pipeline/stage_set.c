@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/deal.h"
+#include "pipeline/stage_set.h"
+
+/* Frames that may wait in front of a team of stage 0, beside the one it holds and those that its
+ * speed earns it: enough to bridge the loop's next turn, few enough that a late frame can still go
+ * elsewhere and a frame that need not run is still the caller's to drop. */
+#define WAITING_PER_TEAM 2u
+
+static void *alloc_lines(size_t count, size_t bytes)
+{
+    size_t all;
+    void *p;
+
+    if (!base_mul(base_max(count, (size_t)1), bytes, &all)) {
+        return NULL;
+    }
+    all = base_align_up(all, BASE_CACHE_LINE_BYTES);
+    p = aligned_alloc(BASE_CACHE_LINE_BYTES, all);
+    if (p != NULL) {
+        memset(p, 0, all);
+    }
+    return p;
+}
+
+/* Not cleared: its pages are first touched, and so placed, by the team that uses it. */
+static void *alloc_scratch(size_t bytes)
+{
+    if (bytes > SIZE_MAX - BASE_CACHE_LINE_BYTES) {
+        return NULL;
+    }
+    return aligned_alloc(BASE_CACHE_LINE_BYTES,
+                         base_align_up(base_max(bytes, (size_t)1), BASE_CACHE_LINE_BYTES));
+}
+
+static size_t teams_of(const struct pl_stage_plan *s)
+{
+    size_t n = 0;
+
+    for (size_t g = 0; g < s->group_count; g++) {
+        n += s->groups[g].count;
+    }
+    return n;
+}
+
+static void count_parts(struct pl_set *s)
+{
+    size_t before = 1;
+
+    for (size_t i = 0; i < s->plan.stage_count; i++) {
+        size_t teams = teams_of(&s->plan.stages[i]);
+
+        s->stage_first[i] = s->team_count;
+        s->team_count += teams;
+        s->ring_count += before * teams;
+        before = teams;
+    }
+    s->stage_first[s->plan.stage_count] = s->team_count;
+    s->exit_count = before;
+    s->ring_count += before;
+    s->entry_count = s->stage_first[1];
+}
+
+static void name_team(struct pl_team *t, const struct pl_ep *ep)
+{
+    snprintf(t->name, sizeof(t->name), "piped:s%u.%.*s%u", t->stage, (int)PL_EP_NAME_MAX, ep->name,
+             t->replica);
+}
+
+/* Teams take the cores of their EP in order; past the last they begin again at the first. */
+static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t *next_core)
+{
+    for (size_t i = 0; i < t->width; i++) {
+        t->cpus[i] = ep->cpus[(*next_core)++ % ep->cpu_count];
+    }
+}
+
+/* The @k-th team of a stage: which of its groups it belongs to. */
+static const struct pl_group *group_of(const struct pl_stage_plan *stage, size_t k)
+{
+    const struct pl_group *g = stage->groups;
+
+    for (; k >= g->count; g++) {
+        k -= g->count;
+    }
+    return g;
+}
+
+static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k, size_t *next_core)
+{
+    const struct pl_stage_plan *plan = &s->plan.stages[stage];
+    const struct pl_group *g = group_of(plan, k);
+    const struct pl_ep *ep = &s->eps.eps[g->ep];
+    size_t scratch_bytes = krn_net_scratch_bytes(s->common.net, g->width);
+    int r;
+
+    t->common = &s->common;
+    t->stage = (uint16_t)stage;
+    t->ep = g->ep;
+    t->width = g->width;
+    t->replica = (uint16_t)k;
+    t->first_unit = plan->first_unit;
+    t->last_unit = plan->last_unit;
+    t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
+    name_team(t, ep);
+    place_team(t, ep, &next_core[g->ep]);
+    r = pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1);
+    if (r < 0) {
+        return r;
+    }
+    t->scratch = alloc_scratch(scratch_bytes);
+    return t->scratch == NULL ? -ENOMEM : 0;
+}
+
+static int make_teams(struct pl_set *s)
+{
+    size_t next_core[PL_EP_MAX] = {0}, n = 0;
+    int r = 0;
+
+    for (size_t stage = 0; stage < s->plan.stage_count; stage++) {
+        size_t teams = teams_of(&s->plan.stages[stage]);
+
+        for (size_t k = 0; r == 0 && k < teams; k++) {
+            r = make_team(s, &s->teams[n++], stage, k, next_core);
+        }
+    }
+    return r;
+}
+
+/*
+ * Rings stage by stage, entries first, exits last; those between two stages as a matrix [producer]
+ * [consumer]. A producer's outputs are a row, which is contiguous; a consumer's inputs are a column
+ * and get pointers of their own.
+ */
+static void connect(struct pl_set *s)
+{
+    struct pl_ring **pointer = s->ring_pointers;
+    struct pl_ring *ring = s->rings;
+
+    s->entries = pointer;
+    for (size_t i = 0; i < s->entry_count; i++) {
+        *pointer++ = ring++;
+        s->teams[i].inputs = &s->entries[i];
+        s->teams[i].input_count = 1;
+    }
+    for (size_t stage = 0; stage + 1 < s->plan.stage_count; stage++) {
+        struct pl_team *from = &s->teams[s->stage_first[stage]];
+        struct pl_team *to = &s->teams[s->stage_first[stage + 1]];
+        size_t from_count = (size_t)(to - from);
+        size_t to_count = s->stage_first[stage + 2] - s->stage_first[stage + 1];
+
+        for (size_t i = 0; i < from_count; i++) {
+            from[i].outputs = pointer;
+            from[i].output_count = to_count;
+            from[i].next = &s->team_pointers[s->stage_first[stage + 1]];
+            from[i].next_count = to_count;
+            for (size_t j = 0; j < to_count; j++) {
+                *pointer++ = ring + i * to_count + j;
+            }
+        }
+        for (size_t j = 0; j < to_count; j++) {
+            to[j].inputs = pointer;
+            to[j].input_count = from_count;
+            for (size_t i = 0; i < from_count; i++) {
+                *pointer++ = ring + i * to_count + j;
+            }
+        }
+        ring += from_count * to_count;
+    }
+    s->exits = pointer;
+    for (size_t i = 0; i < s->exit_count; i++) {
+        struct pl_team *t = &s->teams[s->team_count - s->exit_count + i];
+
+        t->outputs = pointer;
+        t->output_count = 1;
+        *pointer++ = ring++;
+    }
+}
+
+static int start_teams(struct pl_set *s)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < s->team_count; i++) {
+        r = pl_team_start(&s->teams[i]);
+    }
+    for (size_t i = 0; r == 0 && i < s->team_count; i++) {
+        r = pl_team_wait_ready(&s->teams[i]);
+    }
+    return r;
+}
+
+static int build(struct pl_set *s, size_t frames)
+{
+    int r;
+
+    count_parts(s);
+    s->teams = alloc_lines(s->team_count, sizeof(s->teams[0]));
+    s->rings = alloc_lines(s->ring_count, sizeof(s->rings[0]));
+    /* a ring between two stages is pointed to from both ends */
+    s->ring_pointers = calloc(2 * s->ring_count, sizeof(s->ring_pointers[0]));
+    s->team_pointers = calloc(s->team_count, sizeof(s->team_pointers[0]));
+    if (s->teams == NULL || s->rings == NULL || s->ring_pointers == NULL ||
+        s->team_pointers == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < s->ring_count; i++) {
+        r = pl_ring_init(&s->rings[i], frames);
+        if (r < 0) {
+            return r;
+        }
+    }
+    for (size_t i = 0; i < s->team_count; i++) {
+        s->team_pointers[i] = &s->teams[i];
+    }
+    r = make_teams(s);
+    if (r < 0) {
+        return r;
+    }
+    connect(s);
+    return start_teams(s);
+}
+
+int pl_set_new(const struct pl_set_config *c, struct pl_set **ret)
+{
+    struct pl_set *s = alloc_lines(1, sizeof(*s));
+    int r;
+
+    if (s == NULL) {
+        return -ENOMEM;
+    }
+    s->plan = *c->plan;
+    s->eps = *c->eps;
+    s->epoch = c->epoch;
+    s->common.net = c->net;
+    /* a thread that spins on a shared core keeps the one it waits for from running */
+    s->common.spin_ns = pl_plan_oversubscribed(c->plan, c->eps) ? 0 : c->spin_ns;
+    s->common.no_pin = c->no_pin;
+    s->common.no_clocks = c->no_clocks;
+    s->common.notify = c->notify;
+    s->common.notify_arg = c->notify_arg;
+    r = build(s, c->frames);
+    if (r < 0) {
+        pl_set_free(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+static void end_teams(struct pl_set *s)
+{
+    atomic_store_explicit(&s->common.abort, true, memory_order_relaxed);
+    for (size_t i = 0; i < s->team_count; i++) {
+        pl_wake_signal(&s->teams[i].wake);
+    }
+    for (size_t i = 0; i < s->team_count; i++) {
+        if (s->teams[i].started) {
+            pthread_join(s->teams[i].thread, NULL);
+        }
+    }
+}
+
+struct pl_set *pl_set_free(struct pl_set *s)
+{
+    if (s == NULL) {
+        return NULL;
+    }
+    if (s->teams != NULL) {
+        end_teams(s);
+        for (size_t i = 0; i < s->team_count; i++) {
+            pl_clocks_deinit(&s->teams[i].clocks);
+            free(s->teams[i].scratch);
+        }
+    }
+    for (size_t i = 0; s->rings != NULL && i < s->ring_count; i++) {
+        pl_ring_deinit(&s->rings[i]);
+    }
+    free(s->teams);
+    free(s->rings);
+    free(s->ring_pointers);
+    free(s->team_pointers);
+    free(s);
+    return NULL;
+}
+
+static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns)
+{
+    struct pl_deal_view views[PL_TEAM_MAX];
+    size_t first = s->stage_first[stage], count = s->stage_first[stage + 1] - first;
+
+    for (size_t i = 0; i < count; i++) {
+        pl_team_view(&s->teams[first + i], now_ns, &views[i]);
+    }
+    return pl_deal_shares(views, count);
+}
+
+bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
+{
+    size_t pending = 0;
+
+    for (size_t i = 0; i < s->entry_count; i++) {
+        pending += atomic_load_explicit(&s->teams[i].pending, memory_order_acquire);
+    }
+    return pending < s->entry_count * (1u + WAITING_PER_TEAM) ||
+           pending < stage_shares(s, 0, now_ns) + s->entry_count * WAITING_PER_TEAM;
+}
+
+void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns)
+{
+    pl_team_give(s->team_pointers, s->entries, s->entry_count, f, now_ns);
+}
+
+struct pl_frame *pl_set_finished(struct pl_set *s)
+{
+    for (size_t i = 0; i < s->exit_count; i++) {
+        struct pl_frame *f = pl_ring_pop(s->exits[i]);
+
+        if (f != NULL) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+void pl_set_close(struct pl_set *s)
+{
+    s->closed = true;
+    for (size_t i = 0; i < s->entry_count; i++) {
+        pl_ring_close(s->entries[i]);
+        pl_wake_signal(&s->teams[i].wake);
+    }
+}
+
+bool pl_set_ended(const struct pl_set *s)
+{
+    return atomic_load_explicit(&s->common.exited, memory_order_acquire) == s->team_count;
+}
+
+size_t pl_set_depth(const struct pl_set *s)
+{
+    size_t depth = s->plan.stage_count + 1;
+
+    for (size_t i = 0; i < s->plan.stage_count; i++) {
+        depth += stage_shares(s, i, 0);
+    }
+    return depth;
+}
+
+uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < s->team_count; i++) {
+        longest = base_max(longest, pl_team_stalled_ns(&s->teams[i], now_ns));
+    }
+    return longest;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * pipeline/stats.h - what a pipeline measures, as plain data
+ *
+ * Service time: how long a team holds one frame, from taking it off its ring to having computed its
+ * last unit. Busy: share of wall time in which a team holds a frame. Queue: frames waiting in a
+ * team's input ring.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/plan.h"
+
+/* A running series: all since the plan started. A reader that wants a window keeps the sample from
+ * its beginning and takes the difference with pl_series_since(). */
+struct pl_series {
+    uint64_t count;
+    double mean_ns;
+    double ewma_ns; /* weight 1/8 on the newest */
+    double min_ns;
+    double m2; /* sum of squared deviations from the mean (Welford) */
+};
+
+struct pl_team_stats {
+    uint16_t stage, ep, width, replica;
+    uint16_t cpus[PL_CPU_MAX > 64 ? 64 : PL_CPU_MAX]; /* the cores its members are pinned to */
+    bool pinned;                                      /* every member got its core */
+    struct pl_series service;
+    uint64_t frames;      /* frames it computed */
+    uint64_t busy_ns;     /* time it held frames */
+    uint64_t cpu_ns;      /* CPU time of its leader in that time */
+    uint32_t queue;       /* frames in its input ring now */
+    uint64_t progress_ns; /* monotonic time of its last step; 0: none yet */
+    bool holding;         /* it holds a frame right now */
+};
+
+struct pl_unit_stats { /* of one unit under the present plan, over all teams of its stage */
+    struct pl_series time;
+};
+
+/**
+ * pl_series_since() - the part of a series that came after an earlier sample of it
+ * count, mean and m2 are of the window alone, ewma_ns is the newest, min_ns that of the whole
+ * series. An empty window has count 0 and the mean of the whole series.
+ *     n, k: samples before and after; m2 = M2 - m2_before - d^2 n k / (n + k), d the difference of
+ *     the two means (Chan, Golub, LeVeque 1979, eq. 2.1, solved for the second part)
+ * Pure; any thread; @ret may be either argument.
+ */
+void pl_series_since(const struct pl_series *before, const struct pl_series *now,
+                     struct pl_series *ret);
+
+/** pl_series_merge() - adds the samples of @from to @to; ewma_ns becomes their weighted mean. Pure;
+ * any thread. */
+void pl_series_merge(struct pl_series *to, const struct pl_series *from);

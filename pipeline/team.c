@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include "pipeline/deal.h"
+#include "pipeline/fence.h"
+#include "pipeline/frame.h"
+#include "pipeline/team.h"
+
+/* Reading a thread's CPU clock is a system call; it is done for one frame in so many that it stays
+ * below a thousandth of the time. */
+#define CPU_CLOCK_EVERY_NS 2000000.0
+/* Polls between two looks at the clock while spinning. */
+#define SPIN_BATCH 32u
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static void set_relaxed(_Atomic uint64_t *field, uint64_t value)
+{
+    atomic_store_explicit(field, value, memory_order_relaxed);
+}
+
+/* ---- giving ---- */
+
+void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_deal_view *ret)
+{
+    uint64_t since = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
+
+    ret->pending = atomic_load_explicit(&t->pending, memory_order_acquire);
+    ret->service_ns = pl_clocks_service_ns(&t->clocks);
+    ret->rate = t->rate;
+    ret->held_ns = since != 0 && since < now_ns ? (double)(now_ns - since) : 0;
+}
+
+void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, size_t count,
+                  struct pl_frame *f, uint64_t now_ns)
+{
+    struct pl_deal_view views[PL_TEAM_MAX];
+    size_t to = 0;
+    bool pushed;
+
+    if (count > 1) {
+        for (size_t i = 0; i < count; i++) {
+            pl_team_view(teams[i], now_ns, &views[i]);
+        }
+        to = pl_deal_pick(views, count);
+    }
+    set_relaxed(&teams[to]->given_ns, now_ns);
+    atomic_fetch_add_explicit(&teams[to]->pending, 1, memory_order_release);
+    pushed = pl_ring_push(rings[to], f);
+    assert(pushed); /* every ring has room for all frames there are */
+    (void)pushed;
+    pl_wake_signal(&teams[to]->wake);
+}
+
+/* ---- taking ---- */
+
+/* The oldest frame in its rings, so that frames of several producers stay nearly in order. */
+static struct pl_frame *take_oldest(struct pl_team *t)
+{
+    struct pl_frame *best = NULL;
+    size_t from = 0;
+
+    for (size_t i = 0; i < t->input_count; i++) {
+        struct pl_frame *f = pl_ring_peek(t->inputs[i]);
+
+        if (f != NULL && (best == NULL || f->private->seq < best->private->seq)) {
+            best = f;
+            from = i;
+        }
+    }
+    if (best != NULL) {
+        pl_ring_pop(t->inputs[from]);
+    }
+    return best;
+}
+
+static bool must_end(struct pl_team *t)
+{
+    if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
+        return true;
+    }
+    for (size_t i = 0; i < t->input_count; i++) {
+        if (!pl_ring_dry(t->inputs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool anything(struct pl_team *t)
+{
+    for (size_t i = 0; i < t->input_count; i++) {
+        if (pl_ring_peek(t->inputs[i]) != NULL) {
+            return true;
+        }
+    }
+    return must_end(t);
+}
+
+static bool spin(struct pl_team *t)
+{
+    uint64_t end;
+
+    if (t->common->spin_ns == 0) {
+        return false;
+    }
+    /* who was woken by the last hand-off may wait for this very core: the loop, or a client */
+    sched_yield();
+    end = base_now_ns() + t->common->spin_ns;
+    do {
+        for (unsigned i = 0; i < SPIN_BATCH; i++) {
+            if (anything(t)) {
+                return true;
+            }
+            relax();
+        }
+    } while (base_now_ns() < end);
+    return false;
+}
+
+/* The next frame, or NULL when the team has to end. */
+static struct pl_frame *take(struct pl_team *t)
+{
+    for (;;) {
+        struct pl_frame *f = take_oldest(t);
+
+        if (f != NULL && !atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
+            return f;
+        }
+        if (must_end(t)) {
+            return NULL;
+        }
+        if (spin(t)) {
+            continue;
+        }
+        pl_members_rest(&t->members);
+        pl_wake_prepare(&t->wake);
+        if (anything(t)) {
+            pl_wake_cancel(&t->wake);
+            continue;
+        }
+        pl_wake_wait(&t->wake);
+    }
+}
+
+/* ---- working ---- */
+
+/* Input 0 of a frame that comes as an image: see struct mdl_io.entry_op. */
+static void run_image(const struct pl_team *t, struct pl_frame *f, const struct krn_exec *exec)
+{
+    const struct mdl_model *m = krn_net_model(t->common->net);
+    const struct mdl_io *in = &m->inputs[0];
+    const struct krn_mem *mem = &f->private->mem;
+    size_t tensor = in->tensor;
+    void *dst = (void *)(uintptr_t)mem->inputs[0];
+
+    if (in->entry_op != MDL_NONE) {
+        tensor = m->ops[in->entry_op].out[0];
+        dst = krn_tensor_ptr(m, tensor, mem);
+    }
+    krn_preprocess(&f->image, &m->preproc, &m->tensors[tensor], dst, exec);
+}
+
+static void run_unit(const struct pl_team *t, size_t unit, struct pl_frame *f,
+                     const struct krn_exec *exec)
+{
+    const struct krn_net *net = t->common->net;
+    const struct mdl_model *m = krn_net_model(net);
+    const struct mdl_unit *u = &m->units[unit];
+    const struct krn_mem *mem = &f->private->mem;
+    size_t first = u->first_op, entry = m->input_count > 0 ? m->inputs[0].entry_op : MDL_NONE;
+
+    if (f->has_image && entry == MDL_NONE && unit == 0) {
+        run_image(t, f, exec);
+    } else if (f->has_image && entry >= u->first_op && entry <= u->last_op) {
+        if (entry > first) {
+            krn_net_run_ops(net, first, entry - 1, mem, exec);
+        }
+        run_image(t, f, exec);
+        first = entry + 1;
+    }
+    if (first <= u->last_op) {
+        krn_net_run_ops(net, first, u->last_op, mem, exec);
+    }
+}
+
+/* Return: false if the pipeline is being freed and the frame was left half done. */
+static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
+{
+    struct krn_exec exec = {t->members.pool, t->width, t->scratch};
+
+    for (size_t unit = t->first_unit; unit <= t->last_unit; unit++) {
+        if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
+            return false;
+        }
+        run_unit(t, unit, f, &exec);
+        if (clock->timed) {
+            size_t done = unit - t->first_unit + 1u;
+            uint64_t ticks = pl_clocks_lap(&t->clocks, done) - t->clocks.laps[0];
+
+            set_relaxed(&t->progress_ns,
+                        clock->start_ns + (uint64_t)((double)ticks * t->ns_per_tick));
+        }
+    }
+    return true;
+}
+
+static void start_clocks(struct pl_team *t, struct pl_clock_frame *clock)
+{
+    uint64_t ticks = 0;
+
+    *clock = (struct pl_clock_frame){.start_ns = base_now_ns(), .timed = !t->common->no_clocks};
+    if (clock->timed) {
+        ticks = pl_clocks_lap(&t->clocks, 0);
+        /* two readings some tens of ns off each other make a ratio only over a longer time */
+        if (clock->start_ns - t->mark_ns > 100 * BASE_NS_PER_US && ticks > t->mark_ticks) {
+            t->ns_per_tick =
+                (double)(clock->start_ns - t->mark_ns) / (double)(ticks - t->mark_ticks);
+            t->mark_ns = clock->start_ns;
+            t->mark_ticks = ticks;
+        }
+        if (t->cpu_skip == 0) {
+            clock->cpu_ns = thread_cpu_ns();
+        }
+    }
+    set_relaxed(&t->held_since_ns, clock->start_ns);
+    set_relaxed(&t->progress_ns, clock->start_ns);
+}
+
+static void end_clocks(struct pl_team *t, struct pl_clock_frame *clock)
+{
+    if (clock->timed && t->cpu_skip == 0) {
+        double service = pl_clocks_service_ns(&t->clocks);
+
+        clock->cpu_ns = (thread_cpu_ns() - clock->cpu_ns) * t->cpu_period;
+        t->cpu_period = service > 0 ? (uint32_t)(CPU_CLOCK_EVERY_NS / service) + 1 : 1;
+        t->cpu_period = base_min(t->cpu_period, 1000u);
+        t->cpu_skip = t->cpu_period;
+    } else {
+        clock->cpu_ns = 0;
+    }
+    if (t->cpu_skip > 0) {
+        t->cpu_skip--;
+    }
+    clock->end_ns = base_now_ns();
+    set_relaxed(&t->progress_ns, clock->end_ns);
+}
+
+static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
+{
+    /* before the push: whoever sees the frame gone sees this team without it */
+    set_relaxed(&t->held_since_ns, 0);
+    atomic_fetch_sub_explicit(&t->pending, 1, memory_order_release);
+    if (t->next_count > 0) {
+        pl_team_give(t->next, t->outputs, t->next_count, f, now_ns);
+    } else {
+        bool pushed;
+
+        f->done_ns = now_ns;
+        pushed = pl_ring_push(t->outputs[0], f);
+        assert(pushed);
+        (void)pushed;
+        if (t->common->notify != NULL) {
+            /* pairs with the fence that opens pl_collect(): see docs/pipeline.md */
+            pl_fence();
+            t->common->notify(t->common->notify_arg);
+        }
+    }
+}
+
+static void serve(struct pl_team *t, struct pl_frame *f)
+{
+    struct pl_clock_frame clock;
+
+    start_clocks(t, &clock);
+    if (t->stage == 0) {
+        f->started_ns = clock.start_ns;
+    }
+    if (f->status == PL_FRAME_OK) {
+        if (atomic_load_explicit(&f->cancel, memory_order_relaxed)) {
+            f->status = PL_FRAME_CANCELLED;
+        } else if (f->deadline_ns != 0 && clock.start_ns > f->deadline_ns) {
+            f->status = PL_FRAME_EXPIRED;
+        }
+    }
+    if (f->status == PL_FRAME_OK) {
+        if (!run_units(t, f, &clock)) {
+            return;
+        }
+        clock.computed = true;
+    }
+    end_clocks(t, &clock);
+    pass_on(t, f, clock.end_ns);
+    /* the frame is gone: what follows delays nobody but this team's next one */
+    pl_clocks_fold(&t->clocks, &clock);
+}
+
+/* ---- life ---- */
+
+static void set_ready(struct pl_team *t, int value)
+{
+    atomic_store_explicit(&t->ready, value, memory_order_release);
+    (void)syscall(SYS_futex, &t->ready, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void *team_main(void *arg)
+{
+    struct pl_team *t = arg;
+    struct pl_team_common *common = t->common;
+    void (*notify)(void *) = common->notify;
+    void *notify_arg = common->notify_arg;
+    struct pl_frame *f;
+    int r;
+
+    r = pl_members_init(&t->members, common->no_pin ? NULL : t->cpus, t->width, t->name);
+    t->pinned = r == 0 && t->members.pinned;
+    t->mark_ns = base_now_ns();
+    t->mark_ticks = pl_ticks();
+    t->ns_per_tick = 1;
+    t->cpu_period = 1;
+    set_ready(t, r < 0 ? r : 1);
+    if (r == 0) {
+        krn_parallel_yield(common->spin_ns == 0);
+        while ((f = take(t)) != NULL) {
+            serve(t, f);
+        }
+        pl_members_deinit(&t->members);
+    }
+    for (size_t i = 0; i < t->output_count; i++) {
+        pl_ring_close(t->outputs[i]);
+    }
+    for (size_t i = 0; i < t->next_count; i++) {
+        pl_wake_signal(&t->next[i]->wake);
+    }
+    /* the set may be freed from here on */
+    atomic_fetch_add_explicit(&common->exited, 1, memory_order_release);
+    if (notify != NULL) {
+        pl_fence();
+        notify(notify_arg);
+    }
+    return NULL;
+}
+
+int pl_team_start(struct pl_team *t)
+{
+    int r = pl_thread_start(&t->thread, team_main, t);
+
+    t->started = r == 0;
+    return r;
+}
+
+int pl_team_wait_ready(struct pl_team *t)
+{
+    int ready;
+
+    while ((ready = atomic_load_explicit(&t->ready, memory_order_acquire)) == 0) {
+        (void)syscall(SYS_futex, &t->ready, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    }
+    return ready < 0 ? ready : 0;
+}
+
+uint64_t pl_team_stalled_ns(const struct pl_team *t, uint64_t now_ns)
+{
+    uint64_t since;
+
+    if (atomic_load_explicit(&t->pending, memory_order_acquire) == 0) {
+        return 0;
+    }
+    since = base_max(atomic_load_explicit(&t->given_ns, memory_order_relaxed),
+                     atomic_load_explicit(&t->progress_ns, memory_order_relaxed));
+    return now_ns > since ? now_ns - since : 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include "base.h"
+#include "pipeline/fence.h"
+#include "pipeline/wake.h"
+
+static void futex(_Atomic uint32_t *word, int op, uint32_t value)
+{
+    /* Errors are states here: EAGAIN (the word changed first) and EINTR both mean "look again". */
+    (void)syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+void pl_wake_signal(struct pl_wake *w)
+{
+    pl_fence();
+    if (atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0 &&
+        atomic_exchange_explicit(&w->sleeping, 0, memory_order_acq_rel) != 0) {
+        futex(&w->sleeping, FUTEX_WAKE, INT_MAX);
+    }
+}
+
+void pl_wake_prepare(struct pl_wake *w)
+{
+    atomic_store_explicit(&w->sleeping, 1, memory_order_relaxed);
+    pl_fence();
+}
+
+void pl_wake_cancel(struct pl_wake *w)
+{
+    atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
+}
+
+void pl_wake_wait(struct pl_wake *w)
+{
+    if (atomic_load_explicit(&w->sleeping, memory_order_acquire) != 0) {
+        futex(&w->sleeping, FUTEX_WAIT, 1);
+    }
+    /* after a spurious return the word may still be 1 */
+    atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
+}
