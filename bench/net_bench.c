@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net_bench - one network on the calling process alone: no daemon, no pipeline
+ *
+ *     net_bench MODEL.onnx [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] [--ops]
+ *               [--serve]
+ * [--ops] [--serve]
+ *
+ * Runs the net on W threads (1: the main thread, pinned to cpu C when given) and prints one JSON
+ * object with the milliseconds of every frame; --ops adds the median time of each operator and the
+ * variant that ran it. --serve runs one frame per line read from stdin and prints its milliseconds,
+ * so that a script can interleave it with other programs.
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base.h"
+#include "kernels/blas_check.h"
+#include "kernels/kernels.h"
+
+struct options {
+    const char *model, *only;
+    size_t frames, warmup, width;
+    int cpu;
+    bool ops, serve;
+};
+
+struct bench {
+    struct mdl_model *m;
+    struct krn_net *net;
+    struct krn_mem mem;
+    struct krn_exec exec;
+    void **inputs, **outputs;
+    double *op_ms; /* [op][frame] */
+};
+
+static int usage(void)
+{
+    fputs("usage: net_bench MODEL [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] "
+          "[--ops] [--serve]\n",
+          stderr);
+    return 2;
+}
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+    *o = (struct options){.frames = 30, .warmup = 3, .width = 1, .cpu = -1};
+    for (int i = 1; i < argc; i++) {
+        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+        size_t *number = strcmp(argv[i], "--frames") == 0   ? &o->frames
+                         : strcmp(argv[i], "--warmup") == 0 ? &o->warmup
+                         : strcmp(argv[i], "--width") == 0  ? &o->width
+                                                            : NULL;
+
+        if (strcmp(argv[i], "--ops") == 0) {
+            o->ops = true;
+        } else if (strcmp(argv[i], "--serve") == 0) {
+            o->serve = true;
+        } else if (argv[i][0] != '-' && !o->model) {
+            o->model = argv[i];
+        } else if (!next) {
+            return false;
+        } else if (number) {
+            *number = strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--cpu") == 0) {
+            o->cpu = (int)strtol(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--only") == 0) {
+            o->only = argv[++i];
+        } else {
+            return false;
+        }
+    }
+    return o->model && o->frames > 0 && o->frames <= 100000 && o->width > 0 && o->width <= 64;
+}
+
+static void *memory(size_t bytes)
+{
+    void *p = aligned_alloc(64, base_align_up(bytes + 1, 64));
+
+    if (!p) {
+        perror("net_bench");
+        exit(1);
+    }
+    memset(p, 0, bytes);
+    return p;
+}
+
+/* values that look like a normalised image, from the model's .input.f32 file if it stands beside */
+static void fill_input(const struct options *o, float *x, size_t bytes)
+{
+    char path[4096];
+    uint32_t state = 12345;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%.*s.input.f32", (int)(strlen(o->model) - strlen(".onnx")),
+             o->model);
+    f = fopen(path, "rb");
+    if (!f || fread(x, 1, bytes, f) != bytes) {
+        for (size_t i = 0; i < bytes / sizeof(float); i++) {
+            state = state * 1664525u + 1013904223u;
+            x[i] = (float)(state >> 8) / 8388608.0f - 1.0f;
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+}
+
+static int load(const struct options *o, struct bench *b)
+{
+    struct mdl_load_options lo = {.name = "bench", .const_eval = krn_const_eval};
+    char error[MDL_ERROR_MAX];
+
+    if (mdl_load(o->model, &lo, error, &b->m) != 0 ||
+        krn_net_new(b->m, o->only, error, &b->net) != 0) {
+        fprintf(stderr, "net_bench: %s: %s\n", o->model, error);
+        return 1;
+    }
+    b->inputs = memory(b->m->input_count * sizeof(void *));
+    b->outputs = memory(b->m->output_count * sizeof(void *));
+    for (size_t i = 0; i < b->m->input_count; i++) {
+        b->inputs[i] = memory(b->m->inputs[i].bytes);
+        fill_input(o, b->inputs[i], b->m->inputs[i].bytes);
+    }
+    for (size_t i = 0; i < b->m->output_count; i++) {
+        b->outputs[i] = memory(b->m->outputs[i].bytes);
+    }
+    b->mem = (struct krn_mem){.arena = memory(b->m->arena_bytes),
+                              .inputs = (const void *const *)b->inputs,
+                              .outputs = b->outputs};
+    b->exec = (struct krn_exec){.pool = o->width > 1 ? pthreadpool_create(o->width) : NULL,
+                                .width = o->width,
+                                .scratch = memory(krn_net_scratch_bytes(b->net, o->width))};
+    b->op_ms = memory(b->m->op_count * o->frames * sizeof(double));
+    return 0;
+}
+
+static double run_frame(const struct options *o, struct bench *b, size_t frame)
+{
+    uint64_t start = base_now_ns(), now;
+
+    if (!o->ops) {
+        krn_net_run_ops(b->net, 0, b->m->op_count - 1, &b->mem, &b->exec);
+        return (double)(base_now_ns() - start) / 1e6;
+    }
+    now = start;
+    for (size_t i = 0; i < b->m->op_count; i++) {
+        uint64_t before = now;
+
+        krn_net_run_ops(b->net, i, i, &b->mem, &b->exec);
+        now = base_now_ns();
+        b->op_ms[i * o->frames + frame] = (double)(now - before) / 1e6;
+    }
+    return (double)(now - start) / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *v, size_t n)
+{
+    qsort(v, n, sizeof(*v), by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void print_ops(const struct options *o, struct bench *b)
+{
+    printf(", \"ops\": [");
+    for (size_t i = 0; i < b->m->op_count; i++) {
+        const struct mdl_op *op = &b->m->ops[i];
+        double ms = median(b->op_ms + i * o->frames, o->frames);
+
+        printf(
+            "%s\n  {\"op\": %zu, \"kind\": \"%s\", \"variant\": \"%s\", \"ms\": %.4f, \"gflops\": "
+            "%.1f}",
+            i ? "," : "", i, mdl_op_kind_name(op->kind), krn_net_variant(b->net, i)->name, ms,
+            ms > 0 ? 2 * op->macs / ms / 1e6 : 0);
+    }
+    printf("]");
+}
+
+static void serve(const struct options *o, struct bench *b)
+{
+    char line[64];
+
+    while (fgets(line, sizeof(line), stdin)) {
+        printf("%.4f\n", run_frame(o, b, 0));
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct krn_blas_status blas;
+    struct options o;
+    struct bench b = {0};
+    struct rusage usage_now;
+    double *ms;
+    uint64_t start;
+    cpu_set_t set;
+
+    if (!parse(argc, argv, &o)) {
+        return usage();
+    }
+    CPU_ZERO(&set);
+    if (o.cpu >= 0) {
+        CPU_SET((size_t)o.cpu, &set);
+        if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+            perror("net_bench: sched_setaffinity");
+            return 1;
+        }
+    }
+    krn_blas_check(&blas);
+    start = base_now_ns();
+    if (load(&o, &b) != 0) {
+        return 1;
+    }
+    start = base_now_ns() - start;
+    for (size_t i = 0; i < o.warmup; i++) {
+        run_frame(&o, &b, 0);
+    }
+    if (o.serve) {
+        puts("ready");
+        fflush(stdout);
+        serve(&o, &b);
+        return 0;
+    }
+    ms = memory(o.frames * sizeof(double));
+    for (size_t i = 0; i < o.frames; i++) {
+        ms[i] = run_frame(&o, &b, i);
+    }
+    getrusage(RUSAGE_SELF, &usage_now);
+    printf("{\"model\": \"%s\", \"width\": %zu, \"blas_core\": \"%s\", \"blas_wanted\": \"%s\", "
+           "\"load_ms\": %.1f, \"macs\": %.0f, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
+           "\"max_rss_kb\": %ld, \"frames_ms\": [",
+           o.model, o.width, blas.core, blas.wanted, (double)start / 1e6, b.m->macs,
+           b.m->arena_bytes, krn_net_packed_bytes(b.net), usage_now.ru_maxrss);
+    for (size_t i = 0; i < o.frames; i++) {
+        printf("%s%.4f", i ? ", " : "", ms[i]);
+    }
+    printf("], \"median_ms\": %.4f", median(ms, o.frames));
+    if (o.ops) {
+        print_ops(&o, &b);
+    }
+    puts("}");
+    return 0;
+}

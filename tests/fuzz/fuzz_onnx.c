@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a model: what the reader accepts must hold what its header promises. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/graph.h"
+#include "tests/fuzz/replay.h"
+#include "tests/unit/model/onnx_bytes.h"
+
+static void must(bool ok)
+{
+    if (!ok) {
+        abort();
+    }
+}
+
+static uint64_t sum;
+
+static void check_tensor(const struct mdl_gtensor *t, const struct mdl_graph *g)
+{
+    size_t n = mdl_dtype_bytes(t->dtype);
+
+    for (size_t i = 0; i < t->rank; i++) {
+        n *= t->dim[i];
+    }
+    must(t->rank <= MDL_RANK_MAX && t->bytes == n);
+    if (t->in_file) {
+        const char *d = t->data, *map = g->file_map;
+
+        must(d >= map && t->bytes <= g->file_bytes &&
+             (size_t)(d - map) <= g->file_bytes - t->bytes);
+    }
+    for (size_t i = 0; i < t->bytes; i++) {
+        sum += ((const unsigned char *)t->data)[i];
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    char error[MDL_ERROR_MAX];
+    struct mdl_graph *g = NULL;
+    int r;
+
+    memset(error, 'X', sizeof(error));
+    r = mdl_onnx_read(data, bytes, error, &g);
+    must(memchr(error, '\0', sizeof(error)) != NULL);
+    if (r < 0) {
+        must(error[0] != '\0' && g == NULL);
+        return 0;
+    }
+    must(r == 0 && g->node_count > 0 && g->output_count > 0);
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        must(g->initializers[i].name[0] != '\0');
+        check_tensor(&g->initializers[i], g);
+    }
+    for (size_t i = 0; i < g->node_count; i++) {
+        const struct mdl_gnode *n = &g->nodes[i];
+
+        for (size_t k = 0; k < n->input_count; k++) {
+            sum += strlen(n->inputs[k]);
+        }
+        for (size_t k = 0; k < n->attr_count; k++) {
+            if (n->attrs[k].type == MDL_ATTR_TENSOR) {
+                check_tensor(n->attrs[k].t, g);
+            }
+        }
+    }
+    mdl_graph_free(g);
+    return 0;
+}
+
+/* ---- models made at random, field by field: most mutations of bytes only break a length ---- */
+
+static uint64_t state;
+
+static uint64_t below(uint64_t n)
+{
+    uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return (z ^ (z >> 31)) % n;
+}
+
+static const char *any_name(void)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "x", "y", "", "long.name"};
+
+    return names[below(10)];
+}
+
+static int64_t any_int(void)
+{
+    static const int64_t values[] = {0, 1, 2, 3, -1, 7, INT32_MAX, INT64_MIN, INT64_MAX, 1ll << 33};
+
+    return values[below(below(4) ? 4 : 10)];
+}
+
+static struct pb any_tensor(void)
+{
+    static const unsigned char zeros[256];
+    int64_t dims[10];
+    size_t rank = below(below(10) ? 4 : 10), n = 1, bytes;
+    int type = (int)below(below(8) ? 12 : 20);
+    struct pb t;
+
+    for (size_t i = 0; i < rank; i++) {
+        dims[i] = below(8) ? (int64_t)below(4) : any_int();
+        n *= (size_t)dims[i];
+    }
+    t = pb_tensor(any_name(), type, dims, rank);
+    n = n > 16 ? 16 : n;
+    bytes = n * (type == 7 || type == 11 ? 8 : type == 10 ? 2 : type == 1 || type == 6 ? 4 : 1);
+    switch (below(6)) {
+    case 0:
+        pb_bytes(&t, 4, zeros, 4 * n);
+        break;
+    case 1:
+        for (size_t i = 0; i < n; i++) {
+            pb_int(&t, below(2) ? 5 : 7, any_int());
+        }
+        break;
+    case 2:
+        pb_bytes(&t, 10, zeros, 8 * n);
+        break;
+    default:
+        pb_bytes(&t, 9, zeros, below(10) ? bytes : below(sizeof(zeros)));
+        break;
+    }
+    if (below(40) == 0) {
+        pb_text(&t, 13, "external");
+    }
+    return t;
+}
+
+static struct pb any_graph(unsigned depth);
+
+static struct pb any_attr(unsigned depth)
+{
+    struct pb a = {0};
+    unsigned kind = (unsigned)below(10);
+    float f[3] = {1, 2, 3};
+
+    pb_text(&a, 1, any_name());
+    switch (kind) {
+    case 0:
+        pb_float(&a, 2, 0.5f);
+        break;
+    case 1:
+        pb_int(&a, 3, any_int());
+        break;
+    case 2:
+        pb_text(&a, 4, "SAME_UPPER");
+        break;
+    case 3:
+        pb_sub(&a, 5, any_tensor());
+        break;
+    case 4:
+        pb_sub(&a, 6, any_graph(depth + 1));
+        break;
+    case 5:
+        pb_bytes(&a, 7, f, sizeof(f));
+        break;
+    case 6:
+        pb_text(&a, 9, any_name());
+        break;
+    default:
+        for (uint64_t i = below(5); i > 0; i--) {
+            pb_int(&a, 8, any_int());
+        }
+        break;
+    }
+    if (below(3)) {
+        pb_int(&a, 20, below(4) ? (int64_t)kind + 1 : any_int());
+    }
+    return a;
+}
+
+static struct pb any_graph(unsigned depth)
+{
+    static const char *const ops[] = {"Conv", "Relu", "Add", "If", "Constant", "", "Gemm"};
+    struct pb g = {0};
+
+    for (uint64_t i = below(6) + (depth == 0); i > 0; i--) {
+        struct pb n = pb_node(ops[below(7)], any_name(), any_name(), any_name(), any_name());
+
+        for (uint64_t k = below(4); depth < 6 && k > 0; k--) {
+            pb_sub(&n, 5, any_attr(depth));
+        }
+        pb_sub(&g, 1, n);
+    }
+    for (uint64_t i = below(5); i > 0; i--) {
+        pb_sub(&g, 5, any_tensor());
+    }
+    for (uint64_t i = below(4); i > 0; i--) {
+        int64_t dims[4] = {any_int(), 3, any_int(), -2};
+
+        pb_sub(&g, 10 + (unsigned)below(4),
+               pb_value(any_name(), (int)below(12), dims, (size_t)below(5)));
+    }
+    if (depth == 0) {
+        pb_sub(&g, 12, pb_value("out", 1, NULL, 0));
+    }
+    return g;
+}
+
+size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
+{
+    struct pb m;
+    size_t n;
+
+    state = index * 77777;
+    m = index == 0 ? pb_small_model()
+                   : pb_model(any_graph(0), below(20) ? 7 : any_int(), below(20) ? 13 : any_int());
+    n = index < 3000 && m.bytes <= cap ? m.bytes : 0;
+    memcpy(data, m.data, n);
+    pb_free(&m);
+    return n;
+}

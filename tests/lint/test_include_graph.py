@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Which folder may include what, and that every header compiles alone.
+
+usage: test_include_graph.py SOURCE_ROOT BUILD_ROOT
+"""
+import concurrent.futures
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import source
+from cases import check, main, none
+
+ROOT, BUILD = sys.argv[1:3]
+# The house's graph: model, governor and ipc need nothing of ours.
+ALLOWED = {
+    "model": (),
+    "kernels": ("model/",),
+    "governor": (),
+    "ipc": (),
+    "pipeline": ("kernels/", "model/"),
+    # Plain data only: a search touches no thread, file or clock.
+    "tuner": ("pipeline/plan.h", "pipeline/stats.h", "governor/"),
+    "daemon": ("ipc/", "tuner/", "pipeline/", "governor/", "kernels/", "model/"),
+}
+# Outside libraries, by the headers that give them away, and the folders that may know them.
+OUTSIDE = {
+    r"uv\.h|uv/.*": ("daemon",),
+    r"systemd/.*": ("daemon",),
+    r"jansson\.h": ("daemon", "ipc", "model"),
+    r"hwloc.*": ("governor",),
+    r"gpiod\.h": ("governor",),
+    r"protobuf-c/.*": ("model",),
+    r"cblas\.h|openblas.*": ("kernels",),
+    r"xnnpack\.h": ("kernels",),
+    r"pthreadpool\.h": ("kernels", "pipeline"),
+    r"jpeglib\.h": ("ipc/pipectl",),
+}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
+
+
+def c_files():
+    return [n for n in source.files(ROOT) if source.is_c(n)]
+
+
+def house_files():
+    return [n for n in c_files() if n.split("/")[0] in ALLOWED]
+
+
+def includes(name):
+    return INCLUDE.findall(source.text(ROOT, name))
+
+
+def is_generated(name):
+    """A header that some meson.build makes."""
+    return any(os.path.basename(name) in source.text(ROOT, n) for n in source.files(ROOT)
+               if os.path.basename(n) == "meson.build")
+
+
+def arrows_point_up():
+    wrong = []
+    for name in house_files():
+        folder = name.split("/")[0]
+        for kind, target in includes(name):
+            if kind == '"' and "/" in target and target.split("/")[0] != folder:
+                if not target.startswith(ALLOWED[folder]) or not ALLOWED[folder]:
+                    wrong.append("%s includes %s" % (name, target))
+    none(wrong, "includes against the graph")
+
+
+def rules_can_fail():
+    """The graph refuses what it must: a sample of forbidden arrows."""
+    for folder, target in (("model", "kernels/kernels.h"), ("tuner", "pipeline/pipeline.h"), ("ipc", "model/model.h"),
+                           ("kernels", "pipeline/plan.h"), ("governor", "daemon/log.h"), ("pipeline", "tuner/x.h")):
+        check(not (ALLOWED[folder] and target.startswith(ALLOWED[folder])), folder, "may include", target)
+
+
+def includes_are_root_relative():
+    wrong = []
+    for name in c_files():
+        for kind, target in includes(name):
+            if ".." in target.split("/"):
+                wrong.append("%s includes %s" % (name, target))
+            elif kind == '"' and not os.path.exists(os.path.join(ROOT, target)) and not is_generated(target):
+                wrong.append("%s includes %s, which is not there" % (name, target))
+    none(wrong, "includes that are not relative to the root")
+
+
+def system_includes_come_first():
+    """Apart from a module's own header, which may be the very first, and what is under a condition."""
+    wrong = []
+    for name in house_files():
+        text = re.sub(r"^#[ \t]*if.*?^#[ \t]*endif", "", source.text(ROOT, name), flags=re.M | re.S)
+        found = INCLUDE.findall(text)
+        kinds = [kind for kind, _ in (found[1:] if name.endswith(".c") else found)]
+        if '"' in kinds and "<" in kinds[kinds.index('"'):]:
+            wrong.append(name)
+    none(wrong, "files with system includes behind ours")
+
+
+def outside_libraries_stay_in_their_rooms():
+    wrong = []
+    for name in house_files():
+        for kind, target in includes(name):
+            for pattern, folders in OUTSIDE.items():
+                if kind == "<" and re.fullmatch(pattern, target) and not name.startswith(
+                        tuple(f + "/" for f in folders)):
+                    wrong.append("%s includes <%s>" % (name, target))
+    none(wrong, "libraries outside their room")
+
+
+def compile_flags():
+    """Folder -> (compiler, flags) from what meson compiles there."""
+    with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as f:
+        commands = json.load(f)
+    flags = {}
+    for c in commands:
+        path = os.path.relpath(os.path.join(c["directory"], c["file"]), ROOT)
+        words = shlex.split(c["command"])
+        keep, skip = [], False
+        for word in words[1:]:
+            if skip or word in ("-o", "-MF", "-MQ", "-c"):
+                skip = not skip and word != "-c"
+                continue
+            if word.startswith(("-I", "-D", "-std", "-isystem")):
+                keep.append(word)
+        flags.setdefault(os.path.dirname(path), (words[0], keep))
+    return flags
+
+
+def headers_compile_alone():
+    path = os.path.join(BUILD, "compile_commands.json")
+    if not os.path.exists(path):
+        return "no compile_commands.json in the build folder"
+    flags = compile_flags()
+    # Where only a feature that is off would compile a header, its library may be missing as well.
+    jobs = []
+    for name in (n for n in c_files() if n.endswith(".h")):
+        folder = os.path.dirname(name)
+        while folder not in flags and folder:
+            folder = os.path.dirname(folder)
+        compiler, options = flags.get(folder) or flags["governor"]
+        jobs.append((name, [compiler, *options, "-I" + ROOT, "-Wall", "-Werror", "-Wno-unused-function",
+                            "-Wno-unused-variable", "-fsyntax-only", "-x", "c", "-"]))
+
+    def compile_one(job):
+        name, command = job
+        done = subprocess.run(command, cwd=BUILD, capture_output=True, text=True, check=False,
+                              input='#include "%s"\n#include "%s"\n' % (name, name))
+        return None if done.returncode == 0 else "%s: %s" % (name, "\n    ".join(done.stderr.split("\n")[:6]))
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        none([r for r in pool.map(compile_one, jobs) if r], "headers that do not compile alone")
+    return None
+
+
+main((arrows_point_up, rules_can_fail, includes_are_root_relative, system_includes_come_first,
+      outside_libraries_stay_in_their_rooms, headers_compile_alone))

@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What every file has to keep to: size, line length, licence line, and what must not be in it.
+
+usage: test_style.py SOURCE_ROOT
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import source
+from cases import check, main, none
+
+ROOT = sys.argv[1]
+LINES_MAX = 900
+WIDTH_C, WIDTH_OTHER = 100, 132
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+CODE = (".c", ".h", ".py", ".sh", ".build", ".in", ".supp", ".service", ".socket", ".catalog", ".conf")
+DATA = ("model/default/", "tests/fuzz/corpus/")
+LIBRARIES = ("model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
+FORMATTER = "14."  # the version whose output the sources have
+
+
+def is_code(name):
+    if name.startswith(DATA) and not name.endswith(".py"):
+        return False
+    if name.endswith(CODE):
+        return True
+    with open(os.path.join(ROOT, name), "rb") as f:
+        return f.read(2) == b"#!"
+
+
+def text_files():
+    return [n for n in source.files(ROOT) if source.is_text(ROOT, n) and not n.startswith(DATA) and n != "LICENSE"]
+
+
+def code_files():
+    return [n for n in source.files(ROOT) if source.is_text(ROOT, n) and is_code(n)]
+
+
+def lines(name):
+    return source.text(ROOT, name).split("\n")
+
+
+def found(names, pattern, flags=0):
+    compiled = re.compile(pattern, flags)
+    return ["%s:%d: %s" % (n, i, line.strip()[:80]) for n in names for i, line in enumerate(lines(n), 1)
+            if compiled.search(line)]
+
+
+def files_are_of_one_sitting():
+    none(["%s has %d lines" % (n, len(lines(n)) - 1) for n in code_files() if len(lines(n)) - 1 > LINES_MAX],
+         "files over %d lines" % LINES_MAX)
+
+
+def lines_are_short():
+    wide = []
+    for n in code_files():
+        most = WIDTH_C if source.is_c(n) else WIDTH_OTHER
+        wide += ["%s:%d has %d columns" % (n, i, len(line)) for i, line in enumerate(lines(n), 1) if len(line) > most]
+    none(wide, "lines too long")
+
+
+def licence_comes_first():
+    none([n for n in code_files() if not any(SPDX in line for line in lines(n)[:2])], "files without the SPDX line")
+
+
+def no_tabs_or_trailing_blanks():
+    none(found(code_files(), r"\t"), "tabs")
+    none(found(text_files(), r"[ \t]+$"), "blanks at the end of a line")
+
+
+def files_end_with_a_newline():
+    none([n for n in text_files() if source.text(ROOT, n) and not source.text(ROOT, n).endswith("\n")],
+         "files without a newline at the end")
+
+
+def nothing_is_left_to_do():
+    words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"))
+    none(found(code_files(), r"\b(%s)\b" % words), "things left to do")
+
+
+def no_paths_of_one_machine():
+    none(found(text_files(), r"(?<![\w.])/(work|root|home/\w+|Users)/"), "paths of somebody's machine")
+
+
+def libraries_do_not_speak():
+    """Library code returns what happened; only daemon/ and pipectl print, log or exit."""
+    names = [n for n in source.files(ROOT) if n.endswith(".c") and n.startswith(LIBRARIES)
+             and not n.startswith("ipc/pipectl/")]
+    check(names, "no library files found")
+    speaking = "printf|fprintf|vfprintf|puts|fputs|perror|syslog|exit|_exit|abort|err|errx|warn"
+    none(found(names, r"(?<![\w.>])(%s)\(" % speaking), "libraries that print or exit")
+
+
+def c_is_formatted():
+    formatter = shutil.which("clang-format-14") or shutil.which("clang-format")
+    if not formatter:
+        return "clang-format is not installed"
+    version = subprocess.run([formatter, "--version"], capture_output=True, text=True, check=False).stdout
+    if " version " + FORMATTER not in version:
+        return "clang-format is not of version 14: " + version.strip()
+    names = [n for n in source.files(ROOT) if source.is_c(n)]
+    done = subprocess.run([formatter, "--dry-run", "--ferror-limit=1", "-Werror", *names], cwd=ROOT, check=False,
+                          capture_output=True, text=True)
+    none(sorted({line.split(":")[0] for line in done.stderr.split("\n") if ": error:" in line}),
+         "files that clang-format would change")
+    return None
+
+
+def scripts_are_clean():
+    shellcheck = shutil.which("shellcheck")
+    if not shellcheck:
+        return "shellcheck is not installed"
+    scripts = [n for n in code_files() if re.match(r"#!.*\b(ba|da)?sh\b", lines(n)[0])]
+    done = subprocess.run([shellcheck, "-S", "warning", *scripts], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    check(done.returncode == 0, "shellcheck says:\n" + done.stdout)
+    return None
+
+
+main((files_are_of_one_sitting, lines_are_short, licence_comes_first, no_tabs_or_trailing_blanks,
+      files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, libraries_do_not_speak,
+      c_is_formatted, scripts_are_clean))

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The units are valid, expose little, can pin threads, and the journal's catalog matches the daemon's messages.
+
+usage: test_units.py SOURCE_ROOT GENERATED_UNITS_DIR BINDIR
+"""
+import configparser
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from cases import check, main, none
+
+ROOT, UNITS, BINDIR = sys.argv[1:4]
+EXPOSURE_MAX = 15  # tenths
+SYSTEMD = os.path.join(ROOT, "systemd")
+NAMES = ("piped.service", "piped.socket", "piped-control.socket")
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def have_analyze():
+    return shutil.which("systemd-analyze") is not None
+
+
+def units_in(folder, drop_in=None):
+    """Copies of the units whose commands exist, whatever was installed here."""
+    os.mkdir(os.path.join(folder, "bin"))
+    for name in ("piped", "pipectl"):
+        shutil.copy("/bin/true", os.path.join(folder, "bin", name))
+    for name in NAMES:
+        source = os.path.join(UNITS if name.endswith(".service") else SYSTEMD, name)
+        with open(source, encoding="utf-8") as f:
+            text = f.read()
+        if name.endswith(".service"):
+            check(BINDIR + "/piped" in text, source, "does not start", BINDIR + "/piped")
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text.replace(BINDIR + "/", folder + "/bin/"))
+    if drop_in:
+        os.mkdir(os.path.join(folder, "piped.service.d"))
+        shutil.copy(drop_in, os.path.join(folder, "piped.service.d", "realtime.conf"))
+
+
+def verify(drop_in=None):
+    if not have_analyze():
+        return "systemd-analyze is not installed"
+    with tempfile.TemporaryDirectory(prefix="piped-units-") as folder:
+        units_in(folder, drop_in)
+        done = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
+                   *(os.path.join(folder, name) for name in NAMES))
+        check(done.returncode == 0 and not done.stderr.strip(), "systemd-analyze verify says:\n" + done.stderr)
+    return None
+
+
+def exposure(drop_in=None):
+    if not have_analyze():
+        return "systemd-analyze is not installed"
+    with tempfile.TemporaryDirectory(prefix="piped-units-") as folder:
+        units_in(folder, drop_in)
+        done = run("systemd-analyze", "security", "--offline=yes", "--threshold=%d" % EXPOSURE_MAX,
+                   os.path.join(folder, "piped.service"))
+        level = re.search(r"Overall exposure level.*: ([0-9.]+)", done.stdout)
+        if level is None and "offline" in done.stderr:
+            return "this systemd-analyze cannot work offline"
+        check(level, "no exposure level in:\n" + done.stdout + done.stderr)
+        check(done.returncode == 0, "exposure", level.group(1), "is above", EXPOSURE_MAX / 10)
+        print("exposure %s" % level.group(1))
+    return None
+
+
+def units_are_valid():
+    return verify()
+
+
+def exposure_is_low():
+    return exposure()
+
+
+def realtime_example_is_valid():
+    example = os.path.join(SYSTEMD, "piped.service.d", "realtime.conf.example")
+    return verify(example) or exposure(example)
+
+
+def read_unit(path):
+    parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
+    parser.optionxform = str
+    with open(path, encoding="utf-8") as f:
+        # Repeated keys are lists in units; the last value is enough for what is asked here.
+        parser.read_string(f.read())
+    return parser
+
+
+def threads_can_be_pinned():
+    if not have_analyze():
+        return "systemd-analyze is not installed"
+    allowed = run("systemd-analyze", "syscall-filter", "@system-service").stdout.split()
+    resources = run("systemd-analyze", "syscall-filter", "@resources").stdout.split()
+    denied = run("systemd-analyze", "syscall-filter", "@privileged", "@obsolete").stdout.split()
+    check("sched_setaffinity" in resources and "@resources" in allowed, "@system-service lost @resources")
+    check("sched_setaffinity" not in denied, "sched_setaffinity is denied")
+    with open(os.path.join(UNITS, "piped.service"), encoding="utf-8") as f:
+        filters = [line for line in f if line.startswith("SystemCallFilter=")]
+    check(filters[0] == "SystemCallFilter=@system-service\n", "the allow list is", filters[0])
+    check(not any("@resources" in line for line in filters), "@resources is filtered")
+    return None
+
+
+def sockets_are_named():
+    for name, fd_name in (("piped.socket", "frames"), ("piped-control.socket", "control")):
+        unit = read_unit(os.path.join(SYSTEMD, name))["Socket"]
+        check(unit["FileDescriptorName"] == fd_name, name, unit["FileDescriptorName"])
+        check(unit["ListenStream"] == "/run/piped/%s.sock" % fd_name, name, unit["ListenStream"])
+        check(unit["SocketMode"] == "0660" and unit["SocketGroup"] == "piped-clients", name, dict(unit))
+
+
+def catalog_matches_messages():
+    with open(os.path.join(ROOT, "daemon", "messages.h"), encoding="utf-8") as f:
+        messages = set(re.findall(r'^#define DMN_MSG_\w+ "([0-9a-f]{32})"', f.read(), re.M))
+    with open(os.path.join(SYSTEMD, "piped.catalog"), encoding="utf-8") as f:
+        catalog = re.findall(r"^-- ([0-9a-f]{32})$", f.read(), re.M)
+    check(messages, "no messages found")
+    check(len(catalog) == len(set(catalog)), "an id is explained twice")
+    none(sorted(messages - set(catalog)), "messages without an explanation")
+    none(sorted(set(catalog) - messages), "explanations of no message")
+
+
+def catalog_compiles():
+    if not shutil.which("journalctl"):
+        return "journalctl is not installed"
+    with tempfile.TemporaryDirectory(prefix="piped-catalog-") as root:
+        for folder in ("usr/lib/systemd/catalog", "var/lib/systemd/catalog"):
+            os.makedirs(os.path.join(root, folder))
+        shutil.copy(os.path.join(SYSTEMD, "piped.catalog"), os.path.join(root, "usr/lib/systemd/catalog"))
+        done = run("journalctl", "--root=" + root, "--update-catalog")
+        check(done.returncode == 0, "journalctl --update-catalog says:\n" + done.stderr)
+        listed = run("journalctl", "--root=" + root, "--list-catalog")
+        with open(os.path.join(ROOT, "daemon", "messages.h"), encoding="utf-8") as f:
+            count = f.read().count("#define DMN_MSG_")
+        check(len(listed.stdout.split("\n")) - 1 == count, "the compiled catalog has\n" + listed.stdout)
+    return None
+
+
+main((units_are_valid, exposure_is_low, realtime_example_is_valid, threads_can_be_pinned, sockets_are_named,
+      catalog_matches_messages, catalog_compiles))

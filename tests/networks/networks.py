@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real network shapes under every shape of plan, against torch's answers.
+
+usage: networks.py PLAN_CHECK LOAD_BENCH CACHE_DIR [NAME...]
+bench/models.py writes the networks into CACHE_DIR once. Skipped (77) where torch is not installed. A load's peak
+memory, file pages included, must stay under 1.3 times the weights and one frame's activations; what any process
+touches once of its code and libraries while loading comes on top.
+"""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXPORT = os.path.join(HERE, '..', '..', 'bench', 'models.py')
+PEAK_MAX = 1.3
+PROCESS_BYTES = 6e6
+NAMES = ['mobilenet_v2', 'squeezenet1_1', 'resnet50', 'googlenet', 'mobilenet_v1',
+         'mobilenet_v3_small', 'yolov3_tiny', 'alexnet', 'yolov3', 'vgg16']
+
+
+def main():
+    check, load, cache = sys.argv[1:4]
+    names = sys.argv[4:] or NAMES
+    missing = [n for n in names if not os.path.exists(os.path.join(cache, n + '.onnx'))]
+    if missing:
+        for module in ('torch', 'torchvision', 'onnx'):
+            if importlib.util.find_spec(module) is None:
+                print('skipped: python3-%s is not installed, the networks cannot be made' % module)
+                return 77
+        subprocess.run([sys.executable, EXPORT, '--out', cache, *missing], check=True)
+    failed = 0
+    for name in names:
+        path = os.path.join(cache, name)
+        done = subprocess.run([check, path + '.onnx', path + '.input.f32', path + '.output.f32'])
+        if done.returncode != 0:
+            failed += 1
+            print('FAIL %s: exit %d' % (name, done.returncode), flush=True)
+        done = subprocess.run([load, path + '.onnx'], stdout=subprocess.PIPE, check=True)
+        cost = json.loads(done.stdout)
+        need = cost['weight_bytes'] + cost['arena_bytes']
+        good = cost['peak_bytes'] <= PEAK_MAX * need + PROCESS_BYTES
+        failed += not good
+        print('%s %s: load peak %.1f MB, %.2f of weights and activations' % (
+            'ok' if good else 'FAIL', name, cost['peak_bytes'] / 1e6, cost['peak_over_need']),
+            flush=True)
+        print('cases: %d passed, %d failed, 0 skipped' % (good, not good), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_check MODEL INPUT.f32 OUTPUT.f32 - does a network give the stored answers under every shape
+ * of plan
+ *
+ * The plans are: one stage, one stage a core, many stages, a stage of full width, several teams a
+ * stage, teams of mixed kinds and widths. Each serves a few frames; every output must be within
+ * 1e-4 of the stored one, relative to the largest stored value. Between plans the pipeline is
+ * switched while it serves, so switching is tried as well.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+#include "pipeline/pipeline.h"
+
+#define FRAMES_PER_PLAN 4
+#define TOLERANCE 1e-4
+#define PLANS_MAX 16
+
+struct check {
+    struct mdl_model *model;
+    struct krn_net *net;
+    struct pl_pipeline *pipeline;
+    struct pl_ep_set eps;
+    pthread_mutex_t lock;
+    pthread_cond_t ready;
+    bool notified;
+    void *input;
+    float *expected;
+    size_t input_bytes, expected_count;
+    double largest;
+};
+
+static void notify(void *arg)
+{
+    struct check *c = arg;
+
+    pthread_mutex_lock(&c->lock);
+    c->notified = true;
+    pthread_cond_signal(&c->ready);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void await(struct check *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->notified) {
+        pthread_cond_wait(&c->ready, &c->lock);
+    }
+    c->notified = false;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *read_file(const char *path, size_t *ret_bytes)
+{
+    FILE *f = fopen(path, "rb");
+    void *data = NULL;
+
+    if (f && fseek(f, 0, SEEK_END) == 0) {
+        long bytes = ftell(f);
+        data = bytes > 0 ? malloc((size_t)bytes) : NULL;
+        rewind(f);
+        if (!data || fread(data, 1, (size_t)bytes, f) != (size_t)bytes) {
+            fprintf(stderr, "%s: cannot read\n", path);
+            exit(1);
+        }
+        *ret_bytes = (size_t)bytes;
+    } else {
+        fprintf(stderr, "%s: cannot open\n", path);
+        exit(1);
+    }
+    fclose(f);
+    return data;
+}
+
+/* EPs over the cores this process may use: the first core is "big", the second "little", all of
+ * them "all". */
+static void make_eps(struct pl_ep_set *eps)
+{
+    cpu_set_t set;
+    struct pl_ep *all = &eps->eps[2];
+
+    memset(eps, 0, sizeof(*eps));
+    sched_getaffinity(0, sizeof(set), &set);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && all->cpu_count < 2; cpu++) {
+        if (CPU_ISSET(cpu, &set)) {
+            all->cpus[all->cpu_count++] = (uint16_t)cpu;
+        }
+    }
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const names[] = {"big", "little", "all"};
+        snprintf(eps->eps[i].name, sizeof(eps->eps[i].name), "%s", names[i]);
+        eps->eps[i].speed = 1;
+    }
+    eps->eps[0].cpu_count = eps->eps[1].cpu_count = 1;
+    eps->eps[0].cpus[0] = all->cpus[0];
+    eps->eps[1].cpus[0] = all->cpus[all->cpu_count - 1];
+    eps->count = 3;
+}
+
+static size_t make_plans(size_t units, bool wide, char plans[PLANS_MAX][PL_PLAN_TEXT_MAX])
+{
+    size_t last = units - 1, half = units / 2, count = 0, used = 0;
+    size_t stages = base_min(units, (size_t)7);
+
+#define PLAN(...) snprintf(plans[count++], PL_PLAN_TEXT_MAX, __VA_ARGS__)
+    PLAN("0-%zu@big", last);
+    PLAN("0-%zu@big+little", last);
+    PLAN("0-%zu@big*2+little", last);
+    if (wide) {
+        PLAN("0-%zu@allx2", last);
+        PLAN("0-%zu@allx2*2+big", last);
+    }
+    if (units > 1) {
+        PLAN("0-%zu@big|%zu-%zu@little", half - 1, half, last);
+        PLAN("0-0@little*2|1-%zu@big+little", last);
+        if (wide) {
+            PLAN("0-%zu@big+little|%zu-%zu@allx2", half - 1, half, last);
+        }
+    }
+#undef PLAN
+    for (size_t s = 0; s < stages; s++) {
+        size_t first = units * s / stages, end = units * (s + 1) / stages - 1;
+        used += (size_t)snprintf(plans[count] + used, PL_PLAN_TEXT_MAX - used, "%s%zu-%zu@%s",
+                                 s ? "|" : "", first, end, s % 2 ? "little" : "big");
+    }
+    return count + 1;
+}
+
+/* Largest difference of a collected frame's outputs, relative to the largest stored value. */
+static double difference(const struct check *c, const struct pl_frame *f)
+{
+    double worst = 0;
+    size_t at = 0;
+
+    for (size_t o = 0; o < c->model->output_count; o++) {
+        const float *y = f->outputs[o];
+        for (size_t i = 0; i < c->model->outputs[o].bytes / sizeof(float); i++, at++) {
+            double d = __builtin_fabs((double)y[i] - (double)c->expected[at]);
+            worst = d >= 0 ? base_max(worst, d) : 1e30;
+        }
+    }
+    return worst / c->largest;
+}
+
+static struct pl_frame *submit(struct check *c)
+{
+    struct pl_frame *f = pl_frame_get(c->pipeline);
+
+    if (!f) {
+        return NULL;
+    }
+    for (size_t o = 0; o < c->model->output_count; o++) {
+        f->outputs[o] = calloc(1, base_max(c->model->outputs[o].bytes, (size_t)1));
+    }
+    f->inputs[0] = c->input;
+    return f;
+}
+
+/* Serves @count frames under whatever plan is in force. Return: the worst difference seen. */
+static double serve(struct check *c, size_t count)
+{
+    double worst = 0;
+    size_t submitted = 0, collected = 0;
+    struct pl_frame *waiting = NULL;
+
+    while (collected < count) {
+        struct pl_frame *f;
+
+        while (submitted < count && (waiting || (waiting = submit(c)))) {
+            if (pl_submit(c->pipeline, waiting) != 0) {
+                break;
+            }
+            waiting = NULL;
+            submitted++;
+        }
+        while ((f = pl_collect(c->pipeline))) {
+            worst = base_max(worst, f->status == PL_FRAME_OK ? difference(c, f) : 1e30);
+            for (size_t o = 0; o < c->model->output_count; o++) {
+                free(f->outputs[o]);
+            }
+            pl_frame_put(c->pipeline, f);
+            collected++;
+        }
+        pl_reap(c->pipeline);
+        if (collected < count) {
+            await(c);
+        }
+    }
+    return worst;
+}
+
+static int switch_plan(struct check *c, const struct pl_plan *plan)
+{
+    int r;
+
+    while ((r = pl_switch(c->pipeline, plan)) == PL_E_BUSY) {
+        pl_reap(c->pipeline);
+        if (pl_switching(c->pipeline)) {
+            await(c);
+        }
+    }
+    return r;
+}
+
+static int check_plans(struct check *c, const char *name)
+{
+    static char plans[PLANS_MAX][PL_PLAN_TEXT_MAX];
+    size_t count = make_plans(c->model->unit_count, c->eps.eps[2].cpu_count > 1, plans);
+    int failed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct pl_plan plan;
+        char error[256];
+        double worst;
+
+        if (pl_plan_parse(plans[i], &c->eps, c->model->unit_count, error, sizeof(error), &plan)) {
+            printf("FAIL %s %s: %s\n", name, plans[i], error);
+            failed++;
+            continue;
+        }
+        if (!c->pipeline) {
+            struct pl_options options = {.notify = notify, .notify_arg = c};
+            if (pl_new(c->net, &c->eps, &plan, &options, &c->pipeline) != 0) {
+                printf("FAIL %s %s: no pipeline\n", name, plans[i]);
+                return 1;
+            }
+        } else if (switch_plan(c, &plan) != 0) {
+            printf("FAIL %s %s: no switch\n", name, plans[i]);
+            failed++;
+            continue;
+        }
+        worst = serve(c, FRAMES_PER_PLAN);
+        printf("%s %s %s: worst difference %.2e\n", worst <= TOLERANCE ? "ok" : "FAIL", name,
+               plans[i], worst);
+        failed += worst <= TOLERANCE ? 0 : 1;
+    }
+    printf("cases: %zu passed, %d failed, 0 skipped\n", count - (size_t)failed, failed);
+    return failed;
+}
+
+static bool load(struct check *c, char **argv)
+{
+    struct mdl_load_options options = {.name = "network", .const_eval = krn_const_eval};
+    char error[MDL_ERROR_MAX];
+    size_t bytes, total = 0;
+
+    if (mdl_load(argv[1], &options, error, &c->model) != 0 ||
+        krn_net_new(c->model, NULL, error, &c->net) != 0) {
+        fprintf(stderr, "%s: %s\n", argv[1], error);
+        return false;
+    }
+    c->input = read_file(argv[2], &c->input_bytes);
+    c->expected = read_file(argv[3], &bytes);
+    c->expected_count = bytes / sizeof(float);
+    for (size_t o = 0; o < c->model->output_count; o++) {
+        total += c->model->outputs[o].bytes;
+    }
+    if (total != bytes || c->model->inputs[0].bytes != c->input_bytes) {
+        fprintf(stderr, "%s: inputs or outputs have another size than the stored ones\n", argv[1]);
+        return false;
+    }
+    for (size_t i = 0; i < c->expected_count; i++) {
+        c->largest = base_max(c->largest, __builtin_fabs((double)c->expected[i]));
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct check c = {.lock = PTHREAD_MUTEX_INITIALIZER, .ready = PTHREAD_COND_INITIALIZER};
+    int failed;
+
+    if (argc != 4) {
+        fprintf(stderr, "usage: plan_check MODEL INPUT.f32 OUTPUT.f32\n");
+        return 2;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!load(&c, argv)) {
+        return 1;
+    }
+    make_eps(&c.eps);
+    failed = check_plans(&c, argv[1]);
+    pl_free(c.pipeline);
+    krn_net_free(c.net);
+    mdl_free(c.model);
+    free(c.input);
+    free(c.expected);
+    return failed ? 1 : 0;
+}

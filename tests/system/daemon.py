@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the real daemon for a test: own runtime and state folders, readiness by NOTIFY_SOCKET, clean end asserted.
+
+    with Daemon(models={"digits": path}) as d:
+        status = d.call("io.piped.Status")["status"]
+        d.pipectl("bench", "--frames", "100")
+
+Nothing here sleeps: every wait is for a message, a line or an exit, with a generous limit. Leaving the block
+sends SIGTERM and asserts exit code 0 and that no sanitizer printed anything.
+"""
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from signal import SIGTERM
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("PIPED_BUILD", os.path.join(ROOT, "build"))
+PIPED = os.environ.get("PIPED_EXE", os.path.join(BUILD, "daemon", "piped"))
+PIPECTL = os.environ.get("PIPECTL_EXE", os.path.join(BUILD, "ipc", "pipectl"))
+DIGITS = os.path.join(ROOT, "model", "default", "digits.onnx")
+SHARED = os.environ.get("PIPED_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
+LIMIT_S = 60.0 * float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
+SANITIZER_WORDS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "UndefinedBehavior", "runtime error:")
+
+
+class TestFailure(AssertionError):
+    pass
+
+
+def check(condition, *text):
+    """An assertion that stays on under python -O and prints what it was given."""
+    if not condition:
+        raise TestFailure(" ".join(str(t) for t in text) or "check failed")
+
+
+def equal(got, wanted, what=""):
+    check(got == wanted, what, "got", repr(got), "wanted", repr(wanted))
+
+
+class VarlinkError(Exception):
+    def __init__(self, error, parameters):
+        super().__init__("%s %s" % (error, parameters))
+        self.error = error
+        self.parameters = parameters or {}
+
+
+class Varlink:
+    """A blocking connection to a Varlink socket."""
+
+    def __init__(self, path, timeout=LIMIT_S):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(timeout)
+        self.sock.connect(path)
+        self.buffer = b""
+
+    def send(self, method, parameters=None, **flags):
+        message = {"method": method, "parameters": parameters or {}}
+        message.update(flags)
+        self.sock.sendall(json.dumps(message).encode() + b"\0")
+
+    def receive(self):
+        """The next reply's parameters; raises VarlinkError, or EOFError when the daemon closed."""
+        return self.receive_message().get("parameters", {})
+
+    def receive_message(self):
+        while b"\0" not in self.buffer:
+            data = self.sock.recv(65536)
+            if not data:
+                raise EOFError("the control socket was closed")
+            self.buffer += data
+        text, self.buffer = self.buffer.split(b"\0", 1)
+        message = json.loads(text)
+        if "error" in message:
+            raise VarlinkError(message["error"], message.get("parameters"))
+        return message
+
+    def call(self, method, parameters=None):
+        self.send(method, parameters)
+        return self.receive()
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+class Daemon:
+    """One piped. `models`: {name: path}; `config`: dict (written to a file) or text; `args`: further arguments."""
+
+    def __init__(self, models=None, config=None, args=(), env=None, runtime_dir=None, state_dir=None,
+                 expect_exit=0, wrapper=(), pass_fds=(), preexec=None, exe=None):
+        self.temp = tempfile.mkdtemp(prefix="piped-test-")
+        self.runtime_dir = runtime_dir or os.path.join(self.temp, "run")
+        self.state_dir = state_dir or os.path.join(self.temp, "state")
+        os.makedirs(self.runtime_dir, exist_ok=True)
+        os.makedirs(self.state_dir, exist_ok=True)
+        self.frames_path = os.path.join(self.runtime_dir, "frames.sock")
+        self.control_path = os.path.join(self.runtime_dir, "control.sock")
+        self.config_path = os.path.join(self.temp, "piped.json")
+        self.models = models
+        self.args = list(args)
+        self.env = dict(env or {})
+        self.expect_exit = expect_exit
+        self.wrapper = list(wrapper)
+        self.pass_fds = tuple(pass_fds)
+        self.preexec = preexec
+        self.exe = exe or PIPED
+        self.process = None
+        self.messages = []  # every sd_notify message as a dict
+        self.write_config({} if config is None else config)
+        self.notify_path = os.path.join(self.temp, "notify.sock")
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(self.notify_path)
+        self.log_path = os.path.join(self.temp, "stderr")
+
+    def write_config(self, config):
+        with open(self.config_path + ".new", "w", encoding="utf-8") as f:
+            f.write(config if isinstance(config, str) else json.dumps(config, indent=2))
+        os.rename(self.config_path + ".new", self.config_path)
+
+    def command(self):
+        models = [a for name, path in (self.models or {}).items() for a in ("--model", "%s=%s" % (name, path))]
+        return self.wrapper + [self.exe, "--config", self.config_path, "--runtime-dir", self.runtime_dir,
+                               "--state-dir", self.state_dir] + models + self.args
+
+    def start(self, wait=True):
+        check(os.path.exists(self.exe), "not built:", self.exe)
+        env = {k: v for k, v in os.environ.items() if k not in ("LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
+                                                                "WATCHDOG_USEC", "JOURNAL_STREAM")}
+        env["NOTIFY_SOCKET"] = self.notify_path
+        env["PIPED_RUNTIME_DIR"] = self.runtime_dir
+        env.update(self.env)
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=env, pass_fds=self.pass_fds, preexec_fn=self.preexec)
+        if wait:
+            try:
+                self.wait_notify(lambda m: m.get("READY") == "1")
+            except BaseException:
+                self.kill()
+                raise
+        return self
+
+    def wait_notify(self, wanted, limit_s=LIMIT_S):
+        """Waits for a notification for which wanted(dict) is true; returns it."""
+        end = time.monotonic() + limit_s
+        while True:
+            ready, _, _ = select.select([self.notify], [], [], 0.2)
+            if ready:
+                message = self.read_notify()
+                if wanted(message):
+                    return message
+                continue
+            if self.process and self.process.poll() is not None:
+                raise TestFailure("piped ended with %s while waiting\n%s" % (self.process.returncode, self.log()))
+            check(time.monotonic() < end, "no notification in time\n" + self.log())
+
+    def read_notify(self):
+        data, fds, _, _ = socket.recv_fds(self.notify, 8192, 8)
+        for fd in fds:  # BARRIER=1 waits for this
+            os.close(fd)
+        message = dict(line.split("=", 1) for line in data.decode().splitlines() if "=" in line)
+        self.messages.append(message)
+        return message
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def connect(self):
+        return Varlink(self.control_path)
+
+    def call(self, method, parameters=None):
+        with self.connect() as v:
+            return v.call(method if "." in method else "io.piped." + method, parameters)
+
+    def status(self):
+        return self.call("Status")["status"]
+
+    def pipectl(self, *args, expect=0, as_json=True, timeout=LIMIT_S):
+        """Runs pipectl; returns the parsed JSON (or text); asserts the exit code unless expect is None."""
+        command = [PIPECTL, "--socket", self.control_path] + (["--json"] if as_json else []) + list(args)
+        env = dict(os.environ, PIPED_RUNTIME_DIR=self.runtime_dir)
+        r = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, check=False)
+        if expect is not None:
+            equal(r.returncode, expect, "%s\n%s%s" % (" ".join(args), r.stdout, r.stderr))
+        if not as_json:
+            return r.stdout
+        return json.loads(r.stdout) if r.stdout.strip() else None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait_exit(self, limit_s=LIMIT_S):
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise TestFailure("piped did not end in time\n" + self.log()) from None
+
+    def stop(self, number=SIGTERM):
+        """Ends the daemon and asserts a clean end."""
+        if self.process is None:
+            return
+        if self.process.poll() is None and number:
+            self.signal(number)
+        code = self.wait_exit()
+        log = self.log()
+        self.process = None
+        for word in SANITIZER_WORDS:
+            check(word not in log, "a sanitizer spoke:\n" + log)
+        if self.expect_exit is not None:
+            equal(code, self.expect_exit, "exit code of piped\n" + log)
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def cleanup(self):
+        self.kill()
+        self.notify.close()
+        shutil.rmtree(self.temp, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, value, trace):
+        try:
+            if kind is None:
+                self.stop()
+            elif self.process is not None:
+                print("---- log of piped ----\n" + self.log(), file=sys.stderr)
+        finally:
+            self.cleanup()
+
+
+def run_piped(*args, env=None, timeout=LIMIT_S):
+    """Runs piped to its end (--check-config, --version ...). Returns CompletedProcess with text output."""
+    return subprocess.run([PIPED] + list(args), capture_output=True, text=True, timeout=timeout, check=False,
+                          env=dict(os.environ, **(env or {})))
+
+
+def main(cases, argv=None):
+    """Runs the functions of `cases` (all, or those whose names start with an argument); exits 0, 1 or 77."""
+    argv = sys.argv[1:] if argv is None else argv
+    passed = failed = skipped = 0
+    for case in cases:
+        if argv and not any(case.__name__.startswith(a) for a in argv):
+            continue
+        try:
+            reason = case()
+        except Exception as e:  # each case reports on its own
+            import traceback
+            traceback.print_exc()
+            print("FAIL %s: %s" % (case.__name__, e), flush=True)
+            failed += 1
+            continue
+        if isinstance(reason, str):
+            print("SKIP %s: %s" % (case.__name__, reason), flush=True)
+            skipped += 1
+        else:
+            print("ok %s" % case.__name__, flush=True)
+            passed += 1
+    print("cases: %d passed, %d failed, %d skipped" % (passed, failed, skipped))
+    sys.exit(1 if failed else 77 if skipped and not passed else 0)

@@ -1,0 +1,334 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""pipectl against the real daemon: what it prints, its JSON keys, its exit codes, its words when things go wrong."""
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+
+import numpy as np
+
+from daemon import DIGITS, PIPECTL, ROOT, Daemon, check, equal, main
+
+DAEMON = None
+HELDOUT = os.path.join(ROOT, "model", "default", "heldout.pgm")
+LABELS = os.path.join(ROOT, "model", "default", "heldout.labels")
+EACH = 75  # bytes of one picture in heldout.pgm
+
+
+def run(*args, env=None):
+    command = [PIPECTL, "--socket", DAEMON.control_path] + list(args)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+
+
+def good(*args):
+    r = run(*args)
+    equal(r.returncode, 0, " ".join(args) + r.stdout + r.stderr)
+    return r.stdout
+
+
+def good_json(*args):
+    return json.loads(good("--json", *args))
+
+
+def bad(code, words, *args):
+    r = run(*args)
+    equal(r.returncode, code, " ".join(args) + r.stdout + r.stderr)
+    equal(r.stdout, "")
+    for word in words:
+        check(word in r.stderr, repr(word), "is not in", repr(r.stderr))
+
+
+def path(name):
+    return os.path.join(DAEMON.temp, name)
+
+
+def write(name, data):
+    with open(path(name), "wb") as f:
+        f.write(data)
+    return path(name)
+
+
+def heldout():
+    with open(HELDOUT, "rb") as f:
+        data = f.read()
+    return [data[i:i + EACH] for i in range(0, len(data), EACH)]
+
+
+def keys(v, *wanted):
+    check(set(wanted) <= set(v), "missing", set(wanted) - set(v), "in", v)
+
+
+def place():
+    """The name of this machine's first execution place."""
+    return good_json("status")["eps"][0]["name"]
+
+
+def test_status():
+    s = good_json("status")
+    keys(s, "state", "version", "uptime_s", "models", "eps", "sensors")
+    equal(s["state"], "serving")
+    m = s["models"][0]
+    keys(m, "name", "units", "input", "plan", "epoch", "algorithm", "fps", "latency_ms", "frames", "stages")
+    keys(m["input"], "shape", "dtype")
+    keys(m["frames"], "admitted", "answered", "dropped", "failed")
+    for stage in m["stages"]:
+        keys(stage, "units", "ep", "cpus", "width", "replicas", "service_ms", "expected_ms", "busy", "queue")
+    for ep in s["eps"]:
+        keys(ep, "name", "cpus", "kind", "capacity", "policy", "governor", "freq_khz", "max_freq_khz", "speed", "used",
+             "why")
+    keys(s["sensors"], "thermal", "psi", "energy", "gpio")
+    text = good("status")
+    for word in ("serving", "model digits", m["plan"], "service ms", "MHz"):
+        check(word in text, word, "is not in", text)
+    equal(good_json("status", "--model", "digits")["models"][0]["name"], "digits")
+    bad(1, ["NotFound", "nothing"], "status", "--model", "nothing")
+
+
+def test_every_picture_format_gives_the_same_answer():
+    files = heldout()[:1]
+    header, pixels = files[0][:11], files[0][11:]
+    equal(header, b"P5\n8 8\n255\n")
+    pgm = write("a.pgm", files[0])
+    commented = write("b.pgm", b"P5 # a comment\n#another\n8\t8\n 255\n" + pixels)
+    ppm = write("c.ppm", b"P6\n8 8\n255\n" + b"".join(bytes([p]) * 3 for p in pixels))
+    equal(len(pixels), 64)
+    answers = good_json("infer", pgm, commented, ppm)
+    equal([a["file"] for a in answers], [pgm, commented, ppm])
+    for a in answers:
+        keys(a, "file", "top", "outputs", "latency_ms")
+        equal(len(a["top"]), 5)
+        keys(a["top"][0], "class", "label", "score")
+        equal(a["top"][0]["label"], str(a["top"][0]["class"]))
+        check([t["score"] for t in a["top"]] == sorted((t["score"] for t in a["top"]), reverse=True), a["top"])
+        equal(a["outputs"][0]["shape"], [1, 10])
+    for a in answers[1:]:  # grey as RGB is the same grey but for rounding
+        equal(a["top"][0]["class"], answers[0]["top"][0]["class"])
+        check(abs(a["top"][0]["score"] - answers[0]["top"][0]["score"]) < 1e-3, a["top"][0], answers[0]["top"][0])
+    equal(answers[0]["top"], answers[1]["top"])
+    equal([a["top"] for a in good_json("infer", "--inline", pgm)], [answers[0]["top"]])
+
+
+def jpeg(grey):
+    """A JPEG file by the Python Imaging Library, or None where that is absent."""
+    try:
+        import io
+        from PIL import Image
+    except ImportError:
+        return None
+    out = io.BytesIO()
+    Image.fromarray(grey, "L").save(out, "JPEG", quality=95)
+    return out.getvalue()
+
+
+def test_jpeg():
+    grey = np.frombuffer(heldout()[0][11:], np.uint8).reshape(8, 8).repeat(8, 0).repeat(8, 1)
+    data = jpeg(grey)
+    if data is None:
+        return "python3-pil is not there"
+    r = run("--json", "infer", write("a.jpg", data), write("big.pgm", b"P5 64 64 255\n" + grey.tobytes()))
+    if "built without JPEG" in r.stderr:
+        return "pipectl was built without JPEG"
+    equal(r.returncode, 0, r.stderr)
+    a, b = json.loads(r.stdout)
+    equal(a["top"][0]["class"], b["top"][0]["class"])
+    check(abs(a["top"][0]["score"] - b["top"][0]["score"]) < 0.05, a, b)
+    for cut in (2, 20, len(data) // 2, len(data) - 10):
+        bad(1, ["cut.jpg"], "infer", write("cut.jpg", data[:cut]))
+    return None
+
+
+def test_raw_tensors_in_and_out():
+    rng = np.random.default_rng(3)
+    frames = rng.random((5, 256), np.float32)
+    file = write("five.f32", frames.tobytes())
+    single = [write("one%d.f32" % i, frames[i].tobytes()) for i in range(5)]
+    many = good_json("infer", "--raw", path("many.out"), file)
+    equal([a["frame"] for a in many], list(range(5)))
+    ones = good_json("infer", "--raw", path("ones.out"), *single)
+    equal([a["top"] for a in many], [a["top"] for a in ones])
+    a, b = (np.fromfile(path(n), np.float32).reshape(5, 10) for n in ("many.out", "ones.out"))
+    check(np.abs(a - b).max() <= 1e-5, "raw outputs differ")
+    for row, answer in zip(a, many):
+        top = answer["top"][0]
+        equal(int(row.argmax()), top["class"])
+        check(abs(float(row.max()) - top["score"]) < 1e-6, "the score is not the output")
+        equal(answer["outputs"][0]["file"], path("many.out"))
+    bad(1, ["no multiple", "1024"], "infer", write("odd.f32", bytes(1023)))
+    bad(1, ["no multiple"], "infer", write("empty.f32", b""))
+
+
+def test_heldout_accuracy():
+    folder = path("heldout")
+    os.mkdir(folder)
+    pictures = heldout()
+    for i, data in enumerate(pictures):
+        write("heldout/%d.pgm" % i, data)  # no leading zeros: 10 comes after 9
+    r = good_json("infer", "--expect", LABELS, folder)
+    equal(r["count"], len(pictures))
+    check(r["accuracy"] >= 0.97 and r["correct"] == sum(a["correct"] for a in r["results"]), r["accuracy"])
+    equal(r["results"][10]["file"], folder + "/10.pgm")
+    check("accuracy 9" in good("infer", "--expect", LABELS, folder), "no accuracy")
+    whole = good_json("infer", "--expect", LABELS, HELDOUT)  # all pictures in one file
+    equal([a["top"] for a in whole["results"]], [a["top"] for a in r["results"]])
+    equal([a["frame"] for a in whole["results"]], list(range(len(pictures))))
+    with open(path("list"), "w", encoding="utf-8") as f:
+        f.writelines("%s/%d.pgm\n" % (folder, i) for i in range(3))
+    equal(len(good_json("infer", "--list", path("list"))), 3)
+    bad(1, ["450 classes", "1 frames"], "infer", "--expect", LABELS, folder + "/0.pgm")
+    bad(1, ["one class index"], "infer", "--expect", write("words", b"seven\n"), folder + "/0.pgm")
+
+
+def test_bad_files_do_not_stop_the_others():
+    picture = write("fine.pgm", heldout()[0])
+    files = [write("short.pgm", heldout()[0][:-1]), write("deep.pgm", b"P5 8 8 65535\n" + bytes(128)),
+             write("huge.pgm", b"P5 99999 99999 255\n" + bytes(64)), write("zero.pgm", b"P5 0 8 255\n"),
+             write("text.txt", b"hello"), write("none.pgm", b""), write("head.ppm", b"P6 8"),
+             write("fake.jpg", b"\xff\xd8\xff" + bytes(100)), path("missing.pgm"), "/dev/null"]
+    # a file of several pictures of which the last is broken: the ones before it are answered
+    for tail in (b"x", b"P5 8 8 255\n123", b"P7\n"):
+        r = run("--json", "infer", write("tail.pgm", heldout()[0] + heldout()[1] + tail))
+        equal((r.returncode, ["error" in a for a in json.loads(r.stdout)]), (1, [False, False, True]), r.stderr)
+    r = run("--json", "infer", files[0], picture, *files[1:], picture)
+    equal(r.returncode, 1, r.stderr)
+    answers = json.loads(r.stdout)
+    equal([("error" in a) for a in answers], [True, False] + [True] * (len(files) - 1) + [False])
+    for f in files:
+        check(f in r.stderr, f, "is not in", r.stderr)
+    equal(answers[1]["top"], answers[-1]["top"])
+
+
+def test_bench():
+    r = good_json("bench", "--frames", "300", "--clients", "3", "--verify")
+    keys(r, "fps", "latency_ms", "sent", "answered", "lost", "reordered", "duplicated", "wrong", "errors", "cpu_s")
+    keys(r["latency_ms"], "p50", "p95", "p99", "max")
+    equal((r["sent"], r["answered"], r["lost"], r["reordered"], r["duplicated"], r["wrong"], r["errors"]),
+          (300, 300, 0, 0, 0, 0, {}))
+    check(r["fps"] > 0 and 0 < r["latency_ms"]["p50"] <= r["latency_ms"]["max"], r)
+    for pixfmt in ("rgb24", "bgr24", "gray8", "nv12", "yuyv"):
+        for more in ([], ["--inline", "--size", "20x10"]):
+            r = good_json("bench", "--frames", "40", "--verify", "--pixfmt", pixfmt, *more)
+            equal((r["answered"], r["wrong"]), (40, 0))
+    r = good_json("bench", "--frames", "200", "--policy", "latest")
+    equal(r["answered"], 200)
+    check(set(r["errors"]) <= {"dropped"}, r["errors"])
+    r = good_json("bench", "--frames", "100", "--deadline", "0.001")
+    equal(set(r["errors"]), {"deadline_exceeded"})
+    check("frames/s" in good("bench", "--seconds", "0.05", "--rate", "1000"), "no summary")
+    bad(1, ["no such model"], "bench", "--model", "nothing")
+
+
+def test_verify_sees_plans_change():
+    with subprocess.Popen([PIPECTL, "--socket", DAEMON.control_path, "--json", "bench", "--seconds", "3600", "--verify",
+                           "--clients", "2"], stdout=subprocess.PIPE, text=True) as bench:
+        for plan in ("0-11@big", "0-5@big|6-11@big", "0-2@big|3-5@big|6-8@big|9-11@big", "0-11@big*2") * 3:
+            plan = plan.replace("big", place())
+            r = good_json("plan", "set", plan)
+            equal(r["plan"], plan)
+            equal(good("plan", "show").splitlines()[0], plan)
+        bench.send_signal(2)
+        r = json.loads(bench.communicate(timeout=120)[0])
+    equal(bench.returncode, 0, r)
+    equal((r["lost"], r["reordered"], r["duplicated"], r["wrong"]), (0, 0, 0, 0))
+    bad(1, ["InvalidPlan"], "plan", "set", "0-99@" + place())
+    good("plan", "auto")
+    equal(good_json("plan", "show")["algorithm"], good_json("status")["models"][0]["algorithm"])
+
+
+def test_models():
+    good("models", "load", "second", os.path.relpath(DIGITS))
+    equal(sorted(m["name"] for m in good_json("models")), ["digits", "second"])
+    equal(good_json("bench", "--model", "second", "--frames", "20")["answered"], 20)
+    good("models", "unload", "second")
+    bad(1, ["NotFound"], "models", "unload", "second")
+    bad(1, ["LoadFailed"], "models", "load", "second", __file__)
+    bad(1, ["No such file"], "models", "load", "second", path("missing.onnx"))
+    bad(1, ["nowhere"], "models", "load", "second", DIGITS, "--plan", "0-99@nowhere")
+
+
+def test_history_units_metrics_config():
+    event = good_json("retune")
+    keys(event, "id", "at", "cause", "algorithm", "plan_before", "plan_after", "fps_before", "fps_after", "duration_ms",
+         "lost", "outcome")
+    equal(event["cause"], "request")
+    equal(good_json("history")[-1]["id"], event["id"])
+    equal(len(good_json("history", "--limit", "1")), 1)
+    equal(len(good_json("units")), good_json("status")["models"][0]["units"])
+    check("# TYPE piped_" in good("metrics"), "no metrics")
+    check(good_json("config") and "drain_ms" in good("config"), "no config")
+    good("reload")
+    for table in ("history", "units", "models", "retune"):
+        check(good(table).strip(), table)
+
+
+def test_subscribe():
+    with subprocess.Popen([PIPECTL, "--socket", DAEMON.control_path, "subscribe"], stdout=subprocess.PIPE,
+                          text=True) as p:
+        lines = []
+        while not lines:  # until it listens, plans are set over and over
+            good("plan", "set", "0-11@" + place())
+            good("plan", "auto")
+            if select.select([p.stdout], [], [], 0.2)[0]:
+                lines.append(json.loads(p.stdout.readline()))
+        check(isinstance(lines[0], dict), lines)
+        p.terminate()
+
+
+def test_usage():
+    for args in ([], ["nothing"], ["bench", "--frames"], ["bench", "--frames", "0"], ["bench", "--rate", "x"],
+                 ["bench", "--size", "3"], ["bench", "--pixfmt", "png"], ["bench", "--policy", "?"], ["bench", "more"],
+                 ["infer"], ["infer", "--top", "0", "x"], ["infer", "--what"], ["plan", "set"], ["plan", "dance"],
+                 ["plan", "show", "--limit", "3"], ["models", "load", "x"], ["history", "--limit", "-1"],
+                 ["status", "more"], ["metrics", "--model", "digits"], ["--socket"]):
+        r = run(*args) if args != ["--socket"] else subprocess.run([PIPECTL, "--socket"], capture_output=True,
+                                                                   text=True, check=False)
+        equal((r.returncode, r.stdout), (2, ""), " ".join(args) + r.stderr)
+        check("pipectl" in r.stderr, r.stderr)
+    check("pipectl " in good("--version"), "version")
+
+
+def test_help_and_page_agree():
+    """Every command of --help has its section in pipectl(1), and that has every option of the command's usage."""
+    with open(os.path.join(ROOT, "ipc", "pipectl.1.scd"), encoding="utf-8") as f:
+        parts = re.split(r"^## (.*)$", f.read(), flags=re.M)
+    page = {name: title + body for title, body in zip(parts[1::2], parts[2::2])
+            for name in re.split(r"[ ,]+", title.split(" [")[0])}
+    commands = re.findall(r"^  (\w+) ", good("--help"), flags=re.M)
+    check(len(commands) >= 12, commands)
+    for command in commands:
+        check(command in page, "pipectl(1) has no section", command)
+        usage = run(command, "--no-such-option").stderr
+        for option in re.findall(r"\[(--[a-z-]+)", usage.split("--json] ")[1]):
+            check(option in page[command], "pipectl(1) does not say what", command, option, "does")
+
+
+def test_unreachable():
+    for args in (["status"], ["plan"], ["bench"], ["infer", HELDOUT], ["subscribe"]):
+        r = subprocess.run([PIPECTL, "--socket", path("nobody.sock")] + args, capture_output=True, text=True, timeout=60,
+                           check=False)
+        equal((r.returncode, r.stdout), (3, ""), " ".join(args) + r.stderr)
+        check("not reachable at" in r.stderr and "is it running" in r.stderr, r.stderr)
+    r = subprocess.run([PIPECTL, "status"], capture_output=True, text=True, timeout=60, check=False,
+                       env=dict(os.environ, PIPED_RUNTIME_DIR=DAEMON.runtime_dir))
+    equal(r.returncode, 0, r.stderr)
+    long = "/" + "x" * 120
+    equal(subprocess.run([PIPECTL, "--socket", long, "status"], capture_output=True, check=False).returncode, 2)
+
+
+def run_all():
+    global DAEMON
+    if not os.path.exists(DIGITS):
+        print("skipped: no", DIGITS)
+        return 77
+    with Daemon(models={"digits": DIGITS}) as DAEMON:
+        try:
+            main([f for name, f in list(globals().items()) if name.startswith("test_")])
+        except SystemExit as e:
+            return e.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_all())

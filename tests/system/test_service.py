@@ -1,0 +1,513 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a service: readiness, watchdog, activation, reload, drain, second instance, bad files."""
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+
+import pyclient
+from daemon import DIGITS, PIPED, Daemon, TestFailure, VarlinkError, check, equal, main, run_piped
+
+EX_CONFIG = 78
+
+
+def data(stream, value=1.0):
+    return struct.pack("<f", value) * (stream.input_bytes // 4)
+
+
+def ready_and_status():
+    with Daemon() as d:
+        d.wait_notify(lambda m: "digits" in m.get("STATUS", ""))
+        equal(d.status()["state"], "serving")
+    check(not os.path.exists(d.runtime_dir))
+
+
+def stopping_is_announced_and_files_removed():
+    with Daemon() as d:
+        check(os.path.exists(d.frames_path) and os.path.exists(d.control_path))
+        d.signal(signal.SIGTERM)
+        d.wait_notify(lambda m: m.get("STOPPING") == "1")
+        equal(d.wait_exit(), 0)
+        check(not os.path.exists(d.frames_path) and not os.path.exists(d.control_path), "socket files were left")
+
+
+def sigint_stops_too():
+    with Daemon() as d:
+        d.stop(signal.SIGINT)
+
+
+def watchdog_is_fed():
+    d = Daemon(env={"WATCHDOG_USEC": "200000"})
+    with d:
+        for _ in range(3):
+            d.wait_notify(lambda m: m.get("WATCHDOG") == "1")
+
+
+def a_manager_that_does_not_read_stops_nothing():
+    """Its queue holds some ten messages; the daemon goes on serving when it is full."""
+    with Daemon(env={"WATCHDOG_USEC": "4000"}) as d, pyclient.Connection(d.frames_path) as c:
+        s = pyclient.Stream(c, inline=True)
+        d.wait_notify(lambda m: m.get("WATCHDOG") == "1")
+        for _ in range(5):
+            end = pyclient.now_ns() + 20 * 10**6
+            while pyclient.now_ns() < end:  # several watchdog periods of frames
+                equal(s.infer(data(s)).status, "ok")
+        d.signal(signal.SIGTERM)
+        d.wait_notify(lambda m: m.get("STOPPING") == "1")
+        equal(d.wait_exit(), 0)
+
+
+def repeated_requests_to_stop_end_cleanly():
+    """Impatient people and supervisors: more signals while it ends, the exit code is 0 all the same."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with Daemon() as d:
+            d.signal(signal.SIGTERM)
+            d.wait_notify(lambda m: m.get("STOPPING") == "1")
+            d.signal(number)
+            equal(d.wait_exit(), 0, "after another signal %d" % number)
+
+
+def no_watchdog_without_asking():
+    with Daemon() as d:
+        d.wait_notify(lambda m: "STATUS" in m)
+        d.signal(signal.SIGTERM)
+        d.wait_notify(lambda m: m.get("STOPPING") == "1")
+        check(not any("WATCHDOG" in m for m in d.messages))
+
+
+def reload_by_signal():
+    with Daemon() as d:
+        d.write_config({"models": [{"name": "second", "path": DIGITS}]})
+        d.signal(signal.SIGHUP)
+        m = d.wait_notify(lambda m: m.get("RELOADING") == "1")
+        check(int(m["MONOTONIC_USEC"]) > 0, "RELOADING comes with MONOTONIC_USEC in one message")
+        d.wait_notify(lambda m: m.get("READY") == "1")
+        equal([m["name"] for m in d.call("Models")["models"]], ["second"])
+        d.write_config("{ \"limits\": { \"credits\": 0 } }")
+        d.signal(signal.SIGHUP)
+        d.wait_notify(lambda m: m.get("RELOADING") == "1")
+        d.wait_notify(lambda m: m.get("READY") == "1")
+        check(":1: limits.credits: 0 is outside 1..256" in d.log(), d.log())
+        equal([m["name"] for m in d.call("Models")["models"]], ["second"], "a failed reload changed something")
+
+
+def reload_changes_models_under_clients():
+    """A model whose file changed is replaced without its clients noticing; one that is no longer named goes."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "m.onnx")
+    shutil.copy(DIGITS, path)
+    sidecar = os.path.splitext(DIGITS)[0] + ".sidecar.json"
+    shutil.copy(sidecar, os.path.join(temp, "m.sidecar.json"))
+    both = {"models": [{"name": "a", "path": path}, {"name": "b", "path": DIGITS}]}
+    with Daemon(config=both) as d, pyclient.Connection(d.frames_path) as c:
+        a, b = pyclient.Stream(c, 1, "a"), pyclient.Stream(c, 2, "b", inline=True)
+        first = a.infer(data(a)).output
+        equal(b.infer(data(b)).status, "ok")
+        shutil.copy(DIGITS, path + ".new")
+        os.rename(path + ".new", path)
+        d.write_config({"models": [{"name": "a", "path": path}]})
+        d.call("Reload")
+        equal([m["name"] for m in d.call("Models")["models"]], ["a"])
+        r = a.infer(data(a))
+        equal((r.status, r.output), ("ok", first), "the stream did not go over to the new model")
+        equal(b.infer(data(b)).status, "unavailable")
+        check(any(e[1] == 3 and e[0] == 2 for e in c.events), "UNLOADING was not sent", c.events)
+        d.write_config({"models": [{"name": "a", "path": path}, {"name": "bad", "path": "/nonexistent.onnx"}]})
+        try:
+            d.call("Reload")
+            raise TestFailure("a reload with a bad model went through")
+        except VarlinkError as e:
+            equal(e.error, "io.piped.ReloadFailed")
+            check("nonexistent" in e.parameters["why"], e.parameters)
+        equal(a.infer(data(a)).output, first)
+        a.free()
+    shutil.rmtree(temp)
+
+
+def relu(path, dtype, *shape):
+    """Writes an ONNX model of one Relu."""
+    def field(number, value):
+        if isinstance(value, int):
+            return bytes([number << 3, value])
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    def value_info(name):
+        dims = b"".join(field(1, field(1, n)) for n in shape)
+        return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)))
+
+    node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
+    graph = field(1, node) + field(2, b"g") + field(11, value_info(b"x")) + field(12, value_info(b"y"))
+    with open(path + ".new", "wb") as f:
+        f.write(field(1, 8) + field(7, graph) + field(8, field(2, 14)))
+    os.rename(path + ".new", path)
+
+
+def reload_tells_clients_of_another_shape():
+    """As many bytes are not enough: a client whose tensors mean something else now is told to open anew."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "m.onnx")
+    relu(path, 1, 2, 8)
+    with Daemon(config={"models": [{"name": "a", "path": path}]}) as d, pyclient.Connection(d.frames_path) as c:
+        for dtype, shape, status in ((1, (2, 8), "ok"), (1, (8, 2), "unavailable"), (6, (8, 2), "unavailable")):
+            s = pyclient.Stream(c, 1, "a")
+            equal(s.infer(data(s)).status, "ok")
+            relu(path, dtype, *shape)
+            d.call("Reload")
+            equal(s.infer(data(s)).status, status)
+            s.close()
+    shutil.rmtree(temp)
+
+
+def unload_waits_for_frames_of_the_model_before():
+    """Frames that the replaced model still computes are answered, even if the new one is unloaded meanwhile."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "m.onnx")
+    shutil.copy(DIGITS, path)
+    slow = {"models": [{"name": "a", "path": path, "kernels": "__ref"}, {"name": "b", "path": DIGITS}]}
+    with Daemon(config=slow) as d, pyclient.Connection(d.frames_path) as c:
+        for _ in range(10):
+            s = pyclient.Stream(c, 1, "a", credits=3, inline=True)
+            for _ in range(3):
+                s.submit(data(s))
+            c.ping()
+            shutil.copy(DIGITS, path + ".new")
+            os.rename(path + ".new", path)
+            d.call("Reload")
+            d.call("Unload", {"name": "a"})
+            for number in range(1, 4):
+                r = s.result()
+                equal((r.frame, r.status), (number, "ok"), r.text)
+            equal(s.infer(data(s)).status, "unavailable")
+            s.close()
+            d.call("Reload")
+            while select.select([d.notify], [], [], 0)[0]:
+                d.read_notify()
+    shutil.rmtree(temp)
+
+
+def reload_sets_a_plan_that_a_retune_held_back():
+    """A plan that could not be set during a retune is not taken for set: the next reload sets it."""
+    model = {"name": "a", "path": DIGITS}
+    config = {"models": [model], "planner": {"frames": 10000, "measure_ms": 600}}
+    with Daemon(config=config) as d, d.connect() as v:
+        plan = "0-%d@%s" % (d.status()["models"][0]["units"] - 1, d.status()["eps"][0]["name"])
+        v.send("io.piped.Retune")
+        while d.status()["state"] != "tuning":
+            pass
+        d.write_config(dict(config, models=[dict(model, plan=plan)]))
+        d.call("Reload")
+        check("reload again" in d.log(), d.log())
+        v.receive()
+        while d.status()["state"] == "tuning":
+            pass
+        d.call("SetPlan", {"plan": "0-1@{0}|2-{1}@{0}".format(plan.split("@")[1], plan.split("-")[1].split("@")[0])})
+        d.call("Reload")
+        equal(d.call("GetPlan")["plan"], plan)
+
+
+def reload_sees_sidecars_and_names_what_waits():
+    """New labels beside an unchanged model count as a change; keys that a reload cannot apply are named."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "m.onnx")
+    shutil.copy(DIGITS, path)
+    config = {"models": [{"name": "a", "path": path}]}
+
+    def labels():
+        return d.call("Models")["models"][0]["labels"]
+
+    with Daemon(config=config) as d:
+        equal(labels(), [])
+        with open(os.path.join(temp, "m.sidecar.json"), "w", encoding="utf-8") as f:
+            json.dump({"labels": ["n%d" % i for i in range(10)]}, f)
+        d.write_config(dict(config, spin_us=7, eps=[{"name": "x", "cpus": "0"}]))
+        d.call("Reload")
+        equal(labels()[3], "n3")
+        for key in ("spin_us", "eps"):
+            check(key + " takes effect at the next start" in d.log(), d.log())
+        check("drain_ms takes" not in d.log(), d.log())
+    shutil.rmtree(temp)
+
+
+def drain_answers_all_in_flight():
+    with Daemon() as d, pyclient.Connection(d.frames_path) as c:
+        s = pyclient.Stream(c, credits=64, inline=True)
+        for _ in range(s.credits):
+            s.submit(data(s))
+        d.signal(signal.SIGTERM)
+        numbers = [s.result() for _ in range(s.credits)]
+        equal([r.frame for r in numbers], list(range(1, s.credits + 1)))
+        equal({r.status for r in numbers} - {"ok", "unavailable"}, set())
+        check(numbers[0].status == "ok", "what was in flight was not computed")
+        c.closed()
+        check(any(e[1] == 2 for e in c.events), "DRAINING was not sent", c.events)
+        equal(d.wait_exit(), 0)
+
+
+def drain_does_not_wait_for_ever():
+    """A client that never reads holds the stop back for drain_ms at most."""
+    with Daemon(config={"drain_ms": 200}) as d, pyclient.Connection(d.frames_path) as c:
+        s = pyclient.Stream(c, credits=64)
+        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        for i in range(3000):
+            try:
+                c.sock.settimeout(0.2)
+                c.sock.sendall(pyclient.header(pyclient.PING, 64) + b"x" * 64)
+            except (TimeoutError, OSError):
+                break
+        d.signal(signal.SIGTERM)
+        equal(d.wait_exit(), 0)
+        s.free()
+
+
+def second_instance_is_refused():
+    with Daemon() as d:
+        other = Daemon(runtime_dir=d.runtime_dir, expect_exit=1)
+        other.start(wait=False)
+        equal(other.wait_exit(), 1)
+        check("another piped serves there" in other.log(), other.log())
+        other.cleanup()
+        equal(d.status()["state"], "serving", "the first one lost its sockets")
+
+
+def stale_socket_is_replaced():
+    d = Daemon()
+    for path in (d.frames_path, d.control_path):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.bind(path)
+    with d:
+        equal(d.status()["state"], "serving")
+    d = Daemon(expect_exit=1)
+    with open(d.frames_path, "w", encoding="utf-8") as f:
+        f.write("somebody's file")
+    d.start(wait=False)
+    equal(d.wait_exit(), 1)
+    check("is no socket" in d.log(), d.log())
+    check(os.path.exists(d.frames_path), "a file that is no socket was removed")
+    d.cleanup()
+
+
+def socket_activation():
+    """Listening sockets are passed in by name and survive the daemon."""
+    d = Daemon()
+    listeners = []
+    for path in (d.frames_path, d.control_path):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.bind(path)
+        s.listen(8)
+        listeners.append(s)
+    fds = [s.fileno() for s in listeners]
+    d.pass_fds = tuple(fds)
+    d.wrapper = ["/usr/bin/python3", "-c", ACTIVATOR, ",".join(map(str, fds)), "frames:control"]
+    with d:
+        equal(d.status()["state"], "serving")
+        with pyclient.Connection(d.frames_path) as c:
+            s = pyclient.Stream(c)
+            equal(s.infer(data(s)).status, "ok")
+            s.free()
+        d.stop()
+        check(os.path.exists(d.frames_path), "a socket that was passed in was removed")
+    for s in listeners:
+        s.close()
+
+
+ACTIVATOR = """
+import os, sys
+fds = [int(f) for f in sys.argv[1].split(",")]
+high = [os.dup2(fd, 200 + i, True) for i, fd in enumerate(fds)]
+for i, fd in enumerate(high):
+    os.dup2(fd, 3 + i, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES=sys.argv[2])
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def activation_by_systemd_tool():
+    tool = shutil.which("systemd-socket-activate")
+    if not tool:
+        return "systemd-socket-activate is not installed"
+    d = Daemon()
+    d.wrapper = [tool, "-l", d.frames_path, "-l", d.control_path, "--fdname=frames:control",
+                 "-E", "NOTIFY_SOCKET"]
+    d.start(wait=False)
+    try:
+        c = None
+        for _ in range(1000):  # the tool listens before it starts the daemon, but not at once
+            if os.path.exists(d.control_path):
+                try:
+                    c = d.connect()
+                    break
+                except ConnectionRefusedError:
+                    pass
+            check(d.process.poll() is None, d.log())
+            os.sched_yield()
+            subprocess.run(["true"], check=True)
+        check(c, "the tool did not listen")
+        equal(c.call("io.piped.Status")["status"]["state"], "serving")
+        c.close()
+        d.stop()
+    finally:
+        d.cleanup()
+
+
+def no_listening_socket_is_refused():
+    d = Daemon(expect_exit=1)
+    a, b = socket.socketpair()
+    d.pass_fds = (a.fileno(),)
+    d.wrapper = ["/usr/bin/python3", "-c", ACTIVATOR, str(a.fileno()), "frames"]
+    d.start(wait=False)
+    equal(d.wait_exit(), 1)
+    check("no listening Unix stream sockets" in d.log(), d.log())
+    d.cleanup()
+    a.close()
+    b.close()
+
+
+def check_config_says_where():
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "c.json")
+    cases = [
+        ("{\n  // comment\n  \"spin_us\": -1\n}", "c.json:3: spin_us: -1 is outside"),
+        ("{\n\n  \"nonsense\": 1 }", "c.json:3: nonsense: unknown key"),
+        ("{ \"limits\": { # comment\n \"streams\": \"x\" } }", "c.json:2: limits.streams: must be a whole number"),
+        ("{ \"models\": [\n {\"name\": \"a\"} ] }", "c.json:2: models[0].path: is missing"),
+        ("{ \"models\": [ {\"name\": \"a/b\",\n \"path\": \"x\"} ] }", "models[0].name: \"a/b\" is no model name"),
+        ("{\n \"models\": [ {\"name\": \"a\", \"path\": \"missing.onnx\"} ] }", "c.json:2: models[a].path: "),
+        ("{ \"pin\": 1 }", "c.json:1: pin: must be true or false"),
+        ("{ \"log_level\": \"loud\" }", "log_level: must be one of error|"),
+        ("{\n  \"spin_us\": 1,\n}", "c.json:3: "),
+        ("{ \"spin_us\": 1, \"spin_us\": 2 }", "duplicate"),
+        ("[]", "must be an object"),
+        ("{ \"eps\": [ { \"name\": \"a\", \"cpus\": \"0-\" } ] }", "eps[0].cpus: \"0-\" is no list of cores"),
+        ("{ \"models\": [ {\"name\": \"a\", \"path\": \"%s\",\n \"plan\": \"0-99@none\"} ] }" % DIGITS, "models[a].plan: "),
+    ]
+    for text, wanted in cases:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        r = run_piped("--check-config", "--config", path)
+        equal(r.returncode, EX_CONFIG, text + r.stderr)
+        check(wanted in r.stderr, "wanted", repr(wanted), "got", r.stderr)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("// good\n{ \"models\": [ {\"name\": \"a\", \"path\": \"%s\"} ] } # end\n" % DIGITS)
+    r = run_piped("--check-config", "--config", path)
+    equal(r.returncode, 0, r.stderr)
+    check("model a: " in r.stdout, r.stdout)
+    r = run_piped("--check-config", "--config", os.path.join(temp, "none.json"))
+    equal(r.returncode, EX_CONFIG, "a file that was named and is missing")
+    shutil.rmtree(temp)
+
+
+def dropins_override_in_order():
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "piped.json")
+    os.mkdir(path + ".d")
+    for name, text in ((path, {"spin_us": 1, "drain_ms": 77}), (path + ".d/20.json", {"spin_us": 3}),
+                       (path + ".d/10.json", {"spin_us": 2}), (path + ".d/30.txt", {"spin_us": 9})):
+        with open(name, "w", encoding="utf-8") as f:
+            json.dump(text, f)
+    d = Daemon()
+    d.config_path = path
+    with d:
+        config = {c["key"]: c for c in d.call("Config")["config"]}
+        equal(config["spin_us"]["value"], 3)
+        equal(config["spin_us"]["origin"], path + ".d/20.json:1")
+        equal(config["drain_ms"]["origin"], path + ":1")
+        equal(config["pin"]["origin"], "default")
+        equal(config["models[0]"]["origin"], "command line")
+    shutil.rmtree(temp)
+
+
+def bad_models_are_refused_while_others_serve():
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    bad = os.path.join(temp, "bad.onnx")
+    with open(DIGITS, "rb") as f:
+        whole = f.read()
+    with open(bad, "wb") as f:
+        f.write(whole[:len(whole) // 2])
+    with Daemon(models={"good": DIGITS, "bad": bad}) as d:
+        s = d.status()
+        equal((s["state"], s["failed_models"]), ("degraded", 1))
+        equal([m["name"] for m in s["models"]], ["good"])
+        check("model bad from %s was refused: " % bad in d.log(), d.log())
+    d = Daemon(models={"bad": bad}, expect_exit=EX_CONFIG)
+    d.start(wait=False)
+    equal(d.wait_exit(), EX_CONFIG)
+    check("not one model could be loaded" in d.log(), d.log())
+    d.cleanup()
+    shutil.rmtree(temp)
+
+
+def plan_is_kept_over_a_restart():
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    with Daemon(state_dir=temp) as d:
+        units = d.status()["models"][0]["units"]
+        plan = "0-%d@%s" % (units - 1, d.status()["eps"][0]["name"])
+        equal(d.call("SetPlan", {"plan": plan})["plan"], plan)
+    with Daemon(state_dir=temp) as d:
+        got = d.call("GetPlan")
+        equal((got["plan"], got["algorithm"]), (plan, "manual"))
+    for name in os.listdir(temp):
+        with open(os.path.join(temp, name), "w", encoding="utf-8") as f:
+            f.write("{\"plan\": \"0-9999@nowhere\", \"eps\": \"\", \"algorithm\": 3")
+    with Daemon(state_dir=temp) as d:
+        equal(d.call("GetPlan")["algorithm"], "balance", "a broken state file was used")
+    shutil.rmtree(temp)
+
+
+def arguments():
+    equal(run_piped("--version").stdout.split()[0], "piped")
+    r = run_piped("--help")
+    equal(r.returncode, 0)
+    check("--check-config" in r.stdout and "limits.credits" in r.stdout)
+    equal(run_piped("--nonsense").returncode, 2)
+    equal(run_piped("stray").returncode, 2)
+    r = run_piped("--config", os.devnull, "--model", "bad/name=" + DIGITS, "--runtime-dir", "/proc/none")
+    check(r.returncode != 0, r)
+
+
+def default_runtime_dir_of_a_user():
+    """Without --runtime-dir an ordinary user's sockets go to $XDG_RUNTIME_DIR/piped."""
+    if os.geteuid() == 0 and not shutil.which("setpriv"):
+        return "setpriv is not installed"
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    os.chmod(temp, 0o777)
+    d = Daemon(env={"XDG_RUNTIME_DIR": temp, "HOME": temp})
+    os.chmod(d.temp, 0o755)
+    for path in (d.notify_path, d.config_path):
+        os.chmod(path, 0o777)
+    if os.geteuid() == 0:
+        d.wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    command = d.command
+    d.command = lambda: [a for i, a in enumerate(command()) if "-dir" not in a and "-dir" not in command()[i - 1]]
+    exe = os.path.join(temp, "piped-exe")
+    shutil.copy(PIPED, exe)
+    shutil.copy(DIGITS, os.path.join(temp, "digits.onnx"))
+    os.chmod(exe, 0o755)
+    os.chmod(os.path.join(temp, "digits.onnx"), 0o644)
+    d.exe, d.models = exe, {"digits": os.path.join(temp, "digits.onnx")}
+    d.start()
+    try:
+        d.control_path = os.path.join(temp, "piped", "control.sock")
+        equal(d.status()["state"], "serving")
+        d.stop()
+    finally:
+        d.cleanup()
+        shutil.rmtree(temp)
+
+
+if __name__ == "__main__":
+    main([ready_and_status, stopping_is_announced_and_files_removed, sigint_stops_too, watchdog_is_fed,
+          a_manager_that_does_not_read_stops_nothing, repeated_requests_to_stop_end_cleanly, no_watchdog_without_asking,
+          reload_by_signal,
+          reload_changes_models_under_clients, reload_tells_clients_of_another_shape,
+          unload_waits_for_frames_of_the_model_before,
+          reload_sets_a_plan_that_a_retune_held_back, reload_sees_sidecars_and_names_what_waits, drain_answers_all_in_flight,
+          drain_does_not_wait_for_ever, second_instance_is_refused, stale_socket_is_replaced, socket_activation,
+          activation_by_systemd_tool, no_listening_socket_is_refused, check_config_says_where, dropins_override_in_order,
+          bad_models_are_refused_while_others_serve, plan_is_kept_over_a_restart, arguments,
+          default_runtime_dir_of_a_user])

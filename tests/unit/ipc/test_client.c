@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libpiped against a scripted daemon in a thread of this process: what a real one never does
+ * (answers twice, out of order, impossible sizes, garbage) and what it does rarely (draining, dying
+ * at a chosen message, less credit after a restart). The real daemon's side is tested in
+ * tests/system.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "ipc/piped.h"
+#include "ipc/wire.h"
+#include "tests/harness.h"
+
+#define IN_BYTES 16u
+#define OUT_BYTES 8u
+
+/* A daemon whose model has one u8[16] input and one u8[8] output: the first 8 bytes, each plus one.
+ */
+struct server {
+    int listener, sock;
+    char path[108];
+    pthread_t thread;
+    uint8_t *pool;
+    size_t pool_bytes;
+    uint32_t credits;
+    void (*script)(struct server *s);
+    int bad; /* the client broke the protocol: line number */
+};
+
+#define SERVER_CHECK(s, x)                                                                         \
+    do {                                                                                           \
+        if (!(x) && !(s)->bad) {                                                                   \
+            (s)->bad = __LINE__;                                                                   \
+        }                                                                                          \
+    } while (0)
+
+struct message {
+    struct ipc_header h;
+    uint8_t payload[4096];
+    int fd;
+};
+
+static bool read_bytes(struct server *s, void *to, size_t bytes, int *fd)
+{
+    size_t at = 0;
+
+    while (at < bytes) {
+        union {
+            struct cmsghdr align;
+            char bytes[CMSG_SPACE(4 * sizeof(int))];
+        } control;
+        struct iovec iov = {(char *)to + at, bytes - at};
+        struct msghdr msg = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+        ssize_t n = recvmsg(s->sock, &msg, MSG_CMSG_CLOEXEC);
+
+        if (n <= 0) {
+            return false;
+        }
+        if (CMSG_FIRSTHDR(&msg)) {
+            memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+        }
+        at += (size_t)n;
+    }
+    return true;
+}
+
+/* Return: false at the end of the connection. */
+static bool receive(struct server *s, struct message *m)
+{
+    uint8_t b[IPC_HEADER_BYTES];
+
+    m->fd = -1;
+    if (!read_bytes(s, b, sizeof(b), &m->fd)) {
+        return false;
+    }
+    SERVER_CHECK(s, ipc_get_header(b, &m->h) == 0 && m->h.length <= sizeof(m->payload));
+    SERVER_CHECK(s, m->h.fd_count == (m->fd >= 0));
+    return !s->bad && read_bytes(s, m->payload, m->h.length, &m->fd);
+}
+
+static void send_all(struct server *s, struct ipc_header h, const void *a, size_t a_bytes,
+                     const void *b, size_t b_bytes)
+{
+    uint8_t head[IPC_HEADER_BYTES];
+
+    h.version = h.version ? h.version : IPC_VERSION;
+    h.length = (uint32_t)(a_bytes + b_bytes);
+    ipc_put_header(&h, head);
+    send(s->sock, head, sizeof(head), MSG_NOSIGNAL);
+    if (a_bytes) {
+        send(s->sock, a, a_bytes, MSG_NOSIGNAL);
+    }
+    if (b_bytes) {
+        send(s->sock, b, b_bytes, MSG_NOSIGNAL);
+    }
+}
+
+static bool accept_client(struct server *s)
+{
+    struct ipc_welcome w = {.version = 1, .server = "scripted", .instance = 1};
+    uint8_t b[IPC_WELCOME_BYTES];
+    struct message m;
+
+    s->sock = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (s->sock < 0 || !receive(s, &m)) {
+        return false;
+    }
+    SERVER_CHECK(s, m.h.type == IPC_HELLO);
+    ipc_put_welcome(&w, b);
+    send_all(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
+    return true;
+}
+
+static void send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
+{
+    struct ipc_opened o = {.credits = s->credits,
+                           .depth = 2,
+                           .input_count = 1,
+                           .output_count = 1,
+                           .input_bytes = IN_BYTES,
+                           .output_bytes = out_bytes};
+    struct ipc_tensor t[2] = {
+        {.name = "in", .dtype = IPC_U8, .rank = 1, .dim = {IN_BYTES}, .bytes = IN_BYTES},
+        {.name = "out", .dtype = IPC_U8, .rank = 1, .dim = {OUT_BYTES}, .bytes = OUT_BYTES}};
+    uint8_t b[IPC_OPENED_BYTES], tensors[2 * IPC_TENSOR_BYTES];
+
+    ipc_put_opened(&o, b);
+    ipc_put_tensor(&t[0], tensors);
+    ipc_put_tensor(&t[1], tensors + IPC_TENSOR_BYTES);
+    send_all(s, (struct ipc_header){.type = IPC_OPENED, .stream = stream}, b, sizeof(b), tensors,
+             sizeof(tensors));
+}
+
+/* OPEN and POOL. */
+static bool open_stream(struct server *s)
+{
+    struct message m;
+    struct ipc_pool p;
+
+    if (!receive(s, &m)) {
+        return false;
+    }
+    SERVER_CHECK(s, m.h.type == IPC_OPEN);
+    send_opened(s, m.h.stream, OUT_BYTES);
+    if (!receive(s, &m)) {
+        return false;
+    }
+    SERVER_CHECK(s, m.h.type == IPC_POOL && ipc_get_pool(m.payload, m.h.length, &p) == 0);
+    SERVER_CHECK(s, (fcntl(m.fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW)) ==
+                        (F_SEAL_SHRINK | F_SEAL_GROW));
+    if (s->pool) {
+        munmap(s->pool, s->pool_bytes);
+    }
+    s->pool_bytes = p.bytes;
+    s->pool = mmap(NULL, p.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+    SERVER_CHECK(s, s->pool != MAP_FAILED);
+    close(m.fd);
+    send_all(s, (struct ipc_header){.type = IPC_POOLED, .stream = m.h.stream}, NULL, 0, NULL, 0);
+    return true;
+}
+
+static void answer(struct server *s, const struct message *m, enum ipc_status status)
+{
+    struct ipc_result r = {.credits = 1, .epoch = 1, .out_bytes = status ? 0 : OUT_BYTES};
+    uint8_t b[IPC_RESULT_BYTES];
+    struct ipc_frame f;
+
+    SERVER_CHECK(s, m->h.type == IPC_FRAME && ipc_get_frame(m->payload, m->h.length, &f) == 0);
+    SERVER_CHECK(s, f.in_offset + f.in_bytes <= s->pool_bytes &&
+                        f.out_offset + f.out_bytes <= s->pool_bytes && f.out_offset % 64 == 0);
+    if (s->bad) {
+        return;
+    }
+    for (size_t i = 0; i < OUT_BYTES && !status; i++) {
+        s->pool[f.out_offset + i] = (uint8_t)(s->pool[f.in_offset + i] + 1);
+    }
+    ipc_put_result(&r, b);
+    send_all(s,
+             (struct ipc_header){.type = IPC_RESULT,
+                                 .stream = m->h.stream,
+                                 .frame = m->h.frame,
+                                 .time_ns = m->h.time_ns,
+                                 .status = (uint16_t)status},
+             b, sizeof(b), "why", status ? 3 : 0);
+}
+
+static void hang_up(struct server *s)
+{
+    close(s->sock);
+    s->sock = -1;
+}
+
+static void *serve(void *arg)
+{
+    struct server *s = arg;
+
+    s->script(s);
+    if (s->sock >= 0) {
+        hang_up(s);
+    }
+    close(s->listener);
+    return NULL;
+}
+
+static void server_start(struct server *s, uint32_t credits, void (*script)(struct server *s))
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char folder[] = "/tmp/piped-client-XXXXXX";
+
+    *s = (struct server){.sock = -1, .credits = credits, .script = script};
+    if (!mkdtemp(folder)) {
+        abort();
+    }
+    snprintf(s->path, sizeof(s->path), "%s/frames.sock", folder);
+    memcpy(at.sun_path, s->path, sizeof(at.sun_path));
+    s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(s->listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(s->listener, 4) < 0 ||
+        pthread_create(&s->thread, NULL, serve, s) != 0) {
+        abort();
+    }
+}
+
+static void server_join(struct server *s)
+{
+    pthread_join(s->thread, NULL);
+    unlink(s->path);
+    *strrchr(s->path, '/') = 0;
+    rmdir(s->path);
+    if (s->pool) {
+        munmap(s->pool, s->pool_bytes);
+    }
+}
+
+static int client_open(const struct server *s, uint32_t reconnect_ms, uint32_t slots,
+                       struct piped **p, struct piped_stream **stream)
+{
+    struct piped_options o = {.size = sizeof(o), .path = s->path, .reconnect_ms = reconnect_ms};
+    struct piped_stream_options so = {.size = sizeof(so), .slots = slots};
+    int rc = piped_connect(&o, p);
+
+    return rc < 0 ? rc : piped_stream_open(*p, &so, stream);
+}
+
+/* Submits @count frames, frame i filled with i. */
+static void submit(struct piped_stream *s, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct piped_frame *f;
+
+        T_EQ(piped_acquire(s, &f), 0);
+        memset(f->input, i, f->input_size);
+        f->time_ns = (uint64_t)i;
+        T_EQ(piped_submit(s, f), 0);
+    }
+}
+
+/* Collects @count frames in order, all with @status. */
+static void collect(struct piped_stream *s, int count, int status)
+{
+    for (int i = 0; i < count; i++) {
+        struct piped_frame *f;
+
+        T_EQ(piped_wait(s, 30000, &f), 0);
+        T_EQ(f->time_ns, i);
+        T_EQ(f->status, status);
+        if (status == PIPED_OK) {
+            T_EQ(f->output_bytes, OUT_BYTES);
+            T_EQ(((const uint8_t *)f->output)[OUT_BYTES - 1], i + 1);
+        }
+        piped_release(s, f);
+    }
+}
+
+/* Frames come, all are answered last one first, the first of them twice. */
+static void script_disorder(struct server *s)
+{
+    struct message m[4];
+
+    if (!accept_client(s) || !open_stream(s)) {
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        SERVER_CHECK(s, receive(s, &m[i]));
+    }
+    for (int i = 3; i >= 0; i--) {
+        answer(s, &m[i], IPC_OK);
+    }
+    answer(s, &m[0], IPC_OK);
+    receive(s, &m[0]);
+}
+
+TEST(answers_in_disorder_are_put_right_and_counted)
+{
+    struct piped_stream_stats stats;
+    struct piped_stream *s;
+    struct piped *p;
+    struct server server;
+    struct piped_frame *f;
+
+    server_start(&server, 4, script_disorder);
+    T_EQ(client_open(&server, 1000, 4, &p, &s), 0);
+    submit(s, 4);
+    collect(s, 4, PIPED_OK);
+    T_EQ(piped_next(s, &f), -EAGAIN);
+    do { /* the second answer to the first frame may still be on its way */
+        piped_stream_stats(s, &stats);
+    } while (stats.duplicated == 0 && piped_dispatch(p, 30000) > 0);
+    T_EQ(stats.reordered, 3);
+    T_EQ(stats.duplicated, 1);
+    T_EQ(stats.answered, 4);
+    T_EQ(piped_next(s, &f), -EAGAIN);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+/* Dies after having answered the first of the frames it got; the second life has less credit. */
+static void script_dies(struct server *s)
+{
+    struct message m;
+
+    if (!accept_client(s) || !open_stream(s)) {
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        SERVER_CHECK(s, receive(s, &m) && m.h.frame == (uint64_t)i + 1);
+        if (i == 0) {
+            answer(s, &m, IPC_OK);
+        }
+    }
+    hang_up(s);
+    s->credits = 1;
+    if (!accept_client(s) || !open_stream(s)) {
+        s->bad = __LINE__;
+        return;
+    }
+    for (int i = 1; i < 4; i++) {
+        SERVER_CHECK(s,
+                     receive(s, &m) && m.h.frame == (uint64_t)i + 1 && m.h.time_ns == (uint64_t)i);
+        answer(s, &m, IPC_OK);
+    }
+    receive(s, &m);
+}
+
+TEST(a_death_loses_nothing)
+{
+    struct piped_stream_stats stats;
+    struct piped_stream *s;
+    struct piped *p;
+    struct server server;
+
+    server_start(&server, 4, script_dies);
+    T_EQ(client_open(&server, 30000, 4, &p, &s), 0);
+    submit(s, 4);
+    collect(s, 4, PIPED_OK);
+    piped_stream_stats(s, &stats);
+    T_EQ(stats.resent, 3);
+    T_EQ(stats.reordered + stats.duplicated, 0);
+    T_EQ(piped_reconnects(p), 1);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+/* Goes down politely: what came after the notice is answered "unavailable", and asked again later.
+ */
+static void script_drains(struct server *s)
+{
+    struct ipc_event_msg e = {.event = IPC_EVENT_DRAINING};
+    uint8_t b[IPC_EVENT_BYTES];
+    struct message m;
+
+    if (!accept_client(s) || !open_stream(s)) {
+        return;
+    }
+    SERVER_CHECK(s, receive(s, &m));
+    ipc_put_event(&e, b);
+    send_all(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
+    answer(s, &m, IPC_OK);
+    for (int i = 1; i < 3; i++) {
+        SERVER_CHECK(s, receive(s, &m));
+        answer(s, &m, IPC_UNAVAILABLE);
+    }
+    hang_up(s);
+    if (!accept_client(s) || !open_stream(s)) {
+        s->bad = __LINE__;
+        return;
+    }
+    for (int i = 1; i < 3; i++) {
+        SERVER_CHECK(s, receive(s, &m) && m.h.frame == (uint64_t)i + 1);
+        answer(s, &m, IPC_OK);
+    }
+    receive(s, &m);
+}
+
+TEST(draining_is_waited_out)
+{
+    struct piped_stream *s;
+    struct piped *p;
+    struct server server;
+
+    server_start(&server, 4, script_drains);
+    T_EQ(client_open(&server, 30000, 4, &p, &s), 0);
+    submit(s, 3);
+    collect(s, 3, PIPED_OK);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+static void script_vanishes(struct server *s)
+{
+    struct message m;
+
+    if (accept_client(s) && open_stream(s)) {
+        SERVER_CHECK(s, receive(s, &m));
+    }
+    unlink(s->path);
+}
+
+TEST(frames_come_back_when_nobody_returns)
+{
+    struct piped_stream *s;
+    struct piped *p;
+    struct piped_frame *f;
+    struct server server;
+
+    server_start(&server, 4, script_vanishes);
+    T_EQ(client_open(&server, 50, 4, &p, &s), 0);
+    submit(s, 3);
+    collect(s, 3, PIPED_UNAVAILABLE);
+    T_EQ(piped_acquire(s, &f), 0);
+    T_EQ(piped_submit(s, f), -ENOTCONN);
+    T_EQ(piped_dispatch(p, 0), -ENOTCONN);
+    piped_close(p);
+    server_join(&server);
+}
+
+/* What a script sends once the first frame came. */
+static void (*nonsense)(struct server *s, const struct message *m);
+
+static void script_nonsense(struct server *s)
+{
+    struct message m;
+
+    if (accept_client(s) && open_stream(s) && receive(s, &m)) {
+        nonsense(s, &m);
+        while (receive(s, &m)) {
+        }
+    }
+}
+
+static void too_much_output(struct server *s, const struct message *m)
+{
+    struct ipc_result r = {.credits = 1, .out_bytes = OUT_BYTES + 1};
+    uint8_t b[IPC_RESULT_BYTES];
+
+    ipc_put_result(&r, b);
+    send_all(s, (struct ipc_header){.type = IPC_RESULT, .stream = m->h.stream, .frame = m->h.frame},
+             b, sizeof(b), NULL, 0);
+}
+static void another_version(struct server *s, const struct message *m)
+{
+    send_all(s, (struct ipc_header){.type = IPC_PING, .version = 9}, NULL, 0, NULL, 0);
+}
+static void unknown_type(struct server *s, const struct message *m)
+{
+    send_all(s, (struct ipc_header){.type = 99}, NULL, 0, NULL, 0);
+}
+static void second_welcome(struct server *s, const struct message *m)
+{
+    uint8_t b[IPC_WELCOME_BYTES] = {1};
+
+    send_all(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
+}
+static void second_opened(struct server *s, const struct message *m)
+{
+    send_opened(s, m->h.stream, 1u << 20);
+}
+static void an_error(struct server *s, const struct message *m)
+{
+    send_all(s, (struct ipc_header){.type = IPC_ERROR, .status = IPC_PROTOCOL}, "you!", 4, NULL, 0);
+}
+
+TEST(a_daemon_that_makes_no_sense_is_left)
+{
+    static void (*const kinds[])(struct server *, const struct message *) = {
+        too_much_output, another_version, unknown_type, second_welcome, second_opened, an_error};
+
+    for (size_t i = 0; i < base_array_count(kinds); i++) {
+        struct piped_stream *s;
+        struct piped *p;
+        struct server server;
+
+        nonsense = kinds[i];
+        server_start(&server, 4, script_nonsense);
+        T_EQ(client_open(&server, 30000, 2, &p, &s), 0);
+        submit(s, 2);
+        collect(s, 2, PIPED_UNAVAILABLE);
+        piped_close(p);
+        server_join(&server);
+        T_EQ(server.bad, 0);
+    }
+}
+
+/* Skipped: an unknown optional type, an unknown event, a frame nobody sent; a PING is answered. */
+static void harmless(struct server *s, const struct message *m)
+{
+    struct ipc_event_msg e = {.event = 4711};
+    uint8_t b[IPC_EVENT_BYTES];
+    struct message pong, other = *m;
+
+    ipc_put_event(&e, b);
+    send_all(s, (struct ipc_header){.type = 0x9123}, "abc", 3, NULL, 0);
+    send_all(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
+    other.h.stream = 77;
+    answer(s, &other, IPC_OK);
+    send_all(s, (struct ipc_header){.type = IPC_PING, .frame = 5}, "hello", 5, NULL, 0);
+    answer(s, m, IPC_OK);
+    SERVER_CHECK(s, receive(s, &pong));
+    while (pong.h.type == IPC_FRAME) {
+        answer(s, &pong, IPC_OK);
+        SERVER_CHECK(s, receive(s, &pong));
+    }
+    SERVER_CHECK(s, pong.h.type == IPC_PONG && pong.h.frame == 5 && pong.h.length == 5 &&
+                        memcmp(pong.payload, "hello", 5) == 0);
+}
+
+TEST(harmless_surprises_are_skipped)
+{
+    struct piped_stream *s;
+    struct piped *p;
+    struct server server;
+
+    nonsense = harmless;
+    server_start(&server, 1, script_nonsense);
+    T_EQ(client_open(&server, 1000, 1, &p, &s), 0);
+    submit(s, 1);
+    collect(s, 1, PIPED_OK);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+/* A model that has another output after the restart: the memory of the slots does not fit it. */
+static void script_changes(struct server *s)
+{
+    struct message m;
+
+    if (!accept_client(s) || !open_stream(s) || !receive(s, &m)) {
+        s->bad = __LINE__;
+        return;
+    }
+    hang_up(s);
+    if (!accept_client(s) || !receive(s, &m)) {
+        s->bad = __LINE__;
+        return;
+    }
+    SERVER_CHECK(s, m.h.type == IPC_OPEN);
+    send_opened(s, m.h.stream, 4096);
+    receive(s, &m);
+}
+
+TEST(a_model_that_changed_its_size_ends_the_stream)
+{
+    struct piped_stream *s;
+    struct piped *p;
+    struct piped_frame *f;
+    struct server server;
+
+    server_start(&server, 4, script_changes);
+    T_EQ(client_open(&server, 30000, 2, &p, &s), 0);
+    submit(s, 1);
+    T_EQ(piped_wait(s, 30000, &f), 0);
+    T_EQ(f->status, PIPED_INVALID_ARGUMENT);
+    T_CONTAINS(f->text, "another size");
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+/* Answers each frame when the next one came, for cancelling and timeouts. */
+static void script_late(struct server *s)
+{
+    struct message m, cancel;
+
+    if (!accept_client(s) || !open_stream(s) || !receive(s, &m)) {
+        s->bad = __LINE__;
+        return;
+    }
+    SERVER_CHECK(s, receive(s, &cancel) && cancel.h.type == IPC_CANCEL &&
+                        cancel.h.frame == m.h.frame && cancel.h.stream == m.h.stream);
+    answer(s, &m, IPC_CANCELLED);
+    receive(s, &m);
+}
+
+TEST(wrong_use_and_cancelling)
+{
+    struct piped_stream *s, *none;
+    struct piped *p;
+    struct piped_frame *f, *g;
+    struct server server;
+    struct piped_stream_options bad = {.size = sizeof(bad), .pixfmt = 99};
+    struct piped_options long_path = {.size = sizeof(long_path)};
+    char path[200];
+
+    memset(path, 'x', sizeof(path) - 1);
+    path[sizeof(path) - 1] = 0;
+    long_path.path = path;
+    T_EQ(piped_connect(&long_path, &p), -ENAMETOOLONG);
+    long_path.path = "/nonexistent/frames.sock";
+    T_EQ(piped_connect(&long_path, &p), -ENOENT);
+    T_CONTAINS(piped_last_error(), "/nonexistent/frames.sock");
+    server_start(&server, 4, script_late);
+    T_EQ(client_open(&server, 1000, 2, &p, &s), 0);
+    T_EQ(piped_stream_open(p, &bad, &none), -EINVAL);
+    T_EQ(piped_stream_info(s)->slots, 2);
+    T_STR(piped_stream_info(s)->outputs[0].name, "out");
+    T_EQ(piped_wait(s, 0, &f), -EAGAIN);
+    T_EQ(piped_acquire(s, &f), 0);
+    T_EQ((uintptr_t)f->input % 64, 0);
+    f->input_bytes = IN_BYTES + 1;
+    T_EQ(piped_submit(s, f), -EINVAL);
+    f->input_bytes = 0;
+    T_EQ(piped_submit(s, f), 0);
+    T_EQ(piped_submit(s, f), -EINVAL); /* twice */
+    T_EQ(piped_acquire(s, &g), 0);
+    T_EQ(piped_infer(s, g, 0), -EBUSY);
+    T_EQ(piped_acquire(s, &g), -EAGAIN);
+    T_EQ(piped_wait(s, 1, &g), -ETIMEDOUT);
+    piped_release(s, f); /* not ours: nothing happens */
+    piped_cancel(s, f);
+    T_EQ(piped_wait(s, 30000, &g), 0);
+    T_TRUE(g == f);
+    T_EQ(g->status, PIPED_CANCELLED);
+    T_STR(g->text, "why");
+    piped_release(s, g);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+    T_TRUE(piped_close(NULL) == NULL && piped_stream_close(NULL) == NULL);
+}
+
+TEST_MAIN()

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* krn_net, krn_const_eval(), krn_parallel(), krn_share(): on models built by hand. */
+#include "base.h"
+#include "kernels/kernels.h"
+#include "tests/harness.h"
+
+/* y = x * w + c: a constant w at any address, one residual c, in two ops. */
+struct tiny {
+    struct mdl_model m;
+    struct mdl_storage storages[5];
+    struct mdl_tensor tensors[5];
+    struct mdl_op ops[2];
+    struct mdl_io in, out;
+    char name[8];
+};
+
+enum { X, W, T, C, Y };
+
+static void tiny_init(struct tiny *o, const void *w, const void *c)
+{
+    *o = (struct tiny){.name = "tiny"};
+    for (size_t i = 0; i < 5; i++) {
+        o->tensors[i] = (struct mdl_tensor){.name = o->name,
+                                            .dtype = MDL_F32,
+                                            .storage = i,
+                                            .rank = 2,
+                                            .dim = {1, 4},
+                                            .stride = {4, 1}};
+        o->storages[i].bytes = 16;
+    }
+    o->storages[X] = (struct mdl_storage){.home = MDL_HOME_INPUT, .bytes = 16};
+    o->storages[W] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = 16, .data = w};
+    o->storages[T] = (struct mdl_storage){.home = MDL_HOME_ARENA, .bytes = 16, .offset = 64};
+    o->storages[C] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = 16, .data = c};
+    o->storages[Y] = (struct mdl_storage){.home = MDL_HOME_OUTPUT, .bytes = 16};
+    for (size_t i = 0; i < 2; i++) {
+        o->ops[i] = (struct mdl_op){.kind = MDL_OP_BINARY,
+                                    .name = o->name,
+                                    .in = {i ? T : X, i ? C : W, MDL_NONE, MDL_NONE},
+                                    .out = {i ? Y : T, MDL_NONE},
+                                    .residual_in = MDL_NONE};
+        o->ops[i].attr.binary = i ? MDL_BIN_ADD : MDL_BIN_MUL;
+    }
+    o->in = (struct mdl_io){.name = o->name, .tensor = X, .bytes = 16, .entry_op = MDL_NONE};
+    o->out = (struct mdl_io){.name = o->name, .tensor = Y, .bytes = 16, .entry_op = MDL_NONE};
+    o->m = (struct mdl_model){.name = o->name,
+                              .storage_count = 5,
+                              .tensor_count = 5,
+                              .op_count = 2,
+                              .input_count = 1,
+                              .output_count = 1,
+                              .storages = o->storages,
+                              .tensors = o->tensors,
+                              .ops = o->ops,
+                              .inputs = &o->in,
+                              .outputs = &o->out,
+                              .arena_bytes = 128};
+}
+
+static bool runs(struct tiny *o, const char *only)
+{
+    char error[MDL_ERROR_MAX];
+    struct krn_net *net = NULL;
+    _Alignas(64) uint8_t arena[128];
+    const float x[4] = {1, 2, 3, 4};
+    float y[4];
+    const void *inputs[] = {x};
+    void *outputs[] = {y};
+    struct krn_mem mem = {.arena = arena, .inputs = inputs, .outputs = outputs};
+
+    if (krn_net_new(&o->m, only, error, &net) != 0) {
+        fprintf(stderr, "%s\n", error);
+        return false;
+    }
+    size_t scratch = krn_net_scratch_bytes(net, 1);
+    struct krn_exec exec = {.width = 1, .scratch = aligned_alloc(64, scratch + 64)};
+
+    krn_net_run_ops(net, 0, 0, &mem, &exec);
+    krn_net_run_ops(net, 1, 1, &mem, &exec);
+    bool ok = y[0] == 11 && y[1] == 24 && y[2] == 39 && y[3] == 56 && scratch % 64 == 0 &&
+              krn_net_model(net) == &o->m;
+    if (only) {
+        ok &= strstr(krn_net_variant(net, 0)->name, only) != NULL;
+    }
+    krn_net_free(net);
+    free(exec.scratch);
+    return ok;
+}
+
+TEST(net_runs_ranges_of_ops)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    T_TRUE(runs(&o, NULL));
+    T_TRUE(runs(&o, "__ref"));
+}
+
+/* File bytes: constants at odd addresses, for every variant (undefined behaviour shows under the
+ * sanitizers) */
+TEST(net_takes_constants_at_any_address)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
+    _Alignas(16) uint8_t bytes[64];
+    struct tiny o;
+
+    memcpy(bytes + 1, w, sizeof(w));
+    memcpy(bytes + 33, c, sizeof(c));
+    tiny_init(&o, bytes + 1, bytes + 33);
+    T_TRUE(runs(&o, NULL));
+    T_TRUE(runs(&o, "__ref"));
+}
+
+TEST(net_says_which_op_cannot_run)
+{
+    const float w[4] = {0}, c[4] = {0};
+    char error[MDL_ERROR_MAX] = "";
+    struct krn_net *net = NULL;
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    o.tensors[W].dtype = MDL_U8;
+    T_EQ(krn_net_new(&o.m, NULL, error, &net), -EOPNOTSUPP);
+    T_CONTAINS(error, "binary 'tiny'");
+    T_TRUE(net == NULL);
+}
+
+TEST(net_only_is_a_wish)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
+    char error[MDL_ERROR_MAX];
+    struct krn_net *a = NULL, *b = NULL, *d = NULL;
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    T_EQ(krn_net_new(&o.m, NULL, error, &a), 0);
+    T_EQ(krn_net_new(&o.m, "no_such_variant", error, &b), 0);
+    T_EQ(krn_net_new(&o.m, "no_such,binary__ref", error, &d), 0);
+    T_TRUE(krn_net_variant(a, 0) == krn_net_variant(b, 0));
+    T_STR(krn_net_variant(d, 0)->name, "binary__ref");
+    krn_net_free(a);
+    krn_net_free(b);
+    krn_net_free(d);
+    T_TRUE(krn_net_free(NULL) == NULL);
+}
+
+TEST(net_skips_what_is_empty)
+{
+    const float w[4] = {0};
+    char error[MDL_ERROR_MAX];
+    struct krn_net *net = NULL;
+    struct tiny o;
+    _Alignas(64) uint8_t arena[128];
+    const void *inputs[] = {NULL};
+    void *outputs[] = {NULL};
+    struct krn_mem mem = {.arena = arena, .inputs = inputs, .outputs = outputs};
+    struct krn_exec exec = {.width = 1};
+
+    tiny_init(&o, w, w);
+    for (size_t i = 0; i < 5; i++) {
+        o.tensors[i].dim[0] = 0;
+        o.storages[i].bytes = 0;
+    }
+    T_EQ(krn_net_new(&o.m, NULL, error, &net), 0);
+    krn_net_run_ops(net, 0, 1, &mem, &exec);
+    krn_net_free(net);
+}
+
+TEST(const_eval_runs_the_one_op)
+{
+    const float w[4] = {10, 11, 12, 13}, x[4] = {1, 2, 3, 4};
+    struct tiny o;
+    _Alignas(64) uint8_t arena[128];
+
+    tiny_init(&o, w, w);
+    o.storages[X] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = 16, .data = x};
+    o.m.op_count = 1;
+    T_EQ(krn_const_eval(&o.m, arena), 0);
+    float y[4];
+    memcpy(y, arena + 64, sizeof(y));
+    T_TRUE(y[0] == 10 && y[1] == 22 && y[2] == 36 && y[3] == 52);
+    o.ops[0].attr.binary = MDL_BIN_COUNT;
+    T_EQ(krn_const_eval(&o.m, arena), -EOPNOTSUPP);
+}
+
+TEST(share_covers_everything_once)
+{
+    for (int i = 0; i < 2000; i++) {
+        size_t n = (size_t)t_range(0, 100), step = (size_t)t_range(1, 9);
+        size_t parts = (size_t)t_range(1, 9), at = 0, least = SIZE_MAX, most = 0;
+
+        for (size_t p = 0; p < parts; p++) {
+            struct krn_range r = krn_share(n, step, p, parts);
+
+            T_EQ(r.begin, at);
+            T_LE(r.begin, r.end);
+            T_TRUE(r.end == n || r.end % step == 0);
+            size_t steps = (r.end - r.begin + step - 1) / step;
+            least = base_min(least, steps);
+            most = base_max(most, steps);
+            at = r.end;
+        }
+        T_EQ(at, n);
+        T_LE(most - least, 1);
+    }
+}
+
+static void count_part(void *arg, size_t part)
+{
+    _Atomic unsigned *counts = arg;
+
+    counts[part]++;
+}
+
+TEST(parallel_runs_each_part_once)
+{
+    _Atomic unsigned counts[100] = {0};
+    pthreadpool_t pool = pthreadpool_create(3);
+
+    krn_parallel(pool, 100, count_part, counts);
+    krn_parallel(NULL, 50, count_part, counts);
+    krn_parallel(pool, 0, count_part, counts);
+    pthreadpool_destroy(pool);
+    for (size_t i = 0; i < 100; i++) {
+        T_EQ(counts[i], i < 50 ? 2 : 1);
+    }
+}
+
+TEST_MAIN()

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
+#include "pipeline/plan.h"
+#include "tests/harness.h"
+
+static struct pl_ep_set some_eps(void)
+{
+    struct pl_ep_set eps = {.count = 4};
+    const char *names[] = {"big", "little", "apex", "big1"};
+
+    for (size_t i = 0; i < eps.count; i++) {
+        snprintf(eps.eps[i].name, sizeof(eps.eps[i].name), "%s", names[i]);
+        eps.eps[i].cpu_count = 4;
+        eps.eps[i].speed = 1;
+    }
+    return eps;
+}
+
+static void expect_error(const char *text, size_t units, const char *part)
+{
+    struct pl_ep_set eps = some_eps();
+    struct pl_plan before, plan;
+    char error[160] = "";
+
+    memset(&plan, 0x5a, sizeof(plan));
+    before = plan;
+    T_EQ(pl_plan_parse(text, &eps, units, error, sizeof(error), &plan), -EINVAL);
+    T_CONTAINS(error, part);
+    T_EQ(memcmp(&plan, &before, sizeof(plan)), 0);
+}
+
+TEST(parses_the_documented_forms)
+{
+    struct pl_ep_set eps = some_eps();
+    struct pl_plan p;
+    char error[160], text[PL_PLAN_TEXT_MAX];
+
+    T_EQ(pl_plan_parse("0-15@bigx4|16-25@littlex2*2", &eps, 26, error, sizeof(error), &p), 0);
+    T_EQ(p.stage_count, 2);
+    T_EQ(p.stages[0].last_unit, 15);
+    T_EQ(p.stages[0].groups[0].width, 4);
+    T_EQ(p.stages[0].groups[0].count, 1);
+    T_EQ(p.stages[1].groups[0].ep, 1);
+    T_EQ(p.stages[1].groups[0].width, 2);
+    T_EQ(p.stages[1].groups[0].count, 2);
+    T_EQ(pl_plan_cores(&p, 0), 4);
+    T_EQ(pl_plan_cores(&p, 1), 4);
+    T_TRUE(!pl_plan_oversubscribed(&p, &eps));
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "0-15@bigx4|16-25@littlex2*2");
+
+    T_EQ(pl_plan_parse("0-25@big*4+little*4", &eps, 26, error, sizeof(error), &p), 0);
+    T_EQ(p.stages[0].group_count, 2);
+    T_EQ(pl_plan_cores(&p, 1), 4);
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "0-25@big*4+little*4");
+
+    /* a name that holds an x, one that begins like another, widths of 1 written out */
+    T_EQ(pl_plan_parse("0-0@apexx2+big1x3|1-1@bigx1*1", &eps, 2, error, sizeof(error), &p), 0);
+    T_EQ(p.stages[0].groups[0].ep, 2);
+    T_EQ(p.stages[0].groups[1].ep, 3);
+    T_EQ(p.stages[1].groups[0].ep, 0);
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "0-0@apexx2+big1x3|1-1@big");
+
+    T_EQ(pl_plan_parse("0-1@big*5", &eps, 2, error, sizeof(error), &p), 0);
+    T_TRUE(pl_plan_oversubscribed(&p, &eps));
+}
+
+TEST(says_what_is_wrong)
+{
+    expect_error("", 4, "ends at byte 0");
+    expect_error("x", 4, "a first unit is expected at byte 0, not 'x'");
+    expect_error("0", 4, "'-'");
+    expect_error("0-3", 4, "'@'");
+    expect_error("0-3@", 4, "execution place");
+    expect_error("0-3@huge", 4, "no execution place \"huge\"");
+    expect_error("0-3@bigx", 4, "no execution place \"bigx\"");
+    expect_error("0-3@bigx0", 4, "width of 0");
+    expect_error("0-3@big*0", 4, "number of teams of 0");
+    expect_error("0-3@bigx5", 4, "has 4 cores");
+    expect_error("0-3@big*", 4, "a number of teams is expected");
+    expect_error("0-3@big|", 4, "ends at byte 8");
+    expect_error("0-3@big+", 4, "ends at byte 8");
+    expect_error("0-3@big ", 4, "not ' '");
+    expect_error("0-3@big\n", 4, "0x0a");
+    expect_error("0-3@big\xff", 4, "0xff");
+    expect_error("0-2@big", 4, "units 3 to 3 are in no stage");
+    expect_error("0-4@big", 4, "the last unit is 3");
+    expect_error("1-3@big", 4, "begins at unit 1");
+    expect_error("0-1@big|3-3@big", 4, "begins at unit 3, not at unit 2");
+    expect_error("0-1@big|1-3@big", 4, "begins at unit 1, not at unit 2");
+    expect_error("0-1@big|2-1@big|2-3@big", 4, "before it begins");
+    expect_error("0-70000@big", 4, "above 65535");
+    expect_error("0-99999999999999999999@big", 4, "above 65535");
+    expect_error("0-3@big*129", 4, "more than 128 teams");
+    expect_error("0-3@big+big+big+big+big+big+big+big+big", 4, "more than 8 groups");
+    expect_error("0-0@big", 0, "the last unit is -1");
+}
+
+TEST(refuses_what_is_too_long)
+{
+    char text[2 * PL_PLAN_TEXT_MAX];
+
+    memset(text, '0', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    expect_error(text, 4, "longer than 4095");
+    text[0] = '\0';
+    for (int i = 0; i < 65; i++) {
+        sprintf(text + strlen(text), "%s%d-%d@big", i > 0 ? "|" : "", i, i);
+    }
+    expect_error(text, 65, "more than 64 stages");
+}
+
+TEST(checks_plans_that_were_not_text)
+{
+    struct pl_ep_set eps = some_eps();
+    struct pl_plan p = {.stage_count = 1, .stages = {{0, 3, 1, {{0, 1, 1}}}}}, bad;
+    char text[8];
+
+    T_EQ(pl_plan_check(&p, &eps, 4, NULL, 0), 0);
+    bad = p;
+    bad.stages[0].groups[0].ep = 4;
+    T_EQ(pl_plan_check(&bad, &eps, 4, NULL, 0), -EINVAL);
+    bad = p;
+    bad.stage_count = 0;
+    T_EQ(pl_plan_check(&bad, &eps, 4, NULL, 0), -EINVAL);
+    bad.stage_count = PL_STAGE_MAX + 1;
+    T_EQ(pl_plan_check(&bad, &eps, 4, NULL, 0), -EINVAL);
+    bad = p;
+    bad.stages[0].group_count = PL_GROUP_MAX + 1;
+    T_EQ(pl_plan_check(&bad, &eps, 4, NULL, 0), -EINVAL);
+    bad.stages[0].group_count = 0;
+    T_EQ(pl_plan_check(&bad, &eps, 4, NULL, 0), -EINVAL);
+    /* the whole text or none of it */
+    memset(text, 'x', sizeof(text));
+    T_EQ(pl_plan_format(&p, &eps, text, 7), -ENOSPC);
+    T_EQ(text[0], 'x');
+    T_EQ(pl_plan_format(&p, &eps, text, 8), 0);
+    T_STR(text, "0-3@big");
+}
+
+static struct pl_plan random_plan(const struct pl_ep_set *eps, size_t units)
+{
+    struct pl_plan p = {0};
+    size_t next = 0, teams = 0;
+
+    while (next < units) {
+        struct pl_stage_plan *s = &p.stages[p.stage_count++];
+
+        s->first_unit = (uint16_t)next;
+        s->last_unit = p.stage_count == PL_STAGE_MAX
+                           ? (uint16_t)(units - 1)
+                           : (uint16_t)t_range((int64_t)next, (int64_t)units - 1);
+        next = (size_t)s->last_unit + 1;
+        s->group_count = (uint16_t)t_range(1, 3);
+        for (size_t g = 0; g < s->group_count; g++) {
+            s->groups[g].ep = (uint16_t)t_range(0, (int64_t)eps->count - 1);
+            s->groups[g].width = (uint16_t)t_range(1, 4);
+            s->groups[g].count = (uint16_t)(teams < 64 ? t_range(1, 3) : 1);
+            teams += s->groups[g].count;
+        }
+        if (teams > 100) {
+            s->last_unit = (uint16_t)(units - 1);
+            break;
+        }
+    }
+    return p;
+}
+
+TEST(random_plans_survive_text)
+{
+    struct pl_ep_set eps = some_eps();
+    char text[PL_PLAN_TEXT_MAX], error[160];
+
+    for (int i = 0; i < 20000; i++) {
+        size_t units = (size_t)t_range(1, 200);
+        struct pl_plan p = random_plan(&eps, units), back;
+
+        T_EQ(pl_plan_check(&p, &eps, units, error, sizeof(error)), 0);
+        T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+        T_EQ(pl_plan_parse(text, &eps, units, error, sizeof(error), &back), 0);
+        T_TRUE(pl_plan_equal(&p, &back));
+        back.stages[0].groups[0].width ^= 1;
+        T_TRUE(!pl_plan_equal(&p, &back));
+        /* one unit more or less: no longer a cover */
+        T_EQ(pl_plan_parse(text, &eps, units + 1, error, sizeof(error), &back), -EINVAL);
+        T_EQ(pl_plan_parse(text, &eps, units - 1, error, sizeof(error), &back), -EINVAL);
+    }
+}
+
+/* Whatever is done to a text, the parser either refuses it with a sentence or gives a plan that
+ * passes the check and that its own text leads back to. */
+TEST(hostile_texts)
+{
+    static const char alphabet[] = "0123456789-@|+*xbigltea \t\x01\x80\xff";
+    struct pl_ep_set eps = some_eps();
+    size_t accepted = 0;
+
+    for (int i = 0; i < 100000; i++) {
+        size_t units = (size_t)t_range(1, 12);
+        struct pl_plan p = random_plan(&eps, units), back;
+        char text[PL_PLAN_TEXT_MAX], error[80] = "";
+        size_t n, changes = (size_t)t_range(0, 4);
+        int r;
+
+        T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+        n = strlen(text);
+        for (size_t k = 0; k < changes; k++) {
+            size_t at = (size_t)t_range(0, (int64_t)n - 1);
+
+            text[at] = alphabet[t_range(0, (int64_t)sizeof(alphabet) - 1)];
+        }
+        r = pl_plan_parse(text, &eps, units, error, sizeof(error), &p);
+        if (r < 0) {
+            T_EQ(r, -EINVAL);
+            T_TRUE(error[0] != '\0' && memchr(error, '\0', sizeof(error)) != NULL);
+            continue;
+        }
+        accepted++;
+        T_EQ(pl_plan_check(&p, &eps, units, error, sizeof(error)), 0);
+        T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+        T_EQ(pl_plan_parse(text, &eps, units, error, sizeof(error), &back), 0);
+        T_TRUE(pl_plan_equal(&p, &back));
+    }
+    T_LT(20000, accepted); /* unchanged ones at least */
+}
+
+TEST_MAIN()

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tests/unit/pipeline/tiny_net.h - a small real network, built by hand, and what it answers
+ *
+ * A chain of 3x3 convolutions (clip, residual from the one before the last), one per unit, with a
+ * layout change in the first and the last unit. Three arena ranges are used in turn, so a unit that
+ * is left out, done twice or done on another frame's memory changes the answer.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+#define TINY_INPUTS 8u
+
+struct tiny_net {
+    struct mdl_model model;
+    struct krn_net *net;
+    size_t elements;             /* of input and output */
+    float *inputs[TINY_INPUTS];  /* random */
+    float *answers[TINY_INPUTS]; /* of one thread that runs all ops in order */
+    uint8_t *image;              /* RGB24, size x size; only with 3 channels */
+    size_t image_side;
+    float *image_answer;
+};
+
+/** tiny_net_init() - @units convolutions of @channels on @side x @side. Exits the test on failure.
+ */
+void tiny_net_init(struct tiny_net *t, size_t units, size_t channels, size_t side);
+void tiny_net_deinit(struct tiny_net *t);
