@@ -25,6 +25,7 @@ enum phase { PHASE_BEFORE, PHASE_PLACES, PHASE_AFTER, PHASE_BACK, PHASE_DONE };
 
 struct dmn_retune {
     struct dmn_call *call; /* NULL: nobody waits */
+    json_t *event;         /* what it is answered with, once the last synthetic frame is out */
     enum phase phase;
     bool switching; /* wait for the old set first */
     bool measuring;
@@ -219,9 +220,7 @@ static void finish(struct dmn_model *m, const char *outcome)
         (double)(base_now_ns() - r->began_ns) / 1e6);
     dmn_model_plan_changed(m);
     dmn_state_save(m);
-    if (r->call) {
-        dmn_call_reply(base_take(r->call), json_pack("{s:O?}", "event", event), false);
-    }
+    r->event = json_incref(event);
     r->phase = PHASE_DONE;
 }
 
@@ -452,9 +451,12 @@ void dmn_retune_free(struct dmn_model *m)
     struct dmn_retune *r = base_take(m->retune);
 
     if (r) {
-        if (r->call) {
+        if (r->call && r->event) {
+            dmn_call_reply(r->call, json_pack("{s:O}", "event", r->event), false);
+        } else if (r->call) {
             dmn_call_error(r->call, "Busy", "why", "the daemon is going down");
         }
+        json_decref(r->event);
         free(r->input);
         free(r->outputs);
         free(r);

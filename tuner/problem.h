@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/problem.h - what a search is given: units, kinds of cores, what each unit costs where, what
+ * is wanted
+ *
+ * Plain data and pure functions: no threads, files or clocks anywhere in this folder (pipesim, the
+ * program in tuner/pipesim/, is the exception). Kinds are execution places of a pl_ep_set in the
+ * same order, so a pl_group's ep is an index of kinds. Every time is in ns, as double.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/plan.h"
+
+#define TUN_UNIT_MAX 4096u
+#define TUN_ERROR_MAX 256u
+
+struct tun_unit {
+    double weight;   /* Pipe-search eq. 1 and 2; > 0 */
+    double in_bytes; /* bytes that cross the border in front of this unit; 0 for unit 0 */
+    /* the matrices of the unit's heavy operator as Pipe-it has them (its eq. 4); 0: unknown */
+    double gemm_n, gemm_k, gemm_m;
+};
+
+struct tun_kind {
+    char name[PL_EP_NAME_MAX];
+    uint16_t cores;   /* >= 1; teams of 1..cores threads */
+    double speed;     /* relative to the fastest kind, 0 < speed <= 1: a hint, costs decide */
+    double bandwidth; /* relative memory bandwidth, 0 < .. <= 1: Shisha ranks by it */
+    double watts;     /* of one busy core above idle; 0: unknown, then 1 */
+};
+
+/* How a cell of the cost table came about; a better one is never overwritten by a worse one. */
+enum tun_source { TUN_UNKNOWN, TUN_PREDICTED, TUN_SAVED, TUN_MEASURED };
+
+struct tun_cell {
+    double ns;    /* time of the unit for one frame; < 0: unknown */
+    double sigma; /* relative standard deviation of that figure, 0: exact */
+    enum tun_source source;
+};
+
+/* Time of each unit on each (kind, width); owned by its problem. */
+struct tun_costs {
+    size_t unit_count, kind_count;
+    size_t first[PL_EP_MAX]; /* row of (kind, width 1) */
+    uint16_t cores[PL_EP_MAX];
+    struct tun_cell *cells; /* [rows][unit_count], owned */
+};
+
+enum tun_objective {
+    TUN_THROUGHPUT, /* least bottleneck; among plans within slack of it the lowest latency */
+    TUN_LATENCY,    /* lowest worst-frame latency with bottleneck <= period_max_ns */
+    TUN_POWER, /* least energy a frame with bottleneck <= period_max_ns (the target's period) */
+};
+
+struct tun_bounds {
+    double period_max_ns;  /* bottleneck at most; 0: none. POWER needs it */
+    double latency_max_ns; /* worst-frame latency at most; 0: none */
+    size_t stages_max;     /* 0: none */
+    bool one_kind_stages;  /* stages of one kind alone, one width each: the papers' pipelines */
+    double slack;          /* THROUGHPUT: how much worse a bottleneck may be for a lower latency */
+};
+#define TUN_SLACK 0.03
+
+struct tun_problem {
+    size_t unit_count, kind_count;
+    struct tun_unit *units; /* [unit_count], owned */
+    struct tun_kind kinds[PL_EP_MAX];
+    struct tun_costs costs;
+    double handoff_ns;          /* what a team spends a frame besides its units */
+    double handoff_ns_per_byte; /* and for each byte that crosses the border it takes frames from */
+    enum tun_objective objective;
+    struct tun_bounds bounds;
+};
+#define TUN_PROBLEM_NULL ((struct tun_problem){0})
+
+/**
+ * tun_problem_init() - room for units and costs: weights 1, all costs unknown, objective THROUGHPUT
+ * with TUN_SLACK, no hand-off cost
+ * @kinds: [kind_count], copied. Return: 0; -EINVAL (no unit, no kind, no cores, more than
+ * TUN_UNIT_MAX, PL_EP_MAX or PL_CPU_MAX); -ENOMEM.
+ */
+int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_kind *kinds,
+                     size_t kind_count);
+/** tun_problem_copy() - deep. Return: 0 or -ENOMEM. */
+int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret);
+void tun_problem_deinit(struct tun_problem *p);
+
+/**
+ * tun_problem_check() - is there something to solve, is every figure sane
+ * Weights, speeds and bandwidths finite and positive; every cost known, finite and > 0; bounds not
+ * negative; POWER has a period. @ret_error: a sentence that names the unit, kind and width.
+ * Return: 0 or -EINVAL.
+ */
+int tun_problem_check(const struct tun_problem *p, char ret_error[TUN_ERROR_MAX]);
+
+/** tun_cell_at() - @width: 1..kinds[kind].cores. Borrowed until the problem goes. */
+static inline struct tun_cell *tun_cell_at(const struct tun_costs *c, size_t kind, size_t width,
+                                           size_t unit)
+{
+    return &c->cells[(c->first[kind] + width - 1) * c->unit_count + unit];
+}
+
+/** tun_core_count() - cores of all kinds. */
+size_t tun_core_count(const struct tun_problem *p);
+
+/** tun_eps() - the problem's kinds as a pl_ep_set (cores numbered from 0), for writing plans. */
+void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret);

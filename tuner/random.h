@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** tuner/random.h - seeded chance: splitmix64 (Steele, Lea, Flood 2014); the same on every machine
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tun_random {
+    uint64_t state; /* any value is a seed */
+};
+
+static inline uint64_t tun_random_next(struct tun_random *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15ull;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+/** tun_random_below() - uniform in 0..n-1; @n: >= 1. */
+static inline size_t tun_random_below(struct tun_random *r, size_t n)
+{
+    return (size_t)(((unsigned __int128)tun_random_next(r) * n) >> 64);
+}
+/** tun_random_unit() - uniform in [0, 1). */
+static inline double tun_random_unit(struct tun_random *r)
+{
+    return (double)(tun_random_next(r) >> 11) * 0x1p-53;
+}
+/** tun_random_normal() - standard normal, by the sum of twelve uniforms (no libm, so the same bits
+ * everywhere); within +-6. */
+static inline double tun_random_normal(struct tun_random *r)
+{
+    double sum = -6;
+
+    for (int i = 0; i < 12; i++) {
+        sum += tun_random_unit(r);
+    }
+    return sum;
+}
