@@ -41,7 +41,8 @@ static void get_description(struct dmn_call *c)
     }
 }
 
-/* Parameters: a name, its type ('s' string, 'i' integer), and whether it may be absent or null. */
+/* Parameters: a name, its type ('s' string, 'i' integer, 'f' any number, 'b' boolean), and whether
+ * it may be absent or null. */
 struct parameter {
     const char *name;
     char type;
@@ -53,7 +54,7 @@ static const struct method {
     dmn_method_fn run;
     bool changes; /* needs permission */
     bool more;    /* needs "more" */
-    struct parameter parameters[4];
+    struct parameter parameters[10];
 } methods[] = {
     {"org.varlink.service.GetInfo", get_info},
     {"org.varlink.service.GetInterfaceDescription", get_description,
@@ -69,7 +70,21 @@ static const struct method {
     {"io.piped.AutoPlan", dmn_method_auto_plan, .changes = true,
      .parameters = {{"model", 's', true}}},
     {"io.piped.Retune", dmn_method_retune, .changes = true,
-     .parameters = {{"model", 's', true}, {"algorithm", 's', true}}},
+     .parameters = {{"model", 's', true},
+                    {"algorithm", 's', true},
+                    {"objective", 's', true},
+                    {"fps", 'f', true},
+                    {"latency_ms", 'f', true},
+                    {"alpha", 'i', true},
+                    {"heuristic", 'i', true},
+                    {"trials", 'i', true},
+                    {"seed", 'i', true},
+                    {"wait", 'b', true}}},
+    {"io.piped.CancelRetune", NULL, .changes = true, .parameters = {{"model", 's', true}}},
+    {"io.piped.Costs", NULL, .parameters = {{"model", 's', true}}},
+    {"io.piped.PlanFront", NULL, .parameters = {{"model", 's', true}, {"max", 'i', true}}},
+    {"io.piped.PlanExplain", NULL, .parameters = {{"model", 's', true}}},
+    {"io.piped.Calibrate", NULL, .changes = true, .parameters = {{"ms", 'i', true}}},
     {"io.piped.History", dmn_method_history,
      .parameters = {{"model", 's', true}, {"limit", 'i', true}}},
     {"io.piped.Units", dmn_method_units, .parameters = {{"model", 's', true}}},
@@ -78,6 +93,20 @@ static const struct method {
     {"io.piped.Reload", dmn_method_reload, .changes = true},
     {"io.piped.Subscribe", dmn_method_subscribe, .more = true},
 };
+
+static bool of_type(const json_t *value, char type)
+{
+    switch (type) {
+    case 's':
+        return json_is_string(value);
+    case 'i':
+        return json_is_integer(value);
+    case 'f':
+        return json_is_number(value);
+    default:
+        return json_is_boolean(value);
+    }
+}
 
 /* The first parameter that is missing, unknown or of another type; NULL: all good. */
 static const char *bad_parameter(const struct method *m, json_t *parameters)
@@ -97,8 +126,7 @@ static const char *bad_parameter(const struct method *m, json_t *parameters)
         if (!p) {
             return key;
         }
-        if (!(p->type == 's' ? json_is_string(value) : json_is_integer(value)) &&
-            !(p->optional && json_is_null(value))) {
+        if (!of_type(value, p->type) && !(p->optional && json_is_null(value))) {
             return key;
         }
         if (json_is_string(value) &&
@@ -163,6 +191,10 @@ void dmn_control_dispatch(struct dmn_call *c)
     }
     if (m->changes && d->draining) {
         dmn_call_error(c, "Busy", "why", "the daemon is going down");
+        return;
+    }
+    if (!m->run) {
+        dmn_call_error(c, "org.varlink.service.MethodNotImplemented", "method", c->method);
         return;
     }
     m->run(c);
