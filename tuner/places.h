@@ -44,13 +44,20 @@ size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_
 /* Counting: as doubles, exact below 2^53. */
 /** tun_binomial() - n over k; 0 for k > n. */
 double tun_binomial(size_t n, size_t k);
-/** tun_pipe_it_pipelines() - Pipe-it eq. 1 summed over p = 2..: pipelines of big stages before
- * small. */
+/** tun_pipe_it_pipelines() - Pipe-it eq. 1 summed over p = 2..@stages: pipelines of big stages
+ * before small. */
 double tun_pipe_it_pipelines(size_t big, size_t small, size_t stages);
 /** tun_pipe_it_points() - Pipe-it eq. 2: design points for @layers layers. */
 double tun_pipe_it_points(size_t layers, size_t big, size_t small);
 /** tun_cut_count() - ways to cut @layers into min..max stages: sum of binomial(layers-1, p-1). */
 double tun_cut_count(size_t layers, size_t min, size_t max);
-/** tun_space_size() - plans in TUN_SPACE_CUTS (2..cores stages), _PLACES (1..cores stages, kinds in
- * any order) or _ALL. @space: one of enum tun_space but DEFAULT. May be infinite. */
+/**
+ * tun_space_size() - plans in TUN_SPACE_CUTS (2..cores stages; with one core or one unit the one
+ * plan there is), _PLACES (1..cores stages, one core each, kinds in any order) or _ALL
+ * @space: one of enum tun_space but DEFAULT. Stages are bounded by units, PL_STAGE_MAX and the
+ * problem's stages_max; one_kind_stages is kept. _ALL counts a stage by its multiset of (kind,
+ * width); stages of more than PL_GROUP_MAX shapes (45 cores of one kind, 25 of two, 18 of three at
+ * the least) and more than PL_TEAM_MAX teams are counted though no plan can hold them. May be
+ * infinite. Any thread; no allocation.
+ */
 double tun_space_size(const struct tun_problem *p, int space);
