@@ -13,7 +13,8 @@ struct tun_search {
     struct tun_trial *log; /* owned, grows */
     size_t count, room;
     bool done;
-    void *state; /* owned, the algorithm's */
+    void *state;                /* owned, the algorithm's */
+    char reason[TUN_ERROR_MAX]; /* start() may write why it refuses: a sentence */
 };
 
 extern const struct tun_algorithm tun_exact, tun_shisha, tun_pipe_search, tun_pipe_search_database,
