@@ -81,7 +81,7 @@ int tun_search_new(const char *algorithm, const struct tun_problem *p, const str
         error = s->state ? s->algorithm->start(s) : -ENOMEM;
     }
     if (error) {
-        snprintf(ret_error, TUN_ERROR_MAX, "%.40s cannot plan this: %.200s", algorithm,
+        snprintf(ret_error, TUN_ERROR_MAX, "%.30s cannot plan this: %.200s", algorithm,
                  s->reason[0] ? s->reason : strerror(-error));
         tun_search_free(s);
         return error;
