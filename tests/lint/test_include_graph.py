@@ -121,6 +121,8 @@ def compile_flags():
     for c in commands:
         path = os.path.relpath(os.path.join(c["directory"], c["file"]), ROOT)
         words = shlex.split(c["command"])
+        if os.path.basename(words[0]) == "ccache":
+            words = words[1:]
         keep, skip = [], False
         for word in words[1:]:
             if skip or word in ("-o", "-MF", "-MQ", "-c"):

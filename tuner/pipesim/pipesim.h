@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "tuner/random.h"
 #include "tuner/search.h"
 #include "tuner/solve.h"
 
@@ -21,7 +22,7 @@ enum psim_layer { PSIM_CONV, PSIM_DEPTHWISE, PSIM_FC, PSIM_OTHER };
 struct psim_unit { /* what a machine needs to say how long it takes */
     char name[64];
     enum psim_layer layer;
-    double weight; /* Pipe-search eq. 1, 2 */
+    double weight;      /* Pipe-search eq. 1, 2 */
     double macs, bytes; /* arithmetic; weights + activations read and written */
     double in_bytes;    /* crossing the border in front of it */
     double gemm_n, gemm_k, gemm_m;
@@ -35,9 +36,8 @@ struct psim_network {
 /**
  * psim_network_load() - @name: of a network in model/networks (searched in $PIPESIM_NETWORKS, the
  * source tree the program was built from, the installed data) or a path to .json or .onnx
- * @layers: false: the units that piped serves; true: as the papers count, every convolution, pool and
- * fully connected layer on its own (VGG-16 has 21).
- * Return: 0 or -errno with @ret_error.
+ * @layers: false: the units that piped serves; true: as the papers count, every convolution, pool
+ * and fully connected layer on its own (VGG-16 has 21). Return: 0 or -errno with @ret_error.
  */
 int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_MAX],
                       struct psim_network *ret);
@@ -49,8 +49,8 @@ void psim_network_deinit(struct psim_network *n);
  * from). */
 struct psim_kind {
     struct tun_kind kind;
-    double gmacs[4]; /* multiply-accumulates per ns on one core, by enum psim_layer */
-    double scaling;  /* exponent of the width, 0..1 */
+    double gmacs[4];           /* multiply-accumulates per ns on one core, by enum psim_layer */
+    double scaling;            /* exponent of the width, 0..1 */
     double gbytes, gbytes_max; /* bytes per ns of one core, and of all of this kind */
     double overhead_ns;
 };
@@ -69,7 +69,8 @@ char **psim_platform_names(void);
 char **psim_network_names(void);
 char **psim_names_free(char **names);
 
-/** psim_problem() - the network on the platform, every cost known and exact. Return: 0 or -errno. */
+/** psim_problem() - the network on the platform, every cost known and exact. Return: 0 or -errno.
+ */
 int psim_problem(const struct psim_network *n, const struct psim_platform *m,
                  struct tun_problem *ret);
 /** psim_problem_load() - a recorded one: what `pipectl costs --json` prints. */
@@ -97,10 +98,13 @@ struct psim_run {
     size_t count, result;
     double bottleneck_ns; /* of the result, by the truth with its contention */
     double latency_ns;
-    double optimum_ns; /* exact solve of the truth with its contention, slack 0 */
-    double tuning_s;   /* trials and what the search itself took on this machine */
-    double own_s;      /* what the search itself took: start (a database) and every ask */
-    double explored;   /* trials / plans in its space; 0 when the space is endless */
+    double optimum_ns;                   /* exact solve of the truth with its contention, slack 0 */
+    struct tun_outcome outcome, optimum; /* of the result and of that solve, all figures */
+    bool possible;   /* there is a plan that keeps the bounds; else optimum is the fastest one */
+    double ratio;    /* result / optimum in what the objective asks for, 1: as good as can be */
+    double tuning_s; /* trials and what the search itself took on this machine */
+    double own_s;    /* what the search itself took: start (a database) and every ask */
+    double explored; /* trials / plans in its space; 0 when the space is endless */
     double space;
 };
 /** psim_run() - one search to its end. @p: what the search is told (may be wrong); @m: the truth.
@@ -108,6 +112,14 @@ struct psim_run {
 int psim_run(const char *algorithm, const struct tun_problem *p, const struct tun_options *o,
              struct psim_machine *m, char ret_error[PSIM_ERROR_MAX], struct psim_run *ret);
 void psim_run_deinit(struct psim_run *r);
+
+/* A command of the program: help is made of this table (main.c). Return: an exit code (0 done, 1
+ * failed, 2 wrong usage). */
+struct psim_command {
+    const char *name, *usage, *help;
+    int (*run)(int argc, char **argv);
+};
+extern const struct psim_command psim_commands[];
 
 /* Commands: return an exit code (0 done, 1 failed, 2 wrong usage). */
 int psim_cmd_compare(int argc, char **argv);

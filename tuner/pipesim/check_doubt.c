@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exact search when its cost table is wrong: every (unit, kind) off by a log-normal factor of
+ * 10 % sigma, the same on every width, and one kind slowed by up to 20 % by contention that nobody
+ * told of. The optimum is that of the true, contended machine.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/pipesim/check.h"
+
+#define SIGMA 0.10
+#define CONTENTION 0.20
+#define NOISE 0.005 /* of a unit's mean in one trial */
+#define REPEATS 4u  /* cases of each network and machine */
+
+static const char *const MACHINES[] = {"hikey970",     "tx2-1",     "tx2-3",
+                                       "rk3588",       "rpi5",      "host2",
+                                       "intel-hybrid", "shisha-c3", "shisha-c5-6x"};
+
+struct doubt {
+    size_t cases, in_three, over_five, behind_shisha, asked_shisha;
+    double trials, shisha_trials, worst;
+};
+
+static void spoil(struct tun_problem *truth, struct tun_random *r)
+{
+    for (size_t k = 0; k < truth->kind_count; k++) {
+        for (size_t u = 0; u < truth->unit_count; u++) {
+            double factor = exp(SIGMA * tun_random_normal(r));
+
+            for (size_t w = 1; w <= truth->kinds[k].cores; w++) {
+                tun_cell_at(&truth->costs, k, w, u)->ns *= factor;
+            }
+        }
+    }
+}
+
+/* One search on the spoilt machine. Return: 0 or -errno. */
+static int run(const char *algorithm, const struct tun_problem *told,
+               const struct tun_problem *truth, const double *slow, uint64_t seed,
+               struct psim_run *ret)
+{
+    struct psim_machine machine = {.truth = truth, .noise = NOISE, .random.state = seed};
+    struct tun_options options = {.seed = seed};
+    char error[PSIM_ERROR_MAX] = "";
+    int result;
+
+    memcpy(machine.slow, slow, sizeof(machine.slow));
+    result = psim_run(algorithm, told, &options, &machine, error, ret);
+    if (result) {
+        fprintf(stderr, "pipesim: %s: %s\n", algorithm, error);
+    }
+    return result;
+}
+
+static int one_case(const struct tun_problem *told, struct tun_random *r, struct doubt *d)
+{
+    double slow[PL_EP_MAX];
+    struct tun_problem truth;
+    struct psim_run exact, shisha;
+    uint64_t seed;
+    int error;
+
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        slow[k] = 1;
+    }
+    slow[tun_random_below(r, told->kind_count)] = 1 + CONTENTION * tun_random_unit(r);
+    seed = tun_random_next(r);
+    error = tun_problem_copy(told, &truth);
+    if (error) {
+        return error;
+    }
+    spoil(&truth, r);
+    error = run("exact", told, &truth, slow, seed, &exact);
+    if (!error && (error = run("shisha", told, &truth, slow, seed, &shisha)) == 0) {
+        double ratio = exact.bottleneck_ns / exact.optimum_ns;
+
+        d->cases++;
+        d->in_three += ratio <= 1.01 && exact.count <= 3;
+        d->over_five += exact.count > 5;
+        d->behind_shisha += exact.bottleneck_ns > shisha.bottleneck_ns * 1.001;
+        d->trials += (double)exact.count;
+        d->shisha_trials += (double)shisha.count;
+        d->worst = base_max(d->worst, ratio);
+        psim_run_deinit(&shisha);
+    }
+    if (!error) {
+        psim_run_deinit(&exact);
+    }
+    tun_problem_deinit(&truth);
+    return error;
+}
+
+static int all_cases(struct psim_checks *c, struct doubt *d)
+{
+    char **networks = psim_network_names(), error[PSIM_ERROR_MAX];
+    struct tun_random r = {.state = c->seed};
+    int result = 0;
+
+    for (size_t n = 0; networks && networks[n] && !result; n++) {
+        struct psim_network network;
+
+        result = psim_network_load(networks[n], false, error, &network);
+        for (size_t m = 0; m < base_array_count(MACHINES) && !result; m++) {
+            struct psim_platform platform;
+            struct tun_problem told;
+
+            result = psim_platform_load(MACHINES[m], error, &platform);
+            if (result || (result = psim_problem(&network, &platform, &told)) != 0) {
+                break;
+            }
+            told.bounds.slack = 0;
+            for (double i = 0; i < REPEATS * c->share && !result; i++) {
+                result = one_case(&told, &r, d);
+            }
+            tun_problem_deinit(&told);
+        }
+        if (!result) {
+            psim_network_deinit(&network);
+        } else {
+            fprintf(stderr, "pipesim: check: %s\n", error);
+        }
+    }
+    psim_names_free(networks);
+    return result;
+}
+
+void psim_check_doubt(struct psim_checks *c)
+{
+    struct doubt d = {0};
+    double n;
+
+    if (all_cases(c, &d) != 0 || d.cases == 0) {
+        psim_check(c, false, "exact with a wrong table", "could not run");
+        return;
+    }
+    n = (double)d.cases;
+    psim_check(
+        c, (double)d.in_three >= 0.95 * n && d.over_five == 0, "exact with a wrong table",
+        "within 1 %% of the optimum in at most 3 trials in %.1f %% of %zu cases, %.2f trials "
+        "on average, %zu above 5, worst end %.3f of the optimum",
+        100 * (double)d.in_three / n, d.cases, d.trials / n, d.over_five, d.worst);
+    psim_check(c, d.shisha_trials >= 5 * d.trials && d.behind_shisha == 0, "exact against shisha",
+               "%.1f times fewer trials (%.1f), worse end in %zu of %zu cases",
+               d.shisha_trials / d.trials, d.shisha_trials / n, d.behind_shisha, d.cases);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures that the papers print and that follow from their definitions alone. */
+#include "base.h"
+#include "tuner/cuts.h"
+#include "tuner/pipesim/check.h"
+#include "tuner/places.h"
+
+struct fact {
+    const char *configuration;
+    const double *weight;
+    uint16_t layers[8];
+    size_t stages;
+    double percent, digit; /* as printed: cut off, not rounded, after this digit */
+};
+
+/* Pipe-search, table 7 */
+static const double SYNTH1[] = {1, 4, 8, 4, 8, 8, 4};
+static const double SYNTH2[] = {1, 9, 4, 8, 5, 4, 8, 5, 7, 1, 1, 1, 4, 8, 22};
+static const double SYNTH3[] = {1, 9, 4, 8, 20, 2, 22, 3, 4, 8, 7, 11, 11};
+
+static const struct fact FACTS[] = {
+    {"Synth 1 [3,2,2]", SYNTH1, {3, 2, 2}, 3, 3.8, 0.1},
+    {"Synth 1 [4,1,1,1]", SYNTH1, {4, 1, 1, 1}, 4, 51.4, 0.1},
+    {"Synth 1 [5,1,1]", SYNTH1, {5, 1, 1}, 3, 73.8, 0.1},
+    {"Synth 2 [8,7]", SYNTH2, {8, 7}, 2, 0, 0.1},
+    {"Synth 2 [4,4,6,1]", SYNTH2, {4, 4, 6, 1}, 4, 0, 0.1},
+    {"Synth 2 [4,7,4]", SYNTH2, {4, 7, 4}, 3, 18.5, 0.1},
+    {"Synth 2 [8,6,1]", SYNTH2, {8, 6, 1}, 3, 35, 1},
+    {"Synth 3 [4,2,1,4,2]", SYNTH3, {4, 2, 1, 4, 2}, 5, 0, 0.1},
+    {"Synth 3 [3,1,2,1,4,2]", SYNTH3, {3, 1, 2, 1, 4, 2}, 6, 29.8, 0.1},
+    {"Synth 3 [7,4,2]", SYNTH3, {7, 4, 2}, 3, 56.5, 0.1},
+};
+
+static void check_cv(struct psim_checks *c)
+{
+    for (size_t i = 0; i < base_array_count(FACTS); i++) {
+        const struct fact *f = &FACTS[i];
+        double cv = 100 * tun_cv(f->weight, f->layers, f->stages);
+        char name[64];
+
+        snprintf(name, sizeof(name), "cv of %s", f->configuration);
+        psim_check(c, cv > f->percent - 1e-9 && cv < f->percent + f->digit, name,
+                   "%.2f %% (the paper: %g)", cv, f->percent);
+    }
+}
+
+static void check_counts(struct psim_checks *c)
+{
+    double pipelines = 0, points = tun_pipe_it_points(28, 4, 4);
+
+    for (size_t p = 2; p <= 8; p++) {
+        pipelines += tun_pipe_it_pipelines(4, 4, p);
+    }
+    psim_check(c, pipelines == 64, "Pipe-it eq. 1", "%.0f pipelines on 4+4 cores (the paper: 64)",
+               pipelines);
+    psim_check(c, points == 4272048, "Pipe-it eq. 2",
+               "%.0f design points for 28 layers (the paper: 5379616, which is eq. 2 for 29: %.0f)",
+               points, tun_pipe_it_points(29, 4, 4));
+    psim_check(c, tun_cut_count(21, 2, 4) == 1350, "Pipe-search's space",
+               "%.0f configurations of VGG-16's 21 layers in 2 to 4 stages (the paper: 1970)",
+               tun_cut_count(21, 2, 4));
+}
+
+void psim_check_facts(struct psim_checks *c)
+{
+    check_cv(c);
+    check_counts(c);
+}
