@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/pipesim/report.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "base.h"
+
+int psim_case_init(struct psim_report *r, const char *network, const char *platform, bool layers,
+                   struct psim_case *ret)
+{
+    int error = psim_platform_load(platform, r->error, &ret->platform);
+
+    if (!error) {
+        error = psim_network_load(network, layers, r->error, &ret->network);
+    }
+    if (!error && (error = psim_problem(&ret->network, &ret->platform, &ret->truth)) != 0) {
+        snprintf(r->error, sizeof(r->error), "%s on %s: %s", network, platform, strerror(-error));
+        psim_network_deinit(&ret->network);
+    }
+    return error;
+}
+
+void psim_case_deinit(struct psim_case *c)
+{
+    tun_problem_deinit(&c->truth);
+    psim_network_deinit(&c->network);
+}
+
+int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
+                  const struct tun_options *o, struct psim_run *ret)
+{
+    struct psim_machine machine = {.truth = &c->truth, .random.state = r->seed};
+    struct tun_options options = o ? *o : (struct tun_options){0};
+
+    options.seed = r->seed;
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        machine.slow[k] = 1;
+    }
+    return psim_run(algorithm, &c->truth, &options, &machine, r->error, ret);
+}
+
+static void head(FILE *to)
+{
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+          "<title>pipesim report</title>\n<style>",
+          to);
+    psim_svg_style(to);
+    fputs("body{background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,sans-serif;"
+          "max-width:56rem;margin:2rem auto;padding:0 1rem}"
+          "h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}p{max-width:44rem}"
+          ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem}"
+          "th,td{padding:.25rem .6rem;border-bottom:1px solid var(--rule);text-align:left;"
+          "white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
+          "code{font:.85em ui-monospace,monospace}</style></head><body>\n"
+          "<h1>Searches for pipelines, side by side</h1>\n"
+          "<p>Every figure on this page was computed by the run that wrote it: the searches are "
+          "those the daemon runs, the machines are descriptions (<code>pipesim list</code>), a "
+          "trial fills the pipeline and then takes ten frames. Times count the trials and what "
+          "the search itself took, a database included. Point at a mark to read it.</p>\n",
+          to);
+}
+
+static int sections(struct psim_report *r)
+{
+    static int (*const ALL[])(struct psim_report *) = {
+        psim_report_convergence, psim_report_quality,   psim_report_heuristics, psim_report_alpha,
+        psim_report_timeline,    psim_report_governors, psim_report_boards,     psim_report_front};
+    int error = 0;
+
+    for (size_t i = 0; i < base_array_count(ALL) && !error; i++) {
+        error = ALL[i](r);
+    }
+    return error;
+}
+
+static void usage(FILE *to)
+{
+    fprintf(to,
+            "usage: pipesim report [--seed N] FILE.html\n"
+            "Writes one self-contained page with the papers' figures, drawn from searches that\n"
+            "run now: convergence, quality, heuristics, alpha, governors, boards.\n");
+}
+
+int psim_cmd_report(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct psim_report r = {.seed = 1};
+    int option, error;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        char *end = "";
+
+        if (option == 'h') {
+            usage(stdout);
+            return 0;
+        }
+        if (option == 's') {
+            r.seed = strtoull(optarg, &end, 10);
+        }
+        if (option != 's' || *end) {
+            usage(stderr);
+            return 2;
+        }
+    }
+    if (optind != argc - 1) {
+        usage(stderr);
+        return 2;
+    }
+    r.to = fopen(argv[optind], "we");
+    if (!r.to) {
+        fprintf(stderr, "pipesim: %s cannot be written: %s\n", argv[optind], strerror(errno));
+        return 1;
+    }
+    head(r.to);
+    error = sections(&r);
+    fputs("</body></html>\n", r.to);
+    if (fclose(r.to) != 0 && !error) {
+        error = -errno;
+        snprintf(r.error, sizeof(r.error), "%s: %s", argv[optind], strerror(errno));
+    }
+    if (error) {
+        fprintf(stderr, "pipesim: report: %s\n", r.error[0] ? r.error : strerror(-error));
+        return 1;
+    }
+    printf("wrote %s\n", argv[optind]);
+    return 0;
+}

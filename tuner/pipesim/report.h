@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** tuner/pipesim/report.h - the page of `pipesim report`: figures of the papers, redrawn from runs
+ */
+#pragma once
+
+#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/svg.h"
+
+struct psim_report {
+    FILE *to;
+    uint64_t seed;
+    char error[PSIM_ERROR_MAX]; /* of the last call that failed */
+};
+
+/* One search on one network and machine. */
+struct psim_case {
+    struct psim_network network;
+    struct psim_platform platform;
+    struct tun_problem truth;
+};
+/** psim_case_init() - Return: 0 or -errno with r->error. */
+int psim_case_init(struct psim_report *r, const char *network, const char *platform, bool layers,
+                   struct psim_case *ret);
+void psim_case_deinit(struct psim_case *c);
+/** psim_case_run() - without noise or contention. Return: 0 or -errno with r->error. */
+int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
+                  const struct tun_options *o, struct psim_run *ret);
+
+/* The sections, each a heading, a chart or table and a sentence. Return: 0 or -errno with r->error.
+ */
+int psim_report_convergence(struct psim_report *r); /* Shisha fig. 4 */
+int psim_report_quality(struct psim_report *r);     /* Shisha fig. 5 */
+int psim_report_heuristics(struct psim_report *r);  /* Shisha fig. 7 and 8 */
+int psim_report_alpha(struct psim_report *r);       /* Shisha fig. 9 */
+int psim_report_timeline(struct psim_report *r);    /* Pipe-search fig. 3 */
+int psim_report_governors(struct psim_report *r);   /* Pipe-search table 6 */
+int psim_report_boards(struct psim_report *r);      /* Pipe-it tables IV and V */
+int psim_report_front(struct psim_report *r);       /* throughput against latency */
