@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pipe-it's predictor: known coefficients come back, noise and degenerate rows do no harm. */
+#include "base.h"
+#include "tests/harness.h"
+#include "tuner/predict.h"
+
+/* ns, of the order of a core with 2 multiply-accumulates per ns */
+static const double CONV[8] = {30, 5, 8, 0.2, 0.05, 0.9, 0.5, 4000};
+static const double FC[8] = {0, 3, 2, 0, 0.4, 0, 0, 9000};
+static const double ALPHA[3] = {2500, 40, 6000};
+
+#define BENCH_MAX 4000
+static struct tun_bench benches[BENCH_MAX];
+
+static double truth(double n, double k, double m, size_t width)
+{
+    const double terms[8] = {n, k, m, n * k, k * m, n * m, n * m * k, 1};
+    double t = 0, h = (double)width;
+
+    for (int i = 0; i < 8; i++) {
+        t += (n == 1 ? FC : CONV)[i] * terms[i];
+    }
+    return width == 1 ? t : (t - ALPHA[0]) / h + ALPHA[1] * n / (TUN_TILE * h) + ALPHA[2];
+}
+
+/* The paper's grid (section V-B) and products with N = 1. */
+static size_t make(double noise, size_t widths)
+{
+    static const double images[] = {7, 14, 28, 56, 112}, filters[] = {1, 3, 5, 7, 11};
+    static const double channels[] = {32, 64, 92, 128, 192, 256};
+    size_t count = 0;
+
+    for (size_t i = 0; i < 5 * 5 * 6 * 6; i++) {
+        double n = images[i % 5] * images[i % 5];
+        double k = filters[i / 5 % 5] * filters[i / 5 % 5] * channels[i / 25 % 6];
+        double m = channels[i / 150];
+
+        for (size_t w = 1; w <= widths; w++) {
+            benches[count++] = (struct tun_bench){
+                n, k, m, (uint16_t)w, truth(n, k, m, w) * (1 + noise * (double)t_float())};
+        }
+    }
+    for (size_t i = 0; i < 40; i++) {
+        double k = 256.0 * (double)(i % 20 + 1), m = i < 20 ? 1000 : 4096;
+
+        benches[count++] =
+            (struct tun_bench){1, k, m, 1, truth(1, k, m, 1) * (1 + noise * (double)t_float())};
+    }
+    return count;
+}
+
+TEST(known_coefficients_come_back)
+{
+    struct tun_predictor p;
+
+    T_EQ(tun_predictor_fit(benches, make(0, 4), &p), 0);
+    T_TRUE(p.has_conv && p.has_fc && p.has_alpha);
+    for (int i = 0; i < 8; i++) {
+        T_NEAR(p.conv[i], CONV[i], 0.02 * CONV[i]);
+        T_NEAR(p.fc[i], FC[i], 0.02 * FC[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        T_NEAR(p.alpha[i], ALPHA[i], 0.05 * ALPHA[i]);
+    }
+    T_TRUE(p.error_conv < 1e-4 && p.error_fc < 1e-4 && p.error_multi < 1e-4);
+    T_NEAR(tun_predict_ns(&p, 1000, 700, 77, 1), truth(1000, 700, 77, 1), 500);
+    T_NEAR(tun_predict_ns(&p, 1000, 700, 77, 8), truth(1000, 700, 77, 8), 500);
+    T_NEAR(tun_predict_ns(&p, 1, 5000, 100, 1), truth(1, 5000, 100, 1), 500);
+}
+
+TEST(noisy_rows)
+{
+    struct tun_predictor p;
+    double error = 0;
+    size_t count;
+
+    T_EQ(tun_predictor_fit(benches, make(0.2, 4), &p), 0);
+    T_TRUE(p.error_conv > 0.02 && p.error_conv < 0.12);
+    T_TRUE(p.error_fc < 0.12 && p.error_multi < 0.12);
+    count = make(0, 4);
+    for (size_t i = 0; i < count; i++) {
+        const struct tun_bench *b = &benches[i];
+        double ns = tun_predict_ns(&p, b->n, b->k, b->m, b->width);
+
+        T_TRUE(ns >= 1);
+        error += fabs(ns / b->ns - 1) / (double)count;
+    }
+    T_TRUE(error < 0.05); /* of the truth, less than of the noisy rows */
+}
+
+/* One configuration over and over, one dimension constant, fewer rows than terms: no explosion. */
+TEST(degenerate_rows)
+{
+    struct tun_predictor p;
+    size_t count = 0;
+
+    for (size_t i = 0; i < 20; i++) {
+        benches[count++] = (struct tun_bench){196, 576, 64, 1, 1e6 + (double)i};
+    }
+    T_EQ(tun_predictor_fit(benches, count, &p), 0);
+    T_NEAR(tun_predict_ns(&p, 196, 576, 64, 1), 1e6, 100);
+    T_TRUE(tun_predict_ns(&p, 392, 576, 64, 1) > 1e6 && tun_predict_ns(&p, 392, 576, 64, 1) < 2e6);
+    T_TRUE(tun_predict_ns(&p, 196, 576, 64, 2) < 0); /* no rows of two cores */
+    T_TRUE(tun_predict_ns(&p, 1, 576, 64, 1) < 0);   /* none with N = 1 */
+
+    T_EQ(tun_predictor_fit(benches, 7, &p), -EINVAL);
+    T_EQ(tun_predictor_fit(benches, 0, &p), -EINVAL);
+    for (size_t i = 0; i < count; i++) {
+        benches[i].ns = i % 2 ? NAN : -5;
+    }
+    T_EQ(tun_predictor_fit(benches, count, &p), -EINVAL);
+}
+
+TEST(nonsense_rows_are_left_out)
+{
+    struct tun_predictor clean, mixed;
+    size_t count = make(0, 2);
+
+    T_EQ(tun_predictor_fit(benches, count, &clean), 0);
+    benches[count++] = (struct tun_bench){100, 100, 100, 1, INFINITY};
+    benches[count++] = (struct tun_bench){100, 100, 0, 1, 5};
+    benches[count++] = (struct tun_bench){100, NAN, 100, 1, 5};
+    benches[count++] = (struct tun_bench){100, 100, 100, 0, 5};
+    T_EQ(tun_predictor_fit(benches, count, &mixed), 0);
+    T_EQ(memcmp(&clean, &mixed, sizeof(clean)), 0);
+}
+
+/* A line that passes 0 within reach: predictions stay positive, wide ones too. */
+TEST(predictions_are_positive)
+{
+    struct tun_predictor p = {.has_conv = true, .has_alpha = true};
+
+    p.conv[6] = 1;
+    p.conv[7] = -5000;
+    p.alpha[0] = 1e6;
+    T_NEAR(tun_predict_ns(&p, 2, 2, 2, 1), 1, 0);
+    T_NEAR(tun_predict_ns(&p, 100, 100, 10, 1), 95000, 1e-6);
+    T_NEAR(tun_predict_ns(&p, 100, 100, 10, 2), 95000.0 / 4, 1e-6);
+    T_TRUE(tun_predict_ns(&p, 100, 100, 10, 0) < 0);
+    T_TRUE(tun_predict_ns(&p, -1, 100, 10, 1) < 0);
+}
+
+TEST(costs_are_filled_where_nothing_better_is)
+{
+    const struct tun_kind kind = {.name = "big", .cores = 2, .speed = 1, .bandwidth = 1};
+    struct tun_problem problem;
+    struct tun_predictor p;
+
+    T_EQ(tun_predictor_fit(benches, make(0, 2), &p), 0);
+    T_EQ(tun_problem_init(&problem, 4, &kind, 1), 0);
+    for (size_t u = 0; u < 3; u++) {
+        tun_gemm_of_conv(14, 14, 3, 3, 64, 128, &problem.units[u].gemm_n, &problem.units[u].gemm_k,
+                         &problem.units[u].gemm_m);
+    }
+    T_NEAR(problem.units[0].gemm_n, 196, 0);
+    T_NEAR(problem.units[0].gemm_k, 576, 0);
+    T_NEAR(problem.units[0].gemm_m, 128, 0);
+    *tun_cell_at(&problem.costs, 0, 1, 1) = (struct tun_cell){7, 0.1, TUN_MEASURED};
+    *tun_cell_at(&problem.costs, 0, 1, 2) = (struct tun_cell){7, 0.1, TUN_PREDICTED};
+    T_EQ(tun_predict_costs(&problem, 0, &p), 5); /* unit 3 has no matrices, unit 1 a measurement */
+    T_NEAR(tun_cell_at(&problem.costs, 0, 1, 1)->ns, 7, 0);
+    T_NEAR(tun_cell_at(&problem.costs, 0, 1, 2)->ns, truth(196, 576, 128, 1), 1000);
+    T_NEAR(tun_cell_at(&problem.costs, 0, 2, 0)->ns, truth(196, 576, 128, 2), 1000);
+    T_EQ(tun_cell_at(&problem.costs, 0, 2, 0)->source, TUN_PREDICTED);
+    T_TRUE(tun_cell_at(&problem.costs, 0, 2, 0)->sigma >= 0.01);
+    T_TRUE(tun_cell_at(&problem.costs, 0, 1, 3)->ns < 0);
+    tun_problem_deinit(&problem);
+}
+
+TEST_MAIN()
