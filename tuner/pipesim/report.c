@@ -50,7 +50,8 @@ static void head(FILE *to)
     fputs("body{background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,sans-serif;"
           "max-width:56rem;margin:2rem auto;padding:0 1rem}"
           "h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}p{max-width:44rem}"
-          ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem}"
+          "figure{margin:1rem "
+          "0}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem}"
           "th,td{padding:.25rem .6rem;border-bottom:1px solid var(--rule);text-align:left;"
           "white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
           "code{font:.85em ui-monospace,monospace}</style></head><body>\n"
@@ -80,13 +81,17 @@ static void usage(FILE *to)
     fprintf(to,
             "usage: pipesim report [--seed N] FILE.html\n"
             "Writes one self-contained page with the papers' figures, drawn from searches that\n"
-            "run now: convergence, quality, heuristics, alpha, governors, boards.\n");
+            "run now: convergence, quality, heuristics, alpha, governors, boards.\n"
+            "  --figures DIR  write every chart as an SVG file there too\n");
 }
 
 int psim_cmd_report(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"seed", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
+                                            {"figures", required_argument, NULL, 'f'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    const char *figures = NULL;
     struct psim_report r = {.seed = 1};
     int option, error;
 
@@ -99,8 +104,10 @@ int psim_cmd_report(int argc, char **argv)
         }
         if (option == 's') {
             r.seed = strtoull(optarg, &end, 10);
+        } else if (option == 'f') {
+            figures = optarg;
         }
-        if (option != 's' || *end) {
+        if (option == '?' || *end) {
             usage(stderr);
             return 2;
         }
@@ -109,18 +116,7 @@ int psim_cmd_report(int argc, char **argv)
         usage(stderr);
         return 2;
     }
-    r.to = fopen(argv[optind], "we");
-    if (!r.to) {
-        fprintf(stderr, "pipesim: %s cannot be written: %s\n", argv[optind], strerror(errno));
-        return 1;
-    }
-    head(r.to);
-    error = sections(&r);
-    fputs("</body></html>\n", r.to);
-    if (fclose(r.to) != 0 && !error) {
-        error = -errno;
-        snprintf(r.error, sizeof(r.error), "%s: %s", argv[optind], strerror(errno));
-    }
+    error = report(&r, argv[optind], figures);
     if (error) {
         fprintf(stderr, "pipesim: report: %s\n", r.error[0] ? r.error : strerror(-error));
         return 1;

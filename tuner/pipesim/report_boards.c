@@ -22,6 +22,7 @@ int psim_report_timeline(struct psim_report *r)
 {
     static const char *const STAGES[] = {"2 stages", "3 stages", "4 stages"};
     struct psim_chart chart = {.to = r->to,
+                               .id = "pipe-search-timeline",
                                .x = {.label = "trial", .min = 0, .max = 1},
                                .y = {.label = "slowest stage, ms", .min = 0, .max = 0}};
     struct tun_options options = {.alpha = 15}; /* the paper's figure 3 */
@@ -42,7 +43,8 @@ int psim_report_timeline(struct psim_report *r)
         chart.y.max = base_max(chart.y.max, run.log[i].measured.bottleneck_ns / 1e6 * 1.08);
     }
     fputs("<h2>Exploration of Pipe-search (figure 3)</h2>\n", r->to);
-    psim_svg_legend(r->to, STAGES, base_array_count(STAGES));
+    chart.legend = STAGES;
+    chart.legend_count = base_array_count(STAGES);
     psim_svg_begin(&chart, "slowest stage of each trial");
     for (size_t i = 0; i < run.count; i++) {
         const struct tun_trial *t = &run.log[i];
@@ -173,6 +175,7 @@ int psim_report_front(struct psim_report *r)
     static const char *const LABEL[] = {"no plan is better in both"};
     struct psim_chart chart = {
         .to = r->to,
+        .id = "front",
         .x = {.label = "frames/s", .min = 0, .max = 0},
         .y = {.label = "latency of the worst frame, ms", .min = 0, .max = 0}};
     struct tun_solution *front = calloc(FRONT_MAX, sizeof(*front));
@@ -191,7 +194,8 @@ int psim_report_front(struct psim_report *r)
     }
     if (!error) {
         fputs("<h2>Throughput against latency</h2>\n", r->to);
-        psim_svg_legend(r->to, LABEL, 1);
+        chart.legend = LABEL;
+        chart.legend_count = 1;
         psim_svg_begin(&chart, "front of ResNet-50 on an RK3588");
         for (size_t i = 0; i < count; i++) {
             char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];

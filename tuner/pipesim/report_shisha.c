@@ -34,6 +34,7 @@ static size_t curve(const struct psim_run *run, double *x, double *y)
 int psim_report_convergence(struct psim_report *r)
 {
     struct psim_chart chart = {.to = r->to,
+                               .id = "shisha-convergence",
                                .x = {.label = "time spent, s", .min = 1e-3, .max = 1, .log = true},
                                .y = {.label = "best throughput / optimum", .min = 0, .max = 1.05}};
     struct psim_run runs[base_array_count(SEARCHES)] = {0};
@@ -54,7 +55,8 @@ int psim_report_convergence(struct psim_report *r)
     chart.x.min = pow(10, floor(log10(base_max(first, 1e-6))));
     chart.x.max = pow(10, ceil(log10(base_max(last, 1e-5))));
     fputs("<h2>Convergence (Shisha, figure 4)</h2>\n", r->to);
-    psim_svg_legend(r->to, SEARCHES, base_array_count(SEARCHES));
+    chart.legend = SEARCHES;
+    chart.legend_count = base_array_count(SEARCHES);
     psim_svg_begin(&chart, "best throughput so far against time, SynthNet on eight places");
     for (size_t a = 0; a < base_array_count(SEARCHES) && !error; a++) {
         double *x = calloc(2 * (runs[a].count + 1), sizeof(*x)), *y = x + runs[a].count + 1;
@@ -84,6 +86,7 @@ int psim_report_quality(struct psim_report *r)
     static const char *const NETWORKS[] = {"resnet50", "yolov3", "synthnet"};
     double values[base_array_count(NETWORKS) * base_array_count(SEARCHES)];
     struct psim_chart chart = {.to = r->to,
+                               .id = "shisha-quality",
                                .x = {.min = 0, .max = base_array_count(NETWORKS)},
                                .y = {.label = "throughput / optimum", .min = 0, .max = 1.05}};
 
@@ -111,7 +114,8 @@ int psim_report_quality(struct psim_report *r)
         psim_case_deinit(&c);
     }
     fputs("<h2>Quality (Shisha, figure 5)</h2>\n", r->to);
-    psim_svg_legend(r->to, SEARCHES, base_array_count(SEARCHES));
+    chart.legend = SEARCHES;
+    chart.legend_count = base_array_count(SEARCHES);
     psim_svg_begin(&chart, "throughput of the plan each search ends with, on four places");
     psim_svg_bars(&chart, NETWORKS, base_array_count(NETWORKS), SEARCHES,
                   base_array_count(SEARCHES), values);
@@ -157,6 +161,7 @@ int psim_report_heuristics(struct psim_report *r)
     static const char *const PAIR[] = {"H1", "H3"};
     double throughput[CONFIGURATIONS * 6], seconds[CONFIGURATIONS * 6], pair[CONFIGURATIONS * 2];
     struct psim_chart chart = {.to = r->to,
+                               .id = "shisha-heuristics",
                                .x = {.min = 0, .max = CONFIGURATIONS},
                                .y = {.label = "throughput / optimum", .min = 0, .max = 1.05}};
     double most = 1;
@@ -173,7 +178,8 @@ int psim_report_heuristics(struct psim_report *r)
         most = base_max(most, base_max(pair[2 * i], pair[2 * i + 1]));
     }
     fputs("<h2>Heuristics of Shisha (figures 7 and 8)</h2>\n", r->to);
-    psim_svg_legend(r->to, H, 6);
+    chart.legend = H;
+    chart.legend_count = 6;
     psim_svg_begin(&chart, "throughput by heuristic and machine, YOLOv3");
     psim_svg_bars(&chart, SHORT, CONFIGURATIONS, H, 6, throughput);
     psim_svg_end(&chart);
@@ -182,10 +188,12 @@ int psim_report_heuristics(struct psim_report *r)
         "tuning time of H1 and H3, each pair normalised to its shorter one.</p>\n",
         r->to);
     chart = (struct psim_chart){.to = r->to,
+                                .id = "shisha-h1-h3",
                                 .x = {.min = 0, .max = CONFIGURATIONS},
                                 .y = {.label = "tuning time", .min = 0, .max = most * 1.05},
                                 .height = 240};
-    psim_svg_legend(r->to, PAIR, 2);
+    chart.legend = PAIR;
+    chart.legend_count = 2;
     psim_svg_begin(&chart, "tuning time of H1 and H3");
     psim_svg_bars(&chart, SHORT, CONFIGURATIONS, PAIR, 2, pair);
     psim_svg_end(&chart);
@@ -199,11 +207,13 @@ int psim_report_alpha(struct psim_report *r)
     static const unsigned ALPHAS[] = {1, 2, 5, 10, 20, 50, 100};
     struct psim_chart chart = {
         .to = r->to,
+        .id = "shisha-alpha",
         .x = {.label = "alpha", .min = 1, .max = 100, .log = true},
         .y = {.label = "throughput / that of alpha 100", .min = 0, .max = 1.1}};
 
     fputs("<h2>Alpha (Shisha, figure 9)</h2>\n", r->to);
-    psim_svg_legend(r->to, NAMES, base_array_count(NAMES));
+    chart.legend = NAMES;
+    chart.legend_count = base_array_count(NAMES);
     psim_svg_begin(&chart, "quality against alpha");
     for (size_t m = 0; m < base_array_count(MACHINES); m++) {
         double x[base_array_count(ALPHAS)], y[base_array_count(ALPHAS)], full;

@@ -2,6 +2,7 @@
 #include "tuner/pipesim/svg.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base.h"
 
@@ -54,34 +55,19 @@ void psim_svg_style(FILE *to)
         fprintf(to, ":root{--c%zu:%s}", i, DARK[i]);
     }
     fputs("}\nsvg{display:block;width:100%;height:auto;font:12px system-ui,sans-serif}"
-          "svg text{fill:var(--soft)}svg .title{fill:var(--ink)}"
+          "svg text{fill:var(--soft)}svg{background:var(--bg)}"
           "svg .grid{stroke:var(--grid)}svg .frame{stroke:var(--rule);fill:none}"
           "svg .line{fill:none;stroke-width:2;stroke-linejoin:round}"
-          ".legend{display:flex;flex-wrap:wrap;gap:.25rem 1rem;margin:.25rem 0;padding:0;"
-          "list-style:none;font-size:.85rem}"
-          ".legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;"
-          "border-radius:2px}\n",
+          "\n",
           to);
     for (size_t i = 0; i < PSIM_SERIES_MAX; i++) {
-        fprintf(to, ".s%zu{stroke:var(--c%zu)}.f%zu{fill:var(--c%zu);background:var(--c%zu)}", i, i,
-                i, i, i);
+        fprintf(to, ".s%zu{stroke:var(--c%zu)}.f%zu{fill:var(--c%zu)}", i, i, i, i);
     }
     /* the second half of the series is told apart without colour too */
     for (size_t i = 6; i < PSIM_SERIES_MAX; i++) {
         fprintf(to, ".line.s%zu{stroke-dasharray:6 3}", i);
     }
     fputc('\n', to);
-}
-
-void psim_svg_legend(FILE *to, const char *const *names, size_t count)
-{
-    fputs("<ul class=\"legend\">", to);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(to, "<li><i class=\"f%zu\"></i>", i % PSIM_SERIES_MAX);
-        psim_svg_text(to, names[i]);
-        fputs("</li>", to);
-    }
-    fputs("</ul>\n", to);
 }
 
 static double share(const struct psim_axis *a, double v)
@@ -142,14 +128,42 @@ static void ticks(const struct psim_chart *c, bool is_x)
     }
 }
 
+/* Entries in rows under the chart. Return: the height they take; draws them if @draw. */
+static double legend(const struct psim_chart *c, bool draw)
+{
+    double x = LEFT, y = c->height + 4;
+
+    for (size_t i = 0; i < c->legend_count; i++) {
+        double width = 26 + 6.6 * (double)strlen(c->legend[i]);
+
+        if (x + width > c->width && x > LEFT) {
+            x = LEFT;
+            y += 20;
+        }
+        if (draw) {
+            fprintf(c->to,
+                    "<rect class=\"f%zu\" x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" "
+                    "rx=\"2\"/><text x=\"%.1f\" y=\"%.1f\">",
+                    i % PSIM_SERIES_MAX, x, y, x + 15, y + 9);
+            psim_svg_text(c->to, c->legend[i]);
+            fputs("</text>\n", c->to);
+        }
+        x += width;
+    }
+    return c->legend_count ? y + 20 - c->height : 0;
+}
+
 void psim_svg_begin(struct psim_chart *c, const char *title)
 {
     c->width = c->width > 0 ? c->width : 760;
     c->height = c->height > 0 ? c->height : 340;
-    fprintf(c->to, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", c->width,
-            c->height);
+    fprintf(c->to,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"%s\" viewBox=\"0 0 %.0f %.0f\" "
+            "role=\"img\" aria-label=\"",
+            c->id, c->width, c->height + legend(c, false));
     psim_svg_text(c->to, title);
     fputs("\">\n", c->to);
+    legend(c, true);
     ticks(c, false);
     if (c->x.label) {
         ticks(c, true);

@@ -2,7 +2,8 @@
 /**
  * tuner/pipesim/svg.h - charts as SVG inside an HTML page: lines, points, grouped bars
  *
- * Colours come from the page's style sheet (classes s0..s11), so that a chart follows its theme.
+ * Colours come from the style sheet of the page or of the file (classes s0..s11), so that a chart
+ * follows the reader's theme.
  * Texts are escaped here. A chart is begun, drawn into, ended; nothing is kept.
  */
 #pragma once
@@ -22,7 +23,10 @@ struct psim_axis {
 struct psim_chart {
     FILE *to; /* borrowed */
     struct psim_axis x, y;
-    double width, height; /* of the whole chart, px; 0: 760 x 340 */
+    double width, height;      /* of the chart without its legend, px; 0: 760 x 340 */
+    const char *id;            /* of the <svg> element, and of its file */
+    const char *const *legend; /* one entry a series, in the order of their numbers */
+    size_t legend_count;
 };
 
 /** psim_svg_text() - writes text with &, <, >, " escaped. */
@@ -31,11 +35,8 @@ void psim_svg_text(FILE *to, const char *text);
 /** psim_svg_style() - the style sheet that charts need, theme included. */
 void psim_svg_style(FILE *to);
 
-/** psim_svg_legend() - one entry a series, in the order of their numbers. */
-void psim_svg_legend(FILE *to, const char *const *names, size_t count);
-
-/** psim_svg_begin() - opens the chart with frame, grid and ticks; without ticks on x where its
- * label is NULL (bars). psim_svg_end() closes it. */
+/** psim_svg_begin() - opens the chart with legend, frame, grid and ticks; without ticks on x where
+ * its label is NULL (bars). psim_svg_end() closes it. */
 void psim_svg_begin(struct psim_chart *c, const char *title);
 void psim_svg_end(struct psim_chart *c);
 

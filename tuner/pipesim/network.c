@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks as a described machine sees them: arithmetic, bytes and borders of every unit. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/model.h"
+#include "tuner/pipesim/files.h"
+#include "tuner/predict.h"
+
+static bool is_conv(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_CONV || op->kind == MDL_OP_CONV_TRANSPOSE;
+}
+
+static bool is_fc(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL;
+}
+
+static bool is_pool(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_MAX_POOL || op->kind == MDL_OP_AVG_POOL;
+}
+
+static const struct mdl_tensor *tensor_of(const struct mdl_model *m, size_t index)
+{
+    return index == MDL_NONE ? NULL : &m->tensors[index];
+}
+
+/* Bytes of a tensor that are there: a broadcast dimension counts once. */
+static double tensor_bytes(const struct mdl_tensor *t)
+{
+    double n = t ? (double)mdl_dtype_bytes(t->dtype) : 0;
+
+    for (size_t i = 0; t && i < t->rank; i++) {
+        n *= t->stride[i] == 0 ? 1 : (double)t->dim[i];
+    }
+    return n;
+}
+
+static double op_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    double bytes =
+        tensor_bytes(tensor_of(m, op->residual_in)) +
+        (double)op->channels * sizeof(float) * (double)((op->scale != NULL) + (op->shift != NULL));
+
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        bytes += tensor_bytes(tensor_of(m, op->in[i]));
+    }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        bytes += tensor_bytes(tensor_of(m, op->out[i]));
+    }
+    return bytes;
+}
+
+static double window_size(const struct mdl_window *w)
+{
+    double n = 1;
+
+    for (size_t i = 0; i < w->rank; i++) {
+        n *= (double)w->kernel[i];
+    }
+    return n;
+}
+
+/* What a light operator computes: its window, or once, for each value it writes. */
+static double light_work(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *y = tensor_of(m, op->out[0]);
+
+    return (y ? (double)mdl_elements(y) : 0) *
+           (is_pool(op) ? window_size(&op->attr.pool.window) : 1);
+}
+
+/* Pipe-search eq. 1 (H W C R S K of the input) and 2 (H W C F); a pool counts its input. */
+static double layer_weight(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = tensor_of(m, op->in[0]), *y = tensor_of(m, op->out[0]);
+
+    if (is_conv(op)) {
+        return (double)mdl_elements(x) * window_size(&op->attr.conv.window) * (double)y->dim[1] /
+               (double)op->attr.conv.groups;
+    }
+    return is_fc(op) ? op->macs : is_pool(op) ? (double)mdl_elements(x) : 0;
+}
+
+static double last_dim(const struct mdl_tensor *t, size_t from_end)
+{
+    return t->rank > from_end ? (double)t->dim[t->rank - 1 - from_end] : 1;
+}
+
+/* The matrices of the heavy operator; left 0 where it has none. */
+static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct psim_unit *u)
+{
+    const struct mdl_tensor *x = tensor_of(m, op->in[0]), *y = tensor_of(m, op->out[0]);
+
+    if (is_conv(op)) {
+        const struct mdl_window *w = &op->attr.conv.window;
+        /* a transposed convolution is a product over its input's pixels; outer dimensions of 3-D
+         * ones count as more rows */
+        const struct mdl_tensor *image = op->kind == MDL_OP_CONV ? y : x;
+        size_t rows = 1, taps = 1, inner = w->rank - 1;
+
+        for (size_t i = 0; i < inner; i++) {
+            rows *= image->dim[2 + i];
+            taps *= w->kernel[i];
+        }
+        tun_gemm_of_conv(rows, image->dim[2 + inner], taps, w->kernel[inner],
+                         x->dim[1] / op->attr.conv.groups, y->dim[1], &u->gemm_n, &u->gemm_k,
+                         &u->gemm_m);
+    } else if (is_fc(op)) {
+        u->gemm_m = last_dim(y, 0);
+        u->gemm_n = (double)mdl_elements(y) / fmax(u->gemm_m, 1);
+        u->gemm_k = op->macs / fmax(u->gemm_n * u->gemm_m, 1);
+    }
+}
+
+static enum psim_layer layer_of(const struct mdl_model *m, const struct mdl_op *op)
+{
+    if (is_conv(op)) {
+        size_t channels = m->tensors[op->in[0]].dim[1];
+
+        return op->attr.conv.groups > 1 && op->attr.conv.groups == channels ? PSIM_DEPTHWISE
+                                                                            : PSIM_CONV;
+    }
+    return is_fc(op) ? PSIM_FC : PSIM_OTHER;
+}
+
+static double live_across(const struct mdl_model *m, size_t last_op)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < m->storage_count; i++) {
+        const struct mdl_storage *s = &m->storages[i];
+
+        if (s->home == MDL_HOME_ARENA && s->first_op <= last_op && s->last_op > last_op) {
+            bytes += (double)s->bytes;
+        }
+    }
+    return bytes;
+}
+
+/* @heavy: the operator that the unit is named after. */
+static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_t heavy,
+                     struct psim_unit *u)
+{
+    const struct mdl_op *op = &m->ops[heavy];
+    double light = 0;
+
+    *u = (struct psim_unit){.layer = layer_of(m, op)};
+    snprintf(u->name, sizeof(u->name), "%.63s", op->name ? op->name : "");
+    for (size_t k = first; k <= last; k++) {
+        u->macs += m->ops[k].macs;
+        u->bytes += op_bytes(m, &m->ops[k]);
+        u->weight += layer_weight(m, &m->ops[k]);
+        light += light_work(m, &m->ops[k]);
+    }
+    if (u->layer == PSIM_OTHER) {
+        u->macs = light;
+    }
+    if (u->weight <= 0) {
+        u->weight = fmax(light, 1);
+    }
+    u->in_bytes = first > 0 ? live_across(m, first - 1) : 0;
+    set_gemm(m, op, u);
+}
+
+static int take_units(const struct mdl_model *m, struct psim_network *n)
+{
+    n->units = calloc(m->unit_count, sizeof(*n->units));
+    if (!n->units) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->unit_count; i++) {
+        const struct mdl_unit *u = &m->units[i];
+
+        set_unit(m, u->first_op, u->last_op, u->heavy_op, &n->units[i]);
+        n->units[i].weight = u->weight;
+    }
+    n->unit_count = m->unit_count;
+    return 0;
+}
+
+/* As the papers count; what lies between two layers goes with the one before it. */
+static int take_layers(const struct mdl_model *m, struct psim_network *n)
+{
+    size_t first = 0, heavy = MDL_NONE;
+
+    n->units = calloc(m->op_count, sizeof(*n->units));
+    if (!n->units) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < m->op_count; k++) {
+        if (!is_conv(&m->ops[k]) && !is_fc(&m->ops[k]) && !is_pool(&m->ops[k])) {
+            continue;
+        }
+        if (heavy != MDL_NONE) {
+            set_unit(m, first, k - 1, heavy, &n->units[n->unit_count++]);
+            first = k;
+        }
+        heavy = k;
+    }
+    set_unit(m, first, m->op_count - 1, heavy == MDL_NONE ? 0 : heavy, &n->units[n->unit_count++]);
+    return 0;
+}
+
+int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_MAX],
+                      struct psim_network *ret)
+{
+    char path[PSIM_PATH_MAX], why[MDL_ERROR_MAX] = "";
+    struct mdl_model *m = NULL;
+    struct psim_network n = {0};
+    int error;
+
+    error = psim_find(&psim_networks, name, ret_error, path);
+    if (error) {
+        return error;
+    }
+    error = mdl_load(path, NULL, why, &m);
+    if (error) {
+        snprintf(ret_error, PSIM_ERROR_MAX, "%.200s: %.300s", path,
+                 why[0] ? why : strerror(-error));
+        return error;
+    }
+    snprintf(n.name, sizeof(n.name), "%.63s", m->name ? m->name : name);
+    error = layers ? take_layers(m, &n) : take_units(m, &n);
+    mdl_free(m);
+    if (error == 0 && n.unit_count > TUN_UNIT_MAX) {
+        error = -E2BIG;
+    }
+    if (error) {
+        snprintf(ret_error, PSIM_ERROR_MAX, "%.200s: %s", path, strerror(-error));
+        psim_network_deinit(&n);
+        return error;
+    }
+    *ret = n;
+    return 0;
+}
+
+void psim_network_deinit(struct psim_network *n)
+{
+    free(n->units);
+    *n = (struct psim_network){0};
+}
