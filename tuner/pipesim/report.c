@@ -76,10 +76,82 @@ static int sections(struct psim_report *r)
     return error;
 }
 
+/* A chart of the page as a file of its own, with the style it needs. Return: 0 or -errno. */
+static int write_figure(const char *folder, const char *id, size_t id_length, const char *svg,
+                        size_t length)
+{
+    const char *open_end = memchr(svg, '>', length);
+    char path[4096];
+    FILE *to;
+
+    snprintf(path, sizeof(path), "%s/%.*s.svg", folder, (int)id_length, id);
+    to = fopen(path, "we");
+    if (!to) {
+        return -errno;
+    }
+    fprintf(to, "%.*s\n<style>", (int)(open_end + 1 - svg), svg);
+    psim_svg_style(to);
+    fputs("</style>", to);
+    fwrite(open_end + 1, 1, length - (size_t)(open_end + 1 - svg), to);
+    fputc('\n', to);
+    return fclose(to) == 0 ? 0 : -errno;
+}
+
+static int write_figures(const char *page, const char *folder)
+{
+    static const char OPEN[] = "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"";
+    int error = 0;
+
+    for (const char *svg = page; (svg = strstr(svg, OPEN)) != NULL && !error;) {
+        const char *id = svg + sizeof(OPEN) - 1, *end = strstr(svg, "</svg>") + 6;
+
+        error = write_figure(folder, id, strcspn(id, "\""), svg, (size_t)(end - svg));
+        svg = end;
+    }
+    return error;
+}
+
+static int write_page(const char *path, const char *page)
+{
+    FILE *to = fopen(path, "we");
+
+    if (!to) {
+        return -errno;
+    }
+    fputs(page, to);
+    return fclose(to) == 0 ? 0 : -errno;
+}
+
+static int report(struct psim_report *r, const char *path, const char *figures)
+{
+    base_autofree char *page = NULL;
+    size_t bytes;
+    int error;
+
+    r->to = open_memstream(&page, &bytes);
+    if (!r->to) {
+        return -errno;
+    }
+    head(r->to);
+    error = sections(r);
+    fputs("</body></html>\n", r->to);
+    if (fclose(r->to) != 0 && !error) {
+        error = -errno;
+    }
+    if (!error && (error = write_page(path, page)) != 0) {
+        snprintf(r->error, sizeof(r->error), "%.200s cannot be written: %s", path,
+                 strerror(-error));
+    }
+    if (!error && figures && (error = write_figures(page, figures)) != 0) {
+        snprintf(r->error, sizeof(r->error), "%.200s: %s", figures, strerror(-error));
+    }
+    return error;
+}
+
 static void usage(FILE *to)
 {
     fprintf(to,
-            "usage: pipesim report [--seed N] FILE.html\n"
+            "usage: pipesim report [--seed N] [--figures DIR] FILE.html\n"
             "Writes one self-contained page with the papers' figures, drawn from searches that\n"
             "run now: convergence, quality, heuristics, alpha, governors, boards.\n"
             "  --figures DIR  write every chart as an SVG file there too\n");
