@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Searches side by side on one network and machine. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/pipesim/subject.h"
+
+#define ALGORITHMS_MAX 32u
+#define SPACE_MAX 200000.0 /* trials that an exhaustive search may cost when it was not asked for  \
+                            */
+#define CELL_LEAST 0.05    /* a wrong cost is at least so much of the true one */
+
+struct comparison {
+    struct psim_subject subject;
+    const char *algorithms; /* as given; NULL: all that fit */
+    const char *contention; /* as given, or NULL */
+    struct tun_options options;
+    double sigma, noise;
+    struct psim_machine machine;
+    struct tun_problem told; /* what the searches are told, owned */
+    json_t *results, *notes; /* owned */
+};
+
+/* ---- the machine and what is told of it ---- */
+
+/* The table with an error for each unit, kind and width of its own. */
+static int tell_wrong(struct comparison *c)
+{
+    struct tun_random random = {c->options.seed ^ 0x7461626c65ull};
+    int error = tun_problem_copy(&c->subject.problem, &c->told);
+
+    for (size_t k = 0; error == 0 && c->sigma > 0 && k < c->told.kind_count; k++) {
+        for (size_t u = 0; u < c->told.unit_count; u++) {
+            double factor = base_max(CELL_LEAST, 1 + c->sigma * tun_random_normal(&random));
+
+            for (size_t w = 1; w <= c->told.kinds[k].cores; w++) {
+                struct tun_cell *cell = tun_cell_at(&c->told.costs, k, w, u);
+
+                cell->ns *= factor;
+                cell->sigma = c->sigma;
+                cell->source = TUN_PREDICTED;
+            }
+        }
+    }
+    return error;
+}
+
+/* "0.2": every kind slower by a random share of up to 20 %. "big=0.2,little=0.1": by just that. */
+static bool set_contention(struct comparison *c)
+{
+    struct tun_random random = {c->options.seed ^ 0x736c6f77ull};
+    const struct tun_problem *p = &c->subject.problem;
+    char *text = NULL, *at, *part;
+    bool ok = true;
+    double v;
+
+    if (c->contention && strchr(c->contention, '=')) {
+        at = text = strdup(c->contention);
+        while (ok && text && (part = strsep(&at, ","))) {
+            char *value = strchr(part, '=');
+            size_t k = 0;
+
+            *(value ? value : part) = '\0';
+            while (k < p->kind_count && strcmp(p->kinds[k].name, part) != 0) {
+                k++;
+            }
+            if (!value || k == p->kind_count) {
+                psim_usage("compare", "--contention: no kind \"%s\" here", part);
+                ok = false;
+            } else {
+                ok = psim_option_number("compare", "contention", value + 1, 0, 100, &v);
+                c->machine.slow[k] = ok ? 1 + v : 1;
+            }
+        }
+        free(text);
+    } else if (c->contention) {
+        ok = psim_option_number("compare", "contention", c->contention, 0, 100, &v);
+        for (size_t k = 0; ok && k < p->kind_count; k++) {
+            c->machine.slow[k] = 1 + v * tun_random_unit(&random);
+        }
+    }
+    return ok;
+}
+
+/* ---- the searches ---- */
+
+static void add_result(struct comparison *c, const struct psim_run *r)
+{
+    const struct pl_plan *plan = &r->log[r->result].plan;
+    char text[PL_PLAN_TEXT_MAX];
+    json_t *v;
+
+    psim_plan_text(&c->subject.problem, plan, text);
+    v = json_pack("{s:s,s:s,s:f,s:f,s:f,s:I,s:f,s:f}", "algorithm", r->algorithm, "plan", text,
+                  "bottleneck_ms", r->bottleneck_ns * 1e-6, "optimum_ms", r->optimum_ns * 1e-6,
+                  "ratio", r->ratio, "trials", (json_int_t)r->count, "tuning_s", r->tuning_s,
+                  "explored", r->explored);
+    json_object_set_new(v, "space", isfinite(r->space) ? json_real(r->space) : json_null());
+    json_object_set_new(v, "own_s", json_real(r->own_s));
+    json_object_set_new(v, "latency_ms", json_real(r->latency_ns * 1e-6));
+    json_object_set_new(v, "energy_mj", json_real(r->outcome.energy_nj * 1e-6));
+    json_object_set_new(v, "possible", json_boolean(r->possible));
+    json_array_append_new(c->results, v);
+}
+
+static int run_one(struct comparison *c, const char *algorithm, char error[PSIM_ERROR_MAX])
+{
+    struct psim_run run;
+    int result;
+
+    /* each search meets the same machine */
+    c->machine.random.state = c->options.seed ^ 0x6e6f697365ull;
+    result = psim_run(algorithm, &c->told, &c->options, &c->machine, error, &run);
+    if (result == 0) {
+        add_result(c, &run);
+        psim_run_deinit(&run);
+    }
+    return result;
+}
+
+static int run_named(struct comparison *c)
+{
+    char error[PSIM_ERROR_MAX] = "";
+    char *text = strdup(c->algorithms), *at = text, *name;
+    int code = text ? PSIM_GO : PSIM_FAILED;
+
+    while (code == PSIM_GO && (name = strsep(&at, ","))) {
+        if (!tun_algorithm_find(name)) {
+            code = psim_usage("compare", "no algorithm \"%s\"; pipesim list names them", name);
+        } else if (run_one(c, name, error) != 0) {
+            psim_say("%s", error);
+            code = PSIM_FAILED;
+        }
+    }
+    free(text);
+    return code;
+}
+
+/* Would it try every plan of a space that nobody waits for? */
+static bool is_endless(const struct tun_algorithm *a, const struct comparison *c)
+{
+    return strcmp(a->name, "exhaustive") == 0 && a->space &&
+           !(a->space(&c->told, &c->options) <= SPACE_MAX) && c->options.trials_max == 0;
+}
+
+static int run_all(struct comparison *c)
+{
+    size_t count;
+    const struct tun_algorithm *const *all = tun_algorithms(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        char error[PSIM_ERROR_MAX] = "";
+
+        if (is_endless(all[i], c)) {
+            snprintf(error, sizeof(error),
+                     "%s is left out: its space has %.4g plans (ask for it with --algorithm, or "
+                     "bound it with --trials)",
+                     all[i]->name, all[i]->space(&c->told, &c->options));
+        } else if (run_one(c, all[i]->name, error) == 0) {
+            continue;
+        }
+        json_array_append_new(c->notes, json_string(error));
+    }
+    return json_array_size(c->results) ? PSIM_GO : PSIM_FAILED;
+}
+
+/* ---- output ---- */
+
+static double number(const json_t *v, const char *key)
+{
+    return json_number_value(json_object_get(v, key));
+}
+
+static void print_table(const struct comparison *c)
+{
+    json_t *rows = json_array();
+    const json_t *v;
+    size_t i;
+
+    psim_row(rows,
+             "algorithm\tbottleneck ms\tratio\tlatency ms\ttrials\ttuning s\town s\texplored\t"
+             "plan");
+    json_array_foreach(c->results, i, v)
+    {
+        char explored[32] = "-";
+
+        if (number(v, "explored") > 0) {
+            snprintf(explored, sizeof(explored), "%.3g %%", 100 * number(v, "explored"));
+        }
+        psim_row(rows, "%s\t%.3f\t%.3f\t%.3f\t%.0f\t%.2f\t%.4f\t%s\t%s",
+                 json_string_value(json_object_get(v, "algorithm")), number(v, "bottleneck_ms"),
+                 number(v, "ratio"), number(v, "latency_ms"), number(v, "trials"),
+                 number(v, "tuning_s"), number(v, "own_s"), explored,
+                 json_string_value(json_object_get(v, "plan")));
+    }
+    printf("%zu units; optimum of the whole space: %.3f ms\n\n", c->subject.problem.unit_count,
+           number(json_array_get(c->results, 0), "optimum_ms"));
+    psim_print_rows(rows, "lrrrrrrrl");
+}
+
+static int compare(struct comparison *c)
+{
+    size_t i;
+    const json_t *note;
+    int code;
+
+    c->machine.truth = &c->subject.problem;
+    c->machine.noise = c->noise;
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        c->machine.slow[k] = 1;
+    }
+    if (!set_contention(c)) {
+        return PSIM_USAGE;
+    }
+    if (tell_wrong(c) < 0) {
+        psim_say("out of memory");
+        return PSIM_FAILED;
+    }
+    code = c->algorithms ? run_named(c) : run_all(c);
+    json_array_foreach(c->notes, i, note)
+    {
+        psim_say("%s", json_string_value(note));
+    }
+    if (code == PSIM_GO && c->subject.json) {
+        code = psim_print_json(json_incref(c->results));
+    } else if (code == PSIM_GO) {
+        print_table(c);
+        code = PSIM_DONE;
+    }
+    return code;
+}
+
+static bool whole(const char *option, double least, double most, double *ret)
+{
+    if (!psim_option_number("compare", option, optarg, least, most, ret)) {
+        return false;
+    }
+    if (*ret != floor(*ret)) {
+        psim_usage("compare", "--%s wants a whole number, not \"%s\"", option, optarg);
+        return false;
+    }
+    return true;
+}
+
+static bool set_space(struct comparison *c)
+{
+    static const char *const names[] = {"default", "cuts", "places", "all"};
+
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(names[i], optarg) == 0) {
+            c->options.space = (enum tun_space)i;
+            return true;
+        }
+    }
+    psim_usage("compare", "--space is default, cuts, places or all, not \"%s\"", optarg);
+    return false;
+}
+
+/* Return: PSIM_GO or an exit code. */
+static int take(struct comparison *c, int option, char **argv)
+{
+    double v = 0;
+    bool ok = true;
+
+    switch (option) {
+    case 'a':
+        c->algorithms = optarg;
+        break;
+    case 'C':
+        c->contention = optarg;
+        break;
+    case 's':
+        ok = whole("seed", 0, 9007199254740992.0, &v);
+        c->options.seed = (uint64_t)v;
+        break;
+    case 'A':
+        ok = whole("alpha", 1, 1e6, &v);
+        c->options.alpha = (unsigned)v;
+        break;
+    case 'H':
+        ok = whole("heuristic", 1, 6, &v);
+        c->options.heuristic = (unsigned)v;
+        break;
+    case 't':
+        ok = whole("trials", 1, 1e9, &v);
+        c->options.trials_max = (size_t)v;
+        break;
+    case 'F':
+        ok = whole("frames", 1, 1e6, &v);
+        c->machine.frames = (unsigned)v;
+        break;
+    case 'S':
+        ok = set_space(c);
+        break;
+    case 'g':
+        ok = psim_option_number("compare", "sigma", optarg, 0, 1, &c->sigma);
+        break;
+    case 'n':
+        ok = psim_option_number("compare", "noise", optarg, 0, 1, &c->noise);
+        break;
+    default:
+        return psim_subject_option(&c->subject, "compare", option, argv);
+    }
+    return ok ? PSIM_GO : PSIM_USAGE;
+}
+
+int psim_cmd_compare(int argc, char **argv)
+{
+    static const struct option options[] = {PSIM_SUBJECT_OPTIONS,
+                                            {"algorithm", required_argument, NULL, 'a'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"alpha", required_argument, NULL, 'A'},
+                                            {"heuristic", required_argument, NULL, 'H'},
+                                            {"space", required_argument, NULL, 'S'},
+                                            {"trials", required_argument, NULL, 't'},
+                                            {"frames", required_argument, NULL, 'F'},
+                                            {"sigma", required_argument, NULL, 'g'},
+                                            {"contention", required_argument, NULL, 'C'},
+                                            {"noise", required_argument, NULL, 'n'},
+                                            {0}};
+    struct comparison c = {.results = json_array(), .notes = json_array()};
+    int option, code = PSIM_GO;
+
+    while (code == PSIM_GO && (option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+        code = take(&c, option, argv);
+    }
+    if (code == PSIM_GO && optind < argc) {
+        code = psim_usage("compare", "takes no \"%s\"", argv[optind]);
+    }
+    code = code == PSIM_GO ? psim_subject_load(&c.subject, "compare") : code;
+    code = code == PSIM_GO ? compare(&c) : code;
+    tun_problem_deinit(&c.told);
+    psim_subject_deinit(&c.subject);
+    json_decref(c.results);
+    json_decref(c.notes);
+    return code;
+}

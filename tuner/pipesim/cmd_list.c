@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "tuner/pipesim/subject.h"
+
+/* What can be said of a description that may be broken: its title, or what is wrong with it. */
+static json_t *platform_entry(const char *name)
+{
+    char error[PSIM_ERROR_MAX];
+    struct psim_platform m;
+    json_t *kinds;
+
+    if (psim_platform_load(name, error, &m) < 0) {
+        return json_pack("{s:s,s:s}", "name", name, "error", error);
+    }
+    kinds = json_array();
+    for (size_t k = 0; k < m.kind_count; k++) {
+        json_array_append_new(kinds, json_pack("{s:s,s:i}", "name", m.kinds[k].kind.name, "cores",
+                                               (int)m.kinds[k].kind.cores));
+    }
+    return json_pack("{s:s,s:s,s:o}", "name", name, "title", m.title, "kinds", kinds);
+}
+
+static json_t *gather(void)
+{
+    char **platforms = psim_platform_names(), **networks = psim_network_names();
+    json_t *p = json_array(), *n = json_array(), *a = json_array();
+    size_t count;
+    const struct tun_algorithm *const *algorithms = tun_algorithms(&count);
+
+    for (size_t i = 0; platforms && platforms[i]; i++) {
+        json_array_append_new(p, platform_entry(platforms[i]));
+    }
+    for (size_t i = 0; networks && networks[i]; i++) {
+        json_array_append_new(n, json_string(networks[i]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(a, json_pack("{s:s,s:s}", "name", algorithms[i]->name, "what",
+                                           algorithms[i]->what ? algorithms[i]->what : ""));
+    }
+    psim_names_free(platforms);
+    psim_names_free(networks);
+    return json_pack("{s:o,s:o,s:o}", "platforms", p, "networks", n, "algorithms", a);
+}
+
+static void print_named(const json_t *list, const char *head, const char *key)
+{
+    json_t *rows = json_array();
+    const json_t *v;
+    size_t i;
+
+    psim_row(rows, "%s\t", head);
+    json_array_foreach(list, i, v)
+    {
+        const char *text = json_string_value(json_object_get(v, key));
+
+        psim_row(rows, "  %s\t%s",
+                 json_is_string(v) ? json_string_value(v)
+                                   : json_string_value(json_object_get(v, "name")),
+                 text                ? text
+                 : json_is_string(v) ? ""
+                                     : json_string_value(json_object_get(v, "error")));
+    }
+    psim_print_rows(rows, "ll");
+}
+
+int psim_cmd_list(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct psim_subject s = {0};
+    json_t *all;
+    int option, code;
+
+    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+        code = psim_subject_option(&s, "list", option, argv);
+        if (code != PSIM_GO) {
+            return code;
+        }
+    }
+    if (optind < argc) {
+        return psim_usage("list", "takes no \"%s\"", argv[optind]);
+    }
+    all = gather();
+    if (!all) {
+        psim_say("out of memory");
+        return PSIM_FAILED;
+    }
+    if (s.json) {
+        return psim_print_json(all);
+    }
+    print_named(json_object_get(all, "platforms"), "platforms", "title");
+    print_named(json_object_get(all, "networks"), "networks", "title");
+    print_named(json_object_get(all, "algorithms"), "algorithms", "what");
+    json_decref(all);
+    return PSIM_DONE;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/pipesim/subject.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base.h"
+
+#define COLUMNS_MAX 16u
+
+/* ---- words ---- */
+
+void psim_say(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fputs("pipesim: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void psim_help(FILE *to, const char *command)
+{
+    for (const struct psim_command *c = psim_commands; c->name; c++) {
+        if (strcmp(c->name, command) == 0) {
+            fprintf(to, "usage: pipesim %s %s\n", c->name, c->usage);
+        }
+    }
+}
+
+int psim_usage(const char *command, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "pipesim %s: ", command);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    psim_help(stderr, command);
+    return PSIM_USAGE;
+}
+
+bool psim_option_number(const char *command, const char *option, const char *text, double least,
+                        double most, double *ret)
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    if (end == text || *end || !(v >= least && v <= most)) {
+        psim_usage(command, "--%s wants a number from %g to %g, not \"%s\"", option, least, most,
+                   text);
+        return false;
+    }
+    *ret = v;
+    return true;
+}
+
+/* ---- the subject ---- */
+
+static bool set_objective(struct psim_subject *s, const char *command, const char *text)
+{
+    static const char *const names[] = {
+        [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
+
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(names[i], text) == 0) {
+            s->objective = (enum tun_objective)i;
+            return true;
+        }
+    }
+    psim_usage(command, "--objective is throughput, latency or power, not \"%s\"", text);
+    return false;
+}
+
+int psim_subject_option(struct psim_subject *s, const char *command, int option, char **argv)
+{
+    bool ok = true;
+
+    switch (option) {
+    case 'm':
+        s->model = optarg;
+        break;
+    case 'p':
+        s->platform = optarg;
+        break;
+    case 'P':
+        s->problem_path = optarg;
+        break;
+    case 'l':
+        s->layers = true;
+        break;
+    case 'j':
+        s->json = true;
+        break;
+    case 'o':
+        ok = set_objective(s, command, optarg);
+        break;
+    case 'f':
+        ok = psim_option_number(command, "fps", optarg, 1e-6, 1e6, &s->fps);
+        break;
+    case 'L':
+        ok = psim_option_number(command, "latency", optarg, 1e-6, 1e9, &s->latency_ms);
+        break;
+    case 'h':
+        psim_help(stdout, command);
+        return PSIM_DONE;
+    case ':':
+        return psim_usage(command, "%s wants a value", argv[optind - 1]);
+    default:
+        return psim_usage(command, "no option %s", argv[optind - 1]);
+    }
+    return ok ? PSIM_GO : PSIM_USAGE;
+}
+
+static int load_described(struct psim_subject *s)
+{
+    char error[PSIM_ERROR_MAX] = "";
+    struct psim_network network;
+    struct psim_platform platform;
+    int result;
+
+    if (psim_platform_load(s->platform, error, &platform) < 0 ||
+        psim_network_load(s->model, s->layers, error, &network) < 0) {
+        psim_say("%s", error);
+        return PSIM_FAILED;
+    }
+    result = psim_problem(&network, &platform, &s->problem);
+    psim_network_deinit(&network);
+    if (result) {
+        psim_say("%s on %s: %s", s->model, s->platform, strerror(-result));
+        return PSIM_FAILED;
+    }
+    return PSIM_GO;
+}
+
+int psim_subject_load(struct psim_subject *s, const char *command)
+{
+    char error[PSIM_ERROR_MAX] = "";
+    int result = PSIM_GO;
+
+    if (s->problem_path ? s->model || s->platform || s->layers : !s->model || !s->platform) {
+        return psim_usage(command, "wants --model and --platform, or --problem alone");
+    }
+    if (s->objective == TUN_POWER && s->fps == 0) {
+        return psim_usage(command, "--objective power wants --fps, the rate to be held");
+    }
+    if (s->problem_path) {
+        if (psim_problem_load(s->problem_path, error, &s->problem) < 0) {
+            psim_say("%s", error);
+            result = PSIM_FAILED;
+        }
+    } else {
+        result = load_described(s);
+    }
+    s->problem.objective = s->objective;
+    s->problem.bounds.period_max_ns = s->fps > 0 ? (double)BASE_NS_PER_S / s->fps : 0;
+    s->problem.bounds.latency_max_ns = s->latency_ms * (double)BASE_NS_PER_MS;
+    return result;
+}
+
+void psim_subject_deinit(struct psim_subject *s)
+{
+    tun_problem_deinit(&s->problem);
+}
+
+/* ---- output ---- */
+
+void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, char *ret)
+{
+    struct pl_ep_set eps;
+
+    tun_eps(p, &eps);
+    if (pl_plan_format(plan, &eps, ret, PL_PLAN_TEXT_MAX) < 0) {
+        snprintf(ret, PL_PLAN_TEXT_MAX, "(too long)");
+    }
+}
+
+int psim_print_json(json_t *v)
+{
+    int result = json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+
+    putchar('\n');
+    json_decref(v);
+    return result < 0 ? PSIM_FAILED : PSIM_DONE;
+}
+
+void psim_row(json_t *rows, const char *format, ...)
+{
+    json_t *row = json_array();
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n >= 0) {
+        for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
+            json_array_append_new(row, json_string(cell));
+        }
+        free(text);
+    }
+    json_array_append_new(rows, row);
+}
+
+static const char *cell_at(const json_t *row, size_t column)
+{
+    const char *s = json_string_value(json_array_get(row, column));
+
+    return s ? s : "";
+}
+
+void psim_print_rows(json_t *rows, const char *align)
+{
+    size_t columns = base_min(strlen(align), COLUMNS_MAX), i;
+    int width[COLUMNS_MAX] = {0};
+    json_t *row;
+
+    json_array_foreach(rows, i, row)
+    {
+        for (size_t c = 0; c < columns; c++) {
+            width[c] = base_max(width[c], (int)strlen(cell_at(row, c)));
+        }
+    }
+    json_array_foreach(rows, i, row)
+    {
+        for (size_t c = 0; c < columns; c++) {
+            bool last = c + 1 == columns;
+
+            printf("%*s%s",
+                   align[c] == 'r' ? width[c]
+                   : last          ? 0
+                                   : -width[c],
+                   cell_at(row, c), last ? "\n" : "  ");
+        }
+    }
+    json_decref(rows);
+}
