@@ -35,6 +35,7 @@ static void on_wake(uv_async_t *async)
     for (struct dmn_model *m = d->leaving; m; m = m->next) {
         dmn_model_collect(m);
     }
+    dmn_calibrate_step(d);
     dmn_daemon_settle(d);
 }
 
@@ -262,6 +263,9 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s",
                      error_text);
         error = DMN_EXIT_CONFIG;
+    } else if (dmn_calibration_init(d) < 0) {
+        dmn_log(LOG_ERR, "out of memory");
+        error = DMN_EXIT_FAILED;
     } else {
         load_models(d);
         if (!d->models) {
@@ -337,6 +341,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_control_stop_accepting(d);
     dmn_loads_detach(d);
     dmn_reload_cancel(d);
+    dmn_calibration_deinit(d);
     /* joins the teams: nobody touches a client's memory any more; the oldest go first, since what
      * they still compute may belong to streams that a reload moved to a newer model */
     while (d->leaving) {

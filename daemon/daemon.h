@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "daemon/args.h"
+#include "daemon/calibrate.h"
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/frames.h"
@@ -48,9 +49,10 @@ struct dmn_daemon {
     struct dmn_frames frames;
     struct dmn_control control;
     struct dmn_history history;
-    struct dmn_reload *reload;   /* under way, or NULL */
-    struct dmn_load_call *loads; /* Load calls under way */
-    size_t failed_models;        /* asked for by the configuration and not serving */
+    struct dmn_reload *reload;           /* under way, or NULL */
+    struct dmn_calibration *calibration; /* owned */
+    struct dmn_load_call *loads;         /* Load calls under way */
+    size_t failed_models;                /* asked for by the configuration and not serving */
     uint64_t started_ns, watchdog_us;
     uint64_t reloads, reload_failures;
     bool ready, draining, drained;

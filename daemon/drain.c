@@ -45,6 +45,7 @@ void dmn_drain_begin(struct dmn_daemon *d)
     for (struct dmn_model *m = d->models; m; m = m->next) {
         dmn_retune_abort(m, "the daemon is going down");
     }
+    dmn_calibrate_abort(d, "the daemon is going down");
     dmn_frames_drain_begin(d);
     dmn_control_event(d, json_pack("{s:s, s:s}", "event", "state", "state", "draining"));
     uv_timer_start(&d->drain, on_deadline, (uint64_t)dmn_config_int(d->config, DMN_KEY_DRAIN_MS),

@@ -23,7 +23,7 @@ const char *dmn_daemon_state(const struct dmn_daemon *d)
             return "tuning";
         }
     }
-    return "serving";
+    return dmn_calibrating(d) ? "tuning" : "serving";
 }
 
 static json_t *known(uint64_t value)
