@@ -2,8 +2,10 @@
 /**
  * tuner/cuts.h - Pipe-search's order of configurations: by how evenly they cut the weights
  *
- * CV = sigma(W) / mu(W), W the stages' summed weights (eq. 3). The paper's table 7 prints CV in
- * percent with one of the two standard deviations; which one, docs/tuner.md says.
+ * CV = sigma(W) / mu(W), W the stages' summed weights (eq. 3). For a given number of stages the
+ * mean is fixed, so the least CV is the least sum of squared stage weights. That sum is kept in
+ * whole numbers here, without rounding: equal configurations are equal, and the lazy order and the
+ * database's are the same to the last one.
  */
 #pragma once
 
@@ -12,23 +14,39 @@
 
 #include "pipeline/plan.h"
 
-/** tun_cv() - @layers: [stages] units per stage, >= 1 each, of @weight [sum of layers]. */
+/**
+ * tun_cv() - @layers: [stages] units per stage, >= 1 each, of @weight [sum of layers]
+ * sigma is the population's standard deviation (divided by the number of stages): it gives every
+ * figure of the paper's table 7, which are percent and cut off, not rounded (51.49 is printed as
+ * 51.4, 56.57 as 56.5, 35.36 as 35). The sample's gives none of those that are not 0.
+ * Return: a fraction; 0 where all weights are 0.
+ */
 double tun_cv(const double *weight, const uint16_t *layers, size_t stages);
 
-/* All ways to cut @units weights into @stages, least CV first, ties by cuts from left to right;
- * lazily, best first, so that nothing is stored but the frontier. */
+/**
+ * All ways to cut @units weights into @stages, least CV first, ties by cuts from left to right (of
+ * two configurations the one whose first different stage has fewer units comes first); lazily, so
+ * that only what was looked at is stored. Weights are finite and >= 0. Weights that are whole, or
+ * whole multiples of a thousandth or more of the least one within a few roundings, are taken as
+ * such; others are rounded to 2^-46 of the greatest.
+ *
+ * The k best paths by recursive enumeration (Jimenez, Marzal 1999) over the exact table of the best
+ * rests: O(stages * units) for each next, O(stages * units * log units) before the first.
+ * One thread at a time.
+ */
 struct tun_cuts;
-/** tun_cuts_new() - @weight: [units], borrowed until free. Return: 0, -EINVAL (stages is 0, above
- * units or above PL_STAGE_MAX), -ENOMEM. */
+/** tun_cuts_new() - @weight: [units], not needed afterwards. Return: 0, -EINVAL (stages is 0, above
+ * units or above PL_STAGE_MAX; units above UINT16_MAX; a weight is negative or not finite),
+ * -ENOMEM. */
 int tun_cuts_new(const double *weight, size_t units, size_t stages, struct tun_cuts **ret);
 /** tun_cuts_next() - @ret_layers: [stages]. Return: 0, TUN_E_DONE (tuner/search.h) after the last,
- * -ENOMEM. */
+ * -ENOMEM (may be called again: nothing is left out). */
 int tun_cuts_next(struct tun_cuts *c, uint16_t *ret_layers);
 struct tun_cuts *tun_cuts_free(struct tun_cuts *c);
 
-/** tun_cuts_sorted() - the paper's database: every cut generated, then sorted by CV.
- * @ret: [*ret_count][stages], owned by the caller (free). Return: 0, -EINVAL, -E2BIG above
- * TUN_DATABASE_MAX cuts, -ENOMEM. */
+/** tun_cuts_sorted() - the paper's database: every cut generated, then sorted by CV; the order is
+ * that of tun_cuts_next(). @ret: [*ret_count][stages], owned by the caller (free).
+ * Return: 0, -EINVAL (as tun_cuts_new()), -E2BIG above TUN_DATABASE_MAX cuts, -ENOMEM. */
 #define TUN_DATABASE_MAX 20000000u
 int tun_cuts_sorted(const double *weight, size_t units, size_t stages, uint16_t **ret,
                     size_t *ret_count);
