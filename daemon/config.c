@@ -382,6 +382,11 @@ static int merge_eps(const struct reader *r, json_t *value)
             snprintf(key, sizeof(key), "eps[%zu].speed", index);
             return fail(r, key, "must be above 0 and at most 1");
         }
+        ep->watts = json_number_value(json_object_get(item, "watts"));
+        if (!(ep->watts >= 0 && ep->watts <= 10000)) {
+            snprintf(key, sizeof(key), "eps[%zu].watts", index);
+            return fail(r, key, "must be from 0 to 10000");
+        }
         ep->name = strdup(name);
         ep->cpus = cores_text(json_object_get(item, "cpus"));
         r->config->ep_count = index + 1;
@@ -682,10 +687,11 @@ json_t *dmn_config_json(const struct dmn_config *c)
     for (size_t i = 0; i < c->ep_count; i++) {
         const struct dmn_config_ep *e = &c->eps[i];
 
-        json_array_append_new(list, json_pack("{s:o, s:{s:s, s:s, s:f}, s:o}", "key",
-                                              json_sprintf("eps[%zu]", i), "value", "name", e->name,
-                                              "cpus", e->cpus, "speed", e->speed, "origin",
-                                              origin_json(c, c->eps_origin, c->eps_line)));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:{s:s, s:s, s:f, s:f}, s:o}", "key",
+                                        json_sprintf("eps[%zu]", i), "value", "name", e->name,
+                                        "cpus", e->cpus, "speed", e->speed, "watts", e->watts,
+                                        "origin", origin_json(c, c->eps_origin, c->eps_line)));
     }
     return list;
 }

@@ -37,7 +37,7 @@ struct dmn_config_model {
 
 struct dmn_config_ep {
     char *name, *cpus; /* owned */
-    double speed;
+    double speed, watts; /* watts 0: unknown */
 };
 
 struct dmn_config {

@@ -56,6 +56,25 @@ static const struct dmn_config_row rows[] = {
         "degraded and the service watchdog is no longer fed."),
     INT(DMN_KEY_HISTORY_EVENTS, "history_events", "events", 1, 4096, 256, START,
         "Changes of plan that are remembered for the history."),
+    STRING(DMN_KEY_PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW,
+           "Search of a retune that names none: exact, shisha, pipe-search, pipe-it, exhaustive, "
+           "random, hill-climbing, annealing (\"pipesim list\" says what each is). Plans without a "
+           "retune are always exact."),
+    {.id = DMN_KEY_PLANNER_OBJECTIVE,
+     .key = "planner.objective",
+     .type = DMN_CONFIG_ENUM,
+     .unit = "",
+     .value = 0,
+     .choices = "throughput|latency|power",
+     .help = "What plans are chosen for: the most frames a second (and the lower latency among "
+             "nearly equal ones), the lowest latency of the worst frame, or the least energy a "
+             "frame; power needs planner.fps."},
+    INT(DMN_KEY_PLANNER_FPS, "planner.fps", "frames/s", 0, 1000000, 0, NOW,
+        "Frames a second that plans are to keep. 0: no such bound."),
+    INT(DMN_KEY_PLANNER_LATENCY_MS, "planner.latency_ms", "ms", 0, 600000, 0, NOW,
+        "Latency of the worst frame that plans are to stay below. 0: no such bound."),
+    INT(DMN_KEY_PLANNER_ALPHA, "planner.alpha", "trials", 0, 1000, 0, NOW,
+        "Trials without gain after which a search stops. 0: what suits the algorithm."),
     INT(DMN_KEY_PLANNER_STAGES_MAX, "planner.stages_max", "stages", 0, 64, 0, NOW,
         "Most stages that the daemon plans. 0: one for each core."),
     INT(DMN_KEY_PLANNER_FRAMES, "planner.frames", "frames", 1, 10000, 24, NOW,
@@ -108,6 +127,9 @@ static const struct dmn_config_item_row items[] = {
      "Its cores by kernel number: text such as \"0-3,6\", or a list such as [0, 1].", true},
     {"eps", "speed", "number", "1",
      "Relative speed, above 0 and at most 1, until something was measured.", false},
+    {"eps", "watts", "number", "0",
+     "Power of one busy core above idle, for the objective power. 0: estimated from the speed.",
+     false},
 };
 
 const struct dmn_config_row *dmn_config_table(size_t *ret_count)

@@ -216,17 +216,15 @@ void dmn_method_auto_plan(struct dmn_call *c)
 {
     struct dmn_model *m = wanted(c, "model");
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    size_t stages;
 
     if (!m) {
         return;
     }
-    stages = (size_t)dmn_config_int(c->daemon->config, DMN_KEY_PLANNER_STAGES_MAX);
-    if (!plan || dmn_planner_plan(m->model, &m->costs, pl_current_eps(m->pipe), stages, plan) < 0) {
+    if (!plan || dmn_planner_plan(m, plan) < 0) {
         dmn_call_error(c, "InvalidPlan", "why", "no plan was found");
         return;
     }
-    switch_for(m, c, plan, "balance");
+    switch_for(m, c, plan, "exact");
 }
 
 void dmn_method_retune(struct dmn_call *c)
@@ -238,8 +236,8 @@ void dmn_method_retune(struct dmn_call *c)
     if (!m) {
         return;
     }
-    if (algorithm && *algorithm && strcmp(algorithm, "balance") != 0) {
-        dmn_call_error(c, "Unsupported", "why", "this daemon plans by \"balance\"");
+    if (algorithm && *algorithm && strcmp(algorithm, "exact") != 0) {
+        dmn_call_error(c, "Unsupported", "why", "this daemon plans by \"exact\"");
         return;
     }
     error = dmn_retune_begin(m, c);

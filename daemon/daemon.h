@@ -106,6 +106,9 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
 int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max);
 /** dmn_cpu_list_format() - the reverse. */
 void dmn_cpu_list_format(const uint16_t *cpus, size_t count, char *ret, size_t bytes);
+/** dmn_ep_found() - what the topology says of the place that has the first core of EP @ep, which
+ * need not be the same place; NULL: nothing. */
+const struct gov_ep *dmn_ep_found(const struct dmn_daemon *d, size_t ep);
 
 /* blas.c */
 /** dmn_blas_setup() - checks OpenBLAS; starts this program again once with the right core. Return:
@@ -126,12 +129,17 @@ char *dmn_runtime_dir(const char *given);
  * ~/.local/state. Return: owned, NULL: none. */
 char *dmn_state_dir(const char *given);
 
-/* state.c: the last good plan of each model on these cores */
-void dmn_state_save(const struct dmn_model *m);
-/** dmn_state_load() - plan, algorithm and costs. Return: 0, or -ENOENT when there is none that
- * fits.
+/* state.c: what was learned of each model, by execution places and governors */
+/** dmn_state_save() - costs, hand-off, the plan that serves and its algorithm, in place of what was
+ * kept for the same places and governors. Blocks on the file. */
+void dmn_state_save(struct dmn_model *m);
+/**
+ * dmn_state_load() - what was kept for these places and governors, into m->problem (TUN_SAVED)
+ * @ret: the plan. @ret_algorithm: "manual" for a plan that a user set, else "saved". Blocks on the
+ * file. Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
  */
-int dmn_state_load(struct dmn_model *m, struct pl_plan *ret);
+enum { DMN_E_NO_PLAN = 1 };
+int dmn_state_load(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm);
 
 /* status.c, metrics.c */
 json_t *dmn_status_json(struct dmn_daemon *d, const char *model);

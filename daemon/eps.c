@@ -107,3 +107,17 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
     ret->count = topology->ep_count;
     return 0;
 }
+
+const struct gov_ep *dmn_ep_found(const struct dmn_daemon *d, size_t ep)
+{
+    const struct gov_topology *t = d->topology;
+
+    for (size_t i = 0; i < t->ep_count && d->eps.eps[ep].cpu_count > 0; i++) {
+        for (size_t k = 0; k < t->eps[i].cpu_count; k++) {
+            if (t->eps[i].cpus[k] == d->eps.eps[ep].cpus[0]) {
+                return &t->eps[i];
+            }
+        }
+    }
+    return NULL;
+}

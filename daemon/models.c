@@ -43,8 +43,8 @@ static int check_limits(struct dmn_load *l)
                  PL_FRAME_IO_MAX);
         return -E2BIG;
     }
-    if (m->unit_count > UINT16_MAX) {
-        snprintf(l->error, sizeof(l->error), "the model has more than %d units", UINT16_MAX);
+    if (m->unit_count > TUN_UNIT_MAX) {
+        snprintf(l->error, sizeof(l->error), "the model has more than %u units", TUN_UNIT_MAX);
         return -E2BIG;
     }
     return 0;
@@ -146,18 +146,6 @@ size_t dmn_model_count(const struct dmn_daemon *d)
     return count;
 }
 
-const char *dmn_algorithm(const char *name)
-{
-    static const char *const known[] = {"balance", "manual", "config"};
-
-    for (size_t i = 0; i < base_array_count(known); i++) {
-        if (strcmp(known[i], name) == 0) {
-            return known[i];
-        }
-    }
-    return known[0];
-}
-
 /* One frame's areas and whether its input is an image. */
 static int lay_out(struct dmn_model *m)
 {
@@ -189,24 +177,27 @@ static int lay_out(struct dmn_model *m)
     return 0;
 }
 
-/* The configuration's plan, else the saved one, else the planner's. */
+/* What is known of the model, then its first plan: the configuration's, else the saved one, else
+ * the planner's. */
 static int first_plan(struct dmn_model *m, char *ret_error, struct pl_plan *ret)
 {
-    struct dmn_daemon *d = m->daemon;
-    int error;
+    int error = dmn_planner_init(m, ret, &m->algorithm);
 
-    if (m->config_plan[0]) {
-        m->algorithm = "config";
-        error = pl_plan_parse(m->config_plan, &d->eps, m->model->unit_count, ret_error,
-                              MDL_ERROR_MAX, ret);
+    if (error < 0) {
+        snprintf(ret_error, MDL_ERROR_MAX,
+                 error == -ENOMEM ? "out of memory"
+                                  : "there are more cores than can be planned for");
         return error;
     }
-    m->algorithm = "balance";
-    if (dmn_state_load(m, ret) == 0) {
-        return 0;
+    if (m->config_plan[0]) {
+        m->algorithm = "config";
+        return pl_plan_parse(m->config_plan, &m->daemon->eps, m->model->unit_count, ret_error,
+                             MDL_ERROR_MAX, ret);
     }
-    error = dmn_planner_plan(m->model, &m->costs, &d->eps,
-                             (size_t)dmn_config_int(d->config, DMN_KEY_PLANNER_STAGES_MAX), ret);
+    if (error == DMN_E_NO_PLAN) {
+        m->algorithm = "exact";
+        error = dmn_planner_plan(m, ret);
+    }
     if (error) {
         snprintf(ret_error, MDL_ERROR_MAX, "no plan found for %zu units", m->model->unit_count);
     }
@@ -238,8 +229,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->stats.rate[m->stats.rate_at++].at_ns = m->loaded_ns;
     m->model = l->model; /* lent: given back by the caller on failure */
     m->net = l->net;
-    if (!plan || !m->path || !m->config_plan || !m->kernels ||
-        dmn_costs_init(&m->costs, d->eps.count, m->model->unit_count) < 0) {
+    if (!plan || !m->path || !m->config_plan || !m->kernels) {
         snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return -ENOMEM;
     }
@@ -262,7 +252,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
 
 static void free_parts(struct dmn_model *m)
 {
-    dmn_costs_deinit(&m->costs);
+    dmn_planner_deinit(m);
     free(m->path);
     free(m->config_plan);
     free(m->kernels);
@@ -292,7 +282,7 @@ int dmn_model_start(struct dmn_daemon *d, struct dmn_load *l, const char *cause,
     for (at = &d->models; *at; at = &(*at)->next) {
     }
     *at = m;
-    dmn_planner_expect(&m->costs, pl_current_plan(m->pipe), m->expected_ns);
+    dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
     dmn_model_plan_text(m, plan);
     snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms", m->model->unit_count,
              (double)m->load_took_ns / 1e6);
@@ -492,7 +482,7 @@ void dmn_model_plan_changed(struct dmn_model *m)
     char plan[PL_PLAN_TEXT_MAX];
 
     dmn_model_plan_text(m, plan);
-    dmn_planner_expect(&m->costs, pl_current_plan(m->pipe), m->expected_ns);
+    dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
     m->period_ns = 0;
     for (struct dmn_stream *s = m->streams; s; s = s->model_next) {
         dmn_stream_event(s, IPC_EVENT_PLAN, pl_epoch(m->pipe));

@@ -91,11 +91,12 @@ struct dmn_model {
     size_t input_bytes, output_bytes;
     size_t in_offset[PL_FRAME_IO_MAX], out_offset[PL_FRAME_IO_MAX];
     uint32_t image_width, image_height; /* 0: input 0 is no image */
-    const char *algorithm;              /* static: "balance", "manual", "config", "saved" */
-    double expected_ns[PL_STAGE_MAX];   /* what the planner expects of each stage, 0: unknown */
-    struct dmn_costs costs;             /* what was measured so far */
-    struct dmn_busy busy[2];            /* a second ago, and the second before */
-    uint64_t period_ns;                 /* of a busy pipeline, for admission; 0: not known yet */
+    const char *algorithm;              /* static: of the tuner, or "manual", "config", "saved" */
+    struct tun_outcome expected;        /* of the plan that serves, by the table when it began */
+    struct tun_problem problem;         /* what was learned of it on these cores */
+    struct dmn_planner_clocks clocks;
+    struct dmn_busy busy[2]; /* a second ago, and the second before */
+    uint64_t period_ns;      /* of a busy pipeline, for admission; 0: not known yet */
     struct dmn_admission admission;
     struct dmn_stream *streams;   /* all, orphans too */
     size_t running;               /* records inside the pipeline */
@@ -142,8 +143,6 @@ int dmn_model_set_plan(struct dmn_model *m, const struct pl_plan *plan, const ch
                        const char *cause, const char *detail);
 /** dmn_model_plan_changed() - another plan serves: expectations, credits, clients, subscribers. */
 void dmn_model_plan_changed(struct dmn_model *m);
-/** dmn_algorithm() - the lasting string of an algorithm's name; "balance" for an unknown one. */
-const char *dmn_algorithm(const char *name);
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns);
 /** dmn_model_latency() - p50, p95, p99 and max of the newest answers in ms; zeros before the first.
  */

@@ -111,13 +111,18 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     const struct pl_stage_plan *plan = &pl_current_plan(m->pipe)->stages[stage];
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     struct pl_team_stats t, lead;
-    double service = 0, busy = 0;
+    double service = 0, busy = 0, expected = 0;
     size_t replicas = 0, measured = 0, queue = 0;
     json_t *cpus = json_array(), *entry;
     bool pinned = true;
     char units[32];
 
     pl_team_stats(m->pipe, first, &lead);
+    for (size_t g = 0; g < plan->group_count; g++) {
+        if (plan->groups[g].ep == lead.ep && plan->groups[g].width == lead.width) {
+            expected = m->expected.team_ns[stage][g];
+        }
+    }
     for (size_t i = first; i < pl_team_count(m->pipe); i++) {
         json_t *more;
 
@@ -146,8 +151,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     json_object_set_new(entry, "service_ms",
                         measured ? json_real(service / (double)measured / 1e6) : json_null());
     json_object_set_new(entry, "expected_ms",
-                        m->expected_ns[stage] > 0 ? json_real(m->expected_ns[stage] / 1e6)
-                                                  : json_null());
+                        expected > 0 ? json_real(expected / 1e6) : json_null());
     return entry;
 }
 
@@ -239,11 +243,11 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
         json_t *times = json_object(), *entry;
         struct pl_unit_stats stats;
 
-        for (size_t e = 0; e < m->costs.eps && e < eps->count; e++) {
-            double ns = *dmn_costs_at(&m->costs, e, u);
+        for (size_t e = 0; e < m->problem.kind_count && e < eps->count; e++) {
+            const struct tun_cell *cell = tun_cell_at(&m->problem.costs, e, 1, u);
 
-            if (ns >= 0) {
-                json_object_set_new(times, eps->eps[e].name, json_real(ns / 1e6));
+            if (cell->source >= TUN_SAVED) {
+                json_object_set_new(times, eps->eps[e].name, json_real(cell->ns / 1e6));
             }
         }
         pl_unit_stats(m->pipe, u, &stats);

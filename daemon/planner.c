@@ -8,89 +8,72 @@
 #include "daemon/daemon.h"
 #include "tuner/balance.h"
 
-int dmn_costs_init(struct dmn_costs *c, size_t eps, size_t units)
+int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
+                        struct tun_problem *ret)
 {
-    size_t count;
+    struct dmn_goal configured = dmn_goal_config(m->daemon->config);
+    int error;
 
-    *c = DMN_COSTS_NULL;
-    if (!base_mul(eps, units, &count) || !(c->ns = calloc(count, sizeof(*c->ns)))) {
-        return -ENOMEM;
+    goal = goal ? goal : &configured;
+    if (goal->objective == TUN_POWER && goal->fps <= 0) {
+        return -EINVAL;
     }
-    c->eps = eps;
-    c->units = units;
-    for (size_t i = 0; i < count; i++) {
-        c->ns[i] = -1;
+    error = tun_problem_copy(&m->problem, ret);
+    if (error) {
+        return error;
     }
+    ret->objective = goal->objective;
+    ret->bounds.period_max_ns = goal->fps > 0 ? 1e9 / goal->fps : 0;
+    ret->bounds.latency_max_ns = base_max(goal->latency_ms, 0.0) * 1e6;
+    ret->bounds.stages_max = (size_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_STAGES_MAX);
     return 0;
 }
 
-void dmn_costs_deinit(struct dmn_costs *c)
+int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret)
 {
-    free(c->ns);
-    *c = DMN_COSTS_NULL;
-}
-
-/* The unit's time on the fastest kind of core, from wherever it was measured; -1: nowhere. */
-static double reference_cost(const struct dmn_costs *c, const struct pl_ep_set *eps, size_t unit)
-{
-    double best = -1;
-
-    for (size_t e = 0; e < c->eps && e < eps->count; e++) {
-        double ns = *dmn_costs_at(c, e, unit);
-
-        if (ns >= 0 && (best < 0 || ns * eps->eps[e].speed < best)) {
-            best = ns * eps->eps[e].speed;
-        }
-    }
-    return best;
-}
-
-int dmn_planner_plan(const struct mdl_model *model, const struct dmn_costs *costs,
-                     const struct pl_ep_set *eps, size_t stages_max, struct pl_plan *ret)
-{
-    base_autofree double *cost = calloc(model->unit_count, sizeof(*cost));
-    bool measured = costs->ns != NULL;
-    double bottleneck, total = 0;
+    const struct tun_problem *p = &m->problem;
+    base_autofree double *cost = calloc(p->unit_count, sizeof(*cost));
+    double bottleneck;
 
     if (!cost) {
         return -ENOMEM;
     }
-    for (size_t u = 0; u < model->unit_count && measured; u++) {
-        cost[u] = reference_cost(costs, eps, u);
-        measured = cost[u] >= 0;
+    for (size_t u = 0; u < p->unit_count; u++) {
+        cost[u] = tun_cell_at(&p->costs, 0, 1, u)->ns * p->kinds[0].speed;
     }
-    for (size_t u = 0; u < model->unit_count && !measured; u++) {
-        cost[u] = model->units[u].weight;
-        total += cost[u];
-    }
-    for (size_t u = 0; u < model->unit_count; u++) { /* light units cost something too */
-        double least = measured ? 1 : base_max(total * 1e-6, 1.0);
-
-        cost[u] = base_max(cost[u], least);
-    }
-    return tun_balance(cost, measured ? costs->ns : NULL, model->unit_count, eps, stages_max, ret,
+    return tun_balance(cost, NULL, p->unit_count, &m->daemon->eps,
+                       (size_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_STAGES_MAX), ret,
                        &bottleneck);
 }
 
-void dmn_planner_expect(const struct dmn_costs *costs, const struct pl_plan *plan,
-                        double ret_ns[PL_STAGE_MAX])
+/* Something was measured or saved for every unit on this shape of team. */
+static bool seen(const struct tun_problem *p, const struct pl_stage_plan *stage,
+                 const struct pl_group *group)
 {
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        const struct pl_stage_plan *stage = &plan->stages[s];
-
-        ret_ns[s] = 0;
-        if (stage->group_count != 1 || stage->groups[0].width != 1 ||
-            stage->groups[0].ep >= costs->eps) {
-            continue; /* costs are those of one core */
-        }
-        for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-            double ns = *dmn_costs_at(costs, stage->groups[0].ep, u);
-
-            if (ns < 0) {
-                ret_ns[s] = 0;
-                break;
-            }
-            ret_ns[s] += ns;
+    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
+        if (tun_cell_at(&p->costs, group->ep, group->width, u)->source < TUN_SAVED) {
+            return false;
         }
     }
+    return true;
+}
+
+bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
+                        struct tun_outcome *ret)
+{
+    bool all = true;
+
+    if (tun_eval(&m->problem, plan, ret) != 0) {
+        *ret = (struct tun_outcome){0};
+        return false;
+    }
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
+            if (!seen(&m->problem, &plan->stages[s], &plan->stages[s].groups[g])) {
+                ret->team_ns[s][g] = 0;
+                all = false;
+            }
+        }
+    }
+    return all;
 }

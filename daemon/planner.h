@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/planner.h - which plan a model starts with, and the measurement behind a retune
+ * daemon/planner.h - what a model costs on these cores, and the plans that follow from it
  *
- * The first plan cuts the units evenly by weight (or by what an earlier run measured). A retune
- * measures: while nobody uses the model, every execution place runs the whole network for a few
- * synthetic frames; under traffic the per-unit clocks of the present plan serve instead. The plan
- * that follows is run and compared with the one before, and the better one stays. Client frames are
- * served all the while. Threads: the loop thread.
+ * A model's struct tun_problem is everything that is known of it: its units, the kinds of cores
+ * (the daemon's EPs in their order), a time for each unit on each (kind, width) with its source and
+ * doubt, and what a hand-off costs. It begins with what an earlier run saved, what the calibration
+ * predicts and the weights; the per-unit clocks of the plan that serves correct it from then on.
+ * Plans are solved on it (tuner/solve.h), on a work thread where one is at hand, always on a copy.
+ * Threads: the loop thread, unless it says otherwise.
  */
 #pragma once
 
@@ -16,34 +17,93 @@
 #include <stdint.h>
 
 #include "pipeline/pipeline.h"
+#include "tuner/search.h"
+#include "tuner/solve.h"
+
+/* Clocks of the plan that serves at earlier moments; all owned, NULL: none. */
+struct dmn_clocks;
+struct dmn_planner_clocks {
+    struct dmn_clocks *mark;    /* where a trial begins */
+    struct dmn_clocks *base[2]; /* where learning begins, and where it will begin next */
+    uint64_t collected;         /* frames out of the pipeline when the table last learned */
+    bool learned;               /* something since it was last saved */
+    uint64_t saved_ns;
+};
 
 struct dmn_call;
+struct dmn_config;
 struct dmn_daemon;
 struct dmn_model;
 struct dmn_retune;
 
-/* What units took: [ep][unit] in ns, negative where not measured. Owned by the model. */
-struct dmn_costs {
-    size_t eps, units;
-    double *ns;
+/* What is wanted of a plan. */
+struct dmn_goal {
+    enum tun_objective objective;
+    double fps;        /* the bottleneck is to keep at least that; 0: no bound. POWER needs it */
+    double latency_ms; /* the worst frame is to stay below that; 0: no bound */
 };
-#define DMN_COSTS_NULL ((struct dmn_costs){0})
-/** dmn_costs_init() - all unknown. Return: 0 or -ENOMEM. */
-int dmn_costs_init(struct dmn_costs *c, size_t eps, size_t units);
-void dmn_costs_deinit(struct dmn_costs *c);
-static inline double *dmn_costs_at(const struct dmn_costs *c, size_t ep, size_t unit)
-{
-    return &c->ns[ep * c->units + unit];
-}
+/** dmn_goal_config() - the goal that the configuration names. */
+struct dmn_goal dmn_goal_config(const struct dmn_config *config);
+/** dmn_objective_name() - "throughput", "latency", "power". Static. */
+const char *dmn_objective_name(enum tun_objective objective);
+/** dmn_objective_find() - by name. Return: 0, or -EINVAL for another name. */
+int dmn_objective_find(const char *name, enum tun_objective *ret);
 
-/** dmn_planner_plan() - the best plan by costs, or by weights where nothing was measured. Return: 0
- * or -EINVAL. */
-int dmn_planner_plan(const struct mdl_model *model, const struct dmn_costs *costs,
-                     const struct pl_ep_set *eps, size_t stages_max, struct pl_plan *ret);
-/** dmn_planner_expect() - what each stage of @plan should take for one frame, ns; 0: unknown. */
-void dmn_planner_expect(const struct dmn_costs *costs, const struct pl_plan *plan,
-                        double ret_ns[PL_STAGE_MAX]);
+/**
+ * dmn_planner_init() - fills m->problem: units, kinds, saved, calibrated and predicted costs
+ * Every cell has a figure afterwards. @m: model, net and daemon are set. @ret, @ret_algorithm: the
+ * plan that an earlier run kept. Blocks on the state file.
+ * Return: 0; DMN_E_NO_PLAN (daemon.h): no plan was kept; -EINVAL (more units than TUN_UNIT_MAX,
+ * more cores than PL_CPU_MAX); -ENOMEM.
+ */
+int dmn_planner_init(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm);
+void dmn_planner_deinit(struct dmn_model *m);
+void dmn_planner_clocks_free(struct dmn_model *m);
 
+/**
+ * dmn_planner_problem() - a deep copy with the goal as objective and bounds
+ * Bounds: fps as period_max_ns, latency, planner.stages_max. @goal: NULL: the configuration's.
+ * @ret: owned (tun_problem_deinit), good for any thread. Return: 0; -EINVAL: POWER without fps;
+ * -ENOMEM.
+ */
+int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
+                        struct tun_problem *ret);
+
+/** dmn_planner_mark() - dmn_planner_trial() looks at frames after this moment; without a mark, or
+ * once another plan serves, at all since the plan began. Return: 0 or -ENOMEM (mark unchanged). */
+int dmn_planner_mark(struct dmn_model *m);
+
+/**
+ * dmn_planner_trial() - the clocks of the plan that serves, since the mark, as a trial
+ * measured: mean service times of the teams (team_ns; a group's teams are merged), stage periods
+ * and the bottleneck; latency_ns is the sum of the slowest team of each stage; energy_nj is 0. A
+ * group of teams without a frame counts as the table has it.
+ * frames: what the last stage computed. failed: a stage has no frame yet.
+ * Samples: one for each (kind, width, unit) with a frame, mean and relative standard error.
+ * @ret_samples: owned (free), and what ret->samples points to; NULL without samples.
+ * Return: 0 or -ENOMEM.
+ */
+int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,
+                      struct tun_sample **ret_samples);
+
+/** dmn_planner_learn() - takes the newest clocks into m->problem; costs little when no frame came.
+ * The last 32 frames or more of each team count. Called once a second and before solving. */
+void dmn_planner_learn(struct dmn_model *m);
+
+/** dmn_planner_plan() - the plan for the configured goal, by the exact solver on the present table;
+ * when no plan keeps the bounds, the fastest. May take tens of ms. Return: 0, -EINVAL, -ENOMEM. */
+int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret);
+
+/** dmn_planner_expect() - @plan by the table; team_ns is 0 for teams of a shape that some unit of
+ * theirs never ran on, in this run or a saved one. Return: false if there is such a team. */
+bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
+                        struct tun_outcome *ret);
+
+/** dmn_planner_problem_json() - the recorded form that pipesim reads. New reference. Any thread. */
+json_t *dmn_planner_problem_json(const char *model, const struct tun_problem *p,
+                                 char *const *unit_names);
+
+/* retune.c */
 /** dmn_retune_begin() - @call: answered when the new plan serves. Return: 0; -EBUSY; -ENOMEM. */
 int dmn_retune_begin(struct dmn_model *m, struct dmn_call *call);
 /** dmn_retune_step() - goes on as far as it can; called when frames came out or time passed. */

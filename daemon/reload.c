@@ -222,7 +222,8 @@ static bool same_eps(const struct dmn_config *a, const struct dmn_config *b)
 
     for (size_t i = 0; same && i < a->ep_count; i++) {
         same = strcmp(a->eps[i].name, b->eps[i].name) == 0 &&
-               strcmp(a->eps[i].cpus, b->eps[i].cpus) == 0 && a->eps[i].speed == b->eps[i].speed;
+               strcmp(a->eps[i].cpus, b->eps[i].cpus) == 0 && a->eps[i].speed == b->eps[i].speed &&
+               a->eps[i].watts == b->eps[i].watts;
     }
     return same;
 }

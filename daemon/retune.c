@@ -126,29 +126,6 @@ static bool measure(struct dmn_model *m)
     return false;
 }
 
-/* The per-unit clocks of the present plan into the costs, as far as a stage is of one kind and
- * width 1. */
-static void learn(struct dmn_model *m)
-{
-    const struct pl_plan *plan = pl_current_plan(m->pipe);
-
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        const struct pl_stage_plan *stage = &plan->stages[s];
-
-        if (stage->group_count != 1 || stage->groups[0].width != 1) {
-            continue;
-        }
-        for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-            struct pl_unit_stats stats;
-
-            pl_unit_stats(m->pipe, u, &stats);
-            if (stats.time.count > 0) {
-                *dmn_costs_at(&m->costs, stage->groups[0].ep, u) = stats.time.mean_ns;
-            }
-        }
-    }
-}
-
 /* The slowest stage's service time in ms, teams counted; 0: unknown. */
 static double bottleneck_ms(const struct dmn_model *m)
 {
@@ -190,7 +167,7 @@ static void finish(struct dmn_model *m, const char *outcome)
 
     pl_plan_format(&r->before, pl_current_eps(m->pipe), before, sizeof(before));
     dmn_model_plan_text(m, after);
-    m->algorithm = changed ? "balance" : r->algorithm_before;
+    m->algorithm = changed ? "exact" : r->algorithm_before;
     json_array_append_new(
         trials, trial_json(m, &r->before, r->bottleneck_before_ms, r->frames_before, !changed));
     if (r->frames_after) {
@@ -203,7 +180,7 @@ static void finish(struct dmn_model *m, const char *outcome)
                                     .cause = "request",
                                     .detail = r->idle ? "retune, measured with synthetic frames"
                                                       : "retune, measured under traffic",
-                                    .algorithm = "balance",
+                                    .algorithm = "exact",
                                     .trials = trials,
                                     .plan_before = before,
                                     .plan_after = after,
@@ -277,31 +254,23 @@ static bool measure_place(struct dmn_model *m, size_t ep)
 }
 
 /* The slowest stage's time by the costs; 0: unknown. */
-static double expected_ns(const struct dmn_costs *costs, const struct pl_plan *plan)
+static double expected_ns(const struct dmn_model *m, const struct pl_plan *plan)
 {
-    double stage_ns[PL_STAGE_MAX], worst = 0;
+    struct tun_outcome o;
 
-    dmn_planner_expect(costs, plan, stage_ns);
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        if (stage_ns[s] <= 0) {
-            return 0;
-        }
-        worst = base_max(worst, stage_ns[s] / plan->stages[s].groups[0].count);
-    }
-    return worst;
+    return dmn_planner_expect(m, plan, &o) ? o.bottleneck_ns : 0;
 }
 
 static void plan_anew(struct dmn_model *m)
 {
     struct dmn_retune *r = m->retune;
-    size_t stages = (size_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_STAGES_MAX);
     double before, after;
 
-    if (dmn_planner_plan(m->model, &m->costs, pl_current_eps(m->pipe), stages, &r->after) < 0) {
+    if (dmn_planner_plan(m, &r->after) < 0) {
         r->after = r->before;
     }
-    before = expected_ns(&m->costs, &r->before);
-    after = expected_ns(&m->costs, &r->after);
+    before = expected_ns(m, &r->before);
+    after = expected_ns(m, &r->after);
     r->predicted_gain = before > 0 && after > 0 ? before / after - 1 : 0;
     r->phase = PHASE_AFTER;
     if (go_to(m, &r->after) && !pl_plan_equal(&r->before, &r->after)) {
@@ -316,7 +285,7 @@ static void advance(struct dmn_model *m)
 
     switch (r->phase) {
     case PHASE_BEFORE:
-        learn(m);
+        dmn_planner_learn(m);
         r->fps_before = r->fps;
         r->frames_before = r->frames;
         r->bottleneck_before_ms = bottleneck_ms(m);
@@ -329,7 +298,7 @@ static void advance(struct dmn_model *m)
         }
         break;
     case PHASE_PLACES:
-        learn(m);
+        dmn_planner_learn(m);
         if (++r->ep < pl_current_eps(m->pipe)->count) {
             measure_place(m, r->ep);
         } else {
@@ -341,7 +310,7 @@ static void advance(struct dmn_model *m)
             finish(m, "kept");
             break;
         }
-        learn(m);
+        dmn_planner_learn(m);
         r->fps_after = r->fps;
         r->frames_after = r->frames;
         r->bottleneck_after_ms = bottleneck_ms(m);

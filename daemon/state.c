@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was learned of a model, kept for the next start: one file for each model, in it one state
+ * for each set of execution places and setting of their governors, the newest first. A file is
+ * written anew beside the old one and renamed; whatever is wrong in one counts as not there.
+ */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +14,14 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 
-/* What was learned is good for the same model on the same cores. */
+#define STATE_VERSION 2
+#define STATES_MAX 8u
+#define STATE_BYTES_MAX (16 << 20)
+#define NS_MAX 1e15 /* no unit takes longer */
+#define HANDOFF_MAX 1e10
+#define SIGMA_MAX 10.0 /* a figure that uncertain says nothing */
+
+/* What was learned is good for the same cores ... */
 static void describe_eps(const struct pl_ep_set *eps, char *ret, size_t bytes)
 {
     size_t used = 0;
@@ -23,93 +36,235 @@ static void describe_eps(const struct pl_ep_set *eps, char *ret, size_t bytes)
     }
 }
 
+/* ... under the same governors and limits of frequency. */
+static void describe_governors(const struct dmn_daemon *d, char *ret, size_t bytes)
+{
+    size_t used = 0;
+
+    gov_topology_update_freq(d->sysfs_root, d->topology);
+    ret[0] = '\0';
+    for (size_t i = 0; i < d->eps.count && used < bytes; i++) {
+        const struct gov_ep *g = dmn_ep_found(d, i);
+
+        used += (size_t)snprintf(ret + used, bytes - used, "%s%s:%s:%llu", i ? ";" : "",
+                                 d->eps.eps[i].name, g && g->governor[0] ? g->governor : "unknown",
+                                 g ? (unsigned long long)g->max_freq_khz : 0ull);
+    }
+}
+
 static bool state_path(const struct dmn_model *m, const char *suffix, char *ret, size_t bytes)
 {
-    int n =
-        snprintf(ret, bytes, "%s/plan-%.64s-%s.json%s",
-                 m->daemon->state_dir ? m->daemon->state_dir : "", m->model->hash, m->name, suffix);
+    int n = snprintf(ret, bytes, "%s/model-%.64s-%s.v%d.json%s",
+                     m->daemon->state_dir ? m->daemon->state_dir : "", m->model->hash, m->name,
+                     STATE_VERSION, suffix);
 
     return m->daemon->state_dir && n > 0 && (size_t)n < bytes;
 }
 
-static json_t *costs_json(const struct dmn_model *m)
+/* One row of the table: [ns, sigma] or null for each unit; NULL: nothing in it is worth keeping. */
+static json_t *row_json(const struct tun_problem *p, size_t kind, size_t width)
 {
-    json_t *object = json_object();
+    json_t *row = json_array();
+    bool any = false;
 
-    for (size_t e = 0; e < m->costs.eps; e++) {
-        json_t *list = json_array();
+    for (size_t u = 0; u < p->unit_count; u++) {
+        const struct tun_cell *c = tun_cell_at(&p->costs, kind, width, u);
 
-        for (size_t u = 0; u < m->costs.units; u++) {
-            json_array_append_new(list, json_real(*dmn_costs_at(&m->costs, e, u)));
+        if (c->source >= TUN_SAVED) {
+            json_array_append_new(row, json_pack("[f, f]", c->ns, c->sigma));
+            any = true;
+        } else {
+            json_array_append_new(row, json_null());
         }
-        json_object_set_new(object, m->daemon->eps.eps[e].name, list);
     }
-    return object;
+    if (!any) {
+        json_decref(row);
+        return NULL;
+    }
+    return row;
 }
 
-void dmn_state_save(const struct dmn_model *m)
+static json_t *costs_json(const struct tun_problem *p)
 {
-    char path[4096], temporary[4096], eps[4096], plan[PL_PLAN_TEXT_MAX];
-    json_t *state;
+    json_t *costs = json_object();
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        json_t *widths = json_object();
+
+        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+            json_t *row = row_json(p, k, w);
+            char name[24];
+
+            snprintf(name, sizeof(name), "%zu", w);
+            if (row) {
+                json_object_set_new(widths, name, row);
+            }
+        }
+        json_object_set_new(costs, p->kinds[k].name, widths);
+    }
+    return costs;
+}
+
+/* The states of a file that is one of ours. Return: borrowed from *ret_root, NULL: there is none.
+ */
+static json_t *read_states(const char *path, json_t **ret_root)
+{
+    struct stat st;
+    json_t *states;
+
+    *ret_root = NULL;
+    if (stat(path, &st) < 0) {
+        return NULL;
+    }
+    if (S_ISREG(st.st_mode) && st.st_size <= STATE_BYTES_MAX) {
+        *ret_root = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    }
+    states = json_object_get(*ret_root, "states");
+    if (!json_is_array(states) ||
+        json_integer_value(json_object_get(*ret_root, "version")) != STATE_VERSION) {
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0},
+                        "%s is no kept state of a model: ignored", path);
+        json_decref(*ret_root);
+        *ret_root = NULL;
+        return NULL;
+    }
+    return states;
+}
+
+static bool is_for(json_t *state, const char *eps, const char *governors)
+{
+    const char *of_eps = json_string_value(json_object_get(state, "eps"));
+    const char *of_governors = json_string_value(json_object_get(state, "governors"));
+
+    return of_eps && of_governors && strcmp(of_eps, eps) == 0 &&
+           strcmp(of_governors, governors) == 0;
+}
+
+void dmn_state_save(struct dmn_model *m)
+{
+    char path[4096], temporary[4096], eps[4096], governors[2048], plan[PL_PLAN_TEXT_MAX];
+    json_t *kept, *states = json_array(), *root, *file, *state;
+    size_t i;
 
     if (!state_path(m, "", path, sizeof(path)) ||
         !state_path(m, ".new", temporary, sizeof(temporary))) {
+        json_decref(states);
         return;
     }
     describe_eps(&m->daemon->eps, eps, sizeof(eps));
+    describe_governors(m->daemon, governors, sizeof(governors));
     dmn_model_plan_text(m, plan);
-    state = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o}", "version", 1, "model", m->name, "eps", eps,
-                      "plan", plan, "algorithm", m->algorithm, "costs_ns", costs_json(m));
+    json_array_append_new(states, json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "eps", eps,
+                                            "governors", governors, "plan", plan, "algorithm",
+                                            m->algorithm, "handoff_ns", m->problem.handoff_ns,
+                                            "handoff_ns_per_byte", m->problem.handoff_ns_per_byte,
+                                            "costs", costs_json(&m->problem)));
+    kept = read_states(path, &file);
+    json_array_foreach(kept, i, state)
+    {
+        if (json_array_size(states) < STATES_MAX && !is_for(state, eps, governors)) {
+            json_array_append(states, state);
+        }
+    }
+    json_decref(file);
+    root =
+        json_pack("{s:i, s:s, s:o}", "version", STATE_VERSION, "model", m->name, "states", states);
     /* the rename makes it whole or absent; a loss by power failure costs one retune */
-    if (!state || json_dump_file(state, temporary, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) < 0 ||
+    if (!root || json_dump_file(root, temporary, JSON_COMPACT | JSON_REAL_PRECISION(9)) < 0 ||
         rename(temporary, path) < 0) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                        "the plan of model %s could not be kept in %s: %s", m->name, path,
+                        "what was learned of model %s could not be kept in %s: %s", m->name, path,
                         strerror(errno));
         unlink(temporary);
     }
-    json_decref(state);
+    json_decref(root);
+    m->clocks.learned = false;
+    m->clocks.saved_ns = base_now_ns();
 }
 
-static void load_costs(struct dmn_model *m, json_t *costs)
+static bool within(const json_t *value, double min, double max)
 {
-    for (size_t e = 0; e < m->costs.eps; e++) {
-        json_t *list = json_object_get(costs, m->daemon->eps.eps[e].name);
+    double x = json_number_value(value);
 
-        for (size_t u = 0; u < m->costs.units && json_array_size(list) == m->costs.units; u++) {
-            double ns = json_number_value(json_array_get(list, u));
+    return json_is_number(value) && isfinite(x) && x >= min && x <= max;
+}
 
-            *dmn_costs_at(&m->costs, e, u) = ns >= 0 && ns < 1e15 ? ns : -1;
+static void load_row(struct tun_problem *p, size_t kind, size_t width, json_t *row)
+{
+    if (json_array_size(row) != p->unit_count) {
+        return;
+    }
+    for (size_t u = 0; u < p->unit_count; u++) {
+        json_t *ns = json_array_get(json_array_get(row, u), 0);
+        json_t *sigma = json_array_get(json_array_get(row, u), 1);
+
+        if (within(ns, 1e-3, NS_MAX) && within(sigma, 0, SIGMA_MAX)) {
+            *tun_cell_at(&p->costs, kind, width, u) =
+                (struct tun_cell){.ns = json_number_value(ns),
+                                  .sigma = json_number_value(sigma),
+                                  .source = TUN_SAVED};
         }
     }
 }
 
-int dmn_state_load(struct dmn_model *m, struct pl_plan *ret)
+static void load_costs(struct tun_problem *p, json_t *state)
 {
-    char path[4096], eps[4096], error[256];
-    const char *plan, *saved_eps, *algorithm;
-    struct stat st;
-    json_t *state;
-    int result = -ENOENT;
+    json_t *costs = json_object_get(state, "costs");
+    json_t *handoff = json_object_get(state, "handoff_ns");
+    json_t *per_byte = json_object_get(state, "handoff_ns_per_byte");
 
-    if (!state_path(m, "", path, sizeof(path)) || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-        st.st_size > (16 << 20)) {
+    if (within(handoff, 0, HANDOFF_MAX) && within(per_byte, 0, HANDOFF_MAX)) {
+        p->handoff_ns = json_number_value(handoff);
+        p->handoff_ns_per_byte = json_number_value(per_byte);
+    }
+    for (size_t k = 0; k < p->kind_count; k++) {
+        json_t *widths = json_object_get(costs, p->kinds[k].name);
+
+        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+            char name[24];
+
+            snprintf(name, sizeof(name), "%zu", w);
+            load_row(p, k, w, json_object_get(widths, name));
+        }
+    }
+}
+
+/* A plan of the configuration is no longer wanted when the configuration does not name it. */
+static bool load_plan(const struct dmn_model *m, json_t *state, struct pl_plan *ret,
+                      const char **ret_algorithm)
+{
+    const char *plan = json_string_value(json_object_get(state, "plan"));
+    const char *algorithm = json_string_value(json_object_get(state, "algorithm"));
+    char error[256];
+
+    if (!plan || !algorithm || strcmp(algorithm, "config") == 0 ||
+        pl_plan_parse(plan, &m->daemon->eps, m->model->unit_count, error, sizeof(error), ret) < 0) {
+        return false;
+    }
+    *ret_algorithm = strcmp(algorithm, "manual") == 0 ? "manual" : "saved";
+    return true;
+}
+
+int dmn_state_load(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm)
+{
+    char path[4096], eps[4096], governors[2048];
+    int result = -ENOENT;
+    json_t *root, *states, *state;
+    size_t i;
+
+    if (!state_path(m, "", path, sizeof(path)) || !(states = read_states(path, &root))) {
         return -ENOENT;
     }
-    state = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-    plan = json_string_value(json_object_get(state, "plan"));
-    saved_eps = json_string_value(json_object_get(state, "eps"));
-    algorithm = json_string_value(json_object_get(state, "algorithm"));
     describe_eps(&m->daemon->eps, eps, sizeof(eps));
-    if (plan && saved_eps && algorithm && strcmp(saved_eps, eps) == 0 &&
-        pl_plan_parse(plan, &m->daemon->eps, m->model->unit_count, error, sizeof(error), ret) ==
-            0) {
-        load_costs(m, json_object_get(state, "costs_ns"));
-        m->algorithm = dmn_algorithm(algorithm);
-        result = 0;
-    } else {
-        dmn_log(LOG_INFO, "the kept plan in %s does not fit any more", path);
+    describe_governors(m->daemon, governors, sizeof(governors));
+    json_array_foreach(states, i, state)
+    {
+        if (is_for(state, eps, governors)) {
+            load_costs(&m->problem, state);
+            result = load_plan(m, state, ret, ret_algorithm) ? 0 : DMN_E_NO_PLAN;
+            break;
+        }
     }
-    json_decref(state);
+    json_decref(root);
     return result;
 }

@@ -31,20 +31,6 @@ static json_t *known(uint64_t value)
     return value ? json_integer((json_int_t)value) : json_null();
 }
 
-/* What the topology says of the place that has this core first; a place of the configuration need
- * not be one of its own. */
-static const struct gov_ep *found_ep(const struct gov_topology *t, uint16_t cpu)
-{
-    for (size_t i = 0; i < t->ep_count; i++) {
-        for (size_t k = 0; k < t->eps[i].cpu_count; k++) {
-            if (t->eps[i].cpus[k] == cpu) {
-                return &t->eps[i];
-            }
-        }
-    }
-    return NULL;
-}
-
 static bool ep_used(const struct dmn_daemon *d, size_t ep)
 {
     for (const struct dmn_model *m = d->models; m; m = m->next) {
@@ -61,7 +47,7 @@ static json_t *eps_json(const struct dmn_daemon *d)
 
     for (size_t i = 0; i < d->eps.count; i++) {
         const struct pl_ep *e = &d->eps.eps[i];
-        const struct gov_ep *g = e->cpu_count ? found_ep(d->topology, e->cpus[0]) : NULL;
+        const struct gov_ep *g = dmn_ep_found(d, i);
         json_t *cpus = json_array(), *entry;
 
         for (size_t k = 0; k < e->cpu_count; k++) {

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The per-unit clocks of the plan that serves, as a trial: serving is measuring. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/planner.h"
+
+#define WINDOW_FRAMES 32u /* a figure is the mean of at least so many, once there are so many */
+#define FRAMES_MIN 4u     /* fewer in a window do not replace a measured figure */
+
+/* All clocks at one moment. */
+struct dmn_clocks {
+    uint32_t epoch;
+    uint64_t at_ns;
+    size_t team_count;
+    struct {
+        struct pl_team_stats stats;
+        size_t first, count; /* its units are units[first..first + count) */
+    } * teams;               /* owned */
+    struct pl_series *units; /* owned */
+};
+
+static struct dmn_clocks *clocks_free(struct dmn_clocks *c)
+{
+    if (c) {
+        free(c->teams);
+        free(c->units);
+        free(c);
+    }
+    return NULL;
+}
+
+/* Return: 0 or -ENOMEM. */
+static int clocks_take(const struct dmn_model *m, struct dmn_clocks **ret)
+{
+    const struct pl_plan *plan = pl_current_plan(m->pipe);
+    struct dmn_clocks *c = calloc(1, sizeof(*c));
+    size_t units = 0;
+
+    if (!c || !(c->teams = calloc(pl_team_count(m->pipe), sizeof(*c->teams)))) {
+        clocks_free(c);
+        return -ENOMEM;
+    }
+    c->epoch = pl_epoch(m->pipe);
+    c->at_ns = base_now_ns();
+    c->team_count = pl_team_count(m->pipe);
+    for (size_t t = 0; t < c->team_count; t++) {
+        const struct pl_stage_plan *stage;
+
+        pl_team_stats(m->pipe, t, &c->teams[t].stats);
+        stage = &plan->stages[c->teams[t].stats.stage];
+        c->teams[t].first = units;
+        c->teams[t].count = (size_t)(stage->last_unit - stage->first_unit) + 1;
+        units += c->teams[t].count;
+    }
+    c->units = calloc(units, sizeof(*c->units));
+    if (!c->units) {
+        clocks_free(c);
+        return -ENOMEM;
+    }
+    for (size_t t = 0; t < c->team_count; t++) {
+        size_t unit = plan->stages[c->teams[t].stats.stage].first_unit;
+
+        for (size_t i = 0; i < c->teams[t].count; i++) {
+            struct pl_unit_stats stats;
+
+            pl_team_unit_stats(m->pipe, t, unit + i, &stats);
+            c->units[c->teams[t].first + i] = stats.time;
+        }
+    }
+    *ret = c;
+    return 0;
+}
+
+/* Of the same plan? Otherwise there is no difference to take. */
+static const struct dmn_clocks *comparable(const struct dmn_clocks *before,
+                                           const struct dmn_clocks *now)
+{
+    return before && before->epoch == now->epoch && before->team_count == now->team_count ? before
+                                                                                          : NULL;
+}
+
+static void add_window(struct pl_series *to, const struct pl_series *before,
+                       const struct pl_series *now)
+{
+    struct pl_series window = *now;
+
+    if (before) {
+        pl_series_since(before, now, &window);
+    }
+    if (window.count > 0) {
+        pl_series_merge(to, &window);
+    }
+}
+
+static bool of_group(const struct pl_team_stats *t, size_t stage, const struct pl_group *group)
+{
+    return t->stage == stage && t->ep == group->ep && t->width == group->width;
+}
+
+/* Service times of the teams of a group since @before. */
+static struct pl_series group_service(const struct dmn_clocks *before, const struct dmn_clocks *now,
+                                      size_t stage, const struct pl_group *group)
+{
+    struct pl_series all = {0};
+
+    for (size_t t = 0; t < now->team_count; t++) {
+        if (of_group(&now->teams[t].stats, stage, group)) {
+            add_window(&all, before ? &before->teams[t].stats.service : NULL,
+                       &now->teams[t].stats.service);
+        }
+    }
+    return all;
+}
+
+/* Relative standard error of a mean; of one figure nobody knows. */
+static double relative_error(const struct pl_series *s)
+{
+    if (s->count < 2 || s->mean_ns <= 0) {
+        return 1;
+    }
+    return sqrt(base_max(s->m2, 0.0) / (double)(s->count - 1) / (double)s->count) / s->mean_ns;
+}
+
+/* Samples of one group's units. Return: how many were written to @ret. */
+static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *before,
+                            const struct dmn_clocks *now, size_t s, const struct pl_group *group,
+                            struct tun_sample *ret)
+{
+    const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[s];
+    size_t count = 0;
+
+    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
+        const struct tun_cell *cell;
+        struct pl_series all = {0};
+
+        for (size_t t = 0; t < now->team_count; t++) {
+            size_t at = now->teams[t].first + u - stage->first_unit;
+
+            if (of_group(&now->teams[t].stats, s, group)) {
+                add_window(&all, before ? &before->units[at] : NULL, &now->units[at]);
+            }
+        }
+        cell = tun_cell_at(&m->problem.costs, group->ep, group->width, u);
+        if (all.count == 0 || (all.count < FRAMES_MIN && cell->source == TUN_MEASURED)) {
+            continue;
+        }
+        ret[count++] = (struct tun_sample){.kind = group->ep,
+                                           .width = group->width,
+                                           .unit = (uint32_t)u,
+                                           .ns = base_max(all.mean_ns, 1.0),
+                                           .sigma = relative_error(&all)};
+    }
+    return count;
+}
+
+static bool seen_before(const struct pl_stage_plan *stage, size_t group)
+{
+    for (size_t g = 0; g < group; g++) {
+        if (stage->groups[g].ep == stage->groups[group].ep &&
+            stage->groups[g].width == stage->groups[group].width) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A stage into the trial; a group without a frame counts as the table has it. Return: frames. */
+static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *before,
+                            const struct dmn_clocks *now, size_t s, struct tun_trial *ret)
+{
+    const struct pl_stage_plan *stage = &ret->plan.stages[s];
+    double rate = 0, slowest = 0;
+    uint64_t frames = 0;
+
+    for (size_t g = 0; g < stage->group_count; g++) {
+        const struct pl_group *group = &stage->groups[g];
+        struct pl_series service = group_service(before, now, s, group);
+        double ns = service.count ? base_max(service.mean_ns, 1.0)
+                                  : tun_team_ns(&m->problem, stage->first_unit, stage->last_unit,
+                                                group->ep, group->width);
+
+        frames += seen_before(stage, g) ? 0 : service.count;
+        if (ns > 0) {
+            ret->measured.team_ns[s][g] = ns;
+            rate += group->count / ns;
+            slowest = base_max(slowest, ns);
+        }
+    }
+    ret->failed |= frames == 0;
+    ret->measured.stage_ns[s] = rate > 0 ? 1 / rate : 0;
+    ret->measured.bottleneck_ns = base_max(ret->measured.bottleneck_ns, ret->measured.stage_ns[s]);
+    ret->measured.latency_ns += slowest;
+    return frames;
+}
+
+static int trial_between(const struct dmn_model *m, const struct dmn_clocks *before,
+                         const struct dmn_clocks *now, struct tun_trial *ret,
+                         struct tun_sample **ret_samples)
+{
+    struct tun_trial trial = {.plan = *pl_current_plan(m->pipe)};
+    struct tun_sample *samples = NULL;
+    size_t room = 0, count = 0;
+
+    before = comparable(before, now);
+    for (size_t s = 0; s < trial.plan.stage_count; s++) {
+        const struct pl_stage_plan *stage = &trial.plan.stages[s];
+
+        room += ((size_t)(stage->last_unit - stage->first_unit) + 1) * stage->group_count;
+    }
+    samples = calloc(room, sizeof(*samples));
+    if (!samples) {
+        return -ENOMEM;
+    }
+    trial.measured.stage_count = trial.plan.stage_count;
+    for (size_t s = 0; s < trial.plan.stage_count; s++) {
+        const struct pl_stage_plan *stage = &trial.plan.stages[s];
+
+        trial.frames = stage_trial(m, before, now, s, &trial);
+        for (size_t g = 0; g < stage->group_count; g++) {
+            if (!seen_before(stage, g)) {
+                count += group_samples(m, before, now, s, &stage->groups[g], samples + count);
+            }
+        }
+    }
+    trial.spent_ns = before ? (double)(now->at_ns - before->at_ns) : 0;
+    trial.samples = samples;
+    trial.sample_count = count;
+    *ret = trial;
+    *ret_samples = samples;
+    return 0;
+}
+
+int dmn_planner_mark(struct dmn_model *m)
+{
+    struct dmn_clocks *now;
+    int error = clocks_take(m, &now);
+
+    if (!error) {
+        clocks_free(m->clocks.mark);
+        m->clocks.mark = now;
+    }
+    return error;
+}
+
+int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,
+                      struct tun_sample **ret_samples)
+{
+    struct dmn_clocks *now;
+    int error = clocks_take(m, &now);
+
+    if (!error) {
+        error = trial_between(m, m->clocks.mark, now, ret, ret_samples);
+        clocks_free(now);
+    }
+    return error;
+}
+
+void dmn_planner_clocks_free(struct dmn_model *m)
+{
+    m->clocks.mark = clocks_free(m->clocks.mark);
+    m->clocks.base[0] = clocks_free(m->clocks.base[0]);
+    m->clocks.base[1] = clocks_free(m->clocks.base[1]);
+}
+
+static uint64_t frames_of(const struct dmn_clocks *c)
+{
+    uint64_t frames = 0;
+
+    for (size_t t = 0; c && t < c->team_count; t++) {
+        frames += c->teams[t].stats.stage == 0 ? c->teams[t].stats.service.count : 0;
+    }
+    return frames;
+}
+
+static void take_samples(struct tun_problem *p, const struct tun_trial *t)
+{
+    for (size_t i = 0; i < t->sample_count; i++) {
+        const struct tun_sample *s = &t->samples[i];
+
+        *tun_cell_at(&p->costs, s->kind, s->width, s->unit) =
+            (struct tun_cell){.ns = s->ns, .sigma = s->sigma, .source = TUN_MEASURED};
+    }
+}
+
+/* The window begins at base[1]; base[0] follows it at a distance of WINDOW_FRAMES. */
+void dmn_planner_learn(struct dmn_model *m)
+{
+    base_autofree struct tun_trial *trial = calloc(1, sizeof(*trial));
+    base_autofree struct tun_sample *samples = NULL;
+    struct dmn_clocks *now, **base = m->clocks.base;
+
+    if (!trial || m->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
+        return;
+    }
+    m->clocks.collected = m->stats.collected;
+    if (!comparable(base[0], now)) {
+        base[0] = clocks_free(base[0]);
+        base[1] = clocks_free(base[1]);
+    }
+    if (trial_between(m, base[1], now, trial, &samples) == 0 && trial->sample_count > 0) {
+        take_samples(&m->problem, trial);
+        m->clocks.learned = true;
+    }
+    if (frames_of(now) >= frames_of(base[0]) + WINDOW_FRAMES) {
+        clocks_free(base[1]);
+        base[1] = base[0];
+        base[0] = now;
+    } else {
+        clocks_free(now);
+    }
+}
