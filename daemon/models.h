@@ -17,6 +17,7 @@
 #include "daemon/admission.h"
 #include "daemon/frames.h"
 #include "daemon/planner.h"
+#include "daemon/retune.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
 #include "pipeline/pipeline.h"

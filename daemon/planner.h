@@ -30,11 +30,9 @@ struct dmn_planner_clocks {
     uint64_t saved_ns;
 };
 
-struct dmn_call;
 struct dmn_config;
 struct dmn_daemon;
 struct dmn_model;
-struct dmn_retune;
 
 /* What is wanted of a plan. */
 struct dmn_goal {
@@ -102,14 +100,3 @@ bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
 /** dmn_planner_problem_json() - the recorded form that pipesim reads. New reference. Any thread. */
 json_t *dmn_planner_problem_json(const char *model, const struct tun_problem *p,
                                  char *const *unit_names);
-
-/* retune.c */
-/** dmn_retune_begin() - @call: answered when the new plan serves. Return: 0; -EBUSY; -ENOMEM. */
-int dmn_retune_begin(struct dmn_model *m, struct dmn_call *call);
-/** dmn_retune_step() - goes on as far as it can; called when frames came out or time passed. */
-void dmn_retune_step(struct dmn_model *m);
-/** dmn_retune_collected() - a synthetic frame came out; the frame is given back by the caller. */
-void dmn_retune_collected(struct dmn_model *m, const struct pl_frame *f);
-/** dmn_retune_abort() - no more frames, no new plan; the call is answered with an error. */
-void dmn_retune_abort(struct dmn_model *m, const char *why);
-void dmn_retune_free(struct dmn_model *m);
