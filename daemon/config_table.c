@@ -81,6 +81,8 @@ static const struct dmn_config_row rows[] = {
         "Frames that a measurement of a retune takes."),
     INT(DMN_KEY_PLANNER_MS, "planner.measure_ms", "ms", 1, 600000, 2000, NOW,
         "Longest time of one measurement of a retune."),
+    INT(DMN_KEY_PLANNER_TUNE_S, "planner.tune_s", "s", 1, 86400, 300, NOW,
+        "Longest time of a whole retune; the best plan seen serves then."),
     INT(DMN_KEY_LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,
         "Most models loaded at once."),
     INT(DMN_KEY_LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,

@@ -227,27 +227,6 @@ void dmn_method_auto_plan(struct dmn_call *c)
     switch_for(m, c, plan, "exact");
 }
 
-void dmn_method_retune(struct dmn_call *c)
-{
-    const char *algorithm = text(c, "algorithm");
-    struct dmn_model *m = wanted(c, "model");
-    int error;
-
-    if (!m) {
-        return;
-    }
-    if (algorithm && *algorithm && strcmp(algorithm, "exact") != 0) {
-        dmn_call_error(c, "Unsupported", "why", "this daemon plans by \"exact\"");
-        return;
-    }
-    error = dmn_retune_begin(m, c);
-    if (error) {
-        dmn_call_error(c, "Busy", "why",
-                       error == -EBUSY ? "a retune or a change of plan is under way"
-                                       : strerror(-error));
-    }
-}
-
 void dmn_method_units(struct dmn_call *c)
 {
     struct dmn_model *m = wanted(c, "model");

@@ -433,7 +433,8 @@ void dmn_model_collect(struct dmn_model *m)
                                             (m->stats.service_ewma_ns > 0 ? 0.125 : 1.0);
             }
             dmn_record_collected(r, f);
-        } else {
+        }
+        if (m->retune) {
             dmn_retune_collected(m, f);
         }
         pl_frame_put(m->pipe, f);

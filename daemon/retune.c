@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A retune as a chain of steps on the loop thread. Each step either waits for the old plan of a
- * switch to run dry or for enough frames of a measurement; dmn_retune_step() is called again
- * whenever frames came out or time passed. Synthetic frames only fill what clients leave free: they
- * are submitted while no client's frame waits.
+ * A retune as a chain of steps on the loop thread. Each waits for the old plan of a switch to run
+ * dry, for frames of a measurement, or for the search to think; dmn_retune_step() is called again
+ * whenever frames came out or time passed.
  */
+#include "daemon/retune.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -12,343 +13,375 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/messages.h"
-#include "daemon/planner.h"
+#include "daemon/retune_private.h"
 
 #define STEP_MS 5u
-#define SYNTHETIC_MAX 64u
-/* nobody uses the model when no frame came out for so long */
-#define IDLE_NS (250 * BASE_NS_PER_MS)
-/* two measurements of one plan differ by about this much; less is no reason to go back */
+/* two measurements of one plan differ by about this much; less is no reason to prefer one */
 #define NOISE 0.03
+/* a plan that takes so much longer than the best one is not measured to the end */
+#define STOP_FACTOR 1.5
+/* plans in a row that could not be built: threads or memory are gone */
+#define FAILURES_MAX 8u
+/* frames of a plan that only shows what a shape of team takes */
+#define SHAPE_FRAMES 8u
 
-enum phase { PHASE_BEFORE, PHASE_PLACES, PHASE_AFTER, PHASE_BACK, PHASE_DONE };
+static void advance(struct dmn_model *m);
+static void conclude(struct dmn_model *m, const char *outcome);
 
-struct dmn_retune {
-    struct dmn_call *call; /* NULL: nobody waits */
-    json_t *event;         /* what it is answered with, once the last synthetic frame is out */
-    enum phase phase;
-    bool switching; /* wait for the old set first */
-    bool measuring;
-    bool idle; /* no client traffic when it began */
-    bool aborted;
-    size_t ep; /* PHASE_PLACES: which one */
-    uint64_t began_ns;
-    struct pl_plan before, after;
-    double fps_before, fps_after, bottleneck_before_ms, bottleneck_after_ms;
-    double predicted_gain; /* of after over before, by the same costs; 0: unknown */
-    const char *algorithm_before;
-    /* the measurement under way */
-    uint64_t from_ns, from_count; /* 0: still warming up */
-    uint64_t start_ns, start_count;
-    uint64_t frames_wanted;
-    double fps;
-    uint64_t frames;
-    uint64_t frames_before, frames_after;
-    /* synthetic frames: one input for all, an output each */
-    uint8_t *input, *outputs;
-    size_t outstanding, places;
-    bool taken[SYNTHETIC_MAX];
-};
-
-static void begin_measure(struct dmn_model *m, uint64_t frames)
+/* Fastest of what was measured, for the bound of clearly worse. */
+static double stop_ns(const struct dmn_retune *r)
 {
+    const struct tun_trial *seen[] = {&r->first, &r->shape, &r->best};
+    double best = 0;
+
+    if (r->q.goal.objective == TUN_LATENCY && r->rule.bounds.period_max_ns <= 0) {
+        return 0; /* a slow pipeline may be a short one */
+    }
+    for (size_t i = 0; i < base_array_count(seen); i++) {
+        double ns = seen[i]->frames && !seen[i]->failed ? seen[i]->measured.bottleneck_ns : 0;
+
+        best = ns > 0 && (best <= 0 || ns < best) ? ns : best;
+    }
+    if (r->q.goal.objective != TUN_THROUGHPUT) {
+        best = base_max(best, r->rule.bounds.period_max_ns);
+    }
+    return STOP_FACTOR * best;
+}
+
+/* Switches if need be, and measures. Return: 0, or why the plan cannot be run. */
+static int measure(struct dmn_model *m, const struct pl_plan *plan)
+{
+    const struct dmn_config *config = m->daemon->config;
     struct dmn_retune *r = m->retune;
+    struct dmn_trial_limits limits = {
+        .frames = (uint64_t)dmn_config_int(config, DMN_KEY_PLANNER_FRAMES),
+        .budget_ns = (uint64_t)dmn_config_int(config, DMN_KEY_PLANNER_MS) * BASE_NS_PER_MS,
+    };
 
-    r->measuring = true;
-    r->from_ns = r->from_count = 0;
-    r->start_ns = base_now_ns();
-    r->start_count = m->stats.collected;
-    r->frames_wanted = frames;
-    r->fps = -1;
-    r->frames = 0;
-}
-
-static void inject(struct dmn_model *m)
-{
-    struct dmn_retune *r = m->retune;
-
-    while (r->outstanding < r->places && m->admission.waiting == 0) {
-        struct pl_frame *f = pl_frame_get(m->pipe);
-        size_t place = 0;
-
-        if (!f) {
-            return;
-        }
-        while (r->taken[place]) {
-            place++;
-        }
-        f->owner = NULL;
-        f->tag = place;
-        for (size_t i = 0; i < m->model->input_count; i++) {
-            f->inputs[i] = r->input + m->in_offset[i];
-        }
-        for (size_t i = 0; i < m->model->output_count; i++) {
-            f->outputs[i] =
-                r->outputs + place * base_align_up(m->output_bytes, 64) + m->out_offset[i];
-        }
-        if (pl_submit(m->pipe, f) != 0) {
-            pl_frame_put(m->pipe, f);
-            return;
-        }
-        r->taken[place] = true;
-        r->outstanding++;
+    if (r->phase == DMN_RETUNE_SHAPES) {
+        limits.frames = base_min(limits.frames, (uint64_t)SHAPE_FRAMES);
+        limits.every_team = true;
+    } else if (r->phase == DMN_RETUNE_SEARCH) {
+        limits.stop_ns = stop_ns(r);
     }
-}
-
-void dmn_retune_collected(struct dmn_model *m, const struct pl_frame *f)
-{
-    m->retune->taken[f->tag] = false;
-    m->retune->outstanding--;
-}
-
-/* Return: true when the measurement is over. */
-static bool measure(struct dmn_model *m)
-{
-    struct dmn_retune *r = m->retune;
-    uint64_t now = base_now_ns(), count = m->stats.collected;
-    uint64_t limit = (uint64_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_MS);
-    size_t depth = pl_depth(m->pipe);
-
-    if (r->from_ns == 0 && count - r->start_count >= base_min((uint64_t)depth, r->frames_wanted)) {
-        r->from_ns = now; /* the pipeline is full: what comes out now comes at its pace */
-        r->from_count = count;
-    }
-    if ((r->from_ns && count - r->from_count >= r->frames_wanted) ||
-        now - r->start_ns >= limit * BASE_NS_PER_MS) {
-        r->frames = r->from_ns ? count - r->from_count : 0;
-        r->fps = r->frames && now > r->from_ns
-                     ? (double)r->frames * 1e9 / (double)(now - r->from_ns)
-                     : -1;
-        r->measuring = false;
-        return true;
-    }
-    inject(m);
-    return false;
-}
-
-/* The slowest stage's service time in ms, teams counted; 0: unknown. */
-static double bottleneck_ms(const struct dmn_model *m)
-{
-    double rate[PL_STAGE_MAX] = {0}, worst = 0;
-
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
-        if (t.stage < PL_STAGE_MAX && t.service.count > 0 && t.service.mean_ns > 0) {
-            rate[t.stage] += 1 / t.service.mean_ns;
-        }
-    }
-    for (size_t s = 0; s < PL_STAGE_MAX; s++) {
-        worst = rate[s] > 0 && 1 / rate[s] > worst ? 1 / rate[s] : worst;
-    }
-    return worst / 1e6;
-}
-
-static json_t *trial_json(const struct dmn_model *m, const struct pl_plan *plan, double ms,
-                          uint64_t frames, bool kept)
-{
-    char text[PL_PLAN_TEXT_MAX];
-
-    if (pl_plan_format(plan, pl_current_eps(m->pipe), text, sizeof(text)) < 0) {
-        text[0] = '\0';
-    }
-    return json_pack("{s:s, s:f, s:I, s:b}", "plan", text, "bottleneck_ms", ms, "frames",
-                     (json_int_t)frames, "kept", kept);
-}
-
-static void finish(struct dmn_model *m, const char *outcome)
-{
-    struct dmn_retune *r = m->retune;
-    char before[PL_PLAN_TEXT_MAX] = "", after[PL_PLAN_TEXT_MAX];
-    bool changed =
-        pl_plan_equal(pl_current_plan(m->pipe), &r->after) && !pl_plan_equal(&r->before, &r->after);
-    json_t *trials = json_array(), *event;
-
-    pl_plan_format(&r->before, pl_current_eps(m->pipe), before, sizeof(before));
-    dmn_model_plan_text(m, after);
-    m->algorithm = changed ? "exact" : r->algorithm_before;
-    json_array_append_new(
-        trials, trial_json(m, &r->before, r->bottleneck_before_ms, r->frames_before, !changed));
-    if (r->frames_after) {
-        json_array_append_new(
-            trials, trial_json(m, &r->after, r->bottleneck_after_ms, r->frames_after, changed));
-    }
-    event = dmn_history_add(
-        &m->daemon->history,
-        &(struct dmn_history_event){.model = m->name,
-                                    .cause = "request",
-                                    .detail = r->idle ? "retune, measured with synthetic frames"
-                                                      : "retune, measured under traffic",
-                                    .algorithm = "exact",
-                                    .trials = trials,
-                                    .plan_before = before,
-                                    .plan_after = after,
-                                    .fps_before = r->fps_before,
-                                    .fps_after = changed ? r->fps_after : r->fps_before,
-                                    .predicted_gain = r->predicted_gain,
-                                    .duration_ms = (double)(base_now_ns() - r->began_ns) / 1e6,
-                                    .outcome = outcome});
-    dmn_log_limited(
-        LOG_NOTICE,
-        ((struct dmn_log_fields){.id = DMN_MSG_RETUNE_END, .model = m->name, .plan = after}),
-        "model %s: retune %s: plan %s, %.1f frames/s before, %.1f after, %.0f ms", m->name, outcome,
-        after, r->fps_before, changed ? r->fps_after : r->fps_before,
-        (double)(base_now_ns() - r->began_ns) / 1e6);
-    dmn_model_plan_changed(m);
-    dmn_state_save(m);
-    r->event = json_incref(event);
-    r->phase = PHASE_DONE;
-}
-
-static void fail(struct dmn_model *m, const char *why)
-{
-    struct dmn_retune *r = m->retune;
-
-    dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_END, .model = m->name},
-                 "model %s: retune given up: %s", m->name, why);
-    if (r->call) {
-        dmn_call_error(base_take(r->call), "Busy", "why", why);
-    }
-    m->algorithm = r->algorithm_before;
-    r->phase = PHASE_DONE;
-    /* back from a plan that was only there to measure; if even that fails, it serves on */
-    if (!pl_plan_equal(&r->before, pl_current_plan(m->pipe)) && !m->leaving &&
-        pl_switch(m->pipe, &r->before) != 0) {
-        dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                     "model %s: the plan before could not be restored", m->name);
-    }
-    dmn_model_plan_changed(m);
-}
-
-/* Return: false when it did not work and the retune is over. */
-static bool go_to(struct dmn_model *m, const struct pl_plan *plan)
-{
-    int error = 0;
-
     if (!pl_plan_equal(plan, pl_current_plan(m->pipe))) {
-        error = pl_switch(m->pipe, plan);
+        int error = pl_switch(m->pipe, plan);
+
+        if (error) {
+            return error > 0 ? -EBUSY : error;
+        }
+        dmn_model_plan_changed(m); /* clients may send as much as the new plan can hold */
     }
-    if (error) {
-        fail(m, error == PL_E_BUSY ? "a switch is under way" : strerror(-error));
-        return false;
-    }
-    m->retune->switching = true;
-    return true;
+    dmn_trial_begin(&r->trial, m, &limits);
+    r->measuring = true;
+    return 0;
 }
 
-/* The whole network on one core of one place. */
-static bool measure_place(struct dmn_model *m, size_t ep)
-{
-    struct pl_plan plan = {.stage_count = 1};
-
-    plan.stages[0] =
-        (struct pl_stage_plan){.last_unit = (uint16_t)(m->model->unit_count - 1),
-                               .group_count = 1,
-                               .groups = {{.ep = (uint16_t)ep, .width = 1, .count = 1}}};
-    if (!go_to(m, &plan)) {
-        return false;
-    }
-    begin_measure(m, (uint64_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_FRAMES));
-    return true;
-}
-
-/* The slowest stage's time by the costs; 0: unknown. */
-static double expected_ns(const struct dmn_model *m, const struct pl_plan *plan)
-{
-    struct tun_outcome o;
-
-    return dmn_planner_expect(m, plan, &o) ? o.bottleneck_ns : 0;
-}
-
-static void plan_anew(struct dmn_model *m)
+/* What the search does next, told of the last trial or, at first, of nothing. */
+static void think(struct dmn_model *m, bool tell)
 {
     struct dmn_retune *r = m->retune;
-    double before, after;
 
-    if (dmn_planner_plan(m, &r->after) < 0) {
-        r->after = r->before;
-    }
-    before = expected_ns(m, &r->before);
-    after = expected_ns(m, &r->after);
-    r->predicted_gain = before > 0 && after > 0 ? before / after - 1 : 0;
-    r->phase = PHASE_AFTER;
-    if (go_to(m, &r->after) && !pl_plan_equal(&r->before, &r->after)) {
-        begin_measure(m, r->frames_wanted);
+    if (dmn_retune_job_start(r->job, tell ? &r->last : NULL, base_take(r->samples)) < 0) {
+        snprintf(r->why, sizeof(r->why), "no work thread");
+        conclude(m, "failed");
     }
 }
 
-/* A measurement is over, or a switch without one: what comes next. */
+static void begin_search(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    int error = dmn_planner_problem(m, &r->q.goal, &p);
+
+    r->phase = DMN_RETUNE_SEARCH;
+    if (!error) {
+        error = dmn_retune_job_new(m, r->q.algorithm, &p, &r->q.options, &r->job);
+    }
+    tun_problem_deinit(&p);
+    if (error) {
+        snprintf(r->why, sizeof(r->why), "%s", strerror(-error));
+        conclude(m, "failed");
+        return;
+    }
+    think(m, false);
+}
+
+static bool reads_costs(const struct tun_algorithm *a)
+{
+    return strcmp(a->name, "exact") == 0 || strcmp(a->name, "pipe-it") == 0;
+}
+
+/* The next plan that shows unknown shapes of team, or the search when there is none. */
+static void next_shape(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    struct pl_plan plan;
+    bool more;
+
+    r->phase = DMN_RETUNE_SHAPES;
+    do {
+        more = reads_costs(r->q.algorithm) && dmn_planner_problem(m, &r->q.goal, &p) == 0 &&
+               dmn_shapes_next(&r->shapes, &p, &plan);
+        tun_problem_deinit(&p);
+    } while (more && measure(m, &plan) != 0);
+    if (!more) {
+        begin_search(m);
+    }
+}
+
+/* A trial of the plan that the search asked for, which could not be run. */
+static void tell_failure(struct dmn_model *m, const struct pl_plan *plan)
+{
+    struct dmn_retune *r = m->retune;
+
+    r->last = (struct tun_trial){.plan = *plan, .failed = true};
+    r->trials++;
+    dmn_retune_note_trial(m, "search", 0, 0);
+    if (++r->failures > FAILURES_MAX) {
+        snprintf(r->why, sizeof(r->why), "no plan could be built any more");
+        conclude(m, "failed");
+        return;
+    }
+    think(m, true);
+}
+
+/* Was it the last one that was measured to the end: nothing new would come out. */
+static bool measured_last(const struct dmn_retune *r, const struct pl_plan *plan)
+{
+    return r->last.frames && !r->last.stopped && !r->last.failed && r->job->samples &&
+           !r->trial.limits.every_team && pl_plan_equal(plan, &r->last.plan);
+}
+
+void dmn_retune_job_done(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+    struct dmn_retune_job *j = r->job;
+
+    if (j->search && j->tell) {
+        dmn_retune_note_predicted(r);
+    }
+    if (j->result == TUN_E_DONE) {
+        conclude(m, NULL);
+    } else if (j->result != 0) {
+        snprintf(r->why, sizeof(r->why), "%s",
+                 j->error[0] ? j->error : strerror(j->result < 0 ? -j->result : ENOTRECOVERABLE));
+        conclude(m, "failed");
+    } else if (measured_last(r, &j->plan)) {
+        r->samples = base_take(j->samples);
+        r->last.spent_ns = 0;
+        dmn_retune_note_trial(m, "search", r->last_ci, 0);
+        advance(m);
+    } else if (measure(m, &j->plan) != 0) {
+        tell_failure(m, &j->plan);
+    }
+}
+
+/* The measurement is over: r->last. */
+static void take_result(struct dmn_model *m)
+{
+    static const char *const roles[] = {"before", "shapes", "search"};
+    struct dmn_retune *r = m->retune;
+    struct tun_outcome predicted;
+    double predicted_ns = 0;
+
+    r->measuring = false;
+    if (tun_eval(&m->problem, pl_current_plan(m->pipe), &predicted) == 0) {
+        predicted_ns = predicted.bottleneck_ns;
+    }
+    free(base_take(r->samples));
+    if (dmn_trial_result(&r->trial, m, base_now_ns(), &r->last, &r->samples, &r->last_ci) != 0) {
+        r->last = (struct tun_trial){.plan = *pl_current_plan(m->pipe), .failed = true};
+    }
+    r->last.samples = NULL;
+    dmn_planner_learn(m);
+    dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
+}
+
+static void keep_better(const struct dmn_retune *r, struct tun_trial *best)
+{
+    const struct tun_trial *t = &r->last;
+
+    if (!t->failed && !t->stopped && t->frames &&
+        (!best->frames || tun_better(&r->rule, &t->measured, &best->measured))) {
+        *best = *t;
+    }
+}
+
+/* A measurement is over: what comes next. */
 static void advance(struct dmn_model *m)
 {
     struct dmn_retune *r = m->retune;
 
     switch (r->phase) {
-    case PHASE_BEFORE:
-        dmn_planner_learn(m);
-        r->fps_before = r->fps;
-        r->frames_before = r->frames;
-        r->bottleneck_before_ms = bottleneck_ms(m);
-        r->phase = PHASE_PLACES;
-        r->ep = 0;
-        if (r->idle) {
-            measure_place(m, 0);
-        } else {
-            plan_anew(m);
-        }
+    case DMN_RETUNE_BEFORE:
+        r->first = r->last;
+        next_shape(m);
         break;
-    case PHASE_PLACES:
-        dmn_planner_learn(m);
-        if (++r->ep < pl_current_eps(m->pipe)->count) {
-            measure_place(m, r->ep);
-        } else {
-            plan_anew(m);
-        }
+    case DMN_RETUNE_SHAPES:
+        r->shape_trials++;
+        keep_better(r, &r->shape);
+        next_shape(m);
         break;
-    case PHASE_AFTER:
-        if (pl_plan_equal(&r->before, &r->after)) {
-            finish(m, "kept");
-            break;
-        }
-        dmn_planner_learn(m);
-        r->fps_after = r->fps;
-        r->frames_after = r->frames;
-        r->bottleneck_after_ms = bottleneck_ms(m);
-        if (r->fps_after >= r->fps_before * (1 - NOISE)) {
-            finish(m, "switched");
-        } else if (go_to(m, &r->before)) {
-            r->phase = PHASE_BACK;
-        }
+    case DMN_RETUNE_SEARCH:
+        r->trials++;
+        r->failures = 0;
+        keep_better(r, &r->best);
+        think(m, true);
         break;
-    case PHASE_BACK:
-        finish(m, "reverted");
-        break;
-    case PHASE_DONE:
+    case DMN_RETUNE_LAST:
+    case DMN_RETUNE_OVER:
         break;
     }
+}
+
+/* Is @a better than @b by more than two measurements of one plan differ. */
+static bool clearly_better(const struct dmn_retune *r, const struct tun_trial *a,
+                           const struct tun_trial *b)
+{
+    struct tun_outcome o = b->measured;
+
+    if (!a->frames || a->failed) {
+        return false;
+    }
+    if (!b->frames || b->failed) {
+        return true;
+    }
+    o.bottleneck_ns *= 1 - NOISE;
+    o.latency_ns *= 1 - NOISE;
+    o.energy_nj *= 1 - NOISE;
+    return tun_better(&r->rule, &a->measured, &o);
+}
+
+/* What is to serve, of all that was measured: the search's choice, unless something else was
+ * clearly better. */
+static const char *choose(struct dmn_retune *r)
+{
+    const struct tun_trial *found = NULL;
+
+    if (r->job && !r->job->at_work && r->job->search) {
+        found = tun_search_result(r->job->search);
+    }
+    if (found) {
+        r->result = *found;
+        r->result.frames = base_max(r->result.frames, (uint64_t)1);
+    }
+    r->chosen = found ? &r->result : r->best.frames ? &r->best : NULL;
+    if (r->shape.frames && (!r->chosen || clearly_better(r, &r->shape, r->chosen))) {
+        r->chosen = &r->shape;
+    }
+    if (!r->chosen || pl_plan_equal(&r->chosen->plan, &r->before)) {
+        r->chosen = &r->first;
+        return "kept";
+    }
+    if (clearly_better(r, &r->first, r->chosen)) {
+        r->chosen = &r->first;
+        return "reverted";
+    }
+    return "switched";
+}
+
+/* On to the plan that is to serve. @outcome: NULL: what the choice says; "cancelled": the plan
+ * before. */
+static void conclude(struct dmn_model *m, const char *outcome)
+{
+    struct dmn_retune *r = m->retune;
+    const char *choice = "kept";
+
+    if (outcome && strcmp(outcome, "cancelled") == 0) {
+        r->chosen = &r->first;
+    } else {
+        choice = choose(r);
+    }
+    r->outcome = outcome ? outcome : choice;
+    r->after = r->chosen == &r->first ? r->before : r->chosen->plan;
+    r->first.plan = r->before;
+    r->job = dmn_retune_job_leave(r->job);
+    r->measuring = false;
+    r->phase = DMN_RETUNE_LAST;
+}
+
+static void finish(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+
+    m->algorithm = r->chosen == &r->first ? r->algorithm_before : r->q.algorithm->name;
+    r->phase = DMN_RETUNE_OVER;
+    dmn_retune_write_event(m);
+    if (!m->leaving) {
+        dmn_model_plan_changed(m);
+        dmn_state_save(m);
+    }
+}
+
+/* Return: the plan that is to serve does, or never will. */
+static bool arrive(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+    int error;
+
+    if (m->leaving || pl_plan_equal(pl_current_plan(m->pipe), &r->after)) {
+        return m->leaving || !pl_switching(m->pipe);
+    }
+    if (pl_switching(m->pipe)) {
+        return false;
+    }
+    error = pl_switch(m->pipe, &r->after);
+    if (error) {
+        r->outcome = "failed";
+        snprintf(r->why, sizeof(r->why), "the plan that was to serve could not be built: %s",
+                 strerror(error < 0 ? -error : EBUSY));
+        r->result = (struct tun_trial){.plan = *pl_current_plan(m->pipe), .failed = true};
+        r->chosen = &r->result;
+        return true;
+    }
+    return false;
+}
+
+static bool deadline_passed(const struct dmn_model *m, uint64_t now_ns)
+{
+    uint64_t limit = (uint64_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_TUNE_S);
+
+    return now_ns - m->retune->began_ns > limit * BASE_NS_PER_S;
 }
 
 void dmn_retune_step(struct dmn_model *m)
 {
     struct dmn_retune *r = m->retune;
+    uint64_t now = base_now_ns();
 
-    while (r->phase != PHASE_DONE && !r->aborted) {
-        if (r->switching) {
-            if (pl_switching(m->pipe)) {
-                return;
-            }
-            r->switching = false;
-            if (r->measuring) {
-                begin_measure(m, r->frames_wanted);
-            }
+    if (r->phase < DMN_RETUNE_LAST && deadline_passed(m, now)) {
+        conclude(m, "deadline");
+    }
+    while (r->phase < DMN_RETUNE_LAST) {
+        if (!r->measuring) {
+            return; /* the search thinks */
         }
-        if (r->measuring && !measure(m)) {
+        dmn_feed_fill(&r->feed, m);
+        if (pl_switching(m->pipe) || !dmn_trial_over(&r->trial, m, base_now_ns())) {
             return;
         }
+        take_result(m);
         advance(m);
     }
-    if (r->outstanding == 0) {
+    if (r->phase == DMN_RETUNE_LAST && arrive(m)) {
+        finish(m);
+    }
+    if (r->phase == DMN_RETUNE_OVER && r->feed.outstanding == 0) {
         dmn_retune_free(m);
+    }
+}
+
+void dmn_retune_collected(struct dmn_model *m, const struct pl_frame *f)
+{
+    struct dmn_retune *r = m->retune;
+
+    if (!f->owner) {
+        dmn_feed_back(&r->feed, f);
+    }
+    if (r->measuring) {
+        dmn_trial_collected(&r->trial, m, f);
     }
 }
 
@@ -369,65 +402,100 @@ static void on_timer(uv_timer_t *timer)
     dmn_daemon_settle(d);
 }
 
-int dmn_retune_begin(struct dmn_model *m, struct dmn_call *call)
+int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
 {
-    struct dmn_retune *r;
+    struct tun_problem p = TUN_PROBLEM_NULL;
     struct dmn_daemon *d = m->daemon;
+    struct dmn_retune *r;
+    int error;
 
-    if (m->retune || m->switch_call || pl_switching(m->pipe) || m->leaving) {
+    if (m->retune || m->switch_call || pl_switching(m->pipe) || m->leaving || d->draining) {
         return -EBUSY;
     }
-    r = calloc(1, sizeof(*r));
-    if (!r) {
-        return -ENOMEM;
+    error = dmn_planner_problem(m, &q->goal, &p);
+    if (error) {
+        return error;
     }
-    r->places = base_min(pl_frame_count(m->pipe), (size_t)SYNTHETIC_MAX);
-    r->input = calloc(1, base_align_up(m->input_bytes, 64) + 64);
-    r->outputs = calloc(r->places, base_align_up(m->output_bytes, 64) + 64);
-    if (!r->input || !r->outputs) {
-        free(r->input);
-        free(r->outputs);
+    r = calloc(1, sizeof(*r));
+    if (!r || !(r->trials_json = json_array()) || dmn_feed_init(&r->feed, m) < 0) {
+        tun_problem_deinit(&p);
+        json_decref(r ? r->trials_json : NULL);
         free(r);
         return -ENOMEM;
     }
-    r->call = call;
+    r->rule.objective = p.objective;
+    r->rule.bounds = p.bounds;
+    tun_problem_deinit(&p);
+    r->q = *q;
     r->began_ns = base_now_ns();
-    r->idle =
-        m->running == 0 && m->admission.waiting == 0 && r->began_ns - m->stats.last_ns > IDLE_NS;
+    r->idle = dmn_feed_idle(m, r->began_ns);
     r->before = *pl_current_plan(m->pipe);
+    r->first.plan = r->before;
+    dmn_model_plan_text(m, r->plan_before);
     r->algorithm_before = m->algorithm;
-    r->fps_before = r->fps_after = -1;
+    r->collected = m->stats.collected;
+    r->answered = m->stats.answered;
+    r->failed = m->stats.failed;
     m->retune = r;
     dmn_log_with(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_BEGIN, .model = m->name},
-                 "model %s: retune begins", m->name);
-    dmn_control_event(d, json_pack("{s:s, s:s}", "event", "retune", "model", m->name));
-    begin_measure(m, (uint64_t)dmn_config_int(d->config, DMN_KEY_PLANNER_FRAMES));
+                 "model %s: retune by %s begins", m->name, q->algorithm->name);
+    dmn_control_event(d, json_pack("{s:s, s:s, s:s}", "event", "retune", "model", m->name,
+                                   "algorithm", q->algorithm->name));
     uv_timer_start(&d->retune, on_timer, STEP_MS, STEP_MS);
+    measure(m, &r->before); /* it serves: nothing to switch */
     dmn_retune_step(m);
     return 0;
 }
 
+bool dmn_retune_cancel(struct dmn_model *m)
+{
+    if (!m->retune || m->retune->phase >= DMN_RETUNE_LAST) {
+        return false;
+    }
+    conclude(m, "cancelled");
+    dmn_retune_step(m);
+    return true;
+}
+
 void dmn_retune_abort(struct dmn_model *m, const char *why)
 {
-    if (m->retune && !m->retune->aborted && m->retune->phase != PHASE_DONE) {
-        m->retune->aborted = true;
-        fail(m, why);
+    struct dmn_retune *r = m->retune;
+
+    if (!r) {
+        return;
+    }
+    if (r->q.call) {
+        dmn_call_error(base_take(r->q.call), "Busy", "why", why);
+    }
+    if (r->phase < DMN_RETUNE_LAST) {
+        snprintf(r->why, sizeof(r->why), "%s", why);
+        dmn_retune_cancel(m);
     }
 }
 
 void dmn_retune_free(struct dmn_model *m)
 {
-    struct dmn_retune *r = base_take(m->retune);
+    struct dmn_retune *r = m->retune;
 
-    if (r) {
-        if (r->call && r->event) {
-            dmn_call_reply(r->call, json_pack("{s:O}", "event", r->event), false);
-        } else if (r->call) {
-            dmn_call_error(r->call, "Busy", "why", "the daemon is going down");
-        }
-        json_decref(r->event);
-        free(r->input);
-        free(r->outputs);
-        free(r);
+    if (!r) {
+        return;
     }
+    if (r->phase < DMN_RETUNE_OVER) { /* the model goes before the plan could be restored */
+        r->outcome = "cancelled";
+        r->chosen = NULL;
+        r->first.plan = r->before;
+        dmn_retune_write_event(m);
+    }
+    m->retune = NULL;
+    dmn_retune_job_leave(r->job);
+    if (r->q.call && r->event) {
+        dmn_call_reply(r->q.call, json_pack("{s:O}", "event", r->event), false);
+    } else if (r->q.call) {
+        dmn_call_error(r->q.call, "Busy", "why", "the daemon is going down");
+    }
+    json_decref(r->event);
+    json_decref(r->trials_json);
+    dmn_feed_deinit(&r->feed);
+    free(r->samples);
+    free(r);
 }

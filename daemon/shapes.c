@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/shapes.h"
+
+#include <string.h>
+
+#include "base.h"
+
+static size_t width_of(const struct tun_problem *p, size_t kind, unsigned level)
+{
+    return base_min((size_t)1 << level, (size_t)p->kinds[kind].cores);
+}
+
+/* Levels of a kind: 0 for one core, up to the first that takes all. */
+static bool has_level(const struct tun_problem *p, size_t kind, unsigned level)
+{
+    return level == 0 || ((size_t)1 << (level - 1)) < p->kinds[kind].cores;
+}
+
+static bool known(const struct tun_problem *p, size_t kind, size_t width)
+{
+    for (size_t u = 0; u < p->unit_count; u++) {
+        if (tun_cell_at(&p->costs, kind, width, u)->source < TUN_SAVED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The whole network on one team. */
+static double network_ns(const struct tun_problem *p, size_t kind, size_t width)
+{
+    double sum = p->handoff_ns;
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        sum += tun_cell_at(&p->costs, kind, width, u)->ns;
+    }
+    return sum;
+}
+
+static bool far_behind(const struct tun_problem *p, size_t kind, size_t width)
+{
+    double rate = 0, own = p->kinds[kind].cores / network_ns(p, kind, 1);
+
+    if (width > 1) {
+        double yield = network_ns(p, kind, 1) / ((double)width * network_ns(p, kind, width));
+
+        return p->objective == TUN_THROUGHPUT && yield < DMN_SHAPES_YIELD_MIN;
+    }
+    for (size_t k = 0; k < p->kind_count; k++) {
+        rate += p->kinds[k].cores / network_ns(p, k, 1);
+    }
+    return own < DMN_SHAPES_RATE_MIN * rate;
+}
+
+static bool wanted(const struct dmn_shapes *s, const struct tun_problem *p, size_t kind,
+                   unsigned level)
+{
+    size_t width = width_of(p, kind, level);
+
+    return has_level(p, kind, level) && !(s->tried[kind] >> level & 1) && !known(p, kind, width) &&
+           !far_behind(p, kind, width);
+}
+
+/* Teams of one kind: as many of @width as fit, the cores left over one by one. Return: did they
+ * find room in the plan. */
+static bool add_teams(struct pl_stage_plan *stage, size_t *teams, const struct tun_problem *p,
+                      size_t kind, size_t width)
+{
+    size_t cores = p->kinds[kind].cores, count = cores / width, rest = cores % width;
+    size_t groups = rest ? 2 : 1;
+
+    if (stage->group_count + groups > PL_GROUP_MAX || *teams + count + rest > PL_TEAM_MAX) {
+        return false;
+    }
+    stage->groups[stage->group_count++] =
+        (struct pl_group){.ep = (uint16_t)kind, .width = (uint16_t)width, .count = (uint16_t)count};
+    if (rest) {
+        stage->groups[stage->group_count++] =
+            (struct pl_group){.ep = (uint16_t)kind, .width = 1, .count = (uint16_t)rest};
+    }
+    *teams += count + rest;
+    return true;
+}
+
+static bool level_plan(struct dmn_shapes *s, const struct tun_problem *p, unsigned level,
+                       struct pl_plan *ret)
+{
+    struct pl_stage_plan *stage = &ret->stages[0];
+    bool used[PL_EP_MAX] = {false};
+    size_t teams = 0;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->stage_count = 1;
+    stage->last_unit = (uint16_t)(p->unit_count - 1);
+    for (size_t k = 0; k < p->kind_count; k++) {
+        if (wanted(s, p, k, level) && add_teams(stage, &teams, p, k, width_of(p, k, level))) {
+            s->tried[k] |= 1u << level;
+            used[k] = true;
+        }
+    }
+    if (teams == 0) {
+        return false;
+    }
+    /* the other kinds keep the frames coming; those far behind would hold them up */
+    for (size_t k = 0; k < p->kind_count; k++) {
+        if (!used[k] && !far_behind(p, k, 1)) {
+            add_teams(stage, &teams, p, k, 1);
+        }
+    }
+    return true;
+}
+
+bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, struct pl_plan *ret)
+{
+    bool more = true;
+
+    for (unsigned level = 0; more; level++) {
+        if (level_plan(s, p, level, ret)) {
+            return true;
+        }
+        more = false;
+        for (size_t k = 0; k < p->kind_count; k++) {
+            more |= has_level(p, k, level + 1);
+        }
+    }
+    return false;
+}
