@@ -74,24 +74,29 @@ def json_examples_parse():
     none(bad, "JSON examples that do not parse")
 
 
-def pipectl_commands():
-    """Name -> set of options, from the table that pipectl's own help is made of."""
-    table = source.text(ROOT, "ipc/pipectl/main.c").split("ctl_commands[]", 1)[1].split("};", 1)[0]
+def commands_of(source_file, array):
+    """Name -> set of options, from the table that a program's own help is made of."""
+    table = source.text(ROOT, source_file).split(array + "[]", 1)[1].split("};", 1)[0]
     table = re.sub(r'"\s*\n\s*"', "", table)
     rows = re.findall(r'\{"(\w+)",\s*"([^"]*)",', table)
-    check(len(rows) > 5, "pipectl's table of commands was not found")
+    check(len(rows) > 2, "the table of commands was not found in", source_file)
     return {name: set(re.findall(r"--([\w-]+)", usage)) for name, usage in rows}
+
+
+PROGRAMS = {"pipectl": ("ipc/pipectl/main.c", "ctl_commands"), "pipesim": ("tuner/pipesim/main.c", "psim_commands")}
 
 
 def completions_are_complete():
     missing = []
-    for name in ("etc/completions/pipectl.bash", "etc/completions/_pipectl", "etc/completions/pipectl.fish"):
-        words = set(re.findall(r"[\w-]+", source.text(ROOT, name)))
-        dashed = {w.lstrip("-") for w in words}
-        for command, options in pipectl_commands().items():
-            if command not in words and command != "watch":
-                missing.append("%s: %s" % (name, command))
-            missing += ["%s: %s --%s" % (name, command, o) for o in options if o not in dashed]
+    for program, table in PROGRAMS.items():
+        for name in ("etc/completions/%s.bash" % program, "etc/completions/_%s" % program,
+                     "etc/completions/%s.fish" % program):
+            words = set(re.findall(r"[\w-]+", source.text(ROOT, name)))
+            dashed = {w.lstrip("-") for w in words}
+            for command, options in commands_of(*table).items():
+                if command not in words and command != "watch":
+                    missing.append("%s: %s" % (name, command))
+                missing += ["%s: %s --%s" % (name, command, o) for o in options if o not in dashed]
     none(missing, "commands and options without completion")
 
 

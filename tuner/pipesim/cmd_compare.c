@@ -7,9 +7,10 @@
 #include "tuner/pipesim/subject.h"
 
 #define ALGORITHMS_MAX 32u
-#define SPACE_MAX 200000.0 /* trials that an exhaustive search may cost when it was not asked for  \
-                            */
-#define CELL_LEAST 0.05    /* a wrong cost is at least so much of the true one */
+#define SPACE_MAX                                                                                  \
+    200000.0            /* trials that an exhaustive search may cost when it was not asked for     \
+                         */
+#define CELL_LEAST 0.05 /* a wrong cost is at least so much of the true one */
 
 struct comparison {
     struct psim_subject subject;

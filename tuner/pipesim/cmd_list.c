@@ -44,25 +44,37 @@ static json_t *gather(void)
     return json_pack("{s:o,s:o,s:o}", "platforms", p, "networks", n, "algorithms", a);
 }
 
+static const char *text_of(const json_t *v, const char *key)
+{
+    return json_string_value(json_object_get(v, key));
+}
+
 static void print_named(const json_t *list, const char *head, const char *key)
 {
     json_t *rows = json_array();
     const json_t *v;
     size_t i;
 
-    psim_row(rows, "%s\t", head);
+    printf("%s\n", head);
     json_array_foreach(list, i, v)
     {
-        const char *text = json_string_value(json_object_get(v, key));
+        const char *text = text_of(v, key) ? text_of(v, key) : text_of(v, "error");
 
-        psim_row(rows, "  %s\t%s",
-                 json_is_string(v) ? json_string_value(v)
-                                   : json_string_value(json_object_get(v, "name")),
-                 text                ? text
-                 : json_is_string(v) ? ""
-                                     : json_string_value(json_object_get(v, "error")));
+        psim_row(rows, "  %s\t%s", text_of(v, "name"), text ? text : "");
     }
     psim_print_rows(rows, "ll");
+}
+
+static void print_names(const json_t *list, const char *head)
+{
+    const json_t *v;
+    size_t i;
+
+    printf("%s\n", head);
+    json_array_foreach(list, i, v)
+    {
+        printf("  %s\n", json_string_value(v));
+    }
 }
 
 int psim_cmd_list(int argc, char **argv)
@@ -91,7 +103,7 @@ int psim_cmd_list(int argc, char **argv)
         return psim_print_json(all);
     }
     print_named(json_object_get(all, "platforms"), "platforms", "title");
-    print_named(json_object_get(all, "networks"), "networks", "title");
+    print_names(json_object_get(all, "networks"), "networks");
     print_named(json_object_get(all, "algorithms"), "algorithms", "what");
     json_decref(all);
     return PSIM_DONE;
