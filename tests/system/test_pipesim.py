@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""pipesim: what it prints, its JSON keys, its exit codes, and what it says to bad descriptions. Needs no daemon."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from daemon import BUILD, LIMIT_S, ROOT, check, equal, main
+
+PIPESIM = os.environ.get("PIPESIM_EXE", os.path.join(BUILD, "tuner", "pipesim"))
+PLATFORMS = os.path.join(ROOT, "tuner", "platforms")
+KEYS = ["algorithm", "plan", "bottleneck_ms", "optimum_ms", "ratio", "trials", "tuning_s", "explored"]
+TEMP = None
+
+
+def run(*args, env=None):
+    return subprocess.run([PIPESIM, *args], capture_output=True, text=True, timeout=2 * LIMIT_S, check=False,
+                          env={**os.environ, **(env or {})})
+
+
+def good(*args):
+    r = run(*args)
+    equal(r.returncode, 0, " ".join(args) + "\n" + r.stdout + r.stderr)
+    return r.stdout
+
+
+def good_json(*args):
+    return json.loads(good(*args, "--json"))
+
+
+def bad(code, words, *args):
+    r = run(*args)
+    equal(r.returncode, code, " ".join(args) + "\n" + r.stdout + r.stderr)
+    equal(r.stdout, "")
+    for word in words:
+        check(word in r.stderr, repr(word), "is not in", repr(r.stderr))
+
+
+def write(name, value):
+    path = os.path.join(TEMP, name)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def platform(name="hikey970"):
+    with open(os.path.join(PLATFORMS, name + ".json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def recorded():
+    """Three units on two kinds; the middle unit is the heaviest, little cores take 3 times as long."""
+    units = [{"name": "u%d" % i, "weight": w, "in_bytes": 0 if i == 0 else 1000, "gemm": [0, 0, 0]}
+             for i, w in enumerate((1, 2, 1))]
+    costs = {"big": {"1": [1e6, 2e6, 1e6], "2": [6e5, 12e5, 6e5]}, "little": {"1": [3e6, 6e6, 3e6]}}
+    kinds = [{"name": "big", "cores": 2, "speed": 1, "bandwidth": 1, "watts": 1},
+             {"name": "little", "cores": 1, "speed": 0.33, "bandwidth": 0.5, "watts": 0.3}]
+    return {"model": "made up", "units": units, "kinds": kinds, "handoff_ns": 1000, "handoff_ns_per_byte": 0.1,
+            "costs": costs}
+
+
+def timeless(results):
+    return [{k: v for k, v in r.items() if k not in ("own_s", "tuning_s")} for r in results]
+
+
+def test_compare_keys():
+    results = good_json("compare", "--model", "squeezenet1_1", "--platform", "hikey970", "--algorithm", "exact,shisha")
+    equal([r["algorithm"] for r in results], ["exact", "shisha"])
+    for r in results:
+        equal(list(r)[:len(KEYS)], KEYS)
+        check({"own_s", "space", "latency_ms"} <= set(r), r)
+        check(r["trials"] >= 1 and r["tuning_s"] >= r["own_s"] > 0, r)
+        check(r["ratio"] >= 1 - 1e-9, "better than the optimum:", r)
+        check(abs(r["ratio"] - r["bottleneck_ms"] / r["optimum_ms"]) < 1e-6, r)
+
+
+def test_every_algorithm_ends():
+    names = [a["name"] for a in good_json("list")["algorithms"]]
+    equal(names[0], "exact")
+    r = run("compare", "--model", "squeezenet1_1", "--platform", "host2", "--json")
+    equal(r.returncode, 0, r.stderr)
+    equal([v["algorithm"] for v in json.loads(r.stdout)], names, r.stderr)
+    r = run("compare", "--model", "squeezenet1_1", "--platform", "hikey970", "--json")
+    equal(r.returncode, 0, r.stderr)
+    ran = {v["algorithm"] for v in json.loads(r.stdout)}
+    for name in set(names) - ran:
+        check(name in r.stderr, name, "did not run and nobody says why:", r.stderr)
+    check(set(names) - ran <= {"exhaustive", "pipe-search-database"}, "left out:", set(names) - ran, r.stderr)
+    equal(timeless(json.loads(r.stdout))[0]["algorithm"], "exact")
+
+
+def test_exact_is_best():
+    for m in ("host2", "tx2-3", "shisha-c5-12x"):
+        results = {r["algorithm"]: r for r in good_json("compare", "--model", "synthnet", "--platform", m, "--layers",
+                                                        "--algorithm", "exact,shisha,pipe-search,annealing-seeded")}
+        check(results["exact"]["ratio"] < 1.031, m, results["exact"])
+        for r in results.values():
+            check(r["ratio"] >= 1 - 1e-9, m, r)
+
+
+def test_same_seed_same_answers():
+    args = ("compare", "--model", "alexnet", "--platform", "rk3588", "--algorithm", "exact,shisha,random,annealing",
+            "--sigma", "0.1", "--contention", "0.2", "--noise", "0.02", "--trials", "30", "--seed")
+    first = good_json(*args, "7")
+    equal(timeless(first), timeless(good_json(*args, "7")))
+    check(timeless(first) != timeless(good_json(*args, "8")), "another seed changes nothing")
+
+
+def test_contention_and_bounds():
+    args = ("compare", "--model", "alexnet", "--platform", "host2", "--algorithm", "exact")
+    still = good_json(*args)[0]
+    slowed = good_json(*args, "--contention", "core=1")[0]
+    check(1.9 < slowed["optimum_ms"] / still["optimum_ms"] < 2.01, still, slowed)
+    fps = 500.0 / still["bottleneck_ms"]
+    power = good_json(*args, "--objective", "power", "--fps", str(fps))[0]
+    check(power["bottleneck_ms"] <= 1000.0 / fps and power["energy_mj"] <= still["energy_mj"] * 1.001, still, power)
+    bad(2, ["--fps"], *args, "--objective", "power")
+    bad(2, ["no kind", "huge"], *args, "--contention", "core=1,huge=2")
+
+
+def test_text():
+    text = good("compare", "--model", "alexnet", "--platform", "host2", "--algorithm", "exact,pipe-it")
+    lines = text.rstrip("\n").split("\n")
+    check("optimum" in lines[0] and lines[2].startswith("algorithm"), text)
+    equal([line.split()[0] for line in lines[3:]], ["exact", "pipe-it"])
+    check(not any(line != line.rstrip() for line in lines), "blanks at the end of", lines)
+
+
+def test_plan():
+    p = good_json("plan", "--model", "resnet50", "--platform", "hikey970", "--top", "4", "--front")
+    check({"plan", "bottleneck_ms", "fps", "latency_ms", "energy_mj", "bound_ms", "stages", "runners_up", "front"}
+          <= set(p), p)
+    equal(p["stages"][0]["first"], 0)
+    equal(p["stages"][-1]["last"], p["units"] - 1)
+    equal(max(s["period_ms"] for s in p["stages"]), p["bottleneck_ms"])
+    check(abs(max(s["busy"] for s in p["stages"]) - 1) < 1e-9, p["stages"])
+    equal(len(p["runners_up"]), 3)
+    front = [(f["bottleneck_ms"], f["latency_ms"]) for f in p["front"]]
+    equal(front, sorted(front), "the front is not in order")
+    check(all(b[1] < a[1] for a, b in zip(front, front[1:])), "dominated points in", front)
+    text = good("plan", "--model", "resnet50", "--platform", "hikey970", "--front")
+    check(p["plan"] in text and "front" in text, text)
+    r = run("plan", "--model", "resnet50", "--platform", "hikey970", "--fps", "1000000", "--json")
+    equal(r.returncode, 1)
+    equal(json.loads(r.stdout)["possible"], False)
+    check("--fps" in r.stderr, r.stderr)
+
+
+def test_list():
+    v = good_json("list")
+    names = {p["name"]: p for p in v["platforms"]}
+    for name in ("hikey970", "tx2-1", "tx2-4", "shisha-c1", "shisha-c1-6x", "shisha-c5-12x", "shisha-c6", "rpi4", "rpi5",
+                 "rk3588", "intel-hybrid", "host2"):
+        check(name in names and "error" not in names[name], name, names.get(name))
+    equal(len(names), len([n for n in os.listdir(PLATFORMS) if n.endswith(".json")]))
+    check({"alexnet", "vgg16", "resnet101", "synth3"} <= set(v["networks"]), v["networks"])
+    text = good("list")
+    check("hikey970" in text and "resnet101" in text and "exact" in text, text)
+
+
+def test_layers_as_the_papers_count():
+    for model, units in (("vgg16", 21), ("alexnet", 11), ("synth1", 7), ("synth2", 15), ("synth3", 13)):
+        p = good_json("plan", "--model", model, "--platform", "host2", "--layers")
+        equal(p["units"], units, model)
+
+
+def test_words():
+    check("compare" in good("--help") and "exit codes" in good("--help"))
+    check(good("--version").startswith("pipesim "))
+    for command in ("compare", "plan", "list"):
+        check(("usage: pipesim " + command) in good(command, "--help"), command)
+
+
+def test_wrong_usage():
+    bad(2, ["usage"])
+    bad(2, ["no command", "dance"], "dance")
+    bad(2, ["--dance"], "compare", "--dance")
+    bad(2, ["--model", "wants a value"], "compare", "--model")
+    bad(2, ["--model and --platform"], "compare", "--platform", "host2")
+    bad(2, ["alone"], "plan", "--platform", "host2", "--problem", "x")
+    bad(2, ["extra"], "list", "extra")
+    good_start = ("compare", "--model", "synth1", "--platform", "host2")
+    for option, value in (("--seed", "-1"), ("--seed", "1.5"), ("--alpha", "0"), ("--sigma", "nan"), ("--noise", "2"),
+                          ("--fps", "0"), ("--trials", "x"), ("--objective", "speed"), ("--space", "outer"),
+                          ("--contention", "-0.1"), ("--heuristic", "7"), ("--latency", "")):
+        bad(2, [option, "usage"], *good_start, option, value)
+    bad(2, ["no algorithm", "magic"], *good_start, "--algorithm", "exact,magic")
+    bad(2, ["no algorithm"], *good_start, "--algorithm", "")
+
+
+def test_unknown_names():
+    bad(1, ["no network", "nowhere", "pipesim list"], "plan", "--model", "nowhere", "--platform", "host2")
+    bad(1, ["no platform", "nowhere", "pipesim list"], "plan", "--model", "synth1", "--platform", "nowhere")
+    bad(1, ["cannot read", "./nowhere.onnx"], "plan", "--model", "./nowhere.onnx", "--platform", "host2")
+    bad(1, ["no platform"], "plan", "--model", "synth1", "--platform", "")
+    broken = write("broken.onnx", "not a model")
+    bad(1, ["broken.onnx"], "plan", "--model", broken, "--platform", "host2")
+
+
+def test_bad_platforms():
+    def wrong(words, change):
+        p = platform()
+        change(p)
+        path = write("platform.json", p)
+        bad(1, ["platform.json", *words], "plan", "--model", "synth1", "--platform", path)
+
+    good("plan", "--model", "synth1", "--platform", write("platform.json", platform()))
+    for key in platform():
+        wrong([key, "missing"], lambda p, key=key: p.pop(key))
+    for key in set(platform()["kinds"][0]) - {"watts"}:
+        wrong(["kinds[0]", key, "missing"], lambda p, key=key: p["kinds"][0].pop(key))
+        wrong(["kinds[1]", key], lambda p, key=key: p["kinds"][1].update({key: [1]}))
+    wrong(["unknown key", "colour"], lambda p: p.update(colour="red"))
+    wrong(["kinds[1]", "unknown key"], lambda p: p["kinds"][1].update(colour="red"))
+    wrong(["kinds[0].gmacs", "unknown key"], lambda p: p["kinds"][0]["gmacs"].update(colour=1))
+    wrong(["kinds[0].gmacs", "fc", "missing"], lambda p: p["kinds"][0]["gmacs"].pop("fc"))
+    for cores in (0, -1, 257, 1.5, "4", None, True):
+        wrong(["kinds[0].cores"], lambda p, cores=cores: p["kinds"][0].update(cores=cores))
+    for figure in (0, -1, "1", None, 1e300):
+        for key in ("gbytes", "overhead_ns", "gbytes_max", "watts"):
+            wrong(["kinds[1]." + key], lambda p, key=key, v=figure: p["kinds"][1].update({key: v}))
+        wrong(["kinds[1].gmacs.conv"], lambda p, v=figure: p["kinds"][1]["gmacs"].update(conv=v))
+        wrong(["handoff_ns"], lambda p, v=figure: p.update(handoff_ns=v))
+    wrong(["kinds[0].scaling"], lambda p: p["kinds"][0].update(scaling=1.1))
+    wrong(["kinds[0].name"], lambda p: p["kinds"][0].update(name="a|b"))
+    wrong(["kinds[0].name"], lambda p: p["kinds"][0].update(name="n" * 24))
+    wrong(["kinds", "two are called"], lambda p: p["kinds"][0].update(name="small"))
+    wrong(["kinds", "0 entries"], lambda p: p.update(kinds=[]))
+    wrong(["kinds", "18 entries"], lambda p: p.update(kinds=p["kinds"] * 9))
+    wrong(["kinds", "not a list"], lambda p: p.update(kinds={}))
+    wrong(["kinds", "cores in all"],
+          lambda p: p.update(kinds=[dict(p["kinds"][0], name="k%d" % i, cores=200) for i in range(2)]))
+    wrong(["source"], lambda p: p.update(source="me"))
+    for text, word in (("", "line"), ("{", "line 1"), ("[]", "object"), ('{"title": 1, "title": 2}', "title")):
+        bad(1, ["text.json", word], "plan", "--model", "synth1", "--platform", write("text.json", text))
+
+
+def test_a_folder_of_ones_own():
+    os.makedirs(os.path.join(TEMP, "mine"), exist_ok=True)
+    mine = dict(platform("host2"), title="mine")
+    with open(os.path.join(TEMP, "mine", "desk.json"), "w", encoding="utf-8") as f:
+        json.dump(mine, f)
+    r = run("list", "--json", env={"PIPESIM_PLATFORMS": os.path.join(TEMP, "mine")})
+    found = {p["name"]: p for p in json.loads(r.stdout)["platforms"]}
+    equal(found["desk"]["title"], "mine")
+    check("hikey970" in found)
+
+
+def test_recorded():
+    path = write("table.json", recorded())
+    results = good_json("compare", "--problem", path, "--algorithm", "exact,exhaustive,pipe-search,shisha")
+    equal(len(results), 4)
+    check(all(r["ratio"] >= 1 - 1e-9 for r in results), results)
+    p = good_json("plan", "--problem", path)
+    # two big cores and a third of one share 4 ms of work
+    check(4 / 2.34 <= p["bottleneck_ms"] <= 2.1, p)
+    equal(p["units"], 3)
+
+
+def test_holes_are_filled():
+    table = recorded()
+    table["costs"]["little"]["1"][1] = None
+    table["costs"]["big"]["2"] = [None] * 3
+    path = write("holes.json", table)
+    whole = good_json("plan", "--problem", write("table.json", recorded()))
+    holed = good_json("plan", "--problem", path)
+    check(abs(holed["bottleneck_ms"] / whole["bottleneck_ms"] - 1) < 0.05, whole, holed)
+    table["costs"] = {"big": {"1": [None] * 3, "2": [None] * 3}, "little": {"1": [None] * 3}}
+    bad(1, ["empty.json", "costs", "not one is known"], "plan", "--problem", write("empty.json", table))
+
+
+def test_bad_tables():
+    def wrong(words, change):
+        t = recorded()
+        change(t)
+        bad(1, ["table.json", *words], "plan", "--problem", write("table.json", t))
+
+    for key in recorded():
+        wrong([key, "missing"], lambda t, key=key: t.pop(key))
+    for key in recorded()["units"][0]:
+        wrong(["units[1]", key, "missing"], lambda t, key=key: t["units"][1].pop(key))
+    for key in recorded()["kinds"][0]:
+        wrong(["kinds[1]", key, "missing"], lambda t, key=key: t["kinds"][1].pop(key))
+    wrong(["unknown key"], lambda t: t.update(colour=1))
+    wrong(["units", "0 entries"], lambda t: t.update(units=[]))
+    wrong(["units[0].weight"], lambda t: t["units"][0].update(weight=0))
+    wrong(["units[2].in_bytes"], lambda t: t["units"][2].update(in_bytes=-1))
+    wrong(["units[0].gemm"], lambda t: t["units"][0].update(gemm=[1, 2]))
+    wrong(["units[0]", "gemm"], lambda t: t["units"][0].update(gemm=[1, 2, "x"]))
+    wrong(["kinds[0].cores"], lambda t: t["kinds"][0].update(cores=0))
+    wrong(["kinds[0].speed"], lambda t: t["kinds"][0].update(speed=1.5))
+    wrong(["costs.little", "missing"], lambda t: t["costs"].pop("little"))
+    wrong(["costs.big.2", "not a list"], lambda t: t["costs"]["big"].pop("2"))
+    wrong(["costs.big", "no width"], lambda t: t["costs"]["big"].update({"3": [1, 1, 1]}))
+    wrong(["costs.big.1", "2 entries"], lambda t: t["costs"]["big"].update({"1": [1, 1]}))
+    wrong(["costs", "medium"], lambda t: t["costs"].update(medium={}))
+    for cost in (0, -1, "1", True, [], {}):
+        wrong(["costs.big.1", "entry 2"], lambda t, v=cost: t["costs"]["big"]["1"].__setitem__(2, v))
+    bad(1, ["no.json"], "plan", "--problem", os.path.join(TEMP, "no.json"))
+
+
+def test_one_unit():
+    one = {"name": "one", "seed": 1, "input": {"shape": [3, 8, 8]}, "layers": [{"op": "conv", "out": 4, "kernel": 3}]}
+    path = write("one.json", one)
+    r = run("compare", "--model", path, "--platform", "hikey970", "--json")
+    equal(r.returncode, 0, r.stderr)
+    results = json.loads(r.stdout)
+    check(len(results) >= 1 and results[0]["algorithm"] == "exact", results, r.stderr)
+    check(all(v["plan"].startswith("0-0@") for v in results), results)
+
+
+def with_temp(case):
+    def wrapped():
+        global TEMP
+        TEMP = tempfile.mkdtemp(prefix="pipesim-test-")
+        try:
+            return case()
+        finally:
+            shutil.rmtree(TEMP)
+    wrapped.__name__ = case.__name__
+    return wrapped
+
+
+main([with_temp(c) for n, c in sorted(globals().items()) if n.startswith("test_")])
