@@ -216,6 +216,31 @@ TEST(ties_in_spite_of_rounding)
     T_EQ(layers[0], 2);
 }
 
+/* Multiples of a part order as the whole numbers they are multiples by: sums
+ * of parts are rounded, their ties are not lost. */
+TEST(parts_order_as_whole_numbers)
+{
+    static const double parts[] = {0.1, 1.0 / 3, 0.007, 3e-5, 1e9 / 7};
+
+    for (int round = 0; round < 200; round++) {
+        double whole[9], part[9], grain = parts[round % (int)base_array_count(parts)];
+        size_t units = (size_t)t_range(3, 9), stages = (size_t)t_range(2, (int64_t)units);
+        AUTO_CUTS *a = NULL, *b = NULL;
+        uint16_t x[PL_STAGE_MAX], y[PL_STAGE_MAX];
+
+        for (size_t u = 0; u < units; u++) {
+            whole[u] = (double)t_range(1, 12);
+            part[u] = whole[u] * grain;
+        }
+        T_EQ(tun_cuts_new(whole, units, stages, &a), 0);
+        T_EQ(tun_cuts_new(part, units, stages, &b), 0);
+        while (tun_cuts_next(a, x) == 0) {
+            T_EQ(tun_cuts_next(b, y), 0);
+            T_EQ(memcmp(x, y, stages * sizeof(*x)), 0);
+        }
+    }
+}
+
 /* A chain of ResNet-50's size: no database could be kept (binomial(53, 7) = 154 million). */
 TEST(first_thousand_of_54_by_8)
 {
