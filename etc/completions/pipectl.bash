@@ -47,15 +47,27 @@ _pipectl() {
         mapfile -t COMPREPLY < <(compgen -W "tensor rgb24 bgr24 gray8 nv12 yuyv" -- "$cur")
         return
         ;;
-    --frames | --seconds | --clients | --in-flight | --rate | --size | --deadline | --seed | --reconnect | --top | --limit | --plan | --algorithm)
+    --algorithm)
+        mapfile -t COMPREPLY < <(compgen -W "exact shisha pipe-search pipe-search-database pipe-it exhaustive random hill-climbing hill-climbing-seeded annealing annealing-seeded" -- "$cur")
+        return
+        ;;
+    --objective)
+        mapfile -t COMPREPLY < <(compgen -W "throughput latency power" -- "$cur")
+        return
+        ;;
+    --heuristic)
+        mapfile -t COMPREPLY < <(compgen -W "1 2 3 4 5 6" -- "$cur")
+        return
+        ;;
+    --frames | --seconds | --clients | --in-flight | --rate | --size | --deadline | --seed | --reconnect | --top | --limit | --plan | --fps | --latency | --alpha | --trials | --max | --ms)
         return
         ;;
     esac
 
     local words=
     case $command in
-    "") words="status infer bench plan models retune history units metrics config reload subscribe watch --socket --json --help --version" ;;
-    status | units) words="--model" ;;
+    "") words="status infer bench plan models retune history costs calibrate units metrics config reload subscribe watch --socket --json --help --version" ;;
+    status | units | costs) words="--model" ;;
     infer)
         words="--model --raw --expect --top --list --inline"
         [[ $cur == -* ]] || { compopt -o default; return; }
@@ -63,7 +75,8 @@ _pipectl() {
     bench) words="--model --frames --seconds --clients --in-flight --inline --rate --verify --reconnect --pixfmt --size --policy --deadline --seed" ;;
     plan)
         case $sub in
-        "") words="show set auto --model" ;;
+        "") words="show set auto front explain --model" ;;
+        front) words="--max --model" ;;
         *) words="--model" ;;
         esac
         ;;
@@ -77,8 +90,9 @@ _pipectl() {
         unload) words=$(_pipectl_models "$socket") ;;
         esac
         ;;
-    retune) words="--model --algorithm" ;;
-    history) words="--model --limit" ;;
+    retune) words="--model --algorithm --objective --fps --latency --alpha --heuristic --trials --seed --wait --no-wait --cancel" ;;
+    history) words="--model --limit --trials" ;;
+    calibrate) words="--ms" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

@@ -9,18 +9,14 @@
 #include "ipc/pipectl/pipectl.h"
 
 struct args {
-    const char *model, *algorithm, *plan;
-    double limit; /* 0: not given */
+    const char *model, *plan;
 };
 
 /* The options of all commands here; @allowed names those of this one. */
 static int take_args(int argc, char **argv, const char *allowed, struct args *ret)
 {
-    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
-                                            {"algorithm", required_argument, NULL, 'a'},
-                                            {"plan", required_argument, NULL, 'p'},
-                                            {"limit", required_argument, NULL, 'l'},
-                                            {0}};
+    static const struct option options[] = {
+        {"model", required_argument, NULL, 'm'}, {"plan", required_argument, NULL, 'p'}, {0}};
     int c;
 
     *ret = (struct args){0};
@@ -30,12 +26,8 @@ static int take_args(int argc, char **argv, const char *allowed, struct args *re
         }
         if (c == 'm') {
             ret->model = optarg;
-        } else if (c == 'a') {
-            ret->algorithm = optarg;
-        } else if (c == 'p') {
+        } else {
             ret->plan = optarg;
-        } else if (!ctl_number(optarg, 1, 1e6, &ret->limit)) {
-            return ctl_usage(argv[0], "--limit needs a number from 1 on, got '%s'", optarg);
         }
     }
     return CTL_DONE;
@@ -44,64 +36,6 @@ static int take_args(int argc, char **argv, const char *allowed, struct args *re
 static int too_much(int argc, char **argv, int from)
 {
     return argc > from ? ctl_usage(argv[0], "'%s' is too much", argv[from]) : CTL_DONE;
-}
-
-static void print_warnings(const json_t *reply)
-{
-    size_t i;
-    json_t *w;
-
-    json_array_foreach(json_object_get(reply, "warnings"), i, w)
-    {
-        printf("warning: %s\n", json_is_string(w) ? json_string_value(w) : "");
-    }
-}
-
-int ctl_plan(const struct ctl *ctl, int argc, char **argv)
-{
-    json_t *parameters, *reply;
-    struct args a;
-    const char *method, *verb;
-    char epoch[32];
-    int rc = take_args(argc, argv, "m", &a);
-
-    if (rc) {
-        return rc;
-    }
-    verb = optind < argc ? argv[optind++] : "show";
-    parameters = ctl_model_parameter(a.model);
-    method = strcmp(verb, "show") == 0   ? "GetPlan"
-             : strcmp(verb, "set") == 0  ? "SetPlan"
-             : strcmp(verb, "auto") == 0 ? "AutoPlan"
-                                         : NULL;
-    if (!method) {
-        rc = ctl_usage("plan", "show, set or auto, not '%s'", verb);
-    } else if (strcmp(verb, "set") == 0) {
-        rc = optind == argc
-                 ? ctl_usage("plan", "set needs a plan, e.g. '0-15@bigx4|16-25@littlex2*2'")
-                 : json_object_set_new(parameters, "plan", json_string(argv[optind++]));
-    }
-    rc = rc ? rc : too_much(argc, argv, optind);
-    if (rc) {
-        json_decref(parameters);
-        return rc < 0 ? CTL_USAGE : rc;
-    }
-    rc = ctl_call(ctl, method, parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(reply);
-    } else if (strcmp(verb, "show") == 0) {
-        printf("%s\n", ctl_text(reply, "plan"));
-        print_warnings(reply);
-    } else {
-        printf("serving by %s since epoch %s\n", ctl_text(reply, "plan"),
-               ctl_any(reply, "epoch", epoch, sizeof(epoch)));
-        print_warnings(reply);
-    }
-    json_decref(reply);
-    return CTL_DONE;
 }
 
 /* A list of objects as a table of the given keys. */
@@ -211,68 +145,6 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
     }
     json_decref(reply);
     return CTL_DONE;
-}
-
-static void print_event(const json_t *e)
-{
-    static const char *const keys[] = {"id",        "at",          "cause",          "detail",
-                                       "algorithm", "plan_before", "plan_after",     "fps_before",
-                                       "fps_after", "duration_ms", "predicted_gain", "lost",
-                                       "outcome",   NULL};
-    char text[2048];
-
-    for (size_t k = 0; keys[k]; k++) {
-        if (json_object_get(e, keys[k]) && !json_is_null(json_object_get(e, keys[k]))) {
-            printf("%-14s %s\n", keys[k], ctl_any(e, keys[k], text, sizeof(text)));
-        }
-    }
-}
-
-int ctl_retune(const struct ctl *ctl, int argc, char **argv)
-{
-    json_t *parameters, *reply;
-    struct args a;
-    int rc = take_args(argc, argv, "ma", &a);
-
-    rc = rc ? rc : too_much(argc, argv, optind);
-    if (rc) {
-        return rc;
-    }
-    parameters = ctl_model_parameter(a.model);
-    if (a.algorithm) {
-        json_object_set_new(parameters, "algorithm", json_string(a.algorithm));
-    }
-    rc = ctl_call(ctl, "Retune", parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(json_object_get(reply, "event"));
-    } else {
-        print_event(json_object_get(reply, "event"));
-    }
-    json_decref(reply);
-    return CTL_DONE;
-}
-
-int ctl_history(const struct ctl *ctl, int argc, char **argv)
-{
-    static const char *const keys[] = {"id",        "at",         "model",      "cause",
-                                       "algorithm", "plan_after", "fps_before", "fps_after",
-                                       "outcome",   NULL};
-    json_t *parameters;
-    struct args a;
-    int rc = take_args(argc, argv, "ml", &a);
-
-    rc = rc ? rc : too_much(argc, argv, optind);
-    if (rc) {
-        return rc;
-    }
-    parameters = ctl_model_parameter(a.model);
-    if (a.limit > 0) {
-        json_object_set_new(parameters, "limit", json_integer((json_int_t)a.limit));
-    }
-    return list_command(ctl, "History", parameters, "events", keys, "rlllllrrl");
 }
 
 int ctl_units(const struct ctl *ctl, int argc, char **argv)

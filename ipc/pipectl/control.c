@@ -61,6 +61,11 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
     return CTL_DONE;
 }
 
+int ctl_control_fd(const struct ctl_control *c)
+{
+    return c->sock;
+}
+
 int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
 {
     base_autofree char *bytes = NULL;

@@ -53,12 +53,69 @@ static int width_of(const char *s)
     return n;
 }
 
+void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n >= 0) {
+        json_array_append_new(t->rows, json_pack("{s:i, s:s}", "indent", indent, "text", text));
+        free(text);
+    }
+}
+
+void ctl_print_wrapped(const char *text, int indent)
+{
+    int column = indent;
+
+    while (*text) {
+        size_t n = strcspn(text, " |");
+        size_t gap = text[n] == '|' ? 1 : strspn(text + n, " ");
+        char *word = strndup(text, n + (text[n] == '|'));
+
+        if (!word) {
+            break;
+        }
+        if (column > indent && column + width_of(word) > CTL_COLUMNS) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        printf("%s%*s", word, text[n] == ' ' && text[n + gap] ? (int)gap : 0, "");
+        column += width_of(word) + (text[n] == ' ' ? (int)gap : 0);
+        free(word);
+        text += n + gap;
+    }
+    putchar('\n');
+}
+
 static void print_cell(const char *text, int width, bool right, bool last)
 {
     int pad = width - width_of(text);
 
     printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
            last ? "\n" : "  ");
+}
+
+static void print_row(const struct ctl_table *t, const json_t *row, const int *width)
+{
+    int column = t->indent;
+
+    printf("%*s", t->indent, "");
+    for (size_t c = 0; c < t->columns; c++) {
+        const char *cell = row ? json_string_value(json_array_get(row, c)) : t->headings[c];
+
+        cell = cell ? cell : "";
+        if (t->align[c] == 'w') {
+            ctl_print_wrapped(cell, column);
+        } else {
+            print_cell(cell, width[c], t->align[c] == 'r', c + 1 == t->columns);
+        }
+        column += width[c] + 2;
+    }
 }
 
 void ctl_table_print(struct ctl_table *t)
@@ -76,15 +133,16 @@ void ctl_table_print(struct ctl_table *t)
             width[c] = base_max(width[c], width_of(cell ? cell : ""));
         }
     }
-    for (size_t c = 0; c < t->columns; c++) {
-        print_cell(t->headings[c], width[c], t->align[c] == 'r', c + 1 == t->columns);
-    }
+    print_row(t, NULL, width);
     json_array_foreach(t->rows, i, row)
     {
-        for (size_t c = 0; c < t->columns; c++) {
-            const char *cell = json_string_value(json_array_get(row, c));
+        if (json_is_array(row)) {
+            print_row(t, row, width);
+        } else {
+            int indent = (int)json_integer_value(json_object_get(row, "indent"));
 
-            print_cell(cell ? cell : "", width[c], t->align[c] == 'r', c + 1 == t->columns);
+            printf("%*s", indent, "");
+            ctl_print_wrapped(ctl_text(row, "text"), indent);
         }
     }
     json_decref(t->rows);
@@ -101,6 +159,19 @@ const char *ctl_text(const json_t *object, const char *key)
 double ctl_real(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
+}
+
+const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
+                      size_t bytes)
+{
+    const json_t *v = json_object_get(object, key);
+
+    if (json_is_number(v)) {
+        snprintf(ret, bytes, format, json_number_value(v));
+    } else {
+        snprintf(ret, bytes, "-");
+    }
+    return ret;
 }
 
 static void any(const json_t *v, char *ret, size_t bytes, bool inner)

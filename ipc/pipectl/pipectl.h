@@ -54,6 +54,8 @@ int ctl_control_send(struct ctl_control *c, const char *method, json_t *paramete
 /** ctl_control_receive() - the parameters of one reply, the caller's reference. Return: exit code.
  */
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
+/** ctl_control_fd() - readable when something came; for poll(2) before a reply. */
+int ctl_control_fd(const struct ctl_control *c);
 /** ctl_call() - one call of io.piped.METHOD; @parameters: reference is taken. Return: exit code;
  * the reason was said. */
 int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
@@ -62,22 +64,34 @@ json_t *ctl_model_parameter(const char *model);
 
 /* output.c */
 void ctl_print_json(const json_t *v);
+/** ctl_print_wrapped() - text and a newline; lines behind the first start at column @indent and
+ * none passes CTL_COLUMNS if it can be broken behind a space or a '|'. */
+#define CTL_COLUMNS 80
+void ctl_print_wrapped(const char *text, int indent);
 /* Rows of cells, columns as wide as needed; a NULL heading ends the columns. Cells are text. */
 struct ctl_table {
     size_t columns;
     const char *const *headings;
-    const char *align; /* one char a column: 'l' or 'r' */
-    json_t *rows;      /* owned: array of arrays of strings */
+    const char *align; /* one char a column: 'l', 'r', or for the last one 'w': wrapped */
+    int indent;        /* of the whole table */
+    json_t *rows;      /* owned: arrays of strings, and notes */
 };
 void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align);
 void ctl_table_add(struct ctl_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* cells separated by '\t' */
+/** ctl_table_note() - a line below the row before it, @indent columns in, wrapped. */
+void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void ctl_table_print(struct ctl_table *t); /* and frees */
 /* Fields of replies, whatever they hold. */
 const char *ctl_text(const json_t *object, const char *key);
 double ctl_real(const json_t *object, const char *key);
 /** ctl_any() - a field as text in @ret: numbers and lists too, "-" when absent. Return @ret. */
 const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
+
+/** ctl_known() - a number in @ret by @format, one %f; "-" when it is none. Return @ret. */
+const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
+                      size_t bytes) __attribute__((format(printf, 3, 0)));
 
 /* frames.c: libpiped with pipectl's messages */
 /* @reconnect_ms: 0 as the library does */
@@ -96,6 +110,14 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv);
 int ctl_models(const struct ctl *ctl, int argc, char **argv);
 int ctl_retune(const struct ctl *ctl, int argc, char **argv);
 int ctl_history(const struct ctl *ctl, int argc, char **argv);
+int ctl_costs(const struct ctl *ctl, int argc, char **argv);
+int ctl_calibrate(const struct ctl *ctl, int argc, char **argv);
+/** ctl_print_trials() - an event's trials as a table; only the best @most when there are more. */
+void ctl_print_trials(const json_t *event, size_t most);
+/** ctl_trial_note() - " (stopped: worse)" and the like, or "". */
+const char *ctl_trial_note(const json_t *trial);
+/** ctl_gain() - "+12.3 %" from an event's fps before and after; "-" when one is not known. */
+const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
 int ctl_metrics(const struct ctl *ctl, int argc, char **argv);
 int ctl_config(const struct ctl *ctl, int argc, char **argv);
 int ctl_reload(const struct ctl *ctl, int argc, char **argv);

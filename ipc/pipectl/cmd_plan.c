@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl plan, pipectl costs: the plan in force, others that could be, and what they rest on. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+struct args {
+    const char *model;
+    double max; /* 0: not given */
+};
+
+static int take_args(int argc, char **argv, bool front, struct args *ret)
+{
+    static const struct option options[] = {
+        {"model", required_argument, NULL, 'm'}, {"max", required_argument, NULL, 'x'}, {0}};
+    int c;
+
+    *ret = (struct args){0};
+    while ((c = ctl_option(argc, argv, options)) != -1) {
+        if (c == 'm') {
+            ret->model = optarg;
+        } else if (c != 'x' || !front) {
+            return ctl_usage(argv[0], "unknown or incomplete option %s", argv[optind - 1]);
+        } else if (!ctl_number(optarg, 1, 1000, &ret->max)) {
+            return ctl_usage(argv[0], "--max needs a number from 1 to 1000, got '%s'", optarg);
+        }
+    }
+    return CTL_DONE;
+}
+
+static void print_warnings(const json_t *reply)
+{
+    size_t i;
+    json_t *w;
+
+    json_array_foreach(json_object_get(reply, "warnings"), i, w)
+    {
+        printf("warning: %s\n", json_is_string(w) ? json_string_value(w) : "");
+    }
+}
+
+static void print_present(const json_t *reply)
+{
+    printf("%s\n", ctl_text(reply, "plan"));
+    print_warnings(reply);
+}
+
+static void print_changed(const json_t *reply)
+{
+    char epoch[32];
+
+    printf("serving by %s since epoch %s\n", ctl_text(reply, "plan"),
+           ctl_any(reply, "epoch", epoch, sizeof(epoch)));
+    print_warnings(reply);
+}
+
+static void print_front(const json_t *reply)
+{
+    static const char *const headings[] = {"frames/s", "latency ms", "mJ/frame", "plan", NULL};
+    struct ctl_table t;
+    size_t i;
+    json_t *p;
+
+    ctl_table_init(&t, headings, "rrrw");
+    json_array_foreach(json_object_get(reply, "front"), i, p)
+    {
+        char fps[32], latency[32], energy[32];
+
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
+                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)),
+                      ctl_known(p, "energy_mj", "%.3g", energy, sizeof(energy)),
+                      ctl_text(p, "plan"));
+    }
+    ctl_table_print(&t);
+}
+
+/* ---- explain ---- */
+
+static void print_figures(const json_t *e)
+{
+    static const char *const headings[] = {"", "frames/s", "bottleneck ms", "latency ms", NULL};
+    static const char *const rows[] = {"predicted", "measured"};
+    struct ctl_table t;
+    char bound[32];
+
+    ctl_table_init(&t, headings, "lrrr");
+    t.indent = 2;
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        const json_t *f = json_object_get(e, rows[i]);
+        char fps[32], bottleneck[32], latency[32];
+
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i], ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
+                      ctl_known(f, "bottleneck_ms", "%.3f", bottleneck, sizeof(bottleneck)),
+                      ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)));
+    }
+    ctl_table_add(&t, "bound\t%s\t\t", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
+    ctl_table_print(&t);
+}
+
+static void print_stages(const json_t *e)
+{
+    static const char *const headings[] = {"stage", "units", "predicted ms", "measured ms",
+                                           "ratio", "busy",  "teams",        NULL};
+    struct ctl_table t;
+    size_t i;
+    json_t *s;
+
+    ctl_table_init(&t, headings, "rlrrrrw");
+    t.indent = 2;
+    json_array_foreach(json_object_get(e, "stages"), i, s)
+    {
+        char units[64], predicted[32], measured[32], ratio[32], busy[32] = "-";
+
+        if (json_is_number(json_object_get(s, "busy"))) {
+            snprintf(busy, sizeof(busy), "%.0f %%", 100 * ctl_real(s, "busy"));
+        }
+        ctl_table_add(
+            &t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units", units, sizeof(units)),
+            ctl_known(s, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
+            ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
+            ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)), busy, ctl_text(s, "teams"),
+            json_is_true(json_object_get(s, "bottleneck")) ? " (bottleneck)" : "");
+    }
+    ctl_table_print(&t);
+}
+
+static void print_cores(const json_t *e)
+{
+    size_t i;
+    json_t *c;
+
+    json_array_foreach(json_object_get(e, "cores"), i, c)
+    {
+        const char *why = json_string_value(json_object_get(c, "why"));
+        base_autofree char *line = NULL;
+
+        if (asprintf(&line, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
+                     ctl_real(c, "total"), why ? why : "") < 0) {
+            line = NULL;
+            return;
+        }
+        printf("  ");
+        ctl_print_wrapped(line, 4);
+    }
+}
+
+static void print_runners_up(const json_t *e)
+{
+    static const char *const headings[] = {"frames/s", "latency ms", "plan", NULL};
+    const json_t *list = json_object_get(e, "runners_up");
+    struct ctl_table t;
+    size_t i;
+    json_t *p;
+
+    if (json_array_size(list) == 0) {
+        printf("\nNo other plan comes near it.\n");
+        return;
+    }
+    printf("\nRunners-up, by the same costs:\n");
+    ctl_table_init(&t, headings, "rrw");
+    t.indent = 2;
+    json_array_foreach(list, i, p)
+    {
+        const char *why = json_string_value(json_object_get(p, "why"));
+        char fps[32], latency[32];
+
+        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
+                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)),
+                      ctl_text(p, "plan"));
+        if (why && *why) {
+            ctl_table_note(&t, 24, "%s", why);
+        }
+    }
+    ctl_table_print(&t);
+}
+
+static void print_explanation(const json_t *reply)
+{
+    const json_t *e = json_object_get(reply, "explanation");
+    const json_t *table = json_object_get(e, "table");
+    double measured = ctl_real(table, "measured"), saved = ctl_real(table, "saved");
+    double predicted = ctl_real(table, "predicted");
+
+    printf("Plan  ");
+    ctl_print_wrapped(ctl_text(e, "plan"), 6);
+    printf("Chosen by %s for %s. Costs: %.0f measured, %.0f of earlier runs, %.0f predicted.\n\n",
+           ctl_text(e, "algorithm"), ctl_text(e, "objective"), measured, saved, predicted);
+    print_figures(e);
+    printf("\n");
+    print_stages(e);
+    printf("\nCores:\n");
+    print_cores(e);
+    print_runners_up(e);
+}
+
+/* ---- the command ---- */
+
+static const struct verb {
+    const char *name, *method;
+    const char *field; /* of the reply, what --json prints; NULL: the reply */
+    void (*print)(const json_t *reply);
+} verbs[] = {
+    {"show", "GetPlan", NULL, print_present},
+    {"set", "SetPlan", NULL, print_changed},
+    {"auto", "AutoPlan", NULL, print_changed},
+    {"front", "PlanFront", "front", print_front},
+    {"explain", "PlanExplain", "explanation", print_explanation},
+};
+
+static int add_plan(json_t *parameters, const char *plan)
+{
+    if (!plan) {
+        return ctl_usage("plan", "set needs a plan, e.g. '0-15@bigx4|16-25@littlex2*2'");
+    }
+    return json_object_set_new(parameters, "plan", json_string(plan)) < 0
+               ? ctl_usage("plan", "the plan is not UTF-8")
+               : CTL_DONE;
+}
+
+int ctl_plan(const struct ctl *ctl, int argc, char **argv)
+{
+    const struct verb *verb = NULL;
+    const char *name;
+    json_t *parameters, *reply;
+    struct args a;
+    int rc = take_args(argc, argv, true, &a);
+
+    if (rc) {
+        return rc;
+    }
+    name = optind < argc ? argv[optind++] : "show";
+    for (size_t i = 0; i < base_array_count(verbs); i++) {
+        verb = strcmp(verbs[i].name, name) == 0 ? &verbs[i] : verb;
+    }
+    if (!verb) {
+        return ctl_usage("plan", "show, set, auto, front or explain, not '%s'", name);
+    }
+    if (a.max > 0 && strcmp(name, "front") != 0) {
+        return ctl_usage("plan", "--max is for front alone");
+    }
+    parameters = ctl_model_parameter(a.model);
+    if (strcmp(name, "set") == 0) {
+        rc = add_plan(parameters, optind < argc ? argv[optind++] : NULL);
+    } else if (a.max > 0) {
+        json_object_set_new(parameters, "max", json_integer((json_int_t)a.max));
+    }
+    if (!rc && optind < argc) {
+        rc = ctl_usage("plan", "'%s' is too much", argv[optind]);
+    }
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    rc = ctl_call(ctl, verb->method, parameters, &reply);
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(verb->field ? json_object_get(reply, verb->field) : reply);
+    } else {
+        verb->print(reply);
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}
+
+/* ---- costs ---- */
+
+#define SHAPES_MAX 6u /* columns of times that fit a terminal */
+#define NAME_MAX_SHOWN 24u
+
+struct shape {
+    const json_t *row;     /* borrowed: times by unit, ns */
+    const json_t *sources; /* borrowed: where they are from */
+    char heading[48];
+};
+
+/* Widths 1, 2, 4, ... and all cores of each kind. Return: how many, at most SHAPES_MAX. */
+static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], bool *ret_all)
+{
+    const json_t *costs = json_object_get(problem, "costs");
+    const json_t *sources = json_object_get(problem, "sources");
+    size_t count = 0, i;
+    json_t *kind;
+
+    *ret_all = true;
+    json_array_foreach(json_object_get(problem, "kinds"), i, kind)
+    {
+        const char *name = ctl_text(kind, "name");
+        long cores = (long)ctl_real(kind, "cores");
+
+        *ret_all &= cores <= 3;
+        for (long w = 1; w <= cores; w = w == cores ? w + 1 : base_min(2 * w, cores)) {
+            char key[16];
+
+            if (count == SHAPES_MAX) {
+                *ret_all = false;
+                return count;
+            }
+            snprintf(key, sizeof(key), "%ld", w);
+            ret[count].row = json_object_get(json_object_get(costs, name), key);
+            ret[count].sources = json_object_get(json_object_get(sources, name), key);
+            snprintf(ret[count].heading, sizeof(ret[count].heading), w > 1 ? "%sx%ld" : "%s", name,
+                     w);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* One row: the unit, then its times in ms, '~' before what was not measured. @sum: of each column,
+ * negative once a time in it is unknown. */
+static void add_unit(struct ctl_table *t, size_t index, const char *name,
+                     const struct shape *shapes, size_t count, double *sum)
+{
+    size_t length = strlen(name);
+    char line[512];
+    int at;
+
+    /* the end of a long name tells more than its beginning */
+    at = snprintf(line, sizeof(line), "%zu\t%s%s", index, length > NAME_MAX_SHOWN ? "..." : "",
+                  length > NAME_MAX_SHOWN ? name + length - NAME_MAX_SHOWN + 3 : name);
+    for (size_t s = 0; s < count; s++) {
+        const json_t *ns = json_array_get(shapes[s].row, index);
+        const char *source = json_string_value(json_array_get(shapes[s].sources, index));
+        size_t left = sizeof(line) - (size_t)at;
+        double ms = json_number_value(ns) / 1e6;
+
+        if (json_is_number(ns)) {
+            bool predicted = source && strcmp(source, "predicted") == 0;
+
+            at += snprintf(line + at, left, "\t%s%.3f", predicted ? "~" : "", ms);
+            sum[s] = sum[s] < 0 ? -1 : sum[s] + ms;
+        } else {
+            at += snprintf(line + at, left, "\t-");
+            sum[s] = -1;
+        }
+    }
+    ctl_table_add(t, "%s", line);
+}
+
+static void print_costs(const json_t *problem)
+{
+    const char *headings[SHAPES_MAX + 3] = {"unit", "ms"};
+    char align[SHAPES_MAX + 3] = "rl";
+    struct shape shapes[SHAPES_MAX];
+    double sum[SHAPES_MAX] = {0};
+    bool all;
+    size_t count = pick_shapes(problem, shapes, &all), i;
+    char line[512] = "\tall units";
+    struct ctl_table t;
+    json_t *unit;
+
+    for (size_t s = 0; s < count; s++) {
+        headings[2 + s] = shapes[s].heading;
+        align[2 + s] = 'r';
+    }
+    ctl_table_init(&t, headings, align);
+    json_array_foreach(json_object_get(problem, "units"), i, unit)
+    {
+        add_unit(&t, i, ctl_text(unit, "name"), shapes, count, sum);
+    }
+    for (size_t s = 0; s < count; s++) {
+        size_t at = strlen(line);
+
+        snprintf(line + at, sizeof(line) - at, sum[s] < 0 ? "\t-" : "\t%.3f", sum[s]);
+    }
+    ctl_table_add(&t, "%s", line);
+    ctl_table_print(&t);
+    printf("\n~ predicted. A team's hand-off takes %.3f ms a frame.%s\n",
+           ctl_real(problem, "handoff_ns") / 1e6, all ? "" : " --json has every width.");
+}
+
+int ctl_costs(const struct ctl *ctl, int argc, char **argv)
+{
+    json_t *reply;
+    struct args a;
+    int rc = take_args(argc, argv, false, &a);
+
+    if (!rc && optind < argc) {
+        rc = ctl_usage(argv[0], "'%s' is too much", argv[optind]);
+    }
+    rc = rc ? rc : ctl_call(ctl, "Costs", ctl_model_parameter(a.model), &reply);
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(json_object_get(reply, "problem"));
+    } else {
+        print_costs(json_object_get(reply, "problem"));
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}

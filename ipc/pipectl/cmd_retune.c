@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl retune, pipectl calibrate: measuring on purpose. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+struct args {
+    json_t *parameters; /* owned */
+    bool cancel, no_wait, tuned;
+};
+
+/* What a search can be told; each is a parameter of Retune of the same name. */
+static const struct setting {
+    const char *option, *parameter;
+    char type; /* 's' text, 'i' whole number, 'f' number */
+    double least, most;
+} settings[] = {
+    {"algorithm", "algorithm", 's', 0, 0}, {"objective", "objective", 's', 0, 0},
+    {"fps", "fps", 'f', 1e-3, 1e9},        {"latency", "latency_ms", 'f', 1e-3, 1e9},
+    {"alpha", "alpha", 'i', 1, 1e5},       {"heuristic", "heuristic", 'i', 1, 6},
+    {"trials", "trials", 'i', 1, 1e6},     {"seed", "seed", 'i', 0, 9007199254740992.0},
+};
+
+enum { OPTION_MODEL = 'm', OPTION_WAIT = 'w', OPTION_NO_WAIT = 'n', OPTION_CANCEL = 'c' };
+#define OPTION_SETTING 256
+
+static int take_setting(const struct setting *s, const char *text, json_t *parameters)
+{
+    json_t *value;
+    double number;
+
+    if (s->type == 's') {
+        value = json_string(text);
+    } else if (!ctl_number(text, s->least, s->most, &number) ||
+               (s->type == 'i' && number != (double)(json_int_t)number)) {
+        return ctl_usage("retune", "--%s needs a %snumber from %.15g to %.15g, got '%s'", s->option,
+                         s->type == 'i' ? "whole " : "", s->least, s->most, text);
+    } else {
+        value = s->type == 'i' ? json_integer((json_int_t)number) : json_real(number);
+    }
+    return json_object_set_new(parameters, s->parameter, value) < 0
+               ? ctl_usage("retune", "--%s is not UTF-8", s->option)
+               : CTL_DONE;
+}
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    struct option options[base_array_count(settings) + 5] = {
+        {"model", required_argument, NULL, OPTION_MODEL},
+        {"wait", no_argument, NULL, OPTION_WAIT},
+        {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+        {"cancel", no_argument, NULL, OPTION_CANCEL}};
+    int c, rc;
+
+    for (size_t i = 0; i < base_array_count(settings); i++) {
+        options[4 + i] =
+            (struct option){settings[i].option, required_argument, NULL, OPTION_SETTING + (int)i};
+    }
+    while ((c = ctl_option(argc, argv, options)) != -1) {
+        if (c == '?' || c == ':') {
+            return ctl_usage("retune", "unknown or incomplete option %s", argv[optind - 1]);
+        }
+        if (c == OPTION_MODEL) {
+            if (json_object_set_new(ret->parameters, "model", json_string(optarg)) < 0) {
+                return ctl_usage("retune", "the model's name is not UTF-8");
+            }
+        } else if (c == OPTION_CANCEL) {
+            ret->cancel = true;
+        } else if (c < OPTION_SETTING) {
+            ret->no_wait = c == OPTION_NO_WAIT;
+            ret->tuned = true;
+        } else {
+            rc = take_setting(&settings[c - OPTION_SETTING], optarg, ret->parameters);
+            if (rc) {
+                return rc;
+            }
+            ret->tuned = true;
+        }
+    }
+    if (optind < argc) {
+        return ctl_usage("retune", "'%s' is too much", argv[optind]);
+    }
+    return ret->cancel && ret->tuned ? ctl_usage("retune", "--cancel takes no option but --model")
+                                     : CTL_DONE;
+}
+
+/* ---- an event in words ---- */
+
+const char *ctl_gain(const json_t *event, char *ret, size_t bytes)
+{
+    double before = ctl_real(event, "fps_before"), after = ctl_real(event, "fps_after");
+
+    if (before > 0 && after > 0) {
+        snprintf(ret, bytes, "%+.1f %%", 100 * (after / before - 1));
+    } else {
+        snprintf(ret, bytes, "-");
+    }
+    return ret;
+}
+
+const char *ctl_trial_note(const json_t *trial)
+{
+    const char *role = json_string_value(json_object_get(trial, "role"));
+
+    return json_is_true(json_object_get(trial, "failed"))    ? " (failed)"
+           : json_is_true(json_object_get(trial, "stopped")) ? " (stopped: worse)"
+           : role && strcmp(role, "shapes") == 0             ? " (to learn costs)"
+                                                             : "";
+}
+
+static double rank(const json_t *trial)
+{
+    double ms = ctl_real(trial, "bottleneck_ms");
+
+    return ms > 0 && !json_is_true(json_object_get(trial, "failed")) ? ms : 1e300;
+}
+
+/* How many trials were better than this one; equal ones count in their order. */
+static size_t place_of(const json_t *trials, size_t index)
+{
+    double own = rank(json_array_get(trials, index));
+    size_t better = 0;
+
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        double other = rank(json_array_get(trials, i));
+
+        better += other < own || (other == own && i < index);
+    }
+    return better;
+}
+
+void ctl_print_trials(const json_t *event, size_t most)
+{
+    static const char *const headings[] = {"trial",  "predicted ms", "measured ms",
+                                           "frames", "plan",         NULL};
+    const json_t *trials = json_object_get(event, "trials");
+    struct ctl_table t;
+    json_t *trial;
+    size_t i;
+
+    ctl_table_init(&t, headings, "rrrrw");
+    t.indent = 2;
+    json_array_foreach(trials, i, trial)
+    {
+        bool kept = json_is_true(json_object_get(trial, "kept"));
+        char predicted[32], ms[32], frames[32];
+
+        if (!kept && place_of(trials, i) >= most) {
+            continue;
+        }
+        ctl_table_add(&t, "%zu%s\t%s\t%s\t%s\t%s%s", i + 1, kept ? "*" : " ",
+                      ctl_known(trial, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
+                      ctl_known(trial, "bottleneck_ms", "%.3f", ms, sizeof(ms)),
+                      ctl_any(trial, "frames", frames, sizeof(frames)), ctl_text(trial, "plan"),
+                      ctl_trial_note(trial));
+    }
+    ctl_table_print(&t);
+    printf("  * serves now; times are of the slowest stage%s\n",
+           json_array_size(trials) > most ? "; the best only: --json has all" : "");
+}
+
+static void print_plan(const char *what, const json_t *event, const char *plan, const char *fps)
+{
+    char figure[64];
+
+    printf("  %-7s ", what);
+    ctl_print_wrapped(ctl_text(event, plan), 10);
+    if (json_is_number(json_object_get(event, fps))) {
+        printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f", figure, sizeof(figure)));
+    }
+}
+
+static void print_event(const json_t *e)
+{
+    double gain = ctl_real(e, "predicted_gain");
+    char text[64];
+
+    printf("%s: %s. ", ctl_text(e, "model"), ctl_text(e, "outcome"));
+    ctl_print_wrapped(ctl_text(e, "detail"), 4);
+    print_plan("before", e, "plan_before", "fps_before");
+    printf("\n");
+    print_plan("after", e, "plan_after", "fps_after");
+    printf(" (%s", ctl_gain(e, text, sizeof(text)));
+    if (gain != 0) {
+        printf(", %+.1f %% predicted", 100 * gain);
+    }
+    printf(")\n  took %.1f s; %.0f frames lost; %s frames/s meanwhile\n\n",
+           ctl_real(e, "duration_ms") / 1000, ctl_real(e, "lost"),
+           ctl_known(e, "fps_during", "%.1f", text, sizeof(text)));
+    ctl_print_trials(e, 20);
+}
+
+/* ---- waiting ---- */
+
+/* A connection of its own: the one that waits is answered in order. */
+static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
+{
+    json_t *parameters = json_object(), *reply;
+    int rc;
+
+    if (model) {
+        json_object_set(parameters, "model", (json_t *)(uintptr_t)model);
+    }
+    rc = ctl_call(ctl, "CancelRetune", parameters, &reply);
+    if (rc == CTL_DONE) {
+        *ret = json_is_true(json_object_get(reply, "cancelled"));
+        json_decref(reply);
+    }
+    return rc;
+}
+
+/* Until the reply comes; Ctrl-C asks the daemon to end the search, a second one ends pipectl. */
+static int wait_reply(const struct ctl *ctl, struct ctl_control *control, const json_t *model)
+{
+    struct pollfd fds[2] = {{.fd = ctl_control_fd(control), .events = POLLIN},
+                            {.fd = -1, .events = POLLIN}};
+    int rc = CTL_DONE;
+    sigset_t set;
+    bool ended;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0) {
+        fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC);
+    }
+    while (!fds[0].revents) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+            break;
+        }
+        if (fds[1].revents) {
+            struct signalfd_siginfo info;
+
+            if (read(fds[1].fd, &info, sizeof(info)) > 0) {
+                ctl_say("ending the search; once more to leave without waiting for that");
+            }
+            base_close_fd(&fds[1].fd);
+            fds[1].revents = 0;
+            sigprocmask(SIG_UNBLOCK, &set, NULL);
+            rc = cancel(ctl, model, &ended);
+            if (rc) {
+                ctl_say("it goes on; end it by: pipectl retune --cancel");
+                return rc;
+            }
+        }
+    }
+    base_close_fd(&fds[1].fd);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    return CTL_DONE;
+}
+
+static int run_retune(const struct ctl *ctl, const struct args *a, json_t **ret)
+{
+    struct ctl_control *control = NULL;
+    bool continues;
+    int rc = ctl_control_open(ctl, &control);
+
+    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", a->parameters, false);
+    rc = rc ? rc : wait_reply(ctl, control, json_object_get(a->parameters, "model"));
+    rc = rc ? rc : ctl_control_receive(control, ret, &continues);
+    ctl_control_free(control);
+    return rc;
+}
+
+static int print_cancelled(const struct ctl *ctl, const struct args *a)
+{
+    bool cancelled;
+    int rc = cancel(ctl, json_object_get(a->parameters, "model"), &cancelled);
+
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        printf("{\n  \"cancelled\": %s\n}\n", cancelled ? "true" : "false");
+    } else {
+        puts(cancelled ? "the search ends; pipectl history says how" : "no search is under way");
+    }
+    return CTL_DONE;
+}
+
+int ctl_retune(const struct ctl *ctl, int argc, char **argv)
+{
+    struct args a = {.parameters = json_object()};
+    json_t *reply, *event;
+    int rc = take_args(argc, argv, &a);
+
+    if (rc == CTL_DONE && a.cancel) {
+        rc = print_cancelled(ctl, &a);
+        json_decref(a.parameters);
+        return rc;
+    }
+    json_object_set_new(a.parameters, "wait", json_boolean(!a.no_wait));
+    rc = rc ? rc : run_retune(ctl, &a, &reply);
+    json_decref(a.parameters);
+    if (rc) {
+        return rc;
+    }
+    event = json_object_get(reply, "event");
+    if (ctl->json) {
+        ctl_print_json(event ? event : json_null());
+    } else if (json_is_object(event)) {
+        print_event(event);
+    } else {
+        puts("the search has begun; pipectl history says how it ended, pipectl retune --cancel "
+             "ends it");
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}
+
+/* ---- calibrate ---- */
+
+static void percent(const json_t *kind, const char *key, char *ret, size_t bytes)
+{
+    const json_t *v = json_object_get(kind, key);
+
+    if (json_is_number(v)) {
+        snprintf(ret, bytes, "%.1f %%", 100 * json_number_value(v));
+    } else {
+        snprintf(ret, bytes, "-");
+    }
+}
+
+static void print_kinds(const json_t *kinds)
+{
+    static const char *const headings[] = {
+        "kind", "benchmarks", "convolutions", "fully connected", "wider teams", NULL};
+    struct ctl_table t;
+    json_t *kind;
+    size_t i;
+
+    printf("Mean error of the fitted equations on their own benchmarks:\n");
+    ctl_table_init(&t, headings, "lrrrr");
+    json_array_foreach(kinds, i, kind)
+    {
+        char conv[32], fc[32], multi[32];
+
+        percent(kind, "error_conv", conv, sizeof(conv));
+        percent(kind, "error_fc", fc, sizeof(fc));
+        percent(kind, "error_multi", multi, sizeof(multi));
+        ctl_table_add(&t, "%s\t%.0f\t%s\t%s\t%s", ctl_text(kind, "name"), ctl_real(kind, "benches"),
+                      conv, fc, multi);
+    }
+    ctl_table_print(&t);
+}
+
+int ctl_calibrate(const struct ctl *ctl, int argc, char **argv)
+{
+    static const struct option options[] = {{"ms", required_argument, NULL, 'm'}, {0}};
+    json_t *parameters, *reply;
+    double ms = 0;
+    int c, rc;
+
+    while ((c = ctl_option(argc, argv, options)) != -1) {
+        if (c != 'm') {
+            return ctl_usage(argv[0], "unknown or incomplete option %s", argv[optind - 1]);
+        }
+        if (!ctl_number(optarg, 1, 600000, &ms)) {
+            return ctl_usage(argv[0], "--ms needs a number from 1 to 600000, got '%s'", optarg);
+        }
+    }
+    if (optind < argc) {
+        return ctl_usage(argv[0], "'%s' is too much", argv[optind]);
+    }
+    parameters = json_object();
+    if (ms > 0) {
+        json_object_set_new(parameters, "ms", json_integer((json_int_t)ms));
+    }
+    rc = ctl_call(ctl, "Calibrate", parameters, &reply);
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(json_object_get(reply, "kinds"));
+    } else {
+        print_kinds(json_object_get(reply, "kinds"));
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}
