@@ -7,7 +7,8 @@
  *
  * Two tiers of cells: believed (predicted, saved) and measured. Evidence against a cell of one tier
  * corrects cells of the same or the lower tier, never better ones; and measured cells only where
- * the disagreement is beyond what noise explains.
+ * the disagreement is beyond what noise explains. Where measured cells of a kind prove wrong each
+ * in its own way, the others of that kind count as believed (saved) from then on.
  */
 #include "tuner/learn.h"
 
@@ -60,15 +61,17 @@ static double sigma_of(const struct tun_sample *s)
     return isfinite(s->sigma) && s->sigma >= 0 ? s->sigma : SIGMA_DEFAULT;
 }
 
-/* Log ratios of samples to the table, of one tier: count, mean and scatter (Welford). */
+/* Log ratios of samples to the table, of one tier: count, mean and scatter (Welford), and the
+ * scatter that both sides' own noise explains. */
 struct evidence {
-    double count, mean, m2;
+    double count, mean, m2, noise;
 };
 
-static void evidence_add(struct evidence *e, double log_ratio)
+static void evidence_add(struct evidence *e, double log_ratio, double noise)
 {
     double from_mean = log_ratio - e->mean;
 
+    e->noise += noise;
     e->count++;
     e->mean += from_mean / e->count;
     e->m2 += from_mean * (log_ratio - e->mean);
@@ -89,6 +92,13 @@ static double evidence_factor(const struct evidence *e)
     return e->mean * PRIOR_KIND * PRIOR_KIND / (PRIOR_KIND * PRIOR_KIND + of_mean);
 }
 
+/* Do the units disagree with the table each in its own way, more than noise explains. */
+static bool contradicted(const struct evidence *e)
+{
+    return e->count > 2 && e->m2 / (e->count - 1) >
+                               STALE * STALE * (e->noise / e->count + SIGMA_NOISE * SIGMA_NOISE);
+}
+
 /* Is a mean of @count log ratios with the scatter of noise alone not explained by noise? */
 static bool beyond_noise(double mean, double count, double sigma)
 {
@@ -99,6 +109,7 @@ static bool beyond_noise(double mean, double count, double sigma)
 struct note {
     double ns, sigma;
     double log_ratio; /* to what the table had; valid if compared */
+    double noise;     /* variance of log_ratio by both figures' sigma */
     bool sampled, compared, to_measured;
 };
 
@@ -140,12 +151,14 @@ static void take_samples(struct tun_problem *p, const struct tun_trial *t, struc
         }
         c = tun_cell_at(&p->costs, s->kind, s->width, s->unit);
         if (notes && !notes[cell_index(p, c)].sampled) {
-            notes[cell_index(p, c)] = (struct note){.ns = s->ns,
-                                                    .sigma = sigma_of(s),
-                                                    .log_ratio = known(c) ? log(s->ns / c->ns) : 0,
-                                                    .sampled = true,
-                                                    .compared = known(c),
-                                                    .to_measured = measured(c)};
+            notes[cell_index(p, c)] =
+                (struct note){.ns = s->ns,
+                              .sigma = sigma_of(s),
+                              .log_ratio = known(c) ? log(s->ns / c->ns) : 0,
+                              .noise = sigma_of(s) * sigma_of(s) + c->sigma * c->sigma,
+                              .sampled = true,
+                              .compared = known(c),
+                              .to_measured = measured(c)};
         }
         take_sample(c, s->ns, sigma_of(s));
     }
@@ -163,10 +176,10 @@ static void gather(const struct tun_problem *p, const struct note *notes, size_t
             const struct note *n = &notes[cell_index(p, tun_cell_at(&p->costs, kind, w, u))];
 
             if (n->compared) {
-                evidence_add(ret_all, n->log_ratio);
+                evidence_add(ret_all, n->log_ratio, n->noise);
             }
             if (n->compared && n->to_measured) {
-                evidence_add(ret_measured, n->log_ratio);
+                evidence_add(ret_measured, n->log_ratio, n->noise);
             }
         }
     }
@@ -214,6 +227,9 @@ static void correct_kind(struct tun_problem *p, const struct note *notes, size_t
 
             if (!known(c) || notes[cell_index(p, c)].sampled) {
                 continue;
+            }
+            if (measured(c) && contradicted(&of_measured)) {
+                c->source = TUN_SAVED;
             }
             if (measured(c)) {
                 correct_measured(c, &of_measured, &unit_measured);

@@ -177,6 +177,26 @@ TEST(measured_cells_stay_until_stale)
     tun_problem_deinit(&p);
 }
 
+/* Measured cells that prove wrong each in its own way: the others are believed no more than saved
+ * ones. */
+TEST(contradicted_measurements_become_beliefs)
+{
+    struct tun_sample s[UNITS];
+
+    make(TUN_MEASURED, 0.005);
+    slow_samples(s, 10, 1);
+    for (size_t u = 0; u < 10; u++) {
+        s[u].ns *= u % 2 ? 1.1 : 1 / 1.1;
+    }
+    learn(s, 10);
+    T_EQ(cell(1, 2, 3)->source, TUN_MEASURED);
+    T_EQ(cell(1, 1, 15)->source, TUN_SAVED);
+    T_TRUE(cell(1, 1, 15)->sigma > 0.08);
+    T_NEAR(cell(1, 4, 3)->ns / true_ns(1, 4, 3), 1.1, 1e-6);
+    T_EQ(cell(0, 1, 15)->source, TUN_MEASURED);
+    tun_problem_deinit(&p);
+}
+
 static void stage_trial(struct tun_trial *t, struct tun_sample *s, double handoff)
 {
     double sum = 0;
