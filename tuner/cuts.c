@@ -100,11 +100,11 @@ struct node {
 };
 
 struct tun_cuts {
-    size_t units, stages;
-    uint32_t taken;     /* ways handed out */
+    size_t units, stages_max;
     uint64_t *sum;      /* [units + 1], owned */
-    tun_square *best;   /* [stages + 1][units + 1], owned: least square of units i.. in q stages */
-    struct node *nodes; /* [stages + 1][units + 1], owned */
+    tun_square *best;   /* [stages_max + 1][units + 1], owned: least of units i.. in q stages */
+    struct node *nodes; /* the same shape, owned */
+    uint32_t taken[PL_STAGE_MAX + 1]; /* ways handed out, by stages */
 };
 
 static tun_square square_of(const struct tun_cuts *c, size_t from, size_t to)
@@ -144,10 +144,10 @@ static void find_best(struct tun_cuts *c, size_t q, size_t first, size_t last, s
     }
 }
 
-int tun_cuts_new(const double *weight, size_t units, size_t stages, struct tun_cuts **ret)
+int tun_cuts_new(const double *weight, size_t units, size_t stages_max, struct tun_cuts **ret)
 {
     struct tun_cuts *c;
-    int error = check(weight, units, stages);
+    int error = check(weight, units, stages_max);
 
     if (error) {
         return error;
@@ -156,10 +156,10 @@ int tun_cuts_new(const double *weight, size_t units, size_t stages, struct tun_c
     if (!c) {
         return -ENOMEM;
     }
-    *c = (struct tun_cuts){.units = units, .stages = stages};
+    *c = (struct tun_cuts){.units = units, .stages_max = stages_max};
     c->sum = calloc(units + 1, sizeof(*c->sum));
-    c->best = calloc((stages + 1) * (units + 1), sizeof(*c->best));
-    c->nodes = calloc((stages + 1) * (units + 1), sizeof(*c->nodes));
+    c->best = calloc((stages_max + 1) * (units + 1), sizeof(*c->best));
+    c->nodes = calloc((stages_max + 1) * (units + 1), sizeof(*c->nodes));
     if (!c->sum || !c->best || !c->nodes) {
         tun_cuts_free(c);
         return -ENOMEM;
@@ -168,7 +168,7 @@ int tun_cuts_new(const double *weight, size_t units, size_t stages, struct tun_c
     for (size_t i = 0; i < units; i++) {
         c->best[at(c, 1, i)] = square_of(c, i, units);
     }
-    for (size_t q = 2; q <= stages; q++) {
+    for (size_t q = 2; q <= stages_max; q++) {
         find_best(c, q, 0, units - q, 1, units);
     }
     *ret = c;
@@ -178,7 +178,7 @@ int tun_cuts_new(const double *weight, size_t units, size_t stages, struct tun_c
 struct tun_cuts *tun_cuts_free(struct tun_cuts *c)
 {
     if (c) {
-        for (size_t n = 0; c->nodes && n < (c->stages + 1) * (c->units + 1); n++) {
+        for (size_t n = 0; c->nodes && n < (c->stages_max + 1) * (c->units + 1); n++) {
             free(c->nodes[n].paths);
             free(c->nodes[n].rank);
         }
@@ -267,13 +267,17 @@ static int extend(struct tun_cuts *c, size_t q, size_t i)
     return 0;
 }
 
-int tun_cuts_next(struct tun_cuts *c, uint16_t *ret_layers)
+int tun_cuts_next(struct tun_cuts *c, size_t stages, uint16_t *ret_layers)
 {
     uint16_t layers[PL_STAGE_MAX];
-    uint32_t rank = c->taken;
+    uint32_t rank;
     size_t i = 0;
 
-    for (size_t q = c->stages; q > 0; q--) {
+    if (stages == 0 || stages > c->stages_max) {
+        return -EINVAL;
+    }
+    rank = c->taken[stages];
+    for (size_t q = stages; q > 0; q--) {
         int error = require(c, q, i, rank);
         size_t next = c->units;
 
@@ -286,11 +290,11 @@ int tun_cuts_next(struct tun_cuts *c, uint16_t *ret_layers)
             next = path->next;
             rank = path->rank;
         }
-        layers[c->stages - q] = (uint16_t)(next - i);
+        layers[stages - q] = (uint16_t)(next - i);
         i = next;
     }
-    memcpy(ret_layers, layers, c->stages * sizeof(*layers));
-    c->taken++;
+    memcpy(ret_layers, layers, stages * sizeof(*layers));
+    c->taken[stages]++;
     return 0;
 }
 

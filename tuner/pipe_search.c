@@ -11,12 +11,12 @@
  *
  * Where the print leaves a choice: gamma starts from 0 for each p (otherwise only the first p would
  * be walked, against the text: "for each PS_count value we test the top alpha configurations").
- * No configuration runs twice: where a walk meets its seed, or phase two the last configuration of
- * phase one, the measurement there is counts. Better and worse are the problem's (tun_better()),
+ * No configuration runs twice: where a walk meets its seed, the measurement there is counts, and
+ * phase two goes on behind what phase one tried. Better and worse are the problem's (tun_better()),
  * which is T_s for its objective throughput. A trial that was stopped or failed is no gain.
  *
- * At most alpha steps follow each start and each reset of gamma, so that the trials are at most
- * alpha * (C - 1 + 1 + resets): eq. 5 and its resets.
+ * At most alpha steps follow each start of a walk and each reset of gamma: the C - 1 walks of phase
+ * one and that of phase two are at most alpha * (C + resets) trials, within eq. 5 and its resets.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,27 +28,20 @@
 
 enum phase { PHASE_SEEDS, PHASE_EACH, PHASE_BEST };
 
-struct list {              /* S[p]: one of two forms */
-    struct tun_cuts *cuts; /* owned; made when the seed is asked for */
-    uint16_t *sorted;      /* owned, [count][p] */
+struct list {         /* S[p] of the database */
+    uint16_t *layers; /* owned, [count][p] */
     size_t count, next;
 };
 
 struct pipe_search {
-    size_t least, most; /* stage counts: 2..C, or the one there is */
+    size_t least, most;    /* stage counts: 2..C, or the one there is */
+    struct tun_cuts *cuts; /* owned; NULL with a database */
     struct list lists[PL_STAGE_MAX + 1];
     enum phase phase;
     size_t p;      /* stage count at hand */
     size_t gamma;  /* no gains in a row */
     size_t lowest; /* S_min: index in the log, SIZE_MAX: none yet */
 };
-
-static void list_free(struct list *l)
-{
-    l->cuts = tun_cuts_free(l->cuts);
-    free(l->sorted);
-    l->sorted = NULL;
-}
 
 static double *weights(const struct tun_problem *p)
 {
@@ -60,34 +53,25 @@ static double *weights(const struct tun_problem *p)
     return weight;
 }
 
-/* The next configuration of p stages. Return: 0, TUN_E_DONE, or an error. */
-static int next_layers(struct tun_search *s, size_t p, uint16_t *ret)
+/* The next configuration of p stages. Return: 0, TUN_E_DONE, -ENOMEM. */
+static int next_layers(struct pipe_search *state, size_t p, uint16_t *ret)
 {
-    struct pipe_search *state = s->state;
     struct list *l = &state->lists[p];
 
-    if (l->sorted) {
-        if (l->next == l->count) {
-            return TUN_E_DONE;
-        }
-        memcpy(ret, &l->sorted[l->next++ * p], p * sizeof(*ret));
-        return 0;
+    if (state->cuts) {
+        return tun_cuts_next(state->cuts, p, ret);
     }
-    if (!l->cuts) {
-        base_autofree double *weight = weights(&s->problem);
-        int error = weight ? tun_cuts_new(weight, s->problem.unit_count, p, &l->cuts) : -ENOMEM;
-
-        if (error) {
-            return error;
-        }
+    if (l->next == l->count) {
+        return TUN_E_DONE;
     }
-    return tun_cuts_next(l->cuts, ret);
+    memcpy(ret, &l->layers[l->next++ * p], p * sizeof(*ret));
+    return 0;
 }
 
 static int next_plan(struct tun_search *s, size_t p, struct pl_plan *ret)
 {
     struct tun_pipeline pipeline = {.stage_count = p};
-    int error = next_layers(s, p, pipeline.layers);
+    int error = next_layers(s->state, p, pipeline.layers);
 
     if (!error) {
         error = tun_slots(&s->problem, p, pipeline.places);
@@ -98,7 +82,7 @@ static int next_plan(struct tun_search *s, size_t p, struct pl_plan *ret)
     return error;
 }
 
-static int start(struct tun_search *s)
+static void set_stage_counts(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
     size_t most = base_min(tun_core_count(&s->problem), s->problem.unit_count);
@@ -111,7 +95,26 @@ static int start(struct tun_search *s)
     state->least = base_min(most, (size_t)2);
     state->p = state->least;
     state->lowest = SIZE_MAX;
-    return 0;
+}
+
+/* The shape being right, only weights can be refused. */
+static int explain(struct tun_search *s, int error)
+{
+    if (error == -EINVAL) {
+        snprintf(s->reason, sizeof(s->reason), "a unit's weight is negative or not finite");
+    }
+    return error;
+}
+
+static int start(struct tun_search *s)
+{
+    struct pipe_search *state = s->state;
+    base_autofree double *weight = weights(&s->problem);
+
+    set_stage_counts(s);
+    return weight
+               ? explain(s, tun_cuts_new(weight, s->problem.unit_count, state->most, &state->cuts))
+               : -ENOMEM;
 }
 
 /* Algorithm 1: all configurations of every stage count, before the first trial. */
@@ -119,19 +122,22 @@ static int start_database(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
     base_autofree double *weight = weights(&s->problem);
-    int error = weight ? start(s) : -ENOMEM;
-    double ways = tun_cut_count(s->problem.unit_count, state->least, state->most);
+    int error = weight ? 0 : -ENOMEM;
+    double ways;
 
-    if (!error && ways > TUN_DATABASE_MAX) {
+    set_stage_counts(s);
+    ways = tun_cut_count(s->problem.unit_count, state->least, state->most);
+    if (ways > TUN_DATABASE_MAX) {
         snprintf(s->reason, sizeof(s->reason),
                  "a list of all %.3g configurations is too long to keep; pipe-search needs none",
                  ways);
-        error = -EINVAL;
+        return -EINVAL;
     }
     for (size_t p = state->least; !error && p <= state->most; p++) {
         struct list *l = &state->lists[p];
 
-        error = tun_cuts_sorted(weight, s->problem.unit_count, p, &l->sorted, &l->count);
+        error =
+            explain(s, tun_cuts_sorted(weight, s->problem.unit_count, p, &l->layers, &l->count));
     }
     return error;
 }
@@ -222,8 +228,9 @@ static void stop(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
 
+    state->cuts = tun_cuts_free(state->cuts);
     for (size_t p = 0; p <= PL_STAGE_MAX; p++) {
-        list_free(&state->lists[p]);
+        free(state->lists[p].layers);
     }
 }
 

@@ -71,7 +71,7 @@ TEST(ranks_of_table_7)
         uint16_t layers[PL_STAGE_MAX];
 
         T_EQ(tun_cuts_new(r->weight, r->units, r->stages, &c), 0);
-        while (tun_cuts_next(c, layers) == 0) {
+        while (tun_cuts_next(c, r->stages, layers) == 0) {
             double other = tun_cv(r->weight, layers, r->stages);
 
             below += other < cv - 1e-12;
@@ -126,7 +126,7 @@ TEST(vgg16_of_the_paper)
 
         T_EQ(tun_cuts_new(weight, units, rows[i].stages, &c), 0);
         for (size_t n = 0; n < rows[i].rank; n++) {
-            T_EQ(tun_cuts_next(c, layers), 0);
+            T_EQ(tun_cuts_next(c, rows[i].stages, layers), 0);
         }
         for (size_t s = 0; s < rows[i].stages; s++) {
             T_EQ(layers[s], rows[i].layers[s]);
@@ -159,14 +159,14 @@ static void compare(const double *weight, size_t units, size_t stages)
     for (size_t n = 0; n < count; n++) {
         double cv;
 
-        T_EQ(tun_cuts_next(c, layers), 0);
+        T_EQ(tun_cuts_next(c, stages, layers), 0);
         T_EQ(memcmp(layers, &sorted[n * stages], bytes), 0);
         cv = tun_cv(weight, layers, stages);
         T_TRUE(cv >= last - 1e-7);
         last = cv;
     }
-    T_EQ(tun_cuts_next(c, layers), TUN_E_DONE);
-    T_EQ(tun_cuts_next(c, layers), TUN_E_DONE);
+    T_EQ(tun_cuts_next(c, stages, layers), TUN_E_DONE);
+    T_EQ(tun_cuts_next(c, stages, layers), TUN_E_DONE);
 }
 
 TEST(lazy_order_is_the_database)
@@ -187,6 +187,38 @@ TEST(lazy_order_is_the_database)
     }
 }
 
+/* One chain's series share what they found, and do not disturb each other. */
+TEST(series_of_all_stage_counts)
+{
+    for (int round = 0; round < 30 && !t_failed; round++) {
+        uint16_t *sorted[10] = {NULL}, layers[PL_STAGE_MAX];
+        size_t count[10], taken[10] = {0};
+        double weight[9];
+        AUTO_CUTS *c = NULL;
+
+        for (size_t u = 0; u < 9; u++) {
+            weight[u] = (double)t_range(1, 9);
+        }
+        T_EQ(tun_cuts_new(weight, 9, 9, &c), 0);
+        for (size_t p = 1; p <= 9; p++) {
+            T_EQ(tun_cuts_sorted(weight, 9, p, &sorted[p], &count[p]), 0);
+        }
+        for (size_t n = 0; n < 400 && !t_failed; n++) {
+            size_t p = (size_t)t_range(1, 9);
+            bool left = taken[p] < count[p];
+
+            T_EQ(tun_cuts_next(c, p, layers), left ? 0 : TUN_E_DONE);
+            T_TRUE(!left || memcmp(layers, &sorted[p][taken[p] * p], p * sizeof(*layers)) == 0);
+            taken[p] += left;
+        }
+        T_EQ(tun_cuts_next(c, 0, layers), -EINVAL);
+        T_EQ(tun_cuts_next(c, 10, layers), -EINVAL);
+        for (size_t p = 1; p <= 9; p++) {
+            free(sorted[p]);
+        }
+    }
+}
+
 /* Tenths add up with rounding, yet their ties are ties: by cuts from left to right. */
 TEST(ties_in_spite_of_rounding)
 {
@@ -200,19 +232,19 @@ TEST(ties_in_spite_of_rounding)
 
     T_EQ(tun_cuts_new(weight, 4, 3, &c), 0);
     for (size_t n = 0; n < 3; n++) {
-        T_EQ(tun_cuts_next(c, layers), 0);
+        T_EQ(tun_cuts_next(c, 3, layers), 0);
         T_EQ(memcmp(layers, want[n], sizeof(want[n])), 0);
     }
     T_EQ(tun_cuts_new(equal, 5, 2, &d), 0);
     for (size_t n = 0; n < 4; n++) {
-        T_EQ(tun_cuts_next(d, layers), 0);
+        T_EQ(tun_cuts_next(d, 2, layers), 0);
         T_EQ(memcmp(layers, order[n], sizeof(order[n])), 0);
     }
     /* {0.3 | 0.5} and {0.5 | 0.3}: the last weight is a rounding more than 0.3. */
     T_EQ(tun_cuts_new(tie, 3, 2, &e), 0);
-    T_EQ(tun_cuts_next(e, layers), 0);
+    T_EQ(tun_cuts_next(e, 2, layers), 0);
     T_EQ(layers[0], 1);
-    T_EQ(tun_cuts_next(e, layers), 0);
+    T_EQ(tun_cuts_next(e, 2, layers), 0);
     T_EQ(layers[0], 2);
 }
 
@@ -234,8 +266,8 @@ TEST(parts_order_as_whole_numbers)
         }
         T_EQ(tun_cuts_new(whole, units, stages, &a), 0);
         T_EQ(tun_cuts_new(part, units, stages, &b), 0);
-        while (tun_cuts_next(a, x) == 0) {
-            T_EQ(tun_cuts_next(b, y), 0);
+        while (tun_cuts_next(a, stages, x) == 0) {
+            T_EQ(tun_cuts_next(b, stages, y), 0);
             T_EQ(memcmp(x, y, stages * sizeof(*x)), 0);
         }
     }
@@ -259,7 +291,7 @@ TEST(first_thousand_of_54_by_8)
         double cv;
         size_t units = 0;
 
-        T_EQ(tun_cuts_next(c, seen[n]), 0);
+        T_EQ(tun_cuts_next(c, 8, seen[n]), 0);
         for (size_t s = 0; s < 8; s++) {
             T_LE(1, seen[n][s]);
             units += seen[n][s];
@@ -285,12 +317,12 @@ TEST(longest_chain)
         weight[u] = 1;
     }
     T_EQ(tun_cuts_new(weight, TUN_UNIT_MAX, PL_STAGE_MAX, &c), 0);
-    T_EQ(tun_cuts_next(c, layers), 0);
+    T_EQ(tun_cuts_next(c, PL_STAGE_MAX, layers), 0);
     for (size_t s = 0; s < PL_STAGE_MAX; s++) {
         T_EQ(layers[s], TUN_UNIT_MAX / PL_STAGE_MAX);
     }
     for (size_t n = 0; n < 5; n++) {
-        T_EQ(tun_cuts_next(c, layers), 0);
+        T_EQ(tun_cuts_next(c, PL_STAGE_MAX, layers), 0);
     }
 }
 
@@ -307,7 +339,7 @@ TEST(odd_weights)
     uint16_t layers[PL_STAGE_MAX];
 
     T_EQ(tun_cuts_new(vast, 3, 2, &c), 0);
-    T_EQ(tun_cuts_next(c, layers), 0);
+    T_EQ(tun_cuts_next(c, 2, layers), 0);
     T_EQ(layers[0], 1);
 }
 

@@ -463,4 +463,21 @@ TEST(long_chains_need_no_database)
     T_TRUE(tun_search_result(s) != NULL);
 }
 
+TEST(impossible_weights)
+{
+    static const char *const names[] = {"pipe-search", "pipe-search-database"};
+    const double bad[] = {-1, NAN, INFINITY};
+
+    for (size_t i = 0; i < 6; i++) {
+        AUTO_PROBLEM p = TUN_PROBLEM_NULL;
+        struct tun_search *s;
+        char error[TUN_ERROR_MAX];
+
+        T_EQ(machine(6, NULL, 2, 2, 0, &p), 0);
+        p.units[3].weight = bad[i / 2];
+        T_EQ(tun_search_new(names[i % 2], &p, NULL, error, &s), -EINVAL);
+        T_CONTAINS(error, "weight");
+    }
+}
+
 TEST_MAIN()
