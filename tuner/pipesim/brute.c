@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/pipesim/brute.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+
+#define NEAR 1e-12 /* equal sums in another order */
+
+struct brute {
+    const struct tun_problem *p;
+    struct psim_brute *ret;
+    struct pl_plan plan;
+    size_t left[PL_EP_MAX];
+    double energy, energy_bottleneck;
+    bool full; /* more front points than there is room for */
+};
+
+static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    const struct tun_bounds *b = &p->bounds;
+
+    return (b->period_max_ns <= 0 || o->bottleneck_ns <= b->period_max_ns) &&
+           (b->latency_max_ns <= 0 || o->latency_ns <= b->latency_max_ns);
+}
+
+static void add_point(struct brute *b, double bottleneck, double latency)
+{
+    double(*front)[2] = b->ret->front;
+    size_t kept = 0, at;
+
+    for (size_t i = 0; i < b->ret->front_count; i++) {
+        if (front[i][0] <= bottleneck && front[i][1] <= latency) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < b->ret->front_count; i++) {
+        if (front[i][0] < bottleneck || front[i][1] < latency) {
+            front[kept][0] = front[i][0];
+            front[kept++][1] = front[i][1];
+        }
+    }
+    b->ret->front_count = kept;
+    if (kept == PSIM_BRUTE_POINTS_MAX) {
+        b->full = true;
+        return;
+    }
+    for (at = kept; at > 0 && front[at - 1][0] > bottleneck; at--) {
+        front[at][0] = front[at - 1][0];
+        front[at][1] = front[at - 1][1];
+    }
+    front[at][0] = bottleneck;
+    front[at][1] = latency;
+    b->ret->front_count++;
+}
+
+static void judge(struct brute *b)
+{
+    struct tun_outcome o;
+
+    if (!tun_fits(b->p, &b->plan) || tun_eval(b->p, &b->plan, &o) != 0) {
+        return;
+    }
+    b->ret->plan_count++;
+    b->ret->least_bottleneck_ns = base_min(b->ret->least_bottleneck_ns, o.bottleneck_ns);
+    if (!keeps(b->p, &o)) {
+        return;
+    }
+    b->ret->possible = true;
+    add_point(b, o.bottleneck_ns, o.latency_ns);
+    if (o.energy_nj < b->energy * (1 - NEAR)) {
+        b->energy = o.energy_nj;
+        b->energy_bottleneck = o.bottleneck_ns;
+    } else if (o.energy_nj <= b->energy * (1 + NEAR)) {
+        b->energy_bottleneck = base_min(b->energy_bottleneck, o.bottleneck_ns);
+    }
+}
+
+static void next_stage(struct brute *b, size_t first);
+
+/* Any number of teams of each shape from (kind, width) on for the stage last begun. */
+static void choose_teams(struct brute *b, size_t kind, size_t width, size_t next)
+{
+    struct pl_stage_plan *stage = &b->plan.stages[b->plan.stage_count - 1];
+    uint16_t group = stage->group_count;
+
+    if (kind == b->p->kind_count) {
+        if (group > 0) {
+            next_stage(b, next);
+        }
+        return;
+    }
+    if (width > b->p->kinds[kind].cores) {
+        choose_teams(b, kind + 1, 1, next);
+        return;
+    }
+    choose_teams(b, kind, width + 1, next);
+    if (group == PL_GROUP_MAX) {
+        return;
+    }
+    for (uint16_t count = 1; count * width <= b->left[kind]; count++) {
+        b->left[kind] -= count * width;
+        stage->groups[group] = (struct pl_group){(uint16_t)kind, (uint16_t)width, count};
+        stage->group_count = (uint16_t)(group + 1);
+        choose_teams(b, kind, width + 1, next);
+        stage->group_count = group;
+        b->left[kind] += count * width;
+    }
+}
+
+static void next_stage(struct brute *b, size_t first)
+{
+    size_t left = 0;
+
+    if (first == b->p->unit_count) {
+        judge(b);
+        return;
+    }
+    for (size_t k = 0; k < b->p->kind_count; k++) {
+        left += b->left[k];
+    }
+    if (left == 0) {
+        return;
+    }
+    b->plan.stage_count++;
+    for (size_t last = first; last < b->p->unit_count; last++) {
+        b->plan.stages[b->plan.stage_count - 1] =
+            (struct pl_stage_plan){.first_unit = (uint16_t)first, .last_unit = (uint16_t)last};
+        choose_teams(b, 0, 1, last + 1);
+    }
+    b->plan.stage_count--;
+}
+
+static void pick(const struct brute *b, struct psim_brute *r)
+{
+    double bound = INFINITY;
+
+    r->within_bottleneck_ns = r->front[0][0];
+    if (b->p->objective == TUN_POWER) {
+        r->figure = b->energy;
+        r->tie_bottleneck_ns = b->energy_bottleneck;
+        return;
+    }
+    if (b->p->objective == TUN_THROUGHPUT) {
+        bound = r->front[0][0] * (1 + b->p->bounds.slack) * (1 + NEAR);
+    }
+    for (size_t i = 0; i < r->front_count && r->front[i][0] <= bound; i++) {
+        if (i == 0 || r->front[i][1] < r->figure * (1 - NEAR)) {
+            r->figure = r->front[i][1];
+            r->tie_bottleneck_ns = r->front[i][0];
+        }
+    }
+}
+
+int psim_brute(const struct tun_problem *p, struct psim_brute *ret)
+{
+    base_autofree struct brute *b = calloc(1, sizeof(*b));
+
+    if (!b) {
+        return -ENOMEM;
+    }
+    memset(ret, 0, sizeof(*ret));
+    ret->least_bottleneck_ns = INFINITY;
+    b->p = p;
+    b->ret = ret;
+    b->energy = INFINITY;
+    for (size_t k = 0; k < p->kind_count; k++) {
+        b->left[k] = p->kinds[k].cores;
+    }
+    next_stage(b, 0);
+    if (ret->possible) {
+        pick(b, ret);
+    }
+    return b->full ? -ENOMEM : 0;
+}
+
+static double uniform(struct tun_random *r, double low, double high)
+{
+    return low + (high - low) * tun_random_unit(r);
+}
+
+static void random_costs(struct tun_random *random, struct tun_problem *p)
+{
+    bool whole = tun_random_below(random, 3) == 0; /* small whole figures: many ties */
+    bool wild = tun_random_below(random, 3) == 0;  /* wider teams need not be faster */
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        double slow = uniform(random, 1, 4);
+
+        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+            for (size_t u = 0; u < p->unit_count; u++) {
+                struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
+                double gain = wild ? 1 : pow((double)w, 0.8);
+
+                c->ns = whole ? 1 + (double)tun_random_below(random, 6)
+                              : uniform(random, 100, 1000) * slow / gain;
+                c->source = TUN_MEASURED;
+            }
+        }
+    }
+}
+
+static void random_bounds(struct tun_random *random, struct tun_problem *p)
+{
+    double all = 0;
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        all += tun_cell_at(&p->costs, 0, 1, u)->ns;
+    }
+    p->objective = (enum tun_objective)tun_random_below(random, 3);
+    if (p->objective == TUN_POWER || tun_random_below(random, 2)) {
+        p->bounds.period_max_ns = all * uniform(random, 0.1, 1.2);
+    }
+    if (tun_random_below(random, 3) == 0) {
+        p->bounds.latency_max_ns = all * uniform(random, 0.3, 1.5);
+    }
+    if (tun_random_below(random, 3) == 0) {
+        p->bounds.stages_max = 1 + tun_random_below(random, 4);
+    }
+    p->bounds.one_kind_stages = tun_random_below(random, 4) == 0;
+    p->bounds.slack = tun_random_below(random, 2) ? uniform(random, 0, 0.3) : 0;
+}
+
+int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
+                       struct tun_problem *ret)
+{
+    struct tun_kind kinds[3] = {0};
+    size_t kind_count = 1 + tun_random_below(random, base_min(cores_max, (size_t)3));
+    size_t left = cores_max - kind_count;
+    int r;
+
+    for (size_t k = 0; k < kind_count; k++) {
+        size_t more = tun_random_below(random, left + 1);
+
+        memcpy(kinds[k].name, "abc" + k, 1);
+        kinds[k].cores = (uint16_t)(1 + more);
+        kinds[k].speed = k == 0 ? 1 : uniform(random, 0.1, 1);
+        kinds[k].bandwidth = uniform(random, 0.1, 1);
+        kinds[k].watts = tun_random_below(random, 4) ? uniform(random, 0.1, 5) : 0;
+        left -= more;
+    }
+    r = tun_problem_init(ret, 1 + tun_random_below(random, units_max), kinds, kind_count);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t u = 1; u < ret->unit_count; u++) {
+        ret->units[u].in_bytes = uniform(random, 0, 1000);
+    }
+    if (tun_random_below(random, 2)) {
+        ret->handoff_ns = uniform(random, 0, 100);
+        ret->handoff_ns_per_byte = uniform(random, 0, 0.5);
+    }
+    random_costs(random, ret);
+    random_bounds(random, ret);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/pipesim/brute.h - every plan of a small problem, tried one after the other: what the exact
+ * planner is checked against
+ *
+ * It knows nothing of the planner's ideas: plans are written by plain recursion and judged by
+ * tun_eval() and tun_fits().
+ */
+#pragma once
+
+#include "tuner/eval.h"
+#include "tuner/random.h"
+
+#define PSIM_BRUTE_POINTS_MAX 4096u
+
+struct psim_brute {
+    size_t plan_count;
+    bool possible;               /* some plan keeps the bounds */
+    double figure;               /* the best by the objective: ns, or nJ for POWER */
+    double tie_bottleneck_ns;    /* the lowest bottleneck among the plans with that figure */
+    double least_bottleneck_ns;  /* of all plans that fit, bounds or not */
+    double within_bottleneck_ns; /* of those that keep the bounds */
+    size_t front_count;          /* plans of which none is better in bottleneck and latency */
+    double front[PSIM_BRUTE_POINTS_MAX][2]; /* bottleneck, latency; by rising bottleneck */
+};
+
+/** psim_brute() - @p: small, at most 8 units and 6 cores. THROUGHPUT's figure is the lowest latency
+ * among the plans within slack of the least bottleneck. Return: 0 or -ENOMEM. */
+int psim_brute(const struct tun_problem *p, struct psim_brute *ret);
+
+/** psim_brute_problem() - a random problem that small: any kinds, costs, objective and bounds, some
+ * of them impossible. @cores_max: of all kinds, 1..6; @units_max: 1..8. Return: 0 or -ENOMEM. */
+int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
+                       struct tun_problem *ret);

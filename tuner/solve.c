@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/solve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/solve_private.h"
+
+#define EQUAL 1e-12     /* figures closer than this are ties: sums in another order */
+#define TIE_STEPS_MAX 6 /* programs spent on lowering the bottleneck of a tie */
+
+static double period_bound(const struct tun_space *s)
+{
+    return s->p->bounds.period_max_ns > 0 ? s->p->bounds.period_max_ns * (1 + EQUAL) : INFINITY;
+}
+
+static double latency_bound(const struct tun_space *s)
+{
+    return s->p->bounds.latency_max_ns > 0 ? s->p->bounds.latency_max_ns * (1 + EQUAL) : INFINITY;
+}
+
+/* Among plans with the path's figure the lowest bottleneck, which is not below @low_ns. */
+static int settle_tie(const struct tun_space *s, enum tun_figure figure, double low_ns,
+                      struct tun_path *path)
+{
+    base_autofree struct tun_path *other = malloc(sizeof(*other));
+    double low = low_ns * (1 - EQUAL), bound = low_ns;
+
+    if (!other) {
+        return -ENOMEM;
+    }
+    for (int i = 0; i < TIE_STEPS_MAX && low < path->bottleneck_ns * (1 - 1e-9); i++) {
+        int r = tun_second(s, bound, figure, other);
+
+        if (r < 0) {
+            return r;
+        }
+        if (r == 0 && other->figure <= path->figure * (1 + EQUAL)) {
+            *path = *other;
+        } else {
+            low = bound;
+        }
+        /* First whether anything is better, then by halves. */
+        bound = i == 0 ? path->bottleneck_ns * (1 - 1e-9) : sqrt(low * path->bottleneck_ns);
+    }
+    return 0;
+}
+
+/* The least bottleneck of a plan within the bound on latency. @path: the least bottleneck of all.
+ */
+static int period_within_latency(const struct tun_space *s, double latency_ns,
+                                 struct tun_path *path)
+{
+    base_autofree struct tun_path *other = malloc(sizeof(*other));
+    double low = path->bottleneck_ns, bound = low;
+    bool quick = false;
+    int r;
+
+    if (!other) {
+        return -ENOMEM;
+    }
+    r = tun_second(s, bound, TUN_FIGURE_LATENCY, other);
+    if (r == 0 && other->figure <= latency_ns) {
+        *path = *other;
+        return 0;
+    }
+    r = r < 0 ? r : tun_second(s, INFINITY, TUN_FIGURE_LATENCY, other);
+    if (r != 0 || other->figure > latency_ns) {
+        return r < 0 ? r : TUN_E_IMPOSSIBLE;
+    }
+    *path = *other;
+    while (low < path->bottleneck_ns * (1 - 1e-11)) {
+        quick = !quick && low > path->bottleneck_ns * 0.9995;
+        bound = quick ? path->bottleneck_ns * (1 - 1e-11) : sqrt(low * path->bottleneck_ns);
+        r = tun_second(s, bound, TUN_FIGURE_LATENCY, other);
+        if (r < 0) {
+            return r;
+        }
+        if (r == 0 && other->figure <= latency_ns) {
+            *path = *other;
+        } else {
+            low = bound;
+        }
+    }
+    return 0;
+}
+
+/* @path: the least bottleneck of all. */
+static int find_throughput(const struct tun_space *s, struct tun_path *path)
+{
+    double latency_ns = latency_bound(s), least, slack = base_max(s->p->bounds.slack, 0.0);
+    int r = isfinite(latency_ns) ? period_within_latency(s, latency_ns, path) : 0;
+
+    least = path->bottleneck_ns;
+    if (r == 0 && least > period_bound(s)) {
+        r = TUN_E_IMPOSSIBLE;
+    }
+    if (r == 0) {
+        r = tun_second(s, base_min(least * (1 + slack), period_bound(s)), TUN_FIGURE_LATENCY, path);
+    }
+    return r == 0 ? settle_tie(s, TUN_FIGURE_LATENCY, least, path) : r;
+}
+
+static int find_power(const struct tun_space *s, struct tun_path *path, bool *ret_cut)
+{
+    double least = path->bottleneck_ns, latency_ns = latency_bound(s);
+    int r;
+
+    if (isfinite(latency_ns)) {
+        return tun_thrifty(s, period_bound(s), latency_ns, path, ret_cut);
+    }
+    r = tun_second(s, period_bound(s), TUN_FIGURE_ENERGY, path);
+    return r == 0 ? settle_tie(s, TUN_FIGURE_ENERGY, least, path) : r;
+}
+
+static int find_latency(const struct tun_space *s, struct tun_path *path)
+{
+    double least = path->bottleneck_ns;
+    int r = tun_second(s, period_bound(s), TUN_FIGURE_LATENCY, path);
+
+    if (r == 0 && path->figure > latency_bound(s)) {
+        r = TUN_E_IMPOSSIBLE;
+    }
+    return r == 0 ? settle_tie(s, TUN_FIGURE_LATENCY, least, path) : r;
+}
+
+static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    return (p->bounds.period_max_ns <= 0 || o->bottleneck_ns <= p->bounds.period_max_ns) &&
+           (p->bounds.latency_max_ns <= 0 || o->latency_ns <= p->bounds.latency_max_ns);
+}
+
+/* Return: 0, TUN_E_GROUPS, TUN_E_TEAMS. */
+static int finish(const struct tun_space *s, const struct tun_path *path, bool cut,
+                  struct tun_solution *ret)
+{
+    int r = tun_path_plan(s, path, &ret->plan);
+
+    ret->blocks = s->coarse || cut;
+    if (r == 0 && tun_eval(s->p, &ret->plan, &ret->outcome) != 0) {
+        r = -EINVAL;
+    }
+    return r;
+}
+
+static int solve_in(const struct tun_space *s, struct tun_solution *ret)
+{
+    base_autofree struct tun_path *path = malloc(2 * sizeof(*path));
+    struct tun_path *least = path ? path + 1 : NULL;
+    bool cut = false;
+    int r, end;
+
+    if (!path) {
+        return -ENOMEM;
+    }
+    r = tun_least_period(s, least);
+    if (r != 0) {
+        return r;
+    }
+    *path = *least;
+    r = least->bottleneck_ns > period_bound(s) ? TUN_E_IMPOSSIBLE
+        : s->p->objective == TUN_THROUGHPUT    ? find_throughput(s, path)
+        : s->p->objective == TUN_LATENCY       ? find_latency(s, path)
+                                               : find_power(s, path, &cut);
+    if (r < 0) {
+        return r;
+    }
+    end = finish(s, r == 0 ? path : least, cut, ret);
+    return end != 0 ? end : r;
+}
+
+/* A plan may pass a bound by the tolerance of a sum: then the bound was meant a little tighter. */
+static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
+{
+    int r = solve_in(s, ret);
+    struct tun_problem tight;
+    struct tun_space same = *s;
+
+    if (r != 0 || keeps(s->p, &ret->outcome)) {
+        return r;
+    }
+    tight = *s->p;
+    tight.bounds.period_max_ns *= 1 - 4 * EQUAL;
+    tight.bounds.latency_max_ns *= 1 - 4 * EQUAL;
+    same.p = &tight;
+    r = solve_in(&same, ret);
+    return r == 0 && !keeps(s->p, &ret->outcome) ? TUN_E_IMPOSSIBLE : r;
+}
+
+int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *o,
+                   struct tun_solution *ret)
+{
+    struct tun_space_options options = *o;
+
+    for (;;) {
+        base_autofree struct tun_solution *found = calloc(1, sizeof(*found));
+        struct tun_space s;
+        int r = found ? tun_space_init(p, &options, &s) : -ENOMEM;
+
+        if (r < 0) {
+            return r;
+        }
+        r = solve_strictly(&s, found);
+        tun_space_deinit(&s);
+        if (r == TUN_E_GROUPS && options.teams < TUN_TEAMS_ONE_KIND) {
+            options.teams++;
+        } else if (r == TUN_E_TEAMS && options.min_width < PL_CPU_MAX) {
+            options.min_width = base_max(2 * options.min_width, (size_t)2);
+        } else {
+            if (r == 0 || r == TUN_E_IMPOSSIBLE) {
+                *ret = *found;
+            }
+            return r == TUN_E_GROUPS || r == TUN_E_TEAMS ? -ENOTRECOVERABLE : r;
+        }
+    }
+}
+
+int tun_solve(const struct tun_problem *p, struct tun_solution *ret)
+{
+    struct tun_space_options o = {0};
+    char error[TUN_ERROR_MAX];
+
+    return tun_problem_check(p, error) < 0 ? -EINVAL : tun_solve_with(p, &o, ret);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/solve_private.h"
+
+int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
+{
+    struct tun_maker m = {.option_max = s->state_count + s->team_len};
+
+    m.rate = calloc(s->rate_len, sizeof(*m.rate));
+    m.kind_rate = calloc(s->p->kind_count * (PL_CPU_MAX + 1), sizeof(*m.kind_rate));
+    m.least = calloc(s->state_count, sizeof(*m.least));
+    m.stair = calloc(s->row_count, sizeof(*m.stair));
+    m.before = calloc(s->row_count, sizeof(*m.before));
+    m.options = calloc(m.option_max, sizeof(*m.options));
+    for (size_t t = 0; t < s->team_len; t++) {
+        m.order[t] = (uint16_t)t;
+    }
+    if (!m.rate || !m.kind_rate || !m.least || !m.stair || !m.before || !m.options) {
+        tun_maker_deinit(&m);
+        return -ENOMEM;
+    }
+    *ret = m;
+    return 0;
+}
+
+void tun_maker_deinit(struct tun_maker *m)
+{
+    free(m->rate);
+    free(m->kind_rate);
+    free(m->least);
+    free(m->stair);
+    free(m->before);
+    free(m->options);
+    *m = TUN_MAKER_NULL;
+}
+
+void tun_stair(const struct tun_space *s, const double *rate, double need, int16_t *l)
+{
+    size_t dims = s->dim_count - 1, len = s->line_len;
+    const double *last = rate + s->rate_at[dims];
+    const double *line = dims > 0 ? rate + s->rate_at[dims - 1] : NULL;
+
+    for (size_t plane = 0; plane < s->plane_count; plane++) {
+        const uint16_t *steps = s->row_steps + plane * len * dims;
+        double base = 0;
+        int left = s->cap[dims] + 1; /* steps that are known to be enough; cap + 1: none */
+
+        for (size_t d = 0; d + 1 < dims; d++) {
+            base += rate[s->rate_at[d] + steps[d]];
+        }
+        for (size_t c = 0; c < len; c++) {
+            double sum = line ? base + line[c] : base;
+
+            while (left > 0 && sum + last[left - 1] >= need) {
+                left--;
+            }
+            l[plane * len + c] = left > s->cap[dims] ? TUN_STEPS_NONE : (int16_t)left;
+        }
+    }
+}
+
+bool tun_stair_corner(const struct tun_space *s, const int16_t *l, size_t row)
+{
+    size_t dims = s->dim_count - 1;
+
+    if (l[row] == TUN_STEPS_NONE) {
+        return false;
+    }
+    for (size_t d = 0; d < dims; d++) {
+        if (s->row_steps[row * dims + d] > 0 && l[row - s->row_stride[d]] <= l[row]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One team of one kind: the papers' stages. */
+static size_t make_single(const struct tun_space *s, struct tun_maker *m, const double *team_ns,
+                          double need, enum tun_figure figure)
+{
+    size_t count = 0, dims = s->dim_count - 1;
+    double best = INFINITY;
+
+    for (size_t t = 0; t < s->team_len; t++) {
+        size_t kind = s->team_kind[t], dim = (size_t)s->dim_of[kind], steps = s->team_steps[t];
+        double ns = team_ns[t];
+        struct tun_option o = {.slowest_ns = ns};
+
+        if (t == 0 || s->team_kind[t - 1] != kind) {
+            best = INFINITY;
+        }
+        o.row = dim < dims ? (uint16_t)(steps * s->row_stride[dim]) : 0;
+        o.last = dim < dims ? 0 : (uint16_t)steps;
+        o.figure = figure == TUN_FIGURE_LATENCY  ? ns
+                   : figure == TUN_FIGURE_ENERGY ? s->team_width[t] * tun_core_watts(s, kind) * ns
+                                                 : 0;
+        if (ns * need <= 1 && o.figure < best) { /* wider teams come later */
+            best = o.figure;
+            m->options[count++] = o;
+        }
+    }
+    return count;
+}
+
+static size_t emit(struct tun_maker *m, size_t count, size_t row, size_t last, double figure,
+                   double slowest_ns)
+{
+    if (count < m->option_max) {
+        m->options[count++] = (struct tun_option){.row = (uint16_t)row,
+                                                  .last = (uint16_t)last,
+                                                  .figure = figure,
+                                                  .slowest_ns = slowest_ns};
+    }
+    return count;
+}
+
+static size_t make_period(const struct tun_space *s, struct tun_maker *m, const double *rate,
+                          double need)
+{
+    size_t count = 0;
+
+    tun_stair(s, rate, need, m->stair);
+    for (size_t row = 0; row < s->row_count; row++) {
+        if (tun_stair_corner(s, m->stair, row)) {
+            count = emit(m, count, row, (size_t)m->stair[row], 0, INFINITY);
+        }
+    }
+    return count;
+}
+
+/* The order of the last segment is nearly that of this one. */
+static void sort_teams(const struct tun_space *s, const double *team_ns, uint16_t *order)
+{
+    for (size_t i = 1; i < s->team_len; i++) {
+        uint16_t team = order[i];
+        size_t at = i;
+
+        for (; at > 0 && team_ns[order[at - 1]] > team_ns[team]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = team;
+    }
+}
+
+/* Takes a team into its kind's knapsack and that into the rates of its dimension. */
+static void add_team(const struct tun_space *s, struct tun_maker *m, size_t team, double ns)
+{
+    size_t kind = s->team_kind[team], dim = (size_t)s->dim_of[kind];
+    double *best = m->kind_rate + kind * (PL_CPU_MAX + 1), *rate = m->rate + s->rate_at[dim];
+
+    if (s->block[kind] == 1 && s->cap[dim] == s->p->kinds[kind].cores &&
+        s->options.teams == TUN_TEAMS_ANY) {
+        tun_knapsack(s, rate, s->cap[dim], s->team_width[team], 1 / ns);
+        return;
+    }
+    tun_knapsack(s, best, s->p->kinds[kind].cores, s->team_width[team], 1 / ns);
+    memset(rate, 0, (s->cap[dim] + 1u) * sizeof(*rate));
+    for (size_t k = 0; k < s->p->kind_count; k++) {
+        for (size_t r = 1; s->dim_of[k] == (int)dim && r <= s->cap[dim]; r++) {
+            double gain = m->kind_rate[k * (PL_CPU_MAX + 1) + tun_space_cores(s, k, r)];
+
+            rate[r] =
+                s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(rate[r], gain) : rate[r] + gain;
+        }
+    }
+}
+
+static double full_rate(const struct tun_space *s, const double *rate)
+{
+    double sum = 0;
+
+    for (size_t d = 0; d < s->dim_count; d++) {
+        sum += rate[s->rate_at[d] + s->cap[d]];
+    }
+    return sum;
+}
+
+/* Ever slower teams are let in; what they make possible has them as its slowest. */
+static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const double *team_ns,
+                           double need)
+{
+    size_t count = 0;
+    int16_t *swap;
+
+    memset(m->rate, 0, s->rate_len * sizeof(*m->rate));
+    memset(m->kind_rate, 0, s->p->kind_count * (PL_CPU_MAX + 1) * sizeof(*m->kind_rate));
+    for (size_t row = 0; row < s->row_count; row++) {
+        m->before[row] = TUN_STEPS_NONE;
+    }
+    sort_teams(s, team_ns, m->order);
+    for (size_t i = 0; i < s->team_len; i++) {
+        double ns = team_ns[m->order[i]];
+
+        add_team(s, m, m->order[i], ns);
+        if (full_rate(s, m->rate) < need) {
+            continue;
+        }
+        tun_stair(s, m->rate, need, m->stair);
+        for (size_t row = 0; row < s->row_count; row++) {
+            if (m->stair[row] < m->before[row] && tun_stair_corner(s, m->stair, row)) {
+                count = emit(m, count, row, (size_t)m->stair[row], ns, ns);
+            }
+        }
+        swap = m->before;
+        m->before = m->stair;
+        m->stair = swap;
+    }
+    return count;
+}
+
+/* A stage's energy is the watts of its cores over its rate. Every core more raises the highest
+ * rate, so the highest rate within some cores is the one that uses them all. */
+static size_t make_energy(const struct tun_space *s, struct tun_maker *m, const double *rate,
+                          double need)
+{
+    size_t count = 0, dims = s->dim_count - 1, len = s->row_len;
+    const double *last = rate + s->rate_at[dims];
+    const double *last_watts = s->watts + s->rate_at[dims];
+
+    for (size_t row = 0; row < s->row_count; row++) {
+        const uint16_t *steps = s->row_steps + row * dims;
+        double row_rate = 0, row_watts = 0, *least = m->least + row * len;
+
+        for (size_t d = 0; d < dims; d++) {
+            row_rate += rate[s->rate_at[d] + steps[d]];
+            row_watts += s->watts[s->rate_at[d] + steps[d]];
+        }
+        for (size_t l = 0; l < len; l++) {
+            double sum = row_rate + last[l], best = l > 0 ? least[l - 1] : INFINITY;
+            double watts = row_watts + last_watts[l];
+
+            for (size_t d = 0; d < dims; d++) {
+                if (steps[d] > 0) {
+                    best = base_min(best, least[l - (ptrdiff_t)(s->row_stride[d] * len)]);
+                }
+            }
+            if (sum >= need && watts / sum < best) {
+                best = watts / sum;
+                count = emit(m, count, row, l, best, INFINITY);
+            }
+            least[l] = best;
+        }
+    }
+    return count;
+}
+
+size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, size_t to, double need,
+                enum tun_figure figure)
+{
+    size_t segment = tun_segment(s, from, to);
+    const double *team_ns = s->team_ns + segment * s->team_len;
+    const double *rate = s->rate + segment * s->rate_len;
+
+    if (tun_space_forbids(s, from, to)) {
+        return 0;
+    }
+    if (s->p->bounds.one_kind_stages) {
+        return make_single(s, m, team_ns, need, figure);
+    }
+    if (full_rate(s, rate) < need) {
+        return 0;
+    }
+    return figure == TUN_FIGURE_LATENCY  ? make_latency(s, m, team_ns, need)
+           : figure == TUN_FIGURE_ENERGY ? make_energy(s, m, rate, need)
+                                         : make_period(s, m, rate, need);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/solve_private.h"
+
+#define TABLE_VALUES_MAX ((size_t)8 << 20) /* doubles in one table */
+#define WORK_MAX 4e8                       /* steps of one pass over all segments */
+
+size_t tun_space_cores(const struct tun_space *s, size_t kind, size_t steps)
+{
+    size_t cap = s->cap[s->dim_of[kind]];
+
+    return steps >= cap ? s->p->kinds[kind].cores : steps * s->block[kind];
+}
+
+bool tun_space_forbids(const struct tun_space *s, size_t from, size_t to)
+{
+    return s->options.forbid && s->atom_first[from] == s->options.forbid_first &&
+           s->atom_first[to] == s->options.forbid_last + 1;
+}
+
+double tun_core_watts(const struct tun_space *s, size_t kind)
+{
+    double watts = s->p->kinds[kind].watts;
+
+    return watts > 0 ? watts : 1;
+}
+
+static double state_count(const struct tun_space *s)
+{
+    double states = 1;
+
+    for (size_t d = 0; d < s->dim_count; d++) {
+        states *= s->cap[d] + 1;
+    }
+    return states;
+}
+
+/* Dimension @b goes into @a; both then have the shorter one's steps. */
+static void bundle(struct tun_space *s, size_t a, size_t b)
+{
+    size_t last = s->dim_count - 1;
+
+    s->cap[a] = base_min(s->cap[a], s->cap[b]);
+    s->cap[b] = s->cap[last];
+    for (size_t k = 0; k < s->p->kind_count; k++) {
+        if (s->dim_of[k] == (int)b) {
+            s->dim_of[k] = (int)a;
+        } else if (s->dim_of[k] == (int)last) {
+            s->dim_of[k] = (int)b;
+        }
+        if (s->dim_of[k] == (int)a) {
+            s->block[k] = (uint16_t)(s->p->kinds[k].cores / s->cap[a]);
+        }
+    }
+    s->dim_count--;
+    s->coarse = true;
+}
+
+static void swap_dims(struct tun_space *s, size_t a, size_t b)
+{
+    uint16_t cap = s->cap[a];
+
+    s->cap[a] = s->cap[b];
+    s->cap[b] = cap;
+    for (size_t k = 0; k < s->p->kind_count; k++) {
+        if (s->dim_of[k] == (int)a) {
+            s->dim_of[k] = (int)b;
+        } else if (s->dim_of[k] == (int)b) {
+            s->dim_of[k] = (int)a;
+        }
+    }
+}
+
+/* The longest dimension gets blocks twice as large. */
+static void halve(struct tun_space *s, size_t d)
+{
+    s->cap[d] /= 2;
+    for (size_t k = 0; k < s->p->kind_count; k++) {
+        if (s->dim_of[k] == (int)d) {
+            s->block[k] = (uint16_t)(s->p->kinds[k].cores / s->cap[d]);
+        }
+    }
+    s->coarse = true;
+}
+
+static void sort_dims(struct tun_space *s)
+{
+    for (size_t a = 1; a < s->dim_count; a++) {
+        for (size_t b = a; b > 0 && s->cap[b] < s->cap[b - 1]; b--) {
+            swap_dims(s, b, b - 1);
+        }
+    }
+}
+
+static int plan_dims(struct tun_space *s)
+{
+    for (size_t k = 0; k < s->p->kind_count; k++) {
+        s->dim_of[k] = -1;
+        if (!s->options.without[k]) {
+            s->dim_of[k] = (int)s->dim_count;
+            s->cap[s->dim_count++] = s->p->kinds[k].cores;
+            s->block[k] = 1;
+        }
+    }
+    if (s->dim_count == 0) {
+        return -EINVAL;
+    }
+    sort_dims(s);
+    while (s->options.teams == TUN_TEAMS_ONE_KIND && s->dim_count > PL_GROUP_MAX) {
+        bundle(s, 1, 0);
+        sort_dims(s);
+    }
+    while (state_count(s) > TUN_STATES_MAX) {
+        if (s->cap[s->dim_count - 1] > 1) {
+            halve(s, s->dim_count - 1);
+        } else {
+            bundle(s, 1, 0);
+        }
+        sort_dims(s);
+    }
+    return 0;
+}
+
+static int plan_teams(struct tun_space *s)
+{
+    for (size_t d = 0; d < s->dim_count; d++) {
+        s->rate_at[d] = s->rate_len;
+        s->rate_len += s->cap[d] + 1u;
+    }
+    for (size_t k = 0; k < s->p->kind_count; k++) {
+        size_t cores = s->p->kinds[k].cores, steps = 1;
+
+        if (s->dim_of[k] < 0) {
+            continue;
+        }
+        for (size_t w = base_min(base_max(s->options.min_width, (size_t)1), cores); w <= cores;
+             w++) {
+            while (tun_space_cores(s, k, steps) < w) {
+                steps++;
+            }
+            s->team_kind[s->team_len] = (uint16_t)k;
+            s->team_width[s->team_len] = (uint16_t)w;
+            s->team_steps[s->team_len++] = (uint16_t)steps;
+        }
+    }
+    s->watts = calloc(s->rate_len, sizeof(*s->watts));
+    for (size_t k = 0; s->watts && k < s->p->kind_count; k++) {
+        for (size_t r = 1; s->dim_of[k] >= 0 && r <= s->cap[s->dim_of[k]]; r++) {
+            s->watts[s->rate_at[s->dim_of[k]] + r] +=
+                tun_core_watts(s, k) * (double)tun_space_cores(s, k, r);
+        }
+    }
+    return s->watts ? 0 : -ENOMEM;
+}
+
+static int plan_rows(struct tun_space *s)
+{
+    size_t dims = s->dim_count - 1;
+
+    s->row_len = s->cap[dims] + 1u;
+    s->row_count = 1;
+    for (size_t d = dims; d-- > 0;) {
+        s->row_stride[d] = s->row_count;
+        s->row_count *= s->cap[d] + 1u;
+    }
+    s->state_count = s->row_count * s->row_len;
+    s->line_len = dims > 0 ? s->cap[dims - 1] + 1u : 1;
+    s->plane_count = s->row_count / s->line_len;
+    s->row_steps = calloc(s->row_count * base_max(dims, (size_t)1), sizeof(*s->row_steps));
+    s->row_fits = calloc(s->row_count, s->row_count);
+    s->plane_fits = calloc(s->plane_count, s->plane_count);
+    if (!s->row_steps || !s->row_fits || !s->plane_fits) {
+        return -ENOMEM;
+    }
+    for (size_t r = 0; r < s->row_count; r++) {
+        for (size_t d = 0; d < dims; d++) {
+            s->row_steps[r * dims + d] = (uint16_t)(r / s->row_stride[d] % (s->cap[d] + 1u));
+        }
+    }
+    for (size_t a = 0; a < s->row_count; a++) {
+        for (size_t b = 0; b < s->row_count; b++) {
+            bool fits = true;
+
+            for (size_t d = 0; d < dims; d++) {
+                fits &= s->row_steps[a * dims + d] + s->row_steps[b * dims + d] <= s->cap[d];
+            }
+            s->row_fits[a * s->row_count + b] = fits;
+            if (a % s->line_len == 0 && b % s->line_len == 0) {
+                s->plane_fits[a / s->line_len * s->plane_count + b / s->line_len] = fits;
+            }
+        }
+    }
+    return 0;
+}
+
+/* How many atoms a pass over all segments can afford. */
+static size_t atoms_max(const struct tun_space *s)
+{
+    double pairs = 1, longest = s->cap[s->dim_count - 1] + 1.0;
+    double values = (double)(s->team_len + s->rate_len), work, segments;
+
+    for (size_t d = 0; d + 1 < s->dim_count; d++) {
+        pairs *= (s->cap[d] + 1.0) * (s->cap[d] + 2.0) / 2;
+    }
+    work = base_max(pairs, (double)s->team_len * ((double)s->row_count + 2 * longest));
+    segments = base_min((double)TABLE_VALUES_MAX / values, WORK_MAX / work);
+    work = base_min(floor(sqrt(2 * segments)), (double)TABLE_VALUES_MAX / s->state_count);
+    return (size_t)base_max(work, 16.0);
+}
+
+static double unit_weight(const struct tun_problem *p, size_t u)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        sum += tun_cell_at(&p->costs, k, 1, u)->ns;
+    }
+    return sum;
+}
+
+/* Atoms of about equal cost when there are more units than a pass can afford. */
+static int plan_atoms(struct tun_space *s)
+{
+    size_t units = s->p->unit_count, max = atoms_max(s);
+    double total = 0, sum = 0;
+
+    s->atom_first = calloc(units + 1, sizeof(*s->atom_first));
+    if (!s->atom_first) {
+        return -ENOMEM;
+    }
+    for (size_t u = 0; u < units; u++) {
+        total += unit_weight(s->p, u);
+    }
+    for (size_t u = 0; u < units; u++) {
+        if (u == 0 || units <= max ||
+            (sum >= total * (double)s->atom_count / (double)max && s->atom_count < max)) {
+            s->atom_first[s->atom_count++] = u;
+        }
+        sum += unit_weight(s->p, u);
+    }
+    s->atom_first[s->atom_count] = units;
+    s->coarse |= units > max;
+    return 0;
+}
+
+void tun_knapsack(const struct tun_space *s, double *best, size_t cores, size_t width, double gain)
+{
+    if (s->options.teams == TUN_TEAMS_ANY) {
+        for (size_t c = width; c <= cores; c++) {
+            double with = best[c - width] + gain;
+
+            best[c] = with > best[c] ? with : best[c];
+        }
+        return;
+    }
+    for (size_t c = width; c <= cores; c++) {
+        double with = (double)(c / width) * gain;
+
+        best[c] = with > best[c] ? with : best[c];
+    }
+}
+
+/* Rates of one segment from its teams' times. */
+static void fill_rates(const struct tun_space *s, const double *team_ns, double *rate)
+{
+    double best[PL_CPU_MAX + 1];
+
+    memset(rate, 0, s->rate_len * sizeof(*rate));
+    for (size_t t = 0; t < s->team_len;) {
+        size_t kind = s->team_kind[t], cores = s->p->kinds[kind].cores;
+        size_t dim = (size_t)s->dim_of[kind];
+        double *to = rate + s->rate_at[dim];
+
+        memset(best, 0, (cores + 1) * sizeof(*best));
+        for (; t < s->team_len && s->team_kind[t] == kind; t++) {
+            tun_knapsack(s, best, cores, s->team_width[t], 1 / team_ns[t]);
+        }
+        for (size_t r = 1; r <= s->cap[dim]; r++) {
+            double gain = best[tun_space_cores(s, kind, r)];
+
+            to[r] = s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(to[r], gain) : to[r] + gain;
+        }
+    }
+}
+
+/* The sums run over the units as tun_team_ns() does, so times agree to the last bit. */
+static int fill_tables(struct tun_space *s)
+{
+    size_t segments = s->atom_count * (s->atom_count + 1) / 2;
+    const struct tun_problem *p = s->p;
+    double now[PL_CPU_MAX];
+
+    s->team_ns = malloc(segments * s->team_len * sizeof(*s->team_ns));
+    s->rate = malloc(segments * s->rate_len * sizeof(*s->rate));
+    if (!s->team_ns || !s->rate) {
+        return -ENOMEM;
+    }
+    for (size_t from = 0; from < s->atom_count; from++) {
+        size_t first = s->atom_first[from];
+
+        for (size_t t = 0; t < s->team_len; t++) {
+            now[t] = p->handoff_ns;
+            now[t] += first > 0 ? p->handoff_ns_per_byte * p->units[first].in_bytes : 0;
+        }
+        for (size_t to = from + 1; to <= s->atom_count; to++) {
+            size_t segment = tun_segment(s, from, to);
+
+            for (size_t u = s->atom_first[to - 1]; u < s->atom_first[to]; u++) {
+                for (size_t t = 0; t < s->team_len; t++) {
+                    now[t] += tun_cell_at(&p->costs, s->team_kind[t], s->team_width[t], u)->ns;
+                }
+            }
+            memcpy(s->team_ns + segment * s->team_len, now, s->team_len * sizeof(*now));
+            if (!p->bounds.one_kind_stages) {
+                fill_rates(s, now, s->rate + segment * s->rate_len);
+            }
+        }
+    }
+    return 0;
+}
+
+int tun_space_init(const struct tun_problem *p, const struct tun_space_options *o,
+                   struct tun_space *ret)
+{
+    struct tun_space s = {.p = p, .options = *o};
+    int r = plan_dims(&s);
+
+    if (r < 0) {
+        return r;
+    }
+    s.coarse |= o->min_width > 1 || o->teams != TUN_TEAMS_ANY;
+    s.stages_max = p->bounds.stages_max ? base_min(p->bounds.stages_max, (size_t)PL_STAGE_MAX)
+                                        : (size_t)PL_STAGE_MAX;
+    r = plan_teams(&s);
+    if (r == 0) {
+        r = plan_rows(&s);
+    }
+    if (r == 0) {
+        r = plan_atoms(&s);
+    }
+    if (r == 0) {
+        r = fill_tables(&s);
+    }
+    if (r < 0) {
+        tun_space_deinit(&s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void tun_space_deinit(struct tun_space *s)
+{
+    free(s->atom_first);
+    free(s->row_steps);
+    free(s->row_fits);
+    free(s->plane_fits);
+    free(s->team_ns);
+    free(s->rate);
+    free(s->watts);
+    *s = TUN_SPACE_NULL;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Least energy within bounds on period and latency: two sums at once, so a state keeps labels
+ * (energy, latency) of which none is worse in both. A label is dropped when even the least latency
+ * behind it breaks the bound, or even the least energy behind it is no better than a plan known.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/solve_private.h"
+
+#define LABELS_MAX 48u   /* of a state; more are left out and the result says so */
+#define OPTIONS_MAX 512u /* of a segment, likewise */
+
+struct way {
+    uint16_t row, last;
+    double nj, ns;
+};
+struct label {
+    double nj, ns;
+    uint16_t stages, row, last, from_label;
+    uint16_t from_atom;
+    double slowest_ns;
+};
+struct labels {
+    struct label *list; /* owned */
+    uint16_t count, room;
+};
+
+struct thrifty {
+    const struct tun_space *s;
+    double need, latency_ns, energy_max;
+    bool cut, count_stages;
+    double *rate, *kind_rate, *least; /* owned */
+    struct way ways[OPTIONS_MAX];
+    double *least_nj, *least_ns; /* [atom_count + 1][states], with so many cores left, owned */
+    struct labels *labels;       /* [atom_count + 1][states], owned */
+};
+
+static void thrifty_free(struct thrifty *t)
+{
+    size_t states = t ? (t->s->atom_count + 1) * t->s->state_count : 0;
+
+    for (size_t i = 0; t && t->labels && i < states; i++) {
+        free(t->labels[i].list);
+    }
+    if (t) {
+        free(t->rate);
+        free(t->kind_rate);
+        free(t->least);
+        free(t->least_nj);
+        free(t->least_ns);
+        free(t->labels);
+    }
+    free(t);
+}
+
+static struct thrifty *thrifty_new(const struct tun_space *s, double period_ns, double latency_ns)
+{
+    struct thrifty *t = calloc(1, sizeof(*t));
+    size_t states = (s->atom_count + 1) * s->state_count;
+
+    if (!t) {
+        return NULL;
+    }
+    t->s = s;
+    t->need = tun_need(period_ns);
+    t->latency_ns = latency_ns;
+    t->count_stages = base_min(s->atom_count, tun_core_count(s->p)) > s->stages_max;
+    t->rate = calloc(s->rate_len, sizeof(*t->rate));
+    t->kind_rate = calloc(s->p->kind_count * (PL_CPU_MAX + 1), sizeof(*t->kind_rate));
+    t->least = calloc(s->state_count, sizeof(*t->least));
+    t->least_nj = malloc(states * sizeof(*t->least_nj));
+    t->least_ns = malloc(states * sizeof(*t->least_ns));
+    t->labels = calloc(states, sizeof(*t->labels));
+    if (!t->rate || !t->kind_rate || !t->least || !t->least_nj || !t->least_ns || !t->labels) {
+        thrifty_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* Rates of exactly so many cores once a team of @kind is let in; -INFINITY: no teams do. */
+static void let_in(struct thrifty *t, size_t kind, size_t width, double ns)
+{
+    const struct tun_space *s = t->s;
+    size_t cores = s->p->kinds[kind].cores, dim = (size_t)s->dim_of[kind];
+    double *best = t->kind_rate + kind * (PL_CPU_MAX + 1), *rate = t->rate + s->rate_at[dim];
+
+    for (size_t c = width; c <= cores; c++) {
+        if (s->options.teams == TUN_TEAMS_ANY) {
+            best[c] = base_max(best[c], best[c - width] + 1 / ns);
+        } else if (c % width == 0) {
+            best[c] = base_max(best[c], (double)(c / width) / ns);
+        }
+    }
+    for (size_t r = 1; r <= s->cap[dim]; r++) {
+        rate[r] = s->options.teams == TUN_TEAMS_ONE_KIND ? -INFINITY : 0;
+        for (size_t k = 0; k < s->p->kind_count; k++) {
+            if (s->dim_of[k] == (int)dim) {
+                double gain = t->kind_rate[k * (PL_CPU_MAX + 1) + tun_space_cores(s, k, r)];
+
+                rate[r] = s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(rate[r], gain)
+                                                                 : rate[r] + gain;
+            }
+        }
+    }
+}
+
+static size_t add_way(struct thrifty *t, size_t count, struct way w)
+{
+    if (count == OPTIONS_MAX) {
+        t->cut = true;
+        return count;
+    }
+    t->ways[count] = w;
+    return count + 1;
+}
+
+/* What the teams let in so far, of which the slowest takes @ns, make possible with less energy. */
+static size_t add_level(struct thrifty *t, size_t count, double ns)
+{
+    const struct tun_space *s = t->s;
+    size_t dims = s->dim_count - 1;
+
+    for (size_t row = 0; row < s->row_count; row++) {
+        const uint16_t *steps = s->row_steps + row * dims;
+        double row_rate = 0, row_watts = 0, *least = t->least + row * s->row_len;
+
+        for (size_t d = 0; d < dims; d++) {
+            row_rate += t->rate[s->rate_at[d] + steps[d]];
+            row_watts += s->watts[s->rate_at[d] + steps[d]];
+        }
+        for (size_t l = 0; l < s->row_len; l++) {
+            double rate = row_rate + t->rate[s->rate_at[dims] + l];
+            double nj = (row_watts + s->watts[s->rate_at[dims] + l]) / rate;
+
+            least[l] = base_min(least[l], l > 0 ? least[l - 1] : INFINITY);
+            for (size_t d = 0; d < dims; d++) {
+                if (steps[d] > 0) {
+                    least[l] =
+                        base_min(least[l], t->least[(row - s->row_stride[d]) * s->row_len + l]);
+                }
+            }
+            if (rate >= t->need && nj < least[l]) {
+                least[l] = nj;
+                count = add_way(t, count, (struct way){(uint16_t)row, (uint16_t)l, nj, ns});
+            }
+        }
+    }
+    return count;
+}
+
+static size_t make_ways(struct thrifty *t, size_t from, size_t to)
+{
+    const struct tun_space *s = t->s;
+    const double *team_ns = s->team_ns + tun_segment(s, from, to) * s->team_len;
+    size_t count = 0, dims = s->dim_count - 1;
+    double done = 0;
+
+    for (size_t i = 0; i < s->state_count; i++) {
+        t->least[i] = INFINITY;
+    }
+    for (size_t i = 0; i < s->rate_len; i++) {
+        t->rate[i] = -INFINITY;
+    }
+    for (size_t d = 0; d <= dims; d++) {
+        t->rate[s->rate_at[d]] = 0;
+    }
+    for (size_t i = 0; i < s->p->kind_count * (PL_CPU_MAX + 1); i++) {
+        t->kind_rate[i] = i % (PL_CPU_MAX + 1) == 0 ? 0 : -INFINITY;
+    }
+    while (!tun_space_forbids(s, from, to)) {
+        double ns = INFINITY;
+
+        for (size_t i = 0; i < s->team_len; i++) {
+            ns = team_ns[i] > done ? base_min(ns, team_ns[i]) : ns;
+        }
+        if (!isfinite(ns) || ns > t->latency_ns) {
+            break;
+        }
+        for (size_t i = 0; i < s->team_len; i++) {
+            size_t kind = s->team_kind[i], dim = (size_t)s->dim_of[kind];
+
+            if (team_ns[i] != ns) {
+                continue;
+            }
+            if (!s->p->bounds.one_kind_stages) {
+                let_in(t, kind, s->team_width[i], ns);
+            } else if (ns * t->need <= 1) {
+                size_t row = dim < dims ? s->team_steps[i] * s->row_stride[dim] : 0;
+
+                count = add_way(t, count,
+                                (struct way){(uint16_t)row, dim < dims ? 0 : s->team_steps[i],
+                                             s->team_width[i] * tun_core_watts(s, kind) * ns, ns});
+            }
+        }
+        count = s->p->bounds.one_kind_stages ? count : add_level(t, count, ns);
+        done = ns;
+    }
+    return count;
+}
+
+static void fill_least(struct thrifty *t)
+{
+    const struct tun_space *s = t->s;
+    size_t n = s->atom_count, states = s->state_count, len = s->row_len;
+
+    for (size_t i = 0; i < (n + 1) * states; i++) {
+        t->least_nj[i] = t->least_ns[i] = i < n * states ? INFINITY : 0;
+    }
+    for (size_t from = n; from-- > 0;) {
+        for (size_t to = from + 1; to <= n; to++) {
+            size_t count = make_ways(t, from, to);
+
+            for (size_t i = 0; i < count; i++) {
+                const struct way *w = &t->ways[i];
+
+                for (size_t row = 0; row + w->row < s->row_count; row++) {
+                    size_t y = from * states + (row + w->row) * len + w->last;
+                    size_t x = to * states + row * len;
+
+                    if (!s->row_fits[w->row * s->row_count + row]) {
+                        continue;
+                    }
+                    for (size_t l = 0; l + w->last < len; l++) {
+                        t->least_nj[y + l] =
+                            base_min(t->least_nj[y + l], t->least_nj[x + l] + w->nj);
+                        t->least_ns[y + l] =
+                            base_min(t->least_ns[y + l], t->least_ns[x + l] + w->ns);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static bool no_worse(const struct thrifty *t, const struct label *a, const struct label *b)
+{
+    return a->nj <= b->nj && a->ns <= b->ns && (!t->count_stages || a->stages <= b->stages);
+}
+
+/* Return: 0 or -ENOMEM. */
+static int add_label(struct thrifty *t, struct labels *to, const struct label *new_label)
+{
+    uint16_t kept = 0;
+
+    for (uint16_t i = 0; i < to->count; i++) {
+        if (no_worse(t, &to->list[i], new_label)) {
+            return 0;
+        }
+    }
+    for (uint16_t i = 0; i < to->count; i++) {
+        if (!no_worse(t, new_label, &to->list[i])) {
+            to->list[kept++] = to->list[i];
+        }
+    }
+    to->count = kept;
+    if (kept == LABELS_MAX) {
+        t->cut = true;
+        return 0;
+    }
+    if (kept == to->room) {
+        uint16_t room = (uint16_t)base_min(2u * to->room + 2u, LABELS_MAX);
+        struct label *list = realloc(to->list, room * sizeof(*list));
+
+        if (!list) {
+            return -ENOMEM;
+        }
+        to->list = list;
+        to->room = room;
+    }
+    to->list[to->count++] = *new_label;
+    return 0;
+}
+
+/* Every label of one state, once around by one way. */
+static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const struct way *w)
+{
+    const struct tun_space *s = t->s;
+    size_t states = s->state_count, after = state + w->row * s->row_len + w->last;
+    const struct labels *source = &t->labels[from * states + state];
+    size_t left = to * states + (states - 1 - after);
+
+    for (uint16_t i = 0; i < source->count; i++) {
+        struct label l = source->list[i];
+        int r;
+
+        l.nj += w->nj;
+        l.ns += w->ns;
+        l.stages++;
+        if (l.ns + t->least_ns[left] > t->latency_ns || l.nj + t->least_nj[left] > t->energy_max ||
+            (size_t)l.stages + (to < s->atom_count) > s->stages_max) {
+            continue;
+        }
+        l.row = w->row;
+        l.last = w->last;
+        l.slowest_ns = w->ns;
+        l.from_atom = (uint16_t)from;
+        l.from_label = i;
+        r = add_label(t, &t->labels[to * states + after], &l);
+        if (r < 0) {
+            return r;
+        }
+        if (to == s->atom_count) {
+            t->energy_max = base_min(t->energy_max, l.nj);
+        }
+    }
+    return 0;
+}
+
+static int run(struct thrifty *t)
+{
+    const struct tun_space *s = t->s;
+    struct label first = {0};
+    int r = add_label(t, &t->labels[0], &first);
+
+    for (size_t from = 0; r == 0 && from < s->atom_count; from++) {
+        for (size_t to = from + 1; r == 0 && to <= s->atom_count; to++) {
+            size_t count = make_ways(t, from, to);
+
+            for (size_t i = 0; r == 0 && i < count; i++) {
+                const struct way *w = &t->ways[i];
+
+                for (size_t row = 0; row + w->row < s->row_count; row++) {
+                    if (!s->row_fits[w->row * s->row_count + row]) {
+                        continue;
+                    }
+                    for (size_t l = 0; r == 0 && l + w->last < s->row_len; l++) {
+                        r = carry(t, from, to, row * s->row_len + l, w);
+                    }
+                }
+            }
+        }
+    }
+    return r;
+}
+
+static bool trace(const struct thrifty *t, struct tun_path *ret)
+{
+    const struct tun_space *s = t->s;
+    size_t states = s->state_count, atom = s->atom_count, state = 0;
+    const struct label *best = NULL;
+
+    for (size_t i = 0; i < states; i++) {
+        const struct labels *l = &t->labels[atom * states + i];
+
+        for (uint16_t k = 0; k < l->count; k++) {
+            if (!best || l->list[k].nj < best->nj) {
+                best = &l->list[k];
+                state = i;
+            }
+        }
+    }
+    if (!best) {
+        return false;
+    }
+    ret->figure = best->nj;
+    ret->bottleneck_ns = 0;
+    ret->count = best->stages;
+    for (size_t i = ret->count; i-- > 0;) {
+        struct tun_path_stage *stage = &ret->stages[i];
+
+        stage->from = best->from_atom;
+        stage->to = atom;
+        stage->option = (struct tun_option){
+            .row = best->row, .last = best->last, .slowest_ns = best->slowest_ns};
+        ret->bottleneck_ns =
+            base_max(ret->bottleneck_ns, tun_option_ns(s, stage->from, stage->to, &stage->option));
+        state -= best->row * s->row_len + best->last;
+        atom = best->from_atom;
+        best = &t->labels[atom * states + state].list[best->from_label];
+    }
+    return true;
+}
+
+int tun_thrifty(const struct tun_space *s, double period_ns, double latency_ns,
+                struct tun_path *ret, bool *ret_cut)
+{
+    struct pl_plan plan;
+    struct tun_outcome o;
+    struct thrifty *t;
+    int r = tun_second(s, period_ns, TUN_FIGURE_ENERGY, ret);
+
+    if (r == 0 && tun_path_plan(s, ret, &plan) == 0 && tun_eval(s->p, &plan, &o) == 0 &&
+        o.latency_ns <= latency_ns) {
+        return 0;
+    }
+    r = r == 0 ? tun_second(s, period_ns, TUN_FIGURE_LATENCY, ret) : r;
+    if (r == 0 && ret->figure > latency_ns) {
+        r = TUN_E_IMPOSSIBLE;
+    }
+    if (r != 0) {
+        return r;
+    }
+    t = thrifty_new(s, period_ns, latency_ns);
+    if (!t) {
+        return -ENOMEM;
+    }
+    t->energy_max = INFINITY;
+    if (tun_path_plan(s, ret, &plan) == 0 && tun_eval(s->p, &plan, &o) == 0) {
+        t->energy_max = o.energy_nj * (1 + TUN_NEED_TOLERANCE);
+    }
+    fill_least(t);
+    r = run(t);
+    if (r == 0) {
+        trace(t, ret);
+        *ret_cut = t->cut;
+    }
+    thrifty_free(t);
+    return r;
+}
