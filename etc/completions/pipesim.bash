@@ -46,7 +46,7 @@ _pipesim() {
     else
         case $command in
         compare) words="--model --platform --layers --problem --algorithm --seed --alpha --heuristic --space --trials --frames --objective --fps --latency --sigma --contention --noise --json --help" ;;
-        plan) words="--model --platform --layers --problem --objective --fps --latency --front --top --json --help" ;;
+        plan) words="--model --platform --layers --problem --objective --fps --latency --one-kind --front --top --json --help" ;;
         list) words="--json --help" ;;
         check) words="--seed --share --table --help" ;;
         esac

@@ -208,15 +208,18 @@ int psim_cmd_plan(int argc, char **argv)
     static const struct option options[] = {PSIM_SUBJECT_OPTIONS,
                                             {"front", no_argument, NULL, 'F'},
                                             {"top", required_argument, NULL, 't'},
+                                            {"one-kind", no_argument, NULL, 'k'},
                                             {0}};
     struct psim_subject s = {0};
     double top = 1;
-    bool front = false;
+    bool front = false, one_kind = false;
     int option, code = PSIM_GO;
 
     while (code == PSIM_GO && (option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
         if (option == 'F') {
             front = true;
+        } else if (option == 'k') {
+            one_kind = true;
         } else if (option == 't') {
             code =
                 psim_option_number("plan", "top", optarg, 1, TOP_MAX, &top) ? PSIM_GO : PSIM_USAGE;
@@ -228,6 +231,7 @@ int psim_cmd_plan(int argc, char **argv)
         code = psim_usage("plan", "takes no \"%s\"", argv[optind]);
     }
     code = code == PSIM_GO ? psim_subject_load(&s, "plan") : code;
+    s.problem.bounds.one_kind_stages = one_kind;
     code = code == PSIM_GO ? plan_it(&s, (size_t)top, front) : code;
     psim_subject_deinit(&s);
     return code;

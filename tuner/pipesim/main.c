@@ -13,7 +13,7 @@ const struct psim_command psim_commands[] = {
      "searches side by side: what they find, in how many trials, in what time", psim_cmd_compare},
     {"plan",
      "(--model M --platform P [--layers] | --problem FILE) [--objective O] [--fps F] "
-     "[--latency MS] [--front] [--top N] [--json]",
+     "[--latency MS] [--one-kind] [--front] [--top N] [--json]",
      "the exact plan, its runners-up, the front of throughput and latency", psim_cmd_plan},
     {"list", "[--json]", "platforms, networks, algorithms", psim_cmd_list},
     {NULL, NULL, NULL, NULL},
