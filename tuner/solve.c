@@ -189,32 +189,42 @@ static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
     return r == 0 && !keeps(s->p, &ret->outcome) ? TUN_E_IMPOSSIBLE : r;
 }
 
+bool tun_space_relax(struct tun_space_options *o, int outcome)
+{
+    if (outcome == TUN_E_GROUPS && o->teams < TUN_TEAMS_ONE_KIND) {
+        o->teams++;
+    } else if (outcome == TUN_E_TEAMS && o->min_width < PL_CPU_MAX) {
+        o->min_width = base_max(2 * o->min_width, (size_t)2);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *o,
                    struct tun_solution *ret)
 {
+    base_autofree struct tun_solution *found = calloc(1, sizeof(*found));
     struct tun_space_options options = *o;
+    int r;
 
-    for (;;) {
-        base_autofree struct tun_solution *found = calloc(1, sizeof(*found));
+    if (!found) {
+        return -ENOMEM;
+    }
+    do {
         struct tun_space s;
-        int r = found ? tun_space_init(p, &options, &s) : -ENOMEM;
 
+        r = tun_space_init(p, &options, &s);
         if (r < 0) {
             return r;
         }
         r = solve_strictly(&s, found);
         tun_space_deinit(&s);
-        if (r == TUN_E_GROUPS && options.teams < TUN_TEAMS_ONE_KIND) {
-            options.teams++;
-        } else if (r == TUN_E_TEAMS && options.min_width < PL_CPU_MAX) {
-            options.min_width = base_max(2 * options.min_width, (size_t)2);
-        } else {
-            if (r == 0 || r == TUN_E_IMPOSSIBLE) {
-                *ret = *found;
-            }
-            return r == TUN_E_GROUPS || r == TUN_E_TEAMS ? -ENOTRECOVERABLE : r;
-        }
+    } while (tun_space_relax(&options, r));
+    if (r == 0 || r == TUN_E_IMPOSSIBLE) {
+        *ret = *found;
     }
+    return r == TUN_E_GROUPS || r == TUN_E_TEAMS ? -ENOTRECOVERABLE : r;
 }
 
 int tun_solve(const struct tun_problem *p, struct tun_solution *ret)

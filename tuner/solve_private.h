@@ -147,10 +147,13 @@ int tun_second(const struct tun_space *s, double period_ns, enum tun_figure figu
 int tun_thrifty(const struct tun_space *s, double period_ns, double latency_ns,
                 struct tun_path *ret, bool *ret_cut);
 
-/** tun_path_plan() - writes the plan. Return: 0, or TUN_E_LIMITS: it passes PL_GROUP_MAX or
- * PL_TEAM_MAX. */
+/** tun_path_plan() - writes the plan. Return: 0; TUN_E_GROUPS, TUN_E_TEAMS: it passes PL_GROUP_MAX
+ * or PL_TEAM_MAX. */
 enum { TUN_E_GROUPS = 3, TUN_E_TEAMS = 4 };
 int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct pl_plan *ret);
+
+/** tun_space_relax() - leaves out of the space what passed a limit. Return: worth another try. */
+bool tun_space_relax(struct tun_space_options *o, int outcome);
 
 /** tun_solve_with() - tun_solve() with some of the space left out. */
 int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *o,

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long the exact planner takes: median and spread over random problems of a size, for each
+ * objective. solve_bench [PROBLEMS [NAME]]; a NAME picks the sizes that contain it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base.h"
+#include "tuner/random.h"
+#include "tuner/solve.h"
+
+struct size {
+    const char *name;
+    size_t units, kinds, cores[4];
+};
+static const struct size sizes[] = {
+    {"4+4 x 60", 60, 2, {4, 4}},           {"8+16 x 110", 110, 2, {8, 16}},
+    {"6+8 x 110", 110, 2, {6, 8}},         {"1+3+4 x 110", 110, 3, {1, 3, 4}},
+    {"(8+8)x2 x 60", 60, 4, {8, 8, 8, 8}}, {"64 x 110", 110, 1, {64}},
+};
+
+enum mode { PLAIN, SINGLE, LATENCY, LATENCY_BOUND, POWER, POWER_LATENCY, PERIOD_LATENCY, MODES };
+static const char *const mode_names[MODES] = {"throughput",
+                                              "throughput, one-kind",
+                                              "latency",
+                                              "latency <= 1.2 P*",
+                                              "power <= 1.2 P*",
+                                              "power, latency too",
+                                              "throughput, latency bound"};
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Costs as machines have them: kinds 1 to 4 times slower, units within 30 % of that, widths that
+ * gain less and less. */
+static int make(struct tun_random *random, const struct size *size, struct tun_problem *ret)
+{
+    struct tun_kind kinds[4] = {0};
+    int r;
+
+    for (size_t k = 0; k < size->kinds; k++) {
+        kinds[k] = (struct tun_kind){.name = {(char)('a' + k)},
+                                     .cores = (uint16_t)size->cores[k],
+                                     .speed = 1 / (1 + (double)k),
+                                     .bandwidth = 1,
+                                     .watts = 2.0 / (1 + 2 * (double)k)};
+    }
+    r = tun_problem_init(ret, size->units, kinds, size->kinds);
+    for (size_t u = 0; r == 0 && u < size->units; u++) {
+        double base = 1e5 * (0.1 + 3 * tun_random_unit(random) * tun_random_unit(random));
+
+        ret->units[u].in_bytes = u ? 1e5 * tun_random_unit(random) : 0;
+        for (size_t k = 0; k < size->kinds; k++) {
+            double slow = (1 + (double)k) * (0.7 + 0.6 * tun_random_unit(random));
+            double part = 0.6 + 0.35 * tun_random_unit(random); /* that runs in parallel */
+
+            for (size_t w = 1; w <= size->cores[k]; w++) {
+                *tun_cell_at(&ret->costs, k, w, u) = (struct tun_cell){
+                    .ns = base * slow * (1 - part + part / (double)w), .source = TUN_MEASURED};
+            }
+        }
+    }
+    ret->handoff_ns = 2000;
+    ret->handoff_ns_per_byte = 0.02;
+    return r;
+}
+
+static int set_mode(struct tun_problem *p, enum mode mode)
+{
+    static struct tun_solution s;
+    int r;
+
+    p->objective = TUN_THROUGHPUT;
+    p->bounds = (struct tun_bounds){.slack = TUN_SLACK, .one_kind_stages = mode == SINGLE};
+    if (mode < LATENCY) {
+        return 0;
+    }
+    r = tun_solve(p, &s);
+    if (mode == LATENCY_BOUND || mode == POWER || mode == POWER_LATENCY) {
+        p->bounds.period_max_ns = s.outcome.bottleneck_ns * 1.2;
+    }
+    if (mode == POWER_LATENCY || mode == PERIOD_LATENCY) {
+        p->bounds.latency_max_ns = s.outcome.latency_ns * 0.9;
+    }
+    p->objective = mode >= POWER && mode <= POWER_LATENCY ? TUN_POWER
+                   : mode == PERIOD_LATENCY               ? TUN_THROUGHPUT
+                                                          : TUN_LATENCY;
+    return r;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int bench(const struct size *size, enum mode mode, size_t count)
+{
+    base_autofree double *ms = calloc(count, sizeof(*ms));
+    size_t coarse = 0, impossible = 0;
+
+    for (size_t i = 0; ms && i < count; i++) {
+        static struct tun_solution s;
+        struct tun_random random = {i + 1};
+        struct tun_problem p;
+        double begin;
+        int r = make(&random, size, &p);
+
+        if (r < 0 || set_mode(&p, mode) < 0) {
+            return -1;
+        }
+        begin = now_ms();
+        r = tun_solve(&p, &s);
+        ms[i] = now_ms() - begin;
+        tun_problem_deinit(&p);
+        if (r < 0) {
+            return r;
+        }
+        coarse += s.blocks;
+        impossible += r == TUN_E_IMPOSSIBLE;
+    }
+    if (!ms) {
+        return -1;
+    }
+    qsort(ms, count, sizeof(*ms), by_value);
+    printf("%-14s %-26s median %8.2f ms   %8.2f .. %8.2f   not exact %zu, impossible %zu of %zu\n",
+           size->name, mode_names[mode], ms[count / 2], ms[0], ms[count - 1], coarse, impossible,
+           count);
+    fflush(stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 9;
+
+    for (size_t i = 0; i < base_array_count(sizes); i++) {
+        for (int mode = 0; mode < MODES; mode++) {
+            if ((argc < 3 || strstr(sizes[i].name, argv[2])) &&
+                bench(&sizes[i], (enum mode)mode, base_max(count, (size_t)1)) < 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The linear program of tun_bound_ns() by columns: a column is an assignment of every unit to a
+ * kind, a mix of columns is a fractional assignment. With y_k the price of a kind (sum y_k c_k = 1)
+ * the cheapest assignment gives each unit its min_k y_k t_uk, and the sum of these is a bound from
+ * below; the mix so far is one from above. Only kind_count + 1 rows, whatever the number of units
+ * (Dantzig, Wolfe 1960). What is returned is always the bound from below.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/solve.h"
+
+#define ROWS_MAX (PL_EP_MAX + 1)
+#define GAP 1e-9
+#define ROUNDS_MAX 20000
+
+struct lp {
+    size_t rows;                        /* a kind each, and the sum of the mix */
+    double inverse[ROWS_MAX][ROWS_MAX]; /* of the basis */
+    double value[ROWS_MAX];             /* of the basic variables */
+    double cost[ROWS_MAX];              /* 1: the makespan, else 0 */
+};
+
+static double unit_ns(const struct tun_problem *p, size_t kind, size_t unit)
+{
+    return tun_cell_at(&p->costs, kind, 1, unit)->ns;
+}
+
+/* Each unit to the kind where it is cheapest. Return: the sum; ret_load: time given to a kind. */
+static double assign(const struct tun_problem *p, const double *price, double *ret_load)
+{
+    double sum = 0;
+
+    memset(ret_load, 0, p->kind_count * sizeof(*ret_load));
+    for (size_t u = 0; u < p->unit_count; u++) {
+        size_t best = 0;
+        double least = INFINITY;
+
+        for (size_t k = 0; k < p->kind_count; k++) {
+            double cost = base_max(price[k], 0.0) * unit_ns(p, k, u);
+
+            if (cost < least) {
+                least = cost;
+                best = k;
+            }
+        }
+        ret_load[best] += unit_ns(p, best, u);
+        sum += least;
+    }
+    return sum;
+}
+
+/* The variable with this column comes in. Return: false if it cannot. */
+static bool pivot(struct lp *l, const double *column, double cost)
+{
+    double d[ROWS_MAX] = {0}, least = INFINITY;
+    size_t out = l->rows;
+
+    for (size_t i = 0; i < l->rows; i++) {
+        for (size_t j = 0; j < l->rows; j++) {
+            d[i] += l->inverse[i][j] * column[j];
+        }
+    }
+    for (size_t i = 0; i < l->rows; i++) {
+        /* of equal steps the largest pivot, for accuracy */
+        if (d[i] > 1e-11 && (out == l->rows || l->value[i] < least * d[i] * (1 - 1e-12) ||
+                             (l->value[i] <= least * d[i] * (1 + 1e-12) && d[i] > d[out]))) {
+            least = base_max(l->value[i], 0.0) / d[i];
+            out = i;
+        }
+    }
+    if (out == l->rows) {
+        return false;
+    }
+    for (size_t j = 0; j < l->rows; j++) {
+        l->inverse[out][j] /= d[out];
+    }
+    for (size_t i = 0; i < l->rows; i++) {
+        for (size_t j = 0; i != out && j < l->rows; j++) {
+            l->inverse[i][j] -= d[i] * l->inverse[out][j];
+        }
+        l->value[i] = i == out ? least : base_max(l->value[i] - d[i] * least, 0.0);
+    }
+    l->cost[out] = cost;
+    return true;
+}
+
+/* Rows: c_k P - load_k - s_k = 0 and sum of the mix = 1. Basis: P, one assignment, and the spare
+ * time s_k of every kind but the one that takes longest. */
+static void start(struct lp *l, const struct tun_problem *p, const double *load)
+{
+    size_t kinds = p->kind_count, top = 0;
+    double top_cores;
+
+    for (size_t k = 1; k < kinds; k++) {
+        if (load[k] / p->kinds[k].cores > load[top] / p->kinds[top].cores) {
+            top = k;
+        }
+    }
+    top_cores = p->kinds[top].cores;
+    *l = (struct lp){.rows = kinds + 1};
+    /* P from row top; s_k = c_k P - load_k; the mix from the last row */
+    l->inverse[top][top] = 1 / top_cores;
+    l->inverse[top][kinds] = load[top] / top_cores;
+    l->cost[top] = 1;
+    l->value[top] = load[top] / top_cores;
+    for (size_t k = 0; k < kinds; k++) {
+        if (k != top) {
+            double cores = p->kinds[k].cores;
+
+            l->inverse[k][top] = cores / top_cores;
+            l->inverse[k][kinds] = cores * load[top] / top_cores - load[k];
+            l->inverse[k][k] = -1;
+            l->value[k] = base_max(l->inverse[k][kinds], 0.0);
+        }
+    }
+    l->inverse[kinds][kinds] = 1;
+    l->value[kinds] = 1;
+}
+
+static void prices(const struct lp *l, double *ret)
+{
+    for (size_t j = 0; j < l->rows; j++) {
+        ret[j] = 0;
+        for (size_t i = 0; i < l->rows; i++) {
+            ret[j] += l->cost[i] * l->inverse[i][j];
+        }
+    }
+}
+
+static double core_price(const struct tun_problem *p, const double *price)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        sum += base_max(price[k], 0.0) * p->kinds[k].cores;
+    }
+    return sum;
+}
+
+double tun_bound_ns(const struct tun_problem *p)
+{
+    double load[PL_EP_MAX], price[ROWS_MAX] = {0}, column[ROWS_MAX], best, scale;
+    size_t kinds = p->kind_count;
+    struct lp l;
+
+    for (size_t k = 0; k < kinds; k++) {
+        price[k] = 1.0 / p->kinds[k].cores;
+    }
+    best = assign(p, price, load) / core_price(p, price);
+    scale = best; /* so that all figures are near 1 */
+    for (size_t k = 0; k < kinds; k++) {
+        load[k] /= scale;
+    }
+    start(&l, p, load);
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        double upper = 0, least = 0;
+        size_t spare = kinds;
+
+        for (size_t i = 0; i < l.rows; i++) {
+            upper += l.cost[i] * l.value[i] * scale;
+        }
+        prices(&l, price);
+        best = base_max(best, assign(p, price, load) / core_price(p, price));
+        if (upper <= best * (1 + GAP)) {
+            break;
+        }
+        for (size_t k = 0; k < kinds; k++) {
+            if (price[k] < least) {
+                least = price[k];
+                spare = k;
+            }
+        }
+        memset(column, 0, sizeof(column));
+        if (spare < kinds && least * p->kinds[spare].cores < -1e-12) {
+            column[spare] = -1;
+        } else {
+            for (size_t k = 0; k < kinds; k++) {
+                column[k] = -load[k] / scale;
+            }
+            column[kinds] = 1;
+        }
+        if (!pivot(&l, column, 0)) {
+            break;
+        }
+    }
+    return best;
+}
