@@ -88,11 +88,22 @@ static void think(struct dmn_model *m, bool tell)
     }
 }
 
+/* What is known now, with the goal. */
+static int problem(const struct dmn_model *m, struct tun_problem *ret)
+{
+    int error = dmn_planner_problem(m, &m->retune->q.goal, ret);
+
+    if (!error) {
+        dmn_shapes_guess(ret);
+    }
+    return error;
+}
+
 static void begin_search(struct dmn_model *m)
 {
     struct dmn_retune *r = m->retune;
     struct tun_problem p = TUN_PROBLEM_NULL;
-    int error = dmn_planner_problem(m, &r->q.goal, &p);
+    int error = problem(m, &p);
 
     r->phase = DMN_RETUNE_SEARCH;
     if (!error) {
@@ -122,7 +133,7 @@ static void next_shape(struct dmn_model *m)
 
     r->phase = DMN_RETUNE_SHAPES;
     do {
-        more = reads_costs(r->q.algorithm) && dmn_planner_problem(m, &r->q.goal, &p) == 0 &&
+        more = reads_costs(r->q.algorithm) && problem(m, &p) == 0 &&
                dmn_shapes_next(&r->shapes, &p, &plan);
         tun_problem_deinit(&p);
     } while (more && measure(m, &plan) != 0);
