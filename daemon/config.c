@@ -11,6 +11,7 @@
 
 #include "base.h"
 #include "pipeline/plan.h"
+#include "tuner/search.h"
 
 /* One file while it is merged. */
 struct reader {
@@ -66,6 +67,24 @@ static int set_socket_mode(const struct reader *r, const char *key, const char *
     return 0;
 }
 
+/* The names that retunes accept. */
+static int check_algorithm(const struct reader *r, const char *key, const char *text)
+{
+    const struct tun_algorithm *const *all;
+    char names[384] = "";
+    size_t count, used = 0;
+
+    if (tun_algorithm_find(text)) {
+        return 0;
+    }
+    all = tun_algorithms(&count);
+    for (size_t i = 0; i < count && used < sizeof(names); i++) {
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 all[i]->name);
+    }
+    return fail(r, key, "must be one of %s", names);
+}
+
 static int set_value(const struct reader *r, const struct dmn_config_row *row, const json_t *value)
 {
     struct dmn_config_value *v = &r->config->values[row->id];
@@ -100,6 +119,8 @@ static int set_value(const struct reader *r, const struct dmn_config_row *row, c
         }
         if (row->id == DMN_KEY_SOCKET_MODE) {
             error = set_socket_mode(r, row->key, json_string_value(value));
+        } else if (row->id == DMN_KEY_PLANNER_ALGORITHM) {
+            error = check_algorithm(r, row->key, json_string_value(value));
         }
         error = error ? error : set_string(&v->text, json_string_value(value));
         break;
@@ -587,6 +608,15 @@ int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn
     }
     if (!error && path) {
         error = merge_dropins(c, path, ret_error);
+    }
+    if (!error && c->values[DMN_KEY_PLANNER_OBJECTIVE].number == TUN_POWER &&
+        c->values[DMN_KEY_PLANNER_FPS].number == 0) {
+        const struct dmn_config_value *v = &c->values[DMN_KEY_PLANNER_OBJECTIVE];
+
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "%.400s:%zu: planner.objective: \"power\" needs a frame rate to hold, planner.fps",
+                 c->files[v->origin], v->line);
+        error = -EINVAL;
     }
     if (error) {
         dmn_config_free(c);

@@ -99,5 +99,17 @@ void dmn_method_metrics(struct dmn_call *c);
 void dmn_method_config(struct dmn_call *c);
 void dmn_method_reload(struct dmn_call *c);
 void dmn_method_subscribe(struct dmn_call *c);
+/* What methods share; each may answer the call. */
+struct dmn_model;
+struct pl_plan;
+/** dmn_call_model() - the model that parameter @key names, or the default one; answers and returns
+ * NULL when there is none. */
+struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
+/** dmn_method_may_switch() - false, and the call answered by Busy, while a search or another change
+ * of plan is under way. */
+bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
+/** dmn_method_switch() - serves by @plan; the call is answered when the old plan has run dry. */
+void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
+                       const char *algorithm);
 /** dmn_load_cancel_all() - at the end: answers Load calls that are still loading. */
 void dmn_loads_detach(struct dmn_daemon *d);

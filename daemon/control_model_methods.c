@@ -13,8 +13,7 @@ static const char *text(struct dmn_call *c, const char *key)
     return json_string_value(json_object_get(c->parameters, key));
 }
 
-/* The model that the call means; answers and returns NULL when there is none. */
-static struct dmn_model *wanted(struct dmn_call *c, const char *key)
+struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key)
 {
     const char *name = text(c, key);
     struct dmn_model *m =
@@ -46,9 +45,9 @@ static void load_work(uv_work_t *work)
     l->error = dmn_load_run(l->load);
 }
 
-static void load_done(uv_work_t *work, int status)
+/* The end of a Load, one way or the other. */
+static void load_end(struct dmn_load_call *l, int status)
 {
-    struct dmn_load_call *l = work->data;
     struct dmn_daemon *d = l->daemon;
     char error[MDL_ERROR_MAX] = "";
     struct dmn_model *m = NULL;
@@ -82,6 +81,33 @@ static void load_done(uv_work_t *work, int status)
     dmn_load_free(l->load);
     free(l);
     dmn_daemon_settle(d);
+}
+
+static void plan_work(uv_work_t *work)
+{
+    struct dmn_load_call *l = work->data;
+
+    l->error = dmn_planner_first(l->load);
+}
+
+static void plan_done(uv_work_t *work, int status)
+{
+    load_end(work->data, status);
+}
+
+/* The file is read; its plan is thought out on a work thread too. */
+static void load_done(uv_work_t *work, int status)
+{
+    struct dmn_load_call *l = work->data;
+    struct dmn_daemon *d = l->daemon;
+
+    if (status == 0 && !l->error && !d->draining) {
+        l->error = dmn_planner_prepare(d, d->config, l->load);
+        if (!l->error && uv_queue_work(&d->loop, &l->work, plan_work, plan_done) == 0) {
+            return;
+        }
+    }
+    load_end(l, status);
 }
 
 void dmn_loads_detach(struct dmn_daemon *d)
@@ -151,7 +177,7 @@ void dmn_method_load(struct dmn_call *c)
 
 void dmn_method_unload(struct dmn_call *c)
 {
-    struct dmn_model *m = wanted(c, "name");
+    struct dmn_model *m = dmn_call_model(c, "name");
 
     if (m) {
         dmn_model_unload(m, c);
@@ -160,7 +186,7 @@ void dmn_method_unload(struct dmn_call *c)
 
 void dmn_method_get_plan(struct dmn_call *c)
 {
-    struct dmn_model *m = wanted(c, "model");
+    struct dmn_model *m = dmn_call_model(c, "model");
     char plan[PL_PLAN_TEXT_MAX];
 
     if (!m) {
@@ -174,15 +200,22 @@ void dmn_method_get_plan(struct dmn_call *c)
                    false);
 }
 
-/* Switches and leaves the call to be answered when the old plan has run dry. */
-static void switch_for(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
+bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
+{
+    if (m->retune || m->switch_call) {
+        dmn_call_error(c, "Busy", "why",
+                       m->retune ? "a retune is under way" : "another plan is being set");
+        return false;
+    }
+    return true;
+}
+
+void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
                        const char *algorithm)
 {
     int error;
 
-    if (m->retune || m->switch_call) {
-        dmn_call_error(c, "Busy", "why",
-                       m->retune ? "a retune is under way" : "another plan is being set");
+    if (!dmn_method_may_switch(m, c)) {
         return;
     }
     error = dmn_model_set_plan(m, plan, algorithm, "request", c->method);
@@ -197,7 +230,7 @@ static void switch_for(struct dmn_model *m, struct dmn_call *c, const struct pl_
 
 void dmn_method_set_plan(struct dmn_call *c)
 {
-    struct dmn_model *m = wanted(c, "model");
+    struct dmn_model *m = dmn_call_model(c, "model");
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     char error[256] = "out of memory";
 
@@ -209,27 +242,12 @@ void dmn_method_set_plan(struct dmn_call *c)
         dmn_call_error(c, "InvalidPlan", "why", error);
         return;
     }
-    switch_for(m, c, plan, "manual");
-}
-
-void dmn_method_auto_plan(struct dmn_call *c)
-{
-    struct dmn_model *m = wanted(c, "model");
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-
-    if (!m) {
-        return;
-    }
-    if (!plan || dmn_planner_plan(m, plan) < 0) {
-        dmn_call_error(c, "InvalidPlan", "why", "no plan was found");
-        return;
-    }
-    switch_for(m, c, plan, "exact");
+    dmn_method_switch(m, c, plan, "manual");
 }
 
 void dmn_method_units(struct dmn_call *c)
 {
-    struct dmn_model *m = wanted(c, "model");
+    struct dmn_model *m = dmn_call_model(c, "model");
 
     if (m) {
         dmn_call_reply(c, json_pack("{s:o}", "units", dmn_model_units_json(m)), false);
@@ -242,7 +260,7 @@ void dmn_method_status(struct dmn_call *c)
 
     if (!name || !*name) {
         dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->daemon, NULL)), false);
-    } else if (wanted(c, "model")) {
+    } else if (dmn_call_model(c, "model")) {
         dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->daemon, name)), false);
     }
 }

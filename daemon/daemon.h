@@ -134,12 +134,12 @@ char *dmn_state_dir(const char *given);
  * kept for the same places and governors. Blocks on the file. */
 void dmn_state_save(struct dmn_model *m);
 /**
- * dmn_state_load() - what was kept for these places and governors, into m->problem (TUN_SAVED)
- * @ret: the plan. @ret_algorithm: "manual" for a plan that a user set, else "saved". Blocks on the
- * file. Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
+ * dmn_state_load() - what was kept for these places and governors, into l->problem (TUN_SAVED)
+ * @ret: the plan; l->algorithm is then "manual" if a user set it, else "saved". Blocks on the file.
+ * Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
  */
 enum { DMN_E_NO_PLAN = 1 };
-int dmn_state_load(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm);
+int dmn_state_load(const struct dmn_daemon *d, struct dmn_load *l, struct pl_plan *ret);
 
 /* status.c, metrics.c */
 json_t *dmn_status_json(struct dmn_daemon *d, const char *model);

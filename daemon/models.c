@@ -11,6 +11,9 @@
 #include "daemon/messages.h"
 #include "model/sidecar.h"
 
+/* What was learned is kept so often, beside every change of plan and the end. */
+#define SAVE_NS (300 * BASE_NS_PER_S)
+
 struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
                               const char *kernels, bool latest, const struct dmn_daemon *d)
 {
@@ -110,6 +113,8 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
     if (l) {
         krn_net_free(l->net);
         mdl_free(l->model);
+        tun_problem_deinit(&l->problem);
+        free(l->first);
         free(l->path);
         free(l->plan);
         free(l->kernels);
@@ -177,31 +182,22 @@ static int lay_out(struct dmn_model *m)
     return 0;
 }
 
-/* What is known of the model, then its first plan: the configuration's, else the saved one, else
- * the planner's. */
-static int first_plan(struct dmn_model *m, char *ret_error, struct pl_plan *ret)
+/* What is known of the model and its first plan, as far as the load does not bring them. */
+static int first_plan(struct dmn_model *m, struct dmn_load *l, char *ret_error)
 {
-    int error = dmn_planner_init(m, ret, &m->algorithm);
+    int error = l->problem.unit_count ? 0 : dmn_planner_prepare(m->daemon, m->daemon->config, l);
 
-    if (error < 0) {
-        snprintf(ret_error, MDL_ERROR_MAX,
-                 error == -ENOMEM ? "out of memory"
-                                  : "there are more cores than can be planned for");
-        return error;
-    }
-    if (m->config_plan[0]) {
-        m->algorithm = "config";
-        return pl_plan_parse(m->config_plan, &m->daemon->eps, m->model->unit_count, ret_error,
-                             MDL_ERROR_MAX, ret);
-    }
-    if (error == DMN_E_NO_PLAN) {
-        m->algorithm = "exact";
-        error = dmn_planner_plan(m, ret);
+    if (!error) {
+        error = dmn_planner_first(l);
     }
     if (error) {
-        snprintf(ret_error, MDL_ERROR_MAX, "no plan found for %zu units", m->model->unit_count);
+        snprintf(ret_error, MDL_ERROR_MAX, "%s", l->error);
+        return error;
     }
-    return error;
+    m->problem = l->problem;
+    l->problem = TUN_PROBLEM_NULL;
+    m->algorithm = l->algorithm;
+    return 0;
 }
 
 static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
@@ -214,7 +210,6 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
         .notify = dmn_daemon_wake,
         .notify_arg = d,
     };
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     int error;
 
     snprintf(m->name, sizeof(m->name), "%s", l->name);
@@ -229,7 +224,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->stats.rate[m->stats.rate_at++].at_ns = m->loaded_ns;
     m->model = l->model; /* lent: given back by the caller on failure */
     m->net = l->net;
-    if (!plan || !m->path || !m->config_plan || !m->kernels) {
+    if (!m->path || !m->config_plan || !m->kernels) {
         snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return -ENOMEM;
     }
@@ -239,11 +234,11 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
                  IPC_POOL_BYTES_MAX);
         return error;
     }
-    error = first_plan(m, ret_error, plan);
+    error = first_plan(m, l, ret_error);
     if (error) {
         return error;
     }
-    error = pl_new(m->net, &d->eps, plan, &options, &m->pipe);
+    error = pl_new(m->net, &d->eps, l->first, &options, &m->pipe);
     if (error) {
         snprintf(ret_error, MDL_ERROR_MAX, "the pipeline could not be built: %s", strerror(-error));
     }
@@ -282,7 +277,7 @@ int dmn_model_start(struct dmn_daemon *d, struct dmn_load *l, const char *cause,
     for (at = &d->models; *at; at = &(*at)->next) {
     }
     *at = m;
-    dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
+    m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
     dmn_model_plan_text(m, plan);
     snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms", m->model->unit_count,
              (double)m->load_took_ns / 1e6);
@@ -390,6 +385,12 @@ void dmn_model_destroy(struct dmn_model *m)
             break;
         }
     }
+    if (!m->retune) { /* else the plan that serves is one on trial */
+        dmn_planner_learn(m);
+        if (m->clocks.learned) {
+            dmn_state_save(m);
+        }
+    }
     m->leaving = true;
     m->pipe = pl_free(m->pipe); /* no team touches a client's memory from here on */
     while (m->streams) {
@@ -483,7 +484,7 @@ void dmn_model_plan_changed(struct dmn_model *m)
     char plan[PL_PLAN_TEXT_MAX];
 
     dmn_model_plan_text(m, plan);
-    dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
+    m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
     m->period_ns = 0;
     for (struct dmn_stream *s = m->streams; s; s = s->model_next) {
         dmn_stream_event(s, IPC_EVENT_PLAN, pl_epoch(m->pipe));
@@ -631,5 +632,12 @@ void dmn_model_tick(struct dmn_model *m, uint64_t now_ns)
 
         pl_team_stats(m->pipe, i, &t);
         m->busy[0].busy_ns[i] = t.busy_ns;
+    }
+    dmn_planner_learn(m);
+    if (!m->expects) { /* nothing was known when the plan began */
+        m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
+    }
+    if (m->clocks.learned && now_ns - m->clocks.saved_ns > SAVE_NS && !m->retune) {
+        dmn_state_save(m);
     }
 }

@@ -42,7 +42,10 @@ struct dmn_load {
     size_t weight_bytes_max, arena_bytes_max;
     struct mdl_model *model; /* results, owned until the model is started */
     struct krn_net *net;
-    char error[MDL_ERROR_MAX]; /* why not, if model is NULL */
+    struct tun_problem problem; /* by dmn_planner_prepare(), on the loop */
+    struct pl_plan *first;      /* what it will serve by */
+    const char *algorithm;      /* static; where the plan is from */
+    char error[MDL_ERROR_MAX];  /* why not, if something failed */
     struct dmn_stamp stamp;
     uint64_t took_ns;
 };
@@ -94,6 +97,7 @@ struct dmn_model {
     uint32_t image_width, image_height; /* 0: input 0 is no image */
     const char *algorithm;              /* static: of the tuner, or "manual", "config", "saved" */
     struct tun_outcome expected;        /* of the plan that serves, by the table when it began */
+    bool expects;                       /* all of expected is known */
     struct tun_problem problem;         /* what was learned of it on these cores */
     struct dmn_planner_clocks clocks;
     struct dmn_busy busy[2]; /* a second ago, and the second before */
@@ -149,6 +153,9 @@ double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns);
  */
 void dmn_model_latency(const struct dmn_model *m, double ret[4]);
 void dmn_model_account(struct dmn_model *m, const struct dmn_record *r);
+
+/** dmn_model_busy() - share of the last second that the teams of each stage held frames, mean. */
+void dmn_model_busy(const struct dmn_model *m, double ret[PL_STAGE_MAX]);
 
 /* models_json.c */
 json_t *dmn_model_json(const struct dmn_model *m);        /* of Models and Load */

@@ -105,6 +105,21 @@ static double busy_share(const struct dmn_model *m, size_t team, uint64_t busy_n
     return base_min((double)(busy_ns - b->busy_ns[team]) / (double)(now_ns - b->at_ns), 1.0);
 }
 
+void dmn_model_busy(const struct dmn_model *m, double ret[PL_STAGE_MAX])
+{
+    size_t teams[PL_STAGE_MAX] = {0};
+    uint64_t now = base_now_ns();
+
+    memset(ret, 0, PL_STAGE_MAX * sizeof(*ret));
+    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+        struct pl_team_stats t;
+
+        pl_team_stats(m->pipe, i, &t);
+        ret[t.stage] +=
+            (busy_share(m, i, t.busy_ns, now) - ret[t.stage]) / (double)++teams[t.stage];
+    }
+}
+
 /* One entry for the teams of one stage, place and width. */
 static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage, uint64_t now_ns)
 {

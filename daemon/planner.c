@@ -6,52 +6,41 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "tuner/balance.h"
+#include "tuner/learn.h"
 
-int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
-                        struct tun_problem *ret)
-{
-    struct dmn_goal configured = dmn_goal_config(m->daemon->config);
-    int error;
-
-    goal = goal ? goal : &configured;
-    if (goal->objective == TUN_POWER && goal->fps <= 0) {
-        return -EINVAL;
-    }
-    error = tun_problem_copy(&m->problem, ret);
-    if (error) {
-        return error;
-    }
-    ret->objective = goal->objective;
-    ret->bounds.period_max_ns = goal->fps > 0 ? 1e9 / goal->fps : 0;
-    ret->bounds.latency_max_ns = base_max(goal->latency_ms, 0.0) * 1e6;
-    ret->bounds.stages_max = (size_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_STAGES_MAX);
-    return 0;
-}
+/* Cells that tun_fill() made of weights have at least this sigma. */
+#define DOUBT_MAX 0.45
 
 int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret)
 {
-    const struct tun_problem *p = &m->problem;
-    base_autofree double *cost = calloc(p->unit_count, sizeof(*cost));
-    double bottleneck;
+    base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
+    struct tun_problem p;
+    int error;
 
-    if (!cost) {
+    if (!best) {
         return -ENOMEM;
     }
-    for (size_t u = 0; u < p->unit_count; u++) {
-        cost[u] = tun_cell_at(&p->costs, 0, 1, u)->ns * p->kinds[0].speed;
+    error = dmn_planner_problem(m, NULL, &p);
+    if (error) {
+        return error;
     }
-    return tun_balance(cost, NULL, p->unit_count, &m->daemon->eps,
-                       (size_t)dmn_config_int(m->daemon->config, DMN_KEY_PLANNER_STAGES_MAX), ret,
-                       &bottleneck);
+    error = tun_solve(&p, best);
+    tun_problem_deinit(&p);
+    if (error < 0) {
+        return error;
+    }
+    *ret = best->plan; /* TUN_E_IMPOSSIBLE too: it is the fastest then */
+    return 0;
 }
 
-/* Something was measured or saved for every unit on this shape of team. */
-static bool seen(const struct tun_problem *p, const struct pl_stage_plan *stage,
-                 const struct pl_group *group)
+/* What a figure is good for that is made of the weight alone: it ranks, it predicts no time. */
+static bool trusted(const struct tun_problem *p, const struct pl_stage_plan *stage,
+                    const struct pl_group *group)
 {
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        if (tun_cell_at(&p->costs, group->ep, group->width, u)->source < TUN_SAVED) {
+        const struct tun_cell *c = tun_cell_at(&p->costs, group->ep, group->width, u);
+
+        if (c->source < TUN_SAVED && c->sigma >= DOUBT_MAX) {
             return false;
         }
     }
@@ -69,8 +58,8 @@ bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
     }
     for (size_t s = 0; s < plan->stage_count; s++) {
         for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            if (!seen(&m->problem, &plan->stages[s], &plan->stages[s].groups[g])) {
-                ret->team_ns[s][g] = 0;
+            if (!trusted(&m->problem, &plan->stages[s], &plan->stages[s].groups[g])) {
+                ret->team_ns[s][g] = ret->stage_ns[s] = 0;
                 all = false;
             }
         }

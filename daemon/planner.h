@@ -32,6 +32,7 @@ struct dmn_planner_clocks {
 
 struct dmn_config;
 struct dmn_daemon;
+struct dmn_load;
 struct dmn_model;
 
 /* What is wanted of a plan. */
@@ -48,13 +49,20 @@ const char *dmn_objective_name(enum tun_objective objective);
 int dmn_objective_find(const char *name, enum tun_objective *ret);
 
 /**
- * dmn_planner_init() - fills m->problem: units, kinds, saved, calibrated and predicted costs
- * Every cell has a figure afterwards. @m: model, net and daemon are set. @ret, @ret_algorithm: the
- * plan that an earlier run kept. Blocks on the state file.
- * Return: 0; DMN_E_NO_PLAN (daemon.h): no plan was kept; -EINVAL (more units than TUN_UNIT_MAX,
- * more cores than PL_CPU_MAX); -ENOMEM.
+ * dmn_planner_prepare() - what is known of a loaded model before it serves: l->problem with units,
+ * kinds, saved, calibrated and predicted costs, every cell a figure; l->first and l->algorithm
+ * where the configuration or an earlier run has a plan
+ * @config: whose goal it is to be. Blocks on the state file.
+ *
+ * Return: 0; -EINVAL (a plan of the configuration that does not fit, more cores than PL_CPU_MAX) or
+ * -ENOMEM, with l->error set.
  */
-int dmn_planner_init(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm);
+int dmn_planner_prepare(const struct dmn_daemon *d, const struct dmn_config *config,
+                        struct dmn_load *l);
+/** dmn_planner_first() - solves for the first plan where l->first is not there yet, for the goal of
+ * the configuration at the time of dmn_planner_prepare(). Any thread, l is its alone. Return: 0, or
+ * -errno with l->error set. */
+int dmn_planner_first(struct dmn_load *l);
 void dmn_planner_deinit(struct dmn_model *m);
 void dmn_planner_clocks_free(struct dmn_model *m);
 
@@ -92,11 +100,12 @@ void dmn_planner_learn(struct dmn_model *m);
  * when no plan keeps the bounds, the fastest. May take tens of ms. Return: 0, -EINVAL, -ENOMEM. */
 int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret);
 
-/** dmn_planner_expect() - @plan by the table; team_ns is 0 for teams of a shape that some unit of
- * theirs never ran on, in this run or a saved one. Return: false if there is such a team. */
+/** dmn_planner_expect() - @plan by the table; team_ns and stage_ns are 0 where some unit's figure
+ * is made of its weight alone. Return: false if there is such a stage, then the sums mean nothing.
+ */
 bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
                         struct tun_outcome *ret);
 
-/** dmn_planner_problem_json() - the recorded form that pipesim reads. New reference. Any thread. */
-json_t *dmn_planner_problem_json(const char *model, const struct tun_problem *p,
-                                 char *const *unit_names);
+/** dmn_planner_problem_json() - what is known, in the recorded form that pipesim reads. New
+ * reference. */
+json_t *dmn_planner_problem_json(const struct dmn_model *m);

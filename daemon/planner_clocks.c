@@ -6,6 +6,7 @@
 #include "base.h"
 #include "daemon/daemon.h"
 #include "daemon/planner.h"
+#include "tuner/learn.h"
 
 #define WINDOW_FRAMES 32u /* a figure is the mean of at least so many, once there are so many */
 #define FRAMES_MIN 4u     /* fewer in a window do not replace a measured figure */
@@ -275,16 +276,6 @@ static uint64_t frames_of(const struct dmn_clocks *c)
     return frames;
 }
 
-static void take_samples(struct tun_problem *p, const struct tun_trial *t)
-{
-    for (size_t i = 0; i < t->sample_count; i++) {
-        const struct tun_sample *s = &t->samples[i];
-
-        *tun_cell_at(&p->costs, s->kind, s->width, s->unit) =
-            (struct tun_cell){.ns = s->ns, .sigma = s->sigma, .source = TUN_MEASURED};
-    }
-}
-
 /* The window begins at base[1]; base[0] follows it at a distance of WINDOW_FRAMES. */
 void dmn_planner_learn(struct dmn_model *m)
 {
@@ -301,7 +292,7 @@ void dmn_planner_learn(struct dmn_model *m)
         base[1] = clocks_free(base[1]);
     }
     if (trial_between(m, base[1], now, trial, &samples) == 0 && trial->sample_count > 0) {
-        take_samples(&m->problem, trial);
+        tun_learn(&m->problem, trial);
         m->clocks.learned = true;
     }
     if (frames_of(now) >= frames_of(base[0]) + WINDOW_FRAMES) {

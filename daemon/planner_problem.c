@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/calibrate.h"
 #include "daemon/daemon.h"
 #include "daemon/planner.h"
+#include "tuner/learn.h"
 
 /* What a team spends on a frame besides its units until a trial has shown it: taking it off a ring
  * and passing it on, one wake included, and fetching what another core wrote (docs/pipeline.md). */
@@ -53,6 +55,7 @@ static void describe_units(const struct mdl_model *model, struct tun_problem *p)
             .weight = base_max(unit->weight, 1.0),
             .in_bytes = u ? (double)model->units[u - 1].live_bytes : 0,
         };
+        dmn_unit_gemm(model, u, &p->units[u].gemm_n, &p->units[u].gemm_k, &p->units[u].gemm_m);
     }
 }
 
@@ -74,10 +77,10 @@ static struct tun_kind describe_kind(const struct dmn_daemon *d, const struct pl
     return kind;
 }
 
-/* Units and kinds; every cost unknown. */
-static int describe(struct dmn_model *m)
+/* Units and kinds; every cost unknown. Return: 0, -EINVAL, -ENOMEM. */
+static int describe(const struct dmn_daemon *d, const struct mdl_model *model,
+                    struct tun_problem *ret)
 {
-    const struct dmn_daemon *d = m->daemon;
     struct tun_kind kinds[PL_EP_MAX];
     size_t cores = 0;
     int error;
@@ -89,44 +92,92 @@ static int describe(struct dmn_model *m)
     if (cores > PL_CPU_MAX) {
         return -EINVAL;
     }
-    error = tun_problem_init(&m->problem, m->model->unit_count, kinds, d->eps.count);
+    error = tun_problem_init(ret, model->unit_count, kinds, d->eps.count);
+    if (!error) {
+        ret->handoff_ns = HANDOFF_NS;
+        ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
+        describe_units(model, ret);
+    }
+    return error;
+}
+
+static void apply_goal(struct tun_problem *p, const struct dmn_config *config,
+                       const struct dmn_goal *goal)
+{
+    p->objective = goal->objective;
+    p->bounds.period_max_ns = goal->fps > 0 ? 1e9 / goal->fps : 0;
+    p->bounds.latency_max_ns = base_max(goal->latency_ms, 0.0) * 1e6;
+    p->bounds.stages_max = (size_t)dmn_config_int(config, DMN_KEY_PLANNER_STAGES_MAX);
+}
+
+int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
+                        struct tun_problem *ret)
+{
+    struct dmn_goal configured = dmn_goal_config(m->daemon->config);
+    int error;
+
+    goal = goal ? goal : &configured;
+    if (goal->objective == TUN_POWER && goal->fps <= 0) {
+        return -EINVAL;
+    }
+    error = tun_problem_copy(&m->problem, ret);
+    if (!error) {
+        apply_goal(ret, m->daemon->config, goal);
+    }
+    return error;
+}
+
+int dmn_planner_prepare(const struct dmn_daemon *d, const struct dmn_config *config,
+                        struct dmn_load *l)
+{
+    struct dmn_goal goal = dmn_goal_config(config);
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    int error = plan ? describe(d, l->model, &l->problem) : -ENOMEM;
+    bool found;
+
     if (error) {
+        snprintf(l->error, sizeof(l->error),
+                 error == -ENOMEM ? "out of memory" : "there are more than %u cores to plan for",
+                 PL_CPU_MAX);
         return error;
     }
-    m->problem.handoff_ns = HANDOFF_NS;
-    m->problem.handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
-    describe_units(m->model, &m->problem);
+    found = dmn_state_load(d, l, plan) == 0;
+    dmn_calibrate_predict(d, &l->problem);
+    tun_fill(&l->problem);
+    apply_goal(&l->problem, config, &goal);
+    if (l->plan[0]) {
+        l->algorithm = "config";
+        found = true;
+        error =
+            pl_plan_parse(l->plan, &d->eps, l->model->unit_count, l->error, sizeof(l->error), plan);
+    }
+    if (found && !error) {
+        l->first = base_take(plan);
+    }
+    return error;
+}
+
+int dmn_planner_first(struct dmn_load *l)
+{
+    base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    int error = -ENOMEM;
+
+    if (l->first) {
+        return 0;
+    }
+    if (best && plan) {
+        error = tun_solve(&l->problem, best);
+    }
+    if (error < 0) {
+        snprintf(l->error, sizeof(l->error), "no plan found for %zu units: %s",
+                 l->problem.unit_count, strerror(-error));
+        return error;
+    }
+    *plan = best->plan; /* TUN_E_IMPOSSIBLE too: it is the fastest then */
+    l->algorithm = "exact";
+    l->first = base_take(plan);
     return 0;
-}
-
-/* Weight over speed where nothing is known. */
-static void fill(struct tun_problem *p)
-{
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) {
-                struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
-
-                if (c->source == TUN_UNKNOWN) {
-                    *c = (struct tun_cell){.ns = p->units[u].weight / p->kinds[k].speed / (double)w,
-                                           .sigma = 0.5,
-                                           .source = TUN_PREDICTED};
-                }
-            }
-        }
-    }
-}
-
-int dmn_planner_init(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm)
-{
-    int error = describe(m);
-
-    if (error) {
-        return error;
-    }
-    error = dmn_state_load(m, ret, ret_algorithm);
-    fill(&m->problem);
-    return error ? DMN_E_NO_PLAN : 0;
 }
 
 void dmn_planner_deinit(struct dmn_model *m)

@@ -114,6 +114,11 @@ static int collect_loads(struct dmn_reload *r)
     return 0;
 }
 
+static void name_failure(struct dmn_reload *r, const struct dmn_load *l)
+{
+    snprintf(r->error, sizeof(r->error), "model %s from %.300s: %s", l->name, l->path, l->error);
+}
+
 static void load_work(uv_work_t *work)
 {
     struct dmn_reload *r = work->data;
@@ -122,8 +127,7 @@ static void load_work(uv_work_t *work)
         struct dmn_load *l = r->loads[i];
 
         if (dmn_load_run(l) < 0) {
-            snprintf(r->error, sizeof(r->error), "model %s from %.300s: %s", l->name, l->path,
-                     l->error);
+            name_failure(r, l);
             r->failed = true;
         }
     }
@@ -263,7 +267,8 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
     }
 }
 
-static void load_done(uv_work_t *work, int status)
+/* The end of a reload whose models are loaded and planned, or failed. */
+static void plan_done(uv_work_t *work, int status)
 {
     struct dmn_reload *r = work->data;
     struct dmn_daemon *d = r->daemon;
@@ -280,6 +285,37 @@ static void load_done(uv_work_t *work, int status)
     }
     end(r, good);
     dmn_daemon_settle(d);
+}
+
+static void plan_work(uv_work_t *work)
+{
+    struct dmn_reload *r = work->data;
+
+    for (size_t i = 0; i < r->load_count && !r->failed; i++) {
+        r->failed = dmn_planner_first(r->loads[i]) < 0;
+        if (r->failed) {
+            name_failure(r, r->loads[i]);
+        }
+    }
+}
+
+/* What is known of the models comes together on the loop; plans are thought out on a work thread.
+ */
+static void load_done(uv_work_t *work, int status)
+{
+    struct dmn_reload *r = work->data;
+    struct dmn_daemon *d = r->daemon;
+
+    for (size_t i = 0; i < r->load_count && status == 0 && !r->failed && !d->draining; i++) {
+        r->failed = dmn_planner_prepare(d, r->config, r->loads[i]) < 0;
+        if (r->failed) {
+            name_failure(r, r->loads[i]);
+        }
+    }
+    if (status < 0 || r->failed || d->draining ||
+        uv_queue_work(&d->loop, &r->work, plan_work, plan_done) < 0) {
+        plan_done(work, status);
+    }
 }
 
 void dmn_reload_begin(struct dmn_daemon *d, struct dmn_call *call)

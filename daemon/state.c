@@ -52,13 +52,13 @@ static void describe_governors(const struct dmn_daemon *d, char *ret, size_t byt
     }
 }
 
-static bool state_path(const struct dmn_model *m, const char *suffix, char *ret, size_t bytes)
+static bool state_path(const struct dmn_daemon *d, const struct mdl_model *model, const char *name,
+                       const char *suffix, char *ret, size_t bytes)
 {
-    int n = snprintf(ret, bytes, "%s/model-%.64s-%s.v%d.json%s",
-                     m->daemon->state_dir ? m->daemon->state_dir : "", m->model->hash, m->name,
-                     STATE_VERSION, suffix);
+    int n = snprintf(ret, bytes, "%s/model-%.64s-%s.v%d.json%s", d->state_dir ? d->state_dir : "",
+                     model->hash, name, STATE_VERSION, suffix);
 
-    return m->daemon->state_dir && n > 0 && (size_t)n < bytes;
+    return d->state_dir && n > 0 && (size_t)n < bytes;
 }
 
 /* One row of the table: [ns, sigma] or null for each unit; NULL: nothing in it is worth keeping. */
@@ -146,8 +146,8 @@ void dmn_state_save(struct dmn_model *m)
     json_t *kept, *states = json_array(), *root, *file, *state;
     size_t i;
 
-    if (!state_path(m, "", path, sizeof(path)) ||
-        !state_path(m, ".new", temporary, sizeof(temporary))) {
+    if (!state_path(m->daemon, m->model, m->name, "", path, sizeof(path)) ||
+        !state_path(m->daemon, m->model, m->name, ".new", temporary, sizeof(temporary))) {
         json_decref(states);
         return;
     }
@@ -230,38 +230,39 @@ static void load_costs(struct tun_problem *p, json_t *state)
 }
 
 /* A plan of the configuration is no longer wanted when the configuration does not name it. */
-static bool load_plan(const struct dmn_model *m, json_t *state, struct pl_plan *ret,
-                      const char **ret_algorithm)
+static int load_plan(const struct dmn_daemon *d, struct dmn_load *l, json_t *state,
+                     struct pl_plan *ret)
 {
     const char *plan = json_string_value(json_object_get(state, "plan"));
     const char *algorithm = json_string_value(json_object_get(state, "algorithm"));
     char error[256];
 
     if (!plan || !algorithm || strcmp(algorithm, "config") == 0 ||
-        pl_plan_parse(plan, &m->daemon->eps, m->model->unit_count, error, sizeof(error), ret) < 0) {
-        return false;
+        pl_plan_parse(plan, &d->eps, l->model->unit_count, error, sizeof(error), ret) < 0) {
+        return DMN_E_NO_PLAN;
     }
-    *ret_algorithm = strcmp(algorithm, "manual") == 0 ? "manual" : "saved";
-    return true;
+    l->algorithm = strcmp(algorithm, "manual") == 0 ? "manual" : "saved";
+    return 0;
 }
 
-int dmn_state_load(struct dmn_model *m, struct pl_plan *ret, const char **ret_algorithm)
+int dmn_state_load(const struct dmn_daemon *d, struct dmn_load *l, struct pl_plan *ret)
 {
     char path[4096], eps[4096], governors[2048];
     int result = -ENOENT;
     json_t *root, *states, *state;
     size_t i;
 
-    if (!state_path(m, "", path, sizeof(path)) || !(states = read_states(path, &root))) {
+    if (!state_path(d, l->model, l->name, "", path, sizeof(path)) ||
+        !(states = read_states(path, &root))) {
         return -ENOENT;
     }
-    describe_eps(&m->daemon->eps, eps, sizeof(eps));
-    describe_governors(m->daemon, governors, sizeof(governors));
+    describe_eps(&d->eps, eps, sizeof(eps));
+    describe_governors(d, governors, sizeof(governors));
     json_array_foreach(states, i, state)
     {
         if (is_for(state, eps, governors)) {
-            load_costs(&m->problem, state);
-            result = load_plan(m, state, ret, ret_algorithm) ? 0 : DMN_E_NO_PLAN;
+            load_costs(&l->problem, state);
+            result = load_plan(d, l, state, ret);
             break;
         }
     }
