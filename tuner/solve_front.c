@@ -115,10 +115,12 @@ int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret,
 {
     struct tun_space_options o = {0};
     struct front f = {.steps_max = 4 * base_min(max, (size_t)256) + 16};
+    struct tun_problem any = *p; /* whatever its objective */
     char error[TUN_ERROR_MAX];
     int r;
 
-    if (max == 0 || tun_problem_check(p, error) < 0) {
+    any.objective = TUN_THROUGHPUT;
+    if (max == 0 || tun_problem_check(&any, error) < 0) {
         return -EINVAL;
     }
     f.points = calloc(f.steps_max + 1, sizeof(*f.points));
@@ -126,7 +128,7 @@ int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret,
         return -ENOMEM;
     }
     do {
-        r = front_with(p, &o, &f);
+        r = front_with(&any, &o, &f);
     } while (tun_space_relax(&o, r));
     if (r == 0) {
         thin(&f, max);
