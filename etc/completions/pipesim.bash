@@ -33,7 +33,7 @@ _pipesim() {
         mapfile -t COMPREPLY < <(compgen -W "default cuts places all" -- "$cur")
         return
         ;;
-    --problem | --table | --report)
+    --problem | --table | --figures)
         compopt -o default
         return
         ;;
@@ -42,13 +42,17 @@ _pipesim() {
         ;;
     esac
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="compare plan list check --report --help --version"
+        words="compare plan list check report --help --version"
     else
         case $command in
         compare) words="--model --platform --layers --problem --algorithm --seed --alpha --heuristic --space --trials --frames --objective --fps --latency --sigma --contention --noise --json --help" ;;
         plan) words="--model --platform --layers --problem --objective --fps --latency --one-kind --front --top --json --help" ;;
         list) words="--json --help" ;;
         check) words="--seed --share --table --help" ;;
+        report)
+            words="--seed --figures --help"
+            [[ $cur == -* ]] || { compopt -o default; return; }
+            ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -5,17 +5,17 @@ function __pipesim_names
     pipesim list 2>/dev/null | awk -v want=$argv[1] '/^[a-z]/ { section = $1; next } section == want { print $1 }'
 end
 
-set -l commands compare plan list check
+set -l commands compare plan list check report
 set -l none "not __fish_seen_subcommand_from $commands"
 
 complete -c pipesim -f
-complete -c pipesim -n $none -l report -r -F -d 'write a page'
 complete -c pipesim -n $none -l version -d 'print the version'
 complete -c pipesim -l help -d 'print help'
 complete -c pipesim -n $none -a compare -d 'searches side by side'
 complete -c pipesim -n $none -a plan -d 'the exact plan, its runners-up, the front of throughput and latency'
 complete -c pipesim -n $none -a list -d 'platforms, networks, algorithms'
 complete -c pipesim -n $none -a check -d 'everything that must hold of the searches'
+complete -c pipesim -n $none -a report -d 'one page with the figures of the papers'
 
 set -l subject '__fish_seen_subcommand_from compare plan'
 complete -c pipesim -n $subject -l model -r -F -a '(__pipesim_names networks)' -d network
@@ -34,6 +34,8 @@ complete -c pipesim -n '__fish_seen_subcommand_from compare' -l space -x -a 'def
 for option in alpha heuristic trials frames sigma contention noise
     complete -c pipesim -n '__fish_seen_subcommand_from compare' -l $option -x
 end
-complete -c pipesim -n '__fish_seen_subcommand_from compare check' -l seed -x -d 'of all chance'
+complete -c pipesim -n '__fish_seen_subcommand_from compare check report' -l seed -x -d 'of all chance'
 complete -c pipesim -n '__fish_seen_subcommand_from check' -l share -x -d 'of the cases'
 complete -c pipesim -n '__fish_seen_subcommand_from check' -l table -r -F -d 'write rows'
+complete -c pipesim -n '__fish_seen_subcommand_from report' -F
+complete -c pipesim -n '__fish_seen_subcommand_from report' -l figures -r -F -d 'write the charts too'
