@@ -79,6 +79,21 @@ TEST(seed_worked_by_hand)
     tun_problem_deinit(&p);
 }
 
+/* Neighbours as light as each other: the left one. */
+TEST(seed_merges_to_the_left)
+{
+    static const double weight[] = {5, 1, 5};
+    struct tun_problem p = example(TWO_TWO, 2, weight, 3);
+    struct tun_random random = {0};
+    struct tun_pipeline seed;
+
+    p.bounds.stages_max = 2;
+    T_EQ(tun_shisha_seed(&p, 3, &random, &seed), 0);
+    T_EQ(seed.stage_count, 2);
+    T_EQ(seed.layers[0], 2);
+    tun_problem_deinit(&p);
+}
+
 /* The same merges; every assignment of two and two comes up, the same seed gives the same. */
 TEST(random_seeds)
 {
@@ -172,6 +187,8 @@ TEST(moves_worked_by_hand_nfep)
     struct tun_problem p = example(TWO_TWO, 2, WEIGHTS, 10);
     struct tun_options o = {.heuristic = 4};
 
+    check_steps(&p, &o, steps, base_array_count(steps));
+    o.alpha = 2; /* one without gain, a gain, then two without */
     check_steps(&p, &o, steps, base_array_count(steps));
     tun_problem_deinit(&p);
 }
