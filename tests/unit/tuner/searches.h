@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * tests/unit/tuner/searches.h - runs a search against a cost table, for the tests of searches
- *
- * Include it after tests/harness.h.
  */
 #pragma once
 
 #include "base.h"
+#include "tests/harness.h"
 #include "tuner/eval.h"
 #include "tuner/search.h"
 
