@@ -46,7 +46,8 @@ void psim_network_deinit(struct psim_network *n);
 /* One kind of core of a described machine. A unit of macs a and bytes b takes on w cores
  *     overhead_ns + max(a / (gmacs[layer] * w^scaling), b / min(w * gbytes, gbytes_max))
  * (a roofline with Amdahl-like loss as an exponent; figures in the description say where they are
- * from). */
+ * from). gbytes_max holds within a team: several teams of a kind do not slow each other, as a cost
+ * table cannot say it; what a search does not know of is psim_machine.slow. */
 struct psim_kind {
     struct tun_kind kind;
     double gmacs[4];           /* multiply-accumulates per ns on one core, by enum psim_layer */
