@@ -36,7 +36,7 @@ struct dmn_config_model {
 };
 
 struct dmn_config_ep {
-    char *name, *cpus; /* owned */
+    char *name, *cpus;   /* owned */
     double speed, watts; /* watts 0: unknown */
 };
 

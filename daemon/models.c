@@ -504,6 +504,7 @@ int dmn_model_set_plan(struct dmn_model *m, const struct pl_plan *plan, const ch
     uint64_t start = base_now_ns();
     int error;
 
+    dmn_planner_learn(m); /* the clocks begin anew */
     dmn_model_plan_text(m, before);
     error = pl_switch(m->pipe, plan);
     if (error) {

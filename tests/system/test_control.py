@@ -108,7 +108,7 @@ def plans():
     with Daemon() as d:
         got = d.call("GetPlan")
         units, ep = d.status()["models"][0]["units"], d.status()["eps"][0]["name"]
-        equal(got["algorithm"], "balance")
+        equal(got["algorithm"], "exact")
         plan = "0-3@%s|4-%d@%s" % (ep, units - 1, ep)
         r = d.call("SetPlan", {"plan": plan})
         equal((r["plan"], r["epoch"]), (plan, got["epoch"] + 1))
@@ -120,7 +120,7 @@ def plans():
             check(fails(d, "InvalidPlan", "SetPlan", {"plan": bad})["why"], bad)
         equal(d.call("GetPlan")["plan"], wide, "a refused plan changed something")
         equal(d.call("AutoPlan")["plan"], got["plan"])
-        equal(d.call("GetPlan")["algorithm"], "balance")
+        equal(d.call("GetPlan")["algorithm"], "exact")
         fails(d, "NotFound", "SetPlan", {"model": "x", "plan": plan})
         fails(d, "NotFound", "GetPlan", {"model": "x"})
         fails(d, "NotFound", "AutoPlan", {"model": "x"})
@@ -141,7 +141,7 @@ def retune():
         ep = d.status()["eps"][0]["name"]
         d.call("SetPlan", {"plan": "0-%d@%s" % (units - 1, ep)})
         event = d.call("Retune")["event"]
-        equal((event["cause"], event["algorithm"]), ("request", "balance"))
+        equal((event["cause"], event["algorithm"]), ("request", "exact"))
         check(event["outcome"] in ("switched", "kept", "reverted"), event)
         check(event["trials"] and all(t["bottleneck_ms"] > 0 and t["frames"] > 0 for t in event["trials"]), event)
         equal(sum(t["kept"] for t in event["trials"]), 1)

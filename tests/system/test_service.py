@@ -455,7 +455,7 @@ def plan_is_kept_over_a_restart():
         with open(os.path.join(temp, name), "w", encoding="utf-8") as f:
             f.write("{\"plan\": \"0-9999@nowhere\", \"eps\": \"\", \"algorithm\": 3")
     with Daemon(state_dir=temp) as d:
-        equal(d.call("GetPlan")["algorithm"], "balance", "a broken state file was used")
+        equal(d.call("GetPlan")["algorithm"], "exact", "a broken state file was used")
     shutil.rmtree(temp)
 
 

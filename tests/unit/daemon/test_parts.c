@@ -43,7 +43,7 @@ TEST(history_keeps_the_newest)
     for (int i = 1; i <= 10; i++) {
         T_TRUE(dmn_history_add(&h, &(struct dmn_history_event){.model = i % 2 ? "odd" : "even",
                                                                .cause = "request",
-                                                               .algorithm = "balance",
+                                                               .algorithm = "exact",
                                                                .plan_after = "0-1@big",
                                                                .fps_before = -1,
                                                                .outcome = "switched"}) != NULL);
