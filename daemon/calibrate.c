@@ -127,14 +127,17 @@ static void finish(struct dmn_calibrate_run *r)
     struct dmn_call *call = base_take(r->call);
 
     dmn_calibration_save(d);
+    for (struct dmn_model *m = d->models; m; m = m->next) {
+        dmn_calibrate_predict(d, &m->problem);
+    }
     for (size_t e = 0; e < d->eps.count; e++) {
         const struct tun_predictor *p = &d->calibration->kinds[e].predictor;
 
         dmn_log(LOG_NOTICE,
-                "calibrated %s: %zu benchmarks, mean error %.1f %% (convolutions), %.1f %% (fully "
-                "connected), %.1f %% (teams)",
+                "calibrated %s: %zu benchmarks, mean error of the fits %.1f %% (convolutions), "
+                "%.1f %% (fully connected)",
                 d->eps.eps[e].name, d->calibration->kinds[e].benches, 100 * p->error_conv,
-                100 * p->error_fc, 100 * p->error_multi);
+                100 * p->error_fc);
     }
     end(r, NULL, NULL);
     if (call) {

@@ -6,8 +6,9 @@
  * widths 7 to 112, kernels 1 to 11 and channels 3 to 1024, is compiled like any model and runs on
  * each execution place, on one core and on teams of 2, 4, ... and all of its cores, in a pipeline
  * of its own; the clock of each unit is one benchmark. tuner/predict.h is fitted to them. Client
- * frames are served all the while and compete for the cores. The predictors are kept in the state
- * folder (calibration.json) for these execution places and this version.
+ * frames are served all the while and compete for the cores. The predictors are used by the models
+ * that are loaded and by those to come, and are kept in the state folder (calibration.json) for
+ * these execution places and this version.
  * Threads: the loop thread; the chain is compiled on a work thread, frames run on their teams, and
  * the loop never waits for either.
  */

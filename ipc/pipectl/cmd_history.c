@@ -67,13 +67,13 @@ static void add_trials(struct ctl_table *t, const json_t *event)
 
 static void print_history(const json_t *events, bool trials)
 {
-    static const char *const headings[] = {"id",     "when, UTC", "model", "cause", "by",
-                                           "trials", "before",    "after", "gain",  NULL};
+    static const char *const headings[] = {"id",     "when, UTC", "model", "cause", "trials",
+                                           "before", "after",     "gain",  NULL};
     struct ctl_table t;
     json_t *e;
     size_t i;
 
-    ctl_table_init(&t, headings, "rllllrrrr");
+    ctl_table_init(&t, headings, "rlllrrrr");
     json_array_foreach(events, i, e)
     {
         char id[32], at[16], before[32], after[32], gain[32], trials_text[32];
@@ -85,12 +85,13 @@ static void print_history(const json_t *events, bool trials)
             tried = (size_t)json_integer_value(json_object_get(e, "trial_count"));
         }
         snprintf(trials_text, sizeof(trials_text), "%zu", tried);
-        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id", id, sizeof(id)),
-                      at, ctl_text(e, "model"), ctl_text(e, "cause"), ctl_text(e, "algorithm"),
-                      trials_text, ctl_known(e, "fps_before", "%.1f", before, sizeof(before)),
+        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id", id, sizeof(id)), at,
+                      ctl_text(e, "model"), ctl_text(e, "cause"), trials_text,
+                      ctl_known(e, "fps_before", "%.1f", before, sizeof(before)),
                       ctl_known(e, "fps_after", "%.1f", after, sizeof(after)),
                       ctl_gain(e, gain, sizeof(gain)));
-        ctl_table_note(&t, 4, "%s: %s", ctl_text(e, "outcome"), ctl_text(e, "plan_after"));
+        ctl_table_note(&t, 4, "%s by %s: %s", ctl_text(e, "outcome"), ctl_text(e, "algorithm"),
+                       ctl_text(e, "plan_after"));
         if (trials && detail && *detail) {
             ctl_table_note(&t, 4, "%s", detail);
         }

@@ -95,7 +95,7 @@ static void print_figures(const json_t *e)
                       ctl_known(f, "bottleneck_ms", "%.3f", bottleneck, sizeof(bottleneck)),
                       ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)));
     }
-    ctl_table_add(&t, "bound\t%s\t\t", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
+    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
     ctl_table_print(&t);
 }
 
@@ -185,8 +185,9 @@ static void print_explanation(const json_t *reply)
 
     printf("Plan  ");
     ctl_print_wrapped(ctl_text(e, "plan"), 6);
-    printf("Chosen by %s for %s. Costs: %.0f measured, %.0f of earlier runs, %.0f predicted.\n\n",
-           ctl_text(e, "algorithm"), ctl_text(e, "objective"), measured, saved, predicted);
+    printf("Chosen by %s for %s.\n", ctl_text(e, "algorithm"), ctl_text(e, "objective"));
+    printf("Of its costs %.0f were measured, %.0f in earlier runs, and %.0f are predicted.\n\n",
+           measured, saved, predicted);
     print_figures(e);
     printf("\n");
     print_stages(e);

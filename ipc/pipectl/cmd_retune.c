@@ -112,6 +112,7 @@ const char *ctl_trial_note(const json_t *trial)
     return json_is_true(json_object_get(trial, "failed"))    ? " (failed)"
            : json_is_true(json_object_get(trial, "stopped")) ? " (stopped: worse)"
            : role && strcmp(role, "shapes") == 0             ? " (to learn costs)"
+           : role && strcmp(role, "before") == 0             ? " (before)"
                                                              : "";
 }
 
@@ -142,20 +143,26 @@ void ctl_print_trials(const json_t *event, size_t most)
                                            "frames", "plan",         NULL};
     const json_t *trials = json_object_get(event, "trials");
     struct ctl_table t;
+    size_t i, number = 0;
     json_t *trial;
-    size_t i;
 
     ctl_table_init(&t, headings, "rrrrw");
     t.indent = 2;
     json_array_foreach(trials, i, trial)
     {
+        const char *role = json_string_value(json_object_get(trial, "role"));
         bool kept = json_is_true(json_object_get(trial, "kept"));
-        char predicted[32], ms[32], frames[32];
+        bool searched = !role || strcmp(role, "search") == 0;
+        char predicted[32], ms[32], frames[32], name[32] = "-";
 
+        number += searched;
+        if (searched) {
+            snprintf(name, sizeof(name), "%zu", number);
+        }
         if (!kept && place_of(trials, i) >= most) {
             continue;
         }
-        ctl_table_add(&t, "%zu%s\t%s\t%s\t%s\t%s%s", i + 1, kept ? "*" : " ",
+        ctl_table_add(&t, "%s%s\t%s\t%s\t%s\t%s%s", name, kept ? "*" : " ",
                       ctl_known(trial, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
                       ctl_known(trial, "bottleneck_ms", "%.3f", ms, sizeof(ms)),
                       ctl_any(trial, "frames", frames, sizeof(frames)), ctl_text(trial, "plan"),
@@ -182,8 +189,8 @@ static void print_event(const json_t *e)
     double gain = ctl_real(e, "predicted_gain");
     char text[64];
 
-    printf("%s: %s. ", ctl_text(e, "model"), ctl_text(e, "outcome"));
-    ctl_print_wrapped(ctl_text(e, "detail"), 4);
+    printf("%s: %s\n  ", ctl_text(e, "model"), ctl_text(e, "outcome"));
+    ctl_print_wrapped(ctl_text(e, "detail"), 2);
     print_plan("before", e, "plan_before", "fps_before");
     printf("\n");
     print_plan("after", e, "plan_after", "fps_after");

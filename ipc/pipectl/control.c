@@ -108,6 +108,9 @@ static int say_error(const json_t *message)
         }
     }
     ctl_say("%s%s%s", dot ? dot + 1 : "the daemon refused", *text ? ": " : "", text);
+    if (dot && strcmp(dot, ".InvalidParameter") == 0) {
+        ctl_say("it is missing or out of its range, see pipectl(1)");
+    }
     if (dot && strcmp(dot, ".PermissionDenied") == 0) {
         ctl_say("changing something needs root, the daemon's own user or a member of its admin "
                 "group");

@@ -11,7 +11,7 @@
 
 void ctl_print_json(const json_t *v)
 {
-    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
     putchar('\n');
 }
 
@@ -70,24 +70,26 @@ void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
 
 void ctl_print_wrapped(const char *text, int indent)
 {
-    int column = indent;
+    int column = indent, gap = 0;
 
     while (*text) {
         size_t n = strcspn(text, " |");
-        size_t gap = text[n] == '|' ? 1 : strspn(text + n, " ");
         char *word = strndup(text, n + (text[n] == '|'));
 
         if (!word) {
             break;
         }
-        if (column > indent && column + width_of(word) > CTL_COLUMNS) {
+        if (column > indent && column + gap + width_of(word) > CTL_COLUMNS) {
             printf("\n%*s", indent, "");
             column = indent;
+            gap = 0;
         }
-        printf("%s%*s", word, text[n] == ' ' && text[n + gap] ? (int)gap : 0, "");
-        column += width_of(word) + (text[n] == ' ' ? (int)gap : 0);
+        printf("%*s%s", gap, "", word);
+        column += gap + width_of(word);
         free(word);
-        text += n + gap;
+        text += n + (text[n] == '|');
+        gap = (int)strspn(text, " ");
+        text += gap;
     }
     putchar('\n');
 }

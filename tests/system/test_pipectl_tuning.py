@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""pipectl's commands about plans and searches: what they print on 80 columns, their JSON, their exit codes."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+from daemon import DIGITS, PIPECTL, ROOT, Daemon, check, equal, main
+
+EPS = [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "1" if (os.cpu_count() or 1) > 1 else "0", "speed": 0.9}]
+CONFIG = {"eps": EPS, "planner": {"frames": 8, "measure_ms": 300}}
+NET = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
+DAEMON = None
+
+
+def run(*args):
+    return subprocess.run([PIPECTL, "--socket", DAEMON.control_path] + list(args), capture_output=True, text=True,
+                          timeout=120, check=False)
+
+
+def good(*args):
+    """Text for people: no line passes 80 columns or ends in a space."""
+    r = run(*args)
+    equal(r.returncode, 0, " ".join(args) + r.stdout + r.stderr)
+    for line in r.stdout.splitlines():
+        check(len(line) <= 80, "a line of %d columns:" % len(line), line)
+        equal(line, line.rstrip())
+    return r.stdout
+
+
+def good_json(*args):
+    r = run("--json", *args)
+    equal(r.returncode, 0, " ".join(args) + r.stdout + r.stderr)
+    return json.loads(r.stdout)
+
+
+def bad(code, words, *args):
+    r = run(*args)
+    equal(r.returncode, code, " ".join(args) + r.stdout + r.stderr)
+    equal(r.stdout, "")
+    for word in words:
+        check(word in r.stderr, repr(word), "is not in", repr(r.stderr))
+
+
+def has(text, *words):
+    for word in words:
+        check(word in text, repr(word), "is not in\n" + text)
+
+
+def test_retune_says_what_it_tried():
+    event = good_json("retune", "--algorithm", "exhaustive", "--trials", "3")
+    equal((event["algorithm"], event["cause"]), ("exhaustive", "request"))
+    check(event["trial_count"] <= 3, event)
+    text = good("retune", "--algorithm", "shisha", "--alpha", "1", "--heuristic", "1", "--seed", "7")
+    has(text, "digits: ", "shisha", "before", "after", "frames/s", "measured ms", "serves now")
+    event = good_json("history", "--limit", "1")[0]
+    has(text.replace("\n", "").replace(" ", ""), event["plan_before"], event["plan_after"])
+    equal(len(re.findall(r"^ +[\d-]+\* ", text, re.M)), sum(t["kept"] for t in event["trials"]), text)
+    has(good("plan", "show"), event["plan_after"])
+
+
+def test_goals_reach_the_search():
+    event = good_json("retune", "--objective", "latency", "--fps", "0.5", "--trials", "2")
+    equal(event["objective"], "latency")
+    event = good_json("retune", "--objective", "power", "--fps", "1", "--latency", "60000", "--trials", "2")
+    equal(event["objective"], "power")
+    equal(event["algorithm"], "exact")
+
+
+def test_retune_without_waiting_and_its_end():
+    equal(good_json("retune", "--cancel"), {"cancelled": False})
+    has(good("retune", "--cancel"), "no search is under way")
+    equal(good_json("retune", "--model", "net", "--no-wait", "--algorithm", "random", "--trials", "1000"), None)
+    equal(good_json("status")["state"], "tuning")
+    bad(1, ["Busy"], "retune", "--model", "net")
+    bad(1, ["Busy", "retune"], "calibrate")
+    equal(good_json("retune", "--cancel", "--model", "net"), {"cancelled": True})
+    while good_json("status")["state"] == "tuning":
+        pass
+    equal(good_json("history", "--model", "net")[-1]["outcome"], "cancelled")
+
+
+def test_interrupt_ends_the_search():
+    command = [PIPECTL, "--socket", DAEMON.control_path, "--json", "retune", "--model", "net", "--algorithm", "random",
+               "--trials", "1000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        while good_json("status")["state"] != "tuning":
+            pass
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=60)
+    has(err, "ending the search")
+    equal(json.loads(out)["outcome"], "cancelled")
+    equal(p.returncode, 0)
+    equal(good_json("status")["state"], "serving")
+
+
+def test_plan_front():
+    front = good_json("plan", "front")
+    check(front, "no plan at all")
+    for p in front:
+        check({"plan", "fps", "bottleneck_ms", "latency_ms"} <= set(p), p)
+    for a, b in zip(front, front[1:]):
+        check(a["fps"] >= b["fps"] and a["latency_ms"] >= b["latency_ms"], a, b)
+    equal(len(good_json("plan", "front", "--max", "1")), 1)
+    text = good("plan", "front", "--model", "net")
+    has(text, "frames/s", "latency ms", "0-")
+    bad(2, ["--max"], "plan", "front", "--max", "0")
+    bad(2, ["--max"], "plan", "show", "--max", "3")
+
+
+def test_plan_explain():
+    run("bench", "--frames", "50")
+    e = good_json("plan", "explain")
+    check({"plan", "algorithm", "objective", "predicted", "measured", "stages", "runners_up", "bound_fps", "cores",
+           "table"} <= set(e), e)
+    equal(e["plan"], good_json("plan", "show")["plan"])
+    equal(sum(s["bottleneck"] for s in e["stages"]), 1)
+    equal([c["ep"] for c in e["cores"]], [ep["name"] for ep in EPS])
+    text = good("plan", "explain")
+    has(text, "Plan  " + e["plan"], "Chosen by", "predicted", "measured", "bound", "(bottleneck)", "Cores:", "left: ")
+    check(len(text.splitlines()) <= 40, "more than a screen:\n" + text)
+
+
+def test_costs():
+    problem = good_json("costs")
+    equal([k["name"] for k in problem["kinds"]], ["left", "right"])
+    units = len(problem["units"])
+    for k in problem["kinds"]:
+        equal([len(row) for row in problem["costs"][k["name"]].values()], [units] * k["cores"])
+    text = good("costs")
+    has(text, "left", "right", "all units", "~ predicted")
+    equal(len(re.findall(r"^ *\d+  ", text, re.M)), units)
+    good("costs", "--model", "net")
+
+
+def test_calibrate():
+    kinds = good_json("calibrate", "--ms", "1")
+    equal([k["name"] for k in kinds], ["left", "right"])
+    text = good("calibrate", "--ms", "1")
+    has(text, "left", "right", "benchmarks", "%")
+    for ms in ("0", "x", "600001"):
+        bad(2, ["--ms"], "calibrate", "--ms", ms)
+
+
+def test_history():
+    events = good_json("history")
+    text = good("history")
+    has(text, "when, UTC", "start", "request", events[-1]["outcome"])
+    equal(len(re.findall(r"^ *\d+  \d\d-\d\d ", text, re.M)), len(events))
+    tried = [e for e in events if e["model"] == "digits" and e["trials"]][-1]
+    text = good("history", "--trials")
+    has(text.replace("\n", "").replace(" ", ""), tried["detail"].replace(" ", ""), tried["trials"][0]["plan"])
+    equal(len(re.findall(r"^    [*-] ", text, re.M)), sum(len(e["trials"]) for e in events))
+    equal({e["model"] for e in good_json("history", "--model", "net")}, {"net"})
+    bad(1, ["NotFound", "nope"], "history", "--model", "nope")
+    bad(1, ["NotFound", "nope"], "--json", "history", "--model", "nope")
+    bad(2, ["--limit"], "history", "--limit", "0")
+
+
+def test_wrong_usage():
+    for option, value in (("--fps", "x"), ("--fps", "-1"), ("--latency", "nan"), ("--alpha", "0"), ("--alpha", "1.5"),
+                          ("--heuristic", "7"), ("--trials", ""), ("--seed", "-1"), ("--seed", "1e300")):
+        bad(2, [option, "usage"], "retune", option, value)
+    bad(2, ["usage"], "retune", "--cancel", "--fps", "3")
+    bad(2, ["usage"], "retune", "now")
+    bad(2, ["usage"], "retune", "--alpha")
+    bad(2, ["usage"], "plan", "guess")
+    bad(2, ["usage"], "costs", "more")
+    bad(1, ["Unsupported", "exact", "shisha"], "retune", "--algorithm", "nope")
+    bad(1, ["Unsupported", "latency"], "retune", "--objective", "nope")
+    bad(1, ["fps", "out of its range"], "retune", "--objective", "power")
+    for command in (["retune"], ["retune", "--cancel"], ["plan", "front"], ["plan", "explain"], ["costs"], ["history"]):
+        bad(1, ["NotFound", "nope"], *command, "--model", "nope")
+    r = subprocess.run([PIPECTL, "--socket", DAEMON.control_path + ".not", "plan", "explain"], capture_output=True,
+                       text=True, timeout=60, check=False)
+    equal(r.returncode, 3)
+
+
+if __name__ == "__main__":
+    with Daemon(models={"digits": DIGITS, "net": NET}, config=CONFIG) as DAEMON:
+        try:
+            main([test_retune_says_what_it_tried, test_goals_reach_the_search, test_retune_without_waiting_and_its_end,
+                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_costs, test_calibrate,
+                  test_history, test_wrong_usage])
+        except SystemExit as e:
+            CODE = e.code
+    raise SystemExit(CODE)
