@@ -16,6 +16,10 @@ const struct psim_command psim_commands[] = {
      "[--latency MS] [--one-kind] [--front] [--top N] [--json]",
      "the exact plan, its runners-up, the front of throughput and latency", psim_cmd_plan},
     {"list", "[--json]", "platforms, networks, algorithms", psim_cmd_list},
+    {"check", "[--seed N] [--share S] [--table FILE]",
+     "what must hold of the searches: papers' figures, brute force, every machine", psim_cmd_check},
+    {"report", "[--seed N] [--figures DIR] FILE.html",
+     "one page with the papers' figures, drawn from searches that run now", psim_cmd_report},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -45,6 +49,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) {
         puts("pipesim " PIPED_VERSION);
         return PSIM_DONE;
+    }
+    if (strcmp(argv[1], "--report") == 0) {
+        argv[1] += 2;
     }
     for (const struct psim_command *c = psim_commands; c->name; c++) {
         if (strcmp(c->name, argv[1]) == 0) {

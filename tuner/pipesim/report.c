@@ -168,7 +168,7 @@ int psim_cmd_report(int argc, char **argv)
     int option, error;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        char *end = "";
+        char *end = NULL;
 
         if (option == 'h') {
             usage(stdout);
@@ -179,7 +179,7 @@ int psim_cmd_report(int argc, char **argv)
         } else if (option == 'f') {
             figures = optarg;
         }
-        if (option == '?' || *end) {
+        if (option == '?' || (end && *end)) {
             usage(stderr);
             return 2;
         }
