@@ -18,6 +18,8 @@
 #define STEP_MS 5u
 /* two measurements of one plan differ by about this much; less is no reason to prefer one */
 #define NOISE 0.03
+/* doubt of a figure that may decide what serves */
+#define SURE 0.05
 /* a plan that takes so much longer than the best one is not measured to the end */
 #define STOP_FACTOR 1.5
 /* plans in a row that could not be built: threads or memory are gone */
@@ -232,13 +234,18 @@ static void advance(struct dmn_model *m)
         break;
     case DMN_RETUNE_SHAPES:
         r->shape_trials++;
-        keep_better(r, &r->shape);
+        if (r->last_ci > 0 && r->last_ci <= SURE) { /* few frames: often good for a look only */
+            keep_better(r, &r->shape);
+        }
         next_shape(m);
         break;
     case DMN_RETUNE_SEARCH:
         r->trials++;
         r->failures = 0;
         keep_better(r, &r->best);
+        if (pl_plan_equal(&r->last.plan, &r->shape.plan)) {
+            r->shape.frames = 0; /* known better now */
+        }
         think(m, true);
         break;
     case DMN_RETUNE_LAST:
