@@ -11,9 +11,14 @@
  *     G(j, u) = min over i, r <= u of  G(i, u - r) + g(i..j, r, bound)
  * (chains-on-chains with replication; the equal case with two kinds is HeRAD, Orhan et al. 2025).
  *
- * Ties go to the lower bottleneck, then fewer cores of the fastest kinds, then fewer stages.
- * Where the table of states would pass TUN_STATES_MAX, cores are handed out in blocks (a power of
- * two for the kinds with most cores) and the result says so: exact no more, still a valid plan.
+ * Ties go to the lower bottleneck (closed in on with a bounded number of programs), then to fewer
+ * of the fastest cores. Where the table of states would pass TUN_STATES_MAX, cores are handed out
+ * in blocks (a power of two for the kinds with most cores), and kinds of one block are bundled;
+ * where there are more units than a pass over all segments can afford (hundreds), neighbours are
+ * joined in advance; where a plan would pass PL_GROUP_MAX or PL_TEAM_MAX, stages get one width of a
+ * kind, or teams get wider. POWER with a bound on latency too keeps at most 48 partial plans of a
+ * state, and none beyond 512 states or 2^20 states times segments. The result then says so
+ * (blocks): exact no more, still a valid plan. Bounds are kept to the last bit as tun_eval() sums.
  *
  * Pure functions; any thread; they allocate; milliseconds (docs/tuner.md has figures).
  */
@@ -26,7 +31,7 @@
 struct tun_solution {
     struct pl_plan plan;
     struct tun_outcome outcome; /* by the table */
-    bool blocks;                /* cores were handed out in blocks, see above */
+    bool blocks;                /* something was left out, see above: not exact */
 };
 
 /**
@@ -39,9 +44,12 @@ enum { TUN_E_IMPOSSIBLE = 2 };
 int tun_solve(const struct tun_problem *p, struct tun_solution *ret);
 
 /**
- * tun_solve_top() - the best plan and runners-up, each the best plan with another sequence of
- * (cuts, teams), best first; the best plan of one-kind stages of each kind alone is among them
- * @count: how many at most. Return: 0 with *ret_count >= 1, or as tun_solve().
+ * tun_solve_top() - tun_solve()'s plan, then runners-up in the order of tun_better(), all distinct
+ * A runner-up is the best plan without one of the stages of the best (the same units, whatever the
+ * teams), the best without one of the kinds, or the best on one kind alone. The last are among them
+ * even if they break the bounds (then with the lowest bottleneck), as far as @count allows.
+ * @count: how many at most. Return: 0 with *ret_count >= 1; TUN_E_IMPOSSIBLE likewise; or as
+ * tun_solve(); -EINVAL if @count is 0.
  */
 int tun_solve_top(const struct tun_problem *p, size_t count, struct tun_solution *ret,
                   size_t *ret_count);
@@ -49,6 +57,7 @@ int tun_solve_top(const struct tun_problem *p, size_t count, struct tun_solution
 /**
  * tun_front() - the throughput-latency front: plans of which none is better in both, by rising
  * bottleneck, from the least bottleneck to the least latency
+ * The objective and the bounds on period and latency do not count, those on the shape do.
  * @max: at most so many; when the front has more, points of nearly equal bottleneck are left out.
  * Return: 0 with *ret_count >= 1, -EINVAL, -ENOMEM.
  */

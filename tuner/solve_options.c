@@ -152,7 +152,7 @@ static void add_team(const struct tun_space *s, struct tun_maker *m, size_t team
     size_t kind = s->team_kind[team], dim = (size_t)s->dim_of[kind];
     double *best = m->kind_rate + kind * (PL_CPU_MAX + 1), *rate = m->rate + s->rate_at[dim];
 
-    if (s->block[kind] == 1 && s->cap[dim] == s->p->kinds[kind].cores &&
+    if (s->dim_kinds[dim] == 1 && s->block[kind] == 1 && s->cap[dim] == s->p->kinds[kind].cores &&
         s->options.teams == TUN_TEAMS_ANY) {
         tun_knapsack(s, rate, s->cap[dim], s->team_width[team], 1 / ns);
         return;

@@ -41,11 +41,12 @@ struct tun_space {
     size_t stages_max;  /* >= 1, <= PL_STAGE_MAX */
 
     size_t dim_count;
-    uint16_t cap[PL_EP_MAX];   /* steps of a dimension, rising */
-    int dim_of[PL_EP_MAX];     /* of a kind, -1: not used */
-    uint16_t block[PL_EP_MAX]; /* cores of a kind in a step */
-    size_t rate_at[PL_EP_MAX]; /* where a dimension's rates begin */
-    size_t rate_len, team_len; /* of a segment */
+    uint16_t cap[PL_EP_MAX];     /* steps of a dimension, rising */
+    size_t dim_kinds[PL_EP_MAX]; /* kinds in a dimension */
+    int dim_of[PL_EP_MAX];       /* of a kind, -1: not used */
+    uint16_t block[PL_EP_MAX];   /* cores of a kind in a step */
+    size_t rate_at[PL_EP_MAX];   /* where a dimension's rates begin */
+    size_t rate_len, team_len;   /* of a segment */
     uint16_t team_kind[PL_CPU_MAX], team_width[PL_CPU_MAX], team_steps[PL_CPU_MAX];
 
     size_t row_count, line_len, plane_count, row_len, state_count;

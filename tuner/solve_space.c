@@ -7,7 +7,7 @@
 #include "tuner/solve_private.h"
 
 #define TABLE_VALUES_MAX ((size_t)8 << 20) /* doubles in one table */
-#define WORK_MAX 4e8                       /* steps of one pass over all segments */
+#define WORK_MAX 3e8                       /* steps of one pass over all segments */
 
 size_t tun_space_cores(const struct tun_space *s, size_t kind, size_t steps)
 {
@@ -137,6 +137,7 @@ static int plan_teams(struct tun_space *s)
         if (s->dim_of[k] < 0) {
             continue;
         }
+        s->dim_kinds[s->dim_of[k]]++;
         for (size_t w = base_min(base_max(s->options.min_width, (size_t)1), cores); w <= cores;
              w++) {
             while (tun_space_cores(s, k, steps) < w) {
@@ -206,6 +207,7 @@ static size_t atoms_max(const struct tun_space *s)
     for (size_t d = 0; d + 1 < s->dim_count; d++) {
         pairs *= (s->cap[d] + 1.0) * (s->cap[d] + 2.0) / 2;
     }
+    pairs *= base_max(16.0 / (double)s->line_len, 1.0); /* short lines are slow */
     work = base_max(pairs, (double)s->team_len * ((double)s->row_count + 2 * longest));
     segments = base_min((double)TABLE_VALUES_MAX / values, WORK_MAX / work);
     work = base_min(floor(sqrt(2 * segments)), (double)TABLE_VALUES_MAX / s->state_count);

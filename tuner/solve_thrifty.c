@@ -13,6 +13,10 @@
 
 #define LABELS_MAX 48u   /* of a state; more are left out and the result says so */
 #define OPTIONS_MAX 512u /* of a segment, likewise */
+#define PROBES 8         /* programs spent on a first plan to compare with */
+#define STATES_MAX 512u
+/* Segments times states; with more of them the first plan is the answer. */
+#define LABEL_STATES_MAX ((size_t)1 << 20)
 
 struct way {
     uint16_t row, last;
@@ -284,6 +288,9 @@ static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const 
     const struct labels *source = &t->labels[from * states + state];
     size_t left = to * states + (states - 1 - after);
 
+    if (source->count == 0 || !isfinite(t->least_ns[left])) {
+        return 0;
+    }
     for (uint16_t i = 0; i < source->count; i++) {
         struct label l = source->list[i];
         int r;
@@ -376,16 +383,65 @@ static bool trace(const struct thrifty *t, struct tun_path *ret)
     return true;
 }
 
-int tun_thrifty(const struct tun_space *s, double period_ns, double latency_ns,
-                struct tun_path *ret, bool *ret_cut)
+static double energy_of(const struct tun_space *s, const struct tun_path *path, double latency_ns)
 {
     struct pl_plan plan;
     struct tun_outcome o;
-    struct thrifty *t;
+
+    if (tun_path_plan(s, path, &plan) != 0 || tun_eval(s->p, &plan, &o) != 0 ||
+        o.latency_ns > latency_ns) {
+        return INFINITY;
+    }
+    return o.energy_nj;
+}
+
+/* Plans of least energy for tighter periods: some have a lower latency too. *ret is replaced by
+ * what has less energy within the bound. Return: 0 or -ENOMEM. */
+static int probe(const struct tun_space *s, double period_ns, double latency_ns,
+                 struct tun_path *ret, double *ret_nj)
+{
+    base_autofree struct tun_path *other = malloc(sizeof(*other));
+    int r = other ? 0 : -ENOMEM;
+
+    for (int i = 0; r == 0 && i < PROBES; i++) {
+        period_ns *= 0.95;
+        r = tun_second(s, period_ns, TUN_FIGURE_ENERGY, other);
+        if (r == 0 && energy_of(s, other, latency_ns) < *ret_nj) {
+            *ret_nj = energy_of(s, other, latency_ns);
+            *ret = *other;
+        }
+    }
+    return base_min(r, 0);
+}
+
+static int run_labels(const struct tun_space *s, double period_ns, double latency_ns,
+                      double energy_nj, struct tun_path *ret, bool *ret_cut)
+{
+    struct thrifty *t = thrifty_new(s, period_ns, latency_ns);
+    int r;
+
+    if (!t) {
+        return -ENOMEM;
+    }
+    t->energy_max = energy_nj * (1 + TUN_NEED_TOLERANCE);
+    fill_least(t);
+    r = run(t);
+    if (r == 0) {
+        trace(t, ret);
+        *ret_cut = t->cut;
+    }
+    thrifty_free(t);
+    return r;
+}
+
+int tun_thrifty(const struct tun_space *s, double period_ns, double latency_ns,
+                struct tun_path *ret, bool *ret_cut)
+{
+    size_t segments = s->atom_count * (s->atom_count + 1) / 2;
+    double energy_nj;
     int r = tun_second(s, period_ns, TUN_FIGURE_ENERGY, ret);
 
-    if (r == 0 && tun_path_plan(s, ret, &plan) == 0 && tun_eval(s->p, &plan, &o) == 0 &&
-        o.latency_ns <= latency_ns) {
+    if (r == 0 && isfinite(energy_of(s, ret, latency_ns))) {
         return 0;
     }
     r = r == 0 ? tun_second(s, period_ns, TUN_FIGURE_LATENCY, ret) : r;
@@ -395,20 +451,11 @@ int tun_thrifty(const struct tun_space *s, double period_ns, double latency_ns,
     if (r != 0) {
         return r;
     }
-    t = thrifty_new(s, period_ns, latency_ns);
-    if (!t) {
-        return -ENOMEM;
+    energy_nj = energy_of(s, ret, latency_ns);
+    r = probe(s, period_ns, latency_ns, ret, &energy_nj);
+    if (r == 0 && (s->state_count > STATES_MAX || segments * s->state_count > LABEL_STATES_MAX)) {
+        *ret_cut = true;
+        return 0;
     }
-    t->energy_max = INFINITY;
-    if (tun_path_plan(s, ret, &plan) == 0 && tun_eval(s->p, &plan, &o) == 0) {
-        t->energy_max = o.energy_nj * (1 + TUN_NEED_TOLERANCE);
-    }
-    fill_least(t);
-    r = run(t);
-    if (r == 0) {
-        trace(t, ret);
-        *ret_cut = t->cut;
-    }
-    thrifty_free(t);
-    return r;
+    return r == 0 ? run_labels(s, period_ns, latency_ns, energy_nj, ret, ret_cut) : r;
 }
