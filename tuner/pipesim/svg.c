@@ -7,7 +7,7 @@
 #include "base.h"
 
 #define LEFT 64.0
-#define RIGHT 14.0
+#define RIGHT 26.0
 #define TOP 14.0
 #define BOTTOM 46.0
 
@@ -122,7 +122,7 @@ static void ticks(const struct psim_chart *c, bool is_x)
     } else {
         double step = nice_step(a->max - a->min, is_x ? 8 : 5);
 
-        for (double i = ceil(a->min / step - 1e-9); i * step <= a->max + step * 1e-6; i++) {
+        for (double i = ceil(a->min / step - 1e-9) + 0.0; i * step <= a->max + step * 1e-6; i++) {
             tick(c, is_x, i * step);
         }
     }
@@ -134,7 +134,7 @@ static double legend(const struct psim_chart *c, bool draw)
     double x = LEFT, y = c->height + 4;
 
     for (size_t i = 0; i < c->legend_count; i++) {
-        double width = 26 + 6.6 * (double)strlen(c->legend[i]);
+        double width = 34 + 6.9 * (double)strlen(c->legend[i]);
 
         if (x + width > c->width && x > LEFT) {
             x = LEFT;
