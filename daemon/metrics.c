@@ -49,6 +49,21 @@ static double weight_bytes(const struct dmn_model *m)
     return (double)m->model->weight_bytes;
 }
 
+/* How much of the cost tables is known, and how. */
+static void cost_cells(FILE *to, const struct dmn_daemon *d)
+{
+    head(to, "cost_cells", "gauge", "Figures of the cost table, by where they are from.");
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        size_t count[DMN_SOURCE_COUNT];
+
+        dmn_planner_count(&m->problem, count);
+        for (int s = 0; s < DMN_SOURCE_COUNT; s++) {
+            fprintf(to, "piped_cost_cells{model=\"%s\",source=\"%s\"} %zu\n", m->name,
+                    dmn_source_name((enum tun_source)s), count[s]);
+        }
+    }
+}
+
 static void answers(FILE *to, const struct dmn_daemon *d)
 {
     head(to, "frames_answered_total", "counter", "Frames answered, by status.");
@@ -140,6 +155,7 @@ char *dmn_metrics_text(struct dmn_daemon *d)
     models(to, d, "plan_epoch", "counter", "Number of the present plan.", epoch);
     models(to, d, "tuning", "gauge", "1 while a measurement is under way.", tuning);
     models(to, d, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
+    cost_cells(to, d);
     teams(to, d);
     if (fclose(to) != 0) {
         free(text);

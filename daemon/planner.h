@@ -106,6 +106,12 @@ int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret);
 bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
                         struct tun_outcome *ret);
 
+#define DMN_SOURCE_COUNT (TUN_MEASURED + 1)
+/** dmn_source_name() - "unknown", "predicted", "saved", "measured". Static. Any thread. */
+const char *dmn_source_name(enum tun_source source);
+/** dmn_planner_count() - cells of the table by source. Any thread. */
+void dmn_planner_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT]);
+
 /** dmn_planner_problem_json() - what is known, in the recorded form that pipesim reads. New
  * reference. */
 json_t *dmn_planner_problem_json(const struct dmn_model *m);

@@ -203,15 +203,9 @@ static json_t *cores_json(const struct dmn_explain *e, const struct tun_solution
 
 static json_t *table_json(const struct tun_problem *p)
 {
-    size_t count[4] = {0};
+    size_t count[DMN_SOURCE_COUNT];
 
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) {
-                count[tun_cell_at(&p->costs, k, w, u)->source]++;
-            }
-        }
-    }
+    dmn_planner_count(p, count);
     return json_pack("{s:I, s:I, s:I}", "measured", (json_int_t)count[TUN_MEASURED], "saved",
                      (json_int_t)count[TUN_SAVED], "predicted", (json_int_t)count[TUN_PREDICTED]);
 }

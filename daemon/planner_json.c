@@ -7,7 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/planner.h"
 
-static const char *source_name(enum tun_source source)
+const char *dmn_source_name(enum tun_source source)
 {
     static const char *const names[] = {[TUN_UNKNOWN] = "unknown",
                                         [TUN_PREDICTED] = "predicted",
@@ -15,6 +15,18 @@ static const char *source_name(enum tun_source source)
                                         [TUN_MEASURED] = "measured"};
 
     return names[source];
+}
+
+void dmn_planner_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT])
+{
+    memset(ret, 0, DMN_SOURCE_COUNT * sizeof(*ret));
+    for (size_t k = 0; k < p->kind_count; k++) {
+        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+            for (size_t u = 0; u < p->unit_count; u++) {
+                ret[tun_cell_at(&p->costs, k, w, u)->source]++;
+            }
+        }
+    }
 }
 
 static json_t *units_json(const struct dmn_model *m)
@@ -62,7 +74,7 @@ static json_t *rows_json(const struct tun_problem *p, bool sources)
             for (size_t u = 0; u < p->unit_count; u++) {
                 const struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
 
-                json_array_append_new(row, sources     ? json_string(source_name(c->source))
+                json_array_append_new(row, sources     ? json_string(dmn_source_name(c->source))
                                            : c->ns > 0 ? json_real(c->ns)
                                                        : json_null());
             }
