@@ -9,10 +9,10 @@
 #include "tuner/search_private.h"
 #include "tuner/seen.h"
 
-#define ALL_PLANS_MAX 5000.0      /* the default space is ALL up to so many plans, */
-#define PLACES_PLANS_MAX 200000.0 /* else PLACES up to so many, else CUTS */
-#define PLANS_MAX 10000000.0      /* more are not begun without trials_max */
-#define RANDOM_TRIALS 500u        /* default; Shisha runs RW "for a longer period of time" */
+#define ALL_PLANS_MAX 5000.0     /* the default space is ALL up to so many plans, */
+#define PLACES_PLANS_MAX 20000.0 /* else PLACES up to so many, else CUTS */
+#define PLANS_MAX 10000000.0     /* more are not begun without trials_max */
+#define RANDOM_TRIALS 500u       /* default; Shisha runs RW "for a longer period of time" */
 #define DRAWS 1000u /* that find nothing new before the rest is taken in order: 0.7 % are left */
 
 static enum tun_space space_of(const struct tun_problem *p, const struct tun_options *o)

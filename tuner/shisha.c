@@ -12,11 +12,10 @@
  *   order and the stages between keep their number of units.
  * - A stage keeps at least one unit. A slowest stage of one unit has nothing to give: that ends the
  *   search, since places never change in Algorithm 2.
- * - A worse configuration is not taken back, as printed. The paper then returns `conf`, the last
- * one it ran; what serves here is the best one measured.
- * - A configuration that comes back is not run again; it counts as a trial without gain, with the
- *   stage times it had. When only such come, the moves go in a circle: that ends the search, as
- *   alpha would.
+ * - A worse configuration is not taken back, as printed. The paper then returns `conf`, the one it
+ *   ran last; what serves here is the best one measured.
+ * - A configuration that comes back is run again, as printed: moves in a circle cost trials until
+ *   alpha ends them.
  * - A plan that could not be run counts as one without gain, and the next move goes by the stage
  *   times of the one before it; before anything was measured, by weights and speeds. */
 #include "tuner/shisha.h"
@@ -27,7 +26,6 @@
 #include "base.h"
 #include "tuner/moves.h"
 #include "tuner/search_private.h"
-#include "tuner/seen.h"
 
 struct group {
     double weight;
@@ -124,7 +122,6 @@ struct state {
     bool fep[PL_EP_MAX];     /* is the kind a fast one? */
     unsigned gamma;
     bool begun;
-    struct tun_seen seen;
 };
 
 /* Stage times before anything was measured: weight over speed. */
@@ -227,45 +224,26 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
 {
     struct state *state = s->state;
     bool lightest = s->options.heuristic % 2 == 1;
+    size_t from, to;
 
-    if (tun_seen_reserve(&state->seen, s->log)) {
-        return -ENOMEM;
-    }
     if (!state->begun) {
         state->begun = true;
         tun_pipeline_plan(&state->conf, ret);
         return 0;
     }
-    for (size_t again = 0; state->gamma < s->options.alpha && again <= s->count; again++) {
-        size_t from = slowest_stage(state), to = target_stage(state, from, lightest), index;
-
-        if (to == from || state->conf.layers[from] == 1) {
-            return TUN_E_DONE;
-        }
-        tun_move_unit(&state->conf, from, to);
-        tun_pipeline_plan(&state->conf, ret);
-        index = tun_seen_find(&state->seen, s->log, ret);
-        if (index == SIZE_MAX) {
-            return 0;
-        }
-        judge(s, &s->log[index]);
+    from = slowest_stage(state);
+    to = target_stage(state, from, lightest);
+    if (state->gamma >= s->options.alpha || to == from || state->conf.layers[from] == 1) {
+        return TUN_E_DONE;
     }
-    return TUN_E_DONE;
+    tun_move_unit(&state->conf, from, to);
+    tun_pipeline_plan(&state->conf, ret);
+    return 0;
 }
 
 static void tell(struct tun_search *s, const struct tun_trial *t)
 {
-    struct state *state = s->state;
-
-    tun_seen_add(&state->seen, s->log, s->count - 1);
     judge(s, t);
-}
-
-static void stop(struct tun_search *s)
-{
-    struct state *state = s->state;
-
-    tun_seen_deinit(&state->seen);
 }
 
 static double space(const struct tun_problem *p, const struct tun_options *o)
@@ -281,6 +259,5 @@ const struct tun_algorithm tun_shisha = {
     .start = start,
     .ask = ask,
     .tell = tell,
-    .stop = stop,
     .space = space,
 };
