@@ -270,7 +270,6 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
 /* ---- costs ---- */
 
 #define SHAPES_MAX 6u /* columns of times that fit a terminal */
-#define NAME_MAX_SHOWN 24u
 
 struct shape {
     const json_t *row;     /* borrowed: times by unit, ns */
@@ -311,18 +310,24 @@ static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], b
     return count;
 }
 
+/* Three digits behind the point as long as they mean something. */
+static int format_ms(char *ret, size_t bytes, const char *mark, double ms)
+{
+    return snprintf(ret, bytes, "\t%s%.*f", mark, ms < 100 ? 3 : ms < 10000 ? 1 : 0, ms);
+}
+
 /* One row: the unit, then its times in ms, '~' before what was not measured. @sum: of each column,
  * negative once a time in it is unknown. */
 static void add_unit(struct ctl_table *t, size_t index, const char *name,
                      const struct shape *shapes, size_t count, double *sum)
 {
-    size_t length = strlen(name);
+    size_t length = strlen(name), most = count > 4 ? 14 : 24;
     char line[512];
     int at;
 
     /* the end of a long name tells more than its beginning */
-    at = snprintf(line, sizeof(line), "%zu\t%s%s", index, length > NAME_MAX_SHOWN ? "..." : "",
-                  length > NAME_MAX_SHOWN ? name + length - NAME_MAX_SHOWN + 3 : name);
+    at = snprintf(line, sizeof(line), "%zu\t%s%s", index, length > most ? ".." : "",
+                  length > most ? name + length - most + 2 : name);
     for (size_t s = 0; s < count; s++) {
         const json_t *ns = json_array_get(shapes[s].row, index);
         const char *source = json_string_value(json_array_get(shapes[s].sources, index));
@@ -332,7 +337,7 @@ static void add_unit(struct ctl_table *t, size_t index, const char *name,
         if (json_is_number(ns)) {
             bool predicted = source && strcmp(source, "predicted") == 0;
 
-            at += snprintf(line + at, left, "\t%s%.3f", predicted ? "~" : "", ms);
+            at += format_ms(line + at, left, predicted ? "~" : "", ms);
             sum[s] = sum[s] < 0 ? -1 : sum[s] + ms;
         } else {
             at += snprintf(line + at, left, "\t-");
@@ -366,7 +371,11 @@ static void print_costs(const json_t *problem)
     for (size_t s = 0; s < count; s++) {
         size_t at = strlen(line);
 
-        snprintf(line + at, sizeof(line) - at, sum[s] < 0 ? "\t-" : "\t%.3f", sum[s]);
+        if (sum[s] < 0) {
+            snprintf(line + at, sizeof(line) - at, "\t-");
+        } else {
+            format_ms(line + at, sizeof(line) - at, "", sum[s]);
+        }
     }
     ctl_table_add(&t, "%s", line);
     ctl_table_print(&t);
