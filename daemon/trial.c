@@ -203,10 +203,10 @@ int dmn_trial_result(const struct dmn_trial *t, const struct dmn_model *m, uint6
         return error;
     }
     ret->plan = *pl_current_plan(m->pipe);
-    ret->frames = p->count;
+    ret->frames = p->count ? p->count : t->seen;
     ret->spent_ns = (double)(now_ns - t->began_ns);
     ret->stopped = t->stopped;
-    ret->failed = ns <= 0;
+    ret->failed = ns <= 0 || t->seen == 0;
     ret->measured.bottleneck_ns = ns;
     ret->measured.energy_nj = energy_nj(m, ret);
     *ret_ci = ns > 0 && isfinite(half) ? half / ns : 0;
