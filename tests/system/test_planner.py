@@ -8,12 +8,14 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 
 import pyclient
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main, run_piped
+from daemon import BUILD, DIGITS, Daemon, LIMIT_S, VarlinkError, check, equal, main, run_piped
 
 EX_CONFIG = 78
+PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 SOURCES = {"measured", "saved", "predicted", "unknown"}
 TWO_KINDS = [{"name": "fast", "cpus": "0", "speed": 1.0, "watts": 2.0},
              {"name": "slow", "cpus": "1", "speed": 0.5, "watts": 0.5}]
@@ -103,6 +105,24 @@ def costs_fill_while_serving():
         check(0.1 < total["fast"] / total["slow"] < 10, total)
         equal([k["watts"] for k in p["kinds"]], [2.0, 0.5])
         check(all(u["measured_ms"]["fast"] > 0 for u in d.call("Units")["units"]))
+
+
+def pipesim_reads_what_was_recorded():
+    """The plan that pipesim finds for the recorded table is the daemon's own."""
+    if not os.path.exists(PIPESIM):
+        return "pipesim was not built"
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    with Daemon(config={"eps": TWO_KINDS}, state_dir=temp) as d:
+        serve(d)
+        path = os.path.join(temp, "problem.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(costs(d), f)
+        r = subprocess.run([PIPESIM, "plan", "--problem", path, "--json"], capture_output=True, text=True, check=False,
+                           timeout=LIMIT_S)
+        equal(r.returncode, 0, r.stderr)
+        equal(json.loads(r.stdout)["plan"], d.call("AutoPlan")["plan"])
+    shutil.rmtree(temp)
+    return None
 
 
 def expectations_come_from_the_table():
@@ -388,7 +408,8 @@ def goals_of_the_configuration():
 
 
 if __name__ == "__main__":
-    main([starts_with_an_exact_plan_over_all_cores, costs_fill_while_serving, expectations_come_from_the_table,
+    main([starts_with_an_exact_plan_over_all_cores, costs_fill_while_serving, pipesim_reads_what_was_recorded,
+          expectations_come_from_the_table,
           table_and_plan_are_kept_for_the_next_start, states_are_kept_by_places_and_bounded,
           governors_tell_states_apart, hostile_states_are_ignored, the_front_is_one, explanations_are_consistent,
           solving_outlives_models_and_callers, goals_of_the_configuration])
