@@ -36,6 +36,7 @@
 struct exact {
     uint8_t *hole; /* [cells] owned: was unknown at the start */
     bool asked_everything;
+    double least_ns; /* of the table as it was last solved, the bottleneck alone; 0: not solved */
     struct tun_solution candidates[CANDIDATES_MAX];
     size_t count;
 };
@@ -153,6 +154,13 @@ static int solve(struct tun_search *s)
         error = tun_solve(&p, &x->candidates[0]);
         x->count = 1;
     }
+    if (error == 0 && p.objective == TUN_THROUGHPUT) {
+        struct tun_solution fastest;
+
+        p.bounds.slack = 0;
+        error = tun_solve(&p, &fastest);
+        x->least_ns = fastest.outcome.bottleneck_ns;
+    }
     return error == TUN_E_IMPOSSIBLE ? 0 : error > 0 ? -ENOTRECOVERABLE : error;
 }
 
@@ -185,41 +193,6 @@ static struct tun_outcome seen(const struct tun_search *s, size_t i)
     return o;
 }
 
-/* The trial that should serve: the best by the objective; of throughput's plans within the slack of
- * the fastest, the one with the lowest latency. SIZE_MAX: none. */
-static size_t result(const struct tun_search *s)
-{
-    size_t best = SIZE_MAX, chosen;
-    struct tun_outcome fastest, lowest;
-
-    for (size_t i = 0; i < s->count; i++) {
-        struct tun_outcome o = seen(s, i);
-
-        if (finished(&s->log[i]) && (best == SIZE_MAX || tun_better(&s->problem, &o, &fastest))) {
-            best = i;
-            fastest = o;
-        }
-    }
-    if (best == SIZE_MAX || s->problem.objective != TUN_THROUGHPUT) {
-        return best;
-    }
-    chosen = best;
-    lowest = fastest;
-    for (size_t i = 0; i < s->count; i++) {
-        struct tun_outcome o = seen(s, i);
-
-        if (finished(&s->log[i]) && o.latency_ns < lowest.latency_ns &&
-            o.bottleneck_ns <= fastest.bottleneck_ns * (1 + s->problem.bounds.slack) &&
-            (s->problem.bounds.latency_max_ns <= 0 ||
-             fastest.latency_ns > s->problem.bounds.latency_max_ns ||
-             o.latency_ns <= s->problem.bounds.latency_max_ns)) {
-            chosen = i;
-            lowest = o;
-        }
-    }
-    return chosen;
-}
-
 /* Measured over predicted by the table as it is now, common to the trials: mean of log ratios,
  * shrunk towards 0 by a share of a trial, since what one plan shows need not be common. */
 static double common_error(const struct tun_search *s)
@@ -235,6 +208,49 @@ static double common_error(const struct tun_search *s)
         }
     }
     return exp(sum / count);
+}
+
+/* The trial that should serve: the best by the objective; of throughput's plans within the slack of
+ * the fastest (measured, or predicted by the corrected table), the one with the lowest latency.
+ * SIZE_MAX: none. */
+static size_t result(const struct tun_search *s)
+{
+    const struct exact *x = s->state;
+    size_t best = SIZE_MAX, chosen;
+    struct tun_outcome fastest, lowest;
+    double limit_ns;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct tun_outcome o = seen(s, i);
+
+        if (finished(&s->log[i]) && (best == SIZE_MAX || tun_better(&s->problem, &o, &fastest))) {
+            best = i;
+            fastest = o;
+        }
+    }
+    if (best == SIZE_MAX || s->problem.objective != TUN_THROUGHPUT) {
+        return best;
+    }
+    chosen = best;
+    lowest = fastest;
+    limit_ns = fastest.bottleneck_ns;
+    if (x->least_ns > 0) {
+        limit_ns = base_min(limit_ns, x->least_ns * common_error(s));
+    }
+    limit_ns *= 1 + s->problem.bounds.slack;
+    for (size_t i = 0; i < s->count; i++) {
+        struct tun_outcome o = seen(s, i);
+
+        if (finished(&s->log[i]) && o.latency_ns < lowest.latency_ns &&
+            o.bottleneck_ns <= limit_ns &&
+            (s->problem.bounds.latency_max_ns <= 0 ||
+             fastest.latency_ns > s->problem.bounds.latency_max_ns ||
+             o.latency_ns <= s->problem.bounds.latency_max_ns)) {
+            chosen = i;
+            lowest = o;
+        }
+    }
+    return chosen;
 }
 
 /* Is a predicted outcome so much better than a measured one that it is worth a trial. */
