@@ -133,6 +133,10 @@ void dmn_method_retune(struct dmn_call *c)
     if (!goal(c, &q.goal) || !options(c, &q.options)) {
         return;
     }
+    if (dmn_calibrating(c->daemon)) {
+        dmn_call_error(c, "Busy", "why", "a calibration is under way: figures would suffer");
+        return;
+    }
     error = dmn_retune_begin(m, &q);
     if (error == -EBUSY) {
         dmn_call_error(c, "Busy", "why", "a retune or a change of plan is under way");

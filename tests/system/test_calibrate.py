@@ -17,9 +17,9 @@ def kept(d):
         return json.load(f)
 
 
-def refused(d, error, parameters=None):
+def refused(d, error, parameters=None, method="Calibrate"):
     try:
-        d.call("Calibrate", parameters)
+        d.call(method, parameters)
     except VarlinkError as e:
         equal(e.error, error)
         return e.parameters
@@ -64,6 +64,7 @@ def one_at_a_time():
         while d.status()["state"] != "tuning":
             pass
         check("calibration" in refused(d, "io.piped.Busy")["why"])
+        check("calibration" in refused(d, "io.piped.Busy", method="Retune")["why"])
         for ms in (0, -1, 600001):
             equal(refused(d, "org.varlink.service.InvalidParameter", {"ms": ms}), {"parameter": "ms"})
         d.stop()
