@@ -11,26 +11,33 @@
 /* Cells that tun_fill() made of weights have at least this sigma. */
 #define DOUBT_MAX 0.45
 
-int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret)
+int dmn_planner_first(struct dmn_load *l)
 {
     base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
-    struct tun_problem p;
-    int error;
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    int error = -ENOMEM;
 
-    if (!best) {
-        return -ENOMEM;
+    if (l->first) {
+        return 0;
     }
-    error = dmn_planner_problem(m, NULL, &p);
-    if (error) {
-        return error;
+    if (best && plan) {
+        error = tun_solve(&l->problem, best);
     }
-    error = tun_solve(&p, best);
-    tun_problem_deinit(&p);
     if (error < 0) {
+        snprintf(l->error, sizeof(l->error), "no plan found for %zu units: %s",
+                 l->problem.unit_count, strerror(-error));
         return error;
     }
-    *ret = best->plan; /* TUN_E_IMPOSSIBLE too: it is the fastest then */
+    *plan = best->plan; /* TUN_E_IMPOSSIBLE too: it is the fastest then */
+    l->algorithm = "exact";
+    l->first = base_take(plan);
     return 0;
+}
+
+void dmn_planner_deinit(struct dmn_model *m)
+{
+    dmn_planner_clocks_free(m);
+    tun_problem_deinit(&m->problem);
 }
 
 /* What a figure is good for that is made of the weight alone: it ranks, it predicts no time. */

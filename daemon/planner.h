@@ -27,7 +27,7 @@ struct dmn_planner_clocks {
     struct dmn_clocks *base[2]; /* where learning begins, and where it will begin next */
     uint64_t collected;         /* frames out of the pipeline when the table last learned */
     bool learned;               /* something since it was last saved */
-    uint64_t saved_ns;
+    uint64_t saved_ns;          /* when that was; 0: not yet in this run */
 };
 
 struct dmn_config;
@@ -60,10 +60,12 @@ int dmn_objective_find(const char *name, enum tun_objective *ret);
 int dmn_planner_prepare(const struct dmn_daemon *d, const struct dmn_config *config,
                         struct dmn_load *l);
 /** dmn_planner_first() - solves for the first plan where l->first is not there yet, for the goal of
- * the configuration at the time of dmn_planner_prepare(). Any thread, l is its alone. Return: 0, or
- * -errno with l->error set. */
+ * the configuration at the time of dmn_planner_prepare(). Any thread that has @l for itself. When
+ * no plan keeps the bounds, the fastest. May take tens of ms. Return: 0, or -errno with l->error
+ * set. */
 int dmn_planner_first(struct dmn_load *l);
 void dmn_planner_deinit(struct dmn_model *m);
+/** dmn_planner_clocks_free() - no mark any more, and learning begins with the present plan. */
 void dmn_planner_clocks_free(struct dmn_model *m);
 
 /**
@@ -95,10 +97,6 @@ int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,
 /** dmn_planner_learn() - takes the newest clocks into m->problem; costs little when no frame came.
  * The last 32 frames or more of each team count. Called once a second and before solving. */
 void dmn_planner_learn(struct dmn_model *m);
-
-/** dmn_planner_plan() - the plan for the configured goal, by the exact solver on the present table;
- * when no plan keeps the bounds, the fastest. May take tens of ms. Return: 0, -EINVAL, -ENOMEM. */
-int dmn_planner_plan(const struct dmn_model *m, struct pl_plan *ret);
 
 /** dmn_planner_expect() - @plan by the table; team_ns and stage_ns are 0 where some unit's figure
  * is made of its weight alone. Return: false if there is such a stage, then the sums mean nothing.

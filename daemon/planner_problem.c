@@ -156,32 +156,3 @@ int dmn_planner_prepare(const struct dmn_daemon *d, const struct dmn_config *con
     }
     return error;
 }
-
-int dmn_planner_first(struct dmn_load *l)
-{
-    base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    int error = -ENOMEM;
-
-    if (l->first) {
-        return 0;
-    }
-    if (best && plan) {
-        error = tun_solve(&l->problem, best);
-    }
-    if (error < 0) {
-        snprintf(l->error, sizeof(l->error), "no plan found for %zu units: %s",
-                 l->problem.unit_count, strerror(-error));
-        return error;
-    }
-    *plan = best->plan; /* TUN_E_IMPOSSIBLE too: it is the fastest then */
-    l->algorithm = "exact";
-    l->first = base_take(plan);
-    return 0;
-}
-
-void dmn_planner_deinit(struct dmn_model *m)
-{
-    dmn_planner_clocks_free(m);
-    tun_problem_deinit(&m->problem);
-}
