@@ -3,9 +3,10 @@
 """Searches on live frames while a competing program slows a core: how good, how many trials, how much it disturbs.
 
 usage: tuner_live.py [--build DIR] [--network NAME,...] [--algorithm NAME,...] [--factor F] [--measure-ms MS]
-                     [--frames N] [--seconds S] [--json]
+                     [--frames N] [--seconds S] [--start PLAN] [--json]
 
-Each algorithm gets a daemon of its own that knows nothing, with core 0 as "fast" and core 1, slowed F times by
+Each algorithm gets a daemon of its own that knows nothing and serves two even stages (--start: another plan, with
+N for the last unit, H and I for the two in the middle, or "daemon" for its own first one), with core 0 as "fast" and core 1, slowed F times by
 tests/system/slow_core, as "slow"; a client streams all the while. What is found is judged by the client: frames
 answered in S seconds under the plan that serves at the end, against those of the plan that exhaustive found. "during" is
 the throughput while tuning relative to that before. Needs root for the real-time priority, and two cores.
@@ -31,6 +32,7 @@ def arguments():
     p.add_argument("--measure-ms", type=int, default=2000)
     p.add_argument("--frames", type=int, default=24)
     p.add_argument("--seconds", type=float, default=5.0)
+    p.add_argument("--start", default="0-H@fast|I-N@slow")
     p.add_argument("--json", action="store_true")
     return p.parse_args()
 
@@ -51,6 +53,10 @@ def run(options, Daemon, network, algorithm):
               "eps": [{"name": "fast", "cpus": "0"}, {"name": "slow", "cpus": "1"}]}
     path = os.path.join(ROOT, "model", "networks", network + ".json")
     with Daemon(models={network: path}, config=config) as d:
+        last = d.status()["models"][0]["units"] - 1
+        if options.start != "daemon":
+            plan = options.start.replace("N", str(last)).replace("H", str(last // 2)).replace("I", str(last // 2 + 1))
+            d.call("SetPlan", {"plan": plan})
         client = subprocess.Popen([os.path.join(options.build, "ipc", "pipectl"), "--socket", d.control_path, "bench",
                                    "--seconds", "3600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   env=dict(os.environ, PIPED_RUNTIME_DIR=d.runtime_dir))
