@@ -5,9 +5,9 @@
 usage: tuner_live.py [--build DIR] [--network NAME,...] [--algorithm NAME,...] [--factor F] [--measure-ms MS]
                      [--frames N] [--seconds S] [--start PLAN] [--json]
 
-Each algorithm gets a daemon of its own that knows nothing and serves two even stages (--start: another plan, with
-N for the last unit, H and I for the two in the middle, or "daemon" for its own first one), with core 0 as "fast" and core 1, slowed F times by
-tests/system/slow_core, as "slow"; a client streams all the while. What is found is judged by the client: frames
+Each algorithm gets a daemon of its own that knows nothing and serves two even stages (--start: another plan, with N for
+the last unit, H and I for the two in the middle, or "daemon" for its own first one). Core 0 is "fast"; core 1, slowed F
+times by tests/system/slow_core, is "slow"; a client streams all the while. What is found is judged by the client: frames
 answered in S seconds under the plan that serves at the end, against those of the plan that exhaustive found. "during" is
 the throughput while tuning relative to that before. Needs root for the real-time priority, and two cores.
 """
