@@ -7,7 +7,10 @@
  * S_min starts as the seed that ran best, so the seeds of every p run before anything else (section
  * 4.4). Phase one then walks each S[p] from its seed until alpha configurations in a row were no
  * gain (gamma); phase two walks on in the list that S_min is of, in the same way. As printed,
- * a configuration is no gain if T_s > T_s[S_min]: an equal one is taken and sets gamma to 0.
+ * a configuration is no gain if T_s > T_s[S_min]: an equal one is taken and sets gamma to 0. The
+ * seed that is S_min itself is no "better performance than S_min" and counts as one of "the top
+ * alpha configurations", so that without any gain there are as many trials as eq. 5 says: alpha for
+ * each stage count, and alpha for phase two.
  *
  * Where the print leaves a choice: gamma starts from 0 for each p (otherwise only the first p would
  * be walked, against the text: "for each PS_count value we test the top alpha configurations").
@@ -16,7 +19,7 @@
  * which is T_s for its objective throughput. A trial that was stopped or failed is no gain.
  *
  * At most alpha steps follow each start of a walk and each reset of gamma: the C - 1 walks of phase
- * one and that of phase two are at most alpha * (C + resets) trials, within eq. 5 and its resets.
+ * one and that of phase two are at most alpha * (C + resets) trials.
  */
 #include <stdio.h>
 #include <string.h>
@@ -165,7 +168,11 @@ static void walk(struct tun_search *s, size_t p)
 
     state->p = p;
     state->gamma = 0;
-    judge(s, p - state->least);
+    if (p - state->least == state->lowest) {
+        state->gamma++;
+    } else {
+        judge(s, p - state->least);
+    }
 }
 
 /* The list at hand has ended or its gamma has reached alpha. Return: false when all is done. */
