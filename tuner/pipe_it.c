@@ -15,9 +15,18 @@
  * nothing. A merged stage that has become larger than the one in front of it, which the order of
  * (10) does not allow, moves in front. Every merge leaves one stage less, so this ends.
  *
+ * (12) says nothing of stages that got no work: both of its sides are 0. Two of them merge: they
+ * are empty "because of poor computation capabilities. Therefore, the merging of stages is
+ * necessary" (section VI-D), and B4-s4, the paper's result for AlexNet and SqueezeNet, could not
+ * come of a flow that reaches no small core. One beside a stage that has work merges by (12) as it
+ * is, when that work is done sooner by the wider stage.
+ *
  * Algorithm 2 always starts with all layers in the first stage. A split found by algorithm 1 moves
  * to the front, never back, when its stages' borders do, so the borders only ever move forward and
- * the flow settles; costs that break this (not a number) are stopped by a bound on the rounds.
+ * the flow settles; costs that break this (not a number) are stopped by a bound on the rounds. As
+ * printed, a unit moves only if its stage is still the slower one afterwards, so a heavy unit at a
+ * border may leave a stage slow though the move would help; small changes of the costs can change
+ * the result much.
  */
 #include <string.h>
 
@@ -98,13 +107,16 @@ static void work_flow(struct pipeline *l)
     }
 }
 
-/* Eq. 12 for stages i and i + 1, of one kind. */
+/* Eq. 12 for stages i and i + 1, of one kind, or two that got no work. */
 static bool merging_helps(const struct pipeline *l, size_t i)
 {
     const struct stage *a = &l->stages[i], *b = &l->stages[i + 1];
     struct stage merged = {a->kind, (uint16_t)(a->width + b->width), b->end};
     size_t first = begin_of(l, i);
 
+    if (first == b->end) {
+        return true;
+    }
     return stage_ns(l, &merged, first, b->end) <
            base_max(stage_ns(l, a, first, a->end), stage_ns(l, b, a->end, b->end));
 }

@@ -58,6 +58,24 @@ TEST(walk_through)
     tun_problem_deinit(&p);
 }
 
+/* One-core stages at the end that get no work merge until they are fast enough for some. */
+TEST(idle_stages)
+{
+    static const int layers[] = {4, 4, 4, 4, 4, 4};
+    static const int percent[2][4] = {{100, 53, 38, 31}, {400, 210, 145, 112}};
+    struct tun_problem p;
+    struct pl_plan plan;
+
+    make(&p, layers, 6, percent);
+    struct pipeline l = {.p = &p};
+    first_stages(&l);
+    work_flow(&l);
+    T_EQ(l.stages[1].end, 6); /* two big cores hold it all */
+    merge_stage(&p, &plan);   /* 620 and 448; big cores alone 744 */
+    T_STR(shape(&p, &plan), "0-4@Bx4|5-5@sx4");
+    tun_problem_deinit(&p);
+}
+
 /* The other result that the paper prints. */
 TEST(two_big_pairs_and_three_small)
 {
@@ -111,7 +129,7 @@ TEST(merging_must_help)
     tun_cell_at(&p.costs, 0, 2, 0)->ns = 299;
     T_TRUE(merging_helps(&l, 0)); /* with an idle neighbour: 399 < 600 */
     l.stages[0].end = l.stages[1].end = 0;
-    T_TRUE(!merging_helps(&l, 0)); /* two idle ones */
+    T_TRUE(merging_helps(&l, 0)); /* two idle ones */
     tun_problem_deinit(&p);
 }
 
