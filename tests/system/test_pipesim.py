@@ -223,7 +223,7 @@ def test_bad_platforms():
             wrong(["kinds[1]." + key], lambda p, key=key, v=figure: p["kinds"][1].update({key: v}))
         wrong(["kinds[1].gmacs.conv"], lambda p, v=figure: p["kinds"][1]["gmacs"].update(conv=v))
         wrong(["handoff_ns"], lambda p, v=figure: p.update(handoff_ns=v))
-    wrong(["kinds[0].scaling"], lambda p: p["kinds"][0].update(scaling=1.1))
+    wrong(["kinds[0].serial"], lambda p: p["kinds"][0].update(serial=1.1))
     wrong(["kinds[0].name"], lambda p: p["kinds"][0].update(name="a|b"))
     wrong(["kinds[0].name"], lambda p: p["kinds"][0].update(name="n" * 24))
     wrong(["kinds", "two are called"], lambda p: p["kinds"][0].update(name="small"))

@@ -131,7 +131,7 @@ static void check_pipe_search(struct psim_checks *c)
 static void check_pipe_it(struct psim_checks *c)
 {
     static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
-                                           "squeezenet1_1"};
+                                           "squeezenet1_0"};
     char error[PSIM_ERROR_MAX] = "", text[256] = "";
     struct psim_platform platform;
     double gain = 0;

@@ -44,14 +44,16 @@ int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_M
 void psim_network_deinit(struct psim_network *n);
 
 /* One kind of core of a described machine. A unit of macs a and bytes b takes on w cores
- *     overhead_ns + max(a / (gmacs[layer] * w^scaling), b / min(w * gbytes, gbytes_max))
- * (a roofline with Amdahl-like loss as an exponent; figures in the description say where they are
- * from). gbytes_max holds within a team: several teams of a kind do not slow each other, as a cost
- * table cannot say it; what a search does not know of is psim_machine.slow. */
+ *     overhead_ns + max(a / (gmacs[layer] * s(w)), b / min(w * gbytes, gbytes_max))
+ *     s(w) = w / (1 + serial * (w - 1))
+ * (a roofline; s is Amdahl's law, serial the part of the work on one core that others do not help
+ * with; the description says where its figures are from). gbytes_max holds within a team: several
+ * teams of a kind do not slow each other, as a cost table cannot say it; what a search does not
+ * know of is psim_machine.slow. */
 struct psim_kind {
     struct tun_kind kind;
     double gmacs[4];           /* multiply-accumulates per ns on one core, by enum psim_layer */
-    double scaling;            /* exponent of the width, 0..1 */
+    double serial;             /* part of the work, 0..1 */
     double gbytes, gbytes_max; /* bytes per ns of one core, and of all of this kind */
     double overhead_ns;
 };

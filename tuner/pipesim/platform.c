@@ -28,7 +28,7 @@ static void read_rates(struct psim_reader *r, const char *where, const json_t *k
 static void read_kind(struct psim_reader *r, const char *where, const json_t *json,
                       struct psim_kind *ret)
 {
-    static const char *const keys[] = {"name",       "cores",       "gmacs",  "scaling", "gbytes",
+    static const char *const keys[] = {"name",       "cores",       "gmacs",  "serial", "gbytes",
                                        "gbytes_max", "overhead_ns", "watts?", NULL};
 
     if (!psim_read_keys(r, where, json, keys)) {
@@ -36,7 +36,7 @@ static void read_kind(struct psim_reader *r, const char *where, const json_t *js
     }
     psim_read_kind(r, where, json, &ret->kind);
     read_rates(r, where, json, ret);
-    ret->scaling = psim_read_number(r, where, json, "scaling", 0, 1);
+    ret->serial = psim_read_number(r, where, json, "serial", 0, 1);
     ret->gbytes = psim_read_positive(r, where, json, "gbytes");
     ret->gbytes_max = psim_read_positive(r, where, json, "gbytes_max");
     ret->overhead_ns = psim_read_positive(r, where, json, "overhead_ns");
@@ -132,9 +132,14 @@ int psim_platform_load(const char *name, char ret_error[PSIM_ERROR_MAX], struct 
     return 0;
 }
 
+static double speed(const struct psim_kind *k, double width)
+{
+    return width / (1 + k->serial * (width - 1));
+}
+
 static double unit_ns(const struct psim_unit *u, const struct psim_kind *k, double width)
 {
-    double arithmetic = u->macs / (k->gmacs[u->layer] * pow(width, k->scaling));
+    double arithmetic = u->macs / (k->gmacs[u->layer] * speed(k, width));
     double memory = u->bytes / fmin(width * k->gbytes, k->gbytes_max);
 
     return k->overhead_ns + fmax(arithmetic, memory);

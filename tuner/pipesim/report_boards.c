@@ -129,7 +129,7 @@ int psim_report_governors(struct psim_report *r)
 int psim_report_boards(struct psim_report *r)
 {
     static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
-                                           "squeezenet1_1"};
+                                           "squeezenet1_0"};
 
     fputs("<h2>Big and little together (Pipe-it, tables IV and V)</h2>\n<div class=\"wide\"><table>"
           "<tr><th>network</th><th class=\"n\">big cores</th><th class=\"n\">little cores</th>"
