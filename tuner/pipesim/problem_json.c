@@ -164,7 +164,7 @@ static void read_problem(struct psim_reader *r, const json_t *root, struct tun_p
 {
     /* where figures are from is told to readers; here all of them are the truth */
     static const char *const keys[] = {
-        "model", "units", "kinds", "handoff_ns", "handoff_ns_per_byte", "costs", "sources", NULL};
+        "model", "units", "kinds", "handoff_ns", "handoff_ns_per_byte", "costs", "sources?", NULL};
     struct tun_kind kinds[PL_EP_MAX] = {0};
     const json_t *units, *list;
     size_t count;
