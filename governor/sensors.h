@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * governor/sensors.h - the sampler: reads what the machine is doing into a snapshot
+ *
+ * Files are kept open and read again from their start; one that fails is opened anew, at once the
+ * first time and every fifth sample from then on. What comes and goes (policies, zones, rails) is
+ * looked for again when a file vanished, when the set of online CPUs changed, and every tenth
+ * sample. On big machines only part of a table is read in one sample, in turns, the rest stays as
+ * it was: 64 policies, 16 zones, 32 cooling devices, 64 throttle counters. Every path is below one
+ * root, with sys/ and proc/ in it (cgroups below sys/fs/cgroup). Nothing that a file holds can make
+ * a sample fail.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "governor/snapshot.h"
+
+struct gov_sensors;
+
+/**
+ * gov_sensors_new() - a sampler for the tree below @root ("/" or a test's tree), copied
+ * Nothing is read yet. Return: 0; -ENOMEM. *ret: owned, gov_sensors_free().
+ */
+int gov_sensors_new(const char *root, struct gov_sensors **ret);
+/** gov_sensors_free() - closes its files; takes and returns NULL. */
+struct gov_sensors *gov_sensors_free(struct gov_sensors *s);
+
+/**
+ * gov_sensors_sample() - what is so at @now_ns
+ * @now_ns: any clock that counts nanoseconds; where it stands still or goes back, no energy is
+ * integrated over that step. Rails that only give power are integrated by the trapezoid of two
+ * samples, over gaps of at most 60 s.
+ * Threads: one at a time, any. Blocks as long as the kernel takes for its files (sensors behind a
+ * slow bus: milliseconds); no allocation after the first sample but what a directory listing takes.
+ */
+void gov_sensors_sample(struct gov_sensors *s, uint64_t now_ns, struct gov_snapshot *ret);
