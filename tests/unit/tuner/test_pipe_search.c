@@ -118,7 +118,10 @@ static int reference_run(struct reference *r, const struct tun_problem *p, unsig
 {
     base_autofree double *weight = calloc(p->unit_count, sizeof(*weight));
 
-    *r = (struct reference){.p = p, .alpha = alpha, .lowest_ns = INFINITY};
+    memset(r, 0, sizeof(*r)); /* too large for a literal on the stack */
+    r->p = p;
+    r->alpha = alpha;
+    r->lowest_ns = INFINITY;
     r->most = base_min(tun_core_count(p), p->unit_count);
     for (size_t u = 0; u < p->unit_count; u++) {
         weight[u] = p->units[u].weight;
