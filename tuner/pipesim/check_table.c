@@ -8,8 +8,9 @@
 #include "tuner/places.h"
 
 static const char *const ALGORITHMS[] = {
-    "exact",         "shisha",    "pipe-search",          "pipe-it",         "random",
-    "hill-climbing", "annealing", "hill-climbing-seeded", "annealing-seeded"};
+    "exact",     "shisha",          "pipe-search",   "pipe-search-database",
+    "pipe-it",   "random",          "hill-climbing", "hill-climbing-seeded",
+    "annealing", "annealing-seeded"};
 
 static int fill(struct psim_checks *c, struct psim_table *t)
 {

@@ -181,8 +181,11 @@ void psim_table_print_rows(const struct psim_table *t, FILE *to)
             if (x->skipped) {
                 fprintf(to, " - |");
             } else {
-                fprintf(to, " %.3f (%.0f; %.3g s; %.0f%%) |", x->ratio, x->trials, x->tuning_s,
-                        100 * x->near);
+                fprintf(to, " %.3f (%.0f; %.3g s;", x->ratio, x->trials, x->tuning_s);
+                if (x->space > 0) {
+                    fprintf(to, " %.2g;", x->trials / x->space);
+                }
+                fprintf(to, " %.0f %%) |", 100 * x->near);
             }
         }
         fprintf(to, "\n");
