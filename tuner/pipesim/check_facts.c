@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures that the papers print and that follow from their definitions alone. */
+#include <string.h>
+
 #include "base.h"
 #include "tuner/cuts.h"
 #include "tuner/pipesim/check.h"
+#include "tuner/pipesim/subject.h"
 #include "tuner/places.h"
+#include "tuner/shisha.h"
 
 struct fact {
     const char *configuration;
@@ -58,8 +62,35 @@ static void check_counts(struct psim_checks *c)
                tun_cut_count(21, 2, 4));
 }
 
+/* Shisha, algorithm 1, by hand: units 9 2 5 1 1 1 6 3 7 4 on two fast cores and two of half their
+ * speed. 1+1, 1+2, 2+5, 3+6, 3+7, 10+4 are merged in turn until four groups are left: 9 7 9 14. */
+static void check_seed(struct psim_checks *c)
+{
+    static const double weight[] = {9, 2, 5, 1, 1, 1, 6, 3, 7, 4};
+    static const struct tun_kind kinds[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};
+    static const char expected[] = "0-0@fast|1-2@slow|3-6@slow|7-9@fast";
+    struct tun_random random = {0};
+    struct tun_pipeline seed;
+    struct tun_problem p;
+    struct pl_plan plan;
+    char text[PL_PLAN_TEXT_MAX] = "";
+
+    if (tun_problem_init(&p, base_array_count(weight), kinds, 2) == 0) {
+        for (size_t u = 0; u < base_array_count(weight); u++) {
+            p.units[u].weight = weight[u];
+        }
+        if (tun_shisha_seed(&p, 3, &random, &seed) == 0) {
+            tun_pipeline_plan(&seed, &plan);
+            psim_plan_text(&p, &plan, text);
+        }
+        tun_problem_deinit(&p);
+    }
+    psim_check(c, strcmp(text, expected) == 0, "Shisha's seed", "%s (by hand: %s)", text, expected);
+}
+
 void psim_check_facts(struct psim_checks *c)
 {
     check_cv(c);
     check_counts(c);
+    check_seed(c);
 }
