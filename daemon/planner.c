@@ -6,10 +6,6 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "tuner/learn.h"
-
-/* Cells that tun_fill() made of weights have at least this sigma. */
-#define DOUBT_MAX 0.45
 
 int dmn_planner_first(struct dmn_load *l)
 {
@@ -45,9 +41,7 @@ static bool trusted(const struct tun_problem *p, const struct pl_stage_plan *sta
                     const struct pl_group *group)
 {
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        const struct tun_cell *c = tun_cell_at(&p->costs, group->ep, group->width, u);
-
-        if (c->source < TUN_SAVED && c->sigma >= DOUBT_MAX) {
+        if (dmn_planner_guessed(tun_cell_at(&p->costs, group->ep, group->width, u))) {
             return false;
         }
     }

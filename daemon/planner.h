@@ -68,8 +68,15 @@ void dmn_planner_deinit(struct dmn_model *m);
 /** dmn_planner_clocks_free() - no mark any more, and learning begins with the present plan. */
 void dmn_planner_clocks_free(struct dmn_model *m);
 
+/** dmn_planner_guessed() - was this figure made of the unit's weight alone. Any thread. */
+bool dmn_planner_guessed(const struct tun_cell *c);
+/** dmn_planner_guess() - makes guesses by weight again from what was measured since: the weight of
+ * a unit tells no time, and beside measured times its guess misjudges every kind that has not run.
+ * Any thread. */
+void dmn_planner_guess(struct tun_problem *p);
+
 /**
- * dmn_planner_problem() - a deep copy with the goal as objective and bounds
+ * dmn_planner_problem() - a deep copy with the goal as objective and bounds, guesses made again
  * Bounds: fps as period_max_ns, latency, planner.stages_max. @goal: NULL: the configuration's.
  * @ret: owned (tun_problem_deinit), good for any thread. Return: 0; -EINVAL: POWER without fps;
  * -ENOMEM.
@@ -110,6 +117,6 @@ const char *dmn_source_name(enum tun_source source);
 /** dmn_planner_count() - cells of the table by source. Any thread. */
 void dmn_planner_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT]);
 
-/** dmn_planner_problem_json() - what is known, in the recorded form that pipesim reads. New
- * reference. */
+/** dmn_planner_problem_json() - the costs of dmn_planner_problem() in the recorded form that
+ * pipesim reads. New reference. */
 json_t *dmn_planner_problem_json(const struct dmn_model *m);

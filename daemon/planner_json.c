@@ -88,10 +88,16 @@ static json_t *rows_json(const struct tun_problem *p, bool sources)
 
 json_t *dmn_planner_problem_json(const struct dmn_model *m)
 {
-    const struct tun_problem *p = &m->problem;
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    json_t *json;
 
-    return json_pack("{s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "model", m->name, "units",
-                     units_json(m), "kinds", kinds_json(p), "handoff_ns", p->handoff_ns,
-                     "handoff_ns_per_byte", p->handoff_ns_per_byte, "costs", rows_json(p, false),
-                     "sources", rows_json(p, true));
+    if (dmn_planner_problem(m, &(struct dmn_goal){.objective = TUN_THROUGHPUT}, &p) < 0) {
+        return json_null();
+    }
+    json = json_pack("{s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "model", m->name, "units",
+                     units_json(m), "kinds", kinds_json(&p), "handoff_ns", p.handoff_ns,
+                     "handoff_ns_per_byte", p.handoff_ns_per_byte, "costs", rows_json(&p, false),
+                     "sources", rows_json(&p, true));
+    tun_problem_deinit(&p);
+    return json;
 }

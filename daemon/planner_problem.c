@@ -19,6 +19,9 @@
  * with its root. An estimate; it only ranks kinds. */
 #define WATTS_EXPONENT 1.5
 
+/* Cells that tun_fill() made of weights alone have at least this sigma. */
+#define DOUBT_WEIGHT 0.45
+
 static const char *const objectives[] = {
     [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
 
@@ -110,6 +113,32 @@ static void apply_goal(struct tun_problem *p, const struct dmn_config *config,
     p->bounds.stages_max = (size_t)dmn_config_int(config, DMN_KEY_PLANNER_STAGES_MAX);
 }
 
+bool dmn_planner_guessed(const struct tun_cell *c)
+{
+    return c->source < TUN_SAVED && c->sigma >= DOUBT_WEIGHT;
+}
+
+void dmn_planner_guess(struct tun_problem *p)
+{
+    size_t guesses = 0;
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+            for (size_t u = 0; u < p->unit_count; u++) {
+                struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
+
+                if (dmn_planner_guessed(c)) {
+                    *c = (struct tun_cell){.ns = -1};
+                    guesses++;
+                }
+            }
+        }
+    }
+    if (guesses) {
+        tun_fill(p);
+    }
+}
+
 int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
                         struct tun_problem *ret)
 {
@@ -122,6 +151,7 @@ int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
     }
     error = tun_problem_copy(&m->problem, ret);
     if (!error) {
+        dmn_planner_guess(ret);
         apply_goal(ret, m->daemon->config, goal);
     }
     return error;

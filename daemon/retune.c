@@ -90,22 +90,11 @@ static void think(struct dmn_model *m, bool tell)
     }
 }
 
-/* What is known now, with the goal. */
-static int problem(const struct dmn_model *m, struct tun_problem *ret)
-{
-    int error = dmn_planner_problem(m, &m->retune->q.goal, ret);
-
-    if (!error) {
-        dmn_shapes_guess(ret);
-    }
-    return error;
-}
-
 static void begin_search(struct dmn_model *m)
 {
     struct dmn_retune *r = m->retune;
     struct tun_problem p = TUN_PROBLEM_NULL;
-    int error = problem(m, &p);
+    int error = dmn_planner_problem(m, &m->retune->q.goal, &p);
 
     r->phase = DMN_RETUNE_SEARCH;
     if (!error) {
@@ -135,7 +124,7 @@ static void next_shape(struct dmn_model *m)
 
     r->phase = DMN_RETUNE_SHAPES;
     do {
-        more = reads_costs(r->q.algorithm) && problem(m, &p) == 0 &&
+        more = reads_costs(r->q.algorithm) && dmn_planner_problem(m, &r->q.goal, &p) == 0 &&
                dmn_shapes_next(&r->shapes, &p, &plan);
         tun_problem_deinit(&p);
     } while (more && measure(m, &plan) != 0);
@@ -200,7 +189,7 @@ static void take_result(struct dmn_model *m)
     double predicted_ns = 0;
 
     r->measuring = false;
-    if (tun_eval(&m->problem, pl_current_plan(m->pipe), &predicted) == 0) {
+    if (dmn_planner_expect(m, pl_current_plan(m->pipe), &predicted)) {
         predicted_ns = predicted.bottleneck_ns;
     }
     free(base_take(r->samples));

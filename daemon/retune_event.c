@@ -80,13 +80,16 @@ static double fps(const struct tun_trial *t)
 /* Of the plan after over the plan before, by what is known now; 0: unknown. */
 static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 {
+    struct tun_problem p = TUN_PROBLEM_NULL;
     struct tun_outcome a, b;
+    double gain = 0;
 
-    if (tun_eval(&m->problem, after, &a) != 0 ||
-        tun_eval(&m->problem, &m->retune->before, &b) != 0 || a.bottleneck_ns <= 0) {
-        return 0;
+    if (dmn_planner_problem(m, &m->retune->q.goal, &p) == 0 && tun_eval(&p, after, &a) == 0 &&
+        tun_eval(&p, &m->retune->before, &b) == 0 && a.bottleneck_ns > 0) {
+        gain = b.bottleneck_ns / a.bottleneck_ns - 1;
     }
-    return b.bottleneck_ns / a.bottleneck_ns - 1;
+    tun_problem_deinit(&p);
+    return gain;
 }
 
 static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)

@@ -4,26 +4,6 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/learn.h"
-
-/* Cells that tun_fill() made of weights alone have at least this sigma. */
-#define DOUBT_WEIGHT 0.45
-
-void dmn_shapes_guess(struct tun_problem *p)
-{
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) {
-                struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
-
-                if (c->source < TUN_SAVED && c->sigma >= DOUBT_WEIGHT) {
-                    *c = (struct tun_cell){.ns = -1};
-                }
-            }
-        }
-    }
-    tun_fill(p);
-}
 
 static size_t width_of(const struct tun_problem *p, size_t kind, unsigned level)
 {

@@ -24,11 +24,6 @@ struct dmn_shapes {
     unsigned tried[PL_EP_MAX]; /* bit i: width min(2^i, cores) */
 };
 
-/** dmn_shapes_guess() - makes guesses by weight again from what was measured since: the weight of a
- * unit tells no time, and beside measured times its guess would misjudge every kind that has not
- * run. */
-void dmn_shapes_guess(struct tun_problem *p);
-
 /** dmn_shapes_next() - a one-stage plan with the narrowest shapes that are neither known nor tried;
  * marks them as tried. @p: every cell has a figure. Return: false when there is none left. */
 bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, struct pl_plan *ret);

@@ -107,6 +107,22 @@ def costs_fill_while_serving():
         check(all(u["measured_ms"]["fast"] > 0 for u in d.call("Units")["units"]))
 
 
+def guesses_go_with_what_was_measured():
+    """The weight of a unit tells no time: a kind that never ran is taken for one of its speed, everywhere."""
+    with Daemon(config={"eps": TWO_KINDS}) as d:
+        units = d.status()["models"][0]["units"]
+        d.call("SetPlan", {"plan": "0-%d@fast" % (units - 1)})
+        serve(d)
+        p = costs(d)
+        equal(set(p["sources"]["fast"]["1"]), {"measured"})
+        equal(set(p["sources"]["slow"]["1"]), {"predicted"})
+        fast, slow = (sum(p["costs"][kind]["1"]) for kind in ("fast", "slow"))
+        check(1 < slow / fast < 4, fast, slow)
+        alone = 1e9 / fast
+        check(d.call("PlanExplain")["explanation"]["bound_fps"] > 1.15 * alone, alone)
+        check(max(f["fps"] for f in d.call("PlanFront")["front"]) > 1.05 / (1e-9 * fast + 1e-9 * p["handoff_ns"]))
+
+
 def pipesim_reads_what_was_recorded():
     """The plan that pipesim finds for the recorded table is the daemon's own."""
     if not os.path.exists(PIPESIM):
@@ -408,7 +424,8 @@ def goals_of_the_configuration():
 
 
 if __name__ == "__main__":
-    main([starts_with_an_exact_plan_over_all_cores, costs_fill_while_serving, pipesim_reads_what_was_recorded,
+    main([starts_with_an_exact_plan_over_all_cores, costs_fill_while_serving, guesses_go_with_what_was_measured,
+          pipesim_reads_what_was_recorded,
           expectations_come_from_the_table,
           table_and_plan_are_kept_for_the_next_start, states_are_kept_by_places_and_bounded,
           governors_tell_states_apart, hostile_states_are_ignored, the_front_is_one, explanations_are_consistent,
