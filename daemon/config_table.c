@@ -83,6 +83,25 @@ static const struct dmn_config_row rows[] = {
         "Longest time of one measurement of a retune."),
     INT(DMN_KEY_PLANNER_TUNE_S, "planner.tune_s", "s", 1, 86400, 300, NOW,
         "Longest time of a whole retune; the best plan seen serves then."),
+    STRING(DMN_KEY_GPIO_CHIP, "gpio.chip", 63, "", START,
+           "GPIO chip of the lines below: its label (which stays when numbers move), its name "
+           "(gpiochip0) or its path. Empty: no GPIO. A chip that is not there is looked for every "
+           "second."),
+    INT(DMN_KEY_GPIO_BUTTON, "gpio.button", "line", -1, 65535, -1, START,
+        "Number of the line of a button that retunes every model when it is pressed. -1: none."),
+    BOOL(DMN_KEY_GPIO_BUTTON_LOW, "gpio.button_active_low", 0, START,
+         "The button pulls its line low."),
+    INT(DMN_KEY_GPIO_POWER, "gpio.power", "line", -1, 65535, -1, START,
+        "Number of a line that is active while power is short or cores are throttled. -1: none."),
+    BOOL(DMN_KEY_GPIO_POWER_LOW, "gpio.power_active_low", 0, START,
+         "The power line is active when low."),
+    INT(DMN_KEY_GPIO_LED, "gpio.led", "line", -1, 65535, -1, START,
+        "Number of the line of a status LED: steady while serving, slow blinking while tuning, "
+        "fast "
+        "while degraded, a flash a second while draining, dark otherwise. -1: none."),
+    BOOL(DMN_KEY_GPIO_LED_LOW, "gpio.led_active_low", 0, START, "The LED is lit when low."),
+    INT(DMN_KEY_GPIO_DEBOUNCE_MS, "gpio.debounce_ms", "ms", 0, 10000, 30, START,
+        "How long an input has to hold a level before it counts."),
     INT(DMN_KEY_LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,
         "Most models loaded at once."),
     INT(DMN_KEY_LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,

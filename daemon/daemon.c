@@ -54,6 +54,7 @@ void dmn_daemon_settle(struct dmn_daemon *d)
         }
     } while (dmn_control_settle(d));
     dmn_frames_settle(d);
+    dmn_gpio_follow(d);
     dmn_drain_check(d);
 }
 
@@ -84,6 +85,7 @@ static void on_tick(uv_timer_t *timer)
         dmn_model_tick(m, now);
     }
     dmn_watchdog_healthy(d);
+    dmn_hotplug_check(d);
     dmn_frames_tick(d, now);
     if (d->ready && !d->draining) {
         dmn_daemon_status(d);
@@ -266,6 +268,9 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     } else if (dmn_calibration_init(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
+    } else if (dmn_hotplug_start(d) < 0) {
+        dmn_log(LOG_ERR, "out of memory");
+        error = DMN_EXIT_FAILED;
     } else {
         load_models(d);
         if (!d->models) {
@@ -296,6 +301,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
     }
     uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
     dmn_watchdog_start(d);
+    dmn_gpio_start(d);
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,
@@ -342,6 +348,8 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_loads_detach(d);
     dmn_reload_cancel(d);
     dmn_calibration_deinit(d);
+    dmn_gpio_stop(d);
+    dmn_hotplug_stop(d);
     /* joins the teams: nobody touches a client's memory any more; the oldest go first, since what
      * they still compute may belong to streams that a reload moved to a newer model */
     while (d->leaving) {

@@ -20,7 +20,9 @@
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/frames.h"
+#include "daemon/gpio.h"
 #include "daemon/history.h"
+#include "daemon/hotplug.h"
 #include "daemon/models.h"
 #include "governor/topology.h"
 #include "kernels/blas_check.h"
@@ -50,6 +52,8 @@ struct dmn_daemon {
     struct dmn_control control;
     struct dmn_history history;
     struct dmn_reload *reload;           /* under way, or NULL */
+    struct dmn_gpio *gpio;               /* owned; NULL: not configured */
+    struct dmn_hotplug *hotplug;         /* owned */
     struct dmn_calibration *calibration; /* owned */
     struct dmn_load_call *loads;         /* Load calls under way */
     size_t failed_models;                /* asked for by the configuration and not serving */

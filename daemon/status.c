@@ -116,10 +116,10 @@ json_t *dmn_status_json(struct dmn_daemon *d, const char *model)
         }
     }
     return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:{s:[], s:n, s:n, s:n}, s:o, s:{s:s, s:s}, s:I}",
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:{s:[], s:n, s:n, s:o}, s:o, s:{s:s, s:s}, s:I}",
         "state", dmn_daemon_state(d), "version", PIPED_VERSION, "uptime_s",
         (double)(base_now_ns() - d->started_ns) / 1e9, "pid", (int)getpid(), "models", models,
         "eps", eps_json(d), "cpus_unused", unused_json(d), "sensors", "thermal", "psi", "energy",
-        "gpio", "clients", clients_json(d), "blas", "core", d->blas.core, "config", d->blas.config,
-        "failed_models", (json_int_t)d->failed_models);
+        "gpio", dmn_gpio_json(d), "clients", clients_json(d), "blas", "core", d->blas.core,
+        "config", d->blas.config, "failed_models", (json_int_t)d->failed_models);
 }
