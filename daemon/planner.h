@@ -94,7 +94,8 @@ int dmn_planner_mark(struct dmn_model *m);
  * and the bottleneck; latency_ns is the sum of the slowest team of each stage; energy_nj is 0. A
  * group of teams without a frame counts as the table has it.
  * frames: what the last stage computed. failed: a stage has no frame yet.
- * Samples: one for each (kind, width, unit) with a frame, mean and relative standard error.
+ * Samples: one for each (kind, width, unit) with a frame, mean and relative standard error; a
+ * team's add up to its service time where the units' own means (winsorised) are less.
  * @ret_samples: owned (free), and what ret->samples points to; NULL without samples.
  * Return: 0 or -ENOMEM.
  */

@@ -125,26 +125,47 @@ static double relative_error(const struct pl_series *s)
     return sqrt(base_max(s->m2, 0.0) / (double)(s->count - 1) / (double)s->count) / s->mean_ns;
 }
 
+/* Times of a unit on the teams of a group since @before. */
+static struct pl_series group_unit(const struct dmn_clocks *before, const struct dmn_clocks *now,
+                                   size_t stage, const struct pl_group *group, size_t unit)
+{
+    struct pl_series all = {0};
+
+    for (size_t t = 0; t < now->team_count; t++) {
+        size_t at = now->teams[t].first + unit;
+
+        if (of_group(&now->teams[t].stats, stage, group)) {
+            add_window(&all, before ? &before->units[at] : NULL, &now->units[at]);
+        }
+    }
+    return all;
+}
+
+/* Units of short times lose more to winsorising than their teams do (pipeline/stats.h). What
+ * interrupts a team does so at any moment: what their sum lacks of its service is all units' in
+ * proportion, so that what slows a core slows every unit of it. */
+static double missing_factor(const struct pl_series *service, double unit_sum_ns)
+{
+    return service->count > 0 && unit_sum_ns > 0 && service->mean_ns > unit_sum_ns
+               ? service->mean_ns / unit_sum_ns
+               : 1;
+}
+
 /* Samples of one group's units. Return: how many were written to @ret. */
 static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *before,
                             const struct dmn_clocks *now, size_t s, const struct pl_group *group,
                             struct tun_sample *ret)
 {
     const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[s];
+    struct pl_series service = group_service(before, now, s, group);
+    double sum = 0, factor;
     size_t count = 0;
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        const struct tun_cell *cell;
-        struct pl_series all = {0};
+        struct pl_series all = group_unit(before, now, s, group, u - stage->first_unit);
+        const struct tun_cell *cell = tun_cell_at(&m->problem.costs, group->ep, group->width, u);
 
-        for (size_t t = 0; t < now->team_count; t++) {
-            size_t at = now->teams[t].first + u - stage->first_unit;
-
-            if (of_group(&now->teams[t].stats, s, group)) {
-                add_window(&all, before ? &before->units[at] : NULL, &now->units[at]);
-            }
-        }
-        cell = tun_cell_at(&m->problem.costs, group->ep, group->width, u);
+        sum += all.mean_ns;
         if (all.count == 0 || (all.count < FRAMES_MIN && cell->source == TUN_MEASURED)) {
             continue;
         }
@@ -153,6 +174,10 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
                                            .unit = (uint32_t)u,
                                            .ns = base_max(all.mean_ns, 1.0),
                                            .sigma = relative_error(&all)};
+    }
+    factor = missing_factor(&service, sum);
+    for (size_t i = 0; i < count; i++) {
+        ret[i].ns *= factor;
     }
     return count;
 }

@@ -51,23 +51,45 @@ void pl_clocks_deinit(struct pl_clocks *c)
 #define own(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define set(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
 
-/* Welford: mean += d / n, m2 += d (x - mean). @inverse is 1 / n: the units share one division. */
-static void series_add(struct pl_clock_series *s, uint64_t count, double inverse, double x)
+static double limit_of(double expected_ns, double allow_ns)
 {
-    double mean = own(s->mean_ns), delta = x - mean;
+    return expected_ns + base_max(expected_ns, allow_ns);
+}
 
+/* What the first sample is to be judged by comes only with the second. */
+static void cut_first(struct pl_clock_series *s, double limit)
+{
+    if (own(s->mean_ns) > limit) {
+        set(s->mean_ns, limit);
+        set(s->ewma_ns, limit);
+    }
+}
+
+/* Welford: mean += d / n, m2 += d (x - mean). @inverse is 1 / n: the units share one division. */
+static void series_add(struct pl_clock_series *s, uint64_t count, double inverse, double x,
+                       double allow_ns)
+{
+    double mean, delta, ewma;
+
+    if (count == 1) {
+        set(s->mean_ns, x);
+        set(s->ewma_ns, x);
+        set(s->min_ns, x);
+        set(s->count, count);
+        return;
+    }
+    set(s->min_ns, base_min(own(s->min_ns), x));
+    if (__builtin_expect(count == 2, 0)) {
+        cut_first(s, limit_of(x, allow_ns));
+    }
+    ewma = own(s->ewma_ns);
+    x = base_min(x, limit_of(ewma, allow_ns));
+    mean = own(s->mean_ns);
+    delta = x - mean;
     mean += delta * inverse;
     set(s->mean_ns, mean);
     set(s->m2, own(s->m2) + delta * (x - mean));
-    if (count == 1) {
-        set(s->ewma_ns, x);
-        set(s->min_ns, x);
-    } else {
-        double ewma = own(s->ewma_ns);
-
-        set(s->ewma_ns, ewma + (x - ewma) * EWMA_WEIGHT);
-        set(s->min_ns, base_min(own(s->min_ns), x));
-    }
+    set(s->ewma_ns, ewma + (x - ewma) * EWMA_WEIGHT);
     set(s->count, count);
 }
 
@@ -81,7 +103,8 @@ static void fold_units(struct pl_clocks *c, const struct pl_clock_frame *f)
         /* signed: an unpinned team may see ticks run backwards where they are no steady clock */
         double lap = (double)(int64_t)(c->laps[i + 1] - c->laps[i]);
 
-        series_add(&c->units[i], c->timed, inverse, base_max(lap, 0.0) * ns_per_tick);
+        series_add(&c->units[i], c->timed, inverse, base_max(lap, 0.0) * ns_per_tick,
+                   PL_SERIES_ALLOW_UNIT_NS);
     }
 }
 
@@ -97,7 +120,7 @@ void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f)
     set(c->cpu_ns, own(c->cpu_ns) + f->cpu_ns);
     if (f->computed) {
         set(c->frames, frames);
-        series_add(&c->service, frames, 1.0 / (double)frames, (double)held);
+        series_add(&c->service, frames, 1.0 / (double)frames, (double)held, PL_SERIES_ALLOW_NS);
         if (f->timed) {
             fold_units(c, f);
         }

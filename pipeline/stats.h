@@ -14,7 +14,18 @@
 #include "pipeline/plan.h"
 
 /* A running series: all since the plan started. A reader that wants a window keeps the sample from
- * its beginning and takes the difference with pl_series_since(). */
+ * its beginning and takes the difference with pl_series_since().
+ *
+ * The machine takes a core away for tens of milliseconds now and then; one such sample would be the
+ * mean of many small ones. So each sample is winsorised against the running estimate before it
+ * counts:
+ *     x' = min(x, e + max(e, a)),    e' = e + (x' - e) / 8
+ * with e the ewma and a the allowance below; a first sample beyond the limit that the second sets
+ * is cut to it. What is slow in earnest is known as such soon: e grows by up to 1/8 a frame, and
+ * from e >= x / 2 on nothing is cut (six frames for four times as slow, eighteen for sixteen
+ * times). Uncut are busy_ns and the times at which frames come out. */
+#define PL_SERIES_ALLOW_NS 4e6      /* service times: what a competing thread may take of a core */
+#define PL_SERIES_ALLOW_UNIT_NS 1e3 /* units, whose times may be as short as a tick */
 struct pl_series {
     uint64_t count;
     double mean_ns;

@@ -337,6 +337,86 @@ TEST(clocks_split_a_frame_into_units)
     pl_clocks_deinit(&c);
 }
 
+/* One frame of 1 ms in two even units but for @pause_ns inside the second. */
+static void fold_paused(struct pl_clocks *c, uint64_t pause_ns)
+{
+    struct pl_clock_frame f = {.end_ns = BASE_NS_PER_MS + pause_ns, .computed = true};
+
+    f.timed = true;
+    c->laps[1] = BASE_NS_PER_MS / 2;
+    c->laps[2] = f.end_ns;
+    pl_clocks_fold(c, &f);
+}
+
+TEST(a_lost_core_is_no_slow_unit)
+{
+    static const int at[] = {0, 1, 2, 17, 31};
+
+    for (size_t i = 0; i < base_array_count(at); i++) {
+        struct pl_team_stats s;
+        struct pl_series unit;
+        struct pl_clocks c;
+
+        T_EQ(pl_clocks_init(&c, 2), 0);
+        for (int n = 0; n < 32; n++) {
+            fold_paused(&c, n == at[i] ? 400 * BASE_NS_PER_MS : 0);
+        }
+        pl_clocks_read(&c, &s);
+        pl_clocks_read_unit(&c, 1, &unit);
+        T_LT(unit.mean_ns, 0.55e6);
+        T_LT(0.4999e6, unit.mean_ns);
+        T_LT(s.service.mean_ns, 1.2e6);
+        T_EQ(s.busy_ns, 432 * BASE_NS_PER_MS); /* the time itself is not lost */
+        pl_clocks_deinit(&c);
+    }
+}
+
+TEST(a_slow_core_is_a_slow_unit)
+{
+    struct pl_series before, now, window;
+    struct pl_team_stats s, later;
+    struct pl_clocks c;
+
+    T_EQ(pl_clocks_init(&c, 2), 0);
+    for (int n = 0; n < 100; n++) {
+        fold_paused(&c, 0);
+    }
+    for (int n = 0; n < 24; n++) {
+        fold_paused(&c, 7500 * BASE_NS_PER_US); /* the second unit is 16 times as slow */
+    }
+    pl_clocks_read(&c, &s);
+    pl_clocks_read_unit(&c, 1, &before);
+    for (int n = 0; n < 100; n++) {
+        fold_paused(&c, 7500 * BASE_NS_PER_US);
+    }
+    pl_clocks_read(&c, &later);
+    pl_clocks_read_unit(&c, 1, &now);
+    pl_series_since(&before, &now, &window);
+    T_NEAR(window.mean_ns, 8e6, 1);
+    pl_series_since(&s.service, &later.service, &window);
+    T_NEAR(window.mean_ns, 8.5e6, 1);
+    pl_clocks_deinit(&c);
+}
+
+/* A unit that takes no time by the clock for a while, and then does. */
+TEST(a_unit_may_begin_with_nothing)
+{
+    struct pl_series unit;
+    struct pl_clocks c;
+
+    T_EQ(pl_clocks_init(&c, 1), 0);
+    for (int n = 0; n < 100; n++) {
+        struct pl_clock_frame f = {.end_ns = n < 10 ? 0 : 50000, .computed = true};
+
+        f.timed = true;
+        c.laps[1] = f.end_ns;
+        pl_clocks_fold(&c, &f);
+    }
+    pl_clocks_read_unit(&c, 0, &unit);
+    T_NEAR(unit.ewma_ns, 50000, 500);
+    pl_clocks_deinit(&c);
+}
+
 #define FOLDS 300000u
 static void *clock_writer(void *arg)
 {
