@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base.h"
+#include "governor/allowed.h"
 #include "governor/cpu_facts.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
@@ -24,27 +22,8 @@ static void keep_common(struct gov_cpuset *set, const struct gov_cpuset *other)
     }
 }
 
-/* The CPU set of the main thread: stage threads are pinned and would say less. */
-static void read_affinity(struct gov_cpuset *ret)
-{
-    memset(ret, 0, sizeof(*ret));
-    cpu_set_t *set = CPU_ALLOC(GOV_CPU_NUMBER_MAX);
-    size_t bytes = CPU_ALLOC_SIZE(GOV_CPU_NUMBER_MAX);
-
-    if (!set || sched_getaffinity(getpid(), bytes, set) < 0) {
-        fill(ret);
-    } else {
-        for (size_t cpu = 0; cpu < GOV_CPU_NUMBER_MAX; cpu++) {
-            if (CPU_ISSET_S(cpu, bytes, set)) {
-                gov_cpuset_add(ret, cpu);
-            }
-        }
-    }
-    CPU_FREE(set);
-}
-
 struct machine_sets {
-    struct gov_cpuset present, usable, online, performance, efficient;
+    struct gov_cpuset present, usable, online, isolated, performance, efficient;
     bool by_hwloc;
 };
 
@@ -66,10 +45,15 @@ static void read_sets(const char *root, bool live, struct machine_sets *ret, boo
         ret->present = ret->online;
         *ret_listed = true;
     }
-    if (live) {
-        read_affinity(&allowed);
-    } else {
+    if (gov_sysfs_cpulist(root, &ret->isolated, CPU_DIR "isolated") != 0) {
+        memset(&ret->isolated, 0, sizeof(ret->isolated));
+    }
+    if (gov_allowed_cpus(root, &allowed) != 0) {
+        /* a process is given all CPUs but the isolated ones, unless it is told otherwise */
         fill(&allowed);
+        for (size_t i = 0; i < base_array_count(allowed.bits); i++) {
+            allowed.bits[i] &= ~ret->isolated.bits[i];
+        }
     }
     if (!*ret_listed) {
         memset(&ret->present, 0, sizeof(ret->present));
@@ -152,6 +136,8 @@ static void list_cpus(const char *root, const struct machine_sets *sets,
                                       .node = -1,
                                       .policy = -1};
             bool usable = gov_cpuset_has(&sets->usable, (size_t)cpu);
+
+            f.isolated = gov_cpuset_has(&sets->isolated, (size_t)cpu);
 
             if (usable) {
                 f.sibling_of = first_thread(root, (unsigned)cpu, &sets->usable);
@@ -310,7 +296,7 @@ static void read_policies(const char *root, const struct machine_sets *sets,
 void gov_cpu_facts_read(const char *root, struct gov_machine_facts *ret)
 {
     struct machine_sets sets;
-    bool live = strcmp(root, "/") == 0 || root[0] == '\0';
+    bool live = gov_root_is_live(root);
 
     memset(ret, 0, sizeof(*ret));
     read_sets(root, live, &sets, &ret->listed);

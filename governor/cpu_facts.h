@@ -24,6 +24,7 @@ enum gov_cpu_state {
 struct gov_cpu_facts {
     uint16_t cpu;
     enum gov_cpu_state state;
+    bool isolated;           /* by the kernel's parameter isolcpus or a cpuset partition */
     uint16_t sibling_of;     /* GOV_CPU_SIBLING: the CPU used in its place */
     enum gov_core_type type; /* by hwloc, cpu_core/cpu_atom */
     bool type_by_hwloc;

@@ -55,16 +55,10 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* One trimmed line out of a whole file; *ret may be empty. Return: 0 or GOV_SYSFS_E_UNKNOWN. */
-static int read_line(const char *root, char *ret, size_t size, const char *format, va_list args)
+int gov_line_parse(const char *bytes, size_t count, char *ret, size_t size)
 {
-    char buffer[GOV_SYSFS_TEXT_MAX + 1];
-    ssize_t count = read_file(root, buffer, sizeof(buffer), format, args);
+    const char *begin = bytes, *end = bytes + count;
 
-    if (count < 0 || (size_t)count == sizeof(buffer)) {
-        return GOV_SYSFS_E_UNKNOWN;
-    }
-    const char *begin = buffer, *end = buffer + count;
     while (begin < end && is_space(*begin)) {
         begin++;
     }
@@ -82,6 +76,36 @@ static int read_line(const char *root, char *ret, size_t size, const char *forma
     memcpy(ret, begin, (size_t)(end - begin));
     ret[end - begin] = '\0';
     return 0;
+}
+
+int gov_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+{
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    char *end;
+
+    /* strtoull would take a sign and wrap. */
+    if (text[0] < '0' || text[0] > '9') {
+        return GOV_SYSFS_E_UNKNOWN;
+    }
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, hex ? 16 : 10);
+    if (errno != 0 || *end != '\0' || value < min || value > max) {
+        return GOV_SYSFS_E_UNKNOWN;
+    }
+    *ret = value;
+    return 0;
+}
+
+/* One trimmed line out of a whole file; *ret may be empty. Return: 0 or GOV_SYSFS_E_UNKNOWN. */
+static int read_line(const char *root, char *ret, size_t size, const char *format, va_list args)
+{
+    char buffer[GOV_SYSFS_TEXT_MAX + 1];
+    ssize_t count = read_file(root, buffer, sizeof(buffer), format, args);
+
+    if (count < 0 || (size_t)count == sizeof(buffer)) {
+        return GOV_SYSFS_E_UNKNOWN;
+    }
+    return gov_line_parse(buffer, (size_t)count, ret, size);
 }
 
 int gov_sysfs_text(const char *root, char *ret, size_t size, const char *format, ...)
@@ -102,24 +126,13 @@ int gov_sysfs_text(const char *root, char *ret, size_t size, const char *format,
 int gov_sysfs_u64(const char *root, uint64_t min, uint64_t max, uint64_t *ret, const char *format,
                   ...)
 {
-    char text[32], *end;
+    char text[32];
     va_list args;
 
     va_start(args, format);
     int r = read_line(root, text, sizeof(text), format, args);
     va_end(args);
-    /* strtoull would take a sign and wrap. */
-    if (r != 0 || text[0] < '0' || text[0] > '9') {
-        return GOV_SYSFS_E_UNKNOWN;
-    }
-    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, hex ? 16 : 10);
-    if (errno != 0 || *end != '\0' || value < min || value > max) {
-        return GOV_SYSFS_E_UNKNOWN;
-    }
-    *ret = value;
-    return 0;
+    return r != 0 ? GOV_SYSFS_E_UNKNOWN : gov_u64_parse(text, min, max, ret);
 }
 
 /* A number of at most four digits at *text, which is moved behind it. Return: it, or -1. */

@@ -44,6 +44,13 @@ gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *format, 
  * list in rising order of numbers below GOV_CPU_NUMBER_MAX. */
 int gov_cpulist_parse(const char *text, struct gov_cpuset *ret);
 
+/** gov_line_parse() - @count bytes as one line of printable text, trimmed, into @ret. Return: 0, or
+ * GOV_SYSFS_E_UNKNOWN if it has other bytes or more than @size - 1; an empty line is one. */
+int gov_line_parse(const char *bytes, size_t count, char *ret, size_t size);
+/** gov_u64_parse() - a decimal or 0x number in [@min, @max] and nothing else. Return: 0 or
+ * GOV_SYSFS_E_UNKNOWN. */
+int gov_u64_parse(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
+
 static inline bool gov_cpuset_has(const struct gov_cpuset *s, size_t cpu)
 {
     return cpu < GOV_CPU_NUMBER_MAX && (s->bits[cpu / 64] >> (cpu % 64) & 1) != 0;

@@ -389,13 +389,15 @@ static void fill_cpus(const struct grouping *g, struct gov_topology *t)
         switch (f->state) {
         case GOV_CPU_USABLE:
             c->ep = g->ep_of[i];
-            say(c->why, "core of %s", t->eps[c->ep].name);
+            say(c->why, "core of %s%s", t->eps[c->ep].name,
+                f->isolated ? ", isolated from other programs" : "");
             break;
         case GOV_CPU_OFFLINE:
             say(c->why, "offline");
             break;
         case GOV_CPU_FORBIDDEN:
-            say(c->why, "outside the CPU set of this process");
+            say(c->why, "outside the CPU set of this process%s",
+                f->isolated ? " (isolated by the kernel)" : "");
             break;
         case GOV_CPU_SIBLING:
             say(c->why, "second thread of the core of CPU %u, one thread a core is used",

@@ -51,10 +51,12 @@ struct gov_topology {
 /**
  * gov_topology_read() - find the EPs
  * @sysfs_root: "/" or a test's tree (paths below it: sys/devices/system/cpu/...). For another root
- * than "/" the tree alone decides and the affinity of this process does not. "/" is restricted to
+ * than "/" the tree alone decides and the affinity of this process does not: Cpus_allowed_list of
+ * proc/self/status below it, or, without that, all CPUs but the isolated ones. "/" is restricted to
  * the affinity that the main thread has at the time of the call, whichever thread calls (so a
- * changed cpuset is seen). Return: 0 (always at least one EP), -ENOMEM. Blocks on files; any
- * thread. SMT siblings: one thread a core is used, the others say so.
+ * changed cpuset is seen; the kernel keeps it inside the cpuset of the control group). Return: 0
+ * (always at least one EP), -ENOMEM. Blocks on files; any thread. SMT siblings: one thread a core
+ * is used, the others say so.
  */
 int gov_topology_read(const char *sysfs_root, struct gov_topology *ret);
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "governor/sensors_private.h"
+
+#define DIR "sys/devices/system/cpu/cpufreq/"
+#define KHZ_MAX 100000000u /* 100 GHz: more is garbage */
+#define POLICIES_A_SAMPLE 64u
+#define FACTS_A_SCAN 8u /* of policies that were there before */
+
+static void close_policy(struct gov_sensors *s, struct gov_policy_files *f)
+{
+    struct gov_file *files[] = {&f->governor, &f->min, &f->max, &f->now, &f->firmware};
+
+    for (size_t i = 0; i < base_array_count(files); i++) {
+        gov_file_close(&s->files, files[i]);
+    }
+}
+
+void gov_cpufreq_close(struct gov_sensors *s)
+{
+    for (size_t i = 0; i < s->now.policy_count; i++) {
+        close_policy(s, &s->policies[i]);
+    }
+}
+
+/* related_cpus has numbers separated by spaces; without it a policy covers the CPU it is numbered
+ * after. */
+static void read_members(const struct gov_sensors *s, uint32_t policy, struct gov_cpuset *ret)
+{
+    char text[GOV_SYSFS_TEXT_MAX], *save = NULL;
+
+    memset(ret, 0, sizeof(*ret));
+    gov_cpuset_add(ret, policy);
+    if (gov_sysfs_text(s->root, text, sizeof(text), DIR "policy%u/related_cpus", policy) != 0) {
+        return;
+    }
+    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        struct gov_cpuset set;
+
+        if (gov_cpulist_parse(word, &set) == 0) {
+            for (size_t i = 0; i < base_array_count(set.bits); i++) {
+                ret->bits[i] |= set.bits[i];
+            }
+        }
+    }
+}
+
+/* What hardly ever changes. A CPU that two policies claim stays with the first. */
+static void read_facts(struct gov_sensors *s, size_t at)
+{
+    struct gov_snapshot *n = &s->now;
+    struct gov_policy *p = &n->policies[at];
+    struct gov_cpuset members;
+
+    if (gov_sysfs_u64(s->root, 1, KHZ_MAX, &p->hardware_khz, DIR "policy%u/cpuinfo_max_freq",
+                      p->number) != 0) {
+        p->hardware_khz = GOV_UNKNOWN;
+    }
+    read_members(s, p->number, &members);
+    p->cpu_count = 0;
+    for (size_t i = 0; i < n->cpu_count; i++) {
+        struct gov_cpu_now *c = &n->cpus[i];
+
+        if (c->policy == (int)at && !gov_cpuset_has(&members, c->cpu)) {
+            c->policy = -1;
+        } else if (c->policy < 0 && gov_cpuset_has(&members, c->cpu)) {
+            c->policy = (int16_t)at;
+        }
+        p->cpu_count += c->policy == (int)at;
+    }
+}
+
+static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
+{
+    struct gov_policy_files *f = &s->policies[at];
+    struct gov_file *files[] = {&f->governor, &f->min, &f->max, &f->now, &f->firmware};
+    static const char *const names[] = {"scaling_governor", "scaling_min_freq", "scaling_max_freq",
+                                        "scaling_cur_freq", "bios_limit"};
+
+    s->now.policies[at] = (struct gov_policy){.number = number,
+                                              .min_khz = GOV_UNKNOWN,
+                                              .max_khz = GOV_UNKNOWN,
+                                              .hardware_khz = GOV_UNKNOWN,
+                                              .now_khz = GOV_UNKNOWN,
+                                              .firmware_khz = GOV_UNKNOWN,
+                                              .pressure = NAN,
+                                              .by_heat = GOV_MAYBE};
+    for (size_t i = 0; i < base_array_count(files); i++) {
+        gov_file_set(&s->files, files[i], DIR "policy%u/%s", number, names[i]);
+    }
+}
+
+static bool same_policies(const struct gov_snapshot *n, const uint32_t *numbers, size_t count)
+{
+    bool same = n->policy_count == count;
+
+    for (size_t i = 0; same && i < count; i++) {
+        same = n->policies[i].number == numbers[i];
+    }
+    return same;
+}
+
+void gov_cpufreq_scan(struct gov_sensors *s)
+{
+    struct gov_snapshot *n = &s->now;
+    uint32_t numbers[GOV_POLICY_MAX];
+    size_t count = gov_dir_numbers(s->root, DIR, "policy", numbers, GOV_POLICY_MAX);
+
+    if (same_policies(n, numbers, count)) {
+        for (size_t i = 0; i < base_min(count, (size_t)FACTS_A_SCAN); i++) {
+            read_facts(s, gov_turn(&s->next_policy_facts, count));
+        }
+        return;
+    }
+    gov_cpufreq_close(s);
+    for (size_t i = 0; i < n->cpu_count; i++) {
+        n->cpus[i].policy = -1;
+    }
+    n->policy_count = count;
+    for (size_t i = 0; i < count; i++) {
+        set_policy(s, i, numbers[i]);
+        read_facts(s, i);
+    }
+    s->next_policy = 0;
+}
+
+static uint64_t read_khz(struct gov_sensors *s, struct gov_file *f)
+{
+    uint64_t khz;
+
+    return gov_file_u64(&s->files, f, 1, KHZ_MAX, &khz) == 0 ? khz : GOV_UNKNOWN;
+}
+
+static double pressure_of(const struct gov_policy *p)
+{
+    uint64_t limit = base_min(p->max_khz, p->firmware_khz); /* unknown is the largest number */
+
+    if (limit == GOV_UNKNOWN || p->hardware_khz == GOV_UNKNOWN) {
+        return NAN;
+    }
+    return limit < p->hardware_khz ? 1 - (double)limit / (double)p->hardware_khz : 0;
+}
+
+void gov_cpufreq_sample(struct gov_sensors *s)
+{
+    struct gov_snapshot *n = &s->now;
+    /* the first sample reads all, so that none has unknowns for want of its turn */
+    size_t count =
+        n->sequence == 1 ? n->policy_count : base_min(n->policy_count, (size_t)POLICIES_A_SAMPLE);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = gov_turn(&s->next_policy, n->policy_count);
+        struct gov_policy *p = &n->policies[at];
+        struct gov_policy_files *f = &s->policies[at];
+
+        if (gov_file_text(&s->files, &f->governor, p->governor, sizeof(p->governor)) != 0) {
+            p->governor[0] = '\0';
+        }
+        p->min_khz = read_khz(s, &f->min);
+        p->max_khz = read_khz(s, &f->max);
+        p->now_khz = read_khz(s, &f->now);
+        p->firmware_khz = read_khz(s, &f->firmware);
+        p->pressure = pressure_of(p);
+    }
+}
+
+/* Does a cooling device that may stand for policy @at work? GOV_MAYBE: no state is known. */
+static enum gov_answer is_cooled(const struct gov_sensors *s, size_t at)
+{
+    const struct gov_snapshot *n = &s->now;
+    enum gov_answer answer = GOV_MAYBE;
+
+    for (size_t i = 0; i < n->cooling_count; i++) {
+        bool its = s->cooling[i].cpu < 0;
+
+        for (size_t k = 0; !its && k < n->cpu_count; k++) {
+            its = n->cpus[k].cpu == s->cooling[i].cpu && n->cpus[k].policy == (int)at;
+        }
+        if (!its || !n->cooling[i].of_cpu || n->cooling[i].state == GOV_UNKNOWN) {
+            continue;
+        }
+        if (n->cooling[i].state > 0) {
+            return GOV_YES;
+        }
+        answer = GOV_NO;
+    }
+    return answer;
+}
+
+void gov_cpufreq_heat(struct gov_sensors *s)
+{
+    struct gov_snapshot *n = &s->now;
+
+    for (size_t i = 0; i < n->policy_count; i++) {
+        struct gov_policy *p = &n->policies[i];
+
+        p->by_heat = !gov_known(p->pressure) ? GOV_MAYBE
+                     : p->pressure == 0      ? GOV_NO
+                                             : is_cooled(s, i);
+    }
+}
