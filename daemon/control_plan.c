@@ -214,6 +214,11 @@ void dmn_method_plan_explain(struct dmn_call *c)
     }
     free(samples);
     j->explain.trial.samples = NULL;
+    if (j->explain.trial.failed && m->measured.frames &&
+        pl_plan_equal(&m->measured.plan, &j->explain.trial.plan)) {
+        j->explain.trial = m->measured; /* no frame since: what the last retune saw of it */
+        memcpy(j->explain.measured_at, m->measured_at, sizeof(m->measured_at));
+    }
     j->explain.expected = m->expected;
     j->explain.expects = m->expects;
     j->explain.algorithm = m->algorithm;

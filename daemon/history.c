@@ -33,17 +33,24 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-json_t *dmn_history_add(struct dmn_history *h, const struct dmn_history_event *e)
+void dmn_history_now(char ret[DMN_DATE_MAX])
 {
-    char at[64], date[32];
+    char date[32];
     struct timespec now;
     struct tm tm;
-    json_t *event;
 
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(at, sizeof(at), "%s.%03ldZ", date, now.tv_nsec / 1000000);
+    snprintf(ret, DMN_DATE_MAX, "%s.%03ldZ", date, now.tv_nsec / 1000000);
+}
+
+json_t *dmn_history_add(struct dmn_history *h, const struct dmn_history_event *e)
+{
+    char at[DMN_DATE_MAX];
+    json_t *event;
+
+    dmn_history_now(at);
     event = json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:f, s:f, s:I, s:s}",
                       "id", (json_int_t)h->next_id, "at", at, "model", e->model, "cause", e->cause,
                       "detail", e->detail ? e->detail : "", "algorithm", e->algorithm, "trials",

@@ -26,6 +26,9 @@ struct dmn_history_event {
 /** dmn_history_init() - Return: 0 or -ENOMEM. */
 int dmn_history_init(struct dmn_history *h, size_t size);
 void dmn_history_deinit(struct dmn_history *h);
+#define DMN_DATE_MAX 64u
+/** dmn_history_now() - date and time as events have it, to the millisecond, UTC. Any thread. */
+void dmn_history_now(char ret[DMN_DATE_MAX]);
 /** dmn_history_add() - Return: the event, borrowed until it is pushed out; NULL without memory. */
 json_t *dmn_history_add(struct dmn_history *h, const struct dmn_history_event *e);
 /** dmn_history_json() - at most @limit of @model (NULL: all), newest last; new reference. */

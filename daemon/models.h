@@ -16,6 +16,7 @@
 
 #include "daemon/admission.h"
 #include "daemon/frames.h"
+#include "daemon/history.h"
 #include "daemon/planner.h"
 #include "daemon/retune.h"
 #include "kernels/kernels.h"
@@ -99,6 +100,8 @@ struct dmn_model {
     struct tun_outcome expected;        /* of the plan that serves, by the table when it began */
     bool expects;                       /* all of expected is known */
     struct tun_problem problem;         /* what was learned of it on these cores */
+    struct tun_trial measured;          /* the last retune's, of the plan it left; frames 0: none */
+    char measured_at[DMN_DATE_MAX];
     struct dmn_planner_clocks clocks;
     struct dmn_busy busy[2]; /* a second ago, and the second before */
     uint64_t period_ns;      /* of a busy pipeline, for admission; 0: not known yet */

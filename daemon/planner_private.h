@@ -8,12 +8,14 @@
 
 #include <jansson.h>
 
+#include "daemon/history.h"
 #include "daemon/planner.h"
 
 /* What an explanation is made from. */
 struct dmn_explain {
-    struct tun_problem problem; /* owned */
-    struct tun_trial trial;     /* plan: the one that serves; measured: by its clocks */
+    struct tun_problem problem;     /* owned */
+    struct tun_trial trial;         /* plan: the one that serves; measured: by its clocks */
+    char measured_at[DMN_DATE_MAX]; /* when; "": now */
     struct tun_outcome expected;
     bool expects;              /* expected is complete */
     double busy[PL_STAGE_MAX]; /* share of the last second, mean of the stage's teams */

@@ -18,6 +18,9 @@
 #define STEP_MS 5u
 /* two measurements of one plan differ by about this much; less is no reason to prefer one */
 #define NOISE 0.03
+/* A gain below this may be drift of the machine between two measurements: the two are compared
+ * again, one right after the other. */
+#define SURE_GAIN 0.1
 /* doubt of a figure that may decide what serves */
 #define SURE 0.05
 /* a plan that takes so much longer than the best one is not measured to the end */
@@ -28,6 +31,8 @@
 #define SHAPE_FRAMES 8u
 
 static void advance(struct dmn_model *m);
+static void compare_again(struct dmn_model *m);
+static void compared(struct dmn_model *m);
 static void conclude(struct dmn_model *m, const char *outcome);
 
 /* Fastest of what was measured, for the bound of clearly worse. */
@@ -165,7 +170,7 @@ void dmn_retune_job_done(struct dmn_model *m)
         dmn_retune_note_predicted(r);
     }
     if (j->result == TUN_E_DONE) {
-        conclude(m, NULL);
+        compare_again(m);
     } else if (j->result != 0) {
         snprintf(r->why, sizeof(r->why), "%s",
                  j->error[0] ? j->error : strerror(j->result < 0 ? -j->result : ENOTRECOVERABLE));
@@ -183,7 +188,7 @@ void dmn_retune_job_done(struct dmn_model *m)
 /* The measurement is over: r->last. */
 static void take_result(struct dmn_model *m)
 {
-    static const char *const roles[] = {"before", "shapes", "search"};
+    static const char *const roles[] = {"before", "shapes", "search", "again"};
     struct dmn_retune *r = m->retune;
     struct tun_outcome predicted;
     double predicted_ns = 0;
@@ -237,15 +242,18 @@ static void advance(struct dmn_model *m)
         }
         think(m, true);
         break;
+    case DMN_RETUNE_AGAIN:
+        compared(m);
+        break;
     case DMN_RETUNE_LAST:
     case DMN_RETUNE_OVER:
         break;
     }
 }
 
-/* Is @a better than @b by more than two measurements of one plan differ. */
-static bool clearly_better(const struct dmn_retune *r, const struct tun_trial *a,
-                           const struct tun_trial *b)
+/* Is @a better than @b by more than the relative @margin. */
+static bool better_by(const struct dmn_retune *r, const struct tun_trial *a,
+                      const struct tun_trial *b, double margin)
 {
     struct tun_outcome o = b->measured;
 
@@ -255,38 +263,57 @@ static bool clearly_better(const struct dmn_retune *r, const struct tun_trial *a
     if (!b->frames || b->failed) {
         return true;
     }
-    o.bottleneck_ns *= 1 - NOISE;
-    o.latency_ns *= 1 - NOISE;
-    o.energy_nj *= 1 - NOISE;
+    o.bottleneck_ns *= 1 - margin;
+    o.latency_ns *= 1 - margin;
+    o.energy_nj *= 1 - margin;
     return tun_better(&r->rule, &a->measured, &o);
 }
 
-/* What is to serve, of all that was measured: the search's choice, unless something else was
- * clearly better. */
-static const char *choose(struct dmn_retune *r)
+/* Of all that was measured what is to be compared with the plan before: the search's choice, unless
+ * a plan of the shapes was clearly better. Into r->result. Return: is there another plan at all. */
+static bool nominate(struct dmn_retune *r)
 {
     const struct tun_trial *found = NULL;
 
     if (r->job && !r->job->at_work && r->job->search) {
         found = tun_search_result(r->job->search);
     }
-    if (found) {
-        r->result = *found;
-        r->result.frames = base_max(r->result.frames, (uint64_t)1);
+    found = found ? found : r->best.frames ? &r->best : NULL;
+    if (r->shape.frames && (!found || better_by(r, &r->shape, found, NOISE))) {
+        found = &r->shape;
     }
-    r->chosen = found ? &r->result : r->best.frames ? &r->best : NULL;
-    if (r->shape.frames && (!r->chosen || clearly_better(r, &r->shape, r->chosen))) {
-        r->chosen = &r->shape;
+    if (!found) {
+        return false;
     }
-    if (!r->chosen || pl_plan_equal(&r->chosen->plan, &r->before)) {
-        r->chosen = &r->first;
+    r->result = *found;
+    r->result.frames = base_max(r->result.frames, (uint64_t)1);
+    return !pl_plan_equal(&r->result.plan, &r->before);
+}
+
+/* Between the plan before and the one nominated. */
+static const char *choose(struct dmn_retune *r, bool nominated)
+{
+    r->chosen = &r->first;
+    if (!nominated) {
         return "kept";
     }
-    if (clearly_better(r, &r->first, r->chosen)) {
-        r->chosen = &r->first;
+    if (better_by(r, &r->first, &r->result, NOISE)) {
         return "reverted";
     }
+    r->chosen = &r->result;
     return "switched";
+}
+
+static void leave_for(struct dmn_model *m, const char *outcome)
+{
+    struct dmn_retune *r = m->retune;
+
+    r->outcome = outcome;
+    r->first.plan = r->before;
+    r->after = r->chosen->plan;
+    r->job = dmn_retune_job_leave(r->job);
+    r->measuring = false;
+    r->phase = DMN_RETUNE_LAST;
 }
 
 /* On to the plan that is to serve. @outcome: NULL: what the choice says; "cancelled": the plan
@@ -299,14 +326,43 @@ static void conclude(struct dmn_model *m, const char *outcome)
     if (outcome && strcmp(outcome, "cancelled") == 0) {
         r->chosen = &r->first;
     } else {
-        choice = choose(r);
+        choice = choose(r, r->phase == DMN_RETUNE_AGAIN || nominate(r));
     }
-    r->outcome = outcome ? outcome : choice;
-    r->after = r->chosen == &r->first ? r->before : r->chosen->plan;
-    r->first.plan = r->before;
-    r->job = dmn_retune_job_leave(r->job);
-    r->measuring = false;
-    r->phase = DMN_RETUNE_LAST;
+    leave_for(m, outcome ? outcome : choice);
+}
+
+/* The search is done. The plan before was measured at the beginning and the machine may have
+ * drifted since: where that could decide, it is measured again, and so is the one nominated if
+ * another one came between. */
+static void compare_again(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+
+    if (!nominate(r) || better_by(r, &r->result, &r->first, SURE_GAIN)) {
+        conclude(m, NULL);
+        return;
+    }
+    r->fresh = !r->last.failed && !r->last.stopped && !r->trial.limits.every_team &&
+               pl_plan_equal(&r->last.plan, &r->result.plan);
+    r->phase = DMN_RETUNE_AGAIN;
+    if (measure(m, &r->before) != 0) {
+        conclude(m, NULL);
+    }
+}
+
+static void compared(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->retune;
+    bool of_before = pl_plan_equal(&r->last.plan, &r->before);
+
+    if (!r->last.failed && of_before) {
+        r->first = r->last;
+    } else if (!r->last.failed) {
+        r->result = r->last;
+    }
+    if (!of_before || r->fresh || measure(m, &r->result.plan) != 0) {
+        conclude(m, NULL);
+    }
 }
 
 static void finish(struct dmn_model *m)
@@ -315,6 +371,10 @@ static void finish(struct dmn_model *m)
 
     m->algorithm = r->chosen == &r->first ? r->algorithm_before : r->q.algorithm->name;
     r->phase = DMN_RETUNE_OVER;
+    if (r->chosen->frames && !r->chosen->failed) {
+        m->measured = *r->chosen;
+        dmn_history_now(m->measured_at);
+    }
     dmn_retune_write_event(m);
     if (!m->leaving) {
         dmn_model_plan_changed(m);
@@ -359,7 +419,7 @@ void dmn_retune_step(struct dmn_model *m)
     uint64_t now = base_now_ns();
 
     if (r->phase < DMN_RETUNE_LAST && deadline_passed(m, now)) {
-        conclude(m, "deadline");
+        conclude(m, r->phase == DMN_RETUNE_AGAIN ? NULL : "deadline"); /* the search was done */
     }
     while (r->phase < DMN_RETUNE_LAST) {
         if (!r->measuring) {

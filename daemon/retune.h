@@ -5,9 +5,10 @@
  * Any algorithm of tuner/search.h. The steps run on the loop thread and never block: measure the
  * plan that serves; where the algorithm reads the cost table, run the network for a moment on every
  * shape of team it knows nothing of (daemon/shapes.h); then ask, switch, measure, tell until the
- * search is done; the best plan serves. ask() and tell() run as queued work on the search's own
- * copy of the problem. Frames of clients are served all the while; synthetic ones run only while no
- * client uses the model (daemon/feed.h).
+ * search is done; the best plan serves. What gained less than a tenth, or seems to have lost, is
+ * compared with the plan before once more, the two measured one after the other. ask() and tell()
+ * run as queued work on the search's own copy of the problem. Frames of clients are served all the
+ * while; synthetic ones run only while no client uses the model (daemon/feed.h).
  *
  * Whatever ends a retune, it leaves an event in the history, and "tuning" ends with its answer:
  * when the caller reads it, another one may begin. Threads: the loop thread.

@@ -49,6 +49,7 @@ enum dmn_retune_phase {
     DMN_RETUNE_BEFORE, /* the plan that serves is measured */
     DMN_RETUNE_SHAPES, /* shapes of team that the table knows nothing of are */
     DMN_RETUNE_SEARCH, /* what the search asks for is */
+    DMN_RETUNE_AGAIN,  /* the plan before, and then the best one, are once more */
     DMN_RETUNE_LAST,   /* on the way to the plan that is to serve */
     DMN_RETUNE_OVER,   /* the last synthetic frames come out */
 };
@@ -63,14 +64,15 @@ struct dmn_retune {
     struct dmn_retune_job *job; /* owned, NULL before the search begins */
     struct tun_problem rule;    /* objective and bounds alone, for tun_better() */
     struct pl_plan before, after;
-    struct tun_trial first; /* of the plan before */
+    struct tun_trial first; /* of the plan before, the newest */
     struct tun_trial best;  /* of the search; frames 0: none yet */
     struct tun_trial shape; /* the best plan of the shapes; frames 0: none */
     struct tun_trial last;  /* measured last */
     double last_ci;
     struct tun_sample *samples;     /* owned, of last */
-    const struct tun_trial *chosen; /* what is to serve: one of first, best, shape, or NULL */
-    struct tun_trial result;        /* what the search wants to serve */
+    const struct tun_trial *chosen; /* what is to serve: first, result, or NULL */
+    struct tun_trial result;        /* what is nominated to serve instead of the plan before */
+    bool fresh;                     /* result was measured right before first is again */
     size_t trials, shape_trials, failures;
     const char *outcome;
     char why[TUN_ERROR_MAX]; /* of a failure */

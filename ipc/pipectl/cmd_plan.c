@@ -82,6 +82,7 @@ static void print_figures(const json_t *e)
 {
     static const char *const headings[] = {"", "frames/s", "bottleneck ms", "latency ms", NULL};
     static const char *const rows[] = {"predicted", "measured"};
+    const char *at = json_string_value(json_object_get(e, "measured_at"));
     struct ctl_table t;
     char bound[32];
 
@@ -97,6 +98,9 @@ static void print_figures(const json_t *e)
     }
     ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
     ctl_table_print(&t);
+    if (at) {
+        printf("  measured at %s by the last retune; no frame came since\n", at);
+    }
 }
 
 static void print_stages(const json_t *e)

@@ -113,6 +113,7 @@ const char *ctl_trial_note(const json_t *trial)
            : json_is_true(json_object_get(trial, "stopped")) ? " (stopped: worse)"
            : role && strcmp(role, "shapes") == 0             ? " (to learn costs)"
            : role && strcmp(role, "before") == 0             ? " (before)"
+           : role && strcmp(role, "again") == 0              ? " (compared again)"
                                                              : "";
 }
 

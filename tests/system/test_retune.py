@@ -52,7 +52,7 @@ def good_event(d, event, outcomes=("switched", "kept", "reverted")):
     for t in event["trials"]:
         check(TRIAL_KEYS <= set(t), TRIAL_KEYS - set(t))
         check(t["failed"] or (t["bottleneck_ms"] > 0 and t["frames"] > 0 and t["spent_ms"] >= 0), t)
-        check(t["role"] in ("before", "shapes", "search"), t)
+        check(t["role"] in ("before", "shapes", "search", "again"), t)
     searched = [t for t in event["trials"] if t["role"] == "search"]
     equal(len(searched), min(event["trial_count"], 256 - len(event["trials"]) + len(searched)))
     kept = [t["plan"] for t in event["trials"] if t["kept"]]
@@ -318,6 +318,57 @@ def one_core():
             serving(d)
 
 
+def small_gains_are_compared_again():
+    """A first figure that is seconds old decides nothing: the pair at the end does, and it is what the event tells."""
+    with Daemon(config=QUICK) as d:
+        seen = 0
+        for seed in range(40):
+            event = d.call("Retune", {"algorithm": "random", "trials": 2, "seed": seed})["event"]
+            good_event(d, event)
+            trials = event["trials"]
+            again = [t for t in trials if t["role"] == "again"]
+            if event["outcome"] == "kept":
+                equal(again, [])
+            if not again:
+                check(event["outcome"] == "kept" or event["fps_after"] > 1.1 * event["fps_before"], event)
+                continue
+            seen += 1
+            before = again[0]
+            equal([before["plan"], trials[0]["plan"]], [event["plan_before"]] * 2)
+            check(abs(event["fps_before"] * before["bottleneck_ms"] - 1000) < 1e-6, event)
+            check(len(again) <= 2 and trials[-len(again):] == again, trials)
+            rival = again[1] if len(again) == 2 else trials[-2]
+            check(rival["plan"] != event["plan_before"], event)
+            if event["outcome"] == "switched":
+                equal(event["plan_after"], rival["plan"])
+                check(abs(event["fps_after"] * rival["bottleneck_ms"] - 1000) < 1e-6, event)
+            else:
+                check(event["outcome"] == "reverted" and rival["bottleneck_ms"] > 1.02 * before["bottleneck_ms"], event)
+        check(seen > 0, "nothing was ever near")
+
+
+def explained_without_frames():
+    """Right after a retune nobody uses the model: the figures are the retune's, and say so."""
+    with Daemon(config=QUICK) as d:
+        went_back = 0
+        for seed in range(12):
+            event = d.call("Retune", {"algorithm": "random", "trials": 3, "seed": seed})["event"]
+            e = d.call("PlanExplain")["explanation"]
+            equal(e["plan"], event["plan_after"])
+            check(e["measured"]["fps"] and all(s["measured_ms"] > 0 for s in e["stages"]), e)
+            if event["trials"][-1]["plan"] != event["plan_after"]:  # switched back to, and idle since
+                went_back += 1
+                check(e["measured_at"] and abs(e["measured"]["fps"] / event["fps_after"] - 1) < 1e-6, e, event)
+            if e["measured_at"]:
+                check(e["measured_at"] <= event["at"], e["measured_at"], event["at"])
+        check(went_back > 0, "no search ended elsewhere")
+        client = Client(d)
+        while client.answered < 50 and not client.error:
+            pass
+        equal(d.call("PlanExplain")["explanation"]["measured_at"], None)
+        client.end()
+
+
 def two_kinds():
     """Shapes that nothing is known of are run first, and then never again."""
     if os.cpu_count() < 2:
@@ -404,4 +455,5 @@ if __name__ == "__main__":
     main([every_algorithm_ends_idle, every_algorithm_ends_under_traffic, network_description_under_bench,
           one_after_the_other, without_waiting, cancelled_in_the_middle, ended_by_its_time, unloaded_meanwhile,
           stopped_meanwhile, objectives, least_patience, same_seed_same_first_question, one_unit, one_core, two_kinds,
+          small_gains_are_compared_again, explained_without_frames,
           nonsense_is_refused, low_load_is_not_taken_for_the_plan, a_slow_core_is_noticed])
