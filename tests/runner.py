@@ -167,6 +167,8 @@ def parse(argv):
     p.add_argument("--suite", action="append", default=[], metavar="S", help="only this suite, without sanitizers")
     p.add_argument("--setup", choices=sorted(SANITIZERS), help="only this sanitizer's build and tests")
     p.add_argument("--nspawn", action="store_true", help="only the tests under a real systemd; a skip is a failure")
+    p.add_argument("--vm", action="store_true",
+                   help="only the tests in an emulated machine with unequal cores (about three minutes)")
     p.add_argument("--long", action="store_true", help="longer random tests and soaks (PIPED_TEST_LONG=1)")
     p.add_argument("--chroot", action="store_true",
                    help="do what the README says in a fresh Debian 12 chroot (root, network; several minutes)")
@@ -193,10 +195,11 @@ def selected(args):
     for s in args.suite:
         if s not in known:
             raise Stop("no suite \"%s\"; there are: %s" % (s, " ".join(sorted(known))))
-    wanted = ["nspawn"] if args.nspawn else args.suite
+    wanted = ["nspawn"] if args.nspawn else ["vm"] if args.vm else args.suite
     if wanted:
         return [a for s in wanted for a in ("--suite", s)]
-    return [a for s in QUICK_LEAVES_OUT if args.quick and s in known for a in ("--no-suite", s)]
+    out = ("vm",) + (QUICK_LEAVES_OUT if args.quick else ())
+    return [a for s in out if s in known for a in ("--no-suite", s)]
 
 
 def main(argv):
@@ -210,9 +213,11 @@ def main(argv):
     for tool in ("meson", "ninja"):
         if not shutil.which(tool):
             raise Stop("%s is not installed; run etc/install-deps" % tool)
-    only_plain = args.quick or args.suite or args.tests or args.nspawn
+    only_plain = args.quick or args.suite or args.tests or args.nspawn or args.vm
     if args.nspawn:
         env["PIPED_NSPAWN_REQUIRED"] = "1"
+    if args.vm:
+        env["PIPED_TEST_VM"] = "1"
     if args.setup:
         folder, more = SANITIZERS[args.setup]
         build(folder, options + more, args.jobs)

@@ -43,7 +43,7 @@ def units_in(folder, drop_in=None):
             f.write(text.replace(BINDIR + "/", folder + "/bin/"))
     if drop_in:
         os.mkdir(os.path.join(folder, "piped.service.d"))
-        shutil.copy(drop_in, os.path.join(folder, "piped.service.d", "realtime.conf"))
+        shutil.copy(drop_in, os.path.join(folder, "piped.service.d", "example.conf"))
 
 
 def verify(drop_in=None):
@@ -81,9 +81,29 @@ def exposure_is_low():
     return exposure()
 
 
-def realtime_example_is_valid():
-    example = os.path.join(SYSTEMD, "piped.service.d", "realtime.conf.example")
-    return verify(example) or exposure(example)
+def examples_are_valid():
+    folder = os.path.join(SYSTEMD, "piped.service.d")
+    for name in sorted(os.listdir(folder)):
+        reason = verify(os.path.join(folder, name)) or exposure(os.path.join(folder, name))
+        if reason:
+            return reason
+    return None
+
+
+def gpio_chips_may_be_opened():
+    """Said outright: ProtectClock= of systemd before 253 closes devices, PrivateDevices= hides them."""
+    with open(os.path.join(UNITS, "piped.service"), encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    check("DeviceAllow=char-gpiochip rw" in lines, "no DeviceAllow= for GPIO chips")
+    check("PrivateDevices=yes" not in lines, "PrivateDevices= hides GPIO chips")
+    with open(os.path.join(SYSTEMD, "piped.sysusers.conf"), encoding="utf-8") as f:
+        check("m piped gpio\n" in f.read(), "the user is not in the group gpio")
+
+
+def netlink_is_closed_by_default():
+    with open(os.path.join(UNITS, "piped.service"), encoding="utf-8") as f:
+        families = [line for line in f if line.startswith("RestrictAddressFamilies=")]
+    check(families == ["RestrictAddressFamilies=AF_UNIX\n"], families)
 
 
 def read_unit(path):
@@ -145,5 +165,6 @@ def catalog_compiles():
     return None
 
 
-main((units_are_valid, exposure_is_low, realtime_example_is_valid, threads_can_be_pinned, sockets_are_named,
+main((units_are_valid, exposure_is_low, examples_are_valid, gpio_chips_may_be_opened,
+      netlink_is_closed_by_default, threads_can_be_pinned, sockets_are_named,
       catalog_matches_messages, catalog_compiles))
