@@ -14,6 +14,7 @@
 /* The fastest plan instead of the one of lower latency within the slack: where that gains too
  * little and the fastest this much of gain_min. */
 #define FASTEST 1.5
+#define DOUBT 1.0 /* standard errors of the levels at which the gain still has to be there */
 
 static const char *const causes[TUN_CAUSE_COUNT] = {"none",    "governor",   "frequency",
                                                     "thermal", "contention", "hotplug",
@@ -41,8 +42,15 @@ static bool counts(const struct tun_team_now *t)
     return t->firm || fabs(t->level) > CERTAIN * t->sigma;
 }
 
+/* @errors: standard errors by which the level is taken nearer to 0. */
+static double nearer(const struct tun_team_now *t, double errors)
+{
+    return copysign(base_max(0.0, fabs(t->level) - errors * t->sigma), t->level);
+}
+
 /* The mean level of a kind's teams, by cores. Return: are they slow or fast as one. */
-static bool kind_level(const struct tun_record *r, size_t kind, double *ret_level, bool *ret_any)
+static bool kind_level(const struct tun_record *r, size_t kind, double errors, double *ret_level,
+                       bool *ret_any)
 {
     double sum = 0, cores = 0;
     bool agree = true;
@@ -53,7 +61,7 @@ static bool kind_level(const struct tun_record *r, size_t kind, double *ret_leve
         const struct pl_group *g = group_of(r, t);
 
         if (g->ep == kind) {
-            sum += t->level * g->width * g->count;
+            sum += nearer(t, errors) * g->width * g->count;
             cores += g->width * g->count;
             *ret_any |= counts(t);
         }
@@ -63,7 +71,7 @@ static bool kind_level(const struct tun_record *r, size_t kind, double *ret_leve
         const struct tun_team_now *t = &r->teams[i];
 
         if (group_of(r, t)->ep == kind) {
-            agree &= fabs(t->level - *ret_level) <= base_max(AGREE, CERTAIN * t->sigma);
+            agree &= fabs(nearer(t, errors) - *ret_level) <= base_max(AGREE, CERTAIN * t->sigma);
         }
     }
     return agree;
@@ -79,12 +87,13 @@ static void scale(double *slow, size_t first, size_t last, double level)
     }
 }
 
-static void correct_levels(const struct tun_record *r, double *slow, double *ret_levels)
+static void correct_levels(const struct tun_record *r, double errors, double *slow,
+                           double *ret_levels)
 {
     size_t units = r->problem.unit_count;
 
     for (size_t k = 0; k < r->problem.kind_count; k++) {
-        bool any, agree = kind_level(r, k, &ret_levels[k], &any);
+        bool any, agree = kind_level(r, k, errors, &ret_levels[k], &any);
 
         if (any && agree) {
             scale(&slow[k * units], 0, units - 1, ret_levels[k]);
@@ -94,7 +103,7 @@ static void correct_levels(const struct tun_record *r, double *slow, double *ret
 
             if (group_of(r, t)->ep == k && counts(t)) {
                 scale(&slow[k * units], r->plan.stages[t->stage].first_unit,
-                      r->plan.stages[t->stage].last_unit, t->level);
+                      r->plan.stages[t->stage].last_unit, nearer(t, errors));
             }
         }
         ret_levels[k] = any ? ret_levels[k] : 0;
@@ -198,19 +207,24 @@ static enum tun_cause attribute(const struct tun_record *r, size_t *ret_kind)
     return cause;
 }
 
+static void from_record_kinds(const struct tun_decision *d, struct pl_plan *plan)
+{
+    size_t to[PL_EP_MAX] = {0};
+
+    for (size_t k = 0; k < d->corrected.kind_count; k++) {
+        to[d->kinds_left[k]] = k;
+    }
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
+            plan->stages[s].groups[g].ep = (uint16_t)to[plan->stages[s].groups[g].ep];
+        }
+    }
+}
+
 /* The serving plan with the corrected problem's kinds. Return: do the cores suffice. */
 static bool serving_plan(const struct tun_record *r, const struct tun_decision *d,
                          struct pl_plan *ret)
 {
-    size_t to[PL_EP_MAX];
-
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        to[k] = SIZE_MAX;
-    }
-    for (size_t k = 0; k < d->corrected.kind_count; k++) {
-        to[d->kinds_left[k]] = k;
-    }
-    *ret = r->plan;
     for (size_t k = 0; k < r->problem.kind_count; k++) {
         uint16_t cores = r->kinds[k].cores;
 
@@ -218,13 +232,8 @@ static bool serving_plan(const struct tun_record *r, const struct tun_decision *
             return false;
         }
     }
-    for (size_t s = 0; s < ret->stage_count; s++) {
-        for (size_t g = 0; g < ret->stages[s].group_count; g++) {
-            struct pl_group *group = &ret->stages[s].groups[g];
-
-            group->ep = (uint16_t)to[group->ep];
-        }
-    }
+    *ret = r->plan;
+    from_record_kinds(d, ret);
     return true;
 }
 
@@ -302,6 +311,40 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
     return 0;
 }
 
+/* The gain has to be there too if the levels are an error nearer to what was expected. */
+static int doubt(const struct tun_record *r, struct tun_decision *d)
+{
+    size_t cells = r->problem.kind_count * r->problem.unit_count, kinds[PL_EP_MAX];
+    base_autofree double *slow = malloc(cells * sizeof(*slow));
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    struct tun_outcome before, after;
+    struct pl_plan serving, found = d->plan;
+    double levels[PL_EP_MAX];
+    int error;
+
+    if (d->hold != TUN_HOLD_NONE || d->must) {
+        return 0;
+    }
+    if (!slow) {
+        return -ENOMEM;
+    }
+    memcpy(slow, r->slow, cells * sizeof(*slow));
+    correct_levels(r, DOUBT, slow, levels);
+    error = tun_correct(r, slow, &p, kinds);
+    if (error) {
+        return error;
+    }
+    from_record_kinds(d, &found);
+    if (serving_plan(r, d, &serving) && tun_eval(&p, &serving, &before) == 0 &&
+        tun_eval(&p, &found, &after) == 0) {
+        d->gain = base_min(d->gain, gain_of(&p, &before, &after, r->gain_min));
+    }
+    if (d->gain < base_max(r->gain_min, 1e-9)) {
+        d->hold = TUN_HOLD_GAIN;
+    }
+    return 0;
+}
+
 static void guard(const struct tun_record *r, struct tun_decision *d)
 {
     bool asked = d->must || (r->events & TUN_EVENT_BUTTON) != 0;
@@ -342,12 +385,16 @@ int tun_decide(const struct tun_record *r, struct tun_decision *ret)
     }
     memcpy(d.slow, r->slow, cells * sizeof(*d.slow));
     d.cause = attribute(r, &d.kind);
-    correct_levels(r, d.slow, levels);
+    correct_levels(r, 0, d.slow, levels);
     for (size_t k = 0; k < r->problem.kind_count; k++) {
         d.factor[k] = exp(levels[k]) * mean_clock_factor(r, k);
     }
     error = tun_correct(r, d.slow, &d.corrected, d.kinds_left);
     error = error ? error : solve(r, &d);
+    if (error) {
+        return error;
+    }
+    error = doubt(r, &d);
     if (error) {
         return error;
     }

@@ -18,7 +18,8 @@
  *   where a limit stands and the time was spent working, else throughput.
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
- * by that problem, has to reach gain_min. Equal plans gain nothing.
+ * by that problem, has to reach gain_min, also with every level one standard error nearer to 0.
+ * Equal plans gain nothing.
  *
  * Pure; any thread; allocates; takes as long as tun_solve().
  */

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/adapt.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/adapt_private.h"
+
+#define LEVEL_WINDOWS 25u  /* that say where a quiet team stands */
+#define MEDIAN_ERROR 1.25  /* standard error of a median over that of a mean */
+#define SLOWED 1.05        /* a factor that is worth a probe */
+#define VERIFY_WINDOWS 25u /* after which a plan that is not busy is not verified */
+
+static bool options_sane(const struct tun_adapt_options *o)
+{
+    return tun_detect_check(&o->detect) && o->gain_min >= 0 && o->gain_min <= 10 &&
+           o->hourly >= 0 && isfinite(o->hourly) && o->verify_margin > 0 &&
+           isfinite(o->verify_margin) && o->settle >= 1 && o->settle <= TUN_DETECT_RING &&
+           o->backoff_most <= 16 && o->cooldown_ns <= 86400 * BASE_NS_PER_S;
+}
+
+int tun_adapt_new(const struct tun_adapt_options *o, struct tun_adapt **ret)
+{
+    struct tun_adapt_options options = o ? *o : TUN_ADAPT_DEFAULTS;
+    struct tun_adapt *a;
+
+    if (!options_sane(&options)) {
+        return -EINVAL;
+    }
+    a = calloc(1, sizeof(*a));
+    if (!a) {
+        return -ENOMEM;
+    }
+    a->options = options;
+    tun_guard_start(&a->guard, &options);
+    *ret = a;
+    return 0;
+}
+
+struct tun_adapt *tun_adapt_free(struct tun_adapt *a)
+{
+    if (a) {
+        tun_problem_deinit(&a->problem);
+        free(a->beta);
+        free(a->slow);
+        free(a->watches);
+        free(a);
+    }
+    return NULL;
+}
+
+static void watch_settle(const struct tun_adapt *a, struct tun_watch *w)
+{
+    w->skip_left = 1;
+    w->settle_left = a->options.settle;
+    w->waiting_sum = w->waiting_base = 0;
+    w->waiting_count = 0;
+    w->waits[0] = w->waits[1] = w->waits[2] = NAN;
+}
+
+/* One watch for each group of the plan; the noise of the last plan's teams is what is expected of
+ * these. */
+static int watch_plan(struct tun_adapt *a)
+{
+    struct tun_detect_options o = a->options.detect;
+    struct tun_watch *watches;
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->watch_count; i++) {
+        o.sigma_start = base_max(o.sigma_start, a->watches[i].detect.sigma);
+    }
+    for (size_t s = 0; s < a->plan.stage_count; s++) {
+        count += a->plan.stages[s].group_count;
+    }
+    watches = calloc(count, sizeof(*watches));
+    if (!watches) {
+        return -ENOMEM;
+    }
+    free(a->watches);
+    a->watches = watches;
+    a->watch_count = 0;
+    for (size_t s = 0; s < a->plan.stage_count; s++) {
+        for (size_t g = 0; g < a->plan.stages[s].group_count; g++) {
+            const struct pl_group *group = &a->plan.stages[s].groups[g];
+            struct tun_watch *w = &watches[a->watch_count++];
+
+            *w = (struct tun_watch){.stage = (uint16_t)s,
+                                    .group = (uint16_t)g,
+                                    .kind = group->ep,
+                                    .width = group->width,
+                                    .count = group->count};
+            tun_detect_init(&w->detect, &o);
+            watch_settle(a, w);
+            tun_watch_expect(a, w);
+        }
+    }
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        a->kinds[k].used = pl_plan_cores(&a->plan, k) > 0;
+        a->kinds[k].learn_left += a->kinds[k].learn_left > 0 ? a->options.settle + 1 : 0;
+    }
+    a->disagrees = false;
+    a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
+    return 0;
+}
+
+static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
+{
+    size_t cells = p->kind_count * p->unit_count;
+    struct tun_problem copy;
+    double *slow = malloc(cells * sizeof(*slow)), *beta = malloc(p->unit_count * sizeof(*beta));
+    int error = slow && beta ? tun_problem_copy(p, &copy) : -ENOMEM;
+
+    if (error) {
+        free(slow);
+        free(beta);
+        return error;
+    }
+    for (size_t i = 0; i < cells; i++) {
+        slow[i] = 1;
+    }
+    for (size_t u = 0; u < p->unit_count; u++) {
+        beta[u] = a->beta_count == p->unit_count ? a->beta[u] : tun_beta_default(&p->units[u]);
+    }
+    tun_problem_deinit(&a->problem);
+    free(a->beta);
+    free(a->slow);
+    a->problem = copy;
+    a->slow = slow;
+    a->beta = beta;
+    a->beta_count = p->unit_count;
+    return 0;
+}
+
+int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const struct pl_plan *plan,
+                    const struct tun_kind_seen *kinds, uint64_t now_ns)
+{
+    char why[TUN_ERROR_MAX];
+    struct pl_ep_set eps;
+    int error;
+
+    a->serving = false;
+    if (tun_problem_check(p, why) < 0) {
+        return -EINVAL;
+    }
+    tun_eps(p, &eps);
+    if (pl_plan_check(plan, &eps, p->unit_count, why, sizeof(why)) < 0) {
+        return -EINVAL;
+    }
+    error = take_problem(a, p);
+    if (error) {
+        return error;
+    }
+    a->plan = *plan;
+    tun_guard_time(&a->guard, &a->options, now_ns);
+    tun_kinds_start(a, kinds);
+    a->pending = a->told = false;
+    a->verify_left = a->events = a->deferred = a->probes = 0;
+    error = watch_plan(a);
+    a->serving = error == 0;
+    return error;
+}
+
+static struct tun_watch *watch_of(struct tun_adapt *a, const struct tun_team_seen *t)
+{
+    for (size_t i = 0; i < a->watch_count; i++) {
+        if (a->watches[i].stage == t->stage && a->watches[i].group == t->group) {
+            return &a->watches[i];
+        }
+    }
+    return NULL;
+}
+
+static void see_waiting(struct tun_watch *w, const struct tun_team_seen *t)
+{
+    double share = 1 - t->cpu_ns / t->service_ns;
+
+    if (!(t->cpu_ns >= 0) || !isfinite(share)) {
+        return;
+    }
+    share = base_max(0.0, base_min(1.0, share));
+    if (w->settle_left > 0) {
+        w->waiting_sum += share;
+        w->waiting_base = w->waiting_sum / ++w->waiting_count;
+    } else if (w->waiting_count > 0) {
+        memmove(w->waits, w->waits + 1, (WAITS - 1) * sizeof(*w->waits));
+        w->waits[WAITS - 1] = share - w->waiting_base;
+    }
+}
+
+static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_team_seen *t,
+                     uint64_t start_ns)
+{
+    double x = log(t->service_ns / w->expected_ns);
+
+    if (t->starved || t->frames == 0 || !isfinite(x)) {
+        return false;
+    }
+    if (w->skip_left > 0) {
+        w->skip_left--;
+        return false;
+    }
+    see_waiting(w, t);
+    tun_detect_add(&w->detect, x, start_ns);
+    if (w->settle_left > 0 && --w->settle_left == 0) {
+        double level = tun_detect_level(&w->detect, a->options.settle);
+
+        tun_detect_rebase(&w->detect, level);
+        return fabs(level) > log1p(a->options.verify_margin);
+    }
+    return false;
+}
+
+static void see_teams(struct tun_adapt *a, const struct tun_seen_window *seen)
+{
+    for (size_t i = 0; i < a->watch_count; i++) {
+        tun_watch_expect(a, &a->watches[i]);
+    }
+    for (size_t i = 0; i < seen->team_count; i++) {
+        struct tun_watch *w = watch_of(a, &seen->teams[i]);
+
+        if (w) {
+            a->disagrees |= see_team(a, w, &seen->teams[i], seen->start_ns);
+        }
+    }
+    tun_kinds_learn(a);
+}
+
+/* The bottleneck as the settled windows show it. Return: false until all teams have settled. */
+static bool measured_ns(const struct tun_adapt *a, double *ret_ns)
+{
+    double rates[PL_STAGE_MAX] = {0};
+
+    for (size_t i = 0; i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+
+        if (w->settle_left > 0) {
+            return false;
+        }
+        rates[w->stage] += w->count / (w->expected_ns * exp(w->detect.base));
+    }
+    *ret_ns = 0;
+    for (size_t s = 0; s < a->plan.stage_count; s++) {
+        *ret_ns = base_max(*ret_ns, 1 / rates[s]);
+    }
+    return true;
+}
+
+static bool verify(struct tun_adapt *a)
+{
+    double ns;
+
+    if (a->verify_left == 0 || !measured_ns(a, &ns)) {
+        a->verify_left -= a->verify_left > 0;
+        return false;
+    }
+    a->verify_left = 0;
+    return ns > a->after_ns * (1 + a->options.verify_margin) && ns > a->before_ns;
+}
+
+static bool any_firm(const struct tun_adapt *a)
+{
+    for (size_t i = 0; i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+
+        if (w->settle_left == 0 && a->kinds[w->kind].learn_left == 0 &&
+            tun_detect_firm(&w->detect)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool time_to_probe(const struct tun_adapt *a)
+{
+    if (a->options.probe_ns == 0 || a->guard.clock_ns < a->probe_at_ns) {
+        return false;
+    }
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        if (a->kinds[k].slowed && !a->kinds[k].used && a->kinds[k].cores > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void probe_factors(const struct tun_adapt *a, double *slow)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        for (size_t u = 0; u < a->problem.unit_count; u++) {
+            if (a->kinds[k].slowed && !a->kinds[k].used) {
+                slow[k * a->problem.unit_count + u] = 1;
+            }
+        }
+    }
+}
+
+/* Windows since the change that the kind's firmest team saw; LEVEL_WINDOWS if none did. */
+static size_t windows_of(const struct tun_adapt *a, size_t kind)
+{
+    size_t windows = 0;
+
+    for (size_t i = 0; i < a->watch_count; i++) {
+        if (a->watches[i].kind == kind && a->watches[i].settle_left == 0) {
+            windows = base_max(windows, tun_detect_change(&a->watches[i].detect, NULL));
+        }
+    }
+    return windows ? base_min(windows, (size_t)LEVEL_WINDOWS) : LEVEL_WINDOWS;
+}
+
+static void team_now(const struct tun_adapt *a, const struct tun_watch *w, struct tun_team_now *t)
+{
+    size_t samples = base_min(w->detect.count, windows_of(a, w->kind));
+
+    *t = (struct tun_team_now){.stage = w->stage,
+                               .group = w->group,
+                               .level = tun_detect_level(&w->detect, samples),
+                               .waiting = tun_waiting(w),
+                               .firm = w->settle_left == 0 && tun_detect_firm(&w->detect)};
+    t->level = base_max(-20.0, base_min(20.0, t->level));
+    t->sigma = samples ? MEDIAN_ERROR * w->detect.sigma *
+                             sqrt(w->detect.omega / (double)base_min(samples, TUN_DETECT_RING))
+                       : 1;
+    if (w->settle_left > 0 && samples < 3) {
+        t->level = 0;
+        t->sigma = 1;
+    }
+}
+
+static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *ret)
+{
+    size_t cells = a->problem.kind_count * a->problem.unit_count;
+    base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;
+
+    r.beta = malloc(a->problem.unit_count * sizeof(*r.beta));
+    r.slow = malloc(cells * sizeof(*r.slow));
+    r.teams = calloc(a->watch_count, sizeof(*r.teams));
+    if (!r.beta || !r.slow || !r.teams || tun_problem_copy(&a->problem, &r.problem) < 0) {
+        return -ENOMEM;
+    }
+    memcpy(r.beta, a->beta, a->problem.unit_count * sizeof(*r.beta));
+    memcpy(r.slow, a->slow, cells * sizeof(*r.slow));
+    if (events & TUN_EVENT_PROBE) {
+        probe_factors(a, r.slow);
+    }
+    r.plan = a->plan;
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        const struct tun_watched_kind *n = &a->kinds[k];
+
+        r.kinds[k] = (struct tun_kind_now){.cores = n->cores,
+                                           .khz_table = n->khz_table,
+                                           .khz = n->khz,
+                                           .khz_before = n->khz_decided,
+                                           .governor_changed = n->governor_for > 0,
+                                           .limit_changed = n->limit_for > 0,
+                                           .thermal = n->thermal_for > 0,
+                                           .contended = n->contended};
+    }
+    for (; r.team_count < a->watch_count; r.team_count++) {
+        team_now(a, &a->watches[r.team_count], &r.teams[r.team_count]);
+    }
+    r.events = events;
+    r.gain_min = a->options.gain_min;
+    r.cooldown_left_s = tun_guard_left_s(&a->guard, &a->options);
+    r.budget_left = a->guard.bucket;
+    *ret = r;
+    r = TUN_RECORD_NULL;
+    return 0;
+}
+
+/* Cores or a line asked; everything else waits for the guards, after having been told once. */
+#define AT_ONCE (TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET | TUN_EVENT_POWER | TUN_EVENT_BUTTON)
+
+static int ask(struct tun_adapt *a, struct tun_record *ret)
+{
+    bool guarded = tun_guard_left_s(&a->guard, &a->options) > 0 || a->guard.bucket < 1;
+    unsigned events = a->events;
+    int error;
+
+    a->told = a->told && guarded;
+    if (!guarded) {
+        events |= a->deferred;
+        a->deferred = 0;
+    }
+    if ((events & AT_ONCE) == 0) {
+        bool probe = time_to_probe(a);
+
+        if (!any_firm(a) && !a->disagrees && !tun_kinds_clock_moved(a) && !probe) {
+            return TUN_ADAPT_NOTHING;
+        }
+        events |= probe ? TUN_EVENT_PROBE : 0;
+    }
+    if (guarded && a->told && (events & AT_ONCE) == 0) {
+        return TUN_ADAPT_NOTHING;
+    }
+    error = make_record(a, events, ret);
+    if (error) {
+        return error;
+    }
+    a->pending = true;
+    a->events = 0;
+    return TUN_ADAPT_DECIDE;
+}
+
+int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, struct tun_record *ret)
+{
+    bool back = tun_guard_time(&a->guard, &a->options, w->now_ns);
+
+    if (!a->serving) {
+        return TUN_ADAPT_NOTHING;
+    }
+    a->events |= w->events & ~(unsigned)(TUN_EVENT_INPUT | TUN_EVENT_PROBE);
+    a->events |= tun_kinds_see(a, w);
+    if (w->events & TUN_EVENT_INPUT) {
+        for (size_t i = 0; i < a->watch_count; i++) {
+            tun_detect_rebase(&a->watches[i].detect, a->watches[i].detect.base);
+            watch_settle(a, &a->watches[i]);
+        }
+    } else if (!back) {
+        see_teams(a, w);
+    }
+    if (a->pending) {
+        return TUN_ADAPT_NOTHING;
+    }
+    if (verify(a)) {
+        a->pending = true;
+        return TUN_ADAPT_BACK;
+    }
+    return ask(a, ret);
+}
+
+/* What was decided on is how things are; levels that led to no change are where the teams stand. */
+static void accept(struct tun_adapt *a, const struct tun_record *r)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        a->kinds[k].khz_decided = r->kinds[k].khz;
+        a->kinds[k].cores_decided = r->kinds[k].cores;
+    }
+    for (size_t i = 0; i < r->team_count && i < a->watch_count; i++) {
+        if (r->teams[i].firm) {
+            tun_detect_rebase(&a->watches[i].detect, r->teams[i].level);
+        }
+    }
+    a->disagrees = false;
+    if (!tun_kinds_cores_moved(a)) { /* seen again while the decision was made */
+        a->events &= ~(unsigned)(TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET);
+    }
+    if (r->events & TUN_EVENT_PROBE) {
+        a->probes++;
+        a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
+    }
+}
+
+static void note_contention(struct tun_adapt *a, const struct tun_decision *d)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        double most = 1;
+
+        for (size_t u = 0; u < a->problem.unit_count; u++) {
+            most = base_max(most, a->slow[k * a->problem.unit_count + u]);
+        }
+        a->kinds[k].slowed = most > SLOWED;
+        a->kinds[k].contended =
+            a->kinds[k].slowed && (a->kinds[k].contended || d->cause == TUN_CAUSE_CONTENTION);
+    }
+}
+
+static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, bool felt, bool failed)
+{
+    int error;
+
+    a->before = a->plan;
+    a->plan = *plan;
+    tun_guard_change(&a->guard, &a->options, &a->before, plan, felt, failed);
+    error = watch_plan(a);
+    a->serving = error == 0;
+    return error;
+}
+
+int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
+                      bool switched, uint64_t now_ns)
+{
+    tun_guard_time(&a->guard, &a->options, now_ns);
+    a->pending = false;
+    if (!d || (d->replan && !switched) || d->hold == TUN_HOLD_COOLDOWN ||
+        d->hold == TUN_HOLD_BUDGET) {
+        a->told = true;
+        a->deferred |= r->events & AT_ONCE;
+        if (d && d->replan) { /* it could not be switched to: not again at once */
+            a->guard.changed = true;
+            a->guard.changed_ns = a->guard.clock_ns;
+        }
+        for (size_t k = 0; k < a->problem.kind_count; k++) {
+            a->kinds[k].cores_decided = r->kinds[k].cores;
+        }
+        return 0;
+    }
+    accept(a, r);
+    if (!d->replan) {
+        return 0;
+    }
+    memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    a->before_ns = d->before_ns;
+    a->after_ns = d->after_ns;
+    a->verify_left = VERIFY_WINDOWS;
+    note_contention(a, d);
+    return change_plan(a, &d->plan,
+                       d->cause == TUN_CAUSE_CONTENTION || d->cause == TUN_CAUSE_THROUGHPUT, false);
+}
+
+const struct pl_plan *tun_adapt_before(const struct tun_adapt *a)
+{
+    return &a->before;
+}
+
+/* What the plan showed stays in the table, so that it is not chosen again at once. */
+static void keep_levels(struct tun_adapt *a)
+{
+    for (size_t i = 0; i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+
+        for (size_t u = a->plan.stages[w->stage].first_unit;
+             u <= a->plan.stages[w->stage].last_unit; u++) {
+            double *slow = &a->slow[w->kind * a->problem.unit_count + u];
+
+            *slow = base_max(1e-6, base_min(1e6, *slow * exp(w->detect.base)));
+        }
+    }
+}
+
+int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
+{
+    struct pl_plan to = a->before;
+
+    tun_guard_time(&a->guard, &a->options, now_ns);
+    a->pending = false;
+    a->disagrees = false;
+    if (!switched) {
+        return 0;
+    }
+    keep_levels(a);
+    return change_plan(a, &to, true, true);
+}
+
+bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_view *ret)
+{
+    const struct tun_watch *w;
+
+    if (!a->serving || index >= a->watch_count) {
+        return false;
+    }
+    w = &a->watches[index];
+    *ret = (struct tun_watch_view){.stage = w->stage,
+                                   .group = w->group,
+                                   .expected_ns = w->expected_ns,
+                                   .sigma = w->detect.sigma,
+                                   .change = tun_detect_state(&w->detect),
+                                   .firm = tun_detect_firm(&w->detect),
+                                   .settled = w->settle_left == 0};
+    ret->level = tun_detect_level(
+        &w->detect, base_max(tun_detect_change(&w->detect, &ret->since_ns), (size_t)3));
+    return true;
+}
+
+uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a)
+{
+    return tun_guard_cooldown_ns(&a->guard, &a->options);
+}
+
+double tun_adapt_beta(const struct tun_adapt *a, size_t unit)
+{
+    return unit < a->beta_count ? a->beta[unit] : TUN_BETA_UNKNOWN;
+}

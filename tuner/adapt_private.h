@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** tuner/adapt_private.h - what adapt.c, adapt_kinds.c and adapt_guard.c share */
+#pragma once
+
+#include "tuner/adapt.h"
+
+#define READINGS 3u /* of a frequency; their median counts */
+#define WAITS 3u    /* windows whose median is the waiting share */
+#define PAST 4u     /* plans remembered for the back-off */
+
+struct tun_watched_kind {
+    double readings[READINGS]; /* khz, newest last; 0: none */
+    double khz, khz_table, khz_decided;
+    double khz_learned;  /* for which its units' betas are right */
+    double log_clock;    /* log(before / now) of the change that is being learned from */
+    unsigned learn_left; /* windows until it is; 0: nothing to learn */
+    unsigned governor_for, limit_for, thermal_for; /* windows for which a change is recent */
+    uint64_t governor, throttles;
+    double limit_khz;
+    uint16_t cores, cores_decided;
+    bool contended, slowed, used; /* slowed: factors above 1, whatever the cause */
+};
+
+struct tun_watch {
+    uint16_t stage, group;
+    uint16_t kind, width, count;
+    unsigned settle_left, skip_left;
+    double expected_ns;
+    double waiting_sum, waiting_base; /* share of service time off the CPU */
+    unsigned waiting_count;           /* 0: unknown */
+    double waits[WAITS];              /* rises in the last windows, newest last; NAN: unknown */
+    double level_before;              /* of the frequency change that is being learned from */
+    struct tun_detect detect;
+};
+
+struct tun_guard {
+    uint64_t changed_ns; /* of the last change; guards count from here */
+    uint64_t clock_ns;   /* newest time seen */
+    double bucket;
+    uint64_t filled_ns;
+    unsigned backoff, hasty;   /* hasty: changes in a row that were not calm */
+    bool changed;              /* ever */
+    struct pl_plan past[PAST]; /* newest first */
+    size_t past_count;
+};
+
+struct tun_adapt {
+    struct tun_adapt_options options;
+    struct tun_problem problem; /* owned */
+    double *beta, *slow;        /* owned */
+    size_t beta_count;
+    struct pl_plan plan, before;
+    struct tun_watched_kind kinds[PL_EP_MAX];
+    struct tun_watch *watches; /* owned */
+    size_t watch_count;
+    struct tun_guard guard;
+    double before_ns, after_ns; /* by prediction, of the change to be verified */
+    unsigned verify_left;       /* windows in which it may be; 0: nothing to verify */
+    bool serving, pending, disagrees;
+    bool told;         /* a decision was held by a guard; nothing is asked until it is over */
+    unsigned events;   /* not yet decided */
+    unsigned deferred; /* decided, but held by a guard */
+    uint64_t probe_at_ns;
+    unsigned probes;
+};
+
+/* adapt_kinds.c */
+/** tun_kinds_start() - the first reading; frequencies are the table's. */
+void tun_kinds_start(struct tun_adapt *a, const struct tun_kind_seen *seen);
+/** tun_kinds_see() - a window's reading. Return: TUN_EVENT_HOTPLUG if core counts differ from what
+ * was decided on, else 0. */
+unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w);
+/** tun_kinds_clock_moved() - is a frequency another one than at the last decision. */
+bool tun_kinds_clock_moved(const struct tun_adapt *a);
+/** tun_kinds_cores_moved() - are there other cores than at the last decision. */
+bool tun_kinds_cores_moved(const struct tun_adapt *a);
+void tun_kinds_learn(struct tun_adapt *a);
+/** tun_waiting() - rise of the waiting share; NAN: unknown. */
+double tun_waiting(const struct tun_watch *w);
+/** tun_watch_expect() - expected_ns at the present factors and frequencies. */
+void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w);
+
+/* adapt_guard.c */
+void tun_guard_start(struct tun_guard *g, const struct tun_adapt_options *o);
+/** tun_guard_time() - Return: did the clock go back. */
+bool tun_guard_time(struct tun_guard *g, const struct tun_adapt_options *o, uint64_t now_ns);
+/** tun_guard_change() - @plan: that serves now; @before: until now; @felt: the cause is known from
+ * measurements alone; @failed: it was taken back. */
+void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
+                      const struct pl_plan *before, const struct pl_plan *plan, bool felt,
+                      bool failed);
+uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt_options *o);
+double tun_guard_left_s(const struct tun_guard *g, const struct tun_adapt_options *o);

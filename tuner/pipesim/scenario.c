@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/pipesim/scenario.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+
+#define TOP_KHZ 2000000.0
+#define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */
+#define FRESH_S 0.5                      /* noise may begin what the scenario ends */
+#define NO_WAIT 0.98                     /* CPU time of undisturbed service */
+
+static bool within(double t, const struct psim_scenario *s)
+{
+    return t >= s->onset_s && t < s->end_s;
+}
+
+static void nothing(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    (void)t;
+    (void)s;
+    (void)w;
+}
+
+static void contention(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->contended[0] = within(t, s) ? s->amount : 1;
+}
+
+static void slowdown(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->slowed[0] = within(t, s) ? s->amount : 1;
+}
+
+static void drift(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    double way = base_max(0.0, base_min(1.0, (t - s->onset_s) / (s->end_s - s->onset_s)));
+
+    w->slowed[0] = 1 + (s->amount - 1) * way;
+}
+
+static void square(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    bool high = within(t, s) && (uint64_t)((t - s->onset_s) / 5) % 2 == 0;
+
+    w->contended[0] = high ? s->amount : 1;
+}
+
+static void limit(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->clock[0] = within(t, s) ? s->amount : 1;
+    w->limited[0] = within(t, s);
+}
+
+static void governor(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->clock[0] = within(t, s) ? s->amount : 1;
+    w->powersave[0] = within(t, s);
+}
+
+static void thermal(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    limit(t, s, w);
+    w->thermal[0] = within(t, s);
+}
+
+static void hotplug(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->cores_less[0] = within(t, s) ? (uint16_t)s->amount : 0;
+}
+
+static void cpuset(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    hotplug(t, s, w);
+    w->events = fabs(t - s->onset_s) < 0.1 || fabs(t - s->end_s) < 0.1 ? TUN_EVENT_CPUSET : 0;
+}
+
+/* An on-demand governor clocks down what has little to do, and frames take longer. */
+static void load(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    if (within(t, s)) {
+        w->load = s->amount;
+        w->clock[0] = w->clock[1] = 0.5;
+    }
+}
+
+static void shape(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->slowed[0] = w->slowed[1] = within(t, s) ? s->amount : 1;
+    w->events = fabs(t - s->onset_s) < 0.1 || fabs(t - s->end_s) < 0.1 ? TUN_EVENT_INPUT : 0;
+}
+
+static void skew(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->clock_skew_ns = within(t, s)    ? -(int64_t)(3600 * BASE_NS_PER_S)
+                       : t >= s->end_s ? (int64_t)(86400 * BASE_NS_PER_S)
+                                       : 0;
+}
+
+static void button(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->events = fabs(t - s->onset_s) < 0.1 ? TUN_EVENT_BUTTON : 0;
+}
+
+const struct psim_scenario psim_scenarios[] = {
+    {"noise", "nothing but noise and spikes", 3600, 0, 0, TUN_CAUSE_NONE, nothing, 0},
+    {"slow-8", "a kind works 8 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
+     slowdown, 1.08},
+    {"slow-15", "a kind works 15 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
+     slowdown, 1.15},
+    {"slow-30", "a kind works 30 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
+     slowdown, 1.3},
+    {"contention", "another program takes half of a kind, and ends", 240, 60, 150,
+     TUN_CAUSE_CONTENTION, contention, 2},
+    {"drift", "a kind gets 30 % slower in half an hour", 2400, 300, 2100, TUN_CAUSE_THROUGHPUT,
+     drift, 1.3},
+    {"square", "half of a kind comes and goes every 5 s, the cool-down, for an hour", 3600, 60,
+     3600, TUN_CAUSE_CONTENTION, square, 2},
+    {"frequency", "a limit halves a kind's frequency, and goes", 240, 60, 150, TUN_CAUSE_FREQUENCY,
+     limit, 0.5},
+    {"governor", "a governor takes a kind to a third, and back", 240, 60, 150, TUN_CAUSE_GOVERNOR,
+     governor, 1.0 / 3},
+    {"thermal", "heat takes a kind to 60 %, and back", 240, 60, 150, TUN_CAUSE_THERMAL, thermal,
+     0.6},
+    {"hotplug", "two cores of a kind go, and come back", 240, 60, 150, TUN_CAUSE_HOTPLUG, hotplug,
+     2},
+    {"cpuset", "two cores of a kind are taken away, and given back", 240, 60, 150, TUN_CAUSE_CPUSET,
+     cpuset, 2},
+    {"load", "clients send a third of what could be served; clocks go down", 240, 60, 150,
+     TUN_CAUSE_NONE, load, 0.3},
+    {"shape", "frames get 40 % heavier everywhere", 240, 60, 150, TUN_CAUSE_NONE, shape, 1.4},
+    {"clock", "the clock goes back an hour, then forward a day", 240, 60, 150, TUN_CAUSE_NONE, skew,
+     0},
+    {"button", "somebody presses the button; nothing has changed", 240, 60, 61, TUN_CAUSE_NONE,
+     button, 0},
+    {NULL, NULL, 0, 0, 0, TUN_CAUSE_NONE, NULL, 0},
+};
+
+const struct psim_scenario *psim_scenario_find(const char *name)
+{
+    for (const struct psim_scenario *s = psim_scenarios; s->name; s++) {
+        if (strcmp(s->name, name) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+struct play {
+    const struct psim_adapting *how;
+    struct psim_adapted *out;
+    struct tun_adapt *adapt; /* owned */
+    struct tun_record truth; /* owned: its problem, betas and factors are the world's */
+    struct pl_plan plan;
+    struct psim_world world;
+    double noise[PL_STAGE_MAX][PL_GROUP_MAX];
+    struct tun_random random;
+    double t_s;
+    size_t seen_alarms;
+};
+
+static void world_at(struct play *p)
+{
+    const struct psim_scenario *s = p->how->scenario;
+    size_t units = p->truth.problem.unit_count;
+
+    p->world = (struct psim_world){.load = 1};
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        p->world.contended[k] = p->world.slowed[k] = p->world.clock[k] = 1;
+    }
+    s->world(p->t_s, s, &p->world);
+    for (size_t k = 0; k < p->truth.problem.kind_count; k++) {
+        uint16_t cores = p->truth.problem.kinds[k].cores;
+
+        p->truth.kinds[k].cores =
+            cores > p->world.cores_less[k] ? cores - p->world.cores_less[k] : 0;
+        p->truth.kinds[k].khz_table = TOP_KHZ;
+        p->truth.kinds[k].khz = TOP_KHZ * p->world.clock[k];
+        for (size_t u = 0; u < units; u++) {
+            p->truth.slow[k * units + u] = p->world.contended[k] * p->world.slowed[k];
+        }
+    }
+}
+
+static void see_kinds(const struct play *p, struct tun_kind_seen *ret)
+{
+    for (size_t k = 0; k < p->truth.problem.kind_count; k++) {
+        double khz = p->truth.kinds[k].khz;
+
+        ret[k] = (struct tun_kind_seen){
+            .cores = p->truth.kinds[k].cores,
+            .governor = tun_name_id(p->world.powersave[k] ? "powersave" : "performance"),
+            .khz = khz,
+            .limit_khz = p->world.limited[k] ? khz : TOP_KHZ,
+            .hardware_khz = TOP_KHZ,
+            .thermal = p->world.thermal[k]};
+    }
+}
+
+static double team_truth(const struct play *p, const struct pl_stage_plan *stage,
+                         const struct pl_group *g)
+{
+    const struct tun_problem *t = &p->truth.problem;
+    double ns =
+        t->handoff_ns +
+        (stage->first_unit ? t->handoff_ns_per_byte * t->units[stage->first_unit].in_bytes : 0);
+
+    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
+        ns += tun_cell_at(&t->costs, g->ep, g->width, u)->ns *
+              p->truth.slow[g->ep * t->unit_count + u] *
+              tun_clock_factor(&p->truth.kinds[g->ep], p->truth.beta[u]);
+    }
+    return ns;
+}
+
+static size_t see_teams(struct play *p, struct tun_team_seen *ret)
+{
+    const struct psim_noise *n = &p->how->noise;
+    size_t count = 0;
+
+    for (size_t s = 0; s < p->plan.stage_count; s++) {
+        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
+            const struct pl_group *group = &p->plan.stages[s].groups[g];
+            double *z = &p->noise[s][g], ns = team_truth(p, &p->plan.stages[s], group), spike;
+
+            *z = n->correlation * *z +
+                 sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
+            spike = tun_random_unit(&p->random) < n->spikes
+                        ? 0.2 + 0.8 * tun_random_unit(&p->random)
+                        : 0;
+            ret[count++] = (struct tun_team_seen){.stage = (uint16_t)s,
+                                                  .group = (uint16_t)g,
+                                                  .frames = (uint64_t)(1 + 10 * p->world.load),
+                                                  .service_ns = ns * exp(n->cv * *z + spike),
+                                                  .cpu_ns = NO_WAIT * ns * exp(n->cv * *z) /
+                                                            p->world.contended[group->ep],
+                                                  .starved = p->world.load < 0.5};
+        }
+    }
+    return count;
+}
+
+static double bottleneck(const struct play *p)
+{
+    double longest = 0;
+
+    for (size_t s = 0; s < p->plan.stage_count; s++) {
+        double rate = 0;
+
+        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
+            const struct pl_group *group = &p->plan.stages[s].groups[g];
+
+            rate += group->count / team_truth(p, &p->plan.stages[s], group);
+        }
+        longest = base_max(longest, 1 / rate);
+    }
+    return longest;
+}
+
+/* Throughput of the serving plan as a share of the best for the world as it is. */
+static double ratio(const struct play *p)
+{
+    base_autofree struct tun_solution *best = malloc(sizeof(*best));
+    struct tun_problem now = TUN_PROBLEM_NULL;
+    size_t kinds[PL_EP_MAX];
+    double share = NAN;
+
+    if (best && tun_correct(&p->truth, p->truth.slow, &now, kinds) == 0) {
+        now.bounds.slack = 0;
+        if (tun_solve(&now, best) == 0) {
+            share = best->outcome.bottleneck_ns / bottleneck(p);
+        }
+    }
+    tun_problem_deinit(&now);
+    return share;
+}
+
+static void log_change(struct play *p, enum tun_cause cause, double gain, const struct pl_plan *to,
+                       bool back)
+{
+    struct psim_adapted *o = p->out;
+    struct psim_change change = {.at_s = p->t_s, .cause = cause, .gain = gain, .back = back};
+    const struct psim_scenario *s = p->how->scenario;
+
+    change.before_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
+    p->plan = *to;
+    memset(p->noise, 0, sizeof(p->noise));
+    change.after_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
+    change.plan = *to;
+    if (o->changes < PSIM_CHANGES_MAX) {
+        o->log[o->changes] = change;
+    }
+    o->changes++;
+    o->backs += back;
+    if (p->t_s >= s->onset_s && o->changed_s == INFINITY) {
+        o->changed_s = p->t_s - s->onset_s;
+    }
+    if (p->t_s >= s->end_s && o->returned_s == INFINITY) {
+        o->returned_s = p->t_s - s->end_s;
+    }
+}
+
+static uint64_t clock_at(const struct play *p, double t_s)
+{
+    return EPOCH_NS + (uint64_t)(t_s * (double)BASE_NS_PER_S) + (uint64_t)p->world.clock_skew_ns;
+}
+
+static void note_alarms(struct play *p)
+{
+    struct psim_adapted *o = p->out;
+    struct tun_watch_view view;
+    size_t standing = 0;
+    uint64_t onset_ns = clock_at(p, base_max(0.0, p->how->scenario->onset_s - FRESH_S));
+    bool fresh = false;
+
+    for (size_t i = 0; tun_adapt_watch(p->adapt, i, &view); i++) {
+        standing += view.settled && view.change != TUN_SAME;
+        fresh |= view.settled && view.change != TUN_SAME && view.since_ns >= onset_ns;
+    }
+    o->alarms += standing > p->seen_alarms ? standing - p->seen_alarms : 0;
+    p->seen_alarms = standing;
+    if (fresh && p->t_s > p->how->scenario->onset_s && o->noticed_windows == INFINITY) {
+        o->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / 0.2);
+    }
+}
+
+static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
+{
+    struct tun_decision d = TUN_DECISION_NULL;
+    int error = tun_decide(r, &d);
+
+    if (error == 0) {
+        p->out->decisions++;
+        if (p->t_s > p->how->scenario->onset_s && p->out->noticed_windows == INFINITY) {
+            p->out->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / 0.2);
+        }
+        if (p->how->decided) {
+            p->how->decided(p->how->context, p->t_s, r, &d);
+        }
+        if (d.replan) {
+            log_change(p, d.cause, d.gain, &d.plan, false);
+        }
+        error = tun_adapt_decided(p->adapt, r, &d, d.replan, now_ns);
+    }
+    tun_decision_deinit(&d);
+    tun_record_deinit(r);
+    return error;
+}
+
+/* One window: the world is as it is at its beginning. */
+static int window(struct play *p)
+{
+    struct tun_kind_seen kinds[PL_EP_MAX] = {0};
+    struct tun_team_seen teams[PL_TEAM_MAX];
+    struct tun_seen_window w = {.kinds = kinds, .teams = teams};
+    struct tun_record r = TUN_RECORD_NULL;
+    int asked;
+
+    world_at(p);
+    see_kinds(p, kinds);
+    w.team_count = see_teams(p, teams);
+    w.events = p->world.events;
+    w.start_ns = clock_at(p, p->t_s);
+    p->t_s += 0.2;
+    w.now_ns = clock_at(p, p->t_s);
+    p->out->windows++;
+    asked = tun_adapt_observe(p->adapt, &w, &r);
+    note_alarms(p);
+    if (asked == TUN_ADAPT_DECIDE) {
+        return decide(p, &r, w.now_ns);
+    }
+    if (asked == TUN_ADAPT_BACK) {
+        log_change(p, TUN_CAUSE_NONE, 0, tun_adapt_before(p->adapt), true);
+        return tun_adapt_went_back(p->adapt, true, w.now_ns);
+    }
+    return asked;
+}
+
+/* The truth's own compute-boundness, and the planner's table with its errors. */
+static int prepare(struct play *p, struct tun_problem *ret_told)
+{
+    const struct tun_problem *truth = p->how->truth;
+    size_t units = truth->unit_count;
+
+    p->truth.beta = malloc(units * sizeof(double));
+    p->truth.slow = malloc(truth->kind_count * units * sizeof(double));
+    if (!p->truth.beta || !p->truth.slow || tun_problem_copy(truth, &p->truth.problem) < 0 ||
+        tun_problem_copy(truth, ret_told) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t u = 0; u < units; u++) {
+        p->truth.beta[u] =
+            base_max(0.0, base_min(1.0, tun_beta_default(&truth->units[u]) *
+                                            (0.7 + 0.4 * tun_random_unit(&p->random))));
+        for (size_t k = 0; k < truth->kind_count; k++) {
+            double off = exp(p->how->noise.error * tun_random_normal(&p->random));
+
+            for (size_t w = 1; w <= truth->kinds[k].cores; w++) {
+                tun_cell_at(&ret_told->costs, k, w, u)->ns *= off;
+            }
+        }
+    }
+    return 0;
+}
+
+static int start(struct play *p, const struct tun_problem *told)
+{
+    base_autofree struct tun_solution *first = malloc(sizeof(*first));
+    struct tun_kind_seen kinds[PL_EP_MAX] = {0};
+    int error = first ? tun_solve(told, first) : -ENOMEM;
+
+    error = error ? error : tun_adapt_new(p->how->options, &p->adapt);
+    if (error) {
+        return error < 0 ? error : -EINVAL;
+    }
+    p->plan = first->plan;
+    world_at(p);
+    see_kinds(p, kinds);
+    return tun_adapt_serve(p->adapt, told, &p->plan, kinds, clock_at(p, 0));
+}
+
+int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
+{
+    base_autofree struct play *p = calloc(1, sizeof(*p));
+    struct tun_problem told = TUN_PROBLEM_NULL;
+    double seconds = how->seconds > 0 ? how->seconds : how->scenario->seconds;
+    bool slow_seen = how->scenario->end_s == 0;
+    int error;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    *ret = (struct psim_adapted){.noticed_windows = INFINITY,
+                                 .changed_s = INFINITY,
+                                 .returned_s = INFINITY,
+                                 .ratio_slow = NAN};
+    p->how = how;
+    p->out = ret;
+    p->random.state = how->seed;
+    error = prepare(p, &told);
+    error = error ? error : start(p, &told);
+    while (error == 0 && p->t_s < seconds) {
+        if (!slow_seen && p->t_s + 0.2 >= how->scenario->end_s) {
+            ret->ratio_slow = ratio(p);
+            slow_seen = true;
+        }
+        error = window(p);
+    }
+    if (error == 0) {
+        world_at(p);
+        ret->ratio_end = ratio(p);
+    }
+    tun_adapt_free(p->adapt);
+    tun_record_deinit(&p->truth);
+    tun_problem_deinit(&told);
+    return error;
+}
