@@ -68,7 +68,8 @@ static int measure(struct dmn_model *m, const struct pl_plan *plan)
     if (r->phase == DMN_RETUNE_SHAPES) {
         limits.frames = base_min(limits.frames, (uint64_t)SHAPE_FRAMES);
         limits.every_team = true;
-    } else if (r->phase == DMN_RETUNE_SEARCH) {
+    }
+    if (r->phase == DMN_RETUNE_SHAPES || r->phase == DMN_RETUNE_SEARCH) {
         limits.stop_ns = stop_ns(r);
     }
     if (!pl_plan_equal(plan, pl_current_plan(m->pipe))) {
@@ -130,7 +131,8 @@ static void next_shape(struct dmn_model *m)
     r->phase = DMN_RETUNE_SHAPES;
     do {
         more = reads_costs(r->q.algorithm) && dmn_planner_problem(m, &r->q.goal, &p) == 0 &&
-               dmn_shapes_next(&r->shapes, &p, &plan);
+               dmn_shapes_next(&r->shapes, &p,
+                               r->first.failed ? 0 : r->first.measured.bottleneck_ns, &plan);
         tun_problem_deinit(&p);
     } while (more && measure(m, &plan) != 0);
     if (!more) {

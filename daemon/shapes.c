@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/solve.h"
 
 static size_t width_of(const struct tun_problem *p, size_t kind, unsigned level)
 {
@@ -50,6 +51,25 @@ static bool far_behind(const struct tun_problem *p, size_t kind, size_t width)
         rate += p->kinds[k].cores / network_ns(p, k, 1);
     }
     return own < DMN_SHAPES_RATE_MIN * rate;
+}
+
+/* Could teams of several threads be worth a trial at all. */
+static bool width_may_gain(const struct tun_problem *p, double present_ns)
+{
+    double rate = 0, best;
+
+    if (p->objective != TUN_THROUGHPUT || p->bounds.latency_max_ns > 0) {
+        return true;
+    }
+    for (size_t k = 0; k < p->kind_count; k++) {
+        if (!far_behind(p, k, 1) && !known(p, k, 1)) {
+            return true;
+        }
+        rate += p->kinds[k].cores / network_ns(p, k, 1);
+    }
+    best = present_ns > 0 ? base_min(present_ns, 1 / rate) : 1 / rate;
+    return best >
+           (tun_bound_ns(p) + p->handoff_ns / (double)tun_core_count(p)) * (1 + p->bounds.slack);
 }
 
 static bool wanted(const struct dmn_shapes *s, const struct tun_problem *p, size_t kind,
@@ -110,11 +130,12 @@ static bool level_plan(struct dmn_shapes *s, const struct tun_problem *p, unsign
     return true;
 }
 
-bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, struct pl_plan *ret)
+bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, double present_ns,
+                     struct pl_plan *ret)
 {
-    bool more = true;
+    bool more = true, wide = width_may_gain(p, present_ns);
 
-    for (unsigned level = 0; more; level++) {
+    for (unsigned level = 0; more && (level == 0 || wide); level++) {
         if (level_plan(s, p, level, ret)) {
             return true;
         }

@@ -24,6 +24,14 @@ struct dmn_shapes {
     unsigned tried[PL_EP_MAX]; /* bit i: width min(2^i, cores) */
 };
 
-/** dmn_shapes_next() - a one-stage plan with the narrowest shapes that are neither known nor tried;
- * marks them as tried. @p: every cell has a figure. Return: false when there is none left. */
-bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, struct pl_plan *ret);
+/**
+ * dmn_shapes_next() - a one-stage plan with the narrowest shapes that are neither known nor tried;
+ * marks them as tried
+ * Where throughput alone is wanted, wide teams gain nothing even if they scaled perfectly once the
+ * plan that serves, or one worker on each core, is within the slack of tun_bound_ns(); then, if all
+ * widths of 1 are known, none is shown.
+ * @p: every cell has a figure. @present_ns: measured bottleneck of the plan that serves, 0:
+ * unknown. Return: false when there is none left.
+ */
+bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, double present_ns,
+                     struct pl_plan *ret);

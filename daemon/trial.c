@@ -150,7 +150,8 @@ bool dmn_trial_over(struct dmn_trial *t, struct dmn_model *m, uint64_t now_ns)
         return now_ns - t->began_ns >= BUDGETS_MAX * t->limits.budget_ns;
     }
     ns = bottleneck_ns(t, m, &half);
-    if (t->limits.stop_ns > 0 && frames >= DMN_TRIAL_STOP_FRAMES && ns - half > t->limits.stop_ns) {
+    if (t->limits.stop_ns > 0 && frames >= DMN_TRIAL_STOP_FRAMES && ns - half > t->limits.stop_ns &&
+        (!t->limits.every_team || every_team_ran(m))) {
         t->stopped = true;
         return true;
     }

@@ -97,10 +97,10 @@ static void expect(struct dmn_shapes *s, const struct tun_problem *p, const char
 
     tun_eps(p, &eps);
     if (!wanted) {
-        T_TRUE(!dmn_shapes_next(s, p, &plan));
+        T_TRUE(!dmn_shapes_next(s, p, 0, &plan));
         return;
     }
-    T_TRUE(dmn_shapes_next(s, p, &plan));
+    T_TRUE(dmn_shapes_next(s, p, 0, &plan));
     T_EQ(pl_plan_check(&plan, &eps, p->unit_count, error, sizeof(error)), 0);
     T_TRUE(!pl_plan_oversubscribed(&plan, &eps));
     T_EQ(pl_plan_format(&plan, &eps, text, sizeof(text)), 0);
@@ -117,6 +117,36 @@ TEST(all_cores_work_while_shapes_are_shown)
     expect(&s, &p, "0-2@bigx2*2+littlex2+little");
     expect(&s, &p, "0-2@bigx4+littlex3");
     expect(&s, &p, NULL);
+    tun_problem_deinit(&p);
+}
+
+/* Cores of one kind, all shapes of one core known: perfect scaling is what they do already. */
+TEST(width_is_left_alone_where_it_cannot_gain)
+{
+    struct dmn_shapes s = {0};
+    struct tun_problem p;
+
+    problem(&p, 2, 2, 2);
+    for (size_t u = 0; u < 3; u++) {
+        tun_cell_at(&p.costs, 0, 1, u)->source = TUN_MEASURED;
+    }
+    expect(&s, &p, "0-2@little*2+big*2"); /* the others are not known yet */
+    for (size_t u = 0; u < 3; u++) {
+        tun_cell_at(&p.costs, 1, 1, u)->source = TUN_MEASURED;
+    }
+    expect(&s, &p, NULL);
+    p.bounds.latency_max_ns = 1e6; /* that is what width is good for */
+    expect(&s, &p, "0-2@bigx2+littlex2");
+    p.bounds.latency_max_ns = 0;
+    s = (struct dmn_shapes){.tried = {1, 1}};
+    tun_cell_at(&p.costs, 0, 1, 0)->ns /= 5; /* kinds with units of their own */
+    tun_cell_at(&p.costs, 1, 1, 2)->ns /= 5;
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t u = 0; u < 3; u++) {
+            tun_cell_at(&p.costs, k, 2, u)->ns = tun_cell_at(&p.costs, k, 1, u)->ns / 1.8;
+        }
+    }
+    expect(&s, &p, "0-2@bigx2+littlex2");
     tun_problem_deinit(&p);
 }
 
