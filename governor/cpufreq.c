@@ -7,12 +7,12 @@
 
 #define DIR "sys/devices/system/cpu/cpufreq/"
 #define KHZ_MAX 100000000u /* 100 GHz: more is garbage */
-#define POLICIES_A_SAMPLE 64u
-#define FACTS_A_SCAN 8u /* of policies that were there before */
+#define POLICIES_A_SAMPLE 24u
+#define FACTS_A_SCAN 4u /* of policies that were there before */
 
 static void close_policy(struct gov_sensors *s, struct gov_policy_files *f)
 {
-    struct gov_file *files[] = {&f->governor, &f->min, &f->max, &f->now, &f->firmware};
+    struct gov_file *files[] = {&f->governor, &f->max, &f->now, &f->firmware};
 
     for (size_t i = 0; i < base_array_count(files); i++) {
         gov_file_close(&s->files, files[i]);
@@ -59,6 +59,10 @@ static void read_facts(struct gov_sensors *s, size_t at)
                       p->number) != 0) {
         p->hardware_khz = GOV_UNKNOWN;
     }
+    if (gov_sysfs_u64(s->root, 1, KHZ_MAX, &p->min_khz, DIR "policy%u/scaling_min_freq",
+                      p->number) != 0) {
+        p->min_khz = GOV_UNKNOWN;
+    }
     read_members(s, p->number, &members);
     p->cpu_count = 0;
     for (size_t i = 0; i < n->cpu_count; i++) {
@@ -76,9 +80,9 @@ static void read_facts(struct gov_sensors *s, size_t at)
 static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
 {
     struct gov_policy_files *f = &s->policies[at];
-    struct gov_file *files[] = {&f->governor, &f->min, &f->max, &f->now, &f->firmware};
-    static const char *const names[] = {"scaling_governor", "scaling_min_freq", "scaling_max_freq",
-                                        "scaling_cur_freq", "bios_limit"};
+    struct gov_file *files[] = {&f->governor, &f->max, &f->now, &f->firmware};
+    static const char *const names[] = {"scaling_governor", "scaling_max_freq", "scaling_cur_freq",
+                                        "bios_limit"};
 
     s->now.policies[at] = (struct gov_policy){.number = number,
                                               .min_khz = GOV_UNKNOWN,
@@ -91,6 +95,7 @@ static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
     for (size_t i = 0; i < base_array_count(files); i++) {
         gov_file_set(&s->files, files[i], DIR "policy%u/%s", number, names[i]);
     }
+    f->firmware.rare = true;
 }
 
 static bool same_policies(const struct gov_snapshot *n, const uint32_t *numbers, size_t count)
@@ -159,7 +164,6 @@ void gov_cpufreq_sample(struct gov_sensors *s)
         if (gov_file_text(&s->files, &f->governor, p->governor, sizeof(p->governor)) != 0) {
             p->governor[0] = '\0';
         }
-        p->min_khz = read_khz(s, &f->min);
         p->max_khz = read_khz(s, &f->max);
         p->now_khz = read_khz(s, &f->now);
         p->firmware_khz = read_khz(s, &f->firmware);

@@ -5,7 +5,7 @@
 #include "governor/sensors_private.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
-#define CPUS_A_SAMPLE 32u
+#define CPUS_A_SAMPLE 16u
 
 static void read_set(struct gov_sensors *s, struct gov_file *f, struct gov_known_set *ret)
 {
@@ -75,6 +75,7 @@ void gov_cpus_scan(struct gov_sensors *s)
                      CPU_DIR "cpu%u/thermal_throttle/core_throttle_count", (unsigned)cpus[i]);
         gov_file_set(&s->files, &s->cpus[i].package,
                      CPU_DIR "cpu%u/thermal_throttle/package_throttle_count", (unsigned)cpus[i]);
+        s->cpus[i].core.rare = s->cpus[i].package.rare = true;
     }
 }
 

@@ -14,7 +14,8 @@
 
 #include "base.h"
 
-#define SKIP_READS 4u /* so every fifth read of a missing file tries again */
+#define SKIP_READS 4u       /* so every fifth read of a missing file tries again */
+#define SKIP_RARE_READS 24u /* of one that is hardly ever there */
 #define ENTRIES_MAX 65536u
 
 void gov_file_close(struct gov_files *all, struct gov_file *f)
@@ -75,23 +76,22 @@ static ssize_t read_start(int fd, char *ret, size_t size)
     return n;
 }
 
-/* A file of sysfs that was removed fails to be read; one of a file system that keeps what is open
- * has no name left. */
-static bool is_stale(int fd, ssize_t n)
+/* A file of the kernel that was removed fails to be read; one of a test's tree has no name left. */
+static bool is_stale(const struct gov_files *all, int fd, ssize_t n)
 {
     struct stat st;
 
     if (n < 0) {
         return errno == ENODEV || errno == ENOENT || errno == EIO || errno == ENXIO;
     }
-    return fstat(fd, &st) < 0 || st.st_nlink == 0;
+    return !all->live && (fstat(fd, &st) < 0 || st.st_nlink == 0);
 }
 
 static ssize_t read_open(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
 {
     ssize_t n = read_start(f->fd, ret, size);
 
-    if (!is_stale(f->fd, n)) {
+    if (!is_stale(all, f->fd, n)) {
         f->error = n < 0 ? errno : 0;
         return n;
     }
@@ -112,11 +112,11 @@ static ssize_t read_fresh(struct gov_files *all, struct gov_file *f, char *ret, 
 
     if (n < 0) {
         f->error = errno;
-        f->skip = SKIP_READS;
+        f->skip = f->rare ? SKIP_RARE_READS : SKIP_READS;
         return -1;
     }
     f->error = 0;
-    if (all->open_count < GOV_FILES_OPEN_MAX) {
+    if (all->open_count < all->open_max) {
         f->fd = fd;
         fd = -1;
         f->open = true;

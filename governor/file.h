@@ -15,13 +15,14 @@
 #include "governor/sysfs.h"
 
 #define GOV_FILE_PATH_MAX 320u  /* control groups of containers have long names */
-#define GOV_FILES_OPEN_MAX 320u /* more are opened for each read: descriptors are scarce */
+#define GOV_FILES_OPEN_MAX 640u /* and at most half of what a process may have open */
 
 /* What the files of one sampler share. */
 struct gov_files {
     const char *root; /* borrowed while in use */
-    size_t open_count;
-    bool vanished; /* set when an open file was gone; cleared by the owner */
+    bool live;        /* the running system's root: a file that went away fails to be read */
+    size_t open_count, open_max; /* what is above is opened for each read */
+    bool vanished;               /* set when an open file was gone; cleared by the owner */
 };
 
 struct gov_file {
@@ -29,6 +30,7 @@ struct gov_file {
     bool open;
     int fd;        /* if open */
     unsigned skip; /* reads to let pass before it is tried to be opened */
+    bool rare;     /* most machines have no such file: looked for five times less often */
     int error;     /* errno of the newest try to open or read it; 0: could be read */
 };
 

@@ -5,12 +5,22 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base.h"
 #include "governor/allowed.h"
 #include "governor/sensors_private.h"
 
 #define SCAN_EVERY 10u /* samples */
+
+static size_t open_files_max(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0
+               ? base_min((size_t)limit.rlim_cur / 2, (size_t)GOV_FILES_OPEN_MAX)
+               : 0;
+}
 
 int gov_sensors_new(const char *root, struct gov_sensors **ret)
 {
@@ -21,6 +31,8 @@ int gov_sensors_new(const char *root, struct gov_sensors **ret)
         return -ENOMEM;
     }
     s->files.root = s->root;
+    s->files.open_max = open_files_max();
+    s->files.live = gov_root_is_live(root);
     s->since_scan = SCAN_EVERY;
     s->now.joules = NAN;
     *ret = s;

@@ -6,9 +6,9 @@
  * first time and every fifth sample from then on. What comes and goes (policies, zones, rails) is
  * looked for again when a file vanished, when the set of online CPUs changed, and every tenth
  * sample. On big machines only part of a table is read in one sample, in turns, the rest stays as
- * it was: 64 policies, 16 zones, 32 cooling devices, 64 throttle counters. Every path is below one
- * root, with sys/ and proc/ in it (cgroups below sys/fs/cgroup). Nothing that a file holds can make
- * a sample fail.
+ * it was: 24 policies, 8 zones, 16 cooling devices, the throttle counters of 16 CPUs. Every path is
+ * below one root, with sys/ and proc/ in it (cgroups below sys/fs/cgroup). Nothing that a file
+ * holds can make a sample fail.
  */
 #pragma once
 

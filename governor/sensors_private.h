@@ -21,7 +21,7 @@ struct gov_cpu_files {
 };
 
 struct gov_policy_files {
-    struct gov_file governor, min, max, now, firmware;
+    struct gov_file governor, max, now, firmware;
 };
 
 struct gov_zone_files {

@@ -37,7 +37,8 @@ struct gov_policy {
     uint32_t cpu_count;          /* CPUs of the snapshot's table that belong to it */
     char governor[GOV_NAME_MAX]; /* "" unknown */
     /* Limits in force (the lowest of all that asked: user, thermal, firmware), the hardware's best,
-     * and the frequency now. The kernel gives a mean or a request as "now", by driver. */
+     * and the frequency now. The kernel gives a mean or a request as "now", by driver. The least
+     * and the best are read anew every tenth sample. */
     uint64_t min_khz, max_khz, hardware_khz, now_khz;
     uint64_t firmware_khz; /* bios_limit; GOV_UNKNOWN: no such file, the usual case */
     /* Part of the best frequency that may not be used, 0..1:

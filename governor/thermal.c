@@ -7,9 +7,9 @@
 #define DIR "sys/class/thermal/"
 #define MDEGC_MIN (-273150)
 #define MDEGC_MAX 1000000
-#define ZONES_A_SAMPLE 16u
-#define COOLING_A_SAMPLE 32u
-#define FACTS_A_SCAN 4u /* zones whose trip points are read again */
+#define ZONES_A_SAMPLE 8u
+#define COOLING_A_SAMPLE 16u
+#define FACTS_A_SCAN 2u /* zones whose trip points are read again */
 
 void gov_thermal_close(struct gov_sensors *s)
 {

@@ -688,7 +688,7 @@ TEST(tables_are_bounded)
     T_EQ(p->s.zones[31].number, 31);
     T_STR(p->s.policies[255].governor, "powersave");
     tree_put(&t, POLICY "765/scaling_governor", "performance");
-    sample(p, 4); /* in turns */
+    sample(p, 11); /* in turns */
     T_STR(p->s.policies[255].governor, "performance");
 }
 
