@@ -7,10 +7,12 @@
 #include "base.h"
 #include "tuner/adapt_private.h"
 
-#define LEVEL_WINDOWS 25u  /* that say where a quiet team stands */
-#define MEDIAN_ERROR 1.25  /* standard error of a median over that of a mean */
-#define SLOWED 1.05        /* a factor that is worth a probe */
-#define VERIFY_WINDOWS 25u /* after which a plan that is not busy is not verified */
+#define REFINE 16u                 /* times as many windows as settle a plan make its level exact */
+#define NEWEST ((size_t)3)         /* windows whose median a single spike does not move */
+#define LEVEL_WINDOWS ((size_t)25) /* that say where a quiet team stands */
+#define MEDIAN_ERROR 1.25          /* standard error of a median over that of a mean */
+#define SLOWED 1.05                /* a factor that is worth a probe */
+#define VERIFY_WINDOWS 25u         /* after which a plan that is not busy is not verified */
 
 static bool options_sane(const struct tun_adapt_options *o)
 {
@@ -188,6 +190,20 @@ static void see_waiting(struct tun_watch *w, const struct tun_team_seen *t)
     }
 }
 
+/* The level that a few windows gave is made exact by the windows that follow, as long as they are
+ * quiet. */
+static void refine(const struct tun_adapt *a, struct tun_watch *w)
+{
+    if (w->quiet >= REFINE * a->options.settle || tun_detect_state(&w->detect) != TUN_SAME) {
+        return;
+    }
+    w->quiet++;
+    if (w->quiet == w->refine_at) {
+        tun_detect_rebase(&w->detect, tun_detect_level(&w->detect, w->quiet));
+        w->refine_at *= 2;
+    }
+}
+
 static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_team_seen *t,
                      uint64_t start_ns)
 {
@@ -202,10 +218,16 @@ static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_
     }
     see_waiting(w, t);
     tun_detect_add(&w->detect, x, start_ns);
-    if (w->settle_left > 0 && --w->settle_left == 0) {
+    if (w->settle_left == 0) {
+        refine(a, w);
+        return false;
+    }
+    if (--w->settle_left == 0) {
         double level = tun_detect_level(&w->detect, a->options.settle);
 
         tun_detect_rebase(&w->detect, level);
+        w->quiet = a->options.settle;
+        w->refine_at = 2 * w->quiet;
         return fabs(level) > log1p(a->options.verify_margin);
     }
     return false;
@@ -295,17 +317,24 @@ static void probe_factors(const struct tun_adapt *a, double *slow)
     }
 }
 
-/* Windows since the change that the kind's firmest team saw; LEVEL_WINDOWS if none did. */
+/* Windows that say where the kind's teams stand: those since the newest change that a team saw,
+ * firm ones first. */
 static size_t windows_of(const struct tun_adapt *a, size_t kind)
 {
-    size_t windows = 0;
+    size_t newest[2] = {SIZE_MAX, SIZE_MAX}; /* of alarms, of firm ones */
 
     for (size_t i = 0; i < a->watch_count; i++) {
-        if (a->watches[i].kind == kind && a->watches[i].settle_left == 0) {
-            windows = base_max(windows, tun_detect_change(&a->watches[i].detect, NULL));
+        const struct tun_detect *d = &a->watches[i].detect;
+        size_t windows = tun_detect_change(d, NULL);
+
+        if (a->watches[i].kind == kind && a->watches[i].settle_left == 0 && windows > 0) {
+            size_t *which = &newest[tun_detect_firm(d)];
+
+            *which = base_min(*which, windows);
         }
     }
-    return windows ? base_min(windows, (size_t)LEVEL_WINDOWS) : LEVEL_WINDOWS;
+    newest[0] = newest[1] < SIZE_MAX ? newest[1] : newest[0];
+    return base_max(base_min(newest[0], LEVEL_WINDOWS), NEWEST);
 }
 
 static void team_now(const struct tun_adapt *a, const struct tun_watch *w, struct tun_team_now *t)

@@ -129,6 +129,30 @@ static double firm_of(const struct tun_detect *d)
     return d->options.firm * base_max(1.0, d->omega / TUN_DETECT_OMEGA);
 }
 
+/* A change that comes while an alarm of another size stands, begun by noise, is counted from where
+ * it came: its size would be wrong, and it would be firm too soon. */
+static void begin_anew(struct tun_detect *d, struct tun_side *side, double sign)
+{
+    double newest, score = 0;
+
+    if (side->score < d->options.h || side->windows <= 2 * TUN_DETECT_NEWEST) {
+        return;
+    }
+    newest = tun_detect_level(d, TUN_DETECT_NEWEST) - d->base;
+    if (sign * (newest - (tun_detect_level(d, side->windows) - d->base)) <=
+        d->options.clip * d->sigma) {
+        return;
+    }
+    for (size_t i = 1; i <= TUN_DETECT_NEWEST; i++) {
+        double residual = d->ring[(d->count - i) % TUN_DETECT_RING];
+
+        score += sign * clipped(d, residual) - d->options.k;
+    }
+    side->score = base_max(score, d->options.h);
+    side->windows = TUN_DETECT_NEWEST;
+    side->since_ns = d->starts[d->count % TUN_DETECT_NEWEST];
+}
+
 enum tun_change tun_detect_add(struct tun_detect *d, double x, uint64_t start_ns)
 {
     double residual = x - d->base, z;
@@ -140,7 +164,10 @@ enum tun_change tun_detect_add(struct tun_detect *d, double x, uint64_t start_ns
     side_add(&d->up, z - d->options.k, 2 * firm_of(d), start_ns);
     side_add(&d->down, -z - d->options.k, 2 * firm_of(d), start_ns);
     d->ring[d->count % TUN_DETECT_RING] = (float)residual;
+    d->starts[d->count % TUN_DETECT_NEWEST] = start_ns;
     d->count++;
+    begin_anew(d, &d->up, 1);
+    begin_anew(d, &d->down, -1);
     if (d->count >= TUN_DETECT_WARM && d->count % SPREAD_EVERY == 0) {
         take_spread(d);
     }

@@ -13,7 +13,9 @@
  * alarm. A sum that goes on to `firm` is one to act on; where neighbouring windows are correlated
  * (r, of clipped residuals) firm is raised by (1 + r) / (1 - r) over TUN_DETECT_OMEGA, as chance
  * climbs higher then, unless the change is TUN_DETECT_PLAIN clips large. The size of a change is
- * the median of the residuals since it began.
+ * the median of the residuals since it began. Where the last
+ * TUN_DETECT_NEWEST windows are more than a clip beyond that, they are the change and the count
+ * begins with them.
  *
  * Pure; one thread at a time; no allocation. A figure that is not finite is no sample.
  */
@@ -26,6 +28,7 @@
 #define TUN_DETECT_RING 128u
 #define TUN_DETECT_WARM 16u
 #define TUN_DETECT_OMEGA 2.0
+#define TUN_DETECT_NEWEST 3u
 #define TUN_DETECT_PLAIN 2.0
 
 struct tun_detect_options {
@@ -49,11 +52,12 @@ struct tun_side {
 
 struct tun_detect {
     struct tun_detect_options options;
-    float ring[TUN_DETECT_RING]; /* x - b, the last ones */
-    size_t count;                /* samples ever */
-    double base;                 /* b */
-    double sigma;                /* s */
-    double omega;                /* (1 + r) / (1 - r), 1 at least */
+    float ring[TUN_DETECT_RING];        /* x - b, the last ones */
+    uint64_t starts[TUN_DETECT_NEWEST]; /* of the last windows */
+    size_t count;                       /* samples ever */
+    double base;                        /* b */
+    double sigma;                       /* s */
+    double omega;                       /* (1 + r) / (1 - r), 1 at least */
     struct tun_side up, down;
 };
 
