@@ -102,6 +102,9 @@ static const struct dmn_config_row rows[] = {
     BOOL(DMN_KEY_GPIO_LED_LOW, "gpio.led_active_low", 0, START, "The LED is lit when low."),
     INT(DMN_KEY_GPIO_DEBOUNCE_MS, "gpio.debounce_ms", "ms", 0, 10000, 30, START,
         "How long an input has to hold a level before it counts."),
+    INT(DMN_KEY_SENSORS_INTERVAL_MS, "sensors.interval_ms", "ms", 0, 60000, 200, NOW,
+        "How often frequencies, temperatures, pressure, quota and energy are read. 0: never; "
+        "status then has null for them, and changes are told by service times alone."),
     INT(DMN_KEY_LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,
         "Most models loaded at once."),
     INT(DMN_KEY_LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,

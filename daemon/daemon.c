@@ -301,6 +301,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
     }
     uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
     dmn_watchdog_start(d);
+    dmn_sensors_start(d);
     dmn_gpio_start(d);
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
@@ -348,6 +349,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_loads_detach(d);
     dmn_reload_cancel(d);
     dmn_calibration_deinit(d);
+    dmn_sensors_stop(d);
     dmn_gpio_stop(d);
     dmn_hotplug_stop(d);
     /* joins the teams: nobody touches a client's memory any more; the oldest go first, since what

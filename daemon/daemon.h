@@ -24,6 +24,7 @@
 #include "daemon/history.h"
 #include "daemon/hotplug.h"
 #include "daemon/models.h"
+#include "daemon/sensors.h"
 #include "governor/topology.h"
 #include "kernels/blas_check.h"
 #include "pipeline/plan.h"
@@ -52,6 +53,7 @@ struct dmn_daemon {
     struct dmn_control control;
     struct dmn_history history;
     struct dmn_reload *reload;           /* under way, or NULL */
+    struct dmn_sensors *sensors;         /* owned; NULL: not started */
     struct dmn_gpio *gpio;               /* owned; NULL: not configured */
     struct dmn_hotplug *hotplug;         /* owned */
     struct dmn_calibration *calibration; /* owned */

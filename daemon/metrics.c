@@ -157,6 +157,7 @@ char *dmn_metrics_text(struct dmn_daemon *d)
     models(to, d, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
     cost_cells(to, d);
     teams(to, d);
+    dmn_sensors_metrics(to, d);
     if (fclose(to) != 0) {
         free(text);
         return NULL;

@@ -265,6 +265,7 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
     if (!d->args->verbose) {
         dmn_log_level(LOG_ERR + (int)dmn_config_int(d->config, DMN_KEY_LOG_LEVEL));
     }
+    dmn_sensors_configure(d);
 }
 
 /* The end of a reload whose models are loaded and planned, or failed. */

@@ -85,6 +85,61 @@ static json_t *unused_json(const struct dmn_daemon *d)
     return list;
 }
 
+/* The place that has core @cpu, which the configuration may have named; NULL: none. */
+static const char *place_of(const struct dmn_daemon *d, unsigned cpu)
+{
+    for (size_t i = 0; i < d->eps.count; i++) {
+        for (size_t k = 0; k < d->eps.eps[i].cpu_count; k++) {
+            if (d->eps.eps[i].cpus[k] == cpu) {
+                return d->eps.eps[i].name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool in_a_plan(const struct dmn_daemon *d, unsigned cpu)
+{
+    for (const struct dmn_model *m = d->models; m; m = m->next) {
+        for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+            struct pl_team_stats t;
+
+            pl_team_stats(m->pipe, i, &t);
+            for (size_t k = 0; k < base_min((size_t)t.width, base_array_count(t.cpus)); k++) {
+                if (t.cpus[k] == cpu) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* Every core of the machine, and why it is used or not. */
+static json_t *cpus_json(const struct dmn_daemon *d)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < d->topology->cpu_count; i++) {
+        const struct gov_cpu *c = &d->topology->cpus[i];
+        const char *place = place_of(d, c->cpu);
+        bool used = in_a_plan(d, c->cpu);
+        char why[GOV_WHY_MAX * 2];
+
+        snprintf(why, sizeof(why), "%s%s",
+                 d->config->ep_count == 0 ? c->why
+                 : place                  ? "named by the configuration"
+                                          : "no place of the configuration has it",
+                 !place ? ""
+                 : used ? ", in use"
+                        : ", left free by the present plans");
+        json_array_append_new(list,
+                              json_pack("{s:i, s:b, s:b, s:s?, s:s}", "cpu", (int)c->cpu, "online",
+                                        c->online, "used", used, "ep", place, "why", why));
+    }
+    return list;
+}
+
 static json_t *clients_json(const struct dmn_daemon *d)
 {
     json_t *list = json_array();
@@ -115,11 +170,11 @@ json_t *dmn_status_json(struct dmn_daemon *d, const char *model)
             json_array_append_new(models, dmn_model_status_json(m));
         }
     }
-    return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:{s:[], s:n, s:n, s:o}, s:o, s:{s:s, s:s}, s:I}",
-        "state", dmn_daemon_state(d), "version", PIPED_VERSION, "uptime_s",
-        (double)(base_now_ns() - d->started_ns) / 1e9, "pid", (int)getpid(), "models", models,
-        "eps", eps_json(d), "cpus_unused", unused_json(d), "sensors", "thermal", "psi", "energy",
-        "gpio", dmn_gpio_json(d), "clients", clients_json(d), "blas", "core", d->blas.core,
-        "config", d->blas.config, "failed_models", (json_int_t)d->failed_models);
+    return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I}",
+                     "state", dmn_daemon_state(d), "version", PIPED_VERSION, "uptime_s",
+                     (double)(base_now_ns() - d->started_ns) / 1e9, "pid", (int)getpid(), "models",
+                     models, "eps", eps_json(d), "cpus", cpus_json(d), "cpus_unused",
+                     unused_json(d), "sensors", dmn_sensors_json(d), "clients", clients_json(d),
+                     "blas", "core", d->blas.core, "config", d->blas.config, "failed_models",
+                     (json_int_t)d->failed_models);
 }
