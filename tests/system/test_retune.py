@@ -7,10 +7,13 @@ usage: test_retune.py [CASE]...
 """
 import json
 import os
+import random
+import shutil
 import struct
 import subprocess
+import tempfile
 import threading
-from signal import SIGTERM
+from signal import SIGHUP, SIGTERM
 
 import pyclient
 from daemon import BUILD, DIGITS, Daemon, VarlinkError, check, equal, main
@@ -254,6 +257,150 @@ def stopped_meanwhile():
             equal(d.wait_exit(), 0)
 
 
+def two_models_at_once():
+    """Each has a search of its own, and each its answer; meanwhile both serve."""
+    with Daemon(models={"a": DIGITS, "b": DIGITS}, config=QUICK) as d, d.connect() as v, d.connect() as w:
+        client = Client(d)
+        for name in ("exhaustive", "exact", "pipe-search-database"):
+            v.send("io.piped.Retune", {"model": "a", "algorithm": name, "trials": 4})
+            w.send("io.piped.Retune", {"model": "b", "algorithm": name, "trials": 4})
+            for connection, model in ((w, "b"), (v, "a")):
+                event = connection.receive()["event"]
+                equal((event["model"], event["algorithm"]), (model, name))
+                check(event["outcome"] in ("switched", "kept", "reverted"), event)
+                equal(event["lost"], 0)
+                equal(d.call("GetPlan", {"model": model})["plan"], event["plan_after"])
+        client.end()
+        serving(d)
+
+
+def a_caller_that_leaves():
+    """It waits no longer; the search goes on without it and ends as any other."""
+    with Daemon(config={"planner": {"frames": 10000, "measure_ms": 30}}) as d:
+        for parameters in ({"algorithm": "exhaustive", "trials": 3}, {"trials": 2}):
+            v = d.connect()
+            v.send("io.piped.Retune", parameters)
+            while d.status()["state"] != "tuning":
+                pass
+            v.close()
+            while d.status()["state"] == "tuning":
+                pass
+            event = d.call("History", {"limit": 1})["events"][0]
+            good_event(d, event)
+            check(1 <= event["trial_count"] <= parameters["trials"], event)
+
+
+def whatever_comes_meanwhile():
+    """Searches, and at any of their steps what else can be asked for; the daemon stays whole and serves."""
+    seed = int(os.environ.get("PIPED_TEST_SEED", "20260811"))
+    print("seed", seed)
+    chance = random.Random(seed)
+    config = {"planner": {"frames": 6, "measure_ms": int(20 * SLOWDOWN), "tune_s": 60}}
+    with Daemon(models={"digits": DIGITS, "b": DIGITS}, config=config) as d:
+        client = Client(d, 8)
+        plans = ["0-11@%s" % d.status()["eps"][0]["name"], d.call("GetPlan")["plan"]]
+        waiting = []
+
+        def wait_for_steps():
+            for _ in range(chance.randrange(30)):
+                d.status()
+
+        def ask(method, parameters=None):
+            try:
+                d.call(method, parameters)
+            except VarlinkError as e:
+                check(e.error.split(".")[-1] in ("Busy", "NotFound"), method, e)
+
+        def answered(v):
+            try:
+                equal(list(v.receive()), ["event"])
+            except VarlinkError as e:
+                equal(e.error, "io.piped.Busy")
+            v.close()
+
+        for _ in range(40):
+            v = d.connect()
+            v.send("io.piped.Retune", {"model": chance.choice(["digits", "b"]), "algorithm": chance.choice(ALGORITHMS),
+                                       "objective": chance.choice(["throughput", "latency"]), "trials": 3})
+            waiting.append(v)
+            wait_for_steps()
+            what = chance.randrange(9)
+            if what == 0:
+                ask("Unload", {"name": "b"})
+                d.call("Load", {"name": "b", "path": DIGITS})
+            elif what == 1:
+                ask("CancelRetune", {"model": chance.choice(["digits", "b"])})
+            elif what == 2:
+                waiting.pop(chance.randrange(len(waiting))).close()
+            elif what == 3:
+                ask("SetPlan", {"plan": chance.choice(plans)})
+            elif what == 4:
+                ask("AutoPlan")
+            elif what == 5:
+                check(d.call("PlanExplain")["explanation"]["plan"])
+            elif what == 6:
+                d.signal(SIGHUP)
+                d.wait_notify(lambda m: m.get("READY") == "1")
+            elif what == 7:
+                check(d.call("Costs")["problem"]["units"] and d.call("PlanFront")["front"])
+            else:
+                ask("Calibrate", {"ms": 1})
+            if len(waiting) > 4:
+                answered(waiting.pop(0))
+        for v in waiting:
+            answered(v)
+        while d.status()["state"] == "tuning":
+            pass
+        client.end()
+        for event in d.call("History")["events"]:
+            equal(event["lost"], 0, event)
+        good_event(d, d.call("Retune", {"model": "digits", "trials": 1})["event"])
+
+
+def what_was_kept_may_be_absurd():
+    """Figures that are allowed but cannot be: the search measures, and ends with a plan that serves."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    with Daemon(config=QUICK, state_dir=temp) as d:
+        d.call("Retune", {"trials": 1})
+    path = os.path.join(temp, [f for f in os.listdir(temp) if f.startswith("model-")][0])
+    with open(path, encoding="utf-8") as f:
+        good = json.load(f)
+    kinds = good["states"][0]["costs"]
+    for ns in (1e15, 1e-3, 1e308, -1.0, 0.0):
+        for handoff in (0.0, 1e10, 1e308):
+            state = dict(good["states"][0], handoff_ns=handoff, costs={
+                kind: {str(w): [[ns if (u + w) % 3 else 5e4, 0.01] for u in range(len(rows["1"]))]
+                       for w in range(1, 3)} for kind, rows in kinds.items()})
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(dict(good, states=[state]), f)
+            with Daemon(config=QUICK, state_dir=temp) as d:
+                check(d.call("PlanFront")["front"] and d.call("PlanExplain")["explanation"])
+                for name in ("exact", "pipe-it", "shisha"):
+                    event = d.call("Retune", {"algorithm": name})["event"]
+                    good_event(d, event)
+                    check(event["trial_count"] <= 20 or name != "exact", event)
+    shutil.rmtree(temp)
+
+
+def state_that_cannot_be_kept():
+    """Said once, and the search's end is what it would have been."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    with Daemon(config=QUICK, state_dir=temp) as d:
+        d.call("Retune", {"trials": 1})
+        name = [f for f in os.listdir(temp) if f.startswith("model-")][0]
+        os.mkdir(os.path.join(temp, name + ".new"))  # nothing can be written there
+        event = d.call("Retune", {"trials": 1})["event"]
+        good_event(d, event)
+        check("could not be kept" in d.log(), d.log())
+        os.rmdir(os.path.join(temp, name + ".new"))
+        os.symlink("/dev/full", os.path.join(temp, name + ".new"))
+        before = os.path.getsize(os.path.join(temp, name))
+        good_event(d, d.call("Retune", {"trials": 1})["event"])
+        check(os.path.isfile(os.path.join(temp, name)) and not os.path.islink(os.path.join(temp, name)))
+        check(os.path.getsize(os.path.join(temp, name)) > before / 2, "a full disk left half a file")
+    shutil.rmtree(temp)
+
+
 def objectives():
     with Daemon(config=QUICK) as d:
         units = d.status()["models"][0]["units"]
@@ -396,7 +543,8 @@ def nonsense_is_refused():
         why = fails(d, "Unsupported", "Retune", {"objective": "beauty"})["why"]
         check("latency" in why and "power" in why, why)
         for parameters in ({"fps": -1}, {"fps": 1e300}, {"latency_ms": -0.5}, {"alpha": -1}, {"heuristic": 7},
-                           {"trials": -1}, {"seed": -3}, {"fps": "x"}, {"wait": 1}, {"alpha": 1.5}, {"other": 1}):
+                           {"trials": -1}, {"seed": -3}, {"alpha": 10**12}, {"trials": 10**18},
+                           {"fps": "x"}, {"wait": 1}, {"alpha": 1.5}, {"other": 1}):
             got = fails(d, invalid, "Retune", parameters)
             equal(got, {"parameter": list(parameters)[0]})
         fails(d, "NotFound", "Retune", {"model": "x"})
@@ -456,4 +604,6 @@ if __name__ == "__main__":
           one_after_the_other, without_waiting, cancelled_in_the_middle, ended_by_its_time, unloaded_meanwhile,
           stopped_meanwhile, objectives, least_patience, same_seed_same_first_question, one_unit, one_core, two_kinds,
           small_gains_are_compared_again, explained_without_frames,
+          two_models_at_once, a_caller_that_leaves, whatever_comes_meanwhile, what_was_kept_may_be_absurd,
+          state_that_cannot_be_kept,
           nonsense_is_refused, low_load_is_not_taken_for_the_plan, a_slow_core_is_noticed])
