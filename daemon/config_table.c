@@ -105,6 +105,33 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_SENSORS_INTERVAL_MS, "sensors.interval_ms", "ms", 0, 60000, 200, NOW,
         "How often frequencies, temperatures, pressure, quota and energy are read. 0: never; "
         "status then has null for them, and changes are told by service times alone."),
+    BOOL(DMN_KEY_ADAPT_ENABLED, "adapt.enabled", 1, NOW,
+         "Notice when frequencies, heat, other programs or missing cores make another plan better, "
+         "and change to it. Plans that a user set are left alone while their cores are there."),
+    INT(DMN_KEY_ADAPT_GAIN, "adapt.gain_percent", "%", 0, 1000, 3, NOW,
+        "A plan changes only if the new one should be better by this much."),
+    INT(DMN_KEY_ADAPT_COOLDOWN_S, "adapt.cooldown_s", "s", 0, 86400, 5, NOW,
+        "Shortest time between two changes; doubled when plans go to and fro or had to be taken "
+        "back. Lost cores and the button do not wait."),
+    INT(DMN_KEY_ADAPT_HOURLY, "adapt.per_hour", "changes", 0, 100000, 30, NOW,
+        "Most changes of plan an hour. Lost cores and the button do not count."),
+    INT(DMN_KEY_ADAPT_WINDOW_MS, "adapt.window_ms", "ms", 20, 60000, 200, NOW,
+        "Service times are compared with what is expected once in so long."),
+    INT(DMN_KEY_ADAPT_NOTICE, "adapt.notice_millisigma", "thousandths of the spread", 3100, 11500,
+        6200, NOW,
+        "A detector's sum at which a change is noticed: the plan's costs are no longer learned."),
+    INT(DMN_KEY_ADAPT_FIRM, "adapt.sustain_millisigma", "thousandths of the spread", 11500, 1000000,
+        11500, NOW, "A detector's sum at which a change counts as sustained and is decided on."),
+    INT(DMN_KEY_ADAPT_NOISE, "adapt.noise_permille", "permille", 1, 1000, 20, NOW,
+        "Least spread of service times that is assumed, however steady they are."),
+    INT(DMN_KEY_ADAPT_SETTLE, "adapt.settle_windows", "windows", 1, 100, 5, NOW,
+        "Windows in which a new plan is measured before it may be taken back."),
+    INT(DMN_KEY_ADAPT_VERIFY, "adapt.verify_percent", "%", 1, 1000, 10, NOW,
+        "A new plan that is slower than predicted by this much, and no better than the one before, "
+        "is taken back."),
+    INT(DMN_KEY_ADAPT_PROBE_S, "adapt.probe_s", "s", 0, 86400, 30, NOW,
+        "A kind of core that was left because another program used it is tried again after so "
+        "long, twice as late each time. 0: never."),
     INT(DMN_KEY_LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,
         "Most models loaded at once."),
     INT(DMN_KEY_LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,

@@ -303,6 +303,9 @@ void dmn_daemon_run(struct dmn_daemon *d)
     dmn_watchdog_start(d);
     dmn_sensors_start(d);
     dmn_gpio_start(d);
+    if (dmn_adapt_start(d) < 0) {
+        dmn_log(LOG_ERR, "out of memory: plans do not follow changes of the machine");
+    }
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,
@@ -350,6 +353,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_reload_cancel(d);
     dmn_calibration_deinit(d);
     dmn_sensors_stop(d);
+    dmn_adapt_stop(d);
     dmn_gpio_stop(d);
     dmn_hotplug_stop(d);
     /* joins the teams: nobody touches a client's memory any more; the oldest go first, since what

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "daemon/adapt.h"
 #include "daemon/args.h"
 #include "daemon/calibrate.h"
 #include "daemon/config.h"
@@ -56,6 +57,7 @@ struct dmn_daemon {
     struct dmn_sensors *sensors;         /* owned; NULL: not started */
     struct dmn_gpio *gpio;               /* owned; NULL: not configured */
     struct dmn_hotplug *hotplug;         /* owned */
+    struct dmn_adapt *adapt;             /* owned; NULL: not started */
     struct dmn_calibration *calibration; /* owned */
     struct dmn_load_call *loads;         /* Load calls under way */
     size_t failed_models;                /* asked for by the configuration and not serving */

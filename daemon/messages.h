@@ -23,4 +23,5 @@
 #define DMN_MSG_STALLED "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c0d"
 #define DMN_MSG_DRAIN "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c0e"
 #define DMN_MSG_BLAS "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c0f"
+#define DMN_MSG_ADAPTED "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c11"
 #define DMN_MSG_STARTUP_FAILED "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c10"

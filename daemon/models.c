@@ -392,6 +392,7 @@ void dmn_model_destroy(struct dmn_model *m)
         }
     }
     m->leaving = true;
+    dmn_adapt_model_free(m);
     m->pipe = pl_free(m->pipe); /* no team touches a client's memory from here on */
     while (m->streams) {
         dmn_stream_detach(m->streams);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "daemon/adapt.h"
 #include "daemon/admission.h"
 #include "daemon/frames.h"
 #include "daemon/history.h"
@@ -106,13 +107,14 @@ struct dmn_model {
     struct dmn_busy busy[2]; /* a second ago, and the second before */
     uint64_t period_ns;      /* of a busy pipeline, for admission; 0: not known yet */
     struct dmn_admission admission;
-    struct dmn_stream *streams;   /* all, orphans too */
-    size_t running;               /* records inside the pipeline */
-    bool leaving;                 /* unloaded: not found by name any more */
-    struct dmn_call *unload_call; /* to be answered when it is gone */
-    struct dmn_call *switch_call; /* to be answered when the old plan has run dry */
-    struct dmn_retune *retune;    /* owned; a measurement that is under way, or NULL */
-    bool stalled;                 /* said so already */
+    struct dmn_stream *streams;    /* all, orphans too */
+    size_t running;                /* records inside the pipeline */
+    bool leaving;                  /* unloaded: not found by name any more */
+    struct dmn_call *unload_call;  /* to be answered when it is gone */
+    struct dmn_call *switch_call;  /* to be answered when the old plan has run dry */
+    struct dmn_adapt_model *adapt; /* owned; NULL: nothing is watched */
+    struct dmn_retune *retune;     /* owned; a measurement that is under way, or NULL */
+    bool stalled;                  /* said so already */
     struct dmn_model_stats stats;
 };
 

@@ -235,7 +235,7 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
     dmn_model_latency(m, latency);
     return json_pack(
         "{s:s, s:I, s:{s:o, s:s}, s:s, s:I, s:s, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, "
-        "s:I}, s:I, s:I, s:b, s:o, s:o}",
+        "s:I}, s:I, s:I, s:b, s:o, s:o, s:o}",
         "name", m->name, "units", (json_int_t)model->unit_count, "input", "shape",
         shape_json(input), "dtype", mdl_dtype_name(input->dtype), "plan", plan, "epoch",
         (json_int_t)pl_epoch(m->pipe), "algorithm", m->algorithm, "fps",
@@ -243,7 +243,8 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
         "in_flight", (json_int_t)m->running, "waiting", (json_int_t)m->admission.waiting, "tuning",
-        m->retune != NULL, "stages", stages_json(m), "warnings", dmn_model_warnings_json(m));
+        m->retune != NULL, "stages", stages_json(m), "warnings", dmn_model_warnings_json(m),
+        "adapt", dmn_adapt_json(m));
 }
 
 json_t *dmn_model_units_json(const struct dmn_model *m)

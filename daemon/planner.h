@@ -30,6 +30,7 @@ struct dmn_planner_clocks {
     uint64_t saved_ns;          /* when that was; 0: not yet in this run */
 };
 
+struct mdl_model;
 struct dmn_config;
 struct dmn_daemon;
 struct dmn_load;
@@ -118,6 +119,10 @@ const char *dmn_source_name(enum tun_source source);
 /** dmn_planner_count() - cells of the table by source. Any thread. */
 void dmn_planner_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT]);
 
+/** dmn_problem_json() - a table in the recorded form that pipesim reads; @model: for the units'
+ * names, NULL: without. New reference. Any thread. */
+json_t *dmn_problem_json(const struct tun_problem *p, const struct mdl_model *model,
+                         const char *name);
 /** dmn_planner_problem_json() - the costs of dmn_planner_problem() in the recorded form that
  * pipesim reads. New reference. */
 json_t *dmn_planner_problem_json(const struct dmn_model *m);

@@ -308,7 +308,8 @@ void dmn_planner_learn(struct dmn_model *m)
     base_autofree struct tun_sample *samples = NULL;
     struct dmn_clocks *now, **base = m->clocks.base;
 
-    if (!trial || m->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
+    if (!trial || (dmn_adapt_holds(m) && !m->retune) || m->clocks.collected == m->stats.collected ||
+        clocks_take(m, &now) < 0) {
         return;
     }
     m->clocks.collected = m->stats.collected;

@@ -29,13 +29,13 @@ void dmn_planner_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT]
     }
 }
 
-static json_t *units_json(const struct dmn_model *m)
+static json_t *units_json(const struct tun_problem *p, const struct mdl_model *model)
 {
     json_t *list = json_array();
 
-    for (size_t u = 0; u < m->problem.unit_count; u++) {
-        const struct tun_unit *unit = &m->problem.units[u];
-        const char *name = m->model->units[u].name;
+    for (size_t u = 0; u < p->unit_count; u++) {
+        const struct tun_unit *unit = &p->units[u];
+        const char *name = model ? model->units[u].name : NULL;
 
         json_array_append_new(list,
                               json_pack("{s:s, s:f, s:f, s:[f, f, f]}", "name", name ? name : "",
@@ -86,6 +86,15 @@ static json_t *rows_json(const struct tun_problem *p, bool sources)
     return kinds;
 }
 
+json_t *dmn_problem_json(const struct tun_problem *p, const struct mdl_model *model,
+                         const char *name)
+{
+    return json_pack("{s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "model", name, "units",
+                     units_json(p, model), "kinds", kinds_json(p), "handoff_ns", p->handoff_ns,
+                     "handoff_ns_per_byte", p->handoff_ns_per_byte, "costs", rows_json(p, false),
+                     "sources", rows_json(p, true));
+}
+
 json_t *dmn_planner_problem_json(const struct dmn_model *m)
 {
     struct tun_problem p = TUN_PROBLEM_NULL;
@@ -94,10 +103,7 @@ json_t *dmn_planner_problem_json(const struct dmn_model *m)
     if (dmn_planner_problem(m, &(struct dmn_goal){.objective = TUN_THROUGHPUT}, &p) < 0) {
         return json_null();
     }
-    json = json_pack("{s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "model", m->name, "units",
-                     units_json(m), "kinds", kinds_json(&p), "handoff_ns", p.handoff_ns,
-                     "handoff_ns_per_byte", p.handoff_ns_per_byte, "costs", rows_json(&p, false),
-                     "sources", rows_json(&p, true));
+    json = dmn_problem_json(&p, m->model, m->name);
     tun_problem_deinit(&p);
     return json;
 }

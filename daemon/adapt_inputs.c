@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots and clocks as the windows that the watch is fed with. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/adapt_private.h"
+
+/* A group whose teams waited for more of the window than this was starved. */
+#define STARVED 0.5
+
+static double khz_or_0(uint64_t khz)
+{
+    return khz == GOV_UNKNOWN ? 0 : (double)khz;
+}
+
+static bool too_hot(const struct gov_snapshot *s)
+{
+    for (size_t z = 0; z < s->zone_count; z++) {
+        if (s->zones[z].past_passive == GOV_YES) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Counters of all cores of a place; 0: not kept here. */
+static uint64_t throttles(const struct gov_snapshot *s, const struct pl_ep *ep)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < s->cpu_count; i++) {
+        for (size_t c = 0; c < ep->cpu_count; c++) {
+            if (ep->cpus[c] == s->cpus[i].cpu && s->cpus[i].core_throttle != GOV_UNKNOWN) {
+                sum += s->cpus[i].core_throttle;
+            }
+        }
+    }
+    return sum;
+}
+
+/* A place whose cores have several policies is as fast as their mean, and as limited as the most
+ * limited one. */
+static struct tun_kind_seen see_place(const struct gov_snapshot *s, const struct pl_ep *ep)
+{
+    struct tun_kind_seen k = {.cores = (uint16_t)ep->cpu_count, .throttles = throttles(s, ep)};
+    bool hot = too_hot(s);
+    size_t known = 0;
+
+    for (size_t c = 0; c < ep->cpu_count; c++) {
+        const struct gov_policy *p = gov_snapshot_policy(s, ep->cpus[c]);
+        double limit = p ? khz_or_0(p->max_khz) : 0, khz = p ? khz_or_0(p->now_khz) : 0;
+        double best = p ? khz_or_0(p->hardware_khz) : 0;
+
+        if (!p) {
+            continue;
+        }
+        k.governor ^= c == 0 || p != gov_snapshot_policy(s, ep->cpus[c - 1])
+                          ? tun_name_id(p->governor) + p->number
+                          : 0;
+        if (khz > 0) {
+            k.khz += limit > 0 ? base_min(khz, limit) : khz;
+            known++;
+        }
+        k.limit_khz = limit > 0 && (k.limit_khz == 0 || limit < k.limit_khz) ? limit : k.limit_khz;
+        k.hardware_khz = base_max(k.hardware_khz, best);
+        k.thermal |= p->by_heat == GOV_YES || (hot && limit > 0 && limit < best);
+    }
+    k.khz = known ? k.khz / (double)known : 0;
+    return k;
+}
+
+void dmn_adapt_kinds(const struct dmn_daemon *d, const struct gov_snapshot *s,
+                     struct tun_kind_seen *ret)
+{
+    for (size_t e = 0; e < d->eps.count; e++) {
+        const struct pl_ep *ep = &d->eps.eps[e];
+
+        ret[e] = s ? see_place(s, ep) : (struct tun_kind_seen){.cores = (uint16_t)ep->cpu_count};
+    }
+}
+
+/* The first group of the stage that a team may be of: equal groups count as one. */
+static size_t group_of(const struct pl_stage_plan *stage, const struct pl_team_stats *t)
+{
+    size_t g = 0;
+
+    while (g + 1 < stage->group_count &&
+           !(stage->groups[g].ep == t->ep && stage->groups[g].width == t->width)) {
+        g++;
+    }
+    return g;
+}
+
+static struct tun_team_seen *seen_of(struct tun_team_seen *seen, size_t *count, size_t stage,
+                                     size_t group)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (seen[i].stage == stage && seen[i].group == group) {
+            return &seen[i];
+        }
+    }
+    seen[*count] = (struct tun_team_seen){.stage = (uint16_t)stage, .group = (uint16_t)group};
+    return &seen[(*count)++];
+}
+
+size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
+                        uint64_t *ret_start_ns)
+{
+    const struct pl_plan *plan = pl_current_plan(m->pipe);
+    struct dmn_adapt_model *a = m->adapt;
+    uint64_t busy_ns[PL_TEAM_MAX] = {0};
+    size_t count = 0, teams[PL_TEAM_MAX] = {0};
+    bool first = a->window_ns == 0 || a->epoch != pl_epoch(m->pipe);
+
+    *ret_start_ns = a->window_ns;
+    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+        struct dmn_adapt_count *before = &a->counts[i];
+        struct tun_team_seen *seen;
+        struct pl_team_stats t;
+        struct pl_series service;
+
+        pl_team_stats(m->pipe, i, &t);
+        if (!first) {
+            seen = seen_of(ret, &count, t.stage, group_of(&plan->stages[t.stage], &t));
+            pl_series_since(&before->service, &t.service, &service);
+            seen->frames += service.count;
+            seen->service_ns += (double)service.count * service.mean_ns;
+            seen->cpu_ns += (double)(t.cpu_ns - before->cpu_ns);
+            busy_ns[seen - ret] += t.busy_ns - before->busy_ns;
+            teams[seen - ret]++;
+        }
+        *before = (struct dmn_adapt_count){
+            .service = t.service, .frames = t.frames, .busy_ns = t.busy_ns, .cpu_ns = t.cpu_ns};
+    }
+    for (size_t i = 0; i < count; i++) {
+        double room = (double)(now_ns - a->window_ns) * (double)teams[i];
+
+        ret[i].service_ns /= base_max((double)ret[i].frames, 1.0);
+        ret[i].cpu_ns /= base_max((double)ret[i].frames, 1.0);
+        ret[i].starved = (double)busy_ns[i] < STARVED * room;
+    }
+    a->window_ns = now_ns;
+    a->pace[a->pace_at].at_ns = now_ns;
+    a->pace[a->pace_at].collected = m->stats.collected;
+    a->pace_at = (a->pace_at + 1) % DMN_ADAPT_PACE;
+    return count;
+}
+
+bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames)
+{
+    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+        struct pl_team_stats t;
+
+        pl_team_stats(m->pipe, i, &t);
+        if (t.service.count < frames) {
+            return false;
+        }
+    }
+    return true;
+}
+
+double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows)
+{
+    size_t newest = (a->pace_at + DMN_ADAPT_PACE - 1) % DMN_ADAPT_PACE;
+    size_t oldest =
+        (newest + DMN_ADAPT_PACE - base_min(windows, (size_t)DMN_ADAPT_PACE - 1)) % DMN_ADAPT_PACE;
+    uint64_t from = a->pace[oldest].at_ns, to = a->pace[newest].at_ns;
+
+    if (from == 0 || to <= from) {
+        return -1;
+    }
+    return (double)(a->pace[newest].collected - a->pace[oldest].collected) * 1e9 /
+           (double)(to - from);
+}
