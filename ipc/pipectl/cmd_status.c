@@ -112,6 +112,7 @@ static void print_status(const json_t *status)
         print_model(m);
     }
     print_eps(json_object_get(status, "eps"));
+    ctl_print_machine(status);
     print_warnings(status, NULL);
     if (ctl_real(status, "failed_models") > 0) {
         printf(

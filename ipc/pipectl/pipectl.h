@@ -93,6 +93,10 @@ const char *ctl_any(const json_t *object, const char *key, char *ret, size_t byt
 const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
                       size_t bytes) __attribute__((format(printf, 3, 0)));
 
+/* status_machine.c */
+/** ctl_print_machine() - cores and sensors of a status reply; nothing for what is unknown. */
+void ctl_print_machine(const json_t *status);
+
 /* frames.c: libpiped with pipectl's messages */
 /* @reconnect_ms: 0 as the library does */
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret);

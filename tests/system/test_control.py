@@ -63,7 +63,10 @@ def status_has_the_documented_keys():
     with Daemon(models={"a": DIGITS, "b": DIGITS}) as d:
         s = d.status()
         check(STATUS_KEYS <= set(s), STATUS_KEYS - set(s))
-        equal(set(s["sensors"]), {"thermal", "psi", "energy", "gpio"})
+        check({"thermal", "cooling", "throttled", "policies", "psi", "cgroup", "energy", "gpio"} <= set(s["sensors"]))
+        for c in s["cpus"]:
+            equal(set(c), {"cpu", "online", "used", "ep", "why"})
+            check(c["why"], c)
         for m in s["models"]:
             check(MODEL_KEYS <= set(m), MODEL_KEYS - set(m))
             equal(set(m["input"]), {"shape", "dtype"})
