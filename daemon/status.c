@@ -41,6 +41,30 @@ static bool ep_used(const struct dmn_daemon *d, size_t ep)
     return false;
 }
 
+/* What governs the cores of a place: by the sample, core by core, where there is one; places that
+ * the configuration names need not be those of the topology. */
+struct ep_clock {
+    int64_t policy; /* -1: none known */
+    const char *governor;
+    uint64_t now_khz, max_khz; /* 0: unknown */
+};
+
+static struct ep_clock clock_of(const struct dmn_daemon *d, const struct pl_ep *e,
+                                const struct gov_ep *g)
+{
+    const struct gov_snapshot *now = dmn_sensors_now(d);
+    const struct gov_policy *p = now && e->cpu_count ? gov_snapshot_policy(now, e->cpus[0]) : NULL;
+    struct ep_clock c = {.policy = -1, .governor = ""};
+
+    if (p) {
+        c = (struct ep_clock){p->number, p->governor, p->now_khz == GOV_UNKNOWN ? 0 : p->now_khz,
+                              p->hardware_khz == GOV_UNKNOWN ? 0 : p->hardware_khz};
+    } else if (g) {
+        c = (struct ep_clock){g->policy, g->governor, g->freq_khz, g->max_freq_khz};
+    }
+    return c;
+}
+
 static json_t *eps_json(const struct dmn_daemon *d)
 {
     json_t *list = json_array();
@@ -48,22 +72,21 @@ static json_t *eps_json(const struct dmn_daemon *d)
     for (size_t i = 0; i < d->eps.count; i++) {
         const struct pl_ep *e = &d->eps.eps[i];
         const struct gov_ep *g = dmn_ep_found(d, i);
+        struct ep_clock c = clock_of(d, e, g);
         json_t *cpus = json_array(), *entry;
 
         for (size_t k = 0; k < e->cpu_count; k++) {
             json_array_append_new(cpus, json_integer(e->cpus[k]));
         }
-        entry = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:b, s:s}", "name",
-                          e->name, "cpus", cpus, "kind", g ? g->kind : e->name, "capacity",
-                          g ? known(g->capacity) : json_null(), "policy",
-                          g && g->policy >= 0 ? json_integer(g->policy) : json_null(), "governor",
-                          g && g->governor[0] ? json_string(g->governor) : json_null(), "freq_khz",
-                          g ? known(g->freq_khz) : json_null(), "max_freq_khz",
-                          g ? known(g->max_freq_khz) : json_null(), "speed", e->speed, "used",
-                          ep_used(d, i), "why",
-                          d->config->ep_count ? "named by the configuration"
-                          : g                 ? g->why
-                                              : "");
+        entry = json_pack(
+            "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:b, s:s}", "name", e->name, "cpus",
+            cpus, "kind", g ? g->kind : e->name, "capacity", g ? known(g->capacity) : json_null(),
+            "policy", c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
+            c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz", known(c.now_khz),
+            "max_freq_khz", known(c.max_khz), "speed", e->speed, "used", ep_used(d, i), "why",
+            d->config->ep_count ? "named by the configuration"
+            : g                 ? g->why
+                                : "");
         json_array_append_new(list, entry);
     }
     return list;
