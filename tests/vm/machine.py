@@ -224,7 +224,8 @@ def make_initrd(path, files, programs, modules):
 
 
 def boot(folder, version, kernel_folder, table, cpus, memory_mib, limit_s, cases=()):
-    """Runs the machine to its end; `cases`: names for guest.py, none: all. Return: (text of the console, why it did not end by itself or None)."""
+    """Runs the machine to its end; `cases`: names for guest.py, none: all. Return: (text of the console, why it did
+    not end by itself or None)."""
     console = os.path.join(folder, "console")
     source = os.path.join(folder, "unequal.asl")
     with open(source, "w", encoding="utf-8") as f:
