@@ -27,6 +27,8 @@
 #define STOP_FACTOR 1.5
 /* plans in a row that could not be built: threads or memory are gone */
 #define FAILURES_MAX 8u
+/* The log of a search keeps all of them, 8 kB each. */
+#define TRIALS_MAX 10000u
 /* frames of a plan that only shows what a shape of team takes */
 #define SHAPE_FRAMES 8u
 
@@ -242,7 +244,12 @@ static void advance(struct dmn_model *m)
         if (pl_plan_equal(&r->last.plan, &r->shape.plan)) {
             r->shape.frames = 0; /* known better now */
         }
-        think(m, true);
+        if (r->trials < TRIALS_MAX) {
+            think(m, true);
+        } else {
+            snprintf(r->why, sizeof(r->why), "no search may have more trials");
+            compare_again(m);
+        }
         break;
     case DMN_RETUNE_AGAIN:
         compared(m);
