@@ -12,6 +12,11 @@
 
 /* A flood of other devices' events must not keep the loop; the rest waits for its next round. */
 #define EVENTS_AT_ONCE 64u
+/* A core that goes leaves the affinity some time before the list of those online, and one that
+ * comes is in that list before. So what only the affinity shows is believed to be the cpuset's when
+ * it still holds after this time, and not that soon after a change of the list. */
+#define DOUBT_NS (250 * BASE_NS_PER_MS)
+#define RECENT_NS (2 * BASE_NS_PER_S)
 
 struct dmn_hotplug {
     struct dmn_daemon *daemon; /* borrowed */
@@ -20,7 +25,9 @@ struct dmn_hotplug {
     int fd;                            /* owned; -1: no uevents */
     struct gov_cpuset online, allowed; /* empty: unknown */
     bool online_known, allowed_known;
-    bool begun; /* what there is was looked at once */
+    uint64_t online_ns; /* last change of the list; 0: none yet */
+    uint64_t doubt_ns;  /* since when only the affinity differs; 0: it does not */
+    bool begun;         /* what there is was looked at once */
     uint64_t changes;
     dmn_hotplug_fn on_change;
 };
@@ -75,11 +82,23 @@ static void describe(struct dmn_hotplug_change *c, size_t gone, size_t back)
              back ? back > 1 ? "cores " : "core " : "", came, back ? " came back" : "");
 }
 
+/* Is it too early to say what changed the affinity? Without a timer: the sampler asks again. */
+static bool in_doubt(struct dmn_hotplug *h, uint64_t now_ns)
+{
+    h->doubt_ns = h->doubt_ns ? h->doubt_ns : now_ns;
+    return now_ns < h->doubt_ns + DOUBT_NS;
+}
+
 bool dmn_hotplug_check(struct dmn_daemon *d)
+{
+    return dmn_hotplug_check_at(d, base_now_ns());
+}
+
+bool dmn_hotplug_check_at(struct dmn_daemon *d, uint64_t now_ns)
 {
     struct dmn_hotplug *h = d->hotplug;
     struct dmn_hotplug_change change = {.cause = "cpuset"};
-    struct gov_cpuset online, before, scratch;
+    struct gov_cpuset online, before, scratch, allowed;
     size_t gone, back;
 
     if (!h) {
@@ -91,19 +110,28 @@ bool dmn_hotplug_check(struct dmn_daemon *d)
         gov_cpuset_next(&online, 0) >= 0) {
         if (h->online_known && (difference(&online, &h->online, &scratch) > 0 ||
                                 difference(&h->online, &online, &scratch) > 0)) {
-            change.cause = "hotplug";
+            h->online_ns = now_ns;
         }
         h->online = online;
         h->online_known = true;
     }
+    allowed = h->allowed;
     h->allowed_known |= gov_allowed_cpus(d->sysfs_root, &h->allowed) == 0;
     change.usable = usable(h);
     gone = difference(&before, &change.usable, &change.gone);
     back = difference(&change.usable, &before, &change.back);
     if (!h->begun || gone + back == 0 || gov_cpuset_next(&change.usable, 0) < 0) {
         h->begun = true;
+        h->doubt_ns = 0;
         return false;
     }
+    if (h->online_ns && now_ns < h->online_ns + RECENT_NS) {
+        change.cause = "hotplug";
+    } else if (in_doubt(h, now_ns)) {
+        h->allowed = allowed; /* looked at again */
+        return false;
+    }
+    h->doubt_ns = 0;
     h->changes++;
     describe(&change, gone, back);
     dmn_log_limited(LOG_NOTICE, (struct dmn_log_fields){0}, "%s: %s", change.cause, change.text);

@@ -35,7 +35,10 @@ int dmn_hotplug_start(struct dmn_daemon *d);
 void dmn_hotplug_stop(struct dmn_daemon *d);
 /** dmn_hotplug_listen() - one listener; without one a change is only logged. */
 void dmn_hotplug_listen(struct dmn_daemon *d, dmn_hotplug_fn fn);
-/** dmn_hotplug_check() - looks now; two small reads. Return: did anything change. */
+/** dmn_hotplug_check() - looks now; two small reads. What only the affinity shows is told when it
+ * still holds a quarter of a second later. Return: did anything change. */
 bool dmn_hotplug_check(struct dmn_daemon *d);
+/** dmn_hotplug_check_at() - the same by another clock, in monotonic nanoseconds. */
+bool dmn_hotplug_check_at(struct dmn_daemon *d, uint64_t now_ns);
 /** dmn_hotplug_json() - {uevents, online, allowed, changes}; null where unknown. New reference. */
 json_t *dmn_hotplug_json(const struct dmn_daemon *d);

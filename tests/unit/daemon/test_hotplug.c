@@ -109,17 +109,61 @@ TEST(a_core_that_goes_is_hotplug)
 
 TEST(an_affinity_that_shrinks_is_the_cpuset)
 {
+    const uint64_t t0 = 10 * BASE_NS_PER_S, later = BASE_NS_PER_S / 4;
     struct tree t;
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0,2");
-    T_TRUE(dmn_hotplug_check(&t.d));
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0));
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + later - 1));
+    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + later));
     T_STR(told.last.cause, "cpuset");
     T_STR(told.last.text, "cores 1,3 went");
     allowed(&t, "2-3");
-    T_TRUE(dmn_hotplug_check(&t.d));
+    T_TRUE(!dmn_hotplug_check_at(&t.d, 2 * t0));
+    T_TRUE(dmn_hotplug_check_at(&t.d, 2 * t0 + later));
     T_STR(told.last.text, "core 0 went, core 3 came back");
     T_EQ(told.calls, 2);
+    T_EQ(take_down(&t), 0);
+}
+
+/* The kernel takes a core out of the affinity first, and puts it into the list first. */
+TEST(affinity_and_list_change_one_after_the_other)
+{
+    const uint64_t t0 = 10 * BASE_NS_PER_S, step = BASE_NS_PER_S / 5;
+    struct tree t;
+
+    T_EQ(set_up(&t), 0);
+    allowed(&t, "0-2");
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0));
+    online(&t, "0-2\n");
+    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + step));
+    T_STR(told.last.cause, "hotplug");
+    T_STR(told.last.text, "core 3 went");
+    online(&t, "0-3\n");
+    T_TRUE(!dmn_hotplug_check_at(&t.d, 2 * t0));
+    allowed(&t, "0-3");
+    T_TRUE(dmn_hotplug_check_at(&t.d, 2 * t0 + step));
+    T_STR(told.last.cause, "hotplug");
+    T_STR(told.last.text, "core 3 came back");
+    T_EQ(told.calls, 2);
+    T_EQ(take_down(&t), 0);
+}
+
+/* Gone and back before it was sure: nothing happened. */
+TEST(a_moment_of_affinity_is_nothing)
+{
+    const uint64_t t0 = 10 * BASE_NS_PER_S;
+    struct tree t;
+
+    T_EQ(set_up(&t), 0);
+    allowed(&t, "0-2");
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0));
+    allowed(&t, "0-3");
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + BASE_NS_PER_S));
+    allowed(&t, "0-2");
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + 2 * BASE_NS_PER_S));
+    T_EQ(told.calls, 0);
     T_EQ(take_down(&t), 0);
 }
 
