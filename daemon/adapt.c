@@ -7,8 +7,10 @@
 #include "daemon/adapt_private.h"
 #include "daemon/log.h"
 
-/* A plan is watched once each of its teams has computed so many frames: its costs are known. */
+/* A plan is watched once each of its stages has computed so many frames: its costs are known. */
 #define FRAMES_KNOWN 24u
+/* A team that gets no frames for so long, because others are faster, is watched by a guess. */
+#define PATIENCE_NS (5 * BASE_NS_PER_S)
 #define SETTLED_NS BASE_NS_PER_S
 #define GOOD_NS BASE_NS_PER_S
 
@@ -113,7 +115,8 @@ static void begin(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64
         return;
     }
     dmn_planner_learn(m);
-    if (!dmn_planner_expect(m, pl_current_plan(m->pipe), &expected) ||
+    if ((!dmn_planner_expect(m, pl_current_plan(m->pipe), &expected) &&
+         now_ns - a->epoch_ns < PATIENCE_NS) ||
         dmn_planner_problem(m, NULL, &p) < 0) {
         return;
     }

@@ -149,11 +149,16 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames)
 {
+    uint64_t count[PL_STAGE_MAX] = {0};
+
     for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
         struct pl_team_stats t;
 
         pl_team_stats(m->pipe, i, &t);
-        if (t.service.count < frames) {
+        count[t.stage] += t.service.count;
+    }
+    for (size_t s = 0; s < pl_current_plan(m->pipe)->stage_count; s++) {
+        if (count[s] < frames) {
             return false;
         }
     }

@@ -90,7 +90,7 @@ void dmn_adapt_kinds(const struct dmn_daemon *d, const struct gov_snapshot *s,
  * of teams written. The first call for a plan only counts. */
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns);
-/** dmn_adapt_measured() - every team of the plan has computed so many frames. */
+/** dmn_adapt_measured() - every stage of the plan has computed so many frames. */
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames);
 /** dmn_adapt_fps() - departures a second over the last @windows; < 0: not known. */
 double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);

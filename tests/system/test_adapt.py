@@ -1,0 +1,356 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The machine changes under a plan: governors, limits, heat, cores that go and come, another program, or nothing at all.
+
+usage: test_adapt.py [CASE]...
+
+What the machine says is a tree of files below --sysfs-root that the cases rewrite; threads run on real cores. A client
+streams all the while and checks every answer. Where a case is about files, detectors are set so high that the machine's
+own noise is no cause of anything.
+"""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import threading
+import time
+
+import pyclient
+from daemon import BUILD, LIMIT_S, ROOT, Daemon, check, equal, main
+
+NETWORK = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
+EPS = [{"name": "a", "cpus": "0"}, {"name": "b", "cpus": "1"}]
+DEAF = {"sustain_millisigma": 1000000, "cooldown_s": 0, "probe_s": 0, "verify_percent": 1000}
+TOP, LOW = 2000000, 600000
+
+
+class Tree:
+    """Two cores with a policy each, a thermal zone and its cooling device."""
+
+    def __init__(self, folder):
+        self.root = os.path.join(folder, "sysfs")
+        self.put("sys/devices/system/cpu/online", "0-1")
+        self.put("proc/self/status", "Name:\tpiped\nCpus_allowed_list:\t0-1")
+        for cpu in range(2):
+            self.put("sys/devices/system/cpu/cpu%d/cpu_capacity" % cpu, "1024")
+            self.put("sys/devices/system/cpu/cpu%d/topology/core_id" % cpu, str(cpu))
+            self.policy(cpu, "related_cpus", cpu)
+            self.policy(cpu, "scaling_governor", "performance")
+            for name, khz in (("cpuinfo_max_freq", TOP), ("cpuinfo_min_freq", LOW), ("scaling_max_freq", TOP),
+                              ("scaling_min_freq", LOW), ("scaling_cur_freq", TOP)):
+                self.policy(cpu, name, khz)
+        zone = "sys/class/thermal/thermal_zone0/"
+        for name, value in (("type", "cpu"), ("temp", 45000), ("trip_point_0_type", "passive"),
+                            ("trip_point_0_temp", 80000)):
+            self.put(zone + name, value)
+        for name, value in (("type", "cpufreq-cpu1"), ("cur_state", 0), ("max_state", 3)):
+            self.put("sys/class/thermal/cooling_device0/" + name, value)
+
+    def put(self, path, value):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            f.write("%s\n" % value)
+        os.rename(path + ".new", path)
+
+    def policy(self, number, name, value):
+        self.put("sys/devices/system/cpu/cpufreq/policy%d/%s" % (number, name), value)
+
+
+class Client(threading.Thread):
+    """Streams until told to stop and checks order and content of every answer."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.d, self.stop, self.answered, self.error = d, threading.Event(), 0, None
+        self.start()
+
+    def run(self):
+        try:
+            with pyclient.Connection(self.d.frames_path) as c:
+                s = pyclient.Stream(c, 1, self.d.status()["models"][0]["name"])
+                frame = struct.pack("<f", 0.25) * (s.input_bytes // 4)
+                wanted = s.infer(frame).output
+                sent = []
+                while not self.stop.is_set() or sent:
+                    while len(sent) < s.credits and not self.stop.is_set():
+                        sent.append(s.submit(frame))
+                    r = s.result()
+                    equal((r.frame, r.status), (sent.pop(0), "ok"), r.text)
+                    check(r.output == wanted, "a wrong answer in epoch", r.epoch)
+                    self.answered += 1
+                s.close()
+        except Exception as e:  # told by end()
+            self.error = e
+
+    def end(self):
+        self.stop.set()
+        self.join()
+        if self.error:
+            raise self.error
+        check(self.answered > 0, "nothing was answered")
+
+
+class Machine:
+    """A daemon on a tree, with a client, watched until its plan is."""
+
+    def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None):
+        config = {"adapt": DEAF if adapt is None else adapt}
+        if eps:
+            config["eps"] = EPS
+        if planner:
+            config["planner"] = planner
+        if plan:
+            config["models"] = [{"name": "m", "path": network, "plan": plan}]
+        self.d = Daemon(models=None if plan else {"m": network}, config=config)
+        self.tree = Tree(self.d.temp)
+        self.d.args = ["--sysfs-root", self.tree.root]
+
+    def __enter__(self):
+        self.d.start()
+        self.client = Client(self.d)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        try:
+            self.client.stop.set()
+            self.client.join()
+            if kind is None:
+                self.client.end()
+                status = self.model()
+                equal((status["frames"]["failed"], status["frames"]["dropped"]), (0, 0))
+        finally:
+            self.d.__exit__(kind, value, trace)
+
+    def model(self):
+        return self.d.status()["models"][0]
+
+    def history(self):
+        return self.d.call("History")["events"]
+
+    def wait(self, what, wanted):
+        end = time.monotonic() + LIMIT_S
+        while True:
+            found = wanted()
+            if found:
+                return found
+            check(time.monotonic() < end, "waited in vain for", what, json.dumps(self.model()["adapt"]),
+                  [{k: e[k] for k in ("cause", "outcome", "detail")} for e in self.history()], self.d.log())
+            time.sleep(0.02)
+
+    def watched(self):
+        self.wait("watching", lambda: self.model()["adapt"]["state"] == "watching")
+
+    def event(self, cause, after=0):
+        """The newest event of @cause with an id above @after."""
+        return self.wait(cause, lambda: next((e for e in reversed(self.history())
+                                              if e["cause"] == cause and e["id"] > after), None))
+
+    def last_id(self):
+        return self.history()[-1]["id"]
+
+    def frames(self, count):
+        answered = self.client.answered
+        self.wait("frames", lambda: self.client.error or self.client.answered >= answered + count)
+
+
+def good_record(event):
+    """What a decision was made from, complete enough to make it again."""
+    r = event["record"]
+    for key in ("problem", "plan", "beta", "slow", "kinds", "teams", "events", "gain_min", "cooldown_left_s",
+                "budget_left", "decision"):
+        check(key in r, key, "is missing in", list(r))
+    equal(len(r["beta"]), len(r["problem"]["units"]))
+    equal(r["decision"]["cause"], event["cause"])
+    check(event["detail"], event)
+
+
+def governor():
+    with Machine() as m:
+        m.watched()
+        before = m.last_id()
+        m.tree.policy(1, "scaling_governor", "powersave")
+        m.tree.policy(1, "scaling_cur_freq", LOW)
+        event = m.event("governor", before)
+        good_record(event)
+        equal(event["record"]["decision"]["kind"], "b")
+        check(event["outcome"] in ("switched", "kept"), event)
+        m.frames(20)
+        before = m.last_id()
+        m.tree.policy(1, "scaling_governor", "performance")
+        m.tree.policy(1, "scaling_cur_freq", TOP)
+        good_record(m.event("governor", before))
+        m.frames(20)
+
+
+def frequency():
+    with Machine() as m:
+        m.watched()
+        before = m.last_id()
+        m.tree.policy(1, "scaling_max_freq", LOW)
+        event = m.event("frequency", before)
+        good_record(event)
+        m.frames(20)
+        m.tree.policy(1, "scaling_max_freq", TOP)
+        good_record(m.event("frequency", event["id"]))
+        m.frames(20)
+
+
+def heat():
+    with Machine() as m:
+        m.watched()
+        before = m.last_id()
+        m.tree.put("sys/class/thermal/thermal_zone0/temp", 86000)
+        m.tree.put("sys/class/thermal/cooling_device0/cur_state", 2)
+        m.tree.policy(1, "scaling_max_freq", LOW)
+        m.tree.policy(1, "scaling_cur_freq", LOW)
+        event = m.event("thermal", before)
+        good_record(event)
+        m.frames(20)
+        m.tree.put("sys/class/thermal/thermal_zone0/temp", 60000)
+        m.tree.put("sys/class/thermal/cooling_device0/cur_state", 0)
+        m.tree.policy(1, "scaling_max_freq", TOP)
+        m.tree.policy(1, "scaling_cur_freq", TOP)
+        m.event("thermal", event["id"])
+        m.frames(20)
+
+
+def a_core_goes_and_returns():
+    for eps in (True, False):
+        with Machine(eps=eps) as m:
+            m.frames(30)
+            before = m.last_id()
+            m.tree.put("sys/devices/system/cpu/online", "0")
+            event = m.event("hotplug", before)
+            check("core 1 went" in event["detail"], event)
+            status = m.d.status()
+            equal([e["cpus"] for e in status["eps"]], [[0]])
+            check(all(s["cpus"] == [0] for s in status["models"][0]["stages"]), status["models"][0]["stages"])
+            m.frames(20)
+            before = m.last_id()
+            m.tree.put("sys/devices/system/cpu/online", "0-1")
+            event = m.event("hotplug", before)
+            check("core 1 came back" in event["detail"], event)
+            cpus = sorted(c for e in m.d.status()["eps"] for c in e["cpus"])
+            equal(cpus, [0, 1])
+            m.frames(20)
+
+
+def the_cpuset_shrinks():
+    with Machine() as m:
+        m.frames(30)
+        before = m.last_id()
+        m.tree.put("proc/self/status", "Name:\tpiped\nCpus_allowed_list:\t1")
+        m.event("cpuset", before)
+        equal([e["name"] for e in m.d.status()["eps"]], ["b"])
+        m.frames(20)
+        before = m.last_id()
+        m.tree.put("proc/self/status", "Name:\tpiped\nCpus_allowed_list:\t0-1")
+        m.event("cpuset", before)
+        m.frames(20)
+
+
+def a_plan_of_the_user_stays():
+    """Left alone when frequencies change and when other cores go; planned when its own cores are gone."""
+    with Machine(plan="0-25@a") as m:
+        m.frames(30)
+        equal(m.model()["adapt"]["state"], "pinned")
+        m.tree.policy(0, "scaling_governor", "powersave")
+        m.tree.policy(0, "scaling_cur_freq", LOW)
+        m.tree.put("sys/devices/system/cpu/online", "0")
+        event = m.event("hotplug")
+        equal((event["outcome"], event["plan_after"], m.model()["algorithm"]), ("kept", "0-25@a", "config"))
+        equal([e["cause"] for e in m.history()], ["start", "hotplug"])
+        m.tree.put("sys/devices/system/cpu/online", "1")
+        event = m.event("hotplug", event["id"])
+        check("@b" in event["plan_after"] and "user's plan" in event["detail"], event)
+        m.frames(20)
+    with Machine() as m:
+        m.d.call("SetPlan", {"plan": "0-25@b"})
+        m.frames(30)
+        m.tree.policy(1, "scaling_max_freq", LOW)
+        m.tree.policy(1, "scaling_cur_freq", LOW)
+        m.frames(60)
+        equal([e["cause"] for e in m.history()], ["start", "request"])
+
+
+def nothing_happens():
+    """Frequencies and temperatures that move a little are no reason for anything."""
+    with Machine() as m:
+        m.watched()
+        plan, events = m.model()["plan"], len(m.history())
+        for i in range(30):
+            m.tree.policy(i % 2, "scaling_cur_freq", TOP - 20000 * (i % 3))
+            m.tree.put("sys/class/thermal/thermal_zone0/temp", 45000 + 1000 * i)
+            m.frames(4)
+        equal((m.model()["plan"], len(m.history())), (plan, events))
+
+
+def every_sensor_vanishes():
+    with Machine() as m:
+        m.watched()
+        events = len(m.history())
+        shutil.rmtree(m.tree.root)
+        m.frames(60)
+        equal(len(m.history()), events)
+        m.tree.put("sys/devices/system/cpu/online", "garbage \x01 0-9999999999")
+        m.tree.put("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "0")
+        m.tree.put("sys/devices/system/cpu/cpufreq/policy1/scaling_max_freq", "9" * 5000)
+        m.frames(60)
+        equal(len(m.history()), events)
+        equal(m.d.status()["state"], "serving")
+
+
+def switched_off():
+    with Machine(adapt={"enabled": False}) as m:
+        m.frames(60)
+        m.tree.policy(1, "scaling_governor", "powersave")
+        m.tree.policy(1, "scaling_cur_freq", LOW)
+        m.tree.put("sys/devices/system/cpu/online", "0")
+        m.frames(60)
+        equal([e["cause"] for e in m.history()], ["start"])
+        equal(m.model()["adapt"]["state"], "off")
+
+
+def a_search_where_one_is_wanted():
+    with Machine(planner={"algorithm": "shisha", "frames": 4, "measure_ms": 100}) as m:
+        m.watched()
+        before = m.last_id()
+        for policy, khz in ((1, LOW),):
+            m.tree.policy(policy, "scaling_governor", "powersave")
+            m.tree.policy(policy, "scaling_cur_freq", khz)
+        event = m.event("governor", before)
+        if event["outcome"] != "kept" or event["algorithm"] == "shisha":
+            equal(event["algorithm"], "shisha")
+            good = m.wait("the record", lambda: m.event("governor", before).get("record"))
+            equal(good["decision"]["cause"], "governor")
+        m.frames(20)
+
+
+def another_program():
+    """Half and more of a core taken: the plan follows; and again when it ends."""
+    exe = os.path.join(BUILD, "tests", "system", "slow_core")
+    if not os.path.exists(exe) or os.cpu_count() < 2 or os.geteuid() != 0:
+        return "no slow_core, no root or one core"
+    with Machine(adapt={"cooldown_s": 1, "probe_s": 5}) as m:
+        m.d.call("Retune")
+        m.watched()
+        before = m.last_id()
+        thief = subprocess.Popen([exe, "1", "3200", "4000", "600"], stdout=subprocess.PIPE, text=True)
+        try:
+            equal(thief.stdout.readline(), "ready\n")
+            first = m.wait("a change", lambda: next((e for e in m.history() if e["id"] > before and
+                                                     e["cause"] in ("contention", "throughput")), None))
+            good_record(first)
+        finally:
+            thief.kill()
+            thief.wait()
+        m.wait("the way back", lambda: next((e for e in m.history() if e["id"] > first["id"] and
+                                             e["cause"] in ("contention", "throughput")), None))
+        m.frames(20)
+
+
+if __name__ == "__main__":
+    main([governor, frequency, heat, a_core_goes_and_returns, the_cpuset_shrinks, a_plan_of_the_user_stays,
+          nothing_happens, every_sensor_vanishes, switched_off, a_search_where_one_is_wanted, another_program])
