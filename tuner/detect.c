@@ -8,7 +8,8 @@
 
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 #define SPREAD_EVERY 8u     /* windows between two looks at the spread */
-#define OMEGA_MOST 4.0      /* a drift looks like correlation; it may not shut the detector */
+#define STEADY_SPREADS 2.0
+#define OMEGA_MOST 4.0 /* a drift looks like correlation; it may not shut the detector */
 
 bool tun_detect_check(const struct tun_detect_options *o)
 {
@@ -188,15 +189,30 @@ enum tun_change tun_detect_state(const struct tun_detect *d)
     return !s ? TUN_SAME : s == &d->up ? TUN_SLOWER : TUN_FASTER;
 }
 
+/* Are the last windows all on the alarm's side, not a few spikes among others? */
+static bool steady(const struct tun_detect *d, double sign)
+{
+    for (size_t i = 1; i <= TUN_DETECT_STEADY; i++) {
+        if (sign * d->ring[(d->count - i) % TUN_DETECT_RING] <= STEADY_SPREADS * d->sigma) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool tun_detect_firm(const struct tun_detect *d)
 {
     const struct tun_side *s = standing(d);
+    double sign = s == &d->up ? 1 : -1, size;
 
-    if (!s || s->score < d->options.firm) {
+    if (!s || s->score < d->options.firm || d->count < TUN_DETECT_STEADY) {
         return false;
     }
-    return s->score >= firm_of(d) || fabs(tun_detect_level(d, s->windows) - d->base) >=
-                                         TUN_DETECT_PLAIN * d->options.clip * d->sigma;
+    size = fabs(tun_detect_level(d, s->windows) - d->base);
+    if (size > d->options.clip * d->sigma && !steady(d, sign)) {
+        return false;
+    }
+    return s->score >= firm_of(d) || size >= TUN_DETECT_PLAIN * d->options.clip * d->sigma;
 }
 
 size_t tun_detect_change(const struct tun_detect *d, uint64_t *ret_since_ns)

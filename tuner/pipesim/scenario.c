@@ -8,8 +8,8 @@
 
 #define TOP_KHZ 2000000.0
 #define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */
-#define FRESH_S 0.5                      /* noise may begin what the scenario ends */
-#define NO_WAIT 0.98                     /* CPU time of undisturbed service */
+#define WINDOW_S ((double)PSIM_WINDOW_NS / (double)BASE_NS_PER_S)
+#define NO_WAIT 0.98 /* CPU time of undisturbed service */
 
 static bool within(double t, const struct psim_scenario *s)
 {
@@ -157,7 +157,7 @@ struct play {
     double noise[PL_STAGE_MAX][PL_GROUP_MAX];
     struct tun_random random;
     double t_s;
-    size_t seen_alarms;
+    bool alarmed[PL_TEAM_MAX]; /* by watch */
 };
 
 static void world_at(struct play *p)
@@ -286,6 +286,7 @@ static void log_change(struct play *p, enum tun_cause cause, double gain, const 
     change.before_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
     p->plan = *to;
     memset(p->noise, 0, sizeof(p->noise));
+    memset(p->alarmed, 0, sizeof(p->alarmed));
     change.after_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
     change.plan = *to;
     if (o->changes < PSIM_CHANGES_MAX) {
@@ -306,22 +307,23 @@ static uint64_t clock_at(const struct play *p, double t_s)
     return EPOCH_NS + (uint64_t)(t_s * (double)BASE_NS_PER_S) + (uint64_t)p->world.clock_skew_ns;
 }
 
+/* Noticed is what was no alarm before, or began after the onset. */
 static void note_alarms(struct play *p)
 {
+    double onset_s = p->how->scenario->onset_s;
+    uint64_t onset_ns = clock_at(p, onset_s);
     struct psim_adapted *o = p->out;
     struct tun_watch_view view;
-    size_t standing = 0;
-    uint64_t onset_ns = clock_at(p, base_max(0.0, p->how->scenario->onset_s - FRESH_S));
-    bool fresh = false;
 
-    for (size_t i = 0; tun_adapt_watch(p->adapt, i, &view); i++) {
-        standing += view.settled && view.change != TUN_SAME;
-        fresh |= view.settled && view.change != TUN_SAME && view.since_ns >= onset_ns;
-    }
-    o->alarms += standing > p->seen_alarms ? standing - p->seen_alarms : 0;
-    p->seen_alarms = standing;
-    if (fresh && p->t_s > p->how->scenario->onset_s && o->noticed_windows == INFINITY) {
-        o->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / 0.2);
+    for (size_t i = 0; tun_adapt_watch(p->adapt, i, &view) && i < PL_TEAM_MAX; i++) {
+        bool alarm = view.settled && view.change != TUN_SAME;
+
+        o->alarms += alarm && !p->alarmed[i];
+        if (alarm && p->t_s > onset_s && o->noticed_windows == INFINITY &&
+            (!p->alarmed[i] || view.since_ns >= onset_ns)) {
+            o->noticed_windows = round((p->t_s - onset_s) / WINDOW_S);
+        }
+        p->alarmed[i] = alarm;
     }
 }
 
@@ -333,7 +335,7 @@ static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
     if (error == 0) {
         p->out->decisions++;
         if (p->t_s > p->how->scenario->onset_s && p->out->noticed_windows == INFINITY) {
-            p->out->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / 0.2);
+            p->out->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / WINDOW_S);
         }
         if (p->how->decided) {
             p->how->decided(p->how->context, p->t_s, r, &d);
@@ -362,9 +364,8 @@ static int window(struct play *p)
     w.team_count = see_teams(p, teams);
     w.events = p->world.events;
     w.start_ns = clock_at(p, p->t_s);
-    p->t_s += 0.2;
+    p->t_s = (double)++p->out->windows * WINDOW_S;
     w.now_ns = clock_at(p, p->t_s);
-    p->out->windows++;
     asked = tun_adapt_observe(p->adapt, &w, &r);
     note_alarms(p);
     if (asked == TUN_ADAPT_DECIDE) {
@@ -441,7 +442,7 @@ int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
     error = prepare(p, &told);
     error = error ? error : start(p, &told);
     while (error == 0 && p->t_s < seconds) {
-        if (!slow_seen && p->t_s + 0.2 >= how->scenario->end_s) {
+        if (!slow_seen && p->t_s + WINDOW_S >= how->scenario->end_s) {
             ret->ratio_slow = ratio(p);
             slow_seen = true;
         }

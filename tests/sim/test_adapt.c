@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A machine that changes by script: what is noticed, named and done, and what is left alone. */
+#include "base.h"
+#include "tests/harness.h"
+#include "tuner/pipesim/scenario.h"
+
+#define UNITS 16u
+
+static void machine(struct tun_problem *p)
+{
+    static const struct tun_kind kinds[] = {
+        {.name = "big", .cores = 4, .speed = 1, .bandwidth = 1, .watts = 2},
+        {.name = "little", .cores = 4, .speed = 0.4, .bandwidth = 0.6, .watts = 1}};
+
+    T_EQ(tun_problem_init(p, UNITS, kinds, base_array_count(kinds)), 0);
+    p->handoff_ns = 2e4;
+    p->handoff_ns_per_byte = 0.05;
+    for (size_t u = 0; u < UNITS; u++) {
+        p->units[u] = (struct tun_unit){.weight = 1 + (double)(u % 5),
+                                        .in_bytes = u ? 1e5 : 0,
+                                        .gemm_n = u % 3 ? 196 : 0,
+                                        .gemm_k = u % 3 ? 500 : 0,
+                                        .gemm_m = u % 3 ? 256 : 0};
+        for (size_t k = 0; k < p->kind_count; k++) {
+            for (size_t w = 1; w <= kinds[k].cores; w++) {
+                double slower = k ? 2.2 + 0.1 * (double)(u % 4) : 1;
+
+                *tun_cell_at(&p->costs, k, w, u) = (struct tun_cell){
+                    .ns = (1 + (double)(u % 5)) * 2e6 * slower * (0.15 + 0.85 / (double)w),
+                    .source = TUN_MEASURED};
+            }
+        }
+    }
+}
+
+/* Windows within which so many of 1000 runs noticed, and what the runs came to. */
+struct tally {
+    unsigned runs, noticed_in_3, changed_in_5, first_cause, returned, backs;
+    size_t changes;
+    double ratio_slow, ratio_end;
+};
+
+static void play_one(const struct psim_adapting *how, struct tally *t)
+{
+    const struct psim_scenario *s = how->scenario;
+    struct psim_adapted o;
+
+    T_EQ(psim_adapt(how, &o), 0);
+    t->runs++;
+    t->noticed_in_3 += o.noticed_windows <= 3;
+    t->changed_in_5 += o.changed_s <= 1.0 + 1e-9;
+    t->returned += o.returned_s <= 15;
+    t->changes += o.changes;
+    t->backs += (unsigned)o.backs;
+    for (size_t i = 0; i < base_min(o.changes, (size_t)PSIM_CHANGES_MAX); i++) {
+        if (o.log[i].at_s >= s->onset_s) {
+            t->first_cause += o.log[i].cause == s->cause;
+            break;
+        }
+    }
+    t->ratio_slow += o.ratio_slow;
+    t->ratio_end += o.ratio_end;
+}
+
+/* @error: of the planner's table; one that is wrong is a reason to re-plan that comes by itself. */
+static void play(const char *name, unsigned runs, double error, struct tally *ret)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
+    struct psim_adapting how = {
+        .truth = &truth, .scenario = psim_scenario_find(name), .noise = PSIM_NOISE};
+
+    *ret = (struct tally){0};
+    how.noise.error = error;
+    machine(&truth);
+    T_TRUE(how.scenario);
+    for (unsigned i = 0; i < runs; i++) {
+        how.seed = t_seed + i;
+        play_one(&how, ret);
+    }
+    ret->ratio_slow /= runs;
+    ret->ratio_end /= runs;
+    printf("%s: of %u runs %u noticed in 3 windows, %u changed in 1 s, %u returned in 15 s, cause "
+           "named %u, %zu changes, %u back, ratio %.3f, %.3f (seed %llu)\n",
+           name, ret->runs, ret->noticed_in_3, ret->changed_in_5, ret->returned, ret->first_cause,
+           ret->changes, ret->backs, ret->ratio_slow, ret->ratio_end, (unsigned long long)t_seed);
+}
+
+TEST(slower_by_15_percent_is_noticed_in_three_windows)
+{
+    struct tally t;
+
+    play("slow-15", 60, 0.03, &t);
+    T_LE(60 * 85 / 100, t.noticed_in_3);
+    T_TRUE(t.ratio_slow > 0.95);
+    T_TRUE(t.ratio_end > 0.94);
+}
+
+TEST(slower_by_30_percent_is_replanned_in_a_second_and_returns)
+{
+    struct tally t;
+
+    play("slow-30", 60, 0.03, &t);
+    T_LE(60 * 90 / 100, t.changed_in_5);
+    T_LE(60 * 90 / 100, t.returned);
+    T_TRUE(t.ratio_slow > 0.95);
+    T_LE(t.changes, 60 * 3);
+}
+
+TEST(slower_by_8_percent_costs_little)
+{
+    struct tally t;
+
+    play("slow-8", 20, 0.03, &t);
+    T_TRUE(t.ratio_slow > 0.95);
+    T_LE(t.changes, 20 * 4);
+}
+
+TEST(contention_is_named_replanned_in_a_second_and_returns)
+{
+    struct tally t;
+
+    play("contention", 60, 0.03, &t);
+    T_LE(60 * 95 / 100, t.noticed_in_3);
+    T_LE(60 * 95 / 100, t.changed_in_5);
+    T_LE(60 * 95 / 100, t.first_cause);
+    T_LE(60 * 95 / 100, t.returned);
+    T_TRUE(t.ratio_slow > 0.95);
+}
+
+static void known_cause(const char *name)
+{
+    struct tally t;
+
+    play(name, 20, 0, &t);
+    T_EQ(t.changed_in_5, 20);
+    T_EQ(t.first_cause, 20);
+    T_EQ(t.returned, 20);
+    T_TRUE(t.ratio_slow > 0.93);
+    T_EQ(t.backs, 0);
+}
+
+TEST(frequency_is_named_and_needs_no_exploring)
+{
+    known_cause("frequency");
+}
+
+TEST(governor_is_named)
+{
+    known_cause("governor");
+}
+
+TEST(heat_is_named)
+{
+    known_cause("thermal");
+}
+
+TEST(cores_that_go_are_replanned_at_once_and_come_back)
+{
+    known_cause("hotplug");
+    known_cause("cpuset");
+}
+
+static void left_alone(const char *name)
+{
+    struct tally t;
+
+    play(name, 20, 0, &t);
+    T_EQ(t.changes, 0);
+}
+
+TEST(fewer_frames_are_no_drop)
+{
+    left_alone("load");
+}
+
+TEST(other_frames_are_no_drop)
+{
+    left_alone("shape");
+}
+
+TEST(clocks_may_jump)
+{
+    left_alone("clock");
+}
+
+TEST(the_button_changes_nothing_where_nothing_is_to_be_gained)
+{
+    left_alone("button");
+}
+
+TEST(drift_is_followed)
+{
+    struct tally t;
+
+    play("drift", 10, 0.03, &t);
+    T_TRUE(t.ratio_end > 0.94);
+    T_LE(10, t.changes);
+    T_LE(t.changes, 10 * 4);
+}
+
+TEST(square_wave_does_not_flap)
+{
+    struct tally t;
+
+    play("square", 5, 0.03, &t);
+    T_LE(t.changes, 5 * 25);
+}
+
+/* Fewer hours where everything is ten times slower. */
+TEST(noise_alone_changes_nothing_for_a_hundred_hours)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
+    double hours = getenv("PIPED_TEST_SANITIZER") ? 10 : 100;
+    struct psim_adapting how = {.truth = &truth,
+                                .scenario = psim_scenario_find("noise"),
+                                .noise = PSIM_NOISE,
+                                .seconds = 3600 * hours,
+                                .seed = 7};
+    struct psim_adapted o;
+
+    how.noise.error = 0;
+    machine(&truth);
+    T_EQ(psim_adapt(&how, &o), 0);
+    printf("noise: %zu changes in %.0f hours, %zu alarms, %zu decisions (seed 7)\n", o.changes,
+           hours, o.alarms, o.decisions);
+    T_LE(o.changes, (size_t)(0.1 * hours));
+    T_LE(100, o.alarms); /* or nothing was watched */
+}
+
+TEST(same_seed_same_answer)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
+    struct psim_adapting how = {.truth = &truth,
+                                .scenario = psim_scenario_find("square"),
+                                .noise = PSIM_NOISE,
+                                .seconds = 600,
+                                .seed = t_seed};
+    struct psim_adapted a, b;
+
+    machine(&truth);
+    T_EQ(psim_adapt(&how, &a), 0);
+    T_EQ(psim_adapt(&how, &b), 0);
+    T_EQ(a.changes, b.changes);
+    T_EQ(a.alarms, b.alarms);
+    T_LE(2, a.changes);
+    for (size_t i = 0; i < base_min(a.changes, (size_t)PSIM_CHANGES_MAX); i++) {
+        T_TRUE(a.log[i].at_s == b.log[i].at_s && a.log[i].gain == b.log[i].gain);
+        T_TRUE(pl_plan_equal(&a.log[i].plan, &b.log[i].plan));
+    }
+}
+
+TEST_MAIN()
