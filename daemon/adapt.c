@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/adapt.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base.h"
@@ -157,6 +158,9 @@ static void keep_good(struct dmn_model *m, uint64_t now_ns)
     a->good[1] = a->good[0];
     a->good[0] = copy;
     a->good_ns = now_ns;
+    if (a->verify_left == 0 && !a->job && now_ns - a->epoch_ns > SETTLED_NS) {
+        dmn_adapt_remember(m, now_ns);
+    }
 }
 
 static bool any_alarm(const struct tun_adapt *watch)
@@ -168,6 +172,14 @@ static bool any_alarm(const struct tun_adapt *watch)
         any |= v.change != TUN_SAME;
     }
     return any;
+}
+
+/* CPUs' worth of time that the cgroup allows; 0: all. */
+static double quota(const struct dmn_daemon *d)
+{
+    const struct gov_snapshot *s = dmn_sensors_now(d);
+
+    return s && isfinite(s->cgroup.quota_cpus) ? s->cgroup.quota_cpus : 0;
 }
 
 static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
@@ -183,6 +195,7 @@ static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
                                 .events = a->events};
     struct tun_record record = TUN_RECORD_NULL;
 
+    a->state_id = tun_state_id(kinds, m->daemon->eps.count, quota(m->daemon));
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
     case TUN_ADAPT_DECIDE:

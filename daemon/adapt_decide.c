@@ -198,7 +198,8 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
     }
     a->last_cause = tun_cause_name(d->cause);
     a->held = d->hold == TUN_HOLD_NONE ? NULL : tun_hold_name(d->hold);
-    if (same && d->replan && !search(m, j)) {
+    dmn_adapt_prefer_known(m, &j->record, &j->decision);
+    if (same && d->replan && (dmn_adapt_known(m) || !search(m, j))) {
         switched = change(m, j);
     } else if (same && !d->replan) {
         tell_kept(m, j);

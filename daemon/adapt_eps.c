@@ -428,6 +428,7 @@ static void apply_part(struct dmn_adapt_change *c, struct part *p, struct dmn_mo
     p->problem = old; /* freed with the part */
     if (m->adapt) {
         dmn_adapt_forget(m);
+        memset(m->adapt->known, 0, sizeof(m->adapt->known)); /* plans on other places */
     }
     tell(m, c, p, before, algorithm);
 }

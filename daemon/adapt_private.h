@@ -18,7 +18,8 @@
 #include "governor/snapshot.h"
 #include "tuner/adapt.h"
 
-#define DMN_ADAPT_PACE 8u /* windows that throughput looks back on */
+#define DMN_ADAPT_PACE 8u  /* windows that throughput looks back on */
+#define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */
 
 /* A decision as queued work. */
 struct dmn_adapt_job {
@@ -68,6 +69,11 @@ struct dmn_adapt_model {
     const char *last_outcome; /* static */
     const char *held;         /* static: what held the last decision back; NULL: nothing */
     unsigned decisions, switches;
+    uint64_t state_id; /* of the machine in the last window: tun_state_id() */
+    struct dmn_adapt_known {
+        uint64_t id, at_ns; /* id 0: free */
+        struct pl_plan plan;
+    } known[DMN_ADAPT_KNOWN]; /* plans that served well in states of the machine */
     /* places and table before cores went, to come back to; owned */
     struct pl_ep_set home_eps;
     struct tun_problem home;
@@ -102,6 +108,18 @@ bool dmn_adapt_pinned(const struct dmn_model *m);
 bool dmn_adapt_free_to_act(const struct dmn_model *m);
 /** dmn_adapt_forget() - the watch begins anew once the plan that serves is measured. */
 void dmn_adapt_forget(struct dmn_model *m);
+
+/* adapt_known.c */
+/** dmn_adapt_remember() - the plan that serves is good for the present state. */
+void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_known() - what served when the machine was as it is now; NULL: not seen yet. Borrowed
+ * until the next call of dmn_adapt_remember(). */
+const struct pl_plan *dmn_adapt_known(const struct dmn_model *m);
+/** dmn_adapt_prefer_known() - a decision about clocks returns to the plan that is known for their
+ * state, unless that gains less by the table than what was found by more than two measurements of
+ * one plan differ. */
+void dmn_adapt_prefer_known(const struct dmn_model *m, const struct tun_record *r,
+                            struct tun_decision *d);
 
 /* adapt_decide.c */
 /** dmn_adapt_decide() - @r: taken. Queues the work; without a thread the watch is told so. */
