@@ -412,6 +412,7 @@ TEST(cgroup_moves)
     T_NEAR(p->s.cgroup.quota_cpus, 0.25, 1e-12);
     /* a path that is not in our view: what is mounted is our own */
     tree_put(&t, "/sys/fs/cgroup/cpu.max", "75000 100000");
+    tree_put(&t, "/sys/elsewhere/cpu.max", "10000 100000");
     tree_put(&t, "/proc/self/cgroup", "0::/../../elsewhere");
     sample(p, 1);
     T_NEAR(p->s.cgroup.quota_cpus, 0.75, 1e-12);
