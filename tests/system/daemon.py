@@ -124,6 +124,9 @@ class Daemon:
         self.log_path = os.path.join(self.temp, "stderr")
 
     def write_config(self, config):
+        """A dict that does not speak of adapting turns it off: on a busy machine a plan would change under the test."""
+        if isinstance(config, dict):
+            config = {"adapt": {"enabled": False}, **config}
         with open(self.config_path + ".new", "w", encoding="utf-8") as f:
             f.write(config if isinstance(config, str) else json.dumps(config, indent=2))
         os.rename(self.config_path + ".new", self.config_path)
