@@ -201,10 +201,10 @@ static enum tun_cause attribute(const struct tun_record *r, size_t *ret_kind)
     }
     cause = clock_cause(r, ret_kind);
     cause = cause == TUN_CAUSE_NONE ? level_cause(r, ret_kind) : cause;
-    if (cause == TUN_CAUSE_NONE && (r->events & TUN_EVENT_PROBE) != 0) {
-        return TUN_CAUSE_CONTENTION;
+    if (cause != TUN_CAUSE_NONE) {
+        return cause;
     }
-    return cause;
+    return r->events & TUN_EVENT_PROBE ? TUN_CAUSE_CONTENTION : TUN_CAUSE_THROUGHPUT;
 }
 
 static void from_record_kinds(const struct tun_decision *d, struct pl_plan *plan)

@@ -134,8 +134,8 @@ static void known_cause(const char *name)
     play(name, 20, 0, &t);
     T_EQ(t.changed_in_5, 20);
     T_EQ(t.first_cause, 20);
-    T_EQ(t.returned, 20);
     T_TRUE(t.ratio_slow > 0.93);
+    T_TRUE(t.ratio_end > 0.95); /* back, or on a plan that is as good */
     T_EQ(t.backs, 0);
 }
 

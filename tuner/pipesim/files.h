@@ -64,3 +64,6 @@ void psim_read_kind(struct psim_reader *r, const char *where, const json_t *obje
                     struct tun_kind *ret);
 /** psim_read_distinct() - no two kinds of one name, cores within PL_CPU_MAX. */
 void psim_read_distinct(struct psim_reader *r, const struct tun_kind *kinds, size_t count);
+/** psim_problem_read() - a recorded table (pipesim(1)); unknown costs stay unknown. @p is owned by
+ * the caller even if something was wrong. */
+void psim_problem_read(struct psim_reader *r, const json_t *root, struct tun_problem *p);

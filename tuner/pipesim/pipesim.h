@@ -129,4 +129,6 @@ int psim_cmd_compare(int argc, char **argv);
 int psim_cmd_plan(int argc, char **argv);   /* the exact plan, its front, runners-up */
 int psim_cmd_list(int argc, char **argv);   /* platforms, networks, algorithms */
 int psim_cmd_check(int argc, char **argv);  /* check*.c: everything that must hold */
+int psim_cmd_adapt(int argc, char **argv);  /* machines that change by script */
+int psim_cmd_replay(int argc, char **argv); /* recorded decisions, made anew */
 int psim_cmd_report(int argc, char **argv); /* report*.c: --report FILE.html */

@@ -160,7 +160,7 @@ static void read_costs(struct psim_reader *r, const json_t *costs, struct tun_pr
     }
 }
 
-static void read_problem(struct psim_reader *r, const json_t *root, struct tun_problem *p)
+void psim_problem_read(struct psim_reader *r, const json_t *root, struct tun_problem *p)
 {
     /* where figures are from is told to readers; here all of them are the truth */
     static const char *const keys[] = {
@@ -208,7 +208,7 @@ int psim_problem_load(const char *path, char ret_error[PSIM_ERROR_MAX], struct t
     ret_error[0] = '\0';
     root = psim_read_file(&r);
     if (root) {
-        read_problem(&r, root, &p);
+        psim_problem_read(&r, root, &p);
         json_decref(root);
     }
     if (!ret_error[0]) {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines that change by script: what is noticed, when, and what comes of it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/pipesim/record_json.h"
+#include "tuner/pipesim/scenario.h"
+#include "tuner/pipesim/subject.h"
+
+#define RUNS_MAX 10000.0
+
+struct adapt_wish {
+    const char *scenario, *records;
+    double seed, runs, hours, noise, correlation, spikes, sigma;
+};
+
+/* One line of the table: figures over the runs of one scenario. */
+struct line {
+    size_t runs, noticed, within, changed, named;
+    double windows, delay_s, changes, backs, ratio_slow, ratio_end, hours, alarms;
+};
+
+static void keep_record(void *context, double at_s, const struct tun_record *r,
+                        const struct tun_decision *d)
+{
+    json_array_append_new(context,
+                          json_pack("{s:f,s:o}", "at", at_s, "decision", psim_record_json(r, d)));
+}
+
+static void add(struct line *l, const struct psim_scenario *s, const struct psim_adapted *o)
+{
+    l->runs++;
+    l->alarms += (double)o->alarms;
+    l->changes += (double)o->changes;
+    l->backs += (double)o->backs;
+    l->ratio_slow += o->ratio_slow;
+    l->ratio_end += o->ratio_end;
+    l->hours += (double)o->windows * (double)PSIM_WINDOW_NS / (3600.0 * (double)BASE_NS_PER_S);
+    l->within += o->noticed_windows <= 3;
+    if (isfinite(o->noticed_windows)) {
+        l->noticed++;
+        l->windows += o->noticed_windows;
+    }
+    if (isfinite(o->changed_s)) {
+        l->changed++;
+        l->delay_s += o->changed_s;
+    }
+    for (size_t i = 0; i < base_min(o->changes, (size_t)PSIM_CHANGES_MAX); i++) {
+        if (o->log[i].at_s >= s->onset_s) {
+            l->named += o->log[i].cause == s->cause;
+            break;
+        }
+    }
+}
+
+static json_t *per(double sum, double count)
+{
+    return count > 0 && isfinite(sum) ? json_real(sum / count) : json_null();
+}
+
+static json_t *line_json(const struct psim_scenario *s, const struct line *l)
+{
+    double runs = (double)l->runs;
+    bool happens = s->end_s > 0;
+
+    return json_pack("{s:s,s:s,s:I,s:f,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:o,s:o}", "scenario",
+                     s->name, "what", s->what, "runs", (json_int_t)l->runs, "hours", l->hours,
+                     "noticed_windows", happens ? per(l->windows, (double)l->noticed) : json_null(),
+                     "noticed_in_3", happens ? per((double)l->within, runs) : json_null(),
+                     "changed_s", happens ? per(l->delay_s, (double)l->changed) : json_null(),
+                     "changed", per((double)l->changed, runs), "cause_named",
+                     s->cause ? per((double)l->named, (double)l->changed) : json_null(),
+                     "changes_per_hour", l->changes / l->hours, "backs_per_hour",
+                     l->backs / l->hours, "alarms_per_hour", l->alarms / l->hours, "ratio_slow",
+                     per(l->ratio_slow, runs), "ratio_end", per(l->ratio_end, runs));
+}
+
+static int play(const struct psim_scenario *s, const struct adapt_wish *w,
+                const struct tun_problem *truth, json_t *lines, json_t *records)
+{
+    struct psim_adapting how = {.truth = truth,
+                                .scenario = s,
+                                .noise = {w->noise, w->correlation, w->spikes, w->sigma},
+                                .seconds = s->end_s > 0 ? 0 : 3600 * w->hours,
+                                .decided = records ? keep_record : NULL,
+                                .context = records};
+    size_t runs = s->end_s > 0 ? (size_t)w->runs : 1;
+    struct line line = {0};
+
+    for (size_t i = 0; i < runs; i++) {
+        struct psim_adapted out;
+        int error;
+
+        how.seed = (uint64_t)w->seed + i;
+        error = psim_adapt(&how, &out);
+        if (error) {
+            return error;
+        }
+        add(&line, s, &out);
+    }
+    json_array_append_new(lines, line_json(s, &line));
+    return 0;
+}
+
+static void cell(const json_t *v, const char *key, double times, char ret[24])
+{
+    const json_t *x = json_object_get(v, key);
+
+    snprintf(ret, 24, "-");
+    if (json_is_number(x)) {
+        snprintf(ret, 24, "%.*f", times > 1 ? 0 : 2, times * json_number_value(x));
+    }
+}
+
+static void print(const json_t *lines)
+{
+    static const struct {
+        const char *key;
+        double times;
+    } columns[] = {{"noticed_windows", 1}, {"noticed_in_3", 100}, {"changed_s", 1},
+                   {"changed", 100},       {"cause_named", 100},  {"changes_per_hour", 1},
+                   {"ratio_slow", 100},    {"ratio_end", 100}};
+    json_t *rows = json_array();
+    const json_t *v;
+    size_t i;
+
+    psim_row(rows,
+             "scenario\truns\thours\tnoticed, windows\tin 3, %%\tchanged, s\tof runs, %%\tcause, "
+             "%%\tchanges/h\tof best, %%\tat end, %%");
+    json_array_foreach(lines, i, v)
+    {
+        char text[base_array_count(columns)][24];
+
+        for (size_t c = 0; c < base_array_count(columns); c++) {
+            cell(v, columns[c].key, columns[c].times, text[c]);
+        }
+        psim_row(rows, "%s\t%lld\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
+                 json_string_value(json_object_get(v, "scenario")),
+                 (long long)json_integer_value(json_object_get(v, "runs")),
+                 json_number_value(json_object_get(v, "hours")), text[0], text[1], text[2], text[3],
+                 text[4], text[5], text[6], text[7]);
+    }
+    psim_print_rows(rows, "lrrrrrrrrrr");
+}
+
+static int write_records(const char *path, const json_t *records)
+{
+    if (json_dump_file(records, path, JSON_COMPACT) < 0) {
+        psim_say("cannot write %s: %s", path, strerror(errno));
+        return PSIM_FAILED;
+    }
+    return PSIM_DONE;
+}
+
+static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
+{
+    json_t *lines = json_array(), *records = w->records ? json_array() : NULL;
+    int code = PSIM_DONE, error = 0;
+
+    for (const struct psim_scenario *c = psim_scenarios; c->name && error == 0; c++) {
+        if (!w->scenario || strcmp(w->scenario, c->name) == 0) {
+            error = play(c, w, &s->problem, lines, records);
+        }
+    }
+    if (error) {
+        psim_say("cannot play this: %s", strerror(-error));
+        code = PSIM_FAILED;
+    } else if (s->json) {
+        code = psim_print_json(json_incref(lines));
+    } else {
+        print(lines);
+    }
+    if (code == PSIM_DONE && records) {
+        code = write_records(w->records, records);
+    }
+    json_decref(lines);
+    json_decref(records);
+    return code;
+}
+
+static int take_option(int option, struct psim_subject *s, struct adapt_wish *w, char **argv)
+{
+    const struct {
+        int option;
+        const char *name;
+        double least, most, *to;
+    } numbers[] = {{'S', "seed", 0, 9e15, &w->seed},
+                   {'r', "runs", 1, RUNS_MAX, &w->runs},
+                   {'H', "hours", 0.01, 10000, &w->hours},
+                   {'n', "noise", 0, 1, &w->noise},
+                   {'C', "correlation", 0, 0.99, &w->correlation},
+                   {'k', "spikes", 0, 1, &w->spikes},
+                   {'g', "sigma", 0, 1, &w->sigma}};
+
+    for (size_t i = 0; i < base_array_count(numbers); i++) {
+        if (option == numbers[i].option) {
+            return psim_option_number("adapt", numbers[i].name, optarg, numbers[i].least,
+                                      numbers[i].most, numbers[i].to)
+                       ? PSIM_GO
+                       : PSIM_USAGE;
+        }
+    }
+    if (option == 's') {
+        w->scenario = optarg;
+        return psim_scenario_find(optarg)
+                   ? PSIM_GO
+                   : psim_usage("adapt", "knows no scenario '%s'; see pipesim(1)", optarg);
+    }
+    if (option == 'R') {
+        w->records = optarg;
+        return PSIM_GO;
+    }
+    return psim_subject_option(s, "adapt", option, argv);
+}
+
+int psim_cmd_adapt(int argc, char **argv)
+{
+    static const struct option options[] = {PSIM_SUBJECT_OPTIONS,
+                                            {"scenario", required_argument, NULL, 's'},
+                                            {"records", required_argument, NULL, 'R'},
+                                            {"seed", required_argument, NULL, 'S'},
+                                            {"runs", required_argument, NULL, 'r'},
+                                            {"hours", required_argument, NULL, 'H'},
+                                            {"noise", required_argument, NULL, 'n'},
+                                            {"correlation", required_argument, NULL, 'C'},
+                                            {"spikes", required_argument, NULL, 'k'},
+                                            {"sigma", required_argument, NULL, 'g'},
+                                            {0}};
+    struct psim_noise usual = PSIM_NOISE;
+    struct adapt_wish w = {.runs = 20,
+                           .hours = 10,
+                           .noise = usual.cv,
+                           .correlation = usual.correlation,
+                           .spikes = usual.spikes,
+                           .sigma = usual.error};
+    struct psim_subject s = {0};
+    int option, code = PSIM_GO;
+
+    while (code == PSIM_GO && (option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+        code = take_option(option, &s, &w, argv);
+    }
+    if (code == PSIM_GO && optind < argc) {
+        code = psim_usage("adapt", "takes no \"%s\"", argv[optind]);
+    }
+    if (code == PSIM_GO && !s.model && !s.platform && !s.problem_path) {
+        s.model = "vgg16";
+        s.platform = "hikey970";
+    }
+    code = code == PSIM_GO ? psim_subject_load(&s, "adapt") : code;
+    code = code == PSIM_GO ? adapt(&s, &w) : code;
+    psim_subject_deinit(&s);
+    return code;
+}

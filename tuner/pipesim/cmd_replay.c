@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions that a daemon recorded, made anew. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/pipesim/record_json.h"
+#include "tuner/pipesim/subject.h"
+
+struct replayed {
+    json_t *list; /* owned */
+    size_t count, differ;
+};
+
+static json_t *verdict_json(const struct tun_problem *p, const struct tun_decision *d)
+{
+    char text[PL_PLAN_TEXT_MAX];
+
+    psim_plan_text(p, &d->plan, text);
+    return json_pack("{s:b,s:s,s:s,s:o,s:o}", "replan", d->replan, "cause",
+                     tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
+                     d->replan ? json_string(text) : json_null(), "gain",
+                     isfinite(d->gain) ? json_real(d->gain) : json_null());
+}
+
+static bool replay_one(const char *path, const json_t *event, const json_t *record,
+                       struct replayed *out)
+{
+    char error[PSIM_ERROR_MAX] = "", why[TUN_ERROR_MAX];
+    struct psim_reader reader = {.path = path, .error = error};
+    base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;
+    base_cleanup(tun_decision_deinit) struct tun_decision d = TUN_DECISION_NULL;
+    struct tun_decision recorded;
+    bool same;
+
+    psim_record_read(&reader, record, &r, &recorded);
+    if (!error[0] && tun_record_check(&r, why) < 0) {
+        psim_wrong(&reader, "", "%s", why);
+    }
+    if (error[0]) {
+        psim_say("%s", error);
+        return false;
+    }
+    if (tun_decide(&r, &d) < 0) {
+        psim_say("out of memory");
+        return false;
+    }
+    same = tun_decision_same(&recorded, &d);
+    out->count++;
+    out->differ += !same;
+    json_array_append_new(out->list,
+                          json_pack("{s:O?,s:O?,s:b,s:o,s:o}", "id", json_object_get(event, "id"),
+                                    "at", json_object_get(event, "at"), "same", same, "recorded",
+                                    verdict_json(&r.problem, &recorded), "anew",
+                                    verdict_json(&r.problem, &d)));
+    return true;
+}
+
+/* A record, an event with one as "decision", or a list of either. */
+static bool replay(const char *path, const json_t *json, struct replayed *out)
+{
+    const json_t *entry, *record;
+    size_t i;
+
+    if (json_is_array(json)) {
+        json_array_foreach(json, i, entry)
+        {
+            if (!replay(path, entry, out)) {
+                return false;
+            }
+        }
+        return true;
+    }
+    record = json_object_get(json, "decision");
+    if (json_is_object(record)) {
+        return replay_one(path, json, record, out);
+    }
+    return !json_object_get(json, "decided") || replay_one(path, NULL, json, out);
+}
+
+static void row(json_t *rows, const json_t *of, const char *id, const char *what, const char *end)
+{
+    const json_t *plan = json_object_get(of, "plan"), *gain = json_object_get(of, "gain");
+    char percent[32] = "must";
+
+    if (json_is_number(gain)) {
+        snprintf(percent, sizeof(percent), "%.1f %%", 100 * json_number_value(gain));
+    }
+    psim_row(rows, "%s\t%s\t%s\t%s\t%s\t%s\t%s", id, what,
+             json_string_value(json_object_get(of, "cause")),
+             json_is_true(json_object_get(of, "replan"))
+                 ? "re-plan"
+                 : json_string_value(json_object_get(of, "hold")),
+             percent, json_is_string(plan) ? json_string_value(plan) : "", end);
+}
+
+static void print(const struct replayed *r)
+{
+    json_t *rows = json_array();
+    const json_t *v;
+    size_t i;
+
+    psim_row(rows, "id\t\tcause\tverdict\tgain\tplan\t");
+    json_array_foreach(r->list, i, v)
+    {
+        char id[32];
+
+        snprintf(id, sizeof(id), "%lld",
+                 json_is_integer(json_object_get(v, "id"))
+                     ? (long long)json_integer_value(json_object_get(v, "id"))
+                     : (long long)i);
+        row(rows, json_object_get(v, "recorded"), id, "recorded", "");
+        row(rows, json_object_get(v, "anew"), "", "anew",
+            json_is_true(json_object_get(v, "same")) ? "same" : "DIFFERS");
+    }
+    psim_print_rows(rows, "lllrrll");
+    printf("\n%zu decisions, %zu differ\n", r->count, r->differ);
+}
+
+static int replay_file(const char *path, bool json)
+{
+    struct replayed r = {.list = json_array()};
+    json_error_t error;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    int code = PSIM_FAILED;
+
+    if (!root) {
+        psim_say("%s: line %d: %s", path, error.line, error.text);
+    } else if (replay(path, root, &r)) {
+        if (r.count == 0) {
+            psim_say("%s: no decision is recorded in it", path);
+        } else if (json) {
+            code = psim_print_json(json_incref(r.list));
+        } else {
+            print(&r);
+            code = PSIM_DONE;
+        }
+        code = r.differ ? PSIM_FAILED : code;
+    }
+    json_decref(root);
+    json_decref(r.list);
+    return code;
+}
+
+int psim_cmd_replay(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct psim_subject s = {0};
+    int option, code;
+
+    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+        code = psim_subject_option(&s, "replay", option, argv);
+        if (code != PSIM_GO) {
+            return code;
+        }
+    }
+    if (optind + 1 != argc) {
+        return psim_usage("replay", "takes one file: what pipectl --json history printed");
+    }
+    return replay_file(argv[optind], s.json);
+}
