@@ -10,7 +10,7 @@ cgroup's quota (version 1 or 2, where it can be written) takes that share from e
 in turn, each with a client that streams as fast as it is answered:
   static   serves two balanced stages, by hand, all the time: what the slowdown costs without adapting
   best     retunes by exhaustive under the slowdown: the best that there is
-  adapting begins with two balanced stages as its own plan, notices, and changes
+  adapting begins with the same two stages as the plan that it kept itself, notices, and changes
 Reported: from the onset to the first change of plan; frames a second under the slowdown of all three; what the history
 says; frames lost or out of order by the client's count. Needs root for the real-time priority, and two cores.
 """
@@ -19,6 +19,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -105,11 +106,11 @@ class Quota:
 class Run:
     """A daemon with a client; samples of what was answered, every 50 ms."""
 
-    def __init__(self, options, Daemon, network, adapt):
+    def __init__(self, options, Daemon, network, adapt, state_dir=None):
         self.options, self.samples = options, []
         self.d = Daemon(models={network: os.path.join(ROOT, "model", "networks", network + ".json")},
                         config={"eps": [{"name": "fast", "cpus": "0"}, {"name": "slow", "cpus": "1"}],
-                                "adapt": {"enabled": adapt}, "planner": {"tune_s": 600}})
+                                "adapt": {"enabled": adapt}, "planner": {"tune_s": 600}}, state_dir=state_dir)
 
     def __enter__(self):
         self.d.start()
@@ -130,11 +131,10 @@ class Run:
         return self.d.status()["models"][0]
 
     def two_stages(self):
-        """The two stages of which the slower one is fastest, both cores free: by the costs that were measured."""
-        problem = self.d.call("Costs")["problem"]
-        fast, slow = (problem["costs"][k]["1"] for k in ("fast", "slow"))
-        last = len(fast) - 1
-        cut = min(range(last), key=lambda i: max(sum(fast[:i + 1]), sum(slow[i + 1:])))
+        """The two stages of which the slower one is fastest, both cores free and equal: by the costs that were measured."""
+        costs = self.d.call("Costs")["problem"]["costs"]["fast"]["1"]
+        last = len(costs) - 1
+        cut = min(range(last), key=lambda i: max(sum(costs[:i + 1]), sum(costs[i + 1:])))
         return "0-%d@fast|%d-%d@slow" % (cut, cut + 1, last)
 
     def watch(self, seconds, slowdown=None, until=None):
@@ -155,8 +155,19 @@ class Run:
         return frames["failed"] + frames["dropped"]
 
 
-def measure_static(options, Daemon, network, slowdown):
-    with Run(options, Daemon, network, False) as r:
+def own_plan(folder):
+    """What was kept as a user's plan becomes one of the daemon's own."""
+    for name in os.listdir(folder):
+        if name.startswith("model-"):
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text.replace('"algorithm":"manual"', '"algorithm":"exact"'))
+
+
+def measure_static(options, Daemon, network, slowdown, state_dir):
+    with Run(options, Daemon, network, False, state_dir) as r:
         r.d.call("Retune", {"algorithm": "exact"})
         plan = r.two_stages()
         r.d.call("SetPlan", {"plan": plan})
@@ -169,6 +180,9 @@ def measure_static(options, Daemon, network, slowdown):
             slow = r.fps(start + 2, time.monotonic())
         finally:
             slowdown.end()
+        r.d.call("SetPlan", {"plan": plan})
+        r.watch(3)  # what was learned of the slowed core is learned anew
+    own_plan(state_dir)
     return {"plan": plan, "fps_free": free, "fps_slow": slow}
 
 
@@ -187,9 +201,8 @@ def measure_best(options, Daemon, network, slowdown):
     return {"plan": event["plan_after"], "fps_slow": slow}
 
 
-def measure_adapting(options, Daemon, network, slowdown):
-    with Run(options, Daemon, network, True) as r:
-        r.d.call("Retune", {"algorithm": "exact"})
+def measure_adapting(options, Daemon, network, slowdown, state_dir):
+    with Run(options, Daemon, network, True, state_dir) as r:
         r.watch(60, until=lambda: r.model()["adapt"]["state"] == "watching")
         r.watch(options.calm)
         events = [e["id"] for e in r.d.call("History")["events"]]
@@ -267,9 +280,10 @@ def main():
     results = []
     for network in options.network.split(","):
         slowdown = (Quota if options.quota else Thief)(options)
-        static = measure_static(options, Daemon, network, slowdown)
+        with tempfile.TemporaryDirectory(prefix="piped-bench-") as state_dir:
+            static = measure_static(options, Daemon, network, slowdown, state_dir)
+            adapting = measure_adapting(options, Daemon, network, slowdown, state_dir)
         best = measure_best(options, Daemon, network, slowdown)
-        adapting = measure_adapting(options, Daemon, network, slowdown)
         if options.plot:
             plot(options.plot, network, options.factor, adapting)
         result = {"network": network, "factor": options.factor, "quota": options.quota, "static": static, "best": best,
