@@ -33,22 +33,31 @@ _pipesim() {
         mapfile -t COMPREPLY < <(compgen -W "default cuts places all" -- "$cur")
         return
         ;;
-    --problem | --table | --figures)
+    --scenario)
+        mapfile -t COMPREPLY < <(compgen -W "noise slow-8 slow-15 slow-30 contention drift square frequency governor thermal hotplug cpuset load shape clock button" -- "$cur")
+        return
+        ;;
+    --problem | --table | --figures | --records)
         compopt -o default
         return
         ;;
-    --seed | --alpha | --heuristic | --trials | --frames | --fps | --latency | --sigma | --contention | --noise | --top | --share)
+    --seed | --alpha | --heuristic | --trials | --frames | --fps | --latency | --sigma | --contention | --noise | --top | --share | --runs | --hours | --correlation | --spikes)
         return
         ;;
     esac
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="compare plan list check report --help --version"
+        words="compare plan list check report adapt replay --help --version"
     else
         case $command in
         compare) words="--model --platform --layers --problem --algorithm --seed --alpha --heuristic --space --trials --frames --objective --fps --latency --sigma --contention --noise --json --help" ;;
         plan) words="--model --platform --layers --problem --objective --fps --latency --one-kind --front --top --json --help" ;;
         list) words="--json --help" ;;
         check) words="--seed --share --table --help" ;;
+        adapt) words="--scenario --model --platform --layers --problem --objective --fps --latency --runs --hours --seed --noise --correlation --spikes --sigma --records --json --help" ;;
+        replay)
+            words="--json --help"
+            [[ $cur == -* ]] || { compopt -o default; return; }
+            ;;
         report)
             words="--seed --figures --help"
             [[ $cur == -* ]] || { compopt -o default; return; }

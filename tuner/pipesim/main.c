@@ -21,10 +21,10 @@ const struct psim_command psim_commands[] = {
     {"report", "[--seed N] [--figures DIR] FILE.html",
      "one page with the papers' figures, drawn from searches that run now", psim_cmd_report},
     {"adapt",
-     "[--scenario NAME] [--model M --platform P [--layers] | --problem FILE] [--runs N] [--hours H] "
+     "[--scenario NAME] [--model M --platform P [--layers] | --problem FILE] [--runs N] [--hours "
+     "H] "
      "[--seed N] [--noise N] [--correlation R] [--spikes S] [--sigma S] [--records FILE] [--json]",
-     "machines that change by script: what is noticed, when, and what comes of it",
-     psim_cmd_adapt},
+     "machines that change by script: what is noticed, when, and what comes of it", psim_cmd_adapt},
     {"replay", "[--json] FILE", "decisions that a daemon recorded, made anew", psim_cmd_replay},
     {NULL, NULL, NULL, NULL},
 };
