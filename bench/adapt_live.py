@@ -220,7 +220,7 @@ def measure_adapting(options, Daemon, network, slowdown, state_dir):
     changed = [t for t, _, p in r.samples if t > onset and p != plan]
     settled = r.fps(onset + options.slow / 2, end)
     for e in history:
-        e.pop("record", None)
+        e.pop("decision", None)
     return {"plan_before": plan, "plan": next((p for t, _, p in reversed(r.samples) if t < end), None),
             "fps_free": r.fps(r.samples[0][0], onset), "fps_slow": settled,
             "noticed_s": changed[0] - onset if changed and changed[0] < end else None,

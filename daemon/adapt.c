@@ -14,6 +14,8 @@
 #define PATIENCE_NS (5 * BASE_NS_PER_S)
 #define SETTLED_NS BASE_NS_PER_S
 #define GOOD_NS BASE_NS_PER_S
+/* A plan that serves calmly for so long is one to come back to. */
+#define LASTING_NS (3 * BASE_NS_PER_S)
 
 static struct tun_adapt_options options(const struct dmn_config *c)
 {
@@ -137,7 +139,7 @@ static void note_search(struct dmn_model *m)
     a->tuning = false;
     list = dmn_history_json(&m->daemon->history, m->name, 1);
     if (json_array_size(list) == 1 && a->record) {
-        json_object_set(json_array_get(list, 0), "record", a->record);
+        json_object_set(json_array_get(list, 0), "decision", a->record);
     }
     json_decref(list);
     json_decref(base_take(a->record));
@@ -158,7 +160,8 @@ static void keep_good(struct dmn_model *m, uint64_t now_ns)
     a->good[1] = a->good[0];
     a->good[0] = copy;
     a->good_ns = now_ns;
-    if (a->verify_left == 0 && !a->job && now_ns - a->epoch_ns > SETTLED_NS) {
+    if (a->verify_left == 0 && !a->job && now_ns - a->epoch_ns > LASTING_NS &&
+        now_ns - a->state_ns > LASTING_NS) {
         dmn_adapt_remember(m, now_ns);
     }
 }
@@ -182,6 +185,14 @@ static double quota(const struct dmn_daemon *d)
     return s && isfinite(s->cgroup.quota_cpus) ? s->cgroup.quota_cpus : 0;
 }
 
+static void note_state(struct dmn_adapt_model *a, uint64_t id, uint64_t now_ns)
+{
+    if (a->state_id != id) {
+        a->state_id = id;
+        a->state_ns = now_ns;
+    }
+}
+
 static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
                          const struct tun_team_seen *teams, size_t team_count, uint64_t start_ns,
                          uint64_t now_ns)
@@ -195,7 +206,7 @@ static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
                                 .events = a->events};
     struct tun_record record = TUN_RECORD_NULL;
 
-    a->state_id = tun_state_id(kinds, m->daemon->eps.count, quota(m->daemon));
+    note_state(a, tun_state_id(kinds, m->daemon->eps.count, quota(m->daemon)), now_ns);
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
     case TUN_ADAPT_DECIDE:

@@ -17,6 +17,7 @@
 
 static void job_free(struct dmn_adapt_job *j)
 {
+    json_decref(j->told);
     tun_decision_deinit(&j->decision);
     tun_record_deinit(&j->record);
     free(j);
@@ -104,7 +105,7 @@ static bool search(struct dmn_model *m, const struct dmn_adapt_job *j)
     }
     a->tuning = true;
     json_decref(a->record);
-    a->record = dmn_adapt_record_json(&j->record, &j->decision);
+    a->record = json_incref(j->told);
     a->last_outcome = "tuning";
     return true;
 }
@@ -126,7 +127,7 @@ static json_t *tell(struct dmn_model *m, const struct dmn_adapt_job *j, const ch
                                     .fps_before = dmn_adapt_fps(m->adapt, PACE_BEFORE),
                                     .gain = j->decision.gain,
                                     .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6,
-                                    .record = dmn_adapt_record_json(&j->record, &j->decision)});
+                                    .record = json_incref(j->told)});
 }
 
 void dmn_adapt_await(struct dmn_model *m, json_t *event)
@@ -198,6 +199,7 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
     }
     a->last_cause = tun_cause_name(d->cause);
     a->held = d->hold == TUN_HOLD_NONE ? NULL : tun_hold_name(d->hold);
+    j->told = dmn_adapt_record_json(&j->record, &j->decision);
     dmn_adapt_prefer_known(m, &j->record, &j->decision);
     if (same && d->replan && (dmn_adapt_known(m) || !search(m, j))) {
         switched = change(m, j);

@@ -20,8 +20,8 @@ static void drop_old_records(struct dmn_history *h)
     for (size_t i = json_array_size(all); i-- > 0;) {
         json_t *event = json_array_get(all, i);
 
-        if (json_object_get(event, "record") && ++records > RECORDS_MAX) {
-            json_object_del(event, "record");
+        if (json_object_get(event, "decision") && ++records > RECORDS_MAX) {
+            json_object_del(event, "decision");
         }
     }
     json_decref(all);
@@ -55,7 +55,7 @@ json_t *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
         json_object_set_new(event, "predicted_gain", json_null());
     }
     if (t->record) {
-        json_object_set_new(event, "record", t->record);
+        json_object_set_new(event, "decision", t->record);
         drop_old_records(h);
     }
     return json_incref(event);

@@ -30,6 +30,7 @@ struct dmn_adapt_job {
     uint32_t epoch;               /* of the plan it is about */
     uint64_t began_ns;
     int result;
+    json_t *told; /* owned: the record and what was decided, before anything was preferred to it */
 };
 
 /* What a team had counted at the end of the last window. */
@@ -70,6 +71,7 @@ struct dmn_adapt_model {
     const char *held;         /* static: what held the last decision back; NULL: nothing */
     unsigned decisions, switches;
     uint64_t state_id; /* of the machine in the last window: tun_state_id() */
+    uint64_t state_ns; /* since when */
     struct dmn_adapt_known {
         uint64_t id, at_ns; /* id 0: free */
         struct pl_plan plan;

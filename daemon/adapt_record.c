@@ -33,7 +33,7 @@ static json_t *slow_json(const struct tun_problem *p, const double *slow)
     return kinds;
 }
 
-static json_t *kinds_json(const struct tun_record *r)
+static json_t *now_json(const struct tun_record *r)
 {
     json_t *list = json_array();
 
@@ -41,9 +41,8 @@ static json_t *kinds_json(const struct tun_record *r)
         const struct tun_kind_now *k = &r->kinds[i];
 
         json_array_append_new(
-            list, json_pack("{s:s, s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:b}", "name",
-                            r->problem.kinds[i].name, "cores", (int)k->cores, "khz_table",
-                            k->khz_table, "khz", k->khz, "khz_before", k->khz_before,
+            list, json_pack("{s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:b}", "cores", (int)k->cores,
+                            "khz_table", k->khz_table, "khz", k->khz, "khz_before", k->khz_before,
                             "governor_changed", k->governor_changed, "limit_changed",
                             k->limit_changed, "thermal", k->thermal, "contended", k->contended));
     }
@@ -87,15 +86,12 @@ static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan
     return pl_plan_format(plan, &eps, text, sizeof(text)) < 0 ? json_null() : json_string(text);
 }
 
-static json_t *decision_json(const struct tun_record *r, const struct tun_decision *d)
+static json_t *decided_json(const struct tun_record *r, const struct tun_decision *d)
 {
-    return json_pack(
-        "{s:b, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "replan", d->replan, "must", d->must,
-        "hold", tun_hold_name(d->hold), "cause", tun_cause_name(d->cause), "kind",
-        d->kind < r->problem.kind_count ? json_string(r->problem.kinds[d->kind].name) : json_null(),
-        "plan", d->replan ? plan_json(&r->problem, &d->plan) : json_null(), "before_ns",
-        number(d->before_ns), "after_ns", number(d->after_ns), "gain", number(d->gain), "factor",
-        numbers(d->factor, r->problem.kind_count));
+    return json_pack("{s:b, s:s, s:s, s:o, s:o}", "replan", d->replan, "cause",
+                     tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
+                     d->replan ? plan_json(&r->problem, &d->plan) : json_null(), "gain",
+                     number(d->gain));
 }
 
 json_t *dmn_adapt_record_json(const struct tun_record *r, const struct tun_decision *d)
@@ -110,7 +106,7 @@ json_t *dmn_adapt_record_json(const struct tun_record *r, const struct tun_decis
         "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max,
         "one_kind_stages", b->one_kind_stages, "slack", b->slack, "plan",
         plan_json(&r->problem, &r->plan), "beta", numbers(r->beta, r->problem.unit_count), "slow",
-        slow_json(&r->problem, r->slow), "kinds", kinds_json(r), "teams", teams_json(r), "events",
+        slow_json(&r->problem, r->slow), "now", now_json(r), "teams", teams_json(r), "events",
         events_json(r->events), "gain_min", r->gain_min, "cooldown_left_s", r->cooldown_left_s,
-        "budget_left", r->budget_left, "decision", decision_json(r, d));
+        "budget_left", r->budget_left, "decided", decided_json(r, d));
 }

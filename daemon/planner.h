@@ -120,7 +120,7 @@ const char *dmn_source_name(enum tun_source source);
 void dmn_planner_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT]);
 
 /** dmn_problem_json() - a table in the recorded form that pipesim reads; @model: for the units'
- * names, NULL: without. New reference. Any thread. */
+ * names, NULL: their numbers. New reference. Any thread. */
 json_t *dmn_problem_json(const struct tun_problem *p, const struct mdl_model *model,
                          const char *name);
 /** dmn_planner_problem_json() - the costs of dmn_planner_problem() in the recorded form that

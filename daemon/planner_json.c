@@ -36,11 +36,13 @@ static json_t *units_json(const struct tun_problem *p, const struct mdl_model *m
     for (size_t u = 0; u < p->unit_count; u++) {
         const struct tun_unit *unit = &p->units[u];
         const char *name = model ? model->units[u].name : NULL;
+        char number[24];
 
-        json_array_append_new(list,
-                              json_pack("{s:s, s:f, s:f, s:[f, f, f]}", "name", name ? name : "",
-                                        "weight", unit->weight, "in_bytes", unit->in_bytes, "gemm",
-                                        unit->gemm_n, unit->gemm_k, unit->gemm_m));
+        snprintf(number, sizeof(number), "%zu", u);
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:[f, f, f]}", "name",
+                                              name && *name ? name : number, "weight", unit->weight,
+                                              "in_bytes", unit->in_bytes, "gemm", unit->gemm_n,
+                                              unit->gemm_k, unit->gemm_m));
     }
     return list;
 }
