@@ -223,8 +223,8 @@ TEST(noise_alone_changes_nothing_for_a_hundred_hours)
     T_EQ(psim_adapt(&how, &o), 0);
     printf("noise: %zu changes in %.0f hours, %zu alarms, %zu decisions (seed 7)\n", o.changes,
            hours, o.alarms, o.decisions);
-    T_LE(o.changes, (size_t)(0.1 * hours));
-    T_LE(100, o.alarms); /* or nothing was watched */
+    T_LE(o.changes, base_max((size_t)(0.1 * hours), (size_t)3)); /* few hours: chance */
+    T_LE(100, o.alarms);                                         /* or nothing was watched */
 }
 
 TEST(same_seed_same_answer)
