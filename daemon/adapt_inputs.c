@@ -6,7 +6,8 @@
 #include "base.h"
 #include "daemon/adapt_private.h"
 
-/* A group whose teams waited for more of the window than this was starved. */
+/* A pipeline whose busiest teams waited for more of the window than this was starved by its
+ * clients. The other teams of a busy one wait as well, and their times are as good. */
 #define STARVED 0.5
 
 static double khz_or_0(uint64_t khz)
@@ -111,6 +112,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     struct dmn_adapt_model *a = m->adapt;
     uint64_t busy_ns[PL_TEAM_MAX] = {0};
     size_t count = 0, teams[PL_TEAM_MAX] = {0};
+    double busiest = 0;
     bool first = a->window_ns == 0 || a->epoch != pl_epoch(m->pipe);
 
     *ret_start_ns = a->window_ns;
@@ -138,7 +140,10 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 
         ret[i].service_ns /= base_max((double)ret[i].frames, 1.0);
         ret[i].cpu_ns /= base_max((double)ret[i].frames, 1.0);
-        ret[i].starved = (double)busy_ns[i] < STARVED * room;
+        busiest = base_max(busiest, (double)busy_ns[i] / room);
+    }
+    for (size_t i = 0; i < count; i++) {
+        ret[i].starved = busiest < STARVED;
     }
     a->window_ns = now_ns;
     a->pace[a->pace_at].at_ns = now_ns;
