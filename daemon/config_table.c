@@ -105,7 +105,7 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_SENSORS_INTERVAL_MS, "sensors.interval_ms", "ms", 0, 60000, 200, NOW,
         "How often frequencies, temperatures, pressure, quota and energy are read. 0: never; "
         "status then has null for them, and changes are told by service times alone."),
-    BOOL(DMN_KEY_ADAPT_ENABLED, "adapt.enabled", 1, NOW,
+    BOOL(DMN_KEY_ADAPT_ENABLED, "adapt.enabled", 0, NOW,
          "Notice when frequencies, heat, other programs or missing cores make another plan better, "
          "and change to it. Plans that a user set are left alone while their cores are there."),
     INT(DMN_KEY_ADAPT_GAIN, "adapt.gain_percent", "%", 0, 1000, 3, NOW,

@@ -98,7 +98,7 @@ class Machine:
     """A daemon on a tree, with a client, watched until its plan is."""
 
     def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None):
-        config = {"adapt": DEAF if adapt is None else adapt}
+        config = {"adapt": {"enabled": True, **(DEAF if adapt is None else adapt)}}
         if eps:
             config["eps"] = EPS
         if planner:

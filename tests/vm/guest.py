@@ -33,6 +33,7 @@ CONFIG = {
     # Virtual CPUs are of one kind, and frequency alone makes no kinds: the configuration names the places.
     "eps": [{"name": "big", "cpus": "0-1", "speed": 1.0}, {"name": "little", "cpus": "2-3", "speed": 0.6}],
     "planner": {"frames": 4, "measure_ms": 2000, "tune_s": 60},
+    "adapt": {"enabled": True},
     "gpio": {"chip": "piped-sim", "button": BUTTON, "power": POWER, "led": LED, "debounce_ms": DEBOUNCE_MS},
 }
 
