@@ -101,7 +101,7 @@ static void print_stages(const struct tun_problem *p, const struct tun_solution 
 
         for (size_t g = 0; g < stage->group_count; g++) {
             const struct pl_group *group = &stage->groups[g];
-            char units[32] = "", name[16] = "", period[32] = "", busy[16] = "";
+            char units[32] = "", name[24] = "", period[32] = "", busy[16] = "";
 
             if (g == 0) {
                 snprintf(name, sizeof(name), "%zu", i);

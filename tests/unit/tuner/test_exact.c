@@ -34,7 +34,7 @@ static void make(struct tun_problem *p, struct tun_random *r, size_t kind_count,
                                      .speed = k ? 0.2 + 0.7 * tun_random_unit(r) : 1,
                                      .bandwidth = 1,
                                      .watts = k ? 0.5 : 2};
-        snprintf(kinds[k].name, sizeof(kinds[k].name), "kind%zu", k);
+        snprintf(kinds[k].name, sizeof(kinds[k].name), "kind%u", (unsigned)k);
     }
     if (tun_problem_init(p, units, kinds, kind_count) < 0) {
         abort();
