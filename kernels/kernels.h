@@ -50,6 +50,9 @@ struct krn_call {
     pthreadpool_t pool;
     size_t width;
     uint8_t *scratch;
+    /* FUSED rows: the call of op + 1, whose in[0] is this call's out[0] and is never written; its
+     * packed is NULL (what the row packed for both is in this call). Else NULL. */
+    const struct krn_call *next;
 };
 
 /**
@@ -65,6 +68,10 @@ struct krn_variant {
     enum mdl_op_kind kind;
     uint32_t needs; /* enum krn_cpu bits */
     bool reference;
+    /* the row runs op and op[1] as one, so that what lies between never leaves the cache. Asked and
+     * run only where op[1] is there, is the only reader of op's result, and that is no output of
+     * the model; a plan that cuts between the two runs them by rows of their own. */
+    bool fused;
     /* can this op be run: shapes, strides, types, attributes */
     bool (*supports)(const struct mdl_model *m, const struct mdl_op *op);
     /* packed weights; NULL where the variant packs nothing. pack() is called once, at load, any

@@ -72,7 +72,7 @@ static const struct krn_variant *choose(const struct mdl_model *m, const struct 
     for (size_t i = 0; i < count; i++) {
         const struct krn_variant *v = &table[i];
 
-        if (v->kind != op->kind || (v->needs & ~have) || (empty && !v->reference) ||
+        if (v->kind != op->kind || v->fused || (v->needs & ~have) || (empty && !v->reference) ||
             !v->supports(m, op)) {
             continue;
         }
