@@ -252,6 +252,7 @@ static void step(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_
         return;
     }
     note_search(m);
+    dmn_adapt_machine_tell(m, now_ns);
     count = dmn_adapt_window(m, now_ns, teams, &start_ns);
     note_plan(m, now_ns);
     if (m->adapt->verify_left > 0) {
@@ -289,6 +290,7 @@ static void on_timer(uv_timer_t *timer)
     }
     dmn_hotplug_check(d);
     dmn_adapt_change_step(d);
+    dmn_adapt_machine_see(d, dmn_sensors_now(d), now);
     dmn_adapt_kinds(d, dmn_sensors_now(d), kinds);
     for (struct dmn_model *m = d->models; m; m = m->next) {
         step(m, kinds, now);
@@ -318,6 +320,7 @@ int dmn_adapt_start(struct dmn_daemon *d)
     uv_timer_init(&d->loop, &a->timer);
     a->timer.data = a;
     uv_timer_start(&a->timer, on_timer, a->period_ms, a->period_ms);
+    dmn_adapt_machine_see(d, dmn_sensors_now(d), base_now_ns());
     dmn_hotplug_listen(d, dmn_adapt_cores_changed);
     dmn_gpio_listen(d, on_power);
     return 0;

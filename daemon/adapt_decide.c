@@ -104,6 +104,7 @@ static bool search(struct dmn_model *m, const struct dmn_adapt_job *j)
         return false;
     }
     a->tuning = true;
+    dmn_adapt_machine_told(a, q.cause);
     json_decref(a->record);
     a->record = json_incref(j->told);
     a->last_outcome = "tuning";
@@ -160,21 +161,24 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
         return false;
     }
     a->last_outcome = "switched";
+    dmn_adapt_machine_told(a, tun_cause_name(j->decision.cause));
     dmn_adapt_await(m, tell(m, j, "switched", before));
     return true;
 }
 
-/* What the machine did has an event even if nothing follows from it; a level of measurements that
- * led to nothing has none. */
+/* What was noticed and led to nothing has an event as well, as far as the rations go. What a guard
+ * held back is decided on again: until then a change of the machine is told by itself. */
 static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
 {
     enum tun_cause cause = j->decision.cause;
     enum tun_hold hold = j->decision.hold;
+    bool later = hold == TUN_HOLD_COOLDOWN || hold == TUN_HOLD_BUDGET;
     char plan[PL_PLAN_TEXT_MAX];
 
     m->adapt->last_outcome = "kept";
-    if (cause == TUN_CAUSE_NONE || foreign(cause) || hold == TUN_HOLD_COOLDOWN ||
-        hold == TUN_HOLD_BUDGET) {
+    if (cause == TUN_CAUSE_NONE || (later && !foreign(cause)) ||
+        (!dmn_adapt_machine_told(m->adapt, tun_cause_name(cause)) &&
+         !dmn_adapt_may_tell(m->adapt, base_now_ns()))) {
         dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.model = m->name},
                         "model %s: %s noticed, the plan stays (%s)", m->name, tun_cause_name(cause),
                         tun_hold_name(hold));

@@ -27,13 +27,32 @@ static void drop_old_records(struct dmn_history *h)
     json_decref(all);
 }
 
+/* @detail, and how many events were left out before this one. */
+static void with_untold(struct dmn_model *m, const char *detail, char *ret, size_t bytes)
+{
+    unsigned untold = m->adapt ? m->adapt->untold : 0;
+
+    snprintf(ret, bytes, "%s", detail);
+    if (untold > 0) {
+        size_t used = strlen(ret);
+
+        snprintf(ret + used, bytes - used, "; %u more before it %s not told", untold,
+                 untold == 1 ? "was" : "were");
+        m->adapt->untold = 0;
+    }
+}
+
 json_t *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
 {
     struct dmn_history *h = &m->daemon->history;
-    json_t *event = dmn_history_add(
+    char detail[600];
+    json_t *event;
+
+    with_untold(m, t->detail, detail, sizeof(detail));
+    event = dmn_history_add(
         h, &(struct dmn_history_event){.model = m->name,
                                        .cause = t->cause,
-                                       .detail = t->detail,
+                                       .detail = detail,
                                        .algorithm = t->algorithm,
                                        .plan_before = t->before,
                                        .plan_after = t->after,
@@ -46,7 +65,7 @@ json_t *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
     dmn_log_limited(
         LOG_NOTICE,
         ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = t->after}),
-        "model %s: %s: %s (%s)", m->name, t->cause, t->detail, t->outcome);
+        "model %s: %s: %s (%s)", m->name, t->cause, detail, t->outcome);
     if (!event) {
         json_decref(t->record);
         return NULL;
@@ -124,6 +143,13 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
         snprintf(ret + used, bytes - used,
                  "; the best plan would gain %.1f %%, which is too little",
                  base_max(100 * d->gain, 0.0));
+    } else if (d->hold == TUN_HOLD_COOLDOWN || d->hold == TUN_HOLD_BUDGET) {
+        snprintf(ret + used, bytes - used, "; a plan that gains %.0f %% waits until %s",
+                 100 * d->gain,
+                 d->hold == TUN_HOLD_COOLDOWN ? "the cool-down is over"
+                                              : "the hour allows another change");
+    } else if (d->hold == TUN_HOLD_BOUNDS) {
+        snprintf(ret + used, bytes - used, "; no plan keeps the bounds");
     } else {
         snprintf(ret + used, bytes - used, "; the plan that serves is the best one");
     }

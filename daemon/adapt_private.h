@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * daemon/adapt_private.h - what the files of adapt share: watching (adapt.c), what is watched
- * (adapt_inputs.c), decisions (adapt_decide.c), other cores (adapt_eps.c), what is told of all that
- * (adapt_event.c, adapt_record.c). Only these include it.
+ * (adapt_inputs.c), decisions (adapt_decide.c), other cores (adapt_eps.c), known states
+ * (adapt_known.c), what is told of all that (adapt_event.c, adapt_record.c, adapt_machine.c). Only
+ * these include it.
  *
  * A decision at work owns its record; the loop reads it when the work is done. A model that goes
  * meanwhile leaves the job to itself.
@@ -20,6 +21,13 @@
 
 #define DMN_ADAPT_PACE 8u  /* windows that throughput looks back on */
 #define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */
+#define DMN_ADAPT_SEEN 4u  /* changes of the machine that wait to be told */
+/* Events about what led to nothing are rationed, so that noise leaves room for others: so many at
+ * once, one more each so many seconds. */
+#define DMN_ADAPT_CHANGES 16.0 /* of governors, limits and heat */
+#define DMN_ADAPT_CHANGES_S 60.0
+#define DMN_ADAPT_KEPT 4.0 /* of measurements */
+#define DMN_ADAPT_KEPT_S 300.0
 
 /* A decision as queued work. */
 struct dmn_adapt_job {
@@ -76,6 +84,16 @@ struct dmn_adapt_model {
         uint64_t id, at_ns; /* id 0: free */
         struct pl_plan plan;
     } known[DMN_ADAPT_KNOWN]; /* plans that served well in states of the machine */
+    /* changes of the machine that no decision has told of yet, the oldest first */
+    struct dmn_adapt_seen {
+        const char *cause; /* static */
+        uint64_t at_ns;
+        char text[224];
+    } seen[DMN_ADAPT_SEEN];
+    size_t seen_count;
+    double seen_left, kept_left; /* rations, and when they were last filled */
+    uint64_t seen_ns, kept_ns;
+    unsigned untold; /* events that the rations held back since the last one */
     /* places and table before cores went, to come back to; owned */
     struct pl_ep_set home_eps;
     struct tun_problem home;
@@ -83,10 +101,23 @@ struct dmn_adapt_model {
 
 struct dmn_adapt_change; /* of cores, under way: adapt_eps.c */
 
+/* What was last known of the cpufreq policies. */
+struct dmn_adapt_machine {
+    uint64_t sequence; /* of the snapshot; 0: none yet */
+    size_t count;
+    struct dmn_adapt_policy {
+        uint32_t number;
+        char governor[GOV_NAME_MAX]; /* "": unknown */
+        uint64_t limit_khz;          /* 0: unknown */
+        bool by_heat;
+    } policies[GOV_POLICY_MAX];
+};
+
 struct dmn_adapt {
     struct dmn_daemon *daemon; /* borrowed */
     uv_timer_t timer;
     uint64_t period_ms;
+    struct dmn_adapt_machine machine;
     struct dmn_adapt_change *change; /* owned; NULL: none */
 };
 
@@ -161,6 +192,18 @@ void dmn_adapt_complete(json_t *event, const char *outcome, double fps, uint64_t
 /** dmn_adapt_detail() - one calm sentence about a decision. */
 void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, char *ret,
                       size_t bytes);
+
+/* adapt_machine.c */
+/** dmn_adapt_machine_see() - compares the newest snapshot (NULL: none) with what was known; what
+ * changed waits in every model until it is told. */
+void dmn_adapt_machine_see(struct dmn_daemon *d, const struct gov_snapshot *s, uint64_t now_ns);
+/** dmn_adapt_machine_told() - an event of @cause was added. Return: did a change wait for it. */
+bool dmn_adapt_machine_told(struct dmn_adapt_model *a, const char *cause);
+/** dmn_adapt_machine_tell() - an event for each change that no decision has told of in time. */
+void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_may_tell() - takes one of the rationed events about measurements that led to nothing.
+ */
+bool dmn_adapt_may_tell(struct dmn_adapt_model *a, uint64_t now_ns);
 
 /* adapt_record.c */
 /** dmn_adapt_record_json() - the record and what was decided, as `pipesim replay` reads it. New
