@@ -26,6 +26,7 @@ struct options {
 struct lane {
     const struct krn_variant *v;
     struct one_op_buffer packed, scratch, out[MDL_OP_OUT_MAX];
+    struct krn_prepared prepared;
     double us[RUNS_MAX];
 };
 
@@ -55,6 +56,21 @@ static void report(const char *layer, struct lane *l, const struct options *o, d
            layer, l->v->name, o->width, median, l->us[o->runs / 10], l->us[o->runs * 9 / 10],
            flops / median / 1e3);
     fflush(stdout);
+}
+
+/* Return: whether the lane's variant can run */
+static bool lane_prepare(struct lane *l, struct one_op *op, size_t width)
+{
+    const struct krn_variant *v = l->v;
+
+    l->prepared = (struct krn_prepared){0};
+    if (!v->prepare || (v->prepare(&op->m, &op->op, l->packed.data, 1, &l->prepared) == 0 &&
+                        v->prepare(&op->m, &op->op, l->packed.data, width, &l->prepared) == 0)) {
+        return true;
+    }
+    fprintf(stderr, "%s: %s cannot be prepared\n", op->name, v->name);
+    v->release(&l->prepared);
+    return false;
 }
 
 static void time_op(struct one_op *op, const struct options *o, pthreadpool_t pool, double flops)
@@ -88,13 +104,15 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
         if (v[i].pack) {
             v[i].pack(&op->m, &op->op, l->packed.data);
         }
-        used++;
+        used += lane_prepare(l, op, o->width);
     }
     for (size_t r = 0; r < o->runs + 1; r++) {
         for (size_t i = 0; i < used; i++) {
             struct krn_call c = one_op_call(op, lanes[i].out, pool, o->width, lanes[i].packed.data,
                                             lanes[i].scratch.data);
             uint64_t start;
+
+            c.prepared = lanes[i].prepared.object;
 
             /* the cold run after the other variants is not the one that counts */
             lanes[i].v->run(&c);
@@ -105,6 +123,9 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
     }
     for (size_t i = 0; i < used; i++) {
         report(op->name, &lanes[i], o, flops);
+        if (lanes[i].v->release) {
+            lanes[i].v->release(&lanes[i].prepared);
+        }
         one_op_buffer_free(&lanes[i].packed);
         one_op_buffer_free(&lanes[i].scratch);
         one_op_buffer_free(&lanes[i].out[0]);

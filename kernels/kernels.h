@@ -44,6 +44,7 @@ struct krn_call {
     const struct mdl_model *model;
     const struct mdl_op *op;
     const void *packed; /* what pack() wrote, or NULL */
+    void *prepared;     /* what prepare() made, or NULL */
     const void *in[MDL_OP_IN_MAX];
     void *out[MDL_OP_OUT_MAX];
     const void *residual; /* element 0 of the residual tensor, or NULL */
@@ -53,6 +54,12 @@ struct krn_call {
     /* FUSED rows: the call of op + 1, whose in[0] is this call's out[0] and is never written; its
      * packed is NULL (what the row packed for both is in this call). Else NULL. */
     const struct krn_call *next;
+};
+
+/* What a row keeps beside its packed weights: objects of a library. */
+struct krn_prepared {
+    void *object; /* owned; NULL: nothing yet */
+    size_t bytes; /* that it holds by itself, as far as can be told */
 };
 
 /**
@@ -78,6 +85,15 @@ struct krn_variant {
      * thread. */
     size_t (*packed_bytes)(const struct mdl_model *m, const struct mdl_op *op);
     void (*pack)(const struct mdl_model *m, const struct mdl_op *op, void *dst);
+    /* Objects of a library that run() needs, or NULL. Called after pack() for width 1 and before
+     * the first run of a team of another width; makes p->object at the first call and what @width
+     * needs inside it, which all teams share. Any thread, also while others run the op; blocks,
+     * allocates. Return: 0, -ENOMEM, -EOPNOTSUPP (the library cannot do it after all). Where it
+     * fails at the first call the row cannot run the op; after a later failure it can, with less of
+     * the team. */
+    int (*prepare)(const struct mdl_model *m, const struct mdl_op *op, const void *packed,
+                   size_t width, struct krn_prepared *p);
+    void (*release)(struct krn_prepared *p); /* accepts {0}; no run is under way */
     /* scratch for a team of @width, or NULL for none; contents are undefined at the start of run()
      */
     size_t (*scratch_bytes)(const struct mdl_model *m, const struct mdl_op *op, size_t width);
@@ -86,6 +102,14 @@ struct krn_variant {
 };
 
 const struct krn_variant *krn_variants(size_t *ret_count);
+
+/**
+ * krn_usable() - can row @v run op @op of @m on this CPU? For a FUSED row: op and op + 1 together,
+ * which takes that nobody else reads what lies between them, that it is no output of the model, and
+ * that what the second writes lies nowhere that the first still reads. An op with an empty input
+ * is left to its reference. Threads: any.
+ */
+bool krn_usable(const struct krn_variant *v, const struct mdl_model *m, size_t op);
 
 /**
  * krn_parallel() - runs fn(arg, part) for part = 0..parts-1 on the team; returns when all are done
@@ -115,24 +139,28 @@ struct krn_net;
  * @m: borrowed until krn_net_free()
  * @only: NULL, or a comma-separated list of substrings: among the usable variants of an op, the
  * first whose name holds one of them is taken, where there is one ("__ref" runs everything on the
- * reference) Packs op by op and lets go of the file's pages behind it. A constant that a fast
- * variant reads at run time (not one it packs) is copied once if its bytes in the file are not
- * aligned to their type; references read any address. An op with an empty input runs on its
- * reference, one with an empty output is skipped. Return: 0, -ENOMEM,
- * -EOPNOTSUPP (@ret_error says which op).
+ * reference, FUSED rows are then taken only where they are named) Packs op by op and lets go of the
+ * file's pages behind it. A constant that a fast variant reads at run time (not one it packs) is
+ * copied once if its bytes in the file are not aligned to their type; references read any address.
+ * An op with an empty input runs on its reference, one with an empty output is skipped. Return: 0,
+ * -ENOMEM, -EOPNOTSUPP (@ret_error says which op).
  */
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret);
 struct krn_net *krn_net_free(struct krn_net *net);
 
 const struct mdl_model *krn_net_model(const struct krn_net *net);
+/** krn_net_variant() - the row that runs @op alone. krn_net_fused() - the row that runs @op and
+ * @op + 1 where both are asked for, or NULL. */
 const struct krn_variant *krn_net_variant(const struct krn_net *net, size_t op);
+const struct krn_variant *krn_net_fused(const struct krn_net *net, size_t op);
 size_t krn_net_packed_bytes(const struct krn_net *net);
-/** scratch that any op of the net needs for a team of @width, in bytes, multiple of 64 */
+/** scratch that any op of the net needs for a team of @width, in bytes, multiple of 64. A team asks
+ * before its first run: libraries' objects for its width are made here (blocks, allocates). */
 size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
 
-/** krn_net_run_ops() - runs ops @first..@last (inclusive) of one frame. Threads: the team's leader;
- * never allocates. */
+/** krn_net_run_ops() - runs ops @first..@last (inclusive) of one frame; a pair that has a FUSED row
+ * is run by it where both ops are in the range. Threads: the team's leader; never allocates. */
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec);
 

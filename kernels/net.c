@@ -14,10 +14,17 @@ struct packed {
     size_t bytes, mapped_bytes;
 };
 
-struct net_op {
-    const struct krn_variant *variant;
+/* One row made ready for one op. */
+struct net_row {
+    const struct krn_variant *variant; /* NULL: none */
     struct packed packed;
-    bool skip; /* nothing to write */
+    struct krn_prepared prepared;
+};
+
+struct net_op {
+    struct net_row own;
+    struct net_row fused; /* runs the next op too, where both are asked for */
+    bool skip;            /* nothing to write */
 };
 
 struct krn_net {
@@ -58,30 +65,98 @@ static bool named(const char *name, const char *only)
     return false;
 }
 
-/* The first usable variant, or the first one that @only names where there is one. An empty input is
- * left to the reference: what is over nothing is seldom run and easily wrong. */
-static const struct krn_variant *choose(const struct mdl_model *m, const struct mdl_op *op,
-                                        const char *only)
+/* The bytes of a tensor in the arena. False: it has none there. */
+static bool arena_range(const struct mdl_model *m, size_t tensor, size_t *ret_begin,
+                        size_t *ret_end)
 {
-    uint32_t have = krn_cpu_features();
-    bool empty = any_empty_input(m, op);
-    const struct krn_variant *first = NULL, *table;
-    size_t count;
+    if (tensor == MDL_NONE) {
+        return false;
+    }
+    const struct mdl_storage *s = &m->storages[m->tensors[tensor].storage];
+
+    *ret_begin = s->offset;
+    *ret_end = s->offset + s->bytes;
+    return s->home == MDL_HOME_ARENA;
+}
+
+static bool arena_overlap(const struct mdl_model *m, size_t a, size_t b)
+{
+    size_t a_begin, a_end, b_begin, b_end;
+
+    return arena_range(m, a, &a_begin, &a_end) && arena_range(m, b, &b_begin, &b_end) &&
+           a_begin < b_end && b_begin < a_end;
+}
+
+/* Can ops @i and @i + 1 be run as one? What lies between them is read by nobody else, and nothing
+ * that the second writes lies where the first still reads. */
+static bool is_pair(const struct mdl_model *m, size_t i)
+{
+    const struct mdl_op *a = &m->ops[i], *b = &a[1];
+
+    if (i + 1 >= m->op_count || a->out[1] != MDL_NONE || b->in[0] != a->out[0] ||
+        b->residual_in == a->out[0]) {
+        return false;
+    }
+    const struct mdl_storage *between = &m->storages[m->tensors[a->out[0]].storage];
+
+    if (between->home != MDL_HOME_ARENA || between->first_op != i || between->last_op != i + 1) {
+        return false;
+    }
+    for (size_t k = 0; k <= MDL_OP_IN_MAX; k++) {
+        size_t in = k < MDL_OP_IN_MAX ? a->in[k] : a->residual_in;
+
+        if (k > 0 && k < MDL_OP_IN_MAX && b->in[k] == a->out[0]) {
+            return false;
+        }
+        for (size_t o = 0; o < MDL_OP_OUT_MAX; o++) {
+            if (arena_overlap(m, in, b->out[o])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool krn_usable(const struct krn_variant *v, const struct mdl_model *m, size_t i)
+{
+    const struct mdl_op *op = &m->ops[i];
+
+    if (v->kind != op->kind || (v->needs & ~krn_cpu_features())) {
+        return false;
+    }
+    if (v->fused &&
+        (!is_pair(m, i) || any_empty_input(m, op + 1) || elements(m, op[1].out[0]) == 0)) {
+        return false;
+    }
+    return (v->reference || !any_empty_input(m, op)) && v->supports(m, op);
+}
+
+/* The next row of op @i after @after (NULL: the first) in the order in which they are tried: those
+ * that @only names, then, where the row is not a fused one, the others. */
+static const struct krn_variant *choose(const struct mdl_model *m, size_t i, bool fused,
+                                        const char *only, const struct krn_variant *after)
+{
+    const struct krn_variant *table;
+    size_t count, k = 0;
+    bool wanted = !after || !only || named(after->name, only);
 
     table = krn_variants(&count);
-    for (size_t i = 0; i < count; i++) {
-        const struct krn_variant *v = &table[i];
-
-        if (v->kind != op->kind || v->fused || (v->needs & ~have) || (empty && !v->reference) ||
-            !v->supports(m, op)) {
-            continue;
-        }
-        if (!only || named(v->name, only)) {
-            return v;
-        }
-        first = first ? first : v;
+    if (after) {
+        k = (size_t)(after - table) + 1;
     }
-    return first;
+    for (;; wanted = false, k = 0) {
+        for (; k < count; k++) {
+            const struct krn_variant *v = &table[k];
+
+            if (v->fused == fused && (!only || named(v->name, only)) == wanted &&
+                krn_usable(v, m, i)) {
+                return v;
+            }
+        }
+        if (!wanted || !only || fused) {
+            return NULL;
+        }
+    }
 }
 
 /* 64-byte aligned. Large ones are mappings aligned to huge pages: packed weights are read from end
@@ -134,15 +209,14 @@ static void packed_deinit(struct packed *p)
 
 /* Copies the constant storages of op @i that its fast primitive reads at run time and cannot read
  * where they are. References read unaligned; what a primitive packs is input 1. */
-static int align_consts(struct krn_net *net, size_t i)
+static int align_consts(struct krn_net *net, size_t i, const struct krn_variant *v)
 {
     const struct mdl_model *m = net->model;
     const struct mdl_op *op = &m->ops[i];
-    const struct krn_variant *v = net->ops[i].variant;
     size_t tensors[MDL_OP_IN_MAX + 1];
 
     for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
-        tensors[k] = v->pack && k == 1 ? MDL_NONE : op->in[k];
+        tensors[k] = (v->pack || v->prepare) && k == 1 ? MDL_NONE : op->in[k];
     }
     tensors[MDL_OP_IN_MAX] = op->residual == MDL_RESIDUAL_NONE ? MDL_NONE : op->residual_in;
     for (size_t k = 0; !v->reference && k < base_array_count(tensors); k++) {
@@ -165,15 +239,71 @@ static int align_consts(struct krn_net *net, size_t i)
     return 0;
 }
 
-static int net_op_init(struct krn_net *net, size_t i, const char *only,
+/* Packs op @i for row @v and makes the objects that it needs. Return: 0, -ENOMEM, -EOPNOTSUPP (then
+ * nothing is left behind). */
+static void row_deinit(struct net_row *row)
+{
+    if (row->variant && row->variant->release) {
+        row->variant->release(&row->prepared);
+    }
+    packed_deinit(&row->packed);
+    row->variant = NULL;
+}
+
+/* Packs op @i for @v and makes the objects that it needs. Return: 0, -ENOMEM, -EOPNOTSUPP (then
+ * nothing is left behind). */
+static int row_init(struct krn_net *net, size_t i, const struct krn_variant *v, struct net_row *ret)
+{
+    const struct mdl_model *m = net->model;
+    size_t bytes = v->pack ? v->packed_bytes(m, &m->ops[i]) : 0;
+    int r = bytes ? packed_new(bytes, &ret->packed) : 0;
+
+    ret->variant = v;
+    if (r == 0 && v->pack) {
+        v->pack(m, &m->ops[i], ret->packed.data);
+    }
+    if (r == 0 && v->prepare) {
+        r = v->prepare(m, &m->ops[i], ret->packed.data, 1, &ret->prepared);
+    }
+    for (size_t k = i; r == 0 && k <= i + v->fused; k++) {
+        r = align_consts(net, k, v);
+    }
+    if (r < 0) {
+        row_deinit(ret);
+        return r;
+    }
+    net->packed_bytes += bytes + ret->prepared.bytes;
+    if (v->pack || v->prepare) {
+        mdl_drop_op_weights(m, i);
+    }
+    return 0;
+}
+
+/* The first row in the order of choose() that can be made ready. Return: 0, also where there is
+ * none (ret->variant is then NULL), -ENOMEM. */
+static int row_choose(struct krn_net *net, size_t i, bool fused, const char *only,
+                      struct net_row *ret)
+{
+    const struct krn_variant *v = choose(net->model, i, fused, only, NULL);
+    int r = 0;
+
+    while (v && (r = row_init(net, i, v, ret)) == -EOPNOTSUPP) {
+        v = choose(net->model, i, fused, only, v);
+        r = 0;
+    }
+    return r;
+}
+
+/* @fuse: the op before is not yet run together with this one */
+static int net_op_init(struct krn_net *net, size_t i, bool fuse, const char *only,
                        char ret_error[MDL_ERROR_MAX])
 {
     const struct mdl_model *m = net->model;
     const struct mdl_op *op = &m->ops[i];
     struct net_op *o = &net->ops[i];
+    int r = row_choose(net, i, false, only, &o->own);
 
-    o->variant = choose(m, op, only);
-    if (!o->variant) {
+    if (r == 0 && !o->own.variant) {
         snprintf(ret_error, MDL_ERROR_MAX,
                  "%s '%.200s': no primitive for these shapes and types (result %s)",
                  mdl_op_kind_name(op->kind), op->name ? op->name : "",
@@ -181,18 +311,7 @@ static int net_op_init(struct krn_net *net, size_t i, const char *only,
         return -EOPNOTSUPP;
     }
     o->skip = elements(m, op->out[0]) == 0;
-    if (o->variant->pack) {
-        size_t bytes = o->variant->packed_bytes(m, op);
-        int r = bytes ? packed_new(bytes, &o->packed) : 0;
-
-        if (r < 0) {
-            return r;
-        }
-        o->variant->pack(m, op, o->packed.data);
-        net->packed_bytes += bytes;
-        mdl_drop_op_weights(m, i);
-    }
-    return align_consts(net, i);
+    return r == 0 && fuse ? row_choose(net, i, true, only, &o->fused) : r;
 }
 
 struct krn_net *krn_net_free(struct krn_net *net)
@@ -201,7 +320,8 @@ struct krn_net *krn_net_free(struct krn_net *net)
         return NULL;
     }
     for (size_t i = 0; net->ops && i < net->model->op_count; i++) {
-        packed_deinit(&net->ops[i].packed);
+        row_deinit(&net->ops[i].own);
+        row_deinit(&net->ops[i].fused);
     }
     for (size_t i = 0; net->const_copies && i < net->model->storage_count; i++) {
         free(net->const_copies[i]);
@@ -234,7 +354,7 @@ int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
-        r = net_op_init(net, i, only, ret_error);
+        r = net_op_init(net, i, i == 0 || !net->ops[i - 1].fused.variant, only, ret_error);
     }
     if (r < 0) {
         return r;
@@ -251,7 +371,12 @@ const struct mdl_model *krn_net_model(const struct krn_net *net)
 
 const struct krn_variant *krn_net_variant(const struct krn_net *net, size_t op)
 {
-    return net->ops[op].variant;
+    return net->ops[op].own.variant;
+}
+
+const struct krn_variant *krn_net_fused(const struct krn_net *net, size_t op)
+{
+    return net->ops[op].fused.variant;
 }
 
 size_t krn_net_packed_bytes(const struct krn_net *net)
@@ -259,16 +384,25 @@ size_t krn_net_packed_bytes(const struct krn_net *net)
     return net->packed_bytes;
 }
 
+static size_t row_scratch(const struct krn_net *net, const struct net_row *row, size_t i,
+                          size_t width)
+{
+    const struct krn_variant *v = row->variant;
+    struct krn_prepared prepared = row->prepared;
+
+    if (prepared.object && width > 1) { /* where it fails, less of the team runs the op */
+        (void)v->prepare(net->model, &net->model->ops[i], row->packed.data, width, &prepared);
+    }
+    return v && v->scratch_bytes ? v->scratch_bytes(net->model, &net->model->ops[i], width) : 0;
+}
+
 size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width)
 {
     size_t most = krn_preprocess_scratch_bytes(net->model, width);
 
     for (size_t i = 0; i < net->model->op_count; i++) {
-        const struct krn_variant *v = net->ops[i].variant;
-        size_t bytes =
-            v->scratch_bytes ? v->scratch_bytes(net->model, &net->model->ops[i], width) : 0;
-
-        most = base_max(most, bytes);
+        most = base_max(most, row_scratch(net, &net->ops[i].own, i, width));
+        most = base_max(most, row_scratch(net, &net->ops[i].fused, i, width));
     }
     return base_align_up(most, 64);
 }
@@ -307,33 +441,50 @@ static void *tensor_ptr(const struct krn_net *net, size_t t, const struct krn_me
     return copy ? (uint8_t *)copy + tensor->offset : krn_tensor_ptr(net->model, t, mem);
 }
 
+static void fill_call(const struct krn_net *net, size_t i, const struct krn_mem *mem,
+                      const struct krn_exec *exec, struct krn_call *ret)
+{
+    const struct mdl_op *op = &net->model->ops[i];
+
+    *ret = (struct krn_call){
+        .model = net->model,
+        .op = op,
+        .pool = exec->pool,
+        .width = exec->width ? exec->width : 1,
+        .scratch = exec->scratch,
+    };
+    for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
+        ret->in[k] = tensor_ptr(net, op->in[k], mem);
+    }
+    for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
+        ret->out[k] = tensor_ptr(net, op->out[k], mem);
+    }
+    if (op->residual != MDL_RESIDUAL_NONE) {
+        ret->residual = tensor_ptr(net, op->residual_in, mem);
+    }
+}
+
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec)
 {
-    for (size_t i = first; i <= last && i < net->model->op_count; i++) {
+    size_t end = base_min(last + 1, net->model->op_count);
+
+    for (size_t i = first; i < end; i++) {
         const struct net_op *o = &net->ops[i];
-        const struct mdl_op *op = &net->model->ops[i];
-        struct krn_call call = {
-            .model = net->model,
-            .op = op,
-            .packed = o->packed.data,
-            .pool = exec->pool,
-            .width = exec->width ? exec->width : 1,
-            .scratch = exec->scratch,
-        };
+        const struct net_row *row = o->fused.variant && i + 1 < end ? &o->fused : &o->own;
+        struct krn_call call, next;
 
         if (o->skip) {
             continue;
         }
-        for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
-            call.in[k] = tensor_ptr(net, op->in[k], mem);
+        fill_call(net, i, mem, exec, &call);
+        call.packed = row->packed.data;
+        call.prepared = row->prepared.object;
+        call.prepared = row->prepared.object;
+        if (row == &o->fused) {
+            fill_call(net, ++i, mem, exec, &next);
+            call.next = &next;
         }
-        for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
-            call.out[k] = tensor_ptr(net, op->out[k], mem);
-        }
-        if (op->residual != MDL_RESIDUAL_NONE) {
-            call.residual = tensor_ptr(net, op->residual_in, mem);
-        }
-        o->variant->run(&call);
+        row->variant->run(&call);
     }
 }

@@ -132,11 +132,24 @@ static void run_variant(const struct krn_variant *v, struct one_op *o, struct on
     struct one_op_buffer packed = one_op_buffer_new(packed_bytes, 64);
     struct one_op_buffer scratch = one_op_buffer_new(scratch_bytes, 64);
     struct krn_call call = one_op_call(o, out, pool, width, packed.data, scratch.data);
+    struct krn_prepared prepared = {0};
 
     if (!packed_bytes) {
         call.packed = NULL;
     } else {
         v->pack(&o->m, &o->op, packed.data);
+    }
+    if (v->prepare) {
+        int r = v->prepare(&o->m, &o->op, call.packed, 1, &prepared);
+
+        if (r == 0 && width > 1) {
+            r = v->prepare(&o->m, &o->op, call.packed, width, &prepared);
+        }
+        if (r < 0) {
+            fprintf(stderr, "%s, %s, width %zu: not prepared\n", v->name, o->name, width);
+            abort();
+        }
+        call.prepared = prepared.object;
     }
     if (in_place) {
         memcpy(out[0].data, o->buffers[o->op.in[0]].data, out[0].bytes);
@@ -146,6 +159,9 @@ static void run_variant(const struct krn_variant *v, struct one_op *o, struct on
     *ret_intact = one_op_buffer_intact(&packed) && one_op_buffer_intact(&scratch);
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         *ret_intact &= o->op.out[i] == MDL_NONE || one_op_buffer_intact(&out[i]);
+    }
+    if (v->release) {
+        v->release(&prepared);
     }
     one_op_buffer_free(&packed);
     one_op_buffer_free(&scratch);
