@@ -51,6 +51,19 @@ void pl_clocks_deinit(struct pl_clocks *c)
 #define own(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define set(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
 
+void pl_clocks_split(struct pl_clocks *c, size_t first, size_t end, const double *weights)
+{
+    double ticks = (double)(c->laps[end] - c->laps[first]), all = 0, before = 0;
+
+    for (size_t i = first; i < end; i++) {
+        all += weights[i];
+    }
+    for (size_t i = first; i + 1 < end; i++) {
+        before += weights[i];
+        c->laps[i + 1] = c->laps[first] + (uint64_t)(all > 0 ? ticks * (before / all) : 0);
+    }
+}
+
 static double limit_of(double expected_ns, double allow_ns)
 {
     return expected_ns + base_max(expected_ns, allow_ns);

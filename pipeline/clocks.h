@@ -78,6 +78,10 @@ static inline uint64_t pl_clocks_lap(struct pl_clocks *c, size_t i)
     return c->laps[i] = pl_ticks();
 }
 
+/** pl_clocks_split() - units @first..@end - 1 were run in one go and laps @first and @end are
+ * noted: sets the laps between by the weights of the units. Threads: the team. */
+void pl_clocks_split(struct pl_clocks *c, size_t first, size_t end, const double *weights);
+
 /** pl_clocks_fold() - adds one frame. Threads: the team. */
 void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f);
 

@@ -89,6 +89,32 @@ static const struct pl_group *group_of(const struct pl_stage_plan *stage, size_t
     return g;
 }
 
+/* What a unit is expected to cost beside others: cycles, at 16 multiply-accumulates or one element
+ * moved in each. */
+static double unit_share(const struct mdl_model *m, const struct mdl_unit *u)
+{
+    double cycles = 1;
+
+    for (size_t k = u->first_op; k <= u->last_op; k++) {
+        const struct mdl_op *op = &m->ops[k];
+
+        cycles += op->macs / 16 + (double)mdl_elements(&m->tensors[op->out[0]]);
+    }
+    return cycles;
+}
+
+static int make_shares(struct pl_team *t)
+{
+    const struct mdl_model *m = krn_net_model(t->common->net);
+    size_t count = (size_t)(t->last_unit - t->first_unit) + 1;
+
+    t->shares = calloc(count, sizeof(t->shares[0]));
+    for (size_t i = 0; t->shares != NULL && i < count; i++) {
+        t->shares[i] = unit_share(m, &m->units[t->first_unit + i]);
+    }
+    return t->shares == NULL ? -ENOMEM : 0;
+}
+
 static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k, size_t *next_core)
 {
     const struct pl_stage_plan *plan = &s->plan.stages[stage];
@@ -112,7 +138,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
         return r;
     }
     t->scratch = alloc_scratch(scratch_bytes);
-    return t->scratch == NULL ? -ENOMEM : 0;
+    return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
 
 static int make_teams(struct pl_set *s)
@@ -274,6 +300,7 @@ struct pl_set *pl_set_free(struct pl_set *s)
         for (size_t i = 0; i < s->team_count; i++) {
             pl_clocks_deinit(&s->teams[i].clocks);
             free(s->teams[i].scratch);
+            free(s->teams[i].shares);
         }
     }
     for (size_t i = 0; s->rings != NULL && i < s->ring_count; i++) {

@@ -180,45 +180,67 @@ static void run_image(const struct pl_team *t, struct pl_frame *f, const struct 
     krn_preprocess(&f->image, &m->preproc, &m->tensors[tensor], dst, exec);
 }
 
-static void run_unit(const struct pl_team *t, size_t unit, struct pl_frame *f,
-                     const struct krn_exec *exec)
+/* Units @first..@last in one go. */
+static void run_group(const struct pl_team *t, size_t first, size_t last, struct pl_frame *f,
+                      const struct krn_exec *exec)
 {
     const struct krn_net *net = t->common->net;
     const struct mdl_model *m = krn_net_model(net);
-    const struct mdl_unit *u = &m->units[unit];
     const struct krn_mem *mem = &f->private->mem;
-    size_t first = u->first_op, entry = m->input_count > 0 ? m->inputs[0].entry_op : MDL_NONE;
+    size_t op = m->units[first].first_op, last_op = m->units[last].last_op;
+    size_t entry = m->input_count > 0 ? m->inputs[0].entry_op : MDL_NONE;
 
-    if (f->has_image && entry == MDL_NONE && unit == 0) {
+    if (f->has_image && entry == MDL_NONE && first == 0) {
         run_image(t, f, exec);
-    } else if (f->has_image && entry >= u->first_op && entry <= u->last_op) {
-        if (entry > first) {
-            krn_net_run_ops(net, first, entry - 1, mem, exec);
+    } else if (f->has_image && entry >= op && entry <= last_op) {
+        if (entry > op) {
+            krn_net_run_ops(net, op, entry - 1, mem, exec);
         }
         run_image(t, f, exec);
-        first = entry + 1;
+        op = entry + 1;
     }
-    if (first <= u->last_op) {
-        krn_net_run_ops(net, first, u->last_op, mem, exec);
+    if (op <= last_op) {
+        krn_net_run_ops(net, op, last_op, mem, exec);
     }
+}
+
+/* The last unit that has to be run together with @unit: a row may run the last op of a unit and the
+ * first of the next as one. */
+static size_t group_end(const struct pl_team *t, size_t unit)
+{
+    const struct mdl_model *m = krn_net_model(t->common->net);
+
+    while (unit < t->last_unit && krn_net_fused(t->common->net, m->units[unit].last_op) != NULL) {
+        unit++;
+    }
+    return unit;
+}
+
+static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_clock_frame *clock)
+{
+    size_t done = last - t->first_unit + 1u;
+    uint64_t ticks = pl_clocks_lap(&t->clocks, done) - t->clocks.laps[0];
+
+    if (last > first) {
+        pl_clocks_split(&t->clocks, first - t->first_unit, done, t->shares);
+    }
+    set_relaxed(&t->progress_ns, clock->start_ns + (uint64_t)((double)ticks * t->ns_per_tick));
 }
 
 /* Return: false if the pipeline is being freed and the frame was left half done. */
 static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
 {
     struct krn_exec exec = {t->members.pool, t->width, t->scratch};
+    size_t last;
 
-    for (size_t unit = t->first_unit; unit <= t->last_unit; unit++) {
+    for (size_t unit = t->first_unit; unit <= t->last_unit; unit = last + 1) {
+        last = group_end(t, unit);
         if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
             return false;
         }
-        run_unit(t, unit, f, &exec);
+        run_group(t, unit, last, f, &exec);
         if (clock->timed) {
-            size_t done = unit - t->first_unit + 1u;
-            uint64_t ticks = pl_clocks_lap(&t->clocks, done) - t->clocks.laps[0];
-
-            set_relaxed(&t->progress_ns,
-                        clock->start_ns + (uint64_t)((double)ticks * t->ns_per_tick));
+            lap(t, unit, last, clock);
         }
     }
     return true;

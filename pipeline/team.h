@@ -43,7 +43,8 @@ struct pl_team {
     struct pl_ring **outputs; /* one per team of the next stage; the last stage: its completions */
     struct pl_team **next;    /* teams of the next stage; NULL in the last stage */
     size_t next_count;
-    void *scratch; /* owned */
+    void *scratch;  /* owned */
+    double *shares; /* owned; per unit of the team: what it is expected to cost, in any one unit */
 
     pthread_t thread;
     bool started;
