@@ -79,20 +79,23 @@ struct krn_variant {
      * run only where op[1] is there, is the only reader of op's result, and that is no output of
      * the model; a plan that cuts between the two runs them by rows of their own. */
     bool fused;
+    /* rounds more than f32 does (bf16 inside): only run where it is asked for by name */
+    bool inexact;
     /* can this op be run: shapes, strides, types, attributes */
     bool (*supports)(const struct mdl_model *m, const struct mdl_op *op);
     /* packed weights; NULL where the variant packs nothing. pack() is called once, at load, any
      * thread. */
     size_t (*packed_bytes)(const struct mdl_model *m, const struct mdl_op *op);
     void (*pack)(const struct mdl_model *m, const struct mdl_op *op, void *dst);
-    /* Objects of a library that run() needs, or NULL. Called after pack() for width 1 and before
-     * the first run of a team of another width; makes p->object at the first call and what @width
-     * needs inside it, which all teams share. Any thread, also while others run the op; blocks,
+    /* Objects of a library that run() needs, or NULL. Called for width 1, after pack() or, where
+     * there is none, to write the packed_bytes() at @packed itself; then, reading those, before the
+     * first run of a team of another width, also while others run the op. Makes p->object at the
+     * first call and what @width needs inside it, which all teams share. Any thread; blocks,
      * allocates. Return: 0, -ENOMEM, -EOPNOTSUPP (the library cannot do it after all). Where it
      * fails at the first call the row cannot run the op; after a later failure it can, with less of
      * the team. */
-    int (*prepare)(const struct mdl_model *m, const struct mdl_op *op, const void *packed,
-                   size_t width, struct krn_prepared *p);
+    int (*prepare)(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
+                   struct krn_prepared *p);
     void (*release)(struct krn_prepared *p); /* accepts {0}; no run is under way */
     /* scratch for a team of @width, or NULL for none; contents are undefined at the start of run()
      */
@@ -139,11 +142,11 @@ struct krn_net;
  * @m: borrowed until krn_net_free()
  * @only: NULL, or a comma-separated list of substrings: among the usable variants of an op, the
  * first whose name holds one of them is taken, where there is one ("__ref" runs everything on the
- * reference, FUSED rows are then taken only where they are named) Packs op by op and lets go of the
- * file's pages behind it. A constant that a fast variant reads at run time (not one it packs) is
- * copied once if its bytes in the file are not aligned to their type; references read any address.
- * An op with an empty input runs on its reference, one with an empty output is skipped. Return: 0,
- * -ENOMEM, -EOPNOTSUPP (@ret_error says which op).
+ * reference, FUSED rows are then taken only where they are named, INEXACT ones always) Packs op by
+ * op and lets go of the file's pages behind it. A constant that a fast variant reads at run time
+ * (not one it packs) is copied once if its bytes in the file are not aligned to their type;
+ * references read any address. An op with an empty input runs on its reference, one with an empty
+ * output is skipped. Return: 0, -ENOMEM, -EOPNOTSUPP (@ret_error says which op).
  */
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret);

@@ -149,7 +149,7 @@ static const struct krn_variant *choose(const struct mdl_model *m, size_t i, boo
             const struct krn_variant *v = &table[k];
 
             if (v->fused == fused && (!only || named(v->name, only)) == wanted &&
-                krn_usable(v, m, i)) {
+                (!v->inexact || (only && wanted)) && krn_usable(v, m, i)) {
                 return v;
             }
         }
@@ -239,8 +239,6 @@ static int align_consts(struct krn_net *net, size_t i, const struct krn_variant 
     return 0;
 }
 
-/* Packs op @i for row @v and makes the objects that it needs. Return: 0, -ENOMEM, -EOPNOTSUPP (then
- * nothing is left behind). */
 static void row_deinit(struct net_row *row)
 {
     if (row->variant && row->variant->release) {
@@ -255,7 +253,7 @@ static void row_deinit(struct net_row *row)
 static int row_init(struct krn_net *net, size_t i, const struct krn_variant *v, struct net_row *ret)
 {
     const struct mdl_model *m = net->model;
-    size_t bytes = v->pack ? v->packed_bytes(m, &m->ops[i]) : 0;
+    size_t bytes = v->packed_bytes ? v->packed_bytes(m, &m->ops[i]) : 0;
     int r = bytes ? packed_new(bytes, &ret->packed) : 0;
 
     ret->variant = v;

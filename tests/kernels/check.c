@@ -4,8 +4,11 @@
 #include <math.h>
 #include <pthreadpool.h>
 
+#include "tests/kernels/wino_bound.h"
+
 #define WIDTH_MAX 3u
 #define VARIANTS_MAX 256u
+#define WINO_MAX 6u
 
 static const double unit = 0x1p-24;
 static size_t exercised[VARIANTS_MAX];
@@ -136,14 +139,14 @@ static void run_variant(const struct krn_variant *v, struct one_op *o, struct on
 
     if (!packed_bytes) {
         call.packed = NULL;
-    } else {
+    } else if (v->pack) {
         v->pack(&o->m, &o->op, packed.data);
     }
     if (v->prepare) {
-        int r = v->prepare(&o->m, &o->op, call.packed, 1, &prepared);
+        int r = v->prepare(&o->m, &o->op, packed.data, 1, &prepared);
 
         if (r == 0 && width > 1) {
-            r = v->prepare(&o->m, &o->op, call.packed, width, &prepared);
+            r = v->prepare(&o->m, &o->op, packed.data, width, &prepared);
         }
         if (r < 0) {
             fprintf(stderr, "%s, %s, width %zu: not prepared\n", v->name, o->name, width);
@@ -250,7 +253,7 @@ struct compare {
     const uint8_t *got, *want, *magnitude;
     uint8_t *gaps; /* elements are overwritten with the pattern, so that gaps alone remain */
     enum mdl_dtype dtype;
-    double lipschitz;
+    double terms, lipschitz;
     size_t width;
     bool failed;
 };
@@ -275,7 +278,7 @@ static void compare_one(void *arg, size_t at, size_t index)
     memcpy(&want, k->want + at, sizeof(want));
     if (k->magnitude) {
         memcpy(&magnitude, k->magnitude + at, sizeof(magnitude));
-        bound = 2 * (k->c->terms + 4) * unit * (double)magnitude * k->lipschitz;
+        bound = 2 * (k->terms + 4) * unit * (double)magnitude * k->lipschitz;
     }
     bound += 2 * k->c->ulps * unit * fabs((double)want) + k->c->absolute + 1e-37;
     if (!(fabs((double)got - (double)want) <= bound) && !(isnan(got) && isnan(want)) &&
@@ -305,9 +308,15 @@ static bool compare_out(struct compare *k, const struct mdl_tensor *t, struct on
     return !k->failed;
 }
 
+/* S of every output and the terms of the sum, as a variant computes it */
+struct magnitude {
+    struct one_op_buffer of[MDL_OP_OUT_MAX];
+    double terms;
+};
+
 static bool check_variant(struct one_op *o, const struct check *c, const struct krn_variant *v,
                           bool team, const struct one_op_buffer *want,
-                          const struct one_op_buffer *magnitude)
+                          const struct magnitude *magnitude)
 {
     bool ok = true;
 
@@ -316,6 +325,7 @@ static bool check_variant(struct one_op *o, const struct check *c, const struct 
         struct compare k = {.c = c,
                             .variant = v,
                             .case_name = o->name,
+                            .terms = magnitude->terms,
                             .lipschitz = check_act_lipschitz(&o->op),
                             .width = width};
         bool intact;
@@ -330,7 +340,7 @@ static bool check_variant(struct one_op *o, const struct check *c, const struct 
         for (size_t i = 0; i < MDL_OP_OUT_MAX && ok; i++) {
             if (o->op.out[i] != MDL_NONE) {
                 k.want = want[i].data;
-                k.magnitude = magnitude[i].data;
+                k.magnitude = magnitude->of[i].data;
                 ok = compare_out(&k, &o->tensors[o->op.out[i]], &got[i]);
             }
         }
@@ -344,7 +354,8 @@ bool check_run(struct one_op *o, const struct check *c)
     size_t count;
     const struct krn_variant *v = krn_variants(&count);
     const struct krn_variant *ref = reference_of(o->op.kind);
-    struct one_op_buffer want[MDL_OP_OUT_MAX], magnitude[MDL_OP_OUT_MAX] = {0};
+    struct one_op_buffer want[MDL_OP_OUT_MAX];
+    struct magnitude sums[WINO_MAX + 1] = {{.terms = c->terms}}; /* by wino_size() */
     bool ok = true, intact, expected = c->expect == NULL;
 
     if (!ref || !ref->supports(&o->m, &o->op) || count > VARIANTS_MAX) {
@@ -357,23 +368,31 @@ bool check_run(struct one_op *o, const struct check *c)
     out_new(o, want);
     run_variant(ref, o, want, 1, NULL, false, &intact);
     if (c->bound == CHECK_SUM) {
-        out_new(o, magnitude);
-        run_magnitude(o, ref, magnitude);
+        out_new(o, sums[0].of);
+        run_magnitude(o, ref, sums[0].of);
     }
     for (size_t i = 0; i < count && ok; i++) {
         if (v[i].kind != o->op.kind || v[i].reference || (v[i].needs & ~krn_cpu_features()) != 0 ||
             !v[i].supports(&o->m, &o->op)) {
             continue;
         }
+        size_t wino = wino_size(v[i].name);
+
+        if (wino && !sums[wino].of[0].map) {
+            out_new(o, sums[wino].of);
+            sums[wino].terms = wino_magnitude(o, wino, &sums[wino].of[0]);
+        }
         expected |= c->expect && strstr(v[i].name, c->expect) != NULL;
-        ok = check_variant(o, c, &v[i], exercised[i]++ % POOL_EVERY == 0, want, magnitude);
+        ok = check_variant(o, c, &v[i], exercised[i]++ % POOL_EVERY == 0, want, &sums[wino]);
     }
     if (ok && !expected) {
         fprintf(stderr, "%s: no variant of '%s' takes it\n", o->name, c->expect);
         ok = false;
     }
     out_free(want);
-    out_free(magnitude);
+    for (size_t i = 0; i <= WINO_MAX; i++) {
+        out_free(sums[i].of);
+    }
     return ok;
 }
 
