@@ -25,6 +25,8 @@ SANITIZERS = {
     "asan": ("build-asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dman=disabled"]),
     "tsan": ("build-tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Dman=disabled"]),
 }
+# What runs in user-mode emulation; everything else is about this machine, or Python's.
+ARM64_SUITES = ("model", "kernels", "pipeline", "ipc", "governor")
 QUICK_LEAVES_OUT = ("networks", "conformance", "check", "nspawn")
 
 
@@ -169,6 +171,8 @@ def parse(argv):
     p.add_argument("--nspawn", action="store_true", help="only the tests under a real systemd; a skip is a failure")
     p.add_argument("--vm", action="store_true",
                    help="only the tests in an emulated machine with unequal cores (about three minutes)")
+    p.add_argument("--arm64", action="store_true",
+                   help="only a build for arm64 and its suites %s, in user-mode emulation" % ", ".join(ARM64_SUITES))
     p.add_argument("--long", action="store_true", help="longer random tests and soaks (PIPED_TEST_LONG=1)")
     p.add_argument("--chroot", action="store_true",
                    help="do what the README says in a fresh Debian 12 chroot (root, network; several minutes)")
@@ -203,6 +207,23 @@ def selected(args):
     return [a for s in out if s in known for a in ("--no-suite", s)]
 
 
+def test_arm64(args, options, totals, env):
+    """Cross-built against Debian's own libraries for arm64; results run in user-mode emulation."""
+    folder = "build-arm64"
+    os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
+    log = os.path.join(ROOT, folder, "tests-run-prepare.log")
+    open(log, "wb").close()
+    if run(["tests/arm64/prepare.sh", os.path.join(folder, "debian")], log):
+        raise Stop("tests/arm64/prepare.sh failed:\n%s" % tail(log))
+    cross = os.path.join(ROOT, folder, "debian", "cross.ini")
+    folder = os.path.join(folder, "build")
+    configured = os.path.exists(os.path.join(ROOT, folder, "build.ninja"))
+    build(folder, options + ([] if configured else ["--cross-file", cross, "-Dman=disabled"]), args.jobs)
+    suites = [a for s in ARM64_SUITES for a in ("--suite", s)]
+    # emulated code takes 20 to 100 times as long
+    test(folder, "arm64", totals, suites + ["--no-suite", "check", "--timeout-multiplier", "20"], env)
+
+
 def main(argv):
     args = parse(argv)
     start = time.monotonic()
@@ -219,7 +240,9 @@ def main(argv):
         env["PIPED_NSPAWN_REQUIRED"] = "1"
     if args.vm:
         env["PIPED_TEST_VM"] = "1"
-    if args.setup:
+    if args.arm64:
+        test_arm64(args, options, totals, env)
+    elif args.setup:
         folder, more = SANITIZERS[args.setup]
         build(folder, options + more, args.jobs)
         test(folder, args.setup, totals, ["--setup", args.setup], env)

@@ -7,7 +7,9 @@
 
 Nothing is imported from the project: fields are packed here by the page's own tables.
 """
+import os
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -168,8 +170,12 @@ def enum_by_number(enums, name, prefix, drop=()):
     return {v: k[len(prefix):].lower() for k, v in enums[name].items() if k not in drop}
 
 
+# what runs a program that was built for another machine
+EMULATOR = shlex.split(os.environ.get("MESON_EXE_WRAPPER", ""))
+
+
 def wire_dump(tool, *args, data=b""):
-    r = subprocess.run([tool] + list(args), input=data, capture_output=True, check=False)
+    r = subprocess.run(EMULATOR + [tool] + list(args), input=data, capture_output=True, check=False)
     check(r.returncode == 0, "wire_dump", args, r.stdout, r.stderr)
     return r.stdout.decode()
 
