@@ -116,8 +116,9 @@ static size_t describe_kind(const struct tun_record *r, const struct tun_decisio
     } else if (k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > 0.01) {
         used = snprintf(ret, bytes, "%s runs at %.0f MHz instead of %.0f", name, k->khz / 1e3,
                         k->khz_before / 1e3);
-    } else if (factor > 1) {
-        used = snprintf(ret, bytes, "%s takes %.2f times as long as when it is free", name, factor);
+    } else if (factor > 1 && !d->released) {
+        used = snprintf(ret, bytes, "%s takes %.2f times as long as when it is free%s", name,
+                        factor, d->quota ? ", by the quota of the service" : "");
     } else {
         used = snprintf(ret, bytes, "%s takes as long as when it is free again", name);
     }

@@ -56,10 +56,10 @@ static json_t *teams_json(const struct tun_record *r)
     for (size_t i = 0; i < r->team_count; i++) {
         const struct tun_team_now *t = &r->teams[i];
 
-        json_array_append_new(list,
-                              json_pack("{s:i, s:i, s:f, s:f, s:o, s:b}", "stage", (int)t->stage,
-                                        "group", (int)t->group, "level", t->level, "sigma",
-                                        t->sigma, "waiting", number(t->waiting), "firm", t->firm));
+        json_array_append_new(
+            list, json_pack("{s:i, s:i, s:f, s:f, s:o, s:b, s:b}", "stage", (int)t->stage, "group",
+                            (int)t->group, "level", t->level, "sigma", t->sigma, "waiting",
+                            number(t->waiting), "firm", t->firm, "light", t->light));
     }
     return list;
 }
@@ -99,14 +99,16 @@ json_t *dmn_adapt_record_json(const struct tun_record *r, const struct tun_decis
     const struct tun_bounds *b = &r->problem.bounds;
 
     return json_pack(
-        "{s:o, s:s, s:{s:f, s:f, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:f, "
+        "{s:o, s:s, s:{s:f, s:f, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, "
         "s:f, s:f, s:o}",
         "problem", dmn_problem_json(&r->problem, NULL, "decision"), "objective",
         dmn_objective_name(r->problem.objective), "bounds", "period_max_ns", b->period_max_ns,
         "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max,
         "one_kind_stages", b->one_kind_stages, "slack", b->slack, "plan",
-        plan_json(&r->problem, &r->plan), "beta", numbers(r->beta, r->problem.unit_count), "slow",
-        slow_json(&r->problem, r->slow), "now", now_json(r), "teams", teams_json(r), "events",
-        events_json(r->events), "gain_min", r->gain_min, "cooldown_left_s", r->cooldown_left_s,
-        "budget_left", r->budget_left, "decided", decided_json(r, d));
+        plan_json(&r->problem, &r->plan), "home",
+        r->home.stage_count > 0 ? plan_json(&r->problem, &r->home) : json_null(), "beta",
+        numbers(r->beta, r->problem.unit_count), "slow", slow_json(&r->problem, r->slow), "now",
+        now_json(r), "teams", teams_json(r), "events", events_json(r->events), "throttled",
+        r->throttled, "pressure", r->pressure, "gain_min", r->gain_min, "cooldown_left_s",
+        r->cooldown_left_s, "budget_left", r->budget_left, "decided", decided_json(r, d));
 }

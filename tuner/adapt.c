@@ -12,7 +12,10 @@
 #define LEVEL_WINDOWS ((size_t)25) /* that say where a quiet team stands */
 #define MEDIAN_ERROR 1.25          /* standard error of a median over that of a mean */
 #define SLOWED 1.05                /* a factor that is worth a probe */
-#define VERIFY_WINDOWS 25u         /* after which a plan that is not busy is not verified */
+#define SIDE_WINDOWS ((size_t)5)   /* whose median says on which side of a level a team is */
+#define SIDE_SPREADS 2.0
+#define LATE 0.3           /* share of the newest window in what is felt of the machine */
+#define VERIFY_WINDOWS 40u /* after which a plan that is not busy is not verified */
 
 static bool options_sane(const struct tun_adapt_options *o)
 {
@@ -46,6 +49,7 @@ struct tun_adapt *tun_adapt_free(struct tun_adapt *a)
         tun_problem_deinit(&a->problem);
         free(a->beta);
         free(a->slow);
+        free(a->slow_before);
         free(a->watches);
         free(a);
     }
@@ -111,15 +115,17 @@ static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
     size_t cells = p->kind_count * p->unit_count;
     struct tun_problem copy;
     double *slow = malloc(cells * sizeof(*slow)), *beta = malloc(p->unit_count * sizeof(*beta));
-    int error = slow && beta ? tun_problem_copy(p, &copy) : -ENOMEM;
+    double *before = malloc(cells * sizeof(*before));
+    int error = slow && beta && before ? tun_problem_copy(p, &copy) : -ENOMEM;
 
     if (error) {
         free(slow);
         free(beta);
+        free(before);
         return error;
     }
     for (size_t i = 0; i < cells; i++) {
-        slow[i] = 1;
+        slow[i] = before[i] = 1;
     }
     for (size_t u = 0; u < p->unit_count; u++) {
         beta[u] = a->beta_count == p->unit_count ? a->beta[u] : tun_beta_default(&p->units[u]);
@@ -127,11 +133,32 @@ static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
     tun_problem_deinit(&a->problem);
     free(a->beta);
     free(a->slow);
+    free(a->slow_before);
     a->problem = copy;
     a->slow = slow;
+    a->slow_before = before;
     a->beta = beta;
     a->beta_count = p->unit_count;
     return 0;
+}
+
+static bool any_slow(const struct tun_adapt *a)
+{
+    for (size_t i = 0; i < a->problem.kind_count * a->problem.unit_count; i++) {
+        if (a->slow[i] != 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The plan that serves is the one to return to when everything is as it is now. */
+static void note_home(struct tun_adapt *a)
+{
+    a->home = a->plan;
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        a->home_khz[k] = a->kinds[k].khz;
+    }
 }
 
 int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const struct pl_plan *plan,
@@ -156,8 +183,10 @@ int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const stru
     a->plan = *plan;
     tun_guard_time(&a->guard, &a->options, now_ns);
     tun_kinds_start(a, kinds);
-    a->pending = a->told = false;
+    note_home(a);
+    a->pending = a->told = a->probing = false;
     a->verify_left = a->events = a->deferred = a->probes = 0;
+    a->throttled = a->pressure = 0;
     error = watch_plan(a);
     a->serving = error == 0;
     return error;
@@ -204,6 +233,20 @@ static void refine(const struct tun_adapt *a, struct tun_watch *w)
     }
 }
 
+/* On which side of its level a team is, and since when; a spike more or less is not seen. */
+static void see_side(struct tun_watch *w, uint64_t start_ns)
+{
+    double off = tun_detect_level(&w->detect, SIDE_WINDOWS) - w->detect.base;
+    enum tun_change side = off > SIDE_SPREADS * w->detect.sigma    ? TUN_SLOWER
+                           : off < -SIDE_SPREADS * w->detect.sigma ? TUN_FASTER
+                                                                   : TUN_SAME;
+
+    if (side != w->side || w->settle_left > 0 || start_ns < w->side_ns) {
+        w->side = side;
+        w->side_ns = start_ns;
+    }
+}
+
 static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_team_seen *t,
                      uint64_t start_ns)
 {
@@ -217,7 +260,9 @@ static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_
         return false;
     }
     see_waiting(w, t);
+    w->busy += (w->busy > 0 ? LATE : 1) * (t->busy - w->busy);
     tun_detect_add(&w->detect, x, start_ns);
+    see_side(w, start_ns);
     if (w->settle_left == 0) {
         refine(a, w);
         return false;
@@ -280,13 +325,56 @@ static bool verify(struct tun_adapt *a)
     return ns > a->after_ns * (1 + a->options.verify_margin) && ns > a->before_ns;
 }
 
+/* Is what is left of the kind more than the team asks for. */
+static bool light(const struct tun_adapt *a, const struct tun_watch *w)
+{
+    double most = 1;
+
+    for (size_t u = 0; u < a->problem.unit_count; u++) {
+        most = base_max(most, a->slow[w->kind * a->problem.unit_count + u]);
+    }
+    return a->kinds[w->kind].contended && w->busy > 0 && w->busy < 1 / most;
+}
+
+/* May a team that is light be taken as a sign that its kind is free: when it got faster just now,
+ * or once it is time. */
+static bool shows(const struct tun_adapt *a, const struct tun_watch *w)
+{
+    return !light(a, w) || tun_detect_state(&w->detect) == TUN_FASTER ||
+           (a->options.probe_ns > 0 && a->guard.clock_ns >= a->probe_at_ns);
+}
+
+/* Has the team been on the same side for as long as the back-off asks. */
+static bool stands(const struct tun_adapt *a, const struct tun_watch *w, enum tun_change side)
+{
+    uint64_t hold_ns = tun_guard_hold_ns(&a->guard, &a->options);
+
+    return hold_ns == 0 || (w->side == side && a->guard.clock_ns > w->side_ns &&
+                            a->guard.clock_ns - w->side_ns >= hold_ns);
+}
+
 static bool any_firm(const struct tun_adapt *a)
 {
     for (size_t i = 0; i < a->watch_count; i++) {
         const struct tun_watch *w = &a->watches[i];
 
         if (w->settle_left == 0 && a->kinds[w->kind].learn_left == 0 &&
-            tun_detect_firm(&w->detect)) {
+            tun_detect_firm(&w->detect) && stands(a, w, tun_detect_state(&w->detect))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does the plan, settled, do otherwise than predicted. While it is verified that is for the
+ * verification to say. */
+static bool disagrees(const struct tun_adapt *a)
+{
+    for (size_t i = 0; a->disagrees && a->verify_left == 0 && i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+
+        if (w->settle_left == 0 && fabs(w->detect.base) > log1p(a->options.verify_margin) &&
+            stands(a, w, TUN_SAME) && (w->detect.base > 0 || shows(a, w))) {
             return true;
         }
     }
@@ -295,11 +383,9 @@ static bool any_firm(const struct tun_adapt *a)
 
 static bool time_to_probe(const struct tun_adapt *a)
 {
-    if (a->options.probe_ns == 0 || a->guard.clock_ns < a->probe_at_ns) {
-        return false;
-    }
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        if (a->kinds[k].slowed && !a->kinds[k].used && a->kinds[k].cores > 0) {
+    for (size_t k = 0; a->options.probe_ns > 0 && k < a->problem.kind_count; k++) {
+        if (a->kinds[k].slowed && !a->kinds[k].used && a->kinds[k].cores > 0 &&
+            (a->guard.clock_ns >= a->probe_at_ns || tun_kinds_let_go(a, k))) {
             return true;
         }
     }
@@ -345,7 +431,11 @@ static void team_now(const struct tun_adapt *a, const struct tun_watch *w, struc
                                .group = w->group,
                                .level = tun_detect_level(&w->detect, samples),
                                .waiting = tun_waiting(w),
-                               .firm = w->settle_left == 0 && tun_detect_firm(&w->detect)};
+                               .firm = w->settle_left == 0 && tun_detect_firm(&w->detect),
+                               .light = light(a, w)};
+    if (t->level < 0 && !shows(a, w)) {
+        t->level = 0;
+    }
     t->level = base_max(-20.0, base_min(20.0, t->level));
     t->sigma = samples ? MEDIAN_ERROR * w->detect.sigma *
                              sqrt(w->detect.omega / (double)base_min(samples, TUN_DETECT_RING))
@@ -373,6 +463,11 @@ static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *
         probe_factors(a, r.slow);
     }
     r.plan = a->plan;
+    if (tun_kinds_same_clock(a, a->home_khz)) {
+        r.home = a->home;
+    }
+    r.throttled = a->throttled;
+    r.pressure = a->pressure;
     for (size_t k = 0; k < a->problem.kind_count; k++) {
         const struct tun_watched_kind *n = &a->kinds[k];
 
@@ -414,7 +509,7 @@ static int ask(struct tun_adapt *a, struct tun_record *ret)
     if ((events & AT_ONCE) == 0) {
         bool probe = time_to_probe(a);
 
-        if (!any_firm(a) && !a->disagrees && !tun_kinds_clock_moved(a) && !probe) {
+        if (!any_firm(a) && !disagrees(a) && !tun_kinds_clock_moved(a) && !probe) {
             return TUN_ADAPT_NOTHING;
         }
         events |= probe ? TUN_EVENT_PROBE : 0;
@@ -431,6 +526,11 @@ static int ask(struct tun_adapt *a, struct tun_record *ret)
     return TUN_ADAPT_DECIDE;
 }
 
+static double feel(double before, double share)
+{
+    return share >= 0 && share <= 1 ? before + LATE * (share - before) : before;
+}
+
 int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, struct tun_record *ret)
 {
     bool back = tun_guard_time(&a->guard, &a->options, w->now_ns);
@@ -440,6 +540,8 @@ int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, stru
     }
     a->events |= w->events & ~(unsigned)(TUN_EVENT_INPUT | TUN_EVENT_PROBE);
     a->events |= tun_kinds_see(a, w);
+    a->throttled = feel(a->throttled, w->throttled);
+    a->pressure = feel(a->pressure, w->pressure);
     if (w->events & TUN_EVENT_INPUT) {
         for (size_t i = 0; i < a->watch_count; i++) {
             tun_detect_rebase(&a->watches[i].detect, a->watches[i].detect.base);
@@ -459,7 +561,7 @@ int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, stru
 }
 
 /* What was decided on is how things are; levels that led to no change are where the teams stand. */
-static void accept(struct tun_adapt *a, const struct tun_record *r)
+static void accept(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d)
 {
     for (size_t k = 0; k < a->problem.kind_count; k++) {
         a->kinds[k].khz_decided = r->kinds[k].khz;
@@ -474,13 +576,14 @@ static void accept(struct tun_adapt *a, const struct tun_record *r)
     if (!tun_kinds_cores_moved(a)) { /* seen again while the decision was made */
         a->events &= ~(unsigned)(TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET);
     }
-    if (r->events & TUN_EVENT_PROBE) {
+    if ((r->events & TUN_EVENT_PROBE) || d->tentative) {
         a->probes++;
         a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
     }
 }
 
-static void note_contention(struct tun_adapt *a, const struct tun_decision *d)
+/* @contention: something is in the way of what is slowed; else what is was so before. */
+static void note_slowed(struct tun_adapt *a, bool contention)
 {
     for (size_t k = 0; k < a->problem.kind_count; k++) {
         double most = 1;
@@ -489,18 +592,35 @@ static void note_contention(struct tun_adapt *a, const struct tun_decision *d)
             most = base_max(most, a->slow[k * a->problem.unit_count + u]);
         }
         a->kinds[k].slowed = most > SLOWED;
-        a->kinds[k].contended =
-            a->kinds[k].slowed && (a->kinds[k].contended || d->cause == TUN_CAUSE_CONTENTION);
+        a->kinds[k].contended = a->kinds[k].slowed && (a->kinds[k].contended || contention);
     }
 }
 
-static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, bool felt, bool failed)
+/* The factors of @d hold for the plan that serves on: what is expected is another, what is measured
+ * is the same. */
+static void set_free(struct tun_adapt *a, const struct tun_decision *d)
+{
+    memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    for (size_t i = 0; i < a->watch_count; i++) {
+        struct tun_watch *w = &a->watches[i];
+        double before = w->expected_ns;
+
+        tun_watch_expect(a, w);
+        w->detect.base += log(before / w->expected_ns);
+    }
+    note_slowed(a, false);
+}
+
+static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, enum tun_why why)
 {
     int error;
 
     a->before = a->plan;
     a->plan = *plan;
-    tun_guard_change(&a->guard, &a->options, &a->before, plan, felt, failed);
+    if (tun_guard_calm(&a->guard, &a->options) && why != TUN_WHY_PROBE) {
+        a->probes = 0;
+    }
+    tun_guard_change(&a->guard, &a->options, &a->before, plan, why);
     error = watch_plan(a);
     a->serving = error == 0;
     return error;
@@ -509,6 +629,8 @@ static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, bool fel
 int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
                       bool switched, uint64_t now_ns)
 {
+    int error;
+
     tun_guard_time(&a->guard, &a->options, now_ns);
     a->pending = false;
     if (!d || (d->replan && !switched) || d->hold == TUN_HOLD_COOLDOWN ||
@@ -524,17 +646,30 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
         }
         return 0;
     }
-    accept(a, r);
+    accept(a, r, d);
     if (!d->replan) {
+        if (d->released) {
+            set_free(a, d);
+        }
         return 0;
     }
+    a->probing = (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
+    memcpy(a->slow_before, a->slow,
+           a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
     memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
     a->before_ns = d->before_ns;
     a->after_ns = d->after_ns;
     a->verify_left = VERIFY_WINDOWS;
-    note_contention(a, d);
-    return change_plan(a, &d->plan,
-                       d->cause == TUN_CAUSE_CONTENTION || d->cause == TUN_CAUSE_THROUGHPUT, false);
+    note_slowed(a, d->cause == TUN_CAUSE_CONTENTION);
+    error = change_plan(a, &d->plan,
+                        a->probing ? TUN_WHY_PROBE
+                        : d->cause == TUN_CAUSE_CONTENTION || d->cause == TUN_CAUSE_THROUGHPUT
+                            ? TUN_WHY_FELT
+                            : TUN_WHY_KNOWN);
+    if (error == 0 && !any_slow(a)) {
+        note_home(a);
+    }
+    return error;
 }
 
 const struct pl_plan *tun_adapt_before(const struct tun_adapt *a)
@@ -560,6 +695,7 @@ static void keep_levels(struct tun_adapt *a)
 int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
 {
     struct pl_plan to = a->before;
+    bool probing = a->probing;
 
     tun_guard_time(&a->guard, &a->options, now_ns);
     a->pending = false;
@@ -567,8 +703,15 @@ int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
     if (!switched) {
         return 0;
     }
-    keep_levels(a);
-    return change_plan(a, &to, true, true);
+    a->probing = false;
+    if (probing) { /* the kind is not free yet */
+        memcpy(a->slow, a->slow_before,
+               a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    } else {
+        keep_levels(a);
+    }
+    note_slowed(a, probing);
+    return change_plan(a, &to, probing ? TUN_WHY_PROBE : TUN_WHY_FAILED);
 }
 
 bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_view *ret)

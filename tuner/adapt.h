@@ -22,14 +22,23 @@
  * Guards. Two changes are a cool-down apart, doubled for every A-B-A-B and
  * for every third change in a row whose cause is known from measurements alone, where changes
  * are less than TUN_CALM cool-downs apart, and for every plan that had to be taken back; halved for
- * each calm change; a bucket of `hourly` changes refills over an hour. Neither holds back a plan
+ * each calm change. While it is doubled, what measurements alone say has to stand for as long as
+ * the cool-down, without a break, to be decided on: what comes and goes more often is lived with.
+ * A bucket of `hourly` changes refills over an hour. Neither holds back a plan
  * where the old one does not fit any more, or the button. After a change the first window is left
  * out, `settle` windows are measured, and the plan before returns if the bottleneck is worse than
  * predicted by more than verify_margin and worse than what the plan before would do. A level that
  * led to no change is the level from then on, but counts in the next decision: drifts add up.
  *
+ * A kind that is contended and on which only light teams run looks free while it is not: a quota
+ * lets a little work pass, and so does a scheduler. When such a team gets as fast as if the kind
+ * were free, or is so from the start and probe_ns are over, that is tried as below.
+ *
  * A kind whose costs were raised and on which nothing runs any more cannot be seen
- * to recover: after probe_ns it is taken to be free (TUN_EVENT_PROBE), twice as late each time.
+ * to recover: after probe_ns it is taken to be free (TUN_EVENT_PROBE), twice as late each time, and
+ * at once where other programs were seen on its cores and have gone. A probe that fails leaves the
+ * factors as they were before it. The plan that served last without any factor is the one to return
+ * to (home of the record).
  *
  * beta of units is learned: when a kind's frequency changes by 10 % and its teams then differ by x
  * from what beta says, beta moves by half of x / log(khz_before / khz_now), within 0..1.
@@ -58,9 +67,9 @@ struct tun_adapt_options {
                                 .cooldown_ns = 5000000000ull,                                      \
                                 .hourly = 30,                                                      \
                                 .verify_margin = 0.1,                                              \
-                                .settle = 5,                                                       \
+                                .settle = 8,                                                       \
                                 .backoff_most = 6,                                                 \
-                                .probe_ns = 30000000000ull})
+                                .probe_ns = 5000000000ull})
 
 /* A kind of core as the governor reports it. */
 struct tun_kind_seen {
@@ -70,6 +79,8 @@ struct tun_kind_seen {
     double hardware_khz;   /* cpuinfo_max_freq, 0: unknown */
     bool thermal;          /* a cooling state or thermal pressure stands */
     uint64_t throttles;    /* a counter that only grows, 0: unknown */
+    double others;         /* share of its cores' time of late that nobody of us had and that was
+                              not idle, 0..1; 0: none, or unknown */
 };
 
 struct tun_team_seen { /* one group of teams in one window; means over its frames */
@@ -77,6 +88,7 @@ struct tun_team_seen { /* one group of teams in one window; means over its frame
     uint64_t frames;
     double service_ns;
     double cpu_ns; /* of the leader; < 0: unknown */
+    double busy;   /* share of the window in which its teams held frames, 0..1; 0: unknown */
     bool starved;  /* it waited for input for more than half of the window */
 };
 
@@ -85,7 +97,8 @@ struct tun_seen_window {
     const struct tun_kind_seen *kinds; /* [kind_count of the problem] */
     const struct tun_team_seen *teams; /* [team_count], any order; missing ones gave no sample */
     size_t team_count;
-    unsigned events; /* TUN_EVENT_* but PROBE, since the last window */
+    unsigned events;            /* TUN_EVENT_* but PROBE, since the last window */
+    double throttled, pressure; /* as in struct tun_record */
 };
 
 struct tun_adapt; /* opaque */

@@ -15,6 +15,16 @@ uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt
     return o->cooldown_ns << g->backoff;
 }
 
+uint64_t tun_guard_hold_ns(const struct tun_guard *g, const struct tun_adapt_options *o)
+{
+    return g->backoff ? tun_guard_cooldown_ns(g, o) : 0;
+}
+
+bool tun_guard_calm(const struct tun_guard *g, const struct tun_adapt_options *o)
+{
+    return !g->changed || (g->clock_ns - g->changed_ns) / TUN_CALM > tun_guard_cooldown_ns(g, o);
+}
+
 double tun_guard_left_s(const struct tun_guard *g, const struct tun_adapt_options *o)
 {
     uint64_t whole = tun_guard_cooldown_ns(g, o), passed = g->clock_ns - g->changed_ns;
@@ -47,21 +57,22 @@ static bool oscillates(const struct tun_guard *g, const struct pl_plan *plan)
 }
 
 void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
-                      const struct pl_plan *before, const struct pl_plan *plan, bool felt,
-                      bool failed)
+                      const struct pl_plan *before, const struct pl_plan *plan, enum tun_why why)
 {
-    uint64_t passed = g->clock_ns - g->changed_ns;
-    bool calm = !g->changed || passed / TUN_CALM > tun_guard_cooldown_ns(g, o);
+    bool calm = tun_guard_calm(g, o);
 
     if (g->past_count == 0 || !pl_plan_equal(&g->past[0], before)) {
         g->past[0] = *before;
         g->past_count = 1;
     }
-    g->hasty = calm ? 0 : g->hasty + 1;
-    if (failed || (!calm && (oscillates(g, plan) || (felt && g->hasty > 1)))) {
-        g->backoff = base_min(g->backoff + 1, o->backoff_most);
-    } else if (calm && g->backoff > 0) {
-        g->backoff--;
+    if (why != TUN_WHY_PROBE) {
+        g->hasty = calm ? 0 : g->hasty + 1;
+        if (why == TUN_WHY_FAILED ||
+            (!calm && (oscillates(g, plan) || (why == TUN_WHY_FELT && g->hasty > 1)))) {
+            g->backoff = base_min(g->backoff + 1, o->backoff_most);
+        } else if (calm && g->backoff > 0) {
+            g->backoff--;
+        }
     }
     for (size_t i = PAST - 1; i > 0; i--) {
         g->past[i] = g->past[i - 1];

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the governor reports of the kinds, and what their units do when the clock changes. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 #include "tuner/adapt_private.h"
 
-#define RECENT 25u      /* windows for which a change explains what follows it */
+#define RECENT 50u      /* windows for which a change explains what follows it */
 #define CLOCK_STEP 0.03 /* as in decide.c */
 #define LEARN_STEP 0.1  /* log ratio of two frequencies that teaches */
 #define LEARN_WINDOWS 6u
 #define LEARN_SHARE 0.5 /* of what one observation says */
 #define LEARN_WAITED 0.05
 #define LIMIT_STEP 0.01
+#define OTHERS_RUN 0.3  /* share of a kind's time that says that others run there */
+#define OTHERS_GONE 0.1 /* and that they have gone */
+#define IDLE_WINDOWS 5u
 
 uint64_t tun_name_id(const char *name)
 {
@@ -55,12 +59,27 @@ uint64_t tun_state_id(const struct tun_kind_seen *kinds, size_t kind_count, doub
     return id ? id : 1;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
 static double median_of_readings(const double *r)
 {
-    if (r[0] == 0) { /* fewer than three: the oldest known one holds until two agree */
-        return r[1] == 0 ? r[2] : r[1];
+    double sorted[READINGS];
+    size_t oldest = 0;
+
+    while (oldest + 1 < READINGS && r[oldest] == 0) {
+        oldest++;
     }
-    return base_max(base_min(r[0], r[1]), base_min(base_max(r[0], r[1]), r[2]));
+    if (oldest > 0) { /* not enough yet: the oldest known one holds */
+        return r[oldest];
+    }
+    memcpy(sorted, r, sizeof(sorted));
+    qsort(sorted, READINGS, sizeof(*sorted), by_size);
+    return sorted[READINGS / 2];
 }
 
 /* The frequency that work on the kind would have. Idle cores are clocked down, which says nothing:
@@ -94,6 +113,22 @@ static void see_changes(struct tun_watched_kind *k, const struct tun_kind_seen *
     k->governor = s->governor ? s->governor : k->governor;
     k->limit_khz = limit > 0 ? limit : k->limit_khz;
     k->throttles = s->throttles ? s->throttles : k->throttles;
+}
+
+static void see_others(struct tun_watched_kind *k, const struct tun_kind_seen *s)
+{
+    if (!k->slowed || k->used) {
+        k->others_seen = false;
+        k->idle_for = 0;
+        return;
+    }
+    k->others_seen |= s->others >= OTHERS_RUN;
+    k->idle_for = k->others_seen && s->others <= OTHERS_GONE ? k->idle_for + 1 : 0;
+}
+
+bool tun_kinds_let_go(const struct tun_adapt *a, size_t kind)
+{
+    return a->kinds[kind].idle_for >= IDLE_WINDOWS;
 }
 
 void tun_kinds_start(struct tun_adapt *a, const struct tun_kind_seen *seen)
@@ -154,6 +189,7 @@ unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w)
         double khz;
 
         see_changes(to, &w->kinds[k]);
+        see_others(to, &w->kinds[k]);
         to->cores = w->kinds[k].cores;
         khz = reading(to, &w->kinds[k], busy_in(a, w, k));
         if (khz > 0) {
@@ -174,6 +210,16 @@ bool tun_kinds_cores_moved(const struct tun_adapt *a)
         }
     }
     return false;
+}
+
+bool tun_kinds_same_clock(const struct tun_adapt *a, const double *khz)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        if (khz[k] > 0 && a->kinds[k].khz > 0 && fabs(log(khz[k] / a->kinds[k].khz)) > CLOCK_STEP) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool tun_kinds_clock_moved(const struct tun_adapt *a)

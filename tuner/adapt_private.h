@@ -4,7 +4,7 @@
 
 #include "tuner/adapt.h"
 
-#define READINGS 3u /* of a frequency; their median counts */
+#define READINGS 5u /* of a frequency; their median counts */
 #define WAITS 3u    /* windows whose median is the waiting share */
 #define PAST 4u     /* plans remembered for the back-off */
 
@@ -19,6 +19,8 @@ struct tun_watched_kind {
     double limit_khz;
     uint16_t cores, cores_decided;
     bool contended, slowed, used; /* slowed: factors above 1, whatever the cause */
+    bool others_seen;             /* nothing of us ran on it, and something else did */
+    unsigned idle_for;            /* windows since that ended */
 };
 
 struct tun_watch {
@@ -30,7 +32,10 @@ struct tun_watch {
     double waiting_sum, waiting_base; /* share of service time off the CPU */
     unsigned waiting_count;           /* 0: unknown */
     double waits[WAITS];              /* rises in the last windows, newest last; NAN: unknown */
+    double busy;                      /* share of the newest windows; 0: unknown */
     double level_before;              /* of the frequency change that is being learned from */
+    enum tun_change side;             /* of its level, on which the newest windows are */
+    uint64_t side_ns;                 /* since when */
     struct tun_detect detect;
 };
 
@@ -39,7 +44,7 @@ struct tun_guard {
     uint64_t clock_ns;   /* newest time seen */
     double bucket;
     uint64_t filled_ns;
-    unsigned backoff, hasty;   /* hasty: changes in a row that were not calm */
+    unsigned backoff, hasty;   /* hasty: felt changes in a row that were not calm */
     bool changed;              /* ever */
     struct pl_plan past[PAST]; /* newest first */
     size_t past_count;
@@ -49,8 +54,12 @@ struct tun_adapt {
     struct tun_adapt_options options;
     struct tun_problem problem; /* owned */
     double *beta, *slow;        /* owned */
+    double *slow_before;        /* owned: factors before a probe */
     size_t beta_count;
     struct pl_plan plan, before;
+    struct pl_plan home; /* served last while every factor was 1 */
+    double home_khz[PL_EP_MAX];
+    double throttled, pressure; /* of late */
     struct tun_watched_kind kinds[PL_EP_MAX];
     struct tun_watch *watches; /* owned */
     size_t watch_count;
@@ -58,6 +67,7 @@ struct tun_adapt {
     double before_ns, after_ns; /* by prediction, of the change to be verified */
     unsigned verify_left;       /* windows in which it may be; 0: nothing to verify */
     bool serving, pending, disagrees;
+    bool probing;      /* the change to be verified is a probe */
     bool told;         /* a decision was held by a guard; nothing is asked until it is over */
     unsigned events;   /* not yet decided */
     unsigned deferred; /* decided, but held by a guard */
@@ -75,6 +85,11 @@ unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w);
 bool tun_kinds_clock_moved(const struct tun_adapt *a);
 /** tun_kinds_cores_moved() - are there other cores than at the last decision. */
 bool tun_kinds_cores_moved(const struct tun_adapt *a);
+/** tun_kinds_same_clock() - are all frequencies those of @khz, as far as both are known. */
+bool tun_kinds_same_clock(const struct tun_adapt *a, const double *khz);
+/** tun_kinds_let_go() - does a kind that was slowed, and that nothing of us runs on, idle now after
+ * others had run there. */
+bool tun_kinds_let_go(const struct tun_adapt *a, size_t kind);
 void tun_kinds_learn(struct tun_adapt *a);
 /** tun_waiting() - rise of the waiting share; NAN: unknown. */
 double tun_waiting(const struct tun_watch *w);
@@ -85,10 +100,18 @@ void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w);
 void tun_guard_start(struct tun_guard *g, const struct tun_adapt_options *o);
 /** tun_guard_time() - Return: did the clock go back. */
 bool tun_guard_time(struct tun_guard *g, const struct tun_adapt_options *o, uint64_t now_ns);
-/** tun_guard_change() - @plan: that serves now; @before: until now; @felt: the cause is known from
- * measurements alone; @failed: it was taken back. */
+enum tun_why {
+    TUN_WHY_KNOWN,  /* something is known to have happened */
+    TUN_WHY_FELT,   /* the cause is known from measurements alone */
+    TUN_WHY_FAILED, /* a plan was taken back */
+    TUN_WHY_PROBE,  /* a probe, or its end: they have their own waiting times */
+};
+/** tun_guard_change() - @plan: that serves now; @before: until now. */
 void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
-                      const struct pl_plan *before, const struct pl_plan *plan, bool felt,
-                      bool failed);
+                      const struct pl_plan *before, const struct pl_plan *plan, enum tun_why why);
 uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt_options *o);
+/** tun_guard_hold_ns() - for so long what is felt has to stand: 0 until there was a back-off. */
+uint64_t tun_guard_hold_ns(const struct tun_guard *g, const struct tun_adapt_options *o);
+/** tun_guard_calm() - was the last change long ago, or none. */
+bool tun_guard_calm(const struct tun_guard *g, const struct tun_adapt_options *o);
 double tun_guard_left_s(const struct tun_guard *g, const struct tun_adapt_options *o);

@@ -120,6 +120,10 @@ int tun_record_check(const struct tun_record *r, char ret_error[TUN_ERROR_MAX])
     if (pl_plan_check(&r->plan, &eps, p->unit_count, ret_error, TUN_ERROR_MAX) < 0) {
         return -EINVAL;
     }
+    if (r->home.stage_count > 0 &&
+        pl_plan_check(&r->home, &eps, p->unit_count, ret_error, TUN_ERROR_MAX) < 0) {
+        return -EINVAL;
+    }
     for (size_t u = 0; u < p->unit_count; u++) {
         if (!within(r->beta[u], 0, 1)) {
             return say(ret_error, "a unit's compute-boundness is not within 0 and 1");
@@ -139,6 +143,9 @@ int tun_record_check(const struct tun_record *r, char ret_error[TUN_ERROR_MAX])
         if (!team_sane(r, &r->teams[t])) {
             return say(ret_error, "a team is none of the plan's, or its figures are out of range");
         }
+    }
+    if (!within(r->throttled, 0, 1) || !within(r->pressure, 0, 1)) {
+        return say(ret_error, "throttled and pressure are shares from 0 to 1");
     }
     if (!within(r->gain_min, 0, 10) || !(r->cooldown_left_s >= 0) || !(r->budget_left >= 0)) {
         return say(ret_error, "a guard's figure is out of range");

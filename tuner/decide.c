@@ -5,11 +5,16 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/eval.h"
 
 #define AGREE 0.08      /* teams of a kind whose levels differ by less are slow as one */
 #define CERTAIN 3.0     /* standard errors from 0 that make a level one to correct by */
 #define SNAP 0.03       /* a factor nearer to 1 than this is 1 */
 #define CLOCK_STEP 0.03 /* relative: a frequency that differs by more is another one */
+#define SLOWED 0.05     /* log of a factor that is more than an error of the table */
+#define FELL 0.08       /* log by which a kind has to be faster to be free again */
+#define THROTTLED 0.1   /* share of the cgroup's periods that says that its quota is felt */
+#define PRESSED 0.25    /* share of the time in which tasks waited that is more than their own */
 #define WAITED 0.25     /* share of a change that has to be waiting to be called contention */
 /* The fastest plan instead of the one of lower latency within the slack: where that gains too
  * little and the fastest this much of gain_min. */
@@ -37,14 +42,27 @@ static const struct pl_group *group_of(const struct tun_record *r, const struct 
     return &r->plan.stages[t->stage].groups[t->group];
 }
 
-static bool counts(const struct tun_team_now *t)
+static bool moved(const struct tun_team_now *t)
 {
     return t->firm || fabs(t->level) > CERTAIN * t->sigma;
+}
+
+static bool says_nothing(const struct tun_team_now *t)
+{
+    return t->light && t->level < 0;
+}
+
+static bool counts(const struct tun_team_now *t)
+{
+    return moved(t) && !says_nothing(t);
 }
 
 /* @errors: standard errors by which the level is taken nearer to 0. */
 static double nearer(const struct tun_team_now *t, double errors)
 {
+    if (says_nothing(t)) {
+        return 0;
+    }
     return copysign(base_max(0.0, fabs(t->level) - errors * t->sigma), t->level);
 }
 
@@ -110,6 +128,83 @@ static void correct_levels(const struct tun_record *r, double errors, double *sl
     }
 }
 
+/* Log of the factor that the kind's teams run at, by their own units. Return: has it teams. */
+static bool team_factor(const struct tun_record *r, const double *slow, size_t kind, double *ret)
+{
+    double slowed = 0, free = 0;
+
+    for (size_t i = 0; i < r->team_count; i++) {
+        const struct pl_stage_plan *stage = &r->plan.stages[r->teams[i].stage];
+        const struct pl_group *g = group_of(r, &r->teams[i]);
+
+        for (size_t u = stage->first_unit; g->ep == kind && u <= stage->last_unit; u++) {
+            double ns = tun_cell_at(&r->problem.costs, kind, g->width, u)->ns;
+
+            free += ns;
+            slowed += ns * slow[kind * r->problem.unit_count + u];
+        }
+    }
+    *ret = free > 0 ? log(slowed / free) : 0;
+    return free > 0;
+}
+
+/* What light teams of the kind show besides, at most 0. */
+static double light_level(const struct tun_record *r, size_t kind)
+{
+    double least = 0;
+
+    for (size_t i = 0; i < r->team_count; i++) {
+        const struct tun_team_now *t = &r->teams[i];
+
+        if (group_of(r, t)->ep == kind && moved(t) && says_nothing(t)) {
+            least = base_min(least, t->level);
+        }
+    }
+    return least;
+}
+
+static double most_slowed(const struct tun_record *r, const double *slow, size_t kind)
+{
+    double most = 0;
+
+    for (size_t u = 0; u < r->problem.unit_count; u++) {
+        most = base_max(most, fabs(log(slow[kind * r->problem.unit_count + u])));
+    }
+    return most;
+}
+
+static void set_free(const struct tun_record *r, double *slow, size_t kind)
+{
+    for (size_t u = 0; u < r->problem.unit_count; u++) {
+        slow[kind * r->problem.unit_count + u] = 1;
+    }
+}
+
+/* What was foreign has ended: see the head of the header. Return: on some kind. */
+static bool release(const struct tun_record *r, double *slow, bool *ret_tentative)
+{
+    bool any = (r->events & TUN_EVENT_PROBE) != 0, all = true;
+
+    for (size_t k = 0; k < r->problem.kind_count; k++) {
+        double before, now, light = light_level(r, k);
+
+        if (!team_factor(r, r->slow, k, &before) || !team_factor(r, slow, k, &now)) {
+            all &= most_slowed(r, slow, k) <= TUN_FREE;
+        } else if (most_slowed(r, r->slow, k) > SLOWED && before - now - light > FELL &&
+                   now + light <= TUN_FREE) {
+            *ret_tentative |= light < 0;
+            set_free(r, slow, k);
+            any = true;
+        } else {
+            all &= fabs(now) <= TUN_FREE;
+        }
+    }
+    for (size_t k = 0; any && all && k < r->problem.kind_count; k++) {
+        set_free(r, slow, k);
+    }
+    return any;
+}
+
 static bool clock_moved(const struct tun_kind_now *k)
 {
     return k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > CLOCK_STEP;
@@ -147,9 +242,17 @@ static enum tun_cause clock_cause(const struct tun_record *r, size_t *ret_kind)
     return r->kinds[*ret_kind].governor_changed ? TUN_CAUSE_GOVERNOR : TUN_CAUSE_FREQUENCY;
 }
 
-/* The team that moved most says what it was. Service s, CPU share c: the share of a change by
- * exp(level) that is waiting is (rise of 1 - c) / (1 - exp(-level)) at first order. */
-static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_kind)
+/* Was a team kept from its cores. Service s, CPU share c: the share of a change by exp(level) that
+ * is waiting is (rise of 1 - c) / (1 - exp(-level)) at first order. */
+static bool contended(const struct tun_record *r, const struct tun_team_now *t, bool *ret_quota)
+{
+    *ret_quota = r->throttled > THROTTLED;
+    return *ret_quota || (isfinite(t->waiting) ? t->waiting > WAITED * (1 - exp(-t->level))
+                                               : r->pressure > PRESSED);
+}
+
+/* The team that moved most says what it was. */
+static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_kind, bool *ret_quota)
 {
     const struct tun_team_now *most = NULL;
     const struct tun_kind_now *k;
@@ -157,8 +260,8 @@ static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_kind)
     for (size_t i = 0; i < r->team_count; i++) {
         const struct tun_team_now *t = &r->teams[i];
 
-        if (counts(t) && (!most || t->firm > most->firm ||
-                          (t->firm == most->firm && fabs(t->level) > fabs(most->level)))) {
+        if (moved(t) && (!most || t->firm > most->firm ||
+                         (t->firm == most->firm && fabs(t->level) > fabs(most->level)))) {
             most = t;
         }
     }
@@ -167,8 +270,7 @@ static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_kind)
     }
     *ret_kind = group_of(r, most)->ep;
     k = &r->kinds[*ret_kind];
-    if (isfinite(most->waiting) && most->level > 0 &&
-        most->waiting > WAITED * (1 - exp(-most->level))) {
+    if (most->level > 0 && contended(r, most, ret_quota)) {
         return TUN_CAUSE_CONTENTION;
     }
     if (k->thermal) {
@@ -183,7 +285,7 @@ static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_kind)
     return k->limit_changed ? TUN_CAUSE_FREQUENCY : TUN_CAUSE_THROUGHPUT;
 }
 
-static enum tun_cause attribute(const struct tun_record *r, size_t *ret_kind)
+static enum tun_cause attribute(const struct tun_record *r, size_t *ret_kind, bool *ret_quota)
 {
     enum tun_cause cause;
 
@@ -200,7 +302,7 @@ static enum tun_cause attribute(const struct tun_record *r, size_t *ret_kind)
         return TUN_CAUSE_GPIO;
     }
     cause = clock_cause(r, ret_kind);
-    cause = cause == TUN_CAUSE_NONE ? level_cause(r, ret_kind) : cause;
+    cause = cause == TUN_CAUSE_NONE ? level_cause(r, ret_kind, ret_quota) : cause;
     if (cause != TUN_CAUSE_NONE) {
         return cause;
     }
@@ -270,6 +372,39 @@ static double gain_of(const struct tun_problem *p, const struct tun_outcome *bef
     return keeps(p, after) ? base_max(least, before->bottleneck_ns / after->bottleneck_ns - 1) : -1;
 }
 
+static bool all_free(const struct tun_record *r, const struct tun_decision *d)
+{
+    for (size_t k = 0; k < r->problem.kind_count; k++) {
+        if (most_slowed(r, d->slow, k) > 0) {
+            return false;
+        }
+    }
+    return d->released && d->corrected.kind_count == r->problem.kind_count;
+}
+
+/* The plan of before, where nothing is slowed any more. Return: is it that. */
+static bool home(const struct tun_record *r, const struct tun_decision *d,
+                 struct tun_solution *found)
+{
+    struct tun_outcome o;
+
+    if (r->home.stage_count == 0 || !all_free(r, d) || !tun_fits(&d->corrected, &r->home) ||
+        tun_eval(&d->corrected, &r->home, &o) != 0 ||
+        gain_of(&d->corrected, &o, &found->outcome, TUN_HOME) >= TUN_HOME) {
+        return false;
+    }
+    found->plan = r->home;
+    found->outcome = o;
+    return true;
+}
+
+/* The gain that a plan has to have. */
+static double least(const struct tun_record *r, const struct tun_decision *d,
+                    const struct pl_plan *plan)
+{
+    return all_free(r, d) && pl_plan_equal(plan, &r->home) ? 1e-9 : base_max(r->gain_min, 1e-9);
+}
+
 static int solve(const struct tun_record *r, struct tun_decision *d)
 {
     base_autofree struct tun_solution *found = malloc(sizeof(*found));
@@ -283,7 +418,9 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
     }
     d->must = !serving_plan(r, d, &serving) || tun_eval(&d->corrected, &serving, &before) != 0;
     d->gain = d->must ? INFINITY : gain_of(&d->corrected, &before, &found->outcome, r->gain_min);
-    if (!d->must && d->gain < r->gain_min && fast.objective == TUN_THROUGHPUT) {
+    if (!d->must && home(r, d, found)) {
+        d->gain = gain_of(&d->corrected, &before, &found->outcome, r->gain_min);
+    } else if (!d->must && d->gain < r->gain_min && fast.objective == TUN_THROUGHPUT) {
         base_autofree struct tun_solution *fastest = malloc(sizeof(*fastest));
         double gain;
 
@@ -302,7 +439,7 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
     d->after_ns = found->outcome.bottleneck_ns;
     if (!d->must && pl_plan_equal(&serving, &found->plan)) {
         d->hold = TUN_HOLD_SAME;
-    } else if (!d->must && d->gain < base_max(r->gain_min, 1e-9)) {
+    } else if (!d->must && d->gain < least(r, d, &found->plan)) {
         d->hold =
             d->gain < 0 && !keeps(&d->corrected, &found->outcome) ? TUN_HOLD_BOUNDS : TUN_HOLD_GAIN;
     }
@@ -330,6 +467,9 @@ static int doubt(const struct tun_record *r, struct tun_decision *d)
     }
     memcpy(slow, r->slow, cells * sizeof(*slow));
     correct_levels(r, DOUBT, slow, levels);
+    for (size_t i = 0; d->released && i < cells; i++) {
+        slow[i] = d->slow[i] == 1 ? 1 : slow[i];
+    }
     error = tun_correct(r, slow, &p, kinds);
     if (error) {
         return error;
@@ -339,7 +479,7 @@ static int doubt(const struct tun_record *r, struct tun_decision *d)
         tun_eval(&p, &found, &after) == 0) {
         d->gain = base_min(d->gain, gain_of(&p, &before, &after, r->gain_min));
     }
-    if (d->gain < base_max(r->gain_min, 1e-9)) {
+    if (d->gain < least(r, d, &d->plan)) {
         d->hold = TUN_HOLD_GAIN;
     }
     return 0;
@@ -384,8 +524,9 @@ int tun_decide(const struct tun_record *r, struct tun_decision *ret)
         return -ENOMEM;
     }
     memcpy(d.slow, r->slow, cells * sizeof(*d.slow));
-    d.cause = attribute(r, &d.kind);
+    d.cause = attribute(r, &d.kind, &d.quota);
     correct_levels(r, 0, d.slow, levels);
+    d.released = release(r, d.slow, &d.tentative);
     for (size_t k = 0; k < r->problem.kind_count; k++) {
         d.factor[k] = exp(levels[k]) * mean_clock_factor(r, k);
     }

@@ -14,12 +14,21 @@
  * where that changed, else frequency;
  * - teams differ from what is expected at the present frequency by their level: the kind's costs
  *   are multiplied by exp(level) where the kind's teams agree, else each team's own units on that
- *   kind. Cause contention where the time was spent waiting (CPU clocks) or was before, thermal
- *   where a limit stands and the time was spent working, else throughput.
+ *   kind. Cause contention where the time was spent waiting (CPU clocks) or was before, or where
+ *   the cgroup's quota was used up or, without CPU clocks, tasks waited for cores; thermal where a
+ *   limit stands and the time was spent working, else throughput.
+ *
+ * A kind that was slowed and whose teams, now faster, are within TUN_FREE of a factor of 1 is free
+ * again: all its factors are 1, those of units that it does not run now as well. A light team of a
+ * contended kind gets its share of the core whatever else runs there: that it is faster lowers no
+ * factor, and where it is as fast as when the kind is free, the release is tentative. Once every
+ * kind is within TUN_FREE, all are 1, and the plan that served before (home) is taken unless the
+ * best one gains TUN_HOME over it: what has been seen to serve well is worth more than a
+ * prediction.
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
- * by that problem, has to reach gain_min, also with every level one standard error nearer to 0.
- * Equal plans gain nothing.
+ * by that problem, has to reach gain_min (home: 0), also with every level one standard error nearer
+ * to 0. Equal plans gain nothing.
  *
  * Pure; any thread; allocates; takes as long as tun_solve().
  */
@@ -27,6 +36,9 @@
 
 #include "tuner/detect.h"
 #include "tuner/solve.h"
+
+#define TUN_FREE 0.15 /* log of a factor that is as good as 1 where something foreign has ended */
+#define TUN_HOME 0.1  /* gain over the plan of before that is more than an error of the table */
 
 /* As `pipectl history` names them. */
 enum tun_cause {
@@ -72,6 +84,8 @@ struct tun_team_now {
     double waiting; /* share of service time not spent on the CPU, rise since the plan was new,
                        -1..1; NAN: unknown */
     bool firm;      /* its detector says so */
+    bool light;     /* on a contended kind, and busy for less than what is left of that: that it is
+                       faster does not say that more work would be */
 };
 
 enum tun_hold {
@@ -90,12 +104,18 @@ struct tun_record {
     struct tun_problem problem; /* owned: the table at khz_table, nothing else running, with the
                                    cores of the day it was made */
     struct pl_plan plan;        /* serving; eps are kinds of problem */
+    struct pl_plan home;        /* that served when every factor was 1, at the present frequencies
+                                   and cores; no stages: there is none */
     double *beta;               /* [unit_count], owned: 0..1 */
     double *slow; /* [kind_count][unit_count], owned: factors on costs known already, > 0 */
     struct tun_kind_now kinds[PL_EP_MAX];
     size_t team_count;
     struct tun_team_now *teams; /* [team_count], owned */
     unsigned events;            /* TUN_EVENT_* */
+    double throttled;           /* share of the last periods in which the quota of the cgroup was
+                                   used up, 0..1; 0: none, or unknown */
+    double pressure;            /* share of the time in which a task waited for a core (PSI), 0..1;
+                                   0: none, or unknown */
     double gain_min;            /* relative */
     double cooldown_left_s;     /* 0: over */
     double budget_left;         /* changes that may still be made this hour; < 1: none */
@@ -112,6 +132,9 @@ struct tun_decision {
     bool must;          /* the serving plan does not fit the cores any more */
     enum tun_hold hold; /* why not, if not */
     enum tun_cause cause;
+    bool quota;                   /* contention by the cgroup's quota, not by another program */
+    bool tentative;               /* released by what light teams show: to be verified */
+    bool released;                /* a kind that was slowed is free again: its factors are 1 */
     size_t kind;                  /* that the cause is about; SIZE_MAX: several or none */
     struct pl_plan plan;          /* if replan; eps are kinds of the record's problem */
     double before_ns, after_ns;   /* bottleneck of both by the corrected problem; before INFINITY if

@@ -42,7 +42,7 @@ struct tun_detect_options {
  * that pays (tuner/adapt.h). */
 #define TUN_DETECT_DEFAULTS                                                                        \
     ((struct tun_detect_options){                                                                  \
-        .k = 1, .h = 6.2, .firm = 11.5, .clip = 4, .sigma_floor = 0.02, .sigma_start = 0.03})
+        .k = 1, .h = 6.2, .firm = 14, .clip = 4, .sigma_floor = 0.02, .sigma_start = 0.03})
 
 enum tun_change { TUN_SAME, TUN_SLOWER, TUN_FASTER };
 

@@ -207,10 +207,10 @@ TEST(square_wave_does_not_flap)
 }
 
 /* Fewer hours where everything is ten times slower. */
-TEST(noise_alone_changes_nothing_for_a_hundred_hours)
+TEST(noise_alone_changes_nothing_for_fifty_hours)
 {
     base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
-    double hours = getenv("PIPED_TEST_SANITIZER") ? 10 : 100;
+    double hours = getenv("PIPED_TEST_SANITIZER") ? 5 : 50;
     struct psim_adapting how = {.truth = &truth,
                                 .scenario = psim_scenario_find("noise"),
                                 .noise = PSIM_NOISE,

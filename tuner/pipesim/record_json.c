@@ -89,10 +89,10 @@ static json_t *teams_json(const struct tun_record *r)
         const struct tun_team_now *t = &r->teams[i];
 
         json_array_append_new(
-            list,
-            json_pack("{s:i,s:i,s:f,s:f,s:o,s:b}", "stage", (int)t->stage, "group", (int)t->group,
-                      "level", t->level, "sigma", t->sigma, "waiting",
-                      isnan(t->waiting) ? json_null() : json_real(t->waiting), "firm", t->firm));
+            list, json_pack("{s:i,s:i,s:f,s:f,s:o,s:b,s:b}", "stage", (int)t->stage, "group",
+                            (int)t->group, "level", t->level, "sigma", t->sigma, "waiting",
+                            isnan(t->waiting) ? json_null() : json_real(t->waiting), "firm",
+                            t->firm, "light", t->light));
     }
     return list;
 }
@@ -124,22 +124,26 @@ json_t *psim_record_json(const struct tun_record *r, const struct tun_decision *
 {
     const struct tun_bounds *b = &r->problem.bounds;
     json_t *slow = json_object();
-    char text[PL_PLAN_TEXT_MAX];
+    char text[PL_PLAN_TEXT_MAX], home[PL_PLAN_TEXT_MAX];
 
     psim_plan_text(&r->problem, &r->plan, text);
+    if (r->home.stage_count > 0) {
+        psim_plan_text(&r->problem, &r->home, home);
+    }
     for (size_t k = 0; k < r->problem.kind_count; k++) {
         json_object_set_new(slow, r->problem.kinds[k].name,
                             reals(&r->slow[k * r->problem.unit_count], r->problem.unit_count));
     }
-    return json_pack("{s:o,s:s,s:{s:f,s:f,s:I,s:b,s:f},s:s,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:o}",
-                     "problem", problem_json(&r->problem), "objective",
-                     objectives[r->problem.objective], "bounds", "period_max_ns", b->period_max_ns,
-                     "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max,
-                     "one_kind_stages", b->one_kind_stages, "slack", b->slack, "plan", text, "beta",
-                     reals(r->beta, r->problem.unit_count), "slow", slow, "now", kinds_json(r),
-                     "teams", teams_json(r), "events", events_json(r->events), "gain_min",
-                     r->gain_min, "cooldown_left_s", r->cooldown_left_s, "budget_left",
-                     r->budget_left, "decided", decided_json(r, d));
+    return json_pack(
+        "{s:o,s:s,s:{s:f,s:f,s:I,s:b,s:f},s:s,s:s?,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:f,s:o}",
+        "problem", problem_json(&r->problem), "objective", objectives[r->problem.objective],
+        "bounds", "period_max_ns", b->period_max_ns, "latency_max_ns", b->latency_max_ns,
+        "stages_max", (json_int_t)b->stages_max, "one_kind_stages", b->one_kind_stages, "slack",
+        b->slack, "plan", text, "home", r->home.stage_count > 0 ? home : NULL, "beta",
+        reals(r->beta, r->problem.unit_count), "slow", slow, "now", kinds_json(r), "teams",
+        teams_json(r), "events", events_json(r->events), "throttled", r->throttled, "pressure",
+        r->pressure, "gain_min", r->gain_min, "cooldown_left_s", r->cooldown_left_s, "budget_left",
+        r->budget_left, "decided", decided_json(r, d));
 }
 
 /* A list of @count numbers. Return: owned, NULL with the error set. */
@@ -218,7 +222,8 @@ static void read_kind(struct psim_reader *r, const json_t *json, struct tun_kind
 
 static void read_team(struct psim_reader *r, const json_t *json, struct tun_team_now *t)
 {
-    static const char *const keys[] = {"stage", "group", "level", "sigma", "waiting", "firm", NULL};
+    static const char *const keys[] = {"stage",   "group", "level", "sigma",
+                                       "waiting", "firm",  "light", NULL};
 
     if (psim_read_keys(r, "teams", json, keys)) {
         t->stage = (uint16_t)psim_read_number(r, "teams", json, "stage", 0, PL_STAGE_MAX);
@@ -229,6 +234,7 @@ static void read_team(struct psim_reader *r, const json_t *json, struct tun_team
                          ? NAN
                          : psim_read_number(r, "teams", json, "waiting", -1, 1);
         t->firm = flag(r, "teams", json, "firm");
+        t->light = flag(r, "teams", json, "light");
     }
 }
 
@@ -322,9 +328,15 @@ static bool make_room(struct psim_reader *r, const json_t *json, struct tun_reco
 void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_record *ret,
                       struct tun_decision *ret_decided)
 {
-    static const char *const keys[] = {
-        "problem", "objective", "bounds",          "plan",        "beta",    "slow", "now", "teams",
-        "events",  "gain_min",  "cooldown_left_s", "budget_left", "decided", NULL};
+    static const char *const keys[] = {"problem",     "objective",
+                                       "bounds",      "plan",
+                                       "home",        "beta",
+                                       "slow",        "now",
+                                       "teams",       "events",
+                                       "throttled",   "pressure",
+                                       "gain_min",    "cooldown_left_s",
+                                       "budget_left", "decided",
+                                       NULL};
 
     *ret = TUN_RECORD_NULL;
     *ret_decided = TUN_DECISION_NULL;
@@ -340,7 +352,12 @@ void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_reco
                                     base_array_count(objectives));
     read_bounds(r, json_object_get(json, "bounds"), &ret->problem.bounds);
     read_plan(r, "plan", &ret->problem, json_object_get(json, "plan"), &ret->plan);
+    if (!json_is_null(json_object_get(json, "home"))) {
+        read_plan(r, "home", &ret->problem, json_object_get(json, "home"), &ret->home);
+    }
     read_lists(r, json, ret);
+    ret->throttled = psim_read_number(r, "", json, "throttled", 0, 1);
+    ret->pressure = psim_read_number(r, "", json, "pressure", 0, 1);
     ret->gain_min = psim_read_number(r, "", json, "gain_min", 0, 10);
     ret->cooldown_left_s = psim_read_number(r, "", json, "cooldown_left_s", 0, LIMIT);
     ret->budget_left = psim_read_number(r, "", json, "budget_left", 0, LIMIT);

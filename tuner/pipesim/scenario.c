@@ -28,6 +28,11 @@ static void contention(double t, const struct psim_scenario *s, struct psim_worl
     w->contended[0] = within(t, s) ? s->amount : 1;
 }
 
+static void quota(double t, const struct psim_scenario *s, struct psim_world *w)
+{
+    w->quota[0] = within(t, s) ? 1 / s->amount : 1;
+}
+
 static void slowdown(double t, const struct psim_scenario *s, struct psim_world *w)
 {
     w->slowed[0] = within(t, s) ? s->amount : 1;
@@ -73,7 +78,9 @@ static void hotplug(double t, const struct psim_scenario *s, struct psim_world *
 static void cpuset(double t, const struct psim_scenario *s, struct psim_world *w)
 {
     hotplug(t, s, w);
-    w->events = fabs(t - s->onset_s) < 0.1 || fabs(t - s->end_s) < 0.1 ? TUN_EVENT_CPUSET : 0;
+    w->events = fabs(t - s->onset_s) < WINDOW_S / 2 || fabs(t - s->end_s) < WINDOW_S / 2
+                    ? TUN_EVENT_CPUSET
+                    : 0;
 }
 
 /* An on-demand governor clocks down what has little to do, and frames take longer. */
@@ -88,7 +95,9 @@ static void load(double t, const struct psim_scenario *s, struct psim_world *w)
 static void shape(double t, const struct psim_scenario *s, struct psim_world *w)
 {
     w->slowed[0] = w->slowed[1] = within(t, s) ? s->amount : 1;
-    w->events = fabs(t - s->onset_s) < 0.1 || fabs(t - s->end_s) < 0.1 ? TUN_EVENT_INPUT : 0;
+    w->events = fabs(t - s->onset_s) < WINDOW_S / 2 || fabs(t - s->end_s) < WINDOW_S / 2
+                    ? TUN_EVENT_INPUT
+                    : 0;
 }
 
 static void skew(double t, const struct psim_scenario *s, struct psim_world *w)
@@ -100,7 +109,7 @@ static void skew(double t, const struct psim_scenario *s, struct psim_world *w)
 
 static void button(double t, const struct psim_scenario *s, struct psim_world *w)
 {
-    w->events = fabs(t - s->onset_s) < 0.1 ? TUN_EVENT_BUTTON : 0;
+    w->events = fabs(t - s->onset_s) < WINDOW_S / 2 ? TUN_EVENT_BUTTON : 0;
 }
 
 const struct psim_scenario psim_scenarios[] = {
@@ -113,6 +122,8 @@ const struct psim_scenario psim_scenarios[] = {
      slowdown, 1.3},
     {"contention", "another program takes half of a kind, and ends", 240, 60, 150,
      TUN_CAUSE_CONTENTION, contention, 2},
+    {"quota", "a quota leaves a fifth of a kind, and is lifted", 240, 60, 150, TUN_CAUSE_CONTENTION,
+     quota, 5},
     {"drift", "a kind gets 30 % slower in half an hour", 2400, 300, 2100, TUN_CAUSE_THROUGHPUT,
      drift, 1.3},
     {"square", "half of a kind comes and goes every 5 s, the cool-down, for an hour", 3600, 60,
@@ -167,7 +178,7 @@ static void world_at(struct play *p)
 
     p->world = (struct psim_world){.load = 1};
     for (size_t k = 0; k < PL_EP_MAX; k++) {
-        p->world.contended[k] = p->world.slowed[k] = p->world.clock[k] = 1;
+        p->world.contended[k] = p->world.slowed[k] = p->world.clock[k] = p->world.quota[k] = 1;
     }
     s->world(p->t_s, s, &p->world);
     for (size_t k = 0; k < p->truth.problem.kind_count; k++) {
@@ -178,7 +189,8 @@ static void world_at(struct play *p)
         p->truth.kinds[k].khz_table = TOP_KHZ;
         p->truth.kinds[k].khz = TOP_KHZ * p->world.clock[k];
         for (size_t u = 0; u < units; u++) {
-            p->truth.slow[k * units + u] = p->world.contended[k] * p->world.slowed[k];
+            p->truth.slow[k * units + u] =
+                p->world.contended[k] * p->world.slowed[k] / p->world.quota[k];
         }
     }
 }
@@ -214,31 +226,15 @@ static double team_truth(const struct play *p, const struct pl_stage_plan *stage
     return ns;
 }
 
-static size_t see_teams(struct play *p, struct tun_team_seen *ret)
+static double stage_ns(const struct play *p, size_t stage)
 {
-    const struct psim_noise *n = &p->how->noise;
-    size_t count = 0;
+    const struct pl_stage_plan *s = &p->plan.stages[stage];
+    double rate = 0;
 
-    for (size_t s = 0; s < p->plan.stage_count; s++) {
-        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
-            const struct pl_group *group = &p->plan.stages[s].groups[g];
-            double *z = &p->noise[s][g], ns = team_truth(p, &p->plan.stages[s], group), spike;
-
-            *z = n->correlation * *z +
-                 sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
-            spike = tun_random_unit(&p->random) < n->spikes
-                        ? 0.2 + 0.8 * tun_random_unit(&p->random)
-                        : 0;
-            ret[count++] = (struct tun_team_seen){.stage = (uint16_t)s,
-                                                  .group = (uint16_t)g,
-                                                  .frames = (uint64_t)(1 + 10 * p->world.load),
-                                                  .service_ns = ns * exp(n->cv * *z + spike),
-                                                  .cpu_ns = NO_WAIT * ns * exp(n->cv * *z) /
-                                                            p->world.contended[group->ep],
-                                                  .starved = p->world.load < 0.5};
-        }
+    for (size_t g = 0; g < s->group_count; g++) {
+        rate += s->groups[g].count / team_truth(p, s, &s->groups[g]);
     }
-    return count;
+    return 1 / rate;
 }
 
 static double bottleneck(const struct play *p)
@@ -246,16 +242,50 @@ static double bottleneck(const struct play *p)
     double longest = 0;
 
     for (size_t s = 0; s < p->plan.stage_count; s++) {
-        double rate = 0;
-
-        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
-            const struct pl_group *group = &p->plan.stages[s].groups[g];
-
-            rate += group->count / team_truth(p, &p->plan.stages[s], group);
-        }
-        longest = base_max(longest, 1 / rate);
+        longest = base_max(longest, stage_ns(p, s));
     }
     return longest;
+}
+
+/* A team under a quota that asks for less than that is not slowed by it. */
+static double waits(const struct play *p, size_t stage, const struct pl_group *g)
+{
+    double asks = stage_ns(p, stage) * p->world.quota[g->ep] / bottleneck(p);
+
+    return p->world.contended[g->ep] *
+           (asks < 0.9 * p->world.quota[g->ep] ? 1 : 1 / p->world.quota[g->ep]);
+}
+
+static struct tun_team_seen see_team(struct play *p, size_t s, size_t g)
+{
+    const struct psim_noise *n = &p->how->noise;
+    const struct pl_group *group = &p->plan.stages[s].groups[g];
+    double *z = &p->noise[s][g], wait = waits(p, s, group), spike, ns;
+
+    ns = team_truth(p, &p->plan.stages[s], group) * wait * p->world.quota[group->ep] /
+         p->world.contended[group->ep];
+    *z = n->correlation * *z +
+         sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
+    spike = tun_random_unit(&p->random) < n->spikes ? 0.2 + 0.8 * tun_random_unit(&p->random) : 0;
+    return (struct tun_team_seen){.stage = (uint16_t)s,
+                                  .group = (uint16_t)g,
+                                  .frames = (uint64_t)(1 + 10 * p->world.load),
+                                  .service_ns = ns * exp(n->cv * *z + spike),
+                                  .cpu_ns = NO_WAIT * ns * exp(n->cv * *z) / wait,
+                                  .busy = p->world.load * stage_ns(p, s) / bottleneck(p),
+                                  .starved = p->world.load < 0.5};
+}
+
+static size_t see_teams(struct play *p, struct tun_team_seen *ret)
+{
+    size_t count = 0;
+
+    for (size_t s = 0; s < p->plan.stage_count; s++) {
+        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
+            ret[count++] = see_team(p, s, g);
+        }
+    }
+    return count;
 }
 
 /* Throughput of the serving plan as a share of the best for the world as it is. */

@@ -13,13 +13,14 @@
 #include "tuner/adapt.h"
 #include "tuner/pipesim/pipesim.h"
 
-#define PSIM_WINDOW_NS (200 * 1000000ull)
+#define PSIM_WINDOW_NS (100 * 1000000ull)
 #define PSIM_CHANGES_MAX 32u
 
 /* What the world is at one moment; kind 0 is the first of the platform. */
 struct psim_world {
     double contended[PL_EP_MAX]; /* factor on service time, spent waiting */
     double slowed[PL_EP_MAX];    /* factor on service time, spent working */
+    double quota[PL_EP_MAX];     /* share of the time in which its teams may run; 1: all */
     double clock[PL_EP_MAX];     /* share of the highest frequency */
     bool limited[PL_EP_MAX], powersave[PL_EP_MAX], thermal[PL_EP_MAX];
     uint16_t cores_less[PL_EP_MAX];
