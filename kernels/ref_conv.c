@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref_quant.h"
 #include "kernels/variants.h"
 
 /*
@@ -157,7 +157,11 @@ static size_t conv_rows(const struct krn_call *c)
 
 static void conv_run(const struct krn_call *c)
 {
-    ref_share(c, conv_rows(c), conv_body);
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+    } else {
+        ref_share(c, conv_rows(c), conv_body);
+    }
 }
 
 /*
@@ -249,6 +253,9 @@ static bool conv_supports(const struct mdl_model *m, const struct mdl_op *op)
     size_t spatial = op->attr.conv.window.rank, groups = op->attr.conv.groups;
     bool forward = op->kind == MDL_OP_CONV;
 
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
     if (x->dtype != MDL_F32 || w->dtype != MDL_F32 || y->dtype != MDL_F32 || spatial < 1 ||
         spatial > 3 || x->rank != spatial + 2 || w->rank != x->rank || y->rank != x->rank ||
         groups == 0 || !ref_epilogue_ok(m, op)) {

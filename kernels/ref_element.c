@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref_quant.h"
 #include "kernels/variants.h"
 
 /*
@@ -114,7 +114,11 @@ static void binary_body(const struct krn_call *c, size_t begin, size_t end)
 
 static void binary_run(const struct krn_call *c)
 {
-    ref_share(c, mdl_elements(ref_out(c, 0)), binary_body);
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+    } else {
+        ref_share(c, mdl_elements(ref_out(c, 0)), binary_body);
+    }
 }
 
 static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
@@ -122,6 +126,9 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
     enum mdl_dtype a = ref_in_dtype(m, op, 0), b = ref_in_dtype(m, op, 1);
     bool logic = op->attr.binary >= MDL_BIN_EQUAL;
 
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
     return (unsigned)op->attr.binary < MDL_BIN_COUNT && b != MDL_DTYPE_COUNT &&
            (a == b || op->attr.binary == MDL_BIN_POW) &&
            ref_out_dtype(m, op) == (logic ? MDL_BOOL : a) && ref_epilogue_ok(m, op) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref_quant.h"
 #include "kernels/variants.h"
 
 /* A matrix view: element (i, j) is at i * row + j * column. */
@@ -58,7 +58,11 @@ static void gemm_body(const struct krn_call *c, size_t begin, size_t end)
 
 static void gemm_run(const struct krn_call *c)
 {
-    ref_share(c, mdl_elements(ref_out(c, 0)), gemm_body);
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+    } else {
+        ref_share(c, mdl_elements(ref_out(c, 0)), gemm_body);
+    }
 }
 
 static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
@@ -67,6 +71,9 @@ static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
     bool ta = op->attr.gemm.trans_a, tb = op->attr.gemm.trans_b;
 
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
     return a->dtype == MDL_F32 && b->dtype == MDL_F32 && y->dtype == MDL_F32 && a->rank == 2 &&
            b->rank == 2 && y->rank == 2 && a->dim[ta] == y->dim[0] && b->dim[!tb] == y->dim[1] &&
            a->dim[!ta] == b->dim[tb] &&
@@ -154,8 +161,13 @@ static void matmul_body(const struct krn_call *c, size_t begin, size_t end)
 static void matmul_run(const struct krn_call *c)
 {
     const struct mdl_tensor *y = ref_out(c, 0);
-    size_t columns = matmul_of(ref_in(c, 0), ref_in(c, 1), y).columns;
+    size_t columns;
 
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+        return;
+    }
+    columns = matmul_of(ref_in(c, 0), ref_in(c, 1), y).columns;
     ref_share(c, columns ? mdl_elements(y) / columns : 0, matmul_body);
 }
 
@@ -164,6 +176,9 @@ static bool matmul_supports(const struct mdl_model *m, const struct mdl_op *op)
     const struct mdl_tensor *a = &m->tensors[op->in[0]], *b = &m->tensors[op->in[1]];
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
 
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
     if (a->dtype != MDL_F32 || b->dtype != MDL_F32 || y->dtype != MDL_F32 || a->rank == 0 ||
         b->rank == 0 || !ref_epilogue_ok(m, op)) {
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref_quant.h"
 #include "kernels/variants.h"
 
 /*
@@ -149,13 +149,20 @@ static void avg_body(const struct krn_call *c, size_t begin, size_t end)
 
 static void avg_run(const struct krn_call *c)
 {
-    ref_share(c, mdl_elements(ref_out(c, 0)), avg_body);
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+    } else {
+        ref_share(c, mdl_elements(ref_out(c, 0)), avg_body);
+    }
 }
 
 static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
     const struct mdl_window *win = &op->attr.pool.window;
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
     bool dtype_ok = op->kind == MDL_OP_AVG_POOL ? x->dtype == MDL_F32 : x->dtype != MDL_I64;
 
     for (size_t d = 0; d < win->rank; d++) {

@@ -131,7 +131,9 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
     }
     mdl_ir_drop_dead(ir);
     if (!ir->options->no_fusion) {
-        r = mdl_fuse(ir);
+        r = mdl_quant_sink(ir);
+        r = r < 0 ? r : mdl_fuse(ir);
+        r = r < 0 ? r : mdl_quant_fuse(ir);
         if (r < 0) {
             return r;
         }

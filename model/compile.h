@@ -207,7 +207,16 @@ extern const struct mdl_lower_row mdl_lower_shapes[];   /* lower_shape.c: moveme
 extern const struct mdl_lower_row mdl_lower_slices[];   /* lower_slice.c */
 extern const struct mdl_lower_row mdl_lower_resizes[];  /* lower_resize.c */
 extern const struct mdl_lower_row mdl_lower_reduces[];  /* lower_reduce.c */
+extern const struct mdl_lower_row mdl_lower_quants[];   /* lower_quant.c */
 extern const struct mdl_lower_row mdl_lower_consts[];   /* lower_const.c */
+
+/** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
+ * types, from the node's attributes; @ret_dim: of its result. */
+int mdl_lower_conv_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_ir_op *ret_op,
+                      size_t ret_dim[MDL_RANK_MAX]);
+/** mdl_lower_product() - x times w by numpy's rules; @like: what else the op has; @dtype: of y. */
+int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
+                      enum mdl_dtype dtype, size_t *ret);
 
 /* attr.c: attributes and constant inputs */
 size_t mdl_l_in(const struct mdl_lower *l, size_t i); /* MDL_NONE where absent */
@@ -233,6 +242,8 @@ int mdl_sort(struct mdl_ir *ir);
 struct mdl_ir_name *mdl_sort_find(const struct mdl_ir *ir, const char *name);
 int mdl_fuse(struct mdl_ir *ir);
 int mdl_fuse_patterns(struct mdl_ir *ir); /* SiLU, hard swish: before the rest */
+int mdl_quant_sink(struct mdl_ir *ir); /* quant_sink.c: DequantizeLinear behind what only moves */
+int mdl_quant_fuse(struct mdl_ir *ir); /* quant_fuse.c: DequantizeLinear -> op -> QuantizeLinear */
 int mdl_layout(struct mdl_ir *ir);
 int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes);
 size_t mdl_ir_entry_op(const struct mdl_ir *ir, size_t input); /* memory.c */

@@ -119,6 +119,27 @@ static int keep_floats(struct emit *e, const float **array, size_t count)
     return *array ? 0 : emit_nomem(e);
 }
 
+static int keep_quant(struct emit *e, struct mdl_op *op)
+{
+    size_t bytes = op->channels * sizeof(int32_t);
+    struct mdl_quant *q;
+
+    if (!op->quant) {
+        return 0;
+    }
+    q = mdl_pool_memdup(e->pool, op->quant, sizeof(*q));
+    if (!q) {
+        return emit_nomem(e);
+    }
+    q->w_zero = q->w_zero ? mdl_pool_memdup(e->pool, q->w_zero, bytes) : NULL;
+    q->bias = q->bias ? mdl_pool_memdup(e->pool, q->bias, bytes) : NULL;
+    if ((op->quant->w_zero && !q->w_zero) || (op->quant->bias && !q->bias)) {
+        return emit_nomem(e);
+    }
+    op->quant = q;
+    return 0;
+}
+
 static int emit_op(struct emit *e, const struct mdl_ir_op *from)
 {
     struct mdl_op *op = &e->m->ops[e->m->op_count];
@@ -135,6 +156,7 @@ static int emit_op(struct emit *e, const struct mdl_ir_op *from)
     r = r < 0 ? r : emit_tensor(e, from->op.residual_in, &op->residual_in);
     r = r < 0 ? r : keep_floats(e, &op->scale, op->channels);
     r = r < 0 ? r : keep_floats(e, &op->shift, op->channels);
+    r = r < 0 ? r : keep_quant(e, op);
     if (r < 0) {
         return r;
     }

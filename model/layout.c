@@ -23,7 +23,8 @@ static bool is_spatial(const struct mdl_ir *ir, const struct mdl_ir_op *op)
     case MDL_OP_AVG_POOL:
     case MDL_OP_LRN:
     case MDL_OP_RESIZE:
-    case MDL_OP_AFFINE: {
+    case MDL_OP_AFFINE:
+    case MDL_OP_QUANTIZE: {
         size_t rank = ir->values[op->op.in[0]].rank;
 
         return rank >= 3 && rank <= 5;
@@ -45,6 +46,8 @@ static bool follows_input(int kind)
     case MDL_OP_PAD:
     case MDL_OP_WHERE:
     case MDL_OP_AFFINE:
+    case MDL_OP_QUANTIZE:
+    case MDL_OP_DEQUANTIZE:
         return true;
     default:
         return false;

@@ -39,19 +39,22 @@ static int take_bias(struct mdl_lower *l, struct mdl_ir_op *op, size_t channels)
     return 0;
 }
 
-static int check_inputs(struct mdl_lower *l, size_t *ret_groups)
+static int check_f32(struct mdl_lower *l)
 {
-    const struct mdl_ir_value *x, *w;
-    int64_t groups = mdl_l_int(l, "group", 1);
     int r = mdl_l_need(l, 2);
 
     r = r < 0 ? r : mdl_l_f32(l, 0);
-    r = r < 0 ? r : mdl_l_f32(l, 1);
-    if (r < 0 || l->error) {
-        return r < 0 ? r : l->error;
+    return r < 0 ? r : mdl_l_f32(l, 1);
+}
+
+static int check_shapes(struct mdl_lower *l, size_t xv, size_t wv, size_t *ret_groups)
+{
+    const struct mdl_ir_value *x = mdl_l_value(l, xv), *w = mdl_l_value(l, wv);
+    int64_t groups = mdl_l_int(l, "group", 1);
+
+    if (l->error) {
+        return l->error;
     }
-    x = mdl_l_value(l, l->in[0]);
-    w = mdl_l_value(l, l->in[1]);
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu with weights of rank %zu",
                              x->rank, w->rank);
@@ -77,43 +80,52 @@ static double window_volume(const struct mdl_window *w)
     return n;
 }
 
-static int lower_conv(struct mdl_lower *l, int arg)
+int mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_op *ret_op,
+                      size_t ret_dim[MDL_RANK_MAX])
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV);
-    struct mdl_window *win = &op.op.attr.conv.window;
+    struct mdl_window *win = &ret_op->op.attr.conv.window;
     const struct mdl_ir_value *x, *w;
-    size_t dim[MDL_RANK_MAX], groups, ignored[3];
-    int auto_pad, r = check_inputs(l, &groups);
+    size_t groups, ignored[3];
+    int auto_pad, r = check_shapes(l, xv, wv, &groups);
 
     if (r < 0) {
         return r;
     }
-    x = mdl_l_value(l, l->in[0]);
-    w = mdl_l_value(l, l->in[1]);
+    x = mdl_l_value(l, xv);
+    w = mdl_l_value(l, wv);
     if (w->dim[1] != x->dim[1] / groups || w->dim[0] % groups) {
         return mdl_ir_refuse(l->ir, -EBADMSG,
                              "weights [%zu][%zu] do not fit %zu input channels in %zu groups",
                              w->dim[0], w->dim[1], x->dim[1], groups);
     }
     r = mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad);
-    r = r < 0 ? r : mdl_window_resolve(l, win, auto_pad, false, x->dim + 2, dim + 2, ignored);
+    r = r < 0 ? r : mdl_window_resolve(l, win, auto_pad, false, x->dim + 2, ret_dim + 2, ignored);
     if (r < 0) {
         return r;
     }
-    dim[0] = x->dim[0];
-    dim[1] = w->dim[0];
-    op.op.attr.conv.groups = groups;
-    op.op.in[0] = l->in[0];
-    op.op.in[1] = l->in[1];
-    r = take_bias(l, &op, w->dim[0]);
-    if (r < 0) {
-        return r;
-    }
-    op.op.macs = (double)w->dim[1] * window_volume(win);
+    ret_dim[0] = x->dim[0];
+    ret_dim[1] = w->dim[0];
+    ret_op->op.attr.conv.groups = groups;
+    ret_op->op.in[0] = xv;
+    ret_op->op.in[1] = wv;
+    ret_op->op.macs = (double)w->dim[1] * window_volume(win);
     for (size_t i = 0; i < x->rank; i++) {
-        op.op.macs *= (double)dim[i];
+        ret_op->op.macs *= (double)ret_dim[i];
     }
-    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
+    return 0;
+}
+
+static int lower_conv(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV);
+    size_t dim[MDL_RANK_MAX];
+    int r = check_f32(l);
+
+    r = r < 0 ? r : mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim);
+    r = r < 0 ? r : take_bias(l, &op, dim[1]);
+    return r < 0
+               ? r
+               : mdl_ir_emit(l->ir, &op, MDL_F32, mdl_l_value(l, l->in[0])->rank, dim, &l->out[0]);
 }
 
 /* Sizes as in the operator's text: out = stride (in - 1) + output_padding + extent - pads; with an
@@ -179,8 +191,9 @@ static int lower_conv_transpose(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *x, *w;
     int64_t shape[3], padding[3];
     size_t dim[MDL_RANK_MAX], groups;
-    int auto_pad, r = check_inputs(l, &groups);
+    int auto_pad, r = check_f32(l);
 
+    r = r < 0 ? r : check_shapes(l, l->in[0], l->in[1], &groups);
     if (r < 0) {
         return r;
     }

@@ -78,9 +78,10 @@ static int lower_gemm(struct mdl_lower *l, int arg)
 
 /* [..., M, K] x [K, N] is one product of all rows: rows that lie behind each other need no batch.
  */
-static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, size_t *ret)
+static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
+                       enum mdl_dtype dtype, size_t *ret)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_GEMM);
+    struct mdl_ir_op op = *like;
     struct mdl_ir_value x = *mdl_l_value(l, a), w = *mdl_l_value(l, b);
     size_t flat[2] = {1, x.dim[x.rank - 1]}, dim[2], y;
     int r;
@@ -92,25 +93,28 @@ static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, size_t *ret)
     if (r < 0) {
         return r;
     }
+    op.kind = op.op.kind = MDL_OP_GEMM;
     op.op.in[1] = b;
     op.op.attr.gemm.alpha = 1;
     dim[0] = flat[0];
     dim[1] = w.dim[1];
     op.op.macs = (double)dim[0] * (double)dim[1] * (double)flat[1];
-    r = mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim, &y);
+    r = mdl_ir_emit(l->ir, &op, dtype, 2, dim, &y);
     x.dim[x.rank - 1] = dim[1];
     return r < 0 ? r : mdl_ir_reshape(l->ir, y, x.rank, x.dim, ret);
 }
 
 /* Batch dims broadcast by stride 0, so that both inputs have y's rank. */
-static int matmul_batch(struct mdl_lower *l, size_t a, size_t b, size_t *ret)
+static int matmul_batch(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
+                        enum mdl_dtype dtype, size_t *ret)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
+    struct mdl_ir_op op = *like;
     struct mdl_ir_value x = *mdl_l_value(l, a), w = *mdl_l_value(l, b);
     size_t m = x.dim[x.rank - 2], k = x.dim[x.rank - 1], n = w.dim[w.rank - 1];
     size_t rank = base_max(x.rank, w.rank), dim[MDL_RANK_MAX];
     int r = 0;
 
+    op.kind = op.op.kind = MDL_OP_MATMUL;
     op.op.macs = (double)m * (double)k * (double)n;
     for (size_t i = 0; i + 2 < rank; i++) {
         size_t xd = i + x.rank >= rank ? x.dim[i + x.rank - rank] : 1;
@@ -133,24 +137,16 @@ static int matmul_batch(struct mdl_lower *l, size_t a, size_t b, size_t *ret)
         r = mdl_ir_expand(l->ir, b, rank, dim, &op.op.in[1]);
     }
     dim[rank - 2] = m;
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, rank, dim, ret);
+    return r < 0 ? r : mdl_ir_emit(l->ir, &op, dtype, rank, dim, ret);
 }
 
-static int lower_matmul(struct mdl_lower *l, int arg)
+int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
+                      enum mdl_dtype dtype, size_t *ret)
 {
-    struct mdl_ir_value a, b;
-    size_t x, w, y, dim[MDL_RANK_MAX], rank;
-    int r = mdl_l_need(l, 2);
+    struct mdl_ir_value a = *mdl_l_value(l, x), b = *mdl_l_value(l, w);
+    size_t y, dim[MDL_RANK_MAX], rank;
+    int r = 0;
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    r = r < 0 ? r : mdl_l_f32(l, 1);
-    if (r < 0) {
-        return r;
-    }
-    x = l->in[0];
-    w = l->in[1];
-    a = *mdl_l_value(l, x);
-    b = *mdl_l_value(l, w);
     if (a.rank == 0 || b.rank == 0) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "an input is a scalar");
     }
@@ -167,11 +163,15 @@ static int lower_matmul(struct mdl_lower *l, int arg)
     if (r < 0) {
         return r;
     }
-    r = mdl_l_value(l, w)->rank == 2 && !l->ir->options->no_fusion ? matmul_rows(l, x, w, &y)
-                                                                   : matmul_batch(l, x, w, &y);
-    if (r < 0 || (a.rank > 1 && b.rank > 1)) {
-        l->out[0] = y;
+    r = mdl_l_value(l, w)->rank == 2 && !l->ir->options->no_fusion
+            ? matmul_rows(l, x, w, like, dtype, &y)
+            : matmul_batch(l, x, w, like, dtype, &y);
+    if (r < 0) {
         return r;
+    }
+    if (a.rank > 1 && b.rank > 1) {
+        *ret = y;
+        return 0;
     }
     rank = 0;
     for (size_t i = 0; i < mdl_l_value(l, y)->rank; i++) {
@@ -181,7 +181,17 @@ static int lower_matmul(struct mdl_lower *l, int arg)
             dim[rank++] = mdl_l_value(l, y)->dim[i];
         }
     }
-    return mdl_ir_reshape(l->ir, y, rank, dim, &l->out[0]);
+    return mdl_ir_reshape(l->ir, y, rank, dim, ret);
+}
+
+static int lower_matmul(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op like = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
+    int r = mdl_l_need(l, 2);
+
+    r = r < 0 ? r : mdl_l_f32(l, 0);
+    r = r < 0 ? r : mdl_l_f32(l, 1);
+    return r < 0 ? r : mdl_lower_product(l, l->in[0], l->in[1], &like, MDL_F32, &l->out[0]);
 }
 
 /* [C] seen as [1][C][1]... beside a tensor of rank @rank */

@@ -82,9 +82,13 @@ enum mdl_op_kind {
     MDL_OP_REDUCE,  /* over the dims set in attr.reduce.axes; y has rank of x with those dims 1 */
     MDL_OP_RESIZE,
     MDL_OP_PAD,
-    MDL_OP_GATHER, /* in: x, indices */
-    MDL_OP_WHERE,  /* in: cond, a, b, broadcast by strides */
-    MDL_OP_ARG,    /* ArgMax, ArgMin */
+    MDL_OP_GATHER,   /* in: x, indices */
+    MDL_OP_WHERE,    /* in: cond, a, b, broadcast by strides */
+    MDL_OP_ARG,      /* ArgMax, ArgMin */
+    MDL_OP_QUANTIZE, /* in: x f32, scale f32 [, zero of y's type]: y = sat(round(x / scale) + zero),
+                        u8 or i8; ties to even, a NaN gives the zero */
+    MDL_OP_DEQUANTIZE, /* in: x u8, i8 or i32, scale f32 [, zero of x's type]: y = (x - zero) scale;
+                          both: scale and zero have x's rank and dims that are x's or 1 */
     MDL_OP_COUNT
 };
 
@@ -226,6 +230,34 @@ union mdl_attr {
     } arg;
 };
 
+/**
+ * struct mdl_quant - an op on integers that stand for reals, x = (q - zero) * scale
+ *
+ * Ops that have one: CONV, GEMM, MATMUL, AVG_POOL and BINARY (ADD) whose inputs are u8 or i8. All
+ * sums of products are exact integers (32 bits, wrapping); then, with every single step rounded to
+ * f32 and nothing contracted:
+ *
+ *   CONV, GEMM, MATMUL  t = (sum (x - x_zero)(w - w_zero[o]) + bias[o]) * op.scale[o]
+ *   AVG_POOL            t = sum (x - x_zero) * (x_scale / count)
+ *   BINARY ADD          t = (a - x_zero) * x_scale + (b - b_zero) * b_scale
+ *
+ * and op's epilogue, where the residual is (r - r_zero) * r_scale. If y is u8 or i8, all of that is
+ * in units of y's scale (act_a and act_b of CLIP too), act is NONE, RELU, CLIP or LEAKY_RELU, and
+ * y = sat(round(t) + y_zero), ties to even, a NaN as y_zero. If y is f32, it is t in real units,
+ * with any act. If y is i32, it is the sum itself and op.scale is NULL (CONV, GEMM, MATMUL; no
+ * epilogue). Source: ONNX QLinearConv, QLinearMatMul, QuantizeLinear, ConvInteger.
+ */
+struct mdl_quant {
+    int32_t
+        x_zero; /* of in[0]; in[2], where it is there, is a scalar of in[0]'s type in its place */
+    int32_t b_zero; /* BINARY: of in[1] */
+    int32_t r_zero; /* of the residual */
+    int32_t y_zero;
+    float x_scale, b_scale, r_scale;
+    const int32_t *w_zero; /* per output channel (op.channels), or NULL: 0 */
+    const int32_t *bias;   /* per output channel, or NULL */
+};
+
 #define MDL_OP_IN_MAX 4u
 #define MDL_OP_OUT_MAX 2u
 
@@ -243,7 +275,8 @@ struct mdl_op {
      * them; the bias of the model is already inside shift. For AFFINE these are the operands. */
     const float *scale;
     const float *shift;
-    size_t channels; /* length of scale and shift */
+    size_t channels;               /* length of scale and shift, and of the arrays of quant */
+    const struct mdl_quant *quant; /* owned by the model; NULL: no op on quantised values */
     /* epilogue: t = act(t) with the residual added before or after it */
     enum mdl_act act;
     float act_a, act_b;

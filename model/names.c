@@ -35,6 +35,8 @@ static const char *const op_names[MDL_OP_COUNT] = {
     [MDL_OP_GATHER] = "gather",
     [MDL_OP_WHERE] = "where",
     [MDL_OP_ARG] = "arg",
+    [MDL_OP_QUANTIZE] = "quantize",
+    [MDL_OP_DEQUANTIZE] = "dequantize",
 };
 
 static const char *const act_names[MDL_ACT_COUNT] = {

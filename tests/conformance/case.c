@@ -248,9 +248,15 @@ static double value(const void *p, enum mdl_dtype t, size_t i)
     }
 }
 
+static bool is_byte(enum mdl_dtype t)
+{
+    return t == MDL_U8 || t == MDL_I8;
+}
+
 static bool compare(struct run *r, size_t k, const struct tensor_file *f)
 {
-    double most = 0;
+    double most = 0, step = r->c->ties && is_byte(f->dtype) ? 1 : 0;
+    size_t top = 0, our_top = 0;
 
     for (size_t i = 0; i < f->elements; i++) {
         double e = fabs(value(f->data, f->dtype, i));
@@ -259,8 +265,10 @@ static bool compare(struct run *r, size_t k, const struct tensor_file *f)
     for (size_t i = 0; i < f->elements; i++) {
         double e = value(f->data, f->dtype, i), y = value(r->outputs[k], f->dtype, i);
         double accept =
-            f->dtype == MDL_F32 ? r->c->atol + r->c->rtol * fabs(e) + r->c->max_tol * most : 0;
+            f->dtype == MDL_F32 ? r->c->atol + r->c->rtol * fabs(e) + r->c->max_tol * most : step;
 
+        top = e > value(f->data, f->dtype, top) ? i : top;
+        our_top = y > value(r->outputs[k], f->dtype, our_top) ? i : our_top;
         if (y == e || (isnan(y) && isnan(e))) {
             continue;
         }
@@ -269,6 +277,10 @@ static bool compare(struct run *r, size_t k, const struct tensor_file *f)
             return false;
         }
         r->worst = fmax(r->worst, fabs(y - e) / accept);
+    }
+    if (r->c->top && top != our_top) {
+        SAY(r, "output %zu is largest at %zu, expected %zu", k, our_top, top);
+        return false;
     }
     return true;
 }

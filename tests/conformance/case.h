@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define CASE_FILES_MAX 32u
@@ -20,6 +21,8 @@ struct conformance_case {
     size_t output_count;
     /* accept |y - expected| <= atol + rtol |expected| + max_tol max|expected| */
     double rtol, atol, max_tol;
+    bool ties; /* integers may differ by 1: the expected ones were rounded from other sums */
+    bool top;  /* the largest of every output must be at the same place */
     /* for a *.ppm */
     float mean[3], std;
     int bgr;

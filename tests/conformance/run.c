@@ -5,9 +5,10 @@
  *     conformance_run CASES
  *
  * CASES has one case a line, fields separated by tabs: name=, model=, in= and out= (repeated, in
- * graph order), rtol=, atol=, max_tol=, ways=, and for an in=*.ppm: bgr=, mean=a,b,c, std=. For
- * each line one line is printed: pass, FAIL or unsupported, the name, and why. Cases run in child
- * processes: a crash or a hang fails that case alone. Exit: 0 if no case failed.
+ * graph order), rtol=, atol=, max_tol=, ties=1, top=1, ways=, and for an in=*.ppm: bgr=,
+ * mean=a,b,c, std=. For each line one line is printed: pass, FAIL or unsupported, the name, and
+ * why. Cases run in child processes: a crash or a hang fails that case alone. Exit: 0 if no case
+ * failed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -52,6 +53,10 @@ static bool parse(char *line, struct conformance_case *c)
             c->atol = strtod(v, NULL);
         } else if (strcmp(f, "max_tol") == 0) {
             c->max_tol = strtod(v, NULL);
+        } else if (strcmp(f, "ties") == 0) {
+            c->ties = atoi(v) != 0;
+        } else if (strcmp(f, "top") == 0) {
+            c->top = atoi(v) != 0;
         } else if (strcmp(f, "bgr") == 0) {
             c->bgr = atoi(v);
         } else if (strcmp(f, "std") == 0) {
