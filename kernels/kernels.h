@@ -36,6 +36,7 @@ struct krn_exec {
     pthreadpool_t pool;
     size_t width;
     void *scratch; /* krn_net_scratch_bytes(net, width), 64-byte aligned */
+    size_t kind;   /* whose rows are run: 0..krn_net_kinds() - 1 */
 };
 
 /* What a primitive's run function gets; in[] and out[] are element 0 of each tensor (offset
@@ -152,13 +153,48 @@ int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_
                 struct krn_net **ret);
 struct krn_net *krn_net_free(struct krn_net *net);
 
+#define KRN_KIND_MAX 16u
+struct krn_choice; /* kernels/choice.h */
+
+/**
+ * krn_net_new_chosen() - the same by choices that were made before, one for each kind of cores
+ * @choices: [@kind_count], read during the call. What kinds have in common is packed once.
+ * Packs what a plan of one stage runs on each kind; what another plan needs beside that is packed
+ * by krn_net_join(). Return: 0, -ENOMEM, -EINVAL (a choice of another model, too many kinds),
+ * -EOPNOTSUPP (a chosen row cannot run its op; @ret_error says which).
+ */
+int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choices,
+                       size_t kind_count, char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
+size_t krn_net_kinds(const struct krn_net *net);
+/** krn_net_kind() - the kind whose choice has that name, else 0. */
+size_t krn_net_kind(const struct krn_net *net, const char *name);
+
+/**
+ * krn_net_join() - a team of @width on cores of @kind is to run ops @first..@last: its rows are
+ * made ready and stay so until krn_net_leave() by as many calls
+ * @ret_scratch_bytes: what its scratch has to have, a multiple of 64. Packing anew reads the
+ * model's file. Threads: one at a time, also while teams run; blocks, allocates. Return: 0,
+ * -ENOMEM, -EOPNOTSUPP.
+ */
+int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t last, size_t width,
+                 size_t *ret_scratch_bytes);
+void krn_net_leave(const struct krn_net *net, size_t kind, size_t first, size_t last);
+/** krn_net_trim() - gives back what is ready for nobody that joined. Threads: as krn_net_join().
+ */
+void krn_net_trim(const struct krn_net *net);
+
 const struct mdl_model *krn_net_model(const struct krn_net *net);
-/** krn_net_variant() - the row that runs @op alone. krn_net_fused() - the row that runs @op and
- * @op + 1 where both are asked for, or NULL. */
+/** krn_net_row() - the row that runs @op alone on cores of @kind. krn_net_row_fused() - the row
+ * that runs @op and @op + 1 there where both are asked for, or NULL. krn_net_variant(),
+ * krn_net_fused()
+ * - those of kind 0. */
+const struct krn_variant *krn_net_row(const struct krn_net *net, size_t kind, size_t op);
+const struct krn_variant *krn_net_row_fused(const struct krn_net *net, size_t kind, size_t op);
 const struct krn_variant *krn_net_variant(const struct krn_net *net, size_t op);
 const struct krn_variant *krn_net_fused(const struct krn_net *net, size_t op);
 size_t krn_net_packed_bytes(const struct krn_net *net);
-/** scratch that any op of the net needs for a team of @width, in bytes, multiple of 64. A team asks
+/** scratch that any row that is ready needs for a team of @width, in bytes, multiple of 64; for who
+ * runs a net without krn_net_join(), which a net by krn_net_new() allows. Asked
  * before its first run: libraries' objects for its width are made here (blocks, allocates). */
 size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
 

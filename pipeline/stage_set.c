@@ -120,7 +120,8 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     const struct pl_stage_plan *plan = &s->plan.stages[stage];
     const struct pl_group *g = group_of(plan, k);
     const struct pl_ep *ep = &s->eps.eps[g->ep];
-    size_t scratch_bytes = krn_net_scratch_bytes(s->common.net, g->width);
+    const struct mdl_unit *units = krn_net_model(s->common.net)->units;
+    size_t scratch_bytes;
     int r;
 
     t->common = &s->common;
@@ -130,13 +131,19 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->replica = (uint16_t)k;
     t->first_unit = plan->first_unit;
     t->last_unit = plan->last_unit;
+    t->kind = (uint16_t)krn_net_kind(s->common.net, ep->name);
     t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
     name_team(t, ep);
     place_team(t, ep, &next_core[g->ep]);
     r = pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1);
+    if (r == 0) {
+        r = krn_net_join(s->common.net, t->kind, units[t->first_unit].first_op,
+                         units[t->last_unit].last_op, t->width, &scratch_bytes);
+    }
     if (r < 0) {
         return r;
     }
+    t->joined = true;
     t->scratch = alloc_scratch(scratch_bytes);
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
@@ -290,6 +297,19 @@ static void end_teams(struct pl_set *s)
     }
 }
 
+static void end_team(struct pl_team *t)
+{
+    if (t->joined) {
+        const struct mdl_unit *units = krn_net_model(t->common->net)->units;
+
+        krn_net_leave(t->common->net, t->kind, units[t->first_unit].first_op,
+                      units[t->last_unit].last_op);
+    }
+    pl_clocks_deinit(&t->clocks);
+    free(t->scratch);
+    free(t->shares);
+}
+
 struct pl_set *pl_set_free(struct pl_set *s)
 {
     if (s == NULL) {
@@ -298,9 +318,7 @@ struct pl_set *pl_set_free(struct pl_set *s)
     if (s->teams != NULL) {
         end_teams(s);
         for (size_t i = 0; i < s->team_count; i++) {
-            pl_clocks_deinit(&s->teams[i].clocks);
-            free(s->teams[i].scratch);
-            free(s->teams[i].shares);
+            end_team(&s->teams[i]);
         }
     }
     for (size_t i = 0; s->rings != NULL && i < s->ring_count; i++) {

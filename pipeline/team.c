@@ -210,7 +210,8 @@ static size_t group_end(const struct pl_team *t, size_t unit)
 {
     const struct mdl_model *m = krn_net_model(t->common->net);
 
-    while (unit < t->last_unit && krn_net_fused(t->common->net, m->units[unit].last_op) != NULL) {
+    while (unit < t->last_unit &&
+           krn_net_row_fused(t->common->net, t->kind, m->units[unit].last_op) != NULL) {
         unit++;
     }
     return unit;
@@ -230,7 +231,7 @@ static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_cl
 /* Return: false if the pipeline is being freed and the frame was left half done. */
 static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
 {
-    struct krn_exec exec = {t->members.pool, t->width, t->scratch};
+    struct krn_exec exec = {t->members.pool, t->width, t->scratch, t->kind};
     size_t last;
 
     for (size_t unit = t->first_unit; unit <= t->last_unit; unit = last + 1) {

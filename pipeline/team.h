@@ -35,6 +35,8 @@ struct pl_team {
     struct pl_team_common *common; /* borrowed from the set */
     uint16_t stage, ep, width, replica;
     uint16_t first_unit, last_unit;
+    uint16_t kind; /* of the net: whose rows it runs */
+    bool joined;   /* by krn_net_join() */
     uint16_t cpus[PL_CPU_MAX];
     double rate; /* EP speed x width: prior of its service rate */
     char name[PL_EP_NAME_MAX + 24];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* krn_net, krn_const_eval(), krn_parallel(), krn_share(): on models built by hand. */
 #include "base.h"
+#include "kernels/choice.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
 
@@ -143,6 +144,82 @@ TEST(net_only_is_a_wish)
     krn_net_free(b);
     krn_net_free(d);
     T_TRUE(krn_net_free(NULL) == NULL);
+}
+
+/* Two kinds of cores that run op 0 by different rows and op 1 by the same. */
+static void choose_two(const struct tiny *o, struct krn_choice ret[2])
+{
+    for (size_t k = 0; k < 2; k++) {
+        T_EQ(krn_choice_init(&ret[k], 2), 0);
+        ret[k].own[0] = krn_row_next(&o->m, 0, false, k ? "__ref" : "tiled,vec,avx", NULL);
+        ret[k].own[1] = krn_row_next(&o->m, 1, false, NULL, NULL);
+    }
+    snprintf(ret[0].kind, sizeof(ret[0].kind), "big");
+    snprintf(ret[1].kind, sizeof(ret[1].kind), "little");
+}
+
+TEST(net_runs_each_kinds_rows)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4}, x[4] = {1, 2, 3, 4};
+    char error[MDL_ERROR_MAX];
+    struct krn_choice choices[2];
+    struct krn_net *net = NULL;
+    struct tiny o;
+    _Alignas(64) uint8_t arena[128];
+    const void *inputs[] = {x};
+
+    tiny_init(&o, w, c);
+    choose_two(&o, choices);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), 0);
+    T_EQ(krn_net_kinds(net), 2);
+    T_EQ(krn_net_kind(net, "little"), 1);
+    T_EQ(krn_net_kind(net, "unheard of"), 0);
+    T_STR(krn_net_row(net, 1, 0)->name, "binary__ref");
+    T_TRUE(krn_net_row(net, 0, 0) != krn_net_row(net, 1, 0));
+    T_TRUE(krn_net_row_fused(net, 1, 0) == NULL);
+    for (size_t kind = 0; kind < 2; kind++) {
+        float y[4] = {0};
+        void *outputs[] = {y};
+        struct krn_mem mem = {.arena = arena, .inputs = inputs, .outputs = outputs};
+        size_t scratch = SIZE_MAX;
+
+        T_EQ(krn_net_join(net, kind, 0, 1, 1, &scratch), 0);
+        T_EQ(scratch % 64, 0);
+        krn_net_trim(net);
+        struct krn_exec exec = {
+            .width = 1, .scratch = aligned_alloc(64, scratch + 64), .kind = kind};
+        krn_net_run_ops(net, 0, 1, &mem, &exec);
+        T_TRUE(y[0] == 11 && y[1] == 24 && y[2] == 39 && y[3] == 56);
+        krn_net_leave(net, kind, 0, 1);
+        free(exec.scratch);
+    }
+    krn_net_trim(net);
+    T_EQ(krn_net_packed_bytes(net), 0);
+    krn_net_free(net);
+    krn_choice_deinit(&choices[0]);
+    krn_choice_deinit(&choices[1]);
+}
+
+TEST(net_refuses_a_choice_that_cannot_be)
+{
+    const float w[4] = {0}, c[4] = {0};
+    char error[MDL_ERROR_MAX];
+    struct krn_choice choices[2];
+    struct krn_net *net = NULL;
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    choose_two(&o, choices);
+    choices[1].own[0] = krn_row_find("conv__ref");
+    T_TRUE(choices[1].own[0] != NULL);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), -EOPNOTSUPP);
+    T_CONTAINS(error, "binary 'tiny'");
+    choices[1].op_count = 1;
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), -EINVAL);
+    T_EQ(krn_net_new_chosen(&o.m, choices, KRN_KIND_MAX + 1, error, &net), -EINVAL);
+    T_TRUE(net == NULL && krn_row_find("no such row") == NULL);
+    krn_choice_deinit(&choices[0]);
+    krn_choice_deinit(&choices[1]);
 }
 
 TEST(net_skips_what_is_empty)

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/row.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base.h"
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+/* 64-byte aligned. Large ones are mappings aligned to huge pages: packed weights are read from end
+ * to end for every frame, and the translation of small pages costs. Only whole huge pages inside
+ * the mapping are used, so that it never takes more memory than small pages would. */
+static int packed_new(size_t bytes, struct krn_row *ret)
+{
+    if (bytes < 2 * HUGE_PAGE_BYTES) {
+        ret->packed = aligned_alloc(64, base_align_up(bytes, 64));
+        ret->packed_bytes = bytes;
+        return ret->packed ? 0 : -ENOMEM;
+    }
+    if (bytes > SIZE_MAX / 2) {
+        return -ENOMEM;
+    }
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), body = base_align_up(bytes, page);
+    uint8_t *raw = mmap(NULL, body + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (raw == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    size_t head = base_align_up((uintptr_t)raw, HUGE_PAGE_BYTES) - (uintptr_t)raw;
+    if (head) {
+        munmap(raw, head);
+    }
+    if (head < HUGE_PAGE_BYTES) {
+        munmap(raw + head + body, HUGE_PAGE_BYTES - head);
+    }
+    ret->packed = raw + head;
+    ret->packed_bytes = bytes;
+    ret->mapped_bytes = body;
+    (void)madvise(ret->packed, body, MADV_HUGEPAGE); /* a wish: without it small pages do */
+    return 0;
+}
+
+static int make(struct krn_row *row, const struct mdl_model *m, size_t op)
+{
+    const struct krn_variant *v = row->variant;
+    size_t bytes = v->packed_bytes ? v->packed_bytes(m, &m->ops[op]) : 0;
+    int r = bytes ? packed_new(bytes, row) : 0;
+
+    if (r == 0 && v->pack) {
+        v->pack(m, &m->ops[op], row->packed);
+    }
+    if (r == 0 && v->prepare) {
+        r = v->prepare(m, &m->ops[op], row->packed, 1, &row->prepared);
+    }
+    if (r == 0 && (v->pack || v->prepare)) {
+        mdl_drop_op_weights(m, op);
+    }
+    return r;
+}
+
+int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, size_t width)
+{
+    const struct krn_variant *v = row->variant;
+    int r = row->ready ? 0 : make(row, m, op);
+
+    if (r < 0) {
+        krn_row_release(row);
+        return r;
+    }
+    row->ready = true;
+    if (width > 1 && v->prepare) { /* where that fails the row runs with fewer of the team */
+        (void)v->prepare(m, &m->ops[op], row->packed, width, &row->prepared);
+    }
+    return 0;
+}
+
+void krn_row_release(struct krn_row *row)
+{
+    if (row->variant->release) {
+        row->variant->release(&row->prepared);
+    }
+    if (row->mapped_bytes) {
+        munmap(row->packed, row->mapped_bytes);
+    } else {
+        free(row->packed);
+    }
+    *row = (struct krn_row){.variant = row->variant, .users = row->users};
+}
+
+size_t krn_row_bytes(const struct krn_row *row)
+{
+    return row->ready ? row->packed_bytes + row->prepared.bytes : 0;
+}
+
+/* Copies the constant storages of op @i that its fast primitive reads at run time and cannot read
+ * where they are. References read unaligned; what a primitive packs is input 1. */
+static int align_consts(const struct mdl_model *m, size_t i, const struct krn_variant *v,
+                        void **copies, size_t *bytes)
+{
+    const struct mdl_op *op = &m->ops[i];
+    size_t tensors[MDL_OP_IN_MAX + 1];
+
+    for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
+        tensors[k] = (v->pack || v->prepare) && k == 1 ? MDL_NONE : op->in[k];
+    }
+    tensors[MDL_OP_IN_MAX] = op->residual == MDL_RESIDUAL_NONE ? MDL_NONE : op->residual_in;
+    for (size_t k = 0; !v->reference && k < base_array_count(tensors); k++) {
+        if (tensors[k] == MDL_NONE) {
+            continue;
+        }
+        const struct mdl_tensor *t = &m->tensors[tensors[k]];
+        const struct mdl_storage *s = &m->storages[t->storage];
+        void **copy = &copies[t->storage];
+
+        if (s->home == MDL_HOME_CONST && !*copy && (uintptr_t)s->data % mdl_dtype_bytes(t->dtype)) {
+            *copy = aligned_alloc(64, base_align_up(s->bytes, 64));
+            if (!*copy) {
+                return -ENOMEM;
+            }
+            memcpy(*copy, s->data, s->bytes);
+            *bytes += s->bytes;
+        }
+    }
+    return 0;
+}
+
+int krn_row_consts(const struct krn_variant *v, const struct mdl_model *m, size_t op, void **copies,
+                   size_t *bytes)
+{
+    int r = align_consts(m, op, v, copies, bytes);
+
+    return r == 0 && v->fused ? align_consts(m, op + 1, v, copies, bytes) : r;
+}
+
+static void *tensor_ptr(const struct mdl_model *m, size_t t, void *const *copies,
+                        const struct krn_mem *mem)
+{
+    if (t == MDL_NONE) {
+        return NULL;
+    }
+    const struct mdl_tensor *tensor = &m->tensors[t];
+    void *copy = copies[tensor->storage];
+
+    return copy ? (uint8_t *)copy + tensor->offset : krn_tensor_ptr(m, t, mem);
+}
+
+static void fill_call(const struct mdl_model *m, size_t i, void *const *copies,
+                      const struct krn_mem *mem, const struct krn_exec *exec, struct krn_call *ret)
+{
+    const struct mdl_op *op = &m->ops[i];
+
+    *ret = (struct krn_call){
+        .model = m,
+        .op = op,
+        .pool = exec->pool,
+        .width = exec->width ? exec->width : 1,
+        .scratch = exec->scratch,
+    };
+    for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
+        ret->in[k] = tensor_ptr(m, op->in[k], copies, mem);
+    }
+    for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
+        ret->out[k] = tensor_ptr(m, op->out[k], copies, mem);
+    }
+    if (op->residual != MDL_RESIDUAL_NONE) {
+        ret->residual = tensor_ptr(m, op->residual_in, copies, mem);
+    }
+}
+
+void krn_row_run(const struct krn_row *row, const struct mdl_model *m, size_t op,
+                 void *const *copies, const struct krn_mem *mem, const struct krn_exec *exec)
+{
+    struct krn_call call, next;
+
+    assert(row->ready);
+    fill_call(m, op, copies, mem, exec, &call);
+    call.packed = row->packed;
+    call.prepared = row->prepared.object;
+    if (row->variant->fused) {
+        fill_call(m, op + 1, copies, mem, exec, &next);
+        call.next = &next;
+    }
+    row->variant->run(&call);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/row.h - one row made ready for one op: its packed weights and its library's objects; for
+ * kernels/ only
+ */
+#pragma once
+
+#include "kernels/kernels.h"
+
+struct krn_row {
+    const struct krn_variant *variant;
+    bool ready;
+    size_t users; /* teams that may run it */
+    void *packed; /* owned: mmap'ed if mapped_bytes, else aligned_alloc'ed */
+    size_t packed_bytes, mapped_bytes;
+    struct krn_prepared prepared;
+};
+
+/**
+ * krn_row_ready() - packs op @op for row->variant and makes the objects of a team of @width; of a
+ * row that is ready, only the latter
+ * Reads the model's file. Threads: one at a time for a row, also while others run it. Return: 0,
+ * -ENOMEM, -EOPNOTSUPP (the row cannot run the op after all; nothing is left behind).
+ */
+int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, size_t width);
+/** krn_row_release() - gives back what krn_row_ready() made; the variant stays. */
+void krn_row_release(struct krn_row *row);
+/** krn_row_bytes() - of memory that a ready row holds. */
+size_t krn_row_bytes(const struct krn_row *row);
+
+/**
+ * krn_row_consts() - copies the constants that @v reads for op @op at run time and whose bytes are
+ * not aligned to their type
+ * @copies: [storage_count], aligned copies, each owned by the caller (free()); *@bytes grows by
+ * what was copied. Return: 0, -ENOMEM.
+ */
+int krn_row_consts(const struct krn_variant *v, const struct mdl_model *m, size_t op, void **copies,
+                   size_t *bytes);
+
+/** krn_row_run() - runs a ready row on op @op of one frame. Threads: the team's leader. */
+void krn_row_run(const struct krn_row *row, const struct mdl_model *m, size_t op,
+                 void *const *copies, const struct krn_mem *mem, const struct krn_exec *exec);
