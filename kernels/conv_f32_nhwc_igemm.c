@@ -113,48 +113,71 @@ struct job {
     bool by_panels; /* parts take panels of all pixels instead of pixels of all panels */
 };
 
+/* a window that lies wholly inside the image, or one tap that does */
+static inline void point_inside(const struct krn_conv *c, const float *x, const float **p)
+{
+    for (size_t y = 0; y < c->win.kh; y++) {
+        const float *at = x + y * c->win.dh * c->x.row;
+
+        for (size_t k = 0; k < c->win.kw; k++, p += KRN_IGEMM_ROWS) {
+            *p = at + k * c->win.dw * c->x.pixel;
+        }
+    }
+}
+
+static void point_edge(const struct job *j, const float *image, ptrdiff_t iy, ptrdiff_t ix,
+                       const float **p)
+{
+    const struct krn_conv *c = &j->p.c;
+    struct krn_range ky = krn_taps(iy, c->win.kh, c->win.dh, c->x.h);
+    struct krn_range kx = krn_taps(ix, c->win.kw, c->win.dw, c->x.w);
+
+    for (size_t y = 0; y < c->win.kh; y++) {
+        bool in_y = y >= ky.begin && y < ky.end;
+        ptrdiff_t at =
+            (iy + (ptrdiff_t)(y * c->win.dh)) * (ptrdiff_t)c->x.row + ix * (ptrdiff_t)c->x.pixel;
+
+        for (size_t k = 0; k < c->win.kw; k++, p += KRN_IGEMM_ROWS) {
+            bool in = in_y && k >= kx.begin && k < kx.end;
+
+            *p = in ? image + at + (ptrdiff_t)(k * c->win.dw * c->x.pixel) : j->zeros;
+        }
+    }
+}
+
 /* pointers for the pixels [first, first + pixels) of group @group */
 static void point(const struct job *j, size_t group, size_t first, size_t pixels,
                   const float **rows)
 {
     const struct krn_conv *c = &j->p.c;
-    const float *x = (const float *)j->call->in[0] + group * c->cg;
-    size_t tiles = krn_igemm_tiles(pixels);
+    const float *image = (const float *)j->call->in[0] + group * c->cg;
+    size_t tiles = krn_igemm_tiles(pixels), next = 0;
     size_t ox = first % c->y.w, oy = first / c->y.w % c->y.h, n = first / c->y.w / c->y.h;
+    size_t span_h = (c->win.kh - 1) * c->win.dh, span_w = (c->win.kw - 1) * c->win.dw;
 
-    for (size_t t = 0; t < tiles; t++) {
-        size_t count =
-            krn_igemm_tile_first(pixels, tiles, t + 1) - krn_igemm_tile_first(pixels, tiles, t);
+    image += n * c->x.batch;
+    for (size_t t = 0; t < tiles; t++, rows += j->p.taps * KRN_IGEMM_ROWS) {
+        size_t from = next;
 
-        for (size_t i = 0; i < count; i++) {
+        next = krn_igemm_tile_first(pixels, tiles, t + 1);
+        for (size_t i = 0; i < next - from; i++) {
             ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh) - c->win.top;
             ptrdiff_t ix = (ptrdiff_t)(ox * c->win.sw) - c->win.left;
-            struct krn_range ky = krn_taps(iy, c->win.kh, c->win.dh, c->x.h);
-            struct krn_range kx = krn_taps(ix, c->win.kw, c->win.dw, c->x.w);
-            const float **p = rows + i;
 
-            for (size_t y = 0; y < c->win.kh; y++) {
-                bool in_y = y >= ky.begin && y < ky.end;
-                ptrdiff_t at = (ptrdiff_t)(n * c->x.batch) +
-                               (iy + (ptrdiff_t)(y * c->win.dh)) * (ptrdiff_t)c->x.row +
-                               ix * (ptrdiff_t)c->x.pixel;
-
-                for (size_t k = 0; k < c->win.kw; k++) {
-                    bool in = in_y && k >= kx.begin && k < kx.end;
-
-                    *p = in ? x + at + (ptrdiff_t)(k * c->win.dw * c->x.pixel) : j->zeros;
-                    p += KRN_IGEMM_ROWS;
-                }
+            if (iy >= 0 && ix >= 0 && (size_t)iy + span_h < c->x.h &&
+                (size_t)ix + span_w < c->x.w) {
+                point_inside(c, image + (size_t)iy * c->x.row + (size_t)ix * c->x.pixel, rows + i);
+            } else {
+                point_edge(j, image, iy, ix, rows + i);
             }
             if (++ox == c->y.w) {
                 ox = 0;
                 if (++oy == c->y.h) {
                     oy = 0;
-                    n++;
+                    image += c->x.batch;
                 }
             }
         }
-        rows += j->p.taps * KRN_IGEMM_ROWS;
     }
 }
 

@@ -41,6 +41,8 @@ void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_
 struct tile {
     const float *const *rows;
     const float *panel;
+    const uint8_t *ahead; /* what is wanted soon: ahead_step bytes further at each step of k */
+    size_t ahead_step;
     size_t taps, len;
     const struct krn_epilogue *epilogue;
     bool clamp; /* the epilogue is shift, residual and clamping to [low, high] only */
@@ -52,26 +54,45 @@ struct tile {
     size_t channels; /* to be stored, 1 .. vectors * KRN_VL */
 };
 
-/* Any epilogue, any number of channels. Out of line: it would outgrow the kernels otherwise. */
+/* Any epilogue, any number of channels; @act is a constant where this is inlined. */
+KRN_INLINE void finish_act(const struct tile *t, size_t height, size_t vectors, vf (*acc)[2],
+                           const enum mdl_act act)
+{
+    struct krn_epilogue e = *t->epilogue;
+
+    e.act = act;
+    for (size_t v = 0; v < vectors; v++) {
+        size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
+        size_t c = t->channel + from;
+        vf shift = e.shift ? vf_load_n(e.shift + c, n) : vf_set(0.0f), res = vf_set(0.0f);
+
+        for (size_t i = 0; i < height; i++) {
+            if (e.res) {
+                res = vf_load_n(e.res + (t->first + i) * e.res_pixel + c, n);
+            }
+            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(&e, acc[i][v], shift, res),
+                       n);
+        }
+    }
+}
+
+/* Out of line: it would outgrow the kernels otherwise. */
 static __attribute__((noinline)) void finish(const struct tile *t, size_t height, size_t vectors,
                                              vf (*acc)[2])
 {
-    const struct krn_epilogue *e = t->epilogue;
-
-    for (size_t i = 0; i < height; i++) {
-        for (size_t v = 0; v < vectors; v++) {
-            size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
-            size_t c = t->channel + from;
-            vf shift = vf_set(0.0f), res = vf_set(0.0f);
-
-            if (e->shift) {
-                shift = vf_load_n(e->shift + c, n);
-            }
-            if (e->res) {
-                res = vf_load_n(e->res + (t->first + i) * e->res_pixel + c, n);
-            }
-            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(e, acc[i][v], shift, res), n);
-        }
+    switch (t->epilogue->act) {
+    case MDL_ACT_LEAKY_RELU:
+        finish_act(t, height, vectors, acc, MDL_ACT_LEAKY_RELU);
+        break;
+    case MDL_ACT_HARD_SWISH:
+        finish_act(t, height, vectors, acc, MDL_ACT_HARD_SWISH);
+        break;
+    case MDL_ACT_SILU:
+        finish_act(t, height, vectors, acc, MDL_ACT_SILU);
+        break;
+    default:
+        finish_act(t, height, vectors, acc, t->epilogue->act);
+        break;
     }
 }
 
@@ -118,6 +139,7 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
 {
     vf acc[KRN_IGEMM_ROWS][2];
     const float *panel = t->panel;
+    const uint8_t *ahead = t->ahead;
 
 #pragma GCC unroll 16
     for (size_t i = 0; i < height; i++) {
@@ -134,6 +156,8 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
             vf b0 = vf_load(panel), b1 = vectors > 1 ? vf_load(panel + KRN_VL) : b0;
 
             panel += vectors * KRN_VL;
+            __builtin_prefetch(ahead, 0, 2);
+            ahead += t->ahead_step;
 #pragma GCC unroll 16
             for (size_t i = 0; i < height; i++) {
                 vf x = vf_set(a[i][c]);
@@ -202,28 +226,101 @@ static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {
 #endif
 };
 
+/* One row by SPAN whole panels: the weights are read once, so what counts is how fast the memory
+ * gives them, and it gives several streams faster than one. Each panel is read from its start and
+ * from its middle. */
+#define SPAN 4u
+#define AHEAD_BYTES 1024u
+
+static void row_by_span(const struct krn_igemm *g, const float *x, struct tile *t)
+{
+    const size_t half = g->len / 2, lanes = KRN_IGEMM_LANES;
+    const float *w = t->panel;
+    size_t panel = g->len * lanes;
+    vf acc[SPAN][2];
+
+#pragma GCC unroll 4
+    for (size_t s = 0; s < SPAN; s++) {
+        acc[s][0] = acc[s][1] = vf_set(0.0f);
+    }
+    for (size_t c = 0; c < half; c++, w += lanes) {
+        vf x0 = vf_set(x[c]), x1 = vf_set(x[half + c]);
+
+#pragma GCC unroll 4
+        for (size_t s = 0; s < SPAN; s++) {
+            const float *a = w + s * panel, *b = a + half * lanes;
+
+#pragma GCC unroll 2
+            for (size_t line = 0; line < lanes * sizeof(float); line += BASE_CACHE_LINE_BYTES) {
+                __builtin_prefetch((const uint8_t *)a + AHEAD_BYTES + line, 0, 0);
+                __builtin_prefetch((const uint8_t *)b + AHEAD_BYTES + line, 0, 0);
+            }
+            acc[s][0] += x0 * vf_load(a);
+            acc[s][1] += x0 * vf_load(a + KRN_VL);
+            acc[s][0] += x1 * vf_load(b);
+            acc[s][1] += x1 * vf_load(b + KRN_VL);
+        }
+    }
+    for (size_t s = 0; s < SPAN; s++) {
+        for (size_t c = 2 * half; c < g->len; c++) {
+            const float *last = t->panel + s * panel + c * lanes;
+
+            acc[s][0] += vf_set(x[c]) * vf_load(last);
+            acc[s][1] += vf_set(x[c]) * vf_load(last + KRN_VL);
+        }
+        finish(t, 1, 2, acc + s);
+        t->y += lanes;
+        t->channel += lanes;
+    }
+}
+
 void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,
                                  size_t pixels, struct krn_range panels)
 {
-    size_t count = krn_igemm_tiles(pixels);
+    size_t count = krn_igemm_tiles(pixels), height = pixels / count, higher = pixels % count;
+    size_t k = g->taps * g->len, full = g->out / KRN_IGEMM_LANES;
     struct tile t = {
         .taps = g->taps, .len = g->len, .epilogue = &g->epilogue, .y_pixel = g->y_pixel};
 
     clamp_of(&g->epilogue, &t);
     for (size_t p = panels.begin; p < panels.end; p++) {
-        size_t o = p * KRN_IGEMM_LANES;
+        size_t o = p * KRN_IGEMM_LANES, from = first, left = 0;
+        bool last = p + 1 >= panels.end;
+        size_t ahead_step = last ? 0 : (KRN_IGEMM_LANES * sizeof(float) + count - 1) / count;
 
         t.channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES);
         t.channel = g->channel + o;
-        t.panel = g->packed + o * g->taps * g->len;
+        t.panel = g->packed + o * k;
+        if (pixels == 1 && g->taps == 1 && base_min(full, panels.end) >= p + SPAN) {
+            t.channels = KRN_IGEMM_LANES;
+            t.first = first;
+            t.y = g->y + first * g->y_pixel + t.channel;
+            row_by_span(g, rows[0], &t);
+            p += SPAN - 1;
+            continue;
+        }
+        t.ahead = (const uint8_t *)(t.panel + (last ? 0 : k * KRN_IGEMM_LANES));
+        t.ahead_step = ahead_step;
+        t.rows = rows;
         for (size_t i = 0; i < count; i++) {
-            size_t from = krn_igemm_tile_first(pixels, count, i);
-            size_t to = krn_igemm_tile_first(pixels, count, i + 1);
+            size_t now = height;
 
-            t.first = first + from;
-            t.rows = rows + i * g->taps * KRN_IGEMM_ROWS;
-            t.y = g->y + t.first * g->y_pixel + t.channel;
-            tiles_of[to - from - 1][t.channels > KRN_VL](&t);
+            /* as krn_igemm_tile_first() */
+            left += higher;
+            if (left >= count) {
+                left -= count;
+                now++;
+            }
+            t.first = from;
+            t.y = g->y + from * g->y_pixel + t.channel;
+            tiles_of[now - 1][t.channels > KRN_VL](&t);
+            from += now;
+            t.rows += g->taps * KRN_IGEMM_ROWS;
+            t.ahead += ahead_step * k;
+            if (i * ahead_step >= KRN_IGEMM_LANES * sizeof(float)) {
+                t.ahead = (const uint8_t *)t.panel;
+                t.ahead_step = 0;
+            }
         }
     }
 }
