@@ -349,6 +349,11 @@ static bool check_variant(struct one_op *o, const struct check *c, const struct 
     return ok;
 }
 
+static bool forced(const struct krn_variant *v, const struct one_op *o, const struct check *c)
+{
+    return c->force && c->force(v) && v->packed_bytes && v->packed_bytes(&o->m, &o->op) > 0;
+}
+
 bool check_run(struct one_op *o, const struct check *c)
 {
     size_t count;
@@ -373,7 +378,7 @@ bool check_run(struct one_op *o, const struct check *c)
     }
     for (size_t i = 0; i < count && ok; i++) {
         if (v[i].kind != o->op.kind || v[i].reference || (v[i].needs & ~krn_cpu_features()) != 0 ||
-            !v[i].supports(&o->m, &o->op)) {
+            (!v[i].supports(&o->m, &o->op) && !forced(&v[i], o, c))) {
             continue;
         }
         size_t wino = wino_size(v[i].name);

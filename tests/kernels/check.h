@@ -22,6 +22,9 @@ struct check {
     double absolute;    /* error near zero */
     const char *expect; /* at least one variant whose name holds this must take the case */
     bool in_place;      /* the output is the memory of input 0 */
+    /* NULL, or: rows that run wherever they can, even where supports() leaves the case to faster
+     * ones (they tell by packed_bytes() being 0 that they cannot) */
+    bool (*force)(const struct krn_variant *v);
 };
 
 /** check_run() - Return: true, or false after printing what failed. */

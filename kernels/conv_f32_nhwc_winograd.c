@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 3x3 convolution of stride 1 by Winograd's minimal filtering, F(2x2), F(4x4) and F(6x6) in rows of
+ * their own.
+ *
+ * A block of tiles is transformed for a block of input channels, then each panel of outputs passes
+ * over it while it stays in cache: the panel's weights are transformed (once for the block), all
+ * points are multiplied, and after the last block of channels the results are transformed back and
+ * finished. Weights are kept as they are and transformed on the fly, which takes some percent of
+ * the time, where they would grow beyond the cache: transformed they are 16/9, 4 and 7 times as
+ * large, and reading that from memory costs more. Small ones are transformed once, when packed.
+ *
+ * A team shares tiles. Where they are few it transforms the input together, and then shares panels.
+ */
+#include <math.h>
+
+#include "base.h"
+#include "kernels/winograd.h"
+
+#define TAPS 9u
+#define CHANNELS_MIN 8u
+#define TILES_MAX 48u               /* of a block */
+#define CHANNELS_MAX 64u            /* of a block */
+#define READY_BYTES (1024u * 1024u) /* transformed when packed, if no larger */
+
+struct plan {
+    struct krn_conv c;
+    size_t pairs, size, points;
+    size_t rows, cols, tiles; /* of tiles, per image; of all images */
+    size_t blocks;            /* of channels */
+    size_t panels, lanes;     /* of all panels */
+    bool ready;               /* weights are transformed when packed */
+};
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
+                    struct plan *p)
+{
+    struct krn_win *w = &p->c.win;
+
+    if (!krn_conv_of(m, op, &p->c) || w->kh != 3 || w->kw != 3 || w->sh != 1 || w->sw != 1 ||
+        w->dh != 1 || w->dw != 1 || p->c.groups != 1 || p->c.cg < CHANNELS_MIN ||
+        p->c.og < CHANNELS_MIN) {
+        return false;
+    }
+    p->pairs = pairs;
+    p->size = 2 * pairs;
+    p->points = (p->size + 2) * (p->size + 2);
+    p->rows = (p->c.y.h + p->size - 1) / p->size;
+    p->cols = (p->c.y.w + p->size - 1) / p->size;
+    p->tiles = p->c.y.n * p->rows * p->cols;
+    p->blocks = (p->c.cg + CHANNELS_MAX - 1) / CHANNELS_MAX;
+    p->panels = krn_igemm_panels(p->c.og);
+    p->lanes = krn_igemm_packed(1, p->c.og);
+    p->ready = p->points * p->c.cg * p->lanes * sizeof(float) <= READY_BYTES;
+    return true;
+}
+
+/* The time that an op would take, in units of a multiplication of vectors. Measured on AVX2. */
+struct costs {
+    double input, output, filter; /* a vector of channels of one tile; of one filter */
+};
+
+static double time_of(const struct plan *p)
+{
+    static const struct costs costs[] = {{200, 200, 60}, {500, 500, 150}, {900, 900, 320}};
+    const struct costs *c = &costs[p->pairs - 1];
+    double tiles = (double)p->tiles, in = (double)p->c.cg, out = (double)p->lanes;
+    double chunks = p->ready ? 0 : ceil(tiles / (double)TILES_MAX);
+
+    return tiles * (double)p->points * in * out / KRN_VL + tiles * in / KRN_VL * c->input +
+           tiles * out / KRN_VL * c->output + chunks * in * out / KRN_VL * c->filter;
+}
+
+static double time_of_igemm(const struct plan *p)
+{
+    double pixels = (double)(p->c.y.n * p->c.y.h * p->c.y.w);
+
+    return 1.1 * pixels * TAPS * (double)p->c.cg * (double)p->lanes / KRN_VL;
+}
+
+/* Larger tiles are less exact: they are taken only where they are faster than every smaller one. So
+ * with the largest first in the table, the first row that takes an op is the fastest. */
+static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
+{
+    struct plan p, other;
+    double time;
+
+    if (!plan_of(m, op, pairs, &p)) {
+        return false;
+    }
+    time = time_of(&p);
+    for (size_t i = 1; i < pairs; i++) {
+        if (plan_of(m, op, i, &other) && time_of(&other) <= time) {
+            return false;
+        }
+    }
+    return time < time_of_igemm(&p);
+}
+
+static struct krn_range block_of(const struct plan *p, size_t block)
+{
+    return krn_share(p->c.cg, KRN_WINO_CHANNELS, block, p->blocks);
+}
+
+static size_t panel_used(const struct plan *p, size_t panel)
+{
+    return base_min(p->c.og - panel * KRN_IGEMM_LANES, (size_t)KRN_IGEMM_LANES);
+}
+
+static size_t panel_lanes(const struct plan *p, size_t panel)
+{
+    return panel_used(p, panel) <= KRN_VL ? KRN_VL : KRN_IGEMM_LANES;
+}
+
+/* the weights, then a row of zeros for the padding */
+static size_t packed_floats(const struct plan *p)
+{
+    return (p->ready ? p->points : TAPS) * p->c.cg * p->lanes;
+}
+
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
+{
+    struct plan p;
+
+    return plan_of(m, op, pairs, &p) ? (packed_floats(&p) + CHANNELS_MAX) * sizeof(float) : 0;
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pairs, void *dst)
+{
+    const struct mdl_tensor *t = &m->tensors[op->in[1]];
+    const uint8_t *w = krn_const_ptr(m, op->in[1]);
+    float *out = dst;
+    struct plan p;
+
+    if (!plan_of(m, op, pairs, &p)) {
+        return;
+    }
+    memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
+    if (!p.ready) {
+        KRN_ISA_FN(krn_igemm_pack)
+        (out, w, TAPS, p.c.cg, p.c.og, t->stride[0], p.c.tap_stride, t->stride[1], op->scale, 1.0f);
+        return;
+    }
+    for (size_t b = 0; b < p.blocks; b++) {
+        struct krn_range block = block_of(&p, b);
+        size_t count = block.end - block.begin;
+
+        for (size_t panel = 0; panel < p.panels; panel++) {
+            size_t o = panel * KRN_IGEMM_LANES, lanes = panel_lanes(&p, panel);
+            float taps[TAPS * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
+
+            for (size_t c = 0; c < count; c += KRN_WINO_CHANNELS) {
+                size_t n = base_min(count - c, (size_t)KRN_WINO_CHANNELS);
+                const uint8_t *from = w + ((ptrdiff_t)o * t->stride[0] +
+                                           (ptrdiff_t)(block.begin + c) * t->stride[1]) *
+                                              (ptrdiff_t)sizeof(float);
+
+                KRN_ISA_FN(krn_igemm_pack)
+                (taps, from, TAPS, n, panel_used(&p, panel), t->stride[0], p.c.tap_stride,
+                 t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
+                KRN_ISA_FN(krn_wino_filter)
+                (pairs, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
+            }
+            out += p.points * count * lanes;
+        }
+    }
+}
+
+/* How a team of some width works, and where its scratch lies (in floats). */
+struct layout {
+    size_t parts;
+    bool by_panels; /* parts share panels of all tiles, instead of tiles */
+    size_t tiles;   /* of a block at most */
+    size_t v, u, m; /* floats of one block of channels; of one panel; of one panel */
+    size_t v_count, u_count, m_count;
+    size_t m_panels; /* kept at a time */
+    size_t bytes;    /* all of it */
+};
+
+static struct layout layout_of(const struct plan *p, size_t width)
+{
+    struct layout l = {.parts = base_max(width, 1u)};
+    size_t channels = base_min(p->c.cg, (size_t)CHANNELS_MAX);
+
+    l.by_panels = l.parts > 1 && p->panels >= l.parts && 2 * p->tiles <= l.parts * TILES_MAX;
+    l.tiles = l.by_panels ? p->tiles : base_min(p->tiles, (size_t)TILES_MAX);
+    l.v = p->points * krn_wino_v_point(l.tiles, channels);
+    l.u = p->ready ? 0 : p->points * krn_wino_u_point(channels);
+    l.m = p->points * krn_wino_m_point(l.tiles);
+    l.m_panels = p->blocks > 1 ? p->panels : 1;
+    l.v_count = l.by_panels ? p->blocks : l.parts;
+    l.u_count = l.parts;
+    l.m_count = l.by_panels && p->blocks > 1 ? p->panels : l.m_panels * l.parts;
+    l.bytes = (l.v * l.v_count + l.u * l.u_count + l.m * l.m_count) * sizeof(float);
+    return l;
+}
+
+struct job {
+    const struct krn_call *call;
+    struct plan p;
+    struct layout l;
+    struct krn_epilogue epilogue;
+    const float *zeros;
+    float *v, *u, *m;
+};
+
+/* the pixels of tile @t, at channel @c */
+static void point(const struct job *j, size_t t, size_t c, const float **at)
+{
+    const struct krn_img *x = &j->p.c.x;
+    const size_t span = j->p.size + 2, n = t / j->p.cols / j->p.rows;
+    ptrdiff_t iy = (ptrdiff_t)(t / j->p.cols % j->p.rows * j->p.size) - j->p.c.win.top;
+    ptrdiff_t ix = (ptrdiff_t)(t % j->p.cols * j->p.size) - j->p.c.win.left;
+    struct krn_range in_y = krn_taps(iy, span, 1, x->h), in_x = krn_taps(ix, span, 1, x->w);
+    const float *from = (const float *)j->call->in[0] + n * x->batch + c;
+
+    for (size_t y = 0; y < span; y++) {
+        ptrdiff_t row = (iy + (ptrdiff_t)y) * (ptrdiff_t)x->row + ix * (ptrdiff_t)x->pixel;
+        bool in = y >= in_y.begin && y < in_y.end;
+
+        for (size_t k = 0; k < span; k++) {
+            *at++ = in && k >= in_x.begin && k < in_x.end ? from + row + (ptrdiff_t)(k * x->pixel)
+                                                          : j->zeros;
+        }
+    }
+}
+
+/* transforms a block of channels of groups of tiles: groups.begin is that of tile @first */
+static void input(const struct job *j, size_t first, size_t tiles, struct krn_range groups,
+                  struct krn_range channels, float *v)
+{
+    size_t count = channels.end - channels.begin, all = krn_igemm_tiles(tiles);
+    size_t group = base_align_up(count, KRN_WINO_CHANNELS) * KRN_IGEMM_ROWS;
+    size_t v_point = krn_wino_v_point(tiles, count);
+    const float *at[KRN_WINO_SPAN_MAX * KRN_WINO_SPAN_MAX];
+
+    for (size_t g = groups.begin; g < groups.end; g++) {
+        size_t from = krn_igemm_tile_first(tiles, all, g);
+        size_t to = krn_igemm_tile_first(tiles, all, g + 1);
+
+        for (size_t t = from; t < to; t++) {
+            point(j, first + t, channels.begin, at);
+            KRN_ISA_FN(krn_wino_input)
+            (j->p.pairs, at, count, v + g * group + (t - from) * KRN_WINO_CHANNELS, v_point);
+        }
+    }
+}
+
+static void multiply(const struct job *j, size_t block, size_t panel, size_t tiles, const float *v,
+                     float *u, float *m)
+{
+    struct krn_range channels = block_of(&j->p, block);
+    size_t count = channels.end - channels.begin, lanes = panel_lanes(&j->p, panel);
+    const float *w = j->call->packed;
+    struct krn_wino_product p = {
+        .points = j->p.points,
+        .tiles = tiles,
+        .channels = count,
+        .lanes = lanes,
+        .v = v,
+        .v_point = krn_wino_v_point(tiles, count),
+        .m = m,
+        .m_point = krn_wino_m_point(tiles),
+        .add = block > 0,
+    };
+
+    if (j->p.ready) {
+        p.u = w + j->p.points * (channels.begin * j->p.lanes + panel * KRN_IGEMM_LANES * count);
+        p.u_point = count * lanes;
+    } else {
+        w += TAPS * j->p.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
+        p.u = u;
+        p.u_point = krn_wino_u_point(count);
+        KRN_ISA_FN(krn_wino_filter)
+        (j->p.pairs, w, j->p.c.cg * lanes, count, lanes, u, p.u_point);
+    }
+    KRN_ISA_FN(krn_wino_product)(&p);
+}
+
+static void output(const struct job *j, size_t panel, size_t first, size_t tiles, const float *m)
+{
+    const struct krn_img *y = &j->p.c.y;
+    const size_t size = j->p.size, lanes = panel_lanes(&j->p, panel);
+    struct krn_wino_output o = {
+        .pairs = j->p.pairs,
+        .m_point = krn_wino_m_point(tiles),
+        .lanes = lanes,
+        .channels = panel_used(&j->p, panel),
+        .channel = panel * KRN_IGEMM_LANES,
+        .epilogue = &j->epilogue,
+        .y = j->call->out[0],
+        .y_pixel = y->pixel,
+        .y_width = y->w,
+    };
+
+    for (size_t t = first; t < first + tiles; t++) {
+        size_t n = t / j->p.cols / j->p.rows;
+        size_t oy = t / j->p.cols % j->p.rows * size, ox = t % j->p.cols * size;
+
+        KRN_ISA_FN(krn_wino_output)
+        (&o, m, (n * y->h + oy) * y->w + ox, base_min(size, y->h - oy), base_min(size, y->w - ox));
+        m += lanes;
+    }
+}
+
+/* all panels of a share of the tiles */
+static void tiles_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct layout *l = &j->l;
+    struct krn_range share = krn_share(j->p.tiles, KRN_IGEMM_ROWS, part, l->parts);
+    float *v = j->v + part * l->v, *u = j->u + part * l->u;
+    float *m = j->m + part * l->m * l->m_panels;
+
+    while (share.begin < share.end) {
+        size_t left = share.end - share.begin, chunks = (left + l->tiles - 1) / l->tiles;
+        size_t now = (left + chunks - 1) / chunks;
+
+        for (size_t b = 0; b < j->p.blocks; b++) {
+            input(j, share.begin, now, (struct krn_range){0, krn_igemm_tiles(now)},
+                  block_of(&j->p, b), v);
+            for (size_t panel = 0; panel < j->p.panels; panel++) {
+                float *products = m + (l->m_panels > 1 ? panel * l->m : 0);
+
+                multiply(j, b, panel, now, v, u, products);
+                if (b + 1 == j->p.blocks) {
+                    output(j, panel, share.begin, now, products);
+                }
+            }
+        }
+        share.begin += now;
+    }
+}
+
+/* a share of the groups and blocks of channels of the whole input */
+static void inputs_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    size_t groups = krn_igemm_tiles(j->p.tiles);
+    struct krn_range share = krn_share(groups * j->p.blocks, 1, part, j->l.parts);
+
+    for (size_t i = share.begin; i < share.end; i++) {
+        size_t b = i / groups, g = i % groups;
+
+        input(j, 0, j->p.tiles, (struct krn_range){g, g + 1}, block_of(&j->p, b),
+              j->v + b * j->l.v);
+    }
+}
+
+/* a share of the panels, of all tiles */
+static void panels_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct layout *l = &j->l;
+    struct krn_range share = krn_share(j->p.panels, 1, part, l->parts);
+    float *u = j->u + part * l->u;
+
+    for (size_t b = 0; b < j->p.blocks; b++) {
+        for (size_t panel = share.begin; panel < share.end; panel++) {
+            float *products = j->m + (l->m_panels > 1 ? panel : part) * l->m;
+
+            multiply(j, b, panel, j->p.tiles, j->v + b * l->v, u, products);
+            if (b + 1 == j->p.blocks) {
+                output(j, panel, 0, j->p.tiles, products);
+            }
+        }
+    }
+}
+
+static void run(const struct krn_call *call, size_t pairs)
+{
+    struct job j = {.call = call, .epilogue = krn_epilogue_of(call)};
+
+    if (!plan_of(call->model, call->op, pairs, &j.p)) {
+        return;
+    }
+    j.l = layout_of(&j.p, call->width);
+    j.zeros = (const float *)call->packed + packed_floats(&j.p);
+    j.v = (float *)call->scratch;
+    j.u = j.v + j.l.v * j.l.v_count;
+    j.m = j.u + j.l.u * j.l.u_count;
+    if (j.l.by_panels) {
+        krn_parallel(call->pool, j.l.parts, inputs_run, &j);
+        krn_parallel(call->pool, j.l.parts, panels_run, &j);
+    } else {
+        krn_parallel(call->pool, j.l.parts, tiles_run, &j);
+    }
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
+                            size_t width)
+{
+    struct plan p;
+
+    return plan_of(m, op, pairs, &p) ? layout_of(&p, width).bytes : 0;
+}
+
+/* A row for each size of tile. */
+#define ROW(size)                                                                                  \
+    static bool supports_##size(const struct mdl_model *m, const struct mdl_op *op)                \
+    {                                                                                              \
+        return supports(m, op, (size) / 2);                                                        \
+    }                                                                                              \
+    static size_t packed_bytes_##size(const struct mdl_model *m, const struct mdl_op *op)          \
+    {                                                                                              \
+        return packed_bytes(m, op, (size) / 2);                                                    \
+    }                                                                                              \
+    static void pack_##size(const struct mdl_model *m, const struct mdl_op *op, void *dst)         \
+    {                                                                                              \
+        pack(m, op, (size) / 2, dst);                                                              \
+    }                                                                                              \
+    static size_t scratch_bytes_##size(const struct mdl_model *m, const struct mdl_op *op,         \
+                                       size_t width)                                               \
+    {                                                                                              \
+        return scratch_bytes(m, op, (size) / 2, width);                                            \
+    }                                                                                              \
+    static void run_##size(const struct krn_call *call)                                            \
+    {                                                                                              \
+        run(call, (size) / 2);                                                                     \
+    }                                                                                              \
+    const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_wino##size) = {                          \
+        .name = "conv_f32_nhwc_wino" #size "__" KRN_ISA_TEXT,                                      \
+        .kind = MDL_OP_CONV,                                                                       \
+        .needs = KRN_ISA_NEEDS,                                                                    \
+        .supports = supports_##size,                                                               \
+        .packed_bytes = packed_bytes_##size,                                                       \
+        .pack = pack_##size,                                                                       \
+        .scratch_bytes = scratch_bytes_##size,                                                     \
+        .run = run_##size,                                                                         \
+    };
+
+ROW(2)
+ROW(4)
+ROW(6)
