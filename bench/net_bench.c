@@ -4,12 +4,12 @@
  *
  *     net_bench MODEL.onnx [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] [--ops]
  *               [--serve]
- * [--ops] [--serve]
  *
  * Runs the net on W threads (1: the main thread, pinned to cpu C when given) and prints one JSON
  * object with the milliseconds of every frame; --ops adds the median time of each operator and the
- * variant that ran it. --serve runs one frame per line read from stdin and prints its milliseconds,
- * so that a script can interleave it with other programs.
+ * variant that ran it. --serve lets a script interleave it with other programs: for every line on
+ * stdin it runs one frame and prints its milliseconds, or, when the line is a number of seconds,
+ * as many frames as go into it, and prints {"frames": [[start_ns, end_ns], ...]}.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -20,6 +20,9 @@
 #include "base.h"
 #include "kernels/blas_check.h"
 #include "kernels/kernels.h"
+
+#define SLICE_TEXT_BYTES (1u << 22) /* a slice's output waits for its end: writing takes time too  \
+                                     */
 
 struct options {
     const char *model, *only;
@@ -186,12 +189,39 @@ static void print_ops(const struct options *o, struct bench *b)
     printf("]");
 }
 
+static void run_slice(const struct options *o, struct bench *b, double seconds)
+{
+    uint64_t start = base_now_ns(), end = start + (uint64_t)(seconds * 1e9);
+    const char *comma = "";
+
+    printf("{\"frames\": [");
+    while (start < end) {
+        uint64_t done;
+
+        run_frame(o, b, 0);
+        done = base_now_ns();
+        printf("%s[%" PRIu64 ", %" PRIu64 "]", comma, start, done);
+        comma = ", ";
+        start = done;
+    }
+    puts("]}");
+}
+
 static void serve(const struct options *o, struct bench *b)
 {
     char line[64];
 
+    setvbuf(stdout, NULL, _IOFBF, SLICE_TEXT_BYTES);
+    puts("ready");
+    fflush(stdout);
     while (fgets(line, sizeof(line), stdin)) {
-        printf("%.4f\n", run_frame(o, b, 0));
+        double seconds = strtod(line, NULL);
+
+        if (seconds > 0) {
+            run_slice(o, b, seconds);
+        } else {
+            printf("%.4f\n", run_frame(o, b, 0));
+        }
         fflush(stdout);
     }
 }
@@ -227,8 +257,6 @@ int main(int argc, char **argv)
         run_frame(&o, &b, 0);
     }
     if (o.serve) {
-        puts("ready");
-        fflush(stdout);
         serve(&o, &b);
         return 0;
     }

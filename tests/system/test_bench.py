@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts of bench/ count and print, and one of them run on a small network.
+
+usage: test_bench.py [CASE]...
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+from daemon import BUILD, DIGITS, LIMIT_S, ROOT, check, equal, main
+
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
+import governors  # noqa: E402
+import table  # noqa: E402
+import ways  # noqa: E402
+
+
+def governor_settings_are_those_of_the_paper():
+    equal([tuple(round(f, 2) for f in governors.factors(n)) for n in (1, 2, 3, 4)],
+          [(1, 1), (5.9, 1), (1, 5.9), (5.9, 5.9)], "Denver, A57")
+    equal(sum(governors.VGG16_LAYERS), 21, "layers of VGG-16 as the paper counts them")
+    for plan, _ in governors.PAPER.values():
+        equal(sum(plan), 21, plan)
+
+
+def plans_are_read():
+    equal(governors.stages("0@denver|1-15@a57"), [(0, 0, "denver"), (1, 15, "a57")])
+    equal(governors.layers("0-3@denver|4-15@a57"), [6, 15])
+    equal(governors.layers("0-15@denver+a57"), [21])
+    equal(governors.layers("0-3@denver|4-8@a57"), [4, 5], "another network's units")
+    check(governors.is_pipeline("0-3@denver|4-15@a57"))
+    check(not governors.is_pipeline("0-15@denver+a57") and not governors.is_pipeline("0-15@denver*2"))
+
+
+def pipelines_are_predicted():
+    costs = {"denver": {"1": [1e6, 2e6, 3e6]}, "a57": {"1": [6e6, 12e6, 18e6]}}
+    equal(governors.predicted(costs), {"0-0@denver|1-2@a57": 30, "0-0@a57|1-2@denver": 6, "0-1@denver|2-2@a57": 18,
+                                       "0-1@a57|2-2@denver": 18})
+
+
+RESULTS = {"settings": {
+    "1": {"searches": {"exact": {"plan": "0-15@denver+a57", "tried": {"0-15@denver+a57": 100.0}},
+                       "pipe-search": {"plan": "0-5@denver|6-15@a57", "tried": {"0-5@denver|6-15@a57": 125.0}}},
+          "pipelines": [["0-4@denver|5-15@a57", 120.0, 7.0]],
+          "fps": {"0-5@denver|6-15@a57": [8.0, 9.0, 7.0], "0-12@a57|13-15@denver": [2.0], "0-15@denver+a57": [9.5]}},
+    "2": {"searches": {"exact": {"plan": "0-15@denver+a57", "tried": {}}},
+          "pipelines": [["0-12@a57|13-15@denver", 200.0, 4.5], ["0-13@a57|14-15@denver", 210.0, 4.0]]}}}
+
+
+def results_become_a_table():
+    pipe, other, dealt = "0-5@denver|6-15@a57", "0-12@a57|13-15@denver", "0-15@denver+a57"
+    equal(governors.candidates(RESULTS), [pipe, other, dealt])
+    equal(governors.best_pipeline(RESULTS["settings"]["1"]), pipe)
+    equal(governors.best_pipeline(RESULTS["settings"]["2"]), other)
+    text = governors.report(RESULTS)
+    check("| 1 | performance, performance | [6, 5, 10], 1.22 | `0-5@denver\\|6-15@a57` | [8, 13] | 8.00 |" in text[2], text[2])
+    check("| `0-5@denver\\|6-15@a57` | **8.00** | - |" in text, text)
+    check("| `0-12@a57\\|13-15@denver` | 2.00 | - |" in text, text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plot.svg")
+        governors.plot(RESULTS, path)
+        bars = xml.dom.minidom.parse(path).getElementsByTagName("rect")
+        equal(len(bars), 1 + 3 + 2 * 3, "background, legend, bars")
+
+
+def a_small_network_goes_through():
+    """Setting 1 slows nothing and needs no right to a real-time priority."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "results.json")
+        for step in (["--search", "1", "--alpha", "2", "--measure-ms", "100"], ["--matrix", "1", "--rounds", "1"], ["--report"]):
+            r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "governors.py"), "--build", BUILD, "--model", DIGITS,
+                                "--results", results, "--seconds", "0.1"] + step, capture_output=True, text=True,
+                               timeout=LIMIT_S, check=False)
+            equal(r.returncode, 0, r.stdout + r.stderr)
+        with open(results, encoding="utf-8") as f:
+            found = json.load(f)["settings"]["1"]
+    equal(sorted(found["searches"]), ["exact", "pipe-search"])
+    check(governors.is_pipeline(found["searches"]["pipe-search"]["plan"]), found)
+    equal(len(found["pipelines"]), governors.FIRST)
+    check(found["fps"] and all(len(v) == 1 and v[0] > 0 for v in found["fps"].values()), found)
+    check("| 1 | performance, performance |" in r.stdout, r.stdout)
+
+
+def slices_become_rates():
+    """Two programs, one of 100 ms a frame and one of 300 ms: 13.3 frames a second, in order after the slow one."""
+    ms = 1000000
+    fast = [(i * 100 * ms, (i + 1) * 100 * ms) for i in range(20)]
+    slow = [(i * 300 * ms + 1, (i + 1) * 300 * ms + 1) for i in range(7)]
+    fps = ways.rate(fast + slow, 2.0, 2)
+    check(12.5 < fps < 14.2, fps)
+    equal(ways.rate(fast, 2.0, 2), 10)
+    equal(ways.rate(fast + [(1900 * ms, 9000 * ms)], 2.0, 2), 10, "what ends behind the slice")
+    equal(ways.rate(fast[:3], 2.0, 2), None)
+    equal(ways.rate([], 2.0, 2), None)
+    equal(ways.in_order([(0, 10), (1, 30), (2, 20), (3, 40)]), [(0, 10), (1, 30), (2, 30), (3, 40)])
+
+
+PEERS = {"machine": {"cpu": "x", "cores": 2, "kernel": "y"},
+         "throughput": {"a": {"piped": {"fps": [30, 33, 30], "median_fps": 30, "p99_ms": 5},
+                              "kernels": {"fps": [40, 40, 40], "median_fps": 40, "p99_ms": 5},
+                              "ort-queue": {"fps": [20, None, 15], "median_fps": 17.5, "p99_ms": 5},
+                              "ort-threads": {"fps": [10, 10, 10], "median_fps": 10, "p99_ms": 5}},
+                        "b": {"piped": {"fps": [8], "median_fps": 8, "p99_ms": 5},
+                              "opencv-queue": {"fps": [2], "median_fps": 2, "p99_ms": 5}}},
+         "latency": {"a": {"piped": {"median_ms": 2, "ms": [2, 2]}, "ort": {"median_ms": 4, "ms": [4, 4]},
+                           "opencv": {"median_ms": 3, "ms": [3, 3]}}},
+         "slowed": {"a": {"piped": {"fps": [9], "median_fps": 9, "p99_ms": 30},
+                          "piped-places": {"fps": [12], "median_fps": 12, "p99_ms": 50},
+                          "ort-queue": {"fps": [8], "median_fps": 8, "p99_ms": 100},
+                          "ort-threads": {"fps": [4], "median_fps": 4, "p99_ms": 60}}}}
+
+
+def peers_are_compared():
+    equal(table.against_peer(PEERS["throughput"]["a"], "piped"), (1.75, "ort-queue"), "rounds in which both have a figure")
+    equal(table.against_peer(PEERS["throughput"]["b"], "kernels"), (None, "opencv-queue"))
+    equal(table.against_peer(PEERS["latency"]["a"], "piped", "latency"), (2 / 3, "opencv"))
+    check(abs(table.geomean([1, 4, None]) - 2) < 1e-9 and table.geomean([]) is None)
+    text = table.report(PEERS)
+    check("| a | 30.00 | 40.00 | 17.50 | 10.00 | - | 1.75 | 2.33 |" in text, text)
+    check("| a | 2.00 | 4.00 | 3.00 | 0.67 |" in text, text)
+    check("| a | 9.00, 30.0 | 12.00, 50.0 | 8.00, 100.0 | 4.00, 60.0 | piped-places | 1.50 | 0.50 | 3.00 |" in text, text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plot.svg")
+        table.plot(PEERS, path)
+        bars = xml.dom.minidom.parse(path).getElementsByTagName("rect")
+        equal(len(bars), 1 + 3 + 2 * 3, "background, legend, bars")
+
+
+def a_small_network_is_compared():
+    """The daemon and the kernels alone; peers are not asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "results.json")
+        r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "peers", "peers.py"), "--build", BUILD, "--results",
+                            results, "--rounds", "2", "--slice", "0.2", "--ways", "piped,kernels", "--no-install",
+                            "--throughput", DIGITS], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        equal(r.returncode, 0, r.stdout + r.stderr)
+        with open(results, encoding="utf-8") as f:
+            found = json.load(f)["throughput"]["digits"]
+    equal(sorted(found), ["kernels", "piped"])
+    for way in found.values():
+        equal(len(way["fps"]), 2)
+        check(way["frames"] > 0 and 0 < way["p50_ms"] <= way["p99_ms"], way)
+
+
+main([slices_become_rates, peers_are_compared, a_small_network_is_compared, governor_settings_are_those_of_the_paper, plans_are_read, pipelines_are_predicted, results_become_a_table,
+      a_small_network_goes_through])
