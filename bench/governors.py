@@ -116,8 +116,8 @@ class Served:
         self.d = Daemon(models={"net": options.model},
                         config={"eps": [{"name": "denver", "cpus": "0"}, {"name": "a57", "cpus": "1"}],
                                 "adapt": {"enabled": adapt}, "frames_in_flight": in_flight,
-                                "planner": {"alpha": options.alpha, "frames": frames or options.frames, "measure_ms": options.measure_ms,
-                                            "tune_s": seconds or 600}})
+                                "planner": {"alpha": options.alpha, "frames": frames or options.frames,
+                                            "measure_ms": options.measure_ms, "tune_s": seconds or 600}})
 
     def __enter__(self):
         self.d.start()

@@ -147,5 +147,5 @@ def a_small_network_is_compared():
         check(way["frames"] > 0 and 0 < way["p50_ms"] <= way["p99_ms"], way)
 
 
-main([slices_become_rates, peers_are_compared, a_small_network_is_compared, governor_settings_are_those_of_the_paper, plans_are_read, pipelines_are_predicted, results_become_a_table,
-      a_small_network_goes_through])
+main([slices_become_rates, peers_are_compared, a_small_network_is_compared, governor_settings_are_those_of_the_paper,
+      plans_are_read, pipelines_are_predicted, results_become_a_table, a_small_network_goes_through])

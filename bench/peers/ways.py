@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways to serve a network that bench/peers compares: which programs each consists of, how they are run for a slice of
+time, and what a slice showed.
+
+A program prints "ready" when it is loaded and warm; for a line with a number of seconds it computes frame after frame so
+long and prints {"frames": [[begin_ns, end_ns], ...]}; for the line "go" it computes one and prints its milliseconds.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+ORT_VERSION = '1'
+PERIOD_US = 4000  # of slow_core
+
+
+def note(text):
+    print(f'peers: {text}', file=sys.stderr, flush=True)
+
+
+def ort_dir(install=True):
+    """Folder with onnxruntime-node, which is installed there if that is allowed; or None with a message."""
+    cache = os.path.join(os.environ.get('XDG_CACHE_HOME', os.path.expanduser('~/.cache')),
+                         'piped-bench', 'onnxruntime')
+    if os.path.isdir(os.path.join(cache, 'node_modules', 'onnxruntime-node')):
+        return cache
+    if not install or not shutil.which('npm') or not shutil.which('node'):
+        note('no ONNX Runtime: it is not installed' + (', nor are npm and node' if install else ''))
+        return None
+    os.makedirs(cache, exist_ok=True)
+    note(f'installing onnxruntime-node into {cache}')
+    done = subprocess.run(['npm', 'install', '--no-fund', '--no-audit', '--prefix', cache,
+                           f'onnxruntime-node@{ORT_VERSION}'], capture_output=True, text=True,
+                          env=dict(os.environ, ONNXRUNTIME_NODE_INSTALL_CUDA='skip'), timeout=600,
+                          check=False)
+    if done.returncode != 0:
+        note('no ONNX Runtime: npm install failed: ' + done.stderr.strip().split('\n')[-1])
+        return None
+    return cache
+
+
+def has_opencv():
+    if subprocess.run(['/usr/bin/python3', '-c', 'import cv2'], capture_output=True, check=False).returncode:
+        note('no OpenCV: python3-opencv is not installed')
+        return False
+    return True
+
+
+class Program:
+    """One process; cpus: where it may run, as taskset takes it."""
+
+    def __init__(self, command, cpus, env=None):
+        self.process = subprocess.Popen(['taskset', '-c', cpus] + command, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
+        line = self.process.stdout.readline().strip()
+        if line != 'ready':
+            why = self.process.stderr.read().strip().split('\n')[-1]
+            self.process.wait()
+            raise RuntimeError(why or 'it printed ' + line)
+
+    def tell(self, line):
+        self.process.stdin.write(f'{line}\n')
+        self.process.stdin.flush()
+
+    def hear(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError('it ended: ' + self.process.stderr.read().strip().split('\n')[-1])
+        return json.loads(line)
+
+    def stop(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Way:
+    """Programs that share the frames of one stream: each takes the next one when it is free."""
+
+    def __init__(self, name, commands):
+        """commands: [(command, cpus)]"""
+        self.name = name
+        self.programs = []
+        try:
+            for command, cpus in commands:
+                self.programs.append(Program(command, cpus))
+        except BaseException:
+            self.stop()
+            raise
+
+    def frame_ms(self):
+        self.programs[0].tell('go')
+        return self.programs[0].hear()
+
+    def slice(self, seconds):
+        """[(begin_ns, end_ns)] of every frame, in the order in which they began."""
+        for p in self.programs:
+            p.tell(seconds)
+        return sorted(tuple(f) for p in self.programs for f in p.hear()['frames'])
+
+    def stop(self):
+        for p in self.programs:
+            p.stop()
+
+
+class Piped(Way):
+    """The daemon, with a client that streams through shared memory."""
+
+    def __init__(self, name, build, model, inputs, config=None, in_flight=0):
+        os.environ['PIPED_BUILD'] = build
+        sys.path.insert(0, os.path.join(ROOT, 'tests', 'system'))
+        from daemon import Daemon  # reads PIPED_BUILD
+        # as it is installed: the daemon of a test has adapting off
+        self.daemon = Daemon(models={'net': model}, config=config or {'adapt': {}})
+        self.programs = []
+        try:
+            self.daemon.start()
+            os.environ['PIPED_RUNTIME_DIR'] = self.daemon.runtime_dir
+            command = [os.path.join(build, 'bench', 'stream_bench'), '--in-flight', str(in_flight)]
+            super().__init__(name, [(command + (['--input', inputs] if inputs else []), ALL)])
+        except BaseException:
+            self.daemon.kill()
+            self.daemon.cleanup()
+            raise
+        self.slice(0.5)
+
+    def retune(self, algorithm='exact'):
+        """A search by synthetic frames; returns the plan it ended with."""
+        with self.daemon.connect() as v:
+            v.sock.settimeout(200)
+            return v.call('io.piped.Retune', {'algorithm': algorithm, 'seed': 1})['event']['plan_after']
+
+    def plan(self):
+        return self.daemon.status()['models'][0]['plan']
+
+    def stop(self):
+        super().stop()
+        if self.daemon.process:
+            try:
+                self.daemon.stop()
+            finally:
+                self.daemon.cleanup()
+
+
+class Slowed:
+    """A competing program on one core, at a real-time priority, that leaves 1/factor of it."""
+
+    def __init__(self, build, cpu, factor):
+        busy = round(PERIOD_US * (1 - 1 / factor))
+        self.process = subprocess.Popen([os.path.join(build, 'tests', 'system', 'slow_core'), str(cpu), str(busy),
+                                         str(PERIOD_US), '3600'], stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.process.kill()
+        self.process.wait()
+
+
+CPUS = sorted(os.sched_getaffinity(0))[:2]
+ALL = ','.join(str(c) for c in CPUS)
+
+
+def two(command):
+    """One program a core."""
+    return [(command, str(c)) for c in CPUS]
+
+
+def ways(options, model, inputs, names=None):
+    """{name: function that starts it}, in the order in which they are to be shown. names: only these."""
+    ort = ['node', os.path.join(HERE, 'ort_serve.js'), options.ort, model, inputs] if options.ort and inputs else None
+    opencv = ['/usr/bin/python3', os.path.join(HERE, 'opencv_serve.py'), model, inputs] if options.opencv and inputs else None
+    net = [os.path.join(options.build, 'bench', 'net_bench'), model, '--serve']
+    adapt = {'adapt': {'enabled': True}}
+    places = {'eps': [{'name': 'core0', 'cpus': str(CPUS[0])}, {'name': 'core1', 'cpus': str(CPUS[-1])}], **adapt}
+    every = {
+        'piped': lambda: Piped('piped', options.build, model, inputs, in_flight=options.in_flight),
+        'piped-adapting': lambda: Piped('piped-adapting', options.build, model, inputs, adapt, options.in_flight),
+        'piped-places': lambda: Piped('piped-places', options.build, model, inputs, places, options.in_flight),
+        'kernels': lambda: Way('kernels', two(net)),
+        'kernels-team': lambda: Way('kernels-team', [(net + ['--width', '2'], ALL)]),
+    }
+    if ort:
+        every['ort-queue'] = lambda: Way('ort-queue', two(ort + ['1']))
+        every['ort-sessions'] = lambda: Way('ort-sessions', [(ort + ['1', '2'], ALL)])
+        every['ort-threads'] = lambda: Way('ort-threads', [(ort + ['2'], ALL)])
+    if opencv:
+        every['opencv-queue'] = lambda: Way('opencv-queue', two(opencv + ['1']))
+        every['opencv-threads'] = lambda: Way('opencv-threads', [(opencv + ['2'], ALL)])
+    return {n: every[n] for n in (names or every) if n in every}
+
+
+def in_order(frames):
+    """[(begin, end)] with the end at which a frame can be given out: when all before it have ended as well."""
+    out, latest = [], 0
+    for begin, end in sorted(frames):
+        latest = max(latest, end)
+        out.append((begin, latest))
+    return out
+
+
+def rate(frames, seconds, lead):
+    """Frames a second of a slice in its steady part: from the end of the first `lead` frames to the last that ended before
+    the slice did (afterwards some programs stand still). None: too few frames."""
+    ends = sorted(end for _, end in frames)
+    if not ends:
+        return None
+    limit = min(begin for begin, _ in frames) + seconds * 1e9
+    within = [e for e in ends if e <= limit]
+    if len(within) < lead + 2:
+        return None
+    return (len(within) - lead) / (within[-1] - within[lead - 1]) * 1e9
