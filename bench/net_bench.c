@@ -21,8 +21,9 @@
 #include "kernels/blas_check.h"
 #include "kernels/kernels.h"
 
-#define SLICE_TEXT_BYTES (1u << 22) /* a slice's output waits for its end: writing takes time too  \
-                                     */
+#define SLICE_TEXT_BYTES                                                                           \
+    (1u << 22) /* a slice's output waits for its end: writing takes time too                       \
+                */
 
 struct options {
     const char *model, *only;
