@@ -48,7 +48,14 @@ bool dmn_adapt_holds(const struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    return a && a->serving && (a->corrected || a->alarmed || a->verify_left > 0);
+    return a && ((a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) || a->carried);
+}
+
+bool dmn_adapt_keeps(const struct dmn_model *m)
+{
+    const struct dmn_adapt_model *a = m->adapt;
+
+    return !a || !a->serving || !a->corrected || a->quota > 0 || a->epoch != pl_epoch(m->pipe);
 }
 
 void dmn_adapt_forget(struct dmn_model *m)
@@ -59,6 +66,8 @@ void dmn_adapt_forget(struct dmn_model *m)
     a->verify_left = 0;
     a->job = dmn_adapt_job_leave(a->job);
     json_decref(base_take(a->event));
+    free(base_take(a->carried));
+    a->doubted = false;
     tun_problem_deinit(&a->good[0]);
     tun_problem_deinit(&a->good[1]);
 }
@@ -107,6 +116,20 @@ static void note_plan(struct dmn_model *m, uint64_t now_ns)
     }
 }
 
+/* What was known before the cores changed, and the doubt about the plan on the new ones. */
+static void resume(struct dmn_adapt_model *a, size_t cells)
+{
+    if (a->carried && a->carried_count == cells) {
+        tun_adapt_resume(a->watch, a->carried, a->carried_contended);
+        a->corrected = true;
+    }
+    if (a->doubted) {
+        tun_adapt_doubt(a->watch, &a->before, a->before_ns, a->after_ns);
+    }
+    free(base_take(a->carried));
+    a->doubted = false;
+}
+
 /* Begins to watch once the table knows what the plan costs. */
 static void begin(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_t now_ns)
 {
@@ -117,13 +140,18 @@ static void begin(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64
     if (now_ns - a->epoch_ns < SETTLED_NS || !dmn_adapt_measured(m, FRAMES_KNOWN)) {
         return;
     }
-    dmn_planner_learn(m);
+    if (!dmn_adapt_holds(m)) {
+        dmn_planner_learn(m);
+    }
     if ((!dmn_planner_expect(m, pl_current_plan(m->pipe), &expected) &&
          now_ns - a->epoch_ns < PATIENCE_NS) ||
         dmn_planner_problem(m, NULL, &p) < 0) {
         return;
     }
     a->serving = tun_adapt_serve(a->watch, &p, pl_current_plan(m->pipe), kinds, now_ns) == 0;
+    if (a->serving) {
+        resume(a, p.kind_count * p.unit_count);
+    }
     tun_problem_deinit(&p);
 }
 
@@ -160,8 +188,17 @@ static void keep_good(struct dmn_model *m, uint64_t now_ns)
     a->good[1] = a->good[0];
     a->good[0] = copy;
     a->good_ns = now_ns;
-    if (a->verify_left == 0 && !a->job && now_ns - a->epoch_ns > LASTING_NS &&
-        now_ns - a->state_ns > LASTING_NS) {
+}
+
+/* What a quota slows is as it is in a state with that quota; what else is foreign is in no state.
+ */
+static void keep_known(struct dmn_model *m, uint64_t now_ns)
+{
+    struct dmn_adapt_model *a = m->adapt;
+
+    if (now_ns - a->known_ns >= GOOD_NS && dmn_adapt_keeps(m) && a->verify_left == 0 && !a->job &&
+        now_ns - a->epoch_ns > LASTING_NS && now_ns - a->state_ns > LASTING_NS) {
+        a->known_ns = now_ns;
         dmn_adapt_remember(m, now_ns);
     }
 }
@@ -185,8 +222,16 @@ static double quota(const struct dmn_daemon *d)
     return s && isfinite(s->cgroup.quota_cpus) ? s->cgroup.quota_cpus : 0;
 }
 
-static void note_state(struct dmn_adapt_model *a, uint64_t id, uint64_t now_ns)
+static void note_state(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_t now_ns)
 {
+    struct dmn_adapt_model *a = m->adapt;
+    uint64_t id;
+
+    a->quota = quota(m->daemon);
+    id = tun_state_id(kinds, m->daemon->eps.count, a->quota);
+    if (a->state_id == 0) {
+        a->quota_decided = a->quota;
+    }
     if (a->state_id != id) {
         a->state_id = id;
         a->state_ns = now_ns;
@@ -203,10 +248,12 @@ static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
                                 .kinds = kinds,
                                 .teams = teams,
                                 .team_count = team_count,
-                                .events = a->events};
+                                .events = a->events,
+                                .throttled = m->daemon->adapt->felt.throttled,
+                                .pressure = m->daemon->adapt->felt.pressure};
     struct tun_record record = TUN_RECORD_NULL;
 
-    note_state(a, tun_state_id(kinds, m->daemon->eps.count, quota(m->daemon)), now_ns);
+    note_state(m, kinds, now_ns);
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
     case TUN_ADAPT_DECIDE:
@@ -220,6 +267,7 @@ static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
     }
     a->alarmed = a->serving && any_alarm(a->watch);
     keep_good(m, now_ns);
+    keep_known(m, now_ns);
 }
 
 /* A core that a thread could not be pinned to is one that went. */
@@ -290,11 +338,12 @@ static void on_timer(uv_timer_t *timer)
     }
     dmn_hotplug_check(d);
     dmn_adapt_change_step(d);
-    dmn_adapt_machine_see(d, dmn_sensors_now(d), now);
     dmn_adapt_kinds(d, dmn_sensors_now(d), kinds);
+    dmn_adapt_felt(&a->felt, dmn_sensors_now(d));
     for (struct dmn_model *m = d->models; m; m = m->next) {
         step(m, kinds, now);
     }
+    dmn_adapt_machine_see(d, dmn_sensors_now(d), now);
 }
 
 static void on_power(struct dmn_daemon *d, bool active)
@@ -329,6 +378,19 @@ int dmn_adapt_start(struct dmn_daemon *d)
 static void on_closed(uv_handle_t *handle)
 {
     free(handle->data);
+}
+
+void dmn_adapt_configure(struct dmn_daemon *d)
+{
+    struct tun_adapt_options o = options(d->config);
+
+    for (struct dmn_model *m = d->models; m; m = m->next) {
+        if (m->adapt && tun_adapt_set_options(m->adapt->watch, &o) < 0) {
+            dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
+                            "model %s: the keys of adapt take effect when it is loaded again",
+                            m->name);
+        }
+    }
 }
 
 void dmn_adapt_stop(struct dmn_daemon *d)

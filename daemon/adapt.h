@@ -31,11 +31,17 @@ int dmn_adapt_start(struct dmn_daemon *d);
 /** dmn_adapt_stop() - ends it; decisions at work are left to themselves. The loop has to run once
  * more. */
 void dmn_adapt_stop(struct dmn_daemon *d);
+/** dmn_adapt_configure() - after a reload: the keys of adapt hold for every model. */
+void dmn_adapt_configure(struct dmn_daemon *d);
 /** dmn_adapt_model_free() - m->adapt of a model that goes. Takes models without one. */
 void dmn_adapt_model_free(struct dmn_model *m);
 
 /** dmn_adapt_holds() - the cost table is not to learn now. */
 bool dmn_adapt_holds(const struct dmn_model *m);
+
+/** dmn_adapt_keeps() - the plan that serves is one for this state of the machine, and not for
+ * something foreign that goes on at present. */
+bool dmn_adapt_keeps(const struct dmn_model *m);
 
 /**
  * dmn_adapt_json() - what status says: {state, held, last, corrected, cooldown_s, watches}

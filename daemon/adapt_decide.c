@@ -118,10 +118,16 @@ static json_t *tell(struct dmn_model *m, const struct dmn_adapt_job *j, const ch
 
     dmn_model_plan_text(m, after);
     dmn_adapt_detail(&j->record, &j->decision, detail, sizeof(detail));
+    if (j->known) {
+        size_t used = strlen(detail);
+
+        snprintf(detail + used, sizeof(detail) - used,
+                 "; the plan kept for this state of the machine returns");
+    }
     return dmn_adapt_tell(
         m, &(struct dmn_adapt_told){.cause = tun_cause_name(j->decision.cause),
                                     .detail = detail,
-                                    .algorithm = "exact",
+                                    .algorithm = j->known ? "saved" : "exact",
                                     .outcome = outcome,
                                     .before = before,
                                     .after = after,
@@ -153,7 +159,8 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
     int error;
 
     dmn_model_plan_text(m, before);
-    error = dmn_adapt_switch(m, &j->decision.plan, "exact", !foreign(j->decision.cause));
+    error = dmn_adapt_switch(m, &j->decision.plan, j->known ? "saved" : "exact",
+                             !j->known && !foreign(j->decision.cause));
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                         "model %s: a better plan could not be built: %s", m->name,
@@ -202,10 +209,11 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
         return;
     }
     a->last_cause = tun_cause_name(d->cause);
-    a->held = d->hold == TUN_HOLD_NONE ? NULL : tun_hold_name(d->hold);
     j->told = dmn_adapt_record_json(&j->record, &j->decision);
-    dmn_adapt_prefer_known(m, &j->record, &j->decision);
-    if (same && d->replan && (dmn_adapt_known(m) || !search(m, j))) {
+    j->known = dmn_adapt_prefer_known(m, &j->record, &j->decision);
+    a->held = d->hold == TUN_HOLD_NONE ? NULL : tun_hold_name(d->hold);
+    a->quota_decided = a->quota;
+    if (same && d->replan && (j->known || !search(m, j))) {
         switched = change(m, j);
     } else if (same && !d->replan) {
         tell_kept(m, j);
@@ -273,7 +281,9 @@ void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
 void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
-    bool switched = dmn_adapt_switch(m, tun_adapt_before(a->watch), m->algorithm, false) == 0;
+    /* what was taken back is kept for this state no longer */
+    bool switched =
+        dmn_adapt_switch(m, tun_adapt_before(a->watch), m->algorithm, !a->corrected) == 0;
 
     if (switched) {
         dmn_adapt_complete(a->event, "rolled back", dmn_adapt_fps(a, a->verify_ns ? 4 : 1),

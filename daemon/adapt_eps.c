@@ -25,7 +25,10 @@ struct part {
     struct pl_plan known;       /* kept for this state, if known_as */
     const char *known_as;       /* static; NULL: none */
     bool fits, pinned, old_kinds;
-    struct tun_record record; /* owned; without units: solved without one */
+    double *slow; /* owned: [kinds][units] of problem, what is known of kinds whose cores stay */
+    bool contended[PL_EP_MAX], slowed, doubted;
+    double before_ns, after_ns; /* of the plan before, if it fits, and of the chosen one */
+    struct tun_record record;   /* owned; without units: solved without one */
     struct tun_decision decision;
     struct tun_solution *solution; /* owned */
     int result;
@@ -52,6 +55,7 @@ static void parts_free(struct dmn_adapt_change *c)
         tun_record_deinit(&c->parts[i].record);
         tun_decision_deinit(&c->parts[i].decision);
         free(c->parts[i].solution);
+        free(c->parts[i].slow);
     }
     free(base_take(c->parts));
     c->count = 0;
@@ -214,6 +218,37 @@ static bool only_less(const struct pl_ep_set *old, const struct pl_ep_set *new)
     return true;
 }
 
+static double known_slow(const struct dmn_model *m, size_t kind, size_t unit, bool *ret_contended)
+{
+    *ret_contended = false;
+    return m->adapt && m->adapt->serving
+               ? tun_adapt_slow(m->adapt->watch, kind, unit, ret_contended)
+               : 1;
+}
+
+/* What something foreign does to cores that stay, it goes on doing. Return: 0 or -ENOMEM. */
+static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *c, struct part *p)
+{
+    const struct pl_ep_set *old = pl_current_eps(m->pipe);
+    size_t units = p->problem.unit_count;
+
+    p->slow = malloc(p->problem.kind_count * units * sizeof(*p->slow));
+    if (!p->slow) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < p->problem.kind_count; k++) {
+        size_t place = place_of(old, &c->eps.eps[k]);
+
+        for (size_t u = 0; u < units; u++) {
+            double slow = place == SIZE_MAX ? 1 : known_slow(m, place, u, &p->contended[k]);
+
+            p->slow[k * units + u] = slow;
+            p->slowed |= slow != 1;
+        }
+    }
+    return 0;
+}
+
 /* The inputs of the decision: on the places before where cores only went, else on the new ones.
  * Return: 0 or -ENOMEM. */
 static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c, struct part *p)
@@ -238,8 +273,14 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c, st
     if (!r->slow || !r->beta) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < cells; i++) {
-        r->slow[i] = 1;
+    for (size_t k = 0; k < r->problem.kind_count; k++) {
+        for (size_t u = 0; u < r->problem.unit_count; u++) {
+            bool contended;
+
+            r->slow[k * r->problem.unit_count + u] = p->old_kinds
+                                                         ? known_slow(m, k, u, &contended)
+                                                         : p->slow[k * r->problem.unit_count + u];
+        }
     }
     for (size_t u = 0; u < r->problem.unit_count; u++) {
         r->beta[u] = tun_beta_default(&r->problem.units[u]);
@@ -303,9 +344,43 @@ static int prepare_part(struct dmn_model *m, const struct dmn_adapt_change *c, s
     if (error) {
         return error;
     }
+    error = carry_slow(m, c, p);
+    if (error) {
+        return error;
+    }
     p->fits = translate(pl_current_plan(m->pipe), pl_current_eps(m->pipe), &c->eps,
                         m->problem.unit_count, &p->same);
     return make_record(m, c, p);
+}
+
+/* The table with what is known of its kinds. Return: 0 or -ENOMEM. */
+static int slowed_copy(const struct tun_problem *problem, const double *slow,
+                       struct tun_problem *ret)
+{
+    int error = tun_problem_copy(problem, ret);
+
+    for (size_t k = 0; k < problem->kind_count && !error; k++) {
+        for (size_t w = 1; w <= problem->kinds[k].cores; w++) {
+            for (size_t u = 0; u < problem->unit_count; u++) {
+                tun_cell_at(&ret->costs, k, w, u)->ns *= slow[k * problem->unit_count + u];
+            }
+        }
+    }
+    return error;
+}
+
+static int solve(struct part *p)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem slowed = TUN_PROBLEM_NULL;
+    int error = slowed_copy(&p->problem, p->slow, &slowed);
+
+    return error ? error : tun_solve(&slowed, p->solution);
+}
+
+/* The plan kept for these cores is one for when nothing foreign is on them. */
+static bool returns(const struct part *p)
+{
+    return p->known_as && (!p->slowed || p->pinned);
 }
 
 static void work(uv_work_t *w)
@@ -315,11 +390,10 @@ static void work(uv_work_t *w)
     for (size_t i = 0; i < c->count; i++) {
         struct part *p = &c->parts[i];
 
-        if (p->known_as || (p->pinned && p->fits)) {
-            continue;
+        if (!returns(p) && !(p->pinned && p->fits)) {
+            p->result =
+                p->record.problem.unit_count ? tun_decide(&p->record, &p->decision) : solve(p);
         }
-        p->result = p->record.problem.unit_count ? tun_decide(&p->record, &p->decision)
-                                                 : tun_solve(&p->problem, p->solution);
     }
 }
 
@@ -331,7 +405,7 @@ static const char *choose(const struct dmn_model *m, const struct dmn_adapt_chan
         *ret = p->same;
         return m->algorithm;
     }
-    if (p->known_as) {
+    if (returns(p)) {
         *ret = p->known;
         return p->known_as;
     }
@@ -366,7 +440,7 @@ static void keep_home(struct dmn_model *m)
 static void tell(struct dmn_model *m, const struct dmn_adapt_change *c, const struct part *p,
                  const char *before, const char *algorithm)
 {
-    bool kept = strcmp(algorithm, "exact") != 0 && !p->known_as;
+    bool kept = strcmp(algorithm, "exact") != 0 && !returns(p);
     bool recorded = p->decision.corrected.unit_count > 0;
     char after[PL_PLAN_TEXT_MAX], detail[320];
     json_t *event;
@@ -375,7 +449,7 @@ static void tell(struct dmn_model *m, const struct dmn_adapt_change *c, const st
     snprintf(detail, sizeof(detail), "%s%s", c->text,
              p->pinned && p->fits ? "; the plan is the user's and still fits"
              : p->pinned          ? "; the user's plan has not its cores any more, so it is planned"
-             : p->known_as        ? "; the plan kept for these cores returns"
+             : returns(p)         ? "; the plan kept for these cores returns"
                                   : "");
     event = dmn_adapt_tell(
         m, &(struct dmn_adapt_told){
@@ -396,6 +470,69 @@ static void tell(struct dmn_model *m, const struct dmn_adapt_change *c, const st
     }
 }
 
+/* Bottleneck of a plan on the new places with what is known of them; 0: not known. */
+static double predict(const struct tun_problem *problem, const struct part *p,
+                      const struct pl_plan *plan)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem slowed = TUN_PROBLEM_NULL;
+    struct tun_outcome o;
+
+    return slowed_copy(problem, p->slow, &slowed) == 0 && tun_fits(&slowed, plan) &&
+                   tun_eval(&slowed, plan, &o) == 0
+               ? o.bottleneck_ns
+               : 0;
+}
+
+/* Cores changed and the plan did not: an event too. */
+static void tell_nothing(struct dmn_model *m, const struct dmn_adapt_change *c, const char *why,
+                         const char *outcome)
+{
+    char plan[PL_PLAN_TEXT_MAX], detail[sizeof(c->text) + 128];
+
+    dmn_model_plan_text(m, plan);
+    snprintf(detail, sizeof(detail), "%s; %.100s", c->text, why);
+    json_decref(dmn_adapt_tell(
+        m, &(struct dmn_adapt_told){.cause = c->cause,
+                                    .detail = detail,
+                                    .algorithm = m->algorithm,
+                                    .outcome = outcome,
+                                    .before = plan,
+                                    .after = plan,
+                                    .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
+                                    .duration_ms = (double)(base_now_ns() - c->began_ns) / 1e6}));
+}
+
+/* The watch goes on with what is known, and takes the plan back where the one before would do
+ * better. */
+static void hand_over(struct dmn_model *m, struct part *p)
+{
+    struct dmn_adapt_model *a = m->adapt;
+
+    dmn_adapt_forget(m);
+    memset(a->known, 0, sizeof(a->known)); /* plans on other places */
+    a->state_id = 0;
+    if (p->slowed) {
+        a->carried = base_take(p->slow);
+        a->carried_count = m->problem.kind_count * m->problem.unit_count;
+        memcpy(a->carried_contended, p->contended, sizeof(a->carried_contended));
+    }
+    if (p->doubted) {
+        a->doubted = true;
+        a->before = p->same;
+        a->before_ns = p->before_ns;
+        a->after_ns = p->after_ns;
+    }
+}
+
+static void doubt(const struct dmn_model *m, struct part *p, const struct pl_plan *plan)
+{
+    if (p->fits && !p->pinned && !pl_plan_equal(&p->same, plan)) {
+        p->before_ns = predict(&m->problem, p, &p->same);
+        p->after_ns = predict(&m->problem, p, plan);
+        p->doubted = p->before_ns > 0 && p->after_ns > 0;
+    }
+}
+
 static void apply_part(struct dmn_adapt_change *c, struct part *p, struct dmn_model *m)
 {
     base_autofree struct pl_plan *plan = malloc(sizeof(*plan));
@@ -410,25 +547,27 @@ static void apply_part(struct dmn_adapt_change *c, struct part *p, struct dmn_mo
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: no plan for the cores that are left; its threads share them",
                      m->name);
+        tell_nothing(m, c, "no plan was found for them", "failed");
         return;
     }
     keep_home(m);
     m->problem = p->problem;
     dmn_planner_clocks_free(m);
     pl_set_eps(m->pipe, &c->eps);
-    error = dmn_adapt_switch(m, plan, algorithm, true);
+    error = dmn_adapt_switch(m, plan, algorithm, !p->slowed);
     if (error) {
         m->problem = old;
         pl_set_eps(m->pipe, &before_eps);
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: its plan could not be moved to other cores: %s", m->name,
                      strerror(error < 0 ? -error : EBUSY));
+        tell_nothing(m, c, "the plan could not be moved", "failed");
         return;
     }
     p->problem = old; /* freed with the part */
+    doubt(m, p, plan);
     if (m->adapt) {
-        dmn_adapt_forget(m);
-        memset(m->adapt->known, 0, sizeof(m->adapt->known)); /* plans on other places */
+        hand_over(m, p);
     }
     tell(m, c, p, before, algorithm);
 }
@@ -535,9 +674,14 @@ static int find_places(struct dmn_adapt_change *c)
     return error;
 }
 
-static void drop_change(struct dmn_daemon *d)
+static void drop_change(struct dmn_daemon *d, const char *why)
 {
-    change_free(base_take(d->adapt->change));
+    struct dmn_adapt_change *c = base_take(d->adapt->change);
+
+    for (struct dmn_model *m = d->models; m; m = m->next) {
+        tell_nothing(m, c, why, "kept");
+    }
+    change_free(c);
 }
 
 void dmn_adapt_change_step(struct dmn_daemon *d)
@@ -550,12 +694,12 @@ void dmn_adapt_change_step(struct dmn_daemon *d)
         return;
     }
     if (find_places(c) < 0) {
-        drop_change(d);
+        drop_change(d, "no execution place has a core left, so plans stay as they are");
         return;
     }
     if (moved_already(d, &c->eps)) {
         *d->topology = *c->topology;
-        drop_change(d);
+        drop_change(d, "no execution place has another set of cores");
         return;
     }
     c->parts = calloc(dmn_model_count(d), sizeof(*c->parts));
@@ -569,7 +713,7 @@ void dmn_adapt_change_step(struct dmn_daemon *d)
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
                         c->text, strerror(-error));
-        drop_change(d);
+        drop_change(d, strerror(-error));
     }
 }
 

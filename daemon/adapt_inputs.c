@@ -81,6 +81,34 @@ void dmn_adapt_kinds(const struct dmn_daemon *d, const struct gov_snapshot *s,
     }
 }
 
+/* @count of @of, both since the reading before; 0 where either is unknown or nothing passed. */
+static double share(uint64_t count, uint64_t of)
+{
+    return count <= of && of > 0 ? (double)count / (double)of : 0;
+}
+
+void dmn_adapt_felt(struct dmn_felt *f, const struct gov_snapshot *s)
+{
+    if (!s || s->sequence == f->sequence) {
+        return;
+    }
+    f->throttled = f->pressure = 0;
+    if (f->sequence != 0 && s->cgroup.version != 0 && s->cgroup.nr_periods != GOV_UNKNOWN &&
+        s->cgroup.nr_periods >= f->periods && s->cgroup.nr_throttled >= f->throttles) {
+        f->throttled =
+            share(s->cgroup.nr_throttled - f->throttles, s->cgroup.nr_periods - f->periods);
+    }
+    if (f->sequence != 0 && s->psi_cpu.some_total_us != GOV_UNKNOWN && s->at_ns > f->at_ns &&
+        s->psi_cpu.some_total_us >= f->waited_us) {
+        f->pressure = share(s->psi_cpu.some_total_us - f->waited_us, (s->at_ns - f->at_ns) / 1000);
+    }
+    f->sequence = s->sequence;
+    f->at_ns = s->at_ns;
+    f->periods = s->cgroup.nr_periods;
+    f->throttles = s->cgroup.nr_throttled;
+    f->waited_us = s->psi_cpu.some_total_us;
+}
+
 /* The first group of the stage that a team may be of: equal groups count as one. */
 static size_t group_of(const struct pl_stage_plan *stage, const struct pl_team_stats *t)
 {
@@ -140,7 +168,8 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 
         ret[i].service_ns /= base_max((double)ret[i].frames, 1.0);
         ret[i].cpu_ns /= base_max((double)ret[i].frames, 1.0);
-        busiest = base_max(busiest, (double)busy_ns[i] / room);
+        ret[i].busy = base_min((double)busy_ns[i] / room, 1.0);
+        busiest = base_max(busiest, ret[i].busy);
     }
     for (size_t i = 0; i < count; i++) {
         ret[i].starved = busiest < STARVED;

@@ -17,7 +17,7 @@
 #include "daemon/daemon.h"
 #include "daemon/hotplug.h"
 #include "governor/snapshot.h"
-#include "tuner/adapt.h"
+#include "tuner/adapt_resume.h"
 
 #define DMN_ADAPT_PACE 8u  /* windows that throughput looks back on */
 #define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */
@@ -38,6 +38,7 @@ struct dmn_adapt_job {
     uint32_t epoch;               /* of the plan it is about */
     uint64_t began_ns;
     int result;
+    bool known;   /* what it led to is the plan kept for this state of the machine */
     json_t *told; /* owned: the record and what was decided, before anything was preferred to it */
 };
 
@@ -78,8 +79,10 @@ struct dmn_adapt_model {
     const char *last_outcome; /* static */
     const char *held;         /* static: what held the last decision back; NULL: nothing */
     unsigned decisions, switches;
-    uint64_t state_id; /* of the machine in the last window: tun_state_id() */
-    uint64_t state_ns; /* since when */
+    uint64_t state_id;           /* of the machine in the last window: tun_state_id() */
+    uint64_t state_ns;           /* since when */
+    uint64_t known_ns;           /* when its plan was last remembered */
+    double quota, quota_decided; /* of the control group, now and at the last decision; 0: none */
     struct dmn_adapt_known {
         uint64_t id, at_ns; /* id 0: free */
         struct pl_plan plan;
@@ -94,9 +97,23 @@ struct dmn_adapt_model {
     double seen_left, kept_left; /* rations, and when they were last filled */
     uint64_t seen_ns, kept_ns;
     unsigned untold; /* events that the rations held back since the last one */
+    /* from a change of cores until the watch begins anew: factors of kinds whose cores stayed,
+     * [kinds][units] of the new table (owned; NULL: none), and the plan before, if it fits */
+    double *carried;
+    size_t carried_count;
+    bool carried_contended[PL_EP_MAX];
+    bool doubted;
+    struct pl_plan before;
+    double before_ns, after_ns; /* by the table */
     /* places and table before cores went, to come back to; owned */
     struct pl_ep_set home_eps;
     struct tun_problem home;
+};
+
+/* What the machine's counters said between the last two snapshots; zeroed before the first. */
+struct dmn_felt {
+    double throttled, pressure; /* as in struct tun_record */
+    uint64_t sequence, at_ns, periods, throttles, waited_us;
 };
 
 struct dmn_adapt_change; /* of cores, under way: adapt_eps.c */
@@ -119,9 +136,12 @@ struct dmn_adapt {
     uint64_t period_ms;
     struct dmn_adapt_machine machine;
     struct dmn_adapt_change *change; /* owned; NULL: none */
+    struct dmn_felt felt;
 };
 
 /* adapt_inputs.c */
+/** dmn_adapt_felt() - @s: the newest snapshot, NULL: none. */
+void dmn_adapt_felt(struct dmn_felt *f, const struct gov_snapshot *s);
 /** dmn_adapt_kinds() - what the sensors say of the execution places; @ret: [d->eps.count]. */
 void dmn_adapt_kinds(const struct dmn_daemon *d, const struct gov_snapshot *s,
                      struct tun_kind_seen *ret);
@@ -143,15 +163,17 @@ bool dmn_adapt_free_to_act(const struct dmn_model *m);
 void dmn_adapt_forget(struct dmn_model *m);
 
 /* adapt_known.c */
-/** dmn_adapt_remember() - the plan that serves is good for the present state. */
+/** dmn_adapt_remember() - the plan that serves is good for the present state; also for the next
+ * start of the daemon. */
 void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
-/** dmn_adapt_known() - what served when the machine was as it is now; NULL: not seen yet. Borrowed
- * until the next call of dmn_adapt_remember(). */
-const struct pl_plan *dmn_adapt_known(const struct dmn_model *m);
-/** dmn_adapt_prefer_known() - a decision about clocks returns to the plan that is known for their
- * state, unless that gains less by the table than what was found by more than two measurements of
- * one plan differ. */
-void dmn_adapt_prefer_known(const struct dmn_model *m, const struct tun_record *r,
+/** dmn_adapt_known() - what served when the machine was as it is now, in this run or in one before;
+ * NULL: not seen yet. Borrowed until the next call of it or of dmn_adapt_remember(). */
+const struct pl_plan *dmn_adapt_known(struct dmn_model *m);
+/** dmn_adapt_prefer_known() - a decision about clocks, or about a quota that changed, returns to
+ * the plan that is known for their state, whatever the gain and the cool-down, unless that is
+ * slower by the table than what was found by more than two measurements of one plan differ.
+ * Return: does it. */
+bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r,
                             struct tun_decision *d);
 
 /* adapt_decide.c */

@@ -272,6 +272,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
     } else {
+        dmn_sensors_start(d); /* plans are kept for what they say */
         load_models(d);
         if (!d->models) {
             dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
@@ -301,7 +302,6 @@ void dmn_daemon_run(struct dmn_daemon *d)
     }
     uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
     dmn_watchdog_start(d);
-    dmn_sensors_start(d);
     dmn_gpio_start(d);
     if (dmn_adapt_start(d) < 0) {
         dmn_log(LOG_ERR, "out of memory: plans do not follow changes of the machine");
@@ -352,7 +352,6 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_loads_detach(d);
     dmn_reload_cancel(d);
     dmn_calibration_deinit(d);
-    dmn_sensors_stop(d);
     dmn_adapt_stop(d);
     dmn_gpio_stop(d);
     dmn_hotplug_stop(d);
@@ -369,6 +368,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     while (d->models) {
         dmn_model_destroy(d->models);
     }
+    dmn_sensors_stop(d);  /* until here models kept what they learned, for what these say */
     dmn_frames_settle(d); /* last answers */
     dmn_frames_close_all(d);
     dmn_control_close_all(d);

@@ -137,17 +137,23 @@ char *dmn_runtime_dir(const char *given);
  * ~/.local/state. Return: owned, NULL: none. */
 char *dmn_state_dir(const char *given);
 
-/* state.c: what was learned of each model, by execution places and governors */
+/* state.c: what was learned of each model, by execution places, governors, limits of frequency and
+ * quota */
 /** dmn_state_save() - costs, hand-off, the plan that serves and its algorithm, in place of what was
- * kept for the same places and governors. Blocks on the file. */
+ * kept for the same state of the machine; nothing while dmn_adapt_keeps() is false. Blocks on the
+ * file. */
 void dmn_state_save(struct dmn_model *m);
 /**
- * dmn_state_load() - what was kept for these places and governors, into l->problem (TUN_SAVED)
+ * dmn_state_load() - what was kept for this state of the machine, else for one that differs in
+ * limits and quota only, into l->problem (TUN_SAVED)
  * @ret: the plan; l->algorithm is then "manual" if a user set it, else "saved". Blocks on the file.
  * Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
  */
 enum { DMN_E_NO_PLAN = 1 };
 int dmn_state_load(const struct dmn_daemon *d, struct dmn_load *l, struct pl_plan *ret);
+/** dmn_state_plan() - the plan that was kept for this state of the machine and no other, unless a
+ * user set it. Blocks on the file. Return: is there one. */
+bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret);
 
 /* status.c, metrics.c */
 json_t *dmn_status_json(struct dmn_daemon *d, const char *model);

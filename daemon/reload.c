@@ -266,6 +266,7 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
         dmn_log_level(LOG_ERR + (int)dmn_config_int(d->config, DMN_KEY_LOG_LEVEL));
     }
     dmn_sensors_configure(d);
+    dmn_adapt_configure(d);
 }
 
 /* The end of a reload whose models are loaded and planned, or failed. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was learned of a model, kept for the next start: one file for each model, in it one state
- * for each set of execution places and setting of their governors, the newest first. A file is
+ * for each set of execution places, setting of their governors, limits of frequency and quota, the
+ * newest first. States of older versions have no limits and quota: they are for any. A file is
  * written anew beside the old one and renamed; whatever is wrong in one counts as not there.
  */
 #include <errno.h>
@@ -15,7 +16,8 @@
 #include "daemon/log.h"
 
 #define STATE_VERSION 2
-#define STATES_MAX 8u
+#define STATES_MAX 16u
+#define LIMIT_STEP 0.05 /* relative: limits nearer than this are one */
 #define STATE_BYTES_MAX (16 << 20)
 #define NS_MAX 1e15 /* no unit takes longer */
 #define HANDOFF_MAX 1e10
@@ -36,7 +38,7 @@ static void describe_eps(const struct pl_ep_set *eps, char *ret, size_t bytes)
     }
 }
 
-/* ... under the same governors and limits of frequency. */
+/* ... under the same governors, on cores of the same best frequency ... */
 static void describe_governors(const struct dmn_daemon *d, char *ret, size_t bytes)
 {
     size_t used = 0;
@@ -50,6 +52,54 @@ static void describe_governors(const struct dmn_daemon *d, char *ret, size_t byt
                                  d->eps.eps[i].name, g && g->governor[0] ? g->governor : "unknown",
                                  g ? (unsigned long long)g->max_freq_khz : 0ull);
     }
+}
+
+/* The least limit of a place's cores in MHz, rounded to 5 %; 0: unknown. */
+static unsigned long limit_mhz(const struct gov_snapshot *s, const struct pl_ep *ep)
+{
+    uint64_t least = GOV_UNKNOWN;
+
+    for (size_t c = 0; c < ep->cpu_count; c++) {
+        const struct gov_policy *p = gov_snapshot_policy(s, ep->cpus[c]);
+
+        least = p ? base_min(least, p->max_khz) : least;
+    }
+    if (least == GOV_UNKNOWN || least == 0) {
+        return 0;
+    }
+    return (unsigned long)lround(exp(round(log((double)least / 1e3) / LIMIT_STEP) * LIMIT_STEP));
+}
+
+/* ... with the same limits of frequency and quota of the control group, as far as they are known.
+ */
+static void describe_limits(const struct dmn_daemon *d, char *ret, size_t bytes)
+{
+    const struct gov_snapshot *s = dmn_sensors_now(d);
+    size_t used = 0;
+
+    ret[0] = '\0';
+    for (size_t i = 0; s && i < d->eps.count && used < bytes; i++) {
+        unsigned long mhz = limit_mhz(s, &d->eps.eps[i]);
+
+        if (mhz) {
+            used += (size_t)snprintf(ret + used, bytes - used, "%s:%lu;", d->eps.eps[i].name, mhz);
+        }
+    }
+    if (s && isfinite(s->cgroup.quota_cpus) && used < bytes) {
+        snprintf(ret + used, bytes - used, "quota:%.1f", s->cgroup.quota_cpus);
+    }
+}
+
+/* What a state is for. */
+struct key {
+    char eps[4096], governors[2048], limits[1024];
+};
+
+static void describe(const struct dmn_daemon *d, struct key *ret)
+{
+    describe_eps(&d->eps, ret->eps, sizeof(ret->eps));
+    describe_governors(d, ret->governors, sizeof(ret->governors));
+    describe_limits(d, ret->limits, sizeof(ret->limits));
 }
 
 static bool state_path(const struct dmn_daemon *d, const struct mdl_model *model, const char *name,
@@ -131,38 +181,52 @@ static json_t *read_states(const char *path, json_t **ret_root)
     return states;
 }
 
-static bool is_for(json_t *state, const char *eps, const char *governors)
+/* How well a state fits: 2: all of it; 1: but for the limits; 0: not at all. */
+static int is_for(const json_t *state, const struct key *k)
 {
-    const char *of_eps = json_string_value(json_object_get(state, "eps"));
-    const char *of_governors = json_string_value(json_object_get(state, "governors"));
+    const char *eps = json_string_value(json_object_get(state, "eps"));
+    const char *governors = json_string_value(json_object_get(state, "governors"));
+    const char *limits = json_string_value(json_object_get(state, "limits"));
 
-    return of_eps && of_governors && strcmp(of_eps, eps) == 0 &&
-           strcmp(of_governors, governors) == 0;
+    if (!eps || !governors || strcmp(eps, k->eps) != 0 || strcmp(governors, k->governors) != 0) {
+        return 0;
+    }
+    return limits && strcmp(limits, k->limits) == 0 ? 2 : 1;
+}
+
+/* Is it in place of @state that a new one is written: the same, or one from before limits were
+ * kept. */
+static bool replaces(const json_t *state, const struct key *k)
+{
+    int fit = is_for(state, k);
+
+    return fit == 2 || (fit == 1 && !json_object_get(state, "limits"));
 }
 
 void dmn_state_save(struct dmn_model *m)
 {
-    char path[4096], temporary[4096], eps[4096], governors[2048], plan[PL_PLAN_TEXT_MAX];
+    char path[4096], temporary[4096], plan[PL_PLAN_TEXT_MAX];
     json_t *kept, *states = json_array(), *root, *file, *state;
+    base_autofree struct key *k = malloc(sizeof(*k));
     size_t i;
 
-    if (!state_path(m->daemon, m->model, m->name, "", path, sizeof(path)) ||
+    if (!k || !dmn_adapt_keeps(m) ||
+        !state_path(m->daemon, m->model, m->name, "", path, sizeof(path)) ||
         !state_path(m->daemon, m->model, m->name, ".new", temporary, sizeof(temporary))) {
         json_decref(states);
         return;
     }
-    describe_eps(&m->daemon->eps, eps, sizeof(eps));
-    describe_governors(m->daemon, governors, sizeof(governors));
+    describe(m->daemon, k);
     dmn_model_plan_text(m, plan);
-    json_array_append_new(states, json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "eps", eps,
-                                            "governors", governors, "plan", plan, "algorithm",
-                                            m->algorithm, "handoff_ns", m->problem.handoff_ns,
-                                            "handoff_ns_per_byte", m->problem.handoff_ns_per_byte,
-                                            "costs", costs_json(&m->problem)));
+    json_array_append_new(
+        states, json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "eps", k->eps, "governors",
+                          k->governors, "limits", k->limits, "plan", plan, "algorithm",
+                          m->algorithm, "handoff_ns", m->problem.handoff_ns, "handoff_ns_per_byte",
+                          m->problem.handoff_ns_per_byte, "costs", costs_json(&m->problem)));
     kept = read_states(path, &file);
     json_array_foreach(kept, i, state)
     {
-        if (json_array_size(states) < STATES_MAX && !is_for(state, eps, governors)) {
+        if (json_array_size(states) < STATES_MAX && !replaces(state, k)) {
             json_array_append(states, state);
         }
     }
@@ -245,27 +309,64 @@ static int load_plan(const struct dmn_daemon *d, struct dmn_load *l, json_t *sta
     return 0;
 }
 
-int dmn_state_load(const struct dmn_daemon *d, struct dmn_load *l, struct pl_plan *ret)
+/* The state of @states that fits best, the newest of equals; NULL: none that fits @least. */
+static json_t *best_state(json_t *states, const struct key *k, int least)
 {
-    char path[4096], eps[4096], governors[2048];
-    int result = -ENOENT;
-    json_t *root, *states, *state;
+    json_t *state, *best = NULL;
+    int fit = least - 1;
     size_t i;
 
-    if (!state_path(d, l->model, l->name, "", path, sizeof(path)) ||
+    json_array_foreach(states, i, state)
+    {
+        if (is_for(state, k) > fit) {
+            fit = is_for(state, k);
+            best = state;
+        }
+    }
+    return best;
+}
+
+int dmn_state_load(const struct dmn_daemon *d, struct dmn_load *l, struct pl_plan *ret)
+{
+    base_autofree struct key *k = malloc(sizeof(*k));
+    int result = -ENOENT;
+    char path[4096];
+    json_t *root, *states, *state;
+
+    if (!k || !state_path(d, l->model, l->name, "", path, sizeof(path)) ||
         !(states = read_states(path, &root))) {
         return -ENOENT;
     }
-    describe_eps(&d->eps, eps, sizeof(eps));
-    describe_governors(d, governors, sizeof(governors));
-    json_array_foreach(states, i, state)
-    {
-        if (is_for(state, eps, governors)) {
-            load_costs(&l->problem, state);
-            result = load_plan(d, l, state, ret);
-            break;
-        }
+    describe(d, k);
+    state = best_state(states, k, 1);
+    if (state) {
+        load_costs(&l->problem, state);
+        result = load_plan(d, l, state, ret);
     }
     json_decref(root);
     return result;
+}
+
+bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret)
+{
+    const struct dmn_daemon *d = m->daemon;
+    base_autofree struct key *k = malloc(sizeof(*k));
+    const char *plan, *algorithm;
+    char path[4096], error[256];
+    json_t *root, *states, *state;
+    bool found;
+
+    if (!k || !state_path(d, m->model, m->name, "", path, sizeof(path)) ||
+        !(states = read_states(path, &root))) {
+        return false;
+    }
+    describe(d, k);
+    state = best_state(states, k, 2);
+    plan = json_string_value(json_object_get(state, "plan"));
+    algorithm = json_string_value(json_object_get(state, "algorithm"));
+    found = plan && algorithm && strcmp(algorithm, "config") != 0 &&
+            strcmp(algorithm, "manual") != 0 &&
+            pl_plan_parse(plan, &d->eps, m->model->unit_count, error, sizeof(error), ret) == 0;
+    json_decref(root);
+    return found;
 }

@@ -23,7 +23,7 @@ from daemon import BUILD, LIMIT_S, ROOT, Daemon, check, equal, main
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 NETWORK = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
 EPS = [{"name": "a", "cpus": "0"}, {"name": "b", "cpus": "1"}]
-DEAF = {"sustain_millisigma": 1000000, "cooldown_s": 0, "probe_s": 0, "verify_percent": 1000}
+DEAF = {"sustain_millisigma": 1000000, "noise_permille": 1000, "cooldown_s": 0, "probe_s": 0, "verify_percent": 1000}
 TOP, LOW = 2000000, 600000
 
 
@@ -97,8 +97,10 @@ class Client(threading.Thread):
 class Machine:
     """A daemon on a tree, with a client, watched until its plan is."""
 
-    def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None):
+    def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None, sensors=None):
         config = {"adapt": {"enabled": True, **(DEAF if adapt is None else adapt)}}
+        if sensors:
+            config["sensors"] = sensors
         if eps:
             config["eps"] = EPS
         if planner:
@@ -124,6 +126,15 @@ class Machine:
                 equal((status["frames"]["failed"], status["frames"]["dropped"]), (0, 0))
         finally:
             self.d.__exit__(kind, value, trace)
+
+    def end(self):
+        self.client.end()
+        self.d.stop()
+
+    def begin(self):
+        """The daemon again, on the same tree and state, with another client."""
+        self.d.start()
+        self.client = Client(self.d)
 
     def model(self):
         return self.d.status()["models"][0]
@@ -266,7 +277,10 @@ def a_plan_of_the_user_stays():
         m.tree.put("sys/devices/system/cpu/online", "0")
         event = m.event("hotplug")
         equal((event["outcome"], event["plan_after"], m.model()["algorithm"]), ("kept", "0-25@a", "config"))
-        equal([e["cause"] for e in m.history()], ["start", "hotplug"])
+        check([e["cause"] for e in m.history() if e["cause"] != "governor"] == ["start", "hotplug"], m.history())
+        told = m.event("governor")
+        equal((told["outcome"], told["detail"]),
+              ("kept", "core 0: governor powersave instead of performance; the plan is the user's"))
         m.tree.put("sys/devices/system/cpu/online", "1")
         event = m.event("hotplug", event["id"])
         check("@b" in event["plan_after"] and "user's plan" in event["detail"], event)
@@ -276,8 +290,108 @@ def a_plan_of_the_user_stays():
         m.frames(30)
         m.tree.policy(1, "scaling_max_freq", LOW)
         m.tree.policy(1, "scaling_cur_freq", LOW)
+        m.event("frequency")
         m.frames(60)
-        equal([e["cause"] for e in m.history()], ["start", "request"])
+        equal([(e["cause"], e["outcome"]) for e in m.history()],
+              [("start", "serving"), ("request", "switched"), ("frequency", "kept")])
+
+
+def a_change_before_anything_is_watched():
+    """It is told, and once: an event of its own, for each change the right cause."""
+    with Machine() as m:
+        m.tree.policy(1, "scaling_governor", "powersave")
+        event = m.event("governor")
+        check("governor powersave instead of performance" in event["detail"], event)
+        m.tree.policy(0, "scaling_max_freq", 1500000)
+        m.event("frequency", event["id"])
+        m.tree.put("sys/class/thermal/cooling_device0/cur_state", 1)
+        m.tree.policy(1, "scaling_max_freq", 1500000)
+        m.event("thermal", event["id"])
+        m.frames(60)
+        equal(sorted(e["cause"] for e in m.history()), ["frequency", "governor", "start", "thermal"])
+
+
+def noise_does_not_fill_the_history():
+    """A limit that goes to and fro all the time is told a few times, and how often it was not."""
+    changes = 60
+    with Machine(adapt={**DEAF, "window_ms": 50}, plan="0-25@a", sensors={"interval_ms": 50}) as m:
+        m.frames(1)
+        for i in range(changes):
+            khz = (LOW, TOP - 400000)[i % 2]
+            m.tree.policy(1, "scaling_max_freq", khz)
+            m.wait("a sample", lambda: m.d.status()["sensors"]["policies"][1]["limit_khz"] == khz)
+        m.wait("what was not told", lambda: "more before it" in m.history()[-1]["detail"])
+        check(len(m.history()) < changes / 2, m.history())
+
+
+def kept(m, change=None):
+    """The states in the file of what was learned, after change(states) of a daemon that is not there."""
+    for name in os.listdir(m.d.state_dir):
+        if name.startswith("model-") and name.endswith(".json"):
+            path = os.path.join(m.d.state_dir, name)
+            with open(path, encoding="utf-8") as f:
+                root = json.load(f)
+            if change:
+                root["states"] = change(root["states"])
+                with open(path, "w", encoding="utf-8") as f:
+                    json.dump(root, f)
+            return root["states"]
+    return []
+
+
+def a_known_state_returns():
+    """A plan is kept for each limit and returns with it, also after a restart. No other plan gains enough here, and the two
+    that are kept differ in name only: what is seen is that they return."""
+    top, low = "0-25@a+b", "0-25@b+a"
+    with Machine(adapt={**DEAF, "gain_percent": 1000}) as m:
+        m.watched()
+        first = m.wait("a state", lambda: kept(m))[0]
+        m.tree.policy(1, "scaling_max_freq", LOW)
+        m.event("frequency")
+        second = m.wait("another state", lambda: len(kept(m)) == 2 and kept(m)[0])
+        equal((second["eps"], second["governors"]), (first["eps"], first["governors"]))
+        check(first["limits"] != second["limits"], first["limits"])
+        m.tree.policy(1, "scaling_max_freq", TOP)
+        m.end()
+
+        plans = {first["limits"]: top, second["limits"]: low}
+        kept(m, lambda states: [{**s, "plan": plans[s["limits"]]} for s in states])
+        m.begin()
+        equal((m.model()["plan"], m.model()["algorithm"]), (top, "saved"))
+        m.watched()
+        before = 0
+        for khz, plan in ((LOW, low), (TOP, top), (LOW, low)):
+            m.tree.policy(1, "scaling_max_freq", khz)
+            event = m.event("frequency", before)
+            equal([event[k] for k in ("outcome", "plan_after", "algorithm")], ["switched", plan, "saved"], event["detail"])
+            check("the plan kept for this state of the machine returns" in event["detail"], event["detail"])
+            before = event["id"]
+            m.frames(20)
+        m.end()
+
+        m.begin()  # under the lower limit
+        equal((m.model()["plan"], m.model()["algorithm"]), (low, "saved"))
+        m.frames(5)
+        m.end()
+
+        # as states were kept when limits were no part of them
+        kept(m, lambda states: [{k: v for k, v in s.items() if k != "limits"} for s in states if s["plan"] == low])
+        m.tree.policy(1, "scaling_max_freq", TOP)
+        m.begin()
+        equal((m.model()["plan"], m.model()["algorithm"]), (low, "saved"))
+        m.frames(20)
+
+
+def keys_hold_after_a_reload():
+    """For models that are there already, and what was measured of them stays."""
+    with Machine(adapt={**DEAF, "cooldown_s": 3600}) as m:
+        m.watched()
+        equal(m.model()["adapt"]["cooldown_s"], 3600.0)
+        m.d.write_config({"eps": EPS, "adapt": {"enabled": True, **DEAF, "cooldown_s": 7}})
+        m.d.call("Reload")
+        equal(m.model()["adapt"]["cooldown_s"], 7.0)
+        equal(m.model()["adapt"]["state"], "watching")
+        m.frames(5)
 
 
 def nothing_happens():
@@ -363,4 +477,5 @@ def another_program():
 
 if __name__ == "__main__":
     main([governor, frequency, heat, a_core_goes_and_returns, the_cpuset_shrinks, a_plan_of_the_user_stays,
+          a_change_before_anything_is_watched, noise_does_not_fill_the_history, a_known_state_returns, keys_hold_after_a_reload,
           nothing_happens, every_sensor_vanishes, switched_off, a_search_where_one_is_wanted, another_program])
