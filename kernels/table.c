@@ -14,6 +14,12 @@ static const struct krn_variant *const rows[] = {
     KRN_ISA_VARIANTS(ROW, avx512)
     KRN_ISA_VARIANTS(ROW, avx2)
 #endif
+#ifdef KRN_HAVE_DNNL
+    KRN_DNNL_VARIANTS(ROW)
+#endif
+#ifdef KRN_HAVE_XNNPACK
+    KRN_XNN_VARIANTS(ROW)
+#endif
     ROW(krn_conv_f32_nhwc__blas)
     ROW(krn_gemm_f32__blas)
     ROW(krn_matmul_f32__blas)

@@ -56,13 +56,27 @@ extern const struct krn_variant krn_where__ref;
 KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, vec)
 KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, avx2)
 KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, avx512)
-#undef KRN_DECLARE_VARIANT
 
 /* over OpenBLAS */
 extern const struct krn_variant krn_conv_f32_nhwc__blas;
 extern const struct krn_variant krn_gemm_f32__blas;
 extern const struct krn_variant krn_matmul_f32__blas;
 
+/* over oneDNN, where it was there at build */
+#define KRN_DNNL_VARIANTS(X)                                                                       \
+    X(krn_conv_f32_nhwc__dnnl)                                                                     \
+    X(krn_conv_f32_nhwc_wino__dnnl)                                                                \
+    X(krn_conv_f32_nhwc_bf16__dnnl)
+KRN_DNNL_VARIANTS(KRN_DECLARE_VARIANT)
+
+/* over XNNPACK, where it was there at build */
+#define KRN_XNN_VARIANTS(X)                                                                        \
+    X(krn_conv_f32_nhwc__xnn)                                                                      \
+    X(krn_gemm_f32__xnn)                                                                           \
+    X(krn_matmul_f32__xnn)
+KRN_XNN_VARIANTS(KRN_DECLARE_VARIANT)
+
 /* bytes moved, for every CPU alike */
 extern const struct krn_variant krn_copy_any__tiled;
 extern const struct krn_variant krn_pad_f32__tiled;
+#undef KRN_DECLARE_VARIANT

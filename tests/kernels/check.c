@@ -128,7 +128,7 @@ static const struct krn_variant *reference_of(enum mdl_op_kind kind)
 }
 
 static void run_variant(const struct krn_variant *v, struct one_op *o, struct one_op_buffer *out,
-                        size_t width, pthreadpool_t pool, bool in_place, bool *ret_intact)
+                        size_t width, pthreadpool_t pool, const struct check *c, bool *ret_intact)
 {
     size_t packed_bytes = v->packed_bytes ? v->packed_bytes(&o->m, &o->op) : 0;
     size_t scratch_bytes = v->scratch_bytes ? v->scratch_bytes(&o->m, &o->op, width) : 0;
@@ -145,8 +145,8 @@ static void run_variant(const struct krn_variant *v, struct one_op *o, struct on
     if (v->prepare) {
         int r = v->prepare(&o->m, &o->op, packed.data, 1, &prepared);
 
-        if (r == 0 && width > 1) {
-            r = v->prepare(&o->m, &o->op, packed.data, width, &prepared);
+        if (r == 0 && width > 1) { /* where that fails, less of the team has to do */
+            (void)v->prepare(&o->m, &o->op, packed.data, width, &prepared);
         }
         if (r < 0) {
             fprintf(stderr, "%s, %s, width %zu: not prepared\n", v->name, o->name, width);
@@ -154,7 +154,11 @@ static void run_variant(const struct krn_variant *v, struct one_op *o, struct on
         }
         call.prepared = prepared.object;
     }
-    if (in_place) {
+    if (c && c->residual_in_place) {
+        memcpy(out[0].data, call.residual, out[0].bytes);
+        call.residual = out[0].data;
+    }
+    if (c && c->in_place) {
         memcpy(out[0].data, o->buffers[o->op.in[0]].data, out[0].bytes);
         call.in[0] = out[0].data;
     }
@@ -236,7 +240,7 @@ static void run_magnitude(struct one_op *o, const struct krn_variant *ref,
         o->op.shift = shift;
     }
     o->op.act = op.kind == MDL_OP_UNARY ? op.act : MDL_ACT_NONE;
-    run_variant(ref, o, out, 1, NULL, false, &intact);
+    run_variant(ref, o, out, 1, NULL, NULL, &intact);
     o->op = op;
     for (size_t i = 0; i < o->m.tensor_count; i++) {
         one_op_buffer_free(&o->buffers[i]);
@@ -297,7 +301,8 @@ static bool compare_out(struct compare *k, const struct mdl_tensor *t, struct on
     k->gaps = malloc(got->bytes + 1);
     memcpy(k->gaps, got->data, got->bytes);
     one_op_each(t, compare_one, k);
-    for (size_t i = 0; i < got->bytes && !k->failed && !k->c->in_place; i++) {
+    for (size_t i = 0; i < got->bytes && !k->failed && !k->c->in_place && !k->c->residual_in_place;
+         i++) {
         if (k->gaps[i] != ONE_OP_PATTERN) {
             k->failed = true;
             fprintf(stderr, "%s, %s, width %zu: wrote between elements at byte %zu\n",
@@ -331,7 +336,7 @@ static bool check_variant(struct one_op *o, const struct check *c, const struct 
         bool intact;
 
         out_new(o, got);
-        run_variant(v, o, got, width, team ? pools[width] : NULL, c->in_place, &intact);
+        run_variant(v, o, got, width, team ? pools[width] : NULL, c, &intact);
         if (!intact) {
             fprintf(stderr, "%s, %s, width %zu: wrote outside its buffers\n", v->name, o->name,
                     width);
@@ -371,13 +376,14 @@ bool check_run(struct one_op *o, const struct check *c)
         pools[w] = pthreadpool_create(w);
     }
     out_new(o, want);
-    run_variant(ref, o, want, 1, NULL, false, &intact);
+    run_variant(ref, o, want, 1, NULL, NULL, &intact);
     if (c->bound == CHECK_SUM) {
         out_new(o, sums[0].of);
         run_magnitude(o, ref, sums[0].of);
     }
     for (size_t i = 0; i < count && ok; i++) {
-        if (v[i].kind != o->op.kind || v[i].reference || (v[i].needs & ~krn_cpu_features()) != 0 ||
+        if (v[i].kind != o->op.kind || v[i].reference || v[i].fused ||
+            (v[i].needs & ~krn_cpu_features()) != 0 ||
             (!v[i].supports(&o->m, &o->op) && !forced(&v[i], o, c))) {
             continue;
         }
@@ -408,7 +414,7 @@ int check_unexercised(bool (*which)(const struct krn_variant *v))
     int missing = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (v[i].reference || exercised[i] || !which(&v[i])) {
+        if (v[i].reference || v[i].fused || exercised[i] || !which(&v[i])) {
             continue;
         }
         if (v[i].needs & ~krn_cpu_features()) {

@@ -17,11 +17,12 @@ enum check_bound { CHECK_SUM, CHECK_ULP, CHECK_EXACT };
 
 struct check {
     enum check_bound bound;
-    double terms;       /* SUM: n */
-    double ulps;        /* of the result: the element function, or all of a ULP check */
-    double absolute;    /* error near zero */
-    const char *expect; /* at least one variant whose name holds this must take the case */
-    bool in_place;      /* the output is the memory of input 0 */
+    double terms;           /* SUM: n */
+    double ulps;            /* of the result: the element function, or all of a ULP check */
+    double absolute;        /* error near zero */
+    const char *expect;     /* at least one variant whose name holds this must take the case */
+    bool in_place;          /* the output is the memory of input 0 */
+    bool residual_in_place; /* the output is the memory of the residual */
     /* NULL, or: rows that run wherever they can, even where supports() leaves the case to faster
      * ones (they tell by packed_bytes() being 0 that they cannot) */
     bool (*force)(const struct krn_variant *v);

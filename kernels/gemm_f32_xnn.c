@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products with constant weights over XNNPACK's fully connected operator. */
+#include "base.h"
+#include "kernels/xnn.h"
+
+static bool product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *p)
+{
+    bool aliased = op->residual != MDL_RESIDUAL_NONE &&
+                   m->tensors[op->residual_in].storage == m->tensors[op->out[0]].storage;
+
+    return krn_product_of(m, op, p) && p->b_const && !aliased && krn_xnn_ready();
+}
+
+static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
+{
+    struct krn_product p;
+    const uint8_t *b;
+    float min, max, *kernel, *at;
+    enum xnn_status s;
+
+    if (!product_of(m, op, &p)) {
+        return -EOPNOTSUPP;
+    }
+    b = krn_const_ptr(m, op->in[1]);
+    kernel = at = calloc(p.n * p.k, sizeof(float));
+    if (!kernel) {
+        return -ENOMEM;
+    }
+    for (size_t n = 0; n < p.n; n++) {
+        float scale = p.alpha * (op->scale ? op->scale[n] : 1.0f);
+
+        for (size_t k = 0; k < p.k; k++) {
+            *at++ = scale * krn_load_unaligned(b, (ptrdiff_t)n * p.b_n + (ptrdiff_t)k * p.b_k);
+        }
+    }
+    krn_xnn_range(op, &min, &max);
+    s = xnn_create_fully_connected_nc_f32(p.k, p.n, p.lda, p.ldy, kernel, op->shift, min, max, 0,
+                                          ret);
+    free(kernel);
+    return krn_xnn_error(s);
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_product p;
+
+    return product_of(m, op, &p);
+}
+
+static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
+                   struct krn_prepared *ret)
+{
+    struct krn_product p;
+
+    return product_of(m, op, &p) ? krn_xnn_new(m, op, make, (p.k + 1) * p.n * sizeof(float), ret)
+                                 : -EOPNOTSUPP;
+}
+
+static void run(const struct krn_call *call)
+{
+    xnn_operator_t x = krn_xnn_take(call->prepared);
+    struct krn_epilogue e = krn_xnn_rest(call->op, krn_product_epilogue(call));
+    struct krn_product p;
+
+    krn_product_of(call->model, call->op, &p);
+    xnn_setup_fully_connected_nc_f32(x, p.m, call->in[0], call->out[0], call->pool);
+    krn_xnn_finish(call, x, &e, &p.y_as_pixels);
+}
+
+#ifdef __x86_64__
+#define NEEDS KRN_CPU_AVX2 /* kernels for older CPUs read behind the last value */
+#else
+#define NEEDS 0
+#endif
+
+const struct krn_variant krn_gemm_f32__xnn = {
+    .name = "gemm_f32__xnn",
+    .kind = MDL_OP_GEMM,
+    .needs = NEEDS,
+    .supports = supports,
+    .prepare = prepare,
+    .release = krn_xnn_release,
+    .run = run,
+};
+
+const struct krn_variant krn_matmul_f32__xnn = {
+    .name = "matmul_f32__xnn",
+    .kind = MDL_OP_MATMUL,
+    .needs = NEEDS,
+    .supports = supports,
+    .prepare = prepare,
+    .release = krn_xnn_release,
+    .run = run,
+};

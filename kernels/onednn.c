@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/onednn.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "base.h"
+
+struct krn_dnnl_set {
+    dnnl_stream_t stream;
+    dnnl_exec_arg_t args[KRN_DNNL_ARGS_MAX];
+    size_t count;
+};
+
+static dnnl_engine_t engine;
+
+/* Where writable and executable memory is denied, the library's first primitive fails or dies. */
+static bool may_write_code(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool may;
+
+    if (p == MAP_FAILED) {
+        return false;
+    }
+    may = mprotect(p, page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+    munmap(p, page);
+    return may;
+}
+
+static void engine_new(void)
+{
+    if (may_write_code() && dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
+        engine = NULL;
+    }
+}
+
+dnnl_engine_t krn_dnnl_engine(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, engine_new);
+    return engine;
+}
+
+bool krn_dnnl_has_bf16(void)
+{
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+
+    return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+}
+
+bool krn_dnnl_alone(void)
+{
+    static _Thread_local bool alone;
+
+    if (!alone) {
+        omp_set_num_threads(1);
+        alone = omp_get_max_threads() == 1;
+    }
+    return alone;
+}
+
+int krn_dnnl_error(dnnl_status_t s)
+{
+    return s == dnnl_success ? 0 : s == dnnl_out_of_memory ? -ENOMEM : -EOPNOTSUPP;
+}
+
+static void set_free(struct krn_dnnl_set *s)
+{
+    for (size_t i = 0; s && i < s->count; i++) {
+        dnnl_memory_destroy(s->args[i].memory);
+    }
+    if (s && s->stream) {
+        dnnl_stream_destroy(s->stream);
+    }
+    free(s);
+}
+
+static struct krn_dnnl_set *set_new(const struct krn_dnnl *d)
+{
+    struct krn_dnnl_set *s = calloc(1, sizeof(*s));
+
+    if (!s || dnnl_stream_create(&s->stream, krn_dnnl_engine(), dnnl_stream_default_flags) !=
+                  dnnl_success) {
+        free(s);
+        return NULL;
+    }
+    for (; s->count < d->count; s->count++) {
+        s->args[s->count].arg = d->arg[s->count];
+        if (dnnl_memory_create(&s->args[s->count].memory, &d->md[s->count], krn_dnnl_engine(),
+                               DNNL_MEMORY_NONE) != dnnl_success) {
+            set_free(s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+int krn_dnnl_init(struct krn_dnnl *d, const_dnnl_primitive_desc_t pd, size_t count, const int *args,
+                  const dnnl_memory_desc_t *const *mds)
+{
+    dnnl_status_t s;
+
+    *d = (struct krn_dnnl){.count = count + 1};
+    for (size_t i = 0; i < count; i++) {
+        d->arg[i] = args[i];
+        d->md[i] = *mds[i];
+    }
+    d->arg[count] = DNNL_ARG_SCRATCHPAD;
+    d->md[count] = *dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    s = dnnl_primitive_create(&d->primitive, pd);
+    if (s != dnnl_success) {
+        d->primitive = NULL;
+        return krn_dnnl_error(s);
+    }
+    /* with one set at least, a run never fails: it can wait for that one */
+    d->idle[0] = set_new(d);
+    if (!d->idle[0]) {
+        krn_dnnl_deinit(d);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void krn_dnnl_deinit(struct krn_dnnl *d)
+{
+    for (size_t i = 0; i < KRN_DNNL_IDLE; i++) {
+        set_free(atomic_exchange(&d->idle[i], NULL));
+    }
+    if (d->primitive) {
+        dnnl_primitive_destroy(d->primitive);
+    }
+    d->primitive = NULL;
+}
+
+int krn_dnnl_reorder(struct krn_dnnl *d, const dnnl_memory_desc_t *from,
+                     const dnnl_memory_desc_t *to)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t pd;
+    dnnl_status_t s = dnnl_primitive_attr_create(&attr);
+    int r;
+
+    if (s != dnnl_success) {
+        return krn_dnnl_error(s);
+    }
+    dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    s = dnnl_reorder_primitive_desc_create(&pd, from, krn_dnnl_engine(), to, krn_dnnl_engine(),
+                                           attr);
+    dnnl_primitive_attr_destroy(attr);
+    if (s != dnnl_success) {
+        return krn_dnnl_error(s);
+    }
+    r = krn_dnnl_init(d, pd, 2, (int[]){DNNL_ARG_FROM, DNNL_ARG_TO},
+                      (const dnnl_memory_desc_t *[]){from, to});
+    dnnl_primitive_desc_destroy(pd);
+    return r;
+}
+
+size_t krn_dnnl_scratch(const struct krn_dnnl *d)
+{
+    return d->primitive ? dnnl_memory_desc_get_size(&d->md[d->count - 1]) : 0;
+}
+
+static struct krn_dnnl_set *set_take(struct krn_dnnl *d)
+{
+    for (;;) {
+        struct krn_dnnl_set *s = NULL;
+
+        for (size_t i = 0; i < KRN_DNNL_IDLE && !s; i++) {
+            s = atomic_exchange_explicit(&d->idle[i], NULL, memory_order_acquire);
+        }
+        s = s ? s : set_new(d);
+        if (s) {
+            return s;
+        }
+        sched_yield(); /* no memory for another one: one of those in use comes back */
+    }
+}
+
+static void set_give(struct krn_dnnl *d, struct krn_dnnl_set *s)
+{
+    for (size_t i = 0; i < KRN_DNNL_IDLE; i++) {
+        struct krn_dnnl_set *none = NULL;
+
+        if (atomic_compare_exchange_strong_explicit(&d->idle[i], &none, s, memory_order_release,
+                                                    memory_order_relaxed)) {
+            return;
+        }
+    }
+    set_free(s);
+}
+
+void krn_dnnl_run(struct krn_dnnl *d, void *const *handles)
+{
+    struct krn_dnnl_set *s = set_take(d);
+
+    krn_dnnl_alone();
+    for (size_t i = 0; i < s->count; i++) {
+        dnnl_memory_set_data_handle(s->args[i].memory, handles[i]);
+    }
+    dnnl_primitive_execute(d->primitive, s->stream, (int)s->count, s->args);
+    set_give(d, s);
+}
+
+void krn_dnnl_image(const struct krn_img *i, dnnl_memory_desc_t *ret)
+{
+    dnnl_dims_t dims = {(dnnl_dim_t)i->n, (dnnl_dim_t)i->c, (dnnl_dim_t)i->h, (dnnl_dim_t)i->w};
+    dnnl_dims_t strides = {(dnnl_dim_t)i->batch, 1, (dnnl_dim_t)i->row, (dnnl_dim_t)i->pixel};
+
+    dnnl_memory_desc_init_by_strides(ret, 4, dims, dnnl_f32, strides);
+}
