@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A watch that goes on on other cores and under other options. */
+#include "base.h"
+#include "tests/harness.h"
+#include "tuner/adapt_resume.h"
+
+#define UNITS 4u
+#define UNIT_NS 1e7
+#define WINDOW_NS (200 * BASE_NS_PER_MS)
+#define WINDOWS 30u
+
+static void adapt_free(struct tun_adapt **a)
+{
+    tun_adapt_free(*a);
+}
+
+static void machine(struct tun_problem *p)
+{
+    static const struct tun_kind kinds[] = {
+        {.name = "a", .cores = 1, .speed = 1, .bandwidth = 1, .watts = 1},
+        {.name = "b", .cores = 1, .speed = 1, .bandwidth = 1, .watts = 1}};
+
+    T_EQ(tun_problem_init(p, UNITS, kinds, base_array_count(kinds)), 0);
+    for (size_t u = 0; u < UNITS; u++) {
+        p->units[u] = (struct tun_unit){.weight = 1};
+        for (size_t k = 0; k < p->kind_count; k++) {
+            *tun_cell_at(&p->costs, k, 1, u) =
+                (struct tun_cell){.ns = UNIT_NS, .source = TUN_MEASURED};
+        }
+    }
+}
+
+/* Units before @cut on kind a, the others on b. */
+static struct pl_plan halves(uint16_t cut)
+{
+    struct pl_plan plan = {.stage_count = 2};
+
+    plan.stages[0] = (struct pl_stage_plan){.first_unit = 0,
+                                            .last_unit = (uint16_t)(cut - 1),
+                                            .group_count = 1,
+                                            .groups = {{.ep = 0, .width = 1, .count = 1}}};
+    plan.stages[1] = (struct pl_stage_plan){.first_unit = cut,
+                                            .last_unit = UNITS - 1,
+                                            .group_count = 1,
+                                            .groups = {{.ep = 1, .width = 1, .count = 1}}};
+    return plan;
+}
+
+/* Windows in which the teams take so long. Return: the first thing that is asked for. */
+static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns)
+{
+    static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
+
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        struct tun_team_seen teams[] = {
+            {.stage = 0, .frames = 10, .service_ns = a_ns, .cpu_ns = a_ns},
+            {.stage = 1, .frames = 10, .service_ns = b_ns, .cpu_ns = b_ns}};
+        struct tun_seen_window w = {.start_ns = *now_ns,
+                                    .now_ns = *now_ns + WINDOW_NS,
+                                    .kinds = kinds,
+                                    .teams = teams,
+                                    .team_count = base_array_count(teams)};
+        base_cleanup(tun_record_deinit) struct tun_record record = TUN_RECORD_NULL;
+        int asks;
+
+        *now_ns += WINDOW_NS;
+        asks = tun_adapt_observe(a, &w, &record);
+        if (asks != TUN_ADAPT_NOTHING) {
+            return asks;
+        }
+    }
+    return TUN_ADAPT_NOTHING;
+}
+
+/* A watch of @plan since now. */
+static struct tun_adapt *serving(const struct pl_plan *plan, uint64_t now_ns)
+{
+    static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    struct tun_adapt *a;
+
+    machine(&p);
+    T_EQ(tun_adapt_new(NULL, &a), 0);
+    T_EQ(tun_adapt_serve(a, &p, plan, kinds, now_ns), 0);
+    return a;
+}
+
+TEST(what_is_known_is_no_surprise)
+{
+    static const bool contended[] = {false, true};
+    const double slow[] = {1, 1, 1, 1, 3, 3, 3, 3};
+    struct pl_plan plan = halves(2);
+    uint64_t now = BASE_NS_PER_S;
+    bool is;
+
+    base_cleanup(adapt_free) struct tun_adapt *known = serving(&plan, now);
+
+    tun_adapt_resume(known, slow, contended);
+    T_TRUE(tun_adapt_slow(known, 1, 3, &is) == 3 && is);
+    T_TRUE(tun_adapt_slow(known, 0, 3, &is) == 1 && !is);
+    T_TRUE(tun_adapt_slow(known, 2, 0, &is) == 1 && !is);
+    T_EQ(watch(known, 2 * UNIT_NS, 6 * UNIT_NS, &now), TUN_ADAPT_NOTHING);
+
+    base_cleanup(adapt_free) struct tun_adapt *unknown = serving(&plan, now);
+
+    T_EQ(watch(unknown, 2 * UNIT_NS, 6 * UNIT_NS, &now), TUN_ADAPT_DECIDE);
+}
+
+TEST(a_plan_in_doubt_is_taken_back)
+{
+    struct pl_plan before = halves(2), plan = halves(1), other = halves(3);
+    uint64_t now = BASE_NS_PER_S;
+
+    base_cleanup(adapt_free) struct tun_adapt *bad = serving(&plan, now);
+
+    T_EQ(tun_adapt_doubt(bad, &before, 5 * UNIT_NS, 3 * UNIT_NS), 0);
+    T_EQ(watch(bad, UNIT_NS, 7 * UNIT_NS, &now), TUN_ADAPT_BACK);
+    T_TRUE(pl_plan_equal(tun_adapt_before(bad), &before));
+
+    base_cleanup(adapt_free) struct tun_adapt *good = serving(&plan, now);
+
+    T_EQ(tun_adapt_doubt(good, &before, 5 * UNIT_NS, 3 * UNIT_NS), 0);
+    T_EQ(watch(good, UNIT_NS, 3 * UNIT_NS, &now), TUN_ADAPT_NOTHING);
+    other.stages[1].groups[0].ep = 7;
+    T_EQ(tun_adapt_doubt(good, &other, 1, 1), -EINVAL);
+    T_EQ(tun_adapt_doubt(good, &before, 0, 1), -EINVAL);
+}
+
+TEST(options_hold_from_now_on)
+{
+    struct tun_adapt_options o = TUN_ADAPT_DEFAULTS;
+    struct pl_plan plan = halves(2);
+    uint64_t now = BASE_NS_PER_S;
+
+    base_cleanup(adapt_free) struct tun_adapt *a = serving(&plan, now);
+
+    T_EQ(watch(a, 2 * UNIT_NS, 2 * UNIT_NS, &now), TUN_ADAPT_NOTHING);
+    o.cooldown_ns = 7 * BASE_NS_PER_S;
+    o.detect.firm = 1e6; /* nothing is ever sustained */
+    T_EQ(tun_adapt_set_options(a, &o), 0);
+    T_EQ(tun_adapt_cooldown_ns(a), 7 * BASE_NS_PER_S);
+    T_EQ(watch(a, 2 * UNIT_NS, 6 * UNIT_NS, &now), TUN_ADAPT_NOTHING);
+    o.detect.firm = TUN_ADAPT_DEFAULTS.detect.firm;
+    T_EQ(tun_adapt_set_options(a, &o), 0);
+    T_EQ(watch(a, 2 * UNIT_NS, 6 * UNIT_NS, &now), TUN_ADAPT_DECIDE);
+    o.settle = 0;
+    T_EQ(tun_adapt_set_options(a, &o), -EINVAL);
+    T_EQ(tun_adapt_cooldown_ns(a), 7 * BASE_NS_PER_S);
+}
+
+TEST_MAIN()
