@@ -79,15 +79,15 @@ bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r, str
 {
     const struct pl_plan *known = may_return(m, d) ? dmn_adapt_known(m) : NULL;
     const char *algorithm = dmn_config_string(m->daemon->config, DMN_KEY_PLANNER_ALGORITHM);
-    double least_ns = d->after_ns;
+    double otherwise_ns = d->replan ? d->after_ns : d->before_ns;
     struct tun_outcome o;
 
     if (strcmp(algorithm, "exact") != 0) { /* measured by a search: the table has less to say */
-        least_ns = base_max(d->before_ns, least_ns);
+        otherwise_ns = base_max(d->before_ns, otherwise_ns);
     }
     if (!known || pl_plan_equal(known, &r->plan) ||
         d->corrected.kind_count != r->problem.kind_count || !tun_fits(&d->corrected, known) ||
-        tun_eval(&d->corrected, known, &o) != 0 || o.bottleneck_ns > (1 + NOISE) * least_ns) {
+        tun_eval(&d->corrected, known, &o) != 0 || o.bottleneck_ns > (1 + NOISE) * otherwise_ns) {
         return false;
     }
     d->replan = true;

@@ -171,7 +171,7 @@ void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
 const struct pl_plan *dmn_adapt_known(struct dmn_model *m);
 /** dmn_adapt_prefer_known() - a decision about clocks, or about a quota that changed, returns to
  * the plan that is known for their state, whatever the gain and the cool-down, unless that is
- * slower by the table than what was found by more than two measurements of one plan differ.
+ * slower by the table than what would serve otherwise by more than two figures of one plan differ.
  * Return: does it. */
 bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r,
                             struct tun_decision *d);
