@@ -21,9 +21,8 @@
 #include "kernels/blas_check.h"
 #include "kernels/kernels.h"
 
-#define SLICE_TEXT_BYTES                                                                           \
-    (1u << 22) /* a slice's output waits for its end: writing takes time too                       \
-                */
+/* a slice is printed when it has ended: writing to a full pipe would wait within it */
+#define SLICE_TEXT_BYTES (1u << 22)
 
 struct options {
     const char *model, *only;
@@ -152,11 +151,13 @@ static double run_frame(const struct options *o, struct bench *b, size_t frame)
     }
     now = start;
     for (size_t i = 0; i < b->m->op_count; i++) {
+        size_t last = krn_net_fused(b->net, i) ? i + 1 : i;
         uint64_t before = now;
 
-        krn_net_run_ops(b->net, i, i, &b->mem, &b->exec);
+        krn_net_run_ops(b->net, i, last, &b->mem, &b->exec);
         now = base_now_ns();
         b->op_ms[i * o->frames + frame] = (double)(now - before) / 1e6;
+        i = last;
     }
     return (double)(now - start) / 1e6;
 }
@@ -179,12 +180,16 @@ static void print_ops(const struct options *o, struct bench *b)
     printf(", \"ops\": [");
     for (size_t i = 0; i < b->m->op_count; i++) {
         const struct mdl_op *op = &b->m->ops[i];
+        const struct krn_variant *fused = krn_net_fused(b->net, i);
+        const char *row = fused                               ? fused->name
+                          : i && krn_net_fused(b->net, i - 1) ? "with the op before"
+                                                              : krn_net_variant(b->net, i)->name;
         double ms = median(b->op_ms + i * o->frames, o->frames);
 
         printf(
             "%s\n  {\"op\": %zu, \"kind\": \"%s\", \"variant\": \"%s\", \"ms\": %.4f, \"gflops\": "
             "%.1f}",
-            i ? "," : "", i, mdl_op_kind_name(op->kind), krn_net_variant(b->net, i)->name, ms,
+            i ? "," : "", i, mdl_op_kind_name(op->kind), row, ms,
             ms > 0 ? 2 * op->macs / ms / 1e6 : 0);
     }
     printf("]");
