@@ -5,6 +5,7 @@ usage: guest.py HOST_DIR PREFIX SYSCONFDIR
 Waiting is for a state, with a generous limit; a state is asked for again and again, since a container without
 a message bus has nothing that would tell.
 """
+import ctypes
 import json
 import os
 import pwd
@@ -22,6 +23,7 @@ LIMIT_S = 60
 CONFIG_DIR = os.path.join(SYSCONFDIR, "piped", "piped.json.d")
 MEMBER, OUTSIDER = "member", "outsider"
 WATCHDOG_S = 3
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
 
 
 class Failure(AssertionError):
@@ -100,7 +102,7 @@ def set_up():
         with open(os.path.join(HOST, name), "rb") as f, open("/var/lib/piped/models/" + name, "wb") as g:
             g.write(f.read())
         os.chmod("/var/lib/piped/models/" + name, 0o644)
-    write_config("50-tests.json", {"models": [{"name": "digits", "path": "/var/lib/piped/models/digits.onnx"}]})
+    write_config("50-tests.json", {"stalled_ms": 2000, "models": [{"name": "digits", "path": "/var/lib/piped/models/digits.onnx"}]})
     # The images, for infer: 75 bytes each.
     os.mkdir("/tmp/heldout")
     with open(os.path.join(HOST, "heldout.pgm"), "rb") as f:
@@ -255,6 +257,60 @@ def the_watchdog_bites():
     check(pipectl("status")["state"] == "serving", "not serving")
 
 
+def team_threads():
+    """Threads of the daemon that compute: those that are pinned to one core."""
+    tasks, found = "/proc/%d/task" % main_pid(), []
+    for task in sorted(os.listdir(tasks), key=int):
+        with open(os.path.join(tasks, task, "status"), encoding="utf-8") as f:
+            allowed = [line.split()[1] for line in f if line.startswith("Cpus_allowed_list:")][0]
+        if allowed.isdigit():
+            found.append(int(task))
+    return found
+
+
+def hang(thread):
+    """A process that holds one thread of another one still, and nothing else of it, until that one ends."""
+    holder = os.fork()
+    if holder == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+        held = libc.ptrace(PTRACE_SEIZE, thread, None, None) == 0 and \
+            libc.ptrace(PTRACE_INTERRUPT, thread, None, None) == 0
+        if not held:
+            os._exit(ctypes.get_errno())
+        try:
+            while True:
+                os.waitpid(thread, WALL)  # it stops, and at last it ends
+        except ChildProcessError:
+            os._exit(0)
+    return holder
+
+
+def a_stage_that_hangs_is_noticed():
+    """The loop goes on and would feed the watchdog; that a stage does not is what counts."""
+    threads = team_threads()
+    if not threads:
+        return "no thread is pinned here"
+    pid, restarts = main_pid(), int(show("NRestarts"))
+    bench = subprocess.Popen([PIPECTL, "bench", "--seconds", str(LIMIT_S), "--reconnect", "30"], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    holder = hang(threads[-1])
+    try:
+        done, code = os.waitpid(holder, os.WNOHANG)
+        check(done == 0 or code == 0, "the thread cannot be held:", os.strerror(os.waitstatus_to_exitcode(code)))
+        wait_for("word of the stage", lambda: any("a stage made no progress" in e.get("MESSAGE", "") for e in journal()))
+        wait_for("the watchdog", lambda: int(show("NRestarts")) > restarts and show("ActiveState") == "active")
+        if done == 0:
+            os.waitpid(holder, 0)
+        check(main_pid() != pid, "the same process")
+        before = pipectl("status")["models"][0]["frames"]["answered"]
+        wait_for("frames after it", lambda: pipectl("status")["models"][0]["frames"]["answered"] > before)
+    finally:
+        bench.kill()
+        bench.wait()
+    return None
+
+
 def journal_of_manager():
     out = run("journalctl", "-o", "json", "--no-pager", "_PID=1")
     return [e for e in map(json.loads, out.splitlines()) if isinstance(e.get("MESSAGE"), str)]
@@ -293,6 +349,7 @@ CASES = (users_and_folders_exist, sockets_listen_before_the_service, a_client_st
          sockets_keep_their_group, strangers_are_refused, clients_may_not_change_plans, images_are_answered,
          threads_are_pinned, journal_has_fields, reload_is_synchronous, a_bad_reload_changes_nothing,
          a_fed_watchdog_does_not_bite, a_restart_loses_nothing, a_crash_is_restarted, the_watchdog_bites,
+         a_stage_that_hangs_is_noticed,
          a_stop_is_clean, a_bad_configuration_is_not_retried)
 
 
