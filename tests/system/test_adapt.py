@@ -387,6 +387,16 @@ def a_known_state_returns():
         m.frames(20)
 
 
+def a_quota_is_part_of_a_state():
+    with Machine() as m:
+        m.tree.put("proc/self/cgroup", "0::/piped")
+        m.tree.put("sys/fs/cgroup/cgroup.controllers", "cpu cpuset")
+        m.tree.put("sys/fs/cgroup/piped/cpu.max", "150000 100000")
+        m.wait("the quota", lambda: (m.d.status()["sensors"]["cgroup"] or {}).get("quota_cpus") == 1.5)
+        m.wait("a state with it", lambda: kept(m) and kept(m)[0]["limits"].endswith(";quota:1.5"))
+        m.frames(5)
+
+
 def keys_hold_after_a_reload():
     """For models that are there already, and what was measured of them stays."""
     with Machine(adapt={**DEAF, "cooldown_s": 3600}) as m:
@@ -479,5 +489,5 @@ def another_program():
 
 if __name__ == "__main__":
     main([governor, frequency, heat, a_core_goes_and_returns, the_cpuset_shrinks, a_plan_of_the_user_stays,
-          a_change_before_anything_is_watched, noise_does_not_fill_the_history, a_known_state_returns, keys_hold_after_a_reload,
-          nothing_happens, every_sensor_vanishes, switched_off, a_search_where_one_is_wanted, another_program])
+          a_change_before_anything_is_watched, noise_does_not_fill_the_history, a_known_state_returns, a_quota_is_part_of_a_state,
+          keys_hold_after_a_reload, nothing_happens, every_sensor_vanishes, switched_off, a_search_where_one_is_wanted, another_program])
