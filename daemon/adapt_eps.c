@@ -511,6 +511,9 @@ static void hand_over(struct dmn_model *m, struct part *p)
     dmn_adapt_forget(m);
     memset(a->known, 0, sizeof(a->known)); /* plans on other places */
     a->state_id = 0;
+    a->epoch = pl_epoch(m->pipe);
+    a->epoch_ns = base_now_ns();
+    a->window_ns = 0;
     if (p->slowed) {
         a->carried = base_take(p->slow);
         a->carried_count = m->problem.kind_count * m->problem.unit_count;
@@ -637,7 +640,7 @@ static bool make_way(struct dmn_daemon *d)
             dmn_adapt_forget(m);
         }
     }
-    return all_free(d) && !d->reload && !d->loads;
+    return all_free(d) && !d->reload && !d->loads && !d->optimises;
 }
 
 static bool moved_already(const struct dmn_daemon *d, const struct pl_ep_set *eps)
