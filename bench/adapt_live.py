@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """How soon and how well plans follow a core that gets slower: a real slowdown under a real load.
 
-usage: adapt_live.py [--build DIR] [--network NAME,...] [--factor F] [--quota] [--calm S] [--slow S] [--after S]
-                     [--plot FILE.svg] [--json]
+usage: adapt_live.py --results FILE [--build DIR] [--network NAME] [--factor F] [--quota] [--find] [--rounds N]
+                     [--calm S] [--slow S] [--after S] [--plot FILE.svg]
+       adapt_live.py --results FILE --report
 
 Core 0 is "fast"; core 1 is "slow": tests/system/slow_core takes 1 - 1/F of it from the onset on, or, with --quota, a
-cgroup's quota (version 1 or 2, where it can be written) takes that share from every thread of the daemon. Three daemons
-in turn, each with a client that streams as fast as it is answered:
-  static   serves two balanced stages, by hand, all the time: what the slowdown costs without adapting
-  best     retunes by exhaustive under the slowdown: the best that there is
-  adapting begins with the same two stages as the plan that it kept itself, notices, and changes
-Reported: from the onset to the first change of plan; frames a second under the slowdown of all three; what the history
-says; frames lost or out of order by the client's count. Needs root for the real-time priority, and two cores.
+cgroup's quota (version 1, where it can be written) leaves 1/F to the daemon's threads that are pinned to core 1.
+--find comes first, once: by the costs that it measures, two stages as equal as they can be, and the plan that a search
+by exhaustive finds under the slowdown. Every round then has two daemons in turn, each with a client that streams as
+fast as it is answered; every other round begins with the second:
+  fixed     two stages, free; then under the slowdown: two stages, exhaustive's plan, and both once more
+  adapting  begins with the two stages as the plan that it kept itself; the slowdown comes, stays for --slow s and goes
+What a round gave is added to FILE, so that several calls make one measurement. --report prints medians and spreads.
+Needs root for the real-time priority or the cgroup, and two cores.
 """
 import argparse
 import json
 import os
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,20 +28,24 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PERIOD_US = 4000
-CAUSES = ("contention", "throughput", "frequency", "thermal", "governor")
+SHORT_S = 2.5   # of a plan that serves all the time
+SETTLE_S = 0.5  # left out of it
 
 
 def arguments():
     p = argparse.ArgumentParser(description="plans that follow a slowed core")
+    p.add_argument("--results", required=True)
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
     p.add_argument("--network", default="squeezenet1_1")
     p.add_argument("--factor", type=float, default=3.0)
     p.add_argument("--quota", action="store_true")
-    p.add_argument("--calm", type=float, default=8.0)
-    p.add_argument("--slow", type=float, default=15.0)
-    p.add_argument("--after", type=float, default=15.0)
+    p.add_argument("--find", action="store_true")
+    p.add_argument("--report", action="store_true")
+    p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--calm", type=float, default=3.0)
+    p.add_argument("--slow", type=float, default=7.0)
+    p.add_argument("--after", type=float, default=8.0)
     p.add_argument("--plot")
-    p.add_argument("--json", action="store_true")
     return p.parse_args()
 
 
@@ -58,7 +66,7 @@ class Thief:
 
 
 class Quota:
-    """A cgroup of version 1 whose quota is for the thread on core 1 alone; its period is as short as is allowed."""
+    """A cgroup of version 1 whose quota is for what the daemon runs on core 1; its period is as short as that of Thief."""
     BASE = "/sys/fs/cgroup/cpu"
 
     def __init__(self, options):
@@ -104,7 +112,7 @@ class Quota:
 
 
 class Run:
-    """A daemon with a client; samples of what was answered, every 50 ms."""
+    """A daemon with a client; samples of what was answered, every 20 ms."""
 
     def __init__(self, options, Daemon, network, adapt, state_dir=None):
         self.options, self.samples = options, []
@@ -144,7 +152,7 @@ class Run:
             self.samples.append((time.monotonic(), m["frames"]["answered"], m["plan"]))
             if slowdown is not None and hasattr(slowdown, "follow"):
                 slowdown.follow()
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     def fps(self, begin, end):
         inside = [s for s in self.samples if begin <= s[0] <= end]
@@ -166,67 +174,78 @@ def own_plan(folder):
                 f.write(text.replace('"algorithm":"manual"', '"algorithm":"exact"'))
 
 
-def measure_static(options, Daemon, network, slowdown, state_dir):
-    with Run(options, Daemon, network, False, state_dir) as r:
+def find(options, Daemon, slowdown):
+    """The two stages, kept in a folder beside the results, and the best plan under the slowdown."""
+    state = options.results + ".state"
+    shutil.rmtree(state, ignore_errors=True)
+    os.mkdir(state)
+    with Run(options, Daemon, options.network, False, state) as r:
         r.d.call("Retune", {"algorithm": "exact"})
-        plan = r.two_stages()
-        r.d.call("SetPlan", {"plan": plan})
+        two = r.two_stages()
+        r.d.call("SetPlan", {"plan": two})
         r.watch(options.calm)
-        free = r.fps(r.samples[0][0] + 1, r.samples[-1][0])
-        slowdown.begin(r.d.process.pid)
-        try:
-            start = time.monotonic()
-            r.watch(options.slow, slowdown)
-            slow = r.fps(start + 2, time.monotonic())
-        finally:
-            slowdown.end()
-        r.d.call("SetPlan", {"plan": plan})
-        r.watch(3)  # what was learned of the slowed core is learned anew
-    own_plan(state_dir)
-    return {"plan": plan, "fps_free": free, "fps_slow": slow}
-
-
-def measure_best(options, Daemon, network, slowdown):
-    with Run(options, Daemon, network, False) as r:
+    own_plan(state)
+    with Run(options, Daemon, options.network, False) as r:
         slowdown.begin(r.d.process.pid)
         try:
             with r.d.connect() as v:
                 v.sock.settimeout(700)
-                event = v.call("io.piped.Retune", {"algorithm": "exhaustive", "seed": 1})["event"]
-            start = time.monotonic()
-            r.watch(options.slow, slowdown)
-            slow = r.fps(start + 1, time.monotonic())
+                best = v.call("io.piped.Retune", {"algorithm": "exhaustive", "seed": 1})["event"]["plan_after"]
         finally:
             slowdown.end()
-    return {"plan": event["plan_after"], "fps_slow": slow}
+    return {"network": options.network, "factor": options.factor, "quota": options.quota, "two": two, "best": best,
+            "rounds": []}
 
 
-def measure_adapting(options, Daemon, network, slowdown, state_dir):
-    with Run(options, Daemon, network, True, state_dir) as r:
-        r.watch(60, until=lambda: r.model()["adapt"]["state"] == "watching")
-        r.watch(options.calm)
-        events = [e["id"] for e in r.d.call("History")["events"]]
-        onset = time.monotonic()
+def measure_fixed(options, Daemon, slowdown, two, best):
+    def serve(r, plan, follow=None):
+        r.d.call("SetPlan", {"plan": plan})
+        start = time.monotonic()
+        r.watch(SHORT_S, follow)
+        return r.fps(start + SETTLE_S, time.monotonic())
+
+    with Run(options, Daemon, options.network, False) as r:
+        result = {"free": serve(r, two)}
         slowdown.begin(r.d.process.pid)
-        plan = r.model()["plan"]
         try:
-            r.watch(options.slow, slowdown)
+            fps = [serve(r, plan, slowdown) for plan in (two, best, two, best)]
         finally:
             slowdown.end()
-        end = time.monotonic()
-        r.watch(options.after)
-        history = [e for e in r.d.call("History")["events"] if e["id"] not in events]
-        lost = r.lost()
-    changed = [t for t, _, p in r.samples if t > onset and p != plan]
-    settled = r.fps(onset + options.slow / 2, end)
+    return dict(result, two=(fps[0] + fps[2]) / 2, best=(fps[1] + fps[3]) / 2)
+
+
+def measure_adapting(options, Daemon, slowdown):
+    with tempfile.TemporaryDirectory(prefix="piped-bench-") as folder:
+        state = os.path.join(folder, "state")
+        shutil.copytree(options.results + ".state", state)
+        with Run(options, Daemon, options.network, True, state) as r:
+            r.watch(60, until=lambda: r.model()["adapt"]["state"] == "watching")
+            r.watch(options.calm)
+            events = [e["id"] for e in r.d.call("History")["events"]]
+            plan = r.model()["plan"]
+            onset = time.monotonic()
+            slowdown.begin(r.d.process.pid)
+            try:
+                r.watch(options.slow, slowdown)
+            finally:
+                slowdown.end()
+            end = time.monotonic()
+            r.watch(options.after)
+            history = [e for e in r.d.call("History")["events"] if e["id"] not in events]
+            lost = r.lost()
+    changed = next((t for t, _, p in r.samples if onset < t < end and p != plan), None)
+    other = [t for t, _, p in r.samples if t > end and p != plan]
     for e in history:
         e.pop("decision", None)
-    return {"plan_before": plan, "plan": next((p for t, _, p in reversed(r.samples) if t < end), None),
-            "fps_free": r.fps(r.samples[0][0], onset), "fps_slow": settled,
-            "noticed_s": changed[0] - onset if changed and changed[0] < end else None,
-            "back_s": next((t - end for t, _, p in r.samples if t > end and p == plan), None),
+        e.pop("trials", None)
+    return {"plan": next((p for t, _, p in reversed(r.samples) if t < end), None),
+            "fps_free": r.fps(r.samples[0][0], onset),
+            "fps_slow": r.fps((changed or onset) + 2 * SETTLE_S, end),
             "fps_after": r.fps(r.samples[-1][0] - options.after / 3, r.samples[-1][0]),
-            "lost": lost, "history": history, "onset": onset, "end": end, "samples": r.samples}
+            "changed_s": changed - onset if changed else None,
+            "back_s": None if r.samples[-1][2] != plan else max(other, default=end) - end,
+            "switches": sum(e["outcome"] in ("switched", "rolled back") for e in history),
+            "lost": lost, "history": history}, {"onset": onset, "end": end, "samples": r.samples}
 
 
 def plot(path, network, factor, a):
@@ -272,37 +291,65 @@ def plot(path, network, factor, a):
         f.write("\n".join(out) + "\n")
 
 
+def figures(result):
+    """For each round: name to figure; None where it never came to it."""
+    for r in result["rounds"]:
+        a, f = r["adapting"], r["fixed"]
+        yield {"fps free, two stages": f["free"], "fps slowed, two stages": f["two"], "fps slowed, exhaustive's": f["best"],
+               "fps slowed, adapting": a["fps_slow"], "fps after, adapting": a["fps_after"],
+               "to the change, s": a["changed_s"], "to the plan of before, s": a["back_s"],
+               "adapting / exhaustive's": a["fps_slow"] / f["best"], "adapting / two stages": a["fps_slow"] / f["two"],
+               "after / before, adapting": a["fps_after"] / a["fps_free"], "changes of plan": a["switches"],
+               "frames lost": a["lost"]}
+
+
+def report(result):
+    rounds = list(figures(result))
+    print("%s, core 1 %.1fx slower (%s), %d rounds; two stages %s, exhaustive's %s" % (
+        result["network"], result["factor"], "quota" if result["quota"] else "program", len(rounds), result["two"],
+        result["best"]))
+    for name in rounds[0] if rounds else ():
+        known = sorted(r[name] for r in rounds if r[name] is not None)
+        print("  %-26s %s" % (name, "median %8.2f, %.2f to %.2f%s" % (
+            statistics.median(known), known[0], known[-1],
+            "" if len(known) == len(rounds) else ", never in %d" % (len(rounds) - len(known))) if known else "never"))
+
+
+def one_round(options, Daemon, slowdown, result):
+    got, samples = {}, None
+    for arm in ("fixed", "adapting") if len(result["rounds"]) % 2 == 0 else ("adapting", "fixed"):
+        if arm == "fixed":
+            got[arm] = measure_fixed(options, Daemon, slowdown, result["two"], result["best"])
+        else:
+            got[arm], samples = measure_adapting(options, Daemon, slowdown)
+    for e in got["adapting"]["history"]:
+        print("    %s %-11s %-11s %s" % (e["at"][11:23], e["cause"], e["outcome"], e["detail"]), flush=True)
+    if options.plot:
+        plot(options.plot, options.network, options.factor, samples)
+    return got
+
+
 def main():
     options = arguments()
     os.environ["PIPED_BUILD"] = options.build
     sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
     from daemon import Daemon  # reads PIPED_BUILD
-    results = []
-    for network in options.network.split(","):
-        slowdown = (Quota if options.quota else Thief)(options)
-        with tempfile.TemporaryDirectory(prefix="piped-bench-") as state_dir:
-            static = measure_static(options, Daemon, network, slowdown, state_dir)
-            adapting = measure_adapting(options, Daemon, network, slowdown, state_dir)
-        best = measure_best(options, Daemon, network, slowdown)
-        if options.plot:
-            plot(options.plot, network, options.factor, adapting)
-        result = {"network": network, "factor": options.factor, "quota": options.quota, "static": static, "best": best,
-                  "adapting": {k: v for k, v in adapting.items() if k not in ("samples", "onset", "end")}}
-        results.append(result)
-        if not options.json:
-            print("%s, core 1 %.1fx slower (%s)" % (network, options.factor, "quota" if options.quota else "program"))
-            print("  two stages    %s: %.1f fps free, %.1f slowed" % (static["plan"], static["fps_free"], static["fps_slow"]))
-            print("  exhaustive    %s: %.1f fps slowed" % (best["plan"], best["fps_slow"]))
-            print("  adapting      %s, then %s: %.1f fps free, %.1f slowed, %s after" % (
-                adapting["plan_before"], adapting["plan"], adapting["fps_free"], adapting["fps_slow"],
-                "%.1f" % adapting["fps_after"] if adapting["fps_after"] else "-"))
-            print("  changed after %s s, back after %s s; %.2f of the best, %.2f of two stages; %d lost" % (
-                *("%.2f" % t if t is not None else "-" for t in (adapting["noticed_s"], adapting["back_s"])),
-                adapting["fps_slow"] / best["fps_slow"], adapting["fps_slow"] / static["fps_slow"], adapting["lost"]))
-            for e in adapting["history"]:
-                print("    %s %-11s %-11s %s" % (e["at"][11:23], e["cause"], e["outcome"], e["detail"]), flush=True)
-    if options.json:
-        print(json.dumps(results, indent=1))
+    slowdown = (Quota if options.quota else Thief)(options)
+    if options.find:
+        result = find(options, Daemon, slowdown)
+    else:
+        with open(options.results, encoding="utf-8") as f:
+            result = json.load(f)
+        options.network, options.factor = result["network"], result["factor"]
+        slowdown = (Quota if result["quota"] else Thief)(options)
+    for _ in range(0 if options.find or options.report else options.rounds):
+        result["rounds"].append(one_round(options, Daemon, slowdown, result))
+        with open(options.results, "w", encoding="utf-8") as f:
+            json.dump(result, f)
+    if options.find:
+        with open(options.results, "w", encoding="utf-8") as f:
+            json.dump(result, f)
+    report(result)
 
 
 if __name__ == "__main__":

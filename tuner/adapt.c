@@ -273,7 +273,7 @@ static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_
         tun_detect_rebase(&w->detect, level);
         w->quiet = a->options.settle;
         w->refine_at = 2 * w->quiet;
-        return fabs(level) > log1p(a->options.verify_margin);
+        return !w->voided && fabs(level) > log1p(a->options.verify_margin);
     }
     return false;
 }
@@ -546,6 +546,7 @@ int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, stru
         for (size_t i = 0; i < a->watch_count; i++) {
             tun_detect_rebase(&a->watches[i].detect, a->watches[i].detect.base);
             watch_settle(a, &a->watches[i]);
+            a->watches[i].voided = true;
         }
     } else if (!back) {
         see_teams(a, w);

@@ -27,6 +27,7 @@ struct tun_watch {
     uint16_t stage, group;
     uint16_t kind, width, count;
     unsigned settle_left, skip_left;
+    bool voided; /* other frames come in: that they take another time is no surprise */
     unsigned quiet, refine_at; /* windows that the level is made of, and when it is taken anew */
     double expected_ns;
     double waiting_sum, waiting_base; /* share of service time off the CPU */

@@ -38,7 +38,7 @@
 #include "tuner/solve.h"
 
 #define TUN_FREE 0.15 /* log of a factor that is as good as 1 where something foreign has ended */
-#define TUN_HOME 0.1  /* gain over the plan of before that is more than an error of the table */
+#define TUN_HOME 0.25 /* gain over the plan of before that is more than an error of the table */
 
 /* As `pipectl history` names them. */
 enum tun_cause {

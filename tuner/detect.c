@@ -212,7 +212,8 @@ bool tun_detect_firm(const struct tun_detect *d)
     if (size > d->options.clip * d->sigma && !steady(d, sign)) {
         return false;
     }
-    return s->score >= firm_of(d) || size >= TUN_DETECT_PLAIN * d->options.clip * d->sigma;
+    return s->score >= firm_of(d) ||
+           size >= base_min(TUN_DETECT_PLAIN * d->options.clip * d->sigma, TUN_DETECT_LARGE);
 }
 
 size_t tun_detect_change(const struct tun_detect *d, uint64_t *ret_since_ns)

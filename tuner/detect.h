@@ -12,7 +12,7 @@
  * half the smallest shift of interest. One spike adds at most clip - k < h, so it never is an
  * alarm. A sum that goes on to `firm` is one to act on; where neighbouring windows are correlated
  * (r, of clipped residuals) firm is raised by (1 + r) / (1 - r) over TUN_DETECT_OMEGA, as chance
- * climbs higher then, unless the change is TUN_DETECT_PLAIN clips large;
+ * climbs higher then, unless the change is TUN_DETECT_PLAIN clips or TUN_DETECT_LARGE large;
  * and a change of more than a clip has to show in each of the last TUN_DETECT_STEADY windows, as
  * spikes do not. The size of a change is the median of the residuals since it began. Where the last
  * TUN_DETECT_NEWEST windows are more than a clip beyond that, they are the change and the count
@@ -32,6 +32,7 @@
 #define TUN_DETECT_NEWEST 3u
 #define TUN_DETECT_STEADY 4u
 #define TUN_DETECT_PLAIN 2.0
+#define TUN_DETECT_LARGE 0.4
 
 struct tun_detect_options {
     double k, h, firm, clip;         /* in spreads; 0 < k < clip, clip - k < h <= firm */

@@ -136,7 +136,7 @@ static void known_cause(const char *name)
     T_EQ(t.first_cause, 20);
     T_TRUE(t.ratio_slow > 0.93);
     T_TRUE(t.ratio_end > 0.95); /* back, or on a plan that is as good */
-    T_EQ(t.backs, 0);
+    T_LE(t.backs, 2);           /* what a clock does to each unit is learned, not known */
 }
 
 TEST(frequency_is_named_and_needs_no_exploring)
@@ -198,12 +198,47 @@ TEST(drift_is_followed)
     T_LE(t.changes, 10 * 4);
 }
 
+/* Each lasts an hour. */
 TEST(square_wave_does_not_flap)
 {
     struct tally t;
 
     play("square", 5, 0.03, &t);
-    T_LE(t.changes, 5 * 25);
+    T_LE(t.changes, 5 * 6);
+}
+
+TEST(plan_of_before_serves_again)
+{
+    static const char *const names[] = {"contention", "slow-30"};
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
+    struct psim_adapting how = {.truth = &truth, .noise = PSIM_NOISE};
+    unsigned returned = 0;
+
+    machine(&truth);
+    for (size_t i = 0; i < 2 * base_array_count(names); i++) {
+        for (how.seed = t_seed; how.seed < t_seed + 10; how.seed++) {
+            struct psim_adapted o;
+
+            how.scenario = psim_scenario_find(names[i / 2]);
+            how.noise.error = i % 2 ? 0.03 : 0;
+            T_EQ(psim_adapt(&how, &o), 0);
+            returned += o.changes > 0 && pl_plan_equal(&o.first, &o.last);
+        }
+    }
+    printf("%u of 40 runs ended on the plan they began with\n", returned);
+    T_LE(36, returned);
+}
+
+/* A light team looks free under a quota: that is tried, seldom, and not believed. */
+TEST(quota_is_not_mistaken_for_its_end)
+{
+    struct tally t;
+
+    play("quota", 20, 0.03, &t);
+    T_LE(20 * 90 / 100, t.changed_in_5);
+    T_LE(20 * 90 / 100, t.first_cause);
+    T_TRUE(t.ratio_end > 0.94);
+    T_LE(t.changes, 20 * 12);
 }
 
 /* Fewer hours where everything is ten times slower. */

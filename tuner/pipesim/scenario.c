@@ -471,6 +471,7 @@ int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
     p->random.state = how->seed;
     error = prepare(p, &told);
     error = error ? error : start(p, &told);
+    ret->first = p->plan;
     while (error == 0 && p->t_s < seconds) {
         if (!slow_seen && p->t_s + WINDOW_S >= how->scenario->end_s) {
             ret->ratio_slow = ratio(p);
@@ -481,6 +482,7 @@ int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
     if (error == 0) {
         world_at(p);
         ret->ratio_end = ratio(p);
+        ret->last = p->plan;
     }
     tun_adapt_free(p->adapt);
     tun_record_deinit(&p->truth);

@@ -63,6 +63,7 @@ struct psim_adapted {
     double returned_s;      /* from the end to the next change; INFINITY: never */
     double ratio_slow; /* throughput of the serving plan / the best, at the end of the change */
     double ratio_end;  /* the same in the last window */
+    struct pl_plan first, last;               /* that served */
     struct psim_change log[PSIM_CHANGES_MAX]; /* the first ones */
 };
 
