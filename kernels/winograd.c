@@ -220,6 +220,8 @@ static struct finish finish_of(const struct krn_wino_output *o)
     };
 }
 
+#define AHEAD 4u /* pixels whose lines are fetched before they are written */
+
 /* a row of a tile: @cols pixels from pixel @first on, vector @from of the panel */
 KRN_INLINE void finish_row(const struct finish *f, const vf *y, size_t first, size_t cols,
                            size_t from, size_t n, vf shift)
@@ -234,6 +236,7 @@ KRN_INLINE void finish_row(const struct finish *f, const vf *y, size_t first, si
         for (size_t x = 0; x < cols; x++) {
             vf r = y[x] + shift;
 
+            __builtin_prefetch(out + (x + AHEAD) * o->y_pixel, 1);
             if (res) {
                 r += vf_load(res + x * e->res_pixel);
             }
