@@ -77,7 +77,7 @@ static struct tun_adapt *serving(const struct pl_plan *plan, uint64_t now_ns)
 {
     static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
-    struct tun_adapt *a;
+    struct tun_adapt *a = NULL;
 
     machine(&p);
     T_EQ(tun_adapt_new(NULL, &a), 0);
