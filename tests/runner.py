@@ -202,8 +202,7 @@ def selected(args):
     wanted = ["nspawn"] if args.nspawn else ["vm"] if args.vm else args.suite
     if wanted:
         return [a for s in wanted for a in ("--suite", s)]
-    # live adaptation depends on how calm the machine is
-    out = ("vm",) + (() if args.long else ("adapt",)) + (QUICK_LEAVES_OUT if args.quick else ())
+    out = ("vm",) + (QUICK_LEAVES_OUT if args.quick else ())
     return [a for s in out if s in known for a in ("--no-suite", s)]
 
 
