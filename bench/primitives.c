@@ -91,8 +91,9 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
     for (size_t i = 0; i < count && used < VARIANTS_MAX; i++) {
         struct lane *l = &lanes[used];
 
-        if (v[i].reference || v[i].kind != op->op.kind || (v[i].needs & ~krn_cpu_features()) ||
-            (o->only && !strstr(v[i].name, o->only)) || !v[i].supports(&op->m, &op->op)) {
+        if (v[i].reference || v[i].fused || v[i].kind != op->op.kind ||
+            (v[i].needs & ~krn_cpu_features()) || (o->only && !strstr(v[i].name, o->only)) ||
+            !v[i].supports(&op->m, &op->op)) {
             continue;
         }
         l->v = &v[i];

@@ -45,7 +45,8 @@ struct tile {
     size_t ahead_step;
     size_t taps, len;
     const struct krn_epilogue *epilogue;
-    bool clamp; /* the epilogue is shift, residual and clamping to [low, high] only */
+    /* whether the epilogue is shift, residual before, then clamping to [low, high] or hard swish */
+    enum { FINISH_ANY, FINISH_CLAMP, FINISH_HARD_SWISH } how;
     float low, high;
     float *y;
     size_t y_pixel;
@@ -54,51 +55,29 @@ struct tile {
     size_t channels; /* to be stored, 1 .. vectors * KRN_VL */
 };
 
-/* Any epilogue, any number of channels; @act is a constant where this is inlined. */
-KRN_INLINE void finish_act(const struct tile *t, size_t height, size_t vectors, vf (*acc)[2],
-                           const enum mdl_act act)
+/* Any epilogue, any number of channels. Out of line: it would outgrow the kernels otherwise. */
+static __attribute__((noinline)) void finish(const struct tile *t, size_t height, size_t vectors,
+                                             vf (*acc)[2])
 {
-    struct krn_epilogue e = *t->epilogue;
+    const struct krn_epilogue *e = t->epilogue;
 
-    e.act = act;
     for (size_t v = 0; v < vectors; v++) {
         size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
         size_t c = t->channel + from;
-        vf shift = e.shift ? vf_load_n(e.shift + c, n) : vf_set(0.0f), res = vf_set(0.0f);
+        vf shift = e->shift ? vf_load_n(e->shift + c, n) : vf_set(0.0f), res = vf_set(0.0f);
 
         for (size_t i = 0; i < height; i++) {
-            if (e.res) {
-                res = vf_load_n(e.res + (t->first + i) * e.res_pixel + c, n);
+            if (e->res) {
+                res = vf_load_n(e->res + (t->first + i) * e->res_pixel + c, n);
             }
-            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(&e, acc[i][v], shift, res),
-                       n);
+            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(e, acc[i][v], shift, res), n);
         }
     }
 }
 
-/* Out of line: it would outgrow the kernels otherwise. */
-static __attribute__((noinline)) void finish(const struct tile *t, size_t height, size_t vectors,
-                                             vf (*acc)[2])
-{
-    switch (t->epilogue->act) {
-    case MDL_ACT_LEAKY_RELU:
-        finish_act(t, height, vectors, acc, MDL_ACT_LEAKY_RELU);
-        break;
-    case MDL_ACT_HARD_SWISH:
-        finish_act(t, height, vectors, acc, MDL_ACT_HARD_SWISH);
-        break;
-    case MDL_ACT_SILU:
-        finish_act(t, height, vectors, acc, MDL_ACT_SILU);
-        break;
-    default:
-        finish_act(t, height, vectors, acc, t->epilogue->act);
-        break;
-    }
-}
-
 /* The common epilogues straight from the registers. */
-KRN_INLINE void finish_clamp(const struct tile *t, const size_t height, const size_t vectors,
-                             vf (*acc)[2])
+KRN_INLINE void finish_full(const struct tile *t, const size_t height, const size_t vectors,
+                            vf (*acc)[2], const bool hard_swish)
 {
     const struct krn_epilogue *e = t->epilogue;
     const vf low = vf_set(t->low), high = vf_set(t->high);
@@ -128,7 +107,10 @@ KRN_INLINE void finish_clamp(const struct tile *t, const size_t height, const si
     for (size_t i = 0; i < height; i++) {
 #pragma GCC unroll 2
         for (size_t v = 0; v < vectors; v++) {
-            vf_store(y + v * KRN_VL, vf_min(high, vf_max(low, acc[i][v])));
+            vf sum = acc[i][v];
+
+            vf_store(y + v * KRN_VL, hard_swish ? krn_act_vec(MDL_ACT_HARD_SWISH, sum, 0.0f, 0.0f)
+                                                : vf_min(high, vf_max(low, sum)));
         }
         y += t->y_pixel;
     }
@@ -169,8 +151,10 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
             }
         }
     }
-    if (t->clamp && t->channels == vectors * KRN_VL) {
-        finish_clamp(t, height, vectors, acc);
+    if (t->how == FINISH_CLAMP && t->channels == vectors * KRN_VL) {
+        finish_full(t, height, vectors, acc, false);
+    } else if (t->how == FINISH_HARD_SWISH && t->channels == vectors * KRN_VL) {
+        finish_full(t, height, vectors, acc, true);
     } else {
         vf out[KRN_IGEMM_ROWS][2];
 
@@ -212,9 +196,12 @@ TILE(12)
         tile_##height##_1, tile_##height##_2                                                       \
     }
 /* NONE, RELU and CLIP are all clamping. */
-static void clamp_of(const struct krn_epilogue *e, struct tile *ret)
+static void finish_of(const struct krn_epilogue *e, struct tile *ret)
 {
-    ret->clamp = e->act <= MDL_ACT_CLIP && e->residual != MDL_RESIDUAL_AFTER_ACT;
+    ret->how = e->residual == MDL_RESIDUAL_AFTER_ACT && e->act != MDL_ACT_NONE ? FINISH_ANY
+               : e->act <= MDL_ACT_CLIP                                        ? FINISH_CLAMP
+               : e->act == MDL_ACT_HARD_SWISH                                  ? FINISH_HARD_SWISH
+                                                                               : FINISH_ANY;
     ret->low = e->act == MDL_ACT_RELU ? 0.0f : e->act == MDL_ACT_CLIP ? e->a : -INFINITY;
     ret->high = e->act == MDL_ACT_CLIP ? e->b : INFINITY;
 }
@@ -282,7 +269,7 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
     struct tile t = {
         .taps = g->taps, .len = g->len, .epilogue = &g->epilogue, .y_pixel = g->y_pixel};
 
-    clamp_of(&g->epilogue, &t);
+    finish_of(&g->epilogue, &t);
     for (size_t p = panels.begin; p < panels.end; p++) {
         size_t o = p * KRN_IGEMM_LANES, from = first, left = 0;
         bool last = p + 1 >= panels.end;
