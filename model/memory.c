@@ -45,6 +45,27 @@ static void find_lifetimes(struct mdl_ir *ir)
     }
 }
 
+static bool is_depthwise(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_CONV && op->attr.conv.groups > 1;
+}
+
+/* A depthwise convolution and the one beside it may be run as one: what the second writes must not
+ * lie where the first still reads. */
+static void keep_pairs(struct mdl_ir *ir)
+{
+    for (size_t k = 0; k + 1 < ir->run_count; k++) {
+        const struct mdl_op *a = &ir->run[k].op, *b = &ir->run[k + 1].op;
+
+        if (a->kind != MDL_OP_CONV || b->kind != MDL_OP_CONV || b->in[0] != a->out[0] ||
+            is_depthwise(a) == is_depthwise(b)) {
+            continue;
+        }
+        touch(ir, a->in[0], k + 1);
+        touch(ir, a->residual_in, k + 1);
+    }
+}
+
 static bool is_elementwise(int kind)
 {
     return kind == MDL_OP_UNARY || kind == MDL_OP_BINARY || kind == MDL_OP_PRELU ||
@@ -256,6 +277,7 @@ int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes)
 {
     find_lifetimes(ir);
     if (!ir->options->no_fusion) {
+        keep_pairs(ir);
         merge_in_place(ir);
     }
     keep_inputs(ir);
