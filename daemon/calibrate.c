@@ -377,6 +377,7 @@ int dmn_calibrate_begin(struct dmn_daemon *d, struct dmn_call *call, unsigned ms
         run_free(r);
         return -ENOMEM;
     }
+    r->load->choose.ms = 0;
     r->load->weight_bytes_max = r->load->arena_bytes_max = 0; /* limits are for users' models */
     error = uv_queue_work(&d->loop, &r->work, compile, compiled);
     if (error < 0) {

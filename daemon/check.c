@@ -72,6 +72,7 @@ static bool check_model(const struct dmn_daemon *d, const struct dmn_config_mode
     bool good = false;
 
     if (l && plan) {
+        l->choose.ms = 0;
         good = dmn_load_run(l) == 0;
         snprintf(error, sizeof(error), "%s", l->error);
         if (good && m->plan[0]) {

@@ -93,6 +93,7 @@ void dmn_method_costs(struct dmn_call *c);
 void dmn_method_plan_front(struct dmn_call *c);
 void dmn_method_plan_explain(struct dmn_call *c);
 void dmn_method_calibrate(struct dmn_call *c);
+void dmn_method_optimise(struct dmn_call *c);
 void dmn_method_history(struct dmn_call *c);
 void dmn_method_units(struct dmn_call *c);
 void dmn_method_metrics(struct dmn_call *c);
@@ -113,3 +114,5 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
                        const char *algorithm);
 /** dmn_load_cancel_all() - at the end: answers Load calls that are still loading. */
 void dmn_loads_detach(struct dmn_daemon *d);
+/** dmn_optimise_detach() - at the end: gives up choices that are being made. */
+void dmn_optimise_detach(struct dmn_daemon *d);

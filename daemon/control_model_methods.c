@@ -116,6 +116,7 @@ void dmn_loads_detach(struct dmn_daemon *d)
         if (l->call) {
             dmn_call_error(base_take(l->call), "Busy", "why", "the daemon is going down");
         }
+        atomic_store_explicit(&l->load->choose.stop, true, memory_order_relaxed);
         uv_cancel((uv_req_t *)&l->work);
     }
 }

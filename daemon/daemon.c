@@ -350,6 +350,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_frames_stop_accepting(d);
     dmn_control_stop_accepting(d);
     dmn_loads_detach(d);
+    dmn_optimise_detach(d);
     dmn_reload_cancel(d);
     dmn_calibration_deinit(d);
     dmn_adapt_stop(d);

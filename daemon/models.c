@@ -29,7 +29,9 @@ struct dmn_load *dmn_load_new(const char *name, const char *path, const char *pl
     l->latest = latest;
     l->weight_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
     l->arena_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
-    return l->path && l->plan && l->kernels ? l : dmn_load_free(l);
+    return dmn_choose_init(&l->choose, d) == 0 && l->path && l->plan && l->kernels
+               ? l
+               : dmn_load_free(l);
 }
 
 /* What the frames protocol can carry. */
@@ -96,7 +98,9 @@ int dmn_load_run(struct dmn_load *l)
         error = check_limits(l);
     }
     if (!error) {
-        error = krn_net_new(l->model, l->kernels[0] ? l->kernels : NULL, l->error, &l->net);
+        error = l->kernels[0]
+                    ? krn_net_new(l->model, l->kernels, l->error, &l->net)
+                    : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
     }
     if (error) {
         l->model = mdl_free(l->model);
@@ -114,6 +118,7 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
         krn_net_free(l->net);
         mdl_free(l->model);
         tun_problem_deinit(&l->problem);
+        dmn_choose_deinit(&l->choose);
         free(l->first);
         free(l->path);
         free(l->plan);
@@ -279,8 +284,13 @@ int dmn_model_start(struct dmn_daemon *d, struct dmn_load *l, const char *cause,
     *at = m;
     m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
     dmn_model_plan_text(m, plan);
-    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms", m->model->unit_count,
-             (double)m->load_took_ns / 1e6);
+    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s", m->model->unit_count,
+             (double)m->load_took_ns / 1e6,
+             l->choose.chosen && l->choose.measured ? ", its primitives measured" : "");
+    if (l->choose.note[0]) {
+        dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
+                     m->name, l->choose.note);
+    }
     dmn_history_add(&d->history, &(struct dmn_history_event){.model = m->name,
                                                              .cause = cause,
                                                              .detail = detail,

@@ -16,6 +16,7 @@
 
 #include "daemon/adapt.h"
 #include "daemon/admission.h"
+#include "daemon/choose.h"
 #include "daemon/frames.h"
 #include "daemon/history.h"
 #include "daemon/planner.h"
@@ -44,6 +45,7 @@ struct dmn_load {
     size_t weight_bytes_max, arena_bytes_max;
     struct mdl_model *model; /* results, owned until the model is started */
     struct krn_net *net;
+    struct dmn_choose choose;
     struct tun_problem problem; /* by dmn_planner_prepare(), on the loop */
     struct pl_plan *first;      /* what it will serve by */
     const char *algorithm;      /* static; where the plan is from */

@@ -247,6 +247,27 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         "adapt", dmn_adapt_json(m));
 }
 
+/* Of every kind of core: the primitive of every op; "+" behind it: it runs the next op, too. */
+static json_t *primitives_json(const struct dmn_model *m, const struct mdl_unit *unit)
+{
+    const struct pl_ep_set *eps = pl_current_eps(m->pipe);
+    json_t *kinds = json_object();
+
+    for (size_t e = 0; e < eps->count; e++) {
+        size_t kind = krn_net_kind(m->net, eps->eps[e].name);
+        json_t *names = json_array();
+
+        for (size_t i = unit->first_op; i <= unit->last_op; i++) {
+            const struct krn_variant *fused = krn_net_row_fused(m->net, kind, i);
+
+            json_array_append_new(names, fused ? json_sprintf("%s+", fused->name)
+                                               : json_string(krn_net_row(m->net, kind, i)->name));
+        }
+        json_object_set_new(kinds, eps->eps[e].name, names);
+    }
+    return kinds;
+}
+
 json_t *dmn_model_units_json(const struct dmn_model *m)
 {
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
@@ -267,13 +288,13 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
             }
         }
         pl_unit_stats(m->pipe, u, &stats);
-        entry = json_pack("{s:I, s:s, s:s, s:I, s:f, s:f, s:I, s:I, s:s, s:o, s:I}", "unit",
-                          (json_int_t)u, "name", unit->name, "kind",
-                          mdl_op_kind_name(model->ops[unit->heavy_op].kind), "ops",
-                          (json_int_t)(unit->last_op - unit->first_op + 1), "weight", unit->weight,
-                          "macs", unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes,
-                          "live_bytes", (json_int_t)unit->live_bytes, "primitive", v ? v->name : "",
-                          "measured_ms", times, "count", (json_int_t)stats.time.count);
+        entry = json_pack(
+            "{s:I, s:s, s:s, s:I, s:f, s:f, s:I, s:I, s:s, s:o, s:o, s:I}", "unit", (json_int_t)u,
+            "name", unit->name, "kind", mdl_op_kind_name(model->ops[unit->heavy_op].kind), "ops",
+            (json_int_t)(unit->last_op - unit->first_op + 1), "weight", unit->weight, "macs",
+            unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes, "live_bytes",
+            (json_int_t)unit->live_bytes, "primitive", v ? v->name : "", "primitives",
+            primitives_json(m, unit), "measured_ms", times, "count", (json_int_t)stats.time.count);
         json_object_set_new(entry, "time_ms",
                             stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null());
         json_object_set_new(entry, "ewma_ms",

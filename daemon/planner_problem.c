@@ -173,6 +173,7 @@ int dmn_planner_prepare(const struct dmn_daemon *d, const struct dmn_config *con
     }
     found = dmn_state_load(d, l, plan) == 0;
     dmn_calibrate_predict(d, &l->problem);
+    dmn_choose_costs(&l->choose, l->model, &l->problem);
     tun_fill(&l->problem);
     apply_goal(&l->problem, config, &goal);
     if (l->plan[0]) {

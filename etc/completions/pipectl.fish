@@ -5,7 +5,7 @@ function __pipectl_models
     pipectl --json models 2>/dev/null | string replace -rf '^    "name": *"([A-Za-z0-9._-]*)".*' '$1'
 end
 
-set -l commands status infer bench plan models retune history costs calibrate units metrics config reload subscribe watch
+set -l commands status infer bench plan models retune history costs calibrate optimise units metrics config reload subscribe watch
 set -l none "not __fish_seen_subcommand_from $commands"
 
 complete -c pipectl -f
@@ -22,6 +22,7 @@ complete -c pipectl -n $none -a retune -d 'search for a better plan on live fram
 complete -c pipectl -n $none -a history -d 'everything that changed a plan, and what was tried'
 complete -c pipectl -n $none -a costs -d 'what each unit takes on each kind of core and width'
 complete -c pipectl -n $none -a calibrate -d 'micro-benchmarks, for predictions of what was not measured'
+complete -c pipectl -n $none -a optimise -d 'measure the primitives anew and serve by the best'
 complete -c pipectl -n $none -a units -d 'unit by unit: weight, time, primitive'
 complete -c pipectl -n $none -a metrics -d 'counters in Prometheus text format'
 complete -c pipectl -n $none -a config -d 'the configuration in force and where it comes from'
@@ -59,6 +60,14 @@ end
 complete -c pipectl -n '__fish_seen_subcommand_from retune' -l wait -d 'until it is over (default)'
 complete -c pipectl -n '__fish_seen_subcommand_from retune' -l no-wait -d 'only begin'
 complete -c pipectl -n '__fish_seen_subcommand_from retune' -l cancel -d 'end the one under way'
+complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l objective -x -a 'latency memory'
+complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l algorithm -x -a 'dijkstra a-star q-learning ds+ ds rs'
+for option in memory episodes seed ms
+    complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l $option -x
+end
+complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l inexact -d 'more rounding than f32 allowed'
+complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l pareto -d 'change nothing, say what could be'
+complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l svg -r -d 'draw the front'
 complete -c pipectl -n '__fish_seen_subcommand_from calibrate' -l ms -x -d 'time to measure'
 complete -c pipectl -n '__fish_seen_subcommand_from history' -l trials -d 'what was tried, too'
 complete -c pipectl -n '__fish_seen_subcommand_from history' -l limit -x

@@ -34,6 +34,10 @@ const struct ctl_command ctl_commands[] = {
     {"costs", "[--model M]", "what each unit takes on each kind of core and width", ctl_costs},
     {"calibrate", "[--ms N]", "micro-benchmarks, for predictions of what was not measured",
      ctl_calibrate},
+    {"optimise",
+     "[MODEL] [--objective O] [--algorithm A] [--memory MIB] [--inexact] [--episodes N] [--seed N] "
+     "[--ms N] [--pareto] [--svg FILE]",
+     "measure the primitives anew and serve by the best", ctl_optimise},
     {"units", "[--model M]", "unit by unit: weight, time, primitive", ctl_units},
     {"metrics", "", "counters in Prometheus text format", ctl_metrics},
     {"config", "", "the configuration in force and where it comes from", ctl_config},

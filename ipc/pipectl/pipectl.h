@@ -116,6 +116,7 @@ int ctl_retune(const struct ctl *ctl, int argc, char **argv);
 int ctl_history(const struct ctl *ctl, int argc, char **argv);
 int ctl_costs(const struct ctl *ctl, int argc, char **argv);
 int ctl_calibrate(const struct ctl *ctl, int argc, char **argv);
+int ctl_optimise(const struct ctl *ctl, int argc, char **argv);
 /** ctl_print_trials() - an event's trials as a table; only the best @most when there are more. */
 void ctl_print_trials(const json_t *event, size_t most);
 /** ctl_trial_note() - " (stopped: worse)" and the like, or "". */

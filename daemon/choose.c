@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/choose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/choose_private.h"
+#include "daemon/daemon.h"
+
+/* A unit timed with the others around it on a quiet core is within about that of what it takes when
+ * it serves. */
+#define SIGMA 0.1
+
+int dmn_choose_init(struct dmn_choose *c, const struct dmn_daemon *d)
+{
+    *c = (struct dmn_choose){.kind_count = d->eps.count,
+                             .ms = (unsigned)dmn_config_int(d->config, DMN_KEY_KERNELS_MEASURE_MS),
+                             .options = {.exact = true}};
+    for (size_t e = 0; e < d->eps.count; e++) {
+        const struct gov_ep *g = dmn_ep_found(d, e);
+        struct dmn_choose_kind *k = &c->kinds[e];
+
+        snprintf(k->name, sizeof(k->name), "%s", d->eps.eps[e].name);
+        k->cpu = dmn_config_int(d->config, DMN_KEY_PIN) ? d->eps.eps[e].cpus[0] : -1;
+        for (k->same = 0; k->same < e; k->same++) {
+            const struct gov_ep *other = dmn_ep_found(d, k->same);
+
+            if (g && other && strcmp(g->kind, other->kind) == 0 &&
+                g->max_freq_khz == other->max_freq_khz && g->capacity == other->capacity) {
+                break;
+            }
+        }
+    }
+    if (d->state_dir) {
+        c->folder = strdup(d->state_dir);
+        return c->folder ? 0 : -ENOMEM;
+    }
+    return 0;
+}
+
+void dmn_choose_deinit(struct dmn_choose *c)
+{
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        krn_chosen_deinit(&c->of[k]);
+    }
+    for (size_t i = 0; i < c->front_count; i++) {
+        krn_chosen_deinit(&c->front[i]);
+    }
+    c->front_count = 0;
+    free(c->folder);
+    c->folder = NULL;
+}
+
+static int measure(struct dmn_choose *c, const struct mdl_model *m)
+{
+    int r = 0;
+
+    for (size_t k = 0; r == 0 && k < c->kind_count; k++) {
+        struct krn_measure_options o = {.cpu = c->kinds[k].cpu,
+                                        .budget_ns = c->ms * BASE_NS_PER_MS,
+                                        .inexact = !c->options.exact,
+                                        .stop = &c->stop};
+        struct krn_times times = KRN_TIMES_NULL;
+
+        if (c->kinds[k].same != k) {
+            continue;
+        }
+        r = krn_measure(m, &o, &times);
+        if (r == 0) {
+            krn_chosen_deinit(&c->of[k]);
+            r = krn_choose(&times, &c->options, &c->of[k]);
+        }
+        if (r == 0 && c->wants_front && k == 0) {
+            r = krn_choose_front(&times, &c->options, DMN_CHOOSE_FRONT_MAX, c->front,
+                                 &c->front_count);
+        }
+        krn_times_deinit(&times);
+    }
+    return r;
+}
+
+static int build(const struct dmn_choose *c, const struct mdl_model *m, char *ret_error,
+                 struct krn_net **ret)
+{
+    struct krn_choice choices[PL_EP_MAX];
+
+    for (size_t k = 0; k < c->kind_count; k++) {
+        choices[k] = c->of[c->kinds[k].same].choice; /* borrowed */
+        snprintf(choices[k].kind, sizeof(choices[k].kind), "%s", c->kinds[k].name);
+    }
+    return krn_net_new_chosen(m, choices, c->kind_count, ret_error, ret);
+}
+
+int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *name,
+                   char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+{
+    uint64_t start = base_now_ns();
+    int r = -ENOENT;
+
+    if (c->ms == 0 || c->kind_count == 0 || m->op_count == 0) {
+        return krn_net_new(m, NULL, ret_error, ret);
+    }
+    if (!c->anew) {
+        r = dmn_choose_read(c, m, name);
+    }
+    if (r < 0) {
+        c->measured = true;
+        r = measure(c, m);
+    }
+    if (r == 0 && c->wants_front) {
+        c->chosen = true;
+        c->took_ns = base_now_ns() - start;
+        return 0;
+    }
+    if (r == 0) {
+        r = build(c, m, ret_error, ret);
+    }
+    c->took_ns = base_now_ns() - start;
+    if (r == 0) {
+        c->chosen = true;
+        if (c->measured) {
+            dmn_choose_write(c, m, name);
+        }
+        return 0;
+    }
+    snprintf(c->note, sizeof(c->note), "its primitives could not be measured (%s): the usual ones",
+             strerror(-r));
+    return krn_net_new(m, NULL, ret_error, ret);
+}
+
+void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)
+{
+    for (size_t k = 0; c->chosen && k < c->kind_count && k < p->kind_count; k++) {
+        const double *ns = c->of[c->kinds[k].same].op_ns;
+
+        for (size_t w = 1; c->measured && w <= p->kinds[k].cores; w++) {
+            for (size_t u = 0; u < p->unit_count; u++) { /* of other primitives, maybe */
+                struct tun_cell *cell = tun_cell_at(&p->costs, k, w, u);
+
+                if (cell->source == TUN_SAVED) {
+                    *cell = (struct tun_cell){.ns = -1};
+                }
+            }
+        }
+        for (size_t u = 0; u < m->unit_count; u++) {
+            struct tun_cell *cell = tun_cell_at(&p->costs, k, 1, u);
+            double sum = 0;
+
+            for (size_t i = m->units[u].first_op; i <= m->units[u].last_op; i++) {
+                sum += ns[i];
+            }
+            if (sum > 0 && cell->source < TUN_SAVED) {
+                *cell = (struct tun_cell){.ns = sum, .sigma = SIGMA, .source = TUN_PREDICTED};
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Choosing primitives in the real daemon: measured at the first load, kept, made anew on request without losing a frame."""
+import glob
+import json
+import os
+
+import pyclient
+from daemon import Daemon, VarlinkError, check, equal, main
+
+EPS = {"kernels": {"measure_ms": 400}, "eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}]}
+
+
+def kept_file(d):
+    files = glob.glob(os.path.join(d.state_dir, "choice-*.v1.json"))
+    equal(len(files), 1, files)
+    return files[0]
+
+
+def primitives(d):
+    return [u["primitives"] for u in d.call("Units")["units"]]
+
+
+def loaded(d):
+    return d.call("History")["events"][-1]["detail"]
+
+
+def is_measured_once_and_kept():
+    with Daemon(config=EPS) as d:
+        check("primitives measured" in loaded(d), loaded(d))
+        first = primitives(d)
+        for unit in first:
+            equal(sorted(unit), ["left", "right"])
+            equal(unit["left"], unit["right"], "the same core has two choices")
+        with open(kept_file(d), encoding="utf-8") as f:
+            state = json.load(f)
+        equal(list(state["kinds"]), ["left"], "equal kinds are kept once")
+        cost = d.call("Costs")["problem"]
+        check(cost, "costs are known before a frame was served")
+        with Daemon(config=EPS, state_dir=d.state_dir) as again:
+            check("primitives measured" not in loaded(again), loaded(again))
+            equal(primitives(again), first)
+
+
+def what_is_no_choice_is_measured_anew():
+    with Daemon(config=EPS) as d:
+        path = kept_file(d)
+        with open(path, encoding="utf-8") as f:
+            good = f.read()
+        state = json.loads(good)
+        wrong_row = json.loads(good)
+        wrong_row["kinds"]["left"][0][0] = "conv__nobody"
+        old = dict(state, table="0.0-0")
+        negative = json.loads(good)
+        negative["kinds"]["left"][0][2] = -1
+        for text in ["", "{", "[]", "\0" * 100, json.dumps({"version": 1, "kinds": 3}), json.dumps(old),
+                     json.dumps(wrong_row), json.dumps(negative), good[:len(good) // 2]]:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            with Daemon(config=EPS, state_dir=d.state_dir) as again:
+                check("primitives measured" in loaded(again), (text[:60], loaded(again)))
+            with open(path, encoding="utf-8") as f:
+                equal(json.load(f)["version"], 1, "it was not kept anew")
+
+
+def optimising_loses_nothing():
+    with Daemon(config=EPS) as d, pyclient.Connection(d.frames_path) as c, d.connect() as v:
+        s = pyclient.Stream(c, inline=True)
+        frame = b"\0" * s.input_bytes
+        wanted = s.infer(frame).output
+        v.send("io.piped.Optimise", {"ms": 300})
+        for _ in range(200):
+            r = s.infer(frame)
+            equal(r.status, "ok")
+            equal(len(r.output), len(wanted))
+        choice = v.receive()["choice"]
+        equal((choice["algorithm"], choice["objective"], choice["front"]), ("dijkstra", "latency", []))
+        equal([k["ep"] for k in choice["kinds"]], ["left", "right"])
+        check(all(k["ms"] > 0 and k["states"] > 0 for k in choice["kinds"]), choice)
+        equal(s.infer(frame).status, "ok")
+        equal(len(d.call("Models")["models"]), 1)
+
+
+def searches_bounds_and_the_front():
+    with Daemon(config=EPS) as d:
+        for algorithm in ["dijkstra", "a-star", "q-learning", "ds+", "ds", "rs"]:
+            choice = d.call("Optimise", {"ms": 20, "algorithm": algorithm, "episodes": 50, "seed": 3})["choice"]
+            equal(choice["algorithm"], algorithm)
+        before = primitives(d)
+        front = d.call("Optimise", {"ms": 50, "pareto": True})["choice"]["front"]
+        check(len(front) > 0)
+        for a, b in zip(front, front[1:]):
+            check(a["ms"] < b["ms"] and a["packed_bytes"] > b["packed_bytes"], front)
+        equal(primitives(d), before, "asking changed something")
+        small = d.call("Optimise", {"ms": 50, "objective": "memory"})["choice"]
+        check(small["kinds"][0]["packed_bytes"] <= front[-1]["packed_bytes"], (small, front))
+
+
+def refuses_what_cannot_be():
+    def refused(error, parameters):
+        try:
+            d.call("Optimise", parameters)
+        except VarlinkError as e:
+            equal(e.error, error)
+            return
+        check(False, f"{parameters} went through")
+
+    invalid = "org.varlink.service.InvalidParameter"
+    with Daemon(config=EPS) as d:
+        refused("io.piped.NotFound", {"model": "nobody"})
+        refused(invalid, {"algorithm": "genetic"})
+        refused(invalid, {"objective": "beauty"})
+        refused(invalid, {"ms": 0})
+        refused(invalid, {"packed_mib": -1.0})
+        refused(invalid, {"episodes": 0})
+        refused("io.piped.LoadFailed", {"ms": 20, "packed_mib": 0.001})
+        with d.connect() as v, d.connect() as w:
+            v.send("io.piped.Optimise", {"ms": 400})
+            w.send("io.piped.Optimise", {"ms": 20})
+            answers = []
+            for each in (v, w):
+                try:
+                    answers.append(each.receive())
+                except VarlinkError as e:
+                    answers.append(e.error)
+            check("io.piped.Busy" in answers, answers)
+        equal(d.status()["state"], "serving")
+
+
+def ends_with_the_daemon():
+    with Daemon(config=EPS) as d, d.connect() as v:
+        v.send("io.piped.Optimise", {"ms": 600000})
+        d.status()
+
+
+if __name__ == "__main__":
+    main(is_measured_once_and_kept, what_is_no_choice_is_measured_anew, optimising_loses_nothing,
+         searches_bounds_and_the_front, refuses_what_cannot_be, ends_with_the_daemon)

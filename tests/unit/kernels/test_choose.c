@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From times to a choice, on times made by hand; and times of a small model. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/choose.h"
+#include "tests/harness.h"
+
+static const struct krn_variant ours = {.name = "a__ours"}, library = {.name = "a__library"},
+                                pair = {.name = "ab__pair", .fused = true},
+                                rough = {.name = "a__rough", .inexact = true};
+
+/* Three ops: the library is faster at the first and larger; a pair over the last two. */
+static const struct krn_time by_hand[] = {
+    {0, &ours, 100, 20, 10}, {0, &library, 60, 20, 90}, {0, &rough, 20, 20, 45},
+    {1, &ours, 30, 20, 10},  {1, &library, 50, 20, 10}, {1, &pair, 65, 20, 40},
+    {2, &ours, 80, 20, 10},  {2, &library, 60, 20, 20},
+};
+
+static struct krn_times times_by_hand(void)
+{
+    return (struct krn_times){.op_count = 3,
+                              .count = base_array_count(by_hand),
+                              .times = (struct krn_time *)(uintptr_t)by_hand};
+}
+
+TEST(choice_is_the_fastest)
+{
+    struct krn_times t = times_by_hand();
+    struct krn_choose_options o = {.exact = true};
+    struct krn_chosen c;
+
+    T_EQ(krn_choose(&t, &o, &c), 0);
+    T_EQ(c.ns, 125); /* 60, and the pair's 65 rather than 30 + 60 */
+    T_EQ(c.packed_bytes, 130);
+    T_EQ(c.inexact, 0);
+    T_TRUE(c.choice.own[0] == &library && c.choice.fused[0] == NULL);
+    T_TRUE(c.choice.fused[1] == &pair && c.choice.fused[2] == NULL);
+    T_TRUE(c.choice.own[1] == &ours && c.choice.own[2] == &library); /* when cut apart */
+    T_TRUE(fabs(c.op_ns[1] - 65.0 * 30 / 90) < 1e-9);                /* shared as they take alone */
+    T_TRUE(fabs(c.op_ns[2] - 65.0 * 60 / 90) < 1e-9);
+    krn_chosen_deinit(&c);
+    o.exact = false;
+    T_EQ(krn_choose(&t, &o, &c), 0);
+    T_TRUE(c.choice.own[0] == &rough);
+    T_EQ(c.inexact, 1);
+    krn_chosen_deinit(&c);
+}
+
+TEST(choice_keeps_to_its_memory)
+{
+    struct krn_times t = times_by_hand();
+    struct krn_choose_options o = {.exact = true, .packed_bytes_max = 60};
+    struct krn_chosen c;
+
+    T_EQ(krn_choose(&t, &o, &c), 0);
+    T_EQ(c.ns, 165); /* 100 + 65 with 10 + 40 bytes */
+    krn_chosen_deinit(&c);
+    o.packed_bytes_max = 29;
+    T_EQ(krn_choose(&t, &o, &c), -ENOSPC);
+    o.packed_bytes_max = 0;
+    o.objective = KRN_MEMORY;
+    T_EQ(krn_choose(&t, &o, &c), 0);
+    T_EQ(c.packed_bytes, 30);
+    T_EQ(c.ns, 210); /* of the two rows of op 1 that are as small the faster */
+    krn_chosen_deinit(&c);
+}
+
+TEST(front_and_uniform_choices)
+{
+    struct krn_times t = times_by_hand();
+    struct krn_choose_options o = {.exact = true};
+    struct krn_chosen front[8], c;
+    size_t count = 0;
+
+    T_EQ(krn_choose_front(&t, &o, 8, front, &count), 0);
+    T_EQ(front[0].ns, 125);
+    T_EQ(front[count - 1].packed_bytes, 30);
+    for (size_t i = 0; i < count; i++) {
+        T_TRUE(i == 0 || (front[i].ns > front[i - 1].ns &&
+                          front[i].packed_bytes < front[i - 1].packed_bytes));
+    }
+    for (size_t i = 0; i < count; i++) {
+        krn_chosen_deinit(&front[i]);
+    }
+    T_EQ(krn_choose_uniform(&t, "__ours", &c), 0);
+    T_EQ(c.ns, 210);
+    krn_chosen_deinit(&c);
+    T_EQ(krn_choose_uniform(&t, "__library", &c), 0);
+    T_EQ(c.ns, 170);
+    krn_chosen_deinit(&c);
+}
+
+/* y = act(act(x)), two element functions on 1 x 256 values. */
+struct tiny {
+    struct mdl_model m;
+    struct mdl_storage storages[3];
+    struct mdl_tensor tensors[3];
+    struct mdl_op ops[2];
+    struct mdl_io in, out;
+    char name[8];
+};
+
+static void tiny_init(struct tiny *o)
+{
+    *o = (struct tiny){.name = "tiny"};
+    for (size_t i = 0; i < 3; i++) {
+        o->storages[i] = (struct mdl_storage){.home = i == 0   ? MDL_HOME_INPUT
+                                                      : i == 1 ? MDL_HOME_ARENA
+                                                               : MDL_HOME_OUTPUT,
+                                              .bytes = 1024};
+        o->tensors[i] = (struct mdl_tensor){
+            .name = o->name, .storage = i, .rank = 2, .dim = {1, 256}, .stride = {256, 1}};
+    }
+    for (size_t i = 0; i < 2; i++) {
+        o->ops[i] = (struct mdl_op){.kind = MDL_OP_UNARY,
+                                    .name = o->name,
+                                    .in = {i, MDL_NONE, MDL_NONE, MDL_NONE},
+                                    .out = {i + 1, MDL_NONE},
+                                    .act = i ? MDL_ACT_NEG : MDL_ACT_RELU,
+                                    .residual_in = MDL_NONE};
+    }
+    o->in = (struct mdl_io){.name = o->name, .bytes = 1024, .entry_op = MDL_NONE};
+    o->out = (struct mdl_io){.name = o->name, .tensor = 2, .bytes = 1024, .entry_op = MDL_NONE};
+    o->m = (struct mdl_model){.name = o->name,
+                              .storage_count = 3,
+                              .tensor_count = 3,
+                              .op_count = 2,
+                              .input_count = 1,
+                              .output_count = 1,
+                              .storages = o->storages,
+                              .tensors = o->tensors,
+                              .ops = o->ops,
+                              .inputs = &o->in,
+                              .outputs = &o->out,
+                              .arena_bytes = 1024};
+}
+
+TEST(measured_choice_runs_the_model)
+{
+    struct krn_measure_options mo = {.cpu = -1, .budget_ns = 50 * BASE_NS_PER_MS, .frames = 5};
+    struct krn_choose_options o = {.exact = true};
+    struct krn_times t = KRN_TIMES_NULL;
+    struct krn_net *net = NULL;
+    struct krn_chosen c;
+    char error[MDL_ERROR_MAX];
+    struct tiny model;
+    bool alone[2] = {false};
+
+    tiny_init(&model);
+    T_EQ(krn_measure(&model.m, &mo, &t), 0);
+    T_EQ(t.op_count, 2);
+    for (size_t i = 0; i < t.count; i++) {
+        T_TRUE(t.times[i].op < 2 && (i == 0 || t.times[i].op >= t.times[i - 1].op));
+        T_TRUE(t.times[i].ns > 0 && t.times[i].samples > 0 && t.times[i].samples <= 5);
+        T_TRUE(krn_usable(t.times[i].row, &model.m, t.times[i].op));
+        alone[t.times[i].op] |= !t.times[i].row->fused;
+    }
+    T_TRUE(alone[0] && alone[1]);
+    T_EQ(krn_choose(&t, &o, &c), 0);
+    T_EQ(krn_net_new_chosen(&model.m, &c.choice, 1, error, &net), 0);
+
+    _Alignas(64) float x[256], y[256], arena[256];
+    const void *inputs[] = {x};
+    void *outputs[] = {y};
+    struct krn_mem mem = {.arena = (uint8_t *)arena, .inputs = inputs, .outputs = outputs};
+    struct krn_exec exec = {.width = 1};
+    size_t scratch;
+
+    for (size_t i = 0; i < 256; i++) {
+        x[i] = (float)i - 100;
+    }
+    T_EQ(krn_net_join(net, 0, 0, 1, 1, &scratch), 0);
+    exec.scratch = aligned_alloc(64, scratch + 64);
+    krn_net_run_ops(net, 0, 1, &mem, &exec);
+    for (size_t i = 0; i < 256; i++) {
+        T_TRUE(y[i] == (i > 100 ? 100 - (float)i : 0));
+    }
+    free(exec.scratch);
+    krn_net_free(net);
+    krn_chosen_deinit(&c);
+    krn_times_deinit(&t);
+}
+
+TEST(measuring_can_be_given_up_and_can_fail)
+{
+    _Atomic bool stop = true;
+    struct krn_measure_options o = {.cpu = -1, .budget_ns = BASE_NS_PER_S, .stop = &stop};
+    struct krn_times t = KRN_TIMES_NULL;
+    struct tiny model;
+
+    tiny_init(&model);
+    T_EQ(krn_measure(&model.m, &o, &t), -ECANCELED);
+    stop = false;
+    model.tensors[1].dtype = MDL_DTYPE_COUNT;
+    T_EQ(krn_measure(&model.m, &o, &t), -EOPNOTSUPP);
+    T_TRUE(t.times == NULL);
+}
+
+TEST_MAIN()
