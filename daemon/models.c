@@ -98,9 +98,8 @@ int dmn_load_run(struct dmn_load *l)
         error = check_limits(l);
     }
     if (!error) {
-        error = l->kernels[0]
-                    ? krn_net_new(l->model, l->kernels, l->error, &l->net)
-                    : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
+        error = l->kernels[0] ? krn_net_new(l->model, l->kernels, l->error, &l->net)
+                              : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
     }
     if (error) {
         l->model = mdl_free(l->model);
