@@ -120,7 +120,8 @@ static bool shape_of(const struct problem *p, struct krn_range at, struct shape 
         s.bottom = padding_end(s.y.h, w->sh, span_h, s.top, s.x.h);
         *ret_x = at.begin * s.x.batch;
     } else {
-        size_t first = at.begin * w->sh, end = (at.end - 1) * w->sh + span_h;
+        /* with the rows that the last stride passes over: strided 1x1 kernels want them */
+        size_t first = at.begin * w->sh, end = (at.end - 1) * w->sh + base_max(span_h, w->sh);
         size_t begin = first > s.top ? first - s.top : 0;
 
         if (end <= s.top || begin >= s.x.h) {
