@@ -14,7 +14,7 @@
 #define EVENTS_AT_ONCE 64u
 /* A core that goes leaves the affinity some time before the list of those online, and one that
  * comes is in that list before. So what only the affinity shows is believed to be the cpuset's when
- * it still holds after this time, and not that soon after a change of the list. */
+ * it still holds after this time, and not that soon after these very cores changed in the list. */
 #define DOUBT_NS (250 * BASE_NS_PER_MS)
 #define RECENT_NS (2 * BASE_NS_PER_S)
 
@@ -25,9 +25,10 @@ struct dmn_hotplug {
     int fd;                            /* owned; -1: no uevents */
     struct gov_cpuset online, allowed; /* empty: unknown */
     bool online_known, allowed_known;
-    uint64_t online_ns; /* last change of the list; 0: none yet */
-    uint64_t doubt_ns;  /* since when only the affinity differs; 0: it does not */
-    bool begun;         /* what there is was looked at once */
+    uint64_t online_ns;      /* last change of the list; 0: none yet */
+    struct gov_cpuset moved; /* that changed in it of late */
+    uint64_t doubt_ns;       /* since when only the affinity differs; 0: it does not */
+    bool begun;              /* what there is was looked at once */
     uint64_t changes;
     dmn_hotplug_fn on_change;
 };
@@ -82,6 +83,34 @@ static void describe(struct dmn_hotplug_change *c, size_t gone, size_t back)
              back ? back > 1 ? "cores " : "core " : "", came, back ? " came back" : "");
 }
 
+/* The list of cores online is another one: which of them changed is remembered for a while. */
+static void note_online(struct dmn_hotplug *h, const struct gov_cpuset *online, uint64_t now_ns)
+{
+    struct gov_cpuset gone, back;
+
+    if (h->online_known &&
+        difference(&h->online, online, &gone) + difference(online, &h->online, &back) > 0) {
+        bool recent = h->online_ns && now_ns < h->online_ns + RECENT_NS;
+
+        for (size_t i = 0; i < base_array_count(gone.bits); i++) {
+            h->moved.bits[i] = (recent ? h->moved.bits[i] : 0) | gone.bits[i] | back.bits[i];
+        }
+        h->online_ns = now_ns;
+    }
+    h->online = *online;
+    h->online_known = true;
+}
+
+/* Are all of these cores ones that the list of those online showed to change of late. */
+static bool by_list(const struct dmn_hotplug *h, const struct dmn_hotplug_change *c,
+                    uint64_t now_ns)
+{
+    struct gov_cpuset others;
+
+    return h->online_ns && now_ns < h->online_ns + RECENT_NS &&
+           difference(&c->gone, &h->moved, &others) + difference(&c->back, &h->moved, &others) == 0;
+}
+
 /* Is it too early to say what changed the affinity? Without a timer: the sampler asks again. */
 static bool in_doubt(struct dmn_hotplug *h, uint64_t now_ns)
 {
@@ -98,7 +127,7 @@ bool dmn_hotplug_check_at(struct dmn_daemon *d, uint64_t now_ns)
 {
     struct dmn_hotplug *h = d->hotplug;
     struct dmn_hotplug_change change = {.cause = "cpuset"};
-    struct gov_cpuset online, before, scratch, allowed;
+    struct gov_cpuset online, before, allowed;
     size_t gone, back;
 
     if (!h) {
@@ -108,12 +137,7 @@ bool dmn_hotplug_check_at(struct dmn_daemon *d, uint64_t now_ns)
     /* What cannot be read now stays as it was: no news is no change. */
     if (gov_sysfs_cpulist(d->sysfs_root, &online, "sys/devices/system/cpu/online") == 0 &&
         gov_cpuset_next(&online, 0) >= 0) {
-        if (h->online_known && (difference(&online, &h->online, &scratch) > 0 ||
-                                difference(&h->online, &online, &scratch) > 0)) {
-            h->online_ns = now_ns;
-        }
-        h->online = online;
-        h->online_known = true;
+        note_online(h, &online, now_ns);
     }
     allowed = h->allowed;
     h->allowed_known |= gov_allowed_cpus(d->sysfs_root, &h->allowed) == 0;
@@ -125,7 +149,7 @@ bool dmn_hotplug_check_at(struct dmn_daemon *d, uint64_t now_ns)
         h->doubt_ns = 0;
         return false;
     }
-    if (h->online_ns && now_ns < h->online_ns + RECENT_NS) {
+    if (by_list(h, &change, now_ns)) {
         change.cause = "hotplug";
     } else if (in_doubt(h, now_ns)) {
         h->allowed = allowed; /* looked at again */

@@ -127,6 +127,25 @@ TEST(an_affinity_that_shrinks_is_the_cpuset)
     T_EQ(take_down(&t), 0);
 }
 
+TEST(a_cpuset_that_shrinks_right_after_a_core_came_is_the_cpuset)
+{
+    const uint64_t t0 = 10 * BASE_NS_PER_S, later = BASE_NS_PER_S / 4;
+    struct tree t;
+
+    T_EQ(set_up(&t), 0);
+    online(&t, "0-2\n");
+    T_TRUE(dmn_hotplug_check_at(&t.d, t0));
+    online(&t, "0-3\n");
+    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + later));
+    T_STR(told.last.text, "core 3 came back");
+    allowed(&t, "0,2");
+    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + 2 * later));
+    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + 3 * later));
+    T_STR(told.last.cause, "cpuset");
+    T_STR(told.last.text, "cores 1,3 went");
+    T_EQ(take_down(&t), 0);
+}
+
 /* The kernel takes a core out of the affinity first, and puts it into the list first. */
 TEST(affinity_and_list_change_one_after_the_other)
 {
