@@ -385,7 +385,7 @@ static bool time_to_probe(const struct tun_adapt *a)
 {
     for (size_t k = 0; a->options.probe_ns > 0 && k < a->problem.kind_count; k++) {
         if (a->kinds[k].slowed && !a->kinds[k].used && a->kinds[k].cores > 0 &&
-            (a->guard.clock_ns >= a->probe_at_ns || tun_kinds_let_go(a, k))) {
+            a->guard.clock_ns >= a->probe_at_ns) {
             return true;
         }
     }

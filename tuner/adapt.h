@@ -35,10 +35,9 @@
  * were free, or is so from the start and probe_ns are over, that is tried as below.
  *
  * A kind whose costs were raised and on which nothing runs any more cannot be seen
- * to recover: after probe_ns it is taken to be free (TUN_EVENT_PROBE), twice as late each time, and
- * at once where other programs were seen on its cores and have gone. A probe that fails leaves the
- * factors as they were before it. The plan that served last without any factor is the one to return
- * to (home of the record).
+ * to recover: after probe_ns it is taken to be free (TUN_EVENT_PROBE), twice as late each time. A
+ * probe that fails leaves the factors as they were before it. The plan that served last without any
+ * factor is the one to return to (home of the record).
  *
  * beta of units is learned: when a kind's frequency changes by 10 % and its teams then differ by x
  * from what beta says, beta moves by half of x / log(khz_before / khz_now), within 0..1.
@@ -79,8 +78,6 @@ struct tun_kind_seen {
     double hardware_khz;   /* cpuinfo_max_freq, 0: unknown */
     bool thermal;          /* a cooling state or thermal pressure stands */
     uint64_t throttles;    /* a counter that only grows, 0: unknown */
-    double others;         /* share of its cores' time of late that nobody of us had and that was
-                              not idle, 0..1; 0: none, or unknown */
 };
 
 struct tun_team_seen { /* one group of teams in one window; means over its frames */

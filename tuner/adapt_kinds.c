@@ -14,9 +14,6 @@
 #define LEARN_SHARE 0.5 /* of what one observation says */
 #define LEARN_WAITED 0.05
 #define LIMIT_STEP 0.01
-#define OTHERS_RUN 0.3  /* share of a kind's time that says that others run there */
-#define OTHERS_GONE 0.1 /* and that they have gone */
-#define IDLE_WINDOWS 5u
 
 uint64_t tun_name_id(const char *name)
 {
@@ -115,22 +112,6 @@ static void see_changes(struct tun_watched_kind *k, const struct tun_kind_seen *
     k->throttles = s->throttles ? s->throttles : k->throttles;
 }
 
-static void see_others(struct tun_watched_kind *k, const struct tun_kind_seen *s)
-{
-    if (!k->slowed || k->used) {
-        k->others_seen = false;
-        k->idle_for = 0;
-        return;
-    }
-    k->others_seen |= s->others >= OTHERS_RUN;
-    k->idle_for = k->others_seen && s->others <= OTHERS_GONE ? k->idle_for + 1 : 0;
-}
-
-bool tun_kinds_let_go(const struct tun_adapt *a, size_t kind)
-{
-    return a->kinds[kind].idle_for >= IDLE_WINDOWS;
-}
-
 void tun_kinds_start(struct tun_adapt *a, const struct tun_kind_seen *seen)
 {
     for (size_t k = 0; k < a->problem.kind_count; k++) {
@@ -189,7 +170,6 @@ unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w)
         double khz;
 
         see_changes(to, &w->kinds[k]);
-        see_others(to, &w->kinds[k]);
         to->cores = w->kinds[k].cores;
         khz = reading(to, &w->kinds[k], busy_in(a, w, k));
         if (khz > 0) {

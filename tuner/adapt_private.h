@@ -19,8 +19,6 @@ struct tun_watched_kind {
     double limit_khz;
     uint16_t cores, cores_decided;
     bool contended, slowed, used; /* slowed: factors above 1, whatever the cause */
-    bool others_seen;             /* nothing of us ran on it, and something else did */
-    unsigned idle_for;            /* windows since that ended */
 };
 
 struct tun_watch {
@@ -88,9 +86,6 @@ bool tun_kinds_clock_moved(const struct tun_adapt *a);
 bool tun_kinds_cores_moved(const struct tun_adapt *a);
 /** tun_kinds_same_clock() - are all frequencies those of @khz, as far as both are known. */
 bool tun_kinds_same_clock(const struct tun_adapt *a, const double *khz);
-/** tun_kinds_let_go() - does a kind that was slowed, and that nothing of us runs on, idle now after
- * others had run there. */
-bool tun_kinds_let_go(const struct tun_adapt *a, size_t kind);
 void tun_kinds_learn(struct tun_adapt *a);
 /** tun_waiting() - rise of the waiting share; NAN: unknown. */
 double tun_waiting(const struct tun_watch *w);

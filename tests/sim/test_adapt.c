@@ -229,6 +229,35 @@ TEST(plan_of_before_serves_again)
     T_LE(36, returned);
 }
 
+static void count_quotas(void *context, double at_s, const struct tun_record *r,
+                         const struct tun_decision *d)
+{
+    (void)at_s;
+    (void)r;
+    *(unsigned *)context += d->cause == TUN_CAUSE_CONTENTION && d->quota;
+}
+
+TEST(quota_is_told_from_another_program)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
+    unsigned quotas = 0;
+    struct psim_adapting how = {.truth = &truth,
+                                .scenario = psim_scenario_find("contention"),
+                                .noise = PSIM_NOISE,
+                                .seed = t_seed,
+                                .decided = count_quotas,
+                                .context = &quotas};
+    struct psim_adapted o;
+
+    machine(&truth);
+    T_EQ(psim_adapt(&how, &o), 0);
+    T_TRUE(o.changes > 0);
+    T_EQ(quotas, 0);
+    how.scenario = psim_scenario_find("quota");
+    T_EQ(psim_adapt(&how, &o), 0);
+    T_LE(1, quotas);
+}
+
 /* A light team looks free under a quota: that is tried, seldom, and not believed. */
 TEST(quota_is_not_mistaken_for_its_end)
 {

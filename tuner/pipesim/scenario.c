@@ -393,6 +393,7 @@ static int window(struct play *p)
     see_kinds(p, kinds);
     w.team_count = see_teams(p, teams);
     w.events = p->world.events;
+    w.throttled = p->world.quota[0] < 1 ? 0.9 : 0;
     w.start_ns = clock_at(p, p->t_s);
     p->t_s = (double)++p->out->windows * WINDOW_S;
     w.now_ns = clock_at(p, p->t_s);
