@@ -5,7 +5,8 @@
  *
  * First layers (few channels) would spend their time on pointers: there the rows under a chunk are
  * copied into a zero-padded band first, in which the kx and c of one ky lie side by side, so that a
- * tap is a whole row of the window.
+ * tap is a whole row of the window. That copy may as well read the planes of an NCHW input: the row
+ * copy_conv_f32_planes is the change of layout before such a layer and the layer as one.
  */
 #include "base.h"
 #include "kernels/igemm.h"
@@ -104,9 +105,16 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     memset(out, 0, p.c.cg * sizeof(float));
 }
 
+/* an image of planes: floats at any address, channel and row distances in elements */
+struct planes {
+    const uint8_t *x; /* NULL: the image is NHWC */
+    ptrdiff_t batch, channel, row;
+};
+
 struct job {
-    const struct krn_call *call;
+    const struct krn_call *call; /* of the convolution */
     struct plan p;
+    struct planes planes;
     struct krn_igemm g;
     const float *zeros;
     size_t parts;
@@ -201,6 +209,33 @@ static void run_pixels(const struct job *j, struct krn_range pixels, struct krn_
     }
 }
 
+/* @pixels of row @iy of image @n from pixel @ix on, channels side by side */
+static void interleave(const struct job *j, size_t n, size_t iy, size_t ix, size_t pixels,
+                       float *dst)
+{
+    const struct planes *s = &j->planes;
+    const uint8_t *x = s->x + ((ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row + (ptrdiff_t)ix) *
+                                  (ptrdiff_t)sizeof(float);
+    const size_t channels = j->p.c.cg;
+
+    if (channels == 3) { /* the usual: one pass that writes in order */
+        const uint8_t *g = x + s->channel * (ptrdiff_t)sizeof(float);
+        const uint8_t *b = g + s->channel * (ptrdiff_t)sizeof(float);
+
+        for (size_t k = 0; k < pixels; k++) {
+            dst[3 * k] = krn_load_unaligned(x, (ptrdiff_t)k);
+            dst[3 * k + 1] = krn_load_unaligned(g, (ptrdiff_t)k);
+            dst[3 * k + 2] = krn_load_unaligned(b, (ptrdiff_t)k);
+        }
+        return;
+    }
+    for (size_t c = 0; c < channels; c++, x += s->channel * (ptrdiff_t)sizeof(float)) {
+        for (size_t k = 0; k < pixels; k++) {
+            dst[k * channels + c] = krn_load_unaligned(x, (ptrdiff_t)k);
+        }
+    }
+}
+
 /* the input rows under output rows [oy, ...) of image n, padded with zeros */
 static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, float *band)
 {
@@ -218,9 +253,15 @@ static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, flo
             memset(band, 0, j->p.band_w * sizeof(float));
             continue;
         }
+        memset(band, 0, kx.begin * c->cg * sizeof(float));
+        memset(band + kx.end * c->cg, 0, (width - kx.end) * c->cg * sizeof(float));
+        if (j->planes.x) {
+            interleave(j, n, (size_t)iy, (size_t)((ptrdiff_t)kx.begin - c->win.left),
+                       kx.end - kx.begin, band + kx.begin * c->cg);
+            continue;
+        }
         src =
             x + (size_t)iy * c->x.row + ((ptrdiff_t)kx.begin - c->win.left) * (ptrdiff_t)c->x.pixel;
-        memset(band, 0, kx.begin * c->cg * sizeof(float));
         if (c->x.pixel == c->cg) {
             memcpy(band + kx.begin * c->cg, src, (kx.end - kx.begin) * c->cg * sizeof(float));
         } else {
@@ -228,7 +269,6 @@ static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, flo
                 memcpy(band + k * c->cg, src, c->cg * sizeof(float));
             }
         }
-        memset(band + kx.end * c->cg, 0, (width - kx.end) * c->cg * sizeof(float));
     }
 }
 
@@ -293,9 +333,9 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
+static void run_call(const struct krn_call *call, const void *packed, const struct planes *planes)
 {
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    struct job j = {.call = call, .planes = *planes, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
     if (!plan_of(call->model, call->op, &j.p)) {
@@ -305,15 +345,20 @@ static void run(const struct krn_call *call)
         .taps = j.p.taps,
         .len = j.p.len,
         .out = j.p.c.og,
-        .packed = call->packed,
+        .packed = packed,
         .epilogue = krn_epilogue_of(call),
         .y = call->out[0],
         .y_pixel = j.p.c.y.pixel,
     };
-    j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
+    j.zeros = (const float *)packed + j.p.c.groups * group_floats(&j.p);
     tiles = krn_igemm_tiles(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
     j.by_panels = tiles < 4 * j.parts && krn_igemm_panels(j.p.c.og) >= j.parts;
     krn_parallel(call->pool, j.parts, part_run, &j);
+}
+
+static void run(const struct krn_call *call)
+{
+    run_call(call, call->packed, &(struct planes){0});
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
@@ -332,4 +377,68 @@ const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
     .pack = pack,
     .scratch_bytes = scratch_bytes,
     .run = run,
+};
+
+/* COPY from planes, then a convolution that takes a band */
+static bool planes_of(const struct mdl_model *m, const struct mdl_op *op, struct planes *ret)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    struct plan p;
+
+    if (op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE || op->scale || op->shift ||
+        x->dtype != MDL_F32 || x->rank != 4 || y->rank != 4 || op[1].kind != MDL_OP_CONV ||
+        op[1].in[0] != op->out[0] || !plan_of(m, op + 1, &p) || !p.band) {
+        return false;
+    }
+    for (size_t d = 0; d < 4; d++) {
+        if (x->dim[d] != y->dim[d]) {
+            return false;
+        }
+    }
+    *ret = (struct planes){.batch = x->stride[0], .channel = x->stride[1], .row = x->stride[2]};
+    return x->stride[3] == 1;
+}
+
+static bool planes_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct planes planes;
+
+    return planes_of(m, op, &planes);
+}
+
+static size_t planes_packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return packed_bytes(m, op + 1);
+}
+
+static void planes_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    pack(m, op + 1, dst);
+}
+
+static size_t planes_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    return scratch_bytes(m, op + 1, width);
+}
+
+static void planes_run(const struct krn_call *call)
+{
+    struct planes planes;
+
+    if (planes_of(call->model, call->op, &planes)) {
+        planes.x = call->in[0];
+        run_call(call->next, call->packed, &planes);
+    }
+}
+
+const struct krn_variant KRN_ISA_FN(krn_copy_conv_f32_planes) = {
+    .name = "copy_conv_f32_planes__" KRN_ISA_TEXT,
+    .kind = MDL_OP_COPY,
+    .needs = KRN_ISA_NEEDS,
+    .fused = true,
+    .supports = planes_supports,
+    .packed_bytes = planes_packed_bytes,
+    .pack = planes_pack,
+    .scratch_bytes = planes_scratch_bytes,
+    .run = planes_run,
 };

@@ -44,6 +44,7 @@ extern const struct krn_variant krn_where__ref;
     X(krn_conv_f32_nhwc_wino2__##isa)                                                              \
     X(krn_conv_f32_nhwc_igemm__##isa)                                                              \
     X(krn_conv_f32_nhwc_pw_dw__##isa)                                                              \
+    X(krn_copy_conv_f32_planes__##isa)                                                             \
     X(krn_gemm_f32_igemm__##isa)                                                                   \
     X(krn_lrn_f32_nhwc__##isa)                                                                     \
     X(krn_matmul_f32_igemm__##isa)                                                                 \
