@@ -3,8 +3,8 @@
  * tests/kernels/wino_bound.h - how far a Winograd convolution may be from the exact one
  *
  * The rounding errors of y = A^T [ sum_c (G g G^T) * (B^T d B) ] A are bounded, element by element,
- * by n u S with S = |A|^T [ sum_c (|G| |g| |G|^T) * (|B|^T |d| |B|) ] |A| and n the roundings on the
- * longest way from an input to a result (N. Higham, "Accuracy and Stability of Numerical
+ * by n u S with S = |A|^T [ sum_c (|G| |g| |G|^T) * (|B|^T |d| |B|) ] |A| and n the roundings on
+ * the longest way from an input to a result (N. Higham, "Accuracy and Stability of Numerical
  * Algorithms", 2nd ed., section 3.1, applied to each step). S is independent of how the rows of the
  * matrices are scaled, so only the points matter.
  */
