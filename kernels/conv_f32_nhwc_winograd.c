@@ -401,8 +401,8 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     return plan_of(m, op, pairs, &p) ? layout_of(&p, width).bytes : 0;
 }
 
-/* A row for each size of tile. */
-#define ROW(size)                                                                                  \
+/* A row for each size of tile; those that round more run only where they are asked for. */
+#define ROW(size, rounds_more)                                                                     \
     static bool supports_##size(const struct mdl_model *m, const struct mdl_op *op)                \
     {                                                                                              \
         return supports(m, op, (size) / 2);                                                        \
@@ -428,6 +428,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
         .name = "conv_f32_nhwc_wino" #size "__" KRN_ISA_TEXT,                                      \
         .kind = MDL_OP_CONV,                                                                       \
         .needs = KRN_ISA_NEEDS,                                                                    \
+        .inexact = (rounds_more),                                                                  \
         .supports = supports_##size,                                                               \
         .packed_bytes = packed_bytes_##size,                                                       \
         .pack = pack_##size,                                                                       \
@@ -435,6 +436,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
         .run = run_##size,                                                                         \
     };
 
-ROW(2)
-ROW(4)
-ROW(6)
+/* F(6x6) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow. */
+ROW(2, false)
+ROW(4, false)
+ROW(6, true)
