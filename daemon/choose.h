@@ -35,6 +35,8 @@ struct dmn_choose {
     unsigned ms; /* longest time of measuring a kind; 0: primitives by their static order */
     bool anew;   /* measure, whatever is kept */
     bool wants_front;
+    char *calibrate;      /* owned; folder of frames that INEXACT rows are judged by, or NULL */
+    double agreement_min; /* of their classes with those of exact rows, 0..1 */
     struct krn_choose_options options;
     _Atomic bool stop; /* writer: loop. Measuring is given up. Relaxed: nothing goes with it */
     char *folder;      /* owned; where it is kept, NULL: nowhere */
@@ -44,6 +46,7 @@ struct dmn_choose {
     struct krn_chosen of[PL_EP_MAX];
     struct krn_chosen front[DMN_CHOOSE_FRONT_MAX]; /* of the first kind, the fastest first */
     size_t front_count;
+    double agreement; /* measured on the calibration set; 0: there was none */
     uint64_t took_ns;
     char note[256]; /* what has to be said about it, "" for nothing */
 };

@@ -54,7 +54,7 @@ static const struct method {
     dmn_method_fn run;
     bool changes; /* needs permission */
     bool more;    /* needs "more" */
-    struct parameter parameters[10];
+    struct parameter parameters[12];
 } methods[] = {
     {"org.varlink.service.GetInfo", get_info},
     {"org.varlink.service.GetInterfaceDescription", get_description,
@@ -94,6 +94,8 @@ static const struct method {
                     {"algorithm", 's', true},
                     {"packed_mib", 'f', true},
                     {"inexact", 'b', true},
+                    {"calibrate", 's', true},
+                    {"agreement", 'f', true},
                     {"episodes", 'i', true},
                     {"seed", 'i', true},
                     {"ms", 'i', true},

@@ -58,13 +58,15 @@ static void reply(struct dmn_optimise *o)
     const struct dmn_choose *c = &o->load->choose;
 
     if (o->call) {
-        dmn_call_reply(
-            base_take(o->call),
-            json_pack("{s:{s:s, s:s, s:s, s:f, s:o, s:o}}", "choice", "model", o->load->name,
-                      "algorithm", krn_path_name(c->options.path.algorithm), "objective",
-                      c->options.objective == KRN_MEMORY ? "memory" : "latency", "took_ms",
-                      (double)c->took_ns / 1e6, "kinds", kinds_json(c), "front", front_json(c)),
-            false);
+        dmn_call_reply(base_take(o->call),
+                       json_pack("{s:{s:s, s:s, s:s, s:f, s:o, s:o, s:o}}", "choice", "model",
+                                 o->load->name, "algorithm",
+                                 krn_path_name(c->options.path.algorithm), "objective",
+                                 c->options.objective == KRN_MEMORY ? "memory" : "latency",
+                                 "took_ms", (double)c->took_ns / 1e6, "agreement",
+                                 c->calibrate ? json_real(c->agreement) : json_null(), "kinds",
+                                 kinds_json(c), "front", front_json(c)),
+                       false);
     }
 }
 
@@ -191,7 +193,8 @@ static bool take_options(struct dmn_call *c, struct dmn_choose *choose)
     const char *algorithm = json_string_value(json_object_get(c->parameters, "algorithm"));
     const char *objective = json_string_value(json_object_get(c->parameters, "objective"));
     struct krn_choose_options *o = &choose->options;
-    double ms = choose->ms ? choose->ms : 4000, mib = 0, episodes = 0, seed = 1;
+    const char *calibrate = json_string_value(json_object_get(c->parameters, "calibrate"));
+    double agreement = 0.99, ms = choose->ms ? choose->ms : 4000, mib = 0, episodes = 0, seed = 1;
 
     if (algorithm && !krn_path_find(algorithm, &o->path.algorithm)) {
         dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "algorithm");
@@ -201,15 +204,22 @@ static bool take_options(struct dmn_call *c, struct dmn_choose *choose)
         dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "objective");
         return false;
     }
-    if (!take_number(c, "ms", 1, 600000, &ms) || !take_number(c, "packed_mib", 0.001, 1e6, &mib) ||
+    if (calibrate && calibrate[0] != '/') {
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "calibrate");
+        return false;
+    }
+    if (!take_number(c, "ms", 1, 600000, &ms) || !take_number(c, "agreement", 0, 1, &agreement) ||
+        !take_number(c, "packed_mib", 0.001, 1e6, &mib) ||
         !take_number(c, "episodes", 1, 1e6, &episodes) || !take_number(c, "seed", 1, 9e15, &seed)) {
         return false;
     }
     o->objective = objective && strcmp(objective, "memory") == 0 ? KRN_MEMORY : KRN_LATENCY;
-    o->exact = !json_is_true(json_object_get(c->parameters, "inexact"));
+    o->exact = !calibrate && !json_is_true(json_object_get(c->parameters, "inexact"));
     o->packed_bytes_max = (size_t)(mib * 1048576);
     o->path.episodes = (size_t)episodes;
     o->path.seed = (uint64_t)seed;
+    choose->agreement_min = agreement;
+    choose->calibrate = calibrate ? strdup(calibrate) : NULL;
     choose->ms = (unsigned)ms;
     choose->anew = true;
     return true;

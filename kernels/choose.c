@@ -124,7 +124,9 @@ static int problem_init(const struct krn_times *t, const struct krn_choose_optio
             .step = x->op,
             .span = x->row->fused ? 2 : 1,
             .cost = o->objective == KRN_MEMORY ? bytes + TIE_BYTES_PER_NS * x->ns : x->ns,
-            .bytes = bytes,
+            .bytes = !o->front_inexact ? bytes
+                     : x->row->inexact ? (x->row->fused ? 2 : 1)
+                                       : 0,
         };
     }
     ret->p.step_count = t->op_count;
@@ -170,12 +172,15 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     int r;
 
     latency.objective = KRN_LATENCY;
+    if (o->front_inexact) {
+        latency.packed_bytes_max = 0;
+    }
     r = paths ? problem_init(t, &latency, &p) : -ENOMEM;
     if (r < 0) {
         free(paths);
         return r;
     }
-    r = krn_path_front(&p.p, (double)o->packed_bytes_max, max, paths, &count);
+    r = krn_path_front(&p.p, (double)latency.packed_bytes_max, max, paths, &count);
     for (; r == 0 && made < count; made++) {
         r = from_path(t, p.times, &paths[made], &ret[made]);
         if (r < 0) {

@@ -18,6 +18,7 @@ struct krn_choose_options {
     enum krn_objective objective;
     size_t packed_bytes_max; /* LATENCY: of all rows that a plan of one stage runs; 0: no bound */
     bool exact;              /* no INEXACT row */
+    bool front_inexact;      /* krn_choose_front(): ops of INEXACT rows in place of packed bytes */
 };
 
 struct krn_chosen {

@@ -93,7 +93,7 @@ _pipectl() {
     retune) words="--model --algorithm --objective --fps --latency --alpha --heuristic --trials --seed --wait --no-wait --cancel" ;;
     history) words="--model --limit --trials" ;;
     calibrate) words="--ms" ;;
-    optimise) words="--model --objective --algorithm --memory --inexact --episodes --seed --ms --pareto --svg" ;;
+    optimise) words="--model --objective --algorithm --memory --inexact --calibrate --agreement --episodes --seed --ms --pareto --svg" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

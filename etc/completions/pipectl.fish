@@ -62,10 +62,11 @@ complete -c pipectl -n '__fish_seen_subcommand_from retune' -l no-wait -d 'only 
 complete -c pipectl -n '__fish_seen_subcommand_from retune' -l cancel -d 'end the one under way'
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l objective -x -a 'latency memory'
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l algorithm -x -a 'dijkstra a-star q-learning ds+ ds rs'
-for option in memory episodes seed ms
+for option in memory agreement episodes seed ms
     complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l $option -x
 end
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l inexact -d 'more rounding than f32 allowed'
+complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l calibrate -r -d 'where these frames keep their class'
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l pareto -d 'change nothing, say what could be'
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l svg -r -d 'draw the front'
 complete -c pipectl -n '__fish_seen_subcommand_from calibrate' -l ms -x -d 'time to measure'

@@ -9,13 +9,15 @@
 /* What the daemon can be told; each is a parameter of Optimise. */
 static const struct setting {
     const char *option, *parameter;
-    char type; /* 's' text, 'i' whole number, 'f' number, 'b' given or not */
+    char type; /* 's' text, 'p' path, 'i' whole number, 'f' number, 'b' given or not */
     double least, most;
 } settings[] = {
     {"objective", "objective", 's', 0, 0},
     {"algorithm", "algorithm", 's', 0, 0},
     {"memory", "packed_mib", 'f', 1e-3, 1e6},
     {"inexact", "inexact", 'b', 0, 0},
+    {"calibrate", "calibrate", 'p', 0, 0},
+    {"agreement", "agreement", 'f', 0, 1},
     {"episodes", "episodes", 'i', 1, 1e6},
     {"seed", "seed", 'i', 1, 9e15},
     {"ms", "ms", 'i', 1, 600000},
@@ -39,6 +41,14 @@ static int take_setting(const struct setting *s, const char *text, json_t *param
         value = json_true();
     } else if (s->type == 's') {
         value = json_string(text);
+    } else if (s->type == 'p') {
+        char *path = realpath(text, NULL);
+
+        if (!path) {
+            return ctl_usage("optimise", "%s: %m", text);
+        }
+        value = json_string(path);
+        free(path);
     } else if (!ctl_number(text, s->least, s->most, &number) ||
                (s->type == 'i' && number != (double)(json_int_t)number)) {
         return ctl_usage("optimise", "--%s needs a %snumber from %.15g to %.15g, got '%s'",
@@ -97,6 +107,10 @@ static void print_choice(const json_t *choice)
            json_string_value(json_object_get(choice, "algorithm")),
            json_string_value(json_object_get(choice, "objective")),
            ctl_real(choice, "took_ms") / 1e3);
+    if (json_is_real(json_object_get(choice, "agreement"))) {
+        printf("  %.2f %% of the calibration set keep their class\n",
+               100 * ctl_real(choice, "agreement"));
+    }
     json_array_foreach(json_object_get(choice, "kinds"), i, entry)
     {
         printf("  %-16s %9.3f ms on one core, %8.2f MB packed\n",

@@ -35,7 +35,8 @@ const struct ctl_command ctl_commands[] = {
     {"calibrate", "[--ms N]", "micro-benchmarks, for predictions of what was not measured",
      ctl_calibrate},
     {"optimise",
-     "[MODEL] [--objective O] [--algorithm A] [--memory MIB] [--inexact] [--episodes N] [--seed N] "
+     "[MODEL] [--objective O] [--algorithm A] [--memory MIB] [--inexact | --calibrate DIR "
+     "[--agreement R]] [--episodes N] [--seed N] "
      "[--ms N] [--pareto] [--svg FILE]",
      "measure the primitives anew and serve by the best", ctl_optimise},
     {"units", "[--model M]", "unit by unit: weight, time, primitive", ctl_units},

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import struct
 
 import pyclient
 from daemon import Daemon, VarlinkError, check, equal, main
@@ -96,6 +97,36 @@ def searches_bounds_and_the_front():
         check(small["kinds"][0]["packed_bytes"] <= front[-1]["packed_bytes"], (small, front))
 
 
+def a_calibration_set_bounds_the_rounding():
+    with Daemon(config=EPS) as d:
+        size = d.call("Models")["models"][0]["input"]["bytes"]
+        folder = os.path.join(d.temp, "frames")
+        os.mkdir(folder)
+
+        def calibrate(**more):
+            return d.call("Optimise", {"ms": 50, "calibrate": folder, **more})["choice"]
+
+        def refused(text):
+            try:
+                calibrate()
+            except VarlinkError as e:
+                equal(e.error, "io.piped.LoadFailed")
+                check(text in e.parameters["why"], e.parameters)
+                return
+            check(False, "went through")
+
+        refused("no .f32 files")
+        for i in range(8):
+            with open(os.path.join(folder, f"{i}.f32"), "wb") as f:
+                f.write(struct.pack("<f", i / 8) * (size // 4))
+        choice = calibrate(agreement=1.0)
+        equal(choice["agreement"], 1.0)
+        with open(os.path.join(folder, "short.f32"), "wb") as f:
+            f.write(b"1234")
+        refused("short.f32 is no frame")
+        equal(d.status()["state"], "serving")
+
+
 def refuses_what_cannot_be():
     def refused(error, parameters):
         try:
@@ -134,5 +165,6 @@ def ends_with_the_daemon():
 
 
 if __name__ == "__main__":
-    main(is_measured_once_and_kept, what_is_no_choice_is_measured_anew, optimising_loses_nothing,
-         searches_bounds_and_the_front, refuses_what_cannot_be, ends_with_the_daemon)
+    main([is_measured_once_and_kept, what_is_no_choice_is_measured_anew, optimising_loses_nothing,
+          searches_bounds_and_the_front, a_calibration_set_bounds_the_rounding, refuses_what_cannot_be,
+          ends_with_the_daemon])
