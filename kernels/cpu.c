@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 uint32_t krn_cpu_features(void)
 {
     uint32_t have = 0;
@@ -13,8 +18,17 @@ uint32_t krn_cpu_features(void)
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         have |= KRN_CPU_AVX512;
     }
+    if (__builtin_cpu_supports("avxvnni")) {
+        have |= KRN_CPU_AVXVNNI;
+    }
+    if (__builtin_cpu_supports("avx512vnni")) {
+        have |= KRN_CPU_AVX512VNNI;
+    }
 #elif defined(__aarch64__)
     have |= KRN_CPU_NEON; /* part of the base architecture */
+    if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) {
+        have |= KRN_CPU_DOTPROD;
+    }
 #endif
     return have;
 }

@@ -21,6 +21,9 @@ enum krn_cpu {
     KRN_CPU_AVX2 = 1u << 0,   /* AVX2 and FMA */
     KRN_CPU_AVX512 = 1u << 1, /* F, BW, DQ, VL */
     KRN_CPU_NEON = 1u << 2,
+    KRN_CPU_AVXVNNI = 1u << 3,    /* VEX-encoded dot products of bytes */
+    KRN_CPU_AVX512VNNI = 1u << 4, /* the same on 512 bits */
+    KRN_CPU_DOTPROD = 1u << 5,    /* of Arm */
 };
 uint32_t krn_cpu_features(void);
 

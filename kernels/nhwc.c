@@ -5,10 +5,15 @@
 
 bool krn_img_of(const struct mdl_tensor *t, struct krn_img *ret)
 {
+    return t->dtype == MDL_F32 && krn_img_any(t, ret);
+}
+
+bool krn_img_any(const struct mdl_tensor *t, struct krn_img *ret)
+{
     struct krn_img i;
     size_t w = t->rank - 1, h = t->rank - 2;
 
-    if (t->dtype != MDL_F32 || t->rank < 2 || t->rank > 4) {
+    if (t->rank < 2 || t->rank > 4) {
         return false;
     }
     for (size_t d = 0; d < t->rank; d++) {

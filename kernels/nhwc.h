@@ -23,6 +23,8 @@ struct krn_win {
 
 /** krn_img_of() - Return: whether @t is a non-empty f32 image as above; then *ret is set. */
 bool krn_img_of(const struct mdl_tensor *t, struct krn_img *ret);
+/** krn_img_any() - the same for any element type */
+bool krn_img_any(const struct mdl_tensor *t, struct krn_img *ret);
 /** krn_img_flat() - all pixels of all rows and images lie at one common distance (pixel). */
 bool krn_img_flat(const struct krn_img *i);
 /** krn_img_same() - equal dims */

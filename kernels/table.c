@@ -11,6 +11,12 @@
 /* clang-format off */
 static const struct krn_variant *const rows[] = {
 #ifdef KRN_HAVE_X86_ISA
+    KRN_QUANT_VARIANTS(ROW, avx512)
+    KRN_QUANT_VARIANTS(ROW, avx2)
+    KRN_DOT_VARIANTS(ROW, avx512vnni) /* a depthwise convolution is not for dot products */
+    KRN_DOT_VARIANTS(ROW, avxvnni)
+    KRN_DOT_VARIANTS(ROW, avx512)
+    KRN_DOT_VARIANTS(ROW, avx2)
     KRN_ISA_VARIANTS(ROW, avx512)
     KRN_ISA_VARIANTS(ROW, avx2)
 #endif
@@ -25,6 +31,11 @@ static const struct krn_variant *const rows[] = {
     ROW(krn_matmul_f32__blas)
     ROW(krn_copy_any__tiled)
     ROW(krn_pad_f32__tiled)
+    KRN_QUANT_VARIANTS(ROW, vec)
+#ifdef KRN_HAVE_ARM_DOT
+    KRN_DOT_VARIANTS(ROW, dotprod)
+#endif
+    KRN_DOT_VARIANTS(ROW, vec)
     KRN_ISA_VARIANTS(ROW, vec)
     ROW(krn_affine__ref)
     ROW(krn_arg__ref)

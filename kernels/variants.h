@@ -55,10 +55,33 @@ extern const struct krn_variant krn_where__ref;
     X(krn_softmax_f32_last__##isa)                                                                 \
     X(krn_unary_f32__##isa)
 
+/* on quantised values; those of KRN_DOT_VARIANTS also on dot products of bytes: suffix __avxvnni,
+ * __avx512vnni, __dotprod */
+#define KRN_DOT_VARIANTS(X, isa)                                                                   \
+    X(krn_conv_i8_nhwc_igemm__##isa)                                                               \
+    X(krn_gemm_i8_igemm__##isa)                                                                    \
+    X(krn_matmul_i8_igemm__##isa)
+#define KRN_QUANT_VARIANTS(X, isa)                                                                 \
+    X(krn_avg_pool_i8_nhwc__##isa)                                                                 \
+    X(krn_binary_i8_add__##isa)                                                                    \
+    X(krn_conv_i8_nhwc_dw__##isa)                                                                  \
+    X(krn_dequantize_i8__##isa)                                                                    \
+    X(krn_max_pool_i8_nhwc__##isa)                                                                 \
+    X(krn_quantize_i8__##isa)
+
 #define KRN_DECLARE_VARIANT(name) extern const struct krn_variant name;
 KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, vec)
 KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, avx2)
 KRN_ISA_VARIANTS(KRN_DECLARE_VARIANT, avx512)
+KRN_QUANT_VARIANTS(KRN_DECLARE_VARIANT, vec)
+KRN_QUANT_VARIANTS(KRN_DECLARE_VARIANT, avx2)
+KRN_QUANT_VARIANTS(KRN_DECLARE_VARIANT, avx512)
+KRN_DOT_VARIANTS(KRN_DECLARE_VARIANT, vec)
+KRN_DOT_VARIANTS(KRN_DECLARE_VARIANT, avx2)
+KRN_DOT_VARIANTS(KRN_DECLARE_VARIANT, avx512)
+KRN_DOT_VARIANTS(KRN_DECLARE_VARIANT, avxvnni)
+KRN_DOT_VARIANTS(KRN_DECLARE_VARIANT, avx512vnni)
+KRN_DOT_VARIANTS(KRN_DECLARE_VARIANT, dotprod)
 
 /* over OpenBLAS */
 extern const struct krn_variant krn_conv_f32_nhwc__blas;

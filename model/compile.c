@@ -133,6 +133,7 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
     if (!ir->options->no_fusion) {
         r = mdl_quant_sink(ir);
         r = r < 0 ? r : mdl_fuse(ir);
+        r = r < 0 ? r : mdl_quant_plan(ir);
         r = r < 0 ? r : mdl_quant_fuse(ir);
         if (r < 0) {
             return r;

@@ -243,6 +243,7 @@ struct mdl_ir_name *mdl_sort_find(const struct mdl_ir *ir, const char *name);
 int mdl_fuse(struct mdl_ir *ir);
 int mdl_fuse_patterns(struct mdl_ir *ir); /* SiLU, hard swish: before the rest */
 int mdl_quant_sink(struct mdl_ir *ir); /* quant_sink.c: DequantizeLinear behind what only moves */
+int mdl_quant_plan(struct mdl_ir *ir); /* quant_plan.c: quantises by options->calibration */
 int mdl_quant_fuse(struct mdl_ir *ir); /* quant_fuse.c: DequantizeLinear -> op -> QuantizeLinear */
 int mdl_layout(struct mdl_ir *ir);
 int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes);

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "model/calibration.h"
 #include "model/file.h"
 #include "model/graph.h"
 #include "model/hash.h"
@@ -252,6 +253,25 @@ static int check_unchanged(const struct source *s, char *error)
     return 0;
 }
 
+/* What is quantised is another model: what was learned of one does not hold for the other. */
+static void mix_calibration(const struct mdl_calibration *c, char hash[65])
+{
+    struct mdl_hash s;
+
+    mdl_hash_init(&s);
+    mdl_hash_update(&s, hash, 64);
+    mdl_hash_update(&s, &c->symmetric, sizeof(c->symmetric));
+    for (size_t i = 0; i < c->range_count; i++) {
+        mdl_hash_update(&s, c->ranges[i].name, strlen(c->ranges[i].name) + 1);
+        mdl_hash_update(&s, &c->ranges[i].low, sizeof(float));
+        mdl_hash_update(&s, &c->ranges[i].high, sizeof(float));
+    }
+    for (size_t i = 0; i < c->keep_count; i++) {
+        mdl_hash_update(&s, c->keep[i], strlen(c->keep[i]) + 1);
+    }
+    mdl_hash_hex(&s, hash);
+}
+
 static int build(struct source *s, const char *path, const struct mdl_load_options *options,
                  char *error, struct mdl_model **ret)
 {
@@ -273,6 +293,9 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     r = m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
     r = r < 0 ? r : hash_file(s, m->hash);
+    if (r == 0 && options->calibration) {
+        mix_calibration(options->calibration, m->hash);
+    }
     r = r < 0 ? r : check_unchanged(s, error);
     if (r < 0) {
         return r;

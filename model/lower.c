@@ -5,9 +5,8 @@
 #include "model/compile.h"
 
 static const struct mdl_lower_row *const tables[] = {
-    mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes,
-    mdl_lower_slices,  mdl_lower_resizes,  mdl_lower_reduces,  mdl_lower_consts,
-    mdl_lower_quants,
+    mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes, mdl_lower_slices,
+    mdl_lower_resizes, mdl_lower_reduces,  mdl_lower_consts,   mdl_lower_quants,
 };
 
 static const struct mdl_lower_row *find_row(const char *op_type)

@@ -352,12 +352,16 @@ struct mdl_model {
  */
 typedef int (*mdl_const_eval_fn)(const struct mdl_model *m, void *arena);
 
+struct mdl_calibration;
+
 struct mdl_load_options {
     const char *name;             /* model name, copied */
     size_t weight_bytes_max;      /* refuse above; 0: 4 GiB */
     size_t arena_bytes_max;       /* refuse above; 0: 2 GiB */
     mdl_const_eval_fn const_eval; /* may be NULL: then only shape arithmetic is folded */
     bool no_fusion;               /* for tests: one op per node, no folding into producers */
+    /* quantise by this (model/calibration.h), borrowed; NULL: as the file is */
+    const struct mdl_calibration *calibration;
 };
 
 /**

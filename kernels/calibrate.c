@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/calibrate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/calibrate_kl.h"
+#include "kernels/nest.h"
+#include "kernels/preprocess.h"
+
+struct seen { /* of one tensor */
+    float low, high;
+    float limit; /* of the bins */
+};
+
+struct krn_calibrate {
+    const struct mdl_model *m; /* borrowed */
+    enum krn_calibrate_method method;
+    struct krn_net *net; /* owned, like all that follows */
+    uint8_t *arena, *scratch;
+    void **inputs, **outputs;
+    size_t count; /* examples */
+    /* what was seen before this example, and with it: [tensor_count] each */
+    struct seen *seen, *draft;
+    uint64_t *bins, *draft_bins;
+};
+
+struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c)
+{
+    if (!c) {
+        return NULL;
+    }
+    krn_net_free(c->net);
+    for (size_t i = 0; c->inputs && i < c->m->input_count; i++) {
+        free(c->inputs[i]);
+    }
+    for (size_t i = 0; c->outputs && i < c->m->output_count; i++) {
+        free(c->outputs[i]);
+    }
+    free(c->inputs);
+    free(c->outputs);
+    free(c->arena);
+    free(c->scratch);
+    free(c->seen);
+    free(c->draft);
+    free(c->bins);
+    free(c->draft_bins);
+    free(c);
+    return NULL;
+}
+
+static void calibrate_freep(struct krn_calibrate **c)
+{
+    *c = krn_calibrate_free(*c);
+}
+
+static void *buffer(size_t bytes)
+{
+    void *p = aligned_alloc(64, base_align_up(bytes ? bytes : 1, 64));
+
+    if (p) {
+        memset(p, 0, bytes);
+    }
+    return p;
+}
+
+static bool is_recorded(const struct mdl_model *m, size_t tensor)
+{
+    const struct mdl_tensor *t = &m->tensors[tensor];
+
+    return t->dtype == MDL_F32 && t->name[0] && mdl_elements(t) > 0 &&
+           m->storages[t->storage].home != MDL_HOME_CONST;
+}
+
+static bool alloc_seen(struct krn_calibrate *c)
+{
+    size_t n = c->m->tensor_count, bins = n * KRN_KL_BINS;
+
+    c->seen = calloc(n + 1, sizeof(*c->seen));
+    c->draft = calloc(n + 1, sizeof(*c->draft));
+    if (c->method == KRN_CALIBRATE_KL) {
+        c->bins = calloc(bins + 1, sizeof(*c->bins));
+        c->draft_bins = calloc(bins + 1, sizeof(*c->draft_bins));
+    }
+    if (!c->seen || !c->draft || (c->method == KRN_CALIBRATE_KL && (!c->bins || !c->draft_bins))) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        c->seen[i] = (struct seen){.low = INFINITY, .high = -INFINITY};
+    }
+    return true;
+}
+
+int krn_calibrate_new(const struct mdl_model *m, enum krn_calibrate_method method,
+                      char ret_error[MDL_ERROR_MAX], struct krn_calibrate **ret)
+{
+    base_cleanup(calibrate_freep) struct krn_calibrate *c = calloc(1, sizeof(*c));
+    int r;
+
+    snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
+    if (!c) {
+        return -ENOMEM;
+    }
+    c->m = m;
+    c->method = method;
+    r = krn_net_new(m, NULL, ret_error, &c->net);
+    if (r < 0) {
+        return r;
+    }
+    c->inputs = calloc(m->input_count + 1, sizeof(*c->inputs));
+    c->outputs = calloc(m->output_count + 1, sizeof(*c->outputs));
+    c->arena = buffer(m->arena_bytes);
+    c->scratch = buffer(krn_net_scratch_bytes(c->net, 1));
+    if (!c->inputs || !c->outputs || !c->arena || !c->scratch || !alloc_seen(c)) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->input_count; i++) {
+        c->inputs[i] = buffer(m->inputs[i].bytes);
+        if (!c->inputs[i]) {
+            return -ENOMEM;
+        }
+    }
+    for (size_t i = 0; i < m->output_count; i++) {
+        c->outputs[i] = buffer(m->outputs[i].bytes);
+        if (!c->outputs[i]) {
+            return -ENOMEM;
+        }
+    }
+    ret_error[0] = '\0';
+    *ret = base_take(c);
+    return 0;
+}
+
+struct scan {
+    const float *x;
+    ptrdiff_t step;
+    struct seen *to;
+    bool finite;
+    uint64_t *bins;
+};
+
+static void scan_extremes(void *arg, const ptrdiff_t *at, size_t n)
+{
+    struct scan *s = arg;
+    float low = s->to->low, high = s->to->high, nought = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        float v = s->x[at[0] + (ptrdiff_t)i * s->step];
+
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+        nought += v * 0.0f; /* NaN as soon as one number is none, or infinite */
+    }
+    s->finite &= nought == 0;
+    s->to->low = low;
+    s->to->high = high;
+}
+
+static void scan_bins(void *arg, const ptrdiff_t *at, size_t n)
+{
+    struct scan *s = arg;
+    float factor = (float)KRN_KL_BINS / s->to->limit;
+
+    for (size_t i = 0; i < n; i++) {
+        float v = fabsf(s->x[at[0] + (ptrdiff_t)i * s->step]);
+        size_t bin = (size_t)(v * factor);
+
+        s->bins[base_min(bin, (size_t)KRN_KL_BINS - 1)] += v > 0; /* 0 costs nothing */
+    }
+}
+
+/* Adds tensor @t to the draft. Return: false for a number that is none. */
+static bool record(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
+{
+    const struct mdl_tensor *tensor = &c->m->tensors[t];
+    struct scan s = {.to = &c->draft[t], .finite = true};
+    struct krn_nest nest;
+    float most;
+
+    if (!is_recorded(c->m, t) ||
+        !krn_nest_of((const struct mdl_tensor *const[]){tensor}, 1, &nest)) {
+        return true;
+    }
+    s.x = krn_tensor_ptr(c->m, t, mem);
+    s.step = krn_nest_inner(&nest, 0);
+    krn_nest_run(&nest, 0, 1, scan_extremes, &s);
+    if (!s.finite) {
+        return false;
+    }
+    most = base_max(-s.to->low, s.to->high);
+    if (c->method == KRN_CALIBRATE_KL && most > 0) {
+        s.bins = c->draft_bins + t * KRN_KL_BINS;
+        krn_kl_widen(s.bins, &s.to->limit, most);
+        krn_nest_run(&nest, 0, 1, scan_bins, &s);
+    }
+    return true;
+}
+
+static int run(struct krn_calibrate *c, const struct krn_mem *mem, size_t first_tensor, size_t skip,
+               char *error)
+{
+    const struct mdl_model *m = c->m;
+    struct krn_exec exec = {.width = 1, .scratch = c->scratch};
+    size_t bins = m->tensor_count * KRN_KL_BINS;
+    bool finite;
+
+    memcpy(c->draft, c->seen, m->tensor_count * sizeof(*c->seen));
+    if (c->bins) {
+        memcpy(c->draft_bins, c->bins, bins * sizeof(*c->bins));
+    }
+    finite = record(c, first_tensor, mem);
+    if (!finite) {
+        snprintf(error, MDL_ERROR_MAX, "the input holds NaN or infinity");
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < m->op_count; i++) {
+        if (i == skip) {
+            continue;
+        }
+        krn_net_run_ops(c->net, i, i, mem, &exec);
+        for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
+            finite &= m->ops[i].out[k] == MDL_NONE || record(c, m->ops[i].out[k], mem);
+        }
+        if (!finite) {
+            snprintf(error, MDL_ERROR_MAX, "'%.200s' gives NaN or infinity for this input",
+                     m->ops[i].name);
+            return -EINVAL;
+        }
+    }
+    memcpy(c->seen, c->draft, m->tensor_count * sizeof(*c->seen));
+    if (c->bins) {
+        memcpy(c->bins, c->draft_bins, bins * sizeof(*c->bins));
+    }
+    c->count++;
+    return 0;
+}
+
+static int check_input(const struct krn_calibrate *c, char *error)
+{
+    if (c->m->input_count != 1) {
+        snprintf(error, MDL_ERROR_MAX, "the model has %zu inputs; examples give one",
+                 c->m->input_count);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int krn_calibrate_tensor(struct krn_calibrate *c, const void *data, size_t bytes,
+                         char ret_error[MDL_ERROR_MAX])
+{
+    struct krn_mem mem = {
+        .arena = c->arena, .inputs = (const void *const *)c->inputs, .outputs = c->outputs};
+    int r = check_input(c, ret_error);
+
+    if (r == 0 && bytes != c->m->inputs[0].bytes) {
+        snprintf(ret_error, MDL_ERROR_MAX, "%zu bytes where the model's input has %zu", bytes,
+                 c->m->inputs[0].bytes);
+        r = -EINVAL;
+    }
+    if (r < 0) {
+        return r;
+    }
+    memcpy(c->inputs[0], data, bytes);
+    return run(c, &mem, c->m->inputs[0].tensor, MDL_NONE, ret_error);
+}
+
+int krn_calibrate_image(struct krn_calibrate *c, const struct krn_image *img,
+                        char ret_error[MDL_ERROR_MAX])
+{
+    const struct mdl_model *m = c->m;
+    struct krn_exec exec = {.width = 1, .scratch = c->scratch};
+    const void *inputs[1] = {NULL};
+    struct krn_mem mem = {.arena = c->arena, .inputs = inputs, .outputs = c->outputs};
+    int r = check_input(c, ret_error);
+    size_t t, entry;
+    void *dst;
+
+    if (r < 0) {
+        return r;
+    }
+    entry = m->inputs[0].entry_op;
+    t = entry == MDL_NONE ? m->inputs[0].tensor : m->ops[entry].out[0];
+    if (!krn_image_bytes(img) || !krn_preprocess_ok(&m->preproc, &m->tensors[t])) {
+        snprintf(ret_error, MDL_ERROR_MAX, "the image does not fit the model's input");
+        return -EINVAL;
+    }
+    dst = c->arena + m->storages[m->tensors[t].storage].offset + m->tensors[t].offset;
+    inputs[0] = c->arena + m->storages[m->tensors[m->inputs[0].tensor].storage].offset;
+    krn_preprocess(img, &m->preproc, &m->tensors[t], dst, &exec);
+    return run(c, &mem, t, entry, ret_error);
+}
+
+static int add_range(const struct krn_calibrate *c, size_t t, struct mdl_calibration *out)
+{
+    struct seen s = c->seen[t];
+    struct mdl_range *r = &out->ranges[out->range_count];
+
+    if (!(s.low <= s.high)) {
+        return 0; /* never written */
+    }
+    if (c->bins && s.limit > 0) {
+        float limit = krn_kl_limit(c->bins + t * KRN_KL_BINS, s.limit);
+
+        s.low = base_max(s.low, -limit);
+        s.high = base_min(s.high, limit);
+    }
+    *r = (struct mdl_range){.name = strdup(c->m->tensors[t].name), .low = s.low, .high = s.high};
+    if (!r->name) {
+        return -ENOMEM;
+    }
+    out->range_count++;
+    return 0;
+}
+
+int krn_calibrate_finish(struct krn_calibrate *c, bool symmetric, size_t *ret_zeros,
+                         struct mdl_calibration **ret)
+{
+    struct mdl_calibration *out;
+    int r = 0;
+
+    if (c->count == 0) {
+        return -ENOENT;
+    }
+    out = calloc(1, sizeof(*out));
+    if (!out) {
+        return -ENOMEM;
+    }
+    out->symmetric = symmetric;
+    snprintf(out->hash, sizeof(out->hash), "%s", c->m->hash);
+    out->ranges = calloc(c->m->tensor_count + 1, sizeof(*out->ranges));
+    r = out->ranges ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < c->m->tensor_count; i++) {
+        r = is_recorded(c->m, i) ? add_range(c, i, out) : 0;
+    }
+    if (r < 0) {
+        mdl_calibration_free(out);
+        return r;
+    }
+    mdl_calibration_sort(out);
+    *ret_zeros = 0;
+    for (size_t i = 0; i < out->range_count; i++) {
+        *ret_zeros += out->ranges[i].low == 0 && out->ranges[i].high == 0;
+    }
+    *ret = out;
+    return 0;
+}
