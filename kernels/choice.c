@@ -90,6 +90,23 @@ static bool arena_overlap(const struct mdl_model *m, size_t a, size_t b)
            a_begin < b_end && b_begin < a_end;
 }
 
+/* Does an op behind @i read storage @s? It may be kept longer than that, for the sake of a pair. */
+static bool read_behind(const struct mdl_model *m, size_t i, size_t s)
+{
+    for (size_t k = i + 1; k < m->op_count; k++) {
+        const struct mdl_op *op = &m->ops[k];
+
+        for (size_t n = 0; n <= MDL_OP_IN_MAX; n++) {
+            size_t in = n < MDL_OP_IN_MAX ? op->in[n] : op->residual_in;
+
+            if (in != MDL_NONE && m->tensors[in].storage == s) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Can ops @i and @i + 1 be run as one? What lies between them is read by nobody else, and nothing
  * that the second writes lies where the first still reads. */
 static bool is_pair(const struct mdl_model *m, size_t i)
@@ -102,7 +119,8 @@ static bool is_pair(const struct mdl_model *m, size_t i)
     }
     const struct mdl_storage *between = &m->storages[m->tensors[a->out[0]].storage];
 
-    if (between->home != MDL_HOME_ARENA || between->first_op != i || between->last_op != i + 1) {
+    if (between->home != MDL_HOME_ARENA || between->first_op != i ||
+        (between->last_op != i + 1 && read_behind(m, i + 1, m->tensors[a->out[0]].storage))) {
         return false;
     }
     for (size_t k = 0; k <= MDL_OP_IN_MAX; k++) {
