@@ -319,6 +319,13 @@ struct magnitude {
     double terms;
 };
 
+/* What a variant that rounds its operands to bfloat16 adds to the terms: two roundings of 2^-8 for
+ * every product, in units of the bound in compare_one(). */
+static double terms_of_rounding(const struct krn_variant *v)
+{
+    return strstr(v->name, "_bf16__") ? 0x1p-7 / (2 * unit) : 0;
+}
+
 static bool check_variant(struct one_op *o, const struct check *c, const struct krn_variant *v,
                           bool team, const struct one_op_buffer *want,
                           const struct magnitude *magnitude)
@@ -330,7 +337,7 @@ static bool check_variant(struct one_op *o, const struct check *c, const struct 
         struct compare k = {.c = c,
                             .variant = v,
                             .case_name = o->name,
-                            .terms = magnitude->terms,
+                            .terms = magnitude->terms + terms_of_rounding(v),
                             .lipschitz = check_act_lipschitz(&o->op),
                             .width = width};
         bool intact;
