@@ -3,13 +3,14 @@
  * net_bench - one network on the calling process alone: no daemon, no pipeline
  *
  *     net_bench MODEL.onnx [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] [--ops]
- *               [--serve]
+ *               [--measure MS] [--serve]
  *
  * Runs the net on W threads (1: the main thread, pinned to cpu C when given) and prints one JSON
  * object with the milliseconds of every frame; --ops adds the median time of each operator and the
  * variant that ran it. --serve lets a script interleave it with other programs: for every line on
  * stdin it runs one frame and prints its milliseconds, or, when the line is a number of seconds,
- * as many frames as go into it, and prints {"frames": [[start_ns, end_ns], ...]}.
+ * as many frames as go into it, and prints {"frames": [[start_ns, end_ns], ...]}. --measure: rows
+ * are chosen by measuring them for so long, as the daemon does, not by the order of the table.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 
 #include "base.h"
 #include "kernels/blas_check.h"
+#include "kernels/choose.h"
 #include "kernels/kernels.h"
 
 /* a slice is printed when it has ended: writing to a full pipe would wait within it */
@@ -26,7 +28,7 @@
 
 struct options {
     const char *model, *only;
-    size_t frames, warmup, width;
+    size_t frames, warmup, width, measure_ms;
     int cpu;
     bool ops, serve;
 };
@@ -43,7 +45,7 @@ struct bench {
 static int usage(void)
 {
     fputs("usage: net_bench MODEL [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] "
-          "[--ops] [--serve]\n",
+          "[--ops] [--measure MS] [--serve]\n",
           stderr);
     return 2;
 }
@@ -53,10 +55,11 @@ static bool parse(int argc, char **argv, struct options *o)
     *o = (struct options){.frames = 30, .warmup = 3, .width = 1, .cpu = -1};
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-        size_t *number = strcmp(argv[i], "--frames") == 0   ? &o->frames
-                         : strcmp(argv[i], "--warmup") == 0 ? &o->warmup
-                         : strcmp(argv[i], "--width") == 0  ? &o->width
-                                                            : NULL;
+        size_t *number = strcmp(argv[i], "--frames") == 0    ? &o->frames
+                         : strcmp(argv[i], "--warmup") == 0  ? &o->warmup
+                         : strcmp(argv[i], "--width") == 0   ? &o->width
+                         : strcmp(argv[i], "--measure") == 0 ? &o->measure_ms
+                                                             : NULL;
 
         if (strcmp(argv[i], "--ops") == 0) {
             o->ops = true;
@@ -112,13 +115,33 @@ static void fill_input(const struct options *o, float *x, size_t bytes)
     }
 }
 
+static int new_net(const struct options *o, struct bench *b, char error[MDL_ERROR_MAX])
+{
+    struct krn_measure_options mo = {
+        .cpu = o->cpu, .budget_ns = o->measure_ms * BASE_NS_PER_MS, .only = o->only};
+    struct krn_choose_options co = {0};
+    struct krn_times times = KRN_TIMES_NULL;
+    struct krn_chosen chosen = KRN_CHOSEN_NULL;
+    int r;
+
+    if (o->measure_ms == 0) {
+        return krn_net_new(b->m, o->only, error, &b->net);
+    }
+    snprintf(error, MDL_ERROR_MAX, "its rows could not be measured");
+    r = krn_measure(b->m, &mo, &times);
+    r = r < 0 ? r : krn_choose(&times, &co, &chosen);
+    r = r < 0 ? r : krn_net_new_chosen(b->m, &chosen.choice, 1, error, &b->net);
+    krn_chosen_deinit(&chosen);
+    krn_times_deinit(&times);
+    return r;
+}
+
 static int load(const struct options *o, struct bench *b)
 {
     struct mdl_load_options lo = {.name = "bench", .const_eval = krn_const_eval};
     char error[MDL_ERROR_MAX];
 
-    if (mdl_load(o->model, &lo, error, &b->m) != 0 ||
-        krn_net_new(b->m, o->only, error, &b->net) != 0) {
+    if (mdl_load(o->model, &lo, error, &b->m) != 0 || new_net(o, b, error) != 0) {
         fprintf(stderr, "net_bench: %s: %s\n", o->model, error);
         return 1;
     }

@@ -8,7 +8,7 @@ usage: peers.py --throughput [NAME|FILE.onnx...]    two cores, each program as i
        peers.py --int8 FILE.onnx [...]              quantised networks: both of the first two
        peers.py --report [--plot FILE.svg]          what is in the file of results
        common: [--results FILE.json] [--rounds N] [--slice S] [--budget S] [--ways NAME,...] [--models DIR] [--build DIR]
-               [--in-flight N] [--factor F] [--cpu C] [--frames N] [--no-install]
+               [--in-flight N] [--factor F] [--cpu C] [--frames N] [--measure-ms MS] [--no-install]
 
 All programs of a network are loaded at once and take turns, a slice of time or a frame each, so that whatever the machine
 does meanwhile hits all alike. Printed and kept are medians over the rounds; ratios are medians of the ratios of the same
@@ -40,8 +40,7 @@ from ways import CPUS, ROOT, Slowed, Way, has_opencv, in_order, note, ort_dir, r
 
 NETWORKS = ['resnet50', 'mobilenet_v1', 'mobilenet_v2', 'squeezenet1_1', 'alexnet', 'googlenet', 'vgg16', 'yolov3_tiny',
             'yolov3']
-THROUGHPUT = ['piped', 'kernels', 'kernels-team', 'ort-queue', 'ort-threads', 'ort-sessions', 'opencv-queue',
-              'opencv-threads']
+THROUGHPUT = ['piped', 'kernels', 'ort-queue', 'ort-threads', 'opencv-queue', 'opencv-threads']
 SLOWED = ['piped', 'piped-adapting', 'piped-places', 'ort-queue', 'ort-sessions', 'ort-threads']
 FRAMES = 10  # that a slice should hold at least
 SLICE_MAX_S = 6.0
@@ -209,6 +208,7 @@ def arguments(argv=None):
     parser.add_argument('--frames', type=int, default=25, help='rounds of --latency')
     parser.add_argument('--slice', type=float, default=1.5)
     parser.add_argument('--budget', type=float, default=100, help='seconds after which no round begins, from the third on')
+    parser.add_argument('--measure-ms', type=int, default=4000, help="for choosing kernels; the daemon's default")
     parser.add_argument('--ways', type=lambda s: s.split(','))
     parser.add_argument('--no-install', dest='install', action='store_false')
     parser.add_argument('--in-flight', type=int, default=0)

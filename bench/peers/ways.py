@@ -116,8 +116,8 @@ class Piped(Way):
         os.environ['PIPED_BUILD'] = build
         sys.path.insert(0, os.path.join(ROOT, 'tests', 'system'))
         from daemon import Daemon  # reads PIPED_BUILD
-        # as it is installed: the daemon of a test has adapting off
-        self.daemon = Daemon(models={'net': model}, config=config or {'adapt': {}})
+        # as it is installed: the daemon of a test neither adapts nor measures its kernels
+        self.daemon = Daemon(models={'net': model}, config={'adapt': {}, 'kernels': {}, **(config or {})})
         self.programs = []
         try:
             self.daemon.start()
@@ -178,7 +178,8 @@ def ways(options, model, inputs, names=None):
     """{name: function that starts it}, in the order in which they are to be shown. names: only these."""
     ort = ['node', os.path.join(HERE, 'ort_serve.js'), options.ort, model, inputs] if options.ort and inputs else None
     opencv = ['/usr/bin/python3', os.path.join(HERE, 'opencv_serve.py'), model, inputs] if options.opencv and inputs else None
-    net = [os.path.join(options.build, 'bench', 'net_bench'), model, '--serve']
+    net = [os.path.join(options.build, 'bench', 'net_bench'), model, '--measure', str(options.measure_ms),
+           '--serve']
     adapt = {'adapt': {'enabled': True}}
     places = {'eps': [{'name': 'core0', 'cpus': str(CPUS[0])}, {'name': 'core1', 'cpus': str(CPUS[-1])}], **adapt}
     every = {
