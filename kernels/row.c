@@ -69,7 +69,9 @@ int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, siz
         krn_row_release(row);
         return r;
     }
-    row->ready = true;
+    if (!row->ready) { /* teams read it of rows that are */
+        row->ready = true;
+    }
     if (width > 1 && v->prepare) { /* where that fails the row runs with fewer of the team */
         (void)v->prepare(m, &m->ops[op], row->packed, width, &row->prepared);
     }
