@@ -55,7 +55,8 @@ bool dmn_adapt_keeps(const struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    return !a || !a->serving || !a->corrected || a->quota > 0 || a->epoch != pl_epoch(m->pipe);
+    return !a || a->quota > 0 || a->epoch != pl_epoch(m->pipe) ||
+           (!a->carried && (!a->serving || !a->corrected));
 }
 
 void dmn_adapt_forget(struct dmn_model *m)

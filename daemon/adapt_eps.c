@@ -218,12 +218,18 @@ static bool only_less(const struct pl_ep_set *old, const struct pl_ep_set *new)
     return true;
 }
 
+/* Of a kind of the table that serves; until the watch begins, as other cores before left it. */
 static double known_slow(const struct dmn_model *m, size_t kind, size_t unit, bool *ret_contended)
 {
+    const struct dmn_adapt_model *a = m->adapt;
+    size_t units = m->problem.unit_count;
+
     *ret_contended = false;
-    return m->adapt && m->adapt->serving
-               ? tun_adapt_slow(m->adapt->watch, kind, unit, ret_contended)
-               : 1;
+    if (a && !a->serving && a->carried && a->carried_count == m->problem.kind_count * units) {
+        *ret_contended = a->carried_contended[kind];
+        return a->carried[kind * units + unit];
+    }
+    return a && a->serving ? tun_adapt_slow(a->watch, kind, unit, ret_contended) : 1;
 }
 
 /* What something foreign does to cores that stay, it goes on doing. Return: 0 or -ENOMEM. */
@@ -301,6 +307,7 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c, st
 static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c, struct part *p)
 {
     struct dmn_daemon *d = m->daemon;
+    struct gov_topology *topology = d->topology;
     struct pl_ep_set now = d->eps;
     struct dmn_load *l = dmn_load_new(m->name, m->path, "", m->kernels, m->latest, d);
     int error;
@@ -310,7 +317,9 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c, 
     }
     l->model = m->model; /* lent */
     d->eps = c->eps;     /* what is prepared is for these */
+    d->topology = c->topology;
     error = dmn_planner_prepare(d, d->config, l);
+    d->topology = topology;
     d->eps = now;
     l->model = NULL;
     if (!error) {
@@ -635,9 +644,14 @@ static bool make_way(struct dmn_daemon *d)
         if (m->retune) {
             dmn_retune_cancel(m);
         }
-        if (m->adapt && m->adapt->job) {
+        if (m->adapt && m->adapt->job) { /* what was known before it is known still */
+            int error = tun_adapt_decided(m->adapt->watch, &m->adapt->job->record, NULL, false,
+                                          base_now_ns());
+
             m->adapt->job = dmn_adapt_job_leave(m->adapt->job);
-            dmn_adapt_forget(m);
+            if (error) {
+                dmn_adapt_forget(m);
+            }
         }
     }
     return all_free(d) && !d->reload && !d->loads && !d->optimises;

@@ -101,13 +101,29 @@ void dmn_adapt_complete(json_t *event, const char *outcome, double fps, uint64_t
     }
 }
 
+/* How many times as long a kind takes as the table says at the present frequency: of the units that
+ * the decision corrected, else by what was measured. */
+static double times_slower(const struct tun_record *r, const struct tun_decision *d, size_t kind)
+{
+    size_t units = r->problem.unit_count, changed = 0;
+    double sum = 0;
+
+    for (size_t i = kind * units; i < (kind + 1) * units; i++) {
+        if (d->slow[i] != r->slow[i]) {
+            sum += log(d->slow[i]);
+            changed++;
+        }
+    }
+    return changed ? exp(sum / (double)changed) : d->factor[kind];
+}
+
 /* What became of the kind that the cause is about. */
 static size_t describe_kind(const struct tun_record *r, const struct tun_decision *d, char *ret,
                             size_t bytes)
 {
     const char *name = r->problem.kinds[d->kind].name;
     const struct tun_kind_now *k = &r->kinds[d->kind];
-    double factor = d->factor[d->kind];
+    double factor = times_slower(r, d, d->kind);
     int used;
 
     if (d->cause == TUN_CAUSE_HOTPLUG || d->cause == TUN_CAUSE_CPUSET) {
@@ -116,11 +132,14 @@ static size_t describe_kind(const struct tun_record *r, const struct tun_decisio
     } else if (k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > 0.01) {
         used = snprintf(ret, bytes, "%s runs at %.0f MHz instead of %.0f", name, k->khz / 1e3,
                         k->khz_before / 1e3);
-    } else if (factor > 1 && !d->released) {
+    } else if (d->released) {
+        used = snprintf(ret, bytes, "%s takes as long as when it is free again", name);
+    } else if (factor > 1) {
         used = snprintf(ret, bytes, "%s takes %.2f times as long as when it is free%s", name,
                         factor, d->quota ? ", by the quota of the service" : "");
     } else {
-        used = snprintf(ret, bytes, "%s takes as long as when it is free again", name);
+        used =
+            snprintf(ret, bytes, "%s takes %.2f times as long as was expected of it", name, factor);
     }
     return base_min((size_t)base_max(used, 0), bytes - 1);
 }
