@@ -376,12 +376,16 @@ def the_cpuset_shrinks():
 
 
 def nothing_changes_by_itself():
+    """On an emulated machine speeds do vary, by half and more: code is slow while it is translated, and others take time
+    from the cores. A plan may be tried for that, but not one after the other, and none twice."""
     before = Events()
     with frames():
-        time.sleep(3)
-    # what is measured on an emulated machine is another matter: others do take time from its cores
-    check([e for e in pipectl("history") if e["id"] > before.last and e["cause"] not in ("contention", "throughput")] == [],
-          pipectl("history")[-1])
+        time.sleep(10)
+    events = [e for e in pipectl("history") if e["id"] > before.last]
+    check(all(e["cause"] in ("contention", "throughput") for e in events), events)
+    changes = [e["plan_after"] for e in events if e["outcome"] == "switched"]
+    check(len([e for e in events if e["outcome"] != "kept"]) <= 2 and len(set(changes)) == len(changes), events)
+    check(len(events) <= 8, "noise fills the history:", events)
 
 
 GPIO_CASES = (a_button_retunes, a_bouncing_contact_is_one_press, the_led_follows, the_power_line_is_told,
