@@ -104,7 +104,7 @@ TEST(a_change_inside_an_old_alarm_has_its_own_size)
     }
     T_TRUE(tun_detect_state(&d) == TUN_SLOWER);
     T_TRUE(!tun_detect_firm(&d));
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         tun_detect_add(&d, log(2), 100 + i);
     }
     T_TRUE(tun_detect_firm(&d));
