@@ -264,7 +264,10 @@ def adapt(options, results, slowed):
 
 
 def median_fps(results, setting, plan):
-    values = results["settings"][str(setting)].get("fps", {}).get(plan)
+    """From the matrix; without it what the client got when the pipeline was run, or what a trial of a search told."""
+    found = results["settings"][str(setting)]
+    values = found.get("fps", {}).get(plan) or [p[2] for p in found["pipelines"] if p[0] == plan] or [
+        1e3 / s["tried"][plan] for s in found["searches"].values() if plan in s["tried"]]
     return statistics.median(values) if values else None
 
 
@@ -302,7 +305,7 @@ def plot(results, path):
     plans = candidates(results)
     colours = itertools.cycle(("#36c", "#c63", "#393", "#849", "#888", "#bbb"))
     paint = {p: next(colours) for p in plans}
-    width, height, left, bottom, top = 760, 300, 40, 30, 26 + 15 * len(plans)
+    width, height, left, bottom, top = 760, 330, 40, 54, 26 + 15 * len(plans)
     group = (width - left - 10) / len(known)
     bar = group * 0.8 / len(plans)
     out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">' % (
@@ -325,12 +328,15 @@ def plot(results, path):
     for k, n in enumerate(known):
         for i, plan in enumerate(plans):
             x, share = left + k * group + group * 0.1 + i * bar, rates[n, plan] / best[n]
+            if not rates[n, plan]:  # was not run there
+                continue
             out.append('<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/><text x="%.1f" y="%.1f" '
                        'text-anchor="middle" font-size="9">%.2f</text>' % (
                            x, y(share), bar * 0.92, height - bottom - y(share), paint[plan], x + bar / 2, y(share) - 3,
                            rates[n, plan]))
-        out.append('<text x="%.1f" y="%d" text-anchor="middle">setting %d: A57 %s, Denver %s</text>' % (
-            left + (k + 0.5) * group, height - 10, n, *(g[:5] + "." if len(g) > 5 else g for g in SETTINGS[n])))
+        for line, words in enumerate(("setting %d" % n, "A57 %s," % SETTINGS[n][0], "Denver %s" % SETTINGS[n][1])):
+            out.append('<text x="%.1f" y="%d" text-anchor="middle">%s</text>' % (
+                left + (k + 0.5) * group, height - bottom + 14 * (line + 1), words))
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(out + ["</svg>"]) + "\n")
 
@@ -348,7 +354,7 @@ def arguments(argv=None):
     p.add_argument("--results", default="governors.json")
     p.add_argument("--alpha", type=int, default=4)
     p.add_argument("--frames", type=int, default=3)
-    p.add_argument("--measure-ms", type=int, default=8000)
+    p.add_argument("--measure-ms", type=int, default=2500)
     p.add_argument("--tune-s", type=int, default=100)
     p.add_argument("--rounds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=6)

@@ -177,7 +177,7 @@ MEASURES = {'throughput': throughput, 'slowed': slowed, 'latency': latency}
 
 
 def run(options, results, what, key, model):
-    inputs = model.replace('.onnx', '.input.f32')
+    inputs = options.input or model.replace('.onnx', '.input.f32')
     inputs = inputs if os.path.exists(inputs) else None
     options.end = time.monotonic() + options.budget
     name = os.path.basename(model).replace('.onnx', '')
@@ -199,6 +199,7 @@ def arguments(argv=None):
     parser.add_argument('--latency', action='store_true')
     parser.add_argument('--slowed', action='store_true')
     parser.add_argument('--int8', action='append', default=[])
+    parser.add_argument('--input', help='NAME.input.f32 with NAME.json beside it, if not those of the model')
     parser.add_argument('--report', action='store_true')
     parser.add_argument('--plot')
     parser.add_argument('--results', default='peers.json')

@@ -149,8 +149,8 @@ def plot(results, path):
            f'<text x="{left}" y="14">frames/s on two cores relative to the best way of the best peer; '
            'figures: frames/s</text>']
     for k, (kind, colour) in enumerate(colours):
-        out.append(f'<rect x="{left + 90 * k}" y="19" width="9" height="9" fill="{colour}"/>'
-                   f'<text x="{left + 90 * k + 13}" y="27">{ {"ort": "ONNX Runtime", "opencv": "OpenCV"}.get(kind, kind)}</text>')
+        out.append(f'<rect x="{left + 120 * k}" y="19" width="9" height="9" fill="{colour}"/>'
+                   f'<text x="{left + 120 * k + 13}" y="27">{ {"ort": "ONNX Runtime", "opencv": "OpenCV"}.get(kind, kind)}</text>')
     for i in range(int(most * 5) + 1):
         dash = '' if i == 5 else ' stroke-dasharray="2 3"'
         out.append(f'<line x1="{left}" x2="{width - 10}" y1="{y(i / 5):.1f}" y2="{y(i / 5):.1f}" stroke="#bbb"{dash}/>'
@@ -158,10 +158,7 @@ def plot(results, path):
     for x, share, colour, fps in bars:
         out.append(f'<rect x="{x:.1f}" y="{y(share):.1f}" width="{bar * 0.9:.1f}" height="{height - bottom - y(share):.1f}" '
                    f'fill="{colour}"/><text x="{x + bar * 0.45:.1f}" y="{y(share) - 3:.1f}" text-anchor="middle" '
-                   f'font-size="8">{fps:.0f}</text>' if fps >= 20 else
-                   f'<rect x="{x:.1f}" y="{y(share):.1f}" width="{bar * 0.9:.1f}" height="{height - bottom - y(share):.1f}" '
-                   f'fill="{colour}"/><text x="{x + bar * 0.45:.1f}" y="{y(share) - 3:.1f}" text-anchor="middle" '
-                   f'font-size="8">{fps:.1f}</text>')
+                   f'font-size="8">{fps:.{0 if fps >= 20 else 1}f}</text>')
     for i, name in enumerate(rows):
         out.append(f'<text x="{left + (i + 0.5) * group:.1f}" y="{height - 14}" text-anchor="middle">{name}</text>')
     with open(path, 'w', encoding='utf-8') as f:

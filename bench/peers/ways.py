@@ -112,17 +112,19 @@ class Way:
 class Piped(Way):
     """The daemon, with a client that streams through shared memory."""
 
-    def __init__(self, name, build, model, inputs, config=None, in_flight=0):
+    def __init__(self, name, options, model, inputs, config=None):
+        build = options.build
         os.environ['PIPED_BUILD'] = build
         sys.path.insert(0, os.path.join(ROOT, 'tests', 'system'))
         from daemon import Daemon  # reads PIPED_BUILD
         # as it is installed: the daemon of a test neither adapts nor measures its kernels
-        self.daemon = Daemon(models={'net': model}, config={'adapt': {}, 'kernels': {}, **(config or {})})
+        self.daemon = Daemon(models={'net': model}, config={
+            'adapt': {}, 'kernels': {'measure_ms': options.measure_ms}, **(config or {})})
         self.programs = []
         try:
             self.daemon.start()
             os.environ['PIPED_RUNTIME_DIR'] = self.daemon.runtime_dir
-            command = [os.path.join(build, 'bench', 'stream_bench'), '--in-flight', str(in_flight)]
+            command = [os.path.join(build, 'bench', 'stream_bench'), '--in-flight', str(options.in_flight)]
             super().__init__(name, [(command + (['--input', inputs] if inputs else []), ALL)])
         except BaseException:
             self.daemon.kill()
@@ -183,9 +185,9 @@ def ways(options, model, inputs, names=None):
     adapt = {'adapt': {'enabled': True}}
     places = {'eps': [{'name': 'core0', 'cpus': str(CPUS[0])}, {'name': 'core1', 'cpus': str(CPUS[-1])}], **adapt}
     every = {
-        'piped': lambda: Piped('piped', options.build, model, inputs, in_flight=options.in_flight),
-        'piped-adapting': lambda: Piped('piped-adapting', options.build, model, inputs, adapt, options.in_flight),
-        'piped-places': lambda: Piped('piped-places', options.build, model, inputs, places, options.in_flight),
+        'piped': lambda: Piped('piped', options, model, inputs),
+        'piped-adapting': lambda: Piped('piped-adapting', options, model, inputs, adapt),
+        'piped-places': lambda: Piped('piped-places', options, model, inputs, places),
         'kernels': lambda: Way('kernels', two(net)),
         'kernels-team': lambda: Way('kernels-team', [(net + ['--width', '2'], ALL)]),
     }
