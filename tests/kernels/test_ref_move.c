@@ -14,7 +14,10 @@ TEST(every_kind_has_one_reference_and_it_is_last)
             if ((size_t)v[i].kind == kind) {
                 last = i;
                 references += v[i].reference;
-                T_TRUE(v[i].supports && v[i].run && !v[i].pack == !v[i].packed_bytes);
+                T_TRUE(v[i].supports && v[i].run);
+                /* who packs weights says how large they are */
+                T_TRUE(v[i].packed_bytes ? v[i].pack || v[i].prepare : !v[i].pack);
+                T_TRUE(!v[i].prepare == !v[i].release);
             }
         }
         T_EQ(references, 1);
