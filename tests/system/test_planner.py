@@ -194,14 +194,14 @@ def states_are_kept_by_places_and_bounded():
             d.call("AutoPlan")
         return got
 
-    for i in range(10):
+    for i in range(18):
         equal(started("place%d" % i), "exact", "a state of other places was used")
     files = os.listdir(temp)
     equal(len([f for f in files if f.startswith("model-")]), 1, files)
     with open(os.path.join(temp, [f for f in files if f.startswith("model-")][0]), encoding="utf-8") as f:
         kept = json.load(f)
-    equal((kept["version"], len(kept["states"])), (2, 8))
-    equal([s["eps"].split(":")[0] for s in kept["states"]], ["place%d" % i for i in range(9, 1, -1)])
+    equal((kept["version"], len(kept["states"])), (2, 16))
+    equal([s["eps"].split(":")[0] for s in kept["states"]], ["place%d" % i for i in range(17, 1, -1)])
     equal(started("place2"), "saved", "the oldest that is left")
     equal(started("place0"), "exact", "the oldest was not dropped")
     shutil.rmtree(temp)
