@@ -46,13 +46,14 @@ void krn_epilogue_run(const struct krn_epilogue *e, float *y, size_t y_pixel, si
 {
     krn_epilogue_fn *run = krn_epilogue_run__vec;
 
-#ifdef KRN_HAVE_X86_ISA
-    uint32_t have = krn_cpu_features();
-
-    if (have & KRN_CPU_AVX512) {
-        run = krn_epilogue_run__avx512;
-    } else if (have & KRN_CPU_AVX2) {
+#ifdef KRN_HAVE_AVX2
+    if (krn_cpu_features() & KRN_CPU_AVX2) {
         run = krn_epilogue_run__avx2;
+    }
+#endif
+#ifdef KRN_HAVE_AVX512
+    if (krn_cpu_features() & KRN_CPU_AVX512) {
+        run = krn_epilogue_run__avx512;
     }
 #endif
     run(e, y, y_pixel, first, pixels, channel, channels);

@@ -10,14 +10,26 @@
  * stand first, ISA rows before their portable fallback, references last. */
 /* clang-format off */
 static const struct krn_variant *const rows[] = {
-#ifdef KRN_HAVE_X86_ISA
+#ifdef KRN_HAVE_AVX512
     KRN_QUANT_VARIANTS(ROW, avx512)
+#endif
+#ifdef KRN_HAVE_AVX2
     KRN_QUANT_VARIANTS(ROW, avx2)
+#endif
+#ifdef KRN_HAVE_VNNI
     KRN_DOT_VARIANTS(ROW, avx512vnni) /* a depthwise convolution is not for dot products */
     KRN_DOT_VARIANTS(ROW, avxvnni)
+#endif
+#ifdef KRN_HAVE_AVX512
     KRN_DOT_VARIANTS(ROW, avx512)
+#endif
+#ifdef KRN_HAVE_AVX2
     KRN_DOT_VARIANTS(ROW, avx2)
+#endif
+#ifdef KRN_HAVE_AVX512
     KRN_ISA_VARIANTS(ROW, avx512)
+#endif
+#ifdef KRN_HAVE_AVX2
     KRN_ISA_VARIANTS(ROW, avx2)
 #endif
 #ifdef KRN_HAVE_DNNL
