@@ -368,7 +368,7 @@ TEST(pairs_of_real_networks)
 
 TEST(pairs_of_random_shapes)
 {
-    for (int i = 0; i < 250; i++) {
+    for (int i = 0; i < 120; i++) {
         struct pair_case k = {.n = (size_t)t_range(1, 2),
                               .c = (size_t)t_range(2, 40),
                               .h = (size_t)t_range(1, 20),
@@ -393,7 +393,7 @@ TEST(pairs_of_random_shapes)
 /* images of many strips, with a residual that lies where the result is written */
 TEST(pairs_of_many_strips)
 {
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < 12; i++) {
         struct pair_case k = {.n = 1 + (size_t)i % 2,
                               .c = (size_t)t_range(30, 90),
                               .h = (size_t)t_range(40, 60),
