@@ -25,7 +25,7 @@ TAIL_LINES = 40
 LEAN = ["-Db_lundef=false", "-Dman=disabled", "-Dx86_isa=avx2"]
 SANITIZERS = {
     "asan": ("build-asan", ["-Db_sanitize=address,undefined", *LEAN]),
-    "tsan": ("build-tsan", ["-Db_sanitize=thread", *LEAN, "-Dx86_isa=[]"]),
+    "tsan": ("build-tsan", ["-Db_sanitize=thread", *LEAN]),
 }
 # What runs in user-mode emulation; everything else is about this machine, or Python's.
 ARM64_SUITES = ("model", "kernels", "pipeline", "ipc", "governor")
