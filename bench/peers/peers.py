@@ -109,17 +109,22 @@ def median(values):
     return round(statistics.median(values), 3) if values else None
 
 
+def in_turns(options, running):
+    """Slices of all in turns: what each gave, by name, and the plan where there is one."""
+    taken, seconds = slices(options, running)
+    out = {w.name: summary(w.name, taken[w.name], seconds) for w in running}
+    for w in running:
+        if hasattr(w, 'plan'):
+            out[w.name]['plan'] = w.plan()
+    return out
+
+
 def throughput(options, model, inputs):
     running = start(options, model, inputs, options.ways or THROUGHPUT)
     try:
-        taken, seconds = slices(options, running)
-        out = {w.name: summary(w.name, taken[w.name], seconds) for w in running}
-        for w in running:
-            if hasattr(w, 'plan'):
-                out[w.name]['plan'] = w.plan()
+        return in_turns(options, running)
     finally:
         stop(running)
-    return out
 
 
 def slowed(options, model, inputs):
@@ -131,14 +136,9 @@ def slowed(options, model, inputs):
                     way.retune()
                 elif way.name == 'piped-adapting':
                     way.slice(ADAPT_S)
-            taken, seconds = slices(options, running)
-            out = {w.name: summary(w.name, taken[w.name], seconds) for w in running}
-            for w in running:
-                if hasattr(w, 'plan'):
-                    out[w.name]['plan'] = w.plan()
+            return in_turns(options, running)
     finally:
         stop(running)
-    return out
 
 
 def latency(options, model, inputs):
