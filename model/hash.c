@@ -59,6 +59,7 @@ static void compress(struct mdl_hash *s, const unsigned char *block, bool last)
     }
     v[12] ^= s->total;
     v[14] ^= last ? UINT64_MAX : 0;
+    v[15] ^= last && s->last_node ? UINT64_MAX : 0;
     ROUND(0);
     ROUND(1);
     ROUND(2);
@@ -80,7 +81,16 @@ void mdl_hash_init(struct mdl_hash *s)
 {
     *s = (struct mdl_hash){.total = 0};
     memcpy(s->h, iv, sizeof(iv));
-    s->h[0] ^= 0x01010000 ^ 32; /* 32 bytes of output, no key */
+    s->h[0] ^= 0x01010000 ^ MDL_HASH_BYTES; /* fanout 1, depth 1, no key */
+}
+
+void mdl_hash_init_node(struct mdl_hash *s, uint64_t offset, unsigned depth, bool last)
+{
+    *s = (struct mdl_hash){.last_node = last};
+    memcpy(s->h, iv, sizeof(iv));
+    s->h[0] ^= (uint64_t)MDL_HASH_LEAF_BYTES << 32 | 0x02000000 | MDL_HASH_BYTES;
+    s->h[1] ^= offset;
+    s->h[2] ^= (uint64_t)MDL_HASH_BYTES << 8 | depth;
 }
 
 void mdl_hash_update(struct mdl_hash *s, const void *data, size_t bytes)
@@ -110,14 +120,19 @@ void mdl_hash_update(struct mdl_hash *s, const void *data, size_t bytes)
     }
 }
 
-void mdl_hash_hex(struct mdl_hash *s, char ret[65])
+void mdl_hash_end(struct mdl_hash *s, unsigned char ret[MDL_HASH_BYTES])
 {
-    unsigned char out[32];
-
     s->total += s->used;
     memset(s->block + s->used, 0, sizeof(s->block) - s->used);
     compress(s, s->block, true);
-    memcpy(out, s->h, sizeof(out));
+    memcpy(ret, s->h, MDL_HASH_BYTES);
+}
+
+void mdl_hash_hex(struct mdl_hash *s, char ret[65])
+{
+    unsigned char out[MDL_HASH_BYTES];
+
+    mdl_hash_end(s, out);
     for (size_t i = 0; i < sizeof(out); i++) {
         snprintf(ret + 2 * i, 3, "%02x", out[i]);
     }

@@ -28,7 +28,6 @@
 #define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
 #define STRUCTURE_BYTES_MAX ((size_t)256 << 20) /* of a file beyond its weights */
 #define NETDESC_BYTES_MAX ((size_t)8 << 20)
-#define HASH_BUFFER_BYTES ((size_t)256 << 10)
 
 struct source {
     int fd;
@@ -59,33 +58,6 @@ static int name_file(char error[MDL_ERROR_MAX], int code, const char *path)
     memcpy(why, error, sizeof(why));
     why[MDL_ERROR_MAX - 1] = '\0';
     return mdl_fail(error, code, "%.150s: %.340s", path, why[0] ? why : strerror(-code));
-}
-
-static int hash_file(const struct source *s, char ret_hex[65])
-{
-    base_autofree unsigned char *buffer = malloc(HASH_BUFFER_BYTES);
-    struct mdl_hash h;
-    size_t at = 0;
-
-    if (!buffer) {
-        return -ENOMEM;
-    }
-    mdl_hash_init(&h);
-    while (at < s->bytes) {
-        size_t want = base_min(HASH_BUFFER_BYTES, s->bytes - at);
-        ssize_t n = pread(s->fd, buffer, want, (off_t)at);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? -errno : -EBADMSG;
-        }
-        mdl_hash_update(&h, buffer, (size_t)n);
-        at += (size_t)n;
-    }
-    mdl_hash_hex(&h, ret_hex);
-    return 0;
 }
 
 static int source_open(struct source *s, const char *path, size_t weight_bytes_max, char *error)
@@ -292,8 +264,11 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     m->name = mdl_pool_strdup(m->private->pool, options->name);
     r = m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
-    r = r < 0 ? r : hash_file(s, m->hash);
+    r = r < 0 ? r : mdl_hash_file(s->fd, s->bytes, options->threads, m->hash);
     if (r == 0 && options->calibration) {
+        if (options->calibration->hash[0] && strcmp(options->calibration->hash, m->hash) != 0) {
+            return mdl_fail(error, -EBADMSG, "the calibration is of another model: calibrate anew");
+        }
         mix_calibration(options->calibration, m->hash);
     }
     r = r < 0 ? r : check_unchanged(s, error);
@@ -302,8 +277,8 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     }
     if (m->private->map_is_file) {
         (void)madvise((void *)(uintptr_t)m->private->map, m->private->map_bytes, MADV_NORMAL);
-        (void)madvise((void *)(uintptr_t)m->private->map, m->private->map_bytes, MADV_DONTNEED);
     }
+    mdl_drop_weights(m);
     *ret = base_take(m);
     return 0;
 }
@@ -339,6 +314,15 @@ int mdl_load(const char *path, const struct mdl_load_options *options,
     }
     r = build(&s, path, &o, ret_error, ret);
     return r < 0 ? name_file(ret_error, r, path) : 0;
+}
+
+void mdl_drop_weights(const struct mdl_model *m)
+{
+    const struct mdl_private *p = m->private;
+
+    if (p && p->map_is_file) {
+        (void)madvise((void *)(uintptr_t)p->map, p->map_bytes, MADV_DONTNEED);
+    }
 }
 
 void mdl_drop_op_weights(const struct mdl_model *m, size_t op)

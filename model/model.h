@@ -360,6 +360,7 @@ struct mdl_load_options {
     size_t arena_bytes_max;       /* refuse above; 0: 2 GiB */
     mdl_const_eval_fn const_eval; /* may be NULL: then only shape arithmetic is folded */
     bool no_fusion;               /* for tests: one op per node, no folding into producers */
+    size_t threads; /* that may share the work during the call, the caller's among them; 0: 1 */
     /* quantise by this (model/calibration.h), borrowed; NULL: as the file is */
     const struct mdl_calibration *calibration;
 };
@@ -393,6 +394,9 @@ struct mdl_model *mdl_free(struct mdl_model *m);
  * Threads: the loader's.
  */
 void mdl_drop_op_weights(const struct mdl_model *m, size_t op);
+
+/** mdl_drop_weights() - the same for all of the file's mapping. Threads: any. */
+void mdl_drop_weights(const struct mdl_model *m);
 
 /* model/names.c: for messages, JSON and tables; never NULL for a valid value. */
 const char *mdl_dtype_name(enum mdl_dtype t); /* "f32", "i64", ... */

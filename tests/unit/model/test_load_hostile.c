@@ -67,11 +67,15 @@ TEST(a_good_file)
     const char *path = put("small.onnx", small.data, small.bytes);
     struct mdl_load_options o = {.name = "other"};
     struct mdl_model *m = NULL;
+    unsigned char leaf[MDL_HASH_BYTES];
     struct mdl_hash h;
     char hex[65];
 
-    mdl_hash_init(&h);
+    mdl_hash_init_node(&h, 0, 0, true);
     mdl_hash_update(&h, small.data, small.bytes);
+    mdl_hash_end(&h, leaf);
+    mdl_hash_init_node(&h, 0, 1, true);
+    mdl_hash_update(&h, leaf, sizeof(leaf));
     mdl_hash_hex(&h, hex);
     pb_free(&small);
     T_EQ(mdl_load(path, NULL, error, &m), 0);
@@ -123,6 +127,45 @@ TEST(the_hash_is_blake2b)
         mdl_hash_hex(&h, parts);
         T_STR(parts, whole);
     }
+}
+
+TEST(the_hash_of_a_file_is_blake2b_as_a_tree)
+{
+    /* values of Python's hashlib, see mdl_hash_file() */
+    static const struct {
+        size_t bytes;
+        const char *hex;
+    } wanted[] = {
+        {0, "3d2eb0103777009769fb57af2d191da5d5dfb29844dbf6c8362ee4920513ac28"},
+        {3, "034979ed8c19460228b7647ad7ec70c3a99315e9ce8d2fa5f982b73b349b9c7d"},
+        {MDL_HASH_LEAF_BYTES, "3018f1242e0bf67a15ca18b1ef1e30ca041dc0e62f1245b639d31bb5f4072bd1"},
+        {MDL_HASH_LEAF_BYTES + 1,
+         "ce117cca0b9f50057b758a47676cc18ea3e6de791fc8ee893245922ec541d9d4"},
+        {5 * MDL_HASH_LEAF_BYTES,
+         "872987ffe890bdd398d491be156c780aef8d0087c7fc193f52de9dbe15302f9b"},
+        {9 * MDL_HASH_LEAF_BYTES + 12345,
+         "1f4f13e05d6a948ab9a1cf403fe128fd78ac4fc5ff67a4e63f874c3e21ff680e"},
+    };
+    size_t most = wanted[base_array_count(wanted) - 1].bytes;
+    unsigned char *data = malloc(most);
+    char hex[65];
+    int fd;
+
+    for (size_t i = 0; i < most; i++) {
+        data[i] = (unsigned char)(i * 7 + (i >> 8));
+    }
+    fd = open(put("hashed", data, most), O_RDONLY | O_CLOEXEC);
+    T_TRUE(fd >= 0);
+    for (size_t i = 0; i < base_array_count(wanted); i++) {
+        for (size_t threads = 0; threads < 4; threads++) {
+            T_EQ(mdl_hash_file(fd, wanted[i].bytes, threads, hex), 0);
+            T_STR(hex, wanted[i].hex);
+        }
+    }
+    T_EQ(mdl_hash_file(fd, most + 1, 2, hex), -EBADMSG);
+    close(fd);
+    T_EQ(mdl_hash_file(fd, most, 2, hex), -EBADF);
+    free(data);
 }
 
 TEST(cut_off_anywhere)
