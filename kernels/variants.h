@@ -58,6 +58,7 @@ extern const struct krn_variant krn_where__ref;
 /* on quantised values; those of KRN_DOT_VARIANTS also on dot products of bytes: suffix __avxvnni,
  * __avx512vnni, __dotprod */
 #define KRN_DOT_VARIANTS(X, isa)                                                                   \
+    X(krn_conv_i8_nhwc_f4x4__##isa)                                                                \
     X(krn_conv_i8_nhwc_igemm__##isa)                                                               \
     X(krn_gemm_i8_igemm__##isa)                                                                    \
     X(krn_matmul_i8_igemm__##isa)

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 3x3 convolution of bytes, of stride 1, by F(4x4) on integers (kernels/qwino.h): a quarter of the
+ * multiplications, and the same sums.
+ *
+ * A block of tiles is transformed for a block of input channels, then each panel of outputs passes
+ * over it while it stays in cache. Weights that would be large when transformed are kept as bytes
+ * and transformed on the fly, once for each block of tiles.
+ *
+ * A team shares tiles. Where they are few it transforms the input together, and then shares panels.
+ */
+#include "base.h"
+#include "kernels/qwino.h"
+
+#define TAPS 9u
+#define CHANNELS_MIN 8u
+#define TILES_MAX 56u               /* of a block */
+#define CHANNELS_MAX 128u           /* of a block */
+#define READY_BYTES (1280u * 1024u) /* transformed when packed, if no larger */
+
+struct plan {
+    struct krn_conv c;
+    size_t rows, cols, tiles; /* of tiles, per image; of all images */
+    size_t blocks;            /* of channels */
+    size_t panels, lanes;     /* lanes of all panels */
+    bool x_signed;
+    int32_t x_zero;
+    bool ready; /* weights are transformed when packed */
+    size_t table_bytes, weight_bytes;
+};
+
+static size_t panel_used(const struct plan *p, size_t panel)
+{
+    return base_min(p->c.og - panel * KRN_TILE_LANES, (size_t)KRN_TILE_LANES);
+}
+
+static size_t panel_lanes(const struct plan *p, size_t panel)
+{
+    return panel_used(p, panel) <= KRN_VL ? KRN_VL : KRN_TILE_LANES;
+}
+
+static struct krn_range block_of(const struct plan *p, size_t block)
+{
+    return krn_share(p->c.cg, KRN_QWINO_CHANNELS, block, p->blocks);
+}
+
+/* elements of u for @channels of the first @panels panels */
+static size_t ready_elements(const struct plan *p, size_t channels, size_t panels)
+{
+    size_t lanes = base_min(panels * KRN_TILE_LANES, p->lanes);
+
+    return KRN_QWINO_POINTS * ((channels + 1) / 2 * 2 * lanes + panels * KRN_QWINO_CHANNELS);
+}
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    struct krn_win *w = &p->c.win;
+
+    if (!krn_quant_conv_of(m, op, &p->c) || w->kh != 3 || w->kw != 3 || w->sh != 1 || w->sw != 1 ||
+        w->dh != 1 || w->dw != 1 || p->c.groups != 1 || p->c.cg < CHANNELS_MIN ||
+        p->c.og < CHANNELS_MIN) {
+        return false;
+    }
+    p->rows = (p->c.y.h + KRN_QWINO_SIZE - 1) / KRN_QWINO_SIZE;
+    p->cols = (p->c.y.w + KRN_QWINO_SIZE - 1) / KRN_QWINO_SIZE;
+    p->tiles = p->c.y.n * p->rows * p->cols;
+    p->blocks = (p->c.cg + CHANNELS_MAX - 1) / CHANNELS_MAX;
+    p->panels = (p->c.og + KRN_TILE_LANES - 1) / KRN_TILE_LANES;
+    p->lanes = (p->panels - 1) * KRN_TILE_LANES + panel_lanes(p, p->panels - 1);
+    p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
+    p->x_zero = op->quant->x_zero;
+    p->weight_bytes = 0;
+    for (size_t b = 0; b < p->blocks; b++) {
+        struct krn_range r = block_of(p, b);
+
+        p->weight_bytes += ready_elements(p, r.end - r.begin, p->panels) * sizeof(int16_t);
+    }
+    p->ready = p->weight_bytes <= READY_BYTES || !krn_quant_weights_fit(m, op);
+    if (!p->ready) {
+        p->weight_bytes = TAPS * ((p->c.cg + 1) / 2 * 2) * p->lanes;
+    }
+    p->table_bytes = base_align_up(p->panels * KRN_TILE_LANES * 12 + CHANNELS_MAX, 64);
+    return true;
+}
+
+/* The time that an op would take, in multiplications of 16 bits by one lane, fitted on AVX2. */
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define DIRECT_COST 0.5 /* of a product of bytes where this does 16 bits in 1 */
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIRECT_COST 0.1
+#else
+#define DIRECT_COST 1.0
+#endif
+#define TILE_IN_COST 140.0 /* of a channel of one tile */
+#define TILE_OUT_COST 480.0
+#define FILTER_COST 120.0 /* of one filter */
+
+static bool is_faster(const struct plan *p)
+{
+    double in = (double)p->c.cg, out = (double)p->lanes, tiles = (double)p->tiles;
+    double pixels = (double)(p->c.y.n * p->c.y.h * p->c.y.w);
+    double times = p->ready ? 0 : (double)((p->tiles + TILES_MAX - 1) / TILES_MAX);
+
+    return tiles * (KRN_QWINO_POINTS * in * out + in * TILE_IN_COST + out * TILE_OUT_COST) +
+               times * in * out * FILTER_COST <
+           DIRECT_COST * pixels * TAPS * in * out;
+}
+
+static const uint8_t *weight_ptr(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return krn_const_ptr(m, op->in[1]);
+}
+
+/* w - zero of byte @at, of output @o */
+static int32_t weight_at(const struct mdl_model *m, const struct mdl_op *op, size_t o, size_t at)
+{
+    uint8_t byte = weight_ptr(m, op)[at];
+    int32_t zero = op->quant->w_zero ? op->quant->w_zero[o] : 0;
+
+    return (m->tensors[op->in[1]].dtype == MDL_I8 ? (int8_t)byte : byte) - zero;
+}
+
+/* The sums of the positive and of the negative weights of an output. */
+struct signs {
+    int64_t up, down;
+};
+static struct signs signs_of(const struct mdl_model *m, const struct mdl_op *op, size_t o,
+                             size_t count)
+{
+    struct signs s = {0, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        int32_t w = weight_at(m, op, o, o * count + i);
+
+        s.up += w > 0 ? w : 0;
+        s.down += w < 0 ? w : 0;
+    }
+    return s;
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, &p) || !is_faster(&p)) {
+        return false;
+    }
+    for (size_t o = 0; o < p.c.og; o++) {
+        struct signs s = signs_of(m, op, o, TAPS * p.c.cg);
+
+        if ((s.up - s.down) * UINT8_MAX >= KRN_QWINO_RANGE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Packed: centres, biases and scales by lane, a row of the zero point, weights. */
+static int32_t *centre_of(const void *packed)
+{
+    return (int32_t *)(uintptr_t)packed;
+}
+static int32_t *bias_of(const struct plan *p, const void *packed)
+{
+    return centre_of(packed) + p->panels * KRN_TILE_LANES;
+}
+static float *scale_of(const struct plan *p, const void *packed)
+{
+    return (float *)(bias_of(p, packed) + p->panels * KRN_TILE_LANES);
+}
+static uint8_t *zeros_of(const struct plan *p, const void *packed)
+{
+    return (uint8_t *)(scale_of(p, packed) + p->panels * KRN_TILE_LANES);
+}
+
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? p.table_bytes + p.weight_bytes : 0;
+}
+
+/* output of lane @l of a panel, or og and beyond */
+static size_t output_of(const struct plan *p, size_t panel, size_t l)
+{
+    return panel * KRN_TILE_LANES +
+           (panel_lanes(p, panel) == KRN_VL ? l : vq_channel(l / KRN_VL, l % KRN_VL));
+}
+
+static void pack_table(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                       void *dst)
+{
+    int64_t low = (p->x_signed ? INT8_MIN : 0) - p->x_zero, high = low + UINT8_MAX;
+
+    for (size_t i = 0; i < p->panels * KRN_TILE_LANES; i++) {
+        size_t panel = i / KRN_TILE_LANES, l = i % KRN_TILE_LANES, o = output_of(p, panel, l);
+        struct signs s;
+        int64_t middle;
+
+        if (l >= panel_lanes(p, panel) || o >= p->c.og) {
+            continue;
+        }
+        s = signs_of(m, op, o, TAPS * p->c.cg);
+        middle = ((s.up + s.down) * (low + high)) / 2;
+        centre_of(dst)[i] = (int32_t)(0u - 64u * (uint32_t)middle);
+        bias_of(p, dst)[i] =
+            (int32_t)((uint32_t)(op->quant->bias ? op->quant->bias[o] : 0) + (uint32_t)middle);
+        scale_of(p, dst)[i] = op->scale[o];
+    }
+    memset(zeros_of(p, dst), (uint8_t)p->x_zero, CHANNELS_MAX);
+}
+
+/* the weights of tap @t, channel @c by lane @l of a panel */
+static int32_t lane_weight(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                           size_t panel, size_t l, size_t c, size_t t)
+{
+    size_t o = output_of(p, panel, l);
+
+    return o < p->c.og && c < p->c.cg ? weight_at(m, op, o, (o * p->c.cg + c) * TAPS + t) : 0;
+}
+
+static void pack_bytes(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                       int8_t *dst)
+{
+    size_t pairs = (p->c.cg + 1) / 2;
+
+    for (size_t panel = 0; panel < p->panels; panel++) {
+        size_t lanes = panel_lanes(p, panel);
+
+        for (size_t l = 0; l < lanes; l++) {
+            for (size_t c = 0; c < 2 * pairs; c++) {
+                for (size_t t = 0; t < TAPS; t++) {
+                    dst[((t * pairs + c / 2) * lanes + l) * 2 + c % 2] =
+                        (int8_t)lane_weight(m, op, p, panel, l, c, t);
+                }
+            }
+        }
+        dst += TAPS * pairs * lanes * 2;
+    }
+}
+
+static void pack_ready(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                       int16_t *dst)
+{
+    int16_t taps[TAPS * 2 * KRN_TILE_LANES];
+
+    for (size_t b = 0; b < p->blocks; b++) {
+        struct krn_range r = block_of(p, b);
+
+        for (size_t panel = 0; panel < p->panels; panel++) {
+            size_t lanes = panel_lanes(p, panel), count = r.end - r.begin;
+            size_t u_point = krn_qwino_u_point(count, lanes);
+
+            for (size_t c = 0; c < count; c += 2) {
+                for (size_t i = 0; i < TAPS * 2 * lanes; i++) {
+                    taps[i] = (int16_t)lane_weight(m, op, p, panel, i / 2 % lanes,
+                                                   r.begin + c + i % 2, i / 2 / lanes);
+                }
+                KRN_ISA_FN(krn_qwino_filter)
+                (taps, false, 2 * lanes, 2 * lanes, dst + c * lanes, u_point);
+            }
+            dst += KRN_QWINO_POINTS * u_point;
+        }
+    }
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, &p)) {
+        return;
+    }
+    memset(dst, 0, p.table_bytes + p.weight_bytes);
+    pack_table(m, op, &p, dst);
+    if (p.ready) {
+        pack_ready(m, op, &p, (int16_t *)((uint8_t *)dst + p.table_bytes));
+    } else {
+        pack_bytes(m, op, &p, (int8_t *)dst + p.table_bytes);
+    }
+}
+
+/* How a team of some width works, and where its scratch lies (in bytes). */
+struct layout {
+    size_t parts;
+    bool by_panels; /* parts share panels of all tiles, instead of tiles */
+    size_t tiles;   /* of a block at most */
+    size_t v, u, m; /* of one block of channels; of one panel; of one panel */
+    size_t v_count, u_count, m_count;
+    size_t m_panels; /* kept at a time */
+    size_t bytes;    /* all of it */
+};
+
+static struct layout layout_of(const struct plan *p, size_t width)
+{
+    struct layout l = {.parts = base_max(width, 1u)};
+    size_t channels = base_min(p->c.cg, (size_t)CHANNELS_MAX);
+
+    l.by_panels = l.parts > 1 && p->panels >= l.parts && 2 * p->tiles <= l.parts * TILES_MAX;
+    l.tiles = l.by_panels ? p->tiles : base_min(p->tiles, (size_t)TILES_MAX);
+    l.v = KRN_QWINO_POINTS * krn_qwino_v_point(l.tiles, channels) * sizeof(int16_t);
+    l.u = p->ready
+              ? 0
+              : KRN_QWINO_POINTS * krn_qwino_u_point(channels, KRN_TILE_LANES) * sizeof(int16_t);
+    l.m = KRN_QWINO_POINTS * krn_qwino_m_point(l.tiles) * sizeof(int32_t);
+    l.m_panels = p->blocks > 1 ? p->panels : 1;
+    l.v_count = l.by_panels ? p->blocks : l.parts;
+    l.u_count = l.parts;
+    l.m_count = l.by_panels && p->blocks > 1 ? p->panels : l.m_panels * l.parts;
+    l.bytes = l.v * l.v_count + l.u * l.u_count + l.m * l.m_count;
+    return l;
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? layout_of(&p, width).bytes : 0;
+}
+
+struct job {
+    const struct krn_call *call;
+    struct plan p;
+    struct layout l;
+    struct krn_quant_epilogue epilogue;
+    const uint8_t *zeros, *weights;
+    uint8_t *v, *u, *m;
+};
+
+/* the pixels of tile @t, at channel @c */
+static void point(const struct job *j, size_t t, size_t c, const uint8_t **at)
+{
+    const struct krn_img *x = &j->p.c.x;
+    size_t n = t / j->p.cols / j->p.rows;
+    ptrdiff_t iy = (ptrdiff_t)(t / j->p.cols % j->p.rows * KRN_QWINO_SIZE) - j->p.c.win.top;
+    ptrdiff_t ix = (ptrdiff_t)(t % j->p.cols * KRN_QWINO_SIZE) - j->p.c.win.left;
+    struct krn_range in_y = krn_taps(iy, KRN_QWINO_SPAN, 1, x->h);
+    struct krn_range in_x = krn_taps(ix, KRN_QWINO_SPAN, 1, x->w);
+    const uint8_t *from = (const uint8_t *)j->call->in[0] + n * x->batch + c;
+
+    for (size_t y = 0; y < KRN_QWINO_SPAN; y++) {
+        ptrdiff_t row = (iy + (ptrdiff_t)y) * (ptrdiff_t)x->row + ix * (ptrdiff_t)x->pixel;
+        bool in = y >= in_y.begin && y < in_y.end;
+
+        for (size_t k = 0; k < KRN_QWINO_SPAN; k++) {
+            *at++ = in && k >= in_x.begin && k < in_x.end ? from + row + (ptrdiff_t)(k * x->pixel)
+                                                          : j->zeros;
+        }
+    }
+}
+
+/* transforms a block of channels of groups of tiles: groups.begin is that of tile @first */
+static void input(const struct job *j, size_t first, size_t tiles, struct krn_range groups,
+                  struct krn_range channels, uint8_t *v)
+{
+    size_t count = channels.end - channels.begin, all = krn_qwino_groups(tiles);
+    size_t group = base_align_up(count, KRN_QWINO_CHANNELS) * KRN_TILE_ROWS;
+    size_t v_point = krn_qwino_v_point(tiles, count);
+    int16_t *to = (int16_t *)(void *)v;
+    const uint8_t *at[KRN_QWINO_POINTS];
+
+    for (size_t g = groups.begin; g < groups.end; g++) {
+        size_t begin = krn_qwino_first(tiles, all, g), end = krn_qwino_first(tiles, all, g + 1);
+
+        for (size_t t = begin; t < end; t++) {
+            point(j, first + t, channels.begin, at);
+            KRN_ISA_FN(krn_qwino_input)
+            (at, j->p.x_signed, j->p.x_zero, count,
+             to + g * group + (t - begin) * KRN_QWINO_CHANNELS, v_point);
+        }
+    }
+}
+
+static void multiply(const struct job *j, size_t block, size_t panel, size_t tiles,
+                     const uint8_t *v, uint8_t *u, uint8_t *m)
+{
+    const struct plan *p = &j->p;
+    struct krn_range channels = block_of(p, block);
+    size_t count = channels.end - channels.begin, lanes = panel_lanes(p, panel);
+    size_t all = (p->c.cg + 1) / 2 * 2; /* channels that weights are kept for */
+    struct krn_qwino_product r = {
+        .tiles = tiles,
+        .channels = count,
+        .lanes = lanes,
+        .v = (const int16_t *)(const void *)v,
+        .v_point = krn_qwino_v_point(tiles, count),
+        .m = (int32_t *)(void *)m,
+        .m_point = krn_qwino_m_point(tiles),
+        .u_point = krn_qwino_u_point(count, lanes),
+        .add = block > 0,
+    };
+
+    if (p->ready) {
+        size_t before = ready_elements(p, count, panel);
+
+        for (size_t b = 0; b < block; b++) {
+            struct krn_range other = block_of(p, b);
+
+            before += ready_elements(p, other.end - other.begin, p->panels);
+        }
+        r.u = (const int16_t *)(const void *)j->weights + before;
+    } else {
+        r.u = (const int16_t *)(const void *)u;
+        KRN_ISA_FN(krn_qwino_filter)
+        (j->weights + TAPS * all * panel * KRN_TILE_LANES + channels.begin * lanes, true,
+         all * lanes, (count + 1) / 2 * 2 * lanes, (int16_t *)(void *)u, r.u_point);
+    }
+    KRN_ISA_FN(krn_qwino_product)(&r);
+}
+
+static void output(const struct job *j, size_t panel, size_t first, size_t tiles, const uint8_t *m)
+{
+    const struct krn_img *y = &j->p.c.y;
+    size_t from = panel * KRN_TILE_LANES, lanes = panel_lanes(&j->p, panel);
+    const int32_t *products = (const int32_t *)(const void *)m;
+    struct krn_qwino_output o = {
+        .epilogue = &j->epilogue,
+        .m_point = krn_qwino_m_point(tiles),
+        .lanes = lanes,
+        .channels = panel_used(&j->p, panel),
+        .centre = centre_of(j->call->packed) + from,
+        .bias = bias_of(&j->p, j->call->packed) + from,
+        .scale = scale_of(&j->p, j->call->packed) + from,
+        .y = (uint8_t *)j->call->out[0] + from * mdl_dtype_bytes(j->epilogue.y_type),
+        .res = j->epilogue.res ? j->epilogue.res + from : NULL,
+        .y_pixel = y->pixel,
+        .y_width = y->w,
+    };
+
+    for (size_t t = first; t < first + tiles; t++) {
+        size_t n = t / j->p.cols / j->p.rows;
+        size_t oy = t / j->p.cols % j->p.rows * KRN_QWINO_SIZE;
+        size_t ox = t % j->p.cols * KRN_QWINO_SIZE;
+
+        KRN_ISA_FN(krn_qwino_output)
+        (&o, products, (n * y->h + oy) * y->w + ox, base_min((size_t)KRN_QWINO_SIZE, y->h - oy),
+         base_min((size_t)KRN_QWINO_SIZE, y->w - ox));
+        products += lanes;
+    }
+}
+
+/* all panels of a share of the tiles */
+static void tiles_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct layout *l = &j->l;
+    struct krn_range share = krn_share(j->p.tiles, KRN_TILE_ROWS, part, l->parts);
+    uint8_t *v = j->v + part * l->v, *u = j->u + part * l->u;
+    uint8_t *m = j->m + part * l->m * l->m_panels;
+
+    while (share.begin < share.end) {
+        size_t left = share.end - share.begin, chunks = (left + l->tiles - 1) / l->tiles;
+        size_t now = (left + chunks - 1) / chunks;
+
+        for (size_t b = 0; b < j->p.blocks; b++) {
+            input(j, share.begin, now, (struct krn_range){0, krn_qwino_groups(now)},
+                  block_of(&j->p, b), v);
+            for (size_t panel = 0; panel < j->p.panels; panel++) {
+                uint8_t *products = m + (l->m_panels > 1 ? panel * l->m : 0);
+
+                multiply(j, b, panel, now, v, u, products);
+                if (b + 1 == j->p.blocks) {
+                    output(j, panel, share.begin, now, products);
+                }
+            }
+        }
+        share.begin += now;
+    }
+}
+
+/* a share of the groups and blocks of channels of the whole input */
+static void inputs_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    size_t groups = krn_qwino_groups(j->p.tiles);
+    struct krn_range share = krn_share(groups * j->p.blocks, 1, part, j->l.parts);
+
+    for (size_t i = share.begin; i < share.end; i++) {
+        size_t b = i / groups, g = i % groups;
+
+        input(j, 0, j->p.tiles, (struct krn_range){g, g + 1}, block_of(&j->p, b),
+              j->v + b * j->l.v);
+    }
+}
+
+/* a share of the panels, of all tiles */
+static void panels_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct layout *l = &j->l;
+    struct krn_range share = krn_share(j->p.panels, 1, part, l->parts);
+    uint8_t *u = j->u + part * l->u;
+
+    for (size_t b = 0; b < j->p.blocks; b++) {
+        for (size_t panel = share.begin; panel < share.end; panel++) {
+            uint8_t *products = j->m + (l->m_panels > 1 ? panel : part) * l->m;
+
+            multiply(j, b, panel, j->p.tiles, j->v + b * l->v, u, products);
+            if (b + 1 == j->p.blocks) {
+                output(j, panel, 0, j->p.tiles, products);
+            }
+        }
+    }
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call};
+
+    if (!plan_of(call->model, call->op, &j.p)) {
+        return;
+    }
+    j.l = layout_of(&j.p, call->width);
+    j.epilogue = krn_quant_epilogue_of(call);
+    j.zeros = zeros_of(&j.p, call->packed);
+    j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
+    j.v = call->scratch;
+    j.u = j.v + j.l.v * j.l.v_count;
+    j.m = j.u + j.l.u * j.l.u_count;
+    if (j.l.by_panels) {
+        krn_parallel(call->pool, j.l.parts, inputs_run, &j);
+        krn_parallel(call->pool, j.l.parts, panels_run, &j);
+    } else {
+        krn_parallel(call->pool, j.l.parts, tiles_run, &j);
+    }
+}
+
+const struct krn_variant KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
+    .name = "conv_i8_nhwc_f4x4__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV,
+    .needs = KRN_QUANT_NEEDS,
+    .supports = supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+};
