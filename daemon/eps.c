@@ -81,6 +81,34 @@ static int from_config(const struct dmn_config *config, char *ret_error, struct 
     return 0;
 }
 
+/* NUMA nodes of the cores of @e; 0 where one is not known. */
+static uint64_t nodes_of(const struct gov_topology *t, const struct pl_ep *e)
+{
+    uint64_t nodes = 0;
+
+    for (size_t i = 0; i < e->cpu_count; i++) {
+        int32_t node = -1;
+
+        for (size_t g = 0; g < t->ep_count; g++) {
+            for (size_t k = 0; k < t->eps[g].cpu_count; k++) {
+                node = t->eps[g].cpus[k] == e->cpus[i] ? t->eps[g].node : node;
+            }
+        }
+        if (node < 0 || node >= 64) {
+            return 0;
+        }
+        nodes |= (uint64_t)1 << node;
+    }
+    return nodes;
+}
+
+static void find_nodes(const struct gov_topology *t, struct pl_ep_set *eps)
+{
+    for (size_t i = 0; i < eps->count; i++) {
+        eps->eps[i].nodes = nodes_of(t, &eps->eps[i]);
+    }
+}
+
 int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
                  struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret)
 {
@@ -93,7 +121,9 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
         return error;
     }
     if (config->ep_count > 0) {
-        return from_config(config, ret_error, ret);
+        error = from_config(config, ret_error, ret);
+        find_nodes(topology, ret);
+        return error;
     }
     for (size_t i = 0; i < topology->ep_count; i++) {
         const struct gov_ep *g = &topology->eps[i];
@@ -105,6 +135,7 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
         e->speed = g->speed > 0 ? g->speed : 1.0;
     }
     ret->count = topology->ep_count;
+    find_nodes(topology, ret);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/memory.h"
 #include "daemon/messages.h"
 
 static int serve(const struct dmn_args *args, struct dmn_config *config,
@@ -44,6 +45,7 @@ int main(int argc, char **argv)
     if (status) {
         return status == DMN_ARGS_E_DONE ? DMN_EXIT_OK : DMN_EXIT_USAGE;
     }
+    dmn_memory_setup();
     dmn_log_open(args.verbose ? LOG_DEBUG : LOG_NOTICE);
     if (args.check_config) {
         return dmn_check_config(&args);

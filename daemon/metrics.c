@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/memory.h"
 
 static void head(FILE *to, const char *name, const char *type, const char *help)
 {
@@ -155,6 +156,7 @@ char *dmn_metrics_text(struct dmn_daemon *d)
     models(to, d, "plan_epoch", "counter", "Number of the present plan.", epoch);
     models(to, d, "tuning", "gauge", "1 while a measurement is under way.", tuning);
     models(to, d, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
+    dmn_memory_metrics(to, d);
     cost_cells(to, d);
     teams(to, d);
     dmn_sensors_metrics(to, d);

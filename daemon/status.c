@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/memory.h"
 
 const char *dmn_daemon_state(const struct dmn_daemon *d)
 {
@@ -193,11 +194,11 @@ json_t *dmn_status_json(struct dmn_daemon *d, const char *model)
             json_array_append_new(models, dmn_model_status_json(m));
         }
     }
-    return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I}",
+    return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I, s:o}",
                      "state", dmn_daemon_state(d), "version", PIPED_VERSION, "uptime_s",
                      (double)(base_now_ns() - d->started_ns) / 1e9, "pid", (int)getpid(), "models",
                      models, "eps", eps_json(d), "cpus", cpus_json(d), "cpus_unused",
                      unused_json(d), "sensors", dmn_sensors_json(d), "clients", clients_json(d),
                      "blas", "core", d->blas.core, "config", d->blas.config, "failed_models",
-                     (json_int_t)d->failed_models);
+                     (json_int_t)d->failed_models, "memory", dmn_memory_json(d));
 }

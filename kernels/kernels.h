@@ -139,6 +139,13 @@ struct krn_range {
 };
 struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts);
 
+/**
+ * krn_pack_threads() - how many threads may pack weights at the same time when this thread makes a
+ * net: 0 and 1 (the default) are this one alone. For loads while nothing serves. Threads: any,
+ * about itself.
+ */
+void krn_pack_threads(size_t count);
+
 struct krn_net;
 
 /**
@@ -146,8 +153,8 @@ struct krn_net;
  * @m: borrowed until krn_net_free()
  * @only: NULL, or a comma-separated list of substrings: among the usable variants of an op, the
  * first whose name holds one of them is taken, where there is one ("__ref" runs everything on the
- * reference, FUSED rows are then taken only where they are named, INEXACT ones always) Packs op by
- * op and lets go of the file's pages behind it. A constant that a fast variant reads at run time
+ * reference, FUSED rows are then taken only where they are named, INEXACT ones always) Lets go of
+ * the file's pages behind what is packed. A constant that a fast variant reads at run time
  * (not one it packs) is copied once if its bytes in the file are not aligned to their type;
  * references read any address. An op with an empty input runs on its reference, one with an empty
  * output is skipped. Return: 0, -ENOMEM, -EOPNOTSUPP (@ret_error says which op).
@@ -182,9 +189,20 @@ size_t krn_net_kind(const struct krn_net *net, const char *name);
 int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t last, size_t width,
                  size_t *ret_scratch_bytes);
 void krn_net_leave(const struct krn_net *net, size_t kind, size_t first, size_t last);
-/** krn_net_trim() - gives back what is ready for nobody that joined. Threads: as krn_net_join().
- */
+/** krn_net_trim() - gives back what is ready for nobody that joined, and pages of the model's file.
+ * Threads: as krn_net_join(). */
 void krn_net_trim(const struct krn_net *net);
+/**
+ * krn_net_place() - on which NUMA nodes the cores are that run ops @first..@last
+ * @nodes: [krn_net_kinds()], of the teams of each kind a bit for every node; 0: none runs them, or
+ * not known. The packed weights are put there, those that are packed later, too: on that node if it
+ * is one, page by page in turns on several. Where the system does not do that they stay where they
+ * are. What a library packs by itself is not moved. Threads: as krn_net_join(); blocks.
+ */
+void krn_net_place(const struct krn_net *net, size_t first, size_t last, const uint64_t *nodes);
+/** krn_net_nodes() - what was asked for op @op's weights on cores of @kind, run alone; 0: nothing.
+ */
+uint64_t krn_net_nodes(const struct krn_net *net, size_t kind, size_t op);
 
 const struct mdl_model *krn_net_model(const struct krn_net *net);
 /** krn_net_row() - the row that runs @op alone on cores of @kind. krn_net_row_fused() - the row

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "kernels/preprocess.h"
 #include "kernels/row.h"
+#include "model/share.h"
 
 /* For one op and one kind: indices of the op's rows. */
 struct pick {
@@ -30,6 +32,7 @@ struct krn_net {
      * bytes in the file are not aligned to their element type; owned. NULL: as the model has it. */
     void **const_copies;
     size_t copied_bytes;
+    struct krn_store store; /* of the rows that are packed at load */
 };
 
 static struct krn_row *own_row(const struct krn_net *net, size_t kind, size_t i)
@@ -147,6 +150,131 @@ static int pick(struct krn_net *net, size_t i, const struct krn_choice *choices,
     return r == -EOPNOTSUPP ? no_row(net->model, i, ret_error) : r;
 }
 
+/* ---- packing at load ---- */
+
+static _Thread_local size_t pack_threads;
+
+void krn_pack_threads(size_t count)
+{
+    pack_threads = count;
+}
+
+/* A row that will be asked for. */
+struct wanted {
+    struct krn_row *row;
+    size_t op;
+};
+
+struct packing {
+    const struct mdl_model *m;
+    struct wanted *rows; /* [count], owned */
+    size_t count;
+    _Atomic size_t next; /* writers: the threads that share the work */
+};
+
+static void want(struct packing *p, struct net_op *o, size_t op, const struct krn_variant *v)
+{
+    if (v) {
+        p->rows[p->count++] = (struct wanted){&o->rows[add_row(o, v)], op};
+    }
+}
+
+static void want_chosen(struct krn_net *net, struct packing *p, const struct krn_choice *choices)
+{
+    for (size_t i = 0; i < net->model->op_count; i++) {
+        for (size_t k = 0; k < net->kind_count; k++) {
+            const struct krn_choice *c = &choices[k];
+            const struct krn_variant *v = c->fused[i]                ? c->fused[i]
+                                          : i > 0 && c->fused[i - 1] ? NULL
+                                                                     : c->own[i];
+
+            if (v && krn_usable(v, net->model, i)) {
+                want(p, &net->ops[i], i, v);
+            }
+        }
+    }
+}
+
+static void want_preferred(struct krn_net *net, struct packing *p, const char *only)
+{
+    bool second = false;
+
+    for (size_t i = 0; i < net->model->op_count; i++) {
+        const struct krn_variant *fused =
+            second ? NULL : krn_row_next(net->model, i, true, only, NULL);
+
+        want(p, &net->ops[i], i, krn_row_next(net->model, i, false, only, NULL));
+        want(p, &net->ops[i], i, fused);
+        second = fused != NULL;
+    }
+}
+
+static void pack_some(void *arg)
+{
+    struct packing *p = arg;
+
+    for (;;) {
+        size_t at = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+
+        if (at >= p->count) {
+            return;
+        }
+        (void)krn_row_ready(p->rows[at].row, p->m, p->rows[at].op, 1);
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    size_t of_x = x->row->packed.bytes, of_y = y->row->packed.bytes;
+
+    return of_x < of_y ? 1 : of_x > of_y ? -1 : x->op < y->op ? -1 : x->op > y->op;
+}
+
+/*
+ * Readies, side by side, what the choice will ask for: the largest first, so that no thread is left
+ * with a large one at the end. A row that cannot be made ready is left to those who ask for it, op
+ * by op, and know what to take in its place.
+ */
+static int pack_ahead(struct krn_net *net, const char *only, const struct krn_choice *choices)
+{
+    struct packing p = {.m = net->model};
+    size_t most = 2 * net->kind_count * net->model->op_count, bytes = 0, count = 0;
+
+    p.rows = calloc(most + 1, sizeof(*p.rows));
+    if (!p.rows) {
+        return -ENOMEM;
+    }
+    if (choices) {
+        want_chosen(net, &p, choices);
+    } else {
+        want_preferred(net, &p, only);
+    }
+    for (size_t i = 0; i < p.count; i++) {
+        bool twice = false; /* two kinds chose the same; those of an op stand together */
+
+        for (size_t k = i; !twice && k > 0 && p.rows[k - 1].op == p.rows[i].op; k--) {
+            twice = p.rows[k - 1].row == p.rows[i].row;
+        }
+        if (!twice) {
+            p.rows[count++] = p.rows[i];
+        }
+    }
+    p.count = count;
+    for (size_t i = 0; i < p.count; i++) {
+        p.rows[i].row->packed.bytes = krn_row_packed_bytes(p.rows[i].row, p.m, p.rows[i].op);
+        bytes += base_align_up(p.rows[i].row->packed.bytes, BASE_CACHE_LINE_BYTES);
+    }
+    krn_store_init(&net->store, bytes);
+    for (size_t i = 0; i < p.count; i++) {
+        krn_store_reserve(&net->store, p.rows[i].row->packed.bytes, &p.rows[i].row->packed);
+    }
+    qsort(p.rows, p.count, sizeof(*p.rows), by_bytes);
+    mdl_share(base_min(base_max(pack_threads, (size_t)1), p.count), pack_some, &p);
+    free(p.rows);
+    return 0;
+}
+
 struct krn_net *krn_net_free(struct krn_net *net)
 {
     if (!net) {
@@ -161,6 +289,7 @@ struct krn_net *krn_net_free(struct krn_net *net)
     for (size_t i = 0; net->const_copies && i < net->model->storage_count; i++) {
         free(net->const_copies[i]);
     }
+    krn_store_deinit(&net->store);
     free(net->const_copies);
     free(net->ops);
     free(net);
@@ -195,11 +324,13 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
         net->ops[i].skip = mdl_elements(&m->tensors[m->ops[i].out[0]]) == 0;
         net->ops[i].rows = calloc(2 * kind_count, sizeof(*net->ops[i].rows));
-        if (!net->ops[i].rows) {
-            return -ENOMEM;
-        }
+        r = net->ops[i].rows ? 0 : -ENOMEM;
+    }
+    r = r < 0 ? r : pack_ahead(net, only, choices);
+    for (size_t i = 0; i < m->op_count && r == 0; i++) {
         r = choices ? pick(net, i, choices, ret_error) : prefer(net, i, only, ret_error);
     }
+    mdl_drop_weights(m);
     if (r < 0) {
         return r;
     }
@@ -395,6 +526,30 @@ void krn_net_trim(const struct krn_net *net)
             }
         }
     }
+    mdl_drop_weights(net->model);
+}
+
+void krn_net_place(const struct krn_net *net, size_t first, size_t last, const uint64_t *nodes)
+{
+    for (size_t i = first; i <= last && i < net->model->op_count; i++) {
+        for (size_t at = 0; at < net->ops[i].row_count; at++) {
+            uint64_t of_row = 0;
+
+            for (size_t k = 0; k < net->kind_count; k++) {
+                const struct pick *p = &net->ops[i].picks[k];
+
+                of_row |= p->own == at || p->fused == at ? nodes[k] : 0;
+            }
+            if (of_row) { /* else nobody runs it here, and nothing is known */
+                krn_row_near(&net->ops[i].rows[at], of_row);
+            }
+        }
+    }
+}
+
+uint64_t krn_net_nodes(const struct krn_net *net, size_t kind, size_t op)
+{
+    return own_row(net, kind, op)->nodes;
 }
 
 void *krn_tensor_ptr(const struct mdl_model *m, size_t t, const struct krn_mem *mem)

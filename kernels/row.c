@@ -3,56 +3,25 @@
 
 #include <assert.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base.h"
 
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
-
-/* 64-byte aligned. Large ones are mappings aligned to huge pages: packed weights are read from end
- * to end for every frame, and the translation of small pages costs. Only whole huge pages inside
- * the mapping are used, so that it never takes more memory than small pages would. */
-static int packed_new(size_t bytes, struct krn_row *ret)
+size_t krn_row_packed_bytes(const struct krn_row *row, const struct mdl_model *m, size_t op)
 {
-    if (bytes < 2 * HUGE_PAGE_BYTES) {
-        ret->packed = aligned_alloc(64, base_align_up(bytes, 64));
-        ret->packed_bytes = bytes;
-        return ret->packed ? 0 : -ENOMEM;
-    }
-    if (bytes > SIZE_MAX / 2) {
-        return -ENOMEM;
-    }
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), body = base_align_up(bytes, page);
-    uint8_t *raw = mmap(NULL, body + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (raw == MAP_FAILED) {
-        return -ENOMEM;
-    }
-    size_t head = base_align_up((uintptr_t)raw, HUGE_PAGE_BYTES) - (uintptr_t)raw;
-    if (head) {
-        munmap(raw, head);
-    }
-    if (head < HUGE_PAGE_BYTES) {
-        munmap(raw + head + body, HUGE_PAGE_BYTES - head);
-    }
-    ret->packed = raw + head;
-    ret->packed_bytes = bytes;
-    ret->mapped_bytes = body;
-    (void)madvise(ret->packed, body, MADV_HUGEPAGE); /* a wish: without it small pages do */
-    return 0;
+    return row->variant->packed_bytes ? row->variant->packed_bytes(m, &m->ops[op]) : 0;
 }
 
 static int make(struct krn_row *row, const struct mdl_model *m, size_t op)
 {
     const struct krn_variant *v = row->variant;
-    size_t bytes = v->packed_bytes ? v->packed_bytes(m, &m->ops[op]) : 0;
-    int r = bytes ? packed_new(bytes, row) : 0;
+    size_t bytes = krn_row_packed_bytes(row, m, op);
+    int r = bytes ? krn_pages_new(bytes, row->nodes, &row->packed) : 0;
 
     if (r == 0 && v->pack) {
-        v->pack(m, &m->ops[op], row->packed);
+        v->pack(m, &m->ops[op], row->packed.at);
     }
     if (r == 0 && v->prepare) {
-        r = v->prepare(m, &m->ops[op], row->packed, 1, &row->prepared);
+        r = v->prepare(m, &m->ops[op], row->packed.at, 1, &row->prepared);
     }
     if (r == 0 && (v->pack || v->prepare)) {
         mdl_drop_op_weights(m, op);
@@ -73,7 +42,7 @@ int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, siz
         row->ready = true;
     }
     if (width > 1 && v->prepare) { /* where that fails the row runs with fewer of the team */
-        (void)v->prepare(m, &m->ops[op], row->packed, width, &row->prepared);
+        (void)v->prepare(m, &m->ops[op], row->packed.at, width, &row->prepared);
     }
     return 0;
 }
@@ -83,17 +52,21 @@ void krn_row_release(struct krn_row *row)
     if (row->variant->release) {
         row->variant->release(&row->prepared);
     }
-    if (row->mapped_bytes) {
-        munmap(row->packed, row->mapped_bytes);
-    } else {
-        free(row->packed);
+    krn_pages_free(&row->packed);
+    row->ready = false;
+}
+
+void krn_row_near(struct krn_row *row, uint64_t nodes)
+{
+    if (row->nodes != nodes) {
+        row->nodes = nodes;
+        (void)krn_pages_near(&row->packed, nodes); /* where it is refused it stays where it is */
     }
-    *row = (struct krn_row){.variant = row->variant, .users = row->users};
 }
 
 size_t krn_row_bytes(const struct krn_row *row)
 {
-    return row->ready ? row->packed_bytes + row->prepared.bytes : 0;
+    return row->ready ? row->packed.bytes + row->prepared.bytes : 0;
 }
 
 /* Copies the constant storages of op @i that its fast primitive reads at run time and cannot read
@@ -178,7 +151,7 @@ void krn_row_run(const struct krn_row *row, const struct mdl_model *m, size_t op
 
     assert(row->ready);
     fill_call(m, op, copies, mem, exec, &call);
-    call.packed = row->packed;
+    call.packed = row->packed.at;
     call.prepared = row->prepared.object;
     if (row->variant->fused) {
         fill_call(m, op + 1, copies, mem, exec, &next);

@@ -6,15 +6,19 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/pages.h"
 
 struct krn_row {
     const struct krn_variant *variant;
     bool ready;
-    size_t users; /* teams that may run it */
-    void *packed; /* owned: mmap'ed if mapped_bytes, else aligned_alloc'ed */
-    size_t packed_bytes, mapped_bytes;
+    size_t users;   /* teams that may run it */
+    uint64_t nodes; /* NUMA nodes of the cores that run it, a bit each; 0: not known */
+    struct krn_pages packed;
     struct krn_prepared prepared;
 };
+
+/** krn_row_packed_bytes() - that row->variant packs for op @op. */
+size_t krn_row_packed_bytes(const struct krn_row *row, const struct mdl_model *m, size_t op);
 
 /**
  * krn_row_ready() - packs op @op for row->variant and makes the objects of a team of @width; of a
@@ -23,8 +27,10 @@ struct krn_row {
  * -ENOMEM, -EOPNOTSUPP (the row cannot run the op after all; nothing is left behind).
  */
 int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, size_t width);
-/** krn_row_release() - gives back what krn_row_ready() made; the variant stays. */
+/** krn_row_release() - gives back what krn_row_ready() made; the variant and its place stay. */
 void krn_row_release(struct krn_row *row);
+/** krn_row_near() - its weights are read by cores of these NUMA nodes, now or once it is ready. */
+void krn_row_near(struct krn_row *row, uint64_t nodes);
 /** krn_row_bytes() - of memory that a ready row holds. */
 size_t krn_row_bytes(const struct krn_row *row);
 

@@ -8,21 +8,21 @@
 
 #define PAGE_BYTES ((size_t)4096)
 #define HUGE_BYTES ((size_t)2 << 20)
-/* Below this a huge page per frame would waste more memory than it saves page-table walks. */
+/* Below this huge pages would be taken for frames that are never in flight. */
 #define HUGE_FROM_BYTES ((size_t)4 << 20)
 #define ARENA_MAX_BYTES ((size_t)1 << 40)
 
 static int map_arenas(struct pl_frame_pool *p, size_t arena_bytes)
 {
     size_t align = arena_bytes >= HUGE_FROM_BYTES ? HUGE_BYTES : PAGE_BYTES;
-    size_t stride, bytes;
+    size_t bytes;
     uint8_t *first;
 
     if (arena_bytes > ARENA_MAX_BYTES) {
         return -EINVAL;
     }
-    stride = base_align_up(base_max(arena_bytes, (size_t)1), align);
-    if (!base_mul(stride, p->count, &bytes) || !base_add(bytes, align, &bytes)) {
+    p->stride = base_align_up(base_max(arena_bytes, (size_t)1), PAGE_BYTES);
+    if (!base_mul(p->stride, p->count, &bytes) || !base_add(bytes, align, &bytes)) {
         return -ENOMEM;
     }
     p->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -38,7 +38,7 @@ static int map_arenas(struct pl_frame_pool *p, size_t arena_bytes)
     }
     first = (uint8_t *)base_align_up((uintptr_t)p->map, align);
     for (size_t i = 0; i < p->count; i++) {
-        p->privates[i].mem.arena = first + i * stride;
+        p->privates[i].mem.arena = first + i * p->stride;
     }
     return 0;
 }
@@ -68,7 +68,7 @@ int pl_frame_pool_init(struct pl_frame_pool *p, size_t count, size_t arena_bytes
         p->frames[i].private = &p->privates[i];
         p->free_frames[count - 1 - i] = &p->frames[i];
     }
-    p->free_count = count;
+    p->free_count = p->least_free = count;
     return 0;
 }
 
@@ -92,6 +92,7 @@ struct pl_frame *pl_frame_pool_get(struct pl_frame_pool *p)
         return NULL;
     }
     f = p->free_frames[--p->free_count];
+    p->least_free = base_min(p->least_free, p->free_count);
     private = f->private;
     memset(f, 0, sizeof(*f));
     f->private = private;

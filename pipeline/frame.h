@@ -4,8 +4,9 @@
  *
  * All arenas are one mapping, each 64-byte aligned and of its own pages; pages that no frame ever
  * touched cost nothing, and the pool hands out the frame given back last, so a pool that is larger
- * than needed costs address space only. Large arenas sit on huge-page borders and ask for huge
- * pages. Belongs to the loop thread; a frame in flight belongs to the team that took it off a ring.
+ * than needed costs address space only. Large arenas ask for huge pages; they lie close together,
+ * so that what is in use fills those. Belongs to the loop thread; a frame in flight belongs to the
+ * team that took it off a ring.
  */
 #pragma once
 
@@ -25,8 +26,9 @@ struct pl_frame_pool {
     struct pl_frame *frames;           /* owned */
     struct pl_frame_private *privates; /* owned */
     struct pl_frame **free_frames;     /* owned; a stack */
+    size_t least_free;                 /* that there ever were: the others' arenas are in use */
     void *map;                         /* owned mapping */
-    size_t map_bytes;
+    size_t map_bytes, stride;          /* of all, from one arena to the next */
 };
 
 /** pl_frame_pool_init() - @count frames with arenas of @arena_bytes. Return: 0, -EINVAL, -ENOMEM.

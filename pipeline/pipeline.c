@@ -258,6 +258,11 @@ size_t pl_frame_count(const struct pl_pipeline *p)
     return p->pool.count;
 }
 
+size_t pl_arena_bytes(const struct pl_pipeline *p)
+{
+    return (p->pool.count - p->pool.least_free) * p->pool.stride;
+}
+
 size_t pl_depth(const struct pl_pipeline *p)
 {
     return pl_set_depth(p->set);

@@ -112,6 +112,8 @@ const struct pl_ep_set *pl_current_eps(const struct pl_pipeline *p);
 uint32_t pl_epoch(const struct pl_pipeline *p);
 size_t pl_in_flight(const struct pl_pipeline *p);
 size_t pl_frame_count(const struct pl_pipeline *p);
+/** pl_arena_bytes() - of the arenas that frames were ever in. */
+size_t pl_arena_bytes(const struct pl_pipeline *p);
 /** pl_depth() - frames that keep the present plan busy: stages + teams + 1 (what a client's credits
  * should reach); a stage of unequal teams counts its faster ones as often as they are faster, since
  * answers in order wait for the slowest. */

@@ -363,6 +363,24 @@ size_t pl_plan_cores(const struct pl_plan *p, size_t ep)
     return cores;
 }
 
+uint64_t pl_stage_nodes(const struct pl_stage_plan *stage, const struct pl_ep_set *eps, uint32_t of)
+{
+    uint64_t nodes = 0;
+
+    for (size_t g = 0; g < stage->group_count; g++) {
+        size_t ep = stage->groups[g].ep;
+
+        if ((of >> ep & 1) == 0) {
+            continue;
+        }
+        if (eps->eps[ep].nodes == 0) {
+            return 0;
+        }
+        nodes |= eps->eps[ep].nodes;
+    }
+    return nodes;
+}
+
 bool pl_plan_oversubscribed(const struct pl_plan *p, const struct pl_ep_set *eps)
 {
     for (size_t ep = 0; ep < eps->count; ep++) {

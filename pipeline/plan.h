@@ -26,6 +26,7 @@ struct pl_ep {
     size_t cpu_count;
     uint16_t cpus[PL_CPU_MAX];
     double speed; /* relative, 1 = fastest kind; for dealing frames before anything was measured */
+    uint64_t nodes; /* NUMA nodes of its cores, a bit each; 0: not known */
 };
 struct pl_ep_set {
     size_t count;
@@ -68,4 +69,8 @@ bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b);
 /** pl_plan_cores() - cores of @ep that the plan asks for; more than it has means cores are shared.
  */
 size_t pl_plan_cores(const struct pl_plan *p, size_t ep);
+/** pl_stage_nodes() - NUMA nodes whose cores run @stage, a bit each; 0 where one is not known. @of:
+ * of these EPs alone, a bit each. */
+uint64_t pl_stage_nodes(const struct pl_stage_plan *stage, const struct pl_ep_set *eps,
+                        uint32_t of);
 bool pl_plan_oversubscribed(const struct pl_plan *p, const struct pl_ep_set *eps);

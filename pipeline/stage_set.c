@@ -148,6 +148,25 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
 
+/* Before its teams join: what they pack then is put there at once. */
+static void place_weights(const struct pl_set *s, const struct pl_stage_plan *stage)
+{
+    const struct krn_net *net = s->common.net;
+    const struct mdl_unit *units = krn_net_model(net)->units;
+    uint32_t eps_of_kind[KRN_KIND_MAX] = {0};
+    uint64_t nodes[KRN_KIND_MAX] = {0};
+
+    for (size_t g = 0; g < stage->group_count; g++) {
+        size_t ep = stage->groups[g].ep;
+
+        eps_of_kind[krn_net_kind(net, s->eps.eps[ep].name)] |= (uint32_t)1 << ep;
+    }
+    for (size_t k = 0; k < krn_net_kinds(net); k++) {
+        nodes[k] = pl_stage_nodes(stage, &s->eps, eps_of_kind[k]);
+    }
+    krn_net_place(net, units[stage->first_unit].first_op, units[stage->last_unit].last_op, nodes);
+}
+
 static int make_teams(struct pl_set *s)
 {
     size_t next_core[PL_EP_MAX] = {0}, n = 0;
@@ -156,6 +175,7 @@ static int make_teams(struct pl_set *s)
     for (size_t stage = 0; stage < s->plan.stage_count; stage++) {
         size_t teams = teams_of(&s->plan.stages[stage]);
 
+        place_weights(s, &s->plan.stages[stage]);
         for (size_t k = 0; r == 0 && k < teams; k++) {
             r = make_team(s, &s->teams[n++], stage, k, next_core);
         }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/pages.h"
+
+#include <linux/mempolicy.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base.h"
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+#define MAPPED_FROM_BYTES ((size_t)64 << 10) /* smaller ones come from the heap */
+#define ALIGN ((size_t)BASE_CACHE_LINE_BYTES)
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A mapping of @body bytes, whole pages, at a multiple of @align. Huge pages are taken only where
+ * they lie inside it, so it never takes more memory than small ones would. */
+static void *map(size_t body, size_t align)
+{
+    size_t head;
+    uint8_t *raw;
+
+    if (body > SIZE_MAX / 2) {
+        return NULL;
+    }
+    raw = mmap(NULL, body + align, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (raw == MAP_FAILED) {
+        return NULL;
+    }
+    head = base_align_up((uintptr_t)raw, align) - (uintptr_t)raw;
+    if (head) {
+        munmap(raw, head);
+    }
+    if (head < align) {
+        munmap(raw + head + body, align - head);
+    }
+    if (align >= HUGE_PAGE_BYTES) {
+        (void)madvise(raw + head, body, MADV_HUGEPAGE); /* a wish: without it small pages do */
+    }
+    return raw + head;
+}
+
+void krn_store_init(struct krn_store *s, size_t bytes)
+{
+    *s = (struct krn_store){.at = NULL};
+    if (bytes >= HUGE_PAGE_BYTES && bytes <= SIZE_MAX / 2) {
+        bytes = base_align_up(bytes, page_bytes());
+        s->at = map(bytes, HUGE_PAGE_BYTES);
+        s->bytes = s->at ? bytes : 0;
+    }
+}
+
+void krn_store_deinit(struct krn_store *s)
+{
+    if (s->at) {
+        munmap(s->at, s->bytes);
+    }
+    *s = (struct krn_store){.at = NULL};
+}
+
+void krn_store_reserve(struct krn_store *s, size_t bytes, struct krn_pages *ret)
+{
+    if (s->at && bytes > 0 && bytes <= s->bytes - s->used) {
+        ret->slot = s->at + s->used;
+        s->used = base_min(base_align_up(s->used + bytes, ALIGN), s->bytes);
+    }
+}
+
+int krn_pages_new(size_t bytes, uint64_t nodes, struct krn_pages *p)
+{
+    size_t mapped = 0;
+    void *at = p->slot;
+
+    if (!at && bytes < MAPPED_FROM_BYTES) {
+        at = aligned_alloc(ALIGN, base_align_up(base_max(bytes, (size_t)1), ALIGN));
+    } else if (!at) {
+        mapped = bytes < SIZE_MAX / 2 ? base_align_up(bytes, page_bytes()) : bytes;
+        at = map(mapped, bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : page_bytes());
+    }
+    if (!at) {
+        return -ENOMEM;
+    }
+    p->at = at;
+    p->bytes = bytes;
+    p->mapped = mapped;
+    (void)krn_pages_near(p, nodes);
+    return 0;
+}
+
+void krn_pages_free(struct krn_pages *p)
+{
+    if (p->mapped) {
+        munmap(p->at, p->mapped);
+    } else if (p->at && p->slot) {
+        uintptr_t page = page_bytes(), first = base_align_up((uintptr_t)p->at, page);
+        uintptr_t end = ((uintptr_t)p->at + p->bytes) & ~(page - 1);
+
+        if (end > first) {
+            (void)madvise((void *)first, end - first, MADV_DONTNEED);
+        }
+    } else {
+        free(p->at);
+    }
+    *p = (struct krn_pages){.slot = p->slot};
+}
+
+int krn_pages_near(const struct krn_pages *p, uint64_t nodes)
+{
+    bool several = (nodes & (nodes - 1)) != 0;
+    uintptr_t page = page_bytes(), first = (uintptr_t)p->at & ~(page - 1);
+    uintptr_t end = base_align_up((uintptr_t)p->at + p->bytes, page);
+    unsigned long mask[] = {nodes, 0}; /* the kernel reads one bit less than it is told */
+
+    if (!nodes || !p->at || (!p->mapped && !p->slot)) {
+        return 0;
+    }
+    return syscall(SYS_mbind, first, end - first, several ? MPOL_INTERLEAVE : MPOL_PREFERRED, mask,
+                   8 * sizeof(nodes) + 1, MPOL_MF_MOVE) == 0
+               ? 0
+               : -errno;
+}
