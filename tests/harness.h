@@ -7,7 +7,8 @@
  *
  * A failed check prints and fails the case (the case returns); checks stay on in release builds.
  * Arguments: case name prefixes to run; "--list". PIPED_TEST_SEED=N replays random cases; the seed
- * is printed when a case fails.
+ * is printed when a case fails. PIPED_TEST_SHARE=N runs one random case of N, where every
+ * instruction is emulated.
  */
 #pragma once
 
@@ -38,6 +39,19 @@ static inline uint64_t t_random(void)
 static inline int64_t t_range(int64_t lo, int64_t hi)
 {
     return lo + (int64_t)(t_random() % (uint64_t)(hi - lo + 1));
+}
+/* N of PIPED_TEST_SHARE, at least 1 */
+static inline int t_share(void)
+{
+    const char *share = getenv("PIPED_TEST_SHARE");
+    int n = share ? atoi(share) : 1;
+
+    return n > 1 ? n : 1;
+}
+/* how many of @count random cases are run */
+static inline int t_times(int count)
+{
+    return (count + t_share() - 1) / t_share();
 }
 /* uniform in [-1, 1) */
 static inline float t_float(void)

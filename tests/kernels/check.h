@@ -28,11 +28,16 @@ struct check {
     bool (*force)(const struct krn_variant *v);
 };
 
-/** check_run() - Return: true, or false after printing what failed. */
+/** check_wants() - Return: whether rows of this name are run. PIPED_TEST_ROWS=a,b leaves only those
+ * whose names hold one of the parts. */
+bool check_wants(const char *name);
+
+/** check_run() - Return: true, or false after printing what failed. What it expects is waived where
+ * check_wants() leaves no such row. */
 bool check_run(struct one_op *o, const struct check *c);
 
-/** check_unexercised() - prints the usable variants among @which that no case reached. Return: how
- * many. */
+/** check_unexercised() - prints the usable variants among @which that no case reached; those that
+ * PIPED_TEST_ROWS names have to be usable. Return: how many. */
 int check_unexercised(bool (*which)(const struct krn_variant *v));
 
 /** check_fill() - uniform random values in [-scale, scale) */

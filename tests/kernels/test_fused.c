@@ -295,8 +295,8 @@ static size_t pair_run(const struct pair_case *k, const char *expect)
     want = out_new(&p);
     run_reference(&p, want.data);
     for (size_t i = 0; i < count && ok; i++) {
-        if (!v[i].fused || v[i].kind != p.ops[0].kind || (v[i].needs & ~krn_cpu_features()) ||
-            !v[i].supports(&p.o->m, p.ops)) {
+        if (!v[i].fused || v[i].kind != p.ops[0].kind || !check_wants(v[i].name) ||
+            (v[i].needs & ~krn_cpu_features()) || !v[i].supports(&p.o->m, p.ops)) {
             continue;
         }
         taken += strstr(v[i].name, expect) != NULL;
@@ -368,7 +368,7 @@ TEST(pairs_of_real_networks)
 
 TEST(pairs_of_random_shapes)
 {
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < t_times(120); i++) {
         struct pair_case k = {.n = (size_t)t_range(1, 2),
                               .c = (size_t)t_range(2, 40),
                               .h = (size_t)t_range(1, 20),
@@ -393,7 +393,7 @@ TEST(pairs_of_random_shapes)
 /* images of many strips, with a residual that lies where the result is written */
 TEST(pairs_of_many_strips)
 {
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < t_times(12); i++) {
         struct pair_case k = {.n = 1 + (size_t)i % 2,
                               .c = (size_t)t_range(30, 90),
                               .h = (size_t)t_range(40, 60),
@@ -412,7 +412,7 @@ TEST(pairs_of_many_strips)
 
 TEST(first_layers_read_planes)
 {
-    for (int i = 0; i < 80; i++) {
+    for (int i = 0; i < t_times(80); i++) {
         struct pair_case k = {.n = (size_t)t_range(1, 2),
                               .c = (size_t)(t_range(0, 1) ? 3 : t_range(1, 7)),
                               .h = (size_t)t_range(1, 40),
@@ -476,7 +476,7 @@ TEST(no_fused_row_is_untested)
         T_SKIP("only some cases were asked for");
     }
     for (size_t i = 0; i < count; i++) {
-        if (v[i].fused && !(v[i].needs & ~krn_cpu_features())) {
+        if (v[i].fused && check_wants(v[i].name) && !(v[i].needs & ~krn_cpu_features())) {
             T_TRUE(exercised[i] > 0);
         }
     }

@@ -12,7 +12,7 @@
 static bool t_cases_filtered; /* only some cases run */
 
 /* multiply-accumulates of a case at most: the reference is slow */
-#define MACS_MAX 1.5e6
+#define MACS_MAX (1.5e6 / t_share())
 
 struct conv_case {
     size_t n, c, h, w, o, kh, kw, sh, sw, dh, dw, top, left, bottom, right, groups;
@@ -149,7 +149,7 @@ static struct conv_case random_conv(void)
 
 TEST(convs_of_random_shapes)
 {
-    for (int i = 0; i < 350; i++) {
+    for (int i = 0; i < t_times(350); i++) {
         struct conv_case k = random_conv();
 
         T_TRUE(conv_run(&k, "random", "igemm"));
@@ -251,7 +251,7 @@ static struct conv_case random_winograd(void)
 
 TEST(winograd_of_random_shapes)
 {
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < t_times(50); i++) {
         struct conv_case k = random_winograd();
 
         T_TRUE(conv_run(&k, "winograd", "igemm"));
@@ -347,7 +347,7 @@ TEST(products_of_real_networks)
 
 TEST(products_of_random_shapes)
 {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < t_times(200); i++) {
         struct product_case p = {.m = (size_t)(t_range(0, 2) ? t_range(1, 80) : 1),
                                  .n = (size_t)t_range(1, 150),
                                  .k = (size_t)t_range(1, 130),

@@ -106,7 +106,7 @@ TEST(pools_of_real_networks)
 
 TEST(pools_of_random_shapes)
 {
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < t_times(600); i++) {
         struct pool_case k = {.max = t_range(0, 1),
                               .include_pad = t_range(0, 1),
                               .n = (size_t)t_range(1, 2),
@@ -144,7 +144,7 @@ TEST(pools_of_random_shapes)
 
 TEST(mean_over_height_and_width)
 {
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < t_times(60); i++) {
         struct one_op *o = one_op_new(MDL_OP_REDUCE);
         size_t n = (size_t)t_range(1, 2), c = (size_t)t_range(1, 300);
         size_t h = (size_t)t_range(1, 9), w = (size_t)t_range(1, 9);
@@ -194,7 +194,7 @@ TEST(binary_of_random_shapes)
 {
     static const unsigned broadcasts[] = {0, 0, 0, 0xf, 0xd, 0x3, 0xc, 0x2};
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < t_times(500); i++) {
         struct one_op *o = one_op_new(t_range(0, 4) ? MDL_OP_BINARY : MDL_OP_PRELU);
         bool nhwc = t_range(0, 1);
         unsigned b = broadcasts[t_range(0, base_array_count(broadcasts) - 1)];
@@ -241,7 +241,7 @@ TEST(binary_of_the_common_broadcasts_is_fast)
 
 TEST(affine_of_random_shapes)
 {
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < t_times(100); i++) {
         struct one_op *o = one_op_new(MDL_OP_AFFINE);
         size_t c = (size_t)t_range(1, 50), h = (size_t)t_range(1, 6), w = (size_t)t_range(1, 6);
         struct check k = {
@@ -289,7 +289,7 @@ TEST(element_functions_keep_their_stated_error)
                           .ulps = functions[i].ulps,
                           .absolute = functions[i].absolute,
                           .expect = "unary_f32"};
-        size_t dim[4] = {1, 1, 1, 40001};
+        size_t dim[4] = {1, 1, 1, (size_t)t_times(40000) + 1};
 
         snprintf(o->name, sizeof(o->name), "function %d up to %g", (int)functions[i].act,
                  (double)functions[i].range);
@@ -314,7 +314,7 @@ TEST(element_functions_keep_their_stated_error)
 
 TEST(unary_in_place_and_strided)
 {
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < t_times(100); i++) {
         struct one_op *o = one_op_new(MDL_OP_UNARY);
         bool nhwc = t_range(0, 1);
         struct check k = {.bound = CHECK_ULP,
@@ -374,7 +374,7 @@ TEST(lrn_of_random_shapes)
 {
     static const float betas[] = {0.75f, 0.5f, 1.0f};
 
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < t_times(60); i++) {
         struct one_op *o = one_op_new(MDL_OP_LRN);
         size_t c = (size_t)t_range(1, 70);
         struct check k = {.bound = CHECK_ULP, .ulps = 32, .expect = "lrn_f32"};
@@ -395,7 +395,7 @@ TEST(copies_between_all_layouts)
 {
     static const enum mdl_dtype dtypes[] = {MDL_F32, MDL_I64, MDL_U8};
 
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < t_times(400); i++) {
         struct one_op *o = one_op_new(MDL_OP_COPY);
         struct check k = {.bound = CHECK_EXACT, .expect = "copy"};
         size_t dim[4], gap_x = t_range(0, 2) ? 0 : 3, gap_y = t_range(0, 2) ? 0 : 3;
@@ -428,7 +428,7 @@ TEST(copies_between_all_layouts)
 
 TEST(pads_of_random_shapes)
 {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < t_times(200); i++) {
         struct one_op *o = one_op_new(MDL_OP_PAD);
         struct check k = {.bound = CHECK_EXACT, .expect = "pad_f32"};
         size_t dim[4], out[4];
@@ -457,7 +457,7 @@ TEST(pads_of_random_shapes)
 
 TEST(resizes_of_random_shapes)
 {
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < t_times(300); i++) {
         struct one_op *o = one_op_new(MDL_OP_RESIZE);
         struct check k = {
             .bound = CHECK_SUM, .terms = 16, .ulps = 8, .absolute = 2e-7, .expect = "resize_f32"};
