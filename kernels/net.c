@@ -529,22 +529,65 @@ void krn_net_trim(const struct krn_net *net)
     mdl_drop_weights(net->model);
 }
 
+/* Rows side by side in the store that are read from the same nodes. */
+struct neighbours {
+    const uint8_t *from, *end;
+    uint64_t nodes;
+    bool changed;
+};
+
+static void place_neighbours(const struct krn_net *net, struct neighbours *n)
+{
+    if (n->changed) {
+        (void)krn_store_near(&net->store, n->from, n->end, n->nodes);
+    }
+    *n = (struct neighbours){.nodes = 0};
+}
+
+static void place_row(const struct krn_net *net, struct krn_row *row, uint64_t nodes,
+                      struct neighbours *n)
+{
+    bool changed = row->nodes != nodes;
+
+    row->nodes = nodes;
+    if (!row->packed.slot) {
+        (void)(changed ? krn_pages_near(&row->packed, nodes) : 0);
+        return;
+    }
+    if (n->nodes != nodes) {
+        place_neighbours(net, n);
+        *n = (struct neighbours){.from = row->packed.slot, .nodes = nodes};
+    }
+    n->end = row->packed.slot + row->packed.slot_bytes;
+    n->changed |= changed;
+}
+
+static uint64_t nodes_of(const struct krn_net *net, size_t op, size_t row, const uint64_t *nodes)
+{
+    uint64_t all = 0;
+
+    for (size_t k = 0; k < net->kind_count; k++) {
+        const struct pick *p = &net->ops[op].picks[k];
+
+        all |= p->own == row || p->fused == row ? nodes[k] : 0;
+    }
+    return all;
+}
+
 void krn_net_place(const struct krn_net *net, size_t first, size_t last, const uint64_t *nodes)
 {
+    struct neighbours n = {.nodes = 0};
+
     for (size_t i = first; i <= last && i < net->model->op_count; i++) {
         for (size_t at = 0; at < net->ops[i].row_count; at++) {
-            uint64_t of_row = 0;
+            uint64_t of_row = nodes_of(net, i, at, nodes);
 
-            for (size_t k = 0; k < net->kind_count; k++) {
-                const struct pick *p = &net->ops[i].picks[k];
-
-                of_row |= p->own == at || p->fused == at ? nodes[k] : 0;
-            }
-            if (of_row) { /* else nobody runs it here, and nothing is known */
-                krn_row_near(&net->ops[i].rows[at], of_row);
+            if (of_row) { /* else nobody runs it here, or nothing is known */
+                place_row(net, &net->ops[i].rows[at], of_row, &n);
             }
         }
     }
+    place_neighbours(net, &n);
 }
 
 uint64_t krn_net_nodes(const struct krn_net *net, size_t kind, size_t op)

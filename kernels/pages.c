@@ -67,6 +67,7 @@ void krn_store_reserve(struct krn_store *s, size_t bytes, struct krn_pages *ret)
 {
     if (s->at && bytes > 0 && bytes <= s->bytes - s->used) {
         ret->slot = s->at + s->used;
+        ret->slot_bytes = bytes;
         s->used = base_min(base_align_up(s->used + bytes, ALIGN), s->bytes);
     }
 }
@@ -106,21 +107,34 @@ void krn_pages_free(struct krn_pages *p)
     } else {
         free(p->at);
     }
-    *p = (struct krn_pages){.slot = p->slot};
+    *p = (struct krn_pages){.slot = p->slot, .slot_bytes = p->slot_bytes};
 }
 
-int krn_pages_near(const struct krn_pages *p, uint64_t nodes)
+static int near(uintptr_t first, uintptr_t end, uint64_t nodes)
 {
     bool several = (nodes & (nodes - 1)) != 0;
-    uintptr_t page = page_bytes(), first = (uintptr_t)p->at & ~(page - 1);
-    uintptr_t end = base_align_up((uintptr_t)p->at + p->bytes, page);
     unsigned long mask[] = {nodes, 0}; /* the kernel reads one bit less than it is told */
 
-    if (!nodes || !p->at || (!p->mapped && !p->slot)) {
+    if (nodes == 0 || first >= end) {
         return 0;
     }
     return syscall(SYS_mbind, first, end - first, several ? MPOL_INTERLEAVE : MPOL_PREFERRED, mask,
                    8 * sizeof(nodes) + 1, MPOL_MF_MOVE) == 0
                ? 0
                : -errno;
+}
+
+int krn_store_near(const struct krn_store *s, const uint8_t *from, const uint8_t *end,
+                   uint64_t nodes)
+{
+    const uint8_t *last = s->at + s->bytes;
+    uintptr_t first = (uintptr_t)from & ~(HUGE_PAGE_BYTES - 1);
+    uintptr_t behind = base_align_up((uintptr_t)end, HUGE_PAGE_BYTES);
+
+    return near(first, base_min(behind, (uintptr_t)last), nodes);
+}
+
+int krn_pages_near(const struct krn_pages *p, uint64_t nodes)
+{
+    return p->mapped ? near((uintptr_t)p->at, (uintptr_t)p->at + p->mapped, nodes) : 0;
 }

@@ -28,11 +28,20 @@ struct krn_pages {
     size_t bytes;
     size_t mapped; /* 0: from the heap */
     uint8_t *slot; /* where it lies in a store, else NULL */
+    size_t slot_bytes;
 };
 
 /** krn_store_reserve() - a place for @bytes in @s; @ret: what krn_pages_new() then takes first. Not
  * done where there is no room. Threads: one at a time. */
 void krn_store_reserve(struct krn_store *s, size_t bytes, struct krn_pages *ret);
+
+/**
+ * krn_store_near() - krn_pages_near() for what lies in @s between two addresses
+ * Both are rounded to huge pages, since a border inside one would break it up: what follows has to
+ * be asked for later. Threads: as there. Return: as there.
+ */
+int krn_store_near(const struct krn_store *s, const uint8_t *from, const uint8_t *end,
+                   uint64_t nodes);
 
 /**
  * krn_pages_new() - @bytes, 64-byte aligned, at its reserved place if @p has one
@@ -45,7 +54,8 @@ void krn_pages_free(struct krn_pages *p);
 /**
  * krn_pages_near() - asks for the memory to be on NUMA nodes, a bit each: on that one if there is
  * one, page by page in turns on several; 0 asks for nothing. What is there already is moved. The
- * system puts it elsewhere where a node is full. Memory from the heap stays where it is.
+ * system puts it elsewhere where a node is full. Memory from the heap stays where it is, that of a
+ * store where krn_store_near() said.
  * Threads: any, also while others read. Return: 0; -errno where the kernel does not do it (no such
  * node, no NUMA, not allowed), which harms nothing.
  */

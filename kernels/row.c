@@ -56,14 +56,6 @@ void krn_row_release(struct krn_row *row)
     row->ready = false;
 }
 
-void krn_row_near(struct krn_row *row, uint64_t nodes)
-{
-    if (row->nodes != nodes) {
-        row->nodes = nodes;
-        (void)krn_pages_near(&row->packed, nodes); /* where it is refused it stays where it is */
-    }
-}
-
 size_t krn_row_bytes(const struct krn_row *row)
 {
     return row->ready ? row->packed.bytes + row->prepared.bytes : 0;

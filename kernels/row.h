@@ -12,7 +12,7 @@ struct krn_row {
     const struct krn_variant *variant;
     bool ready;
     size_t users;   /* teams that may run it */
-    uint64_t nodes; /* NUMA nodes of the cores that run it, a bit each; 0: not known */
+    uint64_t nodes; /* NUMA nodes that its weights are put on, a bit each; 0: not known */
     struct krn_pages packed;
     struct krn_prepared prepared;
 };
@@ -29,8 +29,6 @@ size_t krn_row_packed_bytes(const struct krn_row *row, const struct mdl_model *m
 int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, size_t width);
 /** krn_row_release() - gives back what krn_row_ready() made; the variant and its place stay. */
 void krn_row_release(struct krn_row *row);
-/** krn_row_near() - its weights are read by cores of these NUMA nodes, now or once it is ready. */
-void krn_row_near(struct krn_row *row, uint64_t nodes);
 /** krn_row_bytes() - of memory that a ready row holds. */
 size_t krn_row_bytes(const struct krn_row *row);
 

@@ -200,6 +200,49 @@ TEST(net_runs_each_kinds_rows)
     krn_choice_deinit(&choices[1]);
 }
 
+/* Op 0 has a row for each kind, op 1 one for both: what teams of both read is on both nodes. */
+TEST(net_places_rows_where_they_are_read)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
+    char error[MDL_ERROR_MAX];
+    struct krn_choice choices[2];
+    struct krn_net *net = NULL;
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    choose_two(&o, choices);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), 0);
+    T_EQ(krn_net_nodes(net, 0, 0), 0);
+    krn_net_place(net, 0, 1, (uint64_t[]){1, 2});
+    T_EQ(krn_net_nodes(net, 0, 0), 1);
+    T_EQ(krn_net_nodes(net, 1, 0), 2);
+    T_EQ(krn_net_nodes(net, 0, 1), 3);
+    T_EQ(krn_net_nodes(net, 1, 1), 3);
+    krn_net_place(net, 1, 9, (uint64_t[]){0, 8}); /* only kind 1 runs op 1 now */
+    T_EQ(krn_net_nodes(net, 1, 1), 8);
+    T_EQ(krn_net_nodes(net, 0, 0), 1);
+    krn_net_place(net, 0, 1, (uint64_t[]){0, 0}); /* nothing is known */
+    T_EQ(krn_net_nodes(net, 1, 1), 8);
+    krn_net_free(net);
+    krn_choice_deinit(&choices[0]);
+    krn_choice_deinit(&choices[1]);
+}
+
+/* The same net, whether one thread packs or several do. */
+TEST(net_is_packed_by_several_threads)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    for (size_t threads = 0; threads < 5; threads++) {
+        krn_pack_threads(threads);
+        T_TRUE(runs(&o, NULL));
+        T_TRUE(runs(&o, "__ref"));
+    }
+    krn_pack_threads(0);
+}
+
 TEST(net_refuses_a_choice_that_cannot_be)
 {
     const float w[4] = {0}, c[4] = {0};

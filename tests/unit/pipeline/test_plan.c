@@ -29,6 +29,29 @@ static void expect_error(const char *text, size_t units, const char *part)
     T_EQ(memcmp(&plan, &before, sizeof(plan)), 0);
 }
 
+/* Which nodes read the weights of a stage. */
+TEST(stages_have_the_nodes_of_their_cores)
+{
+    struct pl_ep_set eps = some_eps();
+    struct pl_plan p;
+    char error[160];
+
+    eps.eps[0].nodes = 1;
+    eps.eps[1].nodes = 2;
+    eps.eps[2].nodes = 12;
+    T_EQ(pl_plan_parse("0-3@bigx2|4-5@little*2|6-6@big+little|7-7@apex|8-8@big1|9-9@big+big1", &eps,
+                       10, error, sizeof(error), &p),
+         0);
+    T_EQ(pl_stage_nodes(&p.stages[0], &eps, ~0u), 1);
+    T_EQ(pl_stage_nodes(&p.stages[1], &eps, ~0u), 2);
+    T_EQ(pl_stage_nodes(&p.stages[2], &eps, ~0u), 3);
+    T_EQ(pl_stage_nodes(&p.stages[2], &eps, 2), 2);
+    T_EQ(pl_stage_nodes(&p.stages[3], &eps, ~0u), 12);
+    T_EQ(pl_stage_nodes(&p.stages[4], &eps, ~0u), 0);
+    T_EQ(pl_stage_nodes(&p.stages[5], &eps, ~0u), 0); /* half is not known */
+    T_EQ(pl_stage_nodes(&p.stages[5], &eps, 1), 1);
+}
+
 TEST(parses_the_documented_forms)
 {
     struct pl_ep_set eps = some_eps();

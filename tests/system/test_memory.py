@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a served model takes: at most 1.15 times its weights, the arenas, and 20 MB.
+
+Sanitizers keep memory of their own: skipped there. Networks are written by tiny_onnx.py; their primitives are measured,
+which packs the weights for every library in turn, then kept, so that the second start is a warm one.
+"""
+import os
+import re
+import tempfile
+
+import pyclient
+import tiny_onnx
+from daemon import Daemon, check, equal, main
+
+MIB = 1 << 20
+FRAMES = 12
+PROCESS_BYTES = 14 * MIB  # code, heap, stacks, scratch: 9 where this was written, 17 and more with what loading leaves behind
+CONFIG = {"kernels": {"measure_ms": 500}}
+NETWORKS = {
+    # few weights, so that all that is not theirs is seen
+    "small": dict(layers=[("conv", 32, 3), ("relu",)] + [("conv", 64, 1), ("relu",), ("depthwise", 3), ("relu",)] * 6 +
+                  [("pool",), ("conv", 128, 3), ("relu",), ("pool",), ("pool",), ("linear", 100)], size=128),
+    "convolutions": dict(layers=[("conv", 192, 3), ("relu",), ("pool",)] + [("conv", 192, 3), ("relu",)] * 8 +
+                         [("conv", 512, 1), ("relu",)] * 6 + [("pool",), ("conv", 1024, 1)], size=32),
+    # two large matrices
+    "wide": dict(layers=[("conv", 64, 3), ("relu",), ("pool",), ("pool",), ("linear", 2048), ("relu",), ("linear", 4096)],
+                 size=56),
+}
+
+
+def kilobytes(d, key):
+    with open("/proc/%d/status" % d.process.pid, encoding="utf-8") as f:
+        return int(re.search(r"^%s:\s+(\d+) kB" % key, f.read(), re.M).group(1))
+
+
+def serve(d, count=FRAMES):
+    with pyclient.Connection(d.frames_path) as c:
+        s = pyclient.Stream(c, inline=True)
+        for _ in range(count):
+            equal(s.infer(b"\0" * s.input_bytes).status, "ok")
+
+
+def is_within_bounds(d, what):
+    memory = d.status()["memory"]
+    resident = kilobytes(d, "VmRSS") * 1024
+    bound = 1.15 * memory["weight_bytes"] + memory["arena_bytes"] + 20 * MIB
+    text = "%s: %.1f MB, at most %.1f (weights %.1f, packed %.1f, arenas %.1f)" % (
+        what, resident / MIB, bound / MIB, memory["weight_bytes"] / MIB, memory["packed_bytes"] / MIB,
+        memory["arena_bytes"] / MIB)
+    print("  " + text)
+    check(resident <= bound, text)
+    check(resident <= memory["packed_bytes"] + memory["arena_bytes"] + PROCESS_BYTES, text)
+    check(abs(memory["resident_bytes"] - resident) < 4 * MIB, memory)
+    check(memory["peak_bytes"] >= resident, memory)
+    return memory
+
+
+def networks_stay_within_bounds():
+    if "PIPED_TEST_SANITIZER" in os.environ:
+        return "sanitizers keep memory of their own"
+    with tempfile.TemporaryDirectory() as folder:
+        for name, network in NETWORKS.items():
+            path = os.path.join(folder, name + ".onnx")
+            tiny_onnx.write(path, **network)
+            with Daemon(models={name: path}, config=CONFIG) as d:
+                check("primitives measured" in d.call("History")["events"][-1]["detail"])
+                serve(d)
+                first = is_within_bounds(d, name + ", measured")
+                check(first["arena_bytes"] > 0 and first["weight_bytes"] * 4 > os.path.getsize(path), first)
+                with Daemon(models={name: path}, config=CONFIG, state_dir=d.state_dir) as again:
+                    check("primitives measured" not in again.call("History")["events"][-1]["detail"])
+                    serve(again)
+                    is_within_bounds(again, name + ", kept")
+    return None
+
+
+def measuring_anew_leaves_nothing():
+    if "PIPED_TEST_SANITIZER" in os.environ:
+        return "sanitizers keep memory of their own"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "small.onnx")
+        tiny_onnx.write(path, **NETWORKS["small"])
+        with Daemon(models={"small": path}, config=CONFIG) as d:
+            for _ in range(3):
+                d.call("Optimise", {"ms": 200})
+                serve(d)
+            is_within_bounds(d, "small, measured four times")
+    return None
+
+
+def metrics_tell_the_same():
+    with Daemon() as d:
+        serve(d)
+        memory = d.status()["memory"]
+        text = d.call("Metrics")["text"]
+        for key in ("packed_bytes", "arena_bytes"):
+            equal(re.search(r"^piped_%s (\d+)$" % key, text, re.M).group(1), str(memory[key]))
+        check(int(re.search(r"^piped_resident_bytes (\d+)$", text, re.M).group(1)) > 0)
+
+
+if __name__ == "__main__":
+    main([networks_stay_within_bounds, measuring_anew_leaves_nothing, metrics_tell_the_same])

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes small ONNX files without any library: a chain of operators with seeded weights.
+
+    write(path, [("conv", 64, 3), ("relu",), ("depthwise", 3), ("pool",), ("linear", 1000)], channels=3, size=56)
+
+Field numbers are those of onnx.proto; the encoding is protobuf's (varints, and length-delimited pieces).
+"""
+import array
+import random
+
+
+def varint(value):
+    out = bytearray()
+    value &= (1 << 64) - 1
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def piece(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def attribute(name, value):
+    if isinstance(value, int):
+        return piece(1, name) + number(3, value) + number(20, 2)
+    return piece(1, name) + b"".join(number(8, v) for v in value) + number(20, 7)
+
+
+def node(kind, inputs, output, **attributes):
+    return (b"".join(piece(1, i) for i in inputs) + piece(2, output) + piece(3, output) + piece(4, kind) +
+            b"".join(piece(5, attribute(k, v)) for k, v in attributes.items()))
+
+
+def value(name, shape):
+    dims = b"".join(piece(1, number(1, d)) for d in shape)
+    return piece(1, name) + piece(2, piece(1, number(1, 1) + piece(2, dims)))
+
+
+class Weights:
+    """Seeded values, about as large as keeps activations from growing; one block of them, over and over."""
+
+    def __init__(self, seed):
+        r = random.Random(seed)
+        self.block = [r.uniform(-1, 1) for _ in range(4099)]
+
+    def tensor(self, name, shape, fan_in):
+        count, scale = 1, (3.0 / fan_in) ** 0.5
+        for d in shape:
+            count *= d
+        block = array.array("f", [v * scale for v in self.block]).tobytes()
+        data = (block * (count * 4 // len(block) + 1))[:count * 4]
+        return b"".join(number(1, d) for d in shape) + number(2, 1) + piece(8, name) + piece(9, data)
+
+
+def write(path, layers, channels=3, size=56, seed=1):
+    weights, nodes, tensors = Weights(seed), [], []
+    at, c, h = "input", channels, size
+
+    def weight(shape, fan_in):
+        tensors.append(weights.tensor("w%d" % len(tensors), shape, fan_in))
+        return "w%d" % (len(tensors) - 1)
+
+    for i, (kind, *args) in enumerate(layers):
+        out = "output" if i + 1 == len(layers) else "v%d" % i
+        if kind == "conv":
+            outputs, k = args
+            nodes.append(node("Conv", [at, weight((outputs, c, k, k), c * k * k)], out, kernel_shape=[k, k],
+                              pads=[k // 2] * 4))
+            c = outputs
+        elif kind == "depthwise":
+            k = args[0]
+            nodes.append(node("Conv", [at, weight((c, 1, k, k), k * k)], out, kernel_shape=[k, k], pads=[k // 2] * 4,
+                              group=c))
+        elif kind == "relu":
+            nodes.append(node("Relu", [at], out))
+        elif kind == "pool":
+            nodes.append(node("MaxPool", [at], out, kernel_shape=[2, 2], strides=[2, 2]))
+            h //= 2
+        elif kind == "linear":
+            flat = "flat%d" % i
+            nodes.append(node("Flatten", [at], flat))
+            nodes.append(node("Gemm", [flat, weight((args[0], c * h * h), c * h * h)], out, transB=1))
+            c, h = args[0], 1
+        at = out
+    shape = (1, c) if layers[-1][0] == "linear" else (1, c, h, h)
+    graph = (b"".join(piece(1, n) for n in nodes) + piece(2, "tiny") + b"".join(piece(5, t) for t in tensors) +
+             piece(11, value("input", (1, channels, size, size))) + piece(12, value("output", shape)))
+    with open(path, "wb") as f:
+        f.write(number(1, 8) + piece(7, graph) + piece(8, number(2, 13)))

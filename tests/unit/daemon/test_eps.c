@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NUMA nodes of the places that plans are made of, on trees in place of the machine. */
+#include "daemon/daemon.h"
+#include "tests/harness.h"
+#include "tests/unit/governor/tree.h"
+
+#define TWO_NODES                                                                                  \
+    "present = 0-3\nonline = 0-3\n/sys/devices/system/node/online = 0-1\n"                         \
+    "/sys/devices/system/node/node0/cpulist = 0-1\n/sys/devices/system/node/node1/cpulist = 2-3\n"
+
+static struct gov_topology topology;
+
+static int read_eps(const char *description, const struct dmn_config *config, struct pl_ep_set *ret)
+{
+    tree_auto struct tree t = tree_new(description);
+    char error[DMN_CONFIG_ERROR_MAX];
+
+    return dmn_eps_read(config, t.root, &topology, error, ret);
+}
+
+static void name_ep(struct dmn_config *c, const char *name, const char *cpus)
+{
+    c->eps[c->ep_count].name = (char *)(uintptr_t)name;
+    c->eps[c->ep_count].cpus = (char *)(uintptr_t)cpus;
+    c->eps[c->ep_count++].speed = 1;
+}
+
+TEST(places_have_the_nodes_of_their_cores)
+{
+    static const struct dmn_config nothing;
+    static struct pl_ep_set eps;
+
+    T_EQ(read_eps(TWO_NODES, &nothing, &eps), 0);
+    T_EQ(eps.count, 2);
+    T_STR(eps.eps[1].name, "node1");
+    T_EQ(eps.eps[0].nodes, 1);
+    T_EQ(eps.eps[1].nodes, 2);
+    T_EQ(read_eps("present = 0-3\nonline = 0-3", &nothing, &eps), 0);
+    T_EQ(eps.count, 1);
+    T_EQ(eps.eps[0].nodes, 0);
+}
+
+TEST(so_do_places_that_the_configuration_names)
+{
+    static struct dmn_config_ep list[4];
+    static struct dmn_config config = {.eps = list};
+    static struct pl_ep_set eps;
+
+    name_ep(&config, "left", "0-1");
+    name_ep(&config, "both", "1-2");
+    name_ep(&config, "right", "3");
+    name_ep(&config, "away", "3,9");
+    T_EQ(read_eps(TWO_NODES, &config, &eps), 0);
+    T_EQ(eps.count, 4);
+    T_EQ(eps.eps[0].nodes, 1);
+    T_EQ(eps.eps[1].nodes, 3);
+    T_EQ(eps.eps[2].nodes, 2);
+    T_EQ(eps.eps[3].nodes, 0);
+}
+
+TEST_MAIN()
