@@ -147,6 +147,8 @@ static const struct dmn_config_row rows[] = {
         NOW, "Most connections of one user to the frames socket."),
     INT(DMN_KEY_LIMIT_CONTROL, "limits.control_connections", "connections", 1, 1024, 32, NOW,
         "Most connections to the control socket."),
+    INT(DMN_KEY_LIMIT_CONTROL_UID, "limits.control_connections_per_user", "connections", 1, 1024,
+        16, NOW, "Most connections of one user but root to the control socket."),
     INT(DMN_KEY_LIMIT_STREAMS, "limits.streams", "streams", 1, 64, 16, NOW,
         "Most open streams of one connection."),
     INT(DMN_KEY_LIMIT_CREDITS, "limits.credits", "frames", 1, 256, 64, NOW,

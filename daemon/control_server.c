@@ -6,6 +6,7 @@
 #include "base.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/messages.h"
 
 #define BACKLOG_MAX (4u << 20) /* unread replies above which a client is disconnected */
 
@@ -279,6 +280,23 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     dmn_daemon_settle(d);
 }
 
+/* Return: why @c, which is in the list already, is not served; NULL: it is. */
+static const char *too_many(const struct dmn_daemon *d, const struct dmn_control_conn *c)
+{
+    size_t of_user = 0;
+
+    if (d->control.count > (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONTROL)) {
+        return "too many control connections (limits.control_connections)";
+    }
+    for (const struct dmn_control_conn *at = d->control.conns; at; at = at->next) {
+        of_user += at->uid == c->uid;
+    }
+    if (c->uid != 0 && of_user > (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONTROL_UID)) {
+        return "too many control connections of this user (limits.control_connections_per_user)";
+    }
+    return NULL;
+}
+
 static void on_connection(uv_stream_t *server, int status)
 {
     struct dmn_daemon *d = server->data;
@@ -286,6 +304,7 @@ static void on_connection(uv_stream_t *server, int status)
     struct ucred peer = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     socklen_t length = sizeof(peer);
     struct dmn_control_conn *c;
+    const char *why;
     uv_os_fd_t fd;
 
     if (status < 0) {
@@ -308,14 +327,20 @@ static void on_connection(uv_stream_t *server, int status)
     control->count++;
     if (uv_accept(server, (uv_stream_t *)&c->pipe) < 0 ||
         uv_fileno((uv_handle_t *)&c->pipe, &fd) < 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
-        control->count > (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONTROL)) {
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) {
         conn_close(c);
         return;
     }
     c->uid = peer.uid;
     c->gid = peer.gid;
     c->pid = peer.pid;
+    why = too_many(d, c);
+    if (why) {
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
+                        "refused a control client of user %u: %s", (unsigned)c->uid, why);
+        conn_close(c);
+        return;
+    }
     if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) < 0) {
         conn_close(c);
     }

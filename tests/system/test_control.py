@@ -378,6 +378,40 @@ for text in sys.argv[2:]:
 """
 
 
+HOLD = """
+import socket, sys
+held = []
+for _ in range(3):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(b'{"method":"io.piped.Status"}\\0')
+    held.append(s)
+    try:
+        print(bool(s.recv(1)))
+    except ConnectionResetError:
+        print(False)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def one_user_leaves_room_for_others():
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return "needs root and setpriv to become another user"
+    with Daemon(config={"socket_mode": "0666", "limits": {"control_connections_per_user": 2}}) as d:
+        os.chmod(d.temp, 0o755)
+        os.chmod(d.runtime_dir, 0o755)
+        with subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c",
+                               HOLD, d.control_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            equal([other.stdout.readline().strip() for _ in range(4)], ["True", "True", "False", "held"])
+            held = [d.connect() for _ in range(3)]
+            for v in held:
+                v.call("io.piped.Status")
+                v.close()
+            other.stdin.close()
+            equal(other.wait(60), 0)
+
+
 def others_may_read_but_not_change():
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         return "needs root and setpriv to become another user"
@@ -408,5 +442,5 @@ if __name__ == "__main__":
           retune, retune_under_traffic, two_retunes_at_once, load_and_unload, models_say_what_a_client_needs, metrics_parse,
           config_tells_origins, reload_errors, subscribe, calls_are_answered_in_order, half_closed_connection_is_answered,
           an_answer_during_a_reload_does_not_run_the_next_call, garbage_closes_that_connection_alone,
-          clients_that_leave_while_waiting, too_many_connections,
+          clients_that_leave_while_waiting, too_many_connections, one_user_leaves_room_for_others,
           others_may_read_but_not_change])
