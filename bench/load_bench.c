@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_bench MODEL - how long a load takes and how much memory it needs, as one line of JSON
+ * load_bench MODEL [THREADS] - how long a load takes and how much memory it needs, as one line of
+ * JSON
  *
  * peak_bytes is the process's largest resident set (VmHWM, file pages included) after the load less
  * what the process held before; need_bytes is weights + one frame's arena; ready_ms runs from the
- * first byte read to weights packed.
+ * first byte read to weights packed, by the static choice of primitives.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,10 +40,12 @@ int main(int argc, char **argv)
     size_t before, peak, after, need;
     uint64_t start, loaded, ready;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: load_bench MODEL\n");
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "usage: load_bench MODEL [THREADS]\n");
         return 2;
     }
+    options.threads = argc == 3 ? strtoull(argv[2], NULL, 10) : 1;
+    krn_pack_threads(options.threads);
     before = status_bytes("VmRSS");
     start = base_now_ns();
     if (mdl_load(argv[1], &options, error, &m) != 0) {

@@ -178,9 +178,28 @@ static int read_kinds(struct dmn_choose *c, const struct mdl_model *m, json_t *r
     return r;
 }
 
+/* What the kept choice was made for that is no longer so, or NULL. */
+static const char *outdated(json_t *root, const struct key *key)
+{
+    const struct {
+        const char *name, *now, *text;
+    } parts[] = {{"cpu", key->cpu, "another CPU"},
+                 {"libraries", key->libraries, "other libraries"},
+                 {"table", key->table, "another version of piped"},
+                 {"wanted", key->wanted, "another objective"}};
+
+    for (size_t i = 0; i < base_array_count(parts); i++) {
+        if (!equals(root, parts[i].name, parts[i].now)) {
+            return parts[i].text;
+        }
+    }
+    return NULL;
+}
+
 int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name)
 {
     base_autofree struct key *key = malloc(sizeof(*key));
+    const char *other = NULL;
     char path[4096];
     struct stat st;
     json_t *root;
@@ -196,14 +215,16 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
     if (json_integer_value(json_object_get(root, "version")) != CHOICE_VERSION ||
         !json_is_object(json_object_get(root, "kinds"))) {
         r = -EBADMSG;
-    } else if (equals(root, "cpu", key->cpu) && equals(root, "libraries", key->libraries) &&
-               equals(root, "table", key->table) && equals(root, "wanted", key->wanted)) {
+    } else if ((other = outdated(root, key)) == NULL) {
         r = read_kinds(c, m, root);
     }
     json_decref(root);
     if (r == -EBADMSG) {
         snprintf(c->note, sizeof(c->note), "%.180s is no kept choice of primitives: measured anew",
                  path);
+    } else if (other) {
+        snprintf(c->note, sizeof(c->note), "%.180s was measured for %s: measured anew", path,
+                 other);
     }
     return r < 0 ? -ENOENT : 0;
 }

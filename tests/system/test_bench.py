@@ -86,6 +86,16 @@ def a_small_network_goes_through():
     check("| 1 | performance, performance |" in r.stdout, r.stdout)
 
 
+def starts_are_timed():
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "start.py"), "--build", BUILD, "--runs", "2", "--frames", "3",
+                        DIGITS], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    equal(r.returncode, 0, r.stdout + r.stderr)
+    found = json.loads(r.stdout)
+    equal(found["network"], "digits.onnx")
+    check(0 < found["ready_s"]["min"] <= found["ready_s"]["median"] <= found["first_frame_s"]["median"], found)
+    check(found["resident_mb"] > found["weights_mb"] and found["bound_mb"] >= 20, found)
+
+
 def slices_become_rates():
     """Two programs, one of 100 ms a frame and one of 300 ms: 13.3 frames a second, in order after the slow one."""
     ms = 1000000
@@ -149,4 +159,4 @@ def a_small_network_is_compared():
 
 
 main([slices_become_rates, peers_are_compared, a_small_network_is_compared, governor_settings_are_those_of_the_paper,
-      plans_are_read, pipelines_are_predicted, results_become_a_table, a_small_network_goes_through])
+      plans_are_read, pipelines_are_predicted, results_become_a_table, a_small_network_goes_through, starts_are_timed])

@@ -51,15 +51,20 @@ def what_is_no_choice_is_measured_anew():
         state = json.loads(good)
         wrong_row = json.loads(good)
         wrong_row["kinds"]["left"][0][0] = "conv__nobody"
-        old = dict(state, table="0.0-0")
+        outdated = {"cpu": "another CPU", "libraries": "other libraries", "table": "another version of piped",
+                    "wanted": "another objective"}
+        damaged = "is no kept choice of primitives"
         negative = json.loads(good)
         negative["kinds"]["left"][0][2] = -1
-        for text in ["", "{", "[]", "\0" * 100, json.dumps({"version": 1, "kinds": 3}), json.dumps(old),
-                     json.dumps(wrong_row), json.dumps(negative), good[:len(good) // 2]]:
+        for text, said in [(t, damaged) for t in ["", "{", "[]", "\0" * 100, json.dumps({"version": 1, "kinds": 3}),
+                                                  json.dumps(dict(state, version=2)), json.dumps(wrong_row),
+                                                  json.dumps(negative), good[:len(good) // 2]]] + \
+                [(json.dumps(dict(state, **{key: "0.0-0"})), "was measured for " + other) for key, other in outdated.items()]:
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
             with Daemon(config=EPS, state_dir=d.state_dir) as again:
                 check("primitives measured" in loaded(again), (text[:60], loaded(again)))
+                check(said + ": measured anew" in again.log(), (text[:60], again.log()))
             with open(path, encoding="utf-8") as f:
                 equal(json.load(f)["version"], 1, "it was not kept anew")
 
@@ -103,27 +108,21 @@ def a_calibration_set_bounds_the_rounding():
         folder = os.path.join(d.temp, "frames")
         os.mkdir(folder)
 
-        def calibrate(**more):
-            return d.call("Optimise", {"ms": 50, "calibrate": folder, **more})["choice"]
+        def calibrate(*more, **how):
+            return d.pipectl("optimise", "--ms", "50", "--calibrate", folder, *more, **how)
 
-        def refused(text):
-            try:
-                calibrate()
-            except VarlinkError as e:
-                equal(e.error, "io.piped.LoadFailed")
-                check(text in e.parameters["why"], e.parameters)
-                return
-            check(False, "went through")
-
-        refused("no .f32 files")
+        calibrate(expect=1)
+        with open(os.path.join(folder, "short.f32"), "wb") as f:
+            f.write(b"1234")
+        calibrate(expect=1)
         for i in range(8):
             with open(os.path.join(folder, f"{i}.f32"), "wb") as f:
                 f.write(struct.pack("<f", i / 8) * (size // 4))
-        choice = calibrate(agreement=1.0)
+        with open(os.path.join(folder, "picture.pgm"), "wb") as f:
+            f.write(b"P5 4 4 255\n" + bytes(range(16)))
+        choice = calibrate("--agreement", "1.0")
         equal(choice["agreement"], 1.0)
-        with open(os.path.join(folder, "short.f32"), "wb") as f:
-            f.write(b"1234")
-        refused("short.f32 is no frame")
+        check("1 examples were left out; short.f32: 4 bytes" in choice["note"], choice["note"])
         equal(d.status()["state"], "serving")
 
 

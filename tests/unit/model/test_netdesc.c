@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "model/graph.h"
@@ -279,6 +280,90 @@ TEST(the_networks_of_the_papers)
         T_NEAR((double)g->file_bytes / 4, nets[i].parameters, 0.01 * nets[i].parameters);
         mdl_graph_free(g);
     }
+}
+
+/* Sandler et al. 2018, table 2. */
+static void write_mobilenet_v2(FILE *f)
+{
+    static const struct {
+        unsigned expand, out, count, stride;
+    } rows[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+    unsigned in = 32, block = 0;
+    char from[16] = "first";
+
+    fprintf(f, "{\"input\": {\"shape\": [3, 224, 224]}, \"layers\": [{\"op\": \"conv\", \"name\": "
+               "\"first\", \"out\": 32, \"kernel\": 3, \"stride\": 2, \"pad\": 1, \"bn\": true, "
+               "\"act\": \"relu6\"}");
+    for (size_t r = 0; r < base_array_count(rows); r++) {
+        for (unsigned i = 0; i < rows[r].count; i++, block++) {
+            unsigned stride = i == 0 ? rows[r].stride : 1;
+            bool add = stride == 1 && in == rows[r].out;
+
+            if (rows[r].expand > 1) {
+                fprintf(f,
+                        ", {\"op\": \"conv\", \"out\": %u, \"kernel\": 1, \"bn\": true, \"act\": "
+                        "\"relu6\"}",
+                        in * rows[r].expand);
+            }
+            fprintf(
+                f,
+                ", {\"op\": \"dwconv\", \"kernel\": 3, \"stride\": %u, \"pad\": 1, \"bn\": true, "
+                "\"act\": \"relu6\"}, {\"op\": \"conv\", \"name\": \"%c%u\", \"out\": %u, "
+                "\"kernel\": 1, \"bn\": true}",
+                stride, add ? 'p' : 'b', block, rows[r].out);
+            if (add) {
+                fprintf(f, ", {\"op\": \"add\", \"name\": \"b%u\", \"in\": [\"p%u\", \"%s\"]}",
+                        block, block, from);
+            }
+            snprintf(from, sizeof(from), "b%u", block);
+            in = rows[r].out;
+        }
+    }
+    fprintf(f,
+            ", {\"op\": \"conv\", \"out\": 1280, \"kernel\": 1, \"bn\": true, \"act\": \"relu6\"}, "
+            "{\"op\": \"globalavgpool\"}, {\"op\": \"fc\", \"out\": 1000}]}");
+}
+
+static double share_of_all_tensors(const char *path)
+{
+    struct mdl_model *m = NULL;
+    double share = -1;
+
+    if (mdl_load(path, NULL, error, &m) == 0) {
+        share = (double)m->arena_bytes / (double)m->tensor_bytes;
+    } else {
+        printf("  %s\n", error);
+    }
+    mdl_free(m);
+    return share;
+}
+
+/* Activations of one frame against the sum of all tensors, as QS-DNN's table II has it. */
+TEST(activations_share_their_memory)
+{
+    const char *folder = getenv("PIPED_NETWORKS");
+    char path[4096], own[] = "/tmp/piped-netdesc-XXXXXX.json";
+    double share;
+    FILE *f;
+
+    if (!folder) {
+        T_SKIP("PIPED_NETWORKS is not set");
+    }
+    snprintf(path, sizeof(path), "%s/squeezenet1_1.json", folder);
+    share = share_of_all_tensors(path);
+    T_TRUE(share > 0 && share <= 0.15);
+    snprintf(path, sizeof(path), "%s/resnet50.json", folder);
+    share = share_of_all_tensors(path);
+    T_TRUE(share > 0 && share <= 0.13);
+    f = fdopen(mkstemps(own, 5), "w");
+    T_TRUE(f != NULL);
+    write_mobilenet_v2(f);
+    fclose(f);
+    share = share_of_all_tensors(own);
+    unlink(own);
+    printf("  MobileNetV2: %.3f\n", share);
+    T_TRUE(share > 0 && share <= 0.12);
 }
 
 TEST_MAIN()
