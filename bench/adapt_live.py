@@ -3,7 +3,7 @@
 """How soon and how well plans follow a core that gets slower: a real slowdown under a real load.
 
 usage: adapt_live.py --results FILE [--build DIR] [--network NAME] [--factor F] [--quota] [--find] [--rounds N]
-                     [--calm S] [--slow S] [--after S] [--plot FILE.svg]
+                     [--calm S] [--slow S] [--after S] [--rate FPS] [--plot FILE.svg]
        adapt_live.py --results FILE --report
 
 Core 0 is "fast"; core 1 is "slow": tests/system/slow_core takes 1 - 1/F of it from the onset on, or, with --quota, a
@@ -13,6 +13,7 @@ by exhaustive finds under the slowdown. Every round then has two daemons in turn
 fast as it is answered; every other round begins with the second:
   fixed     two stages, free; then under the slowdown: two stages, exhaustive's plan, and both once more
   adapting  begins with the two stages as the plan that it kept itself; the slowdown comes, stays for --slow s and goes
+With --rate the client is a camera: so many frames a second and no more.
 What a round gave is added to FILE, so that several calls make one measurement. --report prints medians and spreads.
 Needs root for the real-time priority or the cgroup, and two cores.
 """
@@ -28,6 +29,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PERIOD_US = 4000
+MOST_SHARES = 262144
 SHORT_S = 2.5   # of a plan that serves all the time
 SETTLE_S = 0.5  # left out of it
 
@@ -45,6 +47,7 @@ def arguments():
     p.add_argument("--calm", type=float, default=3.0)
     p.add_argument("--slow", type=float, default=7.0)
     p.add_argument("--after", type=float, default=8.0)
+    p.add_argument("--rate", type=float)
     p.add_argument("--plot")
     return p.parse_args()
 
@@ -90,6 +93,7 @@ class Quota:
         os.makedirs(self.folder, exist_ok=True)
         self.write("cpu.cfs_period_us", PERIOD_US)
         self.write("cpu.cfs_quota_us", int(PERIOD_US / self.factor))
+        self.write("cpu.shares", MOST_SHARES)  # so that nothing but the quota takes from it
         self.pid = pid
         self.follow()
 
@@ -124,8 +128,8 @@ class Run:
         self.d.start()
         self.client = subprocess.Popen(
             [os.path.join(self.options.build, "ipc", "pipectl"), "--socket", self.d.control_path, "--json", "bench",
-             "--seconds", "3600"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=dict(os.environ, PIPED_RUNTIME_DIR=self.d.runtime_dir))
+             "--seconds", "3600", *(["--rate", str(self.options.rate)] if self.options.rate else [])],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, PIPED_RUNTIME_DIR=self.d.runtime_dir))
         while self.model()["frames"]["answered"] < 10:
             time.sleep(0.05)
         return self
@@ -231,11 +235,13 @@ def measure_adapting(options, Daemon, slowdown):
                 slowdown.end()
             end = time.monotonic()
             r.watch(options.after)
-            history = [e for e in r.d.call("History")["events"] if e["id"] not in events]
+            every = r.d.call("History")["events"]
             lost = r.lost()
+    history = [e for e in every if e["id"] not in events]
+    calm = [e for e in every if e["id"] in events and e["cause"] != "start"]
     changed = next((t for t, _, p in r.samples if onset < t < end and p != plan), None)
     other = [t for t, _, p in r.samples if t > end and p != plan]
-    for e in history:
+    for e in every:
         e.pop("decision", None)
         e.pop("trials", None)
     return {"plan": next((p for t, _, p in reversed(r.samples) if t < end), None),
@@ -245,7 +251,7 @@ def measure_adapting(options, Daemon, slowdown):
             "changed_s": changed - onset if changed else None,
             "back_s": None if r.samples[-1][2] != plan else max(other, default=end) - end,
             "switches": sum(e["outcome"] in ("switched", "rolled back") for e in history),
-            "lost": lost, "history": history}, {"onset": onset, "end": end, "samples": r.samples}
+            "calm": calm, "lost": lost, "history": history}, {"onset": onset, "end": end, "samples": r.samples}
 
 
 def plot(path, network, factor, a):
@@ -322,8 +328,9 @@ def one_round(options, Daemon, slowdown, result):
             got[arm] = measure_fixed(options, Daemon, slowdown, result["two"], result["best"])
         else:
             got[arm], samples = measure_adapting(options, Daemon, slowdown)
-    for e in got["adapting"]["history"]:
-        print("    %s %-11s %-11s %s" % (e["at"][11:23], e["cause"], e["outcome"], e["detail"]), flush=True)
+    for name, list_of in (("calm", got["adapting"]["calm"]), ("then", got["adapting"]["history"])):
+        for e in list_of:
+            print("    %s %s %-11s %-11s %s" % (name, e["at"][11:23], e["cause"], e["outcome"], e["detail"]), flush=True)
     if options.plot:
         plot(options.plot, options.network, options.factor, samples)
     return got

@@ -25,6 +25,7 @@ static struct tun_adapt_options options(const struct dmn_config *c)
     o.detect.firm = (double)dmn_config_int(c, DMN_KEY_ADAPT_FIRM) / 1e3;
     o.detect.sigma_floor = (double)dmn_config_int(c, DMN_KEY_ADAPT_NOISE) / 1e3;
     o.gain_min = (double)dmn_config_int(c, DMN_KEY_ADAPT_GAIN) / 1e2;
+    o.gain_urgent = (double)dmn_config_int(c, DMN_KEY_ADAPT_URGENT) / 1e2;
     o.cooldown_ns = (uint64_t)dmn_config_int(c, DMN_KEY_ADAPT_COOLDOWN_S) * BASE_NS_PER_S;
     o.hourly = (double)dmn_config_int(c, DMN_KEY_ADAPT_HOURLY);
     o.verify_margin = (double)dmn_config_int(c, DMN_KEY_ADAPT_VERIFY) / 1e2;
@@ -255,6 +256,7 @@ static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
     struct tun_record record = TUN_RECORD_NULL;
 
     note_state(m, kinds, now_ns);
+    a->windows++;
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
     case TUN_ADAPT_DECIDE:

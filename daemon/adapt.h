@@ -44,7 +44,8 @@ bool dmn_adapt_holds(const struct dmn_model *m);
 bool dmn_adapt_keeps(const struct dmn_model *m);
 
 /**
- * dmn_adapt_json() - what status says: {state, held, last, corrected, cooldown_s, watches}
+ * dmn_adapt_json() - what status says: {state, held, last, corrected, cooldown_s, windows,
+ * decisions, switches, watches}
  * state: "off", "pinned" (a plan of the user), "waiting" (not enough is known yet, or something
  * else changes plans), "watching", "deciding", "verifying", "tuning". last: cause and outcome of
  * the last decision, or null. New reference.

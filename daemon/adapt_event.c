@@ -11,6 +11,7 @@
 
 /* Events that keep the inputs of their decision: they are large. */
 #define RECORDS_MAX 16u
+#define AS_GOOD 0.005 /* a gain below this is told as none */
 
 static void drop_old_records(struct dmn_history *h)
 {
@@ -157,6 +158,8 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
     }
     if (d->must) {
         snprintf(ret + used, bytes - used, "; the plan before does not fit any more");
+    } else if (d->hold == TUN_HOLD_NONE && d->gain < AS_GOOD) {
+        snprintf(ret + used, bytes - used, "; the plan of before is as good and returns");
     } else if (d->hold == TUN_HOLD_NONE) {
         snprintf(ret + used, bytes - used, "; the new plan should gain %.0f %%", 100 * d->gain);
     } else if (d->hold == TUN_HOLD_GAIN) {
@@ -221,10 +224,10 @@ json_t *dmn_adapt_json(const struct dmn_model *m)
         return json_pack("{s:s, s:n}", "state", state_name(m), "last");
     }
     return json_pack(
-        "{s:s, s:o, s:s?, s:b, s:f, s:i, s:i, s:o}", "state", state_name(m), "last",
+        "{s:s, s:o, s:s?, s:b, s:f, s:I, s:i, s:i, s:o}", "state", state_name(m), "last",
         a->last_cause ? json_pack("{s:s, s:s?}", "cause", a->last_cause, "outcome", a->last_outcome)
                       : json_null(),
         "held", a->held, "corrected", a->corrected, "cooldown_s",
-        (double)tun_adapt_cooldown_ns(a->watch) / 1e9, "decisions", (int)a->decisions, "switches",
-        (int)a->switches, "watches", watches_json(m));
+        (double)tun_adapt_cooldown_ns(a->watch) / 1e9, "windows", (json_int_t)a->windows,
+        "decisions", (int)a->decisions, "switches", (int)a->switches, "watches", watches_json(m));
 }

@@ -78,6 +78,7 @@ struct dmn_adapt_model {
     const char *last_cause;   /* static; NULL: no decision yet */
     const char *last_outcome; /* static */
     const char *held;         /* static: what held the last decision back; NULL: nothing */
+    uint64_t windows;         /* in which a plan was watched */
     unsigned decisions, switches;
     uint64_t state_id;           /* of the machine in the last window: tun_state_id() */
     uint64_t state_ns;           /* since when */

@@ -100,7 +100,7 @@ json_t *dmn_adapt_record_json(const struct tun_record *r, const struct tun_decis
 
     return json_pack(
         "{s:o, s:s, s:{s:f, s:f, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, "
-        "s:f, s:f, s:o}",
+        "s:f, s:f, s:f, s:o}",
         "problem", dmn_problem_json(&r->problem, NULL, "decision"), "objective",
         dmn_objective_name(r->problem.objective), "bounds", "period_max_ns", b->period_max_ns,
         "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max,
@@ -109,6 +109,7 @@ json_t *dmn_adapt_record_json(const struct tun_record *r, const struct tun_decis
         r->home.stage_count > 0 ? plan_json(&r->problem, &r->home) : json_null(), "beta",
         numbers(r->beta, r->problem.unit_count), "slow", slow_json(&r->problem, r->slow), "now",
         now_json(r), "teams", teams_json(r), "events", events_json(r->events), "throttled",
-        r->throttled, "pressure", r->pressure, "gain_min", r->gain_min, "cooldown_left_s",
-        r->cooldown_left_s, "budget_left", r->budget_left, "decided", decided_json(r, d));
+        r->throttled, "pressure", r->pressure, "gain_min", r->gain_min, "gain_urgent",
+        r->gain_urgent, "cooldown_left_s", r->cooldown_left_s, "budget_left", r->budget_left,
+        "decided", decided_json(r, d));
 }

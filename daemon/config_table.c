@@ -105,11 +105,14 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_SENSORS_INTERVAL_MS, "sensors.interval_ms", "ms", 0, 60000, 200, NOW,
         "How often frequencies, temperatures, pressure, quota and energy are read. 0: never; "
         "status then has null for them, and changes are told by service times alone."),
-    BOOL(DMN_KEY_ADAPT_ENABLED, "adapt.enabled", 0, NOW,
+    BOOL(DMN_KEY_ADAPT_ENABLED, "adapt.enabled", 1, NOW,
          "Notice when frequencies, heat, other programs or missing cores make another plan better, "
          "and change to it. Plans that a user set are left alone while their cores are there."),
     INT(DMN_KEY_ADAPT_GAIN, "adapt.gain_percent", "%", 0, 1000, 3, NOW,
         "A plan changes only if the new one should be better by this much."),
+    INT(DMN_KEY_ADAPT_URGENT, "adapt.urgent_percent", "%", 0, 1000, 25, NOW,
+        "A plan that should be better by this much does not wait for adapt.cooldown_s, until that "
+        "was doubled twice. 0: every plan waits."),
     INT(DMN_KEY_ADAPT_COOLDOWN_S, "adapt.cooldown_s", "s", 0, 86400, 5, NOW,
         "Shortest time between two changes; doubled when plans go to and fro or had to be taken "
         "back. Lost cores and the button do not wait."),

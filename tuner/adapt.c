@@ -12,6 +12,7 @@
 #define LEVEL_WINDOWS ((size_t)25) /* that say where a quiet team stands */
 #define MEDIAN_ERROR 1.25          /* standard error of a median over that of a mean */
 #define SLOWED 1.05                /* a factor that is worth a probe */
+#define TABLE_ERROR 0.08           /* log of a factor that says nothing about the machine */
 #define SIDE_WINDOWS ((size_t)5)   /* whose median says on which side of a level a team is */
 #define SIDE_SPREADS 2.0
 #define LATE 0.3           /* share of the newest window in what is felt of the machine */
@@ -20,9 +21,10 @@
 static bool options_sane(const struct tun_adapt_options *o)
 {
     return tun_detect_check(&o->detect) && o->gain_min >= 0 && o->gain_min <= 10 &&
-           o->hourly >= 0 && isfinite(o->hourly) && o->verify_margin > 0 &&
-           isfinite(o->verify_margin) && o->settle >= 1 && o->settle <= TUN_DETECT_RING &&
-           o->backoff_most <= 16 && o->cooldown_ns <= 86400 * BASE_NS_PER_S;
+           o->gain_urgent >= 0 && o->gain_urgent <= 10 && o->hourly >= 0 && isfinite(o->hourly) &&
+           o->verify_margin > 0 && isfinite(o->verify_margin) && o->settle >= 1 &&
+           o->settle <= TUN_DETECT_RING && o->backoff_most <= 16 &&
+           o->cooldown_ns <= 86400 * BASE_NS_PER_S;
 }
 
 int tun_adapt_new(const struct tun_adapt_options *o, struct tun_adapt **ret)
@@ -105,7 +107,7 @@ static int watch_plan(struct tun_adapt *a)
         a->kinds[k].used = pl_plan_cores(&a->plan, k) > 0;
         a->kinds[k].learn_left += a->kinds[k].learn_left > 0 ? a->options.settle + 1 : 0;
     }
-    a->disagrees = false;
+    a->disagrees = a->returned = false;
     a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
     return 0;
 }
@@ -142,10 +144,11 @@ static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
     return 0;
 }
 
+/* Is a factor more than an error of the table. That something is faster than that is always one. */
 static bool any_slow(const struct tun_adapt *a)
 {
     for (size_t i = 0; i < a->problem.kind_count * a->problem.unit_count; i++) {
-        if (a->slow[i] != 1) {
+        if (log(a->slow[i]) > TABLE_ERROR) {
             return true;
         }
     }
@@ -247,6 +250,13 @@ static void see_side(struct tun_watch *w, uint64_t start_ns)
     }
 }
 
+/* Log by which a settled plan may do otherwise than predicted. A plan that returned has served so
+ * before: within what counts as free it tells nothing new. */
+static double surprise(const struct tun_adapt *a)
+{
+    return base_max(log1p(a->options.verify_margin), a->returned ? TUN_FREE : 0.0);
+}
+
 static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_team_seen *t,
                      uint64_t start_ns)
 {
@@ -273,7 +283,7 @@ static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_
         tun_detect_rebase(&w->detect, level);
         w->quiet = a->options.settle;
         w->refine_at = 2 * w->quiet;
-        return !w->voided && fabs(level) > log1p(a->options.verify_margin);
+        return !w->voided && fabs(level) > surprise(a);
     }
     return false;
 }
@@ -373,8 +383,8 @@ static bool disagrees(const struct tun_adapt *a)
     for (size_t i = 0; a->disagrees && a->verify_left == 0 && i < a->watch_count; i++) {
         const struct tun_watch *w = &a->watches[i];
 
-        if (w->settle_left == 0 && fabs(w->detect.base) > log1p(a->options.verify_margin) &&
-            stands(a, w, TUN_SAME) && (w->detect.base > 0 || shows(a, w))) {
+        if (w->settle_left == 0 && fabs(w->detect.base) > surprise(a) && stands(a, w, TUN_SAME) &&
+            (w->detect.base > 0 || shows(a, w))) {
             return true;
         }
     }
@@ -485,11 +495,30 @@ static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *
     }
     r.events = events;
     r.gain_min = a->options.gain_min;
+    r.gain_urgent = tun_guard_urgent(&a->guard, &a->options);
     r.cooldown_left_s = tun_guard_left_s(&a->guard, &a->options);
     r.budget_left = a->guard.bucket;
     *ret = r;
     r = TUN_RECORD_NULL;
     return 0;
+}
+
+/* While a decision waits for the cool-down: has a level moved so far since that a plan may be
+ * urgent now. */
+static bool is_news(const struct tun_adapt *a)
+{
+    double urgent = tun_guard_urgent(&a->guard, &a->options);
+
+    for (size_t i = 0; urgent > 0 && a->guard.bucket >= 1 && i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+        double level = tun_detect_level(&w->detect, windows_of(a, w->kind));
+
+        if (w->settle_left == 0 && tun_detect_firm(&w->detect) &&
+            fabs(level - w->told_level) > log1p(urgent) / 2) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Cores or a line asked; everything else waits for the guards, after having been told once. */
@@ -514,7 +543,7 @@ static int ask(struct tun_adapt *a, struct tun_record *ret)
         }
         events |= probe ? TUN_EVENT_PROBE : 0;
     }
-    if (guarded && a->told && (events & AT_ONCE) == 0) {
+    if (guarded && a->told && (events & AT_ONCE) == 0 && !is_news(a)) {
         return TUN_ADAPT_NOTHING;
     }
     error = make_record(a, events, ret);
@@ -637,6 +666,9 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
     if (!d || (d->replan && !switched) || d->hold == TUN_HOLD_COOLDOWN ||
         d->hold == TUN_HOLD_BUDGET) {
         a->told = true;
+        for (size_t i = 0; i < r->team_count && i < a->watch_count; i++) {
+            a->watches[i].told_level = r->teams[i].level;
+        }
         a->deferred |= r->events & AT_ONCE;
         if (d && d->replan) { /* it could not be switched to: not again at once */
             a->guard.changed = true;
@@ -668,6 +700,7 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
                             ? TUN_WHY_FELT
                             : TUN_WHY_KNOWN);
     if (error == 0 && !any_slow(a)) {
+        a->returned = d->released && pl_plan_equal(&a->plan, &a->home);
         note_home(a);
     }
     return error;

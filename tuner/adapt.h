@@ -16,15 +16,17 @@
  * Every group of teams of the plan has a detector (tuner/detect.h) on log(measured / expected)
  * service time, expected at the present frequency. Asked for are decisions when: cores came or
  * went; a line asks; a frequency is another one (the median of three readings, by 3 %); a detector
- * is firm; a plan, settled, does otherwise than predicted by more than verify_margin. A team that
+ * is firm; a plan, settled, does otherwise than predicted by more than verify_margin (the plan of
+ * before that returned: TUN_FREE). A team that
  * was starved in a window, or had no frame, gives no sample; nor do the first windows of a plan.
  *
  * Guards. Two changes are a cool-down apart, doubled for every A-B-A-B and
  * for every third change in a row whose cause is known from measurements alone, where changes
  * are less than TUN_CALM cool-downs apart, and for every plan that had to be taken back; halved for
- * each calm change. While it is doubled, what measurements alone say has to stand for as long as
- * the cool-down, without a break, to be decided on: what comes and goes more often is lived with.
- * A bucket of `hourly` changes refills over an hour. Neither holds back a plan
+ * each calm change. Until it is doubled twice (one plan that had to be taken back is no pattern), a
+ * plan that gains gain_urgent does not wait for it. From then on what measurements alone say has to
+ * stand for as long as the cool-down, without a break, to be decided on: what comes and goes more
+ * often is lived with. A bucket of `hourly` changes refills over an hour. Neither holds back a plan
  * where the old one does not fit any more, or the button. After a change the first window is left
  * out, `settle` windows are measured, and the plan before returns if the bottleneck is worse than
  * predicted by more than verify_margin and worse than what the plan before would do. A level that
@@ -36,8 +38,9 @@
  *
  * A kind whose costs were raised and on which nothing runs any more cannot be seen
  * to recover: after probe_ns it is taken to be free (TUN_EVENT_PROBE), twice as late each time. A
- * probe that fails leaves the factors as they were before it. The plan that served last without any
- * factor is the one to return to (home of the record).
+ * probe that fails leaves the factors as they were before it. The plan that served last while no
+ * factor was above 1 by more than an error of the table (8 %) is the one to return to (home of the
+ * record).
  *
  * beta of units is learned: when a kind's frequency changes by 10 % and its teams then differ by x
  * from what beta says, beta moves by half of x / log(khz_before / khz_now), within 0..1.
@@ -52,17 +55,19 @@
 
 struct tun_adapt_options {
     struct tun_detect_options detect;
-    double gain_min;       /* relative, of a new plan */
-    uint64_t cooldown_ns;  /* between changes */
-    double hourly;         /* changes an hour at most, those of guards' exceptions included */
-    double verify_margin;  /* relative, measured against predicted */
-    unsigned settle;       /* windows that say what a plan does, >= 1 */
+    double gain_min;      /* relative, of a new plan */
+    double gain_urgent;   /* relative; a plan that gains as much does not wait; 0: every one does */
+    uint64_t cooldown_ns; /* between changes */
+    double hourly;        /* changes an hour at most, those of guards' exceptions included */
+    double verify_margin; /* relative, measured against predicted */
+    unsigned settle;      /* windows that say what a plan does, >= 1 */
     unsigned backoff_most; /* doublings of the cool-down at most */
     uint64_t probe_ns;     /* 0: never */
 };
 #define TUN_ADAPT_DEFAULTS                                                                         \
     ((struct tun_adapt_options){.detect = TUN_DETECT_DEFAULTS,                                     \
                                 .gain_min = 0.03,                                                  \
+                                .gain_urgent = 0.25,                                               \
                                 .cooldown_ns = 5000000000ull,                                      \
                                 .hourly = 30,                                                      \
                                 .verify_margin = 0.1,                                              \

@@ -4,6 +4,7 @@
 #include "tuner/adapt_private.h"
 
 #define HOUR_NS (3600.0 * (double)BASE_NS_PER_S)
+#define PATTERN 2u /* back-offs: one may be a single plan that had to be taken back */
 
 void tun_guard_start(struct tun_guard *g, const struct tun_adapt_options *o)
 {
@@ -17,7 +18,12 @@ uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt
 
 uint64_t tun_guard_hold_ns(const struct tun_guard *g, const struct tun_adapt_options *o)
 {
-    return g->backoff ? tun_guard_cooldown_ns(g, o) : 0;
+    return g->backoff >= PATTERN ? tun_guard_cooldown_ns(g, o) : 0;
+}
+
+double tun_guard_urgent(const struct tun_guard *g, const struct tun_adapt_options *o)
+{
+    return g->backoff < PATTERN ? o->gain_urgent : 0;
 }
 
 bool tun_guard_calm(const struct tun_guard *g, const struct tun_adapt_options *o)

@@ -35,6 +35,7 @@ struct tun_watch {
     double level_before;              /* of the frequency change that is being learned from */
     enum tun_change side;             /* of its level, on which the newest windows are */
     uint64_t side_ns;                 /* since when */
+    double told_level;                /* of the decision that waits for a guard */
     struct tun_detect detect;
 };
 
@@ -66,8 +67,10 @@ struct tun_adapt {
     double before_ns, after_ns; /* by prediction, of the change to be verified */
     unsigned verify_left;       /* windows in which it may be; 0: nothing to verify */
     bool serving, pending, disagrees;
+    bool returned;     /* the plan that serves is that of before, and everything is as it was */
     bool probing;      /* the change to be verified is a probe */
-    bool told;         /* a decision was held by a guard; nothing is asked until it is over */
+    bool told;         /* a decision was held by a guard; nothing is asked until that is over or a
+                          level is another */
     unsigned events;   /* not yet decided */
     unsigned deferred; /* decided, but held by a guard */
     uint64_t probe_at_ns;
@@ -106,8 +109,11 @@ enum tun_why {
 void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
                       const struct pl_plan *before, const struct pl_plan *plan, enum tun_why why);
 uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt_options *o);
-/** tun_guard_hold_ns() - for so long what is felt has to stand: 0 until there was a back-off. */
+/** tun_guard_hold_ns() - for so long what is felt has to stand: 0 until there were two back-offs.
+ */
 uint64_t tun_guard_hold_ns(const struct tun_guard *g, const struct tun_adapt_options *o);
+/** tun_guard_urgent() - gain that does not wait for the cool-down; 0 from two back-offs on. */
+double tun_guard_urgent(const struct tun_guard *g, const struct tun_adapt_options *o);
 /** tun_guard_calm() - was the last change long ago, or none. */
 bool tun_guard_calm(const struct tun_guard *g, const struct tun_adapt_options *o);
 double tun_guard_left_s(const struct tun_guard *g, const struct tun_adapt_options *o);

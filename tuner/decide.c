@@ -402,7 +402,14 @@ static bool home(const struct tun_record *r, const struct tun_decision *d,
 static double least(const struct tun_record *r, const struct tun_decision *d,
                     const struct pl_plan *plan)
 {
-    return all_free(r, d) && pl_plan_equal(plan, &r->home) ? 1e-9 : base_max(r->gain_min, 1e-9);
+    return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD
+                                                           : base_max(r->gain_min, 1e-9);
+}
+
+/* Is so much lost by waiting that it is not waited. */
+static bool urgent(const struct tun_record *r, const struct tun_decision *d)
+{
+    return r->gain_urgent > 0 && d->gain >= r->gain_urgent;
 }
 
 static int solve(const struct tun_record *r, struct tun_decision *d)
@@ -489,7 +496,7 @@ static void guard(const struct tun_record *r, struct tun_decision *d)
 {
     bool asked = d->must || (r->events & TUN_EVENT_BUTTON) != 0;
 
-    if (d->hold == TUN_HOLD_NONE && !asked && r->cooldown_left_s > 0) {
+    if (d->hold == TUN_HOLD_NONE && !asked && r->cooldown_left_s > 0 && !urgent(r, d)) {
         d->hold = TUN_HOLD_COOLDOWN;
     }
     if (d->hold == TUN_HOLD_NONE && !asked && r->budget_left < 1) {

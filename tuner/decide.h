@@ -23,12 +23,12 @@
  * contended kind gets its share of the core whatever else runs there: that it is faster lowers no
  * factor, and where it is as fast as when the kind is free, the release is tentative. Once every
  * kind is within TUN_FREE, all are 1, and the plan that served before (home) is taken unless the
- * best one gains TUN_HOME over it: what has been seen to serve well is worth more than a
- * prediction.
+ * best one gains TUN_HOME over it, or it is slower than the serving one by more than TUN_AS_GOOD:
+ * what has been seen to serve well is worth more than a prediction.
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
- * by that problem, has to reach gain_min (home: 0), also with every level one standard error nearer
- * to 0. Equal plans gain nothing.
+ * by that problem, has to reach gain_min (home: -TUN_AS_GOOD), also with every level one standard
+ * error nearer to 0. Equal plans gain nothing.
  *
  * Pure; any thread; allocates; takes as long as tun_solve().
  */
@@ -39,6 +39,7 @@
 
 #define TUN_FREE 0.15 /* log of a factor that is as good as 1 where something foreign has ended */
 #define TUN_HOME 0.25 /* gain over the plan of before that is more than an error of the table */
+#define TUN_AS_GOOD 0.08 /* relative: what the table says of two plans is off by as much */
 
 /* As `pipectl history` names them. */
 enum tun_cause {
@@ -117,8 +118,9 @@ struct tun_record {
     double pressure;            /* share of the time in which a task waited for a core (PSI), 0..1;
                                    0: none, or unknown */
     double gain_min;            /* relative */
-    double cooldown_left_s;     /* 0: over */
-    double budget_left;         /* changes that may still be made this hour; < 1: none */
+    double gain_urgent;     /* relative; as much does not wait for the cool-down; 0: all waits */
+    double cooldown_left_s; /* 0: over */
+    double budget_left;     /* changes that may still be made this hour; < 1: none */
 };
 #define TUN_RECORD_NULL ((struct tun_record){0})
 void tun_record_deinit(struct tun_record *r);

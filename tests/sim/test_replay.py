@@ -68,7 +68,7 @@ def events_without_a_decision_are_passed_over():
 
 
 def bad_records_are_refused():
-    for way in ("beta", "slow", "now", "teams", "plan", "decided", "problem", "events"):
+    for way in ("beta", "slow", "now", "teams", "plan", "decided", "problem", "events", "gain_urgent"):
         for value in (None, [], {}, "x", 1e300, [{}], ["x"]):
             changed = records()[:1]
             if changed[0]["decision"][way] == value or (way, value) == ("teams", []):

@@ -70,7 +70,7 @@ class Client(threading.Thread):
 
     def run(self):
         try:
-            with pyclient.Connection(self.d.frames_path) as c:
+            with pyclient.Connection(self.d.frames_path, timeout=LIMIT_S) as c:
                 s = pyclient.Stream(c, 1, self.d.status()["models"][0]["name"])
                 frame = struct.pack("<f", 0.25) * (s.input_bytes // 4)
                 wanted = s.infer(frame).output
@@ -547,7 +547,7 @@ def a_core_goes_and_returns_beside_another_program():
     soon they follow each other."""
     if no_thief():
         return no_thief()
-    with Machine(adapt={"cooldown_s": 1, "probe_s": 0, "verify_percent": 100, "gain_percent": 80}) as m:
+    with Machine(adapt={"cooldown_s": 1, "probe_s": 0, "verify_percent": 100, "gain_percent": 15}) as m:
         begin_with(m, "0-12@a|13-25@b")
         before = m.last_id()
         with Thief(1, 3500) as thief:

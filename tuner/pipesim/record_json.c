@@ -135,15 +135,16 @@ json_t *psim_record_json(const struct tun_record *r, const struct tun_decision *
                             reals(&r->slow[k * r->problem.unit_count], r->problem.unit_count));
     }
     return json_pack(
-        "{s:o,s:s,s:{s:f,s:f,s:I,s:b,s:f},s:s,s:s?,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:f,s:o}",
+        "{s:o,s:s,s:{s:f,s:f,s:I,s:b,s:f},s:s,s:s?,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:f,s:f,s:"
+        "o}",
         "problem", problem_json(&r->problem), "objective", objectives[r->problem.objective],
         "bounds", "period_max_ns", b->period_max_ns, "latency_max_ns", b->latency_max_ns,
         "stages_max", (json_int_t)b->stages_max, "one_kind_stages", b->one_kind_stages, "slack",
         b->slack, "plan", text, "home", r->home.stage_count > 0 ? home : NULL, "beta",
         reals(r->beta, r->problem.unit_count), "slow", slow, "now", kinds_json(r), "teams",
         teams_json(r), "events", events_json(r->events), "throttled", r->throttled, "pressure",
-        r->pressure, "gain_min", r->gain_min, "cooldown_left_s", r->cooldown_left_s, "budget_left",
-        r->budget_left, "decided", decided_json(r, d));
+        r->pressure, "gain_min", r->gain_min, "gain_urgent", r->gain_urgent, "cooldown_left_s",
+        r->cooldown_left_s, "budget_left", r->budget_left, "decided", decided_json(r, d));
 }
 
 /* A list of @count numbers. Return: owned, NULL with the error set. */
@@ -328,15 +329,10 @@ static bool make_room(struct psim_reader *r, const json_t *json, struct tun_reco
 void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_record *ret,
                       struct tun_decision *ret_decided)
 {
-    static const char *const keys[] = {"problem",     "objective",
-                                       "bounds",      "plan",
-                                       "home",        "beta",
-                                       "slow",        "now",
-                                       "teams",       "events",
-                                       "throttled",   "pressure",
-                                       "gain_min",    "cooldown_left_s",
-                                       "budget_left", "decided",
-                                       NULL};
+    static const char *const keys[] = {
+        "problem",  "objective",   "bounds",          "plan",        "home",      "beta",
+        "slow",     "now",         "teams",           "events",      "throttled", "pressure",
+        "gain_min", "gain_urgent", "cooldown_left_s", "budget_left", "decided",   NULL};
 
     *ret = TUN_RECORD_NULL;
     *ret_decided = TUN_DECISION_NULL;
@@ -359,6 +355,7 @@ void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_reco
     ret->throttled = psim_read_number(r, "", json, "throttled", 0, 1);
     ret->pressure = psim_read_number(r, "", json, "pressure", 0, 1);
     ret->gain_min = psim_read_number(r, "", json, "gain_min", 0, 10);
+    ret->gain_urgent = psim_read_number(r, "", json, "gain_urgent", 0, 10);
     ret->cooldown_left_s = psim_read_number(r, "", json, "cooldown_left_s", 0, LIMIT);
     ret->budget_left = psim_read_number(r, "", json, "budget_left", 0, LIMIT);
     read_decided(r, &ret->problem, json_object_get(json, "decided"), ret_decided);

@@ -9,7 +9,7 @@
  *               "thermal", "contended"}],                                    one a kind
  *      "teams": [{"stage", "group", "level", "sigma", "waiting" (null: unknown), "firm"}],
  *      "events": ["hotplug", "cpuset", "power", "button", "input", "probe"], "gain_min",
- *      "cooldown_left_s", "budget_left",
+ *      "gain_urgent", "cooldown_left_s", "budget_left",
  *      "decided": {"replan", "cause", "hold", "plan" (null: none), "gain" (null: endless)}}
  *
  * Members have the names and units of tuner/decide.h.

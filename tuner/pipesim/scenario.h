@@ -2,7 +2,7 @@
 /**
  * tuner/pipesim/scenario.h - a machine that changes by script, and what adapting makes of it
  *
- * Windows of 200 ms on a scripted clock. Each team's service time is what the truth says for the
+ * Windows of 100 ms on a scripted clock. Each team's service time is what the truth says for the
  * kind's slowness and frequency (every unit with a compute-boundness of its own), times AR(1)
  * noise, in a share of windows times a spike of 20 % to 170 %. The table that the planner has is
  * off by `error`. A decision is made between two windows and switched to at once. The same seed
