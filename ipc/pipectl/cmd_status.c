@@ -98,6 +98,17 @@ static void print_warnings(const json_t *owner, const char *name)
     }
 }
 
+static void print_memory(const json_t *memory)
+{
+    const double mib = 1 << 20;
+
+    if (ctl_real(memory, "resident_bytes") > 0) {
+        printf("\nmemory: %.1f MiB; weights %.1f MiB, packed %.1f MiB, arenas %.1f MiB\n",
+               ctl_real(memory, "resident_bytes") / mib, ctl_real(memory, "weight_bytes") / mib,
+               ctl_real(memory, "packed_bytes") / mib, ctl_real(memory, "arena_bytes") / mib);
+    }
+}
+
 static void print_status(const json_t *status)
 {
     double uptime = ctl_real(status, "uptime_s");
@@ -112,6 +123,7 @@ static void print_status(const json_t *status)
         print_model(m);
     }
     print_eps(json_object_get(status, "eps"));
+    print_memory(json_object_get(status, "memory"));
     ctl_print_machine(status);
     print_warnings(status, NULL);
     if (ctl_real(status, "failed_models") > 0) {
