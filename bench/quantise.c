@@ -2,40 +2,32 @@
 /*
  * quantise - an f32 model and what calibration makes of it, side by side
  *
- *     quantise MODEL FOLDER [--kl] [--symmetric] [--keep OP]... [--write FILE] [--frames N]
+ *     quantise MODEL FOLDER [--kl] [--symmetric] [--keep OP]... [--bound PERCENT] [--widen]
+ *              [--swap] [--ms N] [--write FILE]
  *
- * Calibrates by every second example of FOLDER (*.ppm, *.f32), runs both models on the others, and
- * prints how often their largest outputs agree, how far those lie apart, and the median
- * milliseconds of both on one thread, measured in turns. With one example or none that fits, both
- * run on it or on noise.
+ * Does what the daemon does for "pipectl quantize": every second example of FOLDER (JPEG, PPM, PGM,
+ * raw .f32, in order of name) calibrates, the others judge; with one example, it does both. --widen
+ * makes ten examples of every picture (as it is, mirrored, five crops, one of them mirrored, darker
+ * and brighter), which go to the same half. --swap: the other half calibrates, but for one example
+ * where their number is odd. --ms: each model is measured for about so long (default 1000; 0: not).
  */
 #include <dirent.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "kernels/calibrate.h"
+#include "ipc/pipectl/image.h"
+#include "kernels/quantise.h"
 
 #define KEEP_MAX 64u
-#define FRAMES_MAX 1000u
+#define VARIANTS 10u
 
 struct options {
     const char *model, *folder, *write;
-    char *keep[KEEP_MAX];
-    size_t keep_count, frames;
-    bool kl, symmetric;
-};
-
-struct side {
-    struct mdl_model *m;
-    struct krn_net *net;
-    struct krn_mem mem;
-    struct krn_exec exec;
-    void *input, *output;
-    const void *inputs[1];
-    void *outputs[16];
-    double ms[FRAMES_MAX];
+    const char *keep[KEEP_MAX];
+    size_t keep_count;
+    double bound, ms;
+    bool kl, symmetric, widen, swap;
 };
 
 static void die(const char *what, const char *why)
@@ -44,212 +36,200 @@ static void die(const char *what, const char *why)
     exit(1);
 }
 
+static const char *value(int argc, char **argv, int *i)
+{
+    if (*i + 1 >= argc) {
+        die(argv[*i], "needs a value");
+    }
+    return argv[++*i];
+}
+
 static void parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.frames = 15};
+    *o = (struct options){.bound = 98, .ms = 1000};
     for (int i = 1; i < argc; i++) {
-        const char *next = i + 1 < argc ? argv[i + 1] : "";
-
         if (strcmp(argv[i], "--kl") == 0) {
             o->kl = true;
         } else if (strcmp(argv[i], "--symmetric") == 0) {
             o->symmetric = true;
+        } else if (strcmp(argv[i], "--widen") == 0) {
+            o->widen = true;
+        } else if (strcmp(argv[i], "--swap") == 0) {
+            o->swap = true;
         } else if (strcmp(argv[i], "--keep") == 0 && o->keep_count < KEEP_MAX) {
-            o->keep[o->keep_count++] = argv[++i];
+            o->keep[o->keep_count++] = value(argc, argv, &i);
+        } else if (strcmp(argv[i], "--bound") == 0) {
+            o->bound = strtod(value(argc, argv, &i), NULL);
+        } else if (strcmp(argv[i], "--ms") == 0) {
+            o->ms = strtod(value(argc, argv, &i), NULL);
         } else if (strcmp(argv[i], "--write") == 0) {
-            o->write = next;
-            i++;
-        } else if (strcmp(argv[i], "--frames") == 0) {
-            o->frames = base_min(strtoul(next, NULL, 10), (unsigned long)FRAMES_MAX);
-            i++;
+            o->write = value(argc, argv, &i);
         } else if (!o->model) {
             o->model = argv[i];
         } else {
             o->folder = argv[i];
         }
     }
-    if (!o->model || !o->folder || o->frames == 0) {
-        die("usage", "quantise MODEL FOLDER [--kl] [--symmetric] [--keep OP]... [--write FILE] "
-                     "[--frames N]");
+    if (!o->model || !o->folder) {
+        die("usage", "quantise MODEL FOLDER [--kl] [--symmetric] [--keep OP]... [--bound PERCENT] "
+                     "[--widen] [--swap] [--ms N] [--write FILE]");
     }
 }
 
-static void *memory(size_t bytes)
-{
-    void *p = aligned_alloc(64, base_align_up(bytes + 1, 64));
+/* A part of a picture, mirrored and with another brightness. */
+struct variant {
+    double x, y, side; /* of the whole */
+    bool mirrored;
+    double light;
+};
 
-    if (!p) {
-        die("memory", "there is none");
+static const struct variant variants[VARIANTS] = {
+    {0, 0, 1, false, 1},
+    {0, 0, 1, true, 1},
+    {0, 0, 0.875, false, 1},
+    {0.125, 0, 0.875, false, 1},
+    {0, 0.125, 0.875, false, 1},
+    {0.125, 0.125, 0.875, false, 1},
+    {0.0625, 0.0625, 0.875, false, 1},
+    {0.0625, 0.0625, 0.875, true, 1},
+    {0, 0, 1, false, 0.75},
+    {0, 0, 1, false, 1.25},
+};
+
+static void add_variant(struct krn_examples *e, const char *name, const struct ctl_image *img,
+                        const uint8_t *pixels, const struct variant *v)
+{
+    size_t channels = img->channels, width = (size_t)(v->side * img->width + 0.5);
+    size_t height = (size_t)(v->side * img->height + 0.5), at;
+    size_t left = base_min((size_t)(v->x * img->width), img->width - width);
+    size_t top = base_min((size_t)(v->y * img->height), img->height - height);
+    uint8_t *data = malloc(width * height * channels + 64);
+
+    if (!data) {
+        die(name, "out of memory");
     }
-    memset(p, 0, bytes);
-    return p;
-}
+    at = (size_t)snprintf((char *)data, 64, "P%d\n%zu %zu\n255\n", channels == 3 ? 6 : 5, width,
+                          height);
+    for (size_t y = 0; y < height; y++) {
+        for (size_t x = 0; x < width; x++) {
+            size_t from = left + (v->mirrored ? width - 1 - x : x);
 
-static void side_init(struct side *s, const struct options *o, const struct mdl_calibration *c)
-{
-    struct mdl_load_options lo = {.name = "bench", .const_eval = krn_const_eval, .calibration = c};
-    char error[MDL_ERROR_MAX];
+            for (size_t c = 0; c < channels; c++) {
+                double p = pixels[((top + y) * img->width + from) * channels + c] * v->light;
 
-    if (mdl_load(o->model, &lo, error, &s->m) != 0 ||
-        krn_net_new(s->m, NULL, error, &s->net) != 0) {
-        die(o->model, error);
+                data[at++] = (uint8_t)base_min(p + 0.5, 255.0);
+            }
+        }
     }
-    if (s->m->input_count != 1 || s->m->output_count > base_array_count(s->outputs)) {
-        die(o->model, "one input is wanted");
-    }
-    s->inputs[0] = s->input = memory(s->m->inputs[0].bytes);
-    for (size_t i = 0; i < s->m->output_count; i++) {
-        s->outputs[i] = memory(s->m->outputs[i].bytes);
-    }
-    s->mem = (struct krn_mem){memory(s->m->arena_bytes), s->inputs, s->outputs};
-    s->exec = (struct krn_exec){.width = 1, .scratch = memory(krn_net_scratch_bytes(s->net, 1))};
-}
-
-static void side_run(struct side *s, size_t frame)
-{
-    uint64_t start = base_now_ns();
-
-    krn_net_run_ops(s->net, 0, s->m->op_count - 1, &s->mem, &s->exec);
-    s->ms[frame] = (double)(base_now_ns() - start) / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof(*v), by_value);
-    return v[n / 2];
-}
-
-static size_t top(const struct side *s)
-{
-    const float *y = s->outputs[0];
-    size_t best = 0;
-
-    for (size_t i = 0; i < s->m->outputs[0].bytes / sizeof(*y); i++) {
-        best = y[i] > y[best] ? i : best;
-    }
-    return best;
-}
-
-/* largest difference of output 0 as a share of its largest element */
-static double distance(const struct side *a, const struct side *b)
-{
-    const float *x = a->outputs[0], *y = b->outputs[0];
-    double worst = 0, most = 1e-30;
-
-    for (size_t i = 0; i < a->m->outputs[0].bytes / sizeof(*x); i++) {
-        worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
-        most = fmax(most, fabs((double)x[i]));
-    }
-    return worst / most;
-}
-
-static void noise(void *input, size_t bytes)
-{
-    static uint32_t state = 12345;
-    float *x = input;
-
-    for (size_t i = 0; i < bytes / sizeof(*x); i++) {
-        state = state * 1664525u + 1013904223u;
-        x[i] = (float)(state >> 8) / 8388608.0f - 1.0f;
+    if (krn_examples_add(e, name, data, at, true) < 0) {
+        die(name, "too many examples");
     }
 }
 
-/* A raw input of the model; false: not one. */
-static bool read_example(const char *folder, const char *name, void *to, size_t bytes)
+static void add_file(struct krn_examples *e, const struct options *o, const char *name)
 {
-    char path[4096];
-    size_t n = strlen(name), got;
-    FILE *f;
+    struct ctl_image img = CTL_IMAGE_NULL;
+    char path[4096], error[256];
+    uint8_t *pixels;
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    f = n > 4 && strcmp(name + n - 4, ".f32") == 0 ? fopen(path, "rb") : NULL;
-    if (!f) {
-        return false;
+    snprintf(path, sizeof(path), "%s/%s", o->folder, name);
+    if (ctl_image_open(path, error, sizeof(error), &img) < 0) {
+        krn_examples_leave_out(e, name, error);
+        return;
     }
-    got = fread(to, 1, bytes, f);
-    got += fread(path, 1, 1, f);
-    fclose(f);
-    return got == bytes;
+    pixels = malloc(img.bytes + 1);
+    if (!pixels || ctl_image_decode(&img, pixels, error, sizeof(error)) < 0) {
+        krn_examples_leave_out(e, name, pixels ? error : "out of memory");
+        free(pixels);
+    } else if (img.kind == CTL_IMAGE_RAW) {
+        if (krn_examples_add(e, name, pixels, img.bytes, true) < 0) {
+            die(name, "too many examples");
+        }
+    } else {
+        for (size_t i = 0; i < (o->widen ? VARIANTS : 1u); i++) {
+            add_variant(e, name, &img, pixels, &variants[i]);
+        }
+        free(pixels);
+    }
+    ctl_image_close(&img);
 }
 
-static struct mdl_calibration *calibrate(const struct side *s, const struct options *o)
+static int visible(const struct dirent *e)
 {
-    struct krn_calibrate *c;
-    struct mdl_calibration *ranges;
-    char error[MDL_ERROR_MAX], note[MDL_ERROR_MAX];
-    size_t count = 0, zeros;
-    uint64_t start = base_now_ns();
+    return e->d_name[0] != '.';
+}
 
-    if (krn_calibrate_new(s->m, o->kl ? KRN_CALIBRATE_KL : KRN_CALIBRATE_MINMAX, error, &c) != 0 ||
-        krn_calibrate_folder(c, o->folder, &count, note, error) != 0) {
-        die(o->folder, error);
+static void read_examples(struct krn_examples *e, const struct options *o)
+{
+    struct dirent **names = NULL;
+    int found = scandir(o->folder, &names, visible, alphasort);
+
+    if (found <= 0) {
+        die(o->folder, found < 0 ? strerror(errno) : "it is empty");
     }
-    if (krn_calibrate_finish(c, o->symmetric, &zeros, &ranges) != 0) {
-        die("calibration", "failed");
+    for (int i = 0; i < found; i++) {
+        int at = o->swap ? (i + 1) % found : i;
+
+        add_file(e, o, names[at]->d_name);
     }
-    krn_calibrate_free(c);
-    ranges->keep = calloc(o->keep_count + 1, sizeof(char *));
-    for (size_t i = 0; i < o->keep_count; i++) {
-        ranges->keep[ranges->keep_count++] = strdup(o->keep[i]);
+    for (int i = 0; i < found; i++) {
+        free(names[i]);
     }
-    printf("%zu examples, %zu ranges, %zu of them 0, %.1f s%s%s\n", count, ranges->range_count,
-           zeros, (double)(base_now_ns() - start) / 1e9, note[0] ? "; not " : "", note);
-    if (o->write && mdl_calibration_write(ranges, o->write) != 0) {
-        die(o->write, "cannot be written");
+    free(names);
+}
+
+static void print(const struct krn_quantised *q, const struct krn_examples *e)
+{
+    const struct mdl_calibration *c = q->calibration;
+
+    printf("%zu examples calibrated, %zu %s judged, %zu values were always 0, %.1f s\n",
+           q->calibrated, q->judged, q->held_out ? "others" : "(the same)", q->zeros,
+           (double)q->took_ns / 1e9);
+    if (e->left_out) {
+        printf("%zu examples left out; %s\n", e->left_out, e->note);
     }
-    return ranges;
+    printf("top-1 agreement %.2f %%, error %.4f mean, %.4f largest (of the largest output)\n",
+           100 * q->agreement, q->error_mean, q->error_most);
+    if (q->int8_ns > 0) {
+        printf("f32 %.3f ms, int8 %.3f ms, %.2f times as fast\n", q->f32_ns / 1e6, q->int8_ns / 1e6,
+               q->f32_ns / q->int8_ns);
+    }
+    printf("%zu of %zu operators on integers\n", q->integers, q->products);
+    for (size_t i = 0; c && i < c->keep_count; i++) {
+        printf("  f32: %s (%s)\n", c->keep[i], krn_kept_why_name(q->why[i]));
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static struct side real, whole;
-    struct mdl_calibration *ranges;
-    struct dirent **names = NULL;
-    size_t same = 0, tried = 0, integers = 0;
-    double worst = 0, sum = 0;
+    struct mdl_load_options load = {.name = "bench", .const_eval = krn_const_eval};
+    struct krn_quantise_options q = {.cpus = (const int[]){-1}, .cpu_count = 1};
+    struct krn_quantised of = KRN_QUANTISED_NULL;
+    struct krn_examples e = KRN_EXAMPLES_NULL;
+    char error[MDL_ERROR_MAX] = "";
     struct options o;
-    int found;
+    int r;
 
     parse(argc, argv, &o);
-    side_init(&real, &o, NULL);
-    ranges = calibrate(&real, &o);
-    side_init(&whole, &o, ranges);
-    for (size_t i = 0; i < whole.m->op_count; i++) {
-        integers += whole.m->ops[i].quant != NULL;
+    read_examples(&e, &o);
+    q.method = o.kl ? KRN_CALIBRATE_KL : KRN_CALIBRATE_MINMAX;
+    q.symmetric = o.symmetric;
+    q.keep = o.keep;
+    q.keep_count = o.keep_count;
+    q.agreement_min = o.bound / 100;
+    q.group = o.widen ? VARIANTS : 1;
+    q.measure_ns = (uint64_t)(o.ms * 1e6);
+    r = krn_quantise(o.model, &load, &e, &q, error, &of);
+    if (r < 0) {
+        die(o.model, error);
     }
-    found = scandir(o.folder, &names, NULL, alphasort);
-    for (int i = 0; i < found; i++) {
-        if (read_example(o.folder, names[i]->d_name, real.input, real.m->inputs[0].bytes)) {
-            memcpy(whole.input, real.input, real.m->inputs[0].bytes);
-            side_run(&real, 0);
-            side_run(&whole, 0);
-            same += top(&real) == top(&whole);
-            sum += distance(&real, &whole);
-            worst = fmax(worst, distance(&real, &whole));
-            tried++;
-        }
+    print(&of, &e);
+    if (r == KRN_QUANTISE_E_USELESS) {
+        printf("f32 serves better: %s\n", error);
+    } else if (o.write && mdl_calibration_write(of.calibration, o.write) != 0) {
+        die(o.write, "cannot be written");
     }
-    if (!tried) {
-        noise(real.input, real.m->inputs[0].bytes);
-        memcpy(whole.input, real.input, real.m->inputs[0].bytes);
-    }
-    for (size_t i = 0; i < o.frames; i++) {
-        side_run(&real, i);
-        side_run(&whole, i);
-    }
-    printf("top-1 equal %zu of %zu, difference %.4f mean, %.4f largest (of the largest output)\n",
-           same, tried, tried ? sum / (double)tried : 0, worst);
-    printf("ops %zu (f32), %zu (%zu on integers); arena %zu, %zu bytes; packed %zu, %zu bytes\n",
-           real.m->op_count, whole.m->op_count, integers, real.m->arena_bytes, whole.m->arena_bytes,
-           krn_net_packed_bytes(real.net), krn_net_packed_bytes(whole.net));
-    double a = median(real.ms, o.frames), b = median(whole.ms, o.frames);
-    printf("f32 %.2f ms, int8 %.2f ms, %.2f times as fast\n", a, b, a / b);
+    krn_quantised_deinit(&of);
+    krn_examples_deinit(&e);
     return 0;
 }

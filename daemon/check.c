@@ -66,7 +66,8 @@ static void where(const struct dmn_config *c, const struct dmn_config_model *m, 
 static bool check_model(const struct dmn_daemon *d, const struct dmn_config_model *m)
 {
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    struct dmn_load *l = dmn_load_new(m->name, m->path, m->plan, m->kernels, m->latest, d);
+    struct dmn_load_source source = dmn_config_source(m);
+    struct dmn_load *l = dmn_load_from(&source, d);
     char at[512], error[MDL_ERROR_MAX] = "out of memory";
     const char *key = "path";
     bool good = false;
@@ -75,6 +76,7 @@ static bool check_model(const struct dmn_daemon *d, const struct dmn_config_mode
         l->choose.ms = 0;
         good = dmn_load_run(l) == 0;
         snprintf(error, sizeof(error), "%s", l->error);
+        key = !good && l->bad_calibration ? "calibration" : key;
         if (good && m->plan[0]) {
             key = "plan";
             good = pl_plan_parse(m->plan, &d->eps, l->model->unit_count, error, sizeof(error),
@@ -87,7 +89,9 @@ static bool check_model(const struct dmn_daemon *d, const struct dmn_config_mode
                l->model->unit_count, (double)l->model->weight_bytes / 1e6,
                (double)l->model->arena_bytes / 1e6);
     } else {
-        const char *value = strcmp(key, "path") == 0 ? m->path : m->plan;
+        const char *value = strcmp(key, "path") == 0   ? m->path
+                            : strcmp(key, "plan") == 0 ? m->plan
+                                                       : m->calibration;
         bool named = strncmp(error, value, strlen(value)) == 0; /* the loader names the file */
 
         fprintf(stderr, "piped: %s: models[%s].%s: %s%s%s\n", at, m->name, key, named ? "" : value,

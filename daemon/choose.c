@@ -49,8 +49,7 @@ void dmn_choose_deinit(struct dmn_choose *c)
     }
     c->front_count = 0;
     free(c->folder);
-    free(c->calibrate);
-    c->folder = c->calibrate = NULL;
+    c->folder = NULL;
 }
 
 static int measure(struct dmn_choose *c, const struct mdl_model *m)
@@ -70,8 +69,8 @@ static int measure(struct dmn_choose *c, const struct mdl_model *m)
         r = krn_measure(m, &o, &times);
         if (r == 0) {
             krn_chosen_deinit(&c->of[k]);
-            r = c->calibrate ? dmn_choose_agree(c, m, &times, &c->of[k])
-                             : krn_choose(&times, &c->options, &c->of[k]);
+            r = c->examples ? dmn_choose_agree(c, m, &times, &c->of[k])
+                            : krn_choose(&times, &c->options, &c->of[k]);
         }
         if (r == 0 && c->wants_front && k == 0) {
             r = krn_choose_front(&times, &c->options, DMN_CHOOSE_FRONT_MAX, c->front,
@@ -126,7 +125,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         }
         return 0;
     }
-    if (!c->calibrate || !c->note[0]) {
+    if (!c->examples || !c->note[0]) {
         snprintf(c->note, sizeof(c->note),
                  "its primitives could not be measured (%s): the usual ones", strerror(-r));
     }

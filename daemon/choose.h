@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernels/choose.h"
+#include "kernels/examples.h"
 #include "pipeline/plan.h"
 #include "tuner/problem.h"
 
@@ -35,8 +36,8 @@ struct dmn_choose {
     unsigned ms; /* longest time of measuring a kind; 0: primitives by their static order */
     bool anew;   /* measure, whatever is kept */
     bool wants_front;
-    char *calibrate;      /* owned; folder of frames that INEXACT rows are judged by, or NULL */
-    double agreement_min; /* of their classes with those of exact rows, 0..1 */
+    struct krn_examples *examples; /* borrowed; that INEXACT rows are judged by, or NULL */
+    double agreement_min;          /* of their classes with those of exact rows, 0..1 */
     struct krn_choose_options options;
     _Atomic bool stop; /* writer: loop. Measuring is given up. Relaxed: nothing goes with it */
     char *folder;      /* owned; where it is kept, NULL: nowhere */

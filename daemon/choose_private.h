@@ -11,7 +11,7 @@
 int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name);
 /**
  * dmn_choose_agree() - the fastest choice, INEXACT rows and all, whose classes agree with the exact
- * choice's for c->agreement_min of the frames in c->calibrate; c->agreement says how many did
+ * choice's for c->agreement_min of c->examples; c->agreement says how many did
  * Return: 0; negative with c->note where the set is unfit.
  */
 int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const struct krn_times *t,

@@ -236,6 +236,7 @@ static void model_deinit(struct dmn_config_model *m)
     free(m->path);
     free(m->plan);
     free(m->kernels);
+    free(m->calibration);
 }
 
 /* The model of that name, made if there is none. */
@@ -254,9 +255,12 @@ static struct dmn_config_model *model_slot(struct dmn_config *c, const char *nam
     }
     c->models = grown;
     grown = &c->models[c->model_count];
-    *grown = (struct dmn_config_model){
-        .name = strdup(name), .path = strdup(""), .plan = strdup(""), .kernels = strdup("")};
-    if (!grown->name || !grown->path || !grown->plan || !grown->kernels) {
+    *grown = (struct dmn_config_model){.name = strdup(name),
+                                       .path = strdup(""),
+                                       .plan = strdup(""),
+                                       .kernels = strdup(""),
+                                       .calibration = strdup("")};
+    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration) {
         model_deinit(grown);
         return NULL;
     }
@@ -312,10 +316,18 @@ static int merge_model(const struct reader *r, size_t index, json_t *item)
     m->origin = r->origin;
     snprintf(key, sizeof(key), "models[%zu]", index);
     m->line = dmn_config_line(r->text, key);
-    if (set_string(&m->plan, item_string(item, "plan")) < 0) {
+    if (set_string(&m->plan, item_string(item, "plan")) < 0 ||
+        set_string(&m->kernels, item_string(item, "kernels")) < 0) {
         return -ENOMEM;
     }
-    return set_string(&m->kernels, item_string(item, "kernels"));
+    path = item_string(item, "calibration")[0] ? resolve(r->path, item_string(item, "calibration"))
+                                               : strdup("");
+    if (!path) {
+        return -ENOMEM;
+    }
+    free(m->calibration);
+    m->calibration = path;
+    return 0;
 }
 
 static int merge_models(const struct reader *r, json_t *value)
@@ -708,11 +720,12 @@ json_t *dmn_config_json(const struct dmn_config *c)
     for (size_t i = 0; i < c->model_count; i++) {
         const struct dmn_config_model *m = &c->models[i];
 
-        json_array_append_new(list, json_pack("{s:o, s:{s:s, s:s, s:s, s:b, s:s}, s:o}", "key",
-                                              json_sprintf("models[%zu]", i), "value", "name",
-                                              m->name, "path", m->path, "plan", m->plan, "latest",
-                                              m->latest, "kernels", m->kernels, "origin",
-                                              origin_json(c, m->origin, m->line)));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:{s:s, s:s, s:s, s:b, s:s, s:s}, s:o}", "key",
+                                        json_sprintf("models[%zu]", i), "value", "name", m->name,
+                                        "path", m->path, "plan", m->plan, "latest", m->latest,
+                                        "kernels", m->kernels, "calibration", m->calibration,
+                                        "origin", origin_json(c, m->origin, m->line)));
     }
     for (size_t i = 0; i < c->ep_count; i++) {
         const struct dmn_config_ep *e = &c->eps[i];

@@ -30,7 +30,8 @@ struct dmn_config_value {
 };
 
 struct dmn_config_model {
-    char *name, *path, *plan, *kernels; /* owned; plan and kernels "" where absent */
+    char *name, *path, *plan, *kernels,
+        *calibration; /* owned; "" where absent, but the first two */
     bool latest;
     size_t origin, line;
 };

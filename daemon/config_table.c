@@ -180,6 +180,12 @@ static const struct dmn_config_item_row items[] = {
     {"models", "kernels", "string", "",
      "Comma-separated parts of primitive names to prefer, for example \"__ref\". Empty: the best.",
      false},
+    {"models", "calibration", "string", "",
+     "Quantise the model by this file of ranges, which \"pipectl quantize --write\" makes; a "
+     "relative "
+     "path starts at the folder of this file. Empty: as pipectl quantize left it, else as the file "
+     "is.",
+     false},
     {"eps", "name", "string", "",
      "Name of the execution place: a letter, then letters, digits, '_'.", true},
     {"eps", "cpus", "cores", "",

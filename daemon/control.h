@@ -39,6 +39,7 @@ struct dmn_control_conn {
     uid_t uid;
     gid_t gid;
     pid_t pid;
+    int fd; /* the newest that came and no call has taken, or -1 */
     bool may_change, eof, closing, working;
     bool ready; /* its call was answered: dmn_control_settle() takes the next */
 };
@@ -67,6 +68,8 @@ bool dmn_control_settle(struct dmn_daemon *d);
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
 /** dmn_call_error() - @error: without "io.piped." for ours; one string parameter. Ends the call. */
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text);
+/** dmn_call_take_fd() - the file descriptor that came with the call, the caller's; -1: none did. */
+int dmn_call_take_fd(struct dmn_call *c);
 /** dmn_control_event() - to every subscriber. @event: stolen. */
 void dmn_control_event(struct dmn_daemon *d, json_t *event);
 
@@ -94,6 +97,7 @@ void dmn_method_plan_front(struct dmn_call *c);
 void dmn_method_plan_explain(struct dmn_call *c);
 void dmn_method_calibrate(struct dmn_call *c);
 void dmn_method_optimise(struct dmn_call *c);
+void dmn_method_quantise(struct dmn_call *c);
 void dmn_method_history(struct dmn_call *c);
 void dmn_method_units(struct dmn_call *c);
 void dmn_method_metrics(struct dmn_call *c);
@@ -114,5 +118,3 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
                        const char *algorithm);
 /** dmn_load_cancel_all() - at the end: answers Load calls that are still loading. */
 void dmn_loads_detach(struct dmn_daemon *d);
-/** dmn_optimise_detach() - at the end: gives up choices that are being made. */
-void dmn_optimise_detach(struct dmn_daemon *d);

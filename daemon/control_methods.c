@@ -41,8 +41,8 @@ static void get_description(struct dmn_call *c)
     }
 }
 
-/* Parameters: a name, its type ('s' string, 'i' integer, 'f' any number, 'b' boolean), and whether
- * it may be absent or null. */
+/* Parameters: a name, its type ('s' string, 'i' integer, 'f' any number, 'b' boolean, 'a' list),
+ * and whether it may be absent or null. */
 struct parameter {
     const char *name;
     char type;
@@ -94,12 +94,22 @@ static const struct method {
                     {"algorithm", 's', true},
                     {"packed_mib", 'f', true},
                     {"inexact", 'b', true},
-                    {"calibrate", 's', true},
+                    {"examples", 'a', true},
                     {"agreement", 'f', true},
                     {"episodes", 'i', true},
                     {"seed", 'i', true},
                     {"ms", 'i', true},
                     {"pareto", 'b', true}}},
+    {"io.piped.Quantise", dmn_method_quantise, .changes = true,
+     .parameters = {{"model", 's', true},
+                    {"examples", 'a', true},
+                    {"method", 's', true},
+                    {"symmetric", 'b', true},
+                    {"keep", 'a', true},
+                    {"agreement", 'f', true},
+                    {"ms", 'i', true},
+                    {"ranges", 'b', true},
+                    {"off", 'b', true}}},
     {"io.piped.History", dmn_method_history,
      .parameters = {{"model", 's', true}, {"limit", 'i', true}}},
     {"io.piped.Units", dmn_method_units, .parameters = {{"model", 's', true}}},
@@ -118,6 +128,8 @@ static bool of_type(const json_t *value, char type)
         return json_is_integer(value);
     case 'f':
         return json_is_number(value);
+    case 'a':
+        return json_is_array(value);
     default:
         return json_is_boolean(value);
     }

@@ -136,6 +136,7 @@ static bool being_loaded(const struct dmn_daemon *d, const char *name, size_t *r
 void dmn_method_load(struct dmn_call *c)
 {
     const char *name = text(c, "name"), *path = text(c, "path"), *plan = text(c, "plan");
+    struct dmn_load_source source = {.name = name, .path = path, .plan = plan};
     struct dmn_daemon *d = c->daemon;
     struct dmn_load_call *l;
     size_t loading;
@@ -158,7 +159,7 @@ void dmn_method_load(struct dmn_call *c)
         return;
     }
     l = calloc(1, sizeof(*l));
-    if (!l || !(l->load = dmn_load_new(name, path, plan, NULL, false, d))) {
+    if (!l || !(l->load = dmn_load_from(&source, d))) {
         free(l);
         dmn_call_error(c, "LoadFailed", "why", "out of memory");
         return;

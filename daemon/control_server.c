@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -41,6 +42,7 @@ static void on_closed(uv_handle_t *handle)
     struct dmn_control_conn *c = handle->data;
 
     ipc_varlink_reader_deinit(&c->reader);
+    base_close_fd(&c->fd);
     free(c);
 }
 
@@ -248,6 +250,43 @@ static void work(struct dmn_control_conn *c)
     }
 }
 
+static void on_taken(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* File descriptors come out of libuv as pipes, whatever they are: each is duplicated and its pipe
+ * closed. */
+static void take_fds(struct dmn_control_conn *c)
+{
+    while (uv_pipe_pending_count(&c->pipe) > 0) {
+        uv_pipe_t *taken = calloc(1, sizeof(*taken));
+        uv_os_fd_t fd;
+
+        if (!taken) {
+            conn_close(c); /* closes what is pending */
+            return;
+        }
+        uv_pipe_init(&c->daemon->loop, taken, 0);
+        base_close_fd(&c->fd);
+        if (uv_accept((uv_stream_t *)&c->pipe, (uv_stream_t *)taken) == 0 &&
+            uv_fileno((uv_handle_t *)taken, &fd) == 0) {
+            c->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        }
+        uv_close((uv_handle_t *)taken, on_taken);
+    }
+}
+
+int dmn_call_take_fd(struct dmn_call *c)
+{
+    int fd = c->conn ? c->conn->fd : -1;
+
+    if (c->conn) {
+        c->conn->fd = -1;
+    }
+    return fd;
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct dmn_control_conn *c = handle->data;
@@ -260,6 +299,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     struct dmn_control_conn *c = stream->data;
     struct dmn_daemon *d = c->daemon;
 
+    take_fds(c);
+    if (c->closing) {
+        return;
+    }
     if (n == UV_EOF) {
         c->eof = true;
         uv_read_stop(stream);
@@ -317,7 +360,8 @@ static void on_connection(uv_stream_t *server, int status)
         return; /* libuv keeps it until the next accept */
     }
     c->daemon = d;
-    uv_pipe_init(&d->loop, &c->pipe, 0);
+    c->fd = -1;
+    uv_pipe_init(&d->loop, &c->pipe, 1); /* 1: file descriptors may come */
     c->pipe.data = c;
     c->next = control->conns;
     if (c->next) {

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "daemon/log.h"
 #include "daemon/messages.h"
+#include "daemon/remake.h"
 #include "daemon/service.h"
 
 #define TICK_MS 1000u
@@ -134,7 +135,8 @@ static void load_models(struct dmn_daemon *d)
 {
     for (size_t i = 0; i < d->config->model_count; i++) {
         const struct dmn_config_model *c = &d->config->models[i];
-        struct dmn_load *l = dmn_load_new(c->name, c->path, c->plan, c->kernels, c->latest, d);
+        struct dmn_load_source source = dmn_config_source(c);
+        struct dmn_load *l = dmn_load_from(&source, d);
         char error[MDL_ERROR_MAX] = "out of memory";
         struct dmn_model *m = NULL;
 
@@ -353,7 +355,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_frames_stop_accepting(d);
     dmn_control_stop_accepting(d);
     dmn_loads_detach(d);
-    dmn_optimise_detach(d);
+    dmn_remake_detach(d);
     dmn_reload_cancel(d);
     dmn_calibration_deinit(d);
     dmn_adapt_stop(d);

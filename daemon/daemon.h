@@ -60,7 +60,7 @@ struct dmn_daemon {
     struct dmn_adapt *adapt;             /* owned; NULL: not started */
     struct dmn_calibration *calibration; /* owned */
     struct dmn_load_call *loads;         /* Load calls under way */
-    struct dmn_optimise *optimises;      /* Optimise calls under way */
+    struct dmn_remake *optimises;        /* models that are being made anew */
     size_t failed_models;                /* asked for by the configuration and not serving */
     uint64_t started_ns, watchdog_us;
     uint64_t reloads, reload_failures;

@@ -10,29 +10,59 @@
 #include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/messages.h"
+#include "daemon/quantised.h"
 #include "model/sidecar.h"
 
 /* What was learned is kept so often, beside every change of plan and the end. */
 #define SAVE_NS (300 * BASE_NS_PER_S)
 
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_daemon *d)
+struct dmn_load_source dmn_model_source(const struct dmn_model *m)
+{
+    return (struct dmn_load_source){.name = m->name,
+                                    .path = m->path,
+                                    .plan = m->config_plan,
+                                    .kernels = m->kernels,
+                                    .calibration = m->calibration,
+                                    .latest = m->latest};
+}
+
+struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
+{
+    return (struct dmn_load_source){.name = c->name,
+                                    .path = c->path,
+                                    .plan = c->plan,
+                                    .kernels = c->kernels,
+                                    .calibration = c->calibration,
+                                    .latest = c->latest};
+}
+
+struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_daemon *d)
 {
     struct dmn_load *l = calloc(1, sizeof(*l));
 
     if (!l) {
         return NULL;
     }
-    snprintf(l->name, sizeof(l->name), "%s", name);
-    l->path = strdup(path);
-    l->plan = strdup(plan ? plan : "");
-    l->kernels = strdup(kernels ? kernels : "");
-    l->latest = latest;
+    snprintf(l->name, sizeof(l->name), "%s", s->name);
+    l->path = strdup(s->path);
+    l->plan = strdup(s->plan ? s->plan : "");
+    l->kernels = strdup(s->kernels ? s->kernels : "");
+    l->calibration = strdup(s->calibration ? s->calibration : "");
+    l->latest = s->latest;
     l->weight_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
     l->arena_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
-    return dmn_choose_init(&l->choose, d) == 0 && l->path && l->plan && l->kernels
+    return dmn_choose_init(&l->choose, d) == 0 && l->path && l->plan && l->kernels && l->calibration
                ? l
                : dmn_load_free(l);
+}
+
+struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
+                              const char *kernels, bool latest, const struct dmn_daemon *d)
+{
+    struct dmn_load_source source = {
+        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
+
+    return dmn_load_from(&source, d);
 }
 
 /* What the frames protocol can carry. */
@@ -70,10 +100,14 @@ static struct dmn_file_stamp file_stamp(const char *path)
                                                (uint64_t)st.st_mtim.tv_nsec};
 }
 
-struct dmn_stamp dmn_stamp_read(const char *path)
+struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration)
 {
     base_autofree char *sidecar = NULL;
     struct dmn_stamp stamp = {.model = file_stamp(path)};
+
+    if (calibration[0]) {
+        stamp.calibration = file_stamp(calibration);
+    }
 
     if (asprintf(&sidecar, "%.*s" MDL_SIDECAR_ENDING, (int)mdl_sidecar_stem(path), path) >= 0) {
         stamp.sidecar = file_stamp(sidecar);
@@ -93,8 +127,8 @@ int dmn_load_run(struct dmn_load *l)
     uint64_t start = base_now_ns();
     int error;
 
-    l->stamp = dmn_stamp_read(l->path); /* before reading: a later change is seen as one */
-    error = mdl_load(l->path, &options, l->error, &l->model);
+    l->stamp = dmn_stamp_read(l->path, l->calibration); /* a later change is seen as one */
+    error = dmn_quantised_load(l, &options);
 
     if (!error) {
         error = check_limits(l);
@@ -126,6 +160,8 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
         free(l->path);
         free(l->plan);
         free(l->kernels);
+        free(l->calibration);
+        mdl_calibration_free(l->ranges);
         free(l);
     }
     return NULL;
@@ -147,6 +183,16 @@ struct dmn_model *dmn_model_default(const struct dmn_daemon *d)
     struct dmn_model *m = name[0] ? dmn_model_find(d, name) : NULL;
 
     return m ? m : d->models;
+}
+
+size_t dmn_model_integers(const struct dmn_model *m)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->model->op_count; i++) {
+        count += m->model->ops[i].quant != NULL;
+    }
+    return count;
 }
 
 size_t dmn_model_count(const struct dmn_daemon *d)
@@ -224,6 +270,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->path = strdup(l->path);
     m->config_plan = strdup(l->plan);
     m->kernels = strdup(l->kernels);
+    m->calibration = strdup(l->calibration);
     m->latest = l->latest;
     m->from_config = l->from_config;
     m->load_took_ns = l->took_ns;
@@ -232,7 +279,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->stats.rate[m->stats.rate_at++].at_ns = m->loaded_ns;
     m->model = l->model; /* lent: given back by the caller on failure */
     m->net = l->net;
-    if (!m->path || !m->config_plan || !m->kernels) {
+    if (!m->path || !m->config_plan || !m->kernels || !m->calibration) {
         snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return -ENOMEM;
     }
@@ -259,6 +306,7 @@ static void free_parts(struct dmn_model *m)
     free(m->path);
     free(m->config_plan);
     free(m->kernels);
+    free(m->calibration);
     free(m);
 }
 

@@ -22,26 +22,37 @@
 #include "daemon/planner.h"
 #include "daemon/retune.h"
 #include "kernels/kernels.h"
+#include "model/calibration.h"
 #include "model/model.h"
 #include "pipeline/pipeline.h"
 
 struct dmn_call;
+struct dmn_config_model;
 
 /* Tells whether a model's file and its sidecar are still those that were loaded. */
 struct dmn_file_stamp {
     uint64_t device, inode, bytes, mtime_ns; /* all 0: there is no such file */
 };
 struct dmn_stamp {
-    struct dmn_file_stamp model, sidecar;
+    struct dmn_file_stamp model, sidecar, calibration;
 };
-/** dmn_stamp_read() - @path: of the model. */
-struct dmn_stamp dmn_stamp_read(const char *path);
+/** dmn_stamp_read() - @path: of the model; @calibration: of its file, "" for none. */
+struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
+
+/* What is to be loaded, borrowed during the call; name and path are there, the rest may be NULL. */
+struct dmn_load_source {
+    const char *name, *path, *plan, *kernels, *calibration;
+    bool latest;
+};
 
 /* One load: inputs, then results. Plain data that a work thread may use alone. */
 struct dmn_load {
     char name[64];
-    char *path, *plan, *kernels; /* owned */
+    char *path, *plan, *kernels, *calibration; /* owned; calibration: a file, or "" */
     bool latest, from_config;
+    bool as_is;                     /* whatever was quantised before does not count */
+    struct mdl_calibration *ranges; /* owned; given, or read by the load: quantise by them */
+    bool bad_calibration;           /* why it failed */
     size_t weight_bytes_max, arena_bytes_max;
     size_t threads;          /* that may share the work; 0: only the one that loads */
     struct mdl_model *model; /* results, owned until the model is started */
@@ -54,6 +65,8 @@ struct dmn_load {
     struct dmn_stamp stamp;
     uint64_t took_ns;
 };
+struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_daemon *d);
+/** dmn_load_new() - the same without a calibration. */
 struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
                               const char *kernels, bool latest, const struct dmn_daemon *d);
 /** dmn_load_run() - blocks. Return: 0, or -errno with l->error set. */
@@ -89,7 +102,7 @@ struct dmn_model {
     struct dmn_model *next;
     struct dmn_daemon *daemon;
     char name[64];
-    char *path, *config_plan, *kernels; /* owned */
+    char *path, *config_plan, *kernels, *calibration; /* owned */
     bool latest, from_config;
     struct mdl_model *model;  /* owned */
     struct krn_net *net;      /* owned */
@@ -128,6 +141,12 @@ struct dmn_model *dmn_model_find(const struct dmn_daemon *d, const char *name);
 /** dmn_model_default() - the one that is meant when none is named, or NULL. */
 struct dmn_model *dmn_model_default(const struct dmn_daemon *d);
 size_t dmn_model_count(const struct dmn_daemon *d);
+/** dmn_model_source() - what @m was loaded from; borrowed from it. */
+struct dmn_load_source dmn_model_source(const struct dmn_model *m);
+/** dmn_config_source() - the same of the configuration's model. */
+struct dmn_load_source dmn_config_source(const struct dmn_config_model *c);
+/** dmn_model_integers() - how many of its operators run on integers. */
+size_t dmn_model_integers(const struct dmn_model *m);
 
 /**
  * dmn_model_start() - a finished load becomes a serving model, the newest in the list

@@ -57,7 +57,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
 {
     const struct mdl_model *model = m->model;
     char plan[PL_PLAN_TEXT_MAX];
-    json_t *labels = json_array();
+    json_t *labels = json_array(), *entry;
 
     for (size_t i = 0; i < model->label_count; i++) {
         json_t *label = json_string(model->labels[i]);
@@ -65,7 +65,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
         json_array_append_new(labels, label ? label : json_string(""));
     }
     dmn_model_plan_text(m, plan);
-    return json_pack(
+    entry = json_pack(
         "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
         "s:o}",
         "name", m->name, "path", m->path, "hash", model->hash, "default",
@@ -78,6 +78,9 @@ json_t *dmn_model_json(const struct dmn_model *m)
         (json_int_t)pl_frame_count(m->pipe), "macs", model->macs, "load_ms",
         (double)m->load_took_ns / 1e6, "plan", plan, "preprocess", preprocess_json(m), "labels",
         labels);
+    json_object_set_new(entry, "integers", json_integer((json_int_t)dmn_model_integers(m)));
+    json_object_set_new(entry, "calibration", json_string(m->calibration));
+    return entry;
 }
 
 static json_t *cpus_json(const struct pl_team_stats *t)

@@ -64,10 +64,10 @@ static void end(struct dmn_reload *r, bool good)
 /* Only what a model is made from; its plan is looked at on its own. */
 static bool unchanged(const struct dmn_model *m, const struct dmn_config_model *c)
 {
-    struct dmn_stamp now = dmn_stamp_read(c->path);
+    struct dmn_stamp now = dmn_stamp_read(c->path, c->calibration);
 
     return m && strcmp(m->path, c->path) == 0 && strcmp(m->kernels, c->kernels) == 0 &&
-           memcmp(&now, &m->stamp, sizeof(now)) == 0;
+           strcmp(m->calibration, c->calibration) == 0 && memcmp(&now, &m->stamp, sizeof(now)) == 0;
 }
 
 static int check_plan(struct dmn_reload *r, const struct dmn_model *m,
@@ -96,6 +96,7 @@ static int collect_loads(struct dmn_reload *r)
     for (size_t i = 0; i < r->config->model_count; i++) {
         const struct dmn_config_model *c = &r->config->models[i];
         struct dmn_model *m = dmn_model_find(d, c->name);
+        struct dmn_load_source source;
         struct dmn_load *l;
 
         if (unchanged(m, c)) {
@@ -104,7 +105,8 @@ static int collect_loads(struct dmn_reload *r)
             }
             continue;
         }
-        l = dmn_load_new(c->name, c->path, c->plan, c->kernels, c->latest, d);
+        source = dmn_config_source(c);
+        l = dmn_load_from(&source, d);
         if (!l) {
             return -ENOMEM;
         }

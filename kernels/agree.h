@@ -5,14 +5,13 @@
 #pragma once
 
 #include "kernels/choice.h"
+#include "kernels/examples.h"
 
 /**
- * krn_agreement() - top-1 agreement of choice @b with choice @a over a set of inputs
- * @inputs: [@count] frames, each the buffer of the model's only input. The class of a frame is the
- * index of the largest value of output 0, the first of equals; NaN is never the largest. An output
- * that is no f32 agrees where its bytes are the same.
- * @ret: share of the frames that agree, 0..1. Threads: any; blocks for 2 x @count frames on one
- * core. Return: 0, -EINVAL (no frames, more than one input), or as krn_net_new_chosen().
+ * krn_agreement() - top-1 agreement of choice @b with choice @a over a set of examples
+ * @e: that fit @m (krn_examples_fit()). Classes are those of krn_answer_agrees() (runner.h).
+ * @ret: share of the frames that agree, 0..1. Threads: any; blocks for two frames an example on one
+ * core. Return: 0, -EINVAL (no example, one that does not fit), or as krn_runner_init().
  */
 int krn_agreement(const struct mdl_model *m, const struct krn_choice *a, const struct krn_choice *b,
-                  const void *const *inputs, size_t count, double *ret);
+                  const struct krn_examples *e, double *ret);

@@ -8,7 +8,6 @@
 #include "base.h"
 #include "kernels/calibrate_kl.h"
 #include "kernels/nest.h"
-#include "kernels/preprocess.h"
 
 struct seen { /* of one tensor */
     float low, high;
@@ -22,6 +21,7 @@ struct krn_calibrate {
     uint8_t *arena, *scratch;
     void **inputs, **outputs;
     size_t count; /* examples */
+    bool *answer; /* [tensor_count]: the model's answer is read from it: never clipped */
     /* what was seen before this example, and with it: [tensor_count] each */
     struct seen *seen, *draft;
     uint64_t *bins, *draft_bins;
@@ -43,6 +43,7 @@ struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c)
     free(c->outputs);
     free(c->arena);
     free(c->scratch);
+    free(c->answer);
     free(c->seen);
     free(c->draft);
     free(c->bins);
@@ -93,6 +94,48 @@ static bool alloc_seen(struct krn_calibrate *c)
     return true;
 }
 
+static bool is_product(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_CONV || op->kind == MDL_OP_CONV_TRANSPOSE ||
+           op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL;
+}
+
+/* From the outputs back to the products that they come from: where a class is told from others by
+ * its large numbers, those are not to be clipped. */
+static bool mark_answer(struct krn_calibrate *c)
+{
+    const struct mdl_model *m = c->m;
+
+    c->answer = calloc(m->tensor_count + 1, sizeof(*c->answer));
+    if (!c->answer) {
+        return false;
+    }
+    for (size_t i = 0; i < m->output_count; i++) {
+        c->answer[m->outputs[i].tensor] = true;
+    }
+    for (size_t i = m->op_count; i-- > 0;) {
+        const struct mdl_op *op = &m->ops[i];
+        bool answers = false;
+
+        for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
+            for (size_t t = 0; op->out[k] != MDL_NONE && t < m->tensor_count && !answers; t++) {
+                answers = c->answer[t] && m->tensors[t].storage == m->tensors[op->out[k]].storage;
+            }
+        }
+        for (size_t k = 0; answers && !is_product(op) && k < MDL_OP_IN_MAX; k++) {
+            if (op->in[k] != MDL_NONE) {
+                c->answer[op->in[k]] = true;
+            }
+        }
+        for (size_t k = 0; answers && k < MDL_OP_OUT_MAX; k++) {
+            if (op->out[k] != MDL_NONE) {
+                c->answer[op->out[k]] = true;
+            }
+        }
+    }
+    return true;
+}
+
 int krn_calibrate_new(const struct mdl_model *m, enum krn_calibrate_method method,
                       char ret_error[MDL_ERROR_MAX], struct krn_calibrate **ret)
 {
@@ -113,7 +156,8 @@ int krn_calibrate_new(const struct mdl_model *m, enum krn_calibrate_method metho
     c->outputs = calloc(m->output_count + 1, sizeof(*c->outputs));
     c->arena = buffer(m->arena_bytes);
     c->scratch = buffer(krn_net_scratch_bytes(c->net, 1));
-    if (!c->inputs || !c->outputs || !c->arena || !c->scratch || !alloc_seen(c)) {
+    if (!c->inputs || !c->outputs || !c->arena || !c->scratch || !alloc_seen(c) ||
+        !mark_answer(c)) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->input_count; i++) {
@@ -198,8 +242,7 @@ static bool record(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
     return true;
 }
 
-static int run(struct krn_calibrate *c, const struct krn_mem *mem, size_t first_tensor, size_t skip,
-               char *error)
+static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
 {
     const struct mdl_model *m = c->m;
     struct krn_exec exec = {.width = 1, .scratch = c->scratch};
@@ -210,15 +253,12 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, size_t first_
     if (c->bins) {
         memcpy(c->draft_bins, c->bins, bins * sizeof(*c->bins));
     }
-    finite = record(c, first_tensor, mem);
+    finite = record(c, m->inputs[0].tensor, mem);
     if (!finite) {
         snprintf(error, MDL_ERROR_MAX, "the input holds NaN or infinity");
         return -EINVAL;
     }
     for (size_t i = 0; i < m->op_count; i++) {
-        if (i == skip) {
-            continue;
-        }
         krn_net_run_ops(c->net, i, i, mem, &exec);
         for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
             finite &= m->ops[i].out[k] == MDL_NONE || record(c, m->ops[i].out[k], mem);
@@ -237,59 +277,24 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, size_t first_
     return 0;
 }
 
-static int check_input(const struct krn_calibrate *c, char *error)
-{
-    if (c->m->input_count != 1) {
-        snprintf(error, MDL_ERROR_MAX, "the model has %zu inputs; examples give one",
-                 c->m->input_count);
-        return -EINVAL;
-    }
-    return 0;
-}
-
 int krn_calibrate_tensor(struct krn_calibrate *c, const void *data, size_t bytes,
                          char ret_error[MDL_ERROR_MAX])
 {
     struct krn_mem mem = {
         .arena = c->arena, .inputs = (const void *const *)c->inputs, .outputs = c->outputs};
-    int r = check_input(c, ret_error);
 
-    if (r == 0 && bytes != c->m->inputs[0].bytes) {
-        snprintf(ret_error, MDL_ERROR_MAX, "%zu bytes where the model's input has %zu", bytes,
-                 c->m->inputs[0].bytes);
-        r = -EINVAL;
-    }
-    if (r < 0) {
-        return r;
-    }
-    memcpy(c->inputs[0], data, bytes);
-    return run(c, &mem, c->m->inputs[0].tensor, MDL_NONE, ret_error);
-}
-
-int krn_calibrate_image(struct krn_calibrate *c, const struct krn_image *img,
-                        char ret_error[MDL_ERROR_MAX])
-{
-    const struct mdl_model *m = c->m;
-    struct krn_exec exec = {.width = 1, .scratch = c->scratch};
-    const void *inputs[1] = {NULL};
-    struct krn_mem mem = {.arena = c->arena, .inputs = inputs, .outputs = c->outputs};
-    int r = check_input(c, ret_error);
-    size_t t, entry;
-    void *dst;
-
-    if (r < 0) {
-        return r;
-    }
-    entry = m->inputs[0].entry_op;
-    t = entry == MDL_NONE ? m->inputs[0].tensor : m->ops[entry].out[0];
-    if (!krn_image_bytes(img) || !krn_preprocess_ok(&m->preproc, &m->tensors[t])) {
-        snprintf(ret_error, MDL_ERROR_MAX, "the image does not fit the model's input");
+    if (c->m->input_count != 1) {
+        snprintf(ret_error, MDL_ERROR_MAX, "the model has %zu inputs; examples give one",
+                 c->m->input_count);
         return -EINVAL;
     }
-    dst = c->arena + m->storages[m->tensors[t].storage].offset + m->tensors[t].offset;
-    inputs[0] = c->arena + m->storages[m->tensors[m->inputs[0].tensor].storage].offset;
-    krn_preprocess(img, &m->preproc, &m->tensors[t], dst, &exec);
-    return run(c, &mem, t, entry, ret_error);
+    if (bytes != c->m->inputs[0].bytes) {
+        snprintf(ret_error, MDL_ERROR_MAX, "%zu bytes where the model's input has %zu", bytes,
+                 c->m->inputs[0].bytes);
+        return -EINVAL;
+    }
+    memcpy(c->inputs[0], data, bytes);
+    return run(c, &mem, ret_error);
 }
 
 static int add_range(const struct krn_calibrate *c, size_t t, struct mdl_calibration *out)
@@ -300,7 +305,7 @@ static int add_range(const struct krn_calibrate *c, size_t t, struct mdl_calibra
     if (!(s.low <= s.high)) {
         return 0; /* never written */
     }
-    if (c->bins && s.limit > 0) {
+    if (c->bins && s.limit > 0 && !c->answer[t]) {
         float limit = krn_kl_limit(c->bins + t * KRN_KL_BINS, s.limit);
 
         s.low = base_max(s.low, -limit);

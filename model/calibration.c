@@ -195,7 +195,7 @@ int mdl_calibration_read(const char *path, char ret_error[MDL_ERROR_MAX],
     return 0;
 }
 
-static json_t *to_json(const struct mdl_calibration *c)
+json_t *mdl_calibration_json(const struct mdl_calibration *c)
 {
     json_t *root = json_object(), *ranges = json_object(), *keep = json_array();
     int r = 0;
@@ -221,7 +221,7 @@ static json_t *to_json(const struct mdl_calibration *c)
 
 int mdl_calibration_write(const struct mdl_calibration *c, const char *path)
 {
-    json_t *root = to_json(c);
+    json_t *root = mdl_calibration_json(c);
     base_autofree char *text =
         root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     base_autofree char *draft = NULL;

@@ -8,13 +8,15 @@
  * symmetric per output channel, q = round(w / s[o]), s[o] = max |w[o]| / 127; activations u8 with a
  * zero point, or i8 without one if symmetric (u8 without one where nothing is negative). Neighbours
  * hand integers on; around what stays f32 values are quantised and dequantised. Bias and batch norm
- * are exact to 32 bits of x_scale s[o].
+ * are exact to 32 bits of x_scale s[o]. A calibration that names another model is refused.
  *
  * kernels/calibrate.h finds ranges by running the model; the file is JSON.
  */
 #pragma once
 
 #include "model/model.h"
+
+struct json_t;
 
 struct mdl_range {
     char *name;      /* owned: of the tensor in the f32 model */
@@ -50,6 +52,10 @@ bool mdl_calibration_keeps(const struct mdl_calibration *c, const char *name);
  */
 int mdl_calibration_read(const char *path, char ret_error[MDL_ERROR_MAX],
                          struct mdl_calibration **ret);
+
+/** mdl_calibration_json() - what such a file holds, the caller's reference. Return: NULL: -ENOMEM.
+ */
+struct json_t *mdl_calibration_json(const struct mdl_calibration *c);
 
 /** mdl_calibration_write() - to @path, replaced as a whole. Return: 0, -errno, -ENOMEM. */
 int mdl_calibration_write(const struct mdl_calibration *c, const char *path);

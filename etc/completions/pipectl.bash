@@ -66,7 +66,7 @@ _pipectl() {
 
     local words=
     case $command in
-    "") words="status infer bench plan models retune history costs calibrate optimise units metrics config reload subscribe watch --socket --json --help --version" ;;
+    "") words="status infer bench plan models retune history costs calibrate optimise quantize units metrics config reload subscribe watch --socket --json --help --version" ;;
     status | units | costs) words="--model" ;;
     infer)
         words="--model --raw --expect --top --list --inline"
@@ -93,6 +93,7 @@ _pipectl() {
     retune) words="--model --algorithm --objective --fps --latency --alpha --heuristic --trials --seed --wait --no-wait --cancel" ;;
     history) words="--model --limit --trials" ;;
     calibrate) words="--ms" ;;
+    quantize | quantise) words="--model --calibrate --kl --symmetric --keep --bound --ms --write --off" ;;
     optimise) words="--model --objective --algorithm --memory --inexact --calibrate --agreement --episodes --seed --ms --pareto --svg" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -5,7 +5,7 @@ function __pipectl_models
     pipectl --json models 2>/dev/null | string replace -rf '^    "name": *"([A-Za-z0-9._-]*)".*' '$1'
 end
 
-set -l commands status infer bench plan models retune history costs calibrate optimise units metrics config reload subscribe watch
+set -l commands status infer bench plan models retune history costs calibrate optimise quantize units metrics config reload subscribe watch
 set -l none "not __fish_seen_subcommand_from $commands"
 
 complete -c pipectl -f
@@ -23,6 +23,7 @@ complete -c pipectl -n $none -a history -d 'everything that changed a plan, and 
 complete -c pipectl -n $none -a costs -d 'what each unit takes on each kind of core and width'
 complete -c pipectl -n $none -a calibrate -d 'micro-benchmarks, for predictions of what was not measured'
 complete -c pipectl -n $none -a optimise -d 'measure the primitives anew and serve by the best'
+complete -c pipectl -n $none -a quantize -d 'serve an f32 model on integers, or no longer'
 complete -c pipectl -n $none -a units -d 'unit by unit: weight, time, primitive'
 complete -c pipectl -n $none -a metrics -d 'counters in Prometheus text format'
 complete -c pipectl -n $none -a config -d 'the configuration in force and where it comes from'
@@ -69,6 +70,14 @@ complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l inexact -d 'mor
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l calibrate -r -d 'where these frames keep their class'
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l pareto -d 'change nothing, say what could be'
 complete -c pipectl -n '__fish_seen_subcommand_from optimise' -l svg -r -d 'draw the front'
+for option in keep bound ms
+    complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l $option -x
+end
+complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l calibrate -r -d 'examples'
+complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l kl -d 'ranges by divergence'
+complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l symmetric -d 'activations without a zero point'
+complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l write -r -d 'the ranges, for the configuration'
+complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l off -d 'no longer'
 complete -c pipectl -n '__fish_seen_subcommand_from calibrate' -l ms -x -d 'time to measure'
 complete -c pipectl -n '__fish_seen_subcommand_from history' -l trials -d 'what was tried, too'
 complete -c pipectl -n '__fish_seen_subcommand_from history' -l limit -x

@@ -9,27 +9,24 @@
 /* What the daemon can be told; each is a parameter of Optimise. */
 static const struct setting {
     const char *option, *parameter;
-    char type; /* 's' text, 'p' path, 'i' whole number, 'f' number, 'b' given or not */
+    char type; /* 's' text, 'i' whole number, 'f' number, 'b' given or not */
     double least, most;
 } settings[] = {
-    {"objective", "objective", 's', 0, 0},
-    {"algorithm", "algorithm", 's', 0, 0},
-    {"memory", "packed_mib", 'f', 1e-3, 1e6},
-    {"inexact", "inexact", 'b', 0, 0},
-    {"calibrate", "calibrate", 'p', 0, 0},
-    {"agreement", "agreement", 'f', 0, 1},
-    {"episodes", "episodes", 'i', 1, 1e6},
-    {"seed", "seed", 'i', 1, 9e15},
-    {"ms", "ms", 'i', 1, 600000},
+    {"objective", "objective", 's', 0, 0},    {"algorithm", "algorithm", 's', 0, 0},
+    {"memory", "packed_mib", 'f', 1e-3, 1e6}, {"inexact", "inexact", 'b', 0, 0},
+    {"agreement", "agreement", 'f', 0, 1},    {"episodes", "episodes", 'i', 1, 1e6},
+    {"seed", "seed", 'i', 1, 9e15},           {"ms", "ms", 'i', 1, 600000},
     {"pareto", "pareto", 'b', 0, 0},
 };
 
 #define OPTION_SETTING 256
+#define FIRST_SETTING 3u /* behind the options that are none */
 #define OPTION_SVG 's'
+#define OPTION_CALIBRATE 'c'
 
 struct args {
     json_t *parameters; /* owned */
-    const char *svg;
+    const char *svg, *calibrate;
 };
 
 static int take_setting(const struct setting *s, const char *text, json_t *parameters)
@@ -41,14 +38,6 @@ static int take_setting(const struct setting *s, const char *text, json_t *param
         value = json_true();
     } else if (s->type == 's') {
         value = json_string(text);
-    } else if (s->type == 'p') {
-        char *path = realpath(text, NULL);
-
-        if (!path) {
-            return ctl_usage("optimise", "%s: %m", text);
-        }
-        value = json_string(path);
-        free(path);
     } else if (!ctl_number(text, s->least, s->most, &number) ||
                (s->type == 'i' && number != (double)(json_int_t)number)) {
         return ctl_usage("optimise", "--%s needs a %snumber from %.15g to %.15g, got '%s'",
@@ -63,14 +52,16 @@ static int take_setting(const struct setting *s, const char *text, json_t *param
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    struct option options[base_array_count(settings) + 3] = {
-        {"model", required_argument, NULL, 'm'}, {"svg", required_argument, NULL, OPTION_SVG}};
+    struct option options[base_array_count(settings) + FIRST_SETTING + 1] = {
+        {"model", required_argument, NULL, 'm'},
+        {"svg", required_argument, NULL, OPTION_SVG},
+        {"calibrate", required_argument, NULL, OPTION_CALIBRATE}};
     int c, rc;
 
     for (size_t i = 0; i < base_array_count(settings); i++) {
-        options[2 + i] = (struct option){settings[i].option,
-                                         settings[i].type == 'b' ? no_argument : required_argument,
-                                         NULL, OPTION_SETTING + (int)i};
+        options[FIRST_SETTING + i] = (struct option){
+            settings[i].option, settings[i].type == 'b' ? no_argument : required_argument, NULL,
+            OPTION_SETTING + (int)i};
     }
     while ((c = ctl_option(argc, argv, options)) != -1) {
         if (c == '?' || c == ':') {
@@ -79,6 +70,8 @@ static int take_args(int argc, char **argv, struct args *ret)
         if (c == OPTION_SVG) {
             ret->svg = optarg;
             json_object_set_new(ret->parameters, "pareto", json_true());
+        } else if (c == OPTION_CALIBRATE) {
+            ret->calibrate = optarg;
         } else if (c == 'm') {
             if (json_object_set_new(ret->parameters, "model", json_string(optarg)) < 0) {
                 return ctl_usage("optimise", "the model's name is not UTF-8");
@@ -110,6 +103,9 @@ static void print_choice(const json_t *choice)
     if (json_is_real(json_object_get(choice, "agreement"))) {
         printf("  %.2f %% of the calibration set keep their class\n",
                100 * ctl_real(choice, "agreement"));
+    }
+    if (ctl_text(choice, "note")[0]) {
+        printf("  %s\n", ctl_text(choice, "note"));
     }
     json_array_foreach(json_object_get(choice, "kinds"), i, entry)
     {
@@ -220,14 +216,18 @@ static int write_svg(const char *path, const json_t *front)
 int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
 {
     struct args args = {.parameters = json_object()};
+    base_autoclose int fd = -1;
     json_t *reply, *choice;
     int rc = take_args(argc, argv, &args);
 
+    if (!rc && args.calibrate) {
+        rc = ctl_examples(args.calibrate, args.parameters, &fd);
+    }
     if (rc) {
         json_decref(args.parameters);
         return rc;
     }
-    rc = ctl_call(ctl, "Optimise", args.parameters, &reply);
+    rc = ctl_call_fd(ctl, "Optimise", args.parameters, fd, &reply);
     if (rc) {
         return rc;
     }

@@ -66,7 +66,31 @@ int ctl_control_fd(const struct ctl_control *c)
     return c->sock;
 }
 
-int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
+/* The first byte goes out with @fd, if that is one. */
+static ssize_t send_some(const struct ctl_control *c, const char *bytes, size_t count, int fd)
+{
+    struct iovec part = {(void *)(uintptr_t)bytes, count};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        struct cmsghdr *head = &control.align;
+
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    }
+    return sendmsg(c->sock, &message, MSG_NOSIGNAL);
+}
+
+static int send_call(struct ctl_control *c, const char *method, json_t *parameters, bool more,
+                     int fd)
 {
     base_autofree char *bytes = NULL;
     size_t count, at = 0;
@@ -76,7 +100,7 @@ int ctl_control_send(struct ctl_control *c, const char *method, json_t *paramete
         return CTL_FAILED;
     }
     while (at < count) {
-        ssize_t n = send(c->sock, bytes + at, count - at, MSG_NOSIGNAL);
+        ssize_t n = send_some(c, bytes + at, count - at, at == 0 ? fd : -1);
 
         if (n < 0 && errno == EINTR) {
             continue;
@@ -87,6 +111,11 @@ int ctl_control_send(struct ctl_control *c, const char *method, json_t *paramete
         at += (size_t)n;
     }
     return CTL_DONE;
+}
+
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
+{
+    return send_call(c, method, parameters, more, -1);
 }
 
 /* A Varlink error in words. */
@@ -158,6 +187,11 @@ int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues
 
 int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret)
 {
+    return ctl_call_fd(ctl, method, parameters, -1, ret);
+}
+
+int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, int fd, json_t **ret)
+{
     struct ctl_control *c = NULL;
     bool continues;
     char name[128];
@@ -166,7 +200,7 @@ int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json
     snprintf(name, sizeof(name), "io.piped.%s", method);
     rc = ctl_control_open(ctl, &c);
     if (rc == CTL_DONE) {
-        rc = ctl_control_send(c, name, parameters, false);
+        rc = send_call(c, name, parameters, false, fd);
     }
     if (rc == CTL_DONE) {
         rc = ctl_control_receive(c, ret, &continues);

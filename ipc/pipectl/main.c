@@ -39,6 +39,11 @@ const struct ctl_command ctl_commands[] = {
      "[--agreement R]] [--episodes N] [--seed N] "
      "[--ms N] [--pareto] [--svg FILE]",
      "measure the primitives anew and serve by the best", ctl_optimise},
+    {"quantize",
+     "[MODEL] --calibrate DIR [--kl] [--symmetric] [--keep OP]... [--bound PERCENT] [--ms N] "
+     "[--write FILE] | [MODEL] --off",
+     "serve an f32 model on integers, or no longer", ctl_quantize},
+    {"quantise", "", NULL, ctl_quantize},
     {"units", "[--model M]", "unit by unit: weight, time, primitive", ctl_units},
     {"metrics", "", "counters in Prometheus text format", ctl_metrics},
     {"config", "", "the configuration in force and where it comes from", ctl_config},

@@ -59,6 +59,9 @@ int ctl_control_fd(const struct ctl_control *c);
 /** ctl_call() - one call of io.piped.METHOD; @parameters: reference is taken. Return: exit code;
  * the reason was said. */
 int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
+/** ctl_call_fd() - the same; a descriptor @fd goes with the call (-1: none). */
+int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, int fd,
+                json_t **ret);
 /** ctl_model_parameter() - {} or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
@@ -106,6 +109,14 @@ bool ctl_pixfmt(const char *name, uint32_t *ret);
 size_t ctl_tensor_count(const struct piped_tensor *t);
 double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i);
 
+/* examples.c */
+/**
+ * ctl_examples() - the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of a folder, as calls take
+ * them: sets @parameters.examples; their bytes go into a sealed memfd, *ret_fd, the caller's
+ * Files that cannot be read are said and left out. Return: exit code; the reason was said.
+ */
+int ctl_examples(const char *folder, json_t *parameters, int *ret_fd);
+
 /* commands */
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 int ctl_infer(const struct ctl *ctl, int argc, char **argv);
@@ -117,6 +128,7 @@ int ctl_history(const struct ctl *ctl, int argc, char **argv);
 int ctl_costs(const struct ctl *ctl, int argc, char **argv);
 int ctl_calibrate(const struct ctl *ctl, int argc, char **argv);
 int ctl_optimise(const struct ctl *ctl, int argc, char **argv);
+int ctl_quantize(const struct ctl *ctl, int argc, char **argv);
 /** ctl_print_trials() - an event's trials as a table; only the best @most when there are more. */
 void ctl_print_trials(const json_t *event, size_t most);
 /** ctl_trial_note() - " (stopped: worse)" and the like, or "". */

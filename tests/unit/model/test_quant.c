@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantised graphs: what becomes one operator on integers, what stays, what is refused; and f32
  * models quantised by a calibration. */
+#include <math.h>
+
 #include "kernels/calibrate.h"
 #include "kernels/calibrate_kl.h"
+#include "kernels/examples.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/run_model.h"
@@ -529,25 +532,20 @@ TEST(calibrations_are_files)
 TEST(folders_of_examples)
 {
     struct mdl_load_options fused = {.const_eval = krn_const_eval};
-    char folder[] = "/tmp/piped-examples-XXXXXX", path[256], note[MDL_ERROR_MAX];
-    char error[MDL_ERROR_MAX];
-    struct krn_calibrate *k = NULL;
+    char folder[] = "/tmp/piped-examples-XXXXXX", path[256], error[MDL_ERROR_MAX];
+    struct krn_examples e = KRN_EXAMPLES_NULL;
+    float input[3 * 12 * 12], bad[3 * 12 * 12] = {[7] = NAN};
     struct mdl_model *m;
-    size_t count = 0;
     struct gb g;
     FILE *f;
 
     T_TRUE(mkdtemp(folder));
     f32_net(&g);
     m = gb_compile(&g, &fused);
-    T_EQ(krn_calibrate_new(m, KRN_CALIBRATE_MINMAX, error, &k), 0);
-    T_EQ(krn_calibrate_folder(k, folder, &count, note, error), -ENOENT);
-    T_EQ(krn_calibrate_folder(k, "/nonexistent", &count, note, error), -ENOENT);
+    T_EQ(krn_examples_folder(folder, error, &e), -ENOENT);
+    T_EQ(krn_examples_folder("/nonexistent", error, &e), -ENOENT);
     snprintf(path, sizeof(path), "%s/a.ppm", folder);
     write_text(path, "P6 # a comment\n4 2\n255\nabcdefghijklmnopqrstuvwx");
-    T_EQ(krn_calibrate_folder(k, folder, &count, note, error), 0);
-    T_EQ(count, 1);
-    T_TRUE(!note[0]);
     snprintf(path, sizeof(path), "%s/b.ppm", folder);
     write_text(path, "P6 4 2 255 short");
     snprintf(path, sizeof(path), "%s/c.f32", folder);
@@ -558,15 +556,27 @@ TEST(folders_of_examples)
         fwrite(&v, sizeof(v), 1, f);
     }
     fclose(f);
-    T_EQ(krn_calibrate_folder(k, folder, &count, note, error), 0);
-    T_EQ(count, 2);
-    T_TRUE(strstr(note, "b.ppm"));
+    T_EQ(krn_examples_folder(folder, error, &e), 0);
+    T_EQ(e.count, 3);
+    T_EQ(krn_examples_add(&e, "bad.f32", bad, sizeof(bad), false), 0);
+    T_EQ(krn_examples_fit(&e, m, error), 0);
+    T_EQ(e.count, 2);
+    T_EQ(e.left_out, 2);
+    T_TRUE(strstr(e.note, "b.ppm"));
+    T_EQ(krn_example_input(&e, 0, m, input, error), 0);
+    T_TRUE(input[0] >= 'a' && input[0] <= 'x');
+    T_EQ(krn_example_input(&e, 1, m, input, error), 0);
+    T_TRUE(input[0] == 0.5f && input[3 * 12 * 12 - 1] == 0.5f);
+    krn_examples_deinit(&e);
+    T_EQ(krn_examples_add(&e, "bad.f32", bad, sizeof(bad), false), 0);
+    T_EQ(krn_examples_fit(&e, m, error), -ENOENT);
+    T_TRUE(strstr(error, "NaN or infinity"));
+    krn_examples_deinit(&e);
     for (const char *n = "abc"; *n; n++) {
         snprintf(path, sizeof(path), "%s/%c.%s", folder, *n, *n == 'c' ? "f32" : "ppm");
         unlink(path);
     }
     rmdir(folder);
-    krn_calibrate_free(k);
     mdl_free(m);
     gb_free(&g);
 }

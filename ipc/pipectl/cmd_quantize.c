@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl quantize: an f32 model on integers. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+struct args {
+    json_t *parameters; /* owned */
+    const char *calibrate, *write;
+    bool off;
+};
+
+static int take_number(const char *option, const char *text, double least, double most,
+                       double factor, const char *parameter, json_t *parameters)
+{
+    double number;
+
+    if (!ctl_number(text, least, most, &number)) {
+        return ctl_usage("quantize", "%s needs a number from %.15g to %.15g, got '%s'", option,
+                         least, most, text);
+    }
+    json_object_set_new(parameters, parameter,
+                        factor == 1 ? json_integer((json_int_t)number)
+                                    : json_real(number * factor));
+    return CTL_DONE;
+}
+
+static int take_keep(const char *name, json_t *parameters)
+{
+    json_t *list = json_object_get(parameters, "keep");
+
+    if (!list) {
+        list = json_array();
+        json_object_set_new(parameters, "keep", list);
+    }
+    return json_array_append_new(list, json_string(name)) < 0
+               ? ctl_usage("quantize", "the operator's name is not UTF-8")
+               : CTL_DONE;
+}
+
+static int take_option(int c, struct args *ret)
+{
+    switch (c) {
+    case 'm':
+        return json_object_set_new(ret->parameters, "model", json_string(optarg)) < 0
+                   ? ctl_usage("quantize", "the model's name is not UTF-8")
+                   : CTL_DONE;
+    case 'c':
+        ret->calibrate = optarg;
+        return CTL_DONE;
+    case 'k':
+        json_object_set_new(ret->parameters, "method", json_string("kl"));
+        return CTL_DONE;
+    case 's':
+        json_object_set_new(ret->parameters, "symmetric", json_true());
+        return CTL_DONE;
+    case 'o':
+        return take_keep(optarg, ret->parameters);
+    case 'b':
+        return take_number("--bound", optarg, 0, 100, 0.01, "agreement", ret->parameters);
+    case 't':
+        return take_number("--ms", optarg, 0, 600000, 1, "ms", ret->parameters);
+    case 'w':
+        ret->write = optarg;
+        json_object_set_new(ret->parameters, "ranges", json_true());
+        return CTL_DONE;
+    default:
+        ret->off = true;
+        json_object_set_new(ret->parameters, "off", json_true());
+        return CTL_DONE;
+    }
+}
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    static const struct option options[] = {
+        {"model", required_argument, NULL, 'm'}, {"calibrate", required_argument, NULL, 'c'},
+        {"kl", no_argument, NULL, 'k'},          {"symmetric", no_argument, NULL, 's'},
+        {"keep", required_argument, NULL, 'o'},  {"bound", required_argument, NULL, 'b'},
+        {"ms", required_argument, NULL, 't'},    {"write", required_argument, NULL, 'w'},
+        {"off", no_argument, NULL, 'f'},         {NULL, 0, NULL, 0}};
+    int c, rc;
+
+    while ((c = ctl_option(argc, argv, options)) != -1) {
+        if (c == '?' || c == ':') {
+            return ctl_usage("quantize", "unknown or incomplete option %s", argv[optind - 1]);
+        }
+        rc = take_option(c, ret);
+        if (rc) {
+            return rc;
+        }
+    }
+    if (optind < argc && !json_object_get(ret->parameters, "model") &&
+        json_object_set_new(ret->parameters, "model", json_string(argv[optind++])) < 0) {
+        return ctl_usage("quantize", "the model's name is not UTF-8");
+    }
+    if (optind < argc) {
+        return ctl_usage("quantize", "'%s' is too much", argv[optind]);
+    }
+    if (ret->off == (ret->calibrate != NULL)) {
+        return ctl_usage("quantize", "either --calibrate DIR or --off is needed");
+    }
+    return CTL_DONE;
+}
+
+static void print_examples(const json_t *q)
+{
+    bool held_out = json_is_true(json_object_get(q, "held_out"));
+
+    if (held_out) {
+        printf("  calibrated by %.0f examples (%s), judged by %.0f others\n",
+               ctl_real(q, "calibrated"), ctl_text(q, "method"), ctl_real(q, "judged"));
+    } else {
+        printf("  calibrated and judged by the same example (%s): give more than one\n",
+               ctl_text(q, "method"));
+    }
+    if (ctl_real(q, "left_out") > 0) {
+        printf("  %.0f left out; %s\n", ctl_real(q, "left_out"), ctl_text(q, "left_out_first"));
+    }
+    if (ctl_real(q, "zeros") > 0) {
+        printf("  %.0f values were 0 in every example\n", ctl_real(q, "zeros"));
+    }
+}
+
+static void print_kept(const json_t *q)
+{
+    const json_t *entry;
+    size_t i;
+
+    printf("  %.0f of %.0f operators on integers\n", ctl_real(q, "integers"),
+           ctl_real(q, "products"));
+    json_array_foreach(json_object_get(q, "kept"), i, entry)
+    {
+        printf("    f32: %s (%s)\n", ctl_text(entry, "op"), ctl_text(entry, "why"));
+    }
+}
+
+static void print(const json_t *q)
+{
+    char mean[32], most[32];
+
+    printf("%s: %s, %.1f s\n", ctl_text(q, "model"),
+           json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
+           ctl_real(q, "took_ms") / 1e3);
+    print_examples(q);
+    printf("  top-1 agreement %.2f %% (at least %.2f), error %s mean, %s most\n",
+           100 * ctl_real(q, "agreement"), 100 * ctl_real(q, "bound"),
+           ctl_known(q, "error_mean", "%.4f", mean, sizeof(mean)),
+           ctl_known(q, "error_most", "%.4f", most, sizeof(most)));
+    if (ctl_real(q, "int8_ms") > 0) {
+        printf("  f32 %.3f ms, int8 %.3f ms on one core: %.2f times as fast\n",
+               ctl_real(q, "f32_ms"), ctl_real(q, "int8_ms"),
+               ctl_real(q, "f32_ms") / ctl_real(q, "int8_ms"));
+    }
+    print_kept(q);
+    if (ctl_text(q, "note")[0]) {
+        printf("  %s\n", ctl_text(q, "note"));
+    }
+}
+
+static int write_ranges(const char *path, const json_t *ranges)
+{
+    if (json_dump_file(ranges, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) < 0) {
+        ctl_say("%s: it cannot be written", path);
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+static int show(const struct ctl *ctl, const struct args *args, json_t *q)
+{
+    json_t *ranges = json_incref(json_object_get(q, "ranges"));
+    int rc = CTL_DONE;
+
+    json_object_del(q, "ranges");
+    if (ctl->json) {
+        ctl_print_json(q);
+    } else {
+        print(q);
+    }
+    if (!json_is_true(json_object_get(q, "serves"))) {
+        ctl_say("%s: %s", ctl_text(q, "model"), ctl_text(q, "why"));
+        rc = CTL_FAILED;
+    } else if (args->write) {
+        rc = write_ranges(args->write, ranges);
+    }
+    json_decref(ranges);
+    return rc;
+}
+
+int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
+{
+    struct args args = {.parameters = json_object()};
+    base_autoclose int fd = -1;
+    json_t *reply = NULL;
+    int rc = take_args(argc, argv, &args);
+
+    if (!rc && args.calibrate) {
+        rc = ctl_examples(args.calibrate, args.parameters, &fd);
+    }
+    if (rc) {
+        json_decref(args.parameters);
+        return rc;
+    }
+    rc = ctl_call_fd(ctl, "Quantise", args.parameters, fd, &reply);
+    if (rc) {
+        return rc;
+    }
+    if (args.off) {
+        if (!ctl->json) {
+            printf("%s: as its file is\n", ctl_text(reply, "model"));
+        }
+    } else {
+        rc = show(ctl, &args, json_object_get(reply, "quantised"));
+    }
+    json_decref(reply);
+    return rc;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which operators stay f32 for the sake of accuracy. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/quantise_private.h"
+
+#define RANKED_EXAMPLES 16u /* that an operator's cost is measured on */
+
+struct candidate {
+    const char *name; /* of the f32 model's operator */
+    double cost;
+};
+
+static int dearest_first(const void *a, const void *b)
+{
+    double x = ((const struct candidate *)a)->cost, y = ((const struct candidate *)b)->cost;
+
+    return (x < y) - (x > y);
+}
+
+/* The operators that run on integers now. Return: count, -errno. */
+static int find_candidates(struct krn_quantise *j, struct candidate *ret, size_t *ret_count)
+{
+    struct mdl_load_options load = j->load;
+    struct mdl_model *whole = NULL;
+    int r;
+
+    load.calibration = j->q.calibration;
+    r = mdl_load(j->path, &load, j->error, &whole);
+    *ret_count = 0;
+    for (size_t i = 0; r == 0 && i < j->m->op_count; i++) {
+        for (size_t k = 0; k < whole->op_count; k++) {
+            if (whole->ops[k].quant && strcmp(whole->ops[k].name, j->m->ops[i].name) == 0) {
+                ret[(*ret_count)++] = (struct candidate){.name = j->m->ops[i].name};
+                break;
+            }
+        }
+    }
+    mdl_free(whole);
+    return r;
+}
+
+/* Every candidate quantised alone. */
+static int find_costs(struct krn_quantise *j, struct candidate *all, size_t count)
+{
+    size_t before = j->q.calibration->keep_count;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        struct krn_answers some = j->learned;
+        struct krn_judgement of;
+
+        some.count = base_min(some.count, (size_t)RANKED_EXAMPLES);
+        for (size_t k = 0; r == 0 && k < count; k++) {
+            r = k == i ? 0 : krn_quantise_add_keep(j, all[k].name, KRN_KEPT_ACCURACY);
+        }
+        r = r < 0 ? r : krn_quantise_judge(j, &some, &of);
+        krn_quantise_cut_keep(j, before);
+        all[i].cost = r == 0 ? of.square : 0;
+    }
+    return r;
+}
+
+static int judge_without(struct krn_quantise *j, const struct candidate *all, size_t first,
+                         size_t count, struct krn_judgement *ret)
+{
+    int r = 0;
+
+    krn_quantise_cut_keep(j, first);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = krn_quantise_add_keep(j, all[i].name, KRN_KEPT_ACCURACY);
+    }
+    return r < 0 ? r : krn_quantise_judge(j, &j->judged, ret);
+}
+
+static bool holds(const struct krn_quantise *j, const struct krn_judgement *of)
+{
+    return (double)of->same >= j->o->agreement_min * (double)j->judged.count - 1e-9;
+}
+
+/* The fewest of the dearest ones, by bisection; agreement need not grow with every one of them, so
+ * what is found holds, and one fewer did not where that was tried. */
+static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
+                       struct krn_judgement *judgement)
+{
+    size_t first = j->q.calibration->keep_count, few = 0, many = count;
+    struct krn_judgement of;
+    int r = 0;
+
+    while (r == 0 && many - few > 1) {
+        size_t middle = few + (many - few) / 2;
+
+        r = judge_without(j, all, first, middle, &of);
+        *(r == 0 && holds(j, &of) ? &many : &few) = middle;
+    }
+    if (r == 0 && many == count) {
+        snprintf(j->error, MDL_ERROR_MAX,
+                 "within the bound of %.2f %% agreement no operator can be quantised",
+                 100 * j->o->agreement_min);
+        return KRN_QUANTISE_E_USELESS;
+    }
+    return r < 0 ? r : judge_without(j, all, first, many, judgement);
+}
+
+int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement)
+{
+    base_autofree struct candidate *all = calloc(j->m->op_count + 1, sizeof(*all));
+    size_t count = 0;
+    int r = all ? krn_quantise_judge(j, &j->judged, judgement) : -ENOMEM;
+
+    if (r < 0 || holds(j, judgement)) {
+        return r;
+    }
+    r = find_candidates(j, all, &count);
+    r = r < 0 ? r : find_costs(j, all, count);
+    if (r < 0) {
+        return r;
+    }
+    qsort(all, count, sizeof(*all), dearest_first);
+    return find_fewest(j, all, count, judgement);
+}

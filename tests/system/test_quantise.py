@@ -1,0 +1,328 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Quantising in the real daemon: calibrated by examples that the client sends, judged by others, kept, and off again."""
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import array
+import fcntl
+
+import pyclient
+from daemon import DIGITS, PIPECTL, SHARED, Daemon, VarlinkError, check, equal, main
+
+SIDE = 28
+
+
+def picture(rng):
+    """A grey picture with a stroke or two, as a P5 pixmap."""
+    pixels = bytearray(rng.randrange(8) for _ in range(SIDE * SIDE))
+    for _ in range(rng.randrange(1, 4)):
+        x, y, down = rng.randrange(6, 20), rng.randrange(4, 12), rng.random() < 0.5
+        for i in range(rng.randrange(8, 15)):
+            for thick in range(3):
+                at = (min(y + i, 27) * SIDE + x + thick) if down else ((y + thick) * SIDE + min(x - 4 + i, 27))
+                pixels[at] = 255 - rng.randrange(30)
+    return b"P5\n%d %d\n255\n" % (SIDE, SIDE) + bytes(pixels)
+
+
+def folder(d, count=24, seed=5):
+    path = os.path.join(d.temp, "pictures")
+    os.makedirs(path, exist_ok=True)
+    print("seed", seed)
+    rng = random.Random(seed)
+    for i in range(count):
+        with open(os.path.join(path, "%03d.pgm" % i), "wb") as f:
+            f.write(picture(rng))
+    return path
+
+
+def clear(path):
+    for name in os.listdir(path):
+        os.unlink(os.path.join(path, name))
+
+
+def put(path, name, data):
+    with open(os.path.join(path, name), "wb") as f:
+        f.write(data)
+
+
+def served(d):
+    """What the daemon says of its model."""
+    return d.call("Models")["models"][0]
+
+
+def answers(d, path):
+    raw = os.path.join(d.temp, "raw.f32")
+    out = []
+    for name in sorted(os.listdir(path)):
+        d.pipectl("infer", "--raw", raw, os.path.join(path, name))
+        values = array.array("f")
+        with open(raw, "rb") as f:
+            values.frombytes(f.read())
+        out.append(values)
+    return out
+
+
+def near(a, b):
+    for x, y in zip(a, b):
+        most = max(abs(v) for v in x)
+        check(max(abs(p - q) for p, q in zip(x, y)) <= 0.25 * most, list(x), list(y))
+
+
+def is_quantised_kept_and_off_again():
+    with Daemon() as d:
+        path = folder(d)
+        plain = served(d)
+        equal(plain["integers"], 0)
+        before = answers(d, path)
+        with pyclient.Connection(d.frames_path) as c:
+            s = pyclient.Stream(c, inline=True)
+            equal(s.infer(b"\0" * s.input_bytes).status, "ok")
+            q = d.pipectl("quantize", "digits", "--calibrate", path, "--bound", "90")
+            equal(s.infer(b"\0" * s.input_bytes).status, "ok", "the client lost its model")
+        equal((q["serves"], q["calibrated"], q["judged"], q["held_out"], q["left_out"]), (True, 12, 12, True, 0))
+        check(q["agreement"] >= 0.9 and 0 <= q["error_mean"] <= q["error_most"] < 0.2, q)
+        check(0 < q["integers"] <= q["products"], q)
+        equal((q["f32_ms"], q["int8_ms"]), (None, None), "nothing was to be measured")
+        whole = served(d)
+        equal(whole["integers"], q["integers"])
+        check(whole["hash"] != plain["hash"], "the quantised model is the model")
+        quantised = answers(d, path)
+        check(quantised != before, "it computes as before")
+        near(before, quantised)
+        with Daemon(state_dir=d.state_dir) as again:
+            equal(served(again)["hash"], whole["hash"], "a restart forgot it")
+            equal(answers(again, path), quantised)
+            equal(again.pipectl("quantize", "digits", "--off", as_json=False), "digits: as its file is\n")
+            equal(served(again)["hash"], plain["hash"])
+            equal(answers(again, path), before)
+        with Daemon(state_dir=d.state_dir) as third:
+            equal(served(third)["hash"], plain["hash"], "a restart forgot that it is off")
+
+
+def speed_and_ways_of_finding_ranges():
+    with Daemon() as d:
+        path = folder(d)
+        for more in (["--kl"], ["--symmetric"], ["--kl", "--symmetric"]):
+            q = d.pipectl("quantize", "--calibrate", path, "--bound", "0", *more)
+            equal((q["serves"], q["method"]), (True, "kl" if "--kl" in more else "min-max"))
+        q = d.pipectl("quantize", "--calibrate", path, "--bound", "0", "--ms", "100", expect=None)
+        check(q["f32_ms"] > 0 and q["int8_ms"] > 0, q)
+        equal(q["serves"], q["int8_ms"] < q["f32_ms"], q)
+        check(all(k["why"] == "slower" for k in q["kept"]), q["kept"])
+
+
+def operators_stay_f32():
+    with Daemon() as d:
+        path = folder(d)
+        names = [u["name"] for u in d.call("Units")["units"]]
+        q = d.pipectl("quantize", "--calibrate", path, "--bound", "0", "--keep", names[0])
+        equal(q["kept"], [{"op": names[0], "why": "asked"}])
+        equal(q["integers"], q["products"] - 1)
+        d.pipectl("quantize", "--calibrate", path, "--keep", "nobody", expect=1)
+        equal(served(d)["integers"], q["integers"], "what was refused changed something")
+        every = [a for n in names for a in ("--keep", n)]
+        few = d.pipectl("quantize", "--calibrate", path, *every)
+        equal(few["integers"], few["products"] - len(names))
+
+
+def the_bound_keeps_what_costs_most():
+    """A set that is calibrated far too small: quantising all of it cannot agree."""
+    with Daemon() as d:
+        path = folder(d)
+        size = served(d)["input"]["bytes"]
+        clear(path)
+        rng = random.Random(9)
+        for i in range(16):
+            scale = 0.02 if i % 2 == 0 else 1
+            put(path, "%02d.f32" % i, struct.pack("<%df" % (size // 4), *(rng.random() * scale for _ in range(size // 4))))
+        bad = d.pipectl("quantize", "--calibrate", path, "--bound", "0")
+        good = d.pipectl("quantize", "--calibrate", path, "--bound", "100", expect=None)
+        check(bad["error_mean"] > 0.1, bad)
+        if good["serves"]:
+            equal(good["agreement"], 1.0)
+            check(good["integers"] < bad["integers"] or bad["agreement"] == 1.0, good)
+            check(all(k["why"] == "accuracy" for k in good["kept"]), good)
+        else:
+            check("within the bound" in good["why"], good)
+
+
+def one_example_does_both():
+    with Daemon() as d:
+        path = folder(d, count=1)
+        text = d.pipectl("quantize", "--calibrate", path, "--bound", "0", as_json=False)
+        check("calibrated and judged by the same example" in text, text)
+
+
+def examples_that_do_not_fit_are_said():
+    def failing(*args):
+        r = subprocess.run([PIPECTL, "--socket", d.control_path, "quantize", *args], capture_output=True, text=True,
+                           check=False)
+        equal(r.returncode, 1, r.stdout + r.stderr)
+        return r.stderr
+
+    with Daemon() as d:
+        path = folder(d, count=0)
+        size = served(d)["input"]["bytes"]
+        check("no picture" in failing("--calibrate", path))
+        check("No such file" in failing("--calibrate", path + "-none"))
+        put(path, "short.f32", b"\0" * (size - 4))
+        check("%d bytes where the model's input has %d" % (size - 4, size) in failing("--calibrate", path))
+        put(path, "nan.f32", struct.pack("<f", float("nan")) * (size // 4))
+        clear(path)
+        for name, value in (("nan", float("nan")), ("infinity", float("inf"))):
+            put(path, name + ".f32", struct.pack("<f", value) * (size // 4))
+        check("NaN or infinity" in failing("--calibrate", path))
+        clear(path)
+        put(path, "text.jpg", b"no picture at all")
+        check("text.jpg is left out" in failing("--calibrate", path))
+        folder(d, count=4)
+        os.symlink("nowhere", os.path.join(path, "broken.ppm"))
+        put(path, "infinity.f32", struct.pack("<f", float("inf")) * (size // 4))
+        text = d.pipectl("quantize", "--calibrate", path, "--bound", "0", as_json=False)
+        check("1 left out; infinity.f32" in text, text)
+        clear(path)
+        for i in range(4):
+            put(path, "%d.f32" % i, b"\0" * size)  # every range but of the biases is nothing
+        q = d.pipectl("quantize", "--calibrate", path, "--bound", "0")
+        check(q["serves"] and q["zeros"] > 0, q)
+        equal(d.status()["state"], "serving")
+
+
+def kept_files_may_be_anything():
+    with Daemon() as d:
+        path = folder(d)
+        kept = os.path.join(d.state_dir, "calibration-digits.v1.json")
+        d.pipectl("quantize", "--calibrate", path, "--bound", "0")
+        with open(kept, encoding="utf-8") as f:
+            good = f.read()
+        other = json.loads(good)
+        other["model"] = "0" * 64
+        for text, why in (("", "calibration"), ("{", "calibration"), ("[]", "no calibration"), (good[:len(good) // 2], ""),
+                          (json.dumps({"ranges": {"x": [2, 1]}}), "no calibration"),
+                          (json.dumps(other), "of another model")):
+            with open(kept, "w", encoding="utf-8") as f:
+                f.write(text)
+            with Daemon(state_dir=d.state_dir) as again:
+                equal(served(again)["integers"], 0, text[:40])
+                check("not quantised as before" in again.log() and why in again.log(), again.log())
+
+
+def a_configured_calibration_serves():
+    with Daemon() as d:
+        path = folder(d)
+        ranges = os.path.join(d.temp, "ranges.json")
+        q = d.pipectl("quantize", "--calibrate", path, "--bound", "0", "--write", ranges)
+        model = {"name": "digits", "path": DIGITS, "calibration": ranges}
+        with Daemon(config={"models": [{"name": "digits", "path": DIGITS}]}) as c:
+            equal(served(c)["integers"], 0)
+            c.write_config({"models": [model]})
+            c.pipectl("reload")
+            equal(served(c)["integers"], q["integers"])
+            equal(served(c)["calibration"], ranges)
+            first = served(c)["hash"]
+            c.pipectl("reload")
+            equal(served(c)["hash"], first)
+            c.pipectl("quantize", "--off", expect=1)
+            c.pipectl("quantize", "--calibrate", path, expect=1)
+            d.pipectl("quantize", "--calibrate", path, "--bound", "0", "--symmetric", "--write", ranges)
+            c.pipectl("reload")
+            check(served(c)["hash"] != first, "a changed file was not read again")
+            with open(ranges, "w", encoding="utf-8") as f:
+                f.write("{")
+            c.pipectl("reload", expect=1)
+            check(served(c)["integers"] > 0, "a reload that failed changed something")
+            c.write_config({"models": [{"name": "digits", "path": DIGITS}]})
+            c.pipectl("reload")
+            equal(served(c)["integers"], 0)
+            c.write_config({"models": [dict(model, calibration="/nonexistent")]})
+            r = subprocess.run([c.exe, "--check-config", "--config", c.config_path], capture_output=True, text=True, check=False)
+            equal(r.returncode, 78, r.stderr)
+            check("calibration" in r.stderr, r.stderr)
+
+
+def memfd(data, seals=True):
+    fd = os.memfd_create("examples", os.MFD_ALLOW_SEALING)
+    os.write(fd, data)
+    if seals:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    return fd
+
+
+def calls_are_checked():
+    def ask(parameters, *fds):
+        with d.connect() as v:
+            message = json.dumps({"method": "io.piped.Quantise", "parameters": parameters}).encode() + b"\0"
+            socket.send_fds(v.sock, [message], list(fds))
+            for fd in fds:
+                os.close(fd)
+            return v.receive()["quantised"]
+
+    def refused(error, text, parameters, *fds):
+        try:
+            ask(parameters, *fds)
+        except VarlinkError as e:
+            equal(e.error.split(".")[-1], error, e.parameters)
+            check(text in str(e.parameters), e.parameters)
+            return
+        check(False, parameters, "went through")
+
+    with Daemon() as d:
+        data = picture(random.Random(1))
+        one = [{"name": "a", "bytes": len(data)}]
+        refused("Unsupported", "no file descriptor", {"examples": one})
+        refused("Unsupported", "sealed", {"examples": one}, memfd(data, seals=False))
+        refused("Unsupported", "sealed", {"examples": one}, os.open(DIGITS, os.O_RDONLY))
+        refused("Unsupported", "sealed", {"examples": one}, os.pipe()[0])
+        refused("Unsupported", "no bytes", {"examples": one}, memfd(b""))
+        refused("Unsupported", "bytes that are there", {"examples": [{"name": "a", "bytes": len(data) + 1}]}, memfd(data))
+        refused("Unsupported", "bytes that are there", {"examples": [{"name": "a", "bytes": -1}]}, memfd(data))
+        refused("Unsupported", "bytes that are there", {"examples": [7]}, memfd(data))
+        refused("Unsupported", "no examples", {"examples": []}, memfd(data))
+        refused("InvalidParameter", "method", {"examples": one, "method": "luck"}, memfd(data))
+        refused("InvalidParameter", "agreement", {"examples": one, "agreement": 2.0}, memfd(data))
+        refused("InvalidParameter", "ms", {"examples": one, "ms": -1}, memfd(data))
+        refused("InvalidParameter", "keep", {"examples": one, "keep": [1]}, memfd(data))
+        refused("NotFound", "nobody", {"model": "nobody", "off": True})
+        fds = [memfd(data) for _ in range(5)]  # the last one counts; none is left open
+        check(ask({"examples": one, "agreement": 0.0}, *fds)["serves"])
+        open_fds = os.listdir("/proc/%d/fd" % d.process.pid)
+        for _ in range(8):
+            refused("NotFound", "nobody", {"model": "nobody", "off": True}, memfd(data))
+        d.status()
+        check(len(os.listdir("/proc/%d/fd" % d.process.pid)) <= len(open_fds) + 1, "descriptors are left open")
+        d.pipectl("quantize", expect=2)
+        d.pipectl("quantize", "--off", "--calibrate", d.temp, expect=2)
+        d.pipectl("quantize", "--calibrate", d.temp, "--bound", "101", expect=2)
+
+
+def photographs_keep_their_classes():
+    """Two networks that others trained, by default settings; the pictures are in the shared folder."""
+    real = os.path.join(SHARED, "real")
+    if not os.path.isdir(real):
+        return "there is no %s" % real
+    with open(os.path.join(real, "preproc.tsv"), encoding="utf-8") as f:
+        keys, *lines = [line.rstrip("\n").split("\t") for line in f]
+    table = {row[0]: dict(zip(keys, row)) for row in lines}
+    with Daemon() as d:
+        for name in ("squeezenet1_1", "resnet8_cifar10_fp32"):
+            row = table[name]
+            path = os.path.join(d.temp, name)
+            os.symlink(os.path.join(real, "models", name + ".onnx"), path + ".onnx")
+            with open(path + ".sidecar.json", "w", encoding="utf-8") as f:
+                json.dump({"preprocess": {"mean": [float(v) for v in row["mean_in_channel_order"].split(",")],
+                                          "std": float(row["divide_by"]), "colour": row["channels"].lower()}}, f)
+            d.call("Load", {"name": name, "path": path + ".onnx"})
+            q = d.pipectl("quantize", name, "--calibrate", os.path.join(real, "images"))
+            equal((q["serves"], q["calibrated"], q["judged"], q["left_out"]), (True, 8, 7, 0), q)
+            check(q["agreement"] >= 0.98 and q["integers"] >= q["products"] * 3 / 4, q)
+
+
+if __name__ == "__main__":
+    main([is_quantised_kept_and_off_again, speed_and_ways_of_finding_ranges, operators_stay_f32,
+          the_bound_keeps_what_costs_most, one_example_does_both, examples_that_do_not_fit_are_said,
+          kept_files_may_be_anything, a_configured_calibration_serves, calls_are_checked,
+          photographs_keep_their_classes])
