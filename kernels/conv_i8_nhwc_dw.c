@@ -99,21 +99,28 @@ struct job {
     size_t parts;
 };
 
-/* one block of channels of one pixel; @taps: where channel 0 of each tap lies, 2 pairs of them */
+/* one block of channels of one pixel; @taps: where channel 0 of each tap lies, 2 @pairs of them */
 KRN_INLINE void block(const struct job *j, const uint8_t *const *taps, size_t c,
-                      const struct krn_quant_sums *s, size_t channels)
+                      const bool is_signed, const size_t pairs, const struct krn_quant_sums *s,
+                      size_t channels)
 {
-    const int32_t *w = (const int32_t *)j->call->packed + c * j->p.pairs;
-    vi acc[2] = {vi_set(0), vi_set(0)};
+    const int32_t *w = (const int32_t *)j->call->packed + c * pairs;
+    const int32_t *bias = bias_of(&j->p, j->call->packed) + c;
+    vi acc[2] = {vi_load(bias), vi_load(bias + KRN_VL)};
 
-    for (size_t k = 0; k < j->p.pairs; k++, w += LANES) {
-        vh a = vh_load(taps[2 * k] + c, j->p.x_signed);
-        vh b = vh_load(taps[2 * k + 1] + c, j->p.x_signed);
+#pragma GCC unroll 5
+    for (size_t k = 0; k < pairs; k++, w += LANES) {
+        vh a = vh_load(taps[2 * k] + c, is_signed);
+        vh b = vh_load(taps[2 * k + 1] + c, is_signed);
 
         acc[0] += vi_madd(vh_zip_low(a, b), vi_load(w));
         acc[1] += vi_madd(vh_zip_high(a, b), vi_load(w + KRN_VL));
     }
-    if (j->e.clamp && channels == LANES) {
+    if (j->e.plain && channels == LANES) {
+        struct krn_quant_pixels one = {s->scale, s->res, s->y, 0};
+
+        krn_quant_plain(&j->e, &one, &acc, 1, 2);
+    } else if (j->e.clamp && channels == LANES) {
         krn_quant_clamp(&j->e, s, acc, 2);
     } else {
         krn_quant_any(&j->e, s, acc, 2, channels);
@@ -121,8 +128,9 @@ KRN_INLINE void block(const struct job *j, const uint8_t *const *taps, size_t c,
 }
 
 /* the last channels, where whole vectors would reach past the pixel */
-static void rest(const struct job *j, const uint8_t *const *taps, size_t c,
-                 const struct krn_quant_sums *s, size_t channels)
+static __attribute__((noinline)) void rest(const struct job *j, const uint8_t *const *taps,
+                                           size_t c, const struct krn_quant_sums *s,
+                                           size_t channels)
 {
     uint8_t copy[TAPS_MAX + 1][LANES];
     const uint8_t *at[TAPS_MAX + 1];
@@ -132,58 +140,100 @@ static void rest(const struct job *j, const uint8_t *const *taps, size_t c,
         memcpy(copy[k], taps[k] + c, channels);
         at[k] = copy[k] - c;
     }
-    block(j, at, c, s, channels);
+    block(j, at, c, j->p.x_signed, j->p.pairs, s, channels);
 }
 
-static void run_pixel(const struct job *j, const uint8_t *const *taps, size_t pixel)
+KRN_INLINE void run_pixel(const struct job *j, const uint8_t *const *taps, size_t pixel,
+                          const bool is_signed, const size_t pairs)
 {
     const struct krn_conv *v = &j->p.c;
-    size_t size = mdl_dtype_bytes(j->e.y_type), channels = v->x.c;
+    size_t size = j->e.y_type == MDL_F32 ? sizeof(float) : 1, channels = v->x.c;
     const uint8_t *res = j->e.res ? j->e.res + pixel * j->e.res_pixel : NULL;
-    uint8_t *y = (uint8_t *)j->call->out[0] + pixel * v->y.pixel * size;
+    struct krn_quant_sums s = {.scale = scale_of(&j->p, j->call->packed),
+                               .res = res,
+                               .y = (uint8_t *)j->call->out[0] + pixel * v->y.pixel * size};
+    size_t c = 0;
 
-    for (size_t c = 0; c < channels; c += LANES) {
-        struct krn_quant_sums s = {.bias = bias_of(&j->p, j->call->packed) + c,
-                                   .scale = scale_of(&j->p, j->call->packed) + c,
-                                   .res = res ? res + c : NULL,
-                                   .y = y + c * size};
-
-        if (c + LANES <= channels) {
-            block(j, taps, c, &s, LANES);
-        } else {
-            rest(j, taps, c, &s, channels - c);
-        }
+    for (; c + LANES <= channels; c += LANES) {
+        block(j, taps, c, is_signed, pairs, &s, LANES);
+        s.scale += LANES;
+        s.res = res ? s.res + LANES : NULL;
+        s.y += LANES * size;
+    }
+    if (c < channels) {
+        rest(j, taps, c, &s, channels - c);
     }
 }
 
-static void run_row(const struct job *j, size_t n, size_t oy)
+/* the taps of output (@oy, @ox); those outside the image read zeros */
+static void point(const struct job *j, const uint8_t *image, size_t oy, size_t ox,
+                  const uint8_t **taps)
+{
+    const struct krn_conv *v = &j->p.c;
+    const uint8_t *zeros = zeros_of(&j->p, j->call->packed);
+
+    for (size_t t = 0; t < v->taps; t++) {
+        size_t iy = oy * v->win.sh + t / v->win.kw * v->win.dh - (size_t)v->win.top;
+        size_t ix = ox * v->win.sw + t % v->win.kw * v->win.dw - (size_t)v->win.left;
+
+        /* below zero has wrapped to a huge number */
+        taps[t] = iy < v->x.h && ix < v->x.w ? image + iy * v->x.row + ix * v->x.pixel : zeros;
+    }
+    taps[2 * j->p.pairs - 1] = v->taps % 2 ? zeros : taps[2 * j->p.pairs - 1];
+}
+
+KRN_INLINE void run_row(const struct job *j, size_t n, size_t oy, const bool is_signed,
+                        const size_t pairs)
 {
     const struct krn_conv *v = &j->p.c;
     const uint8_t *image = (const uint8_t *)j->call->in[0] + n * v->x.batch;
     const uint8_t *zeros = zeros_of(&j->p, j->call->packed);
     const uint8_t *taps[TAPS_MAX + 1];
+    size_t pixel = (n * v->y.h + oy) * v->y.w, wide = (v->win.kw - 1) * v->win.dw;
+    size_t step[TAPS_MAX + 1];
+    bool within = false;
 
     for (size_t ox = 0; ox < v->y.w; ox++) {
-        for (size_t t = 0; t < v->taps; t++) {
-            size_t iy = oy * v->win.sh + t / v->win.kw * v->win.dh - (size_t)v->win.top;
-            size_t ix = ox * v->win.sw + t % v->win.kw * v->win.dw - (size_t)v->win.left;
+        size_t ix = ox * v->win.sw - (size_t)v->win.left;
+        bool now = ix < v->x.w && ix + wide < v->x.w;
 
-            /* below zero has wrapped to a huge number */
-            taps[t] = iy < v->x.h && ix < v->x.w ? image + iy * v->x.row + ix * v->x.pixel : zeros;
+        if (within && now) { /* as the last one, further to the right */
+            for (size_t k = 0; k < 2 * pairs; k++) {
+                taps[k] += step[k];
+            }
+        } else {
+            point(j, image, oy, ox, taps);
+            for (size_t k = 0; k < 2 * pairs; k++) {
+                step[k] = taps[k] == zeros ? 0 : v->win.sw * v->x.pixel;
+            }
         }
-        taps[2 * j->p.pairs - 1] = v->taps % 2 ? zeros : taps[2 * j->p.pairs - 1];
-        run_pixel(j, taps, (n * v->y.h + oy) * v->y.w + ox);
+        within = now;
+        run_pixel(j, taps, pixel + ox, is_signed, pairs);
+    }
+}
+
+#define PAIRS_OF_9 5u
+
+static void rows_run(const struct job *j, struct krn_range rows)
+{
+    size_t h = j->p.c.y.h;
+
+    for (size_t row = rows.begin; row < rows.end; row++) {
+        if (j->p.pairs != PAIRS_OF_9) {
+            run_row(j, row / h, row % h, j->p.x_signed, j->p.pairs);
+        } else if (j->p.x_signed) {
+            run_row(j, row / h, row % h, true, PAIRS_OF_9);
+        } else {
+            run_row(j, row / h, row % h, false, PAIRS_OF_9);
+        }
     }
 }
 
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range rows = krn_share(j->p.c.y.n * j->p.c.y.h, 1, part, j->parts);
 
-    for (size_t row = rows.begin; row < rows.end; row++) {
-        run_row(j, row / j->p.c.y.h, row % j->p.c.y.h);
-    }
+    rows_run(j, krn_share(j->p.c.y.n * j->p.c.y.h, 1, part, j->parts));
 }
 
 static void run(const struct krn_call *call)

@@ -127,8 +127,7 @@ KRN_INLINE struct krn_quant_sums sums_of(const struct tile *t, size_t i)
 {
     size_t size = t->e->y_type == MDL_F32 ? sizeof(float) : 1;
 
-    return (struct krn_quant_sums){.bias = t->bias,
-                                   .scale = t->scale,
+    return (struct krn_quant_sums){.scale = t->scale,
                                    .res = t->res ? t->res + i * t->e->res_pixel : NULL,
                                    .y = t->y + i * t->y_pixel * size};
 }
@@ -141,7 +140,8 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
 
 #pragma GCC unroll 16
     for (size_t i = 0; i < height; i++) {
-        acc[i][0] = acc[i][1] = vi_set(0);
+        acc[i][0] = vi_load(t->bias);
+        acc[i][1] = vectors > 1 ? vi_load(t->bias + KRN_VL) : acc[i][0];
     }
     for (size_t tap = 0; tap < t->taps; tap++) {
         const krn_qel *a[KRN_QGEMM_ROWS];
@@ -165,7 +165,11 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
             }
         }
     }
-    if (t->e->clamp && t->channels == vectors * KRN_VL) {
+    if (t->e->plain && t->channels == vectors * KRN_VL) {
+        struct krn_quant_pixels s = {t->scale, t->res, t->y, t->y_pixel};
+
+        krn_quant_plain(t->e, &s, acc, height, vectors);
+    } else if (t->e->clamp && t->channels == vectors * KRN_VL) {
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {
             struct krn_quant_sums s = sums_of(t, i);
@@ -197,36 +201,16 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     {                                                                                              \
         run_tile(t, height, 2);                                                                    \
     }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
-#if KRN_VL == 16
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-#endif
+KRN_TILE_HEIGHTS(TILE)
 
-#define PAIR(height)                                                                               \
-    {                                                                                              \
-        tile_##height##_1, tile_##height##_2                                                       \
-    }
-static void (*const tiles_of[KRN_QGEMM_ROWS][2])(const struct tile *) = {
-    PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
-#if KRN_VL == 16
-    PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
-#endif
-};
+#define PAIR(height) {tile_##height##_1, tile_##height##_2},
+static void (*const tiles_of[KRN_QGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
 
 void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const *rows,
                                  size_t first, size_t pixels, struct krn_range panels)
 {
     size_t count = krn_qgemm_tiles(pixels), size = mdl_dtype_bytes(g->epilogue.y_type);
+    size_t height = pixels / count, higher = pixels % count;
     const int32_t *bias =
         (const int32_t *)(const void *)(g->packed +
                                         krn_qgemm_panel_bytes(g->taps, g->groups, g->out));
@@ -235,22 +219,29 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
         .taps = g->taps, .groups = g->groups, .e = &g->epilogue, .y_pixel = g->y_pixel};
 
     for (size_t p = panels.begin; p < panels.end; p++) {
-        size_t o = p * KRN_QGEMM_LANES;
+        size_t o = p * KRN_QGEMM_LANES, from = first, left = 0;
 
         t.channels = base_min(g->out - o, (size_t)KRN_QGEMM_LANES);
         t.panel = g->packed + o * g->taps * g->groups * 4;
         t.bias = bias + o;
         t.scale = scale + o;
+        t.rows = rows;
         for (size_t i = 0; i < count; i++) {
-            size_t from = krn_qgemm_first(pixels, count, i);
-            size_t to = krn_qgemm_first(pixels, count, i + 1);
+            size_t now = height;
 
-            t.rows = rows + i * g->taps * KRN_QGEMM_ROWS;
-            t.y = g->y + ((first + from) * g->y_pixel + g->channel + o) * size;
+            /* as krn_qgemm_first() */
+            left += higher;
+            if (left >= count) {
+                left -= count;
+                now++;
+            }
+            t.y = g->y + (from * g->y_pixel + g->channel + o) * size;
             t.res = g->epilogue.res
-                        ? g->epilogue.res + (first + from) * g->epilogue.res_pixel + g->channel + o
+                        ? g->epilogue.res + from * g->epilogue.res_pixel + g->channel + o
                         : NULL;
-            tiles_of[to - from - 1][t.channels > KRN_VL](&t);
+            tiles_of[now - 1][t.channels > KRN_VL](&t);
+            from += now;
+            t.rows += g->taps * KRN_QGEMM_ROWS;
         }
     }
 }

@@ -12,13 +12,10 @@
 
 #include "kernels/quant_common.h"
 #include "kernels/quant_vec.h"
+#include "kernels/tiles.h"
 
-#if KRN_VL == 16
-#define KRN_QGEMM_ROWS 12u
-#else
-#define KRN_QGEMM_ROWS 6u
-#endif
-#define KRN_QGEMM_LANES (2u * KRN_VL)
+#define KRN_QGEMM_ROWS KRN_TILE_ROWS
+#define KRN_QGEMM_LANES KRN_TILE_LANES
 
 struct krn_qgemm {
     size_t taps, groups, out;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/quant_common.h"
 
+#include <math.h>
+
 #include "base.h"
 
 void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
@@ -81,6 +83,17 @@ static bool epilogue_ok(const struct mdl_model *m, const struct mdl_op *op, cons
             image_of(m, op, op->residual_in, &r) && krn_img_same(&r, y));
 }
 
+/* Is every real of the op below 2^31: 2^31 / 2 of a sum, and a residual that is no larger? */
+static bool is_small(const struct mdl_op *op)
+{
+    bool small = op->residual == MDL_RESIDUAL_NONE || fabsf(op->quant->r_scale) < 0x1p20f;
+
+    for (size_t i = 0; i < op->channels; i++) {
+        small &= fabsf(op->scale[i]) < 0.5f;
+    }
+    return small;
+}
+
 struct krn_quant_epilogue krn_quant_epilogue_of(const struct krn_call *c)
 {
     const struct mdl_op *op = c->op;
@@ -88,6 +101,7 @@ struct krn_quant_epilogue krn_quant_epilogue_of(const struct krn_call *c)
     struct krn_img r;
 
     krn_quant_bounds(c->model, op, &e);
+    e.plain = e.clamp && e.high - e.low == UINT8_MAX && is_small(op);
     if (op->residual != MDL_RESIDUAL_NONE && image_of(c->model, op, op->residual_in, &r)) {
         e.res = c->residual;
         e.res_pixel = r.pixel;

@@ -12,6 +12,7 @@ struct krn_quant_epilogue {
     int32_t y_zero;
     bool clamp;      /* y is u8 or i8 and the activation only bounds it ... */
     float low, high; /* ... to this, before y_zero is added (else: the bounds of y's type) */
+    bool plain;      /* clamp, these are the bounds of y's type, and no real reaches 2^31 */
     enum mdl_act act;
     float a, b;
     enum mdl_residual residual;

@@ -150,10 +150,20 @@ KRN_INLINE vi vh_zip_high(vh a, vh b)
 /* 2 KRN_VL bytes as 16-bit lanes */
 KRN_INLINE vh vh_load(const uint8_t *p, bool is_signed)
 {
+#if KRN_VL == 16
+    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
+
+    return is_signed ? (vh)_mm512_cvtepi8_epi16(x) : (vh)_mm512_cvtepu8_epi16(x);
+#elif KRN_VL == 8
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+    return is_signed ? (vh)_mm256_cvtepi8_epi16(x) : (vh)_mm256_cvtepu8_epi16(x);
+#else
     vq2 x;
 
     memcpy(&x, p, sizeof(x));
     return is_signed ? __builtin_convertvector((vq2s)x, vh) : __builtin_convertvector(x, vh);
+#endif
 }
 /* the same as two vectors of channels vq_channel() */
 KRN_INLINE void vq_load2(const uint8_t *p, bool is_signed, vi *low, vi *high)
@@ -165,10 +175,20 @@ KRN_INLINE void vq_load2(const uint8_t *p, bool is_signed, vi *low, vi *high)
 }
 KRN_INLINE vi vq_load1(const uint8_t *p, bool is_signed)
 {
+#if KRN_VL == 16
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+    return is_signed ? (vi)_mm512_cvtepi8_epi32(x) : (vi)_mm512_cvtepu8_epi32(x);
+#elif KRN_VL == 8
+    __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)p);
+
+    return is_signed ? (vi)_mm256_cvtepi8_epi32(x) : (vi)_mm256_cvtepu8_epi32(x);
+#else
     vq1 x;
 
     memcpy(&x, p, sizeof(x));
     return is_signed ? __builtin_convertvector((vq1s)x, vi) : __builtin_convertvector(x, vi);
+#endif
 }
 
 /* the low bytes of both vectors, in order of channels */
@@ -214,3 +234,73 @@ KRN_INLINE vi vq_round(vf t, vi zero)
 {
     return (vi)(t + 12582912.0f) + zero;
 }
+
+/* round(t) + zero of both vectors' channels in order, as u8 with saturation, then ^ flip, for
+ * |t| < 2^31, ties to even: instructions round and saturate by themselves. vq_sat1() - of one
+ * vector. */
+#if defined(__SSE2__)
+#define KRN_QSAT 1
+#else
+#define KRN_QSAT 0
+#endif
+#if KRN_VL == 16
+KRN_INLINE void vq_sat2(uint8_t *p, vf low, vf high, vh zero, vq2 flip)
+{
+    __m512i h =
+        _mm512_packs_epi32(_mm512_cvtps_epi32((__m512)low), _mm512_cvtps_epi32((__m512)high));
+
+    h = _mm512_max_epi16(_mm512_adds_epi16(h, (__m512i)zero), _mm512_setzero_si512());
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtusepi16_epi8(h) ^ (__m256i)flip);
+}
+KRN_INLINE void vq_sat1(uint8_t *p, vf t, vh zero, vq2 flip)
+{
+    uint8_t both[2 * KRN_VL];
+    __m512i q = _mm512_cvtps_epi32((__m512)t);
+    __m512i h = _mm512_castsi256_si512(_mm512_cvtsepi32_epi16(q));
+
+    h = _mm512_max_epi16(_mm512_adds_epi16(h, (__m512i)zero), _mm512_setzero_si512());
+    _mm256_storeu_si256((__m256i *)(void *)both, _mm512_cvtusepi16_epi8(h) ^ (__m256i)flip);
+    memcpy(p, both, KRN_VL);
+}
+#elif KRN_VL == 8
+KRN_INLINE __m128i vh_sat(__m256i h, vh zero, vq2 flip)
+{
+    h = _mm256_adds_epi16(h, (__m256i)zero);
+    return _mm_packus_epi16(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1)) ^
+           (__m128i)flip;
+}
+KRN_INLINE void vq_sat2(uint8_t *p, vf low, vf high, vh zero, vq2 flip)
+{
+    __m256i h =
+        _mm256_packs_epi32(_mm256_cvtps_epi32((__m256)low), _mm256_cvtps_epi32((__m256)high));
+
+    _mm_storeu_si128((__m128i *)(void *)p, vh_sat(h, zero, flip));
+}
+KRN_INLINE void vq_sat1(uint8_t *p, vf t, vh zero, vq2 flip)
+{
+    __m256i q = _mm256_cvtps_epi32((__m256)t);
+    __m128i b = vh_sat(_mm256_packs_epi32(q, q), zero, flip);
+
+    /* four bytes of the first block, twice, then of the second */
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_shuffle_epi32(b, 0x08));
+}
+#elif KRN_QSAT
+KRN_INLINE void vq_sat2(uint8_t *p, vf low, vf high, vh zero, vq2 flip)
+{
+    __m128i h = _mm_packs_epi32(_mm_cvtps_epi32((__m128)low), _mm_cvtps_epi32((__m128)high));
+    vq2 y;
+
+    h = _mm_adds_epi16(h, (__m128i)zero);
+    h = _mm_packus_epi16(h, h);
+    memcpy(&y, &h, sizeof(y));
+    y ^= flip;
+    memcpy(p, &y, sizeof(y));
+}
+KRN_INLINE void vq_sat1(uint8_t *p, vf t, vh zero, vq2 flip)
+{
+    uint8_t both[2 * KRN_VL];
+
+    vq_sat2(both, t, t, zero, flip);
+    memcpy(p, both, KRN_VL);
+}
+#endif

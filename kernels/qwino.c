@@ -271,8 +271,9 @@ KRN_INLINE void output_row(const vu *m, vu *y)
     y[3] = (d << 2) - b + (l << 1) + l;
 }
 
-/* the sums of a tile less the middle of their range, one vector of the panel; @sums: of pixel 0 */
-KRN_INLINE void sums_of(const int32_t *m, size_t m_point, vu centre, vi (*sums)[2], size_t v)
+/* the sums of a tile, vector @v of the panel */
+KRN_INLINE void sums_of(const int32_t *m, size_t m_point, vu centre, vi bias, vi (*sums)[2],
+                        size_t v)
 {
     vu t[KRN_QWINO_SIZE][SPAN];
 
@@ -297,7 +298,8 @@ KRN_INLINE void sums_of(const int32_t *m, size_t m_point, vu centre, vi (*sums)[
         output_row(t[i], y);
 #pragma GCC unroll 4
         for (size_t x = 0; x < KRN_QWINO_SIZE; x++) {
-            sums[i * KRN_QWINO_SIZE + x][v] = (vi)(y[x] * inverse_of_9 + centre) >> 6;
+            sums[i * KRN_QWINO_SIZE + x][v] =
+                (vi)((vu)((vi)(y[x] * inverse_of_9 + centre) >> 6) + (vu)bias);
         }
     }
 }
@@ -311,23 +313,31 @@ void KRN_ISA_FN(krn_qwino_output)(const struct krn_qwino_output *o, const int32_
     vi sums[KRN_QWINO_SIZE * KRN_QWINO_SIZE][2];
 
     for (size_t v = 0; v < vectors; v++) {
-        sums_of(m + v * KRN_VL, o->m_point, vu_load(o->centre + v * KRN_VL), sums, v);
+        sums_of(m + v * KRN_VL, o->m_point, vu_load(o->centre + v * KRN_VL),
+                vi_load(o->bias + v * KRN_VL), sums, v);
     }
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++, first += o->y_width) {
+        vi(*row)[2] = sums + i * KRN_QWINO_SIZE;
+        struct krn_quant_pixels p = {.scale = o->scale,
+                                     .res = o->res ? o->res + first * e->res_pixel : NULL,
+                                     .y = o->y + first * o->y_pixel * size,
+                                     .y_pixel = o->y_pixel};
+
+        if (e->plain && o->channels == o->lanes && vectors > 1) {
+            krn_quant_plain(e, &p, row, cols, 2);
+            continue;
+        }
         for (size_t x = 0; x < cols; x++) {
-            size_t pixel = first + i * o->y_width + x;
-            const vi *sum = sums[i * KRN_QWINO_SIZE + x];
-            struct krn_quant_sums s = {.bias = o->bias,
-                                       .scale = o->scale,
-                                       .res = o->res ? o->res + pixel * e->res_pixel : NULL,
-                                       .y = o->y + pixel * o->y_pixel * size};
+            struct krn_quant_sums s = {.scale = p.scale,
+                                       .res = p.res ? p.res + x * e->res_pixel : NULL,
+                                       .y = p.y + x * o->y_pixel * size};
 
             if (!e->clamp || o->channels < o->lanes) {
-                krn_quant_any(e, &s, sum, vectors, o->channels);
+                krn_quant_any(e, &s, row[x], vectors, o->channels);
             } else if (vectors > 1) {
-                krn_quant_clamp(e, &s, sum, 2);
+                krn_quant_clamp(e, &s, row[x], 2);
             } else {
-                krn_quant_clamp(e, &s, sum, 1);
+                krn_quant_clamp(e, &s, row[x], 1);
             }
         }
     }
