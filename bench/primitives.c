@@ -4,6 +4,7 @@
  *
  *     primitives [--runs N] [--width W] [--only NAME] [--layer NAME]
  *
+ * Convolutions, products and pools are timed on floats and, as "LAYER i8", on bytes (u8 by i8).
  * One JSON object per line and (layer, variant): median and 10th / 90th percentile microseconds of
  * N runs, GFLOP/s. The variants of a layer take turns, so that a busy moment hits them alike. Times
  * are of the thread's CPU clock where the width is 1: another program on the core does not count.
@@ -82,7 +83,11 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
     for (size_t i = 0; i < op->m.tensor_count; i++) {
         float *p = (float *)op->buffers[i].data;
 
-        for (size_t e = 0; e < op->buffers[i].bytes / sizeof(float); e++) {
+        for (size_t e = 0; e < op->buffers[i].bytes && op->tensors[i].dtype != MDL_F32; e++) {
+            op->buffers[i].data[e] = (uint8_t)(e * 37 + e / 251);
+        }
+        for (size_t e = 0;
+             e < op->buffers[i].bytes / sizeof(float) && op->tensors[i].dtype == MDL_F32; e++) {
             float x = (float)(e % 17) / 17.0f - 0.4f;
 
             memcpy(p + e, &x, sizeof(x));
@@ -139,78 +144,113 @@ static bool wanted(const struct options *o, const char *layer)
     return !o->layer || strstr(layer, o->layer);
 }
 
-static void convs(const struct options *o, pthreadpool_t pool)
+static size_t image(struct one_op *op, enum mdl_dtype dtype, size_t c, size_t h, size_t w)
+{
+    return one_op_tensor(
+        op, dtype, MDL_HOME_ARENA, 4, (size_t[]){1, c, h, w},
+        (ptrdiff_t[]){(ptrdiff_t)(h * w * c), 1, (ptrdiff_t)(w * c), (ptrdiff_t)c});
+}
+
+/* sums of @terms products as bytes again */
+static void quantise(struct one_op *op, size_t channels, size_t terms)
+{
+    static const struct mdl_quant quant = {.x_scale = 1.0f};
+
+    op->op.quant = &quant;
+    op->op.channels = channels;
+    op->op.scale = op->scale = malloc(channels * sizeof(float));
+    for (size_t i = 0; i < channels; i++) {
+        op->scale[i] = 1.0f / (64.0f * (float)terms);
+    }
+}
+
+static void conv(const struct options *o, pthreadpool_t pool, const struct layer_conv *l,
+                 bool bytes)
+{
+    size_t ho = (l->h + 2 * l->pad - l->k) / l->stride + 1;
+    size_t wo = (l->w + 2 * l->pad - l->k) / l->stride + 1;
+    size_t cg = l->c / l->groups;
+    enum mdl_dtype x = bytes ? MDL_U8 : MDL_F32;
+    struct one_op *op = one_op_new(MDL_OP_CONV);
+
+    snprintf(op->name, sizeof(op->name), "%s%s", l->name, bytes ? " i8" : "");
+    op->op.in[0] = image(op, x, l->c, l->h, l->w);
+    op->op.in[1] = one_op_tensor(op, bytes ? MDL_I8 : MDL_F32, MDL_HOME_CONST, 4,
+                                 (size_t[]){l->o, cg, l->k, l->k}, NULL);
+    op->op.out[0] = image(op, x, l->o, ho, wo);
+    op->op.attr.conv.groups = l->groups;
+    op->op.attr.conv.window = (struct mdl_window){.rank = 2,
+                                                  .kernel = {l->k, l->k},
+                                                  .stride = {l->stride, l->stride},
+                                                  .dilation = {1, 1},
+                                                  .pad_begin = {l->pad, l->pad},
+                                                  .pad_end = {l->pad, l->pad}};
+    op->op.act = MDL_ACT_RELU;
+    if (bytes) {
+        quantise(op, l->o, cg * l->k * l->k);
+    }
+    time_op(op, o, pool, 2.0 * (double)(cg * l->k * l->k) * (double)(l->o * ho * wo));
+}
+
+static void product(const struct options *o, pthreadpool_t pool, const struct layer_product *l,
+                    bool bytes)
+{
+    enum mdl_dtype x = bytes ? MDL_U8 : MDL_F32;
+    struct one_op *op = one_op_new(MDL_OP_GEMM);
+
+    snprintf(op->name, sizeof(op->name), "%s%s", l->name, bytes ? " i8" : "");
+    op->op.in[0] = one_op_tensor(op, x, MDL_HOME_ARENA, 2, (size_t[]){l->m, l->k}, NULL);
+    op->op.in[1] = one_op_tensor(op, bytes ? MDL_I8 : MDL_F32, MDL_HOME_CONST, 2,
+                                 (size_t[]){l->n, l->k}, NULL);
+    op->op.out[0] = one_op_tensor(op, x, MDL_HOME_ARENA, 2, (size_t[]){l->m, l->n}, NULL);
+    op->op.attr.gemm.trans_b = true;
+    op->op.attr.gemm.alpha = op->op.attr.gemm.beta = 1;
+    if (bytes) {
+        quantise(op, l->n, l->k);
+    }
+    time_op(op, o, pool, 2.0 * (double)l->m * (double)l->k * (double)l->n);
+}
+
+static void pooling(const struct options *o, pthreadpool_t pool, const struct layer_pool *l,
+                    bool bytes)
+{
+    size_t ho = (l->h + 2 * l->pad - l->k) / l->stride + 1;
+    size_t wo = (l->w + 2 * l->pad - l->k) / l->stride + 1;
+    enum mdl_dtype x = bytes ? MDL_U8 : MDL_F32;
+    struct one_op *op = one_op_new(l->max ? MDL_OP_MAX_POOL : MDL_OP_AVG_POOL);
+
+    snprintf(op->name, sizeof(op->name), "%s pool%s", l->name, bytes ? " i8" : "");
+    op->op.in[0] = image(op, x, l->c, l->h, l->w);
+    op->op.out[0] = image(op, x, l->c, ho, wo);
+    op->op.attr.pool.window = (struct mdl_window){.rank = 2,
+                                                  .kernel = {l->k, l->k},
+                                                  .stride = {l->stride, l->stride},
+                                                  .dilation = {1, 1},
+                                                  .pad_begin = {l->pad, l->pad},
+                                                  .pad_end = {l->pad, l->pad}};
+    if (bytes && !l->max) {
+        quantise(op, l->c, 1);
+        op->op.scale = NULL;
+    }
+    time_op(op, o, pool, (double)(l->k * l->k) * (double)(l->c * ho * wo));
+}
+
+static void layers(const struct options *o, pthreadpool_t pool, bool bytes)
 {
     for (size_t i = 0; i < base_array_count(layer_convs); i++) {
-        const struct layer_conv *l = &layer_convs[i];
-        size_t ho = (l->h + 2 * l->pad - l->k) / l->stride + 1;
-        size_t wo = (l->w + 2 * l->pad - l->k) / l->stride + 1;
-        size_t cg = l->c / l->groups;
-        struct one_op *op;
-
-        if (!wanted(o, l->name)) {
-            continue;
+        if (wanted(o, layer_convs[i].name)) {
+            conv(o, pool, &layer_convs[i], bytes);
         }
-        op = one_op_new(MDL_OP_CONV);
-        snprintf(op->name, sizeof(op->name), "%s", l->name);
-        op->op.in[0] = one_op_image(op, 1, l->c, l->h, l->w, 0);
-        op->op.in[1] =
-            one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){l->o, cg, l->k, l->k}, NULL);
-        op->op.out[0] = one_op_image(op, 1, l->o, ho, wo, 0);
-        op->op.attr.conv.groups = l->groups;
-        op->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                      .kernel = {l->k, l->k},
-                                                      .stride = {l->stride, l->stride},
-                                                      .dilation = {1, 1},
-                                                      .pad_begin = {l->pad, l->pad},
-                                                      .pad_end = {l->pad, l->pad}};
-        op->op.act = MDL_ACT_RELU;
-        time_op(op, o, pool, 2.0 * (double)(cg * l->k * l->k) * (double)(l->o * ho * wo));
     }
-}
-
-static void products(const struct options *o, pthreadpool_t pool)
-{
     for (size_t i = 0; i < base_array_count(layer_products); i++) {
-        const struct layer_product *l = &layer_products[i];
-        struct one_op *op;
-
-        if (!wanted(o, l->name)) {
-            continue;
+        if (wanted(o, layer_products[i].name)) {
+            product(o, pool, &layer_products[i], bytes);
         }
-        op = one_op_new(MDL_OP_GEMM);
-        snprintf(op->name, sizeof(op->name), "%s", l->name);
-        op->op.in[0] = one_op_tensor(op, MDL_F32, MDL_HOME_ARENA, 2, (size_t[]){l->m, l->k}, NULL);
-        op->op.in[1] = one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 2, (size_t[]){l->n, l->k}, NULL);
-        op->op.out[0] = one_op_tensor(op, MDL_F32, MDL_HOME_ARENA, 2, (size_t[]){l->m, l->n}, NULL);
-        op->op.attr.gemm.trans_b = true;
-        op->op.attr.gemm.alpha = op->op.attr.gemm.beta = 1;
-        time_op(op, o, pool, 2.0 * (double)l->m * (double)l->k * (double)l->n);
     }
-}
-
-static void pools(const struct options *o, pthreadpool_t pool)
-{
     for (size_t i = 0; i < base_array_count(layer_pools); i++) {
-        const struct layer_pool *l = &layer_pools[i];
-        size_t ho = (l->h + 2 * l->pad - l->k) / l->stride + 1;
-        size_t wo = (l->w + 2 * l->pad - l->k) / l->stride + 1;
-        struct one_op *op;
-
-        if (!wanted(o, l->name)) {
-            continue;
+        if (wanted(o, layer_pools[i].name)) {
+            pooling(o, pool, &layer_pools[i], bytes);
         }
-        op = one_op_new(l->max ? MDL_OP_MAX_POOL : MDL_OP_AVG_POOL);
-        snprintf(op->name, sizeof(op->name), "%s pool", l->name);
-        op->op.in[0] = one_op_image(op, 1, l->c, l->h, l->w, 0);
-        op->op.out[0] = one_op_image(op, 1, l->c, ho, wo, 0);
-        op->op.attr.pool.window = (struct mdl_window){.rank = 2,
-                                                      .kernel = {l->k, l->k},
-                                                      .stride = {l->stride, l->stride},
-                                                      .dilation = {1, 1},
-                                                      .pad_begin = {l->pad, l->pad},
-                                                      .pad_end = {l->pad, l->pad}};
-        time_op(op, o, pool, (double)(l->k * l->k) * (double)(l->c * ho * wo));
     }
 }
 
@@ -243,9 +283,8 @@ int main(int argc, char **argv)
     if (o.width > 1) {
         pool = pthreadpool_create(o.width);
     }
-    convs(&o, pool);
-    products(&o, pool);
-    pools(&o, pool);
+    layers(&o, pool, false);
+    layers(&o, pool, true);
     if (pool) {
         pthreadpool_destroy(pool);
     }

@@ -135,7 +135,8 @@ static bool check_emulated(struct one_op *o, bool exact)
 
 struct quant_case {
     enum mdl_dtype x, w, y;
-    int fill; /* of x and w, see struct bytes */
+    int fill;       /* of x and w, see struct bytes */
+    bool zero_is_0; /* of the weights */
     enum mdl_act act;
     enum mdl_residual residual;
 };
@@ -158,7 +159,8 @@ static struct mdl_quant *product_quant(struct one_op *o, const struct quant_case
 {
     struct mdl_quant *q = calloc(1, sizeof(*q) + 2 * channels * sizeof(int32_t));
     int32_t *zero = (int32_t *)(q + 1), *bias = zero + channels;
-    int zeros = (int)t_range(0, 3); /* none, the type's middle, one for all, one each */
+    int zeros =
+        k->zero_is_0 ? 0 : (int)t_range(0, 3); /* none, the type's middle, one for all, one each */
     bool ties = t_range(0, 3) == 0;
 
     o->scale = malloc(channels * sizeof(float));
@@ -346,6 +348,59 @@ TEST(convs_of_random_shapes)
         struct conv_case k = random_conv();
 
         T_TRUE(conv_run(&k, "random", "i8_nhwc_igemm"));
+    }
+}
+
+static struct conv_case conv_3x3(size_t c, size_t o, size_t h, size_t w)
+{
+    return (struct conv_case){.n = 1,
+                              .c = c,
+                              .h = h,
+                              .w = w,
+                              .o = o,
+                              .kh = 3,
+                              .kw = 3,
+                              .sh = 1,
+                              .sw = 1,
+                              .dh = 1,
+                              .dw = 1,
+                              .groups = 1,
+                              .q = random_quant()};
+}
+
+/* F(4x4): every rest of a tile, channels about its blocks, images that share tiles' blocks */
+TEST(convs_of_3x3)
+{
+    for (int i = 0; i < t_times(60); i++) {
+        struct conv_case k =
+            conv_3x3((size_t)(t_range(0, 3) ? t_range(24, 100) : t_range(120, 270)),
+                     (size_t)t_range(24, 70), (size_t)t_range(8, 15), (size_t)t_range(8, 15));
+
+        k.n = (size_t)t_range(1, 3);
+        k.top = (size_t)t_range(0, 2);
+        k.bottom = (size_t)t_range(0, 2);
+        k.left = (size_t)t_range(0, 2);
+        k.right = (size_t)t_range(0, 2);
+        k.x_pixel = t_range(0, 2) ? 0 : k.c + (size_t)t_range(1, 9);
+        k.y_pixel = t_range(0, 2) ? 0 : k.o + (size_t)t_range(1, 9);
+        T_TRUE(conv_run(&k, "3x3", "i8_nhwc"));
+    }
+}
+
+/* 9 c 128 255 is just below 2^26 for 228 channels, and F(4x4) has to know */
+TEST(sums_at_the_ends_of_f4x4)
+{
+    for (int fill = 1; fill <= 3; fill++) {
+        for (size_t c = 228; c <= 229; c++) {
+            struct conv_case k = conv_3x3(c, 24, 8, 8);
+
+            k.q = (struct quant_case){.x = fill == 2 ? MDL_U8 : MDL_I8,
+                                      .w = MDL_I8,
+                                      .y = MDL_F32,
+                                      .fill = fill,
+                                      .zero_is_0 = true};
+            T_TRUE(conv_run(&k, "range", c == 228 || fill == 2 ? "i8_nhwc_f4x4" : "i8_nhwc_igemm"));
+        }
     }
 }
 
