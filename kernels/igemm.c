@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/igemm.h"
 
-#include <math.h>
-
 #include "base.h"
-#include "kernels/epilogue_vec.h"
+#include "kernels/igemm_tile.h"
 
 /* Reading the source in blocks keeps the panel's lines in cache while each o writes one lane. */
 #define PACK_BLOCK 64u
@@ -41,92 +39,19 @@ void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_
 struct tile {
     const float *const *rows;
     const float *panel;
-    const uint8_t *ahead; /* what is wanted soon: ahead_step bytes further at each step of k */
-    size_t ahead_step;
+    struct krn_tile_ahead *ahead; /* goes on from tile to tile */
     size_t taps, len;
-    const struct krn_epilogue *epilogue;
-    /* whether the epilogue is shift, residual before, then clamping to [low, high] or hard swish */
-    enum { FINISH_ANY, FINISH_CLAMP, FINISH_HARD_SWISH } how;
-    float low, high;
-    float *y;
-    size_t y_pixel;
-    size_t first;    /* pixel, for the residual */
-    size_t channel;  /* for shift and residual */
-    size_t channels; /* to be stored, 1 .. vectors * KRN_VL */
+    struct krn_tile_out out;
 };
-
-/* Any epilogue, any number of channels. Out of line: it would outgrow the kernels otherwise. */
-static __attribute__((noinline)) void finish(const struct tile *t, size_t height, size_t vectors,
-                                             vf (*acc)[2])
-{
-    const struct krn_epilogue *e = t->epilogue;
-
-    for (size_t v = 0; v < vectors; v++) {
-        size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
-        size_t c = t->channel + from;
-        vf shift = e->shift ? vf_load_n(e->shift + c, n) : vf_set(0.0f), res = vf_set(0.0f);
-
-        for (size_t i = 0; i < height; i++) {
-            if (e->res) {
-                res = vf_load_n(e->res + (t->first + i) * e->res_pixel + c, n);
-            }
-            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(e, acc[i][v], shift, res), n);
-        }
-    }
-}
-
-/* The common epilogues straight from the registers. */
-KRN_INLINE void finish_full(const struct tile *t, const size_t height, const size_t vectors,
-                            vf (*acc)[2], const bool hard_swish)
-{
-    const struct krn_epilogue *e = t->epilogue;
-    const vf low = vf_set(t->low), high = vf_set(t->high);
-    float *y = t->y;
-
-#pragma GCC unroll 2
-    for (size_t v = 0; v < vectors; v++) {
-        if (e->shift) {
-            vf shift = vf_load(e->shift + t->channel + v * KRN_VL);
-
-#pragma GCC unroll 16
-            for (size_t i = 0; i < height; i++) {
-                acc[i][v] += shift;
-            }
-        }
-        if (e->res) {
-            const float *res = e->res + t->first * e->res_pixel + t->channel + v * KRN_VL;
-
-#pragma GCC unroll 16
-            for (size_t i = 0; i < height; i++) {
-                acc[i][v] += vf_load(res);
-                res += e->res_pixel;
-            }
-        }
-    }
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-#pragma GCC unroll 2
-        for (size_t v = 0; v < vectors; v++) {
-            vf sum = acc[i][v];
-
-            vf_store(y + v * KRN_VL, hard_swish ? krn_act_vec(MDL_ACT_HARD_SWISH, sum, 0.0f, 0.0f)
-                                                : vf_min(high, vf_max(low, sum)));
-        }
-        y += t->y_pixel;
-    }
-}
 
 /* @height and @vectors are constants wherever this is inlined, so the accumulators are registers */
 KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors)
 {
     vf acc[KRN_IGEMM_ROWS][2];
     const float *panel = t->panel;
-    const uint8_t *ahead = t->ahead;
+    struct krn_tile_ahead ahead = *t->ahead;
 
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        acc[i][0] = acc[i][1] = vf_set(0.0f);
-    }
+    krn_tile_zero(acc, height);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[KRN_IGEMM_ROWS];
 
@@ -134,37 +59,10 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
         for (size_t i = 0; i < height; i++) {
             a[i] = t->rows[tap * KRN_IGEMM_ROWS + i];
         }
-        for (size_t c = 0; c < t->len; c++) {
-            vf b0 = vf_load(panel), b1 = vectors > 1 ? vf_load(panel + KRN_VL) : b0;
-
-            panel += vectors * KRN_VL;
-            __builtin_prefetch(ahead, 0, 2);
-            ahead += t->ahead_step;
-#pragma GCC unroll 16
-            for (size_t i = 0; i < height; i++) {
-                vf x = vf_set(a[i][c]);
-
-                acc[i][0] += x * b0;
-                if (vectors > 1) {
-                    acc[i][1] += x * b1;
-                }
-            }
-        }
+        panel = krn_tile_add(acc, a, t->len, panel, &ahead, height, vectors);
     }
-    if (t->how == FINISH_CLAMP && t->channels == vectors * KRN_VL) {
-        finish_full(t, height, vectors, acc, false);
-    } else if (t->how == FINISH_HARD_SWISH && t->channels == vectors * KRN_VL) {
-        finish_full(t, height, vectors, acc, true);
-    } else {
-        vf out[KRN_IGEMM_ROWS][2];
-
-#pragma GCC unroll 16
-        for (size_t i = 0; i < height; i++) {
-            out[i][0] = acc[i][0];
-            out[i][1] = acc[i][1];
-        }
-        finish(t, height, vectors, out);
-    }
+    *t->ahead = ahead;
+    krn_tile_store(&t->out, height, vectors, acc);
 }
 
 #define TILE(height)                                                                               \
@@ -195,17 +93,6 @@ TILE(12)
     {                                                                                              \
         tile_##height##_1, tile_##height##_2                                                       \
     }
-/* NONE, RELU and CLIP are all clamping. */
-static void finish_of(const struct krn_epilogue *e, struct tile *ret)
-{
-    ret->how = e->residual == MDL_RESIDUAL_AFTER_ACT && e->act != MDL_ACT_NONE ? FINISH_ANY
-               : e->act <= MDL_ACT_CLIP                                        ? FINISH_CLAMP
-               : e->act == MDL_ACT_HARD_SWISH                                  ? FINISH_HARD_SWISH
-                                                                               : FINISH_ANY;
-    ret->low = e->act == MDL_ACT_RELU ? 0.0f : e->act == MDL_ACT_CLIP ? e->a : -INFINITY;
-    ret->high = e->act == MDL_ACT_CLIP ? e->b : INFINITY;
-}
-
 static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {
     PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
 #if KRN_VL == 16
@@ -255,9 +142,9 @@ static void row_by_span(const struct krn_igemm *g, const float *x, struct tile *
             acc[s][0] += vf_set(x[c]) * vf_load(last);
             acc[s][1] += vf_set(x[c]) * vf_load(last + KRN_VL);
         }
-        finish(t, 1, 2, acc + s);
-        t->y += lanes;
-        t->channel += lanes;
+        krn_tile_finish(&t->out, 1, 2, acc + s);
+        t->out.y += lanes;
+        t->out.channel += lanes;
     }
 }
 
@@ -266,28 +153,27 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
 {
     size_t count = krn_igemm_tiles(pixels), height = pixels / count, higher = pixels % count;
     size_t k = g->taps * g->len, full = g->out / KRN_IGEMM_LANES;
-    struct tile t = {
-        .taps = g->taps, .len = g->len, .epilogue = &g->epilogue, .y_pixel = g->y_pixel};
+    struct tile t = {.taps = g->taps, .len = g->len, .out = {.y_pixel = g->y_pixel}};
 
-    finish_of(&g->epilogue, &t);
+    krn_tile_finish_of(&g->epilogue, &t.out);
     for (size_t p = panels.begin; p < panels.end; p++) {
         size_t o = p * KRN_IGEMM_LANES, from = first, left = 0;
-        bool last = p + 1 >= panels.end;
-        size_t ahead_step = last ? 0 : (KRN_IGEMM_LANES * sizeof(float) + count - 1) / count;
+        size_t bytes = p + 1 >= panels.end ? 0 : k * KRN_IGEMM_LANES * sizeof(float);
+        struct krn_tile_ahead ahead;
 
-        t.channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES);
-        t.channel = g->channel + o;
+        t.out.channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES);
+        t.out.channel = g->channel + o;
         t.panel = g->packed + o * k;
         if (pixels == 1 && g->taps == 1 && base_min(full, panels.end) >= p + SPAN) {
-            t.channels = KRN_IGEMM_LANES;
-            t.first = first;
-            t.y = g->y + first * g->y_pixel + t.channel;
+            t.out.channels = KRN_IGEMM_LANES;
+            t.out.first = first;
+            t.out.y = g->y + first * g->y_pixel + t.out.channel;
             row_by_span(g, rows[0], &t);
             p += SPAN - 1;
             continue;
         }
-        t.ahead = (const uint8_t *)(t.panel + (last ? 0 : k * KRN_IGEMM_LANES));
-        t.ahead_step = ahead_step;
+        ahead = krn_tile_ahead_of(t.panel + bytes / sizeof(float), bytes, count);
+        t.ahead = &ahead;
         t.rows = rows;
         for (size_t i = 0; i < count; i++) {
             size_t now = height;
@@ -298,16 +184,11 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
                 left -= count;
                 now++;
             }
-            t.first = from;
-            t.y = g->y + from * g->y_pixel + t.channel;
-            tiles_of[now - 1][t.channels > KRN_VL](&t);
+            t.out.first = from;
+            t.out.y = g->y + from * g->y_pixel + t.out.channel;
+            tiles_of[now - 1][t.out.channels > KRN_VL](&t);
             from += now;
             t.rows += g->taps * KRN_IGEMM_ROWS;
-            t.ahead += ahead_step * k;
-            if (i * ahead_step >= KRN_IGEMM_LANES * sizeof(float)) {
-                t.ahead = (const uint8_t *)t.panel;
-                t.ahead_step = 0;
-            }
         }
     }
 }

@@ -42,6 +42,7 @@ extern const struct krn_variant krn_where__ref;
     X(krn_conv_f32_nhwc_wino6__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino4__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino2__##isa)                                                              \
+    X(krn_conv_f32_nhwc_strassen__##isa)                                                           \
     X(krn_conv_f32_nhwc_igemm__##isa)                                                              \
     X(krn_conv_f32_nhwc_pw_dw__##isa)                                                              \
     X(krn_copy_conv_f32_planes__##isa)                                                             \

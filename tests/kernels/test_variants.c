@@ -29,6 +29,11 @@ static bool of_winograd(const struct krn_variant *v)
     return at && at[5] != '_';
 }
 
+static bool of_strassen(const struct krn_variant *v)
+{
+    return strstr(v->name, "_strassen__");
+}
+
 static bool conv_run(const struct conv_case *k, const char *name, const char *expect)
 {
     struct one_op *o = one_op_new(MDL_OP_CONV);
@@ -41,7 +46,9 @@ static bool conv_run(const struct conv_case *k, const char *name, const char *ex
                       .ulps = 6,
                       .absolute = 2e-7,
                       .expect = expect,
-                      .force = strcmp(name, "winograd") == 0 ? of_winograd : NULL};
+                      .force = strcmp(name, "winograd") == 0   ? of_winograd
+                               : strcmp(name, "strassen") == 0 ? of_strassen
+                                                               : NULL};
     bool ok;
 
     snprintf(o->name, sizeof(o->name),
@@ -285,6 +292,67 @@ TEST(winograd_of_many_tiles_and_large_weights)
 
         T_TRUE(conv_run(&k, "winograd", "igemm"));
     }
+}
+
+/* 1x1 on every Strassen row that can run it, be it slower there: odd numbers of pixels, halves of
+ * channels around a vector and a piece of a packed row, panels that are no pair */
+static struct conv_case random_strassen(void)
+{
+    struct conv_case k = {
+        .n = (size_t)t_range(1, 2),
+        .c = 2 * (size_t)(t_range(0, 3) ? t_range(1, 40) : t_range(60, 90)),
+        .h = (size_t)t_range(1, 9),
+        .w = (size_t)t_range(1, 13),
+        .o = (size_t)(t_range(0, 2) ? t_range(16, 80) : t_range(64, 150)),
+        .kh = 1,
+        .kw = 1,
+        .sh = (size_t)t_range(1, 2),
+        .sw = (size_t)t_range(1, 2),
+        .dh = 1,
+        .dw = 1,
+        .groups = 1,
+        .act = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS),
+        .residual = (enum mdl_residual)t_range(0, 2),
+    };
+
+    k.x_pixel = t_range(0, 2) == 0 ? k.c + (size_t)t_range(1, 9) : 0;
+    k.y_pixel = t_range(0, 2) == 0 ? k.o + (size_t)t_range(1, 9) : 0;
+    return k;
+}
+
+TEST(strassen_of_random_shapes)
+{
+    for (int i = 0; i < t_times(80); i++) {
+        struct conv_case k = random_strassen();
+
+        T_TRUE(conv_run(&k, "strassen", "igemm"));
+    }
+}
+
+/* every number of pixels around the register tile, and several blocks of pixels */
+TEST(strassen_of_few_and_many_pixels)
+{
+    struct conv_case k = {.n = 1,
+                          .c = 36,
+                          .h = 1,
+                          .o = 64,
+                          .kh = 1,
+                          .kw = 1,
+                          .sh = 1,
+                          .sw = 1,
+                          .dh = 1,
+                          .dw = 1,
+                          .groups = 1,
+                          .act = MDL_ACT_CLIP,
+                          .residual = MDL_RESIDUAL_BEFORE_ACT};
+
+    for (k.w = 1; k.w <= 50; k.w += k.w < 27 ? 1 : 7) {
+        T_TRUE(conv_run(&k, "strassen", "igemm"));
+    }
+    k.c = 2400;
+    k.w = 151;
+    k.o = 64;
+    T_TRUE(conv_run(&k, "strassen", "igemm"));
 }
 
 struct product_case {
