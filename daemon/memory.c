@@ -23,6 +23,23 @@ void dmn_memory_setup(void)
     (void)mallopt(M_ARENA_MAX, HEAPS_MAX);
 }
 
+/* Were addresses written into its code when it was loaded? Those would be lost with the pages. */
+static bool has_changed_code(const struct dl_phdr_info *info)
+{
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        const ElfW(Dyn) *d = (const ElfW(Dyn) *)(info->dlpi_addr + h->p_vaddr);
+
+        for (; h->p_type == PT_DYNAMIC && d->d_tag != DT_NULL; d++) {
+            if (d->d_tag == DT_TEXTREL ||
+                (d->d_tag == DT_FLAGS && (d->d_un.d_val & DF_TEXTREL) != 0)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Pages of code and constants are clean and come back from the file when they are read. */
 static int drop_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -30,7 +47,7 @@ static int drop_code(struct dl_phdr_info *info, size_t size, void *arg)
 
     (void)size;
     (void)arg;
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+    for (size_t i = 0; i < info->dlpi_phnum && !has_changed_code(info); i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t first = base_align_up(info->dlpi_addr + h->p_vaddr, page);
         uintptr_t end = (info->dlpi_addr + h->p_vaddr + h->p_filesz) & ~(page - 1);
