@@ -34,13 +34,6 @@ static void weights(const struct mdl_model *m, const struct mdl_op *op, const st
     }
 }
 
-static int setup(const struct krn_conv *c, xnn_operator_t x, const float *in, float *out,
-                 pthreadpool_t pool)
-{
-    return krn_xnn_error(
-        xnn_setup_convolution2d_nhwc_f32(x, c->x.n, c->x.h, c->x.w, in, out, pool));
-}
-
 static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     struct krn_conv c;
@@ -65,7 +58,7 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
         (uint32_t)krn_xnn_padding(c.y.h, w->sh, (w->kh - 1) * w->dh + 1, w->top, c.x.h),
         (uint32_t)w->left, (uint32_t)w->kh, (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw,
         (uint32_t)w->dh, (uint32_t)w->dw, (uint32_t)c.groups, c.cg, c.og, c.x.pixel, c.y.pixel,
-        kernel, op->shift, min, max, 0, &x);
+        kernel, op->shift, min, max, KRN_XNN_FLAGS, &x);
     free(kernel);
     r = krn_xnn_error(s);
     if (r < 0) {
@@ -75,7 +68,7 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
      */
     static float somewhere[16];
 
-    r = setup(&c, x, somewhere, somewhere, NULL);
+    r = krn_xnn_setup_conv(x, &c.x, somewhere, somewhere, NULL);
     if (r < 0) {
         xnn_delete_operator(x);
         return r;
@@ -108,7 +101,7 @@ static void run(const struct krn_call *call)
     struct krn_conv c;
 
     krn_conv_of(call->model, call->op, &c);
-    setup(&c, x, call->in[0], call->out[0], call->pool);
+    krn_xnn_setup_conv(x, &c.x, call->in[0], call->out[0], call->pool);
     krn_xnn_finish(call, x, &e, &c.y);
 }
 

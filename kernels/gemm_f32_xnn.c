@@ -34,8 +34,8 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
         }
     }
     krn_xnn_range(op, &min, &max);
-    s = xnn_create_fully_connected_nc_f32(p.k, p.n, p.lda, p.ldy, kernel, op->shift, min, max, 0,
-                                          ret);
+    s = xnn_create_fully_connected_nc_f32(p.k, p.n, p.lda, p.ldy, kernel, op->shift, min, max,
+                                          KRN_XNN_FLAGS, ret);
     free(kernel);
     return krn_xnn_error(s);
 }
@@ -63,7 +63,7 @@ static void run(const struct krn_call *call)
     struct krn_product p;
 
     krn_product_of(call->model, call->op, &p);
-    xnn_setup_fully_connected_nc_f32(x, p.m, call->in[0], call->out[0], call->pool);
+    krn_xnn_setup_product(x, p.m, call->in[0], call->out[0], call->pool);
     krn_xnn_finish(call, x, &e, &p.y_as_pixels);
 }
 
