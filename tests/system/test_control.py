@@ -384,11 +384,11 @@ held = []
 for _ in range(3):
     s = socket.socket(socket.AF_UNIX)
     s.connect(sys.argv[1])
-    s.sendall(b'{"method":"io.piped.Status"}\\0')
     held.append(s)
     try:
+        s.sendall(b'{"method":"io.piped.Status"}\\0')
         print(bool(s.recv(1)))
-    except ConnectionResetError:
+    except (BrokenPipeError, ConnectionResetError):
         print(False)
 print("held", flush=True)
 sys.stdin.read()
