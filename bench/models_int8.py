@@ -57,7 +57,7 @@ def ranges(options, path):
             frame(random, shape).tofile(os.path.join(examples, f'{i:03}.f32'))
         out = os.path.join(folder, 'ranges.json')
         subprocess.run([os.path.join(options.build, 'bench', 'quantise'), path + '.onnx', examples, '--ms', '0', '--bound', '0',
-                        '--write', out], check=True, stdout=subprocess.DEVNULL)
+                        '--min-max', '--write', out], check=True, stdout=subprocess.DEVNULL)
         with open(out, encoding='utf-8') as f:
             return {name: tuple(r) for name, r in json.load(f)['ranges'].items()}
 

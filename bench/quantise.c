@@ -2,8 +2,8 @@
 /*
  * quantise - an f32 model and what calibration makes of it, side by side
  *
- *     quantise MODEL FOLDER [--kl] [--symmetric] [--keep OP]... [--bound PERCENT] [--widen]
- *              [--swap] [--ms N] [--write FILE]
+ *     quantise MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT]
+ *              [--widen] [--swap] [--ms N] [--write FILE]
  *
  * Does what the daemon does for "pipectl quantize": every second example of FOLDER (JPEG, PPM, PGM,
  * raw .f32, in order of name) calibrates, the others judge; with one example, it does both. --widen
@@ -27,7 +27,7 @@ struct options {
     const char *keep[KEEP_MAX];
     size_t keep_count;
     double bound, ms;
-    bool kl, symmetric, widen, swap;
+    bool min_max, kl, symmetric, widen, swap;
 };
 
 static void die(const char *what, const char *why)
@@ -48,7 +48,9 @@ static void parse(int argc, char **argv, struct options *o)
 {
     *o = (struct options){.bound = 98, .ms = 1000};
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--kl") == 0) {
+        if (strcmp(argv[i], "--min-max") == 0) {
+            o->min_max = true;
+        } else if (strcmp(argv[i], "--kl") == 0) {
             o->kl = true;
         } else if (strcmp(argv[i], "--symmetric") == 0) {
             o->symmetric = true;
@@ -71,7 +73,8 @@ static void parse(int argc, char **argv, struct options *o)
         }
     }
     if (!o->model || !o->folder) {
-        die("usage", "quantise MODEL FOLDER [--kl] [--symmetric] [--keep OP]... [--bound PERCENT] "
+        die("usage", "quantise MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... "
+                     "[--bound PERCENT] "
                      "[--widen] [--swap] [--ms N] [--write FILE]");
     }
 }
@@ -182,9 +185,9 @@ static void print(const struct krn_quantised *q, const struct krn_examples *e)
 {
     const struct mdl_calibration *c = q->calibration;
 
-    printf("%zu examples calibrated, %zu %s judged, %zu values were always 0, %.1f s\n",
-           q->calibrated, q->judged, q->held_out ? "others" : "(the same)", q->zeros,
-           (double)q->took_ns / 1e9);
+    printf("%s: %zu examples calibrated, %zu %s judged, %zu values were always 0, %.1f s\n",
+           q->method == KRN_CALIBRATE_KL ? "kl" : "min-max", q->calibrated, q->judged,
+           q->held_out ? "others" : "(the same)", q->zeros, (double)q->took_ns / 1e9);
     if (e->left_out) {
         printf("%zu examples left out; %s\n", e->left_out, e->note);
     }
@@ -212,6 +215,7 @@ int main(int argc, char **argv)
 
     parse(argc, argv, &o);
     read_examples(&e, &o);
+    q.either = !o.kl && !o.min_max;
     q.method = o.kl ? KRN_CALIBRATE_KL : KRN_CALIBRATE_MINMAX;
     q.symmetric = o.symmetric;
     q.keep = o.keep;

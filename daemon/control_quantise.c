@@ -79,11 +79,11 @@ static json_t *outcome(const struct dmn_remake *r, const char *note)
         "s:I, s:o, s:o, s:f, s:s}, s:s}",
         "quantised", "model", r->load->name, "serves", c != NULL, "why",
         text_json(r->error > 0 ? r->load->error : ""), "method",
-        q->options.method == KRN_CALIBRATE_KL ? "kl" : "min-max", "calibrated",
-        (json_int_t)of->calibrated, "judged", (json_int_t)of->judged, "held_out", of->held_out,
-        "left_out", (json_int_t)q->examples->set.left_out, "left_out_first",
-        text_json(q->examples->set.note), "zeros", (json_int_t)of->zeros, "agreement",
-        of->agreement, "bound", q->options.agreement_min, "error_mean",
+        of->method == KRN_CALIBRATE_KL ? "kl" : "min-max", "calibrated", (json_int_t)of->calibrated,
+        "judged", (json_int_t)of->judged, "held_out", of->held_out, "left_out",
+        (json_int_t)q->examples->set.left_out, "left_out_first", text_json(q->examples->set.note),
+        "zeros", (json_int_t)of->zeros, "agreement", of->agreement, "bound",
+        q->options.agreement_min, "error_mean",
         isfinite(of->error_mean) ? json_real(of->error_mean) : json_null(), "error_most",
         isfinite(of->error_most) ? json_real(of->error_most) : json_null(), "f32_ms",
         time_json(of->f32_ns), "int8_ms", time_json(of->int8_ns), "integers",
@@ -166,6 +166,7 @@ static const char *take_options(struct dmn_call *c, const struct dmn_choose *cho
     if (method && strcmp(method, "min-max") != 0 && strcmp(method, "kl") != 0) {
         return "method";
     }
+    q->options.either = !method;
     q->options.method =
         method && strcmp(method, "kl") == 0 ? KRN_CALIBRATE_KL : KRN_CALIBRATE_MINMAX;
     q->options.symmetric = json_is_true(json_object_get(c->parameters, "symmetric"));

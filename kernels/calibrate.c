@@ -297,7 +297,8 @@ int krn_calibrate_tensor(struct krn_calibrate *c, const void *data, size_t bytes
     return run(c, &mem, ret_error);
 }
 
-static int add_range(const struct krn_calibrate *c, size_t t, struct mdl_calibration *out)
+static int add_range(const struct krn_calibrate *c, size_t t, bool clips,
+                     struct mdl_calibration *out)
 {
     struct seen s = c->seen[t];
     struct mdl_range *r = &out->ranges[out->range_count];
@@ -305,7 +306,7 @@ static int add_range(const struct krn_calibrate *c, size_t t, struct mdl_calibra
     if (!(s.low <= s.high)) {
         return 0; /* never written */
     }
-    if (c->bins && s.limit > 0 && !c->answer[t]) {
+    if (clips && s.limit > 0 && !c->answer[t]) {
         float limit = krn_kl_limit(c->bins + t * KRN_KL_BINS, s.limit);
 
         s.low = base_max(s.low, -limit);
@@ -319,8 +320,8 @@ static int add_range(const struct krn_calibrate *c, size_t t, struct mdl_calibra
     return 0;
 }
 
-int krn_calibrate_finish(struct krn_calibrate *c, bool symmetric, size_t *ret_zeros,
-                         struct mdl_calibration **ret)
+int krn_calibrate_finish(struct krn_calibrate *c, enum krn_calibrate_method method, bool symmetric,
+                         size_t *ret_zeros, struct mdl_calibration **ret)
 {
     struct mdl_calibration *out;
     int r = 0;
@@ -337,7 +338,7 @@ int krn_calibrate_finish(struct krn_calibrate *c, bool symmetric, size_t *ret_ze
     out->ranges = calloc(c->m->tensor_count + 1, sizeof(*out->ranges));
     r = out->ranges ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < c->m->tensor_count; i++) {
-        r = is_recorded(c->m, i) ? add_range(c, i, out) : 0;
+        r = is_recorded(c->m, i) ? add_range(c, i, c->bins && method == KRN_CALIBRATE_KL, out) : 0;
     }
     if (r < 0) {
         mdl_calibration_free(out);

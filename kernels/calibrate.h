@@ -39,10 +39,10 @@ int krn_calibrate_tensor(struct krn_calibrate *c, const void *data, size_t bytes
                          char ret_error[MDL_ERROR_MAX]);
 
 /**
- * krn_calibrate_finish() - the ranges of all that was seen
- * @symmetric: of the calibration. @ret: owned by the caller, mdl_calibration_free(). Values that
- * were 0 in every example have the range 0 to 0 and are quantised exactly; @ret_zeros: how many.
- * Return: 0, -ENOENT without any example, -ENOMEM.
+ * krn_calibrate_finish() - the ranges of all that was seen; may be called more than once
+ * @method: KL only where krn_calibrate_new() had it. @symmetric: of the calibration. @ret: owned by
+ * the caller, mdl_calibration_free(). Values that were 0 in every example have the range 0 to 0 and
+ * are quantised exactly; @ret_zeros: how many. Return: 0, -ENOENT without any example, -ENOMEM.
  */
-int krn_calibrate_finish(struct krn_calibrate *c, bool symmetric, size_t *ret_zeros,
-                         struct mdl_calibration **ret);
+int krn_calibrate_finish(struct krn_calibrate *c, enum krn_calibrate_method method, bool symmetric,
+                         size_t *ret_zeros, struct mdl_calibration **ret);

@@ -127,12 +127,13 @@ static bool calibrates(const struct krn_quantise *j, size_t i)
     return i / base_max(j->o->group, (size_t)1) % 2 == 0;
 }
 
-/* The ranges; examples that give NaN or infinity inside the model count for nothing. */
-static int calibrate(struct krn_quantise *j)
+/* Shows the calibrating examples; those that give NaN or infinity inside the model count for
+ * nothing. */
+static int learn(struct krn_quantise *j)
 {
-    struct krn_calibrate *c = NULL;
+    enum krn_calibrate_method method = j->o->either ? KRN_CALIBRATE_KL : j->o->method;
     char why[MDL_ERROR_MAX];
-    int r = krn_calibrate_new(j->m, j->o->method, j->error, &c);
+    int r = krn_calibrate_new(j->m, method, j->error, &j->ranges);
 
     j->learned.example = calloc(j->e->count, sizeof(size_t));
     j->learned.of = calloc(j->e->count, sizeof(*j->learned.of));
@@ -144,7 +145,7 @@ static int calibrate(struct krn_quantise *j)
         if (krn_quantise_stopped(j)) {
             r = -ECANCELED;
         } else if (krn_example_input(j->e, i, j->m, j->input, why) < 0 ||
-                   krn_calibrate_tensor(c, j->input, j->m->inputs[0].bytes, why) < 0) {
+                   krn_calibrate_tensor(j->ranges, j->input, j->m->inputs[0].bytes, why) < 0) {
             krn_examples_leave_out(j->e, j->e->items[i].name, why);
         } else {
             j->learned.example[j->learned.count++] = i;
@@ -154,8 +155,6 @@ static int calibrate(struct krn_quantise *j)
         snprintf(j->error, MDL_ERROR_MAX, "no example can calibrate the model; %.400s", j->e->note);
         r = -ENOENT;
     }
-    r = r < 0 ? r : krn_calibrate_finish(c, j->o->symmetric, &j->q.zeros, &j->q.calibration);
-    krn_calibrate_free(c);
     return r;
 }
 
@@ -234,6 +233,43 @@ int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
     }
     krn_runner_deinit(&whole);
     mdl_free(m);
+    return r;
+}
+
+/* The calibrating examples that have the f32 model's answers. */
+static struct krn_answers ranked(const struct krn_quantise *j)
+{
+    struct krn_answers some = j->learned; /* the same arrays */
+
+    some.count = base_min(some.count, (size_t)KRN_RANKED_EXAMPLES);
+    return some;
+}
+
+/* The ranges by the method that is wanted, or by the better one. */
+static int find_ranges(struct krn_quantise *j)
+{
+    const enum krn_calibrate_method both[] = {KRN_CALIBRATE_MINMAX, KRN_CALIBRATE_KL};
+    const enum krn_calibrate_method *tried = j->o->either ? both : &j->o->method;
+    struct krn_answers some = ranked(j);
+    struct mdl_calibration *best = NULL;
+    double least = 0;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < (j->o->either ? 2u : 1u); i++) {
+        struct krn_judgement of = {0};
+
+        r = krn_calibrate_finish(j->ranges, tried[i], j->o->symmetric, &j->q.zeros,
+                                 &j->q.calibration);
+        r = r == 0 && j->o->either ? krn_quantise_judge(j, &some, &of) : r;
+        if (r == 0 && (!best || of.square < least)) {
+            mdl_calibration_free(best);
+            best = base_take(j->q.calibration);
+            least = of.square;
+            j->q.method = tried[i];
+        }
+        j->q.calibration = mdl_calibration_free(j->q.calibration);
+    }
+    j->q.calibration = best;
     return r;
 }
 
@@ -354,6 +390,7 @@ static int count_integers(struct krn_quantise *j)
 static int prepare(struct krn_quantise *j)
 {
     int r = mdl_load(j->path, &j->load, j->error, &j->m);
+    struct krn_answers some;
 
     r = r < 0 ? r : krn_examples_fit(j->e, j->m, j->error);
     r = r < 0 ? r : krn_runner_init(&j->real, j->m, NULL, j->error);
@@ -361,10 +398,12 @@ static int prepare(struct krn_quantise *j)
         return r;
     }
     j->input = aligned_alloc(64, base_align_up(j->m->inputs[0].bytes + 1, 64));
-    r = j->input ? calibrate(j) : no_memory(j);
-    r = r < 0 ? r : keep_asked(j);
+    r = j->input ? learn(j) : no_memory(j);
     r = r < 0 ? r : find_judges(j);
-    r = r < 0 ? r : answer(j, &j->learned);
+    some = ranked(j);
+    r = r < 0 ? r : answer(j, &some);
+    r = r < 0 ? r : find_ranges(j);
+    r = r < 0 ? r : keep_asked(j);
     return r < 0 ? r : answer(j, &j->judged);
 }
 
@@ -423,6 +462,7 @@ int krn_quantise(const char *path, const struct mdl_load_options *load, struct k
     } else {
         krn_quantised_deinit(&j.q);
     }
+    krn_calibrate_free(j.ranges);
     krn_runner_deinit(&j.real);
     answers_deinit(&j.learned);
     answers_deinit(&j.judged);

@@ -16,9 +16,10 @@
 #include "kernels/examples.h"
 
 struct krn_quantise_options {
-    enum krn_calibrate_method method;
-    bool symmetric;          /* activations */
-    const char *const *keep; /* [keep_count], borrowed: operators that stay f32 */
+    bool either; /* both methods are tried: the one of the smaller error on calibrating examples */
+    enum krn_calibrate_method method; /* if not either */
+    bool symmetric;                   /* activations */
+    const char *const *keep;          /* [keep_count], borrowed: operators that stay f32 */
     size_t keep_count;
     double agreement_min; /* 0..1, of top-1 classes */
     size_t group;         /* so many examples in a row are variants of one; 0: 1 */
@@ -33,6 +34,7 @@ enum krn_kept_why { KRN_KEPT_ASKED, KRN_KEPT_SLOWER, KRN_KEPT_ACCURACY };
 struct krn_quantised {
     struct mdl_calibration *calibration; /* owned; its keep holds the names of all that is kept */
     enum krn_kept_why *why;              /* [calibration->keep_count], owned */
+    enum krn_calibrate_method method;    /* that found the ranges */
     size_t calibrated, judged;           /* examples */
     bool held_out;                       /* false: one example, or one group, did both */
     size_t zeros;                        /* values that were 0 in every example */

@@ -6,8 +6,6 @@
 #include "base.h"
 #include "kernels/quantise_private.h"
 
-#define RANKED_EXAMPLES 16u /* that an operator's cost is measured on */
-
 struct candidate {
     const char *name; /* of the f32 model's operator */
     double cost;
@@ -52,7 +50,7 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
         struct krn_answers some = j->learned;
         struct krn_judgement of;
 
-        some.count = base_min(some.count, (size_t)RANKED_EXAMPLES);
+        some.count = base_min(some.count, (size_t)KRN_RANKED_EXAMPLES);
         for (size_t k = 0; r == 0 && k < count; k++) {
             r = k == i ? 0 : krn_quantise_add_keep(j, all[k].name, KRN_KEPT_ACCURACY);
         }

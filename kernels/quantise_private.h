@@ -7,6 +7,9 @@
 #include "kernels/quantise.h"
 #include "kernels/runner.h"
 
+/* of those that calibrate: an operator's cost is measured on them */
+#define KRN_RANKED_EXAMPLES 16u
+
 /* Some examples and the f32 model's answers to them. */
 struct krn_answers {
     size_t count;
@@ -29,7 +32,8 @@ struct krn_quantise {
     struct mdl_model *m; /* f32, owned, as is what follows */
     struct krn_runner real;
     void *input;
-    struct krn_answers learned, judged;
+    struct krn_calibrate *ranges;       /* what calibrating examples have shown */
+    struct krn_answers learned, judged; /* of learned, the first KRN_RANKED_EXAMPLES have answers */
     struct krn_quantised q;
 };
 

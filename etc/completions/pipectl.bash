@@ -93,7 +93,7 @@ _pipectl() {
     retune) words="--model --algorithm --objective --fps --latency --alpha --heuristic --trials --seed --wait --no-wait --cancel" ;;
     history) words="--model --limit --trials" ;;
     calibrate) words="--ms" ;;
-    quantize | quantise) words="--model --calibrate --kl --symmetric --keep --bound --ms --write --off" ;;
+    quantize | quantise) words="--model --calibrate --min-max --kl --symmetric --keep --bound --ms --write --off" ;;
     optimise) words="--model --objective --algorithm --memory --inexact --calibrate --agreement --episodes --seed --ms --pareto --svg" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -74,6 +74,7 @@ for option in keep bound ms
     complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l $option -x
 end
 complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l calibrate -r -d 'examples'
+complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l min-max -d 'ranges by extremes'
 complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l kl -d 'ranges by divergence'
 complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l symmetric -d 'activations without a zero point'
 complete -c pipectl -n '__fish_seen_subcommand_from quantize quantise' -l write -r -d 'the ranges, for the configuration'

@@ -53,6 +53,9 @@ static int take_option(int c, struct args *ret)
     case 'k':
         json_object_set_new(ret->parameters, "method", json_string("kl"));
         return CTL_DONE;
+    case 'x':
+        json_object_set_new(ret->parameters, "method", json_string("min-max"));
+        return CTL_DONE;
     case 's':
         json_object_set_new(ret->parameters, "symmetric", json_true());
         return CTL_DONE;
@@ -75,12 +78,17 @@ static int take_option(int c, struct args *ret)
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {
-        {"model", required_argument, NULL, 'm'}, {"calibrate", required_argument, NULL, 'c'},
-        {"kl", no_argument, NULL, 'k'},          {"symmetric", no_argument, NULL, 's'},
-        {"keep", required_argument, NULL, 'o'},  {"bound", required_argument, NULL, 'b'},
-        {"ms", required_argument, NULL, 't'},    {"write", required_argument, NULL, 'w'},
-        {"off", no_argument, NULL, 'f'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
+                                            {"calibrate", required_argument, NULL, 'c'},
+                                            {"kl", no_argument, NULL, 'k'},
+                                            {"symmetric", no_argument, NULL, 's'},
+                                            {"keep", required_argument, NULL, 'o'},
+                                            {"bound", required_argument, NULL, 'b'},
+                                            {"ms", required_argument, NULL, 't'},
+                                            {"write", required_argument, NULL, 'w'},
+                                            {"off", no_argument, NULL, 'f'},
+                                            {"min-max", no_argument, NULL, 'x'},
+                                            {NULL, 0, NULL, 0}};
     int c, rc;
 
     while ((c = ctl_option(argc, argv, options)) != -1) {

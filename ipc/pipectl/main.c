@@ -40,7 +40,8 @@ const struct ctl_command ctl_commands[] = {
      "[--ms N] [--pareto] [--svg FILE]",
      "measure the primitives anew and serve by the best", ctl_optimise},
     {"quantize",
-     "[MODEL] --calibrate DIR [--kl] [--symmetric] [--keep OP]... [--bound PERCENT] [--ms N] "
+     "[MODEL] --calibrate DIR [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT] "
+     "[--ms N] "
      "[--write FILE] | [MODEL] --off",
      "serve an f32 model on integers, or no longer", ctl_quantize},
     {"quantise", "", NULL, ctl_quantize},

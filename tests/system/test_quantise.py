@@ -106,7 +106,7 @@ def is_quantised_kept_and_off_again():
 def speed_and_ways_of_finding_ranges():
     with Daemon() as d:
         path = folder(d)
-        for more in (["--kl"], ["--symmetric"], ["--kl", "--symmetric"]):
+        for more in (["--kl"], ["--min-max", "--symmetric"], ["--kl", "--symmetric"]):
             q = d.pipectl("quantize", "--calibrate", path, "--bound", "0", *more)
             equal((q["serves"], q["method"]), (True, "kl" if "--kl" in more else "min-max"))
         q = d.pipectl("quantize", "--calibrate", path, "--bound", "0", "--ms", "100", expect=None)
@@ -299,6 +299,16 @@ def calls_are_checked():
         d.pipectl("quantize", "--calibrate", d.temp, "--bound", "101", expect=2)
 
 
+def ends_with_the_daemon():
+    data = picture(random.Random(1))
+    with Daemon() as d, d.connect() as v:
+        fd = memfd(2 * data)
+        call = {"examples": 2 * [{"name": "a", "bytes": len(data)}], "ms": 600000}
+        socket.send_fds(v.sock, [json.dumps({"method": "io.piped.Quantise", "parameters": call}).encode() + b"\0"], [fd])
+        os.close(fd)
+        d.status()
+
+
 def photographs_keep_their_classes():
     """Two networks that others trained, by default settings; the pictures are in the shared folder."""
     real = os.path.join(SHARED, "real")
@@ -325,4 +335,4 @@ if __name__ == "__main__":
     main([is_quantised_kept_and_off_again, speed_and_ways_of_finding_ranges, operators_stay_f32,
           the_bound_keeps_what_costs_most, one_example_does_both, examples_that_do_not_fit_are_said,
           kept_files_may_be_anything, a_configured_calibration_serves, calls_are_checked,
-          photographs_keep_their_classes])
+          ends_with_the_daemon, photographs_keep_their_classes])

@@ -324,7 +324,7 @@ static struct mdl_calibration *calibrated(struct gb *g, enum krn_calibrate_metho
                 fprintf(stderr, "%s\n", error);
             }
         }
-        krn_calibrate_finish(k, symmetric, ret_zeros, &c);
+        krn_calibrate_finish(k, method, symmetric, ret_zeros, &c);
     }
     krn_calibrate_free(k);
     mdl_free(m);
@@ -447,7 +447,7 @@ TEST(zero_ranges_and_nan)
     T_EQ(krn_calibrate_tensor(k, x, sizeof(x), error), -EINVAL);
     T_EQ(krn_calibrate_tensor(k, x, sizeof(x) - 4, error), -EINVAL);
     T_TRUE(strstr(error, "bytes"));
-    T_EQ(krn_calibrate_finish(k, false, &zeros, &c), -ENOENT);
+    T_EQ(krn_calibrate_finish(k, KRN_CALIBRATE_MINMAX, false, &zeros, &c), -ENOENT);
     krn_calibrate_free(k);
     mdl_free(m);
     gb_free(&g);
