@@ -110,7 +110,7 @@ class Writer:
         return out
 
     def constant(self, name, value):
-        self.kept[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        self.kept[name] = numpy_helper.from_array(np.asarray(value, order='C'), name)
         return name
 
     def add(self, kind, inputs, output, **attributes):

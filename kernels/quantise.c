@@ -127,6 +127,17 @@ static bool calibrates(const struct krn_quantise *j, size_t i)
     return i / base_max(j->o->group, (size_t)1) % 2 == 0;
 }
 
+/* Those that are ranked by come first: some of all, since neighbours may be alike. */
+static void spread(struct krn_answers *a)
+{
+    for (size_t k = 0; k < KRN_RANKED_EXAMPLES && a->count > KRN_RANKED_EXAMPLES; k++) {
+        size_t at = k * a->count / KRN_RANKED_EXAMPLES, other = a->example[at];
+
+        a->example[at] = a->example[k];
+        a->example[k] = other;
+    }
+}
+
 /* Shows the calibrating examples; those that give NaN or infinity inside the model count for
  * nothing. */
 static int learn(struct krn_quantise *j)
@@ -155,6 +166,7 @@ static int learn(struct krn_quantise *j)
         snprintf(j->error, MDL_ERROR_MAX, "no example can calibrate the model; %.400s", j->e->note);
         r = -ENOENT;
     }
+    spread(&j->learned);
     return r;
 }
 
