@@ -274,7 +274,7 @@ static void read_quota(struct gov_sensors *s, struct gov_cgroup *ret)
     bool unknown = g->level_count == 0;
 
     for (size_t i = 0; i < g->level_count; i++) {
-        uint64_t quota, period;
+        uint64_t quota = 0, period = 1;
         enum limit limit =
             g->version == 1 ? read_v1(s, i, &quota, &period) : read_v2(s, i, &quota, &period);
 
