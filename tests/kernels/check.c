@@ -52,11 +52,12 @@ bool check_wants(const char *name)
         return true;
     }
     for (size_t n; *parts; parts += n + (parts[n] == ',')) {
-        char part[64];
+        char part[64], whole[128];
 
         n = strcspn(parts, ",");
         snprintf(part, sizeof(part), "%.*s", (int)n, parts);
-        if (n && strstr(name, part)) {
+        snprintf(whole, sizeof(whole), "%s$", name);
+        if (n && strstr(whole, part)) {
             return true;
         }
     }

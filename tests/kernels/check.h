@@ -29,7 +29,7 @@ struct check {
 };
 
 /** check_wants() - Return: whether rows of this name are run. PIPED_TEST_ROWS=a,b leaves only those
- * whose names hold one of the parts. */
+ * whose names hold one of the parts; a $ in a part is the end of a name. */
 bool check_wants(const char *name);
 
 /** check_run() - Return: true, or false after printing what failed. What it expects is waived where
