@@ -18,6 +18,7 @@
 #define K_WORTH 64u
 #define OUT_WORTH 128u
 #define PIXELS_WORTH 32u
+#define GROWTH_BYTES (2u << 20) /* of packed weights over plain ones: at most that for a layer */
 
 struct plan {
     struct krn_conv c;
@@ -47,7 +48,10 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct plan p;
 
-    return plan_of(m, op, &p) && p.k >= K_WORTH && p.c.og >= OUT_WORTH && p.pixels >= PIXELS_WORTH;
+    return plan_of(m, op, &p) && p.k >= K_WORTH && p.c.og >= OUT_WORTH &&
+           p.pixels >= PIXELS_WORTH &&
+           krn_strassen_packed(p.k, p.c.og) <=
+               krn_igemm_packed(p.k, p.c.og) + GROWTH_BYTES / sizeof(float);
 }
 
 static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)

@@ -29,46 +29,34 @@ static size_t pixel_of(const struct mdl_tensor *t, const struct mdl_tensor *y, s
            row * step[0] * (size_t)t->stride[2] + x * step[1] * (size_t)t->stride[3];
 }
 
-struct pair {
-    const struct one_op *o;
-    size_t pixel[2]; /* even and odd, the same where the odd one is missing */
-};
-
-static double x_of(const struct pair *p, size_t i, size_t c)
+/* |x| of the channels of pixel @i */
+static void channels_of(const struct one_op *o, size_t i, size_t k, double *ret)
 {
-    const struct mdl_op *op = &p->o->op;
+    const struct mdl_tensor *x = &o->tensors[o->op.in[0]], *y = &o->tensors[o->op.out[0]];
+    size_t at = pixel_of(x, y, i, 0, o->op.attr.conv.window.stride);
 
-    return magnitude_at(p->o->buffers[op->in[0]].data,
-                        pixel_of(&p->o->tensors[op->in[0]], &p->o->tensors[op->out[0]], p->pixel[i],
-                                 c, op->attr.conv.window.stride));
+    for (size_t c = 0; c < k; c++) {
+        ret[c] = magnitude_at(o->buffers[o->op.in[0]].data, at + c * (size_t)x->stride[1]);
+    }
 }
 
-static double w_of(const struct pair *p, size_t o, size_t c)
-{
-    const struct mdl_op *op = &p->o->op;
-
-    return magnitude_at(p->o->buffers[op->in[1]].data, o * p->o->tensors[op->in[1]].dim[1] + c);
-}
-
-/* [odd][right] sums of one pair of pixels and the outputs @left and @right */
-static void sums_of(const struct pair *p, size_t k, size_t left, size_t right, double s[2][2])
+/* [odd][right] sums of a pair of pixels and of outputs, all of @half channels, then as many more */
+static void sums_of(const double *even, const double *odd, const double *left, const double *right,
+                    size_t half, double s[2][2])
 {
     double p1 = 0, p2 = 0, p3 = 0, p4 = 0, p5 = 0, p6 = 0, p7 = 0;
 
-    for (size_t c = 0; c < k / 2; c++) {
-        double x11 = x_of(p, 0, c), x12 = x_of(p, 0, c + k / 2);
-        double x21 = x_of(p, 1, c), x22 = x_of(p, 1, c + k / 2);
-        double w11 = w_of(p, left, c), w21 = w_of(p, left, c + k / 2);
-        double w12 = w_of(p, right, c), w22 = w_of(p, right, c + k / 2);
-        double s1 = x21 + x22, s2 = s1 + x11, t1 = w12 + w11, t2 = w22 + t1;
+    for (size_t c = 0; c < half; c++) {
+        double s1 = odd[c] + odd[c + half], s2 = s1 + even[c];
+        double t1 = right[c] + left[c], t2 = right[c + half] + t1;
 
-        p1 += x11 * w11;
-        p2 += x12 * w21;
-        p3 += (x12 + s2) * w22;
-        p4 += x22 * (t2 + w21);
+        p1 += even[c] * left[c];
+        p2 += even[c + half] * left[c + half];
+        p3 += (even[c + half] + s2) * right[c + half];
+        p4 += odd[c + half] * (t2 + left[c + half]);
         p5 += s1 * t1;
         p6 += s2 * t2;
-        p7 += (x11 + x21) * (w22 + w12);
+        p7 += (even[c] + odd[c]) * (right[c + half] + right[c]);
     }
     s[0][0] = p1 + p2;
     s[0][1] = p1 + p6 + p5 + p3;
@@ -76,12 +64,12 @@ static void sums_of(const struct pair *p, size_t k, size_t left, size_t right, d
     s[1][1] = p1 + p6 + p7 + p5;
 }
 
-static double plain_sum(const struct pair *p, size_t i, size_t k, size_t channel)
+static double plain_sum(const double *x, const double *w, size_t k)
 {
     double s = 0;
 
     for (size_t c = 0; c < k; c++) {
-        s += x_of(p, i, c) * w_of(p, channel, c);
+        s += x[c] * w[c];
     }
     return s;
 }
@@ -106,28 +94,39 @@ static void store(const struct one_op *o, size_t pixel, size_t channel, double s
 
 double strassen_magnitude(const struct one_op *o, size_t lanes, struct one_op_buffer *out)
 {
-    const struct mdl_tensor *w = &o->tensors[o->op.in[1]], *y = &o->tensors[o->op.out[0]];
-    size_t k = w->dim[1], pixels = y->dim[0] * y->dim[2] * y->dim[3];
-    size_t paired = w->dim[0] / lanes / 2 * 2 * lanes;
+    const struct mdl_tensor *t = &o->tensors[o->op.in[1]], *y = &o->tensors[o->op.out[0]];
+    size_t k = t->dim[1], outs = t->dim[0], pixels = y->dim[0] * y->dim[2] * y->dim[3];
+    size_t paired = outs / lanes / 2 * 2 * lanes;
+    double *w = calloc(outs * k + 2 * k, sizeof(*w)), *even = w + outs * k, *odd = even + k;
 
+    if (!w) {
+        one_op_die("calloc");
+    }
+    for (size_t i = 0; i < outs * k; i++) {
+        w[i] = magnitude_at(o->buffers[o->op.in[1]].data, i);
+    }
     for (size_t i = 0; i < pixels; i += 2) {
-        struct pair p = {o, {i, i + 1 < pixels ? i + 1 : i}};
+        size_t other = i + 1 < pixels ? i + 1 : i; /* an odd pixel is a pair with itself */
 
-        for (size_t c = 0; c < w->dim[0]; c++) {
+        channels_of(o, i, k, even);
+        channels_of(o, other, k, odd);
+        for (size_t c = 0; c < outs; c++) {
             size_t right = c / lanes % 2;
             double s[2][2];
 
             if (c < paired) {
-                sums_of(&p, k, right ? c - lanes : c, right ? c : c + lanes, s);
+                sums_of(even, odd, w + (right ? c - lanes : c) * k, w + (right ? c : c + lanes) * k,
+                        k / 2, s);
             } else {
-                s[0][right] = plain_sum(&p, 0, k, c);
-                s[1][right] = plain_sum(&p, 1, k, c);
+                s[0][right] = plain_sum(even, w + c * k, k);
+                s[1][right] = plain_sum(odd, w + c * k, k);
             }
-            store(o, p.pixel[0], c, s[0][right], out);
-            if (p.pixel[1] != p.pixel[0]) {
-                store(o, p.pixel[1], c, s[1][right], out);
+            store(o, i, c, s[0][right], out);
+            if (other != i) {
+                store(o, other, c, s[1][right], out);
             }
         }
     }
+    free(w);
     return 1.5 * (double)k + 9;
 }
