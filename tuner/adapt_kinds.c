@@ -214,33 +214,6 @@ bool tun_kinds_clock_moved(const struct tun_adapt *a)
     return false;
 }
 
-double tun_waiting(const struct tun_watch *w)
-{
-    double low = base_min(w->waits[0], w->waits[1]), high = base_max(w->waits[0], w->waits[1]);
-
-    if (isnan(w->waits[0]) || isnan(w->waits[1]) || isnan(w->waits[2])) {
-        return NAN;
-    }
-    return base_max(low, base_min(high, w->waits[2]));
-}
-
-void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w)
-{
-    const struct pl_stage_plan *stage = &a->plan.stages[w->stage];
-    const struct tun_problem *p = &a->problem;
-    struct tun_kind_now now = {.khz = a->kinds[w->kind].khz,
-                               .khz_table = a->kinds[w->kind].khz_table};
-
-    w->expected_ns = p->handoff_ns;
-    if (stage->first_unit > 0) {
-        w->expected_ns += p->handoff_ns_per_byte * p->units[stage->first_unit].in_bytes;
-    }
-    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        w->expected_ns += tun_cell_at(&p->costs, w->kind, w->width, u)->ns *
-                          a->slow[w->kind * p->unit_count + u] * tun_clock_factor(&now, a->beta[u]);
-    }
-}
-
 static void learn_from(struct tun_adapt *a, struct tun_watch *w, double log_clock)
 {
     double level = tun_detect_level(&w->detect, LEARN_WINDOWS - 1);

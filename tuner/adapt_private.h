@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** tuner/adapt_private.h - what adapt.c, adapt_kinds.c and adapt_guard.c share */
+/** tuner/adapt_private.h - what the files of adapt share: a watch from its beginning
+ * to its end (adapt.c), what the kinds' clocks do (adapt_kinds.c), what is watched (adapt_watch.c),
+ * when to ask (adapt_ask.c), what a decision leads to (adapt_decided.c), what holds it back
+ * (adapt_guard.c), other options (adapt_resume.c) */
 #pragma once
 
 #include "tuner/adapt.h"
 
-#define READINGS 5u /* of a frequency; their median counts */
-#define WAITS 3u    /* windows whose median is the waiting share */
-#define PAST 4u     /* plans remembered for the back-off */
+#define READINGS 5u        /* of a frequency; their median counts */
+#define WAITS 3u           /* windows whose median is the waiting share */
+#define PAST 4u            /* plans remembered for the back-off */
+#define LATE 0.3           /* share of the newest window in what is felt of the machine */
+#define SLOWED 1.05        /* a factor that is worth a probe */
+#define VERIFY_WINDOWS 40u /* after which a plan that is not busy is not verified */
+/* Cores or a line asked; everything else waits for the guards, after having been told once. */
+#define AT_ONCE (TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET | TUN_EVENT_POWER | TUN_EVENT_BUTTON)
 
 struct tun_watched_kind {
     double readings[READINGS]; /* khz, newest last; 0: none */
@@ -90,10 +98,35 @@ bool tun_kinds_cores_moved(const struct tun_adapt *a);
 /** tun_kinds_same_clock() - are all frequencies those of @khz, as far as both are known. */
 bool tun_kinds_same_clock(const struct tun_adapt *a, const double *khz);
 void tun_kinds_learn(struct tun_adapt *a);
-/** tun_waiting() - rise of the waiting share; NAN: unknown. */
-double tun_waiting(const struct tun_watch *w);
+
+/* adapt_watch.c */
+/** tun_watch_plan() - one watch for each group of the plan; the noise of the last plan's teams is
+ * what is expected of these. Return: 0 or -ENOMEM. */
+int tun_watch_plan(struct tun_adapt *a);
 /** tun_watch_expect() - expected_ns at the present factors and frequencies. */
 void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w);
+/** tun_watch_see() - what the teams did in a window. */
+void tun_watch_see(struct tun_adapt *a, const struct tun_seen_window *seen);
+/** tun_watch_void() - other frames come in: every watch settles anew. */
+void tun_watch_void(struct tun_adapt *a);
+/** tun_watch_surprise() - log by which a settled plan may do otherwise than predicted. A plan that
+ * returned has served so before: within what counts as free it tells nothing new. */
+double tun_watch_surprise(const struct tun_adapt *a);
+/** tun_waiting() - rise of the waiting share; NAN: unknown. */
+double tun_waiting(const struct tun_watch *w);
+
+/* adapt_ask.c */
+/** tun_ask() - is there something to decide on. Return: TUN_ADAPT_DECIDE with the record, owned by
+ * the caller, in @ret; TUN_ADAPT_NOTHING; -ENOMEM. */
+int tun_ask(struct tun_adapt *a, struct tun_record *ret);
+
+/* adapt_decided.c */
+/** tun_decided_home() - the plan that serves is the one to return to when everything is as it is
+ * now. */
+void tun_decided_home(struct tun_adapt *a);
+/** tun_decided_failed() - verifies a change, once in its life. Return: is its plan to be taken
+ * back. */
+bool tun_decided_failed(struct tun_adapt *a);
 
 /* adapt_guard.c */
 void tun_guard_start(struct tun_guard *g, const struct tun_adapt_options *o);

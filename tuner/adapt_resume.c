@@ -7,9 +7,6 @@
 #include "base.h"
 #include "tuner/adapt_private.h"
 
-#define SLOWED 1.05        /* a factor that is worth a probe */
-#define VERIFY_WINDOWS 40u /* after which a plan that is not busy is not verified */
-
 int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o)
 {
     struct tun_adapt *checked;
