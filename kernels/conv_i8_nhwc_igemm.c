@@ -13,7 +13,8 @@
 
 struct plan {
     struct krn_conv c;
-    bool whole; /* a tap is a row of the window */
+    bool whole;  /* a tap is a row of the window */
+    bool narrow; /* weights are kept as bytes, see struct krn_qgemm */
     size_t taps, len, groups;
     size_t band_w;    /* elements of a band's row */
     size_t band_rows; /* output rows of a band */
@@ -81,6 +82,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
     p->taps = p->whole ? p->c.win.kh : p->c.taps;
     p->len = p->whole ? p->c.win.kw * p->c.cg : p->c.cg;
     p->groups = krn_qgemm_groups(p->len);
+    p->narrow = !KRN_QDOT && p->c.y.n * p->c.y.h * p->c.y.w == 1 && krn_quant_weights_fit(m, op);
     p->x_zero = op->quant->x_zero;
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
     plan_band(p, width);
@@ -96,7 +98,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 
 static size_t group_bytes(const struct plan *p)
 {
-    return krn_qgemm_packed(p->taps, p->groups, p->c.og);
+    return krn_qgemm_packed(p->taps, p->groups, p->c.og, p->narrow);
 }
 
 static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
@@ -122,6 +124,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     w.inner = p.c.cg;
     w.x_zero = p.x_zero;
     w.x_signed = p.x_signed;
+    w.narrow = p.narrow;
     if (op->kind == MDL_OP_CONV) { /* [o][c][ky][kx] */
         w.so = (ptrdiff_t)(p.c.cg * p.c.taps);
         w.sc = (ptrdiff_t)p.c.taps;
@@ -296,6 +299,7 @@ static void run(const struct krn_call *call)
         .taps = j.p.taps,
         .groups = j.p.groups,
         .out = j.p.c.og,
+        .narrow = j.p.narrow,
         .packed = call->packed,
         .epilogue = krn_quant_epilogue_of(call),
         .y = call->out[0],

@@ -31,9 +31,11 @@ static int32_t pack_lane(uint8_t *lane, size_t lanes, const struct krn_qgemm_wei
         for (size_t c = 0; c < w->len; c++) {
             int32_t v = weight_at(w, o, t, c);
             krn_qel e = (krn_qel)v;
+            size_t size = w->narrow ? 1 : sizeof(e), at = (t * groups + c / KRN_QGROUP) * lanes;
+            int8_t byte = (int8_t)v;
 
-            memcpy(lane + ((t * groups + c / KRN_QGROUP) * lanes) * 4 + c % KRN_QGROUP * sizeof(e),
-                   &e, sizeof(e));
+            memcpy(lane + (at * KRN_QGROUP + c % KRN_QGROUP) * size,
+                   w->narrow ? (const void *)&byte : &e, size);
             sum += (uint32_t)v;
         }
     }
@@ -43,12 +45,13 @@ static int32_t pack_lane(uint8_t *lane, size_t lanes, const struct krn_qgemm_wei
 void KRN_ISA_FN(krn_qgemm_pack)(uint8_t *dst, const struct krn_qgemm_weights *w)
 {
     size_t groups = krn_qgemm_groups(w->len);
-    size_t panel_bytes = krn_qgemm_panel_bytes(w->taps, groups, w->out);
+    size_t panel_bytes = krn_qgemm_panel_bytes(w->taps, groups, w->out, w->narrow);
     size_t padded = krn_qgemm_panels(w->out) * KRN_QGEMM_LANES;
     int32_t *bias = (int32_t *)(void *)(dst + panel_bytes);
     float *scale = (float *)(void *)(bias + padded);
+    size_t bytes = w->narrow ? 2 : 4; /* of a group of one lane */
 
-    memset(dst, 0, krn_qgemm_packed(w->taps, groups, w->out));
+    memset(dst, 0, krn_qgemm_packed(w->taps, groups, w->out, w->narrow));
     for (size_t o0 = 0; o0 < w->out; o0 += KRN_QGEMM_LANES) {
         size_t used = base_min(w->out - o0, (size_t)KRN_QGEMM_LANES);
         bool single = used <= KRN_VL;
@@ -62,7 +65,7 @@ void KRN_ISA_FN(krn_qgemm_pack)(uint8_t *dst, const struct krn_qgemm_weights *w)
                 continue;
             }
             o += o0;
-            sum = pack_lane(dst + l * 4, lanes, w, o);
+            sum = pack_lane(dst + l * bytes, lanes, w, o);
             bias[o0 + l] = w->bias ? w->bias[o] : 0;
             scale[o0 + l] = w->scale[o];
 #if KRN_QDOT
@@ -72,7 +75,7 @@ void KRN_ISA_FN(krn_qgemm_pack)(uint8_t *dst, const struct krn_qgemm_weights *w)
             (void)sum;
 #endif
         }
-        dst += w->taps * groups * lanes * 4;
+        dst += w->taps * groups * lanes * bytes;
     }
 }
 
@@ -133,7 +136,8 @@ KRN_INLINE struct krn_quant_sums sums_of(const struct tile *t, size_t i)
 }
 
 /* @height and @vectors are constants wherever this is inlined, so the accumulators are registers */
-KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors)
+KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors,
+                         const bool narrow)
 {
     vi acc[KRN_QGEMM_ROWS][2];
     const int32_t *panel = (const int32_t *)(const void *)t->panel;
@@ -151,9 +155,16 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
             a[i] = t->rows[tap * KRN_QGEMM_ROWS + i];
         }
         for (size_t g = 0; g < t->groups; g++) {
-            vi b0 = vi_load(panel), b1 = vectors > 1 ? vi_load(panel + KRN_VL) : b0;
+            vi b0, b1;
 
-            panel += vectors * KRN_VL;
+            if (narrow) {
+                b0 = b1 = (vi)vh_load((const uint8_t *)panel, true);
+                b1 = vectors > 1 ? (vi)vh_load((const uint8_t *)panel + 2 * KRN_VL, true) : b0;
+            } else {
+                b0 = vi_load(panel);
+                b1 = vectors > 1 ? vi_load(panel + KRN_VL) : b0;
+            }
+            panel += vectors * KRN_VL / (narrow ? 2 : 1);
 #pragma GCC unroll 16
             for (size_t i = 0; i < height; i++) {
                 vi x = vi_group(a[i] + g * KRN_QGROUP);
@@ -195,16 +206,25 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
 #define TILE(height)                                                                               \
     static __attribute__((noinline)) void tile_##height##_1(const struct tile *t)                  \
     {                                                                                              \
-        run_tile(t, height, 1);                                                                    \
+        run_tile(t, height, 1, false);                                                             \
     }                                                                                              \
     static __attribute__((noinline)) void tile_##height##_2(const struct tile *t)                  \
     {                                                                                              \
-        run_tile(t, height, 2);                                                                    \
+        run_tile(t, height, 2, false);                                                             \
     }
 KRN_TILE_HEIGHTS(TILE)
 
 #define PAIR(height) {tile_##height##_1, tile_##height##_2},
 static void (*const tiles_of[KRN_QGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
+
+static __attribute__((noinline)) void row_1(const struct tile *t)
+{
+    run_tile(t, 1, 1, true);
+}
+static __attribute__((noinline)) void row_2(const struct tile *t)
+{
+    run_tile(t, 1, 2, true);
+}
 
 void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const *rows,
                                  size_t first, size_t pixels, struct krn_range panels)
@@ -212,8 +232,8 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
     size_t count = krn_qgemm_tiles(pixels), size = mdl_dtype_bytes(g->epilogue.y_type);
     size_t height = pixels / count, higher = pixels % count;
     const int32_t *bias =
-        (const int32_t *)(const void *)(g->packed +
-                                        krn_qgemm_panel_bytes(g->taps, g->groups, g->out));
+        (const int32_t *)(const void *)(g->packed + krn_qgemm_panel_bytes(g->taps, g->groups,
+                                                                          g->out, g->narrow));
     const float *scale = (const float *)(bias + krn_qgemm_panels(g->out) * KRN_QGEMM_LANES);
     struct tile t = {
         .taps = g->taps, .groups = g->groups, .e = &g->epilogue, .y_pixel = g->y_pixel};
@@ -222,7 +242,7 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
         size_t o = p * KRN_QGEMM_LANES, from = first, left = 0;
 
         t.channels = base_min(g->out - o, (size_t)KRN_QGEMM_LANES);
-        t.panel = g->packed + o * g->taps * g->groups * 4;
+        t.panel = g->packed + o * g->taps * g->groups * (g->narrow ? 2 : 4);
         t.bias = bias + o;
         t.scale = scale + o;
         t.rows = rows;
@@ -239,7 +259,11 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
             t.res = g->epilogue.res
                         ? g->epilogue.res + from * g->epilogue.res_pixel + g->channel + o
                         : NULL;
-            tiles_of[now - 1][t.channels > KRN_VL](&t);
+            if (g->narrow) {
+                (t.channels > KRN_VL ? row_2 : row_1)(&t);
+            } else {
+                tiles_of[now - 1][t.channels > KRN_VL](&t);
+            }
             from += now;
             t.rows += g->taps * KRN_QGEMM_ROWS;
         }

@@ -19,6 +19,7 @@
 
 struct krn_qgemm {
     size_t taps, groups, out;
+    bool narrow; /* weights are kept as bytes and widened when read: for one pixel */
     const uint8_t *packed;
     struct krn_quant_epilogue epilogue;
     size_t channel; /* of y and the epilogue that `out` starts at (grouped convolutions) */
@@ -31,17 +32,17 @@ static inline size_t krn_qgemm_panels(size_t out)
     return (out + KRN_QGEMM_LANES - 1) / KRN_QGEMM_LANES;
 }
 /* bytes before the biases; the bytes of everything, a multiple of 64 */
-static inline size_t krn_qgemm_panel_bytes(size_t taps, size_t groups, size_t out)
+static inline size_t krn_qgemm_panel_bytes(size_t taps, size_t groups, size_t out, bool narrow)
 {
     size_t full = out / KRN_QGEMM_LANES, rest = out % KRN_QGEMM_LANES;
     size_t last = rest == 0 ? 0 : rest <= KRN_VL ? KRN_VL : 2 * KRN_VL;
 
-    return taps * groups * 4 * (full * KRN_QGEMM_LANES + last);
+    return taps * groups * (narrow ? 2 : 4) * (full * KRN_QGEMM_LANES + last);
 }
-static inline size_t krn_qgemm_packed(size_t taps, size_t groups, size_t out)
+static inline size_t krn_qgemm_packed(size_t taps, size_t groups, size_t out, bool narrow)
 {
-    return (krn_qgemm_panel_bytes(taps, groups, out) + krn_qgemm_panels(out) * KRN_QGEMM_LANES * 8 +
-            63) /
+    return (krn_qgemm_panel_bytes(taps, groups, out, narrow) +
+            krn_qgemm_panels(out) * KRN_QGEMM_LANES * 8 + 63) /
            64 * 64;
 }
 static inline size_t krn_qgemm_groups(size_t len)
@@ -69,6 +70,7 @@ struct krn_qgemm_weights {
     const float *scale;
     int32_t x_zero;
     bool x_signed;
+    bool narrow; /* as struct krn_qgemm's; all w - zero are bytes */
 };
 void KRN_ISA_FN(krn_qgemm_pack)(uint8_t *dst, const struct krn_qgemm_weights *w);
 
