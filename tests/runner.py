@@ -29,6 +29,10 @@ SANITIZERS = {
 }
 # What runs in user-mode emulation; everything else is about this machine, or Python's.
 ARM64_SUITES = ("model", "kernels", "pipeline", "ipc", "governor")
+# The CPU of tests/arm64/prepare.sh, and one random case of eight for the kernels: emulated code is slow.
+ARM64_ENV = {"PIPED_TEST_CPU": "neon,dotprod", "PIPED_TEST_SHARE": "8"}
+# Suites that an option of their own runs and nothing else, and what tells their tests so.
+ALONE = {"nspawn": "PIPED_NSPAWN_REQUIRED", "vm": "PIPED_TEST_VM", "avx512": "PIPED_TEST_AVX512"}
 QUICK_LEAVES_OUT = ("networks", "conformance", "check", "nspawn")
 
 
@@ -173,6 +177,8 @@ def parse(argv):
     p.add_argument("--nspawn", action="store_true", help="only the tests under a real systemd; a skip is a failure")
     p.add_argument("--vm", action="store_true",
                    help="only the tests in an emulated machine with unequal cores (about three minutes)")
+    p.add_argument("--avx512", action="store_true",
+                   help="only the kernels for AVX-512, on an emulated CPU (minutes)")
     p.add_argument("--arm64", action="store_true",
                    help="only a build for arm64 and its suites %s, in user-mode emulation" % ", ".join(ARM64_SUITES))
     p.add_argument("--long", action="store_true", help="longer random tests and soaks (PIPED_TEST_LONG=1)")
@@ -201,10 +207,11 @@ def selected(args):
     for s in args.suite:
         if s not in known:
             raise Stop("no suite \"%s\"; there are: %s" % (s, " ".join(sorted(known))))
-    wanted = ["nspawn"] if args.nspawn else ["vm"] if args.vm else args.suite
+    alone = [s for s in ALONE if getattr(args, s)]
+    wanted = alone or args.suite
     if wanted:
         return [a for s in wanted for a in ("--suite", s)]
-    out = ("vm",) + (QUICK_LEAVES_OUT if args.quick else ())
+    out = ("vm", "avx512") + (QUICK_LEAVES_OUT if args.quick else ())
     return [a for s in out if s in known for a in ("--no-suite", s)]
 
 
@@ -221,6 +228,7 @@ def test_arm64(args, options, totals, env):
     configured = os.path.exists(os.path.join(ROOT, folder, "build.ninja"))
     build(folder, options + ([] if configured else ["--cross-file", cross, "-Dman=disabled"]), args.jobs)
     suites = [a for s in ARM64_SUITES for a in ("--suite", s)]
+    env = dict(env, **ARM64_ENV)
     # emulated code takes 20 to 100 times as long
     test(folder, "arm64", totals, suites + ["--no-suite", "check", "--timeout-multiplier", "20"], env)
 
@@ -236,11 +244,9 @@ def main(argv):
     for tool in ("meson", "ninja"):
         if not shutil.which(tool):
             raise Stop("%s is not installed; run etc/install-deps" % tool)
-    only_plain = args.quick or args.suite or args.tests or args.nspawn or args.vm
-    if args.nspawn:
-        env["PIPED_NSPAWN_REQUIRED"] = "1"
-    if args.vm:
-        env["PIPED_TEST_VM"] = "1"
+    alone = [s for s in ALONE if getattr(args, s)]
+    only_plain = args.quick or args.suite or args.tests or alone
+    env.update({ALONE[s]: "1" for s in alone})
     if args.arm64:
         test_arm64(args, options, totals, env)
     elif args.setup:

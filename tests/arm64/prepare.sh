@@ -12,6 +12,7 @@ cd "$(dirname "$0")/../.."
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 root=$folder/root
 libs=/usr/lib/aarch64-linux-gnu
+cpu=neoverse-n1 # the first cores with dot products of bytes; they have no SVE
 
 for tool in mmdebstrap aarch64-linux-gnu-gcc qemu-aarch64-static; do
     if ! command -v $tool >/dev/null; then
@@ -33,7 +34,7 @@ c = 'aarch64-linux-gnu-gcc'
 ar = 'aarch64-linux-gnu-ar'
 strip = 'aarch64-linux-gnu-strip'
 pkgconfig = 'pkg-config'
-exe_wrapper = ['qemu-aarch64-static', '-L', '$root', '-E', 'LD_LIBRARY_PATH=$libs/openblas-pthread']
+exe_wrapper = ['qemu-aarch64-static', '-cpu', '$cpu', '-L', '$root', '-E', 'LD_LIBRARY_PATH=$libs/openblas-pthread']
 
 [built-in options]
 c_args = ['--sysroot=$root']
