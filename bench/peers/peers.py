@@ -23,7 +23,8 @@ round. The ways:
   ort-threads, opencv-threads  one session with its own two threads
 A frame's latency is from when it was taken (by piped: submitted) to when it can be given out in order. ONNX Runtime comes
 from the npm package onnxruntime-node, installed on first use into $XDG_CACHE_HOME/piped-bench; a peer that is not there is
-left out with a message. Networks are written by bench/models.py. --slowed wants root, for a real-time priority.
+left out with a message. Networks are written by bench/models.py, quantised ones by bench/models_int8.py.
+--slowed wants root, for a real-time priority.
 """
 import argparse
 import contextlib
