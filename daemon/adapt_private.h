@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * daemon/adapt_private.h - what the files of adapt share: watching (adapt.c), what is watched
- * (adapt_inputs.c), decisions (adapt_decide.c), other cores (adapt_eps.c), known states
+ * (adapt_inputs.c), decisions (adapt_decide.c), other cores (adapt_eps*.c), known states
  * (adapt_known.c), what is told of all that (adapt_event.c, adapt_record.c, adapt_machine.c). Only
  * these include it.
  *
