@@ -2,53 +2,10 @@
 /* What a cool-down holds back and what not, and which plan is returned to. */
 #include <math.h>
 
-#include "base.h"
-#include "tests/harness.h"
-#include "tuner/adapt.h"
+#include "tests/sim/two_cores.h"
 
-#define UNITS 4u
-#define UNIT_NS 1e7
-#define WINDOW_NS (200 * BASE_NS_PER_MS)
 #define SETTLED 12u /* windows after which a plan is settled and verified */
 #define SOON 6u     /* windows in which a large change is decided on */
-
-static void adapt_free(struct tun_adapt **a)
-{
-    tun_adapt_free(*a);
-}
-
-static void machine(struct tun_problem *p)
-{
-    static const struct tun_kind kinds[] = {
-        {.name = "a", .cores = 1, .speed = 1, .bandwidth = 1, .watts = 1},
-        {.name = "b", .cores = 1, .speed = 1, .bandwidth = 1, .watts = 1}};
-
-    T_EQ(tun_problem_init(p, UNITS, kinds, base_array_count(kinds)), 0);
-    p->bounds.one_kind_stages = true; /* or frames would be dealt */
-    for (size_t u = 0; u < UNITS; u++) {
-        p->units[u] = (struct tun_unit){.weight = 1};
-        for (size_t k = 0; k < p->kind_count; k++) {
-            *tun_cell_at(&p->costs, k, 1, u) =
-                (struct tun_cell){.ns = UNIT_NS, .source = TUN_MEASURED};
-        }
-    }
-}
-
-/* Units before @cut on kind a, the others on b. */
-static struct pl_plan halves(uint16_t cut)
-{
-    struct pl_plan plan = {.stage_count = 2};
-
-    plan.stages[0] = (struct pl_stage_plan){.first_unit = 0,
-                                            .last_unit = (uint16_t)(cut - 1),
-                                            .group_count = 1,
-                                            .groups = {{.ep = 0, .width = 1, .count = 1}}};
-    plan.stages[1] = (struct pl_stage_plan){.first_unit = cut,
-                                            .last_unit = UNITS - 1,
-                                            .group_count = 1,
-                                            .groups = {{.ep = 1, .width = 1, .count = 1}}};
-    return plan;
-}
 
 /* A watch of a plan on a scripted clock. */
 struct world {
@@ -63,6 +20,7 @@ static void begin(struct world *w, const struct tun_adapt_options *o)
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
 
     machine(&p);
+    p.bounds.one_kind_stages = true; /* or frames would be dealt */
     w->now_ns = BASE_NS_PER_S;
     w->plan = halves(2);
     T_EQ(tun_adapt_new(o, &w->adapt), 0);
@@ -213,6 +171,7 @@ TEST(the_plan_of_before_returns_when_it_is_as_good)
                            .budget_left = 10};
 
     machine(&p);
+    p.bounds.one_kind_stages = true;
     r.problem = p;
     r.plan.stage_count = 1;
     r.plan.stages[0] = (struct pl_stage_plan){
