@@ -15,6 +15,7 @@
 
 static const double unit = 0x1p-24;
 static size_t exercised[VARIANTS_MAX];
+bool check_partial;
 
 /* Shares are checked for every width by doing the parts one after the other; a real team, whose
  * members spin while they wait, runs every POOL_EVERY-th case of a variant. */

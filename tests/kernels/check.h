@@ -47,3 +47,13 @@ void check_epilogue(struct one_op *o, size_t channels, enum mdl_act act,
                     enum mdl_residual residual);
 /** check_act_lipschitz() - largest slope of an element function */
 double check_act_lipschitz(const struct mdl_op *op);
+
+/** check_partial - only some cases run: what none of them reached says nothing */
+extern bool check_partial;
+/** CHECK_MAIN() - TEST_MAIN() that sets check_partial */
+#define CHECK_MAIN()                                                                               \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        check_partial = argc > 1;                                                                  \
+        return t_main(argc, argv);                                                                 \
+    }

@@ -17,7 +17,6 @@
 #define WIDTH_MAX 3u
 
 static size_t exercised[VARIANTS_MAX];
-static bool t_cases_filtered; /* only some cases run */
 
 struct pair_case {
     size_t n, c, h, w, o, k, stride, pad;
@@ -472,7 +471,7 @@ TEST(no_fused_row_is_untested)
     size_t count;
     const struct krn_variant *v = krn_variants(&count);
 
-    if (t_cases_filtered) {
+    if (check_partial) {
         T_SKIP("only some cases were asked for");
     }
     for (size_t i = 0; i < count; i++) {
@@ -482,8 +481,4 @@ TEST(no_fused_row_is_untested)
     }
 }
 
-int main(int argc, char **argv)
-{
-    t_cases_filtered = argc > 1;
-    return t_main(argc, argv);
-}
+CHECK_MAIN()

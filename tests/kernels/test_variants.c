@@ -7,16 +7,11 @@
  */
 #include "tests/harness.h"
 #include "tests/kernels/check.h"
+#include "tests/kernels/conv_shape.h"
 #include "tests/kernels/layers.h"
 
-static bool t_cases_filtered; /* only some cases run */
-
-/* multiply-accumulates of a case at most: the reference is slow */
-#define MACS_MAX (1.5e6 / t_share())
-
 struct conv_case {
-    size_t n, c, h, w, o, kh, kw, sh, sw, dh, dw, top, left, bottom, right, groups;
-    size_t x_pixel, y_pixel; /* 0: dense */
+    struct conv_shape s;
     enum mdl_act act;
     enum mdl_residual residual;
 };
@@ -37,12 +32,11 @@ static bool of_strassen(const struct krn_variant *v)
 static bool conv_run(const struct conv_case *k, const char *name, const char *expect)
 {
     struct one_op *o = one_op_new(MDL_OP_CONV);
-    size_t cg = k->c / k->groups;
-    size_t span_h = (k->kh - 1) * k->dh + 1, span_w = (k->kw - 1) * k->dw + 1;
-    size_t ho = (k->h + k->top + k->bottom - span_h) / k->sh + 1;
-    size_t wo = (k->w + k->left + k->right - span_w) / k->sw + 1;
+    const struct conv_shape *s = &k->s;
+    size_t cg = s->c / s->groups;
+    int length = conv_tell(s, name, o->name, sizeof(o->name));
     struct check c = {.bound = CHECK_SUM,
-                      .terms = (double)(cg * k->kh * k->kw),
+                      .terms = (double)(cg * s->kh * s->kw),
                       .ulps = 6,
                       .absolute = 2e-7,
                       .expect = expect,
@@ -51,26 +45,17 @@ static bool conv_run(const struct conv_case *k, const char *name, const char *ex
                                                                : NULL};
     bool ok;
 
-    snprintf(o->name, sizeof(o->name),
-             "%s: %zux%zux%zux%zu -> %zu, %zux%zu/%zux%zu dil %zux%zu pad %zu,%zu,%zu,%zu groups "
-             "%zu pixels %zu,%zu act %d res %d",
-             name, k->n, k->c, k->h, k->w, k->o, k->kh, k->kw, k->sh, k->sw, k->dh, k->dw, k->top,
-             k->left, k->bottom, k->right, k->groups, k->x_pixel, k->y_pixel, (int)k->act,
+    snprintf(o->name + length, sizeof(o->name) - (size_t)length, " act %d res %d", (int)k->act,
              (int)k->residual);
-    o->op.in[0] = one_op_image(o, k->n, k->c, k->h, k->w, k->x_pixel);
+    o->op.in[0] = one_op_image(o, s->n, s->c, s->h, s->w, s->x_pixel);
     o->op.in[1] =
-        one_op_tensor(o, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){k->o, cg, k->kh, k->kw}, NULL);
-    o->op.out[0] = one_op_image(o, k->n, k->o, ho, wo, k->y_pixel);
-    o->op.attr.conv.groups = k->groups;
-    o->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                 .kernel = {k->kh, k->kw},
-                                                 .stride = {k->sh, k->sw},
-                                                 .dilation = {k->dh, k->dw},
-                                                 .pad_begin = {k->top, k->left},
-                                                 .pad_end = {k->bottom, k->right}};
+        one_op_tensor(o, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){s->o, cg, s->kh, s->kw}, NULL);
+    o->op.out[0] = one_op_image(o, s->n, s->o, conv_out_height(s), conv_out_width(s), s->y_pixel);
+    o->op.attr.conv.groups = s->groups;
+    o->op.attr.conv.window = conv_window(s);
     check_fill(o, o->op.in[0], 1.0f);
     check_fill(o, o->op.in[1], 0.5f);
-    check_epilogue(o, k->o, k->act, k->residual);
+    check_epilogue(o, s->o, k->act, k->residual);
     ok = check_run(o, &c);
     one_op_free(o);
     return ok;
@@ -80,75 +65,16 @@ TEST(convs_of_real_networks)
 {
     for (size_t i = 0; i < base_array_count(layer_convs); i++) {
         const struct layer_conv *l = &layer_convs[i];
-        struct conv_case k = {.n = 1,
-                              .c = l->c,
-                              .h = l->h,
-                              .w = l->w,
-                              .o = l->o,
-                              .kh = l->k,
-                              .kw = l->k,
-                              .sh = l->stride,
-                              .sw = l->stride,
-                              .dh = 1,
-                              .dw = 1,
-                              .top = l->pad,
-                              .left = l->pad,
-                              .bottom = l->pad,
-                              .right = l->pad,
-                              .groups = l->groups,
-                              .act = MDL_ACT_RELU};
-        double per_pixel = (double)(l->c / l->groups * l->k * l->k * l->o);
+        struct conv_case k = {.s = conv_of_layer(l), .act = MDL_ACT_RELU};
 
-        while (k.h > l->k + l->stride &&
-               per_pixel * (double)(k.h / l->stride * k.w / l->stride) > MACS_MAX) {
-            k.h = k.h * 3 / 4;
-            k.w = k.w * 3 / 4 + 1;
-        }
         T_TRUE(conv_run(&k, l->name, l->groups == 1 ? "igemm" : "__"));
     }
 }
 
-static struct conv_case random_conv(void)
+static struct conv_case with_epilogue(struct conv_shape s)
 {
-    struct conv_case k = {.n = (size_t)t_range(1, 2), .groups = 1};
-    size_t og;
+    struct conv_case k = {.s = s};
 
-    k.kh = (size_t)t_range(1, 5);
-    k.kw = (size_t)t_range(1, 5);
-    k.sh = (size_t)t_range(1, 3);
-    k.sw = (size_t)t_range(1, 3);
-    k.dh = (size_t)(t_range(0, 3) == 0 ? t_range(2, 3) : 1);
-    k.dw = (size_t)(t_range(0, 3) == 0 ? t_range(2, 3) : 1);
-    k.top = (size_t)t_range(0, 3);
-    k.left = (size_t)t_range(0, 3);
-    k.bottom = (size_t)t_range(0, 3);
-    k.right = (size_t)t_range(0, 3);
-    k.h = (size_t)t_range(1, 9);
-    k.w = (size_t)t_range(1, 14);
-    while (k.h + k.top + k.bottom < (k.kh - 1) * k.dh + 1) {
-        k.h++;
-    }
-    while (k.w + k.left + k.right < (k.kw - 1) * k.dw + 1) {
-        k.w++;
-    }
-    k.c = (size_t)t_range(1, 40);
-    k.o = (size_t)t_range(1, 70);
-    switch (t_range(0, 3)) {
-    case 0: /* depthwise, sometimes with several outputs a channel */
-        k.groups = k.c;
-        k.o = k.c * (size_t)(t_range(0, 3) == 0 ? 2 : 1);
-        break;
-    case 1: /* grouped */
-        k.groups = (size_t)t_range(2, 4);
-        og = (size_t)t_range(1, 20);
-        k.c = k.groups * (size_t)t_range(1, 12);
-        k.o = k.groups * og;
-        break;
-    default:
-        break;
-    }
-    k.x_pixel = t_range(0, 2) == 0 ? k.c + (size_t)t_range(1, 9) : 0;
-    k.y_pixel = t_range(0, 2) == 0 ? k.o + (size_t)t_range(1, 9) : 0;
     k.act = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS);
     k.residual = (enum mdl_residual)t_range(0, 2);
     return k;
@@ -157,7 +83,7 @@ static struct conv_case random_conv(void)
 TEST(convs_of_random_shapes)
 {
     for (int i = 0; i < t_times(350); i++) {
-        struct conv_case k = random_conv();
+        struct conv_case k = with_epilogue(conv_random());
 
         T_TRUE(conv_run(&k, "random", "igemm"));
     }
@@ -167,23 +93,12 @@ TEST(convs_of_random_shapes)
 TEST(convs_around_tile_edges)
 {
     for (size_t i = 1; i <= 70; i++) {
-        struct conv_case k = {.n = 1,
-                              .c = 5,
-                              .h = 1,
-                              .w = i,
-                              .o = 71 - i,
-                              .kh = 1,
-                              .kw = 1,
-                              .sh = 1,
-                              .sw = 1,
-                              .dh = 1,
-                              .dw = 1,
-                              .groups = 1,
+        struct conv_case k = {.s = conv_square(5, 1, i, 71 - i, 1, 0),
                               .act = MDL_ACT_RELU,
                               .residual = i % 2 ? MDL_RESIDUAL_BEFORE_ACT : MDL_RESIDUAL_NONE};
 
         T_TRUE(conv_run(&k, "tile edge", "igemm"));
-        k.o = i;
+        k.s.o = i;
         T_TRUE(conv_run(&k, "tile edge", "blas"));
     }
 }
@@ -193,28 +108,13 @@ TEST(convs_with_every_epilogue)
 {
     for (int act = MDL_ACT_NONE; act <= MDL_ACT_SOFTPLUS; act++) {
         for (int res = MDL_RESIDUAL_NONE; res <= MDL_RESIDUAL_AFTER_ACT; res++) {
-            struct conv_case k = {.n = 1,
-                                  .c = 48,
-                                  .h = 9,
-                                  .w = 11,
-                                  .o = 53,
-                                  .kh = 3,
-                                  .kw = 3,
-                                  .sh = 1,
-                                  .sw = 1,
-                                  .dh = 1,
-                                  .dw = 1,
-                                  .top = 1,
-                                  .left = 1,
-                                  .bottom = 1,
-                                  .right = 1,
-                                  .groups = 1,
-                                  .y_pixel = 64,
+            struct conv_case k = {.s = conv_square(48, 9, 11, 53, 3, 1),
                                   .act = (enum mdl_act)act,
                                   .residual = (enum mdl_residual)res};
 
+            k.s.y_pixel = 64;
             T_TRUE(conv_run(&k, "epilogue", "igemm"));
-            k.groups = k.c = k.o = 53;
+            k.s.groups = k.s.c = k.s.o = 53;
             T_TRUE(conv_run(&k, "depthwise epilogue", "__"));
         }
     }
@@ -224,36 +124,22 @@ TEST(convs_with_every_epilogue)
  * borders, channels around a cache line and around the block, panels around the register tile */
 static struct conv_case random_winograd(void)
 {
-    struct conv_case k = {
-        .n = (size_t)t_range(1, 2),
-        .c = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 140)),
-        .h = (size_t)t_range(1, 13),
-        .w = (size_t)t_range(1, 13),
-        .o = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 80)),
-        .kh = 3,
-        .kw = 3,
-        .sh = 1,
-        .sw = 1,
-        .dh = 1,
-        .dw = 1,
-        .top = (size_t)t_range(0, 3),
-        .left = (size_t)t_range(0, 3),
-        .bottom = (size_t)t_range(0, 3),
-        .right = (size_t)t_range(0, 3),
-        .groups = 1,
-        .act = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS),
-        .residual = (enum mdl_residual)t_range(0, 2),
-    };
+    struct conv_shape s = conv_square(0, 0, 0, 0, 3, 0);
 
-    if (k.h + k.top + k.bottom < 3) {
-        k.h = 3;
+    s.n = (size_t)t_range(1, 2);
+    s.c = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 140));
+    s.h = (size_t)t_range(1, 13);
+    s.w = (size_t)t_range(1, 13);
+    s.o = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 80));
+    conv_random_pads(&s, 3);
+    if (s.h + s.top + s.bottom < 3) {
+        s.h = 3;
     }
-    if (k.w + k.left + k.right < 3) {
-        k.w = 3;
+    if (s.w + s.left + s.right < 3) {
+        s.w = 3;
     }
-    k.x_pixel = t_range(0, 2) == 0 ? k.c + (size_t)t_range(1, 9) : 0;
-    k.y_pixel = t_range(0, 2) == 0 ? k.o + (size_t)t_range(1, 9) : 0;
-    return k;
+    conv_random_pixels(&s);
+    return with_epilogue(s);
 }
 
 TEST(winograd_of_random_shapes)
@@ -271,24 +157,10 @@ TEST(winograd_of_many_tiles_and_large_weights)
     static const size_t shapes[][4] = {{16, 37, 41, 24}, {9, 50, 62, 8}, {176, 7, 7, 160}};
 
     for (size_t i = 0; i < base_array_count(shapes); i++) {
-        struct conv_case k = {.n = 1,
-                              .c = shapes[i][0],
-                              .h = shapes[i][1],
-                              .w = shapes[i][2],
-                              .o = shapes[i][3],
-                              .kh = 3,
-                              .kw = 3,
-                              .sh = 1,
-                              .sw = 1,
-                              .dh = 1,
-                              .dw = 1,
-                              .top = 1,
-                              .left = 1,
-                              .bottom = 1,
-                              .right = 1,
-                              .groups = 1,
-                              .act = MDL_ACT_LEAKY_RELU,
-                              .residual = MDL_RESIDUAL_BEFORE_ACT};
+        struct conv_case k = {
+            .s = conv_square(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], 3, 1),
+            .act = MDL_ACT_LEAKY_RELU,
+            .residual = MDL_RESIDUAL_BEFORE_ACT};
 
         T_TRUE(conv_run(&k, "winograd", "igemm"));
     }
@@ -298,26 +170,17 @@ TEST(winograd_of_many_tiles_and_large_weights)
  * channels around a vector and a piece of a packed row, panels that are no pair */
 static struct conv_case random_strassen(void)
 {
-    struct conv_case k = {
-        .n = (size_t)t_range(1, 2),
-        .c = 2 * (size_t)(t_range(0, 3) ? t_range(1, 40) : t_range(60, 90)),
-        .h = (size_t)t_range(1, 9),
-        .w = (size_t)t_range(1, 13),
-        .o = (size_t)(t_range(0, 2) ? t_range(16, 80) : t_range(64, 150)),
-        .kh = 1,
-        .kw = 1,
-        .sh = (size_t)t_range(1, 2),
-        .sw = (size_t)t_range(1, 2),
-        .dh = 1,
-        .dw = 1,
-        .groups = 1,
-        .act = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS),
-        .residual = (enum mdl_residual)t_range(0, 2),
-    };
+    struct conv_shape s = conv_square(0, 0, 0, 0, 1, 0);
 
-    k.x_pixel = t_range(0, 2) == 0 ? k.c + (size_t)t_range(1, 9) : 0;
-    k.y_pixel = t_range(0, 2) == 0 ? k.o + (size_t)t_range(1, 9) : 0;
-    return k;
+    s.n = (size_t)t_range(1, 2);
+    s.c = 2 * (size_t)(t_range(0, 3) ? t_range(1, 40) : t_range(60, 90));
+    s.h = (size_t)t_range(1, 9);
+    s.w = (size_t)t_range(1, 13);
+    s.o = (size_t)(t_range(0, 2) ? t_range(16, 80) : t_range(64, 150));
+    s.sh = (size_t)t_range(1, 2);
+    s.sw = (size_t)t_range(1, 2);
+    conv_random_pixels(&s);
+    return with_epilogue(s);
 }
 
 TEST(strassen_of_random_shapes)
@@ -332,26 +195,16 @@ TEST(strassen_of_random_shapes)
 /* every number of pixels around the register tile, and several blocks of pixels */
 TEST(strassen_of_few_and_many_pixels)
 {
-    struct conv_case k = {.n = 1,
-                          .c = 36,
-                          .h = 1,
-                          .o = 64,
-                          .kh = 1,
-                          .kw = 1,
-                          .sh = 1,
-                          .sw = 1,
-                          .dh = 1,
-                          .dw = 1,
-                          .groups = 1,
+    struct conv_case k = {.s = conv_square(36, 1, 0, 64, 1, 0),
                           .act = MDL_ACT_CLIP,
                           .residual = MDL_RESIDUAL_BEFORE_ACT};
 
-    for (k.w = 1; k.w <= 50; k.w += k.w < 27 ? 1 : 7) {
+    for (k.s.w = 1; k.s.w <= 50; k.s.w += k.s.w < 27 ? 1 : 7) {
         T_TRUE(conv_run(&k, "strassen", "igemm"));
     }
-    k.c = 2400;
-    k.w = 151;
-    k.o = 64;
+    k.s.c = 2400;
+    k.s.w = 151;
+    k.s.o = 64;
     T_TRUE(conv_run(&k, "strassen", "igemm"));
 }
 
@@ -440,14 +293,10 @@ static bool ours(const struct krn_variant *v)
 
 TEST(no_variant_is_untested)
 {
-    if (t_cases_filtered) {
+    if (check_partial) {
         T_SKIP("only some cases were asked for");
     }
     T_EQ(check_unexercised(ours), 0);
 }
 
-int main(int argc, char **argv)
-{
-    t_cases_filtered = argc > 1;
-    return t_main(argc, argv);
-}
+CHECK_MAIN()

@@ -6,11 +6,8 @@
  */
 #include "tests/harness.h"
 #include "tests/kernels/check.h"
+#include "tests/kernels/conv_shape.h"
 #include "tests/kernels/layers.h"
-
-static bool t_cases_filtered; /* only some cases run */
-
-#define MACS_MAX (1.5e6 / t_share())
 
 static int32_t low_of(enum mdl_dtype t)
 {
@@ -230,37 +227,28 @@ static bool finish(struct one_op *o, const struct quant_case *k, struct mdl_quan
 }
 
 struct conv_case {
-    size_t n, c, h, w, o, kh, kw, sh, sw, dh, dw, top, left, bottom, right, groups;
-    size_t x_pixel, y_pixel; /* 0: dense */
+    struct conv_shape s;
     struct quant_case q;
 };
 
 static bool conv_run(const struct conv_case *k, const char *name, const char *expect)
 {
     struct one_op *o = one_op_new(MDL_OP_CONV);
-    size_t cg = k->c / k->groups;
-    size_t ho = (k->h + k->top + k->bottom - (k->kh - 1) * k->dh - 1) / k->sh + 1;
-    size_t wo = (k->w + k->left + k->right - (k->kw - 1) * k->dw - 1) / k->sw + 1;
+    const struct conv_shape *s = &k->s;
+    size_t cg = s->c / s->groups;
+    int length = conv_tell(s, name, o->name, sizeof(o->name));
     struct mdl_quant *q;
 
-    snprintf(o->name, sizeof(o->name),
-             "%s: %zux%zux%zux%zu -> %zu, %zux%zu/%zux%zu dil %zux%zu pad %zu,%zu,%zu,%zu groups "
-             "%zu pixels %zu,%zu types %d %d %d fill %d act %d res %d",
-             name, k->n, k->c, k->h, k->w, k->o, k->kh, k->kw, k->sh, k->sw, k->dh, k->dw, k->top,
-             k->left, k->bottom, k->right, k->groups, k->x_pixel, k->y_pixel, (int)k->q.x,
-             (int)k->q.w, (int)k->q.y, k->q.fill, (int)k->q.act, (int)k->q.residual);
-    o->op.in[0] = image(o, k->q.x, k->n, k->c, k->h, k->w, k->x_pixel);
+    snprintf(o->name + length, sizeof(o->name) - (size_t)length,
+             " types %d %d %d fill %d act %d res %d", (int)k->q.x, (int)k->q.w, (int)k->q.y,
+             k->q.fill, (int)k->q.act, (int)k->q.residual);
+    o->op.in[0] = image(o, k->q.x, s->n, s->c, s->h, s->w, s->x_pixel);
     o->op.in[1] =
-        one_op_tensor(o, k->q.w, MDL_HOME_CONST, 4, (size_t[]){k->o, cg, k->kh, k->kw}, NULL);
-    o->op.out[0] = image(o, k->q.y, k->n, k->o, ho, wo, k->y_pixel);
-    o->op.attr.conv.groups = k->groups;
-    o->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                 .kernel = {k->kh, k->kw},
-                                                 .stride = {k->sh, k->sw},
-                                                 .dilation = {k->dh, k->dw},
-                                                 .pad_begin = {k->top, k->left},
-                                                 .pad_end = {k->bottom, k->right}};
-    q = product_quant(o, &k->q, k->o, cg * k->kh * k->kw);
+        one_op_tensor(o, k->q.w, MDL_HOME_CONST, 4, (size_t[]){s->o, cg, s->kh, s->kw}, NULL);
+    o->op.out[0] = image(o, k->q.y, s->n, s->o, conv_out_height(s), conv_out_width(s), s->y_pixel);
+    o->op.attr.conv.groups = s->groups;
+    o->op.attr.conv.window = conv_window(s);
+    q = product_quant(o, &k->q, s->o, cg * s->kh * s->kw);
     add_residual(o, q);
     fill_bytes(o, o->op.in[0], k->q.fill);
     fill_bytes(o, o->op.in[1], k->q.fill);
@@ -271,101 +259,25 @@ TEST(convs_of_real_networks)
 {
     for (size_t i = 0; i < base_array_count(layer_convs); i++) {
         const struct layer_conv *l = &layer_convs[i];
-        struct conv_case k = {.n = 1,
-                              .c = l->c,
-                              .h = l->h,
-                              .w = l->w,
-                              .o = l->o,
-                              .kh = l->k,
-                              .kw = l->k,
-                              .sh = l->stride,
-                              .sw = l->stride,
-                              .dh = 1,
-                              .dw = 1,
-                              .top = l->pad,
-                              .left = l->pad,
-                              .bottom = l->pad,
-                              .right = l->pad,
-                              .groups = l->groups,
-                              .q = random_quant()};
-        double per_pixel = (double)(l->c / l->groups * l->k * l->k * l->o);
+        struct conv_case k = {.s = conv_of_layer(l), .q = random_quant()};
 
-        while (k.h > l->k + l->stride &&
-               per_pixel * (double)(k.h / l->stride * k.w / l->stride) > MACS_MAX) {
-            k.h = k.h * 3 / 4;
-            k.w = k.w * 3 / 4 + 1;
-        }
         T_TRUE(conv_run(&k, l->name, l->groups == l->c ? "i8_nhwc_dw" : "i8_nhwc_igemm"));
     }
-}
-
-static struct conv_case random_conv(void)
-{
-    struct conv_case k = {.n = (size_t)t_range(1, 2), .groups = 1, .q = random_quant()};
-
-    k.kh = (size_t)t_range(1, 5);
-    k.kw = (size_t)t_range(1, 5);
-    k.sh = (size_t)t_range(1, 3);
-    k.sw = (size_t)t_range(1, 3);
-    k.dh = (size_t)(t_range(0, 3) == 0 ? t_range(2, 3) : 1);
-    k.dw = (size_t)(t_range(0, 3) == 0 ? t_range(2, 3) : 1);
-    k.top = (size_t)t_range(0, 3);
-    k.left = (size_t)t_range(0, 3);
-    k.bottom = (size_t)t_range(0, 3);
-    k.right = (size_t)t_range(0, 3);
-    k.h = (size_t)t_range(1, 9);
-    k.w = (size_t)t_range(1, 14);
-    while (k.h + k.top + k.bottom < (k.kh - 1) * k.dh + 1) {
-        k.h++;
-    }
-    while (k.w + k.left + k.right < (k.kw - 1) * k.dw + 1) {
-        k.w++;
-    }
-    k.c = (size_t)t_range(1, 40);
-    k.o = (size_t)t_range(1, 70);
-    switch (t_range(0, 3)) {
-    case 0: /* depthwise, sometimes with several outputs a channel */
-        k.c = (size_t)t_range(1, 80);
-        k.groups = k.c;
-        k.o = k.c * (size_t)(t_range(0, 3) == 0 ? 2 : 1);
-        break;
-    case 1: /* grouped */
-        k.groups = (size_t)t_range(2, 4);
-        k.c = k.groups * (size_t)t_range(1, 12);
-        k.o = k.groups * (size_t)t_range(1, 20);
-        break;
-    default:
-        break;
-    }
-    k.x_pixel = t_range(0, 2) == 0 ? k.c + (size_t)t_range(1, 9) : 0;
-    k.y_pixel = t_range(0, 2) == 0 ? k.o + (size_t)t_range(1, 9) : 0;
-    return k;
 }
 
 TEST(convs_of_random_shapes)
 {
     for (int i = 0; i < t_times(400); i++) {
-        struct conv_case k = random_conv();
+        struct conv_case k = {.q = random_quant()};
 
+        k.s = conv_random();
         T_TRUE(conv_run(&k, "random", "i8_nhwc_igemm"));
     }
 }
 
 static struct conv_case conv_3x3(size_t c, size_t o, size_t h, size_t w)
 {
-    return (struct conv_case){.n = 1,
-                              .c = c,
-                              .h = h,
-                              .w = w,
-                              .o = o,
-                              .kh = 3,
-                              .kw = 3,
-                              .sh = 1,
-                              .sw = 1,
-                              .dh = 1,
-                              .dw = 1,
-                              .groups = 1,
-                              .q = random_quant()};
+    return (struct conv_case){.s = conv_square(c, h, w, o, 3, 0), .q = random_quant()};
 }
 
 /* F(4x4): every rest of a tile, channels about its blocks, images that share tiles' blocks */
@@ -376,13 +288,9 @@ TEST(convs_of_3x3)
             conv_3x3((size_t)(t_range(0, 3) ? t_range(24, 100) : t_range(120, 270)),
                      (size_t)t_range(24, 70), (size_t)t_range(8, 15), (size_t)t_range(8, 15));
 
-        k.n = (size_t)t_range(1, 3);
-        k.top = (size_t)t_range(0, 2);
-        k.bottom = (size_t)t_range(0, 2);
-        k.left = (size_t)t_range(0, 2);
-        k.right = (size_t)t_range(0, 2);
-        k.x_pixel = t_range(0, 2) ? 0 : k.c + (size_t)t_range(1, 9);
-        k.y_pixel = t_range(0, 2) ? 0 : k.o + (size_t)t_range(1, 9);
+        k.s.n = (size_t)t_range(1, 3);
+        conv_random_pads(&k.s, 2);
+        conv_random_pixels(&k.s);
         T_TRUE(conv_run(&k, "3x3", "i8_nhwc"));
     }
 }
@@ -408,22 +316,10 @@ TEST(sums_at_the_ends_of_f4x4)
 TEST(convs_around_tile_edges)
 {
     for (size_t i = 1; i <= 70; i++) {
-        struct conv_case k = {.n = 1,
-                              .c = 1 + i % 9,
-                              .h = 1,
-                              .w = i,
-                              .o = 71 - i,
-                              .kh = 1,
-                              .kw = 1,
-                              .sh = 1,
-                              .sw = 1,
-                              .dh = 1,
-                              .dw = 1,
-                              .groups = 1,
-                              .q = random_quant()};
+        struct conv_case k = {.s = conv_square(1 + i % 9, 1, i, 71 - i, 1, 0), .q = random_quant()};
 
         T_TRUE(conv_run(&k, "tile edge", "i8_nhwc_igemm"));
-        k.o = i;
+        k.s.o = i;
         T_TRUE(conv_run(&k, "tile edge", "i8_nhwc_igemm"));
     }
 }
@@ -617,15 +513,11 @@ static bool ours(const struct krn_variant *v)
 
 TEST(no_variant_is_untested)
 {
-    if (t_cases_filtered) {
+    if (check_partial) {
         T_SKIP("only some cases were asked for");
     }
     T_EQ(check_unexercised(ours), 0);
     T_TRUE(emulated_runs > (size_t)t_times(100) || !check_wants("i8__emulated"));
 }
 
-int main(int argc, char **argv)
-{
-    t_cases_filtered = argc > 1;
-    return t_main(argc, argv);
-}
+CHECK_MAIN()

@@ -8,8 +8,6 @@
 #include "tests/kernels/check.h"
 #include "tests/kernels/layers.h"
 
-static bool t_cases_filtered; /* only some cases run */
-
 static bool finish(struct one_op *o, const struct check *c)
 {
     bool ok = check_run(o, c);
@@ -497,14 +495,10 @@ static bool ours(const struct krn_variant *v)
 
 TEST(no_variant_is_untested)
 {
-    if (t_cases_filtered) {
+    if (check_partial) {
         T_SKIP("only some cases were asked for");
     }
     T_EQ(check_unexercised(ours), 0);
 }
 
-int main(int argc, char **argv)
-{
-    t_cases_filtered = argc > 1;
-    return t_main(argc, argv);
-}
+CHECK_MAIN()
