@@ -6,6 +6,7 @@
 #include "base.h"
 #include "kernels/choose.h"
 #include "tests/harness.h"
+#include "tests/unit/kernels/two_ops.h"
 
 static const struct krn_variant ours = {.name = "a__ours"}, library = {.name = "a__library"},
                                 pair = {.name = "ab__pair", .fused = true},
@@ -93,48 +94,15 @@ TEST(front_and_uniform_choices)
 }
 
 /* y = act(act(x)), two element functions on 1 x 256 values. */
-struct tiny {
-    struct mdl_model m;
-    struct mdl_storage storages[3];
-    struct mdl_tensor tensors[3];
-    struct mdl_op ops[2];
-    struct mdl_io in, out;
-    char name[8];
-};
-
 static void tiny_init(struct tiny *o)
 {
-    *o = (struct tiny){.name = "tiny"};
-    for (size_t i = 0; i < 3; i++) {
-        o->storages[i] = (struct mdl_storage){.home = i == 0   ? MDL_HOME_INPUT
-                                                      : i == 1 ? MDL_HOME_ARENA
-                                                               : MDL_HOME_OUTPUT,
-                                              .bytes = 1024};
-        o->tensors[i] = (struct mdl_tensor){
-            .name = o->name, .storage = i, .rank = 2, .dim = {1, 256}, .stride = {256, 1}};
-    }
+    tiny_model(o, 3, 256, 1024);
     for (size_t i = 0; i < 2; i++) {
-        o->ops[i] = (struct mdl_op){.kind = MDL_OP_UNARY,
-                                    .name = o->name,
-                                    .in = {i, MDL_NONE, MDL_NONE, MDL_NONE},
-                                    .out = {i + 1, MDL_NONE},
-                                    .act = i ? MDL_ACT_NEG : MDL_ACT_RELU,
-                                    .residual_in = MDL_NONE};
+        o->ops[i].kind = MDL_OP_UNARY;
+        o->ops[i].in[0] = i;
+        o->ops[i].out[0] = i + 1;
+        o->ops[i].act = i ? MDL_ACT_NEG : MDL_ACT_RELU;
     }
-    o->in = (struct mdl_io){.name = o->name, .bytes = 1024, .entry_op = MDL_NONE};
-    o->out = (struct mdl_io){.name = o->name, .tensor = 2, .bytes = 1024, .entry_op = MDL_NONE};
-    o->m = (struct mdl_model){.name = o->name,
-                              .storage_count = 3,
-                              .tensor_count = 3,
-                              .op_count = 2,
-                              .input_count = 1,
-                              .output_count = 1,
-                              .storages = o->storages,
-                              .tensors = o->tensors,
-                              .ops = o->ops,
-                              .inputs = &o->in,
-                              .outputs = &o->out,
-                              .arena_bytes = 1024};
 }
 
 TEST(measured_choice_runs_the_model)

@@ -4,58 +4,24 @@
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
-
-/* y = x * w + c: a constant w at any address, one residual c, in two ops. */
-struct tiny {
-    struct mdl_model m;
-    struct mdl_storage storages[5];
-    struct mdl_tensor tensors[5];
-    struct mdl_op ops[2];
-    struct mdl_io in, out;
-    char name[8];
-};
+#include "tests/unit/kernels/two_ops.h"
 
 enum { X, W, T, C, Y };
 
+/* y = x * w + c: a constant w at any address, one residual c, in two ops. */
 static void tiny_init(struct tiny *o, const void *w, const void *c)
 {
-    *o = (struct tiny){.name = "tiny"};
-    for (size_t i = 0; i < 5; i++) {
-        o->tensors[i] = (struct mdl_tensor){.name = o->name,
-                                            .dtype = MDL_F32,
-                                            .storage = i,
-                                            .rank = 2,
-                                            .dim = {1, 4},
-                                            .stride = {4, 1}};
-        o->storages[i].bytes = 16;
-    }
-    o->storages[X] = (struct mdl_storage){.home = MDL_HOME_INPUT, .bytes = 16};
+    tiny_model(o, 5, 4, 128);
     o->storages[W] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = 16, .data = w};
-    o->storages[T] = (struct mdl_storage){.home = MDL_HOME_ARENA, .bytes = 16, .offset = 64};
     o->storages[C] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = 16, .data = c};
-    o->storages[Y] = (struct mdl_storage){.home = MDL_HOME_OUTPUT, .bytes = 16};
+    o->storages[T].offset = 64;
     for (size_t i = 0; i < 2; i++) {
-        o->ops[i] = (struct mdl_op){.kind = MDL_OP_BINARY,
-                                    .name = o->name,
-                                    .in = {i ? T : X, i ? C : W, MDL_NONE, MDL_NONE},
-                                    .out = {i ? Y : T, MDL_NONE},
-                                    .residual_in = MDL_NONE};
+        o->ops[i].kind = MDL_OP_BINARY;
+        o->ops[i].in[0] = i ? T : X;
+        o->ops[i].in[1] = i ? C : W;
+        o->ops[i].out[0] = i ? Y : T;
         o->ops[i].attr.binary = i ? MDL_BIN_ADD : MDL_BIN_MUL;
     }
-    o->in = (struct mdl_io){.name = o->name, .tensor = X, .bytes = 16, .entry_op = MDL_NONE};
-    o->out = (struct mdl_io){.name = o->name, .tensor = Y, .bytes = 16, .entry_op = MDL_NONE};
-    o->m = (struct mdl_model){.name = o->name,
-                              .storage_count = 5,
-                              .tensor_count = 5,
-                              .op_count = 2,
-                              .input_count = 1,
-                              .output_count = 1,
-                              .storages = o->storages,
-                              .tensors = o->tensors,
-                              .ops = o->ops,
-                              .inputs = &o->in,
-                              .outputs = &o->out,
-                              .arena_bytes = 128};
 }
 
 static bool runs(struct tiny *o, const char *only)
