@@ -3,18 +3,15 @@
  * 3x3 convolution of stride 1 by Winograd's minimal filtering, F(2x2), F(4x4) and F(6x6) in rows of
  * their own.
  *
- * A block of tiles is transformed for a block of input channels, then each panel of outputs passes
- * over it while it stays in cache: the panel's weights are transformed (once for the block), all
- * points are multiplied, and after the last block of channels the results are transformed back and
- * finished. Weights are kept as they are and transformed on the fly, which takes some percent of
- * the time, where they would grow beyond the cache: transformed they are 16/9, 4 and 7 times as
- * large, and reading that from memory costs more. Small ones are transformed once, when packed.
- *
- * A team shares tiles. Where they are few it transforms the input together, and then shares panels.
+ * kernels/wino_team.h tells how a team goes through it. Weights are kept as they are and
+ * transformed on the fly, which takes some percent of the time, where they would grow beyond the
+ * cache: transformed they are 16/9, 4 and 7 times as large, and reading that from memory costs
+ * more. Small ones are transformed once, when packed.
  */
 #include <math.h>
 
 #include "base.h"
+#include "kernels/wino_team.h"
 #include "kernels/winograd.h"
 
 #define TAPS 9u
@@ -172,43 +169,39 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
     }
 }
 
-/* How a team of some width works, and where its scratch lies (in floats). */
-struct layout {
-    size_t parts;
-    bool by_panels; /* parts share panels of all tiles, instead of tiles */
-    size_t tiles;   /* of a block at most */
-    size_t v, u, m; /* floats of one block of channels; of one panel; of one panel */
-    size_t v_count, u_count, m_count;
-    size_t m_panels; /* kept at a time */
-    size_t bytes;    /* all of it */
-};
-
-static struct layout layout_of(const struct plan *p, size_t width)
+static struct krn_wino_work work_of(const struct plan *p)
 {
-    struct layout l = {.parts = base_max(width, 1u)};
+    return (struct krn_wino_work){.tiles = p->tiles,
+                                  .blocks = p->blocks,
+                                  .panels = p->panels,
+                                  .rows = KRN_IGEMM_ROWS,
+                                  .tiles_max = TILES_MAX};
+}
+
+static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
+{
+    struct krn_wino_work work = work_of(p);
+    struct krn_wino_layout l = krn_wino_layout(&work, width);
     size_t channels = base_min(p->c.cg, (size_t)CHANNELS_MAX);
 
-    l.by_panels = l.parts > 1 && p->panels >= l.parts && 2 * p->tiles <= l.parts * TILES_MAX;
-    l.tiles = l.by_panels ? p->tiles : base_min(p->tiles, (size_t)TILES_MAX);
-    l.v = p->points * krn_wino_v_point(l.tiles, channels);
-    l.u = p->ready ? 0 : p->points * krn_wino_u_point(channels);
-    l.m = p->points * krn_wino_m_point(l.tiles);
-    l.m_panels = p->blocks > 1 ? p->panels : 1;
-    l.v_count = l.by_panels ? p->blocks : l.parts;
-    l.u_count = l.parts;
-    l.m_count = l.by_panels && p->blocks > 1 ? p->panels : l.m_panels * l.parts;
-    l.bytes = (l.v * l.v_count + l.u * l.u_count + l.m * l.m_count) * sizeof(float);
+    l.v = p->points * krn_wino_v_point(l.tiles, channels) * sizeof(float);
+    l.u = p->ready ? 0 : p->points * krn_wino_u_point(channels) * sizeof(float);
+    l.m = p->points * krn_wino_m_point(l.tiles) * sizeof(float);
     return l;
 }
 
 struct job {
     const struct krn_call *call;
+    struct krn_wino_job team;
     struct plan p;
-    struct layout l;
     struct krn_epilogue epilogue;
     const float *zeros;
-    float *v, *u, *m;
 };
+
+static const struct job *job_of(const struct krn_wino_job *team)
+{
+    return base_container_of(team, const struct job, team);
+}
 
 /* the pixels of tile @t, at channel @c */
 static void point(const struct job *j, size_t t, size_t c, const float **at)
@@ -231,10 +224,11 @@ static void point(const struct job *j, size_t t, size_t c, const float **at)
     }
 }
 
-/* transforms a block of channels of groups of tiles: groups.begin is that of tile @first */
-static void input(const struct job *j, size_t first, size_t tiles, struct krn_range groups,
-                  struct krn_range channels, float *v)
+static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
+                  struct krn_range groups, size_t block, void *v)
 {
+    const struct job *j = job_of(team);
+    struct krn_range channels = block_of(&j->p, block);
     size_t count = channels.end - channels.begin, all = krn_igemm_tiles(tiles);
     size_t group = base_align_up(count, KRN_WINO_CHANNELS) * KRN_IGEMM_ROWS;
     size_t v_point = krn_wino_v_point(tiles, count);
@@ -247,14 +241,16 @@ static void input(const struct job *j, size_t first, size_t tiles, struct krn_ra
         for (size_t t = from; t < to; t++) {
             point(j, first + t, channels.begin, at);
             KRN_ISA_FN(krn_wino_input)
-            (j->p.pairs, at, count, v + g * group + (t - from) * KRN_WINO_CHANNELS, v_point);
+            (j->p.pairs, at, count, (float *)v + g * group + (t - from) * KRN_WINO_CHANNELS,
+             v_point);
         }
     }
 }
 
-static void multiply(const struct job *j, size_t block, size_t panel, size_t tiles, const float *v,
-                     float *u, float *m)
+static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
+                     const void *v, void *u, void *m)
 {
+    const struct job *j = job_of(team);
     struct krn_range channels = block_of(&j->p, block);
     size_t count = channels.end - channels.begin, lanes = panel_lanes(&j->p, panel);
     const float *w = j->call->packed;
@@ -283,8 +279,11 @@ static void multiply(const struct job *j, size_t block, size_t panel, size_t til
     KRN_ISA_FN(krn_wino_product)(&p);
 }
 
-static void output(const struct job *j, size_t panel, size_t first, size_t tiles, const float *m)
+static void output(const struct krn_wino_job *team, size_t panel, size_t first, size_t tiles,
+                   const void *m)
 {
+    const struct job *j = job_of(team);
+    const float *products = m;
     const struct krn_img *y = &j->p.c.y;
     const size_t size = j->p.size, lanes = panel_lanes(&j->p, panel);
     struct krn_wino_output o = {
@@ -304,72 +303,9 @@ static void output(const struct job *j, size_t panel, size_t first, size_t tiles
         size_t oy = t / j->p.cols % j->p.rows * size, ox = t % j->p.cols * size;
 
         KRN_ISA_FN(krn_wino_output)
-        (&o, m, (n * y->h + oy) * y->w + ox, base_min(size, y->h - oy), base_min(size, y->w - ox));
-        m += lanes;
-    }
-}
-
-/* all panels of a share of the tiles */
-static void tiles_run(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    const struct layout *l = &j->l;
-    struct krn_range share = krn_share(j->p.tiles, KRN_IGEMM_ROWS, part, l->parts);
-    float *v = j->v + part * l->v, *u = j->u + part * l->u;
-    float *m = j->m + part * l->m * l->m_panels;
-
-    while (share.begin < share.end) {
-        size_t left = share.end - share.begin, chunks = (left + l->tiles - 1) / l->tiles;
-        size_t now = (left + chunks - 1) / chunks;
-
-        for (size_t b = 0; b < j->p.blocks; b++) {
-            input(j, share.begin, now, (struct krn_range){0, krn_igemm_tiles(now)},
-                  block_of(&j->p, b), v);
-            for (size_t panel = 0; panel < j->p.panels; panel++) {
-                float *products = m + (l->m_panels > 1 ? panel * l->m : 0);
-
-                multiply(j, b, panel, now, v, u, products);
-                if (b + 1 == j->p.blocks) {
-                    output(j, panel, share.begin, now, products);
-                }
-            }
-        }
-        share.begin += now;
-    }
-}
-
-/* a share of the groups and blocks of channels of the whole input */
-static void inputs_run(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    size_t groups = krn_igemm_tiles(j->p.tiles);
-    struct krn_range share = krn_share(groups * j->p.blocks, 1, part, j->l.parts);
-
-    for (size_t i = share.begin; i < share.end; i++) {
-        size_t b = i / groups, g = i % groups;
-
-        input(j, 0, j->p.tiles, (struct krn_range){g, g + 1}, block_of(&j->p, b),
-              j->v + b * j->l.v);
-    }
-}
-
-/* a share of the panels, of all tiles */
-static void panels_run(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    const struct layout *l = &j->l;
-    struct krn_range share = krn_share(j->p.panels, 1, part, l->parts);
-    float *u = j->u + part * l->u;
-
-    for (size_t b = 0; b < j->p.blocks; b++) {
-        for (size_t panel = share.begin; panel < share.end; panel++) {
-            float *products = j->m + (l->m_panels > 1 ? panel : part) * l->m;
-
-            multiply(j, b, panel, j->p.tiles, j->v + b * l->v, u, products);
-            if (b + 1 == j->p.blocks) {
-                output(j, panel, 0, j->p.tiles, products);
-            }
-        }
+        (&o, products, (n * y->h + oy) * y->w + ox, base_min(size, y->h - oy),
+         base_min(size, y->w - ox));
+        products += lanes;
     }
 }
 
@@ -380,25 +316,27 @@ static void run(const struct krn_call *call, size_t pairs)
     if (!plan_of(call->model, call->op, pairs, &j.p)) {
         return;
     }
-    j.l = layout_of(&j.p, call->width);
     j.zeros = (const float *)call->packed + packed_floats(&j.p);
-    j.v = (float *)call->scratch;
-    j.u = j.v + j.l.v * j.l.v_count;
-    j.m = j.u + j.l.u * j.l.u_count;
-    if (j.l.by_panels) {
-        krn_parallel(call->pool, j.l.parts, inputs_run, &j);
-        krn_parallel(call->pool, j.l.parts, panels_run, &j);
-    } else {
-        krn_parallel(call->pool, j.l.parts, tiles_run, &j);
-    }
+    j.team = (struct krn_wino_job){.work = work_of(&j.p),
+                                   .layout = layout_of(&j.p, call->width),
+                                   .scratch = call->scratch,
+                                   .input = input,
+                                   .multiply = multiply,
+                                   .output = output};
+    krn_wino_run(&j.team, call->pool);
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
                             size_t width)
 {
+    struct krn_wino_layout l;
     struct plan p;
 
-    return plan_of(m, op, pairs, &p) ? layout_of(&p, width).bytes : 0;
+    if (!plan_of(m, op, pairs, &p)) {
+        return 0;
+    }
+    l = layout_of(&p, width);
+    return krn_wino_layout_bytes(&l);
 }
 
 /* A row for each size of tile; those that round more run only where they are asked for. */

@@ -3,14 +3,12 @@
  * 3x3 convolution of bytes, of stride 1, by F(4x4) on integers (kernels/qwino.h): a quarter of the
  * multiplications, and the same sums.
  *
- * A block of tiles is transformed for a block of input channels, then each panel of outputs passes
- * over it while it stays in cache. Weights that would be large when transformed are kept as bytes
- * and transformed on the fly, once for each block of tiles.
- *
- * A team shares tiles. Where they are few it transforms the input together, and then shares panels.
+ * kernels/wino_team.h tells how a team goes through it. Weights that would be large when
+ * transformed are kept as bytes and transformed on the fly, once for each block of tiles.
  */
 #include "base.h"
 #include "kernels/qwino.h"
+#include "kernels/wino_team.h"
 
 #define TAPS 9u
 #define CHANNELS_MIN 8u
@@ -280,52 +278,53 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     }
 }
 
-/* How a team of some width works, and where its scratch lies (in bytes). */
-struct layout {
-    size_t parts;
-    bool by_panels; /* parts share panels of all tiles, instead of tiles */
-    size_t tiles;   /* of a block at most */
-    size_t v, u, m; /* of one block of channels; of one panel; of one panel */
-    size_t v_count, u_count, m_count;
-    size_t m_panels; /* kept at a time */
-    size_t bytes;    /* all of it */
-};
-
-static struct layout layout_of(const struct plan *p, size_t width)
+static struct krn_wino_work work_of(const struct plan *p)
 {
-    struct layout l = {.parts = base_max(width, 1u)};
+    return (struct krn_wino_work){.tiles = p->tiles,
+                                  .blocks = p->blocks,
+                                  .panels = p->panels,
+                                  .rows = KRN_TILE_ROWS,
+                                  .tiles_max = TILES_MAX};
+}
+
+static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
+{
+    struct krn_wino_work work = work_of(p);
+    struct krn_wino_layout l = krn_wino_layout(&work, width);
     size_t channels = base_min(p->c.cg, (size_t)CHANNELS_MAX);
 
-    l.by_panels = l.parts > 1 && p->panels >= l.parts && 2 * p->tiles <= l.parts * TILES_MAX;
-    l.tiles = l.by_panels ? p->tiles : base_min(p->tiles, (size_t)TILES_MAX);
     l.v = KRN_QWINO_POINTS * krn_qwino_v_point(l.tiles, channels) * sizeof(int16_t);
     l.u = p->ready
               ? 0
               : KRN_QWINO_POINTS * krn_qwino_u_point(channels, KRN_TILE_LANES) * sizeof(int16_t);
     l.m = KRN_QWINO_POINTS * krn_qwino_m_point(l.tiles) * sizeof(int32_t);
-    l.m_panels = p->blocks > 1 ? p->panels : 1;
-    l.v_count = l.by_panels ? p->blocks : l.parts;
-    l.u_count = l.parts;
-    l.m_count = l.by_panels && p->blocks > 1 ? p->panels : l.m_panels * l.parts;
-    l.bytes = l.v * l.v_count + l.u * l.u_count + l.m * l.m_count;
     return l;
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
 {
+    struct krn_wino_layout l;
     struct plan p;
 
-    return plan_of(m, op, &p) ? layout_of(&p, width).bytes : 0;
+    if (!plan_of(m, op, &p)) {
+        return 0;
+    }
+    l = layout_of(&p, width);
+    return krn_wino_layout_bytes(&l);
 }
 
 struct job {
     const struct krn_call *call;
+    struct krn_wino_job team;
     struct plan p;
-    struct layout l;
     struct krn_quant_epilogue epilogue;
     const uint8_t *zeros, *weights;
-    uint8_t *v, *u, *m;
 };
+
+static const struct job *job_of(const struct krn_wino_job *team)
+{
+    return base_container_of(team, const struct job, team);
+}
 
 /* the pixels of tile @t, at channel @c */
 static void point(const struct job *j, size_t t, size_t c, const uint8_t **at)
@@ -349,14 +348,15 @@ static void point(const struct job *j, size_t t, size_t c, const uint8_t **at)
     }
 }
 
-/* transforms a block of channels of groups of tiles: groups.begin is that of tile @first */
-static void input(const struct job *j, size_t first, size_t tiles, struct krn_range groups,
-                  struct krn_range channels, uint8_t *v)
+static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
+                  struct krn_range groups, size_t block, void *v)
 {
+    const struct job *j = job_of(team);
+    struct krn_range channels = block_of(&j->p, block);
     size_t count = channels.end - channels.begin, all = krn_qwino_groups(tiles);
     size_t group = base_align_up(count, KRN_QWINO_CHANNELS) * KRN_TILE_ROWS;
     size_t v_point = krn_qwino_v_point(tiles, count);
-    int16_t *to = (int16_t *)(void *)v;
+    int16_t *to = v;
     const uint8_t *at[KRN_QWINO_POINTS];
 
     for (size_t g = groups.begin; g < groups.end; g++) {
@@ -371,9 +371,10 @@ static void input(const struct job *j, size_t first, size_t tiles, struct krn_ra
     }
 }
 
-static void multiply(const struct job *j, size_t block, size_t panel, size_t tiles,
-                     const uint8_t *v, uint8_t *u, uint8_t *m)
+static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
+                     const void *v, void *u, void *m)
 {
+    const struct job *j = job_of(team);
     const struct plan *p = &j->p;
     struct krn_range channels = block_of(p, block);
     size_t count = channels.end - channels.begin, lanes = panel_lanes(p, panel);
@@ -382,9 +383,9 @@ static void multiply(const struct job *j, size_t block, size_t panel, size_t til
         .tiles = tiles,
         .channels = count,
         .lanes = lanes,
-        .v = (const int16_t *)(const void *)v,
+        .v = v,
         .v_point = krn_qwino_v_point(tiles, count),
-        .m = (int32_t *)(void *)m,
+        .m = m,
         .m_point = krn_qwino_m_point(tiles),
         .u_point = krn_qwino_u_point(count, lanes),
         .add = block > 0,
@@ -400,19 +401,21 @@ static void multiply(const struct job *j, size_t block, size_t panel, size_t til
         }
         r.u = (const int16_t *)(const void *)j->weights + before;
     } else {
-        r.u = (const int16_t *)(const void *)u;
+        r.u = u;
         KRN_ISA_FN(krn_qwino_filter)
         (j->weights + TAPS * all * panel * KRN_TILE_LANES + channels.begin * lanes, true,
-         all * lanes, (count + 1) / 2 * 2 * lanes, (int16_t *)(void *)u, r.u_point);
+         all * lanes, (count + 1) / 2 * 2 * lanes, u, r.u_point);
     }
     KRN_ISA_FN(krn_qwino_product)(&r);
 }
 
-static void output(const struct job *j, size_t panel, size_t first, size_t tiles, const uint8_t *m)
+static void output(const struct krn_wino_job *team, size_t panel, size_t first, size_t tiles,
+                   const void *m)
 {
+    const struct job *j = job_of(team);
     const struct krn_img *y = &j->p.c.y;
     size_t from = panel * KRN_TILE_LANES, lanes = panel_lanes(&j->p, panel);
-    const int32_t *products = (const int32_t *)(const void *)m;
+    const int32_t *products = m;
     struct krn_qwino_output o = {
         .epilogue = &j->epilogue,
         .m_point = krn_qwino_m_point(tiles),
@@ -439,70 +442,6 @@ static void output(const struct job *j, size_t panel, size_t first, size_t tiles
     }
 }
 
-/* all panels of a share of the tiles */
-static void tiles_run(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    const struct layout *l = &j->l;
-    struct krn_range share = krn_share(j->p.tiles, KRN_TILE_ROWS, part, l->parts);
-    uint8_t *v = j->v + part * l->v, *u = j->u + part * l->u;
-    uint8_t *m = j->m + part * l->m * l->m_panels;
-
-    while (share.begin < share.end) {
-        size_t left = share.end - share.begin, chunks = (left + l->tiles - 1) / l->tiles;
-        size_t now = (left + chunks - 1) / chunks;
-
-        for (size_t b = 0; b < j->p.blocks; b++) {
-            input(j, share.begin, now, (struct krn_range){0, krn_qwino_groups(now)},
-                  block_of(&j->p, b), v);
-            for (size_t panel = 0; panel < j->p.panels; panel++) {
-                uint8_t *products = m + (l->m_panels > 1 ? panel * l->m : 0);
-
-                multiply(j, b, panel, now, v, u, products);
-                if (b + 1 == j->p.blocks) {
-                    output(j, panel, share.begin, now, products);
-                }
-            }
-        }
-        share.begin += now;
-    }
-}
-
-/* a share of the groups and blocks of channels of the whole input */
-static void inputs_run(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    size_t groups = krn_qwino_groups(j->p.tiles);
-    struct krn_range share = krn_share(groups * j->p.blocks, 1, part, j->l.parts);
-
-    for (size_t i = share.begin; i < share.end; i++) {
-        size_t b = i / groups, g = i % groups;
-
-        input(j, 0, j->p.tiles, (struct krn_range){g, g + 1}, block_of(&j->p, b),
-              j->v + b * j->l.v);
-    }
-}
-
-/* a share of the panels, of all tiles */
-static void panels_run(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    const struct layout *l = &j->l;
-    struct krn_range share = krn_share(j->p.panels, 1, part, l->parts);
-    uint8_t *u = j->u + part * l->u;
-
-    for (size_t b = 0; b < j->p.blocks; b++) {
-        for (size_t panel = share.begin; panel < share.end; panel++) {
-            uint8_t *products = j->m + (l->m_panels > 1 ? panel : part) * l->m;
-
-            multiply(j, b, panel, j->p.tiles, j->v + b * l->v, u, products);
-            if (b + 1 == j->p.blocks) {
-                output(j, panel, 0, j->p.tiles, products);
-            }
-        }
-    }
-}
-
 static void run(const struct krn_call *call)
 {
     struct job j = {.call = call};
@@ -510,19 +449,16 @@ static void run(const struct krn_call *call)
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
-    j.l = layout_of(&j.p, call->width);
     j.epilogue = krn_quant_epilogue_of(call);
     j.zeros = zeros_of(&j.p, call->packed);
     j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
-    j.v = call->scratch;
-    j.u = j.v + j.l.v * j.l.v_count;
-    j.m = j.u + j.l.u * j.l.u_count;
-    if (j.l.by_panels) {
-        krn_parallel(call->pool, j.l.parts, inputs_run, &j);
-        krn_parallel(call->pool, j.l.parts, panels_run, &j);
-    } else {
-        krn_parallel(call->pool, j.l.parts, tiles_run, &j);
-    }
+    j.team = (struct krn_wino_job){.work = work_of(&j.p),
+                                   .layout = layout_of(&j.p, call->width),
+                                   .scratch = call->scratch,
+                                   .input = input,
+                                   .multiply = multiply,
+                                   .output = output};
+    krn_wino_run(&j.team, call->pool);
 }
 
 const struct krn_variant KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
