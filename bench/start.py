@@ -104,7 +104,8 @@ def main():
     parser.add_argument('networks', nargs='*')
     args = parser.parse_args()
     models = os.path.join(ROOT, 'models')
-    names = args.networks or sorted(n for n in os.listdir(models) if n.endswith('.onnx')) if os.path.isdir(models) else []
+    there = os.listdir(models) if os.path.isdir(models) else []
+    names = args.networks or sorted(n for n in there if n.endswith('.onnx'))
     if not names:
         print('skipped: no networks; bench/models.py makes them')
     for name in names:
