@@ -84,8 +84,6 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
 /* The time that an op would take, in multiplications of 16 bits by one lane, fitted on AVX2. */
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #define DIRECT_COST 0.5 /* of a product of bytes where this does 16 bits in 1 */
-#elif defined(__ARM_FEATURE_DOTPROD)
-#define DIRECT_COST 0.1
 #else
 #define DIRECT_COST 1.0
 #endif

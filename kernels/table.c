@@ -45,7 +45,7 @@ static const struct krn_variant *const rows[] = {
     ROW(krn_pad_f32__tiled)
     KRN_QUANT_VARIANTS(ROW, vec)
 #ifdef KRN_HAVE_ARM_DOT
-    KRN_DOT_VARIANTS(ROW, dotprod)
+    KRN_DIRECT_DOT_VARIANTS(ROW, dotprod)
 #endif
     KRN_DOT_VARIANTS(ROW, vec)
     KRN_ISA_VARIANTS(ROW, vec)
