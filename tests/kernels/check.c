@@ -27,10 +27,11 @@ static uint64_t next_random(void)
 {
     static uint64_t state;
     static bool seeded;
-    const char *seed = getenv("PIPED_TEST_SEED");
     uint64_t z;
 
     if (!seeded) {
+        const char *seed = getenv("PIPED_TEST_SEED");
+
         state = seed ? strtoull(seed, NULL, 0) : 20260601;
         seeded = true;
     }

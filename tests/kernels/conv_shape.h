@@ -57,6 +57,14 @@ static inline struct conv_shape conv_of_layer(const struct layer_conv *l)
     return s;
 }
 
+/* Return: whether so much remains of it that it is left out where few cases run */
+static inline bool conv_too_large(const struct conv_shape *s)
+{
+    double per_pixel = (double)(s->c / s->groups * s->kh * s->kw * s->o);
+
+    return t_share() > 1 && per_pixel * (double)(s->h / s->sh * s->w / s->sw) > 16 * MACS_MAX;
+}
+
 /* By chance more than the channels between two pixels. */
 static inline void conv_random_pixels(struct conv_shape *s)
 {

@@ -14,13 +14,14 @@ static const char *self;
 /* runs "SELF status" with OPENBLAS_CORETYPE and gives its line: core, wanted, threads */
 static bool status_with(const char *core, struct krn_blas_status *ret)
 {
+    const char *emulator = getenv("MESON_EXE_WRAPPER");
     char command[4200];
     int single = 0;
     FILE *f;
     bool ok;
 
-    snprintf(command, sizeof(command), "OPENBLAS_CORETYPE=%s OPENBLAS_NUM_THREADS=2 '%s' status",
-             core, self);
+    snprintf(command, sizeof(command), "OPENBLAS_CORETYPE=%s OPENBLAS_NUM_THREADS=2 %s '%s' status",
+             core, emulator ? emulator : "", self);
     f = popen(command, "r");
     if (!f) {
         return false;

@@ -67,7 +67,9 @@ TEST(convs_of_real_networks)
         const struct layer_conv *l = &layer_convs[i];
         struct conv_case k = {.s = conv_of_layer(l), .act = MDL_ACT_RELU};
 
-        T_TRUE(conv_run(&k, l->name, l->groups == 1 ? "igemm" : "__"));
+        if (!conv_too_large(&k.s)) {
+            T_TRUE(conv_run(&k, l->name, l->groups == 1 ? "igemm" : "__"));
+        }
     }
 }
 
@@ -259,7 +261,7 @@ TEST(products_of_real_networks)
                                  .const_b = true,
                                  .act = MDL_ACT_RELU};
 
-        while ((double)p.m * (double)p.k * (double)p.n > MACS_MAX) {
+        while ((double)p.m * (double)p.k * (double)p.n > MACS_MAX && p.n > 2) {
             p.n = p.n / 2 + 1;
         }
         T_TRUE(product_run(&p, l->name, "igemm"));

@@ -261,7 +261,9 @@ TEST(convs_of_real_networks)
         const struct layer_conv *l = &layer_convs[i];
         struct conv_case k = {.s = conv_of_layer(l), .q = random_quant()};
 
-        T_TRUE(conv_run(&k, l->name, l->groups == l->c ? "i8_nhwc_dw" : "i8_nhwc_igemm"));
+        if (!conv_too_large(&k.s)) {
+            T_TRUE(conv_run(&k, l->name, l->groups == l->c ? "i8_nhwc_dw" : "i8_nhwc_igemm"));
+        }
     }
 }
 
