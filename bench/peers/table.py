@@ -126,7 +126,7 @@ def plot(results, path):
     """For every network the frames a second of piped and of each peer's best way, over those of the best peer."""
     rows = results['throughput']
     colours = (('piped', '#36c'), ('ort', '#c63'), ('opencv', '#999'))
-    width, height, left, bottom, top = 760, 260, 36, 34, 34
+    width, height, left, bottom, top = 860, 260, 36, 34, 34
     group = (width - left - 10) / len(rows)
     bar = group * 0.84 / len(colours)
     bars, most = [], 1.5
@@ -135,6 +135,8 @@ def plot(results, path):
         for k, (kind, colour) in enumerate(colours):
             fps = [v['median_fps'] for w, v in r.items() if (w == kind if kind == 'piped' else w.startswith(kind))]
             fps = max((f for f in fps if f), default=0)
+            if not fps:
+                continue
             share = fps / r[peer]['median_fps'] if peer else 0
             if kind == 'piped':
                 share = against_peer(r, 'piped')[0] or 0
