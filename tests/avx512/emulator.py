@@ -27,8 +27,9 @@ PT_LOAD, PT_NOTE, NOTE_PHYS32_ENTRY = 1, 4, 18
 BIOS, VGA_BIOS = "/usr/share/bochs/BIOS-bochs-latest", "/usr/share/vgabios/vgabios.bin"
 ARGUMENTS = ("console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nokaslr random.trust_cpu=on acpi=off pci=off"
              " nosmp tsc=reliable lpj=1000000")
-# Bochs gives these no or a wrong size in the registers' memory image, and then the kernel saves none of them.
-WRONG = "clearcpuid=pku,xsaves,xsavec"
+# Bochs gives the first three no or a wrong size in the registers' memory image, and then the kernel saves none of
+# them. Where a model has fsrm (fast moves of few bytes), the kernel writes over itself before it has come up.
+WRONG = "clearcpuid=pku,xsaves,xsavec,fsrm"
 # What emulated time is derived from; it is slower in truth, so that time in there is not too fast.
 INSTRUCTIONS_A_SECOND = 20000000
 CONFIG = """config_interface: textconfig
@@ -110,16 +111,14 @@ def flatten(elf, path):
     return entry
 
 
-def start_info(memory_mib, initrd_bytes, arguments):
-    """`arguments` follow WRONG without a blank: more features that are not there, or other arguments.
-
-    Return: struct hvm_start_info with what it points to, for START_AT."""
+def start_info(memory_mib, initrd_bytes):
+    """Return: struct hvm_start_info with what it points to, for START_AT."""
     modules, memory, words = START_AT + 64, START_AT + 128, START_AT + 512
     ram = ((0, 0x9F000), (0x100000, (memory_mib << 20) - 0x100000 - RESERVED))
     info = struct.pack("<IIIIQQQQII", 0x336EC578, 1, 0, 1, modules, words, 0, memory, len(ram), 0)
     info = info.ljust(64, b"\0") + struct.pack("<QQQQ", INITRD_AT, initrd_bytes, 0, 0)
     info = info.ljust(128, b"\0") + b"".join(struct.pack("<QQII", at, size, 1, 0) for at, size in ram)
-    return info.ljust(512, b"\0") + ("%s %s%s" % (ARGUMENTS, WRONG, arguments)).encode() + b"\0"
+    return info.ljust(512, b"\0") + ("%s %s" % (ARGUMENTS, WRONG)).encode() + b"\0"
 
 
 def make_disk(path, sector, entry, copies):
@@ -152,12 +151,12 @@ def drain(master):
         pass
 
 
-def start(folder, model, memory_mib, kernel, sector, arguments):
+def start(folder, model, memory_mib, kernel, sector):
     """`kernel`: (file of flatten(), entry); folder/initrd is there. Return: (process, console file, log file)."""
     files = {name: os.path.join(folder, name)
              for name in ("bochsrc", "console", "log", "debugger", "disk", "info", "initrd")}
     with open(files["info"], "wb") as f:
-        f.write(start_info(memory_mib, os.path.getsize(files["initrd"]), arguments))
+        f.write(start_info(memory_mib, os.path.getsize(files["initrd"])))
     cylinders = make_disk(files["disk"], sector, kernel[1], (
         (kernel[0], KERNEL_AT), (files["initrd"], INITRD_AT), (files["info"], START_AT)))
     with open(files["debugger"], "w", encoding="utf-8") as f:
@@ -181,9 +180,9 @@ def read(path):
         return f.read().replace("\r\n", "\n")
 
 
-def run(folder, model, memory_mib, kernel, sector, arguments, limit_s):
+def run(folder, model, memory_mib, kernel, sector, limit_s):
     """Runs the machine to its end. Return: (text of the console, why it did not come to its end or None)."""
-    process, console, log = start(folder, model, memory_mib, kernel, sector, arguments)
+    process, console, log = start(folder, model, memory_mib, kernel, sector)
     end = time.monotonic() + limit_s
     try:
         while process.poll() is None and "\n-- end\n" not in read(console):
