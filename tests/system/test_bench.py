@@ -138,7 +138,7 @@ def peers_are_compared():
         path = os.path.join(folder, "plot.svg")
         table.plot(PEERS, path)
         bars = xml.dom.minidom.parse(path).getElementsByTagName("rect")
-        equal(len(bars), 1 + 3 + 2 * 3, "background, legend, bars")
+        equal(len(bars), 1 + 3 + 4, "background, legend, bars of what was run")
 
 
 def a_small_network_is_compared():
