@@ -74,31 +74,10 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     {                                                                                              \
         run_tile(t, height, 2);                                                                    \
     }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
-#if KRN_VL == 16
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-#endif
+KRN_TILE_HEIGHTS(TILE)
 
-#define PAIR(height)                                                                               \
-    {                                                                                              \
-        tile_##height##_1, tile_##height##_2                                                       \
-    }
-static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {
-    PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
-#if KRN_VL == 16
-    PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
-#endif
-};
+#define PAIR(height) {tile_##height##_1, tile_##height##_2},
+static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
 
 /* One row by SPAN whole panels: the weights are read once, so what counts is how fast the memory
  * gives them, and it gives several streams faster than one. Each panel is read from its start and

@@ -12,15 +12,10 @@
 #pragma once
 
 #include "kernels/conv_common.h"
-#include "kernels/vec.h"
+#include "kernels/tiles.h"
 
-/* Rows of a register tile: accumulators are twice as many vectors (32, 16 and 16 registers). */
-#if KRN_VL == 16
-#define KRN_IGEMM_ROWS 12u
-#else
-#define KRN_IGEMM_ROWS 6u
-#endif
-#define KRN_IGEMM_LANES (2u * KRN_VL)
+#define KRN_IGEMM_ROWS KRN_TILE_ROWS
+#define KRN_IGEMM_LANES KRN_TILE_LANES
 
 struct krn_igemm {
     size_t taps, len, out;

@@ -221,27 +221,10 @@ KRN_INLINE void run_tiles(struct tiles *t, const size_t height)
     {                                                                                              \
         run_tiles(t, height);                                                                      \
     }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
-#if KRN_VL == 16
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-#endif
+KRN_TILE_HEIGHTS(TILE)
 
-static void (*const tiles_of[KRN_IGEMM_ROWS])(struct tiles *) = {
-    tiles_1, tiles_2, tiles_3, tiles_4,  tiles_5,  tiles_6,
-#if KRN_VL == 16
-    tiles_7, tiles_8, tiles_9, tiles_10, tiles_11, tiles_12,
-#endif
-};
+#define ITEM(height) tiles_##height,
+static void (*const tiles_of[KRN_IGEMM_ROWS])(struct tiles *) = {KRN_TILE_HEIGHTS(ITEM)};
 
 /* what happens at the ends of a product: slot -1 is none */
 struct step {

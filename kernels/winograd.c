@@ -152,31 +152,10 @@ typedef void product_fn(const float *a, const float *b, float *m, size_t channel
     {                                                                                              \
         product(a, b, m, channels, add, height, 2);                                                \
     }
-PRODUCT(1)
-PRODUCT(2)
-PRODUCT(3)
-PRODUCT(4)
-PRODUCT(5)
-PRODUCT(6)
-#if KRN_VL == 16
-PRODUCT(7)
-PRODUCT(8)
-PRODUCT(9)
-PRODUCT(10)
-PRODUCT(11)
-PRODUCT(12)
-#endif
+KRN_TILE_HEIGHTS(PRODUCT)
 
-#define PAIR(height)                                                                               \
-    {                                                                                              \
-        product_##height##_1, product_##height##_2                                                 \
-    }
-static product_fn *const products_of[KRN_IGEMM_ROWS][2] = {
-    PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
-#if KRN_VL == 16
-    PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
-#endif
-};
+#define PAIR(height) {product_##height##_1, product_##height##_2},
+static product_fn *const products_of[KRN_IGEMM_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
 
 void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p)
 {
