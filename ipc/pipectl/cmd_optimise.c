@@ -216,18 +216,14 @@ static int write_svg(const char *path, const json_t *front)
 int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
 {
     struct args args = {.parameters = json_object()};
-    base_autoclose int fd = -1;
     json_t *reply, *choice;
     int rc = take_args(argc, argv, &args);
 
-    if (!rc && args.calibrate) {
-        rc = ctl_examples(args.calibrate, args.parameters, &fd);
-    }
     if (rc) {
         json_decref(args.parameters);
         return rc;
     }
-    rc = ctl_call_fd(ctl, "Optimise", args.parameters, fd, &reply);
+    rc = ctl_call_examples(ctl, "Optimise", args.calibrate, args.parameters, &reply);
     if (rc) {
         return rc;
     }

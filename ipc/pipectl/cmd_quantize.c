@@ -201,18 +201,14 @@ static int show(const struct ctl *ctl, const struct args *args, json_t *q)
 int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
 {
     struct args args = {.parameters = json_object()};
-    base_autoclose int fd = -1;
     json_t *reply = NULL;
     int rc = take_args(argc, argv, &args);
 
-    if (!rc && args.calibrate) {
-        rc = ctl_examples(args.calibrate, args.parameters, &fd);
-    }
     if (rc) {
         json_decref(args.parameters);
         return rc;
     }
-    rc = ctl_call_fd(ctl, "Quantise", args.parameters, fd, &reply);
+    rc = ctl_call_examples(ctl, "Quantise", args.calibrate, args.parameters, &reply);
     if (rc) {
         return rc;
     }

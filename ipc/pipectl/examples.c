@@ -102,7 +102,7 @@ static int add_files(const char *folder, struct dirent **names, int found, int f
     return rc;
 }
 
-int ctl_examples(const char *folder, json_t *parameters, int *ret_fd)
+static int take_examples(const char *folder, json_t *parameters, int *ret_fd)
 {
     base_autoclose int fd = memfd_create("examples", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct dirent **names = NULL;
@@ -133,4 +133,17 @@ int ctl_examples(const char *folder, json_t *parameters, int *ret_fd)
     *ret_fd = fd;
     fd = -1;
     return CTL_DONE;
+}
+
+int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
+                      json_t *parameters, json_t **ret)
+{
+    base_autoclose int fd = -1;
+    int rc = folder ? take_examples(folder, parameters, &fd) : 0;
+
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    return ctl_call_fd(ctl, method, parameters, fd, ret);
 }

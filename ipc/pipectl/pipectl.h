@@ -111,11 +111,13 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
 
 /* examples.c */
 /**
- * ctl_examples() - the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of a folder, as calls take
- * them: sets @parameters.examples; their bytes go into a sealed memfd, *ret_fd, the caller's
- * Files that cannot be read are said and left out. Return: exit code; the reason was said.
+ * ctl_call_examples() - ctl_call() with the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of a
+ * folder, NULL: without: sets @parameters.examples; their bytes go along in a sealed memfd. Files
+ * that cannot be read are said and left out. @parameters: taken. Return: exit code; the reason was
+ * said.
  */
-int ctl_examples(const char *folder, json_t *parameters, int *ret_fd);
+int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
+                      json_t *parameters, json_t **ret);
 
 /* commands */
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
