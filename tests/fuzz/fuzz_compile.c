@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a model, through the compiler: what it accepts must be sound (checked below), since
  * kernels trust it. Seeds: models given as arguments, and a small one. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/graph.h"
 #include "tests/fuzz/replay.h"
 #include "tests/unit/model/onnx_bytes.h"
+
+static uint64_t sum; /* of what is only read */
 
 static void must(bool ok)
 {
@@ -42,6 +45,31 @@ static void check_tensor(const struct mdl_model *m, const struct mdl_tensor *t)
     }
 }
 
+static bool in_type(int32_t zero, enum mdl_dtype t)
+{
+    return t == MDL_I8 ? zero >= INT8_MIN && zero <= INT8_MAX : zero >= 0 && zero <= UINT8_MAX;
+}
+
+/* What kernels read without looking: an entry for every channel, zero points of their types. */
+static void check_quant(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_quant *q = op->quant;
+    enum mdl_dtype x = m->tensors[op->in[0]].dtype, y = m->tensors[op->out[0]].dtype;
+    enum mdl_dtype w = op->in[1] == MDL_NONE ? x : m->tensors[op->in[1]].dtype;
+
+    must(x == MDL_U8 || x == MDL_I8);
+    must(y == MDL_U8 || y == MDL_I8 || y == MDL_F32 || y == MDL_I32);
+    must(in_type(q->x_zero, x) && (y == MDL_F32 || y == MDL_I32 || in_type(q->y_zero, y)));
+    must(op->kind != MDL_OP_BINARY || in_type(q->b_zero, w));
+    must(op->residual == MDL_RESIDUAL_NONE ||
+         in_type(q->r_zero, m->tensors[op->residual_in].dtype));
+    for (size_t i = 0; i < op->channels; i++) {
+        sum += q->bias ? (uint64_t)q->bias[i] : 0;
+        must(!q->w_zero || in_type(q->w_zero[i], w));
+        must(!op->scale || isfinite(op->scale[i]));
+    }
+}
+
 static void check_model(const struct mdl_model *m)
 {
     size_t next = 0;
@@ -68,6 +96,9 @@ static void check_model(const struct mdl_model *m)
         if (op->residual != MDL_RESIDUAL_NONE) {
             must(op->residual_in < m->tensor_count);
             check_tensor(m, &m->tensors[op->residual_in]);
+        }
+        if (op->quant) {
+            check_quant(m, op);
         }
     }
     for (size_t i = 0; i < m->unit_count; i++) { /* every op is in one unit */

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzes the compiler with structure: ONNX's own operator tests with attributes, shapes, constants and wiring changed.
+"""Fuzzes the compiler with structure: ONNX's own operator tests, or the models of a folder, with attributes, shapes,
+constants and wiring changed.
 
-    mutate_onnx.py FUZZ_COMPILE [--count N] [--seed N]
+    mutate_onnx.py FUZZ_COMPILE [FOLDER] [--count N] [--seed N]
 
 Byte mutations (replay.c) mostly break a length; these models parse and are wrong in what they mean. Each is fed to the
 target once; what made it crash is left in fuzz-last.bin."""
@@ -41,6 +42,10 @@ def seeds():
                 model.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(d), value.name))
             out.append(model)
     return out
+
+
+def load(folder):
+    return [onnx.load(os.path.join(folder, name)) for name in sorted(os.listdir(folder))]
 
 
 def change_attribute(r, graph, node, models):
@@ -131,10 +136,11 @@ CHANGES = [change_attribute, change_attribute, change_operator, change_wire, cha
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('target')
+    p.add_argument('folder', nargs='?')
     p.add_argument('--count', type=int, default=2000)
     p.add_argument('--seed', type=int, default=int(os.environ.get('PIPED_TEST_SEED', '20260601'), 0))
     args = p.parse_args()
-    models = seeds()
+    models = load(args.folder) if args.folder else seeds()
     r = random.Random(args.seed)
     print(f'{len(models)} models, {args.count} mutants, seed {args.seed}', flush=True)
     with tempfile.TemporaryDirectory(prefix='piped-fuzz-') as folder:
