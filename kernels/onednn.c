@@ -4,9 +4,8 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
-
-#include "base.h"
 
 struct krn_dnnl_set {
     dnnl_stream_t stream;
@@ -91,8 +90,7 @@ static struct krn_dnnl_set *set_new(const struct krn_dnnl *d)
     }
     for (; s->count < d->count; s->count++) {
         s->args[s->count].arg = d->arg[s->count];
-        if (dnnl_memory_create(&s->args[s->count].memory, &d->md[s->count], krn_dnnl_engine(),
-                               DNNL_MEMORY_NONE) != dnnl_success) {
+        if (krn_dnnl_memory(&s->args[s->count].memory, &d->md[s->count]) < 0) {
             set_free(s);
             return NULL;
         }
@@ -100,30 +98,28 @@ static struct krn_dnnl_set *set_new(const struct krn_dnnl *d)
     return s;
 }
 
-int krn_dnnl_init(struct krn_dnnl *d, const_dnnl_primitive_desc_t pd, size_t count, const int *args,
-                  const dnnl_memory_desc_t *const *mds)
+int krn_dnnl_init(struct krn_dnnl *d, const_dnnl_primitive_desc_t pd, size_t count, const int *args)
 {
-    dnnl_status_t s;
+    int r = 0;
 
     *d = (struct krn_dnnl){.count = count + 1};
-    for (size_t i = 0; i < count; i++) {
-        d->arg[i] = args[i];
-        d->md[i] = *mds[i];
+    for (size_t i = 0; i <= count && r == 0; i++) {
+        d->arg[i] = i < count ? args[i] : DNNL_ARG_SCRATCHPAD;
+        r = krn_dnnl_md_arg(&d->md[i], pd, d->arg[i]);
     }
-    d->arg[count] = DNNL_ARG_SCRATCHPAD;
-    d->md[count] = *dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    s = dnnl_primitive_create(&d->primitive, pd);
-    if (s != dnnl_success) {
-        d->primitive = NULL;
-        return krn_dnnl_error(s);
+    if (r == 0) {
+        r = krn_dnnl_error(dnnl_primitive_create(&d->primitive, pd));
+        d->primitive = r == 0 ? d->primitive : NULL;
     }
     /* with one set at least, a run never fails: it can wait for that one */
-    d->idle[0] = set_new(d);
-    if (!d->idle[0]) {
-        krn_dnnl_deinit(d);
-        return -ENOMEM;
+    if (r == 0) {
+        d->idle[0] = set_new(d);
+        r = d->idle[0] ? 0 : -ENOMEM;
     }
-    return 0;
+    if (r < 0) {
+        krn_dnnl_deinit(d);
+    }
+    return r;
 }
 
 void krn_dnnl_deinit(struct krn_dnnl *d)
@@ -131,39 +127,95 @@ void krn_dnnl_deinit(struct krn_dnnl *d)
     for (size_t i = 0; i < KRN_DNNL_IDLE; i++) {
         set_free(atomic_exchange(&d->idle[i], NULL));
     }
+    for (size_t i = 0; i < d->count; i++) {
+        krn_dnnl_md_deinit(&d->md[i]);
+    }
     if (d->primitive) {
         dnnl_primitive_destroy(d->primitive);
     }
     d->primitive = NULL;
+    d->count = 0;
 }
 
-int krn_dnnl_reorder(struct krn_dnnl *d, const dnnl_memory_desc_t *from,
-                     const dnnl_memory_desc_t *to)
+dnnl_primitive_attr_t krn_dnnl_attr(const_dnnl_post_ops_t post, dnnl_fpmath_mode_t mode)
 {
     dnnl_primitive_attr_t attr;
-    dnnl_primitive_desc_t pd;
-    dnnl_status_t s = dnnl_primitive_attr_create(&attr);
-    int r;
 
-    if (s != dnnl_success) {
-        return krn_dnnl_error(s);
+    if (dnnl_primitive_attr_create(&attr) != dnnl_success) {
+        return NULL;
     }
-    dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    s = dnnl_reorder_primitive_desc_create(&pd, from, krn_dnnl_engine(), to, krn_dnnl_engine(),
-                                           attr);
+    if (dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
+        dnnl_primitive_attr_set_fpmath_mode(attr, mode) == dnnl_success &&
+        (!post || dnnl_primitive_attr_set_post_ops(attr, post) == dnnl_success)) {
+        return attr;
+    }
     dnnl_primitive_attr_destroy(attr);
-    if (s != dnnl_success) {
-        return krn_dnnl_error(s);
+    return NULL;
+}
+
+bool krn_dnnl_slow(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "ref";
+
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return strncmp(name, "ref", 3) == 0;
+}
+
+bool krn_dnnl_append_act(dnnl_post_ops_t post, const struct mdl_op *op)
+{
+    switch (op->act) {
+    case MDL_ACT_NONE:
+        return true;
+    case MDL_ACT_RELU:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_relu, 0, 0);
+    case MDL_ACT_LEAKY_RELU:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_relu, op->act_a, 0);
+    case MDL_ACT_CLIP:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_clip, op->act_a, op->act_b);
+    case MDL_ACT_HARD_SWISH:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_hardswish, 0, 0);
+    default:
+        return false;
     }
-    r = krn_dnnl_init(d, pd, 2, (int[]){DNNL_ARG_FROM, DNNL_ARG_TO},
-                      (const dnnl_memory_desc_t *[]){from, to});
+}
+
+int krn_dnnl_reorder(struct krn_dnnl *d, const struct krn_dnnl_md *from,
+                     const struct krn_dnnl_md *to)
+{
+    static const int args[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
+    dnnl_primitive_attr_t attr = krn_dnnl_attr(NULL, dnnl_fpmath_mode_strict);
+    dnnl_primitive_desc_t pd = attr ? krn_dnnl_reorder_pd(from, to, attr) : NULL;
+    int r = pd ? krn_dnnl_init(d, pd, base_array_count(args), args) : attr ? -EOPNOTSUPP : -ENOMEM;
+
     dnnl_primitive_desc_destroy(pd);
+    dnnl_primitive_attr_destroy(attr);
+    return r;
+}
+
+int krn_dnnl_reorder_once(const struct krn_dnnl_md *from, void *src, const struct krn_dnnl_md *to,
+                          void *dst)
+{
+    struct krn_dnnl d = {0};
+    void *pad;
+    int r = krn_dnnl_reorder(&d, from, to);
+
+    if (r < 0) {
+        return r;
+    }
+    pad = aligned_alloc(BASE_CACHE_LINE_BYTES,
+                        base_align_up(krn_dnnl_scratch(&d) + 1, BASE_CACHE_LINE_BYTES));
+    if (pad) {
+        krn_dnnl_run(&d, (void *[]){src, dst, pad});
+    }
+    r = pad ? 0 : -ENOMEM;
+    free(pad);
+    krn_dnnl_deinit(&d);
     return r;
 }
 
 size_t krn_dnnl_scratch(const struct krn_dnnl *d)
 {
-    return d->primitive ? dnnl_memory_desc_get_size(&d->md[d->count - 1]) : 0;
+    return d->primitive ? krn_dnnl_md_bytes(&d->md[d->count - 1]) : 0;
 }
 
 static struct krn_dnnl_set *set_take(struct krn_dnnl *d)
@@ -207,10 +259,10 @@ void krn_dnnl_run(struct krn_dnnl *d, void *const *handles)
     set_give(d, s);
 }
 
-void krn_dnnl_image(const struct krn_img *i, dnnl_memory_desc_t *ret)
+int krn_dnnl_image(const struct krn_img *i, dnnl_data_type_t type, struct krn_dnnl_md *ret)
 {
     dnnl_dims_t dims = {(dnnl_dim_t)i->n, (dnnl_dim_t)i->c, (dnnl_dim_t)i->h, (dnnl_dim_t)i->w};
     dnnl_dims_t strides = {(dnnl_dim_t)i->batch, 1, (dnnl_dim_t)i->row, (dnnl_dim_t)i->pixel};
 
-    dnnl_memory_desc_init_by_strides(ret, 4, dims, dnnl_f32, strides);
+    return krn_dnnl_md_strides(ret, 4, dims, type, strides);
 }
