@@ -97,7 +97,10 @@ extern const struct krn_variant krn_matmul_f32__blas;
 #define KRN_DNNL_VARIANTS(X)                                                                       \
     X(krn_conv_f32_nhwc__dnnl)                                                                     \
     X(krn_conv_f32_nhwc_wino__dnnl)                                                                \
-    X(krn_conv_f32_nhwc_bf16__dnnl)
+    X(krn_conv_f32_nhwc_bf16__dnnl)                                                                \
+    X(krn_conv_i8_nhwc__dnnl)                                                                      \
+    X(krn_gemm_i8__dnnl)                                                                           \
+    X(krn_matmul_i8__dnnl)
 KRN_DNNL_VARIANTS(KRN_DECLARE_VARIANT)
 
 /* over XNNPACK, where it was there at build */

@@ -36,7 +36,7 @@ static enum mdl_dtype random_type(void)
 struct bytes {
     uint8_t *data;
     int kind; /* 0: random, 1: the lowest, 2: the highest, 3: either */
-    bool is_signed;
+    bool is_signed, narrow;
 };
 
 static void byte_one(void *arg, size_t at, size_t index)
@@ -45,12 +45,18 @@ static void byte_one(void *arg, size_t at, size_t index)
     uint8_t low = b->is_signed ? 0x80 : 0, high = b->is_signed ? 0x7f : 0xff;
     bool up = b->kind == 2 || (b->kind == 3 && t_range(0, 1));
 
+    if (b->narrow) {
+        int64_t v = b->kind == 0 ? t_range(-64, 64) : b->kind == 2 ? 63 : up ? 64 : -64;
+
+        b->data[at] = (uint8_t)(v + (b->is_signed ? 0 : 128));
+        return;
+    }
     b->data[at] = b->kind == 0 ? (uint8_t)t_range(0, 255) : up ? high : low;
 }
 
 static void fill_bytes(struct one_op *o, size_t tensor, int kind)
 {
-    struct bytes b = {o->buffers[tensor].data, kind, o->tensors[tensor].dtype == MDL_I8};
+    struct bytes b = {o->buffers[tensor].data, kind, o->tensors[tensor].dtype == MDL_I8, false};
 
     one_op_each(&o->tensors[tensor], byte_one, &b);
 }
@@ -134,6 +140,7 @@ struct quant_case {
     enum mdl_dtype x, w, y;
     int fill;       /* of x and w, see struct bytes */
     bool zero_is_0; /* of the weights */
+    bool narrow;    /* weights are at most 64 from their zero, the type's middle */
     enum mdl_act act;
     enum mdl_residual residual;
 };
@@ -150,14 +157,21 @@ static struct quant_case random_quant(void)
     return q;
 }
 
+static void fill_weights(struct one_op *o, const struct quant_case *q)
+{
+    struct bytes b = {o->buffers[o->op.in[1]].data, q->fill, q->w == MDL_I8, q->narrow};
+
+    one_op_each(&o->tensors[o->op.in[1]], byte_one, &b);
+}
+
 /* Zero points, multipliers, biases and the epilogue of a product of @terms terms. */
 static struct mdl_quant *product_quant(struct one_op *o, const struct quant_case *k,
                                        size_t channels, size_t terms)
 {
     struct mdl_quant *q = calloc(1, sizeof(*q) + 2 * channels * sizeof(int32_t));
     int32_t *zero = (int32_t *)(q + 1), *bias = zero + channels;
-    int zeros =
-        k->zero_is_0 ? 0 : (int)t_range(0, 3); /* none, the type's middle, one for all, one each */
+    int zeros = k->zero_is_0 ? 0 : k->narrow ? 1 : (int)t_range(0, 3);
+    /* none, the type's middle, one for all, one each */
     bool ties = t_range(0, 3) == 0;
 
     o->scale = malloc(channels * sizeof(float));
@@ -251,7 +265,7 @@ static bool conv_run(const struct conv_case *k, const char *name, const char *ex
     q = product_quant(o, &k->q, s->o, cg * s->kh * s->kw);
     add_residual(o, q);
     fill_bytes(o, o->op.in[0], k->q.fill);
-    fill_bytes(o, o->op.in[1], k->q.fill);
+    fill_weights(o, &k->q);
     return finish(o, &k->q, q, expect);
 }
 
@@ -362,33 +376,97 @@ TEST(sums_at_the_extremes)
     }
 }
 
+static bool product_run(const struct quant_case *c, const char *expect)
+{
+    bool gemm = t_range(0, 1), trans = gemm && t_range(0, 1);
+    size_t m = (size_t)(t_range(0, 2) ? t_range(1, 80) : 1), n = (size_t)t_range(1, 150);
+    size_t k = (size_t)t_range(c->narrow ? 2 : 1, 130);
+    ptrdiff_t lda = (ptrdiff_t)k + (t_range(0, 2) ? 0 : t_range(1, 5));
+    ptrdiff_t ldy = (ptrdiff_t)n + (t_range(0, 2) ? 0 : t_range(1, 5));
+    struct one_op *o = one_op_new(gemm ? MDL_OP_GEMM : MDL_OP_MATMUL);
+    struct mdl_quant *q;
+
+    snprintf(o->name, sizeof(o->name), "product %zux%zux%zu gemm %d trans %d types %d %d %d", m, k,
+             n, gemm, trans, (int)c->x, (int)c->w, (int)c->y);
+    o->op.in[0] =
+        one_op_tensor(o, c->x, MDL_HOME_ARENA, 2, (size_t[]){m, k}, (ptrdiff_t[]){lda, 1});
+    o->op.in[1] = one_op_tensor(o, c->w, MDL_HOME_CONST, 2,
+                                trans ? (size_t[]){n, k} : (size_t[]){k, n}, NULL);
+    o->op.out[0] =
+        one_op_tensor(o, c->y, MDL_HOME_ARENA, 2, (size_t[]){m, n}, (ptrdiff_t[]){ldy, 1});
+    o->op.attr.gemm.trans_b = trans;
+    o->op.attr.gemm.alpha = 1;
+    q = product_quant(o, c, n, k);
+    add_residual(o, q);
+    fill_bytes(o, o->op.in[0], c->fill);
+    fill_weights(o, c);
+    return finish(o, c, q, expect);
+}
+
 TEST(products_of_random_shapes)
 {
     for (int i = 0; i < t_times(250); i++) {
-        bool gemm = t_range(0, 1), trans = gemm && t_range(0, 1);
-        size_t m = (size_t)(t_range(0, 2) ? t_range(1, 80) : 1), n = (size_t)t_range(1, 150);
-        size_t k = (size_t)t_range(1, 130);
-        ptrdiff_t lda = (ptrdiff_t)k + (t_range(0, 2) ? 0 : t_range(1, 5));
-        ptrdiff_t ldy = (ptrdiff_t)n + (t_range(0, 2) ? 0 : t_range(1, 5));
-        struct one_op *o = one_op_new(gemm ? MDL_OP_GEMM : MDL_OP_MATMUL);
         struct quant_case c = random_quant();
-        struct mdl_quant *q;
 
-        snprintf(o->name, sizeof(o->name), "product %zux%zux%zu gemm %d trans %d types %d %d %d", m,
-                 k, n, gemm, trans, (int)c.x, (int)c.w, (int)c.y);
-        o->op.in[0] =
-            one_op_tensor(o, c.x, MDL_HOME_ARENA, 2, (size_t[]){m, k}, (ptrdiff_t[]){lda, 1});
-        o->op.in[1] = one_op_tensor(o, c.w, MDL_HOME_CONST, 2,
-                                    trans ? (size_t[]){n, k} : (size_t[]){k, n}, NULL);
-        o->op.out[0] =
-            one_op_tensor(o, c.y, MDL_HOME_ARENA, 2, (size_t[]){m, n}, (ptrdiff_t[]){ldy, 1});
-        o->op.attr.gemm.trans_b = trans;
-        o->op.attr.gemm.alpha = 1;
-        q = product_quant(o, &c, n, k);
-        add_residual(o, q);
-        fill_bytes(o, o->op.in[0], c.fill);
-        fill_bytes(o, o->op.in[1], c.fill);
-        T_TRUE(finish(o, &c, q, "i8_igemm"));
+        T_TRUE(product_run(&c, "i8_igemm"));
+    }
+}
+
+/* weights of 7 bits, which oneDNN multiplies exactly on any CPU */
+TEST(narrow_products)
+{
+    for (int i = 0; i < t_times(120); i++) {
+        struct quant_case c = random_quant();
+
+        c.narrow = true;
+        T_TRUE(product_run(&c, "i8__dnnl"));
+    }
+}
+
+TEST(narrow_convs)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct conv_case k = {.s = conv_random(), .q = random_quant()};
+
+        k.q.narrow = true;
+        T_TRUE(conv_run(&k, "narrow", k.s.groups == 1 && k.s.c > 1 ? "i8_nhwc__dnnl" : "i8_nhwc"));
+    }
+    for (size_t i = 0; i < base_array_count(layer_convs); i++) {
+        const struct layer_conv *l = &layer_convs[i];
+        struct conv_case k = {.s = conv_of_layer(l), .q = random_quant()};
+
+        k.q.narrow = true;
+        if (!conv_too_large(&k.s) && l->groups != l->c) {
+            T_TRUE(conv_run(&k, l->name, "i8_nhwc"));
+        }
+    }
+}
+
+/* Bands, and more of them than members: large planes of few channels. */
+TEST(narrow_convs_of_many_bands)
+{
+    for (int i = 0; i < t_times(12); i++) {
+        size_t k = i % 2 ? 1 : 3;
+        struct conv_case c = {.s = conv_square(4, (size_t)t_range(40, 70), (size_t)t_range(40, 70),
+                                               (size_t)t_range(30, 60), k, k / 2),
+                              .q = random_quant()};
+
+        c.s.n = (size_t)t_range(1, 2);
+        c.q.narrow = true;
+        T_TRUE(conv_run(&c, "bands", "i8_nhwc__dnnl"));
+    }
+}
+
+/* 255 times 1044 weights of 63 is just below 2^24, to which f32 has every integer; with 1045 the
+ * row has to leave it, or the sum is off by one, which a zero point of 255 shows. */
+TEST(sums_at_the_ends_of_f32)
+{
+    for (int i = 0; i < 24; i++) {
+        struct conv_case k = {.s = conv_square(1044 + (size_t)i % 2, 1, 3, 20, 1, 0)};
+
+        k.q =
+            (struct quant_case){.x = MDL_U8, .w = MDL_I8, .y = MDL_F32, .fill = 2, .narrow = true};
+        T_TRUE(conv_run(&k, "range", i % 2 ? "i8_nhwc_igemm" : "i8_nhwc__dnnl"));
     }
 }
 
