@@ -100,7 +100,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     int r = -ENOENT;
 
     if (c->ms == 0 || c->kind_count == 0 || m->op_count == 0) {
-        return krn_net_new(m, NULL, ret_error, ret);
+        return krn_net_new_preferred(m, NULL, ret_error, ret);
     }
     if (!c->anew) {
         r = dmn_choose_read(c, m, name);
@@ -129,7 +129,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         snprintf(c->note, sizeof(c->note),
                  "its primitives could not be measured (%s): the usual ones", strerror(-r));
     }
-    return krn_net_new(m, NULL, ret_error, ret);
+    return krn_net_new_preferred(m, NULL, ret_error, ret);
 }
 
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)

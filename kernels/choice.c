@@ -190,3 +190,16 @@ const struct krn_variant *krn_row_find(const char *name)
     }
     return NULL;
 }
+
+int krn_choice_prefer(const struct mdl_model *m, const char *only, struct krn_choice *ret)
+{
+    int r = krn_choice_init(ret, m->op_count);
+
+    for (size_t i = 0; r == 0 && i < m->op_count; i++) {
+        bool second = i > 0 && ret->fused[i - 1];
+
+        ret->own[i] = krn_row_next(m, i, false, only, NULL);
+        ret->fused[i] = second ? NULL : krn_row_next(m, i, true, only, NULL);
+    }
+    return r;
+}

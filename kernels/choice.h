@@ -25,6 +25,9 @@ int krn_choice_init(struct krn_choice *c, size_t op_count);
 void krn_choice_deinit(struct krn_choice *c);
 /** krn_choice_copy() - Return: 0, -ENOMEM. */
 int krn_choice_copy(const struct krn_choice *from, struct krn_choice *ret);
+/** krn_choice_prefer() - the static preference: for each op, and for each pair, the first row that
+ * krn_row_next() tells; an op that no row can run is left without one. Return: 0, -ENOMEM. */
+int krn_choice_prefer(const struct mdl_model *m, const char *only, struct krn_choice *ret);
 
 /**
  * krn_row_next() - rows that can run op @op (FUSED ones: with the next) in order of preference

@@ -153,7 +153,8 @@ struct krn_net;
  * @m: borrowed until krn_net_free()
  * @only: NULL, or a comma-separated list of substrings: among the usable variants of an op, the
  * first whose name holds one of them is taken, where there is one ("__ref" runs everything on the
- * reference, FUSED rows are then taken only where they are named, INEXACT ones always) Lets go of
+ * reference, FUSED rows are then taken only where they are named, INEXACT ones always) Packs what
+ * any range of ops needs, so that a net can be run without krn_net_join(). Lets go of
  * the file's pages behind what is packed. A constant that a fast variant reads at run time
  * (not one it packs) is copied once if its bytes in the file are not aligned to their type;
  * references read any address. An op with an empty input runs on its reference, one with an empty
@@ -161,6 +162,10 @@ struct krn_net;
  */
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret);
+/** krn_net_new_preferred() - the same for who joins: packs what a plan of one stage runs, and
+ * leaves the rest to krn_net_join(). */
+int krn_net_new_preferred(const struct mdl_model *m, const char *only,
+                          char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
 struct krn_net *krn_net_free(struct krn_net *net);
 
 #define KRN_KIND_MAX 16u

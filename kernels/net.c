@@ -98,31 +98,10 @@ static int no_row(const struct mdl_model *m, size_t i, char ret_error[MDL_ERROR_
     return -EOPNOTSUPP;
 }
 
-/* Op @i by the static preference: ready, alone and, unless the op before runs it, with the next. */
-static int prefer(struct krn_net *net, size_t i, const char *only, char ret_error[MDL_ERROR_MAX])
-{
-    const struct mdl_model *m = net->model;
-    struct pick *p = &net->ops[i].picks[0];
-    int r = ready_some(net, i, false, only, krn_row_next(m, i, false, only, NULL), &p->own);
-
-    p->fused = NO_ROW;
-    if (r == -EOPNOTSUPP) {
-        return no_row(m, i, ret_error);
-    }
-    if (r == 0 && (i == 0 || net->ops[i - 1].picks[0].fused == NO_ROW)) {
-        r = ready_some(net, i, true, only, krn_row_next(m, i, true, only, NULL), &p->fused);
-        if (r == -EOPNOTSUPP) {
-            p->fused = NO_ROW;
-            r = 0;
-        }
-    }
-    return r;
-}
-
-/* Op @i as @choices have it. Rows that a plan of one stage runs are made ready here, so that little
- * is left to do when a plan is built. */
-static int pick(struct krn_net *net, size_t i, const struct krn_choice *choices,
-                char ret_error[MDL_ERROR_MAX])
+/* Op @i as @choices have it. Rows that will be run first are made ready here, so that little is
+ * left to do when a plan is built: those of a plan of one stage, with @all the others too. */
+static int pick(struct krn_net *net, size_t i, const char *only, const struct krn_choice *choices,
+                bool all, char ret_error[MDL_ERROR_MAX])
 {
     struct net_op *o = &net->ops[i];
     int r = 0;
@@ -136,13 +115,16 @@ static int pick(struct krn_net *net, size_t i, const struct krn_choice *choices,
             (fused && (second || !fused->fused || !krn_usable(fused, net->model, i)))) {
             return no_row(net->model, i, ret_error);
         }
+        second = i > 0 && o[-1].picks[k].fused != NO_ROW;
         p->fused = NO_ROW;
-        if (fused) {
-            r = ready_some(net, i, true, "", fused, &p->fused);
+        r = fused ? ready_some(net, i, true, only, fused, &p->fused) : 0;
+        if (r == -EOPNOTSUPP) { /* each by its own, then */
+            p->fused = NO_ROW;
+            r = 0;
         }
         p->own = add_row(o, own);
-        if (r == 0 && !fused && !second) {
-            r = ready_some(net, i, false, NULL, own, &p->own);
+        if (r == 0 && (all || (p->fused == NO_ROW && !second))) {
+            r = ready_some(net, i, false, only, own, &p->own);
         } else if (r == 0) {
             r = consts(net, i, own);
         }
@@ -174,38 +156,22 @@ struct packing {
 
 static void want(struct packing *p, struct net_op *o, size_t op, const struct krn_variant *v)
 {
-    if (v) {
+    if (v && krn_usable(v, p->m, op)) {
         p->rows[p->count++] = (struct wanted){&o->rows[add_row(o, v)], op};
     }
 }
 
-static void want_chosen(struct krn_net *net, struct packing *p, const struct krn_choice *choices)
+static void want_chosen(struct krn_net *net, struct packing *p, const struct krn_choice *choices,
+                        bool all)
 {
     for (size_t i = 0; i < net->model->op_count; i++) {
         for (size_t k = 0; k < net->kind_count; k++) {
             const struct krn_choice *c = &choices[k];
-            const struct krn_variant *v = c->fused[i]                ? c->fused[i]
-                                          : i > 0 && c->fused[i - 1] ? NULL
-                                                                     : c->own[i];
+            bool of_pair = c->fused[i] || (i > 0 && c->fused[i - 1]);
 
-            if (v && krn_usable(v, net->model, i)) {
-                want(p, &net->ops[i], i, v);
-            }
+            want(p, &net->ops[i], i, c->fused[i]);
+            want(p, &net->ops[i], i, of_pair && !all ? NULL : c->own[i]);
         }
-    }
-}
-
-static void want_preferred(struct krn_net *net, struct packing *p, const char *only)
-{
-    bool second = false;
-
-    for (size_t i = 0; i < net->model->op_count; i++) {
-        const struct krn_variant *fused =
-            second ? NULL : krn_row_next(net->model, i, true, only, NULL);
-
-        want(p, &net->ops[i], i, krn_row_next(net->model, i, false, only, NULL));
-        want(p, &net->ops[i], i, fused);
-        second = fused != NULL;
     }
 }
 
@@ -236,7 +202,7 @@ static int by_bytes(const void *a, const void *b)
  * with a large one at the end. A row that cannot be made ready is left to those who ask for it, op
  * by op, and know what to take in its place.
  */
-static int pack_ahead(struct krn_net *net, const char *only, const struct krn_choice *choices)
+static int pack_ahead(struct krn_net *net, const struct krn_choice *choices, bool all)
 {
     struct packing p = {.m = net->model};
     size_t most = 2 * net->kind_count * net->model->op_count, bytes = 0, count = 0;
@@ -245,11 +211,7 @@ static int pack_ahead(struct krn_net *net, const char *only, const struct krn_ch
     if (!p.rows) {
         return -ENOMEM;
     }
-    if (choices) {
-        want_chosen(net, &p, choices);
-    } else {
-        want_preferred(net, &p, only);
-    }
+    want_chosen(net, &p, choices, all);
     for (size_t i = 0; i < p.count; i++) {
         bool twice = false; /* two kinds chose the same; those of an op stand together */
 
@@ -301,8 +263,9 @@ static void net_freep(struct krn_net **net)
     *net = krn_net_free(*net);
 }
 
+/* @only: what takes the place of a row that cannot be made ready after all. */
 static int net_new(const struct mdl_model *m, const char *only, const struct krn_choice *choices,
-                   size_t kind_count, char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+                   size_t kind_count, bool all, char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
 {
     base_cleanup(net_freep) struct krn_net *net = calloc(1, sizeof(*net));
     int r = 0;
@@ -318,17 +281,17 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     if (!net->ops || !net->const_copies) {
         return -ENOMEM;
     }
-    for (size_t i = 0; choices && i < kind_count; i++) {
+    for (size_t i = 0; i < kind_count; i++) {
         snprintf(net->kinds[i], sizeof(net->kinds[i]), "%s", choices[i].kind);
     }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
         net->ops[i].skip = mdl_elements(&m->tensors[m->ops[i].out[0]]) == 0;
-        net->ops[i].rows = calloc(2 * kind_count, sizeof(*net->ops[i].rows));
+        net->ops[i].rows = calloc(4 * kind_count, sizeof(*net->ops[i].rows));
         r = net->ops[i].rows ? 0 : -ENOMEM;
     }
-    r = r < 0 ? r : pack_ahead(net, only, choices);
+    r = r < 0 ? r : pack_ahead(net, choices, all);
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
-        r = choices ? pick(net, i, choices, ret_error) : prefer(net, i, only, ret_error);
+        r = pick(net, i, only, choices, all, ret_error);
     }
     mdl_drop_weights(m);
     if (r < 0) {
@@ -339,10 +302,31 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     return 0;
 }
 
+static int new_preferred(const struct mdl_model *m, const char *only, bool all,
+                         char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+{
+    struct krn_choice choice;
+    int r = krn_choice_prefer(m, only, &choice);
+
+    if (r < 0) {
+        snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
+        return r;
+    }
+    r = net_new(m, only, &choice, 1, all, ret_error, ret);
+    krn_choice_deinit(&choice);
+    return r;
+}
+
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret)
 {
-    return net_new(m, only, NULL, 1, ret_error, ret);
+    return new_preferred(m, only, true, ret_error, ret);
+}
+
+int krn_net_new_preferred(const struct mdl_model *m, const char *only,
+                          char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+{
+    return new_preferred(m, only, false, ret_error, ret);
 }
 
 int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choices,
@@ -358,7 +342,7 @@ int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choic
             return -EINVAL;
         }
     }
-    return net_new(m, NULL, choices, kind_count, ret_error, ret);
+    return net_new(m, NULL, choices, kind_count, false, ret_error, ret);
 }
 
 const struct mdl_model *krn_net_model(const struct krn_net *net)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* krn_net, krn_const_eval(), krn_parallel(), krn_share(): on models built by hand. */
+/* krn_net, krn_const_eval(), krn_parallel(), krn_share(): on small models. */
 #include "base.h"
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
@@ -192,6 +192,46 @@ TEST(net_places_rows_where_they_are_read)
     krn_net_free(net);
     krn_choice_deinit(&choices[0]);
     krn_choice_deinit(&choices[1]);
+}
+
+/* A depthwise and a 1x1 convolution that the static order runs as one: what runs them apart is
+ * packed when a team is to do that, by krn_net_new() at once. */
+TEST(net_packs_what_a_plan_runs)
+{
+    static const char text[] =
+        "{\"input\": {\"shape\": [32, 14, 14]}, \"layers\": ["
+        "{\"op\": \"dwconv\", \"kernel\": 3, \"pad\": 1, \"act\": \"relu\"},"
+        "{\"op\": \"conv\", \"out\": 64, \"kernel\": 1, \"act\": \"relu\"}]}";
+    struct krn_net *all = NULL, *net = NULL;
+    struct mdl_model *m = NULL;
+    char error[MDL_ERROR_MAX];
+    size_t scratch, pair = 0, packed;
+    FILE *f = fopen("pair.json", "w");
+
+    T_TRUE(f && fputs(text, f) >= 0 && fclose(f) == 0);
+    T_EQ(mdl_load("pair.json", NULL, error, &m), 0);
+    unlink("pair.json");
+    T_EQ(krn_net_new_preferred(m, NULL, error, &net), 0);
+    T_EQ(krn_net_new(m, NULL, error, &all), 0);
+    while (pair < m->op_count && !krn_net_fused(net, pair)) {
+        pair++;
+    }
+    T_LT(pair, m->op_count);
+    packed = krn_net_packed_bytes(net);
+    T_LT(packed, krn_net_packed_bytes(all));
+    T_TRUE(krn_net_fused(all, pair) == krn_net_fused(net, pair));
+    T_EQ(krn_net_join(net, 0, 0, m->op_count - 1, 1, &scratch), 0);
+    T_EQ(krn_net_packed_bytes(net), packed);
+    T_EQ(krn_net_join(net, 0, 0, pair, 1, &scratch), 0); /* a plan that cuts between the two */
+    T_EQ(krn_net_join(net, 0, pair + 1, m->op_count - 1, 1, &scratch), 0);
+    T_EQ(krn_net_packed_bytes(net), krn_net_packed_bytes(all));
+    krn_net_leave(net, 0, 0, pair);
+    krn_net_leave(net, 0, pair + 1, m->op_count - 1);
+    krn_net_trim(net);
+    T_EQ(krn_net_packed_bytes(net), packed);
+    krn_net_free(net);
+    krn_net_free(all);
+    mdl_free(m);
 }
 
 /* The same net, whether one thread packs or several do. */
