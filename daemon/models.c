@@ -123,6 +123,7 @@ int dmn_load_run(struct dmn_load *l)
                                        .weight_bytes_max = l->weight_bytes_max,
                                        .arena_bytes_max = l->arena_bytes_max,
                                        .threads = l->threads,
+                                       .weights_dir = l->choose.folder,
                                        .const_eval = krn_const_eval};
     uint64_t start = base_now_ns();
     int error;

@@ -83,10 +83,10 @@ struct mdl_graph {
     struct mdl_gvalue *outputs;
     const void *file_map; /* the mapping that in_file data points into; borrowed by the graph */
     size_t file_bytes;
-    /* A network description has no file with weights: its reader makes an anonymous mapping for
-     * them, sets file_map and in_file as if it were a file, and owns_map, until mdl_load() hands
-     * the mapping to the model. */
-    bool owns_map;
+    /* A network description has no file with weights: its reader makes a mapping for them, sets
+     * file_map and in_file as if it were a file, and owns_map, until mdl_load() hands the mapping
+     * to the model. map_is_file: it is of a file without a name, else of memory. */
+    bool owns_map, map_is_file;
 };
 
 /** mdl_graph_free() - frees the pool and the graph. Takes NULL. Return: NULL. */
@@ -105,11 +105,12 @@ int mdl_onnx_read(const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX],
 
 /**
  * mdl_netdesc_read() - a network description in JSON to a graph (model/netdesc.c; format in
- * docs/netdesc.md) Weights come from a seeded generator and live in the pool. Return: as
+ * docs/netdesc.md)
+ * @weights_dir: as in mdl_load_options. Weights come from a seeded generator. Return: as
  * mdl_onnx_read().
  */
-int mdl_netdesc_read(const void *text, size_t bytes, char ret_error[MDL_ERROR_MAX],
-                     struct mdl_graph **ret);
+int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
+                     char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret);
 
 /**
  * mdl_compile() - graph to units: sort, shapes, constant folding, lowering, fusion, layout, memory

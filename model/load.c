@@ -35,6 +35,7 @@ struct source {
     struct stat before;
     void *map; /* owned until the model takes it */
     bool is_netdesc;
+    const char *weights_dir; /* borrowed */
 };
 
 static void source_deinit(struct source *s)
@@ -91,7 +92,7 @@ static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
 
     if (s->is_netdesc) {
         r = mdl_file_text(s->fd, "network description", s->bytes, error, &text);
-        return r < 0 ? r : mdl_netdesc_read(text, s->bytes, error, ret);
+        return r < 0 ? r : mdl_netdesc_read(text, s->bytes, s->weights_dir, error, ret);
     }
     s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (s->map == MAP_FAILED) {
@@ -206,6 +207,7 @@ static void move_map(struct source *s, struct mdl_graph *g, struct mdl_model *m)
     } else if (g->owns_map) {
         m->private->map = g->file_map;
         m->private->map_bytes = g->file_bytes;
+        m->private->map_is_file = g->map_is_file;
         g->owns_map = false;
     }
 }
@@ -297,8 +299,8 @@ static void default_name(const char *path, char out[MDL_NAME_MAX])
 int mdl_load(const char *path, const struct mdl_load_options *options,
              char ret_error[MDL_ERROR_MAX], struct mdl_model **ret)
 {
-    base_cleanup(source_deinit) struct source s = {.fd = -1};
     struct mdl_load_options o = options ? *options : (struct mdl_load_options){.name = NULL};
+    base_cleanup(source_deinit) struct source s = {.fd = -1, .weights_dir = o.weights_dir};
     char name[MDL_NAME_MAX];
     int r;
 

@@ -361,6 +361,10 @@ struct mdl_load_options {
     mdl_const_eval_fn const_eval; /* may be NULL: then only shape arithmetic is folded */
     bool no_fusion;               /* for tests: one op per node, no folding into producers */
     size_t threads; /* that may share the work during the call, the caller's among them; 0: 1 */
+    /* where the weights that a network description makes up lie, in a file without a name, so that
+     * their pages can be dropped like those of a model's file; NULL, a folder that is itself in
+     * memory, or one without room: in memory */
+    const char *weights_dir;
     /* quantise by this (model/calibration.h), borrowed; NULL: as the file is */
     const struct mdl_calibration *calibration;
 };

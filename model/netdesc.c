@@ -252,8 +252,8 @@ static void json_free(json_t **j)
     json_decref(*j);
 }
 
-int mdl_netdesc_read(const void *text, size_t bytes, char ret_error[MDL_ERROR_MAX],
-                     struct mdl_graph **ret)
+int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
+                     char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
     mdl_autopool struct mdl_pool *pool = NULL;
     json_error_t at;
@@ -273,6 +273,7 @@ int mdl_netdesc_read(const void *text, size_t bytes, char ret_error[MDL_ERROR_MA
     if (r < 0) {
         return mdl_fail(ret_error, r, "out of memory");
     }
+    nd.weights_dir = weights_dir;
     nd.graph->ir_version = IR;
     nd.graph->opset = OPSET;
     r = read_root(&nd, root);

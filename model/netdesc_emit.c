@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/netdesc_emit.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 #include "base.h"
 #include "model/private.h"
@@ -236,22 +240,70 @@ static void fill(float *f, size_t n, uint64_t seed, float middle, float spread)
     }
 }
 
+/* A file of @bytes in @dir that has no name any more. Return: its descriptor; -1 where it cannot be
+ * had, or would be in memory all the same. */
+static int nameless_file(const char *dir, size_t bytes)
+{
+    base_autofree char *path = NULL;
+    base_autoclose int fd = -1;
+    struct statfs fs;
+    int ret;
+
+    if (!dir || asprintf(&path, "%s/weights-XXXXXX", dir) < 0) {
+        path = NULL;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    unlink(path);
+    if (fstatfs(fd, &fs) < 0 || fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ||
+        posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+        return -1;
+    }
+    ret = fd;
+    fd = -1;
+    return ret;
+}
+
+static int weights_map(struct mdl_nd *nd, size_t bytes)
+{
+    base_autoclose int fd = nameless_file(nd->weights_dir, bytes);
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+
+    if (map == MAP_FAILED) {
+        return -errno;
+    }
+    nd->graph->file_map = map;
+    nd->graph->file_bytes = bytes;
+    nd->graph->owns_map = true;
+    nd->graph->map_is_file = fd >= 0;
+    return 0;
+}
+
+/* Pages that were written are the file's, and come back from it. */
+static void drop_written(const struct mdl_graph *g, float *from, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)from & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+
+    if (g->map_is_file) {
+        (void)madvise((void *)first, (uintptr_t)from + bytes - first, MADV_DONTNEED);
+    }
+}
+
 int mdl_nd_finish(struct mdl_nd *nd)
 {
     struct mdl_graph *g = nd->graph;
     size_t bytes = nd->weight_floats * sizeof(float);
-    float *map, *at;
+    int r = bytes ? weights_map(nd, bytes) : 0;
+    float *at;
 
-    if (bytes == 0) {
-        return 0;
+    if (r < 0 || bytes == 0) {
+        return r;
     }
-    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
-        return -errno;
-    }
-    g->file_map = at = map;
-    g->file_bytes = bytes;
-    g->owns_map = true;
+    at = (float *)(uintptr_t)g->file_map;
     for (size_t i = 0; i < g->initializer_count; i++) {
         struct mdl_gtensor *t = &g->initializers[i];
         size_t n = t->bytes / sizeof(float);
@@ -261,8 +313,9 @@ int mdl_nd_finish(struct mdl_nd *nd)
         }
         fill(at, n, nd->seed + i + 1, nd->fills[i] == MDL_ND_NEAR_ONE ? 1.0f : 0.0f,
              nd->fills[i] == MDL_ND_HE ? sqrtf(6.0f / (float)nd->fan_ins[i]) : 0.1f);
+        drop_written(g, at, t->bytes);
         t->data = at;
         at += n;
     }
-    return mprotect(map, bytes, PROT_READ) < 0 ? -errno : 0;
+    return mprotect((void *)(uintptr_t)g->file_map, bytes, PROT_READ) < 0 ? -errno : 0;
 }

@@ -3,7 +3,7 @@
  * model/netdesc_emit.h - builds the graph of a network description: nodes, values, seeded weights
  *
  * Inside of model/netdesc.c. Weights are only counted while nodes are emitted; their memory, one
- * anonymous mapping, is made and filled at the end, when the total is known to be allowed.
+ * mapping, is made and filled at the end, when the total is known to be allowed.
  */
 #pragma once
 
@@ -33,6 +33,7 @@ struct mdl_nd {
     struct mdl_graph *graph; /* in its own pool */
     char *error;
     uint64_t seed;
+    const char *weights_dir; /* borrowed; as in mdl_load_options */
     struct mdl_nd_value *values;
     size_t value_count, value_cap, node_cap, initializer_cap;
     enum mdl_nd_fill *fills; /* by initializer */

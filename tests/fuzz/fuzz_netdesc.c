@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct mdl_sidecar side;
 
     error[0] = '\0';
-    if (mdl_netdesc_read(data, bytes, error, &g) == 0) {
+    if (mdl_netdesc_read(data, bytes, NULL, error, &g) == 0) {
         mdl_graph_free(g);
     } else if (error[0] == '\0') {
         abort();

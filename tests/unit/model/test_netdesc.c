@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <math.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -12,7 +13,7 @@ static char error[MDL_ERROR_MAX];
 static int read_text(const char *text, struct mdl_graph **ret)
 {
     struct mdl_graph *g = NULL;
-    int r = mdl_netdesc_read(text, strlen(text), error, &g);
+    int r = mdl_netdesc_read(text, strlen(text), NULL, error, &g);
 
     if (r < 0) {
         printf("  %d: %s\n", r, error);
@@ -120,6 +121,46 @@ TEST(weights_are_seeded_and_scaled)
     }
 }
 
+static size_t files_named(const char *dir, const char *start)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    size_t count = 0;
+
+    while (d && (e = readdir(d)) != NULL) {
+        count += strncmp(e->d_name, start, strlen(start)) == 0;
+    }
+    if (d) {
+        closedir(d);
+    }
+    return d ? count : SIZE_MAX;
+}
+
+/* Weights in a file without a name are the same, and come back where their pages are dropped. */
+TEST(weights_come_back_from_a_file)
+{
+    static const char *const text = NET("{\"op\": \"conv\", \"out\": 512, \"kernel\": 3},"
+                                        "{\"op\": \"fc\", \"out\": 40, \"bias\": false}");
+    static const char *const dirs[] = {NULL, ".", "/no/such/folder"};
+    struct mdl_graph *g[3] = {0};
+
+    for (size_t i = 0; i < 3; i++) {
+        T_EQ(mdl_netdesc_read(text, strlen(text), dirs[i], error, &g[i]), 0);
+    }
+    T_TRUE(!g[0]->map_is_file && !g[2]->map_is_file);
+    T_EQ(files_named(".", "weights-"), 0);
+    if (!g[1]->map_is_file) {
+        printf("  the folder of the tests is in memory, or full: no file\n");
+    } else {
+        T_EQ(madvise((void *)(uintptr_t)g[1]->file_map, g[1]->file_bytes, MADV_DONTNEED), 0);
+    }
+    T_EQ(g[1]->file_bytes, g[0]->file_bytes);
+    T_TRUE(memcmp(g[1]->file_map, g[0]->file_map, g[0]->file_bytes) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        mdl_graph_free(g[i]);
+    }
+}
+
 TEST(errors_name_layer_and_key)
 {
     static const struct {
@@ -223,7 +264,7 @@ TEST(broken_texts)
 
     T_EQ(read_text(good, NULL), 0);
     for (size_t n = 0; n + 1 < sizeof(good); n++) {
-        T_LT(mdl_netdesc_read(good, n, error, &g), 0);
+        T_LT(mdl_netdesc_read(good, n, NULL, error, &g), 0);
         T_TRUE(error[0] != '\0');
     }
     for (int i = 0; i < 3000; i++) {
@@ -233,7 +274,7 @@ TEST(broken_texts)
         for (int k = 0; k <= i % 3; k++) {
             text[t_range(0, (int64_t)sizeof(good) - 2)] = (char)t_range(0, 127);
         }
-        if (mdl_netdesc_read(text, sizeof(good) - 1, error, &g) == 0) {
+        if (mdl_netdesc_read(text, sizeof(good) - 1, NULL, error, &g) == 0) {
             mdl_graph_free(g);
             fine++;
         }
