@@ -73,7 +73,7 @@ void dmn_daemon_status(struct dmn_daemon *d)
     }
     if (strcmp(text, d->status_text) != 0) {
         memcpy(d->status_text, text, sizeof(text));
-        dmn_service_notify(text);
+        dmn_notify(&d->notify, text);
     }
 }
 
@@ -122,6 +122,7 @@ static int init_loop(struct dmn_daemon *d)
         uv_timer_init(&d->loop, timers[i]);
         timers[i]->data = d;
     }
+    dmn_notify_init(&d->notify, &d->loop);
     for (size_t i = 0; i < base_array_count(signals); i++) {
         uv_signal_init(&d->loop, signals[i].handle);
         signals[i].handle->data = d;
@@ -316,7 +317,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,
                  dmn_model_count(d), dmn_model_count(d) == 1 ? "" : "s",
                  d->runtime_dir ? d->runtime_dir : "sockets passed in", cpus, d->blas.core);
-    dmn_service_notify("READY=1");
+    dmn_notify(&d->notify, "READY=1");
     dmn_daemon_status(d);
     uv_run(&d->loop, UV_RUN_DEFAULT);
 }
@@ -345,6 +346,7 @@ static void close_handles(struct dmn_daemon *d)
     for (size_t i = 0; i < base_array_count(handles); i++) {
         uv_close(handles[i], NULL);
     }
+    dmn_notify_deinit(&d->notify);
 }
 
 int dmn_daemon_deinit(struct dmn_daemon *d)

@@ -25,6 +25,7 @@
 #include "daemon/history.h"
 #include "daemon/hotplug.h"
 #include "daemon/models.h"
+#include "daemon/notify.h"
 #include "daemon/sensors.h"
 #include "governor/topology.h"
 #include "kernels/blas_check.h"
@@ -38,6 +39,7 @@ struct dmn_daemon {
     uv_async_t wake; /* teams: something can be collected */
     uv_timer_t tick; /* once a second: rates, status line, slow clients */
     uv_timer_t watchdog, drain;
+    struct dmn_notify notify;
     uv_timer_t retune; /* runs while a measurement is under way */
     uv_signal_t sighup, sigterm, sigint;
     const struct dmn_args *args;   /* borrowed from main */

@@ -3,7 +3,6 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/messages.h"
-#include "daemon/service.h"
 
 static bool idle(const struct dmn_daemon *d)
 {
@@ -37,7 +36,7 @@ void dmn_drain_begin(struct dmn_daemon *d)
         uv_stop(&d->loop);
         return;
     }
-    dmn_service_notify("STOPPING=1\nSTATUS=draining");
+    dmn_notify(&d->notify, "STOPPING=1\nSTATUS=draining");
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_DRAIN},
                  "stopping: answering what is in flight");
     dmn_frames_stop_accepting(d);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Messages to the service manager. sd_notify() blocks while the manager's queue (10 datagrams by
- * default) is full, and a loop that serves must not wait for a busy manager: what comes again by
- * itself (STATUS, WATCHDOG) is dropped then, what happens once (READY, RELOADING, STOPPING) waits a
- * little.
- */
-#include <poll.h>
+#include "daemon/notify.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,20 +8,19 @@
 
 #include "base.h"
 #include "daemon/log.h"
-#include "daemon/service.h"
 
-#define ONCE_WAIT_MS 2000
+#define AGAIN_MS 50u
 
-void dmn_service_notify(const char *text)
+/* Return: the manager has it, or there is nobody who could. False: its queue is full. */
+static bool sent(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
-    bool repeats = strncmp(text, "STATUS=", 7) == 0 || strncmp(text, "WATCHDOG=", 9) == 0;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     base_autoclose int fd = -1;
     socklen_t length;
 
     if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address.sun_path)) {
-        return;
+        return true;
     }
     memcpy(address.sun_path, path, strlen(path));
     length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
@@ -36,14 +30,71 @@ void dmn_service_notify(const char *text)
         length++;
     }
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, length) < 0) {
+    return fd < 0 ||
+           sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, length) >= 0 ||
+           errno != EAGAIN;
+}
+
+static void forget_oldest(struct dmn_notify *n)
+{
+    free(n->waiting[0]);
+    n->count--;
+    memmove(n->waiting, n->waiting + 1, n->count * sizeof(n->waiting[0]));
+}
+
+static void send_waiting(struct dmn_notify *n)
+{
+    while (n->count > 0 && sent(n->waiting[0])) {
+        forget_oldest(n);
+    }
+}
+
+static void on_again(uv_timer_t *timer)
+{
+    struct dmn_notify *n = timer->data;
+
+    send_waiting(n);
+    if (n->count == 0) {
+        uv_timer_stop(timer);
+    }
+}
+
+static void lose_oldest(struct dmn_notify *n)
+{
+    dmn_log(LOG_WARNING, "the service manager does not take messages: %s is lost", n->waiting[0]);
+    forget_oldest(n);
+}
+
+void dmn_notify_init(struct dmn_notify *n, uv_loop_t *loop)
+{
+    n->count = 0;
+    uv_timer_init(loop, &n->timer);
+    n->timer.data = n;
+}
+
+void dmn_notify_deinit(struct dmn_notify *n)
+{
+    send_waiting(n);
+    while (n->count > 0) {
+        lose_oldest(n);
+    }
+    uv_close((uv_handle_t *)&n->timer, NULL);
+}
+
+void dmn_notify(struct dmn_notify *n, const char *text)
+{
+    bool repeats = strncmp(text, "STATUS=", 7) == 0 || strncmp(text, "WATCHDOG=", 9) == 0;
+
+    send_waiting(n);
+    if ((n->count == 0 && sent(text)) || repeats) {
         return;
     }
-    if (send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0 || errno != EAGAIN || repeats) {
-        return;
+    if (n->count == DMN_NOTIFY_WAITING_MAX) {
+        lose_oldest(n);
     }
-    if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, ONCE_WAIT_MS) <= 0 ||
-        send(fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
-        dmn_log(LOG_WARNING, "the service manager does not take messages: %s is lost", text);
+    n->waiting[n->count] = strdup(text);
+    if (n->waiting[n->count]) {
+        n->count++;
+        uv_timer_start(&n->timer, on_again, AGAIN_MS, AGAIN_MS);
     }
 }

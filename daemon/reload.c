@@ -11,7 +11,6 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/messages.h"
-#include "daemon/service.h"
 
 struct dmn_reload {
     uv_work_t work;
@@ -54,7 +53,7 @@ static void end(struct dmn_reload *r, bool good)
         dmn_call_error(base_take(r->call), "ReloadFailed", "why", r->error);
     }
     if (!d->draining) {
-        dmn_service_notify("READY=1");
+        dmn_notify(&d->notify, "READY=1");
         d->status_text[0] = '\0'; /* say it again */
         dmn_daemon_status(d);
     }
@@ -342,7 +341,7 @@ void dmn_reload_begin(struct dmn_daemon *d, struct dmn_call *call)
     }
     snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)(base_now_ns() / 1000));
-    dmn_service_notify(text);
+    dmn_notify(&d->notify, text);
     r->daemon = d;
     r->call = call;
     d->reload = r;

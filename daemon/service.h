@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/service.h - the service manager: readiness, watchdog, inherited sockets, the journal
+ * daemon/service.h - the service manager: watchdog, inherited sockets, the journal
  *
  * service_systemd.c speaks through libsystemd; service_none.c is built where that is missing and
  * answers that there is no service manager. Threads: the loop thread.
@@ -10,11 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/** dmn_service_notify() - sends one message such as "READY=1\nSTATUS=..." (daemon/notify.c, needs
- * no libsystemd). Never waits with STATUS or WATCHDOG, at most 2 s with others. Without a manager:
- * nothing. */
-void dmn_service_notify(const char *text);
 
 /** dmn_service_watchdog_us() - interval within which WATCHDOG=1 is expected, 0: none. */
 uint64_t dmn_service_watchdog_us(void);

@@ -38,8 +38,10 @@ bool dmn_watchdog_healthy(struct dmn_daemon *d)
 
 static void on_watchdog(uv_timer_t *timer)
 {
-    if (dmn_watchdog_healthy(timer->data)) {
-        dmn_service_notify("WATCHDOG=1");
+    struct dmn_daemon *d = timer->data;
+
+    if (dmn_watchdog_healthy(d)) {
+        dmn_notify(&d->notify, "WATCHDOG=1");
     }
 }
 
@@ -49,7 +51,7 @@ void dmn_watchdog_start(struct dmn_daemon *d)
     if (d->watchdog_us) {
         uint64_t ms = base_max(d->watchdog_us / 2000, (uint64_t)1);
 
-        dmn_service_notify("WATCHDOG=1");
+        dmn_notify(&d->notify, "WATCHDOG=1");
         uv_timer_start(&d->watchdog, on_watchdog, ms, ms);
     }
 }

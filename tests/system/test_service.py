@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as a service: readiness, watchdog, activation, reload, drain, second instance, bad files."""
+import contextlib
 import json
 import os
 import select
@@ -95,6 +96,23 @@ def reload_by_signal():
         d.wait_notify(lambda m: m.get("READY") == "1")
         check(":1: limits.credits: 0 is outside 1..256" in d.log(), d.log())
         equal([m["name"] for m in d.call("Models")["models"]], ["second"], "a failed reload changed something")
+
+
+def reload_with_a_full_notify_socket():
+    """Nobody reads there: the loop goes on, and what is said once comes later, in order."""
+    with Daemon() as d, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        d.wait_notify(lambda m: "STATUS" in m)
+        other.setblocking(False)
+        other.connect(d.notify_path)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                other.send(b"FULL=1")
+        began = len(d.messages)
+        d.call("Reload")
+        d.wait_notify(lambda m: m.get("READY") == "1")
+        said = [m for m in d.messages[began:] if "FULL" not in m and "STATUS" not in m]
+        equal([list(m)[0] for m in said], ["RELOADING", "READY"])
+        check("is lost" not in d.log(), d.log())
 
 
 def reload_changes_models_under_clients():
@@ -503,7 +521,7 @@ def default_runtime_dir_of_a_user():
 if __name__ == "__main__":
     main([ready_and_status, stopping_is_announced_and_files_removed, sigint_stops_too, watchdog_is_fed,
           a_manager_that_does_not_read_stops_nothing, repeated_requests_to_stop_end_cleanly, no_watchdog_without_asking,
-          reload_by_signal,
+          reload_by_signal, reload_with_a_full_notify_socket,
           reload_changes_models_under_clients, reload_tells_clients_of_another_shape,
           unload_waits_for_frames_of_the_model_before,
           reload_sets_a_plan_that_a_retune_held_back, reload_sees_sidecars_and_names_what_waits, drain_answers_all_in_flight,
