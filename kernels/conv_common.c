@@ -50,6 +50,27 @@ bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_
     return true;
 }
 
+void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const struct krn_conv *c,
+                   const struct krn_conv_order *order, float *dst)
+{
+    const struct mdl_tensor *w = &m->tensors[op->in[1]];
+    const uint8_t *src = krn_const_ptr(m, op->in[1]);
+
+    for (size_t o = 0; o < c->y.c; o++) {
+        float *out = dst + o / c->og * order->group + o % c->og * order->o;
+        float scale = op->scale ? op->scale[o] : 1.0f;
+
+        for (size_t i = 0; i < c->cg; i++) {
+            ptrdiff_t at = (ptrdiff_t)o * w->stride[0] + (ptrdiff_t)i * w->stride[1];
+
+            for (size_t t = 0; t < c->taps; t++) {
+                out[i * order->c + t * order->tap] =
+                    scale * krn_load_unaligned(src, at + (ptrdiff_t)t * c->tap_stride);
+            }
+        }
+    }
+}
+
 /* All dims but the last as one: their strides must nest without gaps. */
 static bool rows_of(const struct mdl_tensor *t, size_t *ret_rows, size_t *ret_cols, size_t *ret_ld)
 {

@@ -22,6 +22,16 @@ struct krn_conv {
  * constant f32 weights and an epilogue that the fast code knows; then *ret is set. */
 bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret);
 
+/* Where packed weights lie, in floats: tap t of input channel c for output o of group g, c and o
+ * counted inside the group, is at g*group + o*o + c*c + t*tap. */
+struct krn_conv_order {
+    size_t group, o, c, tap;
+};
+/** krn_conv_pack() - the weights of @op, batch norm's scale multiplied in
+ * @c: of krn_conv_of(). @dst: groups og cg taps floats. Threads: any. */
+void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const struct krn_conv *c,
+                   const struct krn_conv_order *order, float *dst);
+
 struct krn_product { /* y[m][n] = sum_k a[m][k] b[k][n] */
     size_t m, n, k;
     size_t lda, ldy;            /* elements between rows of a and y; inside a row they are dense */

@@ -61,25 +61,13 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
 /* [group][tap][c][o] */
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
-    const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    const uint8_t *src = krn_const_ptr(m, op->in[1]);
     struct plan p;
 
-    if (!plan_of(m, op, &p)) {
-        return;
-    }
-    for (size_t o = 0; o < p.c.y.c; o++) {
-        float *out = (float *)dst + o / p.c.og * p.k * p.c.og + o % p.c.og;
-        float scale = op->scale ? op->scale[o] : 1.0f;
+    if (plan_of(m, op, &p)) {
+        const struct krn_conv *c = &p.c;
 
-        for (size_t c = 0; c < p.c.cg; c++) {
-            ptrdiff_t at = (ptrdiff_t)o * w->stride[0] + (ptrdiff_t)c * w->stride[1];
-
-            for (size_t t = 0; t < p.c.taps; t++) {
-                out[(t * p.c.cg + c) * p.c.og] =
-                    scale * krn_load_unaligned(src, at + (ptrdiff_t)t * p.c.tap_stride);
-            }
-        }
+        krn_conv_pack(m, op, c, &(struct krn_conv_order){p.k * c->og, 1, c->og, c->cg * c->og},
+                      dst);
     }
 }
 

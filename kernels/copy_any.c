@@ -5,15 +5,18 @@
  * and back), element by element otherwise. Buffers of a client may have any alignment, so elements
  * move through memcpy.
  */
+#include "kernels/copy_any.h"
+
 #include <string.h>
 
 #include "base.h"
 #include "kernels/nest.h"
+#include "kernels/transpose.h"
 
 #define TILE 16u
 
 struct job {
-    const struct krn_call *call;
+    pthreadpool_t pool;
     const uint8_t *x;
     uint8_t *y;
     struct krn_nest nest;
@@ -42,16 +45,14 @@ static void bring_before_row(struct krn_nest *n, size_t from)
     }
 }
 
-static bool is_plain(const struct mdl_op *op)
+bool krn_copy_is_plain(const struct mdl_op *op)
 {
     return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE && !op->scale && !op->shift;
 }
 
-static bool copy_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
+static bool copy_of(const struct mdl_tensor *y, const struct mdl_tensor *x, struct job *j)
 {
-    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
-
-    if (x->dtype != y->dtype || !is_plain(op) ||
+    if (x->dtype != y->dtype ||
         !krn_nest_of((const struct mdl_tensor *const[]){y, x}, 2, &j->nest)) {
         return false;
     }
@@ -69,7 +70,7 @@ static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct job j;
 
-    return copy_of(m, op, &j);
+    return krn_copy_is_plain(op) && copy_of(&m->tensors[op->out[0]], &m->tensors[op->in[0]], &j);
 }
 
 static inline __attribute__((always_inline)) void
@@ -101,26 +102,6 @@ static void copy_row(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-/* A matrix of 4-byte elements: y dense along columns (the row of the nest), x along rows. */
-static void transpose(uint8_t *y, const uint8_t *x, size_t rows, size_t columns, ptrdiff_t y_row,
-                      ptrdiff_t x_column)
-{
-    for (size_t r0 = 0; r0 < rows; r0 += TILE) {
-        size_t r1 = base_min(rows, r0 + TILE);
-
-        for (size_t c0 = 0; c0 < columns; c0 += TILE) {
-            size_t c1 = base_min(columns, c0 + TILE);
-
-            for (size_t r = r0; r < r1; r++) {
-                uint8_t *out = y + (ptrdiff_t)r * y_row + (ptrdiff_t)c0 * 4;
-                const uint8_t *in = x + (ptrdiff_t)r * 4 + (ptrdiff_t)c0 * x_column;
-
-                move(out, in, c1 - c0, 4, x_column, 4);
-            }
-        }
-    }
-}
-
 static void transpose_part(const struct job *j, size_t part)
 {
     const struct krn_nest *n = &j->nest;
@@ -144,8 +125,12 @@ static void transpose_part(const struct job *j, size_t part)
             xo += (ptrdiff_t)(left % outer.dim[d]) * n->stride[1][d];
             left /= outer.dim[d];
         }
-        transpose(j->y + yo * 4, j->x + xo * 4, now, n->dim[last], n->stride[0][across] * 4,
-                  n->stride[1][last] * 4);
+        krn_transpose_run(&(struct krn_transpose){.y = j->y + yo * 4,
+                                                  .x = j->x + xo * 4,
+                                                  .y_row = n->stride[0][across],
+                                                  .x_column = n->stride[1][last],
+                                                  .rows = now,
+                                                  .columns = n->dim[last]});
         row += now;
     }
 }
@@ -163,22 +148,34 @@ static void copy_part(void *arg, size_t part)
 
 static void copy_start(struct job *j)
 {
-    j->parts = base_max(j->call->width, 1u);
     if (j->across != MDL_NONE && j->size == 4 && krn_nest_inner(&j->nest, 0) == 1) {
         bring_before_row(&j->nest, j->across);
     } else {
         j->across = MDL_NONE;
     }
-    krn_parallel(j->call->pool, j->parts, copy_part, j);
+    krn_parallel(j->pool, j->parts, copy_part, j);
+}
+
+bool krn_copy_run(const struct krn_copy *c, pthreadpool_t pool, size_t width)
+{
+    struct job j = {.pool = pool, .parts = base_max(width, 1u), .x = c->x_at, .y = c->y_at};
+
+    if (!copy_of(c->y, c->x, &j)) {
+        return false;
+    }
+    copy_start(&j);
+    return true;
 }
 
 static void copy_run(const struct krn_call *call)
 {
-    struct job j = {.call = call, .x = call->in[0], .y = call->out[0]};
+    const struct mdl_tensor *tensors = call->model->tensors;
 
-    if (copy_of(call->model, call->op, &j)) {
-        copy_start(&j);
-    }
+    (void)krn_copy_run(&(struct krn_copy){.y = &tensors[call->op->out[0]],
+                                          .x = &tensors[call->op->in[0]],
+                                          .y_at = call->out[0],
+                                          .x_at = call->in[0]},
+                       call->pool, call->width);
 }
 
 /* the part of y that x covers, as views of both */
@@ -209,7 +206,7 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
     struct krn_nest nest;
 
     if (op->attr.pad.mode != MDL_PAD_CONSTANT || x->dtype != MDL_F32 || y->dtype != MDL_F32 ||
-        x->rank != y->rank || x->rank == 0 || !is_plain(op) ||
+        x->rank != y->rank || x->rank == 0 || !krn_copy_is_plain(op) ||
         !krn_nest_of((const struct mdl_tensor *const[]){y}, 1, &nest)) {
         return false;
     }
@@ -226,7 +223,7 @@ static void fill_row(void *arg, const ptrdiff_t *at, size_t n)
 {
     const struct job *j = arg;
     ptrdiff_t step = krn_nest_inner(&j->nest, 0) * 4;
-    uint8_t *y = (uint8_t *)j->call->out[0] + at[0] * 4;
+    uint8_t *y = j->y + at[0] * 4;
 
     for (size_t i = 0; i < n; i++, y += step) {
         memcpy(y, &j->value, sizeof(j->value));
@@ -243,7 +240,8 @@ static void fill_part(void *arg, size_t part)
 static void pad_run(const struct krn_call *call)
 {
     const struct mdl_tensor *whole = &call->model->tensors[call->op->out[0]];
-    struct job j = {.call = call,
+    struct job j = {.pool = call->pool,
+                    .y = call->out[0],
                     .parts = base_max(call->width, 1u),
                     .size = 4,
                     .across = MDL_NONE,

@@ -2,6 +2,7 @@
 #include "kernels/epilogue.h"
 
 #include "base.h"
+#include "kernels/transpose.h"
 
 bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,
                            const struct krn_img *y)
@@ -57,4 +58,30 @@ void krn_epilogue_run(const struct krn_epilogue *e, float *y, size_t y_pixel, si
     }
 #endif
     run(e, y, y_pixel, first, pixels, channel, channels);
+}
+
+void krn_epilogue_planes_run(const struct krn_epilogue *e, const struct krn_epilogue_planes *p)
+{
+    krn_epilogue_planes_fn *run = krn_epilogue_planes_run__vec;
+
+#ifdef KRN_HAVE_AVX2
+    if (krn_cpu_features() & KRN_CPU_AVX2) {
+        run = krn_epilogue_planes_run__avx2;
+    }
+#endif
+#ifdef KRN_HAVE_AVX512
+    if (krn_cpu_features() & KRN_CPU_AVX512) {
+        run = krn_epilogue_planes_run__avx512;
+    }
+#endif
+    if (e->res) {
+        krn_transpose_run(&(struct krn_transpose){
+            .y = (uint8_t *)p->room,
+            .x = (const uint8_t *)(e->res + p->first * e->res_pixel + p->channel),
+            .y_row = (ptrdiff_t)p->pixels,
+            .x_column = (ptrdiff_t)e->res_pixel,
+            .rows = p->channels,
+            .columns = p->pixels});
+    }
+    run(e, p);
 }

@@ -42,7 +42,23 @@ bool krn_epilogue_empty(const struct krn_epilogue *e);
 void krn_epilogue_run(const struct krn_epilogue *e, float *y, size_t y_pixel, size_t first,
                       size_t pixels, size_t channel, size_t channels);
 
+/* A piece of an image as channel planes. */
+struct krn_epilogue_planes {
+    float *y;                 /* its first pixel in its first channel */
+    size_t plane;             /* elements between channels */
+    size_t first, pixels;     /* pixels, side by side in every channel; counted over all images */
+    size_t channel, channels; /* of y */
+    float *room;              /* [channels][pixels], written; only where there is a residual */
+};
+
+/** krn_epilogue_planes_run() - the same on a piece of planes; the residual lies by pixel as ever */
+void krn_epilogue_planes_run(const struct krn_epilogue *e, const struct krn_epilogue_planes *p);
+
 /* the same for one instruction set: kernels/epilogue_vec.c */
 typedef void krn_epilogue_fn(const struct krn_epilogue *e, float *y, size_t y_pixel, size_t first,
                              size_t pixels, size_t channel, size_t channels);
 krn_epilogue_fn krn_epilogue_run__vec, krn_epilogue_run__avx2, krn_epilogue_run__avx512;
+typedef void krn_epilogue_planes_fn(const struct krn_epilogue *e,
+                                    const struct krn_epilogue_planes *p);
+krn_epilogue_planes_fn krn_epilogue_planes_run__vec, krn_epilogue_planes_run__avx2,
+    krn_epilogue_planes_run__avx512;

@@ -39,3 +39,27 @@ void KRN_ISA_FN(krn_epilogue_run)(const struct krn_epilogue *e, float *y, size_t
         }
     }
 }
+
+void KRN_ISA_FN(krn_epilogue_planes_run)(const struct krn_epilogue *e,
+                                         const struct krn_epilogue_planes *p)
+{
+    for (size_t c = 0; c < p->channels; c++) {
+        float *row = p->y + c * p->plane;
+        const float *res = e->res ? p->room + c * p->pixels : NULL;
+        vf shift = vf_set(e->shift ? e->shift[p->channel + c] : 0.0f), zero = {0};
+        size_t i = 0;
+
+        for (; i + KRN_VL <= p->pixels; i += KRN_VL) {
+            vf_store(row + i,
+                     krn_epilogue_vec(e, vf_load(row + i), shift, res ? vf_load(res + i) : zero));
+        }
+        if (i < p->pixels) {
+            size_t n = p->pixels - i;
+
+            vf_store_n(row + i,
+                       krn_epilogue_vec(e, vf_load_n(row + i, n), shift,
+                                        res ? vf_load_n(res + i, n) : zero),
+                       n);
+        }
+    }
+}

@@ -8,46 +8,19 @@
 
 #include "base.h"
 #include "kernels/epilogue_vec.h"
+#include "kernels/pool_common.h"
 
 #define LANES (4u * KRN_VL) /* channels that are summed together: whole cache lines of a pixel */
 
-struct pool {
-    struct krn_img x, y;
-    struct krn_win win;
-    bool max;
-    bool fixed; /* divide by the taps in the padded extent instead of those in the image */
-    size_t extent_h, extent_w; /* of the padded extent, from the first padded row and column */
-    bool epilogue;
-};
-
-static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct pool *p)
-{
-    const struct mdl_window *w = &op->attr.pool.window;
-    size_t rank = m->tensors[op->in[0]].rank;
-
-    if (op->out[1] != MDL_NONE || !krn_img_of(&m->tensors[op->in[0]], &p->x) ||
-        !krn_img_of(&m->tensors[op->out[0]], &p->y) || m->tensors[op->out[0]].rank != rank ||
-        !krn_win_of(w, rank, &p->win) || p->x.n != p->y.n || p->x.c != p->y.c || op->shift ||
-        op->scale || !krn_epilogue_supports(m, op, &p->y) || krn_epilogue_aliased(m, op)) {
-        return false;
-    }
-    p->max = op->kind == MDL_OP_MAX_POOL;
-    p->fixed = !p->max && op->attr.pool.count_include_pad;
-    p->extent_h = p->x.h + (size_t)p->win.top + (w->rank == 2 ? op->attr.pool.pad_end_model[0] : 0);
-    p->extent_w = p->x.w + (size_t)p->win.left + op->attr.pool.pad_end_model[w->rank - 1];
-    p->epilogue = op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE;
-    return true;
-}
-
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct pool p;
+    struct krn_pool p;
 
-    return pool_of(m, op, &p);
+    return krn_pool_of(m, op, &p);
 }
 
 /* REDUCE mean over exactly the spatial dims is the average pool of the full window */
-static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct pool *p)
+static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
@@ -75,14 +48,14 @@ static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct p
 
 static bool mean_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct pool p;
+    struct krn_pool p;
 
     return mean_of(m, op, &p);
 }
 
 struct job {
     const struct krn_call *call;
-    struct pool p;
+    struct krn_pool p;
     struct krn_epilogue epilogue;
     size_t parts;
 };
@@ -151,16 +124,9 @@ KRN_INLINE void pool_channels(const struct window *w, float *y, size_t channels,
     }
 }
 
-static size_t taps_within(size_t padded_first, size_t taps, size_t dilation, size_t extent)
-{
-    struct krn_range r = krn_taps((ptrdiff_t)padded_first, taps, dilation, extent);
-
-    return r.end - r.begin;
-}
-
 static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, struct krn_range c)
 {
-    const struct pool *p = &j->p;
+    const struct krn_pool *p = &j->p;
     ptrdiff_t iy = (ptrdiff_t)(oy * p->win.sh) - p->win.top;
     ptrdiff_t ix = (ptrdiff_t)(ox * p->win.sw) - p->win.left;
     struct krn_range ky = krn_taps(iy, p->win.kh, p->win.dh, p->x.h);
@@ -182,8 +148,8 @@ static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, stru
         return;
     }
     if (p->fixed) {
-        count = taps_within(oy * p->win.sh, p->win.kh, p->win.dh, p->extent_h) *
-                taps_within(ox * p->win.sw, p->win.kw, p->win.dw, p->extent_w);
+        count = krn_pool_within(oy * p->win.sh, p->win.kh, p->win.dh, p->extent_h) *
+                krn_pool_within(ox * p->win.sw, p->win.kw, p->win.dw, p->extent_w);
     }
     w.factor = count != 0 ? 1.0f / (float)count : 0.0f;
     pool_channels(&w, y, c.end - c.begin, false);
@@ -192,7 +158,7 @@ static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, stru
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    const struct pool *p = &j->p;
+    const struct krn_pool *p = &j->p;
     struct krn_range rows = {0, p->y.n * p->y.h}, c = {0, p->y.c};
 
     if (rows.end >= j->parts) {
@@ -223,7 +189,7 @@ static void run(const struct krn_call *call)
 {
     struct job j = {.call = call};
 
-    if (pool_of(call->model, call->op, &j.p)) {
+    if (krn_pool_of(call->model, call->op, &j.p)) {
         start(&j);
     }
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/pool_common.h"
+
+bool krn_pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
+{
+    const struct mdl_window *w = &op->attr.pool.window;
+    size_t rank = m->tensors[op->in[0]].rank;
+
+    if (op->out[1] != MDL_NONE || !krn_img_of(&m->tensors[op->in[0]], &p->x) ||
+        !krn_img_of(&m->tensors[op->out[0]], &p->y) || m->tensors[op->out[0]].rank != rank ||
+        !krn_win_of(w, rank, &p->win) || p->x.n != p->y.n || p->x.c != p->y.c || op->shift ||
+        op->scale || !krn_epilogue_supports(m, op, &p->y) || krn_epilogue_aliased(m, op)) {
+        return false;
+    }
+    p->max = op->kind == MDL_OP_MAX_POOL;
+    p->fixed = !p->max && op->attr.pool.count_include_pad;
+    p->extent_h = p->x.h + (size_t)p->win.top + (w->rank == 2 ? op->attr.pool.pad_end_model[0] : 0);
+    p->extent_w = p->x.w + (size_t)p->win.left + op->attr.pool.pad_end_model[w->rank - 1];
+    p->epilogue = op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE;
+    return true;
+}
+
+size_t krn_pool_within(size_t padded_first, size_t taps, size_t dilation, size_t extent)
+{
+    struct krn_range r = krn_taps((ptrdiff_t)padded_first, taps, dilation, extent);
+
+    return r.end - r.begin;
+}
