@@ -119,6 +119,20 @@ static void load(struct bench *b)
 
 /* ---- searches ---- */
 
+/* Ops that run on planes, or leave or take them. */
+static size_t on_planes(const struct bench *b, const struct krn_chosen *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->m->op_count; i++) {
+        bool second = i > 0 && c->choice.fused[i - 1];
+        const struct krn_variant *v = second ? NULL : c->choice.own[i];
+
+        count += v && !c->choice.fused[i] && (v->planes_in || v->planes_out);
+    }
+    return count;
+}
+
 static void print_searches(const struct bench *b)
 {
     struct krn_choose_options o = {.exact = !b->o.inexact};
@@ -136,10 +150,10 @@ static void print_searches(const struct bench *b)
         if (r < 0) {
             fail("search", r);
         }
-        printf("%s\n    {\"algorithm\": \"%s\", \"found_ms\": %.4f, \"states\": %zu, \"took_ms\": "
-               "%.3f}",
+        printf("%s\n    {\"algorithm\": \"%s\", \"found_ms\": %.4f, \"states\": %zu, "
+               "\"on_planes\": %zu, \"took_ms\": %.3f}",
                a ? "," : "", krn_path_name((enum krn_path_algorithm)a), c.ns / 1e6, c.states,
-               (double)(base_now_ns() - start) / 1e6);
+               on_planes(b, &c), (double)(base_now_ns() - start) / 1e6);
         krn_chosen_deinit(&c);
     }
     printf("],\n");

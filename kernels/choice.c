@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/form.h"
 
 int krn_choice_init(struct krn_choice *c, size_t op_count)
 {
@@ -90,45 +91,18 @@ static bool arena_overlap(const struct mdl_model *m, size_t a, size_t b)
            a_begin < b_end && b_begin < a_end;
 }
 
-/* Does an op behind @i read storage @s? It may be kept longer than that, for the sake of a pair. */
-static bool read_behind(const struct mdl_model *m, size_t i, size_t s)
-{
-    for (size_t k = i + 1; k < m->op_count; k++) {
-        const struct mdl_op *op = &m->ops[k];
-
-        for (size_t n = 0; n <= MDL_OP_IN_MAX; n++) {
-            size_t in = n < MDL_OP_IN_MAX ? op->in[n] : op->residual_in;
-
-            if (in != MDL_NONE && m->tensors[in].storage == s) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* Can ops @i and @i + 1 be run as one? What lies between them is read by nobody else, and nothing
  * that the second writes lies where the first still reads. */
 static bool is_pair(const struct mdl_model *m, size_t i)
 {
     const struct mdl_op *a = &m->ops[i], *b = &a[1];
 
-    if (i + 1 >= m->op_count || a->out[1] != MDL_NONE || b->in[0] != a->out[0] ||
-        b->residual_in == a->out[0]) {
-        return false;
-    }
-    const struct mdl_storage *between = &m->storages[m->tensors[a->out[0]].storage];
-
-    if (between->home != MDL_HOME_ARENA || between->first_op != i ||
-        (between->last_op != i + 1 && read_behind(m, i + 1, m->tensors[a->out[0]].storage))) {
+    if (!krn_form_between(m, i)) {
         return false;
     }
     for (size_t k = 0; k <= MDL_OP_IN_MAX; k++) {
         size_t in = k < MDL_OP_IN_MAX ? a->in[k] : a->residual_in;
 
-        if (k > 0 && k < MDL_OP_IN_MAX && b->in[k] == a->out[0]) {
-            return false;
-        }
         for (size_t o = 0; o < MDL_OP_OUT_MAX; o++) {
             if (arena_overlap(m, in, b->out[o])) {
                 return false;

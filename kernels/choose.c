@@ -15,6 +15,40 @@ void krn_chosen_deinit(struct krn_chosen *c)
     *c = KRN_CHOSEN_NULL;
 }
 
+/* ---- times with changes of form ---- */
+
+static bool may_stay(const struct krn_times *t, size_t op)
+{
+    return t->forms && t->forms[op].may_stay;
+}
+
+/* Does what @x leaves as planes stay so for @next? */
+static bool stays(const struct krn_times *t, const struct krn_time *x, const struct krn_time *next)
+{
+    return x && next && may_stay(t, x->op) && x->row->planes_out && next->row->planes_in;
+}
+
+/* Of the changes that @x asks for, between @before and @behind; NULL: a border. */
+static double converted_ns(const struct krn_times *t, const struct krn_time *before,
+                           const struct krn_time *x, const struct krn_time *behind)
+{
+    double ns = 0;
+
+    if (t->forms && x->row->planes_in && !stays(t, before, x)) {
+        ns += t->forms[x->op].in_ns;
+    }
+    if (t->forms && x->row->planes_out && !stays(t, x, behind)) {
+        ns += t->forms[x->op].out_ns;
+    }
+    return ns;
+}
+
+/* Run between rows that are not of the planes form. */
+static double apart_ns(const struct krn_times *t, const struct krn_time *x)
+{
+    return x->ns + converted_ns(t, NULL, x, NULL);
+}
+
 /* The least time of op @op by a row that runs it alone. */
 static double alone_ns(const struct krn_times *t, size_t op)
 {
@@ -23,27 +57,29 @@ static double alone_ns(const struct krn_times *t, size_t op)
     for (size_t i = 0; i < t->count; i++) {
         const struct krn_time *x = &t->times[i];
 
-        if (x->op == op && !x->row->fused && (ns < 0 || x->ns < ns)) {
-            ns = x->ns;
+        if (x->op == op && !x->row->fused && (ns < 0 || apart_ns(t, x) < ns)) {
+            ns = apart_ns(t, x);
         }
     }
     return base_max(ns, 0.0);
 }
 
-static void take(const struct krn_times *t, const struct krn_time *x, struct krn_chosen *ret)
+/* @ns: with changes of form */
+static void take(const struct krn_times *t, const struct krn_time *x, double ns,
+                 struct krn_chosen *ret)
 {
     if (x->row->fused) {
         double a = alone_ns(t, x->op), b = alone_ns(t, x->op + 1);
         double share = a + b > 0 ? a / (a + b) : 0.5;
 
         ret->choice.fused[x->op] = x->row;
-        ret->op_ns[x->op] = x->ns * share;
-        ret->op_ns[x->op + 1] = x->ns * (1 - share);
+        ret->op_ns[x->op] = ns * share;
+        ret->op_ns[x->op + 1] = ns * (1 - share);
     } else {
         ret->choice.own[x->op] = x->row;
-        ret->op_ns[x->op] = x->ns;
+        ret->op_ns[x->op] = ns;
     }
-    ret->ns += x->ns;
+    ret->ns += ns;
     ret->packed_bytes += x->bytes;
     ret->inexact += x->row->inexact ? 1 + (size_t)x->row->fused : 0;
 }
@@ -58,8 +94,8 @@ static void fill_alone(const struct krn_times *t, struct krn_chosen *ret)
         bool pair = ret->choice.fused[x->op] || (x->op > 0 && ret->choice.fused[x->op - 1]);
 
         if (pair && !x->row->fused && !x->row->inexact &&
-            (!ret->choice.own[x->op] || x->ns < best[x->op])) {
-            best[x->op] = x->ns;
+            (!ret->choice.own[x->op] || apart_ns(t, x) < best[x->op])) {
+            best[x->op] = apart_ns(t, x);
             ret->choice.own[x->op] = x->row;
         }
     }
@@ -79,10 +115,17 @@ static int chosen_init(const struct krn_times *t, struct krn_chosen *ret)
 static int from_path(const struct krn_times *t, const size_t *times, const struct krn_path *path,
                      struct krn_chosen *ret)
 {
+    const struct krn_time *before = NULL;
     int r = chosen_init(t, ret);
 
     for (size_t i = 0; r == 0 && i < path->count; i++) {
-        take(t, &t->times[times[path->nodes[i]]], ret);
+        const struct krn_time *x = &t->times[times[path->nodes[i]]], *behind = NULL;
+
+        if (i + 1 < path->count) {
+            behind = &t->times[times[path->nodes[i + 1]]];
+        }
+        take(t, x, x->ns + converted_ns(t, before, x, behind), ret);
+        before = x;
     }
     if (r == 0) {
         fill_alone(t, ret);
@@ -91,49 +134,110 @@ static int from_path(const struct krn_times *t, const size_t *times, const struc
     return r;
 }
 
+/* ---- the problem ---- */
+
+enum { MODEL, PLANES, FORMS };
+
 struct problem {
     struct krn_path_problem p;
     struct krn_path_node *nodes; /* owned */
     size_t *times;               /* [node]: which of the times, owned */
+    double *convert;             /* owned; NULL: there are no changes of form */
 };
 
 static void problem_deinit(struct problem *p)
 {
     free(p->nodes);
     free(p->times);
+    free(p->convert);
+}
+
+/* What is minimised of a time. */
+static double weighed(const struct krn_choose_options *o, double ns)
+{
+    return o->objective == KRN_MEMORY ? TIE_BYTES_PER_NS * ns : ns;
+}
+
+static void add_node(const struct krn_times *t, const struct krn_choose_options *o, size_t i,
+                     struct problem *p)
+{
+    const struct krn_time *x = &t->times[i];
+    double bytes = (double)x->bytes, ns = x->ns;
+
+    /* changes that no edge stands for */
+    if (x->row->planes_in && t->forms && (x->op == 0 || !may_stay(t, x->op - 1))) {
+        ns += t->forms[x->op].in_ns;
+    }
+    if (x->row->planes_out && t->forms && !may_stay(t, x->op)) {
+        ns += t->forms[x->op].out_ns;
+    }
+    p->times[p->p.node_count] = i;
+    p->nodes[p->p.node_count++] = (struct krn_path_node){
+        .step = x->op,
+        .span = x->row->fused ? 2 : 1,
+        .takes = x->row->planes_in ? PLANES : MODEL,
+        .leaves = x->row->planes_out ? PLANES : MODEL,
+        .cost = (o->objective == KRN_MEMORY ? bytes : 0) + weighed(o, ns),
+        .bytes = !o->front_inexact ? bytes
+                 : x->row->inexact ? (x->row->fused ? 2 : 1)
+                                   : 0,
+    };
+}
+
+/* Is a row of op @op wanted? @only: NULL, or as krn_choose_uniform() has it. */
+static bool wanted(const struct krn_times *t, const struct krn_time *x,
+                   const struct krn_choose_options *o, const char *only)
+{
+    if (x->row->inexact && o->exact) {
+        return false;
+    }
+    if (!only || krn_row_named(x->row, only)) {
+        return !(only && x->row->fused);
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        const struct krn_time *other = &t->times[i];
+
+        if (other->op == x->op && !other->row->fused && !other->row->inexact &&
+            krn_row_named(other->row, only)) {
+            return false;
+        }
+    }
+    return !x->row->fused;
 }
 
 static int problem_init(const struct krn_times *t, const struct krn_choose_options *o,
-                        struct problem *ret)
+                        const char *only, struct problem *ret)
 {
     *ret = (struct problem){.nodes = calloc(t->count + 1, sizeof(*ret->nodes)),
                             .times = calloc(t->count + 1, sizeof(*ret->times))};
-    if (!ret->nodes || !ret->times) {
+    if (t->forms) {
+        ret->convert = calloc(t->op_count * FORMS * FORMS + 1, sizeof(*ret->convert));
+    }
+    if (!ret->nodes || !ret->times || (t->forms && !ret->convert)) {
         problem_deinit(ret);
         return -ENOMEM;
     }
     for (size_t i = 0; i < t->count; i++) {
-        const struct krn_time *x = &t->times[i];
-        double bytes = (double)x->bytes;
-
-        if (x->row->inexact && o->exact) {
-            continue;
+        if (wanted(t, &t->times[i], o, only)) {
+            add_node(t, o, i, ret);
         }
-        ret->times[ret->p.node_count] = i;
-        ret->nodes[ret->p.node_count++] = (struct krn_path_node){
-            .step = x->op,
-            .span = x->row->fused ? 2 : 1,
-            .cost = o->objective == KRN_MEMORY ? bytes + TIE_BYTES_PER_NS * x->ns : x->ns,
-            .bytes = !o->front_inexact ? bytes
-                     : x->row->inexact ? (x->row->fused ? 2 : 1)
-                                       : 0,
-        };
+    }
+    for (size_t op = 1; op < t->op_count && t->forms; op++) {
+        double *edge = &ret->convert[op * FORMS * FORMS];
+
+        if (may_stay(t, op - 1)) {
+            edge[MODEL * FORMS + PLANES] = weighed(o, t->forms[op].in_ns);
+            edge[PLANES * FORMS + MODEL] = weighed(o, t->forms[op - 1].out_ns);
+        }
     }
     ret->p.step_count = t->op_count;
-    ret->p.form_count = 1;
+    ret->p.form_count = FORMS;
     ret->p.nodes = ret->nodes;
+    ret->p.convert = ret->convert;
     return 0;
 }
+
+/* ---- choices ---- */
 
 int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
                struct krn_chosen *ret)
@@ -141,7 +245,7 @@ int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
     struct krn_path path = KRN_PATH_NULL;
     struct problem p;
     size_t count;
-    int r = problem_init(t, o, &p);
+    int r = problem_init(t, o, NULL, &p);
 
     if (r < 0) {
         return r;
@@ -175,7 +279,7 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     if (o->front_inexact) {
         latency.packed_bytes_max = 0;
     }
-    r = paths ? problem_init(t, &latency, &p) : -ENOMEM;
+    r = paths ? problem_init(t, &latency, NULL, &p) : -ENOMEM;
     if (r < 0) {
         free(paths);
         return r;
@@ -201,26 +305,17 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
 
 int krn_choose_uniform(const struct krn_times *t, const char *only, struct krn_chosen *ret)
 {
-    int r = chosen_init(t, ret);
+    struct krn_choose_options o = {.exact = true};
+    struct krn_path path = KRN_PATH_NULL;
+    struct problem p;
+    int r = problem_init(t, &o, only, &p);
 
-    for (size_t first = 0, end; r == 0 && first < t->count; first = end) {
-        const struct krn_time *best = NULL;
-
-        for (end = first; end < t->count && t->times[end].op == t->times[first].op; end++) {
-            const struct krn_time *x = &t->times[end];
-            bool named = krn_row_named(x->row, only);
-
-            if (x->row->fused || x->row->inexact) {
-                continue;
-            }
-            if (!best || named > krn_row_named(best->row, only) ||
-                (named == krn_row_named(best->row, only) && x->ns < best->ns)) {
-                best = x;
-            }
-        }
-        if (best) {
-            take(t, best, ret);
-        }
+    if (r < 0) {
+        return r;
     }
+    r = krn_path_solve(&p.p, &o.path, &path);
+    r = r < 0 ? r : from_path(t, p.times, &path, ret);
+    krn_path_deinit(&path);
+    problem_deinit(&p);
     return r;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/form.h"
 #include "kernels/row.h"
 
 #define FRAMES 20u
@@ -35,9 +36,10 @@ struct stat {
 };
 
 struct op_rows {
-    size_t first, count; /* of the candidates */
-    size_t same;         /* the first op of these shapes */
-    double share;        /* of the model, estimated */
+    size_t first, count;      /* of the candidates */
+    struct stat takes, gives; /* changes of form; of the first op of these shapes */
+    size_t same;              /* the first op of these shapes */
+    double share;             /* of the model, estimated */
 };
 
 struct run {
@@ -303,7 +305,7 @@ static bool ready(struct run *r, size_t op, struct candidate *c)
     }
     c->warm = false;
     c->bytes = krn_row_bytes(&c->row);
-    scratch = v->scratch_bytes ? v->scratch_bytes(r->m, &r->m->ops[op], 1) : 0;
+    scratch = krn_row_scratch_bytes(v, r->m, op, 1);
     if (scratch > r->scratch_bytes) {
         free(r->scratch);
         r->scratch = aligned_alloc(64, base_align_up(scratch, 64));
@@ -344,27 +346,49 @@ static struct candidate *next_row(const struct run *r, size_t op, size_t last)
     return pick ? pick : spare;
 }
 
+static void add_sample(const struct run *r, struct stat *s, uint64_t ns)
+{
+    if (s->count < r->frames) {
+        s->samples[s->count++] = (double)ns;
+    }
+}
+
+static void run_row(struct run *r, size_t op, struct candidate *c)
+{
+    struct op_rows *shapes = &r->ops[r->ops[op].same];
+    struct krn_exec exec = {.width = 1, .scratch = r->scratch};
+    struct krn_row_laps laps;
+
+    krn_row_run(&c->row, &(struct krn_row_run){.m = r->m,
+                                               .op = op,
+                                               .copies = r->copies,
+                                               .mem = &r->mem,
+                                               .exec = &exec,
+                                               .laps = &laps});
+    if (c->warm && c->row.variant->planes_in) {
+        add_sample(r, &shapes->takes, laps.in_ns);
+    }
+    if (c->warm && c->row.variant->planes_out) {
+        add_sample(r, &shapes->gives, laps.out_ns);
+    }
+    if (c->warm && r->stats[c->stat].count < r->frames) {
+        add_sample(r, &r->stats[c->stat], laps.run_ns);
+        judge(r, op, c);
+    }
+    c->warm = true;
+}
+
 static void pass(struct run *r, size_t first, size_t last)
 {
-    struct krn_exec exec = {.width = 1, .scratch = r->scratch};
 
     memcpy(r->arena, r->saved, r->m->arena_bytes);
     for (size_t op = first; op <= last; op++) {
         struct candidate *c = next_row(r, op, last);
-        struct stat *s;
-        uint64_t start;
 
         if (!c || mdl_elements(&r->m->tensors[r->m->ops[op].out[0]]) == 0) {
             continue;
         }
-        s = &r->stats[c->stat];
-        start = base_now_ns();
-        krn_row_run(&c->row, r->m, op, r->copies, &r->mem, &exec);
-        if (c->warm && s->count < r->frames) {
-            s->samples[s->count++] = (double)(base_now_ns() - start);
-            judge(r, op, c);
-        }
-        c->warm = true;
+        run_row(r, op, c);
         op += c->row.variant->fused;
     }
 }
@@ -579,11 +603,17 @@ static int results(const struct run *r, struct krn_times *ret)
     struct krn_times t = {.op_count = r->m->op_count};
 
     t.times = calloc(r->candidate_count + 1, sizeof(*t.times));
-    if (!t.times) {
+    t.forms = calloc(t.op_count + 1, sizeof(*t.forms));
+    if (!t.times || !t.forms) {
+        krn_times_deinit(&t);
         return -ENOMEM;
     }
     for (size_t op = 0; op < r->m->op_count; op++) {
+        const struct op_rows *shapes = &r->ops[r->ops[op].same];
         size_t alone = 0;
+
+        t.forms[op] = (struct krn_form_time){median(&shapes->takes), median(&shapes->gives),
+                                             krn_form_may_stay(r->m, op)};
 
         for (size_t i = 0; i < r->ops[op].count; i++) {
             const struct candidate *c = &r->candidates[r->ops[op].first + i];
@@ -598,7 +628,7 @@ static int results(const struct run *r, struct krn_times *ret)
             }
         }
         if (alone == 0) {
-            free(t.times);
+            krn_times_deinit(&t);
             return -EOPNOTSUPP;
         }
     }
@@ -634,5 +664,6 @@ int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
 void krn_times_deinit(struct krn_times *t)
 {
     free(t->times);
+    free(t->forms);
     *t = KRN_TIMES_NULL;
 }

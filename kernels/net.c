@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "kernels/choice.h"
+#include "kernels/form.h"
 #include "kernels/kernels.h"
 #include "kernels/preprocess.h"
 #include "kernels/row.h"
@@ -20,7 +21,8 @@ struct net_op {
     struct krn_row *rows; /* [row_count], owned: every row that some kind chose, once */
     size_t row_count;
     struct pick picks[KRN_KIND_MAX];
-    bool skip; /* nothing to write */
+    bool skip;     /* nothing to write */
+    bool may_stay; /* krn_form_may_stay() */
 };
 
 struct krn_net {
@@ -286,6 +288,7 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
         net->ops[i].skip = mdl_elements(&m->tensors[m->ops[i].out[0]]) == 0;
+        net->ops[i].may_stay = krn_form_may_stay(m, i);
         net->ops[i].rows = calloc(4 * kind_count, sizeof(*net->ops[i].rows));
         r = net->ops[i].rows ? 0 : -ENOMEM;
     }
@@ -402,9 +405,7 @@ size_t krn_net_packed_bytes(const struct krn_net *net)
 static size_t row_scratch(const struct krn_net *net, const struct krn_row *row, size_t i,
                           size_t width)
 {
-    const struct krn_variant *v = row->variant;
-
-    return v->scratch_bytes ? v->scratch_bytes(net->model, &net->model->ops[i], width) : 0;
+    return krn_row_scratch_bytes(row->variant, net->model, i, width);
 }
 
 size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width)
@@ -602,17 +603,55 @@ void *krn_tensor_ptr(const struct mdl_model *m, size_t t, const struct krn_mem *
     return (uint8_t *)(uintptr_t)base + tensor->offset;
 }
 
+/* Does the value between ops @i and @i + 1 stay as planes where one team runs ops @of of the frame?
+ * The same answer for whoever runs either. */
+static bool stays(const struct krn_net *net, size_t kind, size_t i, struct krn_range of)
+{
+    if (i < of.begin || i + 1 >= of.end || !net->ops[i].may_stay) {
+        return false;
+    }
+    for (size_t k = base_max(i, of.begin + 1) - 1; k <= i + 1; k++) { /* pairs are of no such form */
+        if (k + 1 < of.end && fused_row(net, kind, k)) {
+            return false;
+        }
+    }
+    return own_row(net, kind, i)->variant->planes_out &&
+           own_row(net, kind, i + 1)->variant->planes_in;
+}
+
+/* Ops of the frame in whose midst values may stay as planes, where @now is what is run now. */
+static struct krn_range reach(struct krn_range now, const struct krn_exec *exec)
+{
+    if (exec->first_op <= now.begin && exec->last_op + 1 >= now.end) {
+        now = (struct krn_range){exec->first_op, exec->last_op + 1};
+    }
+    return now;
+}
+
+static void run_row(const struct krn_net *net, const struct krn_row *row, size_t i,
+                    struct krn_range of, const struct krn_mem *mem, const struct krn_exec *exec)
+{
+    krn_row_run(row, &(struct krn_row_run){.m = net->model,
+                                           .op = i,
+                                           .copies = net->const_copies,
+                                           .mem = mem,
+                                           .exec = exec,
+                                           .in_planes = i > 0 && stays(net, exec->kind, i - 1, of),
+                                           .out_planes = stays(net, exec->kind, i, of)});
+}
+
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec)
 {
     size_t end = base_min(last + 1, net->model->op_count);
+    struct krn_range of = reach((struct krn_range){first, end}, exec);
 
     for (size_t i = first; i < end; i++) {
         const struct krn_row *fused = i + 1 < end ? fused_row(net, exec->kind, i) : NULL;
         const struct krn_row *row = fused ? fused : own_row(net, exec->kind, i);
 
         if (!net->ops[i].skip) {
-            krn_row_run(row, net->model, i, net->const_copies, mem, exec);
+            run_row(net, row, i, of, mem, exec);
         }
         i += fused != NULL;
     }

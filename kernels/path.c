@@ -48,8 +48,8 @@ int krn_path_check(const struct krn_path_problem *p)
         const struct krn_path_node *n = &p->nodes[i];
 
         if (n->step < step || n->step >= p->step_count || n->span < 1 || n->span > 2 ||
-            n->span > p->step_count - n->step || n->form >= p->form_count || !sane(n->cost) ||
-            !sane(n->bytes)) {
+            n->span > p->step_count - n->step || n->takes >= p->form_count ||
+            n->leaves >= p->form_count || !sane(n->cost) || !sane(n->bytes)) {
             return -EINVAL;
         }
         /* a row alone at every step: then every node leads on to the end */

@@ -19,11 +19,12 @@
 #include <stdint.h>
 
 struct krn_path_node {
-    size_t step;  /* < step_count; nodes are sorted by it */
-    size_t span;  /* 1 or 2; step + span <= step_count */
-    size_t form;  /* < form_count: of the values it takes and leaves */
-    double cost;  /* what is minimised: >= 0, finite */
-    double bytes; /* what krn_path_front() weighs against it: >= 0, finite */
+    size_t step;   /* < step_count; nodes are sorted by it */
+    size_t span;   /* 1 or 2; step + span <= step_count */
+    size_t takes;  /* < form_count: the form of the values that it reads ... */
+    size_t leaves; /* ... and of those that it writes */
+    double cost;   /* what is minimised: >= 0, finite */
+    double bytes;  /* what krn_path_front() weighs against it: >= 0, finite */
 };
 
 struct krn_path_problem {

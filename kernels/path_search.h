@@ -22,8 +22,8 @@ static inline double krn_path_edge(const struct krn_path_problem *p, size_t from
     double cost = n->cost;
 
     if (from != SIZE_MAX && p->convert) {
-        cost +=
-            p->convert[(n->step * p->form_count + p->nodes[from].form) * p->form_count + n->form];
+        cost += p->convert[(n->step * p->form_count + p->nodes[from].leaves) * p->form_count +
+                           n->takes];
     }
     return cost;
 }

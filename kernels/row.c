@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/form.h"
 
 size_t krn_row_packed_bytes(const struct krn_row *row, const struct mdl_model *m, size_t op)
 {
@@ -136,18 +137,64 @@ static void fill_call(const struct mdl_model *m, size_t i, void *const *copies,
     }
 }
 
-void krn_row_run(const struct krn_row *row, const struct mdl_model *m, size_t op,
-                 void *const *copies, const struct krn_mem *mem, const struct krn_exec *exec)
+size_t krn_row_scratch_bytes(const struct krn_variant *v, const struct mdl_model *m, size_t op,
+                             size_t width)
+{
+    size_t bytes = v->scratch_bytes ? v->scratch_bytes(m, &m->ops[op], width) : 0;
+
+    bytes += v->planes_in ? krn_form_bytes(m, m->ops[op].in[0]) : 0;
+    return bytes + (v->planes_out ? krn_form_bytes(m, m->ops[op].out[0]) : 0);
+}
+
+/* The begin of the team's scratch that is still free. */
+static void *take_scratch(struct krn_call *c, size_t bytes)
+{
+    void *at = c->scratch;
+
+    c->scratch += bytes;
+    return at;
+}
+
+static void run_converted(const struct krn_row *row, const struct krn_row_run *r,
+                          struct krn_call *call)
+{
+    const struct krn_variant *v = row->variant;
+    size_t in = call->op->in[0], out = call->op->out[0];
+    void *value = v->planes_out && !r->out_planes ? call->out[0] : NULL;
+    uint64_t start = r->laps ? base_now_ns() : 0, begin = start, end;
+
+    if (v->planes_in && !r->in_planes) {
+        void *planes = take_scratch(call, krn_form_bytes(r->m, in));
+
+        krn_form_to_planes(r->m, in, call->in[0], planes, r->exec);
+        call->in[0] = planes;
+        begin = r->laps ? base_now_ns() : 0;
+    }
+    if (value) {
+        call->out[0] = take_scratch(call, krn_form_bytes(r->m, out));
+    }
+    v->run(call);
+    end = r->laps ? base_now_ns() : 0;
+    if (value) {
+        krn_form_from_planes(r->m, out, call->out[0], value, r->exec);
+    }
+    if (r->laps) {
+        *r->laps =
+            (struct krn_row_laps){begin - start, end - begin, value ? base_now_ns() - end : 0};
+    }
+}
+
+void krn_row_run(const struct krn_row *row, const struct krn_row_run *r)
 {
     struct krn_call call, next;
 
     assert(row->ready);
-    fill_call(m, op, copies, mem, exec, &call);
+    fill_call(r->m, r->op, r->copies, r->mem, r->exec, &call);
     call.packed = row->packed.at;
     call.prepared = row->prepared.object;
     if (row->variant->fused) {
-        fill_call(m, op + 1, copies, mem, exec, &next);
+        fill_call(r->m, r->op + 1, r->copies, r->mem, r->exec, &next);
         call.next = &next;
     }
-    row->variant->run(&call);
+    run_converted(row, r, &call);
 }

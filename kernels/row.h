@@ -41,6 +41,27 @@ size_t krn_row_bytes(const struct krn_row *row);
 int krn_row_consts(const struct krn_variant *v, const struct mdl_model *m, size_t op, void **copies,
                    size_t *bytes);
 
-/** krn_row_run() - runs a ready row on op @op of one frame. Threads: the team's leader. */
-void krn_row_run(const struct krn_row *row, const struct mdl_model *m, size_t op,
-                 void *const *copies, const struct krn_mem *mem, const struct krn_exec *exec);
+/** krn_row_scratch_bytes() - what a team of @width needs to run @v on op @op, changes of form
+ * included; a multiple of 64 where there are any. */
+size_t krn_row_scratch_bytes(const struct krn_variant *v, const struct mdl_model *m, size_t op,
+                             size_t width);
+
+struct krn_row_laps {
+    uint64_t in_ns, run_ns, out_ns; /* into planes, the row, from planes */
+};
+
+/* One op of one frame; all borrowed. */
+struct krn_row_run {
+    const struct mdl_model *m;
+    size_t op;
+    void *const *copies; /* krn_row_consts() */
+    const struct krn_mem *mem;
+    const struct krn_exec *exec;
+    /* of rows of the planes form: input 0 lies as planes, output 0 is to be left as planes; else
+     * they are converted from and to what the model lays out */
+    bool in_planes, out_planes;
+    struct krn_row_laps *laps; /* written; NULL: no clock is read */
+};
+
+/** krn_row_run() - runs a ready row. Threads: the team's leader. */
+void krn_row_run(const struct krn_row *row, const struct krn_row_run *r);

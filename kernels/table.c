@@ -39,9 +39,13 @@ static const struct krn_variant *const rows[] = {
     KRN_XNN_VARIANTS(ROW)
 #endif
     ROW(krn_conv_f32_nhwc__blas)
+    ROW(krn_conv_f32_nchw__blas)
+    ROW(krn_conv_f32_nchw_kn2row__blas)
     ROW(krn_gemm_f32__blas)
     ROW(krn_matmul_f32__blas)
     ROW(krn_copy_any__tiled)
+    ROW(krn_copy_f32_to_nchw__any)
+    ROW(krn_copy_f32_from_nchw__any)
     ROW(krn_pad_f32__tiled)
     KRN_QUANT_VARIANTS(ROW, vec)
 #ifdef KRN_HAVE_ARM_DOT

@@ -36,6 +36,7 @@ extern const struct krn_variant krn_where__ref;
 #define KRN_ISA_VARIANTS(X, isa)                                                                   \
     X(krn_affine_f32_nhwc__##isa)                                                                  \
     X(krn_avg_pool_f32_nhwc__##isa)                                                                \
+    X(krn_avg_pool_f32_nchw__##isa)                                                                \
     X(krn_binary_f32__##isa)                                                                       \
     X(krn_conv_f32_nhwc_dw__##isa)                                                                 \
     X(krn_conv_f32_nhwc_dw_pw__##isa)                                                              \
@@ -52,6 +53,7 @@ extern const struct krn_variant krn_where__ref;
     X(krn_max_pool_f32_nhwc__##isa)                                                                \
     X(krn_prelu_f32__##isa)                                                                        \
     X(krn_reduce_f32_nhwc_mean__##isa)                                                             \
+    X(krn_max_pool_f32_nchw__##isa)                                                                \
     X(krn_resize_f32_nhwc__##isa)                                                                  \
     X(krn_softmax_f32_last__##isa)                                                                 \
     X(krn_unary_f32__##isa)
@@ -92,6 +94,8 @@ KRN_DIRECT_DOT_VARIANTS(KRN_DECLARE_VARIANT, dotprod)
 extern const struct krn_variant krn_conv_f32_nhwc__blas;
 extern const struct krn_variant krn_gemm_f32__blas;
 extern const struct krn_variant krn_matmul_f32__blas;
+extern const struct krn_variant krn_conv_f32_nchw__blas;
+extern const struct krn_variant krn_conv_f32_nchw_kn2row__blas;
 
 /* over oneDNN, where it was there at build */
 #define KRN_DNNL_VARIANTS(X)                                                                       \
@@ -114,3 +118,5 @@ KRN_XNN_VARIANTS(KRN_DECLARE_VARIANT)
 extern const struct krn_variant krn_copy_any__tiled;
 extern const struct krn_variant krn_pad_f32__tiled;
 #undef KRN_DECLARE_VARIANT
+extern const struct krn_variant krn_copy_f32_to_nchw__any;
+extern const struct krn_variant krn_copy_f32_from_nchw__any;

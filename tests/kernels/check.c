@@ -73,7 +73,7 @@ static bool wants_any(const char *part)
     const struct krn_variant *v = krn_variants(&count);
 
     for (size_t i = 0; i < count; i++) {
-        if (strstr(v[i].name, part) && check_wants(v[i].name)) {
+        if (!v[i].fused && strstr(v[i].name, part) && check_wants(v[i].name)) {
             return true;
         }
     }
@@ -166,6 +166,55 @@ static const struct krn_variant *reference_of(enum mdl_op_kind kind)
     return NULL;
 }
 
+/* A tensor as the model lays it out, and as planes: row-major, as one_op_each() counts. */
+struct planes {
+    uint8_t *value, *planes;
+    bool back;
+};
+
+static void move_one(void *arg, size_t at, size_t index)
+{
+    const struct planes *p = arg;
+    uint8_t *plane = p->planes + index * sizeof(float);
+
+    memcpy(p->back ? p->value + at : plane, p->back ? plane : p->value + at, sizeof(float));
+}
+
+/* Return: the tensor as planes, guarded. */
+static struct one_op_buffer planes_of(const struct one_op *o, size_t tensor, const void *value)
+{
+    const struct mdl_tensor *t = &o->tensors[tensor];
+    struct one_op_buffer b = one_op_buffer_new(mdl_elements(t) * sizeof(float), 64);
+
+    one_op_each(t, move_one, &(struct planes){(uint8_t *)(uintptr_t)value, b.data, false});
+    return b;
+}
+
+/* Runs a row that takes or leaves planes. */
+static void run_planes(const struct krn_variant *v, const struct one_op *o, struct krn_call *call,
+                       bool *ret_intact)
+{
+    struct one_op_buffer in = {0}, out = {0};
+    uint8_t *value = call->out[0];
+
+    if (v->planes_in) {
+        in = planes_of(o, o->op.in[0], call->in[0]);
+        call->in[0] = in.data;
+    }
+    if (v->planes_out) {
+        out = planes_of(o, o->op.out[0], value);
+        call->out[0] = out.data;
+    }
+    v->run(call);
+    *ret_intact =
+        (!in.map || one_op_buffer_intact(&in)) && (!out.map || one_op_buffer_intact(&out));
+    if (v->planes_out) {
+        one_op_each(&o->tensors[o->op.out[0]], move_one, &(struct planes){value, out.data, true});
+    }
+    one_op_buffer_free(&in);
+    one_op_buffer_free(&out);
+}
+
 static void run_variant(const struct krn_variant *v, struct one_op *o, struct one_op_buffer *out,
                         size_t width, pthreadpool_t pool, const struct check *c, bool *ret_intact)
 {
@@ -201,8 +250,8 @@ static void run_variant(const struct krn_variant *v, struct one_op *o, struct on
         memcpy(out[0].data, o->buffers[o->op.in[0]].data, out[0].bytes);
         call.in[0] = out[0].data;
     }
-    v->run(&call);
-    *ret_intact = one_op_buffer_intact(&packed) && one_op_buffer_intact(&scratch);
+    run_planes(v, o, &call, ret_intact);
+    *ret_intact &= one_op_buffer_intact(&packed) && one_op_buffer_intact(&scratch);
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         *ret_intact &= o->op.out[i] == MDL_NONE || one_op_buffer_intact(&out[i]);
     }

@@ -170,6 +170,23 @@ TEST(winograd_of_many_tiles_and_large_weights)
     }
 }
 
+/* several blocks of pixels, and of rows under one window, in rows that work on planes; with many
+ * channels and few pixels a team shares the channels */
+TEST(convs_in_blocks)
+{
+    static const size_t shapes[][5] = {
+        {40, 23, 90, 40, 3}, {8, 37, 41, 8, 5}, {90, 31, 37, 60, 1}, {300, 3, 5, 200, 3}};
+
+    for (size_t i = 0; i < base_array_count(shapes); i++) {
+        struct conv_case k = {.s = conv_square(shapes[i][0], shapes[i][1], shapes[i][2],
+                                               shapes[i][3], shapes[i][4], shapes[i][4] / 2),
+                              .act = MDL_ACT_RELU,
+                              .residual = i % 2 ? MDL_RESIDUAL_NONE : MDL_RESIDUAL_BEFORE_ACT};
+
+        T_TRUE(conv_run(&k, "blocks", "nchw"));
+    }
+}
+
 /* 1x1 on every Strassen row that can run it, be it slower there: odd numbers of pixels, halves of
  * channels around a vector and a piece of a packed row, panels that are no pair */
 static struct conv_case random_strassen(void)

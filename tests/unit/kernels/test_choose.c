@@ -93,6 +93,139 @@ TEST(front_and_uniform_choices)
     krn_chosen_deinit(&c);
 }
 
+#define OPS 5u
+#define ROWS 5u
+
+static const struct krn_variant of_forms[] = {
+    {.name = "x__nhwc"},
+    {.name = "x__planes", .planes_in = true, .planes_out = true},
+    {.name = "x__takes", .planes_in = true},
+    {.name = "x__leaves", .planes_out = true},
+    {.name = "xx__pair", .fused = true},
+};
+
+struct random_times {
+    struct krn_times t;
+    struct krn_time times[OPS * ROWS];
+    struct krn_form_time forms[OPS];
+};
+
+static void make_times(struct random_times *r)
+{
+    r->t = (struct krn_times){
+        .op_count = (size_t)t_range(1, OPS), .times = r->times, .forms = r->forms};
+    for (size_t op = 0; op < r->t.op_count; op++) {
+        for (size_t i = 0; i < ROWS; i++) {
+            bool fits = !of_forms[i].fused || op + 1 < r->t.op_count;
+
+            if (i == 0 || (fits && t_range(0, 2))) {
+                r->times[r->t.count++] = (struct krn_time){op, &of_forms[i], (double)t_range(0, 40),
+                                                           20, (size_t)t_range(0, 40)};
+            }
+        }
+        r->forms[op] = (struct krn_form_time){(double)t_range(0, 15), (double)t_range(0, 15),
+                                              op + 1 < r->t.op_count && t_range(0, 2)};
+    }
+}
+
+/* Is @x a row that a uniform choice may take? */
+static bool uniform_takes(const struct random_times *r, const struct krn_time *x, const char *only)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < r->t.count; i++) {
+        any |= r->times[i].op == x->op && strstr(r->times[i].row->name, only);
+    }
+    return !x->row->fused && (!any || strstr(x->row->name, only));
+}
+
+/* The least time of what comes behind @before, told from what runs: a row that takes planes turns
+ * its input over unless the row before has left it so, one that leaves planes its output unless the
+ * next takes them. */
+static double brute_times(const struct random_times *r, const struct krn_time *before,
+                          const char *only)
+{
+    size_t op = before ? before->op + (before->row->fused ? 2 : 1) : 0;
+    bool left = before && before->row->planes_out;
+    double least = INFINITY;
+
+    if (op == r->t.op_count) {
+        return left ? r->forms[op - 1].out_ns : 0;
+    }
+    for (size_t i = 0; i < r->t.count; i++) {
+        const struct krn_time *x = &r->times[i];
+        double ns = x->ns;
+
+        if (x->op != op || (only && !uniform_takes(r, x, only))) {
+            continue;
+        }
+        if (!left || !x->row->planes_in || !r->forms[op - 1].may_stay) {
+            ns +=
+                (left ? r->forms[op - 1].out_ns : 0) + (x->row->planes_in ? r->forms[op].in_ns : 0);
+        }
+        least = fmin(least, ns + brute_times(r, x, only));
+    }
+    return least;
+}
+
+TEST(changes_of_form_are_counted)
+{
+    for (int i = 0; i < 500; i++) {
+        struct krn_choose_options o = {.exact = true};
+        struct random_times r;
+        struct krn_chosen front[16], c;
+        size_t count;
+
+        make_times(&r);
+        for (size_t a = 0; a < 2; a++) {
+            double sum = 0;
+
+            o.path.algorithm = a ? KRN_PATH_A_STAR : KRN_PATH_DIJKSTRA;
+            T_EQ(krn_choose(&r.t, &o, &c), 0);
+            for (size_t op = 0; op < r.t.op_count; op++) {
+                sum += c.op_ns[op];
+            }
+            T_NEAR(c.ns, brute_times(&r, NULL, NULL), 1e-9);
+            T_NEAR(sum, c.ns, 1e-9);
+            krn_chosen_deinit(&c);
+        }
+        T_EQ(krn_choose_front(&r.t, &o, 16, front, &count), 0);
+        T_NEAR(front[0].ns, brute_times(&r, NULL, NULL), 1e-9);
+        for (size_t k = 0; k < count; k++) {
+            krn_chosen_deinit(&front[k]);
+        }
+        T_EQ(krn_choose_uniform(&r.t, "__nhwc", &c), 0);
+        T_NEAR(c.ns, brute_times(&r, NULL, "__nhwc"), 1e-9);
+        krn_chosen_deinit(&c);
+        T_EQ(krn_choose_uniform(&r.t, "__planes", &c), 0);
+        T_NEAR(c.ns, brute_times(&r, NULL, "__planes"), 1e-9);
+        krn_chosen_deinit(&c);
+    }
+}
+
+/* A row of planes that is the fastest by itself, between rows that are not: greedy falls for it. */
+TEST(greedy_search_pays_for_changes_of_form)
+{
+    struct krn_time times[] = {{0, &of_forms[0], 50, 20, 0},
+                               {0, &of_forms[3], 30, 20, 0},
+                               {1, &of_forms[0], 50, 20, 0},
+                               {1, &of_forms[1], 70, 20, 0},
+                               {2, &of_forms[0], 50, 20, 0}};
+    struct krn_form_time forms[] = {{10, 30, true}, {20, 20, true}, {0, 0, false}};
+    struct krn_times t = {.op_count = 3, .count = 5, .times = times, .forms = forms};
+    static const double ns[] = {150, 150, 150, 170, 160, 150};
+
+    for (int a = 0; a < KRN_PATH_ALGORITHM_COUNT; a++) {
+        struct krn_choose_options o = {.exact = true};
+        struct krn_chosen c;
+
+        o.path.algorithm = (enum krn_path_algorithm)a;
+        T_EQ(krn_choose(&t, &o, &c), 0);
+        T_EQ(c.ns, ns[a]);
+        krn_chosen_deinit(&c);
+    }
+}
+
 /* y = act(act(x)), two element functions on 1 x 256 values. */
 static void tiny_init(struct tiny *o)
 {

@@ -28,7 +28,8 @@ static void make(struct random_problem *r, bool fused, bool convert)
             r->nodes[n++] = (struct krn_path_node){
                 .step = s,
                 .span = fused && i > 0 && s + 1 < steps && t_range(0, 3) == 0 ? 2 : 1,
-                .form = (size_t)t_range(0, FORMS - 1),
+                .takes = (size_t)t_range(0, FORMS - 1),
+                .leaves = (size_t)t_range(0, FORMS - 1),
                 .cost = (double)t_range(0, 40),
                 .bytes = (double)t_range(0, 40)};
         }
@@ -64,7 +65,7 @@ static double brute(const struct random_problem *r, size_t from, double cost, do
             continue;
         }
         if (from != SIZE_MAX && r->p.convert) {
-            edge += r->convert[(step * FORMS + r->nodes[from].form) * FORMS + n->form];
+            edge += r->convert[(step * FORMS + r->nodes[from].leaves) * FORMS + n->takes];
         }
         least = base_min(least, brute(r, i, cost + edge, bytes + n->bytes, bytes_max));
     }
@@ -85,7 +86,7 @@ static void check_path(const struct random_problem *r, const struct krn_path *pa
         bytes += n->bytes;
         if (i && r->p.convert) {
             cost +=
-                r->convert[(step * FORMS + r->nodes[path->nodes[i - 1]].form) * FORMS + n->form];
+                r->convert[(step * FORMS + r->nodes[path->nodes[i - 1]].leaves) * FORMS + n->takes];
         }
         step += n->span;
     }
@@ -141,9 +142,9 @@ TEST(other_searches_find_paths_that_are_no_better)
 /* What looks good at every step is bad in the end: two cheap rows of different forms. */
 TEST(learning_sees_past_the_next_step)
 {
-    static const struct krn_path_node nodes[] = {{0, 1, 0, 10, 0}, {0, 1, 1, 12, 0},
-                                                 {1, 1, 0, 30, 0}, {1, 1, 1, 10, 0},
-                                                 {2, 1, 0, 30, 0}, {2, 1, 1, 10, 0}};
+    static const struct krn_path_node nodes[] = {{0, 1, 0, 0, 10, 0}, {0, 1, 1, 1, 12, 0},
+                                                 {1, 1, 0, 0, 30, 0}, {1, 1, 1, 1, 10, 0},
+                                                 {2, 1, 0, 0, 30, 0}, {2, 1, 1, 1, 10, 0}};
     static const double convert[3 * 4] = {0, 30, 30, 0, 0, 30, 30, 0, 0, 30, 30, 0};
     struct krn_path_problem p = {3, 6, 2, nodes, convert};
 
@@ -193,7 +194,7 @@ TEST(front_holds_the_best_of_every_bound)
 
 TEST(bad_problems_are_refused)
 {
-    struct krn_path_node nodes[] = {{0, 1, 0, 1, 1}, {1, 1, 0, 1, 1}};
+    struct krn_path_node nodes[] = {{0, 1, 0, 0, 1, 1}, {1, 1, 0, 0, 1, 1}};
     struct krn_path_problem p = {2, 2, 1, nodes, NULL};
     struct krn_path_options o = {.algorithm = KRN_PATH_ALGORITHM_COUNT};
     struct krn_path path;
@@ -210,7 +211,10 @@ TEST(bad_problems_are_refused)
     nodes[0].span = 2;
     T_EQ(krn_path_check(&p), -EINVAL); /* no row alone at step 0 */
     nodes[0].span = 1;
-    nodes[1].form = 1;
+    nodes[1].takes = 1;
+    T_EQ(krn_path_check(&p), -EINVAL);
+    nodes[1].takes = 0;
+    nodes[1].leaves = 1;
     T_EQ(krn_path_check(&p), -EINVAL);
     p.node_count = 1;
     T_EQ(krn_path_check(&p), -EINVAL);
