@@ -3,7 +3,7 @@
  * net_bench - one network on the calling process alone: no daemon, no pipeline
  *
  *     net_bench MODEL.onnx [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] [--ops]
- *               [--measure MS] [--serve]
+ *               [--measure MS] [--image FORMAT[:WxH]] [--serve]
  *
  * Runs the net on W threads (1: the main thread, pinned to cpu C when given) and prints one JSON
  * object with the milliseconds of every frame; --ops adds the median time of each operator and the
@@ -11,6 +11,8 @@
  * stdin it runs one frame and prints its milliseconds, or, when the line is a number of seconds,
  * as many frames as go into it, and prints {"frames": [[start_ns, end_ns], ...]}. --measure: rows
  * are chosen by measuring them for so long, as the daemon does, not by the order of the table.
+ * --image: input 0 comes as an image (rgb24, bgr24, gray8, nv12 or yuyv, by default of the model's
+ * own size); its conversion belongs to the frame, and to the first operator.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -27,7 +29,7 @@
 #define SLICE_TEXT_BYTES (1u << 22)
 
 struct options {
-    const char *model, *only;
+    const char *model, *only, *image;
     size_t frames, warmup, width, measure_ms;
     int cpu;
     bool ops, serve;
@@ -39,13 +41,14 @@ struct bench {
     struct krn_mem mem;
     struct krn_exec exec;
     void **inputs, **outputs;
+    struct krn_image image;
     double *op_ms; /* [op][frame] */
 };
 
 static int usage(void)
 {
     fputs("usage: net_bench MODEL [--frames N] [--warmup N] [--width W] [--cpu C] [--only NAMES] "
-          "[--ops] [--measure MS] [--serve]\n",
+          "[--ops] [--measure MS] [--image FORMAT[:WxH]] [--serve]\n",
           stderr);
     return 2;
 }
@@ -75,6 +78,8 @@ static bool parse(int argc, char **argv, struct options *o)
             o->cpu = (int)strtol(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0) {
             o->only = argv[++i];
+        } else if (strcmp(argv[i], "--image") == 0) {
+            o->image = argv[++i];
         } else {
             return false;
         }
@@ -113,6 +118,49 @@ static void fill_input(const struct options *o, float *x, size_t bytes)
     if (f) {
         fclose(f);
     }
+}
+
+/* An image of noise in place of input 0, whose values lie in the arena from then on. */
+static bool make_image(const struct options *o, struct bench *b)
+{
+    static const struct {
+        const char *name;
+        uint32_t bytes;
+    } formats[KRN_PIX_COUNT] = {{"rgb24", 3}, {"bgr24", 3}, {"gray8", 1}, {"nv12", 1}, {"yuyv", 2}};
+    const struct mdl_tensor *t = &b->m->tensors[b->m->inputs[0].tensor];
+    size_t format = 0, name = strcspn(o->image, ":"), bytes;
+    unsigned width, height;
+    uint32_t state = 12345;
+    uint8_t *data;
+
+    while (format < KRN_PIX_COUNT && (strlen(formats[format].name) != name ||
+                                      strncmp(formats[format].name, o->image, name) != 0)) {
+        format++;
+    }
+    if (format == KRN_PIX_COUNT || t->rank != 4) {
+        return false;
+    }
+    height = (unsigned)t->dim[b->m->preproc.nhwc ? 1 : 2];
+    width = (unsigned)t->dim[b->m->preproc.nhwc ? 2 : 3];
+    if (o->image[name] && sscanf(o->image + name, ":%ux%u", &width, &height) != 2) {
+        return false;
+    }
+    b->image = (struct krn_image){.format = (enum krn_pixfmt)format,
+                                  .width = width,
+                                  .height = height,
+                                  .stride = width * formats[format].bytes};
+    bytes = krn_image_bytes(&b->image);
+    if (bytes == 0) {
+        return false;
+    }
+    b->image.data = data = memory(bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        state = state * 1664525u + 1013904223u;
+        data[i] = (uint8_t)(state >> 24);
+    }
+    b->inputs[0] = b->mem.arena + b->m->storages[t->storage].offset;
+    b->mem.image = &b->image;
+    return true;
 }
 
 static int new_net(const struct options *o, struct bench *b, char error[MDL_ERROR_MAX])
@@ -161,6 +209,10 @@ static int load(const struct options *o, struct bench *b)
                                 .width = o->width,
                                 .scratch = memory(krn_net_scratch_bytes(b->net, o->width))};
     b->op_ms = memory(b->m->op_count * o->frames * sizeof(double));
+    if (o->image && !make_image(o, b)) {
+        fprintf(stderr, "net_bench: no image '%s' for this model\n", o->image);
+        return 1;
+    }
     return 0;
 }
 
@@ -174,7 +226,8 @@ static double run_frame(const struct options *o, struct bench *b, size_t frame)
     }
     now = start;
     for (size_t i = 0; i < b->m->op_count; i++) {
-        size_t last = krn_net_fused(b->net, i) ? i + 1 : i;
+        /* an image may be handed to the op behind the one that it takes the place of */
+        size_t last = krn_net_fused(b->net, i) || (b->mem.image && i == 0) ? i + 1 : i;
         uint64_t before = now;
 
         krn_net_run_ops(b->net, i, last, &b->mem, &b->exec);

@@ -6,10 +6,12 @@
  * First layers (few channels) would spend their time on pointers: there the rows under a chunk are
  * copied into a zero-padded band first, in which the kx and c of one ky lie side by side, so that a
  * tap is a whole row of the window. That copy may as well read the planes of an NCHW input: the row
- * copy_conv_f32_planes is the change of layout before such a layer and the layer as one.
+ * copy_conv_f32_planes is the change of layout before such a layer and the layer as one. Or it
+ * reads the pixels of an image and normalises them, by the code that would do so into memory.
  */
 #include "base.h"
 #include "kernels/igemm.h"
+#include "kernels/pixels.h"
 
 #define CHUNK_BYTES (256u * 1024u) /* of input under a chunk: with a panel of weights inside L2 */
 #define CHUNK_POINTERS 8192u
@@ -115,6 +117,8 @@ struct job {
     const struct krn_call *call; /* of the convolution */
     struct plan p;
     struct planes planes;
+    const struct krn_image *image; /* NULL: planes, or NHWC */
+    struct krn_pixel_sink pixels;  /* how it becomes rows of the band */
     struct krn_igemm g;
     const float *zeros;
     size_t parts;
@@ -209,13 +213,12 @@ static void run_pixels(const struct job *j, struct krn_range pixels, struct krn_
     }
 }
 
-/* @pixels of row @iy of image @n from pixel @ix on, channels side by side */
-static void interleave(const struct job *j, size_t n, size_t iy, size_t ix, size_t pixels,
-                       float *dst)
+/* the first @pixels of row @iy of image @n, channels side by side */
+static void interleave(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
 {
     const struct planes *s = &j->planes;
-    const uint8_t *x = s->x + ((ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row + (ptrdiff_t)ix) *
-                                  (ptrdiff_t)sizeof(float);
+    const uint8_t *x =
+        s->x + ((ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row) * (ptrdiff_t)sizeof(float);
     const size_t channels = j->p.c.cg;
 
     if (channels == 3) { /* the usual: one pass that writes in order */
@@ -236,18 +239,36 @@ static void interleave(const struct job *j, size_t n, size_t iy, size_t ix, size
     }
 }
 
-/* the input rows under output rows [oy, ...) of image n, padded with zeros */
-static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, float *band)
+/* the same of an NHWC input */
+static void copy_pixels(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
+{
+    const struct krn_conv *c = &j->p.c;
+    const float *src = (const float *)j->call->in[0] + n * c->x.batch + iy * c->x.row;
+
+    if (c->x.pixel == c->cg) {
+        memcpy(dst, src, pixels * c->cg * sizeof(float));
+        return;
+    }
+    for (size_t k = 0; k < pixels; k++, src += c->x.pixel, dst += c->cg) {
+        memcpy(dst, src, c->cg * sizeof(float));
+    }
+}
+
+/* the input rows under output rows [oy, ...) of image n, padded with zeros; the first @have of them
+ * are there already */
+static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, size_t have,
+                      float *band)
 {
     const struct krn_conv *c = &j->p.c;
     size_t height = (rows - 1) * c->win.sh + (c->win.kh - 1) * c->win.dh + 1;
     size_t width = j->p.band_w / c->cg;
     struct krn_range kx = krn_taps(-c->win.left, width, 1, c->x.w);
-    const float *x = (const float *)j->call->in[0] + n * c->x.batch;
+    size_t pixels = kx.end - kx.begin;
 
-    for (size_t y = 0; y < height; y++, band += j->p.band_w) {
+    band += have * j->p.band_w;
+    for (size_t y = have; y < height; y++, band += j->p.band_w) {
         ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh + y) - c->win.top;
-        const float *src;
+        float *dst = band + kx.begin * c->cg;
 
         if (iy < 0 || iy >= (ptrdiff_t)c->x.h) {
             memset(band, 0, j->p.band_w * sizeof(float));
@@ -255,21 +276,27 @@ static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, flo
         }
         memset(band, 0, kx.begin * c->cg * sizeof(float));
         memset(band + kx.end * c->cg, 0, (width - kx.end) * c->cg * sizeof(float));
-        if (j->planes.x) {
-            interleave(j, n, (size_t)iy, (size_t)((ptrdiff_t)kx.begin - c->win.left),
-                       kx.end - kx.begin, band + kx.begin * c->cg);
-            continue;
-        }
-        src =
-            x + (size_t)iy * c->x.row + ((ptrdiff_t)kx.begin - c->win.left) * (ptrdiff_t)c->x.pixel;
-        if (c->x.pixel == c->cg) {
-            memcpy(band + kx.begin * c->cg, src, (kx.end - kx.begin) * c->cg * sizeof(float));
+        if (j->image) { /* every n is made from it */
+            krn_pixels_copy_row(&j->pixels, dst, j->image, 0, (uint32_t)iy, pixels);
+        } else if (j->planes.x) {
+            interleave(j, n, (size_t)iy, pixels, dst);
         } else {
-            for (size_t k = kx.begin; k < kx.end; k++, src += c->x.pixel) {
-                memcpy(band + k * c->cg, src, c->cg * sizeof(float));
-            }
+            copy_pixels(j, n, (size_t)iy, pixels, dst);
         }
     }
+}
+
+/* Rows that two chunks, one behind the other, both read move from the end of the band to its
+ * start. Return: how many. */
+static size_t keep_rows(const struct job *j, float *band)
+{
+    size_t step = j->p.band_rows * j->p.c.win.sh;
+
+    if (step >= j->p.band_h) {
+        return 0;
+    }
+    memmove(band, band + step * j->p.band_w, (j->p.band_h - step) * j->p.band_w * sizeof(*band));
+    return j->p.band_h - step;
 }
 
 static void run_bands(const struct job *j, struct krn_range chunks, uint8_t *scratch)
@@ -285,8 +312,9 @@ static void run_bands(const struct job *j, struct krn_range chunks, uint8_t *scr
         size_t n = chunk / each, oy = chunk % each * j->p.band_rows;
         size_t height = base_min(j->p.band_rows, c->y.h - oy), pixels = height * c->y.w;
         size_t tiles = krn_igemm_tiles(pixels), ox = 0, y = 0;
+        size_t have = chunk > chunks.begin && oy > 0 ? keep_rows(j, band) : 0;
 
-        fill_band(j, n, oy, height, band);
+        fill_band(j, n, oy, height, have, band);
         for (size_t t = 0; t < tiles; t++) {
             const float **p = rows + t * j->p.taps * KRN_IGEMM_ROWS;
             size_t count =
@@ -335,11 +363,16 @@ static void part_run(void *arg, size_t part)
 
 static void run_call(const struct krn_call *call, const void *packed, const struct planes *planes)
 {
-    struct job j = {.call = call, .planes = *planes, .parts = base_max(call->width, 1u)};
+    struct job j = {
+        .call = call, .planes = *planes, .image = call->image, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
+    }
+    if (j.image) {
+        krn_pixels_sink_init(&j.pixels, &call->model->preproc, MDL_F32, j.p.c.cg, sizeof(float),
+                             (ptrdiff_t)(j.p.c.cg * sizeof(float)));
     }
     j.g = (struct krn_igemm){
         .taps = j.p.taps,
@@ -368,6 +401,13 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     return plan_of(m, op, &p) ? base_max(width, 1u) * p.part_bytes : 0;
 }
 
+static bool from_image(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) && p.band;
+}
+
 const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
     .name = "conv_f32_nhwc_igemm__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
@@ -376,6 +416,7 @@ const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
     .packed_bytes = packed_bytes,
     .pack = pack,
     .scratch_bytes = scratch_bytes,
+    .from_image = from_image,
     .run = run,
 };
 
@@ -440,5 +481,6 @@ const struct krn_variant KRN_ISA_FN(krn_copy_conv_f32_planes) = {
     .packed_bytes = planes_packed_bytes,
     .pack = planes_pack,
     .scratch_bytes = planes_scratch_bytes,
+    .from_image = planes_supports,
     .run = planes_run,
 };

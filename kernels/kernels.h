@@ -28,10 +28,14 @@ enum krn_cpu {
 uint32_t krn_cpu_features(void);
 
 /* The memory of one frame. */
+struct krn_image;
 struct krn_mem {
     uint8_t *arena;            /* model.arena_bytes, 64-byte aligned */
     const void *const *inputs; /* model.input_count buffers, row-major, any alignment */
     void *const *outputs;      /* model.output_count buffers, row-major, any alignment */
+    /* what input 0 is made from, or NULL: it is given. inputs[0] is then the arena's room for it:
+     * arena + its storage's offset. Borrowed for the run. */
+    const struct krn_image *image;
 };
 
 /* The means of one team. pool == NULL means width 1: the caller's thread alone. */
@@ -62,6 +66,9 @@ struct krn_call {
     /* FUSED rows: the call of op + 1, whose in[0] is this call's out[0] and is never written; its
      * packed is NULL (what the row packed for both is in this call). Else NULL. */
     const struct krn_call *next;
+    /* NULL, or what to read in place of in[0], where from_image() allows it: an image of the width
+     * and height of that tensor, to be normalised as model.preproc says */
+    const struct krn_image *image;
 };
 
 /* What a row keeps beside its packed weights: objects of a library. */
@@ -112,6 +119,9 @@ struct krn_variant {
     /* scratch for a team of @width, or NULL for none; contents are undefined at the start of run()
      */
     size_t (*scratch_bytes)(const struct mdl_model *m, const struct mdl_op *op, size_t width);
+    /* can run() be given an image in place of in[0]; NULL: never. It gives the same bits as it does
+     * after krn_preprocess() */
+    bool (*from_image)(const struct mdl_model *m, const struct mdl_op *op);
     /* runs the whole op, epilogue included, sharing its work among the team by krn_parallel() */
     void (*run)(const struct krn_call *c);
 };
@@ -233,7 +243,10 @@ size_t krn_net_packed_bytes(const struct krn_net *net);
 size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
 
 /** krn_net_run_ops() - runs ops @first..@last (inclusive) of one frame; a pair that has a FUSED row
- * is run by it where both ops are in the range. Threads: the team's leader; never allocates. */
+ * is run by it where both ops are in the range. With mem->image, that takes the place of input 0 and
+ * of its entry_op (see struct mdl_io): the range that has that op, or op 0 where there is none,
+ * converts it by krn_preprocess(), or hands it to the row that reads it. Threads: the team's leader;
+ * never allocates. */
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec);
 

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "kernels/choice.h"
 #include "kernels/form.h"
+#include "kernels/image.h"
 #include "kernels/kernels.h"
 #include "kernels/preprocess.h"
 #include "kernels/row.h"
@@ -35,6 +36,7 @@ struct krn_net {
     void **const_copies;
     size_t copied_bytes;
     struct krn_store store; /* of the rows that are packed at load */
+    size_t image_reader;    /* krn_image_reader() */
 };
 
 static struct krn_row *own_row(const struct krn_net *net, size_t kind, size_t i)
@@ -278,6 +280,7 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     }
     net->model = m;
     net->kind_count = kind_count;
+    net->image_reader = krn_image_reader(m);
     net->ops = calloc(m->op_count + 1, sizeof(*net->ops));
     net->const_copies = calloc(m->storage_count + 1, sizeof(*net->const_copies));
     if (!net->ops || !net->const_copies) {
@@ -427,12 +430,6 @@ size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width)
 
 /* ---- what teams run ---- */
 
-/* An image takes the place of this op: the ops beside it are then run without it. */
-static size_t entry_op(const struct mdl_model *m)
-{
-    return m->input_count > 0 ? m->inputs[0].entry_op : MDL_NONE;
-}
-
 /* Calls @visit for every row that a team running ops @first..@last may run. Return: 0 or what
  * @visit returned. */
 static int each_row(const struct krn_net *net, size_t kind, size_t first, size_t last,
@@ -440,7 +437,7 @@ static int each_row(const struct krn_net *net, size_t kind, size_t first, size_t
                                  void *arg),
                     void *arg)
 {
-    size_t entry = entry_op(net->model);
+    size_t entry = krn_image_entry(net->model);
     int r = 0;
 
     for (size_t i = first; r == 0 && i <= last && i < net->model->op_count; i++) {
@@ -640,19 +637,55 @@ static void run_row(const struct krn_net *net, const struct krn_row *row, size_t
                                            .out_planes = stays(net, exec->kind, i, of)});
 }
 
+/* The row that runs op @i, with the next where both are below @end and it is a FUSED one. */
+static const struct krn_row *row_at(const struct krn_net *net, size_t kind, size_t i, size_t end)
+{
+    const struct krn_row *fused = i + 1 < end ? fused_row(net, kind, i) : NULL;
+
+    return fused ? fused : own_row(net, kind, i);
+}
+
+/* What an image does in place of op @at: it is given to the row that reads it, or converted.
+ * Return: how many ops that does. */
+static size_t run_image(const struct krn_net *net, size_t at, size_t end, const struct krn_mem *mem,
+                        const struct krn_exec *exec)
+{
+    const struct mdl_model *m = net->model;
+    size_t reader = net->image_reader;
+
+    if (reader < end && krn_image_is_plain(m, mem->image)) {
+        size_t op = row_at(net, exec->kind, at, end)->variant->fused ? at : reader;
+        const struct krn_row *row = row_at(net, exec->kind, op, end);
+
+        if (row->variant->from_image && row->variant->from_image(m, &m->ops[op])) {
+            krn_row_run(row, m, op, net->const_copies, mem, exec);
+            return op + 1 + row->variant->fused - at;
+        }
+    }
+    krn_image_convert(m, mem, exec);
+    return krn_image_entry(m) == MDL_NONE ? 0 : 1;
+}
+
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec)
 {
     size_t end = base_min(last + 1, net->model->op_count);
-    struct krn_range of = reach((struct krn_range){first, end}, exec);
+    size_t image = mem->image ? krn_image_place(net->model) : MDL_NONE;
+    struct krn_mem values = *mem; /* for ops that read what was made of the image */
 
-    for (size_t i = first; i < end; i++) {
-        const struct krn_row *fused = i + 1 < end ? fused_row(net, exec->kind, i) : NULL;
-        const struct krn_row *row = fused ? fused : own_row(net, exec->kind, i);
+    values.image = NULL;
+    image = image < first ? MDL_NONE : image;
+    for (size_t i = first; i < end;) {
+        if (i == image) {
+            i += run_image(net, i, end, mem, exec);
+            image = MDL_NONE;
+            continue;
+        }
+        const struct krn_row *row = row_at(net, exec->kind, i, base_min(end, image));
 
         if (!net->ops[i].skip) {
-            run_row(net, row, i, of, mem, exec);
+            krn_row_run(row, net->model, i, net->const_copies, &values, exec);
         }
-        i += fused != NULL;
+        i += row->variant->fused ? 2 : 1;
     }
 }

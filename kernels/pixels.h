@@ -1,33 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/pixels.h - pixel formats in, normalised elements of a tensor out; for preprocess.c only
+ * kernels/pixels.h - pixel formats in, normalised elements of a tensor out; for preprocess.c
+ * and for rows that read images themselves
  */
 #pragma once
 
 #include "kernels/kernels.h"
 
-/* Where pixels go: one row of the tensor, and how a pixel becomes elements. */
+/* One period of a pattern over three channels and whole vectors of any width. */
+#define KRN_PIXELS_PATTERN 48u
+
+/* How x = (p - mean) / std is computed, for the channels of a tensor that pixels have. */
+struct krn_pixel_scale {
+    float mean[4], std[4];
+    float inverse[4]; /* 1 / std */
+    /* (p - mean) * inverse, put right by what is left over, is the quotient to the last bit for
+     * every p of 0..255 */
+    bool by_product;
+};
+
+/* What a row of a tensor looks like, and how a pixel becomes elements. */
 struct krn_pixel_sink {
-    uint8_t *dst; /* element 0 of the row; borrowed for the call */
-    ptrdiff_t row_bytes, pixel_bytes, channel_bytes;
+    ptrdiff_t pixel_bytes, channel_bytes;
     bool is_u8;      /* else f32 */
     size_t channels; /* of the tensor */
     size_t k;        /* channels that pixels are computed in: 1 (luma) or 3 (R, G, B) */
     uint8_t from[3]; /* channel c of the tensor takes from[c] of a pixel */
-    float mean[4], std[4];
+    struct krn_pixel_scale scale;
+    /* the scale of three interleaved channels */
+    float mean[KRN_PIXELS_PATTERN], std[KRN_PIXELS_PATTERN], inverse[KRN_PIXELS_PATTERN];
 };
 
 void krn_pixels_sink_init(struct krn_pixel_sink *s, const struct mdl_preproc *pre,
-                          enum mdl_dtype dtype, size_t channels, void *dst, ptrdiff_t channel_bytes,
-                          ptrdiff_t row_bytes, ptrdiff_t pixel_bytes);
+                          enum mdl_dtype dtype, size_t channels, ptrdiff_t channel_bytes,
+                          ptrdiff_t pixel_bytes);
 
+/* @row of all these: element 0 of a row of the tensor. */
 /** krn_pixels_fill() - @n pixels from @x on become @value in each channel, normalised. */
-void krn_pixels_fill(const struct krn_pixel_sink *s, size_t x, size_t n, float value);
-/** krn_pixels_put_f32() - @n pixels from @x on, given as s->k interleaved values 0..255. */
-void krn_pixels_put_f32(const struct krn_pixel_sink *s, size_t x, size_t n, const float *p);
-/** krn_pixels_copy_row() - @n pixels of the image from (@x0, @y) on to the whole row. */
-void krn_pixels_copy_row(const struct krn_pixel_sink *s, const struct krn_image *img, uint32_t x0,
-                         uint32_t y, size_t n);
+void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float value);
+/** krn_pixels_put_f32() - @n pixels from @x on, given as s->k interleaved values 0..255, whose
+ * order is lost. */
+void krn_pixels_put_f32(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float *p);
+/** krn_pixels_convert() - @n pixels of the image from (@x0, @y) on as R, G, B or luma (@k). */
+void krn_pixels_convert(const struct krn_image *img, size_t k, uint32_t x0, uint32_t y, size_t n,
+                        uint8_t *out);
+/** krn_pixels_copy_row() - @n pixels of the image from (@x0, @y) on become the whole row. */
+void krn_pixels_copy_row(const struct krn_pixel_sink *s, void *row, const struct krn_image *img,
+                         uint32_t x0, uint32_t y, size_t n);
 
 static inline uint8_t krn_clip_u8(int v)
 {

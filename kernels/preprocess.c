@@ -6,32 +6,20 @@
 
 #include "base.h"
 #include "kernels/pixels.h"
+#include "kernels/resample.h"
 
 #define GREY 128.0f
 
-/* One output position along an axis. Bilinear: p[first] + t (p[last] - p[first]). Area: weights
- * w_first, dst, ..., dst, w_last over first..last in units of 1/dst source pixel; their sum is the
- * axis' src. */
-struct tap {
-    uint32_t first, last, w_first, w_last;
-    float t;
-};
-
-/* A run of @src source pixels from @src0 becomes @dst pixels from @dst0. */
-struct axis {
-    uint32_t src0, src, dst0, dst;
-    bool area;
-};
-
 struct job {
-    const struct krn_image *img;
+    struct krn_image img;
     struct krn_pixel_sink sink;
     size_t images, height, width; /* of the model's input */
-    ptrdiff_t image_stride;
-    struct axis x, y;
+    uint8_t *dst;                 /* its element 0 */
+    ptrdiff_t image_bytes, row_bytes;
+    struct krn_axis x, y;
     size_t parts;
-    struct tap *taps; /* x.dst, in scratch */
-    float *rows;      /* per part: 3 rows of row_floats, in scratch */
+    struct krn_tap *taps; /* x.dst, in scratch */
+    float *rows;          /* per part: 3 rows of row_floats, in scratch */
     size_t row_floats;
 };
 
@@ -64,14 +52,23 @@ bool krn_preprocess_ok(const struct mdl_preproc *pre, const struct mdl_tensor *s
     return true;
 }
 
+bool krn_preprocess_is_plain(const struct mdl_preproc *pre, const struct mdl_tensor *shape,
+                             const struct krn_image *img)
+{
+    size_t c, h, w;
+
+    return layout(pre, shape, &c, &h, &w) && img->width == shape->dim[w] &&
+           img->height == shape->dim[h];
+}
+
 static size_t taps_bytes(size_t width)
 {
-    return base_align_up(width * sizeof(struct tap), 64);
+    return base_align_up(width * sizeof(struct krn_tap), 64);
 }
 
 static size_t row_floats(size_t width)
 {
-    return base_align_up(width * 3, 16);
+    return base_align_up(krn_resample_floats(width, 3), 16);
 }
 
 size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width)
@@ -88,38 +85,6 @@ size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width)
     return taps_bytes(t->dim[w]) + (width ? width : 1) * 3 * row_floats(t->dim[w]) * sizeof(float);
 }
 
-/* Centre of output i in source pixels: (i + 1/2) src / dst - 1/2, kept as an exact fraction. */
-static struct tap tap_of(const struct axis *a, uint32_t i)
-{
-    struct tap tap = {0};
-
-    if (a->area) {
-        uint64_t begin = (uint64_t)i * a->src, end = begin + a->src; /* in 1/dst pixels */
-
-        tap.first = (uint32_t)(begin / a->dst);
-        tap.last = (uint32_t)((end - 1) / a->dst);
-        tap.w_first = (uint32_t)((uint64_t)(tap.first + 1) * a->dst - begin);
-        tap.w_last = (uint32_t)(end - (uint64_t)tap.last * a->dst);
-    } else {
-        int64_t den = 2 * (int64_t)a->dst;
-        int64_t num = (2 * (int64_t)i + 1) * a->src - a->dst;
-
-        if (num < 0) {
-            num = 0;
-        }
-        tap.first = (uint32_t)(num / den);
-        tap.t = (float)(num % den) / (float)den;
-        tap.last = tap.first + 1;
-        if (tap.last >= a->src) {
-            tap.first = tap.last = a->src - 1;
-            tap.t = 0;
-        }
-    }
-    tap.first += a->src0;
-    tap.last += a->src0;
-    return tap;
-}
-
 static uint32_t round_div(uint64_t a, uint64_t b)
 {
     return (uint32_t)((a + b / 2) / b);
@@ -133,12 +98,12 @@ static uint32_t at_least_one(uint32_t v, uint32_t most)
 /* Which part of the image goes to which part of the input. */
 static void fit(struct job *j, int how)
 {
-    uint32_t iw = j->img->width, ih = j->img->height;
+    uint32_t iw = j->img.width, ih = j->img.height;
     uint32_t w = (uint32_t)j->width, h = (uint32_t)j->height;
     bool wide = (uint64_t)iw * h > (uint64_t)ih * w; /* wider than the input */
 
-    j->x = (struct axis){.src = iw, .dst = w};
-    j->y = (struct axis){.src = ih, .dst = h};
+    j->x = (struct krn_axis){.src = iw, .dst = w};
+    j->y = (struct krn_axis){.src = ih, .dst = h};
     if (how == MDL_FIT_CROP && wide) {
         j->x.src = at_least_one(round_div((uint64_t)ih * w, h), iw);
         j->x.src0 = (iw - j->x.src) / 2;
@@ -156,63 +121,6 @@ static void fit(struct job *j, int how)
     j->y.area = j->y.src > 2 * (uint64_t)j->y.dst;
 }
 
-/* One source row resized along x: x.dst pixels of K channels, interleaved. */
-__attribute__((always_inline)) static inline void
-resize_row(const struct job *j, uint32_t row, enum krn_pixfmt format, const size_t k, float *out)
-{
-    const uint32_t count = j->x.dst;
-    uint8_t a[3] = {0}, b[3] = {0};
-
-    for (uint32_t i = 0; i < count; i++) {
-        const struct tap *t = &j->taps[i];
-
-        krn_pixel(j->img, format, k, t->first, row, a);
-        krn_pixel(j->img, format, k, t->last, row, b);
-        if (!j->x.area) {
-            for (size_t c = 0; c < k; c++) {
-                out[i * k + c] = (float)a[c] + t->t * (float)(b[c] - a[c]);
-            }
-            continue;
-        }
-        uint64_t middle[3] = {0};
-        for (uint32_t x = t->first + 1; x < t->last; x++) {
-            uint8_t p[3] = {0};
-
-            krn_pixel(j->img, format, k, x, row, p);
-            for (size_t c = 0; c < k; c++) {
-                middle[c] += p[c];
-            }
-        }
-        for (size_t c = 0; c < k; c++) {
-            uint64_t sum = (uint64_t)a[c] * t->w_first + middle[c] * count +
-                           (t->last > t->first ? (uint64_t)b[c] * t->w_last : 0);
-            out[i * k + c] = (float)((double)sum / (double)j->x.src);
-        }
-    }
-}
-
-static void resize_row_any(const struct job *j, uint32_t row, float *out)
-{
-#define CASE(format)                                                                               \
-    case format:                                                                                   \
-        if (j->sink.k == 1) {                                                                      \
-            resize_row(j, row, format, 1, out);                                                    \
-        } else {                                                                                   \
-            resize_row(j, row, format, 3, out);                                                    \
-        }                                                                                          \
-        break
-    switch (j->img->format) {
-        CASE(KRN_PIX_RGB24);
-        CASE(KRN_PIX_BGR24);
-        CASE(KRN_PIX_GRAY8);
-        CASE(KRN_PIX_NV12);
-        CASE(KRN_PIX_YUYV);
-    default:
-        break;
-    }
-#undef CASE
-}
-
 /* The two source rows that were resized last, so that enlarging does each row once. */
 struct row_cache {
     float *row[2];
@@ -225,7 +133,7 @@ static const float *cached_row(const struct job *j, struct row_cache *cache, uin
     size_t slot = source & 1; /* neighbours never share a slot */
 
     if (!cache->valid[slot] || cache->source[slot] != source) {
-        resize_row_any(j, source, cache->row[slot]);
+        krn_resample_row(&j->img, j->sink.k, &j->x, j->taps, source, cache->row[slot]);
         cache->source[slot] = source;
         cache->valid[slot] = true;
     }
@@ -235,53 +143,38 @@ static const float *cached_row(const struct job *j, struct row_cache *cache, uin
 /* Output row @i of the fitted rectangle, not yet normalised. */
 static void blend_rows(const struct job *j, struct row_cache *cache, uint32_t i, float *out)
 {
-    struct tap t = tap_of(&j->y, i);
+    struct krn_tap t = krn_tap_of(&j->y, i);
     size_t n = (size_t)j->x.dst * j->sink.k;
 
     if (!j->y.area) {
-        const float *a = cached_row(j, cache, t.first), *b = cached_row(j, cache, t.last);
-
-        for (size_t p = 0; p < n; p++) {
-            out[p] = a[p] + t.t * (b[p] - a[p]);
-        }
+        krn_resample_between(cached_row(j, cache, t.first), cached_row(j, cache, t.last), t.t, n,
+                             out);
         return;
     }
     memset(out, 0, n * sizeof(*out));
     for (uint32_t row = t.first; row <= t.last; row++) {
-        const float *a = cached_row(j, cache, row);
-        float w = (float)(row == t.first ? t.w_first : row == t.last ? t.w_last : j->y.dst);
-
-        for (size_t p = 0; p < n; p++) {
-            out[p] += w * a[p];
-        }
+        krn_resample_add(cached_row(j, cache, row),
+                         (float)(row == t.first  ? t.w_first
+                                 : row == t.last ? t.w_last
+                                                 : j->y.dst),
+                         n, out);
     }
-    for (size_t p = 0; p < n; p++) {
-        out[p] /= (float)j->y.src;
-    }
+    krn_resample_divide((float)j->y.src, n, out);
 }
 
-static void resized_row(const struct job *j, struct row_cache *cache, size_t row, float *line)
+static void resized_row(const struct job *j, struct row_cache *cache, size_t row, float *line,
+                        void *dst)
 {
-    struct krn_pixel_sink s = j->sink;
+    const struct krn_pixel_sink *s = &j->sink;
 
-    s.dst += (ptrdiff_t)row * s.row_bytes;
     if (row < j->y.dst0 || row - j->y.dst0 >= j->y.dst) {
-        krn_pixels_fill(&s, 0, j->width, GREY);
+        krn_pixels_fill(s, dst, 0, j->width, GREY);
         return;
     }
-    krn_pixels_fill(&s, 0, j->x.dst0, GREY);
+    krn_pixels_fill(s, dst, 0, j->x.dst0, GREY);
     blend_rows(j, cache, (uint32_t)(row - j->y.dst0), line);
-    krn_pixels_put_f32(&s, j->x.dst0, j->x.dst, line);
-    krn_pixels_fill(&s, (size_t)j->x.dst0 + j->x.dst, j->width - j->x.dst0 - j->x.dst, GREY);
-}
-
-/* Source pixels as they are: no rectangle, no interpolation. */
-static void direct_row(const struct job *j, size_t row)
-{
-    struct krn_pixel_sink s = j->sink;
-
-    s.dst += (ptrdiff_t)row * s.row_bytes;
-    krn_pixels_copy_row(&s, j->img, j->x.src0, (uint32_t)row + j->y.src0, j->width);
+    krn_pixels_put_f32(s, dst, j->x.dst0, j->x.dst, line);
+    krn_pixels_fill(s, dst, (size_t)j->x.dst0 + j->x.dst, j->width - j->x.dst0 - j->x.dst, GREY);
 }
 
 static void job_part(void *arg, size_t part)
@@ -294,13 +187,15 @@ static void job_part(void *arg, size_t part)
                   j->y.dst == j->height;
 
     for (size_t i = r.begin; i < r.end; i++) {
-        struct job one = *j;
+        size_t row = i % j->height;
+        uint8_t *dst =
+            j->dst + (ptrdiff_t)(i / j->height) * j->image_bytes + (ptrdiff_t)row * j->row_bytes;
 
-        one.sink.dst += (ptrdiff_t)(i / j->height) * j->image_stride;
-        if (direct) {
-            direct_row(&one, i % j->height);
+        if (direct) { /* no rectangle, no interpolation */
+            krn_pixels_copy_row(&j->sink, dst, &j->img, j->x.src0, (uint32_t)row + j->y.src0,
+                                j->width);
         } else {
-            resized_row(&one, &cache, i % j->height, rows + 2 * j->row_floats);
+            resized_row(j, &cache, row, rows + 2 * j->row_floats, dst);
         }
     }
 }
@@ -308,7 +203,7 @@ static void job_part(void *arg, size_t part)
 void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
                     const struct mdl_tensor *shape, void *dst, const struct krn_exec *exec)
 {
-    struct job j = {.img = img, .parts = exec->width ? exec->width : 1};
+    struct job j = {.img = *img, .parts = exec->width ? exec->width : 1};
     size_t c, h, w, bytes = mdl_dtype_bytes(shape->dtype);
 
     if (!krn_preprocess_ok(pre, shape) || !layout(pre, shape, &c, &h, &w)) {
@@ -317,16 +212,22 @@ void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
     j.images = shape->rank == 4 ? shape->dim[0] : 1;
     j.height = shape->dim[h];
     j.width = shape->dim[w];
-    j.image_stride = shape->rank == 4 ? shape->stride[0] * (ptrdiff_t)bytes : 0;
-    krn_pixels_sink_init(&j.sink, pre, shape->dtype, shape->dim[c], dst,
-                         shape->stride[c] * (ptrdiff_t)bytes, shape->stride[h] * (ptrdiff_t)bytes,
-                         shape->stride[w] * (ptrdiff_t)bytes);
+    j.dst = dst;
+    j.image_bytes = shape->rank == 4 ? shape->stride[0] * (ptrdiff_t)bytes : 0;
+    j.row_bytes = shape->stride[h] * (ptrdiff_t)bytes;
+    krn_pixels_sink_init(&j.sink, pre, shape->dtype, shape->dim[c],
+                         shape->stride[c] * (ptrdiff_t)bytes, shape->stride[w] * (ptrdiff_t)bytes);
+    if (j.sink.k == 3 && img->format == KRN_PIX_BGR24) { /* as it lies, by another order */
+        j.img.format = KRN_PIX_RGB24;
+        j.sink.from[0] = 2 - j.sink.from[0];
+        j.sink.from[2] = 2 - j.sink.from[2];
+    }
     fit(&j, (int)pre->fit);
     j.taps = exec->scratch;
     j.rows = (float *)(void *)((uint8_t *)exec->scratch + taps_bytes(j.width));
     j.row_floats = row_floats(j.width);
     for (uint32_t i = 0; i < j.x.dst; i++) {
-        j.taps[i] = tap_of(&j.x, i);
+        j.taps[i] = krn_tap_of(&j.x, i);
     }
     krn_parallel(exec->pool, j.parts, job_part, &j);
 }

@@ -22,6 +22,11 @@
  */
 bool krn_preprocess_ok(const struct mdl_preproc *pre, const struct mdl_tensor *shape);
 
+/** krn_preprocess_is_plain() - is pixel (x, y) of each image of the tensor that of @img, unresized?
+ * Then krn_pixels_copy_row() makes its rows. @shape: krn_preprocess_ok(). */
+bool krn_preprocess_is_plain(const struct mdl_preproc *pre, const struct mdl_tensor *shape,
+                             const struct krn_image *img);
+
 /** krn_preprocess_scratch_bytes() - scratch for input 0 of @m and a team of @width; a part of what
  * krn_net_scratch_bytes() says. */
 size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width);

@@ -125,6 +125,7 @@ static void fill_call(const struct mdl_model *m, size_t i, void *const *copies,
         .pool = exec->pool,
         .width = exec->width ? exec->width : 1,
         .scratch = exec->scratch,
+        .image = mem->image,
     };
     for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
         ret->in[k] = tensor_ptr(m, op->in[k], copies, mem);

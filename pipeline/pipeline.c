@@ -134,12 +134,14 @@ static void bind_memory(const struct pl_pipeline *p, struct pl_frame *f)
 
     private->mem.inputs = f->inputs;
     private->mem.outputs = f->outputs;
+    private->mem.image = NULL;
     if (f->has_image && m->input_count > 0) {
         const struct mdl_storage *s = &m->storages[m->tensors[m->inputs[0].tensor].storage];
 
         memcpy(private->image_inputs, f->inputs, sizeof(private->image_inputs));
         private->image_inputs[0] = private->mem.arena + s->offset;
         private->mem.inputs = private->image_inputs;
+        private->mem.image = &f->image;
     }
 }
 

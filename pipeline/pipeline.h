@@ -34,7 +34,7 @@ struct pl_frame {
     const void *inputs[PL_FRAME_IO_MAX]; /* one per model input, borrowed until collected; unused
                                             with has_image */
     void *outputs[PL_FRAME_IO_MAX];      /* one per model output, borrowed until collected */
-    bool has_image; /* input 0 comes from image, by krn_preprocess() in unit 0 */
+    bool has_image; /* input 0 comes from image: converted, or read as it is, in unit 0 */
     struct krn_image image;
     uint64_t deadline_ns; /* monotonic; 0: none */
     /* set by the pipeline */

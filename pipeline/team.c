@@ -164,46 +164,6 @@ static struct pl_frame *take(struct pl_team *t)
 
 /* ---- working ---- */
 
-/* Input 0 of a frame that comes as an image: see struct mdl_io.entry_op. */
-static void run_image(const struct pl_team *t, struct pl_frame *f, const struct krn_exec *exec)
-{
-    const struct mdl_model *m = krn_net_model(t->common->net);
-    const struct mdl_io *in = &m->inputs[0];
-    const struct krn_mem *mem = &f->private->mem;
-    size_t tensor = in->tensor;
-    void *dst = (void *)(uintptr_t)mem->inputs[0];
-
-    if (in->entry_op != MDL_NONE) {
-        tensor = m->ops[in->entry_op].out[0];
-        dst = krn_tensor_ptr(m, tensor, mem);
-    }
-    krn_preprocess(&f->image, &m->preproc, &m->tensors[tensor], dst, exec);
-}
-
-/* Units @first..@last in one go. */
-static void run_group(const struct pl_team *t, size_t first, size_t last, struct pl_frame *f,
-                      const struct krn_exec *exec)
-{
-    const struct krn_net *net = t->common->net;
-    const struct mdl_model *m = krn_net_model(net);
-    const struct krn_mem *mem = &f->private->mem;
-    size_t op = m->units[first].first_op, last_op = m->units[last].last_op;
-    size_t entry = m->input_count > 0 ? m->inputs[0].entry_op : MDL_NONE;
-
-    if (f->has_image && entry == MDL_NONE && first == 0) {
-        run_image(t, f, exec);
-    } else if (f->has_image && entry >= op && entry <= last_op) {
-        if (entry > op) {
-            krn_net_run_ops(net, op, entry - 1, mem, exec);
-        }
-        run_image(t, f, exec);
-        op = entry + 1;
-    }
-    if (op <= last_op) {
-        krn_net_run_ops(net, op, last_op, mem, exec);
-    }
-}
-
 /* The last unit that has to be run together with @unit: a row may run the last op of a unit and the
  * first of the next as one. */
 static size_t group_end(const struct pl_team *t, size_t unit)
@@ -231,6 +191,7 @@ static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_cl
 /* Return: false if the pipeline is being freed and the frame was left half done. */
 static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
 {
+    const struct mdl_unit *units = krn_net_model(t->common->net)->units;
     struct krn_exec exec = {t->members.pool, t->width, t->scratch, t->kind};
     size_t last;
 
@@ -239,7 +200,8 @@ static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clo
         if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
             return false;
         }
-        run_group(t, unit, last, f, &exec);
+        krn_net_run_ops(t->common->net, units[unit].first_op, units[last].last_op,
+                        &f->private->mem, &exec);
         if (clock->timed) {
             lap(t, unit, last, clock);
         }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* krn_image_bytes() and krn_preprocess(): values worked out by hand, and properties. */
+#include <math.h>
+
 #include "base.h"
 #include "kernels/kernels.h"
 #include "kernels/preprocess.h"
@@ -164,6 +166,31 @@ TEST(same_size_is_exact)
     }
 }
 
+/* Whatever stands for the division: every byte, ordinary scales and absurd ones. */
+TEST(quotients_are_exact)
+{
+    static const float absurd[] = {1e-38f, 3e38f, 1e-45f, 0.1f, 1.0f / 255, 255, 16777215};
+    uint8_t bytes[256];
+    struct krn_image img = {KRN_PIX_GRAY8, 256, 1, 256, bytes};
+    TARGET(o, MDL_F32, false, 1, 1, 256, 1);
+
+    for (size_t i = 0; i < 256; i++) {
+        bytes[i] = (uint8_t)i;
+    }
+    for (size_t r = 0; r < 2000; r++) {
+        o.pre.mean[0] = (float)t_range(-30000, 30000) / (float)t_range(1, 1000);
+        o.pre.std[0] = r < base_array_count(absurd)
+                           ? absurd[r]
+                           : (float)t_range(1, 1 << 24) / (float)(1 << t_range(0, 30));
+        go(&o, &img);
+        for (size_t i = 0; i < 256; i++) {
+            volatile float away = (float)i - o.pre.mean[0];
+
+            T_TRUE(f32_at(&o, i) == away / o.pre.std[0]);
+        }
+    }
+}
+
 TEST(strides_of_the_tensor_are_kept)
 {
     TARGET(o, MDL_F32, false, 3, 2, 2, 1);
@@ -300,6 +327,85 @@ TEST(area_by_hand)
         T_NEAR((double)f32_at(&two, 1), 42, 1e-4);
         go(&one, &tall);
         T_NEAR((double)f32_at(&one, 0), 30, 1e-4);
+    }
+}
+
+/* Channel c (R, G, B) of a pixel, by the formulas of the formats. */
+static int channel_at(const struct krn_image *img, size_t x, size_t y, size_t c)
+{
+    const uint8_t *row = img->data + y * img->stride;
+    const uint8_t *uv = img->data + (img->height + y / 2) * img->stride + x / 2 * 2;
+    const int yuv[2][3] = {{row[x], uv[0], uv[1]},
+                           {row[2 * x], row[x / 2 * 4 + 1], row[x / 2 * 4 + 3]}};
+    static const int by_u[3] = {0, -100, 516}, by_v[3] = {409, -208, 0};
+    const int *p = yuv[img->format == KRN_PIX_YUYV];
+    int v;
+
+    if (img->format < KRN_PIX_GRAY8) {
+        return row[3 * x + (img->format == KRN_PIX_RGB24 ? c : 2 - c)];
+    }
+    if (img->format == KRN_PIX_GRAY8) {
+        return row[x];
+    }
+    v = (298 * (p[0] - 16) + by_u[c] * (p[1] - 128) + by_v[c] * (p[2] - 128) + 128) >> 8;
+    return v < 0 ? 0 : v > 255 ? 255 : v;
+}
+
+/* How much source pixel @s counts for output @i along an axis. */
+static double weight(size_t src, size_t dst, size_t i, size_t s)
+{
+    double ratio = (double)src / (double)dst, at = ((double)i + 0.5) * ratio - 0.5;
+
+    if (src > 2 * dst) {
+        double from = base_max((double)i * ratio, (double)s);
+        double to = base_min((double)(i + 1) * ratio, (double)s + 1);
+
+        return to > from ? (to - from) / ratio : 0;
+    }
+    at = base_min(base_max(at, 0.0), (double)src - 1);
+    return base_max(0.0, 1 - fabs(at - (double)s));
+}
+
+static double resized_at(const struct krn_image *img, size_t w, size_t h, size_t x, size_t y,
+                         size_t c)
+{
+    double sum = 0;
+
+    for (size_t sy = 0; sy < img->height; sy++) {
+        double wy = weight(img->height, h, y, sy);
+
+        for (size_t sx = 0; wy > 0 && sx < img->width; sx++) {
+            double wx = weight(img->width, w, x, sx);
+
+            sum += wx > 0 ? wx * wy * channel_at(img, sx, sy, c) : 0;
+        }
+    }
+    return sum;
+}
+
+/* Every format, smaller and larger, pixels that one output takes hundreds of, too. */
+TEST(resized_by_the_definition)
+{
+    for (int i = 0; i < t_times(60); i++) {
+        enum krn_pixfmt format = (enum krn_pixfmt)(i % KRN_PIX_COUNT);
+        uint32_t w = (uint32_t)t_range(1, i % 3 ? 60 : 700), h = (uint32_t)t_range(1, 12);
+        size_t tw = (size_t)t_range(1, i % 4 ? 40 : 2), th = (size_t)t_range(1, 8);
+        bool nhwc = t_range(0, 1);
+
+        w += format >= KRN_PIX_NV12 ? w % 2 : 0;
+        h += format >= KRN_PIX_NV12 ? h % 2 : 0;
+        TARGET(o, MDL_F32, nhwc, 3, th, tw, 1);
+        SOURCE(s, format, w, h, (uint32_t)t_range(0, 3));
+
+        o.pre.bgr = t_range(0, 1);
+        go(&o, &s.img);
+        T_TRUE(intact(&o));
+        for (size_t e = 0; e < 3 * th * tw; e++) {
+            size_t c = nhwc ? e % 3 : e / (th * tw), at = nhwc ? e / 3 : e % (th * tw);
+            double want = resized_at(&s.img, tw, th, at % tw, at / tw, o.pre.bgr ? 2 - c : c);
+
+            T_NEAR((double)f32_at(&o, e), want, 1e-3);
+        }
     }
 }
 
