@@ -3,17 +3,16 @@
  * Convolution over XNNPACK: indirect GEMM, a plain one for 1x1, or its depthwise kernels. Images
  * may have any distance between pixels, but no gaps between rows.
  */
-#include <limits.h>
-
 #include "base.h"
 #include "kernels/xnn.h"
 
 static bool conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c)
 {
     /* y is written before the residual is read; the window of an image in both directions; some
-     * depthwise kernels read four channels at a time, also behind the last one */
+     * depthwise kernels read whole vectors, also behind the last channel */
     return krn_conv_of(m, op, c) && krn_img_flat(&c->x) && !krn_epilogue_aliased(m, op) &&
-           (c->cg > 1 || c->og > 1 || c->groups == 1 || c->groups % 4 == 0) && krn_xnn_ready();
+           (c->cg > 1 || c->og > 1 || c->groups == 1 || c->groups % KRN_XNN_STEP == 0) &&
+           krn_xnn_ready();
 }
 
 /* [o][tap][c] with the scale in it */
@@ -39,10 +38,9 @@ static void weights(const struct mdl_model *m, const struct mdl_op *op, const st
 static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     struct krn_conv c;
-    const struct krn_win *w = &c.win;
-    float min, max, *kernel;
-    xnn_operator_t x = NULL;
-    enum xnn_status s;
+    struct krn_xnn_limits l;
+    xnn_operator_t x;
+    float *kernel;
     int r;
 
     if (!conv_of(m, op, &c)) {
@@ -53,25 +51,13 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
         return -ENOMEM;
     }
     weights(m, op, &c, kernel);
-    krn_xnn_range(op, &min, &max);
-    s = xnn_create_convolution2d_nhwc_f32(
-        (uint32_t)w->top,
-        (uint32_t)krn_xnn_padding(c.y.w, w->sw, (w->kw - 1) * w->dw + 1, w->left, c.x.w),
-        (uint32_t)krn_xnn_padding(c.y.h, w->sh, (w->kh - 1) * w->dh + 1, w->top, c.x.h),
-        (uint32_t)w->left, (uint32_t)w->kh, (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw,
-        (uint32_t)w->dh, (uint32_t)w->dw, (uint32_t)c.groups, c.cg, c.og, c.x.pixel, c.y.pixel,
-        kernel, op->shift, min, max, KRN_XNN_FLAGS, &x);
+    krn_xnn_range(op, &l.min, &l.max);
+    r = krn_xnn_make_conv(&c, kernel, op->shift, l, &x);
     free(kernel);
-    r = krn_xnn_error(s);
     if (r < 0) {
         return r;
     }
-    /* The first setup makes the table of row pointers, relative to its input; later ones move all
-     * but those that point to zeros. Nothing lies at the address that this one gives or behind it,
-     * so that no row is taken for the zeros. Nothing is read here. */
-    float *nowhere = (float *)((uintptr_t)1 << (sizeof(uintptr_t) * CHAR_BIT - 2));
-
-    r = krn_xnn_setup_conv(x, &c.x, nowhere, nowhere, NULL);
+    r = krn_xnn_setup_conv(x, &c, krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
     if (r < 0) {
         xnn_delete_operator(x);
         return r;
@@ -104,16 +90,14 @@ static void run(const struct krn_call *call)
     struct krn_conv c;
 
     krn_conv_of(call->model, call->op, &c);
-    krn_xnn_setup_conv(x, &c.x, call->in[0], call->out[0], call->pool);
+    krn_xnn_setup_conv(x, &c, call->in[0], call->out[0], call->pool);
     krn_xnn_finish(call, x, &e, &c.y);
 }
 
 const struct krn_variant krn_conv_f32_nhwc__xnn = {
     .name = "conv_f32_nhwc__xnn",
     .kind = MDL_OP_CONV,
-#ifdef __x86_64__
-    .needs = KRN_CPU_AVX2, /* kernels for older CPUs read behind the last channel */
-#endif
+    .needs = KRN_XNN_NEEDS,
     .supports = supports,
     .prepare = prepare,
     .release = krn_xnn_release,

@@ -14,9 +14,10 @@ static bool product_of(const struct mdl_model *m, const struct mdl_op *op, struc
 static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     struct krn_product p;
+    struct krn_xnn_limits l;
     const uint8_t *b;
-    float min, max, *kernel, *at;
-    enum xnn_status s;
+    float *kernel, *at;
+    int r;
 
     if (!product_of(m, op, &p)) {
         return -EOPNOTSUPP;
@@ -33,11 +34,10 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
             *at++ = scale * krn_load_unaligned(b, (ptrdiff_t)n * p.b_n + (ptrdiff_t)k * p.b_k);
         }
     }
-    krn_xnn_range(op, &min, &max);
-    s = xnn_create_fully_connected_nc_f32(p.k, p.n, p.lda, p.ldy, kernel, op->shift, min, max,
-                                          KRN_XNN_FLAGS, ret);
+    krn_xnn_range(op, &l.min, &l.max);
+    r = krn_xnn_make_product(&p, kernel, op->shift, l, ret);
     free(kernel);
-    return krn_xnn_error(s);
+    return r;
 }
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
@@ -63,20 +63,14 @@ static void run(const struct krn_call *call)
     struct krn_product p;
 
     krn_product_of(call->model, call->op, &p);
-    krn_xnn_setup_product(x, p.m, call->in[0], call->out[0], call->pool);
+    krn_xnn_setup_product(x, &p, call->in[0], call->out[0], call->pool);
     krn_xnn_finish(call, x, &e, &p.y_as_pixels);
 }
-
-#ifdef __x86_64__
-#define NEEDS KRN_CPU_AVX2 /* kernels for older CPUs read behind the last value */
-#else
-#define NEEDS 0
-#endif
 
 const struct krn_variant krn_gemm_f32__xnn = {
     .name = "gemm_f32__xnn",
     .kind = MDL_OP_GEMM,
-    .needs = NEEDS,
+    .needs = KRN_XNN_NEEDS,
     .supports = supports,
     .prepare = prepare,
     .release = krn_xnn_release,
@@ -86,7 +80,7 @@ const struct krn_variant krn_gemm_f32__xnn = {
 const struct krn_variant krn_matmul_f32__xnn = {
     .name = "matmul_f32__xnn",
     .kind = MDL_OP_MATMUL,
-    .needs = NEEDS,
+    .needs = KRN_XNN_NEEDS,
     .supports = supports,
     .prepare = prepare,
     .release = krn_xnn_release,

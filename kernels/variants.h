@@ -109,9 +109,15 @@ KRN_DNNL_VARIANTS(KRN_DECLARE_VARIANT)
 
 /* over XNNPACK, where it was there at build */
 #define KRN_XNN_VARIANTS(X)                                                                        \
+    X(krn_avg_pool_f32_nhwc__xnn)                                                                  \
+    X(krn_binary_f32__xnn)                                                                         \
     X(krn_conv_f32_nhwc__xnn)                                                                      \
     X(krn_gemm_f32__xnn)                                                                           \
-    X(krn_matmul_f32__xnn)
+    X(krn_matmul_f32__xnn)                                                                         \
+    X(krn_max_pool_f32_nhwc__xnn)                                                                  \
+    X(krn_prelu_f32__xnn)                                                                          \
+    X(krn_reduce_f32_nhwc_mean__xnn)                                                               \
+    X(krn_unary_f32__xnn)
 KRN_XNN_VARIANTS(KRN_DECLARE_VARIANT)
 
 /* bytes moved, for every CPU alike */

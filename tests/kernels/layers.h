@@ -90,8 +90,35 @@ struct layer_pool {
 };
 
 static const struct layer_pool layer_pools[] = {
-    {"alexnet", true, 64, 55, 55, 3, 2, 0},    {"vgg", true, 64, 224, 224, 2, 2, 0},
-    {"resnet", true, 64, 112, 112, 3, 2, 1},   {"googlenet", true, 480, 14, 14, 3, 1, 1},
-    {"yolo tiny", true, 512, 13, 13, 2, 1, 0}, {"resnet global", false, 2048, 7, 7, 7, 1, 0},
+    {"alexnet", true, 64, 55, 55, 3, 2, 0},
+    {"vgg", true, 64, 224, 224, 2, 2, 0},
+    {"resnet", true, 64, 112, 112, 3, 2, 1},
+    {"googlenet", true, 480, 14, 14, 3, 1, 1},
+    {"googlenet 3a", true, 192, 28, 28, 3, 1, 1},
+    {"squeezenet 1", true, 64, 111, 111, 3, 2, 0},
+    {"squeezenet 3", true, 128, 55, 55, 3, 2, 0},
+    {"yolo tiny", true, 512, 13, 13, 2, 1, 0},
+    {"resnet global", false, 2048, 7, 7, 7, 1, 0},
+    {"googlenet global", false, 1024, 7, 7, 7, 1, 0},
+    {"mobilenet2 global", false, 1280, 7, 7, 7, 1, 0},
+    {"squeezenet global", false, 1000, 13, 13, 13, 1, 0},
     {"densenet", false, 128, 56, 56, 2, 2, 0},
+};
+
+/* two images, or an image and a value for each channel */
+struct layer_sum {
+    const char *name;
+    bool channels, product;
+    size_t c, h, w;
+};
+
+static const struct layer_sum layer_sums[] = {
+    {"resnet add 256", false, false, 256, 56, 56},
+    {"resnet add 512", false, false, 512, 28, 28},
+    {"resnet add 1024", false, false, 1024, 14, 14},
+    {"resnet add 2048", false, false, 2048, 7, 7},
+    {"mobilenet2 add 24", false, false, 24, 56, 56},
+    {"mobilenet2 add 64", false, false, 64, 14, 14},
+    {"mobilenet3 scale 72", true, true, 72, 28, 28},
+    {"mobilenet3 scale 576", true, true, 576, 7, 7},
 };

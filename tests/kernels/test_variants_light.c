@@ -237,6 +237,92 @@ TEST(binary_of_the_common_broadcasts_is_fast)
     }
 }
 
+TEST(sums_of_real_networks)
+{
+    for (size_t i = 0; i < base_array_count(layer_sums); i++) {
+        const struct layer_sum *l = &layer_sums[i];
+        struct one_op *o = one_op_new(MDL_OP_BINARY);
+        struct check k = {.bound = CHECK_ULP, .ulps = 1, .expect = "binary_f32"};
+        size_t dim[4] = {1, l->c, base_min(l->h, (size_t)28), base_min(l->w, (size_t)28)};
+
+        o->op.out[0] = random_tensor(o, dim, true, 0, 0);
+        o->op.in[0] = random_tensor(o, dim, true, 0, 0);
+        o->op.in[1] = random_tensor(o, dim, true, 0, l->channels ? 0xd : 0);
+        o->op.attr.binary = l->product ? MDL_BIN_MUL : MDL_BIN_ADD;
+        check_fill(o, o->op.in[0], 2.0f);
+        check_fill(o, o->op.in[1], 2.0f);
+        snprintf(o->name, sizeof(o->name), "%s", l->name);
+        T_TRUE(finish(o, &k));
+    }
+}
+
+TEST(prelu_of_constant_slopes)
+{
+    for (int i = 0; i < t_times(80); i++) {
+        struct one_op *o = one_op_new(MDL_OP_PRELU);
+        struct check k = {.bound = CHECK_ULP, .ulps = 64, .absolute = 2e-6};
+        size_t c = (size_t)t_range(1, 12) * (t_range(0, 2) ? 4 : 1);
+        size_t h = (size_t)t_range(1, 6), w = (size_t)t_range(1, 6);
+
+        o->op.in[0] = one_op_image(o, 2, c, h, w, maybe_wider(c));
+        o->op.out[0] = one_op_image(o, 2, c, h, w, maybe_wider(c));
+        o->op.in[1] = one_op_tensor(o, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){2, c, h, w},
+                                    (ptrdiff_t[]){0, i % 3 != 0, 0, 0});
+        check_fill(o, o->op.in[0], 2.0f);
+        check_fill(o, o->op.in[1], 1.0f);
+        if (t_range(0, 2) == 0) {
+            plain_epilogue(o, (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS),
+                           (enum mdl_residual)t_range(0, 2));
+        }
+        snprintf(o->name, sizeof(o->name), "prelu of %zux%zux%zu, slopes %d, act %d", c, h, w,
+                 i % 3 != 0, (int)o->op.act);
+        T_TRUE(finish(o, &k));
+    }
+}
+
+/* plants NaN and both infinities at every seventh element */
+static void plant(struct one_op *o, size_t tensor)
+{
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+
+    for (size_t e = 0; (e + 1) * sizeof(float) <= o->buffers[tensor].bytes; e += 7) {
+        memcpy(o->buffers[tensor].data + e * sizeof(float), &values[e / 7 % 3], sizeof(float));
+    }
+}
+
+TEST(what_is_no_number_stays_none)
+{
+    static const enum mdl_act acts[] = {
+        MDL_ACT_RELU,     MDL_ACT_CLIP, MDL_ACT_LEAKY_RELU,   MDL_ACT_SIGMOID,  MDL_ACT_ELU,
+        MDL_ACT_SOFTPLUS, MDL_ACT_TANH, MDL_ACT_HARD_SIGMOID, MDL_ACT_SOFTSIGN, MDL_ACT_SQRT,
+        MDL_ACT_NEG,      MDL_ACT_ABS,  MDL_ACT_FLOOR,        MDL_ACT_CEIL,     MDL_ACT_ROUND};
+    size_t dim[4] = {1, 36, 5, 7};
+
+    for (size_t i = 0; i < base_array_count(acts) + MDL_BIN_MIN + 1; i++) {
+        bool unary = i < base_array_count(acts);
+        struct one_op *o = one_op_new(unary ? MDL_OP_UNARY : MDL_OP_BINARY);
+        struct check k = {.bound = CHECK_ULP, .ulps = 8, .absolute = 1e-6};
+
+        o->op.in[0] = random_tensor(o, dim, true, 0, 0);
+        o->op.out[0] = random_tensor(o, dim, true, 0, 0);
+        o->op.act = unary ? acts[i] : MDL_ACT_NONE;
+        o->op.act_a = o->op.act == MDL_ACT_CLIP ? -0.5f : 0.2f;
+        o->op.act_b = 0.5f;
+        check_fill(o, o->op.in[0], 4.0f);
+        if (!unary) {
+            o->op.in[1] = random_tensor(o, dim, true, 0, 0);
+            o->op.attr.binary = (enum mdl_binary)(i - base_array_count(acts));
+            check_fill(o, o->op.in[1], 4.0f);
+            memset(o->buffers[o->op.in[1]].data + 28, 0, 2 * sizeof(float));
+        }
+        plant(o, o->op.in[0]);
+        snprintf(o->name, sizeof(o->name), "%s %zu of NaN and infinity",
+                 unary ? "function" : "binary",
+                 unary ? (size_t)o->op.act : (size_t)o->op.attr.binary);
+        T_TRUE(finish(o, &k));
+    }
+}
+
 TEST(affine_of_random_shapes)
 {
     for (int i = 0; i < t_times(100); i++) {
