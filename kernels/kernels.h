@@ -44,14 +44,14 @@ struct krn_exec {
     size_t width;
     void *scratch; /* krn_net_scratch_bytes(net, width), 64-byte aligned */
     size_t kind;   /* whose rows are run: 0..krn_net_kinds() - 1 */
-};
-
-/* What a primitive's run function gets; in[] and out[] are element 0 of each tensor (offset
- * applied). */
     /* Ops that this team runs of each frame, in one call of krn_net_run_ops() or, in order, in
      * several, so that a value may stay as planes from one call to the next. {0, 0}: those of each
      * call by itself. */
     size_t first_op, last_op;
+};
+
+/* What a primitive's run function gets; in[] and out[] are element 0 of each tensor (offset
+ * applied). */
 struct krn_call {
     const struct mdl_model *model;
     const struct mdl_op *op;
@@ -96,6 +96,10 @@ struct krn_variant {
     bool fused;
     /* rounds more than f32 does (bf16 inside): only run where it is asked for by name */
     bool inexact;
+    /* reads in[0] and writes out[0] as channel planes, [N][C][H][W], dense, whatever strides those
+     * tensors have, which are of images that krn_img_of() takes; see kernels/form.h. Never of FUSED
+     * rows, nor where the result lies in the memory of input 0. */
+    bool planes_in, planes_out;
     /* can this op be run: shapes, strides, types, attributes */
     bool (*supports)(const struct mdl_model *m, const struct mdl_op *op);
     /* packed weights; NULL where the variant packs nothing. pack() is called once, at load, any
@@ -103,10 +107,6 @@ struct krn_variant {
     size_t (*packed_bytes)(const struct mdl_model *m, const struct mdl_op *op);
     void (*pack)(const struct mdl_model *m, const struct mdl_op *op, void *dst);
     /* Objects of a library that run() needs, or NULL. Called for width 1, after pack() or, where
-    /* reads in[0] and writes out[0] as channel planes, [N][C][H][W], dense, whatever strides those
-     * tensors have, which are of images that krn_img_of() takes; see kernels/form.h. Never of FUSED
-     * rows, nor where the result lies in the memory of input 0. */
-    bool planes_in, planes_out;
      * there is none, to write the packed_bytes() at @packed itself; then, reading those, before the
      * first run of a team of another width, also while others run the op. Makes p->object at the
      * first call and what @width needs inside it, which all teams share. Any thread; blocks,

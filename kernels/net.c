@@ -600,6 +600,14 @@ void *krn_tensor_ptr(const struct mdl_model *m, size_t t, const struct krn_mem *
     return (uint8_t *)(uintptr_t)base + tensor->offset;
 }
 
+/* The row that runs op @i, with the next where both are below @end and it is a FUSED one. */
+static const struct krn_row *row_at(const struct krn_net *net, size_t kind, size_t i, size_t end)
+{
+    const struct krn_row *fused = i + 1 < end ? fused_row(net, kind, i) : NULL;
+
+    return fused ? fused : own_row(net, kind, i);
+}
+
 /* Does the value between ops @i and @i + 1 stay as planes where one team runs ops @of of the frame?
  * The same answer for whoever runs either. */
 static bool stays(const struct krn_net *net, size_t kind, size_t i, struct krn_range of)
@@ -616,12 +624,17 @@ static bool stays(const struct krn_net *net, size_t kind, size_t i, struct krn_r
            own_row(net, kind, i + 1)->variant->planes_in;
 }
 
-/* Ops of the frame in whose midst values may stay as planes, where @now is what is run now. */
-static struct krn_range reach(struct krn_range now, const struct krn_exec *exec)
+/* Ops of the frame in whose midst values may stay as planes, where @now is what is run now. An image
+ * is converted to what the model lays out. */
+static struct krn_range reach(const struct krn_net *net, struct krn_range now,
+                              const struct krn_mem *mem, const struct krn_exec *exec)
 {
+    size_t entry = mem->image ? krn_image_entry(net->model) : MDL_NONE;
+
     if (exec->first_op <= now.begin && exec->last_op + 1 >= now.end) {
         now = (struct krn_range){exec->first_op, exec->last_op + 1};
     }
+    now.begin = entry == MDL_NONE ? now.begin : base_max(now.begin, entry + 1);
     return now;
 }
 
@@ -637,18 +650,10 @@ static void run_row(const struct krn_net *net, const struct krn_row *row, size_t
                                            .out_planes = stays(net, exec->kind, i, of)});
 }
 
-/* The row that runs op @i, with the next where both are below @end and it is a FUSED one. */
-static const struct krn_row *row_at(const struct krn_net *net, size_t kind, size_t i, size_t end)
-{
-    const struct krn_row *fused = i + 1 < end ? fused_row(net, kind, i) : NULL;
-
-    return fused ? fused : own_row(net, kind, i);
-}
-
 /* What an image does in place of op @at: it is given to the row that reads it, or converted.
  * Return: how many ops that does. */
-static size_t run_image(const struct krn_net *net, size_t at, size_t end, const struct krn_mem *mem,
-                        const struct krn_exec *exec)
+static size_t run_image(const struct krn_net *net, size_t at, size_t end, struct krn_range of,
+                        const struct krn_mem *mem, const struct krn_exec *exec)
 {
     const struct mdl_model *m = net->model;
     size_t reader = net->image_reader;
@@ -658,7 +663,7 @@ static size_t run_image(const struct krn_net *net, size_t at, size_t end, const 
         const struct krn_row *row = row_at(net, exec->kind, op, end);
 
         if (row->variant->from_image && row->variant->from_image(m, &m->ops[op])) {
-            krn_row_run(row, m, op, net->const_copies, mem, exec);
+            run_row(net, row, op, of, mem, exec);
             return op + 1 + row->variant->fused - at;
         }
     }
@@ -671,20 +676,21 @@ void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
 {
     size_t end = base_min(last + 1, net->model->op_count);
     size_t image = mem->image ? krn_image_place(net->model) : MDL_NONE;
+    struct krn_range of = reach(net, (struct krn_range){first, end}, mem, exec);
     struct krn_mem values = *mem; /* for ops that read what was made of the image */
 
     values.image = NULL;
     image = image < first ? MDL_NONE : image;
     for (size_t i = first; i < end;) {
         if (i == image) {
-            i += run_image(net, i, end, mem, exec);
+            i += run_image(net, i, end, of, mem, exec);
             image = MDL_NONE;
             continue;
         }
         const struct krn_row *row = row_at(net, exec->kind, i, base_min(end, image));
 
         if (!net->ops[i].skip) {
-            krn_row_run(row, net->model, i, net->const_copies, &values, exec);
+            run_row(net, row, i, of, &values, exec);
         }
         i += row->variant->fused ? 2 : 1;
     }

@@ -192,7 +192,12 @@ static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_cl
 static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
 {
     const struct mdl_unit *units = krn_net_model(t->common->net)->units;
-    struct krn_exec exec = {t->members.pool, t->width, t->scratch, t->kind};
+    struct krn_exec exec = {.pool = t->members.pool,
+                            .width = t->width,
+                            .scratch = t->scratch,
+                            .kind = t->kind,
+                            .first_op = units[t->first_unit].first_op,
+                            .last_op = units[t->last_unit].last_op};
     size_t last;
 
     for (size_t unit = t->first_unit; unit <= t->last_unit; unit = last + 1) {
