@@ -51,9 +51,9 @@ extern const struct krn_variant krn_where__ref;
     X(krn_lrn_f32_nhwc__##isa)                                                                     \
     X(krn_matmul_f32_igemm__##isa)                                                                 \
     X(krn_max_pool_f32_nhwc__##isa)                                                                \
+    X(krn_max_pool_f32_nchw__##isa)                                                                \
     X(krn_prelu_f32__##isa)                                                                        \
     X(krn_reduce_f32_nhwc_mean__##isa)                                                             \
-    X(krn_max_pool_f32_nchw__##isa)                                                                \
     X(krn_resize_f32_nhwc__##isa)                                                                  \
     X(krn_softmax_f32_last__##isa)                                                                 \
     X(krn_unary_f32__##isa)
@@ -92,10 +92,10 @@ KRN_DIRECT_DOT_VARIANTS(KRN_DECLARE_VARIANT, dotprod)
 
 /* over OpenBLAS */
 extern const struct krn_variant krn_conv_f32_nhwc__blas;
-extern const struct krn_variant krn_gemm_f32__blas;
-extern const struct krn_variant krn_matmul_f32__blas;
 extern const struct krn_variant krn_conv_f32_nchw__blas;
 extern const struct krn_variant krn_conv_f32_nchw_kn2row__blas;
+extern const struct krn_variant krn_gemm_f32__blas;
+extern const struct krn_variant krn_matmul_f32__blas;
 
 /* over oneDNN, where it was there at build */
 #define KRN_DNNL_VARIANTS(X)                                                                       \
@@ -122,7 +122,7 @@ KRN_XNN_VARIANTS(KRN_DECLARE_VARIANT)
 
 /* bytes moved, for every CPU alike */
 extern const struct krn_variant krn_copy_any__tiled;
-extern const struct krn_variant krn_pad_f32__tiled;
-#undef KRN_DECLARE_VARIANT
 extern const struct krn_variant krn_copy_f32_to_nchw__any;
 extern const struct krn_variant krn_copy_f32_from_nchw__any;
+extern const struct krn_variant krn_pad_f32__tiled;
+#undef KRN_DECLARE_VARIANT
