@@ -192,6 +192,26 @@ static void conv(const struct options *o, pthreadpool_t pool, const struct layer
     time_op(op, o, pool, 2.0 * (double)(cg * l->k * l->k) * (double)(l->o * ho * wo));
 }
 
+static void transpose(const struct options *o, pthreadpool_t pool, const struct layer_conv *l)
+{
+    struct one_op *op = one_op_new(MDL_OP_CONV_TRANSPOSE);
+    size_t og = l->o / l->groups;
+
+    snprintf(op->name, sizeof(op->name), "%s", l->name);
+    op->op.in[0] = image(op, MDL_F32, l->c, l->h, l->w);
+    op->op.in[1] =
+        one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){l->c, og, l->k, l->k}, NULL);
+    op->op.out[0] = image(op, MDL_F32, l->o, l->h * l->stride, l->w * l->stride);
+    op->op.attr.conv.groups = l->groups;
+    op->op.attr.conv.window = (struct mdl_window){.rank = 2,
+                                                  .kernel = {l->k, l->k},
+                                                  .stride = {l->stride, l->stride},
+                                                  .dilation = {1, 1},
+                                                  .pad_begin = {l->pad, l->pad},
+                                                  .pad_end = {l->pad, l->pad}};
+    time_op(op, o, pool, 2.0 * (double)(og * l->k * l->k) * (double)(l->c * l->h * l->w));
+}
+
 static void product(const struct options *o, pthreadpool_t pool, const struct layer_product *l,
                     bool bytes)
 {
@@ -240,6 +260,11 @@ static void layers(const struct options *o, pthreadpool_t pool, bool bytes)
     for (size_t i = 0; i < base_array_count(layer_convs); i++) {
         if (wanted(o, layer_convs[i].name)) {
             conv(o, pool, &layer_convs[i], bytes);
+        }
+    }
+    for (size_t i = 0; i < base_array_count(layer_transposes) && !bytes; i++) {
+        if (wanted(o, layer_transposes[i].name)) {
+            transpose(o, pool, &layer_transposes[i]);
         }
     }
     for (size_t i = 0; i < base_array_count(layer_products); i++) {

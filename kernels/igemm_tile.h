@@ -3,7 +3,7 @@
  * kernels/igemm_tile.h - the register tile of the indirect GEMM, for the kernels that are made of
  * it: its inner loop, and what happens to the sums at its end
  *
- * Height (of KRN_IGEMM_ROWS at most) and vectors (1 or 2) are constants wherever these functions
+ * Height (of KRN_TILE_HIGHEST at most) and vectors (1 or 2) are constants wherever these functions
  * are inlined, so that the accumulators are registers.
  */
 #pragma once
@@ -13,6 +13,9 @@
 #include "base.h"
 #include "kernels/epilogue_vec.h"
 #include "kernels/igemm.h"
+
+/* no tile is higher, of whichever kernel; how far the loops over rows below are unrolled */
+#define KRN_TILE_HIGHEST 16u
 
 /* How the sums of a tile are finished and where they are stored. */
 struct krn_tile_out {
@@ -108,7 +111,7 @@ KRN_INLINE void krn_tile_store(const struct krn_tile_out *t, const size_t height
     } else if (t->how == KRN_FINISH_HARD_SWISH && t->channels == vectors * KRN_VL) {
         krn_tile_finish_full(t, height, vectors, acc, true);
     } else {
-        vf out[KRN_IGEMM_ROWS][2];
+        vf out[KRN_TILE_HIGHEST][2];
 
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {

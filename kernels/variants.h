@@ -40,12 +40,14 @@ extern const struct krn_variant krn_where__ref;
     X(krn_binary_f32__##isa)                                                                       \
     X(krn_conv_f32_nhwc_dw__##isa)                                                                 \
     X(krn_conv_f32_nhwc_dw_pw__##isa)                                                              \
+    X(krn_conv_f32_nhwc_grouped__##isa)                                                            \
     X(krn_conv_f32_nhwc_wino6__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino4__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino2__##isa)                                                              \
     X(krn_conv_f32_nhwc_strassen__##isa)                                                           \
     X(krn_conv_f32_nhwc_igemm__##isa)                                                              \
     X(krn_conv_f32_nhwc_pw_dw__##isa)                                                              \
+    X(krn_conv_transpose_f32_nhwc__##isa)                                                          \
     X(krn_copy_conv_f32_planes__##isa)                                                             \
     X(krn_gemm_f32_igemm__##isa)                                                                   \
     X(krn_lrn_f32_nhwc__##isa)                                                                     \

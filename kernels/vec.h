@@ -79,9 +79,28 @@ KRN_INLINE vf vf_load_n(const float *p, size_t n)
 {
     return _mm256_maskload_ps(p, vf_mask_n(n));
 }
+/* in pieces: AMD's masked stores take many times as long as plain ones */
 KRN_INLINE void vf_store_n(float *p, vf x, size_t n)
 {
-    _mm256_maskstore_ps(p, vf_mask_n(n), x);
+    __m128 piece = _mm256_castps256_ps128(x);
+
+    if (n >= KRN_VL) {
+        _mm256_storeu_ps(p, x);
+        return;
+    }
+    if (n & 4) {
+        _mm_storeu_ps(p, piece);
+        piece = _mm256_extractf128_ps(x, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)p, piece);
+        piece = _mm_movehl_ps(piece, piece);
+        p += 2;
+    }
+    if (n & 1) {
+        _mm_store_ss(p, piece);
+    }
 }
 #else
 KRN_INLINE vf vf_load_n(const float *p, size_t n)

@@ -70,6 +70,22 @@ static const struct layer_conv layer_convs[] = {
     {"yolo tiny 7", 512, 13, 13, 1024, 3, 1, 1, 1},
     {"yolo 32-64/2", 32, 416, 416, 64, 3, 2, 1, 1},
     {"yolo head", 256, 26, 26, 255, 1, 1, 0, 1},
+    {"resnext 128 groups of 4", 128, 56, 56, 128, 3, 1, 1, 32},
+    {"resnext 256/2 groups of 8", 256, 56, 56, 256, 3, 2, 1, 32},
+    {"resnext 256 groups of 8", 256, 28, 28, 256, 3, 1, 1, 32},
+    {"resnext 512 groups of 16", 512, 14, 14, 512, 3, 1, 1, 32},
+    {"resnext 1024 groups of 32", 1024, 7, 7, 1024, 3, 1, 1, 32},
+    {"regnet 32/2 groups of 16", 32, 112, 112, 32, 3, 2, 1, 2},
+    {"regnet 160 groups of 16", 160, 14, 14, 160, 3, 1, 1, 10},
+    {"regnet 400 groups of 16", 400, 7, 7, 400, 3, 1, 1, 25},
+};
+
+/* transposed ones: c to o channels, k x k, the image stride times as large */
+static const struct layer_conv layer_transposes[] = {
+    {"unet 512-256 up", 512, 16, 16, 256, 2, 2, 0, 1},
+    {"unet 64-32 up", 64, 128, 128, 32, 2, 2, 0, 1},
+    {"detector 256 up", 256, 16, 16, 256, 4, 2, 1, 1},
+    {"fcn 21 up by 8", 21, 28, 28, 21, 16, 8, 4, 21},
 };
 
 struct layer_product {

@@ -229,6 +229,94 @@ TEST(strassen_of_few_and_many_pixels)
     T_TRUE(conv_run(&k, "strassen", "igemm"));
 }
 
+/* groups of every size around a vector, output rows of every length around the strip in registers,
+ * windows that reach out on all sides */
+static struct conv_case random_groups(size_t width)
+{
+    static const size_t sizes[] = {2, 4, 8, 16, 2, 4, 8, 3, 5, 7, 12, 15, 17, 24, 32};
+    struct conv_shape s = conv_random();
+    size_t og = sizes[t_range(0, base_array_count(sizes) - 1)];
+    bool even = t_range(0, 3) != 0;
+
+    s.w = width;
+    s.groups = (size_t)t_range(2, og < 8 ? 24 : 5);
+    s.o = s.groups * og;
+    s.c = s.groups * (even && og <= 16 ? og : (size_t)t_range(2, 9));
+    if (t_range(0, 2)) {
+        s.kh = s.kw = 3;
+        s.dh = s.dw = 1;
+        s.sh = s.sw = (size_t)t_range(1, 2);
+    }
+    s.h = base_max(s.h, (s.kh - 1) * s.dh + 1);
+    s.w = base_max(s.w, (s.kw - 1) * s.dw + 1);
+    conv_random_pixels(&s);
+    return with_epilogue(s);
+}
+
+TEST(convs_of_small_groups)
+{
+    for (size_t i = 0; i < (size_t)t_times(160); i++) {
+        struct conv_case k = random_groups(1 + i % 32);
+
+        T_TRUE(conv_run(&k, "groups", "grouped"));
+    }
+}
+
+static bool transpose_run(const struct conv_shape *s, size_t h, size_t w)
+{
+    struct one_op *o = one_op_new(MDL_OP_CONV_TRANSPOSE);
+    int length = conv_tell(s, "transposed", o->name, sizeof(o->name));
+    struct check c = {.bound = CHECK_SUM,
+                      .terms = (double)(s->c / s->groups * s->kh * s->kw),
+                      .ulps = 6,
+                      .absolute = 2e-7,
+                      .expect = "conv_transpose"};
+    bool ok;
+
+    snprintf(o->name + length, sizeof(o->name) - (size_t)length, " to %zux%zu", h, w);
+    o->op.in[0] = one_op_image(o, s->n, s->c, s->h, s->w, s->x_pixel);
+    o->op.in[1] = one_op_tensor(o, MDL_F32, MDL_HOME_CONST, 4,
+                                (size_t[]){s->c, s->o / s->groups, s->kh, s->kw}, NULL);
+    o->op.out[0] = one_op_image(o, s->n, s->o, h, w, s->y_pixel);
+    o->op.attr.conv.groups = s->groups;
+    o->op.attr.conv.window = conv_window(s);
+    check_fill(o, o->op.in[0], 1.0f);
+    check_fill(o, o->op.in[1], 0.5f);
+    check_epilogue(o, s->o, (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS),
+                   (enum mdl_residual)t_range(0, 2));
+    ok = check_run(o, &c);
+    one_op_free(o);
+    return ok;
+}
+
+/* (in - 1) stride + kernel's extent - pads, and more */
+static size_t transposed_size(size_t in, size_t stride, size_t kernel, size_t dilation, size_t pads)
+{
+    size_t size = (in - 1) * stride + (kernel - 1) * dilation + 1;
+
+    return (size > pads ? size - pads : 1) + (size_t)t_range(0, (int64_t)stride - 1);
+}
+
+TEST(transposed_convs)
+{
+    for (size_t i = 0; i < base_array_count(layer_transposes); i++) {
+        const struct layer_conv *l = &layer_transposes[i];
+        struct conv_shape s = conv_square(l->c, 3, 7, l->o, l->k, l->pad);
+
+        s.sh = s.sw = l->stride;
+        s.groups = l->groups;
+        T_TRUE(transpose_run(&s, 3 * l->stride, 7 * l->stride));
+    }
+    for (int i = 0; i < t_times(120); i++) {
+        struct conv_shape s = conv_random();
+
+        s.kh = (size_t)t_range(1, 6);
+        s.sh = (size_t)t_range(1, 4);
+        T_TRUE(transpose_run(&s, transposed_size(s.h, s.sh, s.kh, s.dh, s.top + s.bottom),
+                             transposed_size(s.w, s.sw, s.kw, s.dw, s.left + s.right)));
+    }
+}
+
 struct product_case {
     size_t m, n, k, extra_a, extra_y;
     bool gemm, trans_b, const_b;
@@ -308,7 +396,8 @@ TEST(products_of_random_shapes)
 /* those on quantised values: test_variants_i8.c */
 static bool ours(const struct krn_variant *v)
 {
-    return (v->kind == MDL_OP_CONV || v->kind == MDL_OP_GEMM || v->kind == MDL_OP_MATMUL) &&
+    return (v->kind == MDL_OP_CONV || v->kind == MDL_OP_CONV_TRANSPOSE || v->kind == MDL_OP_GEMM ||
+            v->kind == MDL_OP_MATMUL) &&
            !strstr(v->name, "_i8_");
 }
 

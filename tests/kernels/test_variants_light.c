@@ -575,8 +575,8 @@ TEST(resizes_of_random_shapes)
 /* those on quantised values: test_variants_i8.c */
 static bool ours(const struct krn_variant *v)
 {
-    return v->kind != MDL_OP_CONV && v->kind != MDL_OP_GEMM && v->kind != MDL_OP_MATMUL &&
-           !strstr(v->name, "_i8_");
+    return v->kind != MDL_OP_CONV && v->kind != MDL_OP_CONV_TRANSPOSE && v->kind != MDL_OP_GEMM &&
+           v->kind != MDL_OP_MATMUL && !strstr(v->name, "_i8_");
 }
 
 TEST(no_variant_is_untested)
