@@ -2,9 +2,10 @@
 /*
  * primitives - times every variant on the layers of tests/kernels/layers.h
  *
- *     primitives [--runs N] [--width W] [--only NAME] [--layer NAME]
+ *     primitives [--runs N] [--width W] [--only NAME] [--layer NAME] [--type f32|i8|i7]
  *
- * Convolutions, products and pools are timed on floats and, as "LAYER i8", on bytes (u8 by i8).
+ * Convolutions, products and pools are timed on floats and, as "LAYER i8", on bytes (u8 by i8,
+ * weights about normally distributed). With i7 weights have 7 bits, which some rows need.
  * One JSON object per line and (layer, variant): median and 10th / 90th percentile microseconds of
  * N runs, GFLOP/s. The variants of a layer take turns, so that a busy moment hits them alike. Times
  * are of the thread's CPU clock where the width is 1: another program on the core does not count.
@@ -21,7 +22,7 @@
 
 struct options {
     size_t runs, width;
-    const char *only, *layer;
+    const char *only, *layer, *type;
 };
 
 struct lane {
@@ -74,25 +75,43 @@ static bool lane_prepare(struct lane *l, struct one_op *op, size_t width)
     return false;
 }
 
+/* sums of four numbers below 64, about 0 */
+static int8_t weight(size_t e)
+{
+    uint32_t r = (uint32_t)e * 2654435761u;
+
+    r ^= r >> 15;
+    r *= 2246822519u;
+    return (int8_t)((int)((r >> 2 & 63) + (r >> 10 & 63) + (r >> 18 & 63) + (r >> 26)) - 126);
+}
+
+static void fill(struct one_op *op, const struct options *o)
+{
+    bool narrow = o->type && strcmp(o->type, "i7") == 0;
+
+    for (size_t i = 0; i < op->m.tensor_count; i++) {
+        uint8_t *p = op->buffers[i].data;
+
+        for (size_t e = 0; e < op->buffers[i].bytes && op->tensors[i].dtype != MDL_F32; e++) {
+            p[e] = op->tensors[i].dtype == MDL_U8 ? (uint8_t)(e * 37 + e / 251)
+                                                  : (uint8_t)(weight(e) / (narrow ? 2 : 1));
+        }
+        for (size_t e = 0;
+             e < op->buffers[i].bytes / sizeof(float) && op->tensors[i].dtype == MDL_F32; e++) {
+            float x = (float)(e % 17) / 17.0f - 0.4f;
+
+            memcpy(p + e * sizeof(x), &x, sizeof(x));
+        }
+    }
+}
+
 static void time_op(struct one_op *op, const struct options *o, pthreadpool_t pool, double flops)
 {
     static struct lane lanes[VARIANTS_MAX];
     size_t count, used = 0;
     const struct krn_variant *v = krn_variants(&count);
 
-    for (size_t i = 0; i < op->m.tensor_count; i++) {
-        float *p = (float *)op->buffers[i].data;
-
-        for (size_t e = 0; e < op->buffers[i].bytes && op->tensors[i].dtype != MDL_F32; e++) {
-            op->buffers[i].data[e] = (uint8_t)(e * 37 + e / 251);
-        }
-        for (size_t e = 0;
-             e < op->buffers[i].bytes / sizeof(float) && op->tensors[i].dtype == MDL_F32; e++) {
-            float x = (float)(e % 17) / 17.0f - 0.4f;
-
-            memcpy(p + e, &x, sizeof(x));
-        }
-    }
+    fill(op, o);
     for (size_t i = 0; i < count && used < VARIANTS_MAX; i++) {
         struct lane *l = &lanes[used];
 
@@ -294,12 +313,18 @@ int main(int argc, char **argv)
             o.only = argv[i + 1];
         } else if (strcmp(argv[i], "--layer") == 0) {
             o.layer = argv[i + 1];
+        } else if (strcmp(argv[i], "--type") == 0 &&
+                   (strcmp(argv[i + 1], "f32") == 0 || strcmp(argv[i + 1], "i8") == 0 ||
+                    strcmp(argv[i + 1], "i7") == 0)) {
+            o.type = argv[i + 1];
         } else {
             o.runs = 0;
         }
     }
     if (argc % 2 == 0 || o.runs == 0 || o.runs > RUNS_MAX || o.width == 0 || o.width > 64) {
-        fputs("usage: primitives [--runs N] [--width W] [--only NAME] [--layer NAME]\n", stderr);
+        fputs("usage: primitives [--runs N] [--width W] [--only NAME] [--layer NAME] "
+              "[--type f32|i8|i7]\n",
+              stderr);
         return 2;
     }
     krn_blas_check(&blas);
@@ -308,8 +333,12 @@ int main(int argc, char **argv)
     if (o.width > 1) {
         pool = pthreadpool_create(o.width);
     }
-    layers(&o, pool, false);
-    layers(&o, pool, true);
+    if (!o.type || strcmp(o.type, "f32") == 0) {
+        layers(&o, pool, false);
+    }
+    if (!o.type || strcmp(o.type, "f32") != 0) {
+        layers(&o, pool, true);
+    }
     if (pool) {
         pthreadpool_destroy(pool);
     }
