@@ -23,7 +23,8 @@ ICELAKE = ("corei7_icelake_u", "avx2,avx512,avx512vnni")
 # (what is tried, (model of Bochs, what must be found there), one random case of how many, programs and their rows).
 # A real CPU runs all cases of all rows (tests/run). The longest stand first.
 MACHINES = (
-    ("bytes", ICELAKE, 10, (("test_cpu", ""), ("test_variants_i8", "__avx512$,__avx512vnni$"))),
+    ("bytes", ICELAKE, 10, (("test_cpu", ""),
+                            ("test_variants_i8", "__avx512$,__avx512vnni$,i8_nhwc__dnnl$,i8__dnnl$"))),
     ("f32", SKYLAKE, 64, (("test_variants", "__avx512$"),)),
     ("fused and light", SKYLAKE, 64, (("test_fused", "__avx512$"), ("test_variants_light", "__avx512$"))),
     ("Winograd", SKYLAKE, 64, (("test_cpu", ""), ("test_winograd", ""))),
