@@ -7,10 +7,7 @@
 #include <stdlib.h>
 
 #include "base.h"
-#include "governor/gpio.h"
-
-#define CONSUMER "piped"
-#define EDGES_AT_ONCE 16u /* what the kernel keeps for a line */
+#include "governor/gpio_private.h"
 
 struct gov_gpio {
     struct gpiod_chip *chip;                       /* owned */
@@ -18,38 +15,17 @@ struct gov_gpio {
     char name[2 * GOV_GPIO_NAME_MAX];
 };
 
-static int outcome(int error)
-{
-    switch (error) {
-    case ENOENT:
-    case ENODEV:
-    case ENXIO:
-    case ENOTDIR:
-    case EISDIR:
-    case ENAMETOOLONG:
-    case ENOTTY: /* some other device */
-        return GOV_GPIO_E_ABSENT;
-    case EACCES:
-    case EPERM:
-        return GOV_GPIO_E_DENIED;
-    case EBUSY:
-        return GOV_GPIO_E_BUSY;
-    default:
-        return error ? -error : -EIO;
-    }
-}
-
 /* An edge of a line that nobody waits for must not block who asks for it. */
 static int take_input(struct gpiod_line *line, int flags)
 {
     int fd, mode;
 
-    if (gpiod_line_request_both_edges_events_flags(line, CONSUMER, flags) < 0) {
-        return outcome(errno);
+    if (gpiod_line_request_both_edges_events_flags(line, GOV_GPIO_CONSUMER, flags) < 0) {
+        return gov_gpio_failure(errno);
     }
     fd = gpiod_line_event_get_fd(line);
     mode = fd < 0 ? -1 : fcntl(fd, F_GETFL);
-    return mode < 0 || fcntl(fd, F_SETFL, mode | O_NONBLOCK) < 0 ? outcome(errno) : 0;
+    return mode < 0 || fcntl(fd, F_SETFL, mode | O_NONBLOCK) < 0 ? gov_gpio_failure(errno) : 0;
 }
 
 static int take(struct gov_gpio *g, const struct gov_gpio_config *c, size_t i)
@@ -65,10 +41,12 @@ static int take(struct gov_gpio *g, const struct gov_gpio_config *c, size_t i)
     }
     line = gpiod_chip_get_line(g->chip, (unsigned)c->lines[i].offset);
     if (!line) {
-        return outcome(errno);
+        return gov_gpio_failure(errno);
     }
     if (i == GOV_GPIO_LED) {
-        error = gpiod_line_request_output_flags(line, CONSUMER, flags, 0) < 0 ? outcome(errno) : 0;
+        error = gpiod_line_request_output_flags(line, GOV_GPIO_CONSUMER, flags, 0) < 0
+                    ? gov_gpio_failure(errno)
+                    : 0;
     } else {
         error = take_input(line, flags);
     }
@@ -88,7 +66,7 @@ int gov_gpio_open(const struct gov_gpio_config *c, struct gov_gpio **ret)
     g->chip = gpiod_chip_open_lookup(c->chip);
     if (!g->chip) {
         /* A lookup by label ends without a reason when no chip has it. */
-        error = errno ? outcome(errno) : GOV_GPIO_E_ABSENT;
+        error = errno ? gov_gpio_failure(errno) : GOV_GPIO_E_ABSENT;
     }
     for (size_t i = 0; !error && i < GOV_GPIO_LINE_COUNT; i++) {
         error = take(g, c, i);
@@ -130,14 +108,14 @@ int gov_gpio_fd(const struct gov_gpio *g, enum gov_gpio_line line)
 int gov_gpio_edges(struct gov_gpio *g, enum gov_gpio_line line, struct gov_gpio_edge *ret,
                    size_t max)
 {
-    struct gpiod_line_event events[EDGES_AT_ONCE];
+    struct gpiod_line_event events[GOV_GPIO_EDGES_AT_ONCE];
     int count, fd = gov_gpio_fd(g, line);
 
     if (fd < 0) {
         return 0;
     }
-    count = gpiod_line_event_read_fd_multiple(fd, events,
-                                              (unsigned)base_min(max, (size_t)EDGES_AT_ONCE));
+    count = gpiod_line_event_read_fd_multiple(
+        fd, events, (unsigned)base_min(max, (size_t)GOV_GPIO_EDGES_AT_ONCE));
     if (count < 0) {
         return errno == EAGAIN || errno == EINTR ? 0 : -(errno ? errno : EIO);
     }

@@ -9,10 +9,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/gpio.h"
-
-#define CONSUMER "piped"
-#define EDGES_AT_ONCE 16u
+#include "governor/gpio_private.h"
 
 struct gov_gpio {
     struct gpiod_chip *chip;                                  /* owned */
@@ -21,27 +18,6 @@ struct gov_gpio {
     struct gpiod_edge_event_buffer *events; /* owned */
     char name[2 * GOV_GPIO_NAME_MAX];
 };
-
-static int outcome(int error)
-{
-    switch (error) {
-    case ENOENT:
-    case ENODEV:
-    case ENXIO:
-    case ENOTDIR:
-    case EISDIR:
-    case ENAMETOOLONG:
-    case ENOTTY: /* some other device */
-        return GOV_GPIO_E_ABSENT;
-    case EACCES:
-    case EPERM:
-        return GOV_GPIO_E_DENIED;
-    case EBUSY:
-        return GOV_GPIO_E_BUSY;
-    default:
-        return error ? -error : -EIO;
-    }
-}
 
 static void free_settings(struct gpiod_line_settings **s)
 {
@@ -153,7 +129,7 @@ static int take(struct gov_gpio *g, const struct gov_gpio_config *c, size_t i)
     }
     info = gpiod_chip_get_info(g->chip);
     if (!info) {
-        return outcome(errno);
+        return gov_gpio_failure(errno);
     }
     g->offsets[i] = (unsigned)c->lines[i].offset;
     if (g->offsets[i] >= gpiod_chip_info_get_num_lines(info)) {
@@ -161,17 +137,17 @@ static int take(struct gov_gpio *g, const struct gov_gpio_config *c, size_t i)
     }
     if (fill(settings, i == GOV_GPIO_LED, c->lines[i].active_low) ||
         gpiod_line_config_add_line_settings(lines, &g->offsets[i], 1, settings)) {
-        return outcome(errno);
+        return gov_gpio_failure(errno);
     }
-    gpiod_request_config_set_consumer(how, CONSUMER);
+    gpiod_request_config_set_consumer(how, GOV_GPIO_CONSUMER);
     g->requests[i] = gpiod_chip_request_lines(g->chip, how, lines);
     if (!g->requests[i]) {
-        return outcome(errno);
+        return gov_gpio_failure(errno);
     }
     /* An edge of a line that nobody waits for must not block who asks for it. */
     fd = gpiod_line_request_get_fd(g->requests[i]);
     mode = fcntl(fd, F_GETFL);
-    return mode < 0 || fcntl(fd, F_SETFL, mode | O_NONBLOCK) < 0 ? outcome(errno) : 0;
+    return mode < 0 || fcntl(fd, F_SETFL, mode | O_NONBLOCK) < 0 ? gov_gpio_failure(errno) : 0;
 }
 
 int gov_gpio_open(const struct gov_gpio_config *c, struct gov_gpio **ret)
@@ -182,12 +158,12 @@ int gov_gpio_open(const struct gov_gpio_config *c, struct gov_gpio **ret)
     if (!g) {
         return -ENOMEM;
     }
-    g->events = gpiod_edge_event_buffer_new(EDGES_AT_ONCE);
+    g->events = gpiod_edge_event_buffer_new(GOV_GPIO_EDGES_AT_ONCE);
     if (!g->events) {
         error = -ENOMEM;
     } else {
         g->chip = open_chip(c->chip, g);
-        error = g->chip ? 0 : outcome(errno);
+        error = g->chip ? 0 : gov_gpio_failure(errno);
     }
     for (size_t i = 0; !error && i < GOV_GPIO_LINE_COUNT; i++) {
         error = take(g, c, i);
@@ -246,7 +222,7 @@ int gov_gpio_edges(struct gov_gpio *g, enum gov_gpio_line line, struct gov_gpio_
         return 0;
     }
     count = gpiod_line_request_read_edge_events(g->requests[line], g->events,
-                                                base_min(max, (size_t)EDGES_AT_ONCE));
+                                                base_min(max, (size_t)GOV_GPIO_EDGES_AT_ONCE));
     if (count < 0) {
         return errno == EAGAIN || errno == EINTR ? 0 : -(errno ? errno : EIO);
     }
