@@ -15,21 +15,6 @@ static json_t *given(struct dmn_call *c, const char *key)
 }
 
 /* The model that is meant; answers and returns NULL when there is none. */
-static struct dmn_model *wanted(struct dmn_call *c)
-{
-    const char *name = json_string_value(given(c, "model"));
-    struct dmn_model *m =
-        name && *name ? dmn_model_find(c->daemon, name) : dmn_model_default(c->daemon);
-
-    if (!m) {
-        char what[160];
-
-        snprintf(what, sizeof(what), "model \"%.100s\"", name ? name : "");
-        dmn_call_error(c, "NotFound", "what", what);
-    }
-    return m;
-}
-
 static bool refuse(struct dmn_call *c, const char *parameter)
 {
     dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", parameter);
@@ -116,7 +101,7 @@ void dmn_method_retune(struct dmn_call *c)
     const char *name = json_string_value(given(c, "algorithm"));
     bool wait = !given(c, "wait") || json_is_true(given(c, "wait"));
     struct dmn_retune_request q = {.cause = "request", .call = wait ? c : NULL};
-    struct dmn_model *m = wanted(c);
+    struct dmn_model *m = dmn_call_model(c, "model");
     int error;
 
     if (!m) {
@@ -151,7 +136,7 @@ void dmn_method_retune(struct dmn_call *c)
 
 void dmn_method_cancel_retune(struct dmn_call *c)
 {
-    struct dmn_model *m = wanted(c);
+    struct dmn_model *m = dmn_call_model(c, "model");
 
     if (m) {
         bool cancelled = dmn_retune_cancel(m);
