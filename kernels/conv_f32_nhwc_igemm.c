@@ -10,7 +10,7 @@
  * reads the pixels of an image and normalises them, by the code that would do so into memory.
  */
 #include "base.h"
-#include "kernels/igemm.h"
+#include "kernels/igemm_tile.h"
 #include "kernels/pixels.h"
 
 #define CHUNK_BYTES (256u * 1024u) /* of input under a chunk: with a panel of weights inside L2 */
@@ -22,7 +22,7 @@ struct plan {
     struct krn_conv c;
     bool band;
     size_t taps, len; /* as the GEMM sees them */
-    size_t tiles_max; /* of a chunk */
+    size_t tiles_max; /* of a chunk with pointers */
     size_t band_rows; /* output rows of a chunk with a band */
     size_t band_w, band_h;
     size_t part_bytes; /* scratch of one part */
@@ -43,10 +43,9 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     if (p->band) {
         p->band_w = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * p->c.cg;
         p->band_rows = BAND_BYTES / sizeof(float) / p->band_w / p->c.win.sh;
-        p->band_rows = base_min(p->band_rows, CHUNK_POINTERS / p->taps / p->c.y.w);
         p->band_rows = base_min(base_max(p->band_rows, 1u), p->c.y.h);
         p->band_h = (p->band_rows - 1) * p->c.win.sh + (p->c.win.kh - 1) * p->c.win.dh + 1;
-        p->tiles_max = krn_igemm_tiles(p->band_rows * p->c.y.w);
+        p->tiles_max = 0;
     } else {
         size_t pixel_bytes = p->c.x.c * sizeof(float) * base_min(p->c.win.sh, p->c.win.kh) *
                              base_min(p->c.win.sw, p->c.win.kw);
@@ -299,42 +298,92 @@ static size_t keep_rows(const struct job *j, float *band)
     return j->p.band_h - step;
 }
 
-static void run_bands(const struct job *j, struct krn_range chunks, uint8_t *scratch)
+/* Output pixels side by side in a row, over a band: window i begins at at + i step, and each tap of
+ * it, a row, one tap_step behind the one before. */
+struct strip {
+    const float *at, *panel;
+    size_t step, tap_step, taps, len;
+    struct krn_tile_out out;
+};
+
+KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size_t vectors)
+{
+    const float *panel = s->panel, *a[KRN_IGEMM_ROWS];
+    const size_t len = s->len, tap_step = s->tap_step;
+    vf acc[KRN_IGEMM_ROWS][2];
+
+    krn_tile_zero(acc, height);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        a[i] = s->at + i * s->step;
+    }
+    for (size_t tap = s->taps; tap > 0; tap--) {
+#pragma GCC unroll 1
+        for (size_t c = 0; c < len; c++, panel += vectors * KRN_VL) {
+            krn_tile_step(acc, a, c, NULL, panel, height, vectors);
+        }
+#pragma GCC unroll 16
+        for (size_t i = 0; i < height; i++) {
+            a[i] += tap_step;
+        }
+    }
+    krn_tile_store(&s->out, height, vectors, acc);
+}
+
+#define STRIP(height)                                                                              \
+    static __attribute__((noinline)) void strip_##height##_1(const struct strip *s)                \
+    {                                                                                              \
+        run_strip(s, height, 1);                                                                   \
+    }                                                                                              \
+    static __attribute__((noinline)) void strip_##height##_2(const struct strip *s)                \
+    {                                                                                              \
+        run_strip(s, height, 2);                                                                   \
+    }
+KRN_TILE_HEIGHTS(STRIP)
+
+#define PAIR(height) {strip_##height##_1, strip_##height##_2},
+static void (*const strips_of[KRN_IGEMM_ROWS][2])(const struct strip *) = {KRN_TILE_HEIGHTS(PAIR)};
+
+/* One row of output, whose first pixel is @first, from where its windows begin in the band. */
+static void run_row(const struct job *j, size_t first, const float *at)
 {
     const struct krn_conv *c = &j->p.c;
-    const float **rows = (const float **)scratch;
-    float *band = (float *)(scratch + base_align_up(j->p.tiles_max * j->p.taps * KRN_IGEMM_ROWS *
-                                                        sizeof(float *),
-                                                    BASE_CACHE_LINE_BYTES));
+    size_t tiles = krn_igemm_tiles(c->y.w), k = j->p.taps * j->p.len;
+    struct strip s = {.step = c->win.sw * c->cg,
+                      .tap_step = c->win.dh * j->p.band_w,
+                      .taps = j->p.taps,
+                      .len = j->p.len,
+                      .out = {.y_pixel = j->g.y_pixel}};
+
+    krn_tile_finish_of(&j->g.epilogue, &s.out);
+    for (size_t o = 0; o < c->og; o += KRN_IGEMM_LANES) {
+        s.panel = j->g.packed + o * k;
+        s.out.channel = o;
+        s.out.channels = base_min(c->og - o, (size_t)KRN_IGEMM_LANES);
+        for (size_t t = 0, from = 0, to; t < tiles; t++, from = to) {
+            to = krn_igemm_tile_first(c->y.w, tiles, t + 1);
+            s.at = at + from * s.step;
+            s.out.first = first + from;
+            s.out.y = j->g.y + s.out.first * s.out.y_pixel + o;
+            strips_of[to - from - 1][s.out.channels > KRN_VL](&s);
+        }
+    }
+}
+
+static void run_bands(const struct job *j, struct krn_range chunks, float *band)
+{
+    const struct krn_conv *c = &j->p.c;
     size_t each = (c->y.h + j->p.band_rows - 1) / j->p.band_rows;
 
     for (size_t chunk = chunks.begin; chunk < chunks.end; chunk++) {
         size_t n = chunk / each, oy = chunk % each * j->p.band_rows;
-        size_t height = base_min(j->p.band_rows, c->y.h - oy), pixels = height * c->y.w;
-        size_t tiles = krn_igemm_tiles(pixels), ox = 0, y = 0;
+        size_t height = base_min(j->p.band_rows, c->y.h - oy);
         size_t have = chunk > chunks.begin && oy > 0 ? keep_rows(j, band) : 0;
 
         fill_band(j, n, oy, height, have, band);
-        for (size_t t = 0; t < tiles; t++) {
-            const float **p = rows + t * j->p.taps * KRN_IGEMM_ROWS;
-            size_t count =
-                krn_igemm_tile_first(pixels, tiles, t + 1) - krn_igemm_tile_first(pixels, tiles, t);
-
-            for (size_t i = 0; i < count; i++) {
-                const float *at = band + y * c->win.sh * j->p.band_w + ox * c->win.sw * c->cg;
-
-                for (size_t k = 0; k < j->p.taps; k++) {
-                    p[k * KRN_IGEMM_ROWS + i] = at + k * c->win.dh * j->p.band_w;
-                }
-                if (++ox == c->y.w) {
-                    ox = 0;
-                    y++;
-                }
-            }
+        for (size_t y = 0; y < height; y++) {
+            run_row(j, (n * c->y.h + oy + y) * c->y.w, band + y * c->win.sh * j->p.band_w);
         }
-        KRN_ISA_FN(krn_igemm_block)
-        (&j->g, rows, (n * c->y.h + oy) * c->y.w, pixels,
-         (struct krn_range){0, krn_igemm_panels(c->og)});
     }
 }
 
@@ -348,7 +397,7 @@ static void part_run(void *arg, size_t part)
     if (j->p.band) {
         size_t each = (c->y.h + j->p.band_rows - 1) / j->p.band_rows;
 
-        run_bands(j, krn_share(c->y.n * each, 1, part, j->parts), scratch);
+        run_bands(j, krn_share(c->y.n * each, 1, part, j->parts), (float *)scratch);
     } else if (j->by_panels) {
         struct krn_range share = krn_share(panels, 1, part, j->parts);
 

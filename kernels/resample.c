@@ -190,8 +190,10 @@ INLINE void divide(float by, size_t n, float *restrict out)
 }
 
 #define ISA(isa, attributes)                                                                       \
-    attributes static void run_##isa(const struct run *r, size_t k, bool is_area)                  \
+    attributes static void run_##isa(const struct run *run, size_t k, bool is_area)                \
     {                                                                                              \
+        const struct run at = *run, *r = &at; /* what is written is none of it */                  \
+                                                                                                   \
         if (is_area) {                                                                             \
             uint32_t least = (r->src + r->dst - 1) / r->dst - 2;                                   \
                                                                                                    \
