@@ -9,9 +9,16 @@
 #include "kernels/calibrate_kl.h"
 #include "kernels/nest.h"
 
+#define CHANNELS_MAX 65536u
+
 struct seen { /* of one tensor */
     float low, high;
     float limit; /* of the bins */
+};
+
+struct channel { /* of one that a product or a pool reads */
+    float low, high;
+    double sum, power;
 };
 
 struct krn_calibrate {
@@ -25,6 +32,10 @@ struct krn_calibrate {
     /* what was seen before this example, and with it: [tensor_count] each */
     struct seen *seen, *draft;
     uint64_t *bins, *draft_bins;
+    size_t *channels_at; /* [tensor_count]: from which channel on, or MDL_NONE */
+    bool *told;          /* [tensor_count]: by this example */
+    size_t channel_count;
+    struct channel *channels, *draft_channels; /* [channel_count] */
 };
 
 struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c)
@@ -48,6 +59,10 @@ struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c)
     free(c->draft);
     free(c->bins);
     free(c->draft_bins);
+    free(c->channels_at);
+    free(c->told);
+    free(c->channels);
+    free(c->draft_channels);
     free(c);
     return NULL;
 }
@@ -94,10 +109,41 @@ static bool alloc_seen(struct krn_calibrate *c)
     return true;
 }
 
+static bool is_pool(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_MAX_POOL || op->kind == MDL_OP_AVG_POOL;
+}
+
 static bool is_product(const struct mdl_op *op)
 {
     return op->kind == MDL_OP_CONV || op->kind == MDL_OP_CONV_TRANSPOSE ||
            op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL;
+}
+
+static bool alloc_channels(struct krn_calibrate *c)
+{
+    const struct mdl_model *m = c->m;
+
+    c->channels_at = malloc((m->tensor_count + 1) * sizeof(*c->channels_at));
+    for (size_t t = 0; c->channels_at && t < m->tensor_count; t++) {
+        c->channels_at[t] = MDL_NONE;
+    }
+    for (size_t i = 0; c->channels_at && i < m->op_count; i++) {
+        size_t t = m->ops[i].in[0];
+
+        if ((is_product(&m->ops[i]) || is_pool(&m->ops[i])) && c->channels_at[t] == MDL_NONE &&
+            is_recorded(m, t) && m->tensors[t].rank >= 2 && m->tensors[t].dim[1] <= CHANNELS_MAX) {
+            c->channels_at[t] = c->channel_count;
+            c->channel_count += m->tensors[t].dim[1];
+        }
+    }
+    c->told = calloc(m->tensor_count + 1, sizeof(*c->told));
+    c->channels = calloc(c->channel_count + 1, sizeof(*c->channels));
+    c->draft_channels = calloc(c->channel_count + 1, sizeof(*c->draft_channels));
+    for (size_t i = 0; c->channels && i < c->channel_count; i++) {
+        c->channels[i] = (struct channel){.low = INFINITY, .high = -INFINITY};
+    }
+    return c->channels_at && c->told && c->channels && c->draft_channels;
 }
 
 /* From the outputs back to the products that they come from: where a class is told from others by
@@ -157,7 +203,7 @@ int krn_calibrate_new(const struct mdl_model *m, enum krn_calibrate_method metho
     c->arena = buffer(m->arena_bytes);
     c->scratch = buffer(krn_net_scratch_bytes(c->net, 1));
     if (!c->inputs || !c->outputs || !c->arena || !c->scratch || !alloc_seen(c) ||
-        !mark_answer(c)) {
+        !alloc_channels(c) || !mark_answer(c)) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->input_count; i++) {
@@ -242,6 +288,48 @@ static bool record(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
     return true;
 }
 
+struct channel_scan {
+    const float *x;
+    ptrdiff_t step, channel_step;
+    size_t count;
+    struct channel *to;
+};
+
+static void scan_channels(void *arg, const ptrdiff_t *at, size_t n)
+{
+    const struct channel_scan *s = arg;
+
+    for (size_t i = 0; i < n; i++) {
+        const float *x = s->x + at[0] + (ptrdiff_t)i * s->step;
+
+        for (size_t k = 0; k < s->count; k++) {
+            float v = x[(ptrdiff_t)k * s->channel_step];
+
+            s->to[k].low = v < s->to[k].low ? v : s->to[k].low;
+            s->to[k].high = v > s->to[k].high ? v : s->to[k].high;
+            s->to[k].sum += (double)v;
+            s->to[k].power += (double)v * (double)v;
+        }
+    }
+}
+
+/* Adds the channels of tensor @t, which is written, to the draft. */
+static void record_channels(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
+{
+    struct mdl_tensor one = c->m->tensors[t]; /* its first channel */
+    struct channel_scan s = {.x = krn_tensor_ptr(c->m, t, mem),
+                             .channel_step = one.stride[1],
+                             .count = one.dim[1],
+                             .to = c->draft_channels + c->channels_at[t]};
+    struct krn_nest nest;
+
+    one.dim[1] = 1;
+    if (krn_nest_of((const struct mdl_tensor *const[]){&one}, 1, &nest)) {
+        s.step = krn_nest_inner(&nest, 0);
+        krn_nest_run(&nest, 0, 1, scan_channels, &s);
+    }
+}
+
 static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
 {
     const struct mdl_model *m = c->m;
@@ -250,6 +338,7 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
     bool finite;
 
     memcpy(c->draft, c->seen, m->tensor_count * sizeof(*c->seen));
+    memcpy(c->draft_channels, c->channels, c->channel_count * sizeof(*c->channels));
     if (c->bins) {
         memcpy(c->draft_bins, c->bins, bins * sizeof(*c->bins));
     }
@@ -258,7 +347,14 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
         snprintf(error, MDL_ERROR_MAX, "the input holds NaN or infinity");
         return -EINVAL;
     }
+    memset(c->told, 0, m->tensor_count * sizeof(*c->told));
     for (size_t i = 0; i < m->op_count; i++) {
+        size_t x = m->ops[i].in[0];
+
+        if (x != MDL_NONE && c->channels_at[x] != MDL_NONE && !c->told[x]) {
+            c->told[x] = true;
+            record_channels(c, x, mem);
+        }
         krn_net_run_ops(c->net, i, i, mem, &exec);
         for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
             finite &= m->ops[i].out[k] == MDL_NONE || record(c, m->ops[i].out[k], mem);
@@ -270,6 +366,7 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
         }
     }
     memcpy(c->seen, c->draft, m->tensor_count * sizeof(*c->seen));
+    memcpy(c->channels, c->draft_channels, c->channel_count * sizeof(*c->channels));
     if (c->bins) {
         memcpy(c->bins, c->draft_bins, bins * sizeof(*c->bins));
     }
@@ -320,6 +417,36 @@ static int add_range(const struct krn_calibrate *c, size_t t, bool clips,
     return 0;
 }
 
+static int add_channels(const struct krn_calibrate *c, size_t t, struct mdl_calibration *out)
+{
+    const struct channel *of = c->channels + c->channels_at[t];
+    struct mdl_channels *to = &out->channels[out->channels_count];
+    const struct mdl_tensor *x = &c->m->tensors[t];
+    size_t n = x->dim[1];
+    double each = (double)c->count * (double)mdl_elements(x) / (double)n;
+
+    if (!(of->low <= of->high)) {
+        return 0; /* never read */
+    }
+    out->channels_count++;
+    *to = (struct mdl_channels){.name = strdup(x->name),
+                                .count = n,
+                                .low = malloc(n * sizeof(float)),
+                                .high = malloc(n * sizeof(float)),
+                                .mean = malloc(n * sizeof(float)),
+                                .power = malloc(n * sizeof(float))};
+    if (!to->name || !to->low || !to->high || !to->mean || !to->power) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        to->low[i] = of[i].low;
+        to->high[i] = of[i].high;
+        to->mean[i] = (float)(of[i].sum / each);
+        to->power[i] = (float)base_min(of[i].power / each, 3e38);
+    }
+    return 0;
+}
+
 int krn_calibrate_finish(struct krn_calibrate *c, enum krn_calibrate_method method, bool symmetric,
                          size_t *ret_zeros, struct mdl_calibration **ret)
 {
@@ -336,9 +463,11 @@ int krn_calibrate_finish(struct krn_calibrate *c, enum krn_calibrate_method meth
     out->symmetric = symmetric;
     snprintf(out->hash, sizeof(out->hash), "%s", c->m->hash);
     out->ranges = calloc(c->m->tensor_count + 1, sizeof(*out->ranges));
-    r = out->ranges ? 0 : -ENOMEM;
+    out->channels = calloc(c->m->tensor_count + 1, sizeof(*out->channels));
+    r = out->ranges && out->channels ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < c->m->tensor_count; i++) {
         r = is_recorded(c->m, i) ? add_range(c, i, c->bins && method == KRN_CALIBRATE_KL, out) : 0;
+        r = r == 0 && c->channels_at[i] != MDL_NONE ? add_channels(c, i, out) : r;
     }
     if (r < 0) {
         mdl_calibration_free(out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/quantise.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "kernels/quantise_private.h"
 
 #define ANSWERS_BYTES_MAX ((size_t)512 << 20) /* of the f32 model's answers that are kept */
+#define EQUALISED_WORTH 0.8                   /* of the mean square error */
 #define WORTH 0.98 /* what stays f32 for speed has to make the model faster by 2 % */
 
 struct timed { /* a model's chosen rows, as kernels/choose.h has them */
@@ -257,32 +259,73 @@ static struct krn_answers ranked(const struct krn_quantise *j)
     return some;
 }
 
-/* The ranges by the method that is wanted, or by the better one. */
+/* The calibration by one way; *ret_square: how far its answers are from f32's. */
+static int try_way(struct krn_quantise *j, enum krn_calibrate_method method, bool equalised,
+                   double *ret_square)
+{
+    struct krn_answers some = ranked(j);
+    struct krn_judgement of;
+    int r =
+        krn_calibrate_finish(j->ranges, method, j->o->symmetric, &j->q.zeros, &j->q.calibration);
+
+    if (r < 0) {
+        return r;
+    }
+    j->q.calibration->equalised = equalised;
+    r = krn_quantise_judge(j, &some, &of);
+    *ret_square = of.square;
+    return r;
+}
+
+/* The best of the ways that are wanted: by extremes, the same with channels equalised, and by
+ * divergence. Equalising has to pay, since it leaves less room to what was not seen. */
 static int find_ranges(struct krn_quantise *j)
 {
-    const enum krn_calibrate_method both[] = {KRN_CALIBRATE_MINMAX, KRN_CALIBRATE_KL};
-    const enum krn_calibrate_method *tried = j->o->either ? both : &j->o->method;
-    struct krn_answers some = ranked(j);
-    struct mdl_calibration *best = NULL;
-    double least = 0;
+    static const struct {
+        enum krn_calibrate_method method;
+        bool equalised;
+        double worth;
+    } ways[] = {{KRN_CALIBRATE_MINMAX, false, 1},
+                {KRN_CALIBRATE_KL, false, 1},
+                {KRN_CALIBRATE_MINMAX, true, EQUALISED_WORTH}};
+    double least = 0, square;
+    size_t best = 0;
+    bool any = false;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < (j->o->either ? 2u : 1u); i++) {
-        struct krn_judgement of = {0};
-
-        r = krn_calibrate_finish(j->ranges, tried[i], j->o->symmetric, &j->q.zeros,
-                                 &j->q.calibration);
-        r = r == 0 && j->o->either ? krn_quantise_judge(j, &some, &of) : r;
-        if (r == 0 && (!best || of.square < least)) {
-            mdl_calibration_free(best);
-            best = base_take(j->q.calibration);
-            least = of.square;
-            j->q.method = tried[i];
+    static_assert(base_array_count(ways) == KRN_QUANTISE_WAYS, "each has its place");
+    for (size_t i = 0; r == 0 && i < KRN_QUANTISE_WAYS; i++) {
+        if (!j->o->either && ways[i].method != j->o->method) {
+            continue;
         }
-        j->q.calibration = mdl_calibration_free(j->q.calibration);
+        r = try_way(j, ways[i].method, ways[i].equalised, &square);
+        j->ways[i].calibration = base_take(j->q.calibration);
+        j->ways[i].method = ways[i].method;
+        if (r == 0 && (!any || square < ways[i].worth * least)) {
+            least = square;
+            best = i;
+            any = true;
+        }
     }
-    j->q.calibration = best;
+    j->q.calibration = r == 0 ? base_take(j->ways[best].calibration) : NULL;
+    j->q.method = ways[best].method;
     return r;
+}
+
+bool krn_quantise_take(struct krn_quantise *j, size_t i)
+{
+    struct krn_quantise_way *w = &j->ways[i], now = {j->q.calibration, j->q.method};
+
+    if (!w->calibration) {
+        return false;
+    }
+    w->calibration->keep = base_take(now.calibration->keep);
+    w->calibration->keep_count = now.calibration->keep_count;
+    now.calibration->keep_count = 0;
+    j->q.calibration = w->calibration;
+    j->q.method = w->method;
+    *w = now;
+    return true;
 }
 
 /* ---- speed ---- */
@@ -349,12 +392,27 @@ static int keep_slower(struct krn_quantise *j, const struct timed *real, struct 
     return r;
 }
 
+/* What each operator saves; a twentieth of its time at least, since times are noisy. */
+static void find_saved(struct krn_quantise *j, const struct timed *real, const struct timed *whole)
+{
+    size_t at;
+
+    for (size_t i = 0; i < whole->m->op_count; i++) {
+        if (whole->m->ops[i].quant && find_op(j->m, whole->m->ops[i].name, &at)) {
+            j->saved[at] = base_max(real->op_ns[at] - whole->op_ns[i], 0.05 * real->op_ns[at]);
+        }
+    }
+}
+
 static int choose_by_speed(struct krn_quantise *j)
 {
     struct timed real = {0}, whole = {0};
     int r = measure(j, NULL, &real);
 
     r = r < 0 ? r : measure(j, j->q.calibration, &whole);
+    if (r == 0) {
+        find_saved(j, &real, &whole);
+    }
     r = r < 0 ? r : keep_slower(j, &real, &whole);
     j->q.f32_ns = real.ns / (double)j->o->cpu_count;
     j->q.int8_ns = whole.ns / (double)j->o->cpu_count;
@@ -410,7 +468,11 @@ static int prepare(struct krn_quantise *j)
         return r;
     }
     j->input = aligned_alloc(64, base_align_up(j->m->inputs[0].bytes + 1, 64));
-    r = j->input ? learn(j) : no_memory(j);
+    j->saved = calloc(j->m->op_count + 1, sizeof(*j->saved));
+    for (size_t i = 0; j->saved && i < j->m->op_count; i++) {
+        j->saved[i] = 1; /* until it is measured */
+    }
+    r = j->input && j->saved ? learn(j) : no_memory(j);
     r = r < 0 ? r : find_judges(j);
     some = ranked(j);
     r = r < 0 ? r : answer(j, &some);
@@ -474,11 +536,15 @@ int krn_quantise(const char *path, const struct mdl_load_options *load, struct k
     } else {
         krn_quantised_deinit(&j.q);
     }
+    for (size_t i = 0; i < KRN_QUANTISE_WAYS; i++) {
+        mdl_calibration_free(j.ways[i].calibration);
+    }
     krn_calibrate_free(j.ranges);
     krn_runner_deinit(&j.real);
     answers_deinit(&j.learned);
     answers_deinit(&j.judged);
     free(j.input);
+    free(j.saved);
     mdl_free(j.m);
     return r;
 }

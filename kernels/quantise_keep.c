@@ -6,9 +6,12 @@
 #include "base.h"
 #include "kernels/quantise_private.h"
 
+#define ONE_BY_ONE 8u
+
 struct candidate {
     const char *name; /* of the f32 model's operator */
-    double cost;
+    double saved;     /* ns, by integers */
+    double cost;      /* in accuracy, for what it saves */
 };
 
 static int dearest_first(const void *a, const void *b)
@@ -31,7 +34,8 @@ static int find_candidates(struct krn_quantise *j, struct candidate *ret, size_t
     for (size_t i = 0; r == 0 && i < j->m->op_count; i++) {
         for (size_t k = 0; k < whole->op_count; k++) {
             if (whole->ops[k].quant && strcmp(whole->ops[k].name, j->m->ops[i].name) == 0) {
-                ret[(*ret_count)++] = (struct candidate){.name = j->m->ops[i].name};
+                ret[(*ret_count)++] =
+                    (struct candidate){.name = j->m->ops[i].name, .saved = j->saved[i]};
                 break;
             }
         }
@@ -56,7 +60,7 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
         }
         r = r < 0 ? r : krn_quantise_judge(j, &some, &of);
         krn_quantise_cut_keep(j, before);
-        all[i].cost = r == 0 ? of.square : 0;
+        all[i].cost = r == 0 ? of.square / all[i].saved : 0;
     }
     return r;
 }
@@ -78,8 +82,9 @@ static bool holds(const struct krn_quantise *j, const struct krn_judgement *of)
     return (double)of->same >= j->o->agreement_min * (double)j->judged.count - 1e-9;
 }
 
-/* The fewest of the dearest ones, by bisection; agreement need not grow with every one of them, so
- * what is found holds, and one fewer did not where that was tried. */
+/* The fewest of the dearest ones: up to ONE_BY_ONE of them each number is tried, then by bisection;
+ * agreement need not grow with every one of them, so what is found holds, and one fewer did not
+ * where that was tried. */
 static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
                        struct krn_judgement *judgement)
 {
@@ -88,7 +93,7 @@ static int find_fewest(struct krn_quantise *j, const struct candidate *all, size
     int r = 0;
 
     while (r == 0 && many - few > 1) {
-        size_t middle = few + (many - few) / 2;
+        size_t middle = few < ONE_BY_ONE ? few + 1 : few + (many - few) / 2;
 
         r = judge_without(j, all, first, middle, &of);
         *(r == 0 && holds(j, &of) ? &many : &few) = middle;
@@ -102,13 +107,37 @@ static int find_fewest(struct krn_quantise *j, const struct candidate *all, size
     return r < 0 ? r : judge_without(j, all, first, many, judgement);
 }
 
+/* The first way that holds, of all. *@ret: the judgement of the one that is taken then. */
+static int find_way(struct krn_quantise *j, bool *ret_holds, struct krn_judgement *ret)
+{
+    struct krn_judgement best, of;
+    int r = krn_quantise_judge(j, &j->judged, &best);
+
+    *ret_holds = r == 0 && holds(j, &best);
+    for (size_t i = 0; r == 0 && !*ret_holds && i < KRN_QUANTISE_WAYS; i++) {
+        if (!krn_quantise_take(j, i)) {
+            continue;
+        }
+        r = krn_quantise_judge(j, &j->judged, &of);
+        *ret_holds = r == 0 && holds(j, &of);
+        if (*ret_holds) {
+            best = of;
+        } else {
+            krn_quantise_take(j, i); /* back */
+        }
+    }
+    *ret = best;
+    return r;
+}
+
 int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement)
 {
     base_autofree struct candidate *all = calloc(j->m->op_count + 1, sizeof(*all));
     size_t count = 0;
-    int r = all ? krn_quantise_judge(j, &j->judged, judgement) : -ENOMEM;
+    bool good = false;
+    int r = all ? find_way(j, &good, judgement) : -ENOMEM;
 
-    if (r < 0 || holds(j, judgement)) {
+    if (r < 0 || good) {
         return r;
     }
     r = find_candidates(j, all, &count);

@@ -10,6 +10,10 @@
  * hand integers on; around what stays f32 values are quantised and dequantised. Bias and batch norm
  * are exact to 32 bits of x_scale s[o]. A calibration that names another model is refused.
  *
+ * Where it says what single channels are like, quieter ones are scaled up between one product and
+ * the next, and what rounding the weights adds to the mean of a result is taken off its bias
+ * (model/quant.h).
+ *
  * kernels/calibrate.h finds ranges by running the model; the file is JSON.
  */
 #pragma once
@@ -23,11 +27,21 @@ struct mdl_range {
     float low, high; /* finite, low <= high */
 };
 
+struct mdl_channels { /* a value's channels, which are its dim 1 */
+    char *name;       /* owned: of the tensor in the f32 model */
+    size_t count;
+    float *low, *high, *mean, *power; /* [count] each, owned; finite, low <= high; power: the mean
+                                         of squares */
+};
+
 struct mdl_calibration {
     char hash[65];  /* of the model it was made of, or "" */
     bool symmetric; /* activations */
+    bool equalised; /* channels, between products */
     size_t range_count;
     struct mdl_range *ranges; /* owned, sorted by name, no name twice */
+    size_t channels_count;
+    struct mdl_channels *channels; /* owned, sorted by name, no name twice */
     size_t keep_count;
     char **keep; /* owned: names of operators (struct mdl_op) that stay f32 */
 };
@@ -35,11 +49,16 @@ struct mdl_calibration {
 /** mdl_calibration_free() - Takes NULL. Return: NULL. */
 struct mdl_calibration *mdl_calibration_free(struct mdl_calibration *c);
 
-/** mdl_calibration_sort() - sorts ranges; those of one name become one that holds all of them. */
+/** mdl_calibration_sort() - sorts ranges and channels; ranges of one name become one that holds all
+ * of them, of channels the first stays. */
 void mdl_calibration_sort(struct mdl_calibration *c);
 
 /** mdl_calibration_find() - the range of @name, or NULL. */
 const struct mdl_range *mdl_calibration_find(const struct mdl_calibration *c, const char *name);
+
+/** mdl_calibration_channels() - those of @name, or NULL. */
+const struct mdl_channels *mdl_calibration_channels(const struct mdl_calibration *c,
+                                                    const char *name);
 
 /** mdl_calibration_keeps() - does the operator @name stay f32? */
 bool mdl_calibration_keeps(const struct mdl_calibration *c, const char *name);

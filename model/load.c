@@ -235,10 +235,20 @@ static void mix_calibration(const struct mdl_calibration *c, char hash[65])
     mdl_hash_init(&s);
     mdl_hash_update(&s, hash, 64);
     mdl_hash_update(&s, &c->symmetric, sizeof(c->symmetric));
+    mdl_hash_update(&s, &c->equalised, sizeof(c->equalised));
     for (size_t i = 0; i < c->range_count; i++) {
         mdl_hash_update(&s, c->ranges[i].name, strlen(c->ranges[i].name) + 1);
         mdl_hash_update(&s, &c->ranges[i].low, sizeof(float));
         mdl_hash_update(&s, &c->ranges[i].high, sizeof(float));
+    }
+    for (size_t i = 0; i < c->channels_count; i++) {
+        const struct mdl_channels *of = &c->channels[i];
+
+        mdl_hash_update(&s, of->name, strlen(of->name) + 1);
+        mdl_hash_update(&s, of->low, of->count * sizeof(float));
+        mdl_hash_update(&s, of->high, of->count * sizeof(float));
+        mdl_hash_update(&s, of->mean, of->count * sizeof(float));
+        mdl_hash_update(&s, of->power, of->count * sizeof(float));
     }
     for (size_t i = 0; i < c->keep_count; i++) {
         mdl_hash_update(&s, c->keep[i], strlen(c->keep[i]) + 1);

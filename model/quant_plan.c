@@ -18,6 +18,8 @@ struct plan {
     struct mdl_range *range; /* of representatives; low > high: none */
     bool *integer;           /* per value: its operator writes integers, so everybody reads those */
     size_t *instead;         /* per value: its dequantised form, or itself */
+    bool *chosen;            /* per op: runs on integers */
+    float **factor;          /* per value: [dim 1] what it is scaled by, or NULL */
 };
 
 static size_t find(struct plan *p, size_t v)
@@ -46,6 +48,20 @@ static void join_moves(struct plan *p)
     }
 }
 
+/* The range of a value whose channels are scaled. */
+static bool scaled_range(const struct plan *p, size_t v, struct mdl_range *ret)
+{
+    const struct mdl_channels *seen = mdl_calibration_channels(p->c, p->ir->values[v].name);
+    const float *s = p->factor[v];
+
+    *ret = (struct mdl_range){.low = 0, .high = 0};
+    for (size_t i = 0; seen && i < seen->count; i++) {
+        ret->low = base_min(ret->low, s[i] * seen->low[i]);
+        ret->high = base_max(ret->high, s[i] * seen->high[i]);
+    }
+    return seen != NULL;
+}
+
 static void fill_ranges(struct plan *p)
 {
     for (size_t i = 0; i < p->values; i++) {
@@ -54,8 +70,11 @@ static void fill_ranges(struct plan *p)
     for (size_t i = 0; i < p->values; i++) {
         const struct mdl_ir_value *v = &p->ir->values[i];
         const struct mdl_range *r = v->name[0] ? mdl_calibration_find(p->c, v->name) : NULL;
-        struct mdl_range *to = &p->range[find(p, i)];
+        struct mdl_range *to = &p->range[find(p, i)], scaled;
 
+        if (p->factor[i]) {
+            r = scaled_range(p, i, &scaled) ? &scaled : NULL;
+        }
         if (r && v->dtype == MDL_F32 && !v->data) {
             to->low = base_min(to->low, r->low);
             to->high = base_max(to->high, r->high);
@@ -114,18 +133,10 @@ static int quantised(struct plan *p, size_t *v)
     return 0;
 }
 
-static bool is_product(const struct mdl_ir *ir, const struct mdl_ir_op *op)
-{
-    return (op->kind == MDL_OP_CONV || op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL) &&
-           mdl_ir_is_const(ir, op->op.in[1]) && ir->values[op->op.in[1]].dtype == MDL_F32 &&
-           op->op.in[2] == MDL_NONE &&
-           (op->kind == MDL_OP_CONV || ir->values[op->op.in[1]].rank == 2);
-}
-
 /* Which operators become integers. */
 static bool is_chosen(struct plan *p, const struct mdl_ir_op *op)
 {
-    struct mdl_ir *ir = p->ir;
+    const struct mdl_ir *ir = p->ir;
     struct mdl_qparam q;
 
     if (op->kind >= (int)MDL_OP_COUNT || op->op.quant || mdl_calibration_keeps(p->c, op->op.name) ||
@@ -136,7 +147,7 @@ static bool is_chosen(struct plan *p, const struct mdl_ir_op *op)
     case MDL_OP_CONV:
     case MDL_OP_GEMM:
     case MDL_OP_MATMUL:
-        return is_product(ir, op) && param_of(p, op->op.in[0], &q);
+        return mdl_quant_is_product(ir, op) && param_of(p, op->op.in[0], &q);
     case MDL_OP_BINARY:
         return op->op.attr.binary == MDL_BIN_ADD && op->op.act <= MDL_ACT_LEAKY_RELU &&
                mdl_ir_same_dims(&ir->values[op->op.in[0]], &ir->values[op->op.in[1]]) &&
@@ -149,59 +160,21 @@ static bool is_chosen(struct plan *p, const struct mdl_ir_op *op)
     }
 }
 
-struct slices { /* the weights of output channel c: @count of them from c * first on, step apart */
-    size_t channels, count, first, step;
-};
-
-static struct slices slices_of(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+/* What lies around product @op. */
+static struct mdl_qsides sides_of(const struct plan *p, const struct mdl_ir_op *op)
 {
-    const struct mdl_ir_value *w = &ir->values[op->op.in[1]];
-    size_t all = mdl_ir_elements(w);
+    const struct mdl_ir_value *x = &p->ir->values[op->op.in[0]];
+    struct mdl_qweights w = mdl_quant_weights(p->ir, op);
+    const struct mdl_channels *seen = x->name[0] ? mdl_calibration_channels(p->c, x->name) : NULL;
+    struct mdl_qsides s = {.scale = op->op.scale, .y = p->factor[op->op.out[0]]};
 
-    if (op->kind == MDL_OP_CONV || (op->kind == MDL_OP_GEMM && op->op.attr.gemm.trans_b)) {
-        return (struct slices){w->dim[0], all / w->dim[0], all / w->dim[0], 1};
+    if (op->op.in[0] < p->values) {
+        s.x = p->factor[op->op.in[0]];
     }
-    return (struct slices){w->dim[1], w->dim[0], 1, w->dim[1]};
-}
-
-static float load_f32(const void *data, size_t i)
-{
-    float v;
-
-    memcpy(&v, (const char *)data + i * sizeof(v), sizeof(v));
-    return v;
-}
-
-/* Integers and scales of all weights, the batch norm's scale multiplied in. @x_scale: so that the
- * bias fits 32 bits. Return: false if a weight is not finite. */
-static bool quantise_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op, double x_scale,
-                             int8_t *ret_q, float *ret_scale)
-{
-    const void *data = ir->values[op->op.in[1]].data;
-    struct slices s = slices_of(ir, op);
-
-    for (size_t c = 0; c < s.channels; c++) {
-        double most = 0, factor = op->op.scale ? (double)op->op.scale[c] : 1, scale;
-        double bias = op->op.shift ? fabs((double)op->op.shift[c]) : 0;
-
-        for (size_t i = 0; i < s.count; i++) {
-            double v = fabs((double)load_f32(data, c * s.first + i * s.step) * factor);
-
-            if (!isfinite(v)) {
-                return false;
-            }
-            most = base_max(most, v);
-        }
-        scale = base_max(most / 127, base_max(bias / (x_scale * (1 << 29)), 1e-30));
-        ret_scale[c] = (float)scale;
-        for (size_t i = 0; i < s.count; i++) {
-            size_t at = c * s.first + i * s.step;
-            double q = nearbyint((double)load_f32(data, at) * factor / (double)ret_scale[c]);
-
-            ret_q[at] = (int8_t)base_min(base_max(q, -127.0), 127.0);
-        }
+    if (seen && mdl_quant_has_channels(p->ir, op, &w, true) && seen->count == x->dim[1]) {
+        s.x_mean = seen->mean;
     }
-    return true;
+    return s;
 }
 
 /* Replaces the weights of @op by dequantised integers. */
@@ -209,25 +182,28 @@ static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale,
 {
     struct mdl_ir *ir = p->ir;
     const struct mdl_ir_value w = ir->values[op->op.in[1]];
-    struct slices s = slices_of(ir, op);
-    int8_t *q = mdl_pool_alloc(ir->pool, mdl_ir_elements(&w), 1);
-    float *scale = mdl_pool_alloc(ir->pool, s.channels, sizeof(*scale));
+    struct mdl_qweights of = mdl_quant_weights(ir, op);
+    struct mdl_qsides s = sides_of(p, op);
+    struct mdl_qrounded to = {.q = mdl_pool_alloc(ir->pool, mdl_ir_elements(&w), 1),
+                              .scale = mdl_pool_alloc(ir->pool, of.outputs, sizeof(*to.scale)),
+                              .shift = mdl_pool_alloc(ir->pool, of.outputs, sizeof(*to.shift))};
+    double *row = mdl_pool_alloc(ir->pool, of.count, sizeof(*row));
     struct mdl_ir_op back = mdl_ir_op_make(ir, MDL_OP_DEQUANTIZE);
     size_t dim[MDL_RANK_MAX];
     int r;
 
     *ret_done = false;
-    if (!q || !scale) {
+    if (!to.q || !to.scale || !to.shift || !row) {
         return mdl_ir_nomem(ir);
     }
-    if (!quantise_weights(ir, op, x_scale, q, scale)) {
+    if (!mdl_quant_round(&of, &s, op->op.shift, x_scale, row, &to)) {
         return 0;
     }
     for (size_t i = 0; i < w.rank; i++) {
-        dim[i] = i == (s.step == 1 ? 0u : 1u) ? s.channels : 1;
+        dim[i] = i == (of.step == 1 ? 0u : 1u) ? of.outputs : 1;
     }
-    r = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, q, false, &back.op.in[0]);
-    r = r < 0 ? r : mdl_ir_const_new(ir, MDL_F32, w.rank, dim, scale, false, &back.op.in[1]);
+    r = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false, &back.op.in[0]);
+    r = r < 0 ? r : mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false, &back.op.in[1]);
     r = r < 0 ? r : mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]);
     r = r < 0 ? r : mdl_ir_op_add(ir, &back);
     if (r < 0) {
@@ -235,6 +211,8 @@ static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale,
     }
     op->op.in[1] = back.op.out[0];
     op->op.scale = NULL;
+    op->op.shift = to.shift;
+    op->op.channels = of.outputs;
     *ret_done = true;
     return 0;
 }
@@ -245,12 +223,15 @@ static int quantise_op(struct plan *p, struct mdl_ir_op *op)
     bool done = true;
     int r = 0;
 
-    if (is_product(p->ir, op)) {
+    if (mdl_quant_is_product(p->ir, op)) {
         param_of(p, op->op.in[0], &x);
         r = replace_weights(p, op, (double)x.scale, &done);
     }
     if (r < 0 || !done) {
         return r < 0 ? r : mdl_ir_op_add(p->ir, op);
+    }
+    if (op->op.act == MDL_ACT_CLIP && p->factor[op->op.out[0]]) {
+        op->op.act = MDL_ACT_RELU; /* the integers end below, in every channel */
     }
     r = quantised(p, &op->op.in[0]);
     if (r == 0 && op->kind == MDL_OP_BINARY) {
@@ -280,6 +261,14 @@ static int read_again(struct plan *p, struct mdl_ir_op *op)
 {
     size_t *in = op->op.in;
 
+    if (op->kind < (int)MDL_OP_COUNT && mdl_quant_is_product(p->ir, op)) {
+        struct mdl_qsides s = sides_of(p, op);
+        int r = s.x || s.y ? mdl_quant_rescale(p->ir, op, &s) : 0;
+
+        if (r < 0) {
+            return r;
+        }
+    }
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         read_integer(p, &in[i]);
     }
@@ -293,13 +282,16 @@ static int read_again(struct plan *p, struct mdl_ir_op *op)
 static int plan_init(struct plan *p)
 {
     struct mdl_pool *pool = p->ir->pool;
+    int r;
 
     p->values = p->ir->value_count;
     p->same = mdl_pool_alloc(pool, p->values, sizeof(*p->same));
     p->instead = mdl_pool_alloc(pool, p->values, sizeof(*p->instead));
     p->range = mdl_pool_alloc(pool, p->values, sizeof(*p->range));
     p->integer = mdl_pool_alloc(pool, p->values, sizeof(*p->integer));
-    if (!p->same || !p->instead || !p->range || !p->integer) {
+    p->chosen = mdl_pool_alloc(pool, p->ir->op_count, sizeof(*p->chosen));
+    p->factor = mdl_pool_alloc(pool, p->values, sizeof(*p->factor));
+    if (!p->same || !p->instead || !p->range || !p->integer || !p->chosen || !p->factor) {
         return mdl_ir_nomem(p->ir);
     }
     for (size_t i = 0; i < p->values; i++) {
@@ -307,7 +299,12 @@ static int plan_init(struct plan *p)
     }
     join_moves(p);
     fill_ranges(p);
-    return 0;
+    for (size_t k = 0; k < p->ir->op_count; k++) {
+        p->chosen[k] = !p->ir->ops[k].dead && is_chosen(p, &p->ir->ops[k]);
+    }
+    r = mdl_quant_equalise(p->ir, p->chosen, p->factor);
+    fill_ranges(p);
+    return r;
 }
 
 int mdl_quant_plan(struct mdl_ir *ir)
@@ -336,7 +333,7 @@ int mdl_quant_plan(struct mdl_ir *ir)
         struct mdl_ir_op op = ops[k];
 
         if (!op.dead) {
-            r = is_chosen(&p, &op) ? quantise_op(&p, &op) : read_again(&p, &op);
+            r = p.chosen[k] ? quantise_op(&p, &op) : read_again(&p, &op);
         }
     }
     return r < 0 ? r : mdl_quant_sink(ir);

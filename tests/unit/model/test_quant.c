@@ -493,6 +493,14 @@ TEST(calibrations_are_files)
         {"{\"ranges\": {\"a\": [0]}}", "two numbers"},
         {"{\"ranges\": {}, \"keep\": [1]}", "list of names"},
         {"{\"ranges\": {}, \"symmetric\": 1}", "true or false"},
+        {"{\"ranges\": {}, \"equalised\": 0}", "true or false"},
+        {"{\"ranges\": {}, \"channels\": []}", "\"channels\""},
+        {"{\"ranges\": {}, \"channels\": {\"a\": 1}}", "as many lows"},
+        {"{\"ranges\": {}, \"channels\": {\"a\": {\"low\": [0], \"high\": [1], \"mean\": [0]}}}",
+         "as many lows"},
+        {"{\"ranges\": {}, \"channels\": {\"a\": {\"low\": [2], \"high\": [1], \"mean\": [0], "
+         "\"power\": [0]}}}",
+         "as many lows"},
         {"{", ":1:"},
     };
     struct mdl_calibration *c, *again = NULL;
@@ -517,6 +525,19 @@ TEST(calibrations_are_files)
         T_TRUE(mdl_calibration_find(again, c->ranges[i].name) == &again->ranges[i]);
     }
     T_TRUE(!mdl_calibration_find(again, "nobody"));
+    T_TRUE(c->channels_count > 0);
+    T_EQ(again->channels_count, c->channels_count);
+    for (size_t i = 0; i < c->channels_count; i++) {
+        const struct mdl_channels *a = &c->channels[i];
+        const struct mdl_channels *b = mdl_calibration_channels(again, a->name);
+
+        T_TRUE(b && b->count == a->count);
+        T_TRUE(memcmp(a->low, b->low, a->count * sizeof(float)) == 0);
+        T_TRUE(memcmp(a->high, b->high, a->count * sizeof(float)) == 0);
+        T_TRUE(memcmp(a->mean, b->mean, a->count * sizeof(float)) == 0);
+        T_TRUE(memcmp(a->power, b->power, a->count * sizeof(float)) == 0);
+    }
+    T_TRUE(!mdl_calibration_channels(again, "nobody"));
     mdl_calibration_free(again);
     mdl_calibration_free(c);
     for (size_t i = 0; i < base_array_count(bad); i++) {
