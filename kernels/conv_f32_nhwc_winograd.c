@@ -11,44 +11,29 @@
 #include <math.h>
 
 #include "base.h"
-#include "kernels/wino_team.h"
+#include "kernels/wino_plan.h"
 #include "kernels/winograd.h"
 
-#define TAPS 9u
-#define CHANNELS_MIN 8u
-#define TILES_MAX 56u               /* of a block */
+#define TAPS KRN_WINO_TAPS
 #define CHANNELS_MAX 64u            /* of a block */
 #define READY_BYTES (1024u * 1024u) /* transformed when packed, if no larger */
 
 struct plan {
-    struct krn_conv c;
-    size_t pairs, size, points;
-    size_t rows, cols, tiles; /* of tiles, per image; of all images */
-    size_t blocks;            /* of channels */
-    size_t panels, lanes;     /* of all panels */
-    bool ready;               /* weights are transformed when packed */
+    struct krn_wino_plan w;
+    size_t pairs, points;
+    bool ready; /* weights are transformed when packed */
 };
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
                     struct plan *p)
 {
-    struct krn_win *w = &p->c.win;
-
-    if (!krn_conv_of(m, op, &p->c) || w->kh != 3 || w->kw != 3 || w->sh != 1 || w->sw != 1 ||
-        w->dh != 1 || w->dw != 1 || p->c.groups != 1 || p->c.cg < CHANNELS_MIN ||
-        p->c.og < CHANNELS_MIN) {
+    if (!krn_conv_of(m, op, &p->w.c) ||
+        !krn_wino_plan(&p->w, 2 * pairs, KRN_WINO_CHANNELS, CHANNELS_MAX)) {
         return false;
     }
     p->pairs = pairs;
-    p->size = 2 * pairs;
-    p->points = (p->size + 2) * (p->size + 2);
-    p->rows = (p->c.y.h + p->size - 1) / p->size;
-    p->cols = (p->c.y.w + p->size - 1) / p->size;
-    p->tiles = p->c.y.n * p->rows * p->cols;
-    p->blocks = (p->c.cg + CHANNELS_MAX - 1) / CHANNELS_MAX;
-    p->panels = krn_igemm_panels(p->c.og);
-    p->lanes = krn_igemm_packed(1, p->c.og);
-    p->ready = p->points * p->c.cg * p->lanes * sizeof(float) <= READY_BYTES;
+    p->points = (p->w.size + 2) * (p->w.size + 2);
+    p->ready = p->points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
     return true;
 }
 
@@ -66,8 +51,8 @@ static double time_of(const struct plan *p)
 {
     static const struct costs costs[] = {{220, 155}, {430, 230}, {1000, 440}};
     const struct costs *c = &costs[p->pairs - 1];
-    double tiles = (double)p->tiles, in = (double)p->c.cg, out = (double)p->lanes;
-    double chunks = p->ready ? 0 : ceil(tiles / (double)TILES_MAX);
+    double tiles = (double)p->w.work.tiles, in = (double)p->w.c.cg, out = (double)p->w.lanes;
+    double chunks = p->ready ? 0 : ceil(tiles / (double)KRN_WINO_TILES_MAX);
 
     return (PRODUCT_COST * tiles * (double)p->points * in * out + tiles * (in + out) * c->tile +
             chunks * in * out * c->filter) /
@@ -76,9 +61,9 @@ static double time_of(const struct plan *p)
 
 static double time_of_igemm(const struct plan *p)
 {
-    double pixels = (double)(p->c.y.n * p->c.y.h * p->c.y.w);
+    double pixels = (double)(p->w.c.y.n * p->w.c.y.h * p->w.c.y.w);
 
-    return IGEMM_COST * pixels * TAPS * (double)p->c.cg * (double)p->lanes / KRN_VL;
+    return IGEMM_COST * pixels * TAPS * (double)p->w.c.cg * (double)p->w.lanes / KRN_VL;
 }
 
 /* Larger tiles are less exact: they are taken only where they are faster than every smaller one. So
@@ -100,25 +85,10 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t 
     return time < time_of_igemm(&p);
 }
 
-static struct krn_range block_of(const struct plan *p, size_t block)
-{
-    return krn_share(p->c.cg, KRN_WINO_CHANNELS, block, p->blocks);
-}
-
-static size_t panel_used(const struct plan *p, size_t panel)
-{
-    return base_min(p->c.og - panel * KRN_IGEMM_LANES, (size_t)KRN_IGEMM_LANES);
-}
-
-static size_t panel_lanes(const struct plan *p, size_t panel)
-{
-    return panel_used(p, panel) <= KRN_VL ? KRN_VL : KRN_IGEMM_LANES;
-}
-
 /* the weights, then a row of zeros for the padding */
 static size_t packed_floats(const struct plan *p)
 {
-    return (p->ready ? p->points : TAPS) * p->c.cg * p->lanes;
+    return (p->ready ? p->points : TAPS) * p->w.c.cg * p->w.lanes;
 }
 
 static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
@@ -141,15 +111,16 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
     memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
     if (!p.ready) {
         KRN_ISA_FN(krn_igemm_pack)
-        (out, w, TAPS, p.c.cg, p.c.og, t->stride[0], p.c.tap_stride, t->stride[1], op->scale, 1.0f);
+        (out, w, TAPS, p.w.c.cg, p.w.c.og, t->stride[0], p.w.c.tap_stride, t->stride[1], op->scale,
+         1.0f);
         return;
     }
-    for (size_t b = 0; b < p.blocks; b++) {
-        struct krn_range block = block_of(&p, b);
+    for (size_t b = 0; b < p.w.work.blocks; b++) {
+        struct krn_range block = krn_wino_block(&p.w, b);
         size_t count = block.end - block.begin;
 
-        for (size_t panel = 0; panel < p.panels; panel++) {
-            size_t o = panel * KRN_IGEMM_LANES, lanes = panel_lanes(&p, panel);
+        for (size_t panel = 0; panel < p.w.work.panels; panel++) {
+            size_t o = panel * KRN_IGEMM_LANES, lanes = krn_wino_panel_lanes(&p.w, panel);
             float taps[TAPS * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
 
             for (size_t c = 0; c < count; c += KRN_WINO_CHANNELS) {
@@ -159,8 +130,8 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
                                               (ptrdiff_t)sizeof(float);
 
                 KRN_ISA_FN(krn_igemm_pack)
-                (taps, from, TAPS, n, panel_used(&p, panel), t->stride[0], p.c.tap_stride,
-                 t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
+                (taps, from, TAPS, n, krn_wino_panel_used(&p.w, panel), t->stride[0],
+                 p.w.c.tap_stride, t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
                 KRN_ISA_FN(krn_wino_filter)
                 (pairs, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
             }
@@ -169,20 +140,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
     }
 }
 
-static struct krn_wino_work work_of(const struct plan *p)
-{
-    return (struct krn_wino_work){.tiles = p->tiles,
-                                  .blocks = p->blocks,
-                                  .panels = p->panels,
-                                  .rows = KRN_IGEMM_ROWS,
-                                  .tiles_max = TILES_MAX};
-}
-
 static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
 {
-    struct krn_wino_work work = work_of(p);
-    struct krn_wino_layout l = krn_wino_layout(&work, width);
-    size_t channels = base_min(p->c.cg, (size_t)CHANNELS_MAX);
+    struct krn_wino_layout l = krn_wino_layout(&p->w.work, width);
+    size_t channels = base_min(p->w.c.cg, (size_t)CHANNELS_MAX);
 
     l.v = p->points * krn_wino_v_point(l.tiles, channels) * sizeof(float);
     l.u = p->ready ? 0 : p->points * krn_wino_u_point(channels) * sizeof(float);
@@ -203,43 +164,23 @@ static const struct job *job_of(const struct krn_wino_job *team)
     return base_container_of(team, const struct job, team);
 }
 
-/* the pixels of tile @t, at channel @c */
-static void point(const struct job *j, size_t t, size_t c, const float **at)
-{
-    const struct krn_img *x = &j->p.c.x;
-    const size_t span = j->p.size + 2, n = t / j->p.cols / j->p.rows;
-    ptrdiff_t iy = (ptrdiff_t)(t / j->p.cols % j->p.rows * j->p.size) - j->p.c.win.top;
-    ptrdiff_t ix = (ptrdiff_t)(t % j->p.cols * j->p.size) - j->p.c.win.left;
-    struct krn_range in_y = krn_taps(iy, span, 1, x->h), in_x = krn_taps(ix, span, 1, x->w);
-    const float *from = (const float *)j->call->in[0] + n * x->batch + c;
-
-    for (size_t y = 0; y < span; y++) {
-        ptrdiff_t row = (iy + (ptrdiff_t)y) * (ptrdiff_t)x->row + ix * (ptrdiff_t)x->pixel;
-        bool in = y >= in_y.begin && y < in_y.end;
-
-        for (size_t k = 0; k < span; k++) {
-            *at++ = in && k >= in_x.begin && k < in_x.end ? from + row + (ptrdiff_t)(k * x->pixel)
-                                                          : j->zeros;
-        }
-    }
-}
-
 static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
                   struct krn_range groups, size_t block, void *v)
 {
     const struct job *j = job_of(team);
-    struct krn_range channels = block_of(&j->p, block);
+    struct krn_range channels = krn_wino_block(&j->p.w, block);
     size_t count = channels.end - channels.begin, all = krn_igemm_tiles(tiles);
     size_t group = base_align_up(count, KRN_WINO_CHANNELS) * KRN_IGEMM_ROWS;
     size_t v_point = krn_wino_v_point(tiles, count);
-    const float *at[KRN_WINO_SPAN_MAX * KRN_WINO_SPAN_MAX];
+    const void *at[KRN_WINO_SPAN_MAX * KRN_WINO_SPAN_MAX];
 
     for (size_t g = groups.begin; g < groups.end; g++) {
         size_t from = krn_igemm_tile_first(tiles, all, g);
         size_t to = krn_igemm_tile_first(tiles, all, g + 1);
 
         for (size_t t = from; t < to; t++) {
-            point(j, first + t, channels.begin, at);
+            krn_wino_pixels(&j->p.w, j->p.w.size + 2, j->call->in[0], sizeof(float), j->zeros,
+                            first + t, channels.begin, at);
             KRN_ISA_FN(krn_wino_input)
             (j->p.pairs, at, count, (float *)v + g * group + (t - from) * KRN_WINO_CHANNELS,
              v_point);
@@ -251,8 +192,8 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
                      const void *v, void *u, void *m)
 {
     const struct job *j = job_of(team);
-    struct krn_range channels = block_of(&j->p, block);
-    size_t count = channels.end - channels.begin, lanes = panel_lanes(&j->p, panel);
+    struct krn_range channels = krn_wino_block(&j->p.w, block);
+    size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&j->p.w, panel);
     const float *w = j->call->packed;
     struct krn_wino_product p = {
         .points = j->p.points,
@@ -267,14 +208,14 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     };
 
     if (j->p.ready) {
-        p.u = w + j->p.points * (channels.begin * j->p.lanes + panel * KRN_IGEMM_LANES * count);
+        p.u = w + j->p.points * (channels.begin * j->p.w.lanes + panel * KRN_IGEMM_LANES * count);
         p.u_point = count * lanes;
     } else {
-        w += TAPS * j->p.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
+        w += TAPS * j->p.w.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
         p.u = u;
         p.u_point = krn_wino_u_point(count);
         KRN_ISA_FN(krn_wino_filter)
-        (j->p.pairs, w, j->p.c.cg * lanes, count, lanes, u, p.u_point);
+        (j->p.pairs, w, j->p.w.c.cg * lanes, count, lanes, u, p.u_point);
     }
     KRN_ISA_FN(krn_wino_product)(&p);
 }
@@ -284,13 +225,13 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
 {
     const struct job *j = job_of(team);
     const float *products = m;
-    const struct krn_img *y = &j->p.c.y;
-    const size_t size = j->p.size, lanes = panel_lanes(&j->p, panel);
+    const struct krn_img *y = &j->p.w.c.y;
+    const size_t lanes = krn_wino_panel_lanes(&j->p.w, panel);
     struct krn_wino_output o = {
         .pairs = j->p.pairs,
         .m_point = krn_wino_m_point(tiles),
         .lanes = lanes,
-        .channels = panel_used(&j->p, panel),
+        .channels = krn_wino_panel_used(&j->p.w, panel),
         .channel = panel * KRN_IGEMM_LANES,
         .epilogue = &j->epilogue,
         .y = j->call->out[0],
@@ -299,12 +240,9 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     };
 
     for (size_t t = first; t < first + tiles; t++) {
-        size_t n = t / j->p.cols / j->p.rows;
-        size_t oy = t / j->p.cols % j->p.rows * size, ox = t % j->p.cols * size;
+        struct krn_wino_place to = krn_wino_place(&j->p.w, t);
 
-        KRN_ISA_FN(krn_wino_output)
-        (&o, products, (n * y->h + oy) * y->w + ox, base_min(size, y->h - oy),
-         base_min(size, y->w - ox));
+        KRN_ISA_FN(krn_wino_output)(&o, products, to.pixel, to.rows, to.cols);
         products += lanes;
     }
 }
@@ -317,7 +255,7 @@ static void run(const struct krn_call *call, size_t pairs)
         return;
     }
     j.zeros = (const float *)call->packed + packed_floats(&j.p);
-    j.team = (struct krn_wino_job){.work = work_of(&j.p),
+    j.team = (struct krn_wino_job){.work = j.p.w.work,
                                    .layout = layout_of(&j.p, call->width),
                                    .scratch = call->scratch,
                                    .input = input,

@@ -8,76 +8,47 @@
  */
 #include "base.h"
 #include "kernels/qwino.h"
-#include "kernels/wino_team.h"
+#include "kernels/wino_plan.h"
 
-#define TAPS 9u
-#define CHANNELS_MIN 8u
-#define TILES_MAX 56u               /* of a block */
+#define TAPS KRN_WINO_TAPS
 #define CHANNELS_MAX 128u           /* of a block */
 #define READY_BYTES (1280u * 1024u) /* transformed when packed, if no larger */
 
 struct plan {
-    struct krn_conv c;
-    size_t rows, cols, tiles; /* of tiles, per image; of all images */
-    size_t blocks;            /* of channels */
-    size_t panels, lanes;     /* lanes of all panels */
+    struct krn_wino_plan w;
     bool x_signed;
     int32_t x_zero;
     bool ready; /* weights are transformed when packed */
     size_t table_bytes, weight_bytes;
 };
 
-static size_t panel_used(const struct plan *p, size_t panel)
-{
-    return base_min(p->c.og - panel * KRN_TILE_LANES, (size_t)KRN_TILE_LANES);
-}
-
-static size_t panel_lanes(const struct plan *p, size_t panel)
-{
-    return panel_used(p, panel) <= KRN_VL ? KRN_VL : KRN_TILE_LANES;
-}
-
-static struct krn_range block_of(const struct plan *p, size_t block)
-{
-    return krn_share(p->c.cg, KRN_QWINO_CHANNELS, block, p->blocks);
-}
-
 /* elements of u for @channels of the first @panels panels */
 static size_t ready_elements(const struct plan *p, size_t channels, size_t panels)
 {
-    size_t lanes = base_min(panels * KRN_TILE_LANES, p->lanes);
+    size_t lanes = base_min(panels * KRN_TILE_LANES, p->w.lanes);
 
     return KRN_QWINO_POINTS * ((channels + 1) / 2 * 2 * lanes + panels * KRN_QWINO_CHANNELS);
 }
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    struct krn_win *w = &p->c.win;
-
-    if (!krn_quant_conv_of(m, op, &p->c) || w->kh != 3 || w->kw != 3 || w->sh != 1 || w->sw != 1 ||
-        w->dh != 1 || w->dw != 1 || p->c.groups != 1 || p->c.cg < CHANNELS_MIN ||
-        p->c.og < CHANNELS_MIN) {
+    if (!krn_quant_conv_of(m, op, &p->w.c) ||
+        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, KRN_QWINO_CHANNELS, CHANNELS_MAX)) {
         return false;
     }
-    p->rows = (p->c.y.h + KRN_QWINO_SIZE - 1) / KRN_QWINO_SIZE;
-    p->cols = (p->c.y.w + KRN_QWINO_SIZE - 1) / KRN_QWINO_SIZE;
-    p->tiles = p->c.y.n * p->rows * p->cols;
-    p->blocks = (p->c.cg + CHANNELS_MAX - 1) / CHANNELS_MAX;
-    p->panels = (p->c.og + KRN_TILE_LANES - 1) / KRN_TILE_LANES;
-    p->lanes = (p->panels - 1) * KRN_TILE_LANES + panel_lanes(p, p->panels - 1);
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
     p->x_zero = op->quant->x_zero;
     p->weight_bytes = 0;
-    for (size_t b = 0; b < p->blocks; b++) {
-        struct krn_range r = block_of(p, b);
+    for (size_t b = 0; b < p->w.work.blocks; b++) {
+        struct krn_range r = krn_wino_block(&p->w, b);
 
-        p->weight_bytes += ready_elements(p, r.end - r.begin, p->panels) * sizeof(int16_t);
+        p->weight_bytes += ready_elements(p, r.end - r.begin, p->w.work.panels) * sizeof(int16_t);
     }
     p->ready = p->weight_bytes <= READY_BYTES || !krn_quant_weights_fit(m, op);
     if (!p->ready) {
-        p->weight_bytes = TAPS * ((p->c.cg + 1) / 2 * 2) * p->lanes;
+        p->weight_bytes = TAPS * ((p->w.c.cg + 1) / 2 * 2) * p->w.lanes;
     }
-    p->table_bytes = base_align_up(p->panels * KRN_TILE_LANES * 12 + CHANNELS_MAX, 64);
+    p->table_bytes = base_align_up(p->w.work.panels * KRN_TILE_LANES * 12 + CHANNELS_MAX, 64);
     return true;
 }
 
@@ -93,9 +64,10 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
 
 static bool is_faster(const struct plan *p)
 {
-    double in = (double)p->c.cg, out = (double)p->lanes, tiles = (double)p->tiles;
-    double pixels = (double)(p->c.y.n * p->c.y.h * p->c.y.w);
-    double times = p->ready ? 0 : (double)((p->tiles + TILES_MAX - 1) / TILES_MAX);
+    double in = (double)p->w.c.cg, out = (double)p->w.lanes, tiles = (double)p->w.work.tiles;
+    double pixels = (double)(p->w.c.y.n * p->w.c.y.h * p->w.c.y.w);
+    double times =
+        p->ready ? 0 : (double)((p->w.work.tiles + KRN_WINO_TILES_MAX - 1) / KRN_WINO_TILES_MAX);
 
     return tiles * (KRN_QWINO_POINTS * in * out + in * TILE_IN_COST + out * TILE_OUT_COST) +
                times * in * out * FILTER_COST <
@@ -141,8 +113,8 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     if (!plan_of(m, op, &p) || !is_faster(&p)) {
         return false;
     }
-    for (size_t o = 0; o < p.c.og; o++) {
-        struct signs s = signs_of(m, op, o, TAPS * p.c.cg);
+    for (size_t o = 0; o < p.w.c.og; o++) {
+        struct signs s = signs_of(m, op, o, TAPS * p.w.c.cg);
 
         if ((s.up - s.down) * UINT8_MAX >= KRN_QWINO_RANGE) {
             return false;
@@ -158,15 +130,15 @@ static int32_t *centre_of(const void *packed)
 }
 static int32_t *bias_of(const struct plan *p, const void *packed)
 {
-    return centre_of(packed) + p->panels * KRN_TILE_LANES;
+    return centre_of(packed) + p->w.work.panels * KRN_TILE_LANES;
 }
 static float *scale_of(const struct plan *p, const void *packed)
 {
-    return (float *)(bias_of(p, packed) + p->panels * KRN_TILE_LANES);
+    return (float *)(bias_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
 }
 static uint8_t *zeros_of(const struct plan *p, const void *packed)
 {
-    return (uint8_t *)(scale_of(p, packed) + p->panels * KRN_TILE_LANES);
+    return (uint8_t *)(scale_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
 }
 
 static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
@@ -180,7 +152,7 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
 static size_t output_of(const struct plan *p, size_t panel, size_t l)
 {
     return panel * KRN_TILE_LANES +
-           (panel_lanes(p, panel) == KRN_VL ? l : vq_channel(l / KRN_VL, l % KRN_VL));
+           (krn_wino_panel_lanes(&p->w, panel) == KRN_VL ? l : vq_channel(l / KRN_VL, l % KRN_VL));
 }
 
 static void pack_table(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
@@ -188,15 +160,15 @@ static void pack_table(const struct mdl_model *m, const struct mdl_op *op, const
 {
     int64_t low = (p->x_signed ? INT8_MIN : 0) - p->x_zero, high = low + UINT8_MAX;
 
-    for (size_t i = 0; i < p->panels * KRN_TILE_LANES; i++) {
+    for (size_t i = 0; i < p->w.work.panels * KRN_TILE_LANES; i++) {
         size_t panel = i / KRN_TILE_LANES, l = i % KRN_TILE_LANES, o = output_of(p, panel, l);
         struct signs s;
         int64_t middle;
 
-        if (l >= panel_lanes(p, panel) || o >= p->c.og) {
+        if (l >= krn_wino_panel_lanes(&p->w, panel) || o >= p->w.c.og) {
             continue;
         }
-        s = signs_of(m, op, o, TAPS * p->c.cg);
+        s = signs_of(m, op, o, TAPS * p->w.c.cg);
         middle = ((s.up + s.down) * (low + high)) / 2;
         centre_of(dst)[i] = (int32_t)(0u - 64u * (uint32_t)middle);
         bias_of(p, dst)[i] =
@@ -212,16 +184,16 @@ static int32_t lane_weight(const struct mdl_model *m, const struct mdl_op *op, c
 {
     size_t o = output_of(p, panel, l);
 
-    return o < p->c.og && c < p->c.cg ? weight_at(m, op, o, (o * p->c.cg + c) * TAPS + t) : 0;
+    return o < p->w.c.og && c < p->w.c.cg ? weight_at(m, op, o, (o * p->w.c.cg + c) * TAPS + t) : 0;
 }
 
 static void pack_bytes(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
                        int8_t *dst)
 {
-    size_t pairs = (p->c.cg + 1) / 2;
+    size_t pairs = (p->w.c.cg + 1) / 2;
 
-    for (size_t panel = 0; panel < p->panels; panel++) {
-        size_t lanes = panel_lanes(p, panel);
+    for (size_t panel = 0; panel < p->w.work.panels; panel++) {
+        size_t lanes = krn_wino_panel_lanes(&p->w, panel);
 
         for (size_t l = 0; l < lanes; l++) {
             for (size_t c = 0; c < 2 * pairs; c++) {
@@ -240,11 +212,11 @@ static void pack_ready(const struct mdl_model *m, const struct mdl_op *op, const
 {
     int16_t taps[TAPS * 2 * KRN_TILE_LANES];
 
-    for (size_t b = 0; b < p->blocks; b++) {
-        struct krn_range r = block_of(p, b);
+    for (size_t b = 0; b < p->w.work.blocks; b++) {
+        struct krn_range r = krn_wino_block(&p->w, b);
 
-        for (size_t panel = 0; panel < p->panels; panel++) {
-            size_t lanes = panel_lanes(p, panel), count = r.end - r.begin;
+        for (size_t panel = 0; panel < p->w.work.panels; panel++) {
+            size_t lanes = krn_wino_panel_lanes(&p->w, panel), count = r.end - r.begin;
             size_t u_point = krn_qwino_u_point(count, lanes);
 
             for (size_t c = 0; c < count; c += 2) {
@@ -276,20 +248,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     }
 }
 
-static struct krn_wino_work work_of(const struct plan *p)
-{
-    return (struct krn_wino_work){.tiles = p->tiles,
-                                  .blocks = p->blocks,
-                                  .panels = p->panels,
-                                  .rows = KRN_TILE_ROWS,
-                                  .tiles_max = TILES_MAX};
-}
-
 static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
 {
-    struct krn_wino_work work = work_of(p);
-    struct krn_wino_layout l = krn_wino_layout(&work, width);
-    size_t channels = base_min(p->c.cg, (size_t)CHANNELS_MAX);
+    struct krn_wino_layout l = krn_wino_layout(&p->w.work, width);
+    size_t channels = base_min(p->w.c.cg, (size_t)CHANNELS_MAX);
 
     l.v = KRN_QWINO_POINTS * krn_qwino_v_point(l.tiles, channels) * sizeof(int16_t);
     l.u = p->ready
@@ -324,44 +286,23 @@ static const struct job *job_of(const struct krn_wino_job *team)
     return base_container_of(team, const struct job, team);
 }
 
-/* the pixels of tile @t, at channel @c */
-static void point(const struct job *j, size_t t, size_t c, const uint8_t **at)
-{
-    const struct krn_img *x = &j->p.c.x;
-    size_t n = t / j->p.cols / j->p.rows;
-    ptrdiff_t iy = (ptrdiff_t)(t / j->p.cols % j->p.rows * KRN_QWINO_SIZE) - j->p.c.win.top;
-    ptrdiff_t ix = (ptrdiff_t)(t % j->p.cols * KRN_QWINO_SIZE) - j->p.c.win.left;
-    struct krn_range in_y = krn_taps(iy, KRN_QWINO_SPAN, 1, x->h);
-    struct krn_range in_x = krn_taps(ix, KRN_QWINO_SPAN, 1, x->w);
-    const uint8_t *from = (const uint8_t *)j->call->in[0] + n * x->batch + c;
-
-    for (size_t y = 0; y < KRN_QWINO_SPAN; y++) {
-        ptrdiff_t row = (iy + (ptrdiff_t)y) * (ptrdiff_t)x->row + ix * (ptrdiff_t)x->pixel;
-        bool in = y >= in_y.begin && y < in_y.end;
-
-        for (size_t k = 0; k < KRN_QWINO_SPAN; k++) {
-            *at++ = in && k >= in_x.begin && k < in_x.end ? from + row + (ptrdiff_t)(k * x->pixel)
-                                                          : j->zeros;
-        }
-    }
-}
-
 static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
                   struct krn_range groups, size_t block, void *v)
 {
     const struct job *j = job_of(team);
-    struct krn_range channels = block_of(&j->p, block);
+    struct krn_range channels = krn_wino_block(&j->p.w, block);
     size_t count = channels.end - channels.begin, all = krn_qwino_groups(tiles);
     size_t group = base_align_up(count, KRN_QWINO_CHANNELS) * KRN_TILE_ROWS;
     size_t v_point = krn_qwino_v_point(tiles, count);
     int16_t *to = v;
-    const uint8_t *at[KRN_QWINO_POINTS];
+    const void *at[KRN_QWINO_POINTS];
 
     for (size_t g = groups.begin; g < groups.end; g++) {
         size_t begin = krn_qwino_first(tiles, all, g), end = krn_qwino_first(tiles, all, g + 1);
 
         for (size_t t = begin; t < end; t++) {
-            point(j, first + t, channels.begin, at);
+            krn_wino_pixels(&j->p.w, KRN_QWINO_SPAN, j->call->in[0], 1, j->zeros, first + t,
+                            channels.begin, at);
             KRN_ISA_FN(krn_qwino_input)
             (at, j->p.x_signed, j->p.x_zero, count,
              to + g * group + (t - begin) * KRN_QWINO_CHANNELS, v_point);
@@ -374,9 +315,9 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
 {
     const struct job *j = job_of(team);
     const struct plan *p = &j->p;
-    struct krn_range channels = block_of(p, block);
-    size_t count = channels.end - channels.begin, lanes = panel_lanes(p, panel);
-    size_t all = (p->c.cg + 1) / 2 * 2; /* channels that weights are kept for */
+    struct krn_range channels = krn_wino_block(&p->w, block);
+    size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&p->w, panel);
+    size_t all = (p->w.c.cg + 1) / 2 * 2; /* channels that weights are kept for */
     struct krn_qwino_product r = {
         .tiles = tiles,
         .channels = count,
@@ -393,9 +334,9 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
         size_t before = ready_elements(p, count, panel);
 
         for (size_t b = 0; b < block; b++) {
-            struct krn_range other = block_of(p, b);
+            struct krn_range other = krn_wino_block(&p->w, b);
 
-            before += ready_elements(p, other.end - other.begin, p->panels);
+            before += ready_elements(p, other.end - other.begin, p->w.work.panels);
         }
         r.u = (const int16_t *)(const void *)j->weights + before;
     } else {
@@ -411,14 +352,14 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
                    const void *m)
 {
     const struct job *j = job_of(team);
-    const struct krn_img *y = &j->p.c.y;
-    size_t from = panel * KRN_TILE_LANES, lanes = panel_lanes(&j->p, panel);
+    const struct krn_img *y = &j->p.w.c.y;
+    size_t from = panel * KRN_TILE_LANES, lanes = krn_wino_panel_lanes(&j->p.w, panel);
     const int32_t *products = m;
     struct krn_qwino_output o = {
         .epilogue = &j->epilogue,
         .m_point = krn_qwino_m_point(tiles),
         .lanes = lanes,
-        .channels = panel_used(&j->p, panel),
+        .channels = krn_wino_panel_used(&j->p.w, panel),
         .centre = centre_of(j->call->packed) + from,
         .bias = bias_of(&j->p, j->call->packed) + from,
         .scale = scale_of(&j->p, j->call->packed) + from,
@@ -429,13 +370,9 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     };
 
     for (size_t t = first; t < first + tiles; t++) {
-        size_t n = t / j->p.cols / j->p.rows;
-        size_t oy = t / j->p.cols % j->p.rows * KRN_QWINO_SIZE;
-        size_t ox = t % j->p.cols * KRN_QWINO_SIZE;
+        struct krn_wino_place to = krn_wino_place(&j->p.w, t);
 
-        KRN_ISA_FN(krn_qwino_output)
-        (&o, products, (n * y->h + oy) * y->w + ox, base_min((size_t)KRN_QWINO_SIZE, y->h - oy),
-         base_min((size_t)KRN_QWINO_SIZE, y->w - ox));
+        KRN_ISA_FN(krn_qwino_output)(&o, products, to.pixel, to.rows, to.cols);
         products += lanes;
     }
 }
@@ -450,7 +387,7 @@ static void run(const struct krn_call *call)
     j.epilogue = krn_quant_epilogue_of(call);
     j.zeros = zeros_of(&j.p, call->packed);
     j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
-    j.team = (struct krn_wino_job){.work = work_of(&j.p),
+    j.team = (struct krn_wino_job){.work = j.p.w.work,
                                    .layout = layout_of(&j.p, call->width),
                                    .scratch = call->scratch,
                                    .input = input,

@@ -83,7 +83,7 @@ KRN_INLINE void input_row(vh *d)
 }
 
 /* one vector of channels, @n of which are there */
-KRN_INLINE void input_vector(const uint8_t *const *at, bool is_signed, vh zero, size_t c,
+KRN_INLINE void input_vector(const void *const *at, bool is_signed, vh zero, size_t c,
                              const size_t n, int16_t *v, size_t v_point)
 {
     vh t[SPAN][SPAN];
@@ -93,7 +93,7 @@ KRN_INLINE void input_vector(const uint8_t *const *at, bool is_signed, vh zero, 
 
 #pragma GCC unroll 8
         for (size_t y = 0; y < SPAN; y++) {
-            const uint8_t *from = at[y * SPAN + x] + c;
+            const uint8_t *from = (const uint8_t *)at[y * SPAN + x] + c;
             uint8_t part[HALVES] = {0};
 
             if (n < HALVES) {
@@ -117,7 +117,7 @@ KRN_INLINE void input_vector(const uint8_t *const *at, bool is_signed, vh zero, 
     }
 }
 
-KRN_INLINE void input(const uint8_t *const *at, const bool is_signed, int32_t zero, size_t channels,
+KRN_INLINE void input(const void *const *at, const bool is_signed, int32_t zero, size_t channels,
                       int16_t *v, size_t v_point)
 {
     const size_t piece = KRN_QWINO_CHANNELS, next = KRN_TILE_ROWS * piece;
@@ -132,7 +132,7 @@ KRN_INLINE void input(const uint8_t *const *at, const bool is_signed, int32_t ze
     }
 }
 
-void KRN_ISA_FN(krn_qwino_input)(const uint8_t *const *at, bool is_signed, int32_t zero,
+void KRN_ISA_FN(krn_qwino_input)(const void *const *at, bool is_signed, int32_t zero,
                                  size_t channels, int16_t *v, size_t v_point)
 {
     if (is_signed) {

@@ -78,7 +78,7 @@ void KRN_ISA_FN(krn_qwino_filter)(const void *w, bool narrow, size_t w_tap, size
  * @at: its 36 pixels, row by row, at the first channel; those of the padding point to @zero
  * @v: of point 0, channel 0, this tile; whole vectors are written, the rest of the last as if @zero
  */
-void KRN_ISA_FN(krn_qwino_input)(const uint8_t *const *at, bool is_signed, int32_t zero,
+void KRN_ISA_FN(krn_qwino_input)(const void *const *at, bool is_signed, int32_t zero,
                                  size_t channels, int16_t *v, size_t v_point);
 
 struct krn_qwino_product {

@@ -36,7 +36,7 @@ KRN_INLINE void filter(const size_t p, const float *w, size_t w_tap, size_t chan
 }
 
 /* one vector of channels, @n of which are there */
-KRN_INLINE void input_vector(const size_t p, const float *const *at, size_t c, size_t n, float *v,
+KRN_INLINE void input_vector(const size_t p, const void *const *at, size_t c, size_t n, float *v,
                              size_t v_point)
 {
     const size_t span = 2 * p + 2;
@@ -47,7 +47,7 @@ KRN_INLINE void input_vector(const size_t p, const float *const *at, size_t c, s
 
 #pragma GCC unroll 8
         for (size_t y = 0; y < span; y++) {
-            const float *from = at[y * span + x] + c;
+            const float *from = (const float *)at[y * span + x] + c;
 
             d[y] = n == KRN_VL ? vf_load(from) : vf_load_n(from, n);
         }
@@ -72,7 +72,7 @@ KRN_INLINE void input_vector(const size_t p, const float *const *at, size_t c, s
     }
 }
 
-KRN_INLINE void input(const size_t p, const float *const *at, size_t channels, float *v,
+KRN_INLINE void input(const size_t p, const void *const *at, size_t channels, float *v,
                       size_t v_point)
 {
     const size_t piece = KRN_WINO_CHANNELS, next = KRN_IGEMM_ROWS * piece;
@@ -286,7 +286,7 @@ void KRN_ISA_FN(krn_wino_filter)(size_t pairs, const float *w, size_t w_tap, siz
     BY_PAIRS(pairs, filter, w, w_tap, channels, lanes, u, u_point);
 }
 
-void KRN_ISA_FN(krn_wino_input)(size_t pairs, const float *const *at, size_t channels, float *v,
+void KRN_ISA_FN(krn_wino_input)(size_t pairs, const void *const *at, size_t channels, float *v,
                                 size_t v_point)
 {
     BY_PAIRS(pairs, input, at, channels, v, v_point);

@@ -50,7 +50,7 @@ void KRN_ISA_FN(krn_wino_filter)(size_t pairs, const float *w, size_t w_tap, siz
  * @at: its pixels, row by row, at the first channel; those of the padding point to zeros
  * @v: of point 0, channel 0, this tile
  */
-void KRN_ISA_FN(krn_wino_input)(size_t pairs, const float *const *at, size_t channels, float *v,
+void KRN_ISA_FN(krn_wino_input)(size_t pairs, const void *const *at, size_t channels, float *v,
                                 size_t v_point);
 
 struct krn_wino_product {
