@@ -139,7 +139,7 @@ void dmn_method_optimise(struct dmn_call *c)
         dmn_call_error(c, "Busy", "why", "the configuration names the model's primitives");
         return;
     }
-    r = dmn_remake_new(c, m);
+    r = dmn_remake_new(c, m, "optimise");
     if (!r) {
         return;
     }

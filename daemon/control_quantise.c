@@ -229,7 +229,7 @@ void dmn_method_quantise(struct dmn_call *c)
         dmn_call_error(c, "Busy", "why", "the configuration names the model's calibration");
         return;
     }
-    r = dmn_remake_new(c, m);
+    r = dmn_remake_new(c, m, "quantise");
     if (!r) {
         return;
     }

@@ -315,7 +315,7 @@ int dmn_model_start(struct dmn_daemon *d, struct dmn_load *l, const char *cause,
                     struct dmn_model **ret)
 {
     struct dmn_model *m = calloc(1, sizeof(*m)), **at;
-    char plan[PL_PLAN_TEXT_MAX], detail[320];
+    char plan[PL_PLAN_TEXT_MAX], detail[320], integers[64] = "";
     int error;
 
     ret_error[0] = '\0';
@@ -338,9 +338,12 @@ int dmn_model_start(struct dmn_daemon *d, struct dmn_load *l, const char *cause,
     dmn_memory_trim();
     m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
     dmn_model_plan_text(m, plan);
-    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s", m->model->unit_count,
+    if (dmn_model_integers(m)) {
+        snprintf(integers, sizeof(integers), ", %zu operators on integers", dmn_model_integers(m));
+    }
+    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s%s", m->model->unit_count,
              (double)m->load_took_ns / 1e6,
-             l->choose.chosen && l->choose.measured ? ", its primitives measured" : "");
+             l->choose.chosen && l->choose.measured ? ", its primitives measured" : "", integers);
     if (l->choose.note[0]) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
                      m->name, l->choose.note);

@@ -56,7 +56,7 @@ static void replace(struct dmn_remake *r)
         return;
     }
     r->load->from_config = old->from_config;
-    if (dmn_model_start(d, r->load, "request", error, &m) < 0) {
+    if (dmn_model_start(d, r->load, r->cause, error, &m) < 0) {
         dmn_remake_fail(r, "LoadFailed", error);
         return;
     }
@@ -115,7 +115,7 @@ static void load_done(uv_work_t *work, int status)
     finish(r);
 }
 
-struct dmn_remake *dmn_remake_new(struct dmn_call *c, struct dmn_model *m)
+struct dmn_remake *dmn_remake_new(struct dmn_call *c, struct dmn_model *m, const char *cause)
 {
     struct dmn_load_source source = dmn_model_source(m);
     struct dmn_daemon *d = c->daemon;
@@ -133,6 +133,7 @@ struct dmn_remake *dmn_remake_new(struct dmn_call *c, struct dmn_model *m)
         return NULL;
     }
     r->daemon = d;
+    r->cause = cause;
     r->work.data = r;
     return r;
 }

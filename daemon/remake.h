@@ -18,7 +18,8 @@ struct dmn_remake {
     struct dmn_call *call; /* NULL: nobody waits any more */
     struct dmn_load *load; /* owned */
     int error;
-    void *of; /* of the asker */
+    const char *cause; /* of the history event; static */
+    void *of;          /* of the asker */
     /* Work thread: before the load; NULL: nothing is to be done before. Return: 0; positive: there
      * is nothing to load; negative with load->error. */
     int (*prepare)(struct dmn_remake *r);
@@ -30,10 +31,11 @@ struct dmn_remake {
 
 /**
  * dmn_remake_new() - a load of @m as it is configured, to be begun
+ * @cause: what is asked for, of the history event; static
  * Return: owned by the caller until dmn_remake_begin(); NULL: the call was answered (Busy where a
  * remake or a change of plan is under way).
  */
-struct dmn_remake *dmn_remake_new(struct dmn_call *c, struct dmn_model *m);
+struct dmn_remake *dmn_remake_new(struct dmn_call *c, struct dmn_model *m, const char *cause);
 /** dmn_remake_begin() - takes @r and the call, which is answered in the end. */
 void dmn_remake_begin(struct dmn_remake *r, struct dmn_call *c);
 /** dmn_remake_free() - of one that was not begun; its end() runs. */

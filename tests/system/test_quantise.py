@@ -89,6 +89,9 @@ def is_quantised_kept_and_off_again():
         equal((q["f32_ms"], q["int8_ms"]), (None, None), "nothing was to be measured")
         whole = served(d)
         equal(whole["integers"], q["integers"])
+        event = d.pipectl("history")[-1]
+        equal((event["cause"], event["outcome"]), ("quantise", "serving"))
+        check("%d operators on integers" % q["integers"] in event["detail"], event)
         check(whole["hash"] != plain["hash"], "the quantised model is the model")
         quantised = answers(d, path)
         check(quantised != before, "it computes as before")
@@ -99,6 +102,9 @@ def is_quantised_kept_and_off_again():
             equal(again.pipectl("quantize", "digits", "--off", as_json=False), "digits: as its file is\n")
             equal(served(again)["hash"], plain["hash"])
             equal(answers(again, path), before)
+            event = again.pipectl("history")[-1]
+            equal(event["cause"], "quantise")
+            check("integers" not in event["detail"], event)
         with Daemon(state_dir=d.state_dir) as third:
             equal(served(third)["hash"], plain["hash"], "a restart forgot that it is off")
 
