@@ -20,8 +20,6 @@ static __attribute__((noinline, unused)) vf krn_act_slow(enum mdl_act act, vf x,
         return vf_sigmoid(x);
     case MDL_ACT_HARD_SIGMOID:
         return krn_act_clip01(x * a + b);
-    case MDL_ACT_SILU:
-        return x * vf_sigmoid(x);
     case MDL_ACT_TANH:
         return vf_tanh(x);
     case MDL_ACT_ELU:
@@ -46,6 +44,8 @@ KRN_INLINE vf krn_act_vec(enum mdl_act act, vf x, float a, float b)
         return vf_select(x < 0.0f, x * a, x);
     case MDL_ACT_HARD_SWISH:
         return x * krn_act_clip01(x * (1.0f / 6.0f) + 0.5f);
+    case MDL_ACT_SILU:
+        return vf_silu(x);
     default:
         return krn_act_slow(act, x, a, b);
     }

@@ -99,8 +99,32 @@ static void tile(const struct krn_transpose *t, struct krn_range rows, struct kr
     rest(t, (struct krn_range){r, rows.end}, columns);
 }
 
+/* two columns whose pairs lie one behind the other, as when channels are shuffled */
+static void interleave(const struct krn_transpose *t)
+{
+#if KRN_VL >= 8
+    const row_of low = {0, 8, 1, 9, 2, 10, 3, 11}, high = {4, 12, 5, 13, 6, 14, 7, 15};
+#else
+    const row_of low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
+#endif
+    size_t r = 0;
+
+    for (; r + SIDE <= t->rows; r += SIDE) {
+        row_of a = *(const square_mem *)(t->x + r * 4);
+        row_of b = *(const square_mem *)(t->x + ((ptrdiff_t)r + t->x_column) * 4);
+
+        *(square_mem *)(t->y + r * 8) = __builtin_shuffle(a, b, low);
+        *(square_mem *)(t->y + (r * 2 + SIDE) * 4) = __builtin_shuffle(a, b, high);
+    }
+    rest(t, (struct krn_range){r, t->rows}, (struct krn_range){0, 2});
+}
+
 void KRN_ISA_FN(krn_transpose_run)(const struct krn_transpose *t)
 {
+    if (t->columns == 2 && t->y_row == 2) {
+        interleave(t);
+        return;
+    }
     for (size_t r = 0; r < t->rows; r += TILE) {
         for (size_t c = 0; c < t->columns; c += TILE) {
             tile(t, (struct krn_range){r, base_min(t->rows, r + TILE)},

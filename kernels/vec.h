@@ -266,6 +266,18 @@ KRN_INLINE vf vf_sigmoid(vf x)
     return 1.0f / (1.0f + vf_exp(-x));
 }
 
+/* x / (1 + e^-x) within 5 ulp, or 1e-36 where that is 0. The power of two is added to the exponent
+ * of e^-x, which stays a number up to 88 so; what is larger makes it infinite. */
+KRN_INLINE vf vf_silu(vf x)
+{
+    vf above = (-88.0f - x) * 1e38f, e;
+    vi n;
+
+    e = vf_expm1_reduced(vf_min(vf_set(88.0f), vf_max(vf_set(-87.0f), -x)), &n) + 1.0f;
+    e = vf_max(above, (vf)((vi)e + (n << 23)));
+    return x / (1.0f + e);
+}
+
 /* within 4 ulp: Cephes' tanhf */
 KRN_INLINE vf vf_tanh(vf x)
 {

@@ -357,6 +357,7 @@ TEST(element_functions_keep_their_stated_error)
         {MDL_ACT_LEAKY_RELU, 1, 0, 10, false},   {MDL_ACT_SIGMOID, 4, 1e-37, 30, false},
         {MDL_ACT_SIGMOID, 4, 1e-37, 120, false}, {MDL_ACT_HARD_SIGMOID, 2, 1e-7, 10, false},
         {MDL_ACT_HARD_SWISH, 2, 2e-7, 6, false}, {MDL_ACT_SILU, 5, 1e-35, 30, false},
+        {MDL_ACT_SILU, 5, 1e-35, 3e38f, false},  {MDL_ACT_SILU, 5, 1e-35, 120, false},
         {MDL_ACT_TANH, 4, 0, 1, false},          {MDL_ACT_TANH, 4, 0, 20, false},
         {MDL_ACT_ELU, 4, 0, 0.01f, false},       {MDL_ACT_ELU, 4, 0, 20, false},
         {MDL_ACT_SELU, 5, 0, 20, false},         {MDL_ACT_SOFTPLUS, 5, 1e-37, 40, false},
@@ -506,6 +507,29 @@ TEST(copies_between_all_layouts)
         }
         snprintf(o->name, sizeof(o->name), "copy of %zux%zux%zux%zu nhwc %d -> %d", dim[0], dim[1],
                  dim[2], dim[3], from, to);
+        T_TRUE(finish(o, &k));
+    }
+}
+
+/* groups of channels that become the channels of groups: pairs and more, by any number of pixels */
+TEST(shuffles_of_channels)
+{
+    for (size_t c = 1; c <= 40; c++) {
+        struct one_op *o = one_op_new(MDL_OP_COPY);
+        struct check k = {.bound = CHECK_EXACT, .expect = "copy"};
+        size_t groups = c % 4 == 3 ? 3 : 2, pixels = 1 + c % 7;
+        ptrdiff_t pixel = (ptrdiff_t)(groups * c);
+        size_t dim[] = {1, c, groups, pixels};
+
+        o->op.in[0] =
+            one_op_tensor(o, MDL_F32, MDL_HOME_ARENA, 4, dim,
+                          (ptrdiff_t[]){pixel * (ptrdiff_t)pixels, 1, (ptrdiff_t)c, pixel});
+        o->op.out[0] =
+            one_op_tensor(o, MDL_F32, MDL_HOME_ARENA, 4, dim,
+                          (ptrdiff_t[]){pixel * (ptrdiff_t)pixels, (ptrdiff_t)groups, 1, pixel});
+        check_fill(o, o->op.in[0], 1.0f);
+        snprintf(o->name, sizeof(o->name), "shuffle of %zu groups of %zu, %zu pixels", groups, c,
+                 pixels);
         T_TRUE(finish(o, &k));
     }
 }
