@@ -259,10 +259,12 @@ static void print_ways(struct bench *b)
     for (size_t w = 0; w < b->way_count; w++) {
         struct way *x = &b->ways[w];
 
-        printf("%s\n    {\"way\": \"%s\", \"ops\": %zu, \"predicted_ms\": %.4f, \"median_ms\": "
+        printf("%s\n    {\"way\": \"%s\", \"ops\": %zu, \"on_planes\": %zu, \"predicted_ms\": "
+               "%.4f, \"median_ms\": "
                "%.4f, \"min_ms\": %.4f, \"packed_mb\": %.2f}",
-               w ? "," : "", x->name, w ? x->named : b->m->op_count, x->chosen.ns / 1e6,
-               x->ns[b->o.frames / 2] / 1e6, x->ns[0] / 1e6, (double)x->chosen.packed_bytes / 1e6);
+               w ? "," : "", x->name, w ? x->named : b->m->op_count, on_planes(b, &x->chosen),
+               x->chosen.ns / 1e6, x->ns[b->o.frames / 2] / 1e6, x->ns[0] / 1e6,
+               (double)x->chosen.packed_bytes / 1e6);
         krn_net_free(x->net);
         krn_chosen_deinit(&x->chosen);
     }
