@@ -16,7 +16,8 @@
 #define CHUNK_BYTES (256u * 1024u) /* of input under a chunk: with a panel of weights inside L2 */
 #define CHUNK_POINTERS 8192u
 #define BAND_BYTES (64u * 1024u)
-#define BAND_CHANNELS 8u /* fewer than these go through a band */
+#define NEAR_BYTES (16u * 1024u) /* of weights */
+#define BAND_CHANNELS 8u         /* fewer than these go through a band */
 
 struct plan {
     struct krn_conv c;
@@ -344,11 +345,49 @@ KRN_TILE_HEIGHTS(STRIP)
 #define PAIR(height) {strip_##height##_1, strip_##height##_2},
 static void (*const strips_of[KRN_IGEMM_ROWS][2])(const struct strip *) = {KRN_TILE_HEIGHTS(PAIR)};
 
-/* One row of output, whose first pixel is @first, from where its windows begin in the band. */
+/* A tile of a row: where its windows begin, its first pixel, and what krn_igemm_tile_first() has
+ * left over before it. */
+struct place {
+    const float *at;
+    size_t first, left;
+};
+
+/* A row of pixels in so many tiles: low of them, and of some one more. */
+struct split {
+    size_t tiles, low, higher;
+};
+
+/* @tiles tiles from @p on of the panel at channel @o. Return: the place behind them. */
+KRN_INLINE struct place run_panel(const struct job *j, struct strip *s, size_t o, size_t tiles,
+                                  struct place p, struct split row)
+{
+    s->panel = j->g.packed + o * j->p.taps * j->p.len;
+    s->out.channel = o;
+    s->out.channels = base_min(j->p.c.og - o, (size_t)KRN_IGEMM_LANES);
+    for (size_t now; tiles > 0; tiles--) {
+        p.left += row.higher;
+        now = row.low + (p.left >= row.tiles);
+        p.left -= p.left >= row.tiles ? row.tiles : 0;
+        s->at = p.at;
+        s->out.first = p.first;
+        s->out.y = j->g.y + p.first * s->out.y_pixel + o;
+        strips_of[now - 1][s->out.channels > KRN_VL](s);
+        p.at += now * s->step;
+        p.first += now;
+    }
+    return p;
+}
+
+/* One row of output, whose first pixel is @first, from where its windows begin in the band: tile by
+ * tile where all weights stay in the first-level cache, so that lines are written one behind the
+ * other, else panel by panel. */
 static void run_row(const struct job *j, size_t first, const float *at)
 {
     const struct krn_conv *c = &j->p.c;
-    size_t tiles = krn_igemm_tiles(c->y.w), k = j->p.taps * j->p.len;
+    size_t tiles = krn_igemm_tiles(c->y.w), weights = c->og * j->p.taps * j->p.len;
+    size_t step = weights * sizeof(float) <= NEAR_BYTES ? 1 : tiles;
+    struct split row = {tiles, c->y.w / tiles, c->y.w % tiles};
+    struct place here = {.at = at, .first = first};
     struct strip s = {.step = c->win.sw * c->cg,
                       .tap_step = c->win.dh * j->p.band_w,
                       .taps = j->p.taps,
@@ -356,17 +395,13 @@ static void run_row(const struct job *j, size_t first, const float *at)
                       .out = {.y_pixel = j->g.y_pixel}};
 
     krn_tile_finish_of(&j->g.epilogue, &s.out);
-    for (size_t o = 0; o < c->og; o += KRN_IGEMM_LANES) {
-        s.panel = j->g.packed + o * k;
-        s.out.channel = o;
-        s.out.channels = base_min(c->og - o, (size_t)KRN_IGEMM_LANES);
-        for (size_t t = 0, from = 0, to; t < tiles; t++, from = to) {
-            to = krn_igemm_tile_first(c->y.w, tiles, t + 1);
-            s.at = at + from * s.step;
-            s.out.first = first + from;
-            s.out.y = j->g.y + s.out.first * s.out.y_pixel + o;
-            strips_of[to - from - 1][s.out.channels > KRN_VL](&s);
+    for (size_t t = 0; t < tiles; t += step) {
+        struct place next = here;
+
+        for (size_t o = 0; o < c->og; o += KRN_IGEMM_LANES) {
+            next = run_panel(j, &s, o, step, here, row);
         }
+        here = next;
     }
 }
 
