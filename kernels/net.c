@@ -615,7 +615,8 @@ static bool stays(const struct krn_net *net, size_t kind, size_t i, struct krn_r
     if (i < of.begin || i + 1 >= of.end || !net->ops[i].may_stay) {
         return false;
     }
-    for (size_t k = base_max(i, of.begin + 1) - 1; k <= i + 1; k++) { /* pairs are of no such form */
+    for (size_t k = base_max(i, of.begin + 1) - 1; k <= i + 1;
+         k++) { /* pairs are of no such form */
         if (k + 1 < of.end && fused_row(net, kind, k)) {
             return false;
         }
@@ -624,8 +625,8 @@ static bool stays(const struct krn_net *net, size_t kind, size_t i, struct krn_r
            own_row(net, kind, i + 1)->variant->planes_in;
 }
 
-/* Ops of the frame in whose midst values may stay as planes, where @now is what is run now. An image
- * is converted to what the model lays out. */
+/* Ops of the frame in whose midst values may stay as planes, where @now is what is run now. An
+ * image is converted to what the model lays out. */
 static struct krn_range reach(const struct krn_net *net, struct krn_range now,
                               const struct krn_mem *mem, const struct krn_exec *exec)
 {
