@@ -615,8 +615,8 @@ static bool stays(const struct krn_net *net, size_t kind, size_t i, struct krn_r
     if (i < of.begin || i + 1 >= of.end || !net->ops[i].may_stay) {
         return false;
     }
-    for (size_t k = base_max(i, of.begin + 1) - 1; k <= i + 1;
-         k++) { /* pairs are of no such form */
+    /* pairs are of no such form */
+    for (size_t k = base_max(i, of.begin + 1) - 1; k <= i + 1; k++) {
         if (k + 1 < of.end && fused_row(net, kind, k)) {
             return false;
         }
