@@ -6,8 +6,9 @@
  * smallest and the largest number ever seen. By entropy (KL): |x| is counted in 2048 bins, and the
  * limit t is taken at which the distribution clipped at t loses least when it is told in 128 steps:
  * the divergence sum p log(p / q) of the clipped distribution p from its quantised form q is least.
- * What the model's answer is read from, back to the last product, is not clipped.
- * Source: S. Migacz, "8-bit Inference with TensorRT", GTC 2017.
+ * What the model's answer is read from, back to the last product, is not clipped. Of each channel
+ * of what products and pools read, extremes and means are found too, never clipped. Source: S.
+ * Migacz, "8-bit Inference with TensorRT", GTC 2017.
  */
 #pragma once
 

@@ -5,8 +5,10 @@
  * Half of the examples calibrate (kernels/calibrate.h), the other half judges: the quantised model
  * has to give the f32 model's class on them. Operators stay f32 where they are asked to, where that
  * makes the model faster as measured, and, if classes agree too seldom, where quantising costs most
- * accuracy: each operator is quantised alone, the error of the answers on calibrating examples is
- * its cost, and the most expensive ones stay f32, as few as make the judging half agree.
+ * accuracy: each operator is quantised alone, the error of the answers on calibrating examples, for
+ * each ns saved where that is known, is its cost, and the most expensive ones stay f32, as few as
+ * make the judging half agree. Before, other ways of finding ranges are tried: by extremes, the
+ * same with channels equalised (model/quant.h), by divergence.
  */
 #pragma once
 
@@ -16,7 +18,8 @@
 #include "kernels/examples.h"
 
 struct krn_quantise_options {
-    bool either; /* both methods are tried: the one of the smaller error on calibrating examples */
+    bool either; /* both methods are tried: the one of the smaller error on calibrating examples, or
+                    another if that does not agree often enough */
     enum krn_calibrate_method method; /* if not either */
     bool symmetric;                   /* activations */
     const char *const *keep;          /* [keep_count], borrowed: operators that stay f32 */
