@@ -142,6 +142,13 @@ def make_disk(path, sector, entry, copies):
     return cylinders
 
 
+def models():
+    """Return: names of the CPUs that Bochs knows."""
+    shown = subprocess.run([machine.tool("bochs"), "--help", "cpu"], stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, check=False)
+    return set((shown.stdout + shown.stderr).split())
+
+
 def drain(master):
     """Bochs draws a screen; nobody looks."""
     try:
