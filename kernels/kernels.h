@@ -243,10 +243,10 @@ size_t krn_net_packed_bytes(const struct krn_net *net);
 size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
 
 /** krn_net_run_ops() - runs ops @first..@last (inclusive) of one frame; a pair that has a FUSED row
- * is run by it where both ops are in the range. With mem->image, that takes the place of input 0 and
- * of its entry_op (see struct mdl_io): the range that has that op, or op 0 where there is none,
- * converts it by krn_preprocess(), or hands it to the row that reads it. Threads: the team's leader;
- * never allocates. */
+ * is run by it where both ops are in the range. With mem->image, that takes the place of input 0
+ * and of its entry_op (see struct mdl_io): the range that has that op, or op 0 where there is none,
+ * converts it by krn_preprocess(), or hands it to the row that reads it. Threads: the team's
+ * leader; never allocates. */
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec);
 

@@ -205,8 +205,8 @@ static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clo
         if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
             return false;
         }
-        krn_net_run_ops(t->common->net, units[unit].first_op, units[last].last_op,
-                        &f->private->mem, &exec);
+        krn_net_run_ops(t->common->net, units[unit].first_op, units[last].last_op, &f->private->mem,
+                        &exec);
         if (clock->timed) {
             lap(t, unit, last, clock);
         }
