@@ -334,11 +334,9 @@ TEST(area_by_hand)
 static int channel_at(const struct krn_image *img, size_t x, size_t y, size_t c)
 {
     const uint8_t *row = img->data + y * img->stride;
-    const uint8_t *uv = img->data + (img->height + y / 2) * img->stride + x / 2 * 2;
-    const int yuv[2][3] = {{row[x], uv[0], uv[1]},
-                           {row[2 * x], row[x / 2 * 4 + 1], row[x / 2 * 4 + 3]}};
+    const uint8_t *uv = row + x / 2 * 4 + 1; /* of YUYV: V lies two behind U */
     static const int by_u[3] = {0, -100, 516}, by_v[3] = {409, -208, 0};
-    const int *p = yuv[img->format == KRN_PIX_YUYV];
+    bool nv12 = img->format == KRN_PIX_NV12;
     int v;
 
     if (img->format < KRN_PIX_GRAY8) {
@@ -347,7 +345,11 @@ static int channel_at(const struct krn_image *img, size_t x, size_t y, size_t c)
     if (img->format == KRN_PIX_GRAY8) {
         return row[x];
     }
-    v = (298 * (p[0] - 16) + by_u[c] * (p[1] - 128) + by_v[c] * (p[2] - 128) + 128) >> 8;
+    if (nv12) {
+        uv = img->data + (img->height + y / 2) * img->stride + x / 2 * 2;
+    }
+    v = 298 * (row[nv12 ? x : 2 * x] - 16) + 128;
+    v = (v + by_u[c] * (uv[0] - 128) + by_v[c] * (uv[nv12 ? 1 : 2] - 128)) >> 8;
     return v < 0 ? 0 : v > 255 ? 255 : v;
 }
 
