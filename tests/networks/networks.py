@@ -19,7 +19,8 @@ EXPORT = os.path.join(HERE, '..', '..', 'bench', 'models.py')
 PEAK_MAX = 1.3
 PROCESS_BYTES = 6e6
 NAMES = ['mobilenet_v2', 'squeezenet1_1', 'resnet50', 'googlenet', 'mobilenet_v1',
-         'mobilenet_v3_small', 'yolov3_tiny', 'alexnet', 'yolov3', 'vgg16']
+         'mobilenet_v3_small', 'yolov3_tiny', 'alexnet', 'yolov3', 'vgg16', 'shufflenet_v2', 'resnext50',
+         'efficientnet_b0', 'yolov5n', 'unet']
 
 
 def main():
