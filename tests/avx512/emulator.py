@@ -8,12 +8,14 @@ which is a file here.
 import lzma
 import os
 import pty
+import re
 import shutil
 import struct
 import subprocess
 import sys
 import threading
 import time
+import tty
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vm"))
 import machine  # noqa: E402  (of tests/vm)
@@ -32,6 +34,7 @@ ARGUMENTS = ("console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nokaslr ra
 WRONG = "clearcpuid=pku,xsaves,xsavec,fsrm"
 # What emulated time is derived from; it is slower in truth, so that time in there is not too fast.
 INSTRUCTIONS_A_SECOND = 20000000
+SCREEN = re.compile(rb'connected to screen "([^"]+)"')
 CONFIG = """config_interface: textconfig
 display_library: term
 cpu: model=%(model)s, count=1, ips=%(ips)d, reset_on_triple_fault=0, ignore_bad_msrs=1
@@ -149,13 +152,30 @@ def models():
     return set((shown.stdout + shown.stderr).split())
 
 
-def drain(master):
-    """Bochs draws a screen; nobody looks."""
+def swallow(fd):
     try:
-        while os.read(master, 65536):
+        while os.read(fd, 65536):
             pass
     except OSError:
         pass
+    finally:
+        os.close(fd)
+
+
+def drain(terminal):
+    """Nobody looks at what Bochs says, nor at the screen that it draws on a terminal of its own. Both have to be read
+    all the same: where that is full, minutes later, the emulated machine stands still."""
+    said, found = b"", None
+    try:
+        while not found:
+            said = said[-4096:] + os.read(terminal, 65536)
+            found = SCREEN.search(said)
+        screen = os.open(found.group(1), os.O_RDWR | os.O_NOCTTY)
+        tty.setraw(screen)
+        threading.Thread(target=swallow, args=(screen,), daemon=True).start()
+    except OSError:
+        pass
+    swallow(terminal)
 
 
 def start(folder, model, memory_mib, kernel, sector):
