@@ -287,7 +287,7 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
         return -ENOMEM;
     }
     for (size_t i = 0; i < kind_count; i++) {
-        snprintf(net->kinds[i], sizeof(net->kinds[i]), "%s", choices[i].kind);
+        memcpy(net->kinds[i], choices[i].kind, sizeof(net->kinds[i]));
     }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
         net->ops[i].skip = mdl_elements(&m->tensors[m->ops[i].out[0]]) == 0;
