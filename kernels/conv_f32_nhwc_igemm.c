@@ -467,7 +467,7 @@ static void run_call(const struct krn_call *call, const void *packed, const stru
         .y = call->out[0],
         .y_pixel = j.p.c.y.pixel,
     };
-    j.zeros = (const float *)packed + j.p.c.groups * group_floats(&j.p);
+    j.g.zeros = j.zeros = (const float *)packed + j.p.c.groups * group_floats(&j.p);
     tiles = krn_igemm_tiles(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
     j.by_panels = tiles < 4 * j.parts && krn_igemm_panels(j.p.c.og) >= j.parts;
     krn_parallel(call->pool, j.parts, part_run, &j);

@@ -227,6 +227,7 @@ static void run_line(const struct job *j, const struct line *l, const float *pac
                           .len = p->cg,
                           .out = p->og,
                           .packed = packed,
+                          .zeros = j->zeros,
                           .epilogue = j->epilogue,
                           .channel = l->group * p->og,
                           .y = (float *)j->call->out[0] + first * p->y.pixel,

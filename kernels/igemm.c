@@ -40,9 +40,21 @@ struct tile {
     const float *const *rows;
     const float *panel;
     struct krn_tile_ahead *ahead; /* goes on from tile to tile */
+    const float *zeros;
     size_t taps, len;
     struct krn_tile_out out;
 };
+
+/* are all rows of a tap in the padding? */
+KRN_INLINE bool is_padding(const float *const *a, const float *zeros, const size_t height)
+{
+    size_t i = 0;
+
+    while (i < height && a[i] == zeros) {
+        i++;
+    }
+    return i == height;
+}
 
 /* @height and @vectors are constants wherever this is inlined, so the accumulators are registers */
 KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors)
@@ -58,6 +70,10 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {
             a[i] = t->rows[tap * KRN_IGEMM_ROWS + i];
+        }
+        if (is_padding(t->rows + tap * KRN_IGEMM_ROWS, t->zeros, height)) {
+            panel += t->len * vectors * KRN_VL;
+            continue;
         }
         panel = krn_tile_add(acc, a, t->len, panel, &ahead, height, vectors);
     }
@@ -132,7 +148,8 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
 {
     size_t count = krn_igemm_tiles(pixels), height = pixels / count, higher = pixels % count;
     size_t k = g->taps * g->len, full = g->out / KRN_IGEMM_LANES;
-    struct tile t = {.taps = g->taps, .len = g->len, .out = {.y_pixel = g->y_pixel}};
+    struct tile t = {
+        .zeros = g->zeros, .taps = g->taps, .len = g->len, .out = {.y_pixel = g->y_pixel}};
 
     krn_tile_finish_of(&g->epilogue, &t.out);
     for (size_t p = panels.begin; p < panels.end; p++) {

@@ -20,6 +20,8 @@
 struct krn_igemm {
     size_t taps, len, out;
     const float *packed;
+    const float *zeros; /* NULL, or what taps in the padding point to: a tap of a tile of them alone
+                           is left out */
     struct krn_epilogue epilogue;
     size_t channel; /* of y and the epilogue that `out` starts at (groups) */
     float *y;       /* pixel 0, channel 0 */
