@@ -78,6 +78,7 @@ def plain_pads(path):
     model = onnx.load(path)
     graph = model.graph
     constants = {t.name for t in graph.initializer}
+    constants |= {node.output[0] for node in graph.node if node.op_type == 'Constant'}
     for node in graph.node:
         if node.op_type == 'Pad' and node.input[1] not in constants:
             name = node.name + '_pads'
