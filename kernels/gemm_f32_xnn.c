@@ -8,7 +8,9 @@ static bool product_of(const struct mdl_model *m, const struct mdl_op *op, struc
     bool aliased = op->residual != MDL_RESIDUAL_NONE &&
                    m->tensors[op->residual_in].storage == m->tensors[op->out[0]].storage;
 
-    return krn_product_of(m, op, p) && p->b_const && !aliased && krn_xnn_ready();
+    /* some kernels of 2024 read whole vectors, also behind the last value of a row */
+    return krn_product_of(m, op, p) && p->b_const && !aliased && p->k % KRN_XNN_STEP == 0 &&
+           krn_xnn_ready();
 }
 
 static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)

@@ -116,7 +116,7 @@ bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float a
 bool krn_dnnl_append_sum(dnnl_post_ops_t post);
 bool krn_dnnl_append_add(dnnl_post_ops_t post, const struct krn_dnnl_md *md);
 
-/* The tensors of a convolution or an inner product; @bias may be NULL. */
+/* The tensors of a convolution or a product; @bias may be NULL. */
 struct krn_dnnl_tensors {
     const struct krn_dnnl_md *x, *weights, *bias, *y;
 };
@@ -130,6 +130,8 @@ dnnl_primitive_desc_t krn_dnnl_conv_pd(dnnl_alg_kind_t kind, const struct krn_dn
                                        const_dnnl_primitive_attr_t attr);
 dnnl_primitive_desc_t krn_dnnl_inner_product_pd(const struct krn_dnnl_tensors *t,
                                                 const_dnnl_primitive_attr_t attr);
+dnnl_primitive_desc_t krn_dnnl_matmul_pd(const struct krn_dnnl_tensors *t,
+                                         const_dnnl_primitive_attr_t attr);
 dnnl_primitive_desc_t krn_dnnl_reorder_pd(const struct krn_dnnl_md *from,
                                           const struct krn_dnnl_md *to,
                                           const_dnnl_primitive_attr_t attr);

@@ -90,6 +90,17 @@ dnnl_primitive_desc_t krn_dnnl_inner_product_pd(const struct krn_dnnl_tensors *t
                : NULL;
 }
 
+dnnl_primitive_desc_t krn_dnnl_matmul_pd(const struct krn_dnnl_tensors *t,
+                                         const_dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t desc;
+
+    return dnnl_matmul_desc_init(&desc, &t->x->d, &t->weights->d, t->bias ? &t->bias->d : NULL,
+                                 &t->y->d) == dnnl_success
+               ? pd_of(&desc, attr)
+               : NULL;
+}
+
 dnnl_primitive_desc_t krn_dnnl_reorder_pd(const struct krn_dnnl_md *from,
                                           const struct krn_dnnl_md *to,
                                           const_dnnl_primitive_attr_t attr)

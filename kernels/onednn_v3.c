@@ -84,6 +84,18 @@ dnnl_primitive_desc_t krn_dnnl_inner_product_pd(const struct krn_dnnl_tensors *t
                : NULL;
 }
 
+dnnl_primitive_desc_t krn_dnnl_matmul_pd(const struct krn_dnnl_tensors *t,
+                                         const_dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_t pd;
+
+    return dnnl_matmul_primitive_desc_create(&pd, krn_dnnl_engine(), t->x->d, t->weights->d,
+                                             t->bias ? t->bias->d : NULL, t->y->d,
+                                             attr) == dnnl_success
+               ? pd
+               : NULL;
+}
+
 dnnl_primitive_desc_t krn_dnnl_reorder_pd(const struct krn_dnnl_md *from,
                                           const struct krn_dnnl_md *to,
                                           const_dnnl_primitive_attr_t attr)

@@ -102,7 +102,7 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
     if (r < 0) {
         return r;
     }
-    r = krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
+    r = krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
     if (r < 0) {
         xnn_delete_operator(x);
         return r;
@@ -114,8 +114,19 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct krn_xnn_pool p;
+    size_t space;
 
-    return any_of(m, op, &p) && krn_xnn_knows_pool(&p) && portable_of(op)->supports(m, op);
+    return any_of(m, op, &p) && krn_xnn_knows_pool(&p, &space) && portable_of(op)->supports(m, op);
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct krn_xnn_pool p;
+    size_t space;
+
+    return any_of(m, op, &p) && krn_xnn_knows_pool(&p, &space)
+               ? width * base_align_up(space, BASE_CACHE_LINE_BYTES)
+               : 0;
 }
 
 static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
@@ -140,7 +151,7 @@ static void run(const struct krn_call *call)
     struct krn_xnn_pool p;
 
     any_of(call->model, call->op, &p);
-    krn_xnn_setup_pool(x, &p, call->in[0], call->out[0], call->pool);
+    krn_xnn_setup_pool(x, &p, call->in[0], call->out[0], call->scratch, call->pool);
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
 
@@ -152,6 +163,7 @@ static void run(const struct krn_call *call)
         .supports = supports,                                                                      \
         .prepare = prepare,                                                                        \
         .release = krn_xnn_release,                                                                \
+        .scratch_bytes = scratch_bytes,                                                            \
         .run = run,                                                                                \
     }
 

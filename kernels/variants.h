@@ -104,6 +104,8 @@ extern const struct krn_variant krn_matmul_f32__blas;
     X(krn_conv_f32_nhwc__dnnl)                                                                     \
     X(krn_conv_f32_nhwc_wino__dnnl)                                                                \
     X(krn_conv_f32_nhwc_bf16__dnnl)                                                                \
+    X(krn_gemm_f32__dnnl)                                                                          \
+    X(krn_matmul_f32__dnnl)                                                                        \
     X(krn_conv_i8_nhwc__dnnl)                                                                      \
     X(krn_gemm_i8__dnnl)                                                                           \
     X(krn_matmul_i8__dnnl)

@@ -106,11 +106,13 @@ struct krn_xnn_pool {
     struct krn_img x, y; /* both flat */
     struct krn_win win;
 };
-/** krn_xnn_knows_pool() - can it be made, and run without memory of ours */
-bool krn_xnn_knows_pool(const struct krn_xnn_pool *p);
+/** krn_xnn_knows_pool() - can it be made. @ret_space: bytes that each member of a team gives it to
+ * work in */
+bool krn_xnn_knows_pool(const struct krn_xnn_pool *p, size_t *ret_space);
 int krn_xnn_make_pool(const struct krn_xnn_pool *p, xnn_operator_t *ret);
+/** @space: that of all members, 64-byte aligned; read or written by the run alone */
 int krn_xnn_setup_pool(xnn_operator_t x, const struct krn_xnn_pool *p, const float *in, float *out,
-                       pthreadpool_t pool);
+                       void *space, pthreadpool_t pool);
 
 /* @count rows of @n values, at these distances */
 struct krn_xnn_rows {

@@ -40,8 +40,9 @@ int krn_xnn_setup_product(xnn_operator_t x, const struct krn_product *p, const f
     return krn_xnn_error(xnn_setup_fully_connected_nc_f32(x, p->m, in, out, pool));
 }
 
-bool krn_xnn_knows_pool(const struct krn_xnn_pool *p)
+bool krn_xnn_knows_pool(const struct krn_xnn_pool *p, size_t *ret_space)
 {
+    *ret_space = 0;
     return p->which == KRN_XNN_GLOBAL || p->win.kh * p->win.kw > 1;
 }
 
@@ -69,7 +70,7 @@ int krn_xnn_make_pool(const struct krn_xnn_pool *p, xnn_operator_t *ret)
 }
 
 int krn_xnn_setup_pool(xnn_operator_t x, const struct krn_xnn_pool *p, const float *in, float *out,
-                       pthreadpool_t pool)
+                       void *space, pthreadpool_t pool)
 {
     const struct krn_img *i = &p->x;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XNNPACK as in Debian 13: making, shapes and tensors apart, one function for all elementwise
- * operators and for all reductions. Some of them ask for memory to work in, which the rows have
- * none of.
+ * operators and for all reductions. Some pools ask for memory to work in. The square root of
+ * infinity is none in its kernels for x86, so that has no row.
  */
 #include "kernels/xnn.h"
 
@@ -95,30 +95,30 @@ static enum xnn_status reshape_pool(xnn_operator_t x, const struct krn_xnn_pool 
 }
 
 int krn_xnn_setup_pool(xnn_operator_t x, const struct krn_xnn_pool *p, const float *in, float *out,
-                       pthreadpool_t pool)
+                       void *space, pthreadpool_t pool)
 {
-    size_t space = 0;
-    int r = krn_xnn_error(reshape_pool(x, p, pool, &space));
+    size_t bytes = 0;
+    int r = krn_xnn_error(reshape_pool(x, p, pool, &bytes));
 
-    if (r < 0 || space > 0) {
-        return r < 0 ? r : -EOPNOTSUPP;
+    if (r < 0) {
+        return r;
     }
     switch (p->which) {
     case KRN_XNN_MAX:
         return krn_xnn_error(xnn_setup_max_pooling2d_nhwc_f32(x, in, out));
     case KRN_XNN_AVERAGE:
-        return krn_xnn_error(xnn_setup_average_pooling2d_nhwc_f32(x, NULL, in, out));
+        return krn_xnn_error(xnn_setup_average_pooling2d_nhwc_f32(x, space, in, out));
     default:
-        return krn_xnn_error(xnn_setup_reduce_nd(x, NULL, in, out));
+        return krn_xnn_error(xnn_setup_reduce_nd(x, space, in, out));
     }
 }
 
-bool krn_xnn_knows_pool(const struct krn_xnn_pool *p)
+bool krn_xnn_knows_pool(const struct krn_xnn_pool *p, size_t *ret_space)
 {
     xnn_operator_t x;
-    size_t space = 0;
     bool ok;
 
+    *ret_space = 0;
     if (p->which == KRN_XNN_GLOBAL && (p->x.pixel != p->x.c || p->y.pixel != p->y.c)) {
         return false;
     }
@@ -126,7 +126,7 @@ bool krn_xnn_knows_pool(const struct krn_xnn_pool *p)
         krn_xnn_make_pool(p, &x) < 0) {
         return false;
     }
-    ok = reshape_pool(x, p, NULL, &space) == xnn_status_success && space == 0;
+    ok = reshape_pool(x, p, NULL, ret_space) == xnn_status_success;
     xnn_delete_operator(x);
     return ok;
 }
@@ -153,8 +153,6 @@ static enum xnn_unary_operator unary_of(const struct mdl_op *op, union xnn_unary
         return xnn_unary_sigmoid;
     case MDL_ACT_HARD_SWISH:
         return xnn_unary_hardswish;
-    case MDL_ACT_SQRT:
-        return xnn_unary_square_root;
     case MDL_ACT_NEG:
         return xnn_unary_negate;
     case MDL_ACT_ABS:
