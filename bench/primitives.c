@@ -4,11 +4,12 @@
  *
  *     primitives [--runs N] [--width W] [--only NAME] [--layer NAME] [--type f32|i8|i7]
  *
- * Convolutions, products and pools are timed on floats and, as "LAYER i8", on bytes (u8 by i8,
- * weights about normally distributed). With i7 weights have 7 bits, which some rows need.
- * One JSON object per line and (layer, variant): median and 10th / 90th percentile microseconds of
- * N runs, GFLOP/s. The variants of a layer take turns, so that a busy moment hits them alike. Times
- * are of the thread's CPU clock where the width is 1: another program on the core does not count.
+ * Convolutions, products, pools and sums are timed on floats and all but sums, as "LAYER i8", on
+ * bytes (u8 by i8, weights about normally distributed). With i7 weights have 7 bits, which some
+ * rows need. One JSON object per line and (layer, variant): median and 10th / 90th percentile
+ * microseconds of N runs, GFLOP/s. The variants of a layer take turns, so that a busy moment hits
+ * them alike. Times are of the thread's CPU clock where the width is 1: another program on the core
+ * does not count.
  */
 #include <stdio.h>
 #include <string.h>
@@ -274,6 +275,21 @@ static void pooling(const struct options *o, pthreadpool_t pool, const struct la
     time_op(op, o, pool, (double)(l->k * l->k) * (double)(l->c * ho * wo));
 }
 
+static void sum(const struct options *o, pthreadpool_t pool, const struct layer_sum *l)
+{
+    struct one_op *op = one_op_new(MDL_OP_BINARY);
+
+    snprintf(op->name, sizeof(op->name), "%s", l->name);
+    op->op.in[0] = image(op, MDL_F32, l->c, l->h, l->w);
+    op->op.in[1] = l->channels
+                       ? one_op_tensor(op, MDL_F32, MDL_HOME_ARENA, 4,
+                                       (size_t[]){1, l->c, l->h, l->w}, (ptrdiff_t[]){0, 1, 0, 0})
+                       : image(op, MDL_F32, l->c, l->h, l->w);
+    op->op.out[0] = image(op, MDL_F32, l->c, l->h, l->w);
+    op->op.attr.binary = l->product ? MDL_BIN_MUL : MDL_BIN_ADD;
+    time_op(op, o, pool, (double)(l->c * l->h * l->w));
+}
+
 static void layers(const struct options *o, pthreadpool_t pool, bool bytes)
 {
     for (size_t i = 0; i < base_array_count(layer_convs); i++) {
@@ -294,6 +310,11 @@ static void layers(const struct options *o, pthreadpool_t pool, bool bytes)
     for (size_t i = 0; i < base_array_count(layer_pools); i++) {
         if (wanted(o, layer_pools[i].name)) {
             pooling(o, pool, &layer_pools[i], bytes);
+        }
+    }
+    for (size_t i = 0; i < base_array_count(layer_sums) && !bytes; i++) {
+        if (wanted(o, layer_sums[i].name)) {
+            sum(o, pool, &layer_sums[i]);
         }
     }
 }

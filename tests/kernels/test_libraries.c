@@ -39,6 +39,54 @@ static struct one_op *conv_new(size_t c, size_t size, size_t o, size_t k, size_t
     return op;
 }
 
+static struct one_op *product_new(size_t m, size_t k, size_t n)
+{
+    struct one_op *op = one_op_new(MDL_OP_GEMM);
+
+    op->op.in[0] = one_op_tensor(op, MDL_F32, MDL_HOME_ARENA, 2, (size_t[]){m, k}, NULL);
+    op->op.in[1] = one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 2, (size_t[]){n, k}, NULL);
+    op->op.out[0] = one_op_tensor(op, MDL_F32, MDL_HOME_ARENA, 2, (size_t[]){m, n}, NULL);
+    op->op.attr.gemm.trans_b = true;
+    op->op.attr.gemm.alpha = op->op.attr.gemm.beta = 1;
+    check_fill(op, op->op.in[0], 1.0f);
+    check_fill(op, op->op.in[1], 0.5f);
+    snprintf(op->name, sizeof(op->name), "%zu x %zu x %zu", m, k, n);
+    return op;
+}
+
+/* an op without weights, or PRELU, on an image of 32 x 12 x 12 */
+static struct one_op *light_new(enum mdl_op_kind kind)
+{
+    struct one_op *op = one_op_new(kind);
+    bool pools = kind == MDL_OP_MAX_POOL || kind == MDL_OP_AVG_POOL;
+    size_t size = kind == MDL_OP_REDUCE ? 1 : pools ? 6 : 12;
+
+    op->op.in[0] = one_op_image(op, 1, 32, 12, 12, 0);
+    op->op.out[0] = one_op_image(op, 1, 32, size, size, 0);
+    check_fill(op, op->op.in[0], 1.0f);
+    if (kind == MDL_OP_BINARY || kind == MDL_OP_PRELU) {
+        op->op.in[1] = one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){1, 32, 12, 12},
+                                     (ptrdiff_t[]){0, 1, 0, 0});
+        check_fill(op, op->op.in[1], 1.0f);
+    }
+    if (pools) {
+        op->op.attr.pool.window = (struct mdl_window){.rank = 2,
+                                                      .kernel = {3, 3},
+                                                      .stride = {2, 2},
+                                                      .dilation = {1, 1},
+                                                      .pad_begin = {1, 1},
+                                                      .pad_end = {1, 1}};
+        op->op.attr.pool.pad_end_model[0] = op->op.attr.pool.pad_end_model[1] = 1;
+    }
+    if (kind == MDL_OP_REDUCE) {
+        op->op.attr.reduce.which = MDL_RED_MEAN;
+        op->op.attr.reduce.axes[2] = op->op.attr.reduce.axes[3] = true;
+    }
+    op->op.act = kind == MDL_OP_UNARY ? MDL_ACT_SIGMOID : MDL_ACT_NONE;
+    snprintf(op->name, sizeof(op->name), "kind %d", (int)kind);
+    return op;
+}
+
 /* what MemoryDenyWriteExecute= does to memory that was writable */
 static bool deny_code(void)
 {
@@ -257,6 +305,24 @@ TEST(many_teams_at_once_on_bytes)
         for (size_t i = 0; i < 40; i++) {
             op->scale[i] = 0.01f;
         }
+        T_TRUE(all_at_once(op));
+        one_op_free(op);
+    }
+}
+
+TEST(many_teams_at_once_on_other_kinds)
+{
+    static const enum mdl_op_kind kinds[] = {MDL_OP_MAX_POOL, MDL_OP_AVG_POOL, MDL_OP_REDUCE,
+                                             MDL_OP_BINARY,   MDL_OP_UNARY,    MDL_OP_PRELU};
+    struct one_op *op;
+
+    for (size_t i = 0; i < base_array_count(kinds); i++) {
+        op = light_new(kinds[i]);
+        T_TRUE(all_at_once(op));
+        one_op_free(op);
+    }
+    for (size_t m = 1; m <= 5; m += 4) {
+        op = product_new(m, 96, 200);
         T_TRUE(all_at_once(op));
         one_op_free(op);
     }
