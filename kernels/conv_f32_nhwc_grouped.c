@@ -28,17 +28,19 @@
     X(1, __VA_ARGS__)                                                                              \
     X(2, __VA_ARGS__)                                                                              \
     X(3, __VA_ARGS__)                                                                              \
-    X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__)      \
-        X(9, __VA_ARGS__) X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__)                 \
-            X(13, __VA_ARGS__) X(14, __VA_ARGS__)
+    X(4, __VA_ARGS__)                                                                              \
+    X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__)      \
+        X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__)                \
+            X(14, __VA_ARGS__)
 #else
 #define STRIP 10u
 #define STRIPS(X, ...)                                                                             \
     X(1, __VA_ARGS__)                                                                              \
     X(2, __VA_ARGS__)                                                                              \
     X(3, __VA_ARGS__)                                                                              \
-    X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__)      \
-        X(9, __VA_ARGS__) X(10, __VA_ARGS__)
+    X(4, __VA_ARGS__)                                                                              \
+    X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__)      \
+        X(10, __VA_ARGS__)
 #endif
 
 struct plan {
