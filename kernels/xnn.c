@@ -146,7 +146,7 @@ struct job {
     atomic_bool seen_some; /* written by any part */
 };
 
-typedef uint32_t lanes __attribute__((vector_size(32)));
+typedef uint32_t lanes __attribute__((vector_size(16))); /* as every CPU has them */
 
 static bool any_infinite(const float *y, size_t pixel, size_t pixels, size_t channels)
 {
