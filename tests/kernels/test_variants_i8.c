@@ -415,7 +415,7 @@ TEST(products_of_random_shapes)
 /* weights of 7 bits, which oneDNN multiplies exactly on any CPU */
 TEST(narrow_products)
 {
-    for (int i = 0; i < t_times(120); i++) {
+    for (int i = 0; i < t_times(60); i++) {
         struct quant_case c = random_quant();
 
         c.narrow = true;
@@ -425,13 +425,13 @@ TEST(narrow_products)
 
 TEST(narrow_convs)
 {
-    for (int i = 0; i < t_times(200); i++) {
+    for (int i = 0; i < t_times(70); i++) {
         struct conv_case k = {.s = conv_random(), .q = random_quant()};
 
         k.q.narrow = true;
         T_TRUE(conv_run(&k, "narrow", k.s.groups == 1 && k.s.c > 1 ? "i8_nhwc__dnnl" : "i8_nhwc"));
     }
-    for (size_t i = 0; i < base_array_count(layer_convs); i++) {
+    for (size_t i = 0; i < base_array_count(layer_convs); i += 4) {
         const struct layer_conv *l = &layer_convs[i];
         struct conv_case k = {.s = conv_of_layer(l), .q = random_quant()};
 
@@ -445,7 +445,7 @@ TEST(narrow_convs)
 /* Bands, and more of them than members: large planes of few channels. */
 TEST(narrow_convs_of_many_bands)
 {
-    for (int i = 0; i < t_times(12); i++) {
+    for (int i = 0; i < t_times(6); i++) {
         size_t k = i % 2 ? 1 : 3;
         struct conv_case c = {.s = conv_square(4, (size_t)t_range(40, 70), (size_t)t_range(40, 70),
                                                (size_t)t_range(30, 60), k, k / 2),
