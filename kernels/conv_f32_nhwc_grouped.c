@@ -22,26 +22,20 @@
 #define LINE (BASE_CACHE_LINE_BYTES / sizeof(float))
 /* Sums, three vectors of weights and one of the image fill 16 registers with 12; 10 leave some for
  * addresses that are spilled otherwise. */
+/* clang-format off */
+#define STRIPS_TO_10(X, ...)                                                                       \
+    X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__)      \
+    X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) X(10, __VA_ARGS__)
 #if KRN_VL == 16
 #define STRIP 14u
 #define STRIPS(X, ...)                                                                             \
-    X(1, __VA_ARGS__)                                                                              \
-    X(2, __VA_ARGS__)                                                                              \
-    X(3, __VA_ARGS__)                                                                              \
-    X(4, __VA_ARGS__)                                                                              \
-    X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__)      \
-        X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__)                \
-            X(14, __VA_ARGS__)
+    STRIPS_TO_10(X, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__)          \
+    X(14, __VA_ARGS__)
 #else
 #define STRIP 10u
-#define STRIPS(X, ...)                                                                             \
-    X(1, __VA_ARGS__)                                                                              \
-    X(2, __VA_ARGS__)                                                                              \
-    X(3, __VA_ARGS__)                                                                              \
-    X(4, __VA_ARGS__)                                                                              \
-    X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__)      \
-        X(10, __VA_ARGS__)
+#define STRIPS(X, ...) STRIPS_TO_10(X, __VA_ARGS__)
 #endif
+/* clang-format on */
 
 struct plan {
     struct krn_conv c;
