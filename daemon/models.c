@@ -3,170 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/messages.h"
-#include "daemon/quantised.h"
-#include "model/sidecar.h"
-
-/* What was learned is kept so often, beside every change of plan and the end. */
-#define SAVE_NS (300 * BASE_NS_PER_S)
-
-struct dmn_load_source dmn_model_source(const struct dmn_model *m)
-{
-    return (struct dmn_load_source){.name = m->name,
-                                    .path = m->path,
-                                    .plan = m->config_plan,
-                                    .kernels = m->kernels,
-                                    .calibration = m->calibration,
-                                    .latest = m->latest};
-}
-
-struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
-{
-    return (struct dmn_load_source){.name = c->name,
-                                    .path = c->path,
-                                    .plan = c->plan,
-                                    .kernels = c->kernels,
-                                    .calibration = c->calibration,
-                                    .latest = c->latest};
-}
-
-struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_daemon *d)
-{
-    struct dmn_load *l = calloc(1, sizeof(*l));
-
-    if (!l) {
-        return NULL;
-    }
-    snprintf(l->name, sizeof(l->name), "%s", s->name);
-    l->path = strdup(s->path);
-    l->plan = strdup(s->plan ? s->plan : "");
-    l->kernels = strdup(s->kernels ? s->kernels : "");
-    l->calibration = strdup(s->calibration ? s->calibration : "");
-    l->latest = s->latest;
-    l->weight_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
-    l->arena_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
-    return dmn_choose_init(&l->choose, d) == 0 && l->path && l->plan && l->kernels && l->calibration
-               ? l
-               : dmn_load_free(l);
-}
-
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_daemon *d)
-{
-    struct dmn_load_source source = {
-        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
-
-    return dmn_load_from(&source, d);
-}
-
-/* What the frames protocol can carry. */
-static int check_limits(struct dmn_load *l)
-{
-    const struct mdl_model *m = l->model;
-
-    if (m->input_count == 0 || m->output_count == 0 || m->unit_count == 0) {
-        snprintf(l->error, sizeof(l->error), "the model has no input, no output or nothing to do");
-        return -EBADMSG;
-    }
-    if (m->input_count > PL_FRAME_IO_MAX || m->output_count > PL_FRAME_IO_MAX) {
-        snprintf(l->error, sizeof(l->error), "the model has more than %u inputs or outputs",
-                 PL_FRAME_IO_MAX);
-        return -E2BIG;
-    }
-    if (m->unit_count > TUN_UNIT_MAX) {
-        snprintf(l->error, sizeof(l->error), "the model has more than %u units", TUN_UNIT_MAX);
-        return -E2BIG;
-    }
-    return 0;
-}
-
-static struct dmn_file_stamp file_stamp(const char *path)
-{
-    struct stat st;
-
-    if (stat(path, &st) < 0) {
-        return (struct dmn_file_stamp){0};
-    }
-    return (struct dmn_file_stamp){.device = st.st_dev,
-                                   .inode = st.st_ino,
-                                   .bytes = (uint64_t)st.st_size,
-                                   .mtime_ns = (uint64_t)st.st_mtim.tv_sec * BASE_NS_PER_S +
-                                               (uint64_t)st.st_mtim.tv_nsec};
-}
-
-struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration)
-{
-    base_autofree char *sidecar = NULL;
-    struct dmn_stamp stamp = {.model = file_stamp(path)};
-
-    if (calibration[0]) {
-        stamp.calibration = file_stamp(calibration);
-    }
-
-    if (asprintf(&sidecar, "%.*s" MDL_SIDECAR_ENDING, (int)mdl_sidecar_stem(path), path) >= 0) {
-        stamp.sidecar = file_stamp(sidecar);
-    } else {
-        sidecar = NULL;
-    }
-    return stamp;
-}
-
-int dmn_load_run(struct dmn_load *l)
-{
-    struct mdl_load_options options = {.name = l->name,
-                                       .weight_bytes_max = l->weight_bytes_max,
-                                       .arena_bytes_max = l->arena_bytes_max,
-                                       .threads = l->threads,
-                                       .weights_dir = l->choose.folder,
-                                       .const_eval = krn_const_eval};
-    uint64_t start = base_now_ns();
-    int error;
-
-    l->stamp = dmn_stamp_read(l->path, l->calibration); /* a later change is seen as one */
-    error = dmn_quantised_load(l, &options);
-
-    if (!error) {
-        error = check_limits(l);
-    }
-    krn_pack_threads(l->threads);
-    if (!error) {
-        error = l->kernels[0] ? krn_net_new_preferred(l->model, l->kernels, l->error, &l->net)
-                              : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
-    }
-    if (error) {
-        l->model = mdl_free(l->model);
-        if (!l->error[0]) {
-            snprintf(l->error, sizeof(l->error), "%s", strerror(-error));
-        }
-    }
-    krn_pack_threads(0);
-    l->took_ns = base_now_ns() - start;
-    return error;
-}
-
-struct dmn_load *dmn_load_free(struct dmn_load *l)
-{
-    if (l) {
-        krn_net_free(l->net);
-        mdl_free(l->model);
-        tun_problem_deinit(&l->problem);
-        dmn_choose_deinit(&l->choose);
-        free(l->first);
-        free(l->path);
-        free(l->plan);
-        free(l->kernels);
-        free(l->calibration);
-        mdl_calibration_free(l->ranges);
-        free(l);
-    }
-    return NULL;
-}
 
 struct dmn_model *dmn_model_find(const struct dmn_daemon *d, const char *name)
 {
@@ -204,6 +46,16 @@ size_t dmn_model_count(const struct dmn_daemon *d)
         count++;
     }
     return count;
+}
+
+struct dmn_load_source dmn_model_source(const struct dmn_model *m)
+{
+    return (struct dmn_load_source){.name = m->name,
+                                    .path = m->path,
+                                    .plan = m->config_plan,
+                                    .kernels = m->kernels,
+                                    .calibration = m->calibration,
+                                    .latest = m->latest};
 }
 
 /* One frame's areas and whether its input is an image. */
@@ -598,116 +450,4 @@ int dmn_model_set_plan(struct dmn_model *m, const struct pl_plan *plan, const ch
     dmn_model_plan_changed(m);
     dmn_state_save(m);
     return 0;
-}
-
-void dmn_model_account(struct dmn_model *m, const struct dmn_record *r)
-{
-    struct dmn_model_stats *s = &m->stats;
-
-    s->by_status[r->status]++;
-    if (r->status == IPC_OK) {
-        double ms = r->done_ns > r->arrival_ns ? (double)(r->done_ns - r->arrival_ns) / 1e6 : 0;
-
-        s->answered++;
-        s->latency_ms[s->latency_count++ % DMN_LATENCIES] = (float)ms;
-        s->latency_sum_s += ms / 1e3;
-    } else if (r->status == IPC_DROPPED || r->status == IPC_DEADLINE_EXCEEDED ||
-               r->status == IPC_CANCELLED || r->status == IPC_RESOURCE_EXHAUSTED) {
-        s->dropped++;
-    } else {
-        s->failed++;
-    }
-}
-
-double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns)
-{
-    const struct dmn_model_stats *s = &m->stats;
-    uint64_t since = 0, answered = 0;
-
-    for (size_t i = 0; i < DMN_RATE_SAMPLES; i++) { /* the oldest sample */
-        if (s->rate[i].at_ns && (since == 0 || s->rate[i].at_ns < since)) {
-            since = s->rate[i].at_ns;
-            answered = s->rate[i].answered;
-        }
-    }
-    if (now_ns <= since + BASE_NS_PER_MS) {
-        return 0;
-    }
-    return (double)(s->answered - answered) * 1e9 / (double)(now_ns - since);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-
-    return (x > y) - (x < y);
-}
-
-void dmn_model_latency(const struct dmn_model *m, double ret[4])
-{
-    size_t n = (size_t)base_min(m->stats.latency_count, (uint64_t)DMN_LATENCIES);
-    static const double quantile[3] = {0.50, 0.95, 0.99};
-    float sorted[DMN_LATENCIES];
-
-    memset(ret, 0, 4 * sizeof(*ret));
-    if (n == 0) {
-        return;
-    }
-    memcpy(sorted, m->stats.latency_ms, n * sizeof(sorted[0]));
-    qsort(sorted, n, sizeof(sorted[0]), by_value);
-    for (size_t i = 0; i < 3; i++) {
-        ret[i] = (double)sorted[(size_t)(quantile[i] * (double)(n - 1) + 0.5)];
-    }
-    ret[3] = (double)sorted[n - 1];
-}
-
-/* The slowest stage: its teams' rates add up. */
-static uint64_t period(const struct dmn_model *m)
-{
-    double rate[PL_STAGE_MAX] = {0}, slowest = 0;
-    size_t stages = 0;
-
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
-        if (t.service.count == 0 || t.service.ewma_ns <= 0 || t.stage >= PL_STAGE_MAX) {
-            continue;
-        }
-        rate[t.stage] += 1 / t.service.ewma_ns;
-        stages = base_max(stages, (size_t)t.stage + 1);
-    }
-    for (size_t i = 0; i < stages; i++) {
-        if (rate[i] > 0 && 1 / rate[i] > slowest) {
-            slowest = 1 / rate[i];
-        }
-    }
-    return (uint64_t)slowest;
-}
-
-void dmn_model_tick(struct dmn_model *m, uint64_t now_ns)
-{
-    struct dmn_model_stats *s = &m->stats;
-
-    s->rate[s->rate_at].at_ns = now_ns;
-    s->rate[s->rate_at].answered = s->answered;
-    s->rate_at = (s->rate_at + 1) % DMN_RATE_SAMPLES;
-    m->period_ns = period(m);
-    m->busy[1] = m->busy[0];
-    m->busy[0].at_ns = now_ns;
-    m->busy[0].epoch = pl_epoch(m->pipe);
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
-        m->busy[0].busy_ns[i] = t.busy_ns;
-    }
-    dmn_memory_settle(m, now_ns);
-    dmn_planner_learn(m);
-    if (!m->expects) { /* nothing was known when the plan began */
-        m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
-    }
-    if (m->clocks.learned && now_ns - m->clocks.saved_ns > SAVE_NS && !m->retune) {
-        dmn_state_save(m);
-    }
 }

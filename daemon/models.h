@@ -2,9 +2,8 @@
 /**
  * daemon/models.h - the loaded models, each with its own pipeline
  *
- * Loading (file, compilation, packing) is dmn_load_run() and may happen on any thread on a struct
- * dmn_load of its own; everything else is the loop thread's. A model that is unloaded leaves the
- * list of names at once, answers what it had admitted, and is freed when it has run dry.
+ * A model is made from a finished load (daemon/load.h). Threads: the loop's. One that is unloaded
+ * leaves the list of names at once, answers what it had admitted, and is freed when it has run dry.
  */
 #pragma once
 
@@ -16,62 +15,16 @@
 
 #include "daemon/adapt.h"
 #include "daemon/admission.h"
-#include "daemon/choose.h"
 #include "daemon/frames.h"
 #include "daemon/history.h"
+#include "daemon/load.h"
 #include "daemon/planner.h"
 #include "daemon/retune.h"
 #include "kernels/kernels.h"
-#include "model/calibration.h"
 #include "model/model.h"
 #include "pipeline/pipeline.h"
 
 struct dmn_call;
-struct dmn_config_model;
-
-/* Tells whether a model's file and its sidecar are still those that were loaded. */
-struct dmn_file_stamp {
-    uint64_t device, inode, bytes, mtime_ns; /* all 0: there is no such file */
-};
-struct dmn_stamp {
-    struct dmn_file_stamp model, sidecar, calibration;
-};
-/** dmn_stamp_read() - @path: of the model; @calibration: of its file, "" for none. */
-struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
-
-/* What is to be loaded, borrowed during the call; name and path are there, the rest may be NULL. */
-struct dmn_load_source {
-    const char *name, *path, *plan, *kernels, *calibration;
-    bool latest;
-};
-
-/* One load: inputs, then results. Plain data that a work thread may use alone. */
-struct dmn_load {
-    char name[64];
-    char *path, *plan, *kernels, *calibration; /* owned; calibration: a file, or "" */
-    bool latest, from_config;
-    bool as_is;                     /* whatever was quantised before does not count */
-    struct mdl_calibration *ranges; /* owned; given, or read by the load: quantise by them */
-    bool bad_calibration;           /* why it failed */
-    size_t weight_bytes_max, arena_bytes_max;
-    size_t threads;          /* that may share the work; 0: only the one that loads */
-    struct mdl_model *model; /* results, owned until the model is started */
-    struct krn_net *net;
-    struct dmn_choose choose;
-    struct tun_problem problem; /* by dmn_planner_prepare(), on the loop */
-    struct pl_plan *first;      /* what it will serve by */
-    const char *algorithm;      /* static; where the plan is from */
-    char error[MDL_ERROR_MAX];  /* why not, if something failed */
-    struct dmn_stamp stamp;
-    uint64_t took_ns;
-};
-struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_daemon *d);
-/** dmn_load_new() - the same without a calibration. */
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_daemon *d);
-/** dmn_load_run() - blocks. Return: 0, or -errno with l->error set. */
-int dmn_load_run(struct dmn_load *l);
-struct dmn_load *dmn_load_free(struct dmn_load *l);
 
 #define DMN_LATENCIES 1024u /* answers that the percentiles look at */
 #define DMN_RATE_SAMPLES 6u /* seconds that fps looks at */
@@ -143,8 +96,6 @@ struct dmn_model *dmn_model_default(const struct dmn_daemon *d);
 size_t dmn_model_count(const struct dmn_daemon *d);
 /** dmn_model_source() - what @m was loaded from; borrowed from it. */
 struct dmn_load_source dmn_model_source(const struct dmn_model *m);
-/** dmn_config_source() - the same of the configuration's model. */
-struct dmn_load_source dmn_config_source(const struct dmn_config_model *c);
 /** dmn_model_integers() - how many of its operators run on integers. */
 size_t dmn_model_integers(const struct dmn_model *m);
 
@@ -170,7 +121,6 @@ void dmn_model_admit(struct dmn_model *m);
 void dmn_model_collect(struct dmn_model *m);
 /** dmn_model_after() - work that a finished switch or an emptied pipeline allows; may free @m. */
 void dmn_model_after(struct dmn_model *m);
-void dmn_model_tick(struct dmn_model *m, uint64_t now_ns);
 
 /** dmn_model_set_plan() - switches and remembers: log, history, saved state, clients. Return: 0,
  * PL_E_BUSY, -errno. */
@@ -178,14 +128,18 @@ int dmn_model_set_plan(struct dmn_model *m, const struct pl_plan *plan, const ch
                        const char *cause, const char *detail);
 /** dmn_model_plan_changed() - another plan serves: expectations, credits, clients, subscribers. */
 void dmn_model_plan_changed(struct dmn_model *m);
+
+/** dmn_model_busy() - share of the last second that the teams of each stage held frames, mean. */
+void dmn_model_busy(const struct dmn_model *m, double ret[PL_STAGE_MAX]);
+
+/* models_stats.c */
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns);
 /** dmn_model_latency() - p50, p95, p99 and max of the newest answers in ms; zeros before the first.
  */
 void dmn_model_latency(const struct dmn_model *m, double ret[4]);
 void dmn_model_account(struct dmn_model *m, const struct dmn_record *r);
-
-/** dmn_model_busy() - share of the last second that the teams of each stage held frames, mean. */
-void dmn_model_busy(const struct dmn_model *m, double ret[PL_STAGE_MAX]);
+/** dmn_model_tick() - what happens once a second: rates, memory, what was learned. */
+void dmn_model_tick(struct dmn_model *m, uint64_t now_ns);
 
 /* models_json.c */
 json_t *dmn_model_json(const struct dmn_model *m);        /* of Models and Load */

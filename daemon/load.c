@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/load.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/quantised.h"
+#include "model/sidecar.h"
+
+struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
+{
+    return (struct dmn_load_source){.name = c->name,
+                                    .path = c->path,
+                                    .plan = c->plan,
+                                    .kernels = c->kernels,
+                                    .calibration = c->calibration,
+                                    .latest = c->latest};
+}
+
+struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_daemon *d)
+{
+    struct dmn_load *l = calloc(1, sizeof(*l));
+
+    if (!l) {
+        return NULL;
+    }
+    snprintf(l->name, sizeof(l->name), "%s", s->name);
+    l->path = strdup(s->path);
+    l->plan = strdup(s->plan ? s->plan : "");
+    l->kernels = strdup(s->kernels ? s->kernels : "");
+    l->calibration = strdup(s->calibration ? s->calibration : "");
+    l->latest = s->latest;
+    l->weight_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
+    l->arena_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
+    return dmn_choose_init(&l->choose, d) == 0 && l->path && l->plan && l->kernels && l->calibration
+               ? l
+               : dmn_load_free(l);
+}
+
+struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
+                              const char *kernels, bool latest, const struct dmn_daemon *d)
+{
+    struct dmn_load_source source = {
+        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
+
+    return dmn_load_from(&source, d);
+}
+
+/* What the frames protocol can carry. */
+static int check_limits(struct dmn_load *l)
+{
+    const struct mdl_model *m = l->model;
+
+    if (m->input_count == 0 || m->output_count == 0 || m->unit_count == 0) {
+        snprintf(l->error, sizeof(l->error), "the model has no input, no output or nothing to do");
+        return -EBADMSG;
+    }
+    if (m->input_count > PL_FRAME_IO_MAX || m->output_count > PL_FRAME_IO_MAX) {
+        snprintf(l->error, sizeof(l->error), "the model has more than %u inputs or outputs",
+                 PL_FRAME_IO_MAX);
+        return -E2BIG;
+    }
+    if (m->unit_count > TUN_UNIT_MAX) {
+        snprintf(l->error, sizeof(l->error), "the model has more than %u units", TUN_UNIT_MAX);
+        return -E2BIG;
+    }
+    return 0;
+}
+
+static struct dmn_file_stamp file_stamp(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0) {
+        return (struct dmn_file_stamp){0};
+    }
+    return (struct dmn_file_stamp){.device = st.st_dev,
+                                   .inode = st.st_ino,
+                                   .bytes = (uint64_t)st.st_size,
+                                   .mtime_ns = (uint64_t)st.st_mtim.tv_sec * BASE_NS_PER_S +
+                                               (uint64_t)st.st_mtim.tv_nsec};
+}
+
+struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration)
+{
+    base_autofree char *sidecar = NULL;
+    struct dmn_stamp stamp = {.model = file_stamp(path)};
+
+    if (calibration[0]) {
+        stamp.calibration = file_stamp(calibration);
+    }
+
+    if (asprintf(&sidecar, "%.*s" MDL_SIDECAR_ENDING, (int)mdl_sidecar_stem(path), path) >= 0) {
+        stamp.sidecar = file_stamp(sidecar);
+    } else {
+        sidecar = NULL;
+    }
+    return stamp;
+}
+
+int dmn_load_run(struct dmn_load *l)
+{
+    struct mdl_load_options options = {.name = l->name,
+                                       .weight_bytes_max = l->weight_bytes_max,
+                                       .arena_bytes_max = l->arena_bytes_max,
+                                       .threads = l->threads,
+                                       .weights_dir = l->choose.folder,
+                                       .const_eval = krn_const_eval};
+    uint64_t start = base_now_ns();
+    int error;
+
+    l->stamp = dmn_stamp_read(l->path, l->calibration); /* a later change is seen as one */
+    error = dmn_quantised_load(l, &options);
+
+    if (!error) {
+        error = check_limits(l);
+    }
+    krn_pack_threads(l->threads);
+    if (!error) {
+        error = l->kernels[0] ? krn_net_new_preferred(l->model, l->kernels, l->error, &l->net)
+                              : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
+    }
+    if (error) {
+        l->model = mdl_free(l->model);
+        if (!l->error[0]) {
+            snprintf(l->error, sizeof(l->error), "%s", strerror(-error));
+        }
+    }
+    krn_pack_threads(0);
+    l->took_ns = base_now_ns() - start;
+    return error;
+}
+
+struct dmn_load *dmn_load_free(struct dmn_load *l)
+{
+    if (l) {
+        krn_net_free(l->net);
+        mdl_free(l->model);
+        tun_problem_deinit(&l->problem);
+        dmn_choose_deinit(&l->choose);
+        free(l->first);
+        free(l->path);
+        free(l->plan);
+        free(l->kernels);
+        free(l->calibration);
+        mdl_calibration_free(l->ranges);
+        free(l);
+    }
+    return NULL;
+}
