@@ -127,92 +127,6 @@ static void print_choice(const json_t *choice)
     }
 }
 
-/* ---- the plot ---- */
-
-#define WIDTH 640.0
-#define HEIGHT 400.0
-#define MARGIN 60.0
-
-struct scale {
-    double ms_least, ms_most, mb_least, mb_most;
-};
-
-static struct scale find_scale(const json_t *front)
-{
-    struct scale s = {1e300, 0, 1e300, 0};
-    const json_t *entry;
-    size_t i;
-
-    json_array_foreach(front, i, entry)
-    {
-        double ms = ctl_real(entry, "ms"), mb = ctl_real(entry, "packed_bytes") / 1e6;
-
-        s.ms_least = base_min(s.ms_least, ms);
-        s.ms_most = base_max(s.ms_most, ms);
-        s.mb_least = base_min(s.mb_least, mb);
-        s.mb_most = base_max(s.mb_most, mb);
-    }
-    if (s.ms_most <= s.ms_least) {
-        s.ms_most = s.ms_least + 1;
-    }
-    if (s.mb_most <= s.mb_least) {
-        s.mb_most = s.mb_least + 1;
-    }
-    return s;
-}
-
-static double x_of(const struct scale *s, double ms)
-{
-    return MARGIN + (ms - s->ms_least) / (s->ms_most - s->ms_least) * (WIDTH - 2 * MARGIN);
-}
-
-static double y_of(const struct scale *s, double mb)
-{
-    return HEIGHT - MARGIN -
-           (mb - s->mb_least) / (s->mb_most - s->mb_least) * (HEIGHT - 2 * MARGIN);
-}
-
-static int write_svg(const char *path, const json_t *front)
-{
-    struct scale s = find_scale(front);
-    const json_t *entry;
-    FILE *f = fopen(path, "we");
-    size_t i;
-
-    if (!f) {
-        ctl_say("%s: %m", path);
-        return CTL_FAILED;
-    }
-    fprintf(f,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-            "<path d=\"M%.0f %.0fV%.0fH%.0f\" fill=\"none\" stroke=\"black\"/>\n"
-            "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"middle\">ms a frame on one core, %.3g to "
-            "%.3g</text>\n"
-            "<text x=\"15\" y=\"%.0f\">MB packed, %.3g to %.3g</text>\n",
-            WIDTH, HEIGHT, MARGIN, MARGIN, HEIGHT - MARGIN, WIDTH - MARGIN, WIDTH / 2, HEIGHT - 20,
-            s.ms_least, s.ms_most, MARGIN - 20, s.mb_least, s.mb_most);
-    fprintf(f, "<polyline fill=\"none\" stroke=\"steelblue\" points=\"");
-    json_array_foreach(front, i, entry)
-    {
-        fprintf(f, "%.1f,%.1f ", x_of(&s, ctl_real(entry, "ms")),
-                y_of(&s, ctl_real(entry, "packed_bytes") / 1e6));
-    }
-    fprintf(f, "\"/>\n");
-    json_array_foreach(front, i, entry)
-    {
-        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"steelblue\"/>\n",
-                x_of(&s, ctl_real(entry, "ms")), y_of(&s, ctl_real(entry, "packed_bytes") / 1e6));
-    }
-    fprintf(f, "</svg>\n");
-    if (fclose(f) != 0) {
-        ctl_say("%s: %m", path);
-        return CTL_FAILED;
-    }
-    return CTL_DONE;
-}
-
 int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
 {
     struct args args = {.parameters = json_object()};
@@ -234,7 +148,7 @@ int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
         print_choice(choice);
     }
     if (args.svg) {
-        rc = write_svg(args.svg, json_object_get(choice, "front"));
+        rc = ctl_front_svg(args.svg, json_object_get(choice, "front"));
     }
     json_decref(reply);
     return rc;

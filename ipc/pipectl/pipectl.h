@@ -119,6 +119,9 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
 int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
                       json_t *parameters, json_t **ret);
 
+/** ctl_front_svg() - what Optimise answers as "front", drawn into a file. Return: an exit code. */
+int ctl_front_svg(const char *path, const json_t *front);
+
 /* commands */
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 int ctl_infer(const struct ctl *ctl, int argc, char **argv);

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import struct
+from xml.etree import ElementTree
 
 import pyclient
 from daemon import Daemon, VarlinkError, check, equal, main
@@ -102,6 +103,21 @@ def searches_bounds_and_the_front():
         check(small["kinds"][0]["packed_bytes"] <= front[-1]["packed_bytes"], (small, front))
 
 
+def the_front_is_drawn():
+    with Daemon(config=EPS) as d:
+        path = os.path.join(d.temp, "front.svg")
+        front = d.pipectl("optimise", "--ms", "50", "--svg", path)["front"]
+        svg = ElementTree.parse(path).getroot()
+        points = svg.findall("{*}circle")
+        equal(len(points), len(front))
+        right = [float(p.get("cx")) for p in points]
+        down = [float(p.get("cy")) for p in points]
+        equal((right, down), (sorted(right), sorted(down)), "slower and smaller from one point to the next")
+        check(0 < right[0] and right[-1] < float(svg.get("width")) and down[-1] < float(svg.get("height")), (right, down))
+        texts = " ".join(t.text for t in svg.findall("{*}text"))
+        check("fastest: %.3g ms" % front[0]["ms"] in texts, texts)
+
+
 def a_calibration_set_bounds_the_rounding():
     with Daemon(config=EPS) as d:
         size = d.call("Models")["models"][0]["input"]["bytes"]
@@ -165,5 +181,5 @@ def ends_with_the_daemon():
 
 if __name__ == "__main__":
     main([is_measured_once_and_kept, what_is_no_choice_is_measured_anew, optimising_loses_nothing,
-          searches_bounds_and_the_front, a_calibration_set_bounds_the_rounding, refuses_what_cannot_be,
+          searches_bounds_and_the_front, the_front_is_drawn, a_calibration_set_bounds_the_rounding, refuses_what_cannot_be,
           ends_with_the_daemon])
