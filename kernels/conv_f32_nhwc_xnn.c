@@ -4,6 +4,7 @@
  * may have any distance between pixels, but no gaps between rows.
  */
 #include "base.h"
+#include "kernels/variants.h"
 #include "kernels/xnn.h"
 
 static bool conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c)
@@ -91,7 +92,7 @@ static void run(const struct krn_call *call)
 
     krn_conv_of(call->model, call->op, &c);
     krn_xnn_setup_conv(x, &c, call->in[0], call->out[0], call->pool);
-    krn_xnn_finish(call, x, &e, &c.y);
+    krn_xnn_finish_or(call, x, &e, &c.y, &krn_conv__ref);
 }
 
 const struct krn_variant krn_conv_f32_nhwc__xnn = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products with constant weights over XNNPACK's fully connected operator. */
 #include "base.h"
+#include "kernels/variants.h"
 #include "kernels/xnn.h"
 
 static bool product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *p)
@@ -66,7 +67,8 @@ static void run(const struct krn_call *call)
 
     krn_product_of(call->model, call->op, &p);
     krn_xnn_setup_product(x, &p, call->in[0], call->out[0], call->pool);
-    krn_xnn_finish(call, x, &e, &p.y_as_pixels);
+    krn_xnn_finish_or(call, x, &e, &p.y_as_pixels,
+                      call->op->kind == MDL_OP_GEMM ? &krn_gemm__ref : &krn_matmul__ref);
 }
 
 const struct krn_variant krn_gemm_f32__xnn = {

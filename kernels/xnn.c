@@ -234,7 +234,7 @@ void krn_xnn_finish_or(const struct krn_call *c, xnn_operator_t op, const struct
 
 bool krn_xnn_range(const struct mdl_op *op, float *ret_min, float *ret_max)
 {
-    bool limits = op->residual != MDL_RESIDUAL_BEFORE_ACT &&
+    bool limits = krn_xnn_keeps_nan() && op->residual != MDL_RESIDUAL_BEFORE_ACT &&
                   (op->act == MDL_ACT_RELU || (op->act == MDL_ACT_CLIP && op->act_a < op->act_b));
 
     *ret_min = limits ? (op->act == MDL_ACT_RELU ? 0.0f : op->act_a) : -INFINITY;

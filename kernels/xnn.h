@@ -55,14 +55,14 @@ void krn_xnn_finish(const struct krn_call *c, xnn_operator_t op, const struct kr
                     const struct krn_img *y);
 /** krn_xnn_finish_or() - the same for an operator without limits. A result that is infinite may
  * have been a NaN where XNNPACK does not keep those: then @portable, a row that packs nothing, runs
- * the call anew. @y is not NULL. */
+ * the call anew, which may be slow. @y is not NULL. */
 void krn_xnn_finish_or(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
                        const struct krn_img *y, const struct krn_variant *portable);
 
 int krn_xnn_error(enum xnn_status s);
 
-/** krn_xnn_range() - the element function as limits of the result. Return: false if it is none,
- * then there are no limits and it is left to the epilogue. */
+/** krn_xnn_range() - the element function as limits of the result. Return: false if it is none, or
+ * limits would lose a NaN; then there are no limits and it is left to the epilogue. */
 bool krn_xnn_range(const struct mdl_op *op, float *ret_min, float *ret_max);
 /** krn_xnn_rest() - of @e what is left to do when shift and limits are done */
 struct krn_epilogue krn_xnn_rest(const struct mdl_op *op, struct krn_epilogue e);

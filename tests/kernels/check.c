@@ -503,6 +503,7 @@ bool check_run(struct one_op *o, const struct check *c)
     }
     for (size_t i = 0; i < count && ok; i++) {
         if (v[i].kind != o->op.kind || v[i].reference || v[i].fused || !check_wants(v[i].name) ||
+            (c->without && strstr(v[i].name, c->without)) ||
             (v[i].needs & ~krn_cpu_features()) != 0 ||
             (!v[i].supports(&o->m, &o->op) && !forced(&v[i], o, c))) {
             continue;

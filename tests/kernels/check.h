@@ -21,6 +21,7 @@ struct check {
     double ulps;            /* of the result: the element function, or all of a ULP check */
     double absolute;        /* error near zero */
     const char *expect;     /* at least one variant whose name holds this must take the case */
+    const char *without;    /* NULL, or: rows whose names hold it are left out */
     bool in_place;          /* the output is the memory of input 0 */
     bool residual_in_place; /* the output is the memory of the residual */
     /* NULL, or: rows that run wherever they can, even where supports() leaves the case to faster

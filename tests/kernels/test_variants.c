@@ -5,6 +5,8 @@
  * and products are here; the other operators are in test_variants_light.c. Both fail for a variant
  * of their kinds that no case reached.
  */
+#include <math.h>
+
 #include "tests/harness.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/conv_shape.h"
@@ -14,6 +16,7 @@ struct conv_case {
     struct conv_shape s;
     enum mdl_act act;
     enum mdl_residual residual;
+    float odd; /* plant() */
 };
 
 /* our own rows: wino2, wino4, wino6 */
@@ -29,6 +32,20 @@ static bool of_strassen(const struct krn_variant *v)
     return strstr(v->name, "_strassen__");
 }
 
+/* @odd: 0, or what one element of the input is in place of its value */
+static void plant(struct one_op *o, float odd)
+{
+    if (odd != 0.0f) {
+        memcpy(o->buffers[o->op.in[0]].data + 5 * sizeof(odd), &odd, sizeof(odd));
+    }
+}
+
+/* oneDNN's limits make 0, or the lower one, of a NaN. */
+static const char *not_for(enum mdl_act act, float odd)
+{
+    return isnan(odd) && (act == MDL_ACT_RELU || act == MDL_ACT_CLIP) ? "__dnnl" : NULL;
+}
+
 static bool conv_run(const struct conv_case *k, const char *name, const char *expect)
 {
     struct one_op *o = one_op_new(MDL_OP_CONV);
@@ -40,6 +57,7 @@ static bool conv_run(const struct conv_case *k, const char *name, const char *ex
                       .ulps = 6,
                       .absolute = 2e-7,
                       .expect = expect,
+                      .without = not_for(k->act, k->odd),
                       .force = strcmp(name, "winograd") == 0   ? of_winograd
                                : strcmp(name, "strassen") == 0 ? of_strassen
                                                                : NULL};
@@ -54,6 +72,7 @@ static bool conv_run(const struct conv_case *k, const char *name, const char *ex
     o->op.attr.conv.groups = s->groups;
     o->op.attr.conv.window = conv_window(s);
     check_fill(o, o->op.in[0], 1.0f);
+    plant(o, k->odd);
     check_fill(o, o->op.in[1], 0.5f);
     check_epilogue(o, s->o, k->act, k->residual);
     ok = check_run(o, &c);
@@ -321,6 +340,7 @@ struct product_case {
     bool gemm, trans_b, const_b;
     enum mdl_act act;
     enum mdl_residual residual;
+    float odd; /* plant() */
 };
 
 static bool product_run(const struct product_case *p, const char *name, const char *expect)
@@ -329,8 +349,12 @@ static bool product_run(const struct product_case *p, const char *name, const ch
     bool trans = p->gemm && p->trans_b;
     ptrdiff_t a_stride[] = {(ptrdiff_t)(p->k + p->extra_a), 1};
     ptrdiff_t y_stride[] = {(ptrdiff_t)(p->n + p->extra_y), 1};
-    struct check c = {
-        .bound = CHECK_SUM, .terms = (double)p->k, .ulps = 6, .absolute = 2e-7, .expect = expect};
+    struct check c = {.bound = CHECK_SUM,
+                      .terms = (double)p->k,
+                      .ulps = 6,
+                      .absolute = 2e-7,
+                      .expect = expect,
+                      .without = not_for(p->act, p->odd)};
     bool ok;
 
     snprintf(o->name, sizeof(o->name),
@@ -346,6 +370,7 @@ static bool product_run(const struct product_case *p, const char *name, const ch
         o->op.attr.gemm.beta = 1.0f;
     }
     check_fill(o, o->op.in[0], 1.0f);
+    plant(o, p->odd);
     check_fill(o, o->op.in[1], 0.5f);
     if (p->const_b) {
         check_epilogue(o, p->n, p->act, p->residual);
@@ -389,6 +414,40 @@ TEST(products_of_random_shapes)
                                  .residual = (enum mdl_residual)t_range(0, 2)};
 
         T_TRUE(product_run(&p, "random", p.const_b ? "igemm" : "blas"));
+    }
+}
+
+/* Shapes for which no row spreads one wrong input, as Winograd's and Strassen's do. */
+TEST(what_is_no_number_stays_none)
+{
+    static const float odds[] = {NAN, INFINITY, -INFINITY};
+    static const enum mdl_act acts[] = {MDL_ACT_NONE, MDL_ACT_RELU, MDL_ACT_CLIP, MDL_ACT_SIGMOID};
+    struct conv_shape shapes[] = {conv_square(16, 5, 6, 24, 1, 0), conv_square(16, 6, 7, 16, 3, 1),
+                                  conv_square(16, 6, 7, 24, 3, 1), conv_square(3, 9, 8, 16, 3, 1)};
+
+    shapes[1].groups = 16;
+    shapes[2].sh = shapes[2].sw = shapes[3].sh = shapes[3].sw = 2;
+    for (size_t i = 0; i < base_array_count(odds) * base_array_count(acts); i++) {
+        float odd = odds[i % base_array_count(odds)];
+        enum mdl_act act = acts[i / base_array_count(odds)];
+
+        for (size_t k = 0; k < base_array_count(shapes); k++) {
+            struct conv_case c = {.s = shapes[k], .act = act, .odd = odd};
+
+            T_TRUE(conv_run(&c, isnan(odd) ? "NaN" : "infinity", "blas"));
+        }
+        for (size_t m = 1; m <= 5; m += 4) {
+            struct product_case p = {.m = m,
+                                     .n = 24,
+                                     .k = 32,
+                                     .gemm = true,
+                                     .trans_b = true,
+                                     .const_b = true,
+                                     .act = act,
+                                     .odd = odd};
+
+            T_TRUE(product_run(&p, isnan(odd) ? "NaN" : "infinity", "igemm"));
+        }
     }
 }
 
