@@ -302,7 +302,7 @@ TEST(factors_are_on_both_sides)
         double most = 0;
 
         for (size_t i = 0; i < C; i++) {
-            most = fmax(most, fabs((double)w2[o * C + i] / (double)s[i]));
+            most = base_max(most, fabs((double)w2[o * C + i] / (double)s[i]));
         }
         for (size_t i = 0; i < C; i++) {
             double w = (double)w2[o * C + i] / (double)s[i] / most * 127;
