@@ -193,8 +193,9 @@ def start(folder, model, memory_mib, kernel, sector):
                               vga=VGA_BIOS, cylinders=cylinders, heads=HEADS, track=TRACK))
     master, terminal = pty.openpty()
     command = [machine.tool("bochs"), "-q", "-f", files["bochsrc"], "-rc", files["debugger"]]
-    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal,
-                               env=dict(os.environ, TERM="vt100", LINES="30", COLUMNS="100"))
+    env = dict(os.environ, TERM="vt100", LINES="30", COLUMNS="100")
+    env.pop("MALLOC_PERTURB_", None)  # Meson sets it, and Bochs aborts where fresh memory is not zero
+    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env)
     os.close(terminal)
     threading.Thread(target=drain, args=(master,), daemon=True).start()
     return process, files["console"], files["log"]
@@ -221,5 +222,5 @@ def run(folder, model, memory_mib, kernel, sector, limit_s):
             process.kill()
         process.wait()
     text = read(console)
-    why = None if "\n-- end\n" in text else "Bochs ended: %s" % read(log)[-1500:]
+    why = None if "\n-- end\n" in text else "Bochs ended by %d: %s" % (process.returncode, read(log)[-1500:])
     return text, why
