@@ -206,7 +206,8 @@ class Stream:
         self.c = connection
         self.number = number
         self.pixfmt = pixfmt
-        self.frame = 0
+        self.frame = self.sent = 0
+        self.slot_of = {}
         connection.send(OPEN, open_payload(model, pixfmt, policy, credits, priority, deadline_ns), stream=number)
         h, payload = connection.expect(OPENED, number)
         if h.status:
@@ -245,7 +246,7 @@ class Stream:
         if self.pixfmt != TENSOR:
             f.update(width=self.image[0], height=self.image[1])
         if not self.inline:
-            at = (self.frame % self.slots) * self.slot_bytes
+            at = self.slot() * self.slot_bytes
             f.update(in_offset=at, out_offset=at + align64(self.in_size), out_bytes=self.output_bytes)
         return f
 
@@ -256,16 +257,20 @@ class Stream:
             number = self.advance(number)
             self.c.send(INLINE, frame_payload(**f) + data, stream=self.number, frame=number, time_ns=time_ns)
         else:
-            at = (self.frame % self.slots) * self.slot_bytes
+            at = self.slot() * self.slot_bytes
             self.memory[at:at + len(data)] = data
             number = self.advance(number)
             self.c.send(FRAME, frame_payload(**f), stream=self.number, frame=number, time_ns=time_ns)
         return number
 
+    def slot(self):
+        """Of the next frame: in turns, whatever the frames' numbers are, so that frames in flight share none."""
+        return self.sent % self.slots
+
     def advance(self, number):
-        self.slot_of = getattr(self, "slot_of", {})
         number = self.frame + 1 if number is None else number
-        self.slot_of[number] = self.frame % self.slots if not self.inline else 0
+        self.slot_of[number] = self.slot() if not self.inline else 0
+        self.sent += 1
         self.frame = max(self.frame, number)
         return number
 
