@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XNNPACK as in Debian 13: making, shapes and tensors apart, one function for all elementwise
- * operators and for all reductions. Some pools ask for memory to work in. The square root of
- * infinity is none in its kernels for x86, so that has no row.
+ * operators. Some pools ask for memory to work in. A mean over an image is an average pool, since a
+ * reduction of its own, where that wants such memory, calls a function that is not there. The
+ * square root of infinity is none in its kernels for x86, so that has no row.
  */
 #include "kernels/xnn.h"
 
@@ -52,26 +53,28 @@ int krn_xnn_setup_product(xnn_operator_t x, const struct krn_product *p, const f
     return r < 0 ? r : krn_xnn_error(xnn_setup_fully_connected_nc_f32(x, in, out));
 }
 
+static struct krn_win window_of(const struct krn_xnn_pool *p)
+{
+    return p->which == KRN_XNN_GLOBAL
+               ? (struct krn_win){.kh = p->x.h, .kw = p->x.w, .sh = 1, .sw = 1, .dh = 1, .dw = 1}
+               : p->win;
+}
+
 int krn_xnn_make_pool(const struct krn_xnn_pool *p, xnn_operator_t *ret)
 {
-    const struct krn_win *w = &p->win;
+    const struct krn_win win = window_of(p), *w = &win;
     size_t down = krn_xnn_padding(p->y.h, w->sh, (w->kh - 1) * w->dh + 1, w->top, p->x.h);
     size_t right = krn_xnn_padding(p->y.w, w->sw, (w->kw - 1) * w->dw + 1, w->left, p->x.w);
 
-    switch (p->which) {
-    case KRN_XNN_MAX:
+    if (p->which == KRN_XNN_MAX) {
         return krn_xnn_error(xnn_create_max_pooling2d_nhwc_f32(
             (uint32_t)w->top, (uint32_t)right, (uint32_t)down, (uint32_t)w->left, (uint32_t)w->kh,
             (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, (uint32_t)w->dh, (uint32_t)w->dw,
             -INFINITY, INFINITY, 0, ret));
-    case KRN_XNN_AVERAGE:
-        return krn_xnn_error(xnn_create_average_pooling2d_nhwc_f32(
-            (uint32_t)w->top, (uint32_t)right, (uint32_t)down, (uint32_t)w->left, (uint32_t)w->kh,
-            (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, -INFINITY, INFINITY, 0, ret));
-    default:
-        return krn_xnn_error(
-            xnn_create_reduce_nd(xnn_reduce_mean, xnn_datatype_fp32, NULL, NULL, 0, ret));
     }
+    return krn_xnn_error(xnn_create_average_pooling2d_nhwc_f32(
+        (uint32_t)w->top, (uint32_t)right, (uint32_t)down, (uint32_t)w->left, (uint32_t)w->kh,
+        (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, -INFINITY, INFINITY, 0, ret));
 }
 
 /* @ret_space: bytes to work in */
@@ -81,17 +84,12 @@ static enum xnn_status reshape_pool(xnn_operator_t x, const struct krn_xnn_pool 
     const struct krn_img *i = &p->x;
     size_t alignment = 0, h, w;
 
-    switch (p->which) {
-    case KRN_XNN_MAX:
+    if (p->which == KRN_XNN_MAX) {
         return xnn_reshape_max_pooling2d_nhwc_f32(x, i->n, i->h, i->w, i->c, i->pixel, p->y.pixel,
                                                   &h, &w, pool);
-    case KRN_XNN_AVERAGE:
-        return xnn_reshape_average_pooling2d_nhwc_f32(
-            x, i->n, i->h, i->w, i->c, i->pixel, p->y.pixel, ret_space, &alignment, &h, &w, pool);
-    default:
-        return xnn_reshape_reduce_nd(x, 1, (int64_t[]){1}, 3, (size_t[]){i->n, i->h * i->w, i->c},
-                                     ret_space, &alignment, pool);
     }
+    return xnn_reshape_average_pooling2d_nhwc_f32(x, i->n, i->h, i->w, i->c, i->pixel, p->y.pixel,
+                                                  ret_space, &alignment, &h, &w, pool);
 }
 
 int krn_xnn_setup_pool(xnn_operator_t x, const struct krn_xnn_pool *p, const float *in, float *out,
@@ -103,27 +101,19 @@ int krn_xnn_setup_pool(xnn_operator_t x, const struct krn_xnn_pool *p, const flo
     if (r < 0) {
         return r;
     }
-    switch (p->which) {
-    case KRN_XNN_MAX:
-        return krn_xnn_error(xnn_setup_max_pooling2d_nhwc_f32(x, in, out));
-    case KRN_XNN_AVERAGE:
-        return krn_xnn_error(xnn_setup_average_pooling2d_nhwc_f32(x, space, in, out));
-    default:
-        return krn_xnn_error(xnn_setup_reduce_nd(x, space, in, out));
-    }
+    return krn_xnn_error(p->which == KRN_XNN_MAX
+                             ? xnn_setup_max_pooling2d_nhwc_f32(x, in, out)
+                             : xnn_setup_average_pooling2d_nhwc_f32(x, space, in, out));
 }
 
 bool krn_xnn_knows_pool(const struct krn_xnn_pool *p, size_t *ret_space)
 {
+    struct krn_win w = window_of(p);
     xnn_operator_t x;
     bool ok;
 
     *ret_space = 0;
-    if (p->which == KRN_XNN_GLOBAL && (p->x.pixel != p->x.c || p->y.pixel != p->y.c)) {
-        return false;
-    }
-    if ((p->which != KRN_XNN_GLOBAL && p->win.kh * p->win.kw == 1) ||
-        krn_xnn_make_pool(p, &x) < 0) {
+    if (w.kh * w.kw == 1 || krn_xnn_make_pool(p, &x) < 0) {
         return false;
     }
     ok = reshape_pool(x, p, NULL, ret_space) == xnn_status_success;
