@@ -202,7 +202,7 @@ TEST(convs_in_blocks)
                               .act = MDL_ACT_RELU,
                               .residual = i % 2 ? MDL_RESIDUAL_NONE : MDL_RESIDUAL_BEFORE_ACT};
 
-        T_TRUE(conv_run(&k, "blocks", "nchw"));
+        T_TRUE(conv_run(&k, "blocks", "conv_f32_nchw"));
     }
 }
 
