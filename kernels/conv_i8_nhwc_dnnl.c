@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "kernels/isa_of_cpu.h"
 #include "kernels/onednn.h"
 #include "kernels/quant_rows.h"
 
@@ -340,20 +341,8 @@ struct own {
 
 static struct own own_of_cpu(void)
 {
-    struct own own = {krn_quant_table__vec, krn_quant_rows__vec, krn_quant_bytes__vec};
-
-#ifdef KRN_HAVE_AVX2
-    if (krn_cpu_features() & KRN_CPU_AVX2) {
-        own = (struct own){krn_quant_table__avx2, krn_quant_rows__avx2, krn_quant_bytes__avx2};
-    }
-#endif
-#ifdef KRN_HAVE_AVX512
-    if (krn_cpu_features() & KRN_CPU_AVX512) {
-        own =
-            (struct own){krn_quant_table__avx512, krn_quant_rows__avx512, krn_quant_bytes__avx512};
-    }
-#endif
-    return own;
+    return (struct own){KRN_OF_CPU(krn_quant_table), KRN_OF_CPU(krn_quant_rows),
+                        KRN_OF_CPU(krn_quant_bytes)};
 }
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)

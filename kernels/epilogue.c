@@ -2,6 +2,7 @@
 #include "kernels/epilogue.h"
 
 #include "base.h"
+#include "kernels/isa_of_cpu.h"
 #include "kernels/transpose.h"
 
 bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,
@@ -45,35 +46,11 @@ bool krn_epilogue_empty(const struct krn_epilogue *e)
 void krn_epilogue_run(const struct krn_epilogue *e, float *y, size_t y_pixel, size_t first,
                       size_t pixels, size_t channel, size_t channels)
 {
-    krn_epilogue_fn *run = krn_epilogue_run__vec;
-
-#ifdef KRN_HAVE_AVX2
-    if (krn_cpu_features() & KRN_CPU_AVX2) {
-        run = krn_epilogue_run__avx2;
-    }
-#endif
-#ifdef KRN_HAVE_AVX512
-    if (krn_cpu_features() & KRN_CPU_AVX512) {
-        run = krn_epilogue_run__avx512;
-    }
-#endif
-    run(e, y, y_pixel, first, pixels, channel, channels);
+    KRN_OF_CPU(krn_epilogue_run)(e, y, y_pixel, first, pixels, channel, channels);
 }
 
 void krn_epilogue_planes_run(const struct krn_epilogue *e, const struct krn_epilogue_planes *p)
 {
-    krn_epilogue_planes_fn *run = krn_epilogue_planes_run__vec;
-
-#ifdef KRN_HAVE_AVX2
-    if (krn_cpu_features() & KRN_CPU_AVX2) {
-        run = krn_epilogue_planes_run__avx2;
-    }
-#endif
-#ifdef KRN_HAVE_AVX512
-    if (krn_cpu_features() & KRN_CPU_AVX512) {
-        run = krn_epilogue_planes_run__avx512;
-    }
-#endif
     if (e->res) {
         krn_transpose_run(&(struct krn_transpose){
             .y = (uint8_t *)p->room,
@@ -83,5 +60,5 @@ void krn_epilogue_planes_run(const struct krn_epilogue *e, const struct krn_epil
             .rows = p->channels,
             .columns = p->pixels});
     }
-    run(e, p);
+    KRN_OF_CPU(krn_epilogue_planes_run)(e, p);
 }
