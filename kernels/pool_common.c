@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/pool_common.h"
 
-bool krn_pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
+bool krn_pool_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
 {
     const struct mdl_window *w = &op->attr.pool.window;
-    size_t rank = m->tensors[op->in[0]].rank;
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
-    if (op->out[1] != MDL_NONE || !krn_img_of(&m->tensors[op->in[0]], &p->x) ||
-        !krn_img_of(&m->tensors[op->out[0]], &p->y) || m->tensors[op->out[0]].rank != rank ||
-        !krn_win_of(w, rank, &p->win) || p->x.n != p->y.n || p->x.c != p->y.c || op->shift ||
-        op->scale || !krn_epilogue_supports(m, op, &p->y) || krn_epilogue_aliased(m, op)) {
+    if (op->out[1] != MDL_NONE || !krn_img_any(x, &p->x) || !krn_img_any(y, &p->y) ||
+        y->rank != x->rank || !krn_win_of(w, x->rank, &p->win) || p->x.n != p->y.n ||
+        p->x.c != p->y.c) {
         return false;
     }
     p->max = op->kind == MDL_OP_MAX_POOL;
     p->fixed = !p->max && op->attr.pool.count_include_pad;
     p->extent_h = p->x.h + (size_t)p->win.top + (w->rank == 2 ? op->attr.pool.pad_end_model[0] : 0);
     p->extent_w = p->x.w + (size_t)p->win.left + op->attr.pool.pad_end_model[w->rank - 1];
+    return true;
+}
+
+bool krn_pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
+{
+    if (m->tensors[op->in[0]].dtype != MDL_F32 || m->tensors[op->out[0]].dtype != MDL_F32 ||
+        !krn_pool_shape_of(m, op, p) || op->shift || op->scale ||
+        !krn_epilogue_supports(m, op, &p->y) || krn_epilogue_aliased(m, op)) {
+        return false;
+    }
     p->epilogue = op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE;
     return true;
 }

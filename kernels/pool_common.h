@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/pool_common.h - what pools of floats have in common: shape and divisor, checked once
+ * kernels/pool_common.h - what pools have in common: shape and divisor, checked once
  */
 #pragma once
 
@@ -15,8 +15,11 @@ struct krn_pool {
     bool epilogue;
 };
 
-/** krn_pool_of() - Return: whether @op is a pool of f32 NHWC images, without indices, whose
- * epilogue the fast code knows; then *ret is set. */
+/** krn_pool_shape_of() - Return: whether @op is a pool of NHWC images of any type, without indices;
+ * then *ret is set, all but the epilogue. */
+bool krn_pool_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *ret);
+/** krn_pool_of() - Return: whether it is one of f32 images whose epilogue the fast code knows; then
+ * *ret is set. */
 bool krn_pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *ret);
 
 /** krn_pool_within() - taps of a window from @padded_first on, counted with the padding, that lie

@@ -4,6 +4,7 @@
  * channels where there are fewer rows than members (global pools).
  */
 #include "base.h"
+#include "kernels/pool_common.h"
 #include "kernels/quant_epilogue.h"
 
 #define BYTES (4u * KRN_VL) /* of one vector */
@@ -12,44 +13,27 @@
 typedef uint8_t vb __attribute__((vector_size(4 * KRN_VL)));
 typedef int8_t vbs __attribute__((vector_size(4 * KRN_VL)));
 
-struct pool {
-    struct krn_img x, y;
-    struct krn_win win;
-    bool max, is_signed;
-    bool fixed; /* divide by the taps in the padded extent instead of those in the image */
-    size_t extent_h, extent_w;
-};
-
-static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct pool *p)
+static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
 {
-    const struct mdl_window *w = &op->attr.pool.window;
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
-    p->max = op->kind == MDL_OP_MAX_POOL;
-    if (op->out[1] != MDL_NONE || !krn_is_byte(x->dtype) || !krn_is_byte(y->dtype) ||
-        (p->max ? x->dtype != y->dtype || op->quant : !op->quant) || !krn_img_any(x, &p->x) ||
-        !krn_img_any(y, &p->y) || !krn_img_flat(&p->y) || y->rank != x->rank ||
-        !krn_win_of(w, x->rank, &p->win) || p->x.n != p->y.n || p->x.c != p->y.c ||
-        op->act > (p->max ? MDL_ACT_NONE : MDL_ACT_CLIP) || op->residual != MDL_RESIDUAL_NONE) {
-        return false;
-    }
-    p->is_signed = x->dtype == MDL_I8;
-    p->fixed = !p->max && op->attr.pool.count_include_pad;
-    p->extent_h = p->x.h + (size_t)p->win.top + (w->rank == 2 ? op->attr.pool.pad_end_model[0] : 0);
-    p->extent_w = p->x.w + (size_t)p->win.left + op->attr.pool.pad_end_model[w->rank - 1];
-    return true;
+    return krn_is_byte(x->dtype) && krn_is_byte(y->dtype) && krn_pool_shape_of(m, op, p) &&
+           krn_img_flat(&p->y) &&
+           (p->max ? x->dtype == y->dtype && !op->quant : op->quant != NULL) &&
+           op->act <= (p->max ? MDL_ACT_NONE : MDL_ACT_CLIP) && op->residual == MDL_RESIDUAL_NONE;
 }
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct pool p;
+    struct krn_pool p;
 
     return pool_of(m, op, &p);
 }
 
 struct job {
     const struct krn_call *call;
-    struct pool p;
+    struct krn_pool p;
+    bool is_signed;
     struct krn_quant_epilogue e;
     size_t parts;
 };
@@ -151,9 +135,9 @@ static void avg_channels(const struct job *j, const struct window *w, uint8_t *y
         uint8_t bytes[LANES];
 
         if (n == LANES) {
-            sum_full(&at, j->p.is_signed, acc);
+            sum_full(&at, j->is_signed, acc);
         } else {
-            sum_rest(&at, n, j->p.is_signed, acc);
+            sum_rest(&at, n, j->is_signed, acc);
         }
         for (size_t v = 0; v < 2; v++) {
             vf t = vi_to_vf(acc[v] - zeros) * factor;
@@ -166,16 +150,9 @@ static void avg_channels(const struct job *j, const struct window *w, uint8_t *y
     }
 }
 
-static size_t taps_within(size_t padded_first, size_t taps, size_t dilation, size_t extent)
-{
-    struct krn_range r = krn_taps((ptrdiff_t)padded_first, taps, dilation, extent);
-
-    return r.end - r.begin;
-}
-
 static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, struct krn_range c)
 {
-    const struct pool *p = &j->p;
+    const struct krn_pool *p = &j->p;
     ptrdiff_t iy = (ptrdiff_t)(oy * p->win.sh) - p->win.top;
     ptrdiff_t ix = (ptrdiff_t)(ox * p->win.sw) - p->win.left;
     struct krn_range ky = krn_taps(iy, p->win.kh, p->win.dh, p->x.h);
@@ -196,12 +173,12 @@ static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, stru
         w.rows = 0;
     }
     if (p->max) {
-        max_channels(&w, y, c.end - c.begin, p->is_signed);
+        max_channels(&w, y, c.end - c.begin, j->is_signed);
         return;
     }
     if (p->fixed) {
-        w.count = taps_within(oy * p->win.sh, p->win.kh, p->win.dh, p->extent_h) *
-                  taps_within(ox * p->win.sw, p->win.kw, p->win.dw, p->extent_w);
+        w.count = krn_pool_within(oy * p->win.sh, p->win.kh, p->win.dh, p->extent_h) *
+                  krn_pool_within(ox * p->win.sw, p->win.kw, p->win.dw, p->extent_w);
     }
     avg_channels(j, &w, y, c.end - c.begin);
 }
@@ -209,7 +186,7 @@ static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, stru
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    const struct pool *p = &j->p;
+    const struct krn_pool *p = &j->p;
     struct krn_range rows = {0, p->y.n * p->y.h}, c = {0, p->y.c};
 
     if (rows.end >= j->parts) {
@@ -231,6 +208,7 @@ static void run(const struct krn_call *call)
     if (!pool_of(call->model, call->op, &j.p)) {
         return;
     }
+    j.is_signed = call->model->tensors[call->op->in[0]].dtype == MDL_I8;
     if (!j.p.max) {
         krn_quant_bounds(call->model, call->op, &j.e);
     }
