@@ -184,6 +184,17 @@ static void quantise(struct one_op *op, size_t channels, size_t terms)
     }
 }
 
+/* @k x @k */
+static struct mdl_window square(size_t k, size_t stride, size_t pad)
+{
+    return (struct mdl_window){.rank = 2,
+                               .kernel = {k, k},
+                               .stride = {stride, stride},
+                               .dilation = {1, 1},
+                               .pad_begin = {pad, pad},
+                               .pad_end = {pad, pad}};
+}
+
 static void conv(const struct options *o, pthreadpool_t pool, const struct layer_conv *l,
                  bool bytes)
 {
@@ -199,12 +210,7 @@ static void conv(const struct options *o, pthreadpool_t pool, const struct layer
                                  (size_t[]){l->o, cg, l->k, l->k}, NULL);
     op->op.out[0] = image(op, x, l->o, ho, wo);
     op->op.attr.conv.groups = l->groups;
-    op->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                  .kernel = {l->k, l->k},
-                                                  .stride = {l->stride, l->stride},
-                                                  .dilation = {1, 1},
-                                                  .pad_begin = {l->pad, l->pad},
-                                                  .pad_end = {l->pad, l->pad}};
+    op->op.attr.conv.window = square(l->k, l->stride, l->pad);
     op->op.act = MDL_ACT_RELU;
     if (bytes) {
         quantise(op, l->o, cg * l->k * l->k);
@@ -223,12 +229,7 @@ static void transpose(const struct options *o, pthreadpool_t pool, const struct 
         one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){l->c, og, l->k, l->k}, NULL);
     op->op.out[0] = image(op, MDL_F32, l->o, l->h * l->stride, l->w * l->stride);
     op->op.attr.conv.groups = l->groups;
-    op->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                  .kernel = {l->k, l->k},
-                                                  .stride = {l->stride, l->stride},
-                                                  .dilation = {1, 1},
-                                                  .pad_begin = {l->pad, l->pad},
-                                                  .pad_end = {l->pad, l->pad}};
+    op->op.attr.conv.window = square(l->k, l->stride, l->pad);
     time_op(op, o, pool, 2.0 * (double)(og * l->k * l->k) * (double)(l->c * l->h * l->w));
 }
 
@@ -262,12 +263,7 @@ static void pooling(const struct options *o, pthreadpool_t pool, const struct la
     snprintf(op->name, sizeof(op->name), "%s pool%s", l->name, bytes ? " i8" : "");
     op->op.in[0] = image(op, x, l->c, l->h, l->w);
     op->op.out[0] = image(op, x, l->c, ho, wo);
-    op->op.attr.pool.window = (struct mdl_window){.rank = 2,
-                                                  .kernel = {l->k, l->k},
-                                                  .stride = {l->stride, l->stride},
-                                                  .dilation = {1, 1},
-                                                  .pad_begin = {l->pad, l->pad},
-                                                  .pad_end = {l->pad, l->pad}};
+    op->op.attr.pool.window = square(l->k, l->stride, l->pad);
     if (bytes && !l->max) {
         quantise(op, l->c, 1);
         op->op.scale = NULL;
