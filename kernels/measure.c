@@ -380,7 +380,6 @@ static void run_row(struct run *r, size_t op, struct candidate *c)
 
 static void pass(struct run *r, size_t first, size_t last)
 {
-
     memcpy(r->arena, r->saved, r->m->arena_bytes);
     for (size_t op = first; op <= last; op++) {
         struct candidate *c = next_row(r, op, last);
@@ -614,7 +613,6 @@ static int results(const struct run *r, struct krn_times *ret)
 
         t.forms[op] = (struct krn_form_time){median(&shapes->takes), median(&shapes->gives),
                                              krn_form_may_stay(r->m, op)};
-
         for (size_t i = 0; i < r->ops[op].count; i++) {
             const struct candidate *c = &r->candidates[r->ops[op].first + i];
             const struct stat *s = &r->stats[c->stat];
