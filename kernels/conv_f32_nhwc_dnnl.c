@@ -286,30 +286,13 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, e
     return bytes;
 }
 
-/* [o][c][tap] with the scale in it */
-static void plain_weights(const struct problem *p, float *dst)
-{
-    const struct mdl_tensor *w = &p->m->tensors[p->op->in[1]];
-    const uint8_t *src = krn_const_ptr(p->m, p->op->in[1]);
-
-    for (size_t o = 0; o < p->c.y.c; o++) {
-        float scale = p->op->scale ? p->op->scale[o] : 1.0f;
-
-        for (size_t c = 0; c < p->c.cg; c++) {
-            ptrdiff_t at = (ptrdiff_t)o * w->stride[0] + (ptrdiff_t)c * w->stride[1];
-
-            for (size_t t = 0; t < p->c.taps; t++) {
-                *dst++ = scale * krn_load_unaligned(src, at + (ptrdiff_t)t * p->c.tap_stride);
-            }
-        }
-    }
-}
-
 static int pack(const struct problem *p, void *dst)
 {
+    const struct krn_conv *c = &p->c;
+    size_t line = c->cg * c->taps;
     krn_dnnl_auto_md plain = {0};
     float *src;
-    int r = weights_md(&p->c, true, &plain);
+    int r = weights_md(c, true, &plain);
 
     if (r < 0) {
         return r;
@@ -318,7 +301,7 @@ static int pack(const struct problem *p, void *dst)
     if (!src) {
         return -ENOMEM;
     }
-    plain_weights(p, src);
+    krn_conv_pack(p->m, p->op, c, &(struct krn_conv_order){c->og * line, line, c->taps, 1}, src);
     r = krn_dnnl_reorder_once(&plain, src, &p->weights, dst);
     free(src);
     return r;

@@ -16,42 +16,24 @@ static bool conv_of(const struct mdl_model *m, const struct mdl_op *op, struct k
            krn_xnn_ready();
 }
 
-/* [o][tap][c] with the scale in it */
-static void weights(const struct mdl_model *m, const struct mdl_op *op, const struct krn_conv *c,
-                    float *dst)
-{
-    const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    const uint8_t *src = krn_const_ptr(m, op->in[1]);
-
-    for (size_t o = 0; o < c->y.c; o++) {
-        float scale = op->scale ? op->scale[o] : 1.0f;
-
-        for (size_t t = 0; t < c->taps; t++) {
-            ptrdiff_t at = (ptrdiff_t)o * w->stride[0] + (ptrdiff_t)t * c->tap_stride;
-
-            for (size_t k = 0; k < c->cg; k++) {
-                *dst++ = scale * krn_load_unaligned(src, at + (ptrdiff_t)k * w->stride[1]);
-            }
-        }
-    }
-}
-
 static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     struct krn_conv c;
     struct krn_xnn_limits l;
     xnn_operator_t x;
     float *kernel;
+    size_t line;
     int r;
 
     if (!conv_of(m, op, &c)) {
         return -EOPNOTSUPP;
     }
-    kernel = calloc(c.y.c * c.taps * c.cg, sizeof(float));
+    line = c.taps * c.cg;
+    kernel = calloc(c.y.c * line, sizeof(float));
     if (!kernel) {
         return -ENOMEM;
     }
-    weights(m, op, &c, kernel);
+    krn_conv_pack(m, op, &c, &(struct krn_conv_order){c.og * line, line, 1, c.cg}, kernel);
     krn_xnn_range(op, &l.min, &l.max);
     r = krn_xnn_make_conv(&c, kernel, op->shift, l, &x);
     free(kernel);
