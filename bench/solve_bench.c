@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base.h"
-#include "tuner/random.h"
+#include "tuner/search/random.h"
 #include "tuner/solve.h"
 
 struct size {

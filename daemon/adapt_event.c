@@ -6,8 +6,8 @@
 
 #include "base.h"
 #include "daemon/adapt_private.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 
 /* Events that keep the inputs of their decision: they are large. */
 #define RECORDS_MAX 16u

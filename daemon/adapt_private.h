@@ -17,7 +17,7 @@
 #include "daemon/daemon.h"
 #include "daemon/hotplug.h"
 #include "governor/snapshot.h"
-#include "tuner/adapt_resume.h"
+#include "tuner/adapt/resume.h"
 
 #define DMN_ADAPT_PACE 8u  /* windows that throughput looks back on */
 #define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */

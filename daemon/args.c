@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/config_table.h"
+#include "daemon/config/keys.h"
 
 void dmn_args_help(FILE *to)
 {

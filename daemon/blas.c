@@ -4,8 +4,8 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 
 /* Set before the one restart, so that it stays one. */
 #define GUARD "PIPED_BLAS_RESTARTED"

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "kernels/choose.h"
-#include "kernels/examples.h"
+#include "kernels/int8cal/examples.h"
 #include "pipeline/plan.h"
 #include "tuner/problem.h"
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 /* One file while it is merged. */
 struct dmn_config_reader {

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 #include "daemon/remake.h"
-#include "daemon/service.h"
+#include "daemon/service/service.h"
 
 #define TICK_MS 1000u
 

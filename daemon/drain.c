@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 
 static bool idle(const struct dmn_daemon *d)
 {

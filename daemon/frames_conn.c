@@ -6,8 +6,8 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 
 #define OUT_FIRST_BYTES 4096u
 

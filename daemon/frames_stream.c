@@ -5,7 +5,7 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
+#include "daemon/service/log.h"
 
 #define RING_MASK (DMN_RING_SIZE - 1)
 

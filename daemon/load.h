@@ -13,7 +13,7 @@
 
 #include "daemon/choose.h"
 #include "kernels/kernels.h"
-#include "model/calibration.h"
+#include "model/quant/calibration.h"
 #include "model/model.h"
 #include "pipeline/plan.h"
 #include "tuner/problem.h"

@@ -5,9 +5,9 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
+#include "daemon/service/log.h"
 #include "daemon/memory.h"
-#include "daemon/messages.h"
+#include "daemon/service/messages.h"
 
 static int serve(const struct dmn_args *args, struct dmn_config *config,
                  const struct krn_blas_status *blas)

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "pipeline/pipeline.h"
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 #include "tuner/solve.h"
 
 /* Clocks of the plan that serves at earlier moments; all owned, NULL: none. */

@@ -9,8 +9,8 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 
 struct dmn_reload {
     uv_work_t work;

@@ -11,8 +11,8 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 #include "daemon/retune_private.h"
 
 #define STEP_MS 5u

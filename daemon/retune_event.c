@@ -5,8 +5,8 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 #include "daemon/retune_private.h"
 
 /* More trials than this are counted and not listed, but for those that were the best so far. */

@@ -15,7 +15,7 @@
 #include "daemon/feed.h"
 #include "daemon/retune.h"
 #include "daemon/shapes.h"
-#include "daemon/trial.h"
+#include "daemon/plans/trial.h"
 
 struct dmn_retune_job {
     uv_work_t work;

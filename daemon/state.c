@@ -13,7 +13,7 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
+#include "daemon/service/log.h"
 
 #define STATE_VERSION 2
 #define STATES_MAX 16u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/messages.h"
-#include "daemon/service.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+#include "daemon/service/service.h"
 
 static bool healthy(struct dmn_daemon *d, struct dmn_model *m, uint64_t now_ns)
 {

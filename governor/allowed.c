@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "governor/file.h"
+#include "governor/kernel_file.h"
 
 bool gov_root_is_live(const char *root)
 {

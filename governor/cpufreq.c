@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sensors_private.h"
+#include "governor/sampler.h"
 
 #define DIR "sys/devices/system/cpu/cpufreq/"
 #define KHZ_MAX 100000000u /* 100 GHz: more is garbage */

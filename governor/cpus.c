@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sensors_private.h"
+#include "governor/sampler.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 #define CPUS_A_SAMPLE 16u

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sensors_private.h"
+#include "governor/sampler.h"
 
 #define POWERCAP "sys/class/powercap"
 #define HWMON "sys/class/hwmon"

@@ -9,7 +9,7 @@
 
 #include "base.h"
 #include "governor/allowed.h"
-#include "governor/sensors_private.h"
+#include "governor/sampler.h"
 
 #define SCAN_EVERY 10u /* samples */
 

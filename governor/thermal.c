@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sensors_private.h"
+#include "governor/sampler.h"
 
 #define DIR "sys/class/thermal/"
 #define MDEGC_MIN (-273150)

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "kernels/measure.h"
-#include "kernels/path.h"
+#include "kernels/select/path.h"
 
 enum krn_objective { KRN_LATENCY, KRN_MEMORY };
 

@@ -6,11 +6,11 @@
 #include "base.h"
 #include "kernels/choice.h"
 #include "kernels/form.h"
-#include "kernels/image.h"
+#include "kernels/image/image_input.h"
 #include "kernels/kernels.h"
-#include "kernels/preprocess.h"
+#include "kernels/image/preprocess.h"
 #include "kernels/row.h"
-#include "model/share.h"
+#include "model/common/share.h"
 
 /* For one op and one kind: indices of the op's rows. */
 struct pick {

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "kernels/epilogue.h"
+#include "kernels/common/epilogue.h"
 
 struct krn_pool {
     struct krn_img x, y;

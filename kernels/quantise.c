@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/quantise.h"
+#include "kernels/int8cal/quantise.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "kernels/quantise.h"
-#include "kernels/runner.h"
+#include "kernels/int8cal/quantise.h"
+#include "kernels/int8cal/runner.h"
 
 /* of those that calibrate: an operator's cost is measured on them */
 #define KRN_RANKED_EXAMPLES 16u

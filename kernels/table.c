@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "base.h"
-#include "kernels/variants.h"
+#include "kernels/table.h"
 
 #define ROW(name) &name,
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "kernels/vec.h"
+#include "kernels/common/vec_math.h"
 
 #if KRN_VL == 16
 #define KRN_TILE_ROWS 12u

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base.h"
-#include "kernels/conv_common.h"
+#include "kernels/common/conv_common.h"
 #include "kernels/tiles.h"
 #include "kernels/wino_team.h"
 

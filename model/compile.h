@@ -15,9 +15,9 @@
  */
 #pragma once
 
-#include "model/graph.h"
+#include "model/common/graph.h"
 #include "model/model.h"
-#include "model/pool.h"
+#include "model/common/pool.h"
 #include "model/private.h"
 
 /* IR-only kinds, beside enum mdl_op_kind */

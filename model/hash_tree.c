@@ -9,7 +9,7 @@
 
 #include "base.h"
 #include "model/hash_lanes.h"
-#include "model/share.h"
+#include "model/common/share.h"
 
 #define PIECE_BYTES ((size_t)32 << 10) /* of each leaf, read at a time */
 

@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 
 #include "base.h"
-#include "model/calibration.h"
-#include "model/file.h"
-#include "model/graph.h"
+#include "model/quant/calibration.h"
+#include "model/common/file.h"
+#include "model/common/graph.h"
 #include "model/hash.h"
 #include "model/model.h"
-#include "model/pool.h"
+#include "model/common/pool.h"
 #include "model/private.h"
 #include "model/sidecar.h"
 

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "model/netdesc_emit.h"
+#include "model/netdesc/nodes.h"
 
 #define MDL_ND_INPUTS_MAX 64u
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "model/model.h"
-#include "model/pool.h"
+#include "model/common/pool.h"
 
 struct mdl_private {
     struct mdl_pool *pool; /* owned */

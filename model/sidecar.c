@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/file.h"
+#include "model/common/file.h"
 #include "model/private.h"
 
 #define SIZE_MAX_PIXELS 16384

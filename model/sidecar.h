@@ -9,7 +9,7 @@
 #pragma once
 
 #include "model/model.h"
-#include "model/pool.h"
+#include "model/common/pool.h"
 
 #define MDL_SIDECAR_BYTES_MAX ((size_t)4 << 20)
 #define MDL_LABELS_MAX 100000u

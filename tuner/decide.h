@@ -34,7 +34,7 @@
  */
 #pragma once
 
-#include "tuner/detect.h"
+#include "tuner/adapt/detect.h"
 #include "tuner/solve.h"
 
 #define TUN_FREE 0.15 /* log of a factor that is as good as 1 where something foreign has ended */

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 /** tun_learn() - takes a trial's samples and stage times into the problem's table and hand-off
  * cost. Stopped trials teach too; failed ones nothing. */

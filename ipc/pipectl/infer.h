@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "ipc/pipectl/image.h"
+#include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/pipectl.h"
 
 #define INFER_STREAMS 3 /* tensor, rgb24, gray8 */

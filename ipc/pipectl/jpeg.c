@@ -7,7 +7,7 @@
 
 #include <jpeglib.h>
 
-#include "ipc/pipectl/image.h"
+#include "ipc/pipectl/picture.h"
 
 /* libjpeg leaves by a call that may not return; its texts are kept instead of printed. */
 struct failure {

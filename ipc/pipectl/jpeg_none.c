@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "ipc/pipectl/image.h"
+#include "ipc/pipectl/picture.h"
 
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/graph.h"
+#include "model/common/graph.h"
 #include "tests/fuzz/replay.h"
 #include "tests/unit/model/onnx_bytes.h"
 

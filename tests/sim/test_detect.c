@@ -2,8 +2,8 @@
 /* The detector by itself: shifts, spikes, drift, spread, and figures that are none. */
 #include "base.h"
 #include "tests/harness.h"
-#include "tuner/detect.h"
-#include "tuner/random.h"
+#include "tuner/adapt/detect.h"
+#include "tuner/search/random.h"
 
 #define CV 0.03
 

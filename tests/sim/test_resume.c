@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A watch that goes on on other cores and under other options. */
 #include "tests/sim/two_cores.h"
-#include "tuner/adapt_resume.h"
+#include "tuner/adapt/resume.h"
 
 #define WINDOWS 30u
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "tuner/eval.h"
-#include "tuner/random.h"
+#include "tuner/search/random.h"
 
 #define PSIM_BRUTE_POINTS_MAX 4096u
 

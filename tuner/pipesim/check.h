@@ -8,7 +8,7 @@
 #pragma once
 
 #include "tuner/pipesim/pipesim.h"
-#include "tuner/pipesim/table.h"
+#include "tuner/pipesim/comparison.h"
 
 struct psim_checks {
     uint64_t seed;

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/cuts.h"
+#include "tuner/search/cuts.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/pipesim/subject.h"
-#include "tuner/places.h"
-#include "tuner/shisha.h"
+#include "tuner/search/places.h"
+#include "tuner/search/shisha.h"
 
 struct fact {
     const char *configuration;

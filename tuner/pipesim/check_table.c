@@ -5,7 +5,7 @@
 
 #include "base.h"
 #include "tuner/pipesim/check.h"
-#include "tuner/places.h"
+#include "tuner/search/places.h"
 
 static const char *const ALGORITHMS[] = {
     "exact",     "shisha",          "pipe-search",   "pipe-search-database",

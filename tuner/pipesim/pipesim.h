@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "tuner/random.h"
-#include "tuner/search.h"
+#include "tuner/search/random.h"
+#include "tuner/search/search.h"
 #include "tuner/solve.h"
 
 #define PSIM_ERROR_MAX 512u

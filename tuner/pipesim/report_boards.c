@@ -5,7 +5,7 @@
 
 #include "base.h"
 #include "tuner/pipesim/report.h"
-#include "tuner/places.h"
+#include "tuner/search/places.h"
 
 static void plan_text(const struct tun_problem *p, const struct pl_plan *plan,
                       char ret[PL_PLAN_TEXT_MAX])

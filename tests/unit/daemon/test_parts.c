@@ -9,7 +9,7 @@
 #include "daemon/control.h"
 #include "daemon/frames.h"
 #include "daemon/history.h"
-#include "daemon/log.h"
+#include "daemon/service/log.h"
 #include "tests/harness.h"
 
 TEST(model_names_from_arguments)

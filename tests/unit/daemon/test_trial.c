@@ -2,7 +2,7 @@
 /* The pace of departures with its doubt, and the plans that show unknown shapes of team. */
 #include <math.h>
 
-#include "daemon/pace.h"
+#include "daemon/plans/pace.h"
 #include "daemon/shapes.h"
 #include "tests/harness.h"
 

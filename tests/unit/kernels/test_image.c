@@ -3,8 +3,8 @@
  * Images that a first layer reads itself: for every row that does, the bits of krn_preprocess() and
  * then the same row, and no value of the input ever in memory.
  */
-#include "kernels/image.h"
-#include "kernels/preprocess.h"
+#include "kernels/image/image_input.h"
+#include "kernels/image/preprocess.h"
 #include "tests/harness.h"
 #include "tests/kernels/one_op.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/path.h"
+#include "kernels/select/path.h"
 #include "tests/harness.h"
 
 #define STEPS 6

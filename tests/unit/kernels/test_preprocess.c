@@ -4,7 +4,7 @@
 
 #include "base.h"
 #include "kernels/kernels.h"
-#include "kernels/preprocess.h"
+#include "kernels/image/preprocess.h"
 #include "tests/harness.h"
 
 #define GUARD 0xcb

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "model/graph.h"
+#include "model/common/graph.h"
 #include "tests/harness.h"
 
 static char error[MDL_ERROR_MAX];

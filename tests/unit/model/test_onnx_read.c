@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
-#include "model/graph.h"
+#include "model/common/graph.h"
 #include "tests/harness.h"
 #include "tests/unit/model/onnx_bytes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/pool.h"
+#include "model/common/pool.h"
 #include "tests/harness.h"
 
 TEST(pieces_are_zeroed_aligned_and_apart)

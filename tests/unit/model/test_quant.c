@@ -3,9 +3,9 @@
  * models quantised by a calibration. */
 #include <math.h>
 
-#include "kernels/calibrate.h"
+#include "kernels/int8cal/calibrate.h"
 #include "kernels/calibrate_kl.h"
-#include "kernels/examples.h"
+#include "kernels/int8cal/examples.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/run_model.h"

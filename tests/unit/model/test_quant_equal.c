@@ -3,8 +3,8 @@
  * it was, and what rounding weights adds to a mean is taken off. */
 #include <math.h>
 
-#include "kernels/calibrate.h"
-#include "model/calibration.h"
+#include "kernels/int8cal/calibrate.h"
+#include "model/quant/calibration.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/run_model.h"

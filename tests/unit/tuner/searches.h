@@ -7,7 +7,7 @@
 #include "base.h"
 #include "tests/harness.h"
 #include "tuner/eval.h"
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 /* Random weights 1..1000; costs are weight / speed of the kind, and 0.8 of perfect for a width;
  * hand-off costs 1. */

@@ -3,9 +3,9 @@
 
 #include "base.h"
 #include "tests/harness.h"
-#include "tuner/cuts.h"
-#include "tuner/places.h"
-#include "tuner/search.h"
+#include "tuner/search/cuts.h"
+#include "tuner/search/places.h"
+#include "tuner/search/search.h"
 
 /* Pipe-search, table 7. */
 static const double SYNTH1[7] = {1, 4, 8, 4, 8, 8, 4};

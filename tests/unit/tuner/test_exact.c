@@ -5,8 +5,8 @@
  */
 #include "base.h"
 #include "tests/harness.h"
-#include "tuner/random.h"
-#include "tuner/search.h"
+#include "tuner/search/random.h"
+#include "tuner/search/search.h"
 #include "tuner/solve.h"
 
 #define SIGMA 0.1

@@ -2,7 +2,7 @@
 #include "base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
-#include "tuner/places.h"
+#include "tuner/search/places.h"
 
 static const struct tun_kind ONE[] = {{"big", 1, 1, 1, 1}};
 static const struct tun_kind TWO_ONE[] = {{"big", 2, 1, 1, 1}, {"little", 1, 0.4, 0.5, 1}};

@@ -3,7 +3,7 @@
 #include "base.h"
 #include "tests/harness.h"
 #include "tuner/learn.h"
-#include "tuner/random.h"
+#include "tuner/search/random.h"
 
 #define UNITS 20
 

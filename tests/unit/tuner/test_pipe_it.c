@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipe-it's algorithms from the inside (the source is included), then as a search. */
 #include "tests/harness.h"
-#include "tuner/pipe_it.c" /* its static functions are what is tested */
-#include "tuner/random.h"
+#include "tuner/search/pipe_it.c" /* its static functions are what is tested */
+#include "tuner/search/random.h"
 
 static const struct tun_kind KINDS[2] = {{.name = "B", .cores = 4, .speed = 1, .bandwidth = 1},
                                          {.name = "s", .cores = 4, .speed = 0.4, .bandwidth = 1}};

@@ -3,9 +3,9 @@
 
 #include "base.h"
 #include "tests/harness.h"
-#include "tuner/cuts.h"
-#include "tuner/places.h"
-#include "tuner/search.h"
+#include "tuner/search/cuts.h"
+#include "tuner/search/places.h"
+#include "tuner/search/search.h"
 
 #define TRIALS_MAX 4096u
 

@@ -4,8 +4,8 @@
 #include "base.h"
 #include "tests/harness.h"
 #include "tuner/eval.h"
-#include "tuner/places.h"
-#include "tuner/search.h"
+#include "tuner/search/places.h"
+#include "tuner/search/search.h"
 
 struct machine {
     uint16_t cores[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/shisha.h"
+#include "tuner/search/shisha.h"
 
 #include "base.h"
 #include "tests/harness.h"

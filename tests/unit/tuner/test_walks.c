@@ -2,8 +2,8 @@
 #include "base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
-#include "tuner/moves.h"
-#include "tuner/shisha.h"
+#include "tuner/search/moves.h"
+#include "tuner/search/shisha.h"
 
 static const char *const WALKS[] = {"hill-climbing", "hill-climbing-seeded", "annealing",
                                     "annealing-seeded"};

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config/config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "daemon/config_private.h"
+#include "tuner/search/search.h"
+
+int dmn_config_set_string(char **to, const char *value)
+{
+    char *copy = strdup(value);
+
+    if (!copy) {
+        return -ENOMEM;
+    }
+    free(*to);
+    *to = copy;
+    return 0;
+}
+
+bool dmn_config_name_ok(const char *name)
+{
+    size_t bytes = strlen(name);
+
+    return bytes > 0 && bytes < DMN_CONFIG_NAME_MAX && name[0] != '-' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+               bytes;
+}
+
+static void model_deinit(struct dmn_config_model *m)
+{
+    free(m->name);
+    free(m->path);
+    free(m->plan);
+    free(m->kernels);
+    free(m->calibration);
+}
+
+struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
+{
+    struct dmn_config_model *grown;
+
+    for (size_t i = 0; i < c->model_count; i++) {
+        if (strcmp(c->models[i].name, name) == 0) {
+            return &c->models[i];
+        }
+    }
+    grown = realloc(c->models, (c->model_count + 1) * sizeof(*grown));
+    if (!grown) {
+        return NULL;
+    }
+    c->models = grown;
+    grown = &c->models[c->model_count];
+    *grown = (struct dmn_config_model){.name = strdup(name),
+                                       .path = strdup(""),
+                                       .plan = strdup(""),
+                                       .kernels = strdup(""),
+                                       .calibration = strdup("")};
+    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration) {
+        model_deinit(grown);
+        return NULL;
+    }
+    c->model_count++;
+    return grown;
+}
+
+void dmn_config_eps_free(struct dmn_config *c)
+{
+    for (size_t i = 0; i < c->ep_count; i++) {
+        free(c->eps[i].name);
+        free(c->eps[i].cpus);
+    }
+    free(c->eps);
+    c->eps = NULL;
+    c->ep_count = 0;
+}
+
+/* Reads a whole regular file of bounded size. */
+static int read_file(const char *path, char *ret_error, char **ret_text, size_t *ret_bytes)
+{
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    base_autofree char *text = NULL;
+    struct stat st;
+    size_t used = 0;
+    int error = 0;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        error = -errno;
+    } else if (!S_ISREG(st.st_mode)) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: is no regular file", path);
+        return -EINVAL;
+    } else if (st.st_size > (off_t)DMN_CONFIG_FILE_MAX) {
+        error = -EFBIG;
+    }
+    if (error) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, strerror(-error));
+        return error;
+    }
+    text = malloc(DMN_CONFIG_FILE_MAX + 1);
+    if (!text) {
+        return -ENOMEM;
+    }
+    while (used < DMN_CONFIG_FILE_MAX) {
+        ssize_t n = read(fd, text + used, DMN_CONFIG_FILE_MAX - used);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            error = -errno;
+            snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, strerror(-error));
+            return error;
+        }
+        if (n == 0) {
+            break;
+        }
+        used += (size_t)n;
+    }
+    text[used] = '\0';
+    *ret_text = base_take(text);
+    *ret_bytes = used;
+    return 0;
+}
+
+static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
+{
+    base_autofree char *text = NULL;
+    struct dmn_config_reader r = {.config = c, .path = path, .error = ret_error};
+    json_error_t json_error;
+    json_t *root;
+    size_t bytes = 0;
+    int error;
+
+    if (c->file_count >= base_array_count(c->files)) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: more than %u configuration files", path,
+                 DMN_CONFIG_FILES_MAX);
+        return -EINVAL;
+    }
+    error = read_file(path, ret_error, &text, &bytes);
+    if (error < 0) {
+        return error;
+    }
+    r.origin = c->file_count;
+    c->files[c->file_count] = strdup(path);
+    if (!c->files[c->file_count++]) {
+        return -ENOMEM;
+    }
+    dmn_config_strip(text, bytes);
+    if (strspn(text, " \t\r\n") == bytes) { /* nothing but comments */
+        return 0;
+    }
+    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &json_error);
+    if (!root) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s:%d: %.300s", path, json_error.line,
+                 json_error.text);
+        return -EINVAL;
+    }
+    r.text = text;
+    error = json_is_object(root) ? dmn_config_merge(&r, root, "")
+                                 : dmn_config_fail(&r, "", "must be an object");
+    json_decref(root);
+    return error;
+}
+
+static int is_dropin(const struct dirent *e)
+{
+    size_t bytes = strlen(e->d_name);
+
+    return e->d_name[0] != '.' && bytes > 5 && strcmp(e->d_name + bytes - 5, ".json") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name,
+                  (*b)->d_name); /* not strcoll: the order must not depend on the locale */
+}
+
+static int merge_dropins(struct dmn_config *c, const char *path, char *ret_error)
+{
+    struct dirent **list = NULL;
+    char file[4096];
+    int count, error = 0;
+
+    snprintf(file, sizeof(file), "%.4000s.d", path);
+    count = scandir(file, &list, is_dropin, by_name);
+    for (int i = 0; i < count; i++) {
+        if (!error) {
+            snprintf(file, sizeof(file), "%.3800s.d/%.255s", path, list[i]->d_name);
+            error = merge_file(c, file, ret_error);
+        }
+        free(list[i]);
+    }
+    free(list);
+    return error;
+}
+
+int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn_config **ret)
+{
+    const struct dmn_config_row *rows;
+    struct dmn_config *c = calloc(1, sizeof(*c));
+    size_t count;
+    int error = 0;
+
+    snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
+    if (!c) {
+        return -ENOMEM;
+    }
+    rows = dmn_config_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        c->values[i].number = rows[i].value;
+        if (rows[i].type == DMN_CONFIG_STRING &&
+            dmn_config_set_string(&c->values[i].text, rows[i].text) < 0) {
+            error = -ENOMEM;
+        }
+    }
+    c->files[DMN_ORIGIN_DEFAULT] = strdup("default");
+    c->files[DMN_ORIGIN_ARGUMENT] = strdup("command line");
+    c->file_count = 2;
+    if (!c->files[0] || !c->files[1]) {
+        error = -ENOMEM;
+    }
+    if (!error && path && (required || access(path, F_OK) == 0)) {
+        error = merge_file(c, path, ret_error);
+    }
+    if (!error && path) {
+        error = merge_dropins(c, path, ret_error);
+    }
+    if (!error && c->values[DMN_KEY_PLANNER_OBJECTIVE].number == TUN_POWER &&
+        c->values[DMN_KEY_PLANNER_FPS].number == 0) {
+        const struct dmn_config_value *v = &c->values[DMN_KEY_PLANNER_OBJECTIVE];
+
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "%.400s:%zu: planner.objective: \"power\" needs a frame rate to hold, planner.fps",
+                 c->files[v->origin], v->line);
+        error = -EINVAL;
+    }
+    if (error) {
+        dmn_config_free(c);
+        return error;
+    }
+    *ret = c;
+    return 0;
+}
+
+struct dmn_config *dmn_config_free(struct dmn_config *c)
+{
+    if (!c) {
+        return NULL;
+    }
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        free(c->values[i].text);
+    }
+    for (size_t i = 0; i < c->model_count; i++) {
+        model_deinit(&c->models[i]);
+    }
+    free(c->models);
+    dmn_config_eps_free(c);
+    for (size_t i = 0; i < c->file_count; i++) {
+        free(c->files[i]);
+    }
+    free(c);
+    return NULL;
+}
+
+int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path, char *ret_error)
+{
+    struct dmn_config_model *m;
+
+    if (!dmn_config_name_ok(name)) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "--model: \"%.80s\" is no model name (letters, digits, '.', '_', '-', at most 63)",
+                 name);
+        return -EINVAL;
+    }
+    m = dmn_config_model_slot(c, name);
+    if (!m) {
+        return -ENOMEM;
+    }
+    m->origin = DMN_ORIGIN_ARGUMENT;
+    return dmn_config_set_string(&m->path, path);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One file's object, checked by the table and merged into the configuration. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config_private.h"
+#include "pipeline/plan.h"
+#include "tuner/search/search.h"
+
+int dmn_config_fail(const struct dmn_config_reader *r, const char *key, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(r->error, DMN_CONFIG_ERROR_MAX, "%.400s:%zu: %.100s: %s", r->path,
+             dmn_config_line(r->text, key), key, text);
+    return -EINVAL;
+}
+
+static int set_socket_mode(const struct dmn_config_reader *r, const char *key, const char *text)
+{
+    char *end;
+    unsigned long mode = strtoul(text, &end, 8);
+
+    if (!*text || *end || mode > 0777 || !isdigit((unsigned char)text[0])) {
+        return dmn_config_fail(r, key, "\"%s\" is no octal mode such as \"0660\"", text);
+    }
+    return 0;
+}
+
+/* The names that retunes accept. */
+static int check_algorithm(const struct dmn_config_reader *r, const char *key, const char *text)
+{
+    const struct tun_algorithm *const *all;
+    char names[384] = "";
+    size_t count, used = 0;
+
+    if (tun_algorithm_find(text)) {
+        return 0;
+    }
+    all = tun_algorithms(&count);
+    for (size_t i = 0; i < count && used < sizeof(names); i++) {
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 all[i]->name);
+    }
+    return dmn_config_fail(r, key, "must be one of %s", names);
+}
+
+static int set_value(const struct dmn_config_reader *r, const struct dmn_config_row *row,
+                     const json_t *value)
+{
+    struct dmn_config_value *v = &r->config->values[row->id];
+    int error = 0;
+
+    switch (row->type) {
+    case DMN_CONFIG_INT:
+        if (!json_is_integer(value)) {
+            return dmn_config_fail(r, row->key, "must be a whole number (%s)", row->unit);
+        }
+        if (json_integer_value(value) < row->min || json_integer_value(value) > row->max) {
+            return dmn_config_fail(r, row->key, "%lld is outside %lld..%lld %s",
+                                   (long long)json_integer_value(value), (long long)row->min,
+                                   (long long)row->max, row->unit);
+        }
+        v->number = json_integer_value(value);
+        break;
+    case DMN_CONFIG_BOOL:
+        if (!json_is_boolean(value)) {
+            return dmn_config_fail(r, row->key, "must be true or false");
+        }
+        v->number = json_is_true(value);
+        break;
+    case DMN_CONFIG_STRING:
+        if (!json_is_string(value)) {
+            return dmn_config_fail(r, row->key, "must be a string");
+        }
+        if (json_string_length(value) > (size_t)row->max ||
+            strlen(json_string_value(value)) != json_string_length(value)) {
+            return dmn_config_fail(r, row->key, "must have at most %lld bytes and no NUL",
+                                   (long long)row->max);
+        }
+        if (row->id == DMN_KEY_SOCKET_MODE) {
+            error = set_socket_mode(r, row->key, json_string_value(value));
+        } else if (row->id == DMN_KEY_PLANNER_ALGORITHM) {
+            error = check_algorithm(r, row->key, json_string_value(value));
+        }
+        error = error ? error : dmn_config_set_string(&v->text, json_string_value(value));
+        break;
+    case DMN_CONFIG_ENUM:
+        if (!json_is_string(value) || dmn_config_choice(row, json_string_value(value)) < 0) {
+            return dmn_config_fail(r, row->key, "must be one of %s", row->choices);
+        }
+        v->number = dmn_config_choice(row, json_string_value(value));
+        break;
+    }
+    v->origin = r->origin;
+    v->line = dmn_config_line(r->text, row->key);
+    return error;
+}
+
+/* Core numbers as text, or as a list of them (that is how the status shows them). */
+static bool is_cores(json_t *value)
+{
+    size_t i;
+    json_t *core;
+
+    if (json_is_string(value)) {
+        return true;
+    }
+    json_array_foreach(value, i, core)
+    {
+        if (!json_is_integer(core) || json_integer_value(core) < 0 ||
+            json_integer_value(core) > UINT16_MAX) {
+            return false;
+        }
+    }
+    return json_array_size(value) > 0 && json_array_size(value) <= PL_CPU_MAX;
+}
+
+/* Return: such a value as text, owned by the caller; NULL without memory. */
+static char *cores_text(json_t *value)
+{
+    char text[PL_CPU_MAX * sizeof("65535,")] = "";
+    size_t i, used = 0;
+    json_t *core;
+
+    if (json_is_string(value)) {
+        return strdup(json_string_value(value));
+    }
+    json_array_foreach(value, i, core)
+    {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "",
+                                 (int)json_integer_value(core));
+    }
+    return strdup(text);
+}
+
+static bool is_of_type(const char *type, json_t *value)
+{
+    return strcmp(type, "string") == 0  ? json_is_string(value)
+           : strcmp(type, "bool") == 0  ? json_is_boolean(value)
+           : strcmp(type, "cores") == 0 ? is_cores(value)
+                                        : json_is_number(value);
+}
+
+/* Checks the keys of models[i] or eps[i] against the table: known, of the right type, required ones
+ * there. */
+static int check_item(const struct dmn_config_reader *r, const char *array, size_t index,
+                      json_t *item)
+{
+    const struct dmn_config_item_row *rows, *row;
+    char path[128];
+    const char *key;
+    json_t *value;
+    size_t count;
+
+    rows = dmn_config_item_table(&count);
+    snprintf(path, sizeof(path), "%s[%zu]", array, index);
+    if (!json_is_object(item)) {
+        return dmn_config_fail(r, path, "must be an object");
+    }
+    json_object_foreach(item, key, value)
+    {
+        row = NULL;
+        for (size_t i = 0; i < count && !row; i++) {
+            if (strcmp(rows[i].array, array) == 0 && strcmp(rows[i].key, key) == 0) {
+                row = &rows[i];
+            }
+        }
+        snprintf(path, sizeof(path), "%s[%zu].%.60s", array, index, key);
+        if (!row) {
+            return dmn_config_fail(r, path, "unknown key");
+        }
+        if (!is_of_type(row->type, value)) {
+            return dmn_config_fail(r, path,
+                                   strcmp(row->type, "cores") == 0 ? "must be text or a list of %s"
+                                                                   : "must be a %s",
+                                   row->type);
+        }
+        if (json_is_string(value) &&
+            (strlen(json_string_value(value)) != json_string_length(value) ||
+             json_string_length(value) > 4095)) {
+            return dmn_config_fail(r, path, "must have at most 4095 bytes and no NUL");
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].required && strcmp(rows[i].array, array) == 0 &&
+            !json_object_get(item, rows[i].key)) {
+            snprintf(path, sizeof(path), "%s[%zu].%s", array, index, rows[i].key);
+            return dmn_config_fail(r, path, "is missing");
+        }
+    }
+    return 0;
+}
+
+/* A relative path starts at the folder of the file that names it. */
+static char *resolve(const char *file, const char *path)
+{
+    const char *slash = strrchr(file, '/');
+    char *ret;
+
+    if (path[0] == '/' || !slash) {
+        return strdup(path);
+    }
+    return asprintf(&ret, "%.*s/%s", (int)(slash - file), file, path) < 0 ? NULL : ret;
+}
+
+static const char *item_string(json_t *item, const char *key)
+{
+    const char *s = json_string_value(json_object_get(item, key));
+
+    return s ? s : "";
+}
+
+static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *item)
+{
+    const char *name = item_string(item, "name");
+    struct dmn_config_model *m;
+    char key[64];
+    char *path;
+
+    snprintf(key, sizeof(key), "models[%zu].name", index);
+    if (!dmn_config_name_ok(name)) {
+        return dmn_config_fail(
+            r, key, "\"%.80s\" is no model name (letters, digits, '.', '_', '-', at most 63)",
+            name);
+    }
+    snprintf(key, sizeof(key), "models[%zu].path", index);
+    if (!item_string(item, "path")[0]) {
+        return dmn_config_fail(r, key, "must not be empty");
+    }
+    path = resolve(r->path, item_string(item, "path"));
+    m = path ? dmn_config_model_slot(r->config, name) : NULL;
+    if (!m) {
+        free(path);
+        return -ENOMEM;
+    }
+    free(m->path);
+    m->path = path;
+    m->latest = json_is_true(json_object_get(item, "latest"));
+    m->origin = r->origin;
+    snprintf(key, sizeof(key), "models[%zu]", index);
+    m->line = dmn_config_line(r->text, key);
+    if (dmn_config_set_string(&m->plan, item_string(item, "plan")) < 0 ||
+        dmn_config_set_string(&m->kernels, item_string(item, "kernels")) < 0) {
+        return -ENOMEM;
+    }
+    path = item_string(item, "calibration")[0] ? resolve(r->path, item_string(item, "calibration"))
+                                               : strdup("");
+    if (!path) {
+        return -ENOMEM;
+    }
+    free(m->calibration);
+    m->calibration = path;
+    return 0;
+}
+
+static int merge_models(const struct dmn_config_reader *r, json_t *value)
+{
+    size_t index, other, limit = 64;
+    json_t *item;
+
+    if (!json_is_array(value)) {
+        return dmn_config_fail(r, "models", "must be a list");
+    }
+    if (json_array_size(value) > limit) {
+        return dmn_config_fail(r, "models", "more than %zu", limit);
+    }
+    json_array_foreach(value, index, item)
+    {
+        int error = check_item(r, "models", index, item);
+
+        for (other = 0; !error && other < index; other++) {
+            char key[64];
+
+            if (strcmp(item_string(json_array_get(value, other), "name"),
+                       item_string(item, "name")) == 0) {
+                snprintf(key, sizeof(key), "models[%zu].name", index);
+                return dmn_config_fail(r, key, "\"%.63s\" is there twice",
+                                       item_string(item, "name"));
+            }
+        }
+        error = error ? error : merge_model(r, index, item);
+        if (error < 0) {
+            return error;
+        }
+    }
+    return 0;
+}
+
+static int merge_eps(const struct dmn_config_reader *r, json_t *value)
+{
+    size_t index;
+    json_t *item;
+
+    if (!json_is_array(value) || json_array_size(value) > 16) {
+        return dmn_config_fail(r, "eps", "must be a list of at most 16");
+    }
+    dmn_config_eps_free(r->config);
+    r->config->eps_origin = r->origin;
+    r->config->eps_line = dmn_config_line(r->text, "eps");
+    r->config->eps = calloc(json_array_size(value) + 1, sizeof(*r->config->eps));
+    if (!r->config->eps) {
+        return -ENOMEM;
+    }
+    json_array_foreach(value, index, item)
+    {
+        struct dmn_config_ep *ep = &r->config->eps[index];
+        json_t *speed = json_object_get(item, "speed");
+        int error = check_item(r, "eps", index, item);
+        const char *name = item_string(item, "name");
+        char key[64];
+
+        if (error) {
+            return error;
+        }
+        snprintf(key, sizeof(key), "eps[%zu].name", index);
+        if (!isalpha((unsigned char)name[0]) || strlen(name) > 23 ||
+            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
+                strlen(name)) {
+            return dmn_config_fail(r, key, "\"%.80s\" is no name of an execution place", name);
+        }
+        for (size_t i = 0; i < index; i++) {
+            if (strcmp(r->config->eps[i].name, name) == 0) {
+                return dmn_config_fail(r, key, "\"%s\" is there twice", name);
+            }
+        }
+        ep->speed = speed ? json_number_value(speed) : 1.0;
+        if (!(ep->speed > 0 && ep->speed <= 1)) {
+            snprintf(key, sizeof(key), "eps[%zu].speed", index);
+            return dmn_config_fail(r, key, "must be above 0 and at most 1");
+        }
+        ep->watts = json_number_value(json_object_get(item, "watts"));
+        if (!(ep->watts >= 0 && ep->watts <= 10000)) {
+            snprintf(key, sizeof(key), "eps[%zu].watts", index);
+            return dmn_config_fail(r, key, "must be from 0 to 10000");
+        }
+        ep->name = strdup(name);
+        ep->cpus = cores_text(json_object_get(item, "cpus"));
+        r->config->ep_count = index + 1;
+        if (!ep->name || !ep->cpus) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int dmn_config_merge(const struct dmn_config_reader *r, json_t *object, const char *prefix)
+{
+    const struct dmn_config_row *rows;
+    size_t count;
+    const char *name;
+    json_t *value;
+
+    rows = dmn_config_table(&count);
+    json_object_foreach(object, name, value)
+    {
+        const struct dmn_config_row *row = NULL;
+        char key[160], group[168];
+        bool is_group = false;
+        int error;
+
+        snprintf(key, sizeof(key), "%s%.100s", prefix, name);
+        snprintf(group, sizeof(group), "%s.", key);
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(rows[i].key, key) == 0) {
+                row = &rows[i];
+            }
+            is_group |= strncmp(rows[i].key, group, strlen(group)) == 0;
+        }
+        if (row) {
+            error = set_value(r, row, value);
+        } else if (!*prefix && strcmp(key, "models") == 0) {
+            error = merge_models(r, value);
+        } else if (!*prefix && strcmp(key, "eps") == 0) {
+            error = merge_eps(r, value);
+        } else if (is_group) {
+            error = json_is_object(value) ? dmn_config_merge(r, value, group)
+                                          : dmn_config_fail(r, key, "must be an object");
+        } else {
+            error = dmn_config_fail(r, key, "unknown key");
+        }
+        if (error < 0) {
+            return error;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
+#include "daemon/config/config.h"
+
+static json_t *value_json(const struct dmn_config_row *row, int64_t number, const char *text)
+{
+    char name[32];
+
+    switch (row->type) {
+    case DMN_CONFIG_INT:
+        return json_integer(number);
+    case DMN_CONFIG_BOOL:
+        return json_boolean(number);
+    case DMN_CONFIG_STRING:
+        return json_string(text ? text : "");
+    case DMN_CONFIG_ENUM:
+        dmn_config_choice_name(row, (size_t)number, name, sizeof(name));
+        return json_string(name);
+    }
+    return json_null();
+}
+
+static json_t *origin_json(const struct dmn_config *c, size_t origin, size_t line)
+{
+    return origin <= DMN_ORIGIN_ARGUMENT ? json_string(c->files[origin])
+                                         : json_sprintf("%s:%zu", c->files[origin], line);
+}
+
+json_t *dmn_config_json(const struct dmn_config *c)
+{
+    const struct dmn_config_row *rows;
+    json_t *list = json_array();
+    size_t count;
+
+    rows = dmn_config_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        const struct dmn_config_value *v = &c->values[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:s, s:o, s:s}", "key", rows[i].key,
+                                              "value", value_json(&rows[i], v->number, v->text),
+                                              "origin", origin_json(c, v->origin, v->line), "unit",
+                                              rows[i].unit, "default",
+                                              value_json(&rows[i], rows[i].value, rows[i].text),
+                                              "help", rows[i].help));
+    }
+    for (size_t i = 0; i < c->model_count; i++) {
+        const struct dmn_config_model *m = &c->models[i];
+
+        json_array_append_new(list,
+                              json_pack("{s:o, s:{s:s, s:s, s:s, s:b, s:s, s:s}, s:o}", "key",
+                                        json_sprintf("models[%zu]", i), "value", "name", m->name,
+                                        "path", m->path, "plan", m->plan, "latest", m->latest,
+                                        "kernels", m->kernels, "calibration", m->calibration,
+                                        "origin", origin_json(c, m->origin, m->line)));
+    }
+    for (size_t i = 0; i < c->ep_count; i++) {
+        const struct dmn_config_ep *e = &c->eps[i];
+
+        json_array_append_new(list,
+                              json_pack("{s:o, s:{s:s, s:s, s:f, s:f}, s:o}", "key",
+                                        json_sprintf("eps[%zu]", i), "value", "name", e->name,
+                                        "cpus", e->cpus, "speed", e->speed, "watts", e->watts,
+                                        "origin", origin_json(c, c->eps_origin, c->eps_line)));
+    }
+    return list;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why the present plan: sentences made of figures. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/control/explain.h"
+
+#define RUNNERS_UP 5u
+#define NEARLY 0.0005 /* relative differences below are none */
+
+static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan)
+{
+    base_autofree struct pl_ep_set *eps = calloc(1, sizeof(*eps));
+    char text[PL_PLAN_TEXT_MAX];
+
+    if (!eps) {
+        return json_null();
+    }
+    tun_eps(p, eps);
+    return pl_plan_format(plan, eps, text, sizeof(text)) == 0 ? json_string(text) : json_null();
+}
+
+static json_t *positive(double x, double scale)
+{
+    return x > 0 && isfinite(x) ? json_real(x * scale) : json_null();
+}
+
+/* fps, bottleneck_ms, latency_ms; null where unknown. */
+static json_t *outcome_json(const struct tun_outcome *o)
+{
+    return json_pack("{s:o, s:o, s:o}", "fps",
+                     o->bottleneck_ns > 0 ? json_real(1e9 / o->bottleneck_ns) : json_null(),
+                     "bottleneck_ms", positive(o->bottleneck_ns, 1e-6), "latency_ms",
+                     positive(o->latency_ns, 1e-6));
+}
+
+int dmn_front_json(const struct tun_problem *p, size_t max, bool energy, json_t **ret)
+{
+    base_autofree struct tun_solution *front = calloc(max, sizeof(*front));
+    json_t *list;
+    size_t count;
+    int error = front ? tun_front(p, max, front, &count) : -ENOMEM;
+
+    if (error < 0) {
+        return error;
+    }
+    list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *entry = outcome_json(&front[i].outcome);
+
+        json_object_set_new(entry, "plan", plan_json(p, &front[i].plan));
+        if (energy) {
+            json_object_set_new(entry, "energy_mj", positive(front[i].outcome.energy_nj, 1e-6));
+        }
+        json_array_append_new(list, entry);
+    }
+    *ret = list;
+    return 0;
+}
+
+static size_t slowest_stage(const struct tun_outcome *o)
+{
+    size_t slowest = 0;
+
+    for (size_t s = 1; s < o->stage_count; s++) {
+        slowest = o->stage_ns[s] > o->stage_ns[slowest] ? s : slowest;
+    }
+    return slowest;
+}
+
+/* The teams of one stage as plans are written. */
+static json_t *teams_json(const struct tun_problem *p, const struct pl_stage_plan *stage)
+{
+    char text[512] = "";
+    size_t used = 0;
+
+    for (size_t g = 0; g < stage->group_count && used < sizeof(text); g++) {
+        const struct pl_group *group = &stage->groups[g];
+        char width[16] = "", count[16] = "";
+
+        if (group->width > 1) {
+            snprintf(width, sizeof(width), "x%u", group->width);
+        }
+        if (group->count > 1) {
+            snprintf(count, sizeof(count), "*%u", group->count);
+        }
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s%s", g ? "+" : "",
+                                 p->kinds[group->ep].name, width, count);
+    }
+    return json_string(text);
+}
+
+static json_t *stages_json(const struct dmn_explain *e)
+{
+    const struct tun_outcome *measured = &e->trial.measured;
+    const struct pl_plan *plan = &e->trial.plan;
+    size_t bottleneck = slowest_stage(e->trial.failed ? &e->expected : measured);
+    json_t *list = json_array();
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        double is = e->trial.failed ? 0 : measured->stage_ns[s], was = e->expected.stage_ns[s];
+        json_t *entry =
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:f, s:b}", "units",
+                      json_sprintf("%u-%u", plan->stages[s].first_unit, plan->stages[s].last_unit),
+                      "teams", teams_json(&e->problem, &plan->stages[s]), "predicted_ms",
+                      positive(was, 1e-6), "measured_ms", positive(is, 1e-6), "ratio",
+                      is > 0 && was > 0 ? json_real(is / was) : json_null(), "busy", e->busy[s],
+                      "bottleneck", s == bottleneck);
+
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+/* "3.1 % more" of a figure that is better or worse by the ratio @x. */
+static void by_how_much(double x, const char *more, const char *less, const char *what, char *ret,
+                        size_t bytes)
+{
+    if (fabs(x - 1) < NEARLY) {
+        snprintf(ret, bytes, "the same %s", what);
+    } else {
+        snprintf(ret, bytes, "%.1f %% %s %s", fabs(x - 1) * 100, x > 1 ? more : less, what);
+    }
+}
+
+static json_t *compared(const struct tun_outcome *other, const struct tun_outcome *now)
+{
+    char fps[64], latency[64];
+
+    by_how_much(now->bottleneck_ns / other->bottleneck_ns, "more", "less", "throughput", fps,
+                sizeof(fps));
+    by_how_much(other->latency_ns / now->latency_ns, "more", "less", "latency", latency,
+                sizeof(latency));
+    return json_sprintf("By the table it has %s and %s.", fps, latency);
+}
+
+static json_t *runners_up_json(const struct dmn_explain *e, const struct tun_solution *top,
+                               size_t count, const struct tun_outcome *now)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        if (pl_plan_equal(&top[i].plan, &e->trial.plan)) {
+            continue;
+        }
+        json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o, s:o}", "plan", plan_json(&e->problem, &top[i].plan),
+                            "fps", positive(1 / top[i].outcome.bottleneck_ns, 1e9), "latency_ms",
+                            positive(top[i].outcome.latency_ns, 1e-6), "why",
+                            compared(&top[i].outcome, now)));
+    }
+    return list;
+}
+
+/* Why the plan leaves cores of a kind out. @fastest: the plan with the least bottleneck of all. */
+static json_t *why_not_more(const struct dmn_explain *e, size_t kind,
+                            const struct tun_solution *fastest, const struct tun_outcome *now)
+{
+    const char *name = e->problem.kinds[kind].name;
+    size_t used = pl_plan_cores(&e->trial.plan, kind), total = e->problem.kinds[kind].cores;
+    size_t then = pl_plan_cores(&fastest->plan, kind);
+    double gain = now->bottleneck_ns / fastest->outcome.bottleneck_ns - 1;
+    double longer = fastest->outcome.latency_ns / now->latency_ns - 1;
+
+    if (used > total) {
+        return json_sprintf("Teams share cores: the plan asks for more of %s than there are.",
+                            name);
+    }
+    if (used == total) {
+        return json_sprintf("All cores of %s are used.", name);
+    }
+    if (then <= used || gain < NEARLY) {
+        return json_sprintf("A further core of %s would gain less than its hand-off costs: no "
+                            "plan with more of them is faster.",
+                            name);
+    }
+    if (longer > NEARLY) {
+        return json_sprintf("The fastest plan uses %zu cores of %s; it would have %.1f %% more "
+                            "throughput and %.1f %% more latency.",
+                            then, name, gain * 100, longer * 100);
+    }
+    return json_sprintf("The fastest plan by the table uses %zu cores of %s and has %.1f %% more "
+                        "throughput; a retune would try it.",
+                        then, name, gain * 100);
+}
+
+static json_t *cores_json(const struct dmn_explain *e, const struct tun_solution *fastest,
+                          const struct tun_outcome *now)
+{
+    json_t *list = json_array();
+
+    for (size_t k = 0; k < e->problem.kind_count; k++) {
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:i, s:o}", "ep", e->problem.kinds[k].name,
+                                        "used", (json_int_t)pl_plan_cores(&e->trial.plan, k),
+                                        "total", (int)e->problem.kinds[k].cores, "why",
+                                        why_not_more(e, k, fastest, now)));
+    }
+    return list;
+}
+
+static json_t *table_json(const struct tun_problem *p)
+{
+    size_t count[DMN_SOURCE_COUNT];
+
+    dmn_planner_count(p, count);
+    return json_pack("{s:I, s:I, s:I}", "measured", (json_int_t)count[TUN_MEASURED], "saved",
+                     (json_int_t)count[TUN_SAVED], "predicted", (json_int_t)count[TUN_PREDICTED]);
+}
+
+json_t *dmn_explain_json(const struct dmn_explain *e)
+{
+    base_autofree struct tun_solution *top = calloc(RUNNERS_UP + 1, sizeof(*top));
+    base_autofree struct tun_solution *fastest = calloc(1, sizeof(*fastest));
+    base_autofree struct tun_outcome *now = calloc(1, sizeof(*now));
+    struct tun_problem any; /* borrows */
+    size_t count = 0;
+    double bound;
+
+    if (!top || !fastest || !now || tun_eval(&e->problem, &e->trial.plan, now) != 0) {
+        return NULL;
+    }
+    any = e->problem;
+    any.objective = TUN_THROUGHPUT;
+    any.bounds = (struct tun_bounds){.stages_max = e->problem.bounds.stages_max};
+    if (tun_solve(&any, fastest) < 0 ||
+        tun_solve_top(&e->problem, RUNNERS_UP + 1, top, &count) < 0) {
+        return NULL;
+    }
+    bound = tun_bound_ns(&e->problem);
+    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "plan",
+                     plan_json(&e->problem, &e->trial.plan), "algorithm", e->algorithm, "objective",
+                     dmn_objective_name(e->problem.objective), "predicted",
+                     outcome_json(e->expects ? &e->expected : &(struct tun_outcome){0}), "measured",
+                     outcome_json(e->trial.failed ? &(struct tun_outcome){0} : &e->trial.measured),
+                     "measured_at", e->measured_at[0] ? json_string(e->measured_at) : json_null(),
+                     "stages", stages_json(e), "runners_up", runners_up_json(e, top, count, now),
+                     "bound_fps", positive(bound > 0 ? 1 / bound : 0, 1e9), "cores",
+                     cores_json(e, fastest, now), "table", table_json(&e->problem));
+}

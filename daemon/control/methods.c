@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/service/log.h"
+
+static const char service_interface[] =
+    "# The Varlink service interface\n"
+    "interface org.varlink.service\n\n"
+    "method GetInfo() -> (vendor: string, product: string, version: string, url: string, "
+    "interfaces: []string)\n\n"
+    "method GetInterfaceDescription(interface: string) -> (description: string)\n\n"
+    "error InterfaceNotFound (interface: string)\n"
+    "error MethodNotFound (method: string)\n"
+    "error MethodNotImplemented (method: string)\n"
+    "error InvalidParameter (parameter: string)\n"
+    "error PermissionDenied ()\n"
+    "error ExpectedMore ()\n";
+
+static void get_info(struct dmn_call *c)
+{
+    dmn_call_reply(c,
+                   json_pack("{s:s, s:s, s:s, s:s, s:[s,s]}", "vendor", "piped", "product", "piped",
+                             "version", PIPED_VERSION, "url", "man:piped(8)", "interfaces",
+                             "org.varlink.service", "io.piped"),
+                   false);
+}
+
+static void get_description(struct dmn_call *c)
+{
+    const char *name = json_string_value(json_object_get(c->parameters, "interface"));
+
+    if (name && strcmp(name, "io.piped") == 0) {
+        dmn_call_reply(c, json_pack("{s:s}", "description", ipc_varlink_interface), false);
+    } else if (name && strcmp(name, "org.varlink.service") == 0) {
+        dmn_call_reply(c, json_pack("{s:s}", "description", service_interface), false);
+    } else {
+        dmn_call_error(c, "org.varlink.service.InterfaceNotFound", "interface", name ? name : "");
+    }
+}
+
+/* Parameters: a name, its type ('s' string, 'i' integer, 'f' any number, 'b' boolean, 'a' list),
+ * and whether it may be absent or null. */
+struct parameter {
+    const char *name;
+    char type;
+    bool optional;
+};
+
+static const struct method {
+    const char *name;
+    dmn_method_fn run;
+    bool changes; /* needs permission */
+    bool more;    /* needs "more" */
+    struct parameter parameters[12];
+} methods[] = {
+    {"org.varlink.service.GetInfo", get_info},
+    {"org.varlink.service.GetInterfaceDescription", get_description,
+     .parameters = {{"interface", 's', false}}},
+    {"io.piped.Status", dmn_method_status, .parameters = {{"model", 's', true}}},
+    {"io.piped.Models", dmn_method_models},
+    {"io.piped.Load", dmn_method_load, .changes = true,
+     .parameters = {{"name", 's', false}, {"path", 's', false}, {"plan", 's', true}}},
+    {"io.piped.Unload", dmn_method_unload, .changes = true, .parameters = {{"name", 's', false}}},
+    {"io.piped.GetPlan", dmn_method_get_plan, .parameters = {{"model", 's', true}}},
+    {"io.piped.SetPlan", dmn_method_set_plan, .changes = true,
+     .parameters = {{"model", 's', true}, {"plan", 's', false}}},
+    {"io.piped.AutoPlan", dmn_method_auto_plan, .changes = true,
+     .parameters = {{"model", 's', true}}},
+    {"io.piped.Retune", dmn_method_retune, .changes = true,
+     .parameters = {{"model", 's', true},
+                    {"algorithm", 's', true},
+                    {"objective", 's', true},
+                    {"fps", 'f', true},
+                    {"latency_ms", 'f', true},
+                    {"alpha", 'i', true},
+                    {"heuristic", 'i', true},
+                    {"trials", 'i', true},
+                    {"seed", 'i', true},
+                    {"wait", 'b', true}}},
+    {"io.piped.CancelRetune", dmn_method_cancel_retune, .changes = true,
+     .parameters = {{"model", 's', true}}},
+    {"io.piped.Costs", dmn_method_costs, .parameters = {{"model", 's', true}}},
+    {"io.piped.PlanFront", dmn_method_plan_front,
+     .parameters = {{"model", 's', true}, {"max", 'i', true}}},
+    {"io.piped.PlanExplain", dmn_method_plan_explain, .parameters = {{"model", 's', true}}},
+    {"io.piped.Calibrate", dmn_method_calibrate, .changes = true,
+     .parameters = {{"ms", 'i', true}}},
+    {"io.piped.Optimise", dmn_method_optimise, .changes = true,
+     .parameters = {{"model", 's', true},
+                    {"objective", 's', true},
+                    {"algorithm", 's', true},
+                    {"packed_mib", 'f', true},
+                    {"inexact", 'b', true},
+                    {"examples", 'a', true},
+                    {"agreement", 'f', true},
+                    {"episodes", 'i', true},
+                    {"seed", 'i', true},
+                    {"ms", 'i', true},
+                    {"pareto", 'b', true}}},
+    {"io.piped.Quantise", dmn_method_quantise, .changes = true,
+     .parameters = {{"model", 's', true},
+                    {"examples", 'a', true},
+                    {"method", 's', true},
+                    {"symmetric", 'b', true},
+                    {"keep", 'a', true},
+                    {"agreement", 'f', true},
+                    {"ms", 'i', true},
+                    {"ranges", 'b', true},
+                    {"off", 'b', true}}},
+    {"io.piped.History", dmn_method_history,
+     .parameters = {{"model", 's', true}, {"limit", 'i', true}}},
+    {"io.piped.Units", dmn_method_units, .parameters = {{"model", 's', true}}},
+    {"io.piped.Metrics", dmn_method_metrics},
+    {"io.piped.Config", dmn_method_config},
+    {"io.piped.Reload", dmn_method_reload, .changes = true},
+    {"io.piped.Subscribe", dmn_method_subscribe, .more = true},
+};
+
+static bool of_type(const json_t *value, char type)
+{
+    switch (type) {
+    case 's':
+        return json_is_string(value);
+    case 'i':
+        return json_is_integer(value);
+    case 'f':
+        return json_is_number(value);
+    case 'a':
+        return json_is_array(value);
+    default:
+        return json_is_boolean(value);
+    }
+}
+
+/* The first parameter that is missing, unknown or of another type; NULL: all good. */
+static const char *bad_parameter(const struct method *m, json_t *parameters)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(parameters, key, value)
+    {
+        const struct parameter *p = NULL;
+
+        for (size_t i = 0; i < base_array_count(m->parameters) && m->parameters[i].name; i++) {
+            if (strcmp(m->parameters[i].name, key) == 0) {
+                p = &m->parameters[i];
+            }
+        }
+        if (!p) {
+            return key;
+        }
+        if (!of_type(value, p->type) && !(p->optional && json_is_null(value))) {
+            return key;
+        }
+        if (json_is_string(value) &&
+            strlen(json_string_value(value)) != json_string_length(value)) {
+            return key;
+        }
+    }
+    for (size_t i = 0; i < base_array_count(m->parameters) && m->parameters[i].name; i++) {
+        if (!m->parameters[i].optional && !json_object_get(parameters, m->parameters[i].name)) {
+            return m->parameters[i].name;
+        }
+    }
+    return NULL;
+}
+
+static void no_such_method(struct dmn_call *c)
+{
+    char interface[128];
+    const char *dot = strrchr(c->method, '.');
+
+    snprintf(interface, sizeof(interface), "%.*s",
+             (int)base_min(dot ? dot - c->method : (ptrdiff_t)0, (ptrdiff_t)100), c->method);
+    if (strcmp(interface, "io.piped") == 0 || strcmp(interface, "org.varlink.service") == 0) {
+        dmn_call_error(c, "org.varlink.service.MethodNotFound", "method", c->method);
+    } else {
+        dmn_call_error(c, "org.varlink.service.InterfaceNotFound", "interface", interface);
+    }
+}
+
+void dmn_control_dispatch(struct dmn_call *c)
+{
+    struct dmn_daemon *d = c->daemon;
+    const struct method *m = NULL;
+    const char *bad;
+
+    for (size_t i = 0; i < base_array_count(methods) && !m; i++) {
+        if (strcmp(methods[i].name, c->method) == 0) {
+            m = &methods[i];
+        }
+    }
+    if (!m) {
+        no_such_method(c);
+        return;
+    }
+    bad = bad_parameter(m, c->parameters);
+    if (bad) {
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", bad);
+        return;
+    }
+    if (m->more && !c->more) {
+        dmn_call_error(c, "org.varlink.service.ExpectedMore", NULL, NULL);
+        return;
+    }
+    if (m->changes && !dmn_control_may_change(c->conn->uid, c->conn->gid,
+                                              dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP))) {
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s refused to user %u (pid %d)",
+                        m->name, (unsigned)c->conn->uid, (int)c->conn->pid);
+        dmn_call_error(c, "PermissionDenied", "why",
+                       "only root, the daemon's own user and members of admin_group may change "
+                       "something");
+        return;
+    }
+    if (m->changes && d->draining) {
+        dmn_call_error(c, "Busy", "why", "the daemon is going down");
+        return;
+    }
+    m->run(c);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Methods that plan: AutoPlan, Costs, PlanFront, PlanExplain. Solving is queued work on copies; the
+ * model is looked up again when it is done, and a caller that went away meanwhile is answered all
+ * the same, to nobody.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/control/explain.h"
+
+#define FRONT_DEFAULT 16
+#define FRONT_MAX 256
+
+struct job {
+    uv_work_t work;
+    struct dmn_daemon *daemon;
+    struct dmn_call *call;                            /* held by the job until it is done */
+    void (*run)(struct job *j);                       /* on a work thread */
+    void (*done)(struct job *j, struct dmn_model *m); /* on the loop; m: NULL if it is gone */
+    char model[64];
+    uint64_t loaded_ns;         /* with the name: which model it was */
+    struct dmn_explain explain; /* its problem is that of every job */
+    size_t max;
+    bool energy;
+    struct tun_solution *solution; /* owned */
+    json_t *result;                /* owned */
+    int error;
+};
+
+static void job_free(struct job *j)
+{
+    tun_problem_deinit(&j->explain.problem);
+    json_decref(j->result);
+    free(j->solution);
+    free(j);
+}
+
+static void job_work(uv_work_t *work)
+{
+    struct job *j = work->data;
+
+    j->run(j);
+}
+
+static void job_done(uv_work_t *work, int status)
+{
+    struct job *j = work->data;
+    struct dmn_daemon *d = j->daemon;
+    struct dmn_model *m = dmn_model_find(d, j->model);
+
+    if (status < 0 || d->draining) {
+        dmn_call_error(j->call, "Busy", "why", "the daemon is going down");
+    } else {
+        j->done(j, m && m->loaded_ns == j->loaded_ns ? m : NULL);
+    }
+    job_free(j);
+    dmn_daemon_settle(d);
+}
+
+/* A job with a copy of what is known of @m now; answers the call and returns NULL when it fails. */
+static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
+{
+    struct job *j = calloc(1, sizeof(*j));
+    int error = -ENOMEM;
+
+    dmn_planner_learn(m);
+    if (j && (j->solution = calloc(1, sizeof(*j->solution)))) {
+        error = dmn_planner_problem(m, NULL, &j->explain.problem);
+    }
+    if (error) {
+        if (j) {
+            job_free(j);
+        }
+        dmn_call_error(c, "InvalidPlan", "why", strerror(-error));
+        return NULL;
+    }
+    j->daemon = c->daemon;
+    j->call = c;
+    j->work.data = j;
+    j->loaded_ns = m->loaded_ns;
+    memcpy(j->model, m->name, sizeof(j->model));
+    return j;
+}
+
+static void job_queue(struct job *j)
+{
+    if (uv_queue_work(&j->daemon->loop, &j->work, job_work, job_done) < 0) {
+        dmn_call_error(j->call, "Busy", "why", "no work thread");
+        job_free(j);
+    }
+}
+
+static void auto_run(struct job *j)
+{
+    j->error = tun_solve(&j->explain.problem, j->solution);
+}
+
+static void auto_done(struct job *j, struct dmn_model *m)
+{
+    if (!m) {
+        dmn_call_error(j->call, "NotFound", "what", "the model was unloaded meanwhile");
+    } else if (j->error < 0) {
+        dmn_call_error(j->call, "InvalidPlan", "why", "no plan was found");
+    } else {
+        dmn_method_switch(m, j->call, &j->solution->plan, "exact");
+    }
+}
+
+void dmn_method_auto_plan(struct dmn_call *c)
+{
+    struct dmn_model *m = dmn_call_model(c, "model");
+    struct job *j;
+
+    if (!m || !dmn_method_may_switch(m, c) || !(j = job_new(c, m))) {
+        return;
+    }
+    j->run = auto_run;
+    j->done = auto_done;
+    job_queue(j);
+}
+
+void dmn_method_costs(struct dmn_call *c)
+{
+    struct dmn_model *m = dmn_call_model(c, "model");
+
+    if (m) {
+        dmn_planner_learn(m);
+        dmn_call_reply(c, json_pack("{s:o}", "problem", dmn_planner_problem_json(m)), false);
+    }
+}
+
+static void answer(struct job *j, const char *key)
+{
+    if (!j->result) {
+        dmn_call_error(j->call, "Unsupported", "why",
+                       j->error == -ENOMEM ? "out of memory" : "no plan was found");
+    } else {
+        dmn_call_reply(j->call, json_pack("{s:o}", key, base_take(j->result)), false);
+    }
+}
+
+static void front_run(struct job *j)
+{
+    j->error = dmn_front_json(&j->explain.problem, j->max, j->energy, &j->result);
+}
+
+static void front_done(struct job *j, struct dmn_model *m)
+{
+    answer(j, "front");
+}
+
+/* Estimated watts rank kinds; they are no energy. */
+static bool watts_known(const struct dmn_daemon *d)
+{
+    for (size_t i = 0; i < d->config->ep_count; i++) {
+        if (d->config->eps[i].watts <= 0) {
+            return false;
+        }
+    }
+    return d->config->ep_count > 0;
+}
+
+void dmn_method_plan_front(struct dmn_call *c)
+{
+    const json_t *given = json_object_get(c->parameters, "max");
+    json_int_t max = json_is_integer(given) ? json_integer_value(given) : FRONT_DEFAULT;
+    struct dmn_model *m = dmn_call_model(c, "model");
+    struct job *j;
+
+    if (!m) {
+        return;
+    }
+    if (max < 1 || max > FRONT_MAX) {
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "max");
+        return;
+    }
+    j = job_new(c, m);
+    if (j) {
+        j->max = (size_t)max;
+        j->energy = watts_known(c->daemon);
+        j->run = front_run;
+        j->done = front_done;
+        job_queue(j);
+    }
+}
+
+static void explain_run(struct job *j)
+{
+    j->error = -EINVAL;
+    j->result = dmn_explain_json(&j->explain);
+}
+
+static void explain_done(struct job *j, struct dmn_model *m)
+{
+    answer(j, "explanation");
+}
+
+void dmn_method_plan_explain(struct dmn_call *c)
+{
+    struct dmn_model *m = dmn_call_model(c, "model");
+    struct tun_sample *samples = NULL;
+    struct job *j = m ? job_new(c, m) : NULL;
+
+    if (!j) {
+        return;
+    }
+    if (dmn_planner_trial(m, &j->explain.trial, &samples) < 0) {
+        dmn_call_error(c, "Unsupported", "why", "out of memory");
+        job_free(j);
+        return;
+    }
+    free(samples);
+    j->explain.trial.samples = NULL;
+    if (j->explain.trial.failed && m->measured.frames &&
+        pl_plan_equal(&m->measured.plan, &j->explain.trial.plan)) {
+        j->explain.trial = m->measured; /* no frame since: what the last retune saw of it */
+        memcpy(j->explain.measured_at, m->measured_at, sizeof(m->measured_at));
+    }
+    j->explain.expected = m->expected;
+    j->explain.expects = m->expects;
+    j->explain.algorithm = m->algorithm;
+    dmn_model_busy(m, j->explain.busy);
+    j->run = explain_run;
+    j->done = explain_done;
+    job_queue(j);
+}

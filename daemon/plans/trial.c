@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/plans/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/models.h"
+
+/* A trial in which nothing comes out at all ends after so many budgets. */
+#define BUDGETS_MAX 10u
+/* A figure that looks sure sooner than after this part of the budget may owe that to the moment:
+ * what else runs on the cores comes and goes within tens of milliseconds. */
+#define BUDGET_PART 20u
+
+/* Frames that may come out at once: the teams of the last stage finish together. */
+static size_t burst(const struct pl_plan *plan)
+{
+    const struct pl_stage_plan *last = &plan->stages[plan->stage_count - 1];
+    size_t teams = 0;
+
+    for (size_t g = 0; g < last->group_count; g++) {
+        teams += last->groups[g].count;
+    }
+    return teams;
+}
+
+void dmn_trial_begin(struct dmn_trial *t, const struct dmn_model *m,
+                     const struct dmn_trial_limits *limits)
+{
+    *t = (struct dmn_trial){.limits = *limits,
+                            .epoch = pl_epoch(m->pipe),
+                            .began_ns = base_now_ns(),
+                            .depth = pl_depth(m->pipe)};
+}
+
+static void open_window(struct dmn_trial *t, struct dmn_model *m)
+{
+    struct pl_team_stats team;
+
+    t->window_ns = base_now_ns();
+    dmn_pace_begin(&t->pace, t->last_ns, burst(pl_current_plan(m->pipe)));
+    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+        pl_team_stats(m->pipe, i, &team);
+        t->before[i] = team.service;
+    }
+    dmn_planner_mark(m); /* without memory the clocks are those since the plan began */
+}
+
+void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct pl_frame *f)
+{
+    if (f->epoch != t->epoch || f->status != PL_FRAME_OK || pl_switching(m->pipe)) {
+        return;
+    }
+    t->last_ns = base_max(t->last_ns, f->done_ns);
+    if (t->seen++ == 0) {
+        dmn_pace_begin(&t->early, t->last_ns, burst(pl_current_plan(m->pipe)));
+    } else if (!t->window_ns) {
+        dmn_pace_add(&t->early, t->last_ns);
+    }
+    /* the one that leaves and one that its client may be looking at are not missed */
+    if (pl_in_flight(m->pipe) + m->admission.waiting + 2 < t->depth) {
+        t->starved++;
+    }
+    if (t->window_ns) {
+        dmn_pace_add(&t->pace, t->last_ns);
+    } else if (t->seen >= t->depth) {
+        t->starved = 0;
+        open_window(t, m);
+    }
+}
+
+/* Did the pipeline have frames whenever it could take one. */
+static bool saturated(const struct dmn_trial *t)
+{
+    const struct dmn_pace *p = t->window_ns ? &t->pace : &t->early;
+
+    return p->count > 0 && t->starved * 10 <= p->count;
+}
+
+/* The slowest stage by the clocks of its teams: 1 / sum 1/T, its relative doubt from theirs. */
+static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, double *ret_ns,
+                          double *ret_half_ns)
+{
+    double rate[PL_STAGE_MAX] = {0}, doubt[PL_STAGE_MAX] = {0};
+
+    *ret_ns = 0;
+    *ret_half_ns = INFINITY;
+    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+        struct pl_team_stats team;
+        struct pl_series s;
+        double half;
+
+        pl_team_stats(m->pipe, i, &team);
+        pl_series_since(&t->before[i], &team.service, &s);
+        if (s.mean_ns <= 0) {
+            continue;
+        }
+        half = s.count < 2 ? INFINITY
+                           : dmn_student(s.count - 1) *
+                                 sqrt(s.m2 / (double)(s.count - 1) / (double)s.count) / s.mean_ns;
+        rate[team.stage] += 1 / s.mean_ns;
+        doubt[team.stage] += half * half / (s.mean_ns * s.mean_ns);
+    }
+    for (size_t i = 0; i < PL_STAGE_MAX; i++) {
+        if (rate[i] > 0 && 1 / rate[i] > *ret_ns) {
+            *ret_ns = 1 / rate[i];
+            *ret_half_ns = sqrt(doubt[i]) / rate[i] * *ret_ns;
+        }
+    }
+}
+
+/* The bottleneck so far; @ret_half_ns: of its confidence interval. */
+static double bottleneck_ns(const struct dmn_trial *t, const struct dmn_model *m,
+                            double *ret_half_ns)
+{
+    const struct dmn_pace *p = t->window_ns && t->pace.count ? &t->pace : &t->early;
+    double ns;
+
+    if (saturated(t)) {
+        *ret_half_ns = dmn_pace_half_ns(p);
+        return dmn_pace_mean_ns(p);
+    }
+    slowest_stage(t, m, &ns, ret_half_ns);
+    return ns;
+}
+
+static bool every_team_ran(const struct dmn_model *m)
+{
+    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
+        struct pl_team_stats team;
+
+        pl_team_stats(m->pipe, i, &team);
+        if (team.service.count < 2) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool dmn_trial_over(struct dmn_trial *t, struct dmn_model *m, uint64_t now_ns)
+{
+    uint64_t frames = t->window_ns ? t->pace.count : t->early.count;
+    double ns, half;
+
+    if (t->seen == 0 || frames == 0) {
+        if (t->seen && !t->window_ns && now_ns - t->began_ns >= t->limits.budget_ns) {
+            open_window(t, m);
+        }
+        return now_ns - t->began_ns >= BUDGETS_MAX * t->limits.budget_ns;
+    }
+    ns = bottleneck_ns(t, m, &half);
+    if (t->limits.stop_ns > 0 && frames >= DMN_TRIAL_STOP_FRAMES && ns - half > t->limits.stop_ns &&
+        (!t->limits.every_team || every_team_ran(m))) {
+        t->stopped = true;
+        return true;
+    }
+    if (!t->window_ns) {
+        if (now_ns - t->began_ns >= t->limits.budget_ns) {
+            open_window(t, m);
+        }
+        return false;
+    }
+    if (now_ns - t->window_ns >= t->limits.budget_ns) {
+        return true;
+    }
+    return frames >= t->limits.frames &&
+           now_ns - t->window_ns >= t->limits.budget_ns / BUDGET_PART &&
+           (t->limits.every_team ? every_team_ran(m) : half <= DMN_TRIAL_DOUBT * ns);
+}
+
+/* Of one frame, by what the teams took: tuner/eval.h. */
+static double energy_nj(const struct dmn_model *m, const struct tun_trial *t)
+{
+    double sum = 0;
+
+    for (size_t s = 0; s < t->plan.stage_count; s++) {
+        const struct pl_stage_plan *stage = &t->plan.stages[s];
+        double rate = 0, watts = 0;
+
+        for (size_t g = 0; g < stage->group_count; g++) {
+            const struct pl_group *group = &stage->groups[g];
+            const struct tun_kind *kind = &m->problem.kinds[group->ep];
+
+            if (t->measured.team_ns[s][g] <= 0) {
+                return 0;
+            }
+            rate += group->count / t->measured.team_ns[s][g];
+            watts += (double)group->count * group->width * (kind->watts > 0 ? kind->watts : 1);
+        }
+        sum += watts / rate; /* share of a team = (1/T) / rate, energy of a frame there T w watts */
+    }
+    return sum;
+}
+
+int dmn_trial_result(const struct dmn_trial *t, const struct dmn_model *m, uint64_t now_ns,
+                     struct tun_trial *ret, struct tun_sample **ret_samples, double *ret_ci)
+{
+    const struct dmn_pace *p = t->window_ns && t->pace.count ? &t->pace : &t->early;
+    double half, ns = bottleneck_ns(t, m, &half);
+    int error = dmn_planner_trial(m, ret, ret_samples);
+
+    if (error) {
+        return error;
+    }
+    ret->plan = *pl_current_plan(m->pipe);
+    ret->frames = p->count ? p->count : t->seen;
+    ret->spent_ns = (double)(now_ns - t->began_ns);
+    ret->stopped = t->stopped;
+    ret->failed = ns <= 0 || t->seen == 0;
+    ret->measured.bottleneck_ns = ns;
+    ret->measured.energy_nj = energy_nj(m, ret);
+    *ret_ci = ns > 0 && isfinite(half) ? half / ns : 0;
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "daemon/service/service.h"
+
+#define LIMIT_BURST 10u
+#define LIMIT_INTERVAL_NS (10 * BASE_NS_PER_S)
+
+static int log_level = LOG_NOTICE;
+static bool log_journal, log_terminal;
+
+/* JOURNAL_STREAM is "DEVICE:INODE" of the journal's stream; it may be inherited by a process whose
+ * stderr went elsewhere since. */
+static bool stderr_is_journal(void)
+{
+    const char *text = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat st;
+
+    return text && sscanf(text, "%llu:%llu", &device, &inode) == 2 && fstat(2, &st) == 0 &&
+           st.st_dev == (dev_t)device && st.st_ino == (ino_t)inode;
+}
+
+void dmn_log_open(int level)
+{
+    log_level = level;
+    log_journal = dmn_service_has_journal() && stderr_is_journal();
+    log_terminal = isatty(2);
+}
+
+void dmn_log_level(int level)
+{
+    log_level = level;
+}
+
+void dmn_log_with(int level, struct dmn_log_fields f, const char *format, ...)
+{
+    char text[2048], line[2100];
+    va_list args;
+
+    if (level > log_level) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (log_journal && dmn_service_journal(level, text, f.id, f.model, f.plan, f.client) == 0) {
+        return;
+    }
+    for (char *c = text; *c; c++) { /* one entry is one line, whatever a client put into a name */
+        if ((unsigned char)*c < ' ' || *c == 0x7f) {
+            *c = ' ';
+        }
+    }
+    if (log_terminal) {
+        snprintf(line, sizeof(line), "piped: %s\n", text);
+    } else {
+        snprintf(line, sizeof(line), "<%d>%s\n", level, text);
+    }
+    /* one write: lines of several processes on one pipe do not mix */
+    if (write(2, line, strlen(line)) < 0) {
+        return; /* nobody left to tell */
+    }
+}
+
+bool dmn_log_allowed(struct dmn_log_limit *limit, uint64_t now_ns)
+{
+    if (limit->since_ns == 0 || now_ns - limit->since_ns >= LIMIT_INTERVAL_NS) {
+        if (limit->suppressed) {
+            dmn_log(LOG_NOTICE, "%u messages like the next one were not logged", limit->suppressed);
+        }
+        limit->since_ns = now_ns;
+        limit->count = limit->suppressed = 0;
+    }
+    if (limit->count >= LIMIT_BURST) {
+        limit->suppressed++;
+        return false;
+    }
+    limit->count++;
+    return true;
+}

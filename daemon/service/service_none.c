@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service/service.h"
+
+#include <errno.h>
+
+uint64_t dmn_service_watchdog_us(void)
+{
+    return 0;
+}
+
+int dmn_service_sockets(int *ret_frames, int *ret_control)
+{
+    *ret_frames = *ret_control = -1;
+    return 0;
+}
+
+bool dmn_service_has_journal(void)
+{
+    return false;
+}
+
+int dmn_service_journal(int level, const char *text, const char *id, const char *model,
+                        const char *plan, const char *client)
+{
+    return -EOPNOTSUPP;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service/service.h"
+
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-journal.h>
+
+#include "base.h"
+
+uint64_t dmn_service_watchdog_us(void)
+{
+    uint64_t us = 0;
+
+    return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
+}
+
+int dmn_service_sockets(int *ret_frames, int *ret_control)
+{
+    char **names = NULL;
+    int count = sd_listen_fds_with_names(1, &names);
+    int frames = -1, control = -1, error = 0;
+
+    for (int i = 0; i < count; i++) {
+        int fd = SD_LISTEN_FDS_START + i;
+        bool is_control = strcmp(names[i], "control") == 0;
+        bool is_frames = strcmp(names[i], "frames") == 0 || (count == 1 && !is_control);
+
+        if (sd_is_socket_unix(fd, SOCK_STREAM, 1, NULL, 0) <= 0) {
+            error = -EINVAL;
+        }
+        if (is_frames && frames < 0) {
+            frames = fd;
+        } else if (is_control && control < 0) {
+            control = fd;
+        } else {
+            close(fd);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        free(names[i]);
+    }
+    free(names);
+    if (count < 0 || error) {
+        base_close_fd(&frames);
+        base_close_fd(&control);
+        return count < 0 ? count : error;
+    }
+    *ret_frames = frames;
+    *ret_control = control;
+    return 0;
+}
+
+bool dmn_service_has_journal(void)
+{
+    return true;
+}
+
+int dmn_service_journal(int level, const char *text, const char *id, const char *model,
+                        const char *plan, const char *client)
+{
+    const char *const values[] = {text, id, model, plan, client};
+    static const char *const keys[] = {"MESSAGE", "MESSAGE_ID", "PIPED_MODEL", "PIPED_PLAN",
+                                       "PIPED_CLIENT"};
+    char *fields[base_array_count(values) + 2] = {NULL};
+    struct iovec iov[base_array_count(values) + 2];
+    int count = 0, ret = -ENOMEM;
+
+    if (asprintf(&fields[count], "PRIORITY=%d", level) >= 0) {
+        count++;
+    }
+    if (asprintf(&fields[count], "SYSLOG_IDENTIFIER=piped") >= 0) {
+        count++;
+    }
+    for (size_t i = 0; i < base_array_count(values); i++) {
+        if (values[i] && asprintf(&fields[count], "%s=%s", keys[i], values[i]) >= 0) {
+            count++;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        iov[i] = (struct iovec){fields[i], strlen(fields[i])};
+    }
+    if (count > 2) {
+        ret = sd_journal_sendv(iov, count);
+    }
+    for (int i = 0; i < count; i++) {
+        free(fields[i]);
+    }
+    return ret;
+}

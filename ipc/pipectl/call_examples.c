@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: examples from a folder, which the daemon may not be able to read. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ipc/pipectl/picture.h"
+#include "ipc/pipectl/pipectl.h"
+
+#define BYTES_MAX ((size_t)1 << 30)
+#define EXAMPLES_MAX 8192u /* so that their names fit a message */
+
+static int write_all(int fd, const void *data, size_t bytes)
+{
+    size_t at = 0;
+
+    while (at < bytes) {
+        ssize_t n = write(fd, (const char *)data + at, bytes - at);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? -errno : -EIO;
+        }
+        at += (size_t)n;
+    }
+    return 0;
+}
+
+static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pixels,
+                         size_t *ret_bytes)
+{
+    char head[64];
+    int n = 0, rc;
+
+    if (img->kind != CTL_IMAGE_RAW) {
+        n = snprintf(head, sizeof(head), "P%d\n%u %u\n255\n", img->channels == 3 ? 6 : 5,
+                     img->width, img->height);
+    }
+    rc = write_all(fd, head, (size_t)n);
+    *ret_bytes = (size_t)n + img->bytes;
+    return rc < 0 ? rc : write_all(fd, pixels, img->bytes);
+}
+
+/* One file's bytes behind the others; 0 bytes: it cannot be read, which was said. */
+static int add_bytes(int fd, const char *path, size_t *ret_bytes)
+{
+    struct ctl_image img = CTL_IMAGE_NULL;
+    base_autofree uint8_t *pixels = NULL;
+    char why[256] = "out of memory";
+    int rc = ctl_image_open(path, why, sizeof(why), &img);
+
+    *ret_bytes = 0;
+    pixels = rc < 0 ? NULL : malloc(img.bytes + 1);
+    if (rc < 0 || !pixels || ctl_image_decode(&img, pixels, why, sizeof(why)) < 0) {
+        ctl_say("%s is left out: %s", path, why);
+        rc = 0;
+    } else {
+        rc = write_decoded(fd, &img, pixels, ret_bytes);
+    }
+    ctl_image_close(&img);
+    return rc;
+}
+
+/* "a.jpg" is sent as a pixmap: whatever is no tensor has a name that says so. */
+static json_t *entry(const char *name, size_t bytes)
+{
+    return json_pack("{s:s, s:I}", "name", name, "bytes", (json_int_t)bytes);
+}
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && e->d_type != DT_DIR;
+}
+
+static int add_files(const char *folder, struct dirent **names, int found, int fd, json_t *list)
+{
+    size_t all = 0, bytes;
+    int rc = 0;
+
+    for (int i = 0; i < found && rc == 0; i++) {
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        rc = add_bytes(fd, path, &bytes);
+        all += bytes;
+        if (rc < 0) {
+            ctl_say("the examples could not be copied: %s", strerror(-rc));
+        } else if (all > BYTES_MAX || json_array_size(list) >= EXAMPLES_MAX) {
+            ctl_say("%s: more than %u examples or 1 GiB: take fewer, or smaller pictures", folder,
+                    EXAMPLES_MAX);
+            rc = -E2BIG;
+        } else if (bytes > 0 && json_array_append_new(list, entry(names[i]->d_name, bytes)) < 0) {
+            ctl_say("%s: its name is not UTF-8", path);
+            rc = -EINVAL;
+        }
+    }
+    return rc;
+}
+
+static int take_examples(const char *folder, json_t *parameters, int *ret_fd)
+{
+    base_autoclose int fd = memfd_create("examples", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct dirent **names = NULL;
+    json_t *list = json_array();
+    int found = scandir(folder, &names, visible, alphasort), rc = 0;
+
+    if (found < 0 || fd < 0) {
+        ctl_say("%s: %s", found < 0 ? folder : "memfd", strerror(errno));
+        rc = -EIO;
+    }
+    rc = rc < 0 ? rc : add_files(folder, names, found, fd, list);
+    for (int i = 0; i < found; i++) {
+        free(names[i]);
+    }
+    free(names);
+    if (rc == 0 && json_array_size(list) == 0) {
+        ctl_say("%s: there is no picture (JPEG, PPM, PGM) and no tensor (.f32)", folder);
+        rc = -ENOENT;
+    }
+    if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        ctl_say("the examples could not be sealed: %m");
+        rc = -EIO;
+    }
+    json_object_set_new(parameters, "examples", list);
+    if (rc < 0) {
+        return CTL_FAILED;
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return CTL_DONE;
+}
+
+int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
+                      json_t *parameters, json_t **ret)
+{
+    base_autoclose int fd = -1;
+    int rc = folder ? take_examples(folder, parameters, &fd) : 0;
+
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    return ctl_call_fd(ctl, method, parameters, fd, ret);
+}

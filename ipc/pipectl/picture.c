@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/pipectl/picture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base.h"
+
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+static int fail(int rc, char *ret_error, size_t error_bytes, const char *text)
+{
+    snprintf(ret_error, error_bytes, "%s", text);
+    return rc;
+}
+
+static int read_file(const char *path, struct ctl_image *img)
+{
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return -EINVAL;
+    }
+    if (st.st_size < 0 || (size_t)st.st_size > FILE_BYTES_MAX) {
+        return -EFBIG;
+    }
+    img->data = malloc((size_t)st.st_size + 1);
+    if (!img->data) {
+        return -ENOMEM;
+    }
+    while (img->data_bytes < (size_t)st.st_size) {
+        ssize_t n = read(fd, img->data + img->data_bytes, (size_t)st.st_size - img->data_bytes);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return -errno;
+        }
+        if (n == 0) {
+            break;
+        }
+        img->data_bytes += (size_t)n;
+    }
+    return 0;
+}
+
+/* The next number of a PNM header, behind blanks and # comments. */
+static bool pnm_number(const struct ctl_image *img, size_t *at, uint32_t *ret)
+{
+    uint32_t v = 0;
+    size_t digits = 0;
+
+    while (*at < img->data_bytes) {
+        uint8_t c = img->data[*at];
+
+        if (c == '#') {
+            while (*at < img->data_bytes && img->data[*at] != '\n') {
+                (*at)++;
+            }
+        } else if (c == ' ' || (c >= '\t' && c <= '\r')) {
+            (*at)++;
+        } else {
+            break;
+        }
+    }
+    while (*at < img->data_bytes && img->data[*at] >= '0' && img->data[*at] <= '9' && digits < 9) {
+        v = 10 * v + (img->data[*at] - '0');
+        (*at)++;
+        digits++;
+    }
+    *ret = v;
+    return digits > 0;
+}
+
+static bool pnm_begins(const struct ctl_image *img, size_t at)
+{
+    const uint8_t *d = img->data + at;
+
+    return img->data_bytes - at > 2 && d[0] == 'P' && (d[1] == '5' || d[1] == '6');
+}
+
+/* The header of the picture that begins at @at. */
+static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t error_bytes)
+{
+    uint32_t most;
+
+    img->channels = img->data[at + 1] == '6' ? 3 : 1;
+    at += 2;
+    if (!pnm_number(img, &at, &img->width) || !pnm_number(img, &at, &img->height) ||
+        !pnm_number(img, &at, &most) || at >= img->data_bytes) {
+        return fail(-EINVAL, ret_error, error_bytes, "the PNM header is broken");
+    }
+    if (most != 255) {
+        return fail(-EINVAL, ret_error, error_bytes,
+                    "only PNM files with a maxval of 255 are read");
+    }
+    if (img->width == 0 || img->height == 0 || img->width > CTL_IMAGE_DIMENSION_MAX ||
+        img->height > CTL_IMAGE_DIMENSION_MAX) {
+        return fail(-EINVAL, ret_error, error_bytes, "the picture has an impossible size");
+    }
+    img->pixels_at = at + 1; /* exactly one blank */
+    if (img->data_bytes < img->pixels_at ||
+        img->data_bytes - img->pixels_at < (size_t)img->width * img->height * img->channels) {
+        return fail(-EINVAL, ret_error, error_bytes, "the picture is cut short");
+    }
+    img->bytes = (size_t)img->width * img->height * img->channels;
+    return 0;
+}
+
+int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    size_t at = img->pixels_at + img->bytes;
+
+    if (img->kind != CTL_IMAGE_PNM || at == img->data_bytes) {
+        return 0;
+    }
+    if (!pnm_begins(img, at)) {
+        return fail(-EINVAL, ret_error, error_bytes, "behind a picture comes no other PNM header");
+    }
+    return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t a = strlen(text), b = strlen(end);
+
+    return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+static int recognise(const char *path, struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    const uint8_t *d = img->data;
+
+    if (ends_with(path, ".f32")) {
+        img->kind = CTL_IMAGE_RAW;
+        img->bytes = img->data_bytes;
+        return 0;
+    }
+    if (pnm_begins(img, 0)) {
+        img->kind = CTL_IMAGE_PNM;
+        return pnm_size(img, 0, ret_error, error_bytes);
+    }
+    if (img->data_bytes > 2 && d[0] == 0xff && d[1] == 0xd8) {
+        img->kind = CTL_IMAGE_JPEG;
+        return ctl_jpeg_size(img, ret_error, error_bytes);
+    }
+    return fail(-EINVAL, ret_error, error_bytes,
+                "this is no JPEG, no binary PPM or PGM, and its name does not end in .f32");
+}
+
+int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
+{
+    base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+    int rc = read_file(path, &img);
+
+    if (rc < 0) {
+        return fail(rc, ret_error, error_bytes,
+                    rc == -EINVAL ? "this is no regular file" : strerror(-rc));
+    }
+    rc = recognise(path, &img, ret_error, error_bytes);
+    if (rc < 0) {
+        return rc;
+    }
+    if (img.kind == CTL_IMAGE_JPEG) {
+        img.bytes = (size_t)img.width * img.height * img.channels;
+    }
+    *ret = img;
+    img = CTL_IMAGE_NULL;
+    return 0;
+}
+
+void ctl_image_close(struct ctl_image *img)
+{
+    free(img->data);
+    *img = CTL_IMAGE_NULL;
+}
+
+int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
+{
+    if (img->kind == CTL_IMAGE_JPEG) {
+        return ctl_jpeg_decode(img, to, ret_error, error_bytes);
+    }
+    memcpy(to, img->data + img->pixels_at, img->bytes);
+    return 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/common/conv_common.h"
+
+#include "base.h"
+
+bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)
+{
+    const struct mdl_window *w = &op->attr.conv.window;
+    const struct mdl_tensor *weights;
+    struct krn_conv c = {.groups = op->attr.conv.groups};
+    size_t rank;
+
+    if (op->kind != MDL_OP_CONV || op->in[2] != MDL_NONE || !krn_is_const_f32(m, op->in[1]) ||
+        !krn_img_of(&m->tensors[op->in[0]], &c.x) || !krn_img_of(&m->tensors[op->out[0]], &c.y) ||
+        !krn_img_flat(&c.y) || c.x.n != c.y.n) {
+        return false;
+    }
+    weights = &m->tensors[op->in[1]];
+    rank = m->tensors[op->in[0]].rank;
+    if (m->tensors[op->out[0]].rank != rank || weights->rank != rank ||
+        !krn_win_of(w, rank, &c.win) || !krn_win_fits(w, &c.x, &c.y) || c.groups == 0 ||
+        c.x.c % c.groups != 0 || c.y.c % c.groups != 0) {
+        return false;
+    }
+    c.cg = c.x.c / c.groups;
+    c.og = c.y.c / c.groups;
+    c.taps = c.win.kh * c.win.kw;
+    if (weights->dim[0] != c.y.c || weights->dim[1] != c.cg) {
+        return false;
+    }
+    for (size_t d = 0; d < w->rank; d++) {
+        if (weights->dim[2 + d] != w->kernel[d]) {
+            return false;
+        }
+    }
+    c.tap_stride = weights->stride[rank - 1];
+    if (rank == 4 && c.win.kh > 1) {
+        ptrdiff_t ky_stride = weights->stride[2];
+
+        if (c.win.kw == 1) {
+            c.tap_stride = ky_stride;
+        } else if (ky_stride != c.tap_stride * (ptrdiff_t)c.win.kw) {
+            return false;
+        }
+    }
+    if ((op->scale && op->channels != c.y.c) || !krn_epilogue_supports(m, op, &c.y)) {
+        return false;
+    }
+    *ret = c;
+    return true;
+}
+
+void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const struct krn_conv *c,
+                   const struct krn_conv_order *order, float *dst)
+{
+    const struct mdl_tensor *w = &m->tensors[op->in[1]];
+    const uint8_t *src = krn_const_ptr(m, op->in[1]);
+
+    for (size_t o = 0; o < c->y.c; o++) {
+        float *out = dst + o / c->og * order->group + o % c->og * order->o;
+        float scale = op->scale ? op->scale[o] : 1.0f;
+
+        for (size_t i = 0; i < c->cg; i++) {
+            ptrdiff_t at = (ptrdiff_t)o * w->stride[0] + (ptrdiff_t)i * w->stride[1];
+
+            for (size_t t = 0; t < c->taps; t++) {
+                out[i * order->c + t * order->tap] =
+                    scale * krn_load_unaligned(src, at + (ptrdiff_t)t * c->tap_stride);
+            }
+        }
+    }
+}
+
+/* All dims but the last as one: their strides must nest without gaps. */
+static bool rows_of(const struct mdl_tensor *t, size_t *ret_rows, size_t *ret_cols, size_t *ret_ld)
+{
+    size_t rows = 1, cols = t->dim[t->rank - 1], ld = 0;
+
+    if (t->dtype != MDL_F32 || cols == 0 || (cols > 1 && t->stride[t->rank - 1] != 1)) {
+        return false;
+    }
+    for (size_t d = t->rank - 1; d-- > 0;) {
+        if (t->dim[d] == 0) {
+            return false;
+        }
+        if (t->dim[d] == 1) {
+            continue;
+        }
+        if (t->stride[d] <= 0 || (ld != 0 && (size_t)t->stride[d] != rows * ld)) {
+            return false;
+        }
+        if (ld == 0) {
+            ld = (size_t)t->stride[d];
+        }
+        rows *= t->dim[d];
+    }
+    *ret_rows = rows;
+    *ret_cols = cols;
+    *ret_ld = ld != 0 ? ld : cols;
+    return *ret_ld >= cols;
+}
+
+static struct krn_img as_pixels(size_t rows, size_t cols, size_t ld)
+{
+    return (struct krn_img){
+        .n = 1, .h = 1, .w = rows, .c = cols, .pixel = ld, .row = rows * ld, .batch = rows * ld};
+}
+
+static bool residual_rows(const struct mdl_model *m, const struct mdl_op *op,
+                          const struct krn_img *y, struct krn_img *ret)
+{
+    size_t rows, cols, ld;
+
+    if (op->residual_in == MDL_NONE || m->tensors[op->residual_in].rank == 0 ||
+        !rows_of(&m->tensors[op->residual_in], &rows, &cols, &ld)) {
+        return false;
+    }
+    *ret = as_pixels(rows, cols, ld);
+    return krn_img_same(ret, y);
+}
+
+bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret)
+{
+    const struct mdl_tensor *a, *b, *y;
+    struct krn_product p = {.alpha = 1.0f};
+    struct krn_img res;
+    size_t rows, cols, bk = 0, bn = 1;
+
+    if ((op->kind != MDL_OP_GEMM && op->kind != MDL_OP_MATMUL) || op->in[2] != MDL_NONE) {
+        return false;
+    }
+    a = &m->tensors[op->in[0]];
+    b = &m->tensors[op->in[1]];
+    y = &m->tensors[op->out[0]];
+    if (op->kind == MDL_OP_GEMM) {
+        if (op->attr.gemm.trans_a || a->rank != 2) {
+            return false;
+        }
+        p.alpha = op->attr.gemm.alpha;
+        bk = op->attr.gemm.trans_b ? 1 : 0;
+        bn = 1 - bk;
+    }
+    if (a->rank < 2 || b->rank != 2 || y->rank != a->rank || b->dtype != MDL_F32 ||
+        b->dim[bk] == 0 || b->dim[bn] == 0 || !rows_of(a, &p.m, &p.k, &p.lda) ||
+        !rows_of(y, &rows, &cols, &p.ldy) || rows != p.m) {
+        return false;
+    }
+    p.n = b->dim[bn];
+    p.b_k = b->stride[bk];
+    p.b_n = b->stride[bn];
+    p.b_const = krn_is_const_f32(m, op->in[1]);
+    p.y_as_pixels = as_pixels(p.m, p.n, p.ldy);
+    if (cols != p.n || b->dim[bk] != p.k || op->act > MDL_ACT_SOFTPLUS ||
+        ((op->scale || op->shift) && (!p.b_const || op->channels != p.n)) ||
+        (op->residual != MDL_RESIDUAL_NONE && !residual_rows(m, op, &p.y_as_pixels, &res))) {
+        return false;
+    }
+    *ret = p;
+    return true;
+}
+
+struct krn_epilogue krn_product_epilogue(const struct krn_call *c)
+{
+    struct krn_product p;
+    struct krn_img r;
+    struct krn_epilogue e = {
+        .shift = c->op->shift,
+        .act = c->op->act,
+        .residual = c->op->residual,
+        .a = c->op->act_a,
+        .b = c->op->act_b,
+    };
+
+    if (e.residual != MDL_RESIDUAL_NONE && krn_product_of(c->model, c->op, &p) &&
+        residual_rows(c->model, c->op, &p.y_as_pixels, &r)) {
+        e.res = c->residual;
+        e.res_pixel = r.pixel;
+    }
+    return e;
+}

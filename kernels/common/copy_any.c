@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * COPY between any strides and PAD with a constant, without a change of type: runs of bytes where
+ * both sides are dense, square tiles where input and output run along different dims (NCHW to NHWC
+ * and back), element by element otherwise. Buffers of a client may have any alignment, so elements
+ * move through memcpy.
+ */
+#include "kernels/common/copy_any.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "kernels/common/nest.h"
+#include "kernels/common/transpose.h"
+
+#define TILE 16u
+
+struct job {
+    pthreadpool_t pool;
+    const uint8_t *x;
+    uint8_t *y;
+    struct krn_nest nest;
+    size_t size; /* of an element */
+    size_t parts;
+    size_t across; /* dim of the nest along which x is dense, moved before the row; or none */
+    float value;   /* PAD */
+};
+
+/* moves dim @from to just before the row, so that the two make a matrix */
+static void bring_before_row(struct krn_nest *n, size_t from)
+{
+    size_t to = n->dims - 2;
+
+    for (size_t d = from; d < to; d++) {
+        size_t dim = n->dim[d];
+
+        n->dim[d] = n->dim[d + 1];
+        n->dim[d + 1] = dim;
+        for (size_t t = 0; t < n->tensors; t++) {
+            ptrdiff_t s = n->stride[t][d];
+
+            n->stride[t][d] = n->stride[t][d + 1];
+            n->stride[t][d + 1] = s;
+        }
+    }
+}
+
+bool krn_copy_is_plain(const struct mdl_op *op)
+{
+    return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE && !op->scale && !op->shift;
+}
+
+static bool copy_of(const struct mdl_tensor *y, const struct mdl_tensor *x, struct job *j)
+{
+    if (x->dtype != y->dtype ||
+        !krn_nest_of((const struct mdl_tensor *const[]){y, x}, 2, &j->nest)) {
+        return false;
+    }
+    j->size = mdl_dtype_bytes(x->dtype);
+    j->across = MDL_NONE;
+    for (size_t d = 0; d + 1 < j->nest.dims && krn_nest_inner(&j->nest, 1) != 1; d++) {
+        if (j->nest.stride[1][d] == 1) {
+            j->across = d;
+        }
+    }
+    return true;
+}
+
+static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct job j;
+
+    return krn_copy_is_plain(op) && copy_of(&m->tensors[op->out[0]], &m->tensors[op->in[0]], &j);
+}
+
+static inline __attribute__((always_inline)) void
+move(uint8_t *y, const uint8_t *x, size_t n, ptrdiff_t ys, ptrdiff_t xs, const size_t size)
+{
+    for (size_t i = 0; i < n; i++) {
+        memcpy(y, x, size);
+        y += ys;
+        x += xs;
+    }
+}
+
+static void copy_row(void *arg, const ptrdiff_t *at, size_t n)
+{
+    const struct job *j = arg;
+    ptrdiff_t size = (ptrdiff_t)j->size;
+    ptrdiff_t ys = krn_nest_inner(&j->nest, 0) * size, xs = krn_nest_inner(&j->nest, 1) * size;
+    uint8_t *y = j->y + at[0] * size;
+    const uint8_t *x = j->x + at[1] * size;
+
+    if (ys == size && xs == size) {
+        memcpy(y, x, n * j->size);
+    } else if (j->size == 4) {
+        move(y, x, n, ys, xs, 4);
+    } else if (j->size == 8) {
+        move(y, x, n, ys, xs, 8);
+    } else {
+        move(y, x, n, ys, xs, 1);
+    }
+}
+
+static void transpose_part(const struct job *j, size_t part)
+{
+    const struct krn_nest *n = &j->nest;
+    struct krn_nest outer = *n; /* matrices */
+    size_t across = n->dims - 2, last = n->dims - 1, matrices = 1;
+    struct krn_range share;
+
+    for (size_t d = 0; d < across; d++) {
+        matrices *= n->dim[d];
+    }
+    /* the rows of all matrices, in tiles, are what the parts share */
+    share = krn_share(matrices * n->dim[across], TILE, part, j->parts);
+    for (size_t row = share.begin; row < share.end;) {
+        size_t matrix = row / n->dim[across], first = row % n->dim[across];
+        size_t now = base_min(share.end - row, n->dim[across] - first), left = matrix;
+        ptrdiff_t yo = (ptrdiff_t)first * n->stride[0][across];
+        ptrdiff_t xo = (ptrdiff_t)first * n->stride[1][across];
+
+        for (size_t d = across; d-- > 0;) {
+            yo += (ptrdiff_t)(left % outer.dim[d]) * n->stride[0][d];
+            xo += (ptrdiff_t)(left % outer.dim[d]) * n->stride[1][d];
+            left /= outer.dim[d];
+        }
+        krn_transpose_run(&(struct krn_transpose){.y = j->y + yo * 4,
+                                                  .x = j->x + xo * 4,
+                                                  .y_row = n->stride[0][across],
+                                                  .x_column = n->stride[1][last],
+                                                  .rows = now,
+                                                  .columns = n->dim[last]});
+        row += now;
+    }
+}
+
+static void copy_part(void *arg, size_t part)
+{
+    struct job *j = arg;
+
+    if (j->across != MDL_NONE) {
+        transpose_part(j, part);
+    } else {
+        krn_nest_run(&j->nest, part, j->parts, copy_row, j);
+    }
+}
+
+static void copy_start(struct job *j)
+{
+    if (j->across != MDL_NONE && j->size == 4 && krn_nest_inner(&j->nest, 0) == 1) {
+        bring_before_row(&j->nest, j->across);
+    } else {
+        j->across = MDL_NONE;
+    }
+    krn_parallel(j->pool, j->parts, copy_part, j);
+}
+
+bool krn_copy_run(const struct krn_copy *c, pthreadpool_t pool, size_t width)
+{
+    struct job j = {.pool = pool, .parts = base_max(width, 1u), .x = c->x_at, .y = c->y_at};
+
+    if (!copy_of(c->y, c->x, &j)) {
+        return false;
+    }
+    copy_start(&j);
+    return true;
+}
+
+static void copy_run(const struct krn_call *call)
+{
+    const struct mdl_tensor *tensors = call->model->tensors;
+
+    (void)krn_copy_run(&(struct krn_copy){.y = &tensors[call->op->out[0]],
+                                          .x = &tensors[call->op->in[0]],
+                                          .y_at = call->out[0],
+                                          .x_at = call->in[0]},
+                       call->pool, call->width);
+}
+
+/* the part of y that x covers, as views of both */
+static bool pad_views(const struct mdl_model *m, const struct mdl_op *op, struct mdl_tensor *x,
+                      struct mdl_tensor *y, ptrdiff_t *ret_x, ptrdiff_t *ret_y)
+{
+    *ret_x = *ret_y = 0;
+    *x = m->tensors[op->in[0]];
+    *y = m->tensors[op->out[0]];
+    for (size_t d = 0; d < x->rank; d++) {
+        ptrdiff_t begin = op->attr.pad.begin[d];
+        ptrdiff_t from = begin < 0 ? -begin : 0; /* first element of x that stays */
+        ptrdiff_t to = base_min((ptrdiff_t)x->dim[d], (ptrdiff_t)y->dim[d] - begin);
+
+        if (to <= from) {
+            return false;
+        }
+        *ret_x += from * x->stride[d];
+        *ret_y += (from + begin) * y->stride[d];
+        x->dim[d] = y->dim[d] = (size_t)(to - from);
+    }
+    return true;
+}
+
+static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    struct krn_nest nest;
+
+    if (op->attr.pad.mode != MDL_PAD_CONSTANT || x->dtype != MDL_F32 || y->dtype != MDL_F32 ||
+        x->rank != y->rank || x->rank == 0 || !krn_copy_is_plain(op) ||
+        !krn_nest_of((const struct mdl_tensor *const[]){y}, 1, &nest)) {
+        return false;
+    }
+    for (size_t d = 0; d < x->rank; d++) {
+        if (x->dim[d] == 0 || (ptrdiff_t)y->dim[d] != (ptrdiff_t)x->dim[d] + op->attr.pad.begin[d] +
+                                                          op->attr.pad.end[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fill_row(void *arg, const ptrdiff_t *at, size_t n)
+{
+    const struct job *j = arg;
+    ptrdiff_t step = krn_nest_inner(&j->nest, 0) * 4;
+    uint8_t *y = j->y + at[0] * 4;
+
+    for (size_t i = 0; i < n; i++, y += step) {
+        memcpy(y, &j->value, sizeof(j->value));
+    }
+}
+
+static void fill_part(void *arg, size_t part)
+{
+    struct job *j = arg;
+
+    krn_nest_run(&j->nest, part, j->parts, fill_row, j);
+}
+
+static void pad_run(const struct krn_call *call)
+{
+    const struct mdl_tensor *whole = &call->model->tensors[call->op->out[0]];
+    struct job j = {.pool = call->pool,
+                    .y = call->out[0],
+                    .parts = base_max(call->width, 1u),
+                    .size = 4,
+                    .across = MDL_NONE,
+                    .value = (float)call->op->attr.pad.value};
+    struct mdl_tensor x, y;
+    ptrdiff_t x_at, y_at;
+
+    if (!krn_nest_of((const struct mdl_tensor *const[]){whole}, 1, &j.nest)) {
+        return;
+    }
+    krn_parallel(call->pool, j.parts, fill_part, &j);
+    if (pad_views(call->model, call->op, &x, &y, &x_at, &y_at) &&
+        krn_nest_of((const struct mdl_tensor *const[]){&y, &x}, 2, &j.nest)) {
+        j.x = (const uint8_t *)call->in[0] + x_at * 4;
+        j.y = (uint8_t *)call->out[0] + y_at * 4;
+        copy_start(&j);
+    }
+}
+
+const struct krn_variant krn_copy_any__tiled = {
+    .name = "copy_any__tiled",
+    .kind = MDL_OP_COPY,
+    .supports = copy_supports,
+    .run = copy_run,
+};
+
+const struct krn_variant krn_pad_f32__tiled = {
+    .name = "pad_f32__tiled",
+    .kind = MDL_OP_PAD,
+    .supports = pad_supports,
+    .run = pad_run,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/common/transpose.h"
+
+#include "base.h"
+#include "kernels/kernels.h"
+#include "kernels/common/vec_math.h"
+
+#define TILE 16u /* a cache line of either side */
+
+#if KRN_VL >= 8
+#define SIDE 8u
+typedef int32_t row_of __attribute__((vector_size(32)));
+typedef int32_t square_mem __attribute__((vector_size(32), aligned(1), may_alias));
+
+KRN_INLINE void turn(row_of r[SIDE])
+{
+    row_of t[SIDE];
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < SIDE; i += 2) { /* pairs of rows, element by element */
+        t[i] = __builtin_shuffle(r[i], r[i + 1], (row_of){0, 8, 1, 9, 4, 12, 5, 13});
+        t[i + 1] = __builtin_shuffle(r[i], r[i + 1], (row_of){2, 10, 3, 11, 6, 14, 7, 15});
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < SIDE; i += 4) { /* pairs of pairs */
+        r[i] = __builtin_shuffle(t[i], t[i + 2], (row_of){0, 1, 8, 9, 4, 5, 12, 13});
+        r[i + 1] = __builtin_shuffle(t[i], t[i + 2], (row_of){2, 3, 10, 11, 6, 7, 14, 15});
+        r[i + 2] = __builtin_shuffle(t[i + 1], t[i + 3], (row_of){0, 1, 8, 9, 4, 5, 12, 13});
+        r[i + 3] = __builtin_shuffle(t[i + 1], t[i + 3], (row_of){2, 3, 10, 11, 6, 7, 14, 15});
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < SIDE / 2; i++) { /* halves */
+        row_of low = r[i], high = r[i + 4];
+
+        r[i] = __builtin_shuffle(low, high, (row_of){0, 1, 2, 3, 8, 9, 10, 11});
+        r[i + 4] = __builtin_shuffle(low, high, (row_of){4, 5, 6, 7, 12, 13, 14, 15});
+    }
+}
+#else
+#define SIDE 4u
+typedef int32_t row_of __attribute__((vector_size(16)));
+typedef int32_t square_mem __attribute__((vector_size(16), aligned(1), may_alias));
+
+KRN_INLINE void turn(row_of r[SIDE])
+{
+    row_of a = __builtin_shuffle(r[0], r[1], (row_of){0, 4, 1, 5});
+    row_of b = __builtin_shuffle(r[0], r[1], (row_of){2, 6, 3, 7});
+    row_of c = __builtin_shuffle(r[2], r[3], (row_of){0, 4, 1, 5});
+    row_of d = __builtin_shuffle(r[2], r[3], (row_of){2, 6, 3, 7});
+
+    r[0] = __builtin_shuffle(a, c, (row_of){0, 1, 4, 5});
+    r[1] = __builtin_shuffle(a, c, (row_of){2, 3, 6, 7});
+    r[2] = __builtin_shuffle(b, d, (row_of){0, 1, 4, 5});
+    r[3] = __builtin_shuffle(b, d, (row_of){2, 3, 6, 7});
+}
+#endif
+
+KRN_INLINE void square(uint8_t *y, const uint8_t *x, ptrdiff_t y_step, ptrdiff_t x_step)
+{
+    row_of r[SIDE];
+
+#pragma GCC unroll 8
+    for (size_t i = 0; i < SIDE; i++) {
+        r[i] = *(const square_mem *)(x + (ptrdiff_t)i * x_step);
+    }
+    turn(r);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < SIDE; i++) {
+        *(square_mem *)(y + (ptrdiff_t)i * y_step) = r[i];
+    }
+}
+
+/* what no square covers */
+static void rest(const struct krn_transpose *t, struct krn_range rows, struct krn_range columns)
+{
+    for (size_t r = rows.begin; r < rows.end; r++) {
+        uint8_t *y = t->y + ((ptrdiff_t)r * t->y_row + (ptrdiff_t)columns.begin) * 4;
+        const uint8_t *x = t->x + ((ptrdiff_t)columns.begin * t->x_column + (ptrdiff_t)r) * 4;
+
+        for (size_t c = columns.begin; c < columns.end; c++, y += 4, x += t->x_column * 4) {
+            memcpy(y, x, 4);
+        }
+    }
+}
+
+static void tile(const struct krn_transpose *t, struct krn_range rows, struct krn_range columns)
+{
+    size_t r = rows.begin, squares = columns.begin;
+
+    squares += (columns.end - columns.begin) / SIDE * SIDE;
+    for (; r + SIDE <= rows.end; r += SIDE) {
+        for (size_t c = columns.begin; c < squares; c += SIDE) {
+            square(t->y + ((ptrdiff_t)r * t->y_row + (ptrdiff_t)c) * 4,
+                   t->x + ((ptrdiff_t)c * t->x_column + (ptrdiff_t)r) * 4, t->y_row * 4,
+                   t->x_column * 4);
+        }
+    }
+    rest(t, (struct krn_range){rows.begin, r}, (struct krn_range){squares, columns.end});
+    rest(t, (struct krn_range){r, rows.end}, columns);
+}
+
+/* two columns whose pairs lie one behind the other, as when channels are shuffled */
+static void interleave(const struct krn_transpose *t)
+{
+#if KRN_VL >= 8
+    const row_of low = {0, 8, 1, 9, 2, 10, 3, 11}, high = {4, 12, 5, 13, 6, 14, 7, 15};
+#else
+    const row_of low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
+#endif
+    size_t r = 0;
+
+    for (; r + SIDE <= t->rows; r += SIDE) {
+        row_of a = *(const square_mem *)(t->x + r * 4);
+        row_of b = *(const square_mem *)(t->x + ((ptrdiff_t)r + t->x_column) * 4);
+
+        *(square_mem *)(t->y + r * 8) = __builtin_shuffle(a, b, low);
+        *(square_mem *)(t->y + (r * 2 + SIDE) * 4) = __builtin_shuffle(a, b, high);
+    }
+    rest(t, (struct krn_range){r, t->rows}, (struct krn_range){0, 2});
+}
+
+void KRN_ISA_FN(krn_transpose_run)(const struct krn_transpose *t)
+{
+    if (t->columns == 2 && t->y_row == 2) {
+        interleave(t);
+        return;
+    }
+    for (size_t r = 0; r < t->rows; r += TILE) {
+        for (size_t c = 0; c < t->columns; c += TILE) {
+            tile(t, (struct krn_range){r, base_min(t->rows, r + TILE)},
+                 (struct krn_range){c, base_min(t->columns, c + TILE)});
+        }
+    }
+}

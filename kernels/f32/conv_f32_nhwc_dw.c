@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Depthwise convolution: a team shares output rows, or channels where there are few rows.
+ */
+#include "base.h"
+#include "kernels/f32/dw.h"
+
+/* with fewer rows a part they are shared unevenly, and parts take channels if those are many */
+#define ROWS_PER_PART 8u
+#define CHANNELS_PER_PART 64u
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_conv c;
+
+    return krn_dw_of(m, op, &c);
+}
+
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_conv c;
+
+    return krn_dw_of(m, op, &c) ? krn_dw_packed(&c) * sizeof(float) : 0;
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct krn_conv c;
+
+    if (krn_dw_of(m, op, &c)) {
+        KRN_ISA_FN(krn_dw_pack)(m, op, &c, dst);
+    }
+}
+
+struct job {
+    const struct krn_call *call;
+    struct krn_dw d;
+    size_t parts;
+    bool by_channels; /* parts take channels of all rows */
+};
+
+static void part_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct krn_conv *c = &j->d.c;
+    struct krn_range rows = {0, c->y.n * c->y.h}, channels = {0, c->x.c};
+
+    if (j->by_channels) {
+        channels = krn_share(channels.end, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->parts);
+    } else {
+        rows = krn_share(rows.end, 1, part, j->parts);
+    }
+    for (size_t row = rows.begin; row < rows.end && channels.begin < channels.end; row++) {
+        const float *image = (const float *)j->call->in[0] + row / c->y.h * c->x.batch;
+        size_t first = row * c->y.w;
+
+        KRN_ISA_FN(krn_dw_row)
+        (&j->d, image, row % c->y.h, (float *)j->call->out[0] + first * c->y.pixel, first,
+         channels);
+    }
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call,
+                    .d = {.epilogue = krn_epilogue_of(call), .packed = call->packed},
+                    .parts = base_max(call->width, 1u)};
+    struct krn_conv *c = &j.d.c;
+
+    if (!krn_dw_of(call->model, call->op, c)) {
+        return;
+    }
+    j.d.y_pixel = c->y.pixel;
+    j.by_channels =
+        c->y.n * c->y.h < ROWS_PER_PART * j.parts && c->x.c >= CHANNELS_PER_PART * j.parts;
+    krn_parallel(call->pool, j.parts, part_run, &j);
+}
+
+const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_dw) = {
+    .name = "conv_f32_nhwc_dw__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV,
+    .needs = KRN_ISA_NEEDS,
+    .supports = supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .run = run,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 3x3 convolution of stride 1 by Winograd's minimal filtering, F(2x2), F(4x4) and F(6x6) in rows of
+ * their own.
+ *
+ * kernels/wino_team.h tells how a team goes through it. Weights are kept as they are and
+ * transformed on the fly, which takes some percent of the time, where they would grow beyond the
+ * cache: transformed they are 16/9, 4 and 7 times as large, and reading that from memory costs
+ * more. Small ones are transformed once, when packed.
+ */
+#include <math.h>
+
+#include "base.h"
+#include "kernels/wino_plan.h"
+#include "kernels/f32/winograd.h"
+
+#define TAPS KRN_WINO_TAPS
+#define CHANNELS_MAX 64u            /* of a block */
+#define READY_BYTES (1024u * 1024u) /* transformed when packed, if no larger */
+
+struct plan {
+    struct krn_wino_plan w;
+    size_t pairs, points;
+    bool ready; /* weights are transformed when packed */
+};
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
+                    struct plan *p)
+{
+    if (!krn_conv_of(m, op, &p->w.c) ||
+        !krn_wino_plan(&p->w, 2 * pairs, KRN_WINO_CHANNELS, CHANNELS_MAX)) {
+        return false;
+    }
+    p->pairs = pairs;
+    p->points = (p->w.size + 2) * (p->w.size + 2);
+    p->ready = p->points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
+    return true;
+}
+
+/* The time that an op would take, in units of a multiplication of vectors, fitted to the layers of
+ * docs/kernels.md on AVX2. */
+#define PRODUCT_COST 1.08
+#define IGEMM_COST 1.12
+
+struct costs {
+    double tile;   /* a vector of channels of one tile, in or out */
+    double filter; /* a vector of output channels of one filter */
+};
+
+static double time_of(const struct plan *p)
+{
+    static const struct costs costs[] = {{220, 155}, {430, 230}, {1000, 440}};
+    const struct costs *c = &costs[p->pairs - 1];
+    double tiles = (double)p->w.work.tiles, in = (double)p->w.c.cg, out = (double)p->w.lanes;
+    double chunks = p->ready ? 0 : ceil(tiles / (double)KRN_WINO_TILES_MAX);
+
+    return (PRODUCT_COST * tiles * (double)p->points * in * out + tiles * (in + out) * c->tile +
+            chunks * in * out * c->filter) /
+           KRN_VL;
+}
+
+static double time_of_igemm(const struct plan *p)
+{
+    double pixels = (double)(p->w.c.y.n * p->w.c.y.h * p->w.c.y.w);
+
+    return IGEMM_COST * pixels * TAPS * (double)p->w.c.cg * (double)p->w.lanes / KRN_VL;
+}
+
+/* Larger tiles are less exact: they are taken only where they are faster than every smaller one. So
+ * with the largest first in the table, the first row that takes an op is the fastest. */
+static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
+{
+    struct plan p, other;
+    double time;
+
+    if (!plan_of(m, op, pairs, &p)) {
+        return false;
+    }
+    time = time_of(&p);
+    for (size_t i = 1; i < pairs; i++) {
+        if (plan_of(m, op, i, &other) && time_of(&other) <= time) {
+            return false;
+        }
+    }
+    return time < time_of_igemm(&p);
+}
+
+/* the weights, then a row of zeros for the padding */
+static size_t packed_floats(const struct plan *p)
+{
+    return (p->ready ? p->points : TAPS) * p->w.c.cg * p->w.lanes;
+}
+
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
+{
+    struct plan p;
+
+    return plan_of(m, op, pairs, &p) ? (packed_floats(&p) + CHANNELS_MAX) * sizeof(float) : 0;
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pairs, void *dst)
+{
+    const struct mdl_tensor *t = &m->tensors[op->in[1]];
+    const uint8_t *w = krn_const_ptr(m, op->in[1]);
+    float *out = dst;
+    struct plan p;
+
+    if (!plan_of(m, op, pairs, &p)) {
+        return;
+    }
+    memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
+    if (!p.ready) {
+        KRN_ISA_FN(krn_igemm_pack)
+        (out, w, TAPS, p.w.c.cg, p.w.c.og, t->stride[0], p.w.c.tap_stride, t->stride[1], op->scale,
+         1.0f);
+        return;
+    }
+    for (size_t b = 0; b < p.w.work.blocks; b++) {
+        struct krn_range block = krn_wino_block(&p.w, b);
+        size_t count = block.end - block.begin;
+
+        for (size_t panel = 0; panel < p.w.work.panels; panel++) {
+            size_t o = panel * KRN_IGEMM_LANES, lanes = krn_wino_panel_lanes(&p.w, panel);
+            float taps[TAPS * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
+
+            for (size_t c = 0; c < count; c += KRN_WINO_CHANNELS) {
+                size_t n = base_min(count - c, (size_t)KRN_WINO_CHANNELS);
+                const uint8_t *from = w + ((ptrdiff_t)o * t->stride[0] +
+                                           (ptrdiff_t)(block.begin + c) * t->stride[1]) *
+                                              (ptrdiff_t)sizeof(float);
+
+                KRN_ISA_FN(krn_igemm_pack)
+                (taps, from, TAPS, n, krn_wino_panel_used(&p.w, panel), t->stride[0],
+                 p.w.c.tap_stride, t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
+                KRN_ISA_FN(krn_wino_filter)
+                (pairs, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
+            }
+            out += p.points * count * lanes;
+        }
+    }
+}
+
+static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
+{
+    struct krn_wino_layout l = krn_wino_layout(&p->w.work, width);
+    size_t channels = base_min(p->w.c.cg, (size_t)CHANNELS_MAX);
+
+    l.v = p->points * krn_wino_v_point(l.tiles, channels) * sizeof(float);
+    l.u = p->ready ? 0 : p->points * krn_wino_u_point(channels) * sizeof(float);
+    l.m = p->points * krn_wino_m_point(l.tiles) * sizeof(float);
+    return l;
+}
+
+struct job {
+    const struct krn_call *call;
+    struct krn_wino_job team;
+    struct plan p;
+    struct krn_epilogue epilogue;
+    const float *zeros;
+};
+
+static const struct job *job_of(const struct krn_wino_job *team)
+{
+    return base_container_of(team, const struct job, team);
+}
+
+static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
+                  struct krn_range groups, size_t block, void *v)
+{
+    const struct job *j = job_of(team);
+    struct krn_range channels = krn_wino_block(&j->p.w, block);
+    size_t count = channels.end - channels.begin, all = krn_igemm_tiles(tiles);
+    size_t group = base_align_up(count, KRN_WINO_CHANNELS) * KRN_IGEMM_ROWS;
+    size_t v_point = krn_wino_v_point(tiles, count);
+    const void *at[KRN_WINO_SPAN_MAX * KRN_WINO_SPAN_MAX];
+
+    for (size_t g = groups.begin; g < groups.end; g++) {
+        size_t from = krn_igemm_tile_first(tiles, all, g);
+        size_t to = krn_igemm_tile_first(tiles, all, g + 1);
+
+        for (size_t t = from; t < to; t++) {
+            krn_wino_pixels(&j->p.w, j->p.w.size + 2, j->call->in[0], sizeof(float), j->zeros,
+                            first + t, channels.begin, at);
+            KRN_ISA_FN(krn_wino_input)
+            (j->p.pairs, at, count, (float *)v + g * group + (t - from) * KRN_WINO_CHANNELS,
+             v_point);
+        }
+    }
+}
+
+static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
+                     const void *v, void *u, void *m)
+{
+    const struct job *j = job_of(team);
+    struct krn_range channels = krn_wino_block(&j->p.w, block);
+    size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&j->p.w, panel);
+    const float *w = j->call->packed;
+    struct krn_wino_product p = {
+        .points = j->p.points,
+        .tiles = tiles,
+        .channels = count,
+        .lanes = lanes,
+        .v = v,
+        .v_point = krn_wino_v_point(tiles, count),
+        .m = m,
+        .m_point = krn_wino_m_point(tiles),
+        .add = block > 0,
+    };
+
+    if (j->p.ready) {
+        p.u = w + j->p.points * (channels.begin * j->p.w.lanes + panel * KRN_IGEMM_LANES * count);
+        p.u_point = count * lanes;
+    } else {
+        w += TAPS * j->p.w.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
+        p.u = u;
+        p.u_point = krn_wino_u_point(count);
+        KRN_ISA_FN(krn_wino_filter)
+        (j->p.pairs, w, j->p.w.c.cg * lanes, count, lanes, u, p.u_point);
+    }
+    KRN_ISA_FN(krn_wino_product)(&p);
+}
+
+static void output(const struct krn_wino_job *team, size_t panel, size_t first, size_t tiles,
+                   const void *m)
+{
+    const struct job *j = job_of(team);
+    const float *products = m;
+    const struct krn_img *y = &j->p.w.c.y;
+    const size_t lanes = krn_wino_panel_lanes(&j->p.w, panel);
+    struct krn_wino_output o = {
+        .pairs = j->p.pairs,
+        .m_point = krn_wino_m_point(tiles),
+        .lanes = lanes,
+        .channels = krn_wino_panel_used(&j->p.w, panel),
+        .channel = panel * KRN_IGEMM_LANES,
+        .epilogue = &j->epilogue,
+        .y = j->call->out[0],
+        .y_pixel = y->pixel,
+        .y_width = y->w,
+    };
+
+    for (size_t t = first; t < first + tiles; t++) {
+        struct krn_wino_place to = krn_wino_place(&j->p.w, t);
+
+        KRN_ISA_FN(krn_wino_output)(&o, products, to.pixel, to.rows, to.cols);
+        products += lanes;
+    }
+}
+
+static void run(const struct krn_call *call, size_t pairs)
+{
+    struct job j = {.call = call, .epilogue = krn_epilogue_of(call)};
+
+    if (!plan_of(call->model, call->op, pairs, &j.p)) {
+        return;
+    }
+    j.zeros = (const float *)call->packed + packed_floats(&j.p);
+    j.team = (struct krn_wino_job){.work = j.p.w.work,
+                                   .layout = layout_of(&j.p, call->width),
+                                   .scratch = call->scratch,
+                                   .input = input,
+                                   .multiply = multiply,
+                                   .output = output};
+    krn_wino_run(&j.team, call->pool);
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
+                            size_t width)
+{
+    struct krn_wino_layout l;
+    struct plan p;
+
+    if (!plan_of(m, op, pairs, &p)) {
+        return 0;
+    }
+    l = layout_of(&p, width);
+    return krn_wino_layout_bytes(&l);
+}
+
+/* A row for each size of tile; those that round more run only where they are asked for. */
+#define ROW(size, rounds_more)                                                                     \
+    static bool supports_##size(const struct mdl_model *m, const struct mdl_op *op)                \
+    {                                                                                              \
+        return supports(m, op, (size) / 2);                                                        \
+    }                                                                                              \
+    static size_t packed_bytes_##size(const struct mdl_model *m, const struct mdl_op *op)          \
+    {                                                                                              \
+        return packed_bytes(m, op, (size) / 2);                                                    \
+    }                                                                                              \
+    static void pack_##size(const struct mdl_model *m, const struct mdl_op *op, void *dst)         \
+    {                                                                                              \
+        pack(m, op, (size) / 2, dst);                                                              \
+    }                                                                                              \
+    static size_t scratch_bytes_##size(const struct mdl_model *m, const struct mdl_op *op,         \
+                                       size_t width)                                               \
+    {                                                                                              \
+        return scratch_bytes(m, op, (size) / 2, width);                                            \
+    }                                                                                              \
+    static void run_##size(const struct krn_call *call)                                            \
+    {                                                                                              \
+        run(call, (size) / 2);                                                                     \
+    }                                                                                              \
+    const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_wino##size) = {                          \
+        .name = "conv_f32_nhwc_wino" #size "__" KRN_ISA_TEXT,                                      \
+        .kind = MDL_OP_CONV,                                                                       \
+        .needs = KRN_ISA_NEEDS,                                                                    \
+        .inexact = (rounds_more),                                                                  \
+        .supports = supports_##size,                                                               \
+        .packed_bytes = packed_bytes_##size,                                                       \
+        .pack = pack_##size,                                                                       \
+        .scratch_bytes = scratch_bytes_##size,                                                     \
+        .run = run_##size,                                                                         \
+    };
+
+/* F(6x6) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow. */
+ROW(2, false)
+ROW(4, false)
+ROW(6, true)

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transposed convolution as convolutions of stride 1, one for each phase of the output.
+ *
+ * The output at o reads the input at i by tap k where i s + k d = o + pad, so all outputs with the
+ * same remainder r = (o + pad) mod s read the same taps, those with k d mod s = r. The pixels of an
+ * output row with one remainder are a product over rows that are found by pointers
+ * (kernels/igemm.h), with their taps' weights packed together; every output is computed and
+ * finished once, and nothing is added up in memory. A phase without taps gets its epilogue alone.
+ */
+#include "base.h"
+#include "kernels/f32/igemm.h"
+
+struct plan {
+    struct krn_img x, y;
+    struct krn_win win;
+    size_t groups, cg, og;
+    size_t tiles;      /* of an output row and phase, at most */
+    size_t taps;       /* of a phase, at most */
+    size_t part_bytes; /* pointers of such a row */
+};
+
+/* taps in one direction with k @dilation mod @stride == @phase */
+static size_t phase_taps(size_t kernel, size_t stride, size_t dilation, size_t phase)
+{
+    size_t count = 0;
+
+    for (size_t k = 0; k < kernel; k++) {
+        count += k * dilation % stride == phase;
+    }
+    return count;
+}
+
+static size_t phase_taps_max(size_t kernel, size_t stride, size_t dilation)
+{
+    size_t most = 0;
+
+    for (size_t phase = 0; phase < stride; phase++) {
+        size_t count = phase_taps(kernel, stride, dilation, phase);
+
+        most = base_max(most, count);
+    }
+    return most;
+}
+
+static bool weights_fit(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p)
+{
+    const struct mdl_tensor *w = &m->tensors[op->in[1]];
+    const struct mdl_window *win = &op->attr.conv.window;
+
+    if (w->rank != win->rank + 2 || w->dim[0] != p->x.c || w->dim[1] != p->og) {
+        return false;
+    }
+    for (size_t d = 0; d < win->rank; d++) {
+        if (w->dim[2 + d] != win->kernel[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    *p = (struct plan){.groups = op->attr.conv.groups};
+    if (op->in[2] != MDL_NONE || !krn_is_const_f32(m, op->in[1]) || !krn_img_of(x, &p->x) ||
+        !krn_img_of(y, &p->y) || !krn_img_flat(&p->y) || x->rank != y->rank || p->x.n != p->y.n ||
+        !krn_win_of(&op->attr.conv.window, x->rank, &p->win) || p->groups == 0 ||
+        p->x.c % p->groups != 0 || p->y.c % p->groups != 0 ||
+        (op->scale && op->channels != p->y.c) || !krn_epilogue_supports(m, op, &p->y)) {
+        return false;
+    }
+    p->cg = p->x.c / p->groups;
+    p->og = p->y.c / p->groups;
+    p->tiles = krn_igemm_tiles((p->y.w + p->win.sw - 1) / p->win.sw);
+    p->taps = phase_taps_max(p->win.kh, p->win.sh, p->win.dh) *
+              phase_taps_max(p->win.kw, p->win.sw, p->win.dw);
+    p->part_bytes =
+        base_align_up(p->tiles * p->taps * KRN_IGEMM_ROWS * sizeof(float *), BASE_CACHE_LINE_BYTES);
+    return weights_fit(m, op, p);
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p);
+}
+
+/* floats of the weights of one phase and group */
+static size_t phase_floats(const struct plan *p, size_t py, size_t px)
+{
+    const struct krn_win *w = &p->win;
+
+    return krn_igemm_packed(
+        phase_taps(w->kh, w->sh, w->dh, py) * phase_taps(w->kw, w->sw, w->dw, px) * p->cg, p->og);
+}
+
+static size_t group_floats(const struct plan *p)
+{
+    size_t sum = 0;
+
+    for (size_t phase = 0; phase < p->win.sh * p->win.sw; phase++) {
+        sum += phase_floats(p, phase / p->win.sw, phase % p->win.sw);
+    }
+    return sum;
+}
+
+/* the phases of every group, then a row of zeros for the taps that read outside */
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? (p.groups * group_floats(&p) + p.cg) * sizeof(float) : 0;
+}
+
+/* where the packed weights of a phase and group go and come from */
+struct source {
+    const struct mdl_tensor *w;
+    const uint8_t *data;
+    const float *scale; /* of the model's channels, or NULL */
+    size_t group;
+};
+
+static float *pack_panel(const struct plan *p, const struct source *s, size_t py, size_t px,
+                         size_t o0, float *dst)
+{
+    const struct krn_win *w = &p->win;
+    const size_t used = base_min(p->og - o0, (size_t)KRN_IGEMM_LANES);
+    const size_t lanes = used <= KRN_VL ? KRN_VL : KRN_IGEMM_LANES;
+    const ptrdiff_t *stride = s->w->stride;
+
+    for (size_t tap = 0; tap < w->kh * w->kw; tap++) {
+        size_t ky = tap / w->kw, kx = tap % w->kw;
+        ptrdiff_t at = (ptrdiff_t)kx * stride[s->w->rank - 1];
+
+        if (ky * w->dh % w->sh != py || kx * w->dw % w->sw != px) {
+            continue;
+        }
+        at += s->w->rank == 4 ? (ptrdiff_t)ky * stride[2] : 0;
+        for (size_t c = s->group * p->cg; c < (s->group + 1) * p->cg; c++) {
+            for (size_t o = o0; o < o0 + lanes; o++) {
+                *dst++ = o >= o0 + used
+                             ? 0.0f
+                             : (s->scale ? s->scale[s->group * p->og + o] : 1.0f) *
+                                   krn_load_unaligned(s->data, at + (ptrdiff_t)c * stride[0] +
+                                                                   (ptrdiff_t)o * stride[1]);
+            }
+        }
+    }
+    return dst;
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct source s = {
+        .w = &m->tensors[op->in[1]], .data = krn_const_ptr(m, op->in[1]), .scale = op->scale};
+    float *out = dst;
+    struct plan p;
+
+    if (!plan_of(m, op, &p)) {
+        return;
+    }
+    for (; s.group < p.groups; s.group++) {
+        for (size_t phase = 0; phase < p.win.sh * p.win.sw; phase++) {
+            for (size_t o = 0; o < p.og; o += KRN_IGEMM_LANES) {
+                out = pack_panel(&p, &s, phase / p.win.sw, phase % p.win.sw, o, out);
+            }
+        }
+    }
+    memset(out, 0, p.cg * sizeof(float));
+}
+
+struct job {
+    const struct krn_call *call;
+    struct plan p;
+    struct krn_epilogue epilogue;
+    const float *zeros;
+    size_t parts;
+    bool by_panels; /* parts take panels of all rows instead of rows of all panels */
+};
+
+/* The pixels of an output row that have one remainder, and one group of channels. */
+struct line {
+    size_t n, oy, ox; /* ox: the first */
+    size_t pixels, group;
+    size_t py, px;
+};
+
+/* pointers for the taps of one pixel. Return: how many taps that are */
+static size_t point(const struct job *j, const struct line *l, size_t ox, const float **rows)
+{
+    const struct plan *p = &j->p;
+    const struct krn_win *w = &p->win;
+    const float *image = (const float *)j->call->in[0] + l->n * p->x.batch + l->group * p->cg;
+    ptrdiff_t reach_y = (ptrdiff_t)l->oy + w->top, reach_x = (ptrdiff_t)ox + w->left;
+    size_t taps = 0;
+
+    for (size_t ky = 0; ky < w->kh; ky++) {
+        ptrdiff_t iy = reach_y - (ptrdiff_t)(ky * w->dh);
+        bool in_y = iy >= 0 && iy / (ptrdiff_t)w->sh < (ptrdiff_t)p->x.h;
+
+        for (size_t kx = 0; ky * w->dh % w->sh == l->py && kx < w->kw; kx++) {
+            ptrdiff_t ix = reach_x - (ptrdiff_t)(kx * w->dw);
+
+            if (kx * w->dw % w->sw != l->px) {
+                continue;
+            }
+            rows[taps++ * KRN_IGEMM_ROWS] =
+                in_y && ix >= 0 && ix / (ptrdiff_t)w->sw < (ptrdiff_t)p->x.w
+                    ? image + (size_t)iy / w->sh * p->x.row + (size_t)ix / w->sw * p->x.pixel
+                    : j->zeros;
+        }
+    }
+    return taps;
+}
+
+static void run_line(const struct job *j, const struct line *l, const float *packed,
+                     struct krn_range panels, const float **rows)
+{
+    const struct plan *p = &j->p;
+    const size_t first = (l->n * p->y.h + l->oy) * p->y.w + l->ox;
+    const size_t tiles = krn_igemm_tiles(l->pixels);
+    struct krn_igemm g = {.taps = phase_taps(p->win.kh, p->win.sh, p->win.dh, l->py) *
+                                  phase_taps(p->win.kw, p->win.sw, p->win.dw, l->px),
+                          .len = p->cg,
+                          .out = p->og,
+                          .packed = packed,
+                          .zeros = j->zeros,
+                          .epilogue = j->epilogue,
+                          .channel = l->group * p->og,
+                          .y = (float *)j->call->out[0] + first * p->y.pixel,
+                          .y_pixel = p->win.sw * p->y.pixel};
+
+    if (g.epilogue.res) {
+        g.epilogue.res += first * g.epilogue.res_pixel;
+        g.epilogue.res_pixel *= p->win.sw;
+    }
+    for (size_t t = 0, pixel = 0; t < tiles; t++) {
+        size_t end = krn_igemm_tile_first(l->pixels, tiles, t + 1), begin = pixel;
+
+        for (; pixel < end; pixel++) {
+            point(j, l, l->ox + pixel * p->win.sw,
+                  rows + t * g.taps * KRN_IGEMM_ROWS + pixel - begin);
+        }
+    }
+    KRN_ISA_FN(krn_igemm_block)(&g, rows, 0, l->pixels, panels);
+}
+
+static void part_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct plan *p = &j->p;
+    const float **pointers = (const float **)(void *)(j->call->scratch + part * p->part_bytes);
+    struct krn_range rows = {0, p->y.n * p->y.h}, panels = {0, krn_igemm_panels(p->og)};
+    const size_t sh = p->win.sh, sw = p->win.sw;
+
+    if (j->by_panels) {
+        panels = krn_share(panels.end, 1, part, j->parts);
+    } else {
+        rows = krn_share(rows.end, 1, part, j->parts);
+    }
+    for (size_t row = rows.begin; row < rows.end && panels.begin < panels.end; row++) {
+        struct line l = {.n = row / p->y.h, .oy = row % p->y.h};
+        const float *packed = j->call->packed;
+
+        for (size_t phase = 0; phase < p->groups * sh * sw; phase++) {
+            l.group = phase / sw / sh;
+            l.py = phase / sw % sh;
+            l.px = phase % sw;
+            l.ox = (l.px + sw - (size_t)p->win.left % sw) % sw;
+            if ((l.oy + (size_t)p->win.top) % sh == l.py && l.ox < p->y.w) {
+                l.pixels = (p->y.w - l.ox + sw - 1) / sw;
+                run_line(j, &l, packed, panels, pointers);
+            }
+            packed += phase_floats(p, l.py, l.px);
+        }
+    }
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {
+        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
+
+    if (!plan_of(call->model, call->op, &j.p)) {
+        return;
+    }
+    j.zeros = (const float *)call->packed + j.p.groups * group_floats(&j.p);
+    j.by_panels = j.p.y.n * j.p.y.h < 4 * j.parts && krn_igemm_panels(j.p.og) >= j.parts;
+    krn_parallel(call->pool, j.parts, part_run, &j);
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? base_max(width, 1u) * p.part_bytes : 0;
+}
+
+const struct krn_variant KRN_ISA_FN(krn_conv_transpose_f32_nhwc) = {
+    .name = "conv_transpose_f32_nhwc__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV_TRANSPOSE,
+    .needs = KRN_ISA_NEEDS,
+    .supports = supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+};

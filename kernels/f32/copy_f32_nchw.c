@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of layout from and to what lies row-major, as a model's inputs and outputs do: with the
+ * other side as planes there is nothing to change, and bytes are moved as they are.
+ */
+#include <string.h>
+
+#include "base.h"
+#include "kernels/common/copy_any.h"
+#include "kernels/common/nhwc.h"
+
+/* @planes stands for an image, @other lies row-major */
+static bool supports(const struct mdl_op *op, const struct mdl_tensor *planes,
+                     const struct mdl_tensor *other)
+{
+    struct krn_img img;
+
+    return krn_copy_is_plain(op) && krn_img_of(planes, &img) && planes->rank == other->rank &&
+           memcmp(planes->dim, other->dim, planes->rank * sizeof(planes->dim[0])) == 0 &&
+           other->dtype == MDL_F32 && mdl_is_dense(other);
+}
+
+static bool to_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return supports(op, &m->tensors[op->out[0]], &m->tensors[op->in[0]]);
+}
+
+static bool from_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return supports(op, &m->tensors[op->in[0]], &m->tensors[op->out[0]]);
+}
+
+struct job {
+    uint8_t *y;
+    const uint8_t *x;
+    size_t bytes, parts;
+};
+
+static void part_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    struct krn_range r = krn_share(j->bytes, BASE_CACHE_LINE_BYTES, part, j->parts);
+
+    memcpy(j->y + r.begin, j->x + r.begin, r.end - r.begin);
+}
+
+static void run(const struct krn_call *call)
+{
+    const struct mdl_tensor *t = &call->model->tensors[call->op->in[0]];
+    struct job j = {.y = call->out[0],
+                    .x = call->in[0],
+                    .bytes = mdl_elements(t) * sizeof(float),
+                    .parts = base_max(call->width, 1u)};
+
+    krn_parallel(call->pool, j.parts, part_run, &j);
+}
+
+const struct krn_variant krn_copy_f32_to_nchw__any = {
+    .name = "copy_f32_to_nchw__any",
+    .kind = MDL_OP_COPY,
+    .planes_out = true,
+    .supports = to_supports,
+    .run = run,
+};
+
+const struct krn_variant krn_copy_f32_from_nchw__any = {
+    .name = "copy_f32_from_nchw__any",
+    .kind = MDL_OP_COPY,
+    .planes_in = true,
+    .supports = from_supports,
+    .run = run,
+};

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A depthwise convolution and the 1x1 convolution behind or before it as one: a strip of rows of
+ * what lies between is computed into scratch of the part's own and used up while it is in the
+ * second-level cache. Before a depthwise convolution strips overlap by its window: those rows move
+ * to the front of the scratch.
+ *
+ * A team whose parts would have few rows each does one convolution after the other over the whole
+ * image instead, and shares them as the single rows do (channels, panels).
+ */
+#include "base.h"
+#include "kernels/f32/dw.h"
+#include "kernels/f32/igemm.h"
+
+#define STRIP_BYTES (224u * 1024u)
+#define ROWS_PER_PART 16u
+
+struct plan {
+    struct krn_conv first, second;
+    bool dw_first;
+    size_t row;        /* floats of a row of what lies between; its pixels are dense */
+    size_t strip;      /* output rows of a strip */
+    size_t strip_rows; /* rows of what lies between that they need */
+    bool whole;        /* one convolution after the other */
+    size_t parts;
+    size_t strip_floats, part_floats, pointers; /* of a part; pointers: floats that they take */
+};
+
+static bool is_pointwise(const struct krn_conv *c)
+{
+    return c->taps == 1 && c->groups == 1 && c->win.sh == 1 && c->win.sw == 1 && c->win.top == 0 &&
+           c->win.left == 0 && c->x.h == c->y.h && c->x.w == c->y.w;
+}
+
+static bool is_depthwise(const struct krn_conv *c)
+{
+    return c->groups == c->x.c && c->cg == 1 && c->og == 1 && c->x.c > 1;
+}
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
+                    struct plan *p)
+{
+    const struct krn_conv *dw;
+    size_t rows, reach, most, strips;
+
+    if (op[1].kind != MDL_OP_CONV || op[1].in[0] != op->out[0] ||
+        op->residual != MDL_RESIDUAL_NONE || !krn_conv_of(m, op, &p->first) ||
+        !krn_conv_of(m, op + 1, &p->second) || !krn_img_same(&p->first.y, &p->second.x)) {
+        return false;
+    }
+    p->dw_first = is_depthwise(&p->first) && is_pointwise(&p->second);
+    if (!p->dw_first && !(is_pointwise(&p->first) && is_depthwise(&p->second))) {
+        return false;
+    }
+    dw = p->dw_first ? &p->first : &p->second;
+    p->row = p->first.y.w * p->first.y.c;
+    rows = p->second.y.n * p->second.y.h;
+    p->parts = base_max(width, (size_t)1);
+    p->whole = p->parts > 1 && rows < ROWS_PER_PART * p->parts;
+    most = base_max(STRIP_BYTES / sizeof(float) / p->row, (size_t)1);
+    reach = p->dw_first ? 1 : (dw->win.kh - 1) * dw->win.dh + 1; /* rows under one output row */
+    p->strip = most <= reach ? 1 : (most - reach) / (p->dw_first ? 1 : dw->win.sh) + 1;
+    p->strip = base_min(p->strip, p->second.y.h);
+    strips = (p->second.y.h + p->strip - 1) / p->strip; /* of nearly equal height */
+    p->strip = (p->second.y.h + strips - 1) / strips;
+    p->strip_rows = p->dw_first ? p->strip : (p->strip - 1) * dw->win.sh + reach;
+    if (p->whole) {
+        p->strip_rows = p->first.y.n * p->first.y.h;
+    }
+    p->strip_floats = base_align_up(p->strip_rows * p->row, BASE_CACHE_LINE_BYTES / 4);
+    p->pointers = base_align_up(krn_igemm_tiles(p->strip_rows * p->first.y.w) * KRN_IGEMM_ROWS *
+                                    sizeof(float *) / sizeof(float),
+                                BASE_CACHE_LINE_BYTES / 4);
+    p->part_floats = p->pointers + (p->whole ? 0 : p->strip_floats);
+    return true;
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op, bool dw_first)
+{
+    struct plan p;
+
+    return plan_of(m, op, 1, &p) && p.dw_first == dw_first;
+}
+
+static bool dw_pw_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return supports(m, op, true);
+}
+
+static bool pw_dw_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return supports(m, op, false);
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct plan p;
+
+    return plan_of(m, op, width, &p)
+               ? (p.parts * p.part_floats + (p.whole ? p.strip_floats : 0)) * sizeof(float)
+               : 0;
+}
+
+static size_t dw_floats(const struct plan *p)
+{
+    return base_align_up(krn_dw_packed(p->dw_first ? &p->first : &p->second),
+                         BASE_CACHE_LINE_BYTES / sizeof(float));
+}
+
+/* the depthwise weights, then the panels of the other */
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, 1, &p)) {
+        return 0;
+    }
+    const struct krn_conv *pw = p.dw_first ? &p.second : &p.first;
+
+    return (dw_floats(&p) + krn_igemm_packed(pw->cg, pw->og)) * sizeof(float);
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, 1, &p)) {
+        return;
+    }
+    const struct krn_conv *pw = p.dw_first ? &p.second : &p.first;
+    const struct mdl_op *pw_op = p.dw_first ? op + 1 : op;
+    const struct mdl_tensor *w = &m->tensors[pw_op->in[1]];
+
+    memset(dst, 0, dw_floats(&p) * sizeof(float));
+    KRN_ISA_FN(krn_dw_pack)
+    (m, p.dw_first ? op : op + 1, p.dw_first ? &p.first : &p.second, dst);
+    KRN_ISA_FN(krn_igemm_pack)
+    ((float *)dst + dw_floats(&p), krn_const_ptr(m, pw_op->in[1]), 1, pw->cg, pw->og, w->stride[0],
+     0, w->stride[1], pw_op->scale, 1.0f);
+}
+
+struct job {
+    const struct krn_call *call;
+    struct plan p;
+    struct krn_dw dw;
+    struct krn_igemm pw;
+    float *whole; /* what lies between, where it is whole */
+    bool by_panels;
+};
+
+/* Row pointers to @pixels of an image from pixel @first on: any distances between its rows. */
+static void point(const struct krn_img *x, const float *image, size_t first, size_t pixels,
+                  const float **rows)
+{
+    size_t tiles = krn_igemm_tiles(pixels), next = 0;
+    size_t ox = first % x->w, oy = first / x->w % x->h, n = first / x->w / x->h;
+
+    for (size_t t = 0; t < tiles; t++, rows += KRN_IGEMM_ROWS) {
+        size_t from = next;
+
+        next = krn_igemm_tile_first(pixels, tiles, t + 1);
+        for (size_t i = 0; i < next - from; i++) {
+            rows[i] = image + n * x->batch + oy * x->row + ox * x->pixel;
+            if (++ox == x->w) {
+                ox = 0;
+                if (++oy == x->h) {
+                    oy = 0;
+                    n++;
+                }
+            }
+        }
+    }
+}
+
+static struct krn_range all_panels(const struct job *j)
+{
+    return (struct krn_range){0, krn_igemm_panels(j->pw.out)};
+}
+
+/* the image of what lies between, dense from @at on */
+static struct krn_img between(const struct job *j)
+{
+    struct krn_img i = j->p.first.y;
+
+    i.pixel = i.c;
+    i.row = j->p.row;
+    i.batch = i.h * i.row;
+    return i;
+}
+
+/* rows [begin, end) of the depthwise convolution; @image: row 0 of image 0 where it would be, @y:
+ * row begin */
+static void dw_rows(const struct job *j, const float *image, size_t batch, struct krn_range rows,
+                    float *y, struct krn_range channels)
+{
+    const struct krn_img *out = &j->dw.c.y;
+
+    for (size_t r = rows.begin; r < rows.end; r++, y += out->w * j->dw.y_pixel) {
+        KRN_ISA_FN(krn_dw_row)
+        (&j->dw, image + r / out->h * batch, r % out->h, y, r * out->w, channels);
+    }
+}
+
+static void strips_dw_pw(const struct job *j, struct krn_range rows, const float **pointers,
+                         float *strip)
+{
+    const struct krn_img image = between(j);
+    const size_t w = image.w;
+
+    for (size_t r = rows.begin; r < rows.end;) {
+        size_t now = base_min(j->p.strip, rows.end - r);
+
+        dw_rows(j, j->call->in[0], j->dw.c.x.batch, (struct krn_range){r, r + now}, strip,
+                (struct krn_range){0, image.c});
+        point(&image, strip, 0, now * w, pointers);
+        KRN_ISA_FN(krn_igemm_block)(&j->pw, pointers, r * w, now * w, all_panels(j));
+        r += now;
+    }
+}
+
+/* rows [begin, end) of what lies between, of image @n, to @strip */
+static void expand(const struct job *j, size_t n, struct krn_range rows, const float **pointers,
+                   float *strip)
+{
+    const struct krn_img *x = &j->p.first.x;
+    struct krn_igemm g = j->pw;
+
+    if (rows.begin >= rows.end) {
+        return;
+    }
+    g.y = strip;
+    point(x, j->call->in[0], (n * x->h + rows.begin) * x->w, (rows.end - rows.begin) * x->w,
+          pointers);
+    KRN_ISA_FN(krn_igemm_block)
+    (&g, pointers, 0, (rows.end - rows.begin) * x->w, all_panels(j));
+}
+
+static void strips_pw_dw(const struct job *j, struct krn_range rows, const float **pointers,
+                         float *strip)
+{
+    const struct krn_conv *dw = &j->p.second;
+    const size_t reach = (dw->win.kh - 1) * dw->win.dh + 1, row = j->p.row;
+    struct krn_range have = {0, 0};
+
+    for (size_t r = rows.begin; r < rows.end;) {
+        size_t n = r / dw->y.h, oy = r % dw->y.h;
+        size_t now = base_min(base_min(j->p.strip, rows.end - r), dw->y.h - oy);
+        ptrdiff_t top = (ptrdiff_t)(oy * dw->win.sh) - dw->win.top;
+        ptrdiff_t bottom = top + (ptrdiff_t)((now - 1) * dw->win.sh + reach);
+        struct krn_range need = {(size_t)base_max(top, (ptrdiff_t)0),
+                                 (size_t)base_max(bottom, (ptrdiff_t)0)};
+
+        need.end = base_min(need.end, dw->x.h);
+        need.begin = base_min(need.begin, need.end);
+        if (r == rows.begin || oy == 0 || have.end <= need.begin) {
+            have = (struct krn_range){need.begin, need.begin};
+        }
+        memmove(strip, strip + (need.begin - have.begin) * row,
+                (have.end - need.begin) * row * sizeof(float));
+        expand(j, n, (struct krn_range){have.end, need.end}, pointers,
+               strip + (have.end - need.begin) * row);
+        have = need;
+        dw_rows(j, strip - need.begin * row, 0, (struct krn_range){r, r + now},
+                (float *)j->call->next->out[0] + r * dw->y.w * dw->y.pixel,
+                (struct krn_range){0, dw->y.c});
+        r += now;
+    }
+}
+
+static float *part_scratch(const struct job *j, size_t part)
+{
+    return (float *)(void *)j->call->scratch + part * j->p.part_floats +
+           (j->p.whole ? j->p.strip_floats : 0);
+}
+
+static void part_strips(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    struct krn_range rows = krn_share(j->p.second.y.n * j->p.second.y.h, 1, part, j->p.parts);
+    float *scratch = part_scratch(j, part);
+
+    if (j->p.dw_first) {
+        strips_dw_pw(j, rows, (const float **)(void *)scratch, scratch + j->p.pointers);
+    } else {
+        strips_pw_dw(j, rows, (const float **)(void *)scratch, scratch + j->p.pointers);
+    }
+}
+
+static void part_whole_dw(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct krn_img *x = &j->dw.c.x, *y = &j->dw.c.y;
+    struct krn_range channels =
+        krn_share(y->c, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->p.parts);
+
+    if (channels.begin < channels.end) {
+        dw_rows(j, j->p.dw_first ? j->call->in[0] : j->whole,
+                j->p.dw_first ? x->batch : x->h * j->p.row, (struct krn_range){0, y->n * y->h},
+                j->p.dw_first ? j->whole : j->call->next->out[0], channels);
+    }
+}
+
+static void part_whole_pw(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct krn_img dense = between(j), *x = j->p.dw_first ? &dense : &j->p.first.x;
+    struct krn_range pixels = {0, x->n * x->h * x->w}, panels = all_panels(j);
+    const float **pointers = (const float **)(void *)part_scratch(j, part);
+
+    if (j->by_panels) {
+        panels = krn_share(panels.end, 1, part, j->p.parts);
+    } else {
+        pixels = krn_share(pixels.end, KRN_IGEMM_ROWS, part, j->p.parts);
+    }
+    if (pixels.begin < pixels.end && panels.begin < panels.end) {
+        point(x, j->p.dw_first ? j->whole : j->call->in[0], pixels.begin, pixels.end - pixels.begin,
+              pointers);
+        KRN_ISA_FN(krn_igemm_block)
+        (&j->pw, pointers, pixels.begin, pixels.end - pixels.begin, panels);
+    }
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call, .whole = (float *)(void *)call->scratch};
+    const struct krn_call *next = call->next;
+    struct plan *p = &j.p;
+
+    if (!plan_of(call->model, call->op, call->width, p)) {
+        return;
+    }
+    const struct krn_conv *pw = p->dw_first ? &p->second : &p->first;
+
+    j.dw = (struct krn_dw){.c = p->dw_first ? p->first : p->second,
+                           .epilogue = krn_epilogue_of(p->dw_first ? call : next),
+                           .packed = call->packed};
+    j.dw.y_pixel = p->dw_first ? p->first.y.c : p->second.y.pixel;
+    if (!p->dw_first) {
+        j.dw.c.x = between(&j);
+    }
+    j.pw = (struct krn_igemm){.taps = 1,
+                              .len = pw->cg,
+                              .out = pw->og,
+                              .packed = (const float *)call->packed + dw_floats(p),
+                              .epilogue = krn_epilogue_of(p->dw_first ? next : call),
+                              .y = p->dw_first ? next->out[0] : j.whole,
+                              .y_pixel = p->dw_first ? pw->y.pixel : pw->y.c};
+    if (!p->whole) {
+        krn_parallel(call->pool, p->parts, part_strips, &j);
+        return;
+    }
+    j.by_panels = krn_igemm_tiles(pw->y.n * pw->y.h * pw->y.w) < 4 * p->parts &&
+                  krn_igemm_panels(pw->og) >= p->parts;
+    krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_dw : part_whole_pw, &j);
+    krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_pw : part_whole_dw, &j);
+}
+
+const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_dw_pw) = {
+    .name = "conv_f32_nhwc_dw_pw__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV,
+    .needs = KRN_ISA_NEEDS,
+    .fused = true,
+    .supports = dw_pw_supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+};
+
+const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_pw_dw) = {
+    .name = "conv_f32_nhwc_pw_dw__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV,
+    .needs = KRN_ISA_NEEDS,
+    .fused = true,
+    .supports = pw_dw_supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/f32/winograd.h"
+
+#include "base.h"
+#include "kernels/common/epilogue_vec.h"
+
+KRN_INLINE void filter(const size_t p, const float *w, size_t w_tap, size_t channels, size_t lanes,
+                       float *u, size_t u_point)
+{
+    const size_t span = 2 * p + 2;
+
+    for (size_t at = 0; at < channels * lanes; at += KRN_VL) {
+        vf t[3][KRN_WINO_SPAN_MAX]; /* [column][row] */
+
+#pragma GCC unroll 4
+        for (size_t x = 0; x < 3; x++) {
+            vf g[3];
+
+#pragma GCC unroll 4
+            for (size_t y = 0; y < 3; y++) {
+                g[y] = vf_load(w + (y * 3 + x) * w_tap + at);
+            }
+            krn_wino_g(p, g, t[x]);
+        }
+#pragma GCC unroll 8
+        for (size_t y = 0; y < span; y++) {
+            vf g[3] = {t[0][y], t[1][y], t[2][y]}, r[KRN_WINO_SPAN_MAX];
+
+            krn_wino_g(p, g, r);
+#pragma GCC unroll 8
+            for (size_t x = 0; x < span; x++) {
+                vf_store(u + (y * span + x) * u_point + at, r[x]);
+            }
+        }
+    }
+}
+
+/* one vector of channels, @n of which are there */
+KRN_INLINE void input_vector(const size_t p, const void *const *at, size_t c, size_t n, float *v,
+                             size_t v_point)
+{
+    const size_t span = 2 * p + 2;
+    vf t[KRN_WINO_SPAN_MAX][KRN_WINO_SPAN_MAX];
+
+    for (size_t x = 0; x < span; x++) {
+        vf d[KRN_WINO_SPAN_MAX];
+
+#pragma GCC unroll 8
+        for (size_t y = 0; y < span; y++) {
+            const float *from = (const float *)at[y * span + x] + c;
+
+            d[y] = n == KRN_VL ? vf_load(from) : vf_load_n(from, n);
+        }
+        krn_wino_b(p, d);
+#pragma GCC unroll 8
+        for (size_t y = 0; y < span; y++) {
+            t[y][x] = d[y];
+        }
+    }
+    for (size_t y = 0; y < span; y++) {
+        vf d[KRN_WINO_SPAN_MAX];
+
+#pragma GCC unroll 8
+        for (size_t x = 0; x < span; x++) {
+            d[x] = t[y][x];
+        }
+        krn_wino_b(p, d);
+#pragma GCC unroll 8
+        for (size_t x = 0; x < span; x++) {
+            vf_store(v + (y * span + x) * v_point, d[x]);
+        }
+    }
+}
+
+KRN_INLINE void input(const size_t p, const void *const *at, size_t channels, float *v,
+                      size_t v_point)
+{
+    const size_t piece = KRN_WINO_CHANNELS, next = KRN_IGEMM_ROWS * piece;
+    size_t c = 0;
+
+    for (; c + KRN_VL <= channels; c += KRN_VL) {
+        input_vector(p, at, c, KRN_VL, v + c / piece * next + c % piece, v_point);
+    }
+    if (c < channels) {
+        input_vector(p, at, c, channels - c, v + c / piece * next + c % piece, v_point);
+    }
+}
+
+/* @height and @vectors are constants wherever this is inlined */
+KRN_INLINE void product_step(const float *a, const float *b, const size_t height,
+                             const size_t vectors, vf (*acc)[2])
+{
+    vf b0 = vf_load(b), b1 = vectors > 1 ? vf_load(b + KRN_VL) : b0;
+
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        vf x = vf_set(a[i * KRN_WINO_CHANNELS]);
+
+        acc[i][0] += x * b0;
+        if (vectors > 1) {
+            acc[i][1] += x * b1;
+        }
+    }
+}
+
+KRN_INLINE void product(const float *a, const float *b, float *m, size_t channels, bool add,
+                        const size_t height, const size_t vectors)
+{
+    const size_t lanes = vectors * KRN_VL;
+    vf acc[KRN_IGEMM_ROWS][2];
+    size_t c = 0;
+
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        acc[i][0] = acc[i][1] = vf_set(0.0f);
+        if (add) {
+            acc[i][0] = vf_load(m + i * lanes);
+            acc[i][1] = vectors > 1 ? vf_load(m + i * lanes + KRN_VL) : acc[i][0];
+        }
+    }
+    for (; c + KRN_WINO_CHANNELS <= channels; c += KRN_WINO_CHANNELS) {
+#pragma GCC unroll 4
+        for (size_t k = 0; k < KRN_WINO_CHANNELS; k++) {
+            product_step(a + k, b, height, vectors, acc);
+            b += lanes;
+        }
+        a += KRN_IGEMM_ROWS * KRN_WINO_CHANNELS;
+    }
+    for (; c < channels; c++) {
+        product_step(a++, b, height, vectors, acc);
+        b += lanes;
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        vf_store(m + i * lanes, acc[i][0]);
+        if (vectors > 1) {
+            vf_store(m + i * lanes + KRN_VL, acc[i][1]);
+        }
+    }
+}
+
+typedef void product_fn(const float *a, const float *b, float *m, size_t channels, bool add);
+
+#define PRODUCT(height)                                                                            \
+    static void product_##height##_1(const float *a, const float *b, float *m, size_t channels,    \
+                                     bool add)                                                     \
+    {                                                                                              \
+        product(a, b, m, channels, add, height, 1);                                                \
+    }                                                                                              \
+    static void product_##height##_2(const float *a, const float *b, float *m, size_t channels,    \
+                                     bool add)                                                     \
+    {                                                                                              \
+        product(a, b, m, channels, add, height, 2);                                                \
+    }
+KRN_TILE_HEIGHTS(PRODUCT)
+
+#define PAIR(height) {product_##height##_1, product_##height##_2},
+static product_fn *const products_of[KRN_IGEMM_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
+
+void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p)
+{
+    size_t groups = krn_igemm_tiles(p->tiles);
+    size_t pieces = (p->channels + KRN_WINO_CHANNELS - 1) / KRN_WINO_CHANNELS;
+    size_t group = KRN_IGEMM_ROWS * pieces * KRN_WINO_CHANNELS;
+
+    for (size_t point = 0; point < p->points; point++) {
+        const float *v = p->v + point * p->v_point, *u = p->u + point * p->u_point;
+        float *m = p->m + point * p->m_point;
+
+        for (size_t g = 0; g < groups; g++) {
+            size_t height = krn_igemm_tile_first(p->tiles, groups, g + 1) -
+                            krn_igemm_tile_first(p->tiles, groups, g);
+
+            products_of[height - 1][p->lanes > KRN_VL](v, u, m, p->channels, p->add);
+            v += group;
+            m += height * p->lanes;
+        }
+    }
+}
+
+/* How the results of a panel are finished. */
+struct finish {
+    const struct krn_wino_output *o;
+    bool clamp; /* shift, residual and clamping to [low, high] only */
+    vf low, high;
+};
+
+static struct finish finish_of(const struct krn_wino_output *o)
+{
+    const struct krn_epilogue *e = o->epilogue;
+
+    return (struct finish){
+        .o = o,
+        .clamp = e->act <= MDL_ACT_CLIP && e->residual != MDL_RESIDUAL_AFTER_ACT,
+        .low = vf_set(e->act == MDL_ACT_RELU   ? 0.0f
+                      : e->act == MDL_ACT_CLIP ? e->a
+                                               : -__builtin_inff()),
+        .high = vf_set(e->act == MDL_ACT_CLIP ? e->b : __builtin_inff()),
+    };
+}
+
+#define AHEAD 4u /* pixels whose lines are fetched before they are written */
+
+/* a row of a tile: @cols pixels from pixel @first on, vector @from of the panel */
+KRN_INLINE void finish_row(const struct finish *f, const vf *y, size_t first, size_t cols,
+                           size_t from, size_t n, vf shift)
+{
+    const struct krn_wino_output *o = f->o;
+    const struct krn_epilogue *e = o->epilogue;
+    size_t c = o->channel + from;
+    float *out = o->y + first * o->y_pixel + c;
+    const float *res = e->res ? e->res + first * e->res_pixel + c : NULL;
+
+    if (f->clamp && n == KRN_VL) {
+        for (size_t x = 0; x < cols; x++) {
+            vf r = y[x] + shift;
+
+            __builtin_prefetch(out + (x + AHEAD) * o->y_pixel, 1);
+            if (res) {
+                r += vf_load(res + x * e->res_pixel);
+            }
+            vf_store(out + x * o->y_pixel, vf_min(f->high, vf_max(f->low, r)));
+        }
+        return;
+    }
+    for (size_t x = 0; x < cols; x++) {
+        vf r = res ? vf_load_n(res + x * e->res_pixel, n) : vf_set(0.0f);
+
+        vf_store_n(out + x * o->y_pixel, krn_epilogue_vec(e, y[x], shift, r), n);
+    }
+}
+
+KRN_INLINE void output(const size_t p, const struct krn_wino_output *o, const float *m,
+                       size_t first, size_t rows, size_t cols)
+{
+    const size_t span = 2 * p + 2;
+    const struct krn_epilogue *e = o->epilogue;
+    const struct finish f = finish_of(o);
+
+    for (size_t from = 0; from < o->channels; from += KRN_VL) {
+        size_t n = base_min(o->channels - from, (size_t)KRN_VL);
+        vf t[2 * KRN_WINO_PAIRS_MAX][KRN_WINO_SPAN_MAX];
+        vf shift = e->shift ? vf_load_n(e->shift + o->channel + from, n) : vf_set(0.0f);
+
+        for (size_t x = 0; x < span; x++) {
+            vf u[KRN_WINO_SPAN_MAX], y[2 * KRN_WINO_PAIRS_MAX];
+
+#pragma GCC unroll 8
+            for (size_t i = 0; i < span; i++) {
+                u[i] = vf_load(m + (i * span + x) * o->m_point + from);
+            }
+            krn_wino_a(p, u, y);
+#pragma GCC unroll 8
+            for (size_t i = 0; i < 2 * p; i++) {
+                t[i][x] = y[i];
+            }
+        }
+        for (size_t i = 0; i < rows; i++) {
+            vf y[2 * KRN_WINO_PAIRS_MAX];
+
+            krn_wino_a(p, t[i], y);
+            finish_row(&f, y, first + i * o->y_width, cols, from, n, shift);
+        }
+    }
+}
+
+/* Every step for one number of pairs, so that the transforms are straight code. */
+#define BY_PAIRS(pairs, fn, ...)                                                                   \
+    do {                                                                                           \
+        switch (pairs) {                                                                           \
+        case 1:                                                                                    \
+            fn(1, __VA_ARGS__);                                                                    \
+            break;                                                                                 \
+        case 2:                                                                                    \
+            fn(2, __VA_ARGS__);                                                                    \
+            break;                                                                                 \
+        default:                                                                                   \
+            fn(3, __VA_ARGS__);                                                                    \
+            break;                                                                                 \
+        }                                                                                          \
+    } while (0)
+
+void KRN_ISA_FN(krn_wino_filter)(size_t pairs, const float *w, size_t w_tap, size_t channels,
+                                 size_t lanes, float *u, size_t u_point)
+{
+    BY_PAIRS(pairs, filter, w, w_tap, channels, lanes, u, u_point);
+}
+
+void KRN_ISA_FN(krn_wino_input)(size_t pairs, const void *const *at, size_t channels, float *v,
+                                size_t v_point)
+{
+    BY_PAIRS(pairs, input, at, channels, v, v_point);
+}
+
+void KRN_ISA_FN(krn_wino_output)(const struct krn_wino_output *o, const float *m, size_t first,
+                                 size_t rows, size_t cols)
+{
+    BY_PAIRS(o->pairs, output, o, m, first, rows, cols);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 3x3 convolution of bytes, of stride 1, by F(4x4) on integers (kernels/qwino.h): a quarter of the
+ * multiplications, and the same sums.
+ *
+ * kernels/wino_team.h tells how a team goes through it. Weights that would be large when
+ * transformed are kept as bytes and transformed on the fly, once for each block of tiles.
+ */
+#include "base.h"
+#include "kernels/i8/qwino.h"
+#include "kernels/wino_plan.h"
+
+#define TAPS KRN_WINO_TAPS
+#define CHANNELS_MAX 128u           /* of a block */
+#define READY_BYTES (1280u * 1024u) /* transformed when packed, if no larger */
+
+struct plan {
+    struct krn_wino_plan w;
+    bool x_signed;
+    int32_t x_zero;
+    bool ready; /* weights are transformed when packed */
+    size_t table_bytes, weight_bytes;
+};
+
+/* elements of u for @channels of the first @panels panels */
+static size_t ready_elements(const struct plan *p, size_t channels, size_t panels)
+{
+    size_t lanes = base_min(panels * KRN_TILE_LANES, p->w.lanes);
+
+    return KRN_QWINO_POINTS * ((channels + 1) / 2 * 2 * lanes + panels * KRN_QWINO_CHANNELS);
+}
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    if (!krn_quant_conv_of(m, op, &p->w.c) ||
+        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, KRN_QWINO_CHANNELS, CHANNELS_MAX)) {
+        return false;
+    }
+    p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
+    p->x_zero = op->quant->x_zero;
+    p->weight_bytes = 0;
+    for (size_t b = 0; b < p->w.work.blocks; b++) {
+        struct krn_range r = krn_wino_block(&p->w, b);
+
+        p->weight_bytes += ready_elements(p, r.end - r.begin, p->w.work.panels) * sizeof(int16_t);
+    }
+    p->ready = p->weight_bytes <= READY_BYTES || !krn_quant_weights_fit(m, op);
+    if (!p->ready) {
+        p->weight_bytes = TAPS * ((p->w.c.cg + 1) / 2 * 2) * p->w.lanes;
+    }
+    p->table_bytes = base_align_up(p->w.work.panels * KRN_TILE_LANES * 12 + CHANNELS_MAX, 64);
+    return true;
+}
+
+/* The time that an op would take, in multiplications of 16 bits by one lane, fitted on AVX2. */
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define DIRECT_COST 0.5 /* of a product of bytes where this does 16 bits in 1 */
+#else
+#define DIRECT_COST 1.0
+#endif
+#define TILE_IN_COST 140.0 /* of a channel of one tile */
+#define TILE_OUT_COST 480.0
+#define FILTER_COST 120.0 /* of one filter */
+
+static bool is_faster(const struct plan *p)
+{
+    double in = (double)p->w.c.cg, out = (double)p->w.lanes, tiles = (double)p->w.work.tiles;
+    double pixels = (double)(p->w.c.y.n * p->w.c.y.h * p->w.c.y.w);
+    double times =
+        p->ready ? 0 : (double)((p->w.work.tiles + KRN_WINO_TILES_MAX - 1) / KRN_WINO_TILES_MAX);
+
+    return tiles * (KRN_QWINO_POINTS * in * out + in * TILE_IN_COST + out * TILE_OUT_COST) +
+               times * in * out * FILTER_COST <
+           DIRECT_COST * pixels * TAPS * in * out;
+}
+
+static const uint8_t *weight_ptr(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return krn_const_ptr(m, op->in[1]);
+}
+
+/* w - zero of byte @at, of output @o */
+static int32_t weight_at(const struct mdl_model *m, const struct mdl_op *op, size_t o, size_t at)
+{
+    uint8_t byte = weight_ptr(m, op)[at];
+    int32_t zero = op->quant->w_zero ? op->quant->w_zero[o] : 0;
+
+    return (m->tensors[op->in[1]].dtype == MDL_I8 ? (int8_t)byte : byte) - zero;
+}
+
+/* The sums of the positive and of the negative weights of an output. */
+struct signs {
+    int64_t up, down;
+};
+static struct signs signs_of(const struct mdl_model *m, const struct mdl_op *op, size_t o,
+                             size_t count)
+{
+    struct signs s = {0, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        int32_t w = weight_at(m, op, o, o * count + i);
+
+        s.up += w > 0 ? w : 0;
+        s.down += w < 0 ? w : 0;
+    }
+    return s;
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, &p) || !is_faster(&p)) {
+        return false;
+    }
+    for (size_t o = 0; o < p.w.c.og; o++) {
+        struct signs s = signs_of(m, op, o, TAPS * p.w.c.cg);
+
+        if ((s.up - s.down) * UINT8_MAX >= KRN_QWINO_RANGE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Packed: centres, biases and scales by lane, a row of the zero point, weights. */
+static int32_t *centre_of(const void *packed)
+{
+    return (int32_t *)(uintptr_t)packed;
+}
+static int32_t *bias_of(const struct plan *p, const void *packed)
+{
+    return centre_of(packed) + p->w.work.panels * KRN_TILE_LANES;
+}
+static float *scale_of(const struct plan *p, const void *packed)
+{
+    return (float *)(bias_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
+}
+static uint8_t *zeros_of(const struct plan *p, const void *packed)
+{
+    return (uint8_t *)(scale_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
+}
+
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? p.table_bytes + p.weight_bytes : 0;
+}
+
+/* output of lane @l of a panel, or og and beyond */
+static size_t output_of(const struct plan *p, size_t panel, size_t l)
+{
+    return panel * KRN_TILE_LANES +
+           (krn_wino_panel_lanes(&p->w, panel) == KRN_VL ? l : vq_channel(l / KRN_VL, l % KRN_VL));
+}
+
+static void pack_table(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                       void *dst)
+{
+    int64_t low = (p->x_signed ? INT8_MIN : 0) - p->x_zero, high = low + UINT8_MAX;
+
+    for (size_t i = 0; i < p->w.work.panels * KRN_TILE_LANES; i++) {
+        size_t panel = i / KRN_TILE_LANES, l = i % KRN_TILE_LANES, o = output_of(p, panel, l);
+        struct signs s;
+        int64_t middle;
+
+        if (l >= krn_wino_panel_lanes(&p->w, panel) || o >= p->w.c.og) {
+            continue;
+        }
+        s = signs_of(m, op, o, TAPS * p->w.c.cg);
+        middle = ((s.up + s.down) * (low + high)) / 2;
+        centre_of(dst)[i] = (int32_t)(0u - 64u * (uint32_t)middle);
+        bias_of(p, dst)[i] =
+            (int32_t)((uint32_t)(op->quant->bias ? op->quant->bias[o] : 0) + (uint32_t)middle);
+        scale_of(p, dst)[i] = op->scale[o];
+    }
+    memset(zeros_of(p, dst), (uint8_t)p->x_zero, CHANNELS_MAX);
+}
+
+/* the weights of tap @t, channel @c by lane @l of a panel */
+static int32_t lane_weight(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                           size_t panel, size_t l, size_t c, size_t t)
+{
+    size_t o = output_of(p, panel, l);
+
+    return o < p->w.c.og && c < p->w.c.cg ? weight_at(m, op, o, (o * p->w.c.cg + c) * TAPS + t) : 0;
+}
+
+static void pack_bytes(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                       int8_t *dst)
+{
+    size_t pairs = (p->w.c.cg + 1) / 2;
+
+    for (size_t panel = 0; panel < p->w.work.panels; panel++) {
+        size_t lanes = krn_wino_panel_lanes(&p->w, panel);
+
+        for (size_t l = 0; l < lanes; l++) {
+            for (size_t c = 0; c < 2 * pairs; c++) {
+                for (size_t t = 0; t < TAPS; t++) {
+                    dst[((t * pairs + c / 2) * lanes + l) * 2 + c % 2] =
+                        (int8_t)lane_weight(m, op, p, panel, l, c, t);
+                }
+            }
+        }
+        dst += TAPS * pairs * lanes * 2;
+    }
+}
+
+static void pack_ready(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                       int16_t *dst)
+{
+    int16_t taps[TAPS * 2 * KRN_TILE_LANES];
+
+    for (size_t b = 0; b < p->w.work.blocks; b++) {
+        struct krn_range r = krn_wino_block(&p->w, b);
+
+        for (size_t panel = 0; panel < p->w.work.panels; panel++) {
+            size_t lanes = krn_wino_panel_lanes(&p->w, panel), count = r.end - r.begin;
+            size_t u_point = krn_qwino_u_point(count, lanes);
+
+            for (size_t c = 0; c < count; c += 2) {
+                for (size_t i = 0; i < TAPS * 2 * lanes; i++) {
+                    taps[i] = (int16_t)lane_weight(m, op, p, panel, i / 2 % lanes,
+                                                   r.begin + c + i % 2, i / 2 / lanes);
+                }
+                KRN_ISA_FN(krn_qwino_filter)
+                (taps, false, 2 * lanes, 2 * lanes, dst + c * lanes, u_point);
+            }
+            dst += KRN_QWINO_POINTS * u_point;
+        }
+    }
+}
+
+static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct plan p;
+
+    if (!plan_of(m, op, &p)) {
+        return;
+    }
+    memset(dst, 0, p.table_bytes + p.weight_bytes);
+    pack_table(m, op, &p, dst);
+    if (p.ready) {
+        pack_ready(m, op, &p, (int16_t *)((uint8_t *)dst + p.table_bytes));
+    } else {
+        pack_bytes(m, op, &p, (int8_t *)dst + p.table_bytes);
+    }
+}
+
+static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
+{
+    struct krn_wino_layout l = krn_wino_layout(&p->w.work, width);
+    size_t channels = base_min(p->w.c.cg, (size_t)CHANNELS_MAX);
+
+    l.v = KRN_QWINO_POINTS * krn_qwino_v_point(l.tiles, channels) * sizeof(int16_t);
+    l.u = p->ready
+              ? 0
+              : KRN_QWINO_POINTS * krn_qwino_u_point(channels, KRN_TILE_LANES) * sizeof(int16_t);
+    l.m = KRN_QWINO_POINTS * krn_qwino_m_point(l.tiles) * sizeof(int32_t);
+    return l;
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct krn_wino_layout l;
+    struct plan p;
+
+    if (!plan_of(m, op, &p)) {
+        return 0;
+    }
+    l = layout_of(&p, width);
+    return krn_wino_layout_bytes(&l);
+}
+
+struct job {
+    const struct krn_call *call;
+    struct krn_wino_job team;
+    struct plan p;
+    struct krn_quant_epilogue epilogue;
+    const uint8_t *zeros, *weights;
+};
+
+static const struct job *job_of(const struct krn_wino_job *team)
+{
+    return base_container_of(team, const struct job, team);
+}
+
+static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
+                  struct krn_range groups, size_t block, void *v)
+{
+    const struct job *j = job_of(team);
+    struct krn_range channels = krn_wino_block(&j->p.w, block);
+    size_t count = channels.end - channels.begin, all = krn_qwino_groups(tiles);
+    size_t group = base_align_up(count, KRN_QWINO_CHANNELS) * KRN_TILE_ROWS;
+    size_t v_point = krn_qwino_v_point(tiles, count);
+    int16_t *to = v;
+    const void *at[KRN_QWINO_POINTS];
+
+    for (size_t g = groups.begin; g < groups.end; g++) {
+        size_t begin = krn_qwino_first(tiles, all, g), end = krn_qwino_first(tiles, all, g + 1);
+
+        for (size_t t = begin; t < end; t++) {
+            krn_wino_pixels(&j->p.w, KRN_QWINO_SPAN, j->call->in[0], 1, j->zeros, first + t,
+                            channels.begin, at);
+            KRN_ISA_FN(krn_qwino_input)
+            (at, j->p.x_signed, j->p.x_zero, count,
+             to + g * group + (t - begin) * KRN_QWINO_CHANNELS, v_point);
+        }
+    }
+}
+
+static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
+                     const void *v, void *u, void *m)
+{
+    const struct job *j = job_of(team);
+    const struct plan *p = &j->p;
+    struct krn_range channels = krn_wino_block(&p->w, block);
+    size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&p->w, panel);
+    size_t all = (p->w.c.cg + 1) / 2 * 2; /* channels that weights are kept for */
+    struct krn_qwino_product r = {
+        .tiles = tiles,
+        .channels = count,
+        .lanes = lanes,
+        .v = v,
+        .v_point = krn_qwino_v_point(tiles, count),
+        .m = m,
+        .m_point = krn_qwino_m_point(tiles),
+        .u_point = krn_qwino_u_point(count, lanes),
+        .add = block > 0,
+    };
+
+    if (p->ready) {
+        size_t before = ready_elements(p, count, panel);
+
+        for (size_t b = 0; b < block; b++) {
+            struct krn_range other = krn_wino_block(&p->w, b);
+
+            before += ready_elements(p, other.end - other.begin, p->w.work.panels);
+        }
+        r.u = (const int16_t *)(const void *)j->weights + before;
+    } else {
+        r.u = u;
+        KRN_ISA_FN(krn_qwino_filter)
+        (j->weights + TAPS * all * panel * KRN_TILE_LANES + channels.begin * lanes, true,
+         all * lanes, (count + 1) / 2 * 2 * lanes, u, r.u_point);
+    }
+    KRN_ISA_FN(krn_qwino_product)(&r);
+}
+
+static void output(const struct krn_wino_job *team, size_t panel, size_t first, size_t tiles,
+                   const void *m)
+{
+    const struct job *j = job_of(team);
+    const struct krn_img *y = &j->p.w.c.y;
+    size_t from = panel * KRN_TILE_LANES, lanes = krn_wino_panel_lanes(&j->p.w, panel);
+    const int32_t *products = m;
+    struct krn_qwino_output o = {
+        .epilogue = &j->epilogue,
+        .m_point = krn_qwino_m_point(tiles),
+        .lanes = lanes,
+        .channels = krn_wino_panel_used(&j->p.w, panel),
+        .centre = centre_of(j->call->packed) + from,
+        .bias = bias_of(&j->p, j->call->packed) + from,
+        .scale = scale_of(&j->p, j->call->packed) + from,
+        .y = (uint8_t *)j->call->out[0] + from * mdl_dtype_bytes(j->epilogue.y_type),
+        .res = j->epilogue.res ? j->epilogue.res + from : NULL,
+        .y_pixel = y->pixel,
+        .y_width = y->w,
+    };
+
+    for (size_t t = first; t < first + tiles; t++) {
+        struct krn_wino_place to = krn_wino_place(&j->p.w, t);
+
+        KRN_ISA_FN(krn_qwino_output)(&o, products, to.pixel, to.rows, to.cols);
+        products += lanes;
+    }
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call};
+
+    if (!plan_of(call->model, call->op, &j.p)) {
+        return;
+    }
+    j.epilogue = krn_quant_epilogue_of(call);
+    j.zeros = zeros_of(&j.p, call->packed);
+    j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
+    j.team = (struct krn_wino_job){.work = j.p.w.work,
+                                   .layout = layout_of(&j.p, call->width),
+                                   .scratch = call->scratch,
+                                   .input = input,
+                                   .multiply = multiply,
+                                   .output = output};
+    krn_wino_run(&j.team, call->pool);
+}
+
+const struct krn_variant KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
+    .name = "conv_i8_nhwc_f4x4__" KRN_ISA_TEXT,
+    .kind = MDL_OP_CONV,
+    .needs = KRN_QUANT_NEEDS,
+    .supports = supports,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+};

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/i8/quant_common.h"
+
+#include <math.h>
+
+#include "base.h"
+
+void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
+                      struct krn_quant_epilogue *ret)
+{
+    enum mdl_dtype t = m->tensors[op->out[0]].dtype;
+    float low = (float)((t == MDL_I8 ? INT8_MIN : 0) - op->quant->y_zero);
+    float high = (float)((t == MDL_I8 ? INT8_MAX : UINT8_MAX) - op->quant->y_zero);
+
+    ret->y_type = t;
+    ret->y_zero = op->quant->y_zero;
+    ret->act = op->act;
+    ret->a = op->act_a;
+    ret->b = op->act_b;
+    ret->clamp =
+        krn_is_byte(t) && op->act <= MDL_ACT_CLIP && op->residual != MDL_RESIDUAL_AFTER_ACT;
+    ret->low = low;
+    ret->high = high;
+    if (ret->clamp && op->act == MDL_ACT_RELU) {
+        ret->low = 0;
+    } else if (ret->clamp && op->act == MDL_ACT_CLIP) {
+        ret->low = base_min(base_max(op->act_a, low), high);
+        ret->high = base_min(base_max(op->act_b, low), high);
+    }
+}
+
+/* Rows (all dims but the last) at one common distance, elements side by side. */
+static bool rows_of(const struct mdl_tensor *t, struct krn_img *ret)
+{
+    size_t rows = 1, ld = 0, last = t->rank - 1;
+
+    if (t->rank < 2 || t->dim[last] == 0 || (t->dim[last] > 1 && t->stride[last] != 1)) {
+        return false;
+    }
+    for (size_t d = last; d-- > 0;) {
+        if (t->dim[d] == 0) {
+            return false;
+        }
+        if (t->dim[d] == 1) {
+            continue;
+        }
+        if (t->stride[d] <= 0 || (ld && (size_t)t->stride[d] != rows * ld)) {
+            return false;
+        }
+        ld = ld ? ld : (size_t)t->stride[d];
+        rows *= t->dim[d];
+    }
+    ld = ld ? ld : t->dim[last];
+    *ret = (struct krn_img){.n = 1,
+                            .h = 1,
+                            .w = rows,
+                            .c = t->dim[last],
+                            .batch = rows * ld,
+                            .row = rows * ld,
+                            .pixel = ld};
+    return ld >= t->dim[last];
+}
+
+static bool image_of(const struct mdl_model *m, const struct mdl_op *op, size_t tensor,
+                     struct krn_img *ret)
+{
+    const struct mdl_tensor *t = &m->tensors[tensor];
+
+    return op->kind == MDL_OP_CONV ? krn_img_any(t, ret) && krn_img_flat(ret) : rows_of(t, ret);
+}
+
+static bool epilogue_ok(const struct mdl_model *m, const struct mdl_op *op, const struct krn_img *y)
+{
+    enum mdl_dtype t = m->tensors[op->out[0]].dtype;
+    struct krn_img r;
+
+    if (t == MDL_F32 ? op->act > MDL_ACT_SOFTPLUS
+                     : !krn_is_byte(t) || op->act > MDL_ACT_LEAKY_RELU) {
+        return false;
+    }
+    return op->residual == MDL_RESIDUAL_NONE ||
+           (krn_is_byte(m->tensors[op->residual_in].dtype) &&
+            image_of(m, op, op->residual_in, &r) && krn_img_same(&r, y));
+}
+
+/* Is every real of the op below 2^31: 2^31 / 2 of a sum, and a residual that is no larger? */
+static bool is_small(const struct mdl_op *op)
+{
+    bool small = op->residual == MDL_RESIDUAL_NONE || fabsf(op->quant->r_scale) < 0x1p20f;
+
+    for (size_t i = 0; i < op->channels; i++) {
+        small &= fabsf(op->scale[i]) < 0.5f;
+    }
+    return small;
+}
+
+struct krn_quant_epilogue krn_quant_epilogue_of(const struct krn_call *c)
+{
+    const struct mdl_op *op = c->op;
+    struct krn_quant_epilogue e = {.residual = op->residual};
+    struct krn_img r;
+
+    krn_quant_bounds(c->model, op, &e);
+    e.plain = e.clamp && e.high - e.low == UINT8_MAX && is_small(op);
+    if (op->residual != MDL_RESIDUAL_NONE && image_of(c->model, op, op->residual_in, &r)) {
+        e.res = c->residual;
+        e.res_pixel = r.pixel;
+        e.res_signed = c->model->tensors[op->residual_in].dtype == MDL_I8;
+        e.r_zero = op->quant->r_zero;
+        e.r_scale = op->quant->r_scale;
+    }
+    return e;
+}
+
+static bool is_const_bytes(const struct mdl_model *m, size_t tensor)
+{
+    return krn_is_byte(m->tensors[tensor].dtype) &&
+           m->storages[m->tensors[tensor].storage].home == MDL_HOME_CONST;
+}
+
+static bool has_params(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return op->quant && op->scale && op->in[2] == MDL_NONE &&
+           krn_is_byte(m->tensors[op->in[0]].dtype) && is_const_bytes(m, op->in[1]);
+}
+
+bool krn_quant_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)
+{
+    const struct mdl_window *w = &op->attr.conv.window;
+    struct krn_conv c = {.groups = op->attr.conv.groups};
+    const struct mdl_tensor *weights;
+    size_t rank;
+
+    if (op->kind != MDL_OP_CONV || !has_params(m, op) ||
+        !krn_img_any(&m->tensors[op->in[0]], &c.x) || !image_of(m, op, op->out[0], &c.y) ||
+        c.x.n != c.y.n) {
+        return false;
+    }
+    weights = &m->tensors[op->in[1]];
+    rank = m->tensors[op->in[0]].rank;
+    if (m->tensors[op->out[0]].rank != rank || weights->rank != rank || !mdl_is_dense(weights) ||
+        !krn_win_of(w, rank, &c.win) || !krn_win_fits(w, &c.x, &c.y) || c.groups == 0 ||
+        c.x.c % c.groups != 0 || c.y.c % c.groups != 0) {
+        return false;
+    }
+    c.cg = c.x.c / c.groups;
+    c.og = c.y.c / c.groups;
+    c.taps = c.win.kh * c.win.kw;
+    c.tap_stride = 1;
+    if (weights->dim[0] != c.y.c || weights->dim[1] != c.cg || op->channels != c.y.c) {
+        return false;
+    }
+    for (size_t d = 0; d < w->rank; d++) {
+        if (weights->dim[2 + d] != w->kernel[d]) {
+            return false;
+        }
+    }
+    *ret = c;
+    return epilogue_ok(m, op, &c.y);
+}
+
+bool krn_quant_product_of(const struct mdl_model *m, const struct mdl_op *op,
+                          struct krn_product *ret)
+{
+    const struct mdl_tensor *b;
+    struct krn_img x, y;
+    size_t k = 0;
+
+    if ((op->kind != MDL_OP_GEMM && op->kind != MDL_OP_MATMUL) || !has_params(m, op)) {
+        return false;
+    }
+    b = &m->tensors[op->in[1]];
+    if (op->kind == MDL_OP_GEMM) {
+        if (op->attr.gemm.trans_a) {
+            return false;
+        }
+        k = op->attr.gemm.trans_b ? 1 : 0;
+    }
+    if (b->rank != 2 || b->dim[0] == 0 || b->dim[1] == 0 || !rows_of(&m->tensors[op->in[0]], &x) ||
+        !rows_of(&m->tensors[op->out[0]], &y) || x.w != y.w || x.c != b->dim[k] ||
+        y.c != b->dim[1 - k] || op->channels != y.c) {
+        return false;
+    }
+    *ret = (struct krn_product){.m = x.w,
+                                .n = y.c,
+                                .k = x.c,
+                                .lda = x.pixel,
+                                .ldy = y.pixel,
+                                .b_k = b->stride[k],
+                                .b_n = b->stride[1 - k],
+                                .alpha = 1,
+                                .b_const = true,
+                                .y_as_pixels = y};
+    return epilogue_ok(m, op, &y);
+}
+
+bool krn_quant_weights_fit(const struct mdl_model *m, const struct mdl_op *op)
+{
+    bool is_signed = m->tensors[op->in[1]].dtype == MDL_I8;
+
+    if (!op->quant->w_zero) {
+        return is_signed;
+    }
+    for (size_t i = 0; i < op->channels; i++) {
+        if (op->quant->w_zero[i] != (is_signed ? 0 : 128)) {
+            return false;
+        }
+    }
+    return true;
+}

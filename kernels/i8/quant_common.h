@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/quant_common.h - shapes and epilogues of ops on quantised values (struct mdl_quant)
+ */
+#pragma once
+
+#include "kernels/common/conv_common.h"
+
+/* What happens to a sum. */
+struct krn_quant_epilogue {
+    enum mdl_dtype y_type;
+    int32_t y_zero;
+    bool clamp;      /* y is u8 or i8 and the activation only bounds it ... */
+    float low, high; /* ... to this, before y_zero is added (else: the bounds of y's type) */
+    bool plain;      /* clamp, these are the bounds of y's type, and no real reaches 2^31 */
+    enum mdl_act act;
+    float a, b;
+    enum mdl_residual residual;
+    const uint8_t *res; /* pixel 0, channel 0 */
+    size_t res_pixel;
+    bool res_signed;
+    int32_t r_zero;
+    float r_scale;
+};
+
+/** krn_is_byte() - u8 or i8 */
+static inline bool krn_is_byte(enum mdl_dtype t)
+{
+    return t == MDL_U8 || t == MDL_I8;
+}
+
+/** krn_quant_bounds() - of y's type about its zero point, and of the op's activation */
+void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
+                      struct krn_quant_epilogue *ret);
+/** krn_quant_epilogue_of() - of a call whose op krn_quant_conv_of() or krn_quant_product_of() knows
+ */
+struct krn_quant_epilogue krn_quant_epilogue_of(const struct krn_call *c);
+
+/** krn_quant_conv_of() - Return: whether @op is a convolution of NHWC images of bytes with constant
+ * row-major weights, a fixed zero point and a flat result; then *ret is set. */
+bool krn_quant_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret);
+/** krn_quant_product_of() - the same for GEMM and MATMUL of rows of bytes by one constant matrix */
+bool krn_quant_product_of(const struct mdl_model *m, const struct mdl_op *op,
+                          struct krn_product *ret);
+/** krn_quant_weights_fit() - all w - w_zero of a product are what fits a signed byte by type alone
+ */
+bool krn_quant_weights_fit(const struct mdl_model *m, const struct mdl_op *op);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/image/preprocess.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/image/pixels.h"
+#include "kernels/image/resample.h"
+
+#define GREY 128.0f
+
+struct job {
+    struct krn_image img;
+    struct krn_pixel_sink sink;
+    size_t images, height, width; /* of the model's input */
+    uint8_t *dst;                 /* its element 0 */
+    ptrdiff_t image_bytes, row_bytes;
+    struct krn_axis x, y;
+    size_t parts;
+    struct krn_tap *taps; /* x.dst, in scratch */
+    float *rows;          /* per part: 3 rows of row_floats, in scratch */
+    size_t row_floats;
+};
+
+static bool layout(const struct mdl_preproc *pre, const struct mdl_tensor *t, size_t *ret_c,
+                   size_t *ret_h, size_t *ret_w)
+{
+    if (t->rank != 3 && t->rank != 4) {
+        return false;
+    }
+    size_t first = t->rank - 3;
+
+    *ret_c = first + (pre->nhwc ? 2 : 0);
+    *ret_h = first + (pre->nhwc ? 0 : 1);
+    *ret_w = first + (pre->nhwc ? 1 : 2);
+    return true;
+}
+
+bool krn_preprocess_ok(const struct mdl_preproc *pre, const struct mdl_tensor *shape)
+{
+    size_t c, h, w;
+
+    if (!layout(pre, shape, &c, &h, &w) || (shape->dtype != MDL_F32 && shape->dtype != MDL_U8)) {
+        return false;
+    }
+    for (size_t d = 0; d < shape->rank; d++) {
+        if (shape->dim[d] == 0 || shape->dim[d] > UINT32_MAX / 4) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool krn_preprocess_is_plain(const struct mdl_preproc *pre, const struct mdl_tensor *shape,
+                             const struct krn_image *img)
+{
+    size_t c, h, w;
+
+    return layout(pre, shape, &c, &h, &w) && img->width == shape->dim[w] &&
+           img->height == shape->dim[h];
+}
+
+static size_t taps_bytes(size_t width)
+{
+    return base_align_up(width * sizeof(struct krn_tap), 64);
+}
+
+static size_t row_floats(size_t width)
+{
+    return base_align_up(krn_resample_floats(width, 3), 16);
+}
+
+size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width)
+{
+    size_t c, h, w;
+
+    if (m->input_count == 0) {
+        return 0;
+    }
+    const struct mdl_tensor *t = &m->tensors[m->inputs[0].tensor];
+    if (!krn_preprocess_ok(&m->preproc, t) || !layout(&m->preproc, t, &c, &h, &w)) {
+        return 0;
+    }
+    return taps_bytes(t->dim[w]) + (width ? width : 1) * 3 * row_floats(t->dim[w]) * sizeof(float);
+}
+
+static uint32_t round_div(uint64_t a, uint64_t b)
+{
+    return (uint32_t)((a + b / 2) / b);
+}
+
+static uint32_t at_least_one(uint32_t v, uint32_t most)
+{
+    return v < 1 ? 1 : v > most ? most : v;
+}
+
+/* Which part of the image goes to which part of the input. */
+static void fit(struct job *j, int how)
+{
+    uint32_t iw = j->img.width, ih = j->img.height;
+    uint32_t w = (uint32_t)j->width, h = (uint32_t)j->height;
+    bool wide = (uint64_t)iw * h > (uint64_t)ih * w; /* wider than the input */
+
+    j->x = (struct krn_axis){.src = iw, .dst = w};
+    j->y = (struct krn_axis){.src = ih, .dst = h};
+    if (how == MDL_FIT_CROP && wide) {
+        j->x.src = at_least_one(round_div((uint64_t)ih * w, h), iw);
+        j->x.src0 = (iw - j->x.src) / 2;
+    } else if (how == MDL_FIT_CROP) {
+        j->y.src = at_least_one(round_div((uint64_t)iw * h, w), ih);
+        j->y.src0 = (ih - j->y.src) / 2;
+    } else if (how == MDL_FIT_LETTERBOX && wide) {
+        j->y.dst = at_least_one(round_div((uint64_t)ih * w, iw), h);
+        j->y.dst0 = (h - j->y.dst) / 2;
+    } else if (how == MDL_FIT_LETTERBOX) {
+        j->x.dst = at_least_one(round_div((uint64_t)iw * h, ih), w);
+        j->x.dst0 = (w - j->x.dst) / 2;
+    }
+    j->x.area = j->x.src > 2 * (uint64_t)j->x.dst;
+    j->y.area = j->y.src > 2 * (uint64_t)j->y.dst;
+}
+
+/* The two source rows that were resized last, so that enlarging does each row once. */
+struct row_cache {
+    float *row[2];
+    uint32_t source[2];
+    bool valid[2];
+};
+
+static const float *cached_row(const struct job *j, struct row_cache *cache, uint32_t source)
+{
+    size_t slot = source & 1; /* neighbours never share a slot */
+
+    if (!cache->valid[slot] || cache->source[slot] != source) {
+        krn_resample_row(&j->img, j->sink.k, &j->x, j->taps, source, cache->row[slot]);
+        cache->source[slot] = source;
+        cache->valid[slot] = true;
+    }
+    return cache->row[slot];
+}
+
+/* Output row @i of the fitted rectangle, not yet normalised. */
+static void blend_rows(const struct job *j, struct row_cache *cache, uint32_t i, float *out)
+{
+    struct krn_tap t = krn_tap_of(&j->y, i);
+    size_t n = (size_t)j->x.dst * j->sink.k;
+
+    if (!j->y.area) {
+        krn_resample_between(cached_row(j, cache, t.first), cached_row(j, cache, t.last), t.t, n,
+                             out);
+        return;
+    }
+    memset(out, 0, n * sizeof(*out));
+    for (uint32_t row = t.first; row <= t.last; row++) {
+        krn_resample_add(cached_row(j, cache, row),
+                         (float)(row == t.first  ? t.w_first
+                                 : row == t.last ? t.w_last
+                                                 : j->y.dst),
+                         n, out);
+    }
+    krn_resample_divide((float)j->y.src, n, out);
+}
+
+static void resized_row(const struct job *j, struct row_cache *cache, size_t row, float *line,
+                        void *dst)
+{
+    const struct krn_pixel_sink *s = &j->sink;
+
+    if (row < j->y.dst0 || row - j->y.dst0 >= j->y.dst) {
+        krn_pixels_fill(s, dst, 0, j->width, GREY);
+        return;
+    }
+    krn_pixels_fill(s, dst, 0, j->x.dst0, GREY);
+    blend_rows(j, cache, (uint32_t)(row - j->y.dst0), line);
+    krn_pixels_put_f32(s, dst, j->x.dst0, j->x.dst, line);
+    krn_pixels_fill(s, dst, (size_t)j->x.dst0 + j->x.dst, j->width - j->x.dst0 - j->x.dst, GREY);
+}
+
+static void job_part(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    struct krn_range r = krn_share(j->images * j->height, 1, part, j->parts);
+    float *rows = j->rows + part * 3 * j->row_floats;
+    struct row_cache cache = {.row = {rows, rows + j->row_floats}};
+    bool direct = j->x.src == j->x.dst && j->y.src == j->y.dst && j->x.dst == j->width &&
+                  j->y.dst == j->height;
+
+    for (size_t i = r.begin; i < r.end; i++) {
+        size_t row = i % j->height;
+        uint8_t *dst =
+            j->dst + (ptrdiff_t)(i / j->height) * j->image_bytes + (ptrdiff_t)row * j->row_bytes;
+
+        if (direct) { /* no rectangle, no interpolation */
+            krn_pixels_copy_row(&j->sink, dst, &j->img, j->x.src0, (uint32_t)row + j->y.src0,
+                                j->width);
+        } else {
+            resized_row(j, &cache, row, rows + 2 * j->row_floats, dst);
+        }
+    }
+}
+
+void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
+                    const struct mdl_tensor *shape, void *dst, const struct krn_exec *exec)
+{
+    struct job j = {.img = *img, .parts = exec->width ? exec->width : 1};
+    size_t c, h, w, bytes = mdl_dtype_bytes(shape->dtype);
+
+    if (!krn_preprocess_ok(pre, shape) || !layout(pre, shape, &c, &h, &w)) {
+        return;
+    }
+    j.images = shape->rank == 4 ? shape->dim[0] : 1;
+    j.height = shape->dim[h];
+    j.width = shape->dim[w];
+    j.dst = dst;
+    j.image_bytes = shape->rank == 4 ? shape->stride[0] * (ptrdiff_t)bytes : 0;
+    j.row_bytes = shape->stride[h] * (ptrdiff_t)bytes;
+    krn_pixels_sink_init(&j.sink, pre, shape->dtype, shape->dim[c],
+                         shape->stride[c] * (ptrdiff_t)bytes, shape->stride[w] * (ptrdiff_t)bytes);
+    if (j.sink.k == 3 && img->format == KRN_PIX_BGR24) { /* as it lies, by another order */
+        j.img.format = KRN_PIX_RGB24;
+        j.sink.from[0] = 2 - j.sink.from[0];
+        j.sink.from[2] = 2 - j.sink.from[2];
+    }
+    fit(&j, (int)pre->fit);
+    j.taps = exec->scratch;
+    j.rows = (float *)(void *)((uint8_t *)exec->scratch + taps_bytes(j.width));
+    j.row_floats = row_floats(j.width);
+    for (uint32_t i = 0; i < j.x.dst; i++) {
+        j.taps[i] = krn_tap_of(&j.x, i);
+    }
+    krn_parallel(exec->pool, j.parts, job_part, &j);
+}

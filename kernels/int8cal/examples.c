@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/int8cal/examples.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "kernels/image/preprocess.h"
+
+#define FILE_BYTES_MAX ((size_t)256 << 20)
+#define SIDE_MAX 16384u
+
+void krn_examples_deinit(struct krn_examples *e)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        free(e->items[i].name);
+        if (e->items[i].owned) {
+            free((void *)(uintptr_t)e->items[i].data);
+        }
+    }
+    free(e->items);
+    *e = KRN_EXAMPLES_NULL;
+}
+
+int krn_examples_add(struct krn_examples *e, const char *name, const void *data, size_t bytes,
+                     bool owned)
+{
+    base_autofree void *mine = owned ? (void *)(uintptr_t)data : NULL;
+    base_autofree char *copy = strdup(name);
+    struct krn_example *grown;
+
+    if (e->count >= KRN_EXAMPLES_MAX) {
+        return -E2BIG;
+    }
+    if ((e->count & (e->count - 1)) == 0) { /* room for the next power of two */
+        grown = realloc(e->items, (e->count ? 2 * e->count : 1) * sizeof(*grown));
+        if (!grown) {
+            return -ENOMEM;
+        }
+        e->items = grown;
+    }
+    if (!copy) {
+        return -ENOMEM;
+    }
+    e->items[e->count++] = (struct krn_example){base_take(copy), data, bytes, owned};
+    mine = NULL;
+    return 0;
+}
+
+void krn_examples_leave_out(struct krn_examples *e, const char *name, const char *why)
+{
+    if (e->left_out++ == 0) {
+        snprintf(e->note, sizeof(e->note), "%.200s: %.280s", name, why);
+    }
+}
+
+/* The whole file. Return: 0, -errno, -EINVAL for what is no plain file, -E2BIG. */
+static int read_file(int dir, const char *name, uint8_t **ret, size_t *ret_bytes)
+{
+    base_autoclose int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    base_autofree uint8_t *data = NULL;
+    struct stat st;
+    size_t got = 0;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return -EINVAL;
+    }
+    if ((uint64_t)st.st_size > FILE_BYTES_MAX) {
+        return -E2BIG;
+    }
+    data = malloc((size_t)st.st_size + 1);
+    if (!data) {
+        return -ENOMEM;
+    }
+    while (got < (size_t)st.st_size) {
+        ssize_t n = read(fd, data + got, (size_t)st.st_size - got);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? -errno : -EIO;
+        }
+        got += (size_t)n;
+    }
+    *ret = base_take(data);
+    *ret_bytes = got;
+    return 0;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+
+    return n > k && strcmp(s + n - k, end) == 0;
+}
+
+static int is_example(const struct dirent *e)
+{
+    return ends_with(e->d_name, ".ppm") || ends_with(e->d_name, ".pgm") ||
+           ends_with(e->d_name, ".f32");
+}
+
+static int add_file(struct krn_examples *e, int dir, const char *name)
+{
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    int r = read_file(dir, name, &data, &bytes);
+
+    if (r < 0) {
+        krn_examples_leave_out(e, name, strerror(-r));
+        return r == -ENOMEM ? r : 0;
+    }
+    return krn_examples_add(e, name, data, bytes, true);
+}
+
+int krn_examples_folder(const char *path, char ret_error[MDL_ERROR_MAX], struct krn_examples *ret)
+{
+    base_autoclose int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    base_cleanup(krn_examples_deinit) struct krn_examples e = KRN_EXAMPLES_NULL;
+    struct dirent **names = NULL;
+    int found = dir < 0 ? -1 : scandirat(dir, ".", &names, is_example, alphasort), r;
+
+    r = found < 0 ? -errno : 0;
+    for (int i = 0; i < found; i++) {
+        r = r < 0 ? r : add_file(&e, dir, names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    if (r < 0) {
+        snprintf(ret_error, MDL_ERROR_MAX, "%.300s: %s", path, strerror(-r));
+        return r;
+    }
+    if (e.count == 0) {
+        snprintf(ret_error, MDL_ERROR_MAX, "%.200s: there is no *.ppm, *.pgm or *.f32%s%.250s",
+                 path, e.note[0] ? " that can be read; " : "", e.note);
+        return -ENOENT;
+    }
+    *ret = e;
+    e = KRN_EXAMPLES_NULL;
+    return 0;
+}
+
+/* A number of a portable pixmap's header; comments run from # to the line's end. */
+static bool read_number(const uint8_t *data, size_t bytes, size_t *at, uint32_t *ret)
+{
+    uint32_t v = 0;
+    size_t first;
+
+    while (*at < bytes && (data[*at] == '#' || data[*at] == ' ' || data[*at] == '\t' ||
+                           data[*at] == '\r' || data[*at] == '\n')) {
+        if (data[*at] == '#') {
+            while (*at < bytes && data[*at] != '\n') {
+                ++*at;
+            }
+        } else {
+            ++*at;
+        }
+    }
+    first = *at;
+    while (*at < bytes && data[*at] >= '0' && data[*at] <= '9' && v <= SIDE_MAX) {
+        v = v * 10 + (uint32_t)(data[(*at)++] - '0');
+    }
+    *ret = v;
+    return *at > first && v > 0 && v <= SIDE_MAX;
+}
+
+static bool read_pixmap(const uint8_t *data, size_t bytes, struct krn_image *ret)
+{
+    uint32_t width, height, most;
+    size_t at = 2;
+    bool grey;
+
+    if (bytes < 2 || data[0] != 'P' || (data[1] != '5' && data[1] != '6') ||
+        !read_number(data, bytes, &at, &width) || !read_number(data, bytes, &at, &height) ||
+        !read_number(data, bytes, &at, &most) || most != 255 || at >= bytes) {
+        return false;
+    }
+    at++; /* one white space */
+    grey = data[1] == '5';
+    *ret = (struct krn_image){.format = grey ? KRN_PIX_GRAY8 : KRN_PIX_RGB24,
+                              .width = width,
+                              .height = height,
+                              .stride = grey ? width : width * 3,
+                              .data = data + at};
+    return krn_image_bytes(ret) && krn_image_bytes(ret) <= bytes - at;
+}
+
+static int wrong(char *error, const char *why)
+{
+    snprintf(error, MDL_ERROR_MAX, "%s", why);
+    return -EINVAL;
+}
+
+static int raw_input(const struct krn_example *x, const struct mdl_model *m, void *ret, char *error)
+{
+    const struct mdl_tensor *t = &m->tensors[m->inputs[0].tensor];
+    size_t bytes = m->inputs[0].bytes;
+
+    if (x->bytes != bytes) {
+        snprintf(error, MDL_ERROR_MAX, "%zu bytes where the model's input has %zu", x->bytes,
+                 bytes);
+        return -EINVAL;
+    }
+    memcpy(ret, x->data, bytes);
+    if (t->dtype == MDL_F32) {
+        const float *v = ret;
+
+        for (size_t i = 0; i < bytes / sizeof(*v); i++) {
+            if (!isfinite(v[i])) {
+                return wrong(error, "it holds NaN or infinity");
+            }
+        }
+    }
+    return 0;
+}
+
+int krn_example_input(const struct krn_examples *e, size_t i, const struct mdl_model *m, void *ret,
+                      char ret_error[MDL_ERROR_MAX])
+{
+    const struct mdl_tensor *t = &m->tensors[m->inputs[0].tensor];
+    base_autofree uint8_t *scratch = NULL;
+    struct krn_exec exec = {.width = 1};
+    struct krn_image img;
+
+    if (ends_with(e->items[i].name, ".f32")) {
+        return raw_input(&e->items[i], m, ret, ret_error);
+    }
+    if (!read_pixmap(e->items[i].data, e->items[i].bytes, &img)) {
+        return wrong(ret_error, "not a whole pixmap (P6 or P5, 8 bits)");
+    }
+    if (!krn_preprocess_ok(&m->preproc, t)) {
+        return wrong(ret_error, "a picture, but the model's input is none");
+    }
+    scratch = aligned_alloc(64, base_align_up(krn_preprocess_scratch_bytes(m, 1) + 1, 64));
+    if (!scratch) {
+        snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
+        return -ENOMEM;
+    }
+    exec.scratch = scratch;
+    krn_preprocess(&img, &m->preproc, t, ret, &exec);
+    return 0;
+}
+
+int krn_examples_fit(struct krn_examples *e, const struct mdl_model *m,
+                     char ret_error[MDL_ERROR_MAX])
+{
+    base_autofree void *input = NULL;
+    char why[MDL_ERROR_MAX];
+    size_t kept = 0;
+    int r = 0;
+
+    if (m->input_count != 1) {
+        snprintf(ret_error, MDL_ERROR_MAX, "the model has %zu inputs; examples give one",
+                 m->input_count);
+        return -EINVAL;
+    }
+    input = aligned_alloc(64, base_align_up(m->inputs[0].bytes + 1, 64));
+    for (size_t i = 0; i < e->count; i++) {
+        r = !input ? -ENOMEM : r == -ENOMEM ? r : krn_example_input(e, i, m, input, why);
+        if (r == 0 || r == -ENOMEM) {
+            e->items[kept++] = e->items[i];
+            continue;
+        }
+        krn_examples_leave_out(e, e->items[i].name, why);
+        free(e->items[i].name);
+        if (e->items[i].owned) {
+            free((void *)(uintptr_t)e->items[i].data);
+        }
+    }
+    e->count = kept;
+    if (r == -ENOMEM) {
+        snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
+        return r;
+    }
+    if (kept == 0) {
+        snprintf(ret_error, MDL_ERROR_MAX, "no example fits the model's input%s%.400s",
+                 e->note[0] ? "; " : "", e->note);
+        return -ENOENT;
+    }
+    return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/int8cal/runner.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+
+static uint8_t *memory(size_t bytes)
+{
+    return aligned_alloc(64, base_align_up(base_max(bytes, (size_t)64), 64));
+}
+
+void krn_runner_deinit(struct krn_runner *r)
+{
+    krn_net_free(r->net);
+    free(r->arena);
+    free(r->scratch);
+    for (size_t i = 0; r->outputs && i < r->m->output_count; i++) {
+        free(r->outputs[i]);
+    }
+    free(r->outputs);
+    *r = KRN_RUNNER_NULL;
+}
+
+int krn_runner_init(struct krn_runner *r, const struct mdl_model *m, const struct krn_choice *c,
+                    char ret_error[MDL_ERROR_MAX])
+{
+    size_t scratch = 0;
+    int error;
+
+    *r = (struct krn_runner){.m = m};
+    if (m->input_count != 1 || m->output_count == 0 || m->op_count == 0) {
+        snprintf(ret_error, MDL_ERROR_MAX, "the model needs one input, an output and an operator");
+        return -EINVAL;
+    }
+    error = c ? krn_net_new_chosen(m, c, 1, ret_error, &r->net)
+              : krn_net_new(m, NULL, ret_error, &r->net);
+    error = error < 0 ? error : krn_net_join(r->net, 0, 0, m->op_count - 1, 1, &scratch);
+    if (error < 0) {
+        return error;
+    }
+    r->arena = memory(m->arena_bytes);
+    r->scratch = memory(scratch);
+    r->outputs = calloc(m->output_count, sizeof(*r->outputs));
+    for (size_t i = 0; r->outputs && i < m->output_count; i++) {
+        r->outputs[i] = memory(m->outputs[i].bytes);
+        error = r->outputs[i] ? error : -ENOMEM;
+    }
+    error = r->arena && r->scratch && r->outputs ? error : -ENOMEM;
+    if (error < 0) {
+        snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
+    }
+    return error;
+}
+
+void krn_runner_run(struct krn_runner *r, const void *input)
+{
+    struct krn_mem mem = {
+        .arena = r->arena, .inputs = &input, .outputs = (void *const *)r->outputs};
+    struct krn_exec exec = {.width = 1, .scratch = r->scratch};
+
+    krn_net_run_ops(r->net, 0, r->m->op_count - 1, &mem, &exec);
+}
+
+static size_t top(const float *y, size_t count)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < count; i++) {
+        if (y[i] > y[best] || (isnan(y[best]) && !isnan(y[i]))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool is_f32(const struct mdl_model *m)
+{
+    return m->tensors[m->outputs[0].tensor].dtype == MDL_F32;
+}
+
+bool krn_answer_agrees(const struct mdl_model *m, const void *a, const void *b)
+{
+    size_t bytes = m->outputs[0].bytes;
+
+    return is_f32(m) ? top(a, bytes / sizeof(float)) == top(b, bytes / sizeof(float))
+                     : memcmp(a, b, bytes) == 0;
+}
+
+double krn_answer_error(const struct mdl_model *m, const void *a, const void *b)
+{
+    const float *x = a, *y = b;
+    double worst = 0, most = 1e-30;
+
+    if (!is_f32(m)) {
+        return 0;
+    }
+    for (size_t i = 0; i < m->outputs[0].bytes / sizeof(*x); i++) {
+        double away = fabs((double)x[i] - (double)y[i]);
+
+        if (isnan(x[i]) != isnan(y[i])) {
+            return INFINITY;
+        }
+        worst = away > worst ? away : worst;
+        most = base_max(most, fabs((double)x[i]));
+    }
+    return worst / most;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolution over OpenBLAS on channel planes, two ways. Results of a block are finished with the
+ * epilogue while they are in cache.
+ *
+ * im2col: blocks of output pixels; the windows of a block are copied as columns, a row for every
+ * channel and tap, and one sgemm per group multiplies the weights by them. A 1x1 convolution of
+ * stride 1 multiplies the planes where they lie.
+ *
+ * kn2row (stride 1): a KxK convolution is the sum of K*K 1x1 convolutions of the image moved by
+ * each tap. The rows under a block of output rows are copied once, with their padding, so that
+ * moved by a tap they are the same memory from another element on, and each sgemm adds to the sums
+ * of those before: K*K columns are never stored. The sums have the width of the padded rows; what
+ * stands behind a row's end is left out. Source: A. Anderson, A. Vasudevan, C. Keane, D. Gregg,
+ * "Low-memory GEMM-based convolution algorithms for deep neural networks", sections 3 and 4.
+ *
+ * A team shares pixels or rows, or output channels where there are few pixels.
+ */
+#include <cblas.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/common/conv_common.h"
+
+#define BLOCK_BYTES (384u * 1024u) /* operands and results of one block: they stay in L2 */
+#define BLOCK_PIXELS_MIN 96u       /* below that the product's own packing of the weights shows */
+#define TERMS_MIN 16u              /* of a sum: fewer are nothing for a product */
+#define CHANNELS_MIN 8u            /* kn2row: of a tap's sum */
+
+struct plan {
+    struct krn_conv c;
+    bool rows;   /* kn2row: lines are output rows; else pixels */
+    bool direct; /* planes of x are rows of the product */
+    size_t x_plane, y_plane;
+    size_t k;                          /* terms of a sum */
+    size_t pitch;                      /* kn2row: elements of a padded row */
+    size_t lines, block;               /* of one image; of those at most so many at a time */
+    size_t line_pixels;                /* of y in one line */
+    size_t copy_floats, result_floats; /* of one block; result: sums, or the residual */
+};
+
+static size_t aligned(size_t floats)
+{
+    return base_align_up(floats, BASE_CACHE_LINE_BYTES / sizeof(float));
+}
+
+static bool is_direct(const struct krn_conv *c)
+{
+    return c->taps == 1 && c->win.sh == 1 && c->win.sw == 1 && c->win.top == 0 &&
+           c->win.left == 0 && c->x.h == c->y.h && c->x.w == c->y.w;
+}
+
+static size_t blocks_of(const struct plan *p, size_t line_floats, size_t fixed_floats,
+                        size_t lines_min)
+{
+    size_t room = BLOCK_BYTES / sizeof(float);
+    size_t fit = room > fixed_floats ? (room - fixed_floats) / line_floats : 0;
+
+    return base_min(base_max(fit, lines_min), p->lines);
+}
+
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    const struct krn_conv *c = &p->c;
+
+    *p = (struct plan){.rows = false};
+    /* the product overwrites y before the epilogue reads the residual */
+    if (!krn_conv_of(m, op, &p->c) || krn_epilogue_aliased(m, op)) {
+        return false;
+    }
+    p->x_plane = c->x.h * c->x.w;
+    p->y_plane = c->y.h * c->y.w;
+    p->k = c->cg * c->taps;
+    /* sgemm takes ints */
+    return p->k <= INT32_MAX && p->x_plane <= INT32_MAX && p->y_plane <= INT32_MAX;
+}
+
+static bool im2col_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    const struct krn_conv *c = &p->c;
+
+    if (!plan_of(m, op, p) || p->k < TERMS_MIN || c->og < 2) {
+        return false;
+    }
+    p->direct = is_direct(c);
+    p->lines = p->y_plane;
+    p->line_pixels = 1;
+    p->block = blocks_of(p, p->k + c->og, 0, BLOCK_PIXELS_MIN);
+    p->copy_floats = p->direct ? 0 : aligned(p->k * p->block);
+    p->result_floats = op->residual == MDL_RESIDUAL_NONE ? 0 : aligned(c->og * p->block);
+    return true;
+}
+
+static bool kn2row_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    const struct krn_conv *c = &p->c;
+    size_t more;
+
+    if (!plan_of(m, op, p) || c->taps < 2 || c->win.sh != 1 || c->win.sw != 1 ||
+        c->cg < CHANNELS_MIN) {
+        return false;
+    }
+    p->rows = true;
+    p->pitch = c->y.w + (c->win.kw - 1) * c->win.dw;
+    more = (c->win.kh - 1) * c->win.dh;
+    p->lines = c->y.h;
+    p->line_pixels = c->y.w;
+    p->block = blocks_of(p, (c->cg + c->og) * p->pitch, c->cg * more * p->pitch,
+                         (BLOCK_PIXELS_MIN + p->pitch - 1) / p->pitch);
+    p->copy_floats = aligned(c->cg * (p->block + more) * p->pitch);
+    p->result_floats = aligned(c->og * p->block * p->pitch);
+    return p->copy_floats <= INT32_MAX && p->result_floats <= INT32_MAX;
+}
+
+static bool im2col_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return im2col_of(m, op, &p);
+}
+
+static bool kn2row_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return kn2row_of(m, op, &p);
+}
+
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? p.c.y.c * p.k * sizeof(float) : 0;
+}
+
+/* [o][c][tap] */
+static void im2col_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct plan p;
+
+    if (plan_of(m, op, &p)) {
+        krn_conv_pack(m, op, &p.c, &(struct krn_conv_order){p.c.og * p.k, p.k, p.c.taps, 1}, dst);
+    }
+}
+
+/* [tap][o][c] */
+static void kn2row_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+{
+    struct plan p;
+
+    if (plan_of(m, op, &p)) {
+        const struct krn_conv *c = &p.c;
+
+        krn_conv_pack(m, op, c, &(struct krn_conv_order){c->og * c->cg, c->cg, 1, c->y.c * c->cg},
+                      dst);
+    }
+}
+
+static size_t part_floats(const struct plan *p)
+{
+    return p->copy_floats + p->result_floats;
+}
+
+static size_t im2col_scratch(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct plan p;
+
+    return im2col_of(m, op, &p) ? base_max(width, 1u) * part_floats(&p) * sizeof(float) : 0;
+}
+
+static size_t kn2row_scratch(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct plan p;
+
+    return kn2row_of(m, op, &p) ? base_max(width, 1u) * part_floats(&p) * sizeof(float) : 0;
+}
+
+struct job {
+    const struct krn_call *call;
+    struct plan p;
+    struct krn_epilogue epilogue;
+    size_t parts;
+    bool by_channels; /* parts take output channels of all lines */
+};
+
+/* Some lines of one image, some output channels of one group. */
+struct block {
+    size_t image, first, lines;
+    size_t group, o, channels;
+    float *copy, *result; /* this part's scratch */
+};
+
+static const float *x_planes(const struct job *j, const struct block *b)
+{
+    const struct krn_conv *c = &j->p.c;
+
+    return (const float *)j->call->in[0] + (b->image * c->x.c + b->group * c->cg) * j->p.x_plane;
+}
+
+/* its first pixel in its first channel */
+static float *y_planes(const struct job *j, const struct block *b)
+{
+    const struct krn_conv *c = &j->p.c;
+
+    return (float *)j->call->out[0] + (b->image * c->y.c + b->group * c->og + b->o) * j->p.y_plane +
+           b->first * j->p.line_pixels;
+}
+
+/* What tap @kx reads for output columns @ox.. of one row: zero outside of the image. */
+static void tap_row(const struct krn_conv *c, const float *row, size_t kx, struct krn_range ox,
+                    float *out)
+{
+    ptrdiff_t ix = (ptrdiff_t)(ox.begin * c->win.sw + kx * c->win.dw) - c->win.left;
+    struct krn_range in = krn_taps(ix, ox.end - ox.begin, c->win.sw, c->x.w);
+    const float *x = row + ix + (ptrdiff_t)(in.begin * c->win.sw);
+
+    memset(out, 0, in.begin * sizeof(*out));
+    if (c->win.sw == 1) {
+        memcpy(out + in.begin, x, (in.end - in.begin) * sizeof(*out));
+    } else {
+        for (size_t i = in.begin; i < in.end; i++, x += c->win.sw) {
+            out[i] = *x;
+        }
+    }
+    memset(out + in.end, 0, (ox.end - ox.begin - in.end) * sizeof(*out));
+}
+
+/* One row of the product's right side: what tap (@ky, @kx) of one plane reads for a block. */
+static void column(const struct krn_conv *c, const float *plane, size_t ky, size_t kx,
+                   const struct block *b, float *out)
+{
+    size_t oy = b->first / c->y.w, ox = b->first % c->y.w;
+
+    for (size_t left = b->lines; left > 0; oy++, ox = 0) {
+        size_t now = base_min(left, c->y.w - ox);
+        ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh + ky * c->win.dh) - c->win.top;
+
+        if (iy >= 0 && iy < (ptrdiff_t)c->x.h) {
+            tap_row(c, plane + (size_t)iy * c->x.w, kx, (struct krn_range){ox, ox + now}, out);
+        } else {
+            memset(out, 0, now * sizeof(*out));
+        }
+        out += now;
+        left -= now;
+    }
+}
+
+static void finish(const struct job *j, const struct block *b, float *room)
+{
+    const struct plan *p = &j->p;
+
+    if (krn_epilogue_empty(&j->epilogue)) {
+        return;
+    }
+    krn_epilogue_planes_run(
+        &j->epilogue,
+        &(struct krn_epilogue_planes){.y = y_planes(j, b),
+                                      .plane = p->y_plane,
+                                      .first = b->image * p->y_plane + b->first * p->line_pixels,
+                                      .pixels = b->lines * p->line_pixels,
+                                      .channel = b->group * p->c.og + b->o,
+                                      .channels = b->channels,
+                                      .room = room});
+}
+
+static void im2col_block(const struct job *j, const struct block *b)
+{
+    const struct plan *p = &j->p;
+    const struct krn_conv *c = &p->c;
+    const float *x = x_planes(j, b), *columns = x + b->first;
+    const float *w = (const float *)j->call->packed + (b->group * c->og + b->o) * p->k;
+    size_t ld = p->x_plane;
+
+    for (size_t k = 0; !p->direct && k < p->k; k++) {
+        size_t tap = k % c->taps;
+
+        column(c, x + k / c->taps * p->x_plane, tap / c->win.kw, tap % c->win.kw, b,
+               b->copy + k * b->lines);
+        columns = b->copy;
+        ld = b->lines;
+    }
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->channels, (int)b->lines,
+                (int)p->k, 1.0f, w, (int)p->k, columns, (int)ld, 0.0f, y_planes(j, b),
+                (int)p->y_plane);
+    finish(j, b, b->result);
+}
+
+/* The rows under a block, padded. Return: elements between planes. */
+static size_t padded_rows(const struct job *j, const struct block *b)
+{
+    const struct krn_conv *c = &j->p.c;
+    size_t rows = b->lines + (c->win.kh - 1) * c->win.dh, pitch = j->p.pitch;
+    const float *x = x_planes(j, b);
+    float *out = b->copy;
+
+    for (size_t i = 0; i < c->cg; i++, x += j->p.x_plane) {
+        for (size_t r = 0; r < rows; r++, out += pitch) {
+            ptrdiff_t iy = (ptrdiff_t)(b->first + r) - c->win.top;
+
+            if (iy >= 0 && iy < (ptrdiff_t)c->x.h) {
+                tap_row(c, x + (size_t)iy * c->x.w, 0, (struct krn_range){0, pitch}, out);
+            } else {
+                memset(out, 0, pitch * sizeof(*out));
+            }
+        }
+    }
+    return rows * pitch;
+}
+
+static void kn2row_block(const struct job *j, const struct block *b)
+{
+    const struct plan *p = &j->p;
+    const struct krn_conv *c = &p->c;
+    size_t sums = b->lines * p->pitch, x_ld = padded_rows(j, b);
+    size_t columns = sums - (c->win.kw - 1) * c->win.dw; /* the last row has nothing behind it */
+    float *y = y_planes(j, b);
+
+    for (size_t tap = 0; tap < c->taps; tap++) {
+        size_t at = tap / c->win.kw * c->win.dh * p->pitch + tap % c->win.kw * c->win.dw;
+        const float *w =
+            (const float *)j->call->packed + (tap * c->y.c + b->group * c->og + b->o) * c->cg;
+
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->channels, (int)columns,
+                    (int)c->cg, 1.0f, w, (int)c->cg, b->copy + at, (int)x_ld, tap ? 1.0f : 0.0f,
+                    b->result, (int)sums);
+    }
+    for (size_t o = 0; o < b->channels; o++) {
+        for (size_t r = 0; r < b->lines; r++) {
+            memcpy(y + o * p->y_plane + r * c->y.w, b->result + o * sums + r * p->pitch,
+                   c->y.w * sizeof(*y));
+        }
+    }
+    finish(j, b, b->result); /* the sums are of no more use */
+}
+
+static void part_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    const struct plan *p = &j->p;
+    struct krn_range all = {0, p->c.y.n * p->lines}, o = {0, p->c.og};
+    struct block b = {.copy = (float *)j->call->scratch + part * part_floats(p)};
+
+    b.result = b.copy + p->copy_floats;
+    if (j->by_channels) {
+        o = krn_share(o.end, 4, part, j->parts);
+    } else {
+        all = krn_share(all.end, p->rows ? 1 : 8, part, j->parts);
+    }
+    b.o = o.begin;
+    b.channels = o.end - o.begin;
+    for (size_t at = all.begin; at < all.end && b.channels > 0; at += b.lines) {
+        size_t left, blocks;
+
+        b.image = at / p->lines;
+        b.first = at % p->lines;
+        left = base_min(all.end - at, p->lines - b.first);
+        blocks = (left + p->block - 1) / p->block;
+        b.lines = (left + blocks - 1) / blocks;
+        for (b.group = 0; b.group < p->c.groups; b.group++) {
+            (p->rows ? kn2row_block : im2col_block)(j, &b);
+        }
+    }
+}
+
+static void start(struct job *j)
+{
+    const struct plan *p = &j->p;
+
+    j->epilogue = krn_epilogue_of(j->call);
+    j->parts = base_max(j->call->width, 1u);
+    j->by_channels = p->c.y.n * p->y_plane < BLOCK_PIXELS_MIN * j->parts;
+    krn_parallel(j->call->pool, j->parts, part_run, j);
+}
+
+static void im2col_run(const struct krn_call *call)
+{
+    struct job j = {.call = call};
+
+    if (im2col_of(call->model, call->op, &j.p)) {
+        start(&j);
+    }
+}
+
+static void kn2row_run(const struct krn_call *call)
+{
+    struct job j = {.call = call};
+
+    if (kn2row_of(call->model, call->op, &j.p)) {
+        start(&j);
+    }
+}
+
+const struct krn_variant krn_conv_f32_nchw__blas = {
+    .name = "conv_f32_nchw__blas",
+    .kind = MDL_OP_CONV,
+    .planes_in = true,
+    .planes_out = true,
+    .supports = im2col_supports,
+    .packed_bytes = packed_bytes,
+    .pack = im2col_pack,
+    .scratch_bytes = im2col_scratch,
+    .run = im2col_run,
+};
+
+const struct krn_variant krn_conv_f32_nchw_kn2row__blas = {
+    .name = "conv_f32_nchw_kn2row__blas",
+    .kind = MDL_OP_CONV,
+    .planes_in = true,
+    .planes_out = true,
+    .supports = kn2row_supports,
+    .packed_bytes = packed_bytes,
+    .pack = kn2row_pack,
+    .scratch_bytes = kn2row_scratch,
+    .run = kn2row_run,
+};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolution over XNNPACK: indirect GEMM, a plain one for 1x1, or its depthwise kernels. Images
+ * may have any distance between pixels, but no gaps between rows.
+ */
+#include "base.h"
+#include "kernels/table.h"
+#include "kernels/lib/xnn_versions.h"
+
+static bool conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c)
+{
+    /* y is written before the residual is read; the window of an image in both directions; some
+     * depthwise kernels read whole vectors, also behind the last channel */
+    return krn_conv_of(m, op, c) && krn_img_flat(&c->x) && !krn_epilogue_aliased(m, op) &&
+           (c->cg > 1 || c->og > 1 || c->groups == 1 || c->groups % KRN_XNN_STEP == 0) &&
+           krn_xnn_ready();
+}
+
+static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
+{
+    struct krn_conv c;
+    struct krn_xnn_limits l;
+    xnn_operator_t x;
+    float *kernel;
+    size_t line;
+    int r;
+
+    if (!conv_of(m, op, &c)) {
+        return -EOPNOTSUPP;
+    }
+    line = c.taps * c.cg;
+    kernel = calloc(c.y.c * line, sizeof(float));
+    if (!kernel) {
+        return -ENOMEM;
+    }
+    krn_conv_pack(m, op, &c, &(struct krn_conv_order){c.og * line, line, 1, c.cg}, kernel);
+    krn_xnn_range(op, &l.min, &l.max);
+    r = krn_xnn_make_conv(&c, kernel, op->shift, l, &x);
+    free(kernel);
+    if (r < 0) {
+        return r;
+    }
+    r = krn_xnn_setup_conv(x, &c, krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
+    if (r < 0) {
+        xnn_delete_operator(x);
+        return r;
+    }
+    *ret = x;
+    return 0;
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_conv c;
+
+    return conv_of(m, op, &c);
+}
+
+static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
+                   struct krn_prepared *p)
+{
+    struct krn_conv c;
+
+    return conv_of(m, op, &c)
+               ? krn_xnn_new(m, op, make, (c.taps * c.cg + 1) * c.y.c * sizeof(float), p)
+               : -EOPNOTSUPP;
+}
+
+static void run(const struct krn_call *call)
+{
+    xnn_operator_t x = krn_xnn_take(call->prepared);
+    struct krn_epilogue e = krn_xnn_rest(call->op, krn_epilogue_of(call));
+    struct krn_conv c;
+
+    krn_conv_of(call->model, call->op, &c);
+    krn_xnn_setup_conv(x, &c, call->in[0], call->out[0], call->pool);
+    krn_xnn_finish_or(call, x, &e, &c.y, &krn_conv__ref);
+}
+
+const struct krn_variant krn_conv_f32_nhwc__xnn = {
+    .name = "conv_f32_nhwc__xnn",
+    .kind = MDL_OP_CONV,
+    .needs = KRN_XNN_NEEDS,
+    .supports = supports,
+    .prepare = prepare,
+    .release = krn_xnn_release,
+    .run = run,
+};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/lib/onednn_team.h"
+
+#include <string.h>
+
+static size_t align(size_t bytes)
+{
+    return base_align_up(bytes, BASE_CACHE_LINE_BYTES);
+}
+
+/* one row of pixels */
+static struct krn_img pixels_of(const struct krn_img *i, size_t pixels)
+{
+    return (struct krn_img){.n = 1,
+                            .h = 1,
+                            .w = pixels,
+                            .c = i->c,
+                            .pixel = i->pixel,
+                            .row = pixels * i->pixel,
+                            .batch = pixels * i->pixel};
+}
+
+static size_t padding_end(size_t out, size_t stride, size_t span, size_t begin, size_t size)
+{
+    size_t needed = (out - 1) * stride + span;
+
+    return needed > begin + size ? needed - begin - size : 0;
+}
+
+/* The share @at. @ret_x: offset of its input in elements. Return: false if it would have none. */
+static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct krn_dnnl_shape *ret,
+                     size_t *ret_x)
+{
+    const struct krn_conv *c = &t->conv;
+    const struct krn_win *w = &c->win;
+    size_t count = at.end - at.begin;
+    size_t span_h = (w->kh - 1) * w->dh + 1, span_w = (w->kw - 1) * w->dw + 1;
+    struct krn_dnnl_shape s = {
+        .x = c->x, .y = c->y, .left = (size_t)w->left, .top = (size_t)w->top};
+
+    if (t->pointwise) {
+        *ret = (struct krn_dnnl_shape){.x = pixels_of(&c->x, count), .y = pixels_of(&c->y, count)};
+        *ret_x = at.begin * c->x.pixel;
+        return true;
+    }
+    s.right = padding_end(s.y.w, w->sw, span_w, s.left, s.x.w);
+    if (c->y.n > 1) {
+        s.x.n = s.y.n = count;
+        s.bottom = padding_end(s.y.h, w->sh, span_h, s.top, s.x.h);
+        *ret_x = at.begin * s.x.batch;
+    } else {
+        /* with the rows that the last stride passes over: strided 1x1 kernels want them */
+        size_t first = at.begin * w->sh, end = (at.end - 1) * w->sh + base_max(span_h, w->sh);
+        size_t begin = first > s.top ? first - s.top : 0;
+
+        if (end <= s.top || begin >= s.x.h) {
+            return false;
+        }
+        end = base_min(end - s.top, s.x.h);
+        s.top = first < s.top ? s.top - first : 0;
+        *ret_x = begin * s.x.row;
+        s.x.h = end - begin;
+        s.y.h = count;
+        s.x.batch = s.x.h * s.x.row;
+        s.y.batch = s.y.h * s.y.row;
+        s.bottom = padding_end(s.y.h, w->sh, span_h, s.top, s.x.h);
+    }
+    *ret = s;
+    return true;
+}
+
+void krn_dnnl_team_init(struct krn_dnnl_team *t, const struct krn_conv *c,
+                        int (*make)(const void *of, const struct krn_dnnl_shape *shape,
+                                    struct krn_dnnl_pieces *ret))
+{
+    const struct krn_win *w = &c->win;
+
+    *t = (struct krn_dnnl_team){.conv = *c, .make = make};
+    pthread_mutex_init(&t->lock, NULL);
+    t->pointwise = c->taps == 1 && w->sh == 1 && w->sw == 1 && w->top == 0 && w->left == 0 &&
+                   krn_img_flat(&c->x) && c->x.h == c->y.h && c->x.w == c->y.w;
+    t->shares_max = t->pointwise ? c->y.n * c->y.h * c->y.w : c->y.n > 1 ? c->y.n : c->y.h;
+    t->pixels_each = c->y.n * c->y.h * c->y.w / t->shares_max;
+}
+
+bool krn_dnnl_team_whole(const struct krn_dnnl_team *t, struct krn_dnnl_shape *ret)
+{
+    size_t x;
+
+    return shape_of(t, (struct krn_range){0, t->shares_max}, ret, &x);
+}
+
+static void pieces_deinit(struct krn_dnnl_pieces *p)
+{
+    krn_dnnl_deinit(&p->in);
+    krn_dnnl_deinit(&p->conv);
+    krn_dnnl_deinit(&p->out);
+}
+
+int krn_dnnl_pieces_done(struct krn_dnnl_pieces *p, int r)
+{
+    if (r < 0) {
+        pieces_deinit(p);
+        return r;
+    }
+    p->pad_bytes = align(base_max(krn_dnnl_scratch(&p->conv),
+                                  base_max(krn_dnnl_scratch(&p->in), krn_dnnl_scratch(&p->out))));
+    return 0;
+}
+
+static struct krn_dnnl_split *split_free(struct krn_dnnl_split *s)
+{
+    for (size_t i = 0; s && i < s->count; i++) {
+        if (s->shares[i].owner) {
+            pieces_deinit(s->shares[i].pieces);
+            free(s->shares[i].pieces);
+        }
+    }
+    free(s);
+    return NULL;
+}
+
+void krn_dnnl_team_deinit(struct krn_dnnl_team *t)
+{
+    for (size_t w = 0; w <= KRN_DNNL_WIDTH_MAX; w++) {
+        split_free(atomic_exchange(&t->splits[w], NULL));
+    }
+    pthread_mutex_destroy(&t->lock);
+}
+
+static int share_init(const struct krn_dnnl_team *t, const void *of, struct krn_dnnl_split *s,
+                      size_t i)
+{
+    struct krn_dnnl_share *share = &s->shares[i];
+    int r;
+
+    if (!shape_of(t, share->at, &share->shape, &share->x)) {
+        return -EOPNOTSUPP;
+    }
+    for (size_t k = 0; k < i && !share->pieces; k++) {
+        if (memcmp(&s->shares[k].shape, &share->shape, sizeof(share->shape)) == 0) {
+            share->pieces = s->shares[k].pieces;
+        }
+    }
+    if (!share->pieces) {
+        share->pieces = calloc(1, sizeof(*share->pieces));
+        if (!share->pieces) {
+            return -ENOMEM;
+        }
+        share->owner = true;
+        r = t->make(of, &share->shape, share->pieces);
+        if (r < 0) {
+            return r;
+        }
+    }
+    s->share_bytes = base_max(s->share_bytes, share->pieces->x_bytes + share->pieces->y_bytes +
+                                                  share->pieces->pad_bytes);
+    return 0;
+}
+
+static int split_new(const struct krn_dnnl_team *t, const void *of, size_t width,
+                     struct krn_dnnl_split **ret)
+{
+    size_t count = base_min(width, t->shares_max);
+    struct krn_dnnl_split *s = calloc(1, sizeof(*s) + count * sizeof(s->shares[0]));
+    int r = 0;
+
+    if (!s) {
+        return -ENOMEM;
+    }
+    s->count = count;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        s->shares[i].at = krn_share(t->shares_max, 1, i, count);
+        r = share_init(t, of, s, i);
+    }
+    if (r < 0) {
+        split_free(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+static size_t width_of(size_t width)
+{
+    return base_min(base_max(width, (size_t)1), (size_t)KRN_DNNL_WIDTH_MAX);
+}
+
+int krn_dnnl_team_prepare(struct krn_dnnl_team *t, const void *of, size_t width)
+{
+    struct krn_dnnl_split *split;
+    int r = 0;
+
+    width = width_of(width);
+    pthread_mutex_lock(&t->lock);
+    if (!atomic_load(&t->splits[width])) {
+        krn_dnnl_alone();
+        r = split_new(t, of, width, &split);
+        if (r == 0) {
+            atomic_store(&t->splits[width], split);
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+static size_t split_scratch(const struct krn_dnnl_team *t, const void *of, size_t width)
+{
+    struct krn_dnnl_split *s;
+    size_t bytes = 0;
+
+    if (split_new(t, of, width, &s) == 0) {
+        bytes = s->count * s->share_bytes;
+        split_free(s);
+    }
+    return bytes;
+}
+
+size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, const void *of, size_t width)
+{
+    size_t alone = split_scratch(t, of, 1); /* what runs where the width could not be prepared */
+
+    width = width_of(width);
+    return width > 1 ? base_max(alone, split_scratch(t, of, width)) : alone;
+}
+
+const struct krn_dnnl_split *krn_dnnl_team_split(const struct krn_dnnl_team *t, size_t width)
+{
+    const struct krn_dnnl_split *s =
+        atomic_load_explicit(&t->splits[width_of(width)], memory_order_acquire);
+
+    return s ? s : atomic_load(&t->splits[1]);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Max and average pools and a mean over height and width (REDUCE) over XNNPACK. Its max pool takes
+ * the nearest pixel of the image for one outside, its average pool counts pixels of the image
+ * alone; both want windows that see some of it. Images may have any distance between pixels, but no
+ * gaps between rows. What may have lost a NaN is run anew by the portable row.
+ */
+#include "base.h"
+#include "kernels/table.h"
+#include "kernels/lib/xnn_versions.h"
+
+static bool images_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    return krn_img_of(x, &p->x) && krn_img_of(y, &p->y) && x->rank == y->rank && p->x.n == p->y.n &&
+           p->x.c == p->y.c && krn_img_flat(&p->x) && !op->scale && !op->shift &&
+           krn_epilogue_supports(m, op, &p->y) && !krn_epilogue_aliased(m, op) &&
+           p->x.c % KRN_XNN_STEP == 0 && krn_xnn_ready();
+}
+
+/* Does each of @out windows along a dim see the image, of which the first @before are padding? */
+static bool each_sees(size_t out, size_t stride, size_t taps, size_t before, size_t size)
+{
+    return before < taps && (out - 1) * stride < before + size;
+}
+
+static bool pads(const struct mdl_op *op)
+{
+    const struct mdl_window *w = &op->attr.pool.window;
+    bool any = false;
+
+    for (size_t d = 0; d < w->rank; d++) {
+        any |= w->pad_begin[d] || w->pad_end[d];
+    }
+    return any;
+}
+
+static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
+{
+    const struct krn_win *w = &p->win;
+    bool dilated;
+
+    if (op->out[1] != MDL_NONE || !images_of(m, op, p) ||
+        !krn_win_of(&op->attr.pool.window, m->tensors[op->in[0]].rank, &p->win) ||
+        !krn_win_fits(&op->attr.pool.window, &p->x, &p->y)) {
+        return false;
+    }
+    dilated = w->dh > 1 || w->dw > 1;
+    if (pads(op) && (dilated || (op->kind == MDL_OP_AVG_POOL && op->attr.pool.count_include_pad))) {
+        return false;
+    }
+    if (op->kind == MDL_OP_MAX_POOL) {
+        p->which = KRN_XNN_MAX;
+    } else {
+        bool all = !pads(op) && w->kh == p->x.h && w->kw == p->x.w;
+
+        p->which = all ? KRN_XNN_GLOBAL : KRN_XNN_AVERAGE;
+    }
+    return p->which == KRN_XNN_GLOBAL || ((p->which == KRN_XNN_MAX || !dilated) &&
+                                          each_sees(p->y.h, w->sh, w->kh, (size_t)w->top, p->x.h) &&
+                                          each_sees(p->y.w, w->sw, w->kw, (size_t)w->left, p->x.w));
+}
+
+static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]];
+    const bool *axes = op->attr.reduce.axes;
+
+    if (op->attr.reduce.which != MDL_RED_MEAN || x->rank < 3 || x->rank > 4 || axes[0] || axes[1] ||
+        !axes[2] || (x->rank == 4 && !axes[3]) || !images_of(m, op, p)) {
+        return false;
+    }
+    p->which = KRN_XNN_GLOBAL;
+    return p->y.h == 1 && p->y.w == 1;
+}
+
+/* the row that packs nothing and knows every pool of those here */
+static const struct krn_variant *portable_of(const struct mdl_op *op)
+{
+    return op->kind == MDL_OP_REDUCE     ? &krn_reduce_f32_nhwc_mean__vec
+           : op->kind == MDL_OP_MAX_POOL ? &krn_max_pool_f32_nhwc__vec
+                                         : &krn_avg_pool_f32_nhwc__vec;
+}
+
+static bool any_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
+{
+    *p = (struct krn_xnn_pool){0};
+    return op->kind == MDL_OP_REDUCE ? mean_of(m, op, p) : pool_of(m, op, p);
+}
+
+static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
+{
+    struct krn_xnn_pool p;
+    xnn_operator_t x;
+    int r;
+
+    if (!any_of(m, op, &p)) {
+        return -EOPNOTSUPP;
+    }
+    r = krn_xnn_make_pool(&p, &x);
+    if (r < 0) {
+        return r;
+    }
+    r = krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
+    if (r < 0) {
+        xnn_delete_operator(x);
+        return r;
+    }
+    *ret = x;
+    return 0;
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_xnn_pool p;
+    size_t space;
+
+    return any_of(m, op, &p) && krn_xnn_knows_pool(&p, &space) && portable_of(op)->supports(m, op);
+}
+
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
+{
+    struct krn_xnn_pool p;
+    size_t space;
+
+    return any_of(m, op, &p) && krn_xnn_knows_pool(&p, &space)
+               ? width * base_align_up(space, BASE_CACHE_LINE_BYTES)
+               : 0;
+}
+
+static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
+                   struct krn_prepared *ret)
+{
+    struct krn_xnn_pool p;
+
+    /* pointers to rows, as far as can be told */
+    return any_of(m, op, &p)
+               ? krn_xnn_new(m, op, make,
+                             p.which == KRN_XNN_GLOBAL
+                                 ? 0
+                                 : p.y.h * p.y.w * p.win.kh * p.win.kw * sizeof(void *),
+                             ret)
+               : -EOPNOTSUPP;
+}
+
+static void run(const struct krn_call *call)
+{
+    xnn_operator_t x = krn_xnn_take(call->prepared);
+    struct krn_epilogue e = krn_epilogue_of(call);
+    struct krn_xnn_pool p;
+
+    any_of(call->model, call->op, &p);
+    krn_xnn_setup_pool(x, &p, call->in[0], call->out[0], call->scratch, call->pool);
+    krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
+}
+
+#define ROW(row, text, which)                                                                      \
+    const struct krn_variant row = {                                                               \
+        .name = text,                                                                              \
+        .kind = which,                                                                             \
+        .needs = KRN_XNN_NEEDS,                                                                    \
+        .supports = supports,                                                                      \
+        .prepare = prepare,                                                                        \
+        .release = krn_xnn_release,                                                                \
+        .scratch_bytes = scratch_bytes,                                                            \
+        .run = run,                                                                                \
+    }
+
+ROW(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
+ROW(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
+ROW(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);

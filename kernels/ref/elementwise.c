@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ref/quantized.h"
+#include "kernels/table.h"
+
+/*
+ * BINARY  y = a op b, both broadcast to y by strides          Source: ONNX Add ... Or (numpy rules)
+ *
+ * Reals are computed in double, Max and Min pass NaN on. Integers wrap; Div truncates toward zero
+ * and gives 0 for a zero divisor (undefined in ONNX, must not trap). Pow takes a base and an
+ * exponent of different types and has the base's type.
+ */
+static double binary_f64(enum mdl_binary which, double a, double b)
+{
+    switch (which) {
+    case MDL_BIN_ADD:
+        return a + b;
+    case MDL_BIN_SUB:
+        return a - b;
+    case MDL_BIN_MUL:
+        return a * b;
+    case MDL_BIN_DIV:
+        return a / b;
+    case MDL_BIN_MAX:
+        return isnan(a) || a > b ? a : b;
+    case MDL_BIN_MIN:
+        return isnan(a) || a < b ? a : b;
+    case MDL_BIN_POW:
+        return pow(a, b);
+    case MDL_BIN_EQUAL:
+        return a == b;
+    case MDL_BIN_LESS:
+        return a < b;
+    case MDL_BIN_GREATER:
+        return a > b;
+    case MDL_BIN_AND:
+        return a != 0 && b != 0;
+    case MDL_BIN_OR:
+        return a != 0 || b != 0;
+    case MDL_BIN_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static int64_t power_i64(int64_t base, int64_t exponent)
+{
+    uint64_t result = 1, square = (uint64_t)base;
+
+    if (exponent < 0) {
+        return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+    }
+    for (; exponent; exponent >>= 1, square *= square) {
+        result *= exponent & 1 ? square : 1;
+    }
+    return (int64_t)result;
+}
+
+static int64_t binary_i64(enum mdl_binary which, int64_t a, int64_t b)
+{
+    switch (which) {
+    case MDL_BIN_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case MDL_BIN_SUB:
+        return (int64_t)((uint64_t)a - (uint64_t)b);
+    case MDL_BIN_MUL:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MDL_BIN_DIV:
+        return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case MDL_BIN_MAX:
+        return a > b ? a : b;
+    case MDL_BIN_MIN:
+        return a < b ? a : b;
+    case MDL_BIN_POW:
+        return power_i64(a, b);
+    case MDL_BIN_EQUAL:
+        return a == b;
+    case MDL_BIN_LESS:
+        return a < b;
+    case MDL_BIN_GREATER:
+        return a > b;
+    case MDL_BIN_AND:
+        return a && b;
+    case MDL_BIN_OR:
+        return a || b;
+    case MDL_BIN_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static void binary_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    enum mdl_dtype ta = ref_in(c, 0)->dtype, tb = ref_in(c, 1)->dtype, ty = ref_out(c, 0)->dtype;
+    enum mdl_binary which = c->op->attr.binary;
+    struct ref_walk w;
+
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
+    ref_walk_add(&w, ref_in(c, 0));
+    ref_walk_add(&w, ref_in(c, 1));
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        if (ref_is_int(ta) && ref_is_int(tb)) {
+            int64_t t =
+                binary_i64(which, ref_i64(c->in[0], ta, w.at[1]), ref_i64(c->in[1], tb, w.at[2]));
+            ref_set_i64(c->out[0], ty, w.at[0], t);
+        } else {
+            double t =
+                binary_f64(which, ref_f64(c->in[0], ta, w.at[1]), ref_f64(c->in[1], tb, w.at[2]));
+            ref_set_f64(c->out[0], ty, w.at[0], ty == MDL_F32 ? ref_finish(c, t, w.at[3]) : t);
+        }
+    }
+}
+
+static void binary_run(const struct krn_call *c)
+{
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+    } else {
+        ref_share(c, mdl_elements(ref_out(c, 0)), binary_body);
+    }
+}
+
+static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    enum mdl_dtype a = ref_in_dtype(m, op, 0), b = ref_in_dtype(m, op, 1);
+    bool logic = op->attr.binary >= MDL_BIN_EQUAL;
+
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
+    return (unsigned)op->attr.binary < MDL_BIN_COUNT && b != MDL_DTYPE_COUNT &&
+           (a == b || op->attr.binary == MDL_BIN_POW) &&
+           ref_out_dtype(m, op) == (logic ? MDL_BOOL : a) && ref_epilogue_ok(m, op) &&
+           (a == MDL_F32 || ref_plain(op));
+}
+
+const struct krn_variant krn_binary__ref = {
+    .name = "binary__ref",
+    .kind = MDL_OP_BINARY,
+    .reference = true,
+    .supports = binary_supports,
+    .run = binary_run,
+};
+
+/* UNARY  y = act(x), integers for those functions that stay in the integers; formulas at mdl_act */
+static int64_t unary_i64(const struct mdl_op *op, int64_t x)
+{
+    switch (op->act) {
+    case MDL_ACT_RELU:
+        return x < 0 ? 0 : x;
+    case MDL_ACT_CLIP:
+        x = (double)x < (double)op->act_a ? (int64_t)op->act_a : x;
+        return (double)x > (double)op->act_b ? (int64_t)op->act_b : x;
+    case MDL_ACT_NEG:
+        return (int64_t)(0 - (uint64_t)x);
+    case MDL_ACT_ABS:
+        return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+    case MDL_ACT_SIGN:
+        return x < 0 ? -1 : x > 0;
+    case MDL_ACT_NOT:
+        return x == 0;
+    default:
+        return x;
+    }
+}
+
+static void unary_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    enum mdl_dtype tx = ref_in(c, 0)->dtype, ty = ref_out(c, 0)->dtype;
+    struct ref_walk w;
+
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
+    ref_walk_add(&w, ref_in(c, 0));
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        if (ref_is_int(tx)) {
+            ref_set_i64(c->out[0], ty, w.at[0], unary_i64(c->op, ref_i64(c->in[0], tx, w.at[1])));
+        } else {
+            ref_set_f64(c->out[0], ty, w.at[0],
+                        ref_finish(c, (double)ref_f32(c->in[0], w.at[1]), w.at[2]));
+        }
+    }
+}
+
+static void unary_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), unary_body);
+}
+
+static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    enum mdl_dtype x = ref_in_dtype(m, op, 0), y = ref_out_dtype(m, op);
+
+    if (op->act == MDL_ACT_NOT) {
+        return op->residual == MDL_RESIDUAL_NONE && y == x;
+    }
+    if (x == MDL_F32) {
+        return y == MDL_F32 && (unsigned)op->act < MDL_ACT_COUNT &&
+               (op->residual == MDL_RESIDUAL_NONE || ref_epilogue_ok(m, op));
+    }
+    return y == x && op->residual == MDL_RESIDUAL_NONE &&
+           (op->act == MDL_ACT_NONE || op->act == MDL_ACT_RELU || op->act == MDL_ACT_CLIP ||
+            op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS || op->act == MDL_ACT_SIGN);
+}
+
+const struct krn_variant krn_unary__ref = {
+    .name = "unary__ref",
+    .kind = MDL_OP_UNARY,
+    .reference = true,
+    .supports = unary_supports,
+    .run = unary_run,
+};
+
+/* PRELU  y = x < 0 ? slope x : x                                               Source: ONNX PRelu
+ */
+static void prelu_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    enum mdl_dtype t = ref_out(c, 0)->dtype;
+    struct ref_walk w;
+
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
+    ref_walk_add(&w, ref_in(c, 0));
+    ref_walk_add(&w, ref_in(c, 1));
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        if (ref_is_int(t)) {
+            int64_t x = ref_i64(c->in[0], t, w.at[1]), slope = ref_i64(c->in[1], t, w.at[2]);
+            ref_set_i64(c->out[0], t, w.at[0], x < 0 ? binary_i64(MDL_BIN_MUL, slope, x) : x);
+        } else {
+            double x = (double)ref_f32(c->in[0], w.at[1]);
+            double y = x < 0 ? (double)ref_f32(c->in[1], w.at[2]) * x : x;
+            ref_set_f32(c->out[0], w.at[0], ref_finish(c, y, w.at[3]));
+        }
+    }
+}
+
+static void prelu_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), prelu_body);
+}
+
+static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    enum mdl_dtype t = ref_out_dtype(m, op);
+
+    return ref_in_dtype(m, op, 0) == t && ref_in_dtype(m, op, 1) == t && ref_epilogue_ok(m, op);
+}
+
+const struct krn_variant krn_prelu__ref = {
+    .name = "prelu__ref",
+    .kind = MDL_OP_PRELU,
+    .reference = true,
+    .supports = prelu_supports,
+    .run = prelu_run,
+};
+
+/* WHERE  y = cond ? a : b, broadcast by strides                                Source: ONNX Where
+ */
+static void where_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(ref_out(c, 0)->dtype);
+    struct ref_walk w;
+
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
+    for (size_t i = 0; i < 3; i++) {
+        ref_walk_add(&w, ref_in(c, i));
+    }
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        size_t k = ref_i64(c->in[0], MDL_BOOL, w.at[1]) ? 1 : 2;
+
+        memcpy((char *)c->out[0] + w.at[0] * bytes, (const char *)c->in[k] + w.at[k + 1] * bytes,
+               (size_t)bytes);
+    }
+}
+
+static void where_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), where_body);
+}
+
+static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    enum mdl_dtype t = ref_out_dtype(m, op);
+
+    return ref_in_dtype(m, op, 0) == MDL_BOOL && ref_in_dtype(m, op, 1) == t &&
+           ref_in_dtype(m, op, 2) == t && ref_plain(op);
+}
+
+const struct krn_variant krn_where__ref = {
+    .name = "where__ref",
+    .kind = MDL_OP_WHERE,
+    .reference = true,
+    .supports = where_supports,
+    .run = where_run,
+};
+
+/*
+ * AFFINE  y[n,c,...] = finish( scale[c] x[n,c,...] + shift[c] )
+ * Source: ONNX BatchNormalization with scale = gamma / sqrt(var + eps), shift = beta - mean scale
+ */
+static void affine_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_op *op = c->op;
+    struct ref_walk w;
+
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
+    ref_walk_add(&w, ref_in(c, 0));
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        size_t channel = w.rank > 1 ? w.index[1] : 0;
+        double t = (double)ref_f32(c->in[0], w.at[1]);
+
+        t *= op->scale ? (double)op->scale[channel] : 1;
+        t += op->shift ? (double)op->shift[channel] : 0;
+        ref_set_f32(c->out[0], w.at[0], ref_finish(c, t, w.at[2]));
+    }
+}
+
+static void affine_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), affine_body);
+}
+
+static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *y = &m->tensors[op->out[0]];
+
+    return y->dtype == MDL_F32 && ref_in_dtype(m, op, 0) == MDL_F32 && ref_epilogue_ok(m, op) &&
+           op->channels == (y->rank > 1 ? y->dim[1] : 1);
+}
+
+const struct krn_variant krn_affine__ref = {
+    .name = "affine__ref",
+    .kind = MDL_OP_AFFINE,
+    .reference = true,
+    .supports = affine_supports,
+    .run = affine_run,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ref.h"
+#include "kernels/table.h"
+
+static void move_element(const struct krn_call *c, ptrdiff_t y, ptrdiff_t x)
+{
+    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(ref_out(c, 0)->dtype);
+
+    memcpy((char *)c->out[0] + y * bytes, (const char *)c->in[0] + x * bytes, (size_t)bytes);
+}
+
+/*
+ * PAD  y[i] = x[i - begin] inside x; outside: the value, the nearest edge, or the mirror image
+ * (reflect does not repeat the edge: period 2 (n - 1)). Negative pads crop.   Source: ONNX Pad-13
+ */
+static bool pad_source(enum mdl_pad_mode mode, ptrdiff_t i, size_t dim, size_t *ret_i)
+{
+    ptrdiff_t n = (ptrdiff_t)dim, period = 2 * (n - 1);
+
+    if (n == 0 || (mode == MDL_PAD_CONSTANT && (i < 0 || i >= n))) {
+        return false;
+    }
+    if (mode == MDL_PAD_EDGE || n == 1) {
+        i = i < 0 ? 0 : i >= n ? n - 1 : i;
+    } else if (mode == MDL_PAD_REFLECT) {
+        i = (i % period + period) % period;
+        i = i >= n ? period - i : i;
+    }
+    *ret_i = (size_t)i;
+    return true;
+}
+
+static void pad_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    const struct mdl_op *op = c->op;
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        size_t from[MDL_RANK_MAX];
+        bool inside = true;
+
+        for (size_t d = 0; d < y->rank && inside; d++) {
+            inside = pad_source(op->attr.pad.mode, (ptrdiff_t)w.index[d] - op->attr.pad.begin[d],
+                                x->dim[d], &from[d]);
+        }
+        if (inside) {
+            move_element(c, w.at[0], ref_offset(x, from));
+        } else {
+            ref_set_f64(c->out[0], y->dtype, w.at[0], op->attr.pad.value);
+        }
+    }
+}
+
+static void pad_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), pad_body);
+}
+
+static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    return x->dtype == y->dtype && x->rank == y->rank && ref_plain(op) &&
+           (unsigned)op->attr.pad.mode <= MDL_PAD_EDGE;
+}
+
+const struct krn_variant krn_pad__ref = {
+    .name = "pad__ref",
+    .kind = MDL_OP_PAD,
+    .reference = true,
+    .supports = pad_supports,
+    .run = pad_run,
+};
+
+/*
+ * GATHER  y[before, i..., after] = x[before, indices[i...], after] along attr.gather.axis
+ * An index below zero counts from the end. Indices come with the frame, so one outside the axis is
+ * clamped to it: a wrong answer, never a read outside. From an empty axis zeros are gathered.
+ * Source: ONNX Gather-13.
+ */
+static void gather_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1), *y = ref_out(c, 0);
+    size_t axis = c->op->attr.gather.axis;
+    int64_t n = (int64_t)x->dim[axis];
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        int64_t k = ref_i64(c->in[1], indices->dtype, ref_offset(indices, &w.index[axis]));
+        ptrdiff_t at = 0;
+
+        if (n == 0) {
+            ref_set_i64(c->out[0], y->dtype, w.at[0], 0);
+            continue;
+        }
+        k = k < -n ? 0 : k < 0 ? k + n : k >= n ? n - 1 : k;
+        for (size_t d = 0; d < axis; d++) {
+            at += (ptrdiff_t)w.index[d] * x->stride[d];
+        }
+        at += (ptrdiff_t)k * x->stride[axis];
+        for (size_t d = axis + 1; d < x->rank; d++) {
+            at += (ptrdiff_t)w.index[d - 1 + indices->rank] * x->stride[d];
+        }
+        move_element(c, w.at[0], at);
+    }
+}
+
+static void gather_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), gather_body);
+}
+
+static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    enum mdl_dtype index = ref_in_dtype(m, op, 1);
+
+    return x->dtype == y->dtype && op->attr.gather.axis < x->rank && ref_plain(op) &&
+           (index == MDL_I64 || index == MDL_I32) &&
+           y->rank == x->rank - 1 + m->tensors[op->in[1]].rank;
+}
+
+const struct krn_variant krn_gather__ref = {
+    .name = "gather__ref",
+    .kind = MDL_OP_GATHER,
+    .reference = true,
+    .supports = gather_supports,
+    .run = gather_run,
+};

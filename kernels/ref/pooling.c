@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ref/quantized.h"
+#include "kernels/table.h"
+
+/*
+ * Pools walk the window by a multi-index k over up to three spatial dims; tap k of output p reads
+ * x at p s + k d - pad_begin, and exists if that lies inside x.
+ */
+struct tap {
+    ptrdiff_t at;   /* element offset inside the image and channel */
+    bool inside;    /* in x */
+    bool in_extent; /* in x or in the padding that the model wrote */
+};
+
+static struct tap tap_of(const struct krn_call *c, const size_t *p, size_t linear)
+{
+    const struct mdl_tensor *x = ref_in(c, 0);
+    const struct mdl_window *win = &c->op->attr.pool.window;
+    const size_t *pad_end = c->op->attr.pool.pad_end_model;
+    struct tap t = {.inside = true, .in_extent = true};
+
+    for (size_t d = win->rank; d-- > 0;) {
+        size_t k = linear % win->kernel[d], padded = p[d] * win->stride[d] + k * win->dilation[d];
+        size_t i = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
+
+        linear /= win->kernel[d];
+        t.inside &= i < x->dim[2 + d];
+        t.in_extent &= padded < win->pad_begin[d] + x->dim[2 + d] + pad_end[d];
+        t.at += (ptrdiff_t)i * x->stride[2 + d];
+    }
+    return t;
+}
+
+static size_t taps(const struct mdl_window *win)
+{
+    size_t n = 1;
+
+    for (size_t d = 0; d < win->rank; d++) {
+        n *= win->kernel[d];
+    }
+    return n;
+}
+
+/* Flat index of the tap in the whole of x, as MaxPool's second output wants it: row-major, or
+ * (storage_order 1) with the spatial dims column-major. */
+static int64_t flat_index(const struct krn_call *c, const size_t *p, size_t n, size_t ch,
+                          size_t linear)
+{
+    const struct mdl_tensor *x = ref_in(c, 0);
+    const struct mdl_window *win = &c->op->attr.pool.window;
+    size_t pos[3], at = 0, image = 1;
+
+    for (size_t d = win->rank; d-- > 0; linear /= win->kernel[d]) {
+        pos[d] =
+            p[d] * win->stride[d] + linear % win->kernel[d] * win->dilation[d] - win->pad_begin[d];
+        image *= x->dim[2 + d];
+    }
+    for (size_t j = 0; j < win->rank; j++) {
+        size_t d = c->op->attr.pool.indices_row_major ? j : win->rank - 1 - j;
+        at = at * x->dim[2 + d] + pos[d];
+    }
+    return (int64_t)((n * x->dim[1] + ch) * image + at);
+}
+
+/*
+ * MAX_POOL  y[n,c,p] = finish( max over taps k inside x of x[n,c, p s + k d - pad] )
+ * The first of equal maxima gives the index; a window without any tap gives the dtype's lowest.
+ * Source: ONNX MaxPool, GlobalMaxPool.
+ */
+static void max_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    bool has_indices = c->op->out[1] != MDL_NONE;
+    size_t count = taps(&c->op->attr.pool.window);
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    ref_walk_add_residual(&w, c);
+    if (has_indices) {
+        ref_walk_add(&w, ref_out(c, 1));
+    }
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        ptrdiff_t base =
+            (ptrdiff_t)w.index[0] * x->stride[0] + (ptrdiff_t)w.index[1] * x->stride[1];
+        size_t best = count;
+        ptrdiff_t best_at = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            struct tap t = tap_of(c, &w.index[2], k);
+
+            /* every dtype of a pool fits a double exactly, but i64, which is not pooled */
+            if (t.inside && (best == count || ref_f64(c->in[0], x->dtype, base + t.at) >
+                                                  ref_f64(c->in[0], x->dtype, best_at))) {
+                best = k;
+                best_at = base + t.at;
+            }
+        }
+        double v = best < count ? ref_f64(c->in[0], x->dtype, best_at) : -INFINITY;
+        ref_set_f64(c->out[0], y->dtype, w.at[0],
+                    y->dtype == MDL_F32 ? ref_finish(c, v, w.at[1]) : v);
+        if (has_indices) {
+            int64_t flat =
+                best < count ? flat_index(c, &w.index[2], w.index[0], w.index[1], best) : 0;
+            ref_set_i64(c->out[1], MDL_I64, w.at[2], flat);
+        }
+    }
+}
+
+static void max_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), max_body);
+}
+
+/*
+ * AVG_POOL  y[n,c,p] = finish( sum over taps inside x / count ); count: those taps, or with
+ * count_include_pad all taps within x and the padding that the model wrote (not what ceil_mode
+ * added). Source: ONNX AveragePool, GlobalAveragePool.
+ */
+static void avg_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    size_t count = taps(&c->op->attr.pool.window);
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        ptrdiff_t base =
+            (ptrdiff_t)w.index[0] * x->stride[0] + (ptrdiff_t)w.index[1] * x->stride[1];
+        size_t inside = 0, in_extent = 0;
+        double sum = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            struct tap t = tap_of(c, &w.index[2], k);
+
+            if (t.inside) {
+                sum += (double)ref_f32(c->in[0], base + t.at);
+            }
+            inside += t.inside;
+            in_extent += t.in_extent;
+        }
+        size_t divisor = c->op->attr.pool.count_include_pad ? in_extent : inside;
+        ref_set_f32(c->out[0], w.at[0],
+                    ref_finish(c, divisor ? sum / (double)divisor : 0, w.at[1]));
+    }
+}
+
+static void avg_run(const struct krn_call *c)
+{
+    if (c->op->quant) {
+        krn_ref_quant_run(c);
+    } else {
+        ref_share(c, mdl_elements(ref_out(c, 0)), avg_body);
+    }
+}
+
+static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    const struct mdl_window *win = &op->attr.pool.window;
+    if (op->quant) {
+        return krn_ref_quant_supports(m, op);
+    }
+    bool dtype_ok = op->kind == MDL_OP_AVG_POOL ? x->dtype == MDL_F32 : x->dtype != MDL_I64;
+
+    for (size_t d = 0; d < win->rank; d++) {
+        if (win->stride[d] == 0 || win->kernel[d] == 0) {
+            return false;
+        }
+    }
+    if (op->kind == MDL_OP_MAX_POOL && op->out[1] != MDL_NONE &&
+        m->tensors[op->out[1]].dtype != MDL_I64) {
+        return false;
+    }
+    return dtype_ok && y->dtype == x->dtype && win->rank >= 1 && win->rank <= 3 &&
+           x->rank == win->rank + 2 && y->rank == x->rank && x->dim[0] == y->dim[0] &&
+           x->dim[1] == y->dim[1] && ref_epilogue_ok(m, op);
+}
+
+const struct krn_variant krn_max_pool__ref = {
+    .name = "max_pool__ref",
+    .kind = MDL_OP_MAX_POOL,
+    .reference = true,
+    .supports = pool_supports,
+    .run = max_run,
+};
+
+const struct krn_variant krn_avg_pool__ref = {
+    .name = "avg_pool__ref",
+    .kind = MDL_OP_AVG_POOL,
+    .reference = true,
+    .supports = pool_supports,
+    .run = avg_run,
+};

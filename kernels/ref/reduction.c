@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ref.h"
+#include "kernels/table.h"
+
+/* A line of elements along one axis. */
+struct line {
+    size_t n;
+    ptrdiff_t step;
+};
+
+/* @t with dimension @axis seen as 1 long: a walk over it visits each line once. */
+static struct mdl_tensor without_axis(const struct mdl_tensor *t, size_t axis)
+{
+    struct mdl_tensor r = *t;
+
+    r.dim[axis] = 1;
+    return r;
+}
+
+/*
+ * SOFTMAX  y[i] = e^(x[i] - max) / sum_j e^(x[j] - max) along attr.softmax.axis
+ * log:     y[i] = x[i] - max - ln(sum_j e^(x[j] - max))     Source: ONNX Softmax-13, LogSoftmax-13
+ */
+static void softmax_line(const struct krn_call *c, ptrdiff_t x, struct line lx, ptrdiff_t y,
+                         struct line ly, ptrdiff_t r, struct line lr)
+{
+    double max = -INFINITY, sum = 0;
+
+    for (size_t i = 0; i < lx.n; i++) {
+        max = fmax(max, (double)ref_f32(c->in[0], x + (ptrdiff_t)i * lx.step));
+    }
+    for (size_t i = 0; i < lx.n; i++) {
+        sum += exp((double)ref_f32(c->in[0], x + (ptrdiff_t)i * lx.step) - max);
+    }
+    for (size_t i = 0; i < lx.n; i++) {
+        double t = (double)ref_f32(c->in[0], x + (ptrdiff_t)i * lx.step) - max;
+
+        t = c->op->attr.softmax.log ? t - log(sum) : exp(t) / sum;
+        ref_set_f32(c->out[0], y + (ptrdiff_t)i * ly.step,
+                    ref_finish(c, t, r + (ptrdiff_t)i * lr.step));
+    }
+}
+
+static void softmax_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    size_t axis = c->op->attr.softmax.axis;
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    const struct mdl_tensor *r =
+        c->op->residual == MDL_RESIDUAL_NONE ? y : &c->model->tensors[c->op->residual_in];
+    struct mdl_tensor wx = without_axis(x, axis), wy = without_axis(y, axis),
+                      wr = without_axis(r, axis);
+    struct ref_walk w;
+
+    ref_walk_start(&w, &wy, begin);
+    ref_walk_add(&w, &wx);
+    ref_walk_add(&w, &wy);
+    ref_walk_add(&w, &wr);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        softmax_line(c, w.at[0], (struct line){x->dim[axis], x->stride[axis]}, w.at[1],
+                     (struct line){y->dim[axis], y->stride[axis]}, w.at[2],
+                     (struct line){r->dim[axis], r->stride[axis]});
+    }
+}
+
+static void softmax_run(const struct krn_call *c)
+{
+    struct mdl_tensor lines = without_axis(ref_out(c, 0), c->op->attr.softmax.axis);
+
+    ref_share(c, mdl_elements(&lines), softmax_body);
+}
+
+static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    return x->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank == y->rank &&
+           op->attr.softmax.axis < x->rank && ref_epilogue_ok(m, op);
+}
+
+const struct krn_variant krn_softmax__ref = {
+    .name = "softmax__ref",
+    .kind = MDL_OP_SOFTMAX,
+    .reference = true,
+    .supports = softmax_supports,
+    .run = softmax_run,
+};
+
+/*
+ * REDUCE  y = sum, mean, max, min, prod, sum |x|, sqrt(sum x^2) or sum x^2 over the set axes
+ * Integers: sums wrap, a mean truncates toward zero. Over nothing: sum 0, prod 1, max and min the
+ * type's lowest and highest, mean NaN (integers 0).                  Source: ONNX ReduceMean ...
+ */
+struct accumulator {
+    double f;
+    int64_t i;
+    size_t n;
+};
+
+static void reduce_f64(enum mdl_reduce which, struct accumulator *s, double x)
+{
+    switch (which) {
+    case MDL_RED_MAX:
+        s->f = isnan(x) || x > s->f ? x : s->f;
+        break;
+    case MDL_RED_MIN:
+        s->f = isnan(x) || x < s->f ? x : s->f;
+        break;
+    case MDL_RED_PROD:
+        s->f *= x;
+        break;
+    case MDL_RED_L1:
+        s->f += fabs(x);
+        break;
+    case MDL_RED_L2:
+    case MDL_RED_SUM_SQUARE:
+        s->f += x * x;
+        break;
+    default:
+        s->f += x;
+        break;
+    }
+    s->n++;
+}
+
+static void reduce_i64(enum mdl_reduce which, struct accumulator *s, int64_t x)
+{
+    uint64_t u = (uint64_t)x;
+
+    switch (which) {
+    case MDL_RED_MAX:
+        s->i = x > s->i ? x : s->i;
+        break;
+    case MDL_RED_MIN:
+        s->i = x < s->i ? x : s->i;
+        break;
+    case MDL_RED_PROD:
+        s->i = (int64_t)((uint64_t)s->i * u);
+        break;
+    case MDL_RED_L1:
+        s->i = (int64_t)((uint64_t)s->i + (x < 0 ? 0 - u : u));
+        break;
+    case MDL_RED_L2:
+    case MDL_RED_SUM_SQUARE:
+        s->i = (int64_t)((uint64_t)s->i + u * u);
+        break;
+    default:
+        s->i = (int64_t)((uint64_t)s->i + u);
+        break;
+    }
+    s->n++;
+}
+
+static int64_t lowest(enum mdl_dtype t)
+{
+    return t == MDL_I64 ? INT64_MIN : t == MDL_I32 ? INT32_MIN : t == MDL_I8 ? INT8_MIN : 0;
+}
+
+static int64_t highest(enum mdl_dtype t)
+{
+    return t == MDL_I64   ? INT64_MAX
+           : t == MDL_I32 ? INT32_MAX
+           : t == MDL_I8  ? INT8_MAX
+           : t == MDL_U8  ? UINT8_MAX
+                          : 1;
+}
+
+static struct accumulator reduce_start(enum mdl_reduce which, enum mdl_dtype t)
+{
+    switch (which) {
+    case MDL_RED_MAX:
+        return (struct accumulator){.f = -INFINITY, .i = lowest(t)};
+    case MDL_RED_MIN:
+        return (struct accumulator){.f = INFINITY, .i = highest(t)};
+    case MDL_RED_PROD:
+        return (struct accumulator){.f = 1, .i = 1};
+    default:
+        return (struct accumulator){0};
+    }
+}
+
+static void reduce_store(const struct krn_call *c, const struct accumulator *s, ptrdiff_t y,
+                         ptrdiff_t r)
+{
+    enum mdl_reduce which = c->op->attr.reduce.which;
+    enum mdl_dtype t = ref_out(c, 0)->dtype;
+
+    if (!ref_is_int(t)) {
+        double v = which == MDL_RED_MEAN ? s->f / (double)s->n
+                   : which == MDL_RED_L2 ? sqrt(s->f)
+                                         : s->f;
+        ref_set_f32(c->out[0], y, ref_finish(c, v, r));
+    } else if (which == MDL_RED_L2) {
+        ref_set_f64(c->out[0], t, y, sqrt((double)s->i));
+    } else {
+        bool mean = which == MDL_RED_MEAN && s->n != 0;
+        ref_set_i64(c->out[0], t, y, mean ? s->i / (int64_t)s->n : s->i);
+    }
+}
+
+static void reduce_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    enum mdl_reduce which = c->op->attr.reduce.which;
+    struct mdl_tensor kept = *x, inner = *x;
+    struct ref_walk w;
+
+    for (size_t d = 0; d < x->rank; d++) {
+        kept.dim[d] = c->op->attr.reduce.axes[d] ? 1 : x->dim[d];
+        inner.dim[d] = c->op->attr.reduce.axes[d] ? x->dim[d] : 1;
+    }
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    ref_walk_add(&w, &kept);
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        struct accumulator s = reduce_start(which, x->dtype);
+        struct ref_walk in;
+
+        ref_walk_start(&in, &inner, 0);
+        ref_walk_add(&in, &inner);
+        for (size_t k = 0, n = mdl_elements(&inner); k < n; k++, ref_walk_next(&in)) {
+            if (ref_is_int(x->dtype)) {
+                reduce_i64(which, &s, ref_i64(c->in[0], x->dtype, w.at[1] + in.at[0]));
+            } else {
+                reduce_f64(which, &s, (double)ref_f32(c->in[0], w.at[1] + in.at[0]));
+            }
+        }
+        reduce_store(c, &s, w.at[0], w.at[2]);
+    }
+}
+
+static void reduce_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), reduce_body);
+}
+
+static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    if (x->dtype != y->dtype || x->rank != y->rank || !ref_epilogue_ok(m, op) ||
+        (unsigned)op->attr.reduce.which >= MDL_RED_COUNT) {
+        return false;
+    }
+    for (size_t d = 0; d < x->rank; d++) {
+        if (y->dim[d] != (op->attr.reduce.axes[d] ? 1 : x->dim[d])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const struct krn_variant krn_reduce__ref = {
+    .name = "reduce__ref",
+    .kind = MDL_OP_REDUCE,
+    .reference = true,
+    .supports = reduce_supports,
+    .run = reduce_run,
+};
+
+/*
+ * ARG  y[...,0,...] = index of the largest (smallest) x along the axis, the first of equal ones,
+ * or the last with attr.arg.last; y is I64. NaN counts as the extreme, as in numpy.
+ * Source: ONNX ArgMax-13, ArgMin-13.
+ */
+static bool arg_better(const struct krn_call *c, ptrdiff_t at, ptrdiff_t best)
+{
+    enum mdl_dtype t = ref_in(c, 0)->dtype;
+    bool max = c->op->attr.arg.max, last = c->op->attr.arg.last;
+
+    if (ref_is_int(t)) {
+        int64_t a = ref_i64(c->in[0], t, at), b = ref_i64(c->in[0], t, best);
+        return a == b ? last : max ? a > b : a < b;
+    }
+    double a = (double)ref_f32(c->in[0], at), b = (double)ref_f32(c->in[0], best);
+    if (isnan(a) || isnan(b)) {
+        return isnan(a) && (last || !isnan(b));
+    }
+    return a == b ? last : max ? a > b : a < b;
+}
+
+static void arg_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    size_t axis = c->op->attr.arg.axis;
+    struct mdl_tensor lines = without_axis(x, axis);
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    ref_walk_add(&w, &lines);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        size_t best = 0;
+
+        for (size_t k = 1; k < x->dim[axis]; k++) {
+            if (arg_better(c, w.at[1] + (ptrdiff_t)k * x->stride[axis],
+                           w.at[1] + (ptrdiff_t)best * x->stride[axis])) {
+                best = k;
+            }
+        }
+        ref_set_i64(c->out[0], MDL_I64, w.at[0], (int64_t)best);
+    }
+}
+
+static void arg_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), arg_body);
+}
+
+static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    return y->dtype == MDL_I64 && x->rank == y->rank && op->attr.arg.axis < x->rank &&
+           y->dim[op->attr.arg.axis] == 1 && ref_plain(op);
+}
+
+const struct krn_variant krn_arg__ref = {
+    .name = "arg__ref",
+    .kind = MDL_OP_ARG,
+    .reference = true,
+    .supports = arg_supports,
+    .run = arg_run,
+};
+
+/*
+ * LRN  y[n,c,...] = x / (bias + alpha / size sum x[n,j,...]^2)^beta,
+ *      j from max(0, c - floor((size-1)/2)) to min(C-1, c + ceil((size-1)/2))   Source: ONNX LRN
+ */
+static void lrn_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    size_t size = c->op->attr.lrn.size, before = (size - 1) / 2, after = size - 1 - before;
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    ref_walk_add(&w, x);
+    ref_walk_add_residual(&w, c);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        size_t ch = w.index[1], lo = ch > before ? ch - before : 0;
+        size_t hi = x->dim[1] - 1 - ch < after ? x->dim[1] - 1 : ch + after;
+        double sum = 0;
+
+        for (size_t j = lo; j <= hi; j++) {
+            double v =
+                (double)ref_f32(c->in[0], w.at[1] + ((ptrdiff_t)j - (ptrdiff_t)ch) * x->stride[1]);
+            sum += v * v;
+        }
+        double base =
+            (double)c->op->attr.lrn.bias + (double)c->op->attr.lrn.alpha / (double)size * sum;
+        ref_set_f32(
+            c->out[0], w.at[0],
+            ref_finish(c,
+                       (double)ref_f32(c->in[0], w.at[1]) / pow(base, (double)c->op->attr.lrn.beta),
+                       w.at[2]));
+    }
+}
+
+static void lrn_run(const struct krn_call *c)
+{
+    ref_share(c, mdl_elements(ref_out(c, 0)), lrn_body);
+}
+
+static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    return x->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank >= 2 && x->rank == y->rank &&
+           op->attr.lrn.size > 0 && ref_epilogue_ok(m, op);
+}
+
+const struct krn_variant krn_lrn__ref = {
+    .name = "lrn__ref",
+    .kind = MDL_OP_LRN,
+    .reference = true,
+    .supports = lrn_supports,
+    .run = lrn_run,
+};

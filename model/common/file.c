@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/common/file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base.h"
+#include "model/private.h"
+
+/* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is one. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+static int check_open(int fd, const char *path, size_t bytes_max, char *error, size_t *ret_bytes)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0) {
+        int code = -errno;
+
+        return mdl_fail(error, code, "%.200s: %s", path, strerror(-code));
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return mdl_fail(error, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
+                        "%.200s: not a regular file", path);
+    }
+    if (st.st_size < 0 || (uintmax_t)st.st_size > bytes_max) {
+        return mdl_fail(error, -E2BIG, "%.200s: %lld bytes, more than %zu are not read", path,
+                        (long long)st.st_size, bytes_max);
+    }
+    *ret_bytes = (size_t)st.st_size;
+    return 0;
+}
+
+static int finish_open(int opened, const char *path, size_t bytes_max, char *error, int *ret_fd,
+                       size_t *ret_bytes)
+{
+    base_autoclose int fd = opened;
+    size_t bytes = 0;
+    int r = -errno;
+
+    if (fd < 0) {
+        return mdl_fail(error, r, "%.200s: %s", path, strerror(-r));
+    }
+    r = check_open(fd, path, bytes_max, error, &bytes);
+    if (r < 0) {
+        return r;
+    }
+    *ret_bytes = bytes;
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error[MDL_ERROR_MAX],
+                  int *ret_fd, size_t *ret_bytes)
+{
+    int fd;
+
+    do {
+        fd = openat(dir_fd, path, OPEN_FLAGS);
+    } while (fd < 0 && errno == EINTR);
+    return finish_open(fd, path, bytes_max, ret_error, ret_fd, ret_bytes);
+}
+
+static bool stays_beneath(const char *path)
+{
+    const char *s = path;
+
+    if (path[0] == '/' || path[0] == '\0') {
+        return false;
+    }
+    while (*s) {
+        size_t n = strcspn(s, "/");
+
+        if (n == 2 && s[0] == '.' && s[1] == '.') {
+            return false;
+        }
+        s += n + (s[n] == '/');
+    }
+    return true;
+}
+
+int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
+                          char ret_error[MDL_ERROR_MAX], int *ret_fd, size_t *ret_bytes)
+{
+    struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    int fd;
+
+    if (!stays_beneath(path)) {
+        return mdl_fail(ret_error, -EXDEV, "%.200s: must be a path below the model's folder", path);
+    }
+    do {
+        fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+    } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(path, '/')) {
+        /* before Linux 5.6, or under a filter that does not know the call */
+        fd = openat(dir_fd, path, OPEN_FLAGS | O_NOFOLLOW);
+    }
+    if (fd < 0 && errno == EXDEV) {
+        return mdl_fail(ret_error, -EXDEV, "%.200s: leads out of the model's folder", path);
+    }
+    return finish_open(fd, path, bytes_max, ret_error, ret_fd, ret_bytes);
+}
+
+int mdl_file_text(int fd, const char *path, size_t bytes, char ret_error[MDL_ERROR_MAX], char **ret)
+{
+    base_autofree char *text = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
+    size_t have = 0;
+
+    if (!text) {
+        return mdl_fail(ret_error, -ENOMEM, "%.200s: out of memory", path);
+    }
+    while (have < bytes) {
+        ssize_t n = pread(fd, text + have, bytes - have, (off_t)have);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            int code = -errno;
+
+            return mdl_fail(ret_error, code, "%.200s: %s", path, strerror(-code));
+        }
+        if (n == 0) {
+            return mdl_fail(ret_error, -EBADMSG, "%.200s: became shorter while it was read", path);
+        }
+        have += (size_t)n;
+    }
+    text[bytes] = '\0';
+    *ret = base_take(text);
+    return 0;
+}

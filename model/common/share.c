@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/common/share.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "base.h"
+
+#define THREADS_MAX 64u
+
+struct job {
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+static void *run(void *arg)
+{
+    const struct job *j = arg;
+
+    j->fn(j->arg);
+    return NULL;
+}
+
+void mdl_share(size_t threads, void (*fn)(void *arg), void *arg)
+{
+    struct job job = {fn, arg};
+    pthread_t others[THREADS_MAX];
+    sigset_t all, before;
+    size_t started = 0;
+
+    threads = base_min(threads, (size_t)THREADS_MAX);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (started + 1 < threads && pthread_create(&others[started], NULL, run, &job) == 0) {
+        started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    fn(arg);
+    for (size_t i = 0; i < started; i++) {
+        pthread_join(others[i], NULL);
+    }
+}

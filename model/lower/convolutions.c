@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/lower/window.h"
+
+/* Bias of a convolution: with constant weights a constant one becomes op.shift, else it is in[2].
+ */
+static int take_bias(struct mdl_lower *l, struct mdl_ir_op *op, size_t channels)
+{
+    size_t b = mdl_l_in(l, 2);
+    const struct mdl_ir_value *v;
+    float *shift;
+    int r;
+
+    if (b == MDL_NONE) {
+        return 0;
+    }
+    r = mdl_l_f32(l, 2);
+    if (r < 0) {
+        return r;
+    }
+    v = mdl_l_value(l, b);
+    if (v->rank != 1 || v->dim[0] != channels) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the bias has %zu values for %zu channels",
+                             mdl_ir_elements(v), channels);
+    }
+    if (!mdl_ir_is_const(l->ir, op->op.in[1]) || !v->data) {
+        op->op.in[2] = b;
+        return 0;
+    }
+    shift = mdl_pool_alloc(l->ir->pool, channels, sizeof(*shift));
+    if (!shift) {
+        return mdl_ir_nomem(l->ir);
+    }
+    memcpy(shift, v->data, channels * sizeof(*shift));
+    op->op.shift = shift;
+    op->op.channels = channels;
+    return 0;
+}
+
+static int check_f32(struct mdl_lower *l)
+{
+    int r = mdl_l_need(l, 2);
+
+    r = r < 0 ? r : mdl_l_f32(l, 0);
+    return r < 0 ? r : mdl_l_f32(l, 1);
+}
+
+static int check_shapes(struct mdl_lower *l, size_t xv, size_t wv, size_t *ret_groups)
+{
+    const struct mdl_ir_value *x = mdl_l_value(l, xv), *w = mdl_l_value(l, wv);
+    int64_t groups = mdl_l_int(l, "group", 1);
+
+    if (l->error) {
+        return l->error;
+    }
+    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu with weights of rank %zu",
+                             x->rank, w->rank);
+    }
+    if (groups < 1 || (uint64_t)groups > x->dim[1] || x->dim[1] % (size_t)groups) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "group %lld does not divide %zu channels",
+                             (long long)groups, x->dim[1]);
+    }
+    if (w->dim[0] == 0 || w->dim[1] == 0) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the weights are empty");
+    }
+    *ret_groups = (size_t)groups;
+    return 0;
+}
+
+static double window_volume(const struct mdl_window *w)
+{
+    double n = 1;
+
+    for (size_t i = 0; i < w->rank; i++) {
+        n *= (double)w->kernel[i];
+    }
+    return n;
+}
+
+int mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_op *ret_op,
+                      size_t ret_dim[MDL_RANK_MAX])
+{
+    struct mdl_window *win = &ret_op->op.attr.conv.window;
+    const struct mdl_ir_value *x, *w;
+    size_t groups, ignored[3];
+    int auto_pad, r = check_shapes(l, xv, wv, &groups);
+
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, xv);
+    w = mdl_l_value(l, wv);
+    if (w->dim[1] != x->dim[1] / groups || w->dim[0] % groups) {
+        return mdl_ir_refuse(l->ir, -EBADMSG,
+                             "weights [%zu][%zu] do not fit %zu input channels in %zu groups",
+                             w->dim[0], w->dim[1], x->dim[1], groups);
+    }
+    r = mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad);
+    r = r < 0 ? r : mdl_window_resolve(l, win, auto_pad, false, x->dim + 2, ret_dim + 2, ignored);
+    if (r < 0) {
+        return r;
+    }
+    ret_dim[0] = x->dim[0];
+    ret_dim[1] = w->dim[0];
+    ret_op->op.attr.conv.groups = groups;
+    ret_op->op.in[0] = xv;
+    ret_op->op.in[1] = wv;
+    ret_op->op.macs = (double)w->dim[1] * window_volume(win);
+    for (size_t i = 0; i < x->rank; i++) {
+        ret_op->op.macs *= (double)ret_dim[i];
+    }
+    return 0;
+}
+
+static int lower_conv(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV);
+    size_t dim[MDL_RANK_MAX];
+    int r = check_f32(l);
+
+    r = r < 0 ? r : mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim);
+    r = r < 0 ? r : take_bias(l, &op, dim[1]);
+    return r < 0
+               ? r
+               : mdl_ir_emit(l->ir, &op, MDL_F32, mdl_l_value(l, l->in[0])->rank, dim, &l->out[0]);
+}
+
+/* Sizes as in the operator's text: out = stride (in - 1) + output_padding + extent - pads; with an
+ * output_shape (or SAME: in * stride) the pads follow from it. */
+static int transpose_size(struct mdl_lower *l, struct mdl_window *w, size_t i, int auto_pad,
+                          int64_t wanted, size_t in, size_t *output_padding, size_t *ret)
+{
+    int64_t full = (int64_t)w->stride[i] * ((int64_t)in - 1) + (int64_t)*output_padding +
+                   (int64_t)((w->kernel[i] - 1) * w->dilation[i] + 1);
+    int64_t out = full - (int64_t)w->pad_begin[i] - (int64_t)w->pad_end[i];
+
+    if (wanted < 0 && (auto_pad == MDL_PAD_SAME_UPPER || auto_pad == MDL_PAD_SAME_LOWER)) {
+        wanted = (int64_t)(in * w->stride[i]);
+    }
+    if (wanted >= 0) {
+        size_t total = full > wanted ? (size_t)(full - wanted) : 0;
+
+        out = wanted;
+        if (wanted > full) {
+            *output_padding += (size_t)(wanted - full);
+        }
+        w->pad_begin[i] = auto_pad == MDL_PAD_SAME_UPPER ? total / 2 : total - total / 2;
+        w->pad_end[i] = total - w->pad_begin[i];
+    }
+    if (out < 1 || out > INT32_MAX) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the output size %lld is out of range",
+                             (long long)out);
+    }
+    *ret = (size_t)out;
+    return 0;
+}
+
+static int read_extra(struct mdl_lower *l, const char *name, size_t spatial, int64_t fallback,
+                      int64_t *ret)
+{
+    int64_t value[5];
+    size_t count;
+
+    for (size_t i = 0; i < spatial; i++) {
+        ret[i] = fallback;
+    }
+    if (!mdl_l_ints(l, name, value, 5, &count) || count == 0) {
+        return l->error;
+    }
+    if (count != spatial && count != spatial + 2) { /* output_shape may hold N and C too */
+        return mdl_ir_refuse(l->ir, -EBADMSG, "%s has %zu values for %zu spatial dims", name, count,
+                             spatial);
+    }
+    for (size_t i = 0; i < spatial; i++) {
+        ret[i] = value[count - spatial + i];
+        if (ret[i] < 0 || ret[i] > INT32_MAX) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "%s %lld is out of range", name,
+                                 (long long)ret[i]);
+        }
+    }
+    return 0;
+}
+
+static int lower_conv_transpose(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV_TRANSPOSE);
+    struct mdl_window *win = &op.op.attr.conv.window;
+    const struct mdl_ir_value *x, *w;
+    int64_t shape[3], padding[3];
+    size_t dim[MDL_RANK_MAX], groups;
+    int auto_pad, r = check_f32(l);
+
+    r = r < 0 ? r : check_shapes(l, l->in[0], l->in[1], &groups);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    w = mdl_l_value(l, l->in[1]);
+    if (w->dim[0] != x->dim[1]) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "weights for %zu channels, input has %zu", w->dim[0],
+                             x->dim[1]);
+    }
+    r = mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad);
+    r = r < 0 ? r : read_extra(l, "output_shape", x->rank - 2, -1, shape);
+    r = r < 0 ? r : read_extra(l, "output_padding", x->rank - 2, 0, padding);
+    if (r < 0) {
+        return r;
+    }
+    op.op.macs = (double)w->dim[1] * window_volume(win) * (double)mdl_ir_elements(x);
+    dim[0] = x->dim[0];
+    if (!base_mul(w->dim[1], groups, &dim[1])) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "too many channels");
+    }
+    for (size_t i = 0; i < win->rank; i++) {
+        if (x->dim[i + 2] == 0 || x->dim[i + 2] > INT32_MAX) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension is %zu", x->dim[i + 2]);
+        }
+        op.op.attr.conv.output_padding[i] = (size_t)padding[i];
+        r = transpose_size(l, win, i, auto_pad, shape[i], x->dim[i + 2],
+                           &op.op.attr.conv.output_padding[i], &dim[i + 2]);
+        if (r < 0) {
+            return r;
+        }
+    }
+    op.op.attr.conv.groups = groups;
+    op.op.in[0] = l->in[0];
+    op.op.in[1] = l->in[1];
+    r = take_bias(l, &op, dim[1]);
+    return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
+}
+
+/* One window over the whole image. */
+static void global_window(struct mdl_window *w, const struct mdl_ir_value *x)
+{
+    w->rank = x->rank - 2;
+    for (size_t i = 0; i < w->rank; i++) {
+        w->kernel[i] = x->dim[i + 2];
+        w->stride[i] = w->dilation[i] = 1;
+    }
+}
+
+static int check_pool_input(struct mdl_lower *l)
+{
+    const struct mdl_ir_value *x;
+    int r = mdl_l_need(l, 1);
+
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    if (x->rank < 3 || x->rank > 5) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu is not supported", x->rank);
+    }
+    return 0;
+}
+
+static int lower_pool(struct mdl_lower *l, int kind)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
+    struct mdl_window *win = &op.op.attr.pool.window;
+    const struct mdl_ir_value *x;
+    size_t dim[MDL_RANK_MAX];
+    int auto_pad, r = check_pool_input(l);
+    bool ceil_mode = mdl_l_int(l, "ceil_mode", 0) != 0;
+
+    r = r < 0 || kind == MDL_OP_MAX_POOL ? r : mdl_l_f32(l, 0);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    r = mdl_window_read(l, x->rank - 2, NULL, win, &auto_pad);
+    r = r < 0 ? r
+              : mdl_window_resolve(l, win, auto_pad, ceil_mode, x->dim + 2, dim + 2,
+                                   op.op.attr.pool.pad_end_model);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < win->rank; i++) {
+        size_t reach = (win->kernel[i] - 1) * win->dilation[i] + 1;
+
+        size_t pad = base_max(win->pad_begin[i], op.op.attr.pool.pad_end_model[i]);
+
+        if (pad >= reach) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "pads %zu leave windows without any input", pad);
+        }
+    }
+    dim[0] = x->dim[0];
+    dim[1] = x->dim[1];
+    op.op.in[0] = l->in[0];
+    op.op.attr.pool.count_include_pad = mdl_l_int(l, "count_include_pad", 0) != 0;
+    op.op.attr.pool.indices_row_major = mdl_l_int(l, "storage_order", 0) == 0;
+    if (kind == MDL_OP_MAX_POOL && l->out_count > 1 && l->node->outputs[1][0]) {
+        r = mdl_ir_value_new(l->ir, MDL_I64, x->rank, dim, &op.op.out[1]);
+        l->out[1] = op.op.out[1];
+    }
+    return r < 0 ? r : mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
+}
+
+static int lower_global_pool(struct mdl_lower *l, int kind)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
+    const struct mdl_ir_value *x;
+    size_t dim[MDL_RANK_MAX];
+    int r = check_pool_input(l);
+
+    r = r < 0 ? r : mdl_l_f32(l, 0);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    for (size_t i = 0; i < x->rank; i++) {
+        dim[i] = i < 2 ? x->dim[i] : 1;
+        if (x->dim[i] == 0) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is 0", i);
+        }
+    }
+    global_window(&op.op.attr.pool.window, x);
+    op.op.in[0] = l->in[0];
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
+}
+
+static int lower_lrn(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_LRN);
+    const struct mdl_ir_value *x;
+    int64_t size = mdl_l_int(l, "size", 0);
+    int r = check_pool_input(l);
+
+    r = r < 0 ? r : mdl_l_f32(l, 0);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    if (size < 1 || size > INT32_MAX) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "size %lld is out of range", (long long)size);
+    }
+    op.op.in[0] = l->in[0];
+    op.op.attr.lrn.size = (size_t)size;
+    op.op.attr.lrn.alpha = mdl_l_float(l, "alpha", 1e-4f);
+    op.op.attr.lrn.beta = mdl_l_float(l, "beta", 0.75f);
+    op.op.attr.lrn.bias = mdl_l_float(l, "bias", 1.0f);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim, &l->out[0]);
+}
+
+const struct mdl_lower_row mdl_lower_spatial[] = {
+    {"Conv", lower_conv, 0},
+    {"ConvTranspose", lower_conv_transpose, 0},
+    {"MaxPool", lower_pool, MDL_OP_MAX_POOL},
+    {"AveragePool", lower_pool, MDL_OP_AVG_POOL},
+    {"GlobalMaxPool", lower_global_pool, MDL_OP_MAX_POOL},
+    {"GlobalAveragePool", lower_global_pool, MDL_OP_AVG_POOL},
+    {"LRN", lower_lrn, 0},
+    {0},
+};

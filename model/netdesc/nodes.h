@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/netdesc_emit.h - builds the graph of a network description: nodes, values, seeded weights
+ *
+ * Inside of model/netdesc.c. Weights are only counted while nodes are emitted; their memory, one
+ * mapping, is made and filled at the end, when the total is known to be allowed.
+ */
+#pragma once
+
+#include "model/common/graph.h"
+#include "model/common/pool.h"
+
+#define MDL_ND_LAYERS_MAX 4096u
+#define MDL_ND_WEIGHT_BYTES_MAX ((size_t)4 << 30)
+#define MDL_ND_SIZE_MAX 16384 /* of a side, a kernel, a stride */
+#define MDL_ND_CHANNELS_MAX 65536
+
+struct mdl_nd_value { /* what a layer makes: an image, or a flat vector (height == 0) */
+    const char *name;
+    size_t channels, height, width;
+};
+
+enum mdl_nd_fill { MDL_ND_HE, MDL_ND_NEAR_ZERO, MDL_ND_NEAR_ONE };
+
+struct mdl_nd_weight {
+    const char *name;
+    size_t rank, dim[4];
+    size_t fan_in; /* MDL_ND_HE: uniform in +-sqrt(6 / fan_in) */
+    enum mdl_nd_fill fill;
+};
+
+struct mdl_nd {
+    struct mdl_graph *graph; /* in its own pool */
+    char *error;
+    uint64_t seed;
+    const char *weights_dir; /* borrowed; as in mdl_load_options */
+    struct mdl_nd_value *values;
+    size_t value_count, value_cap, node_cap, initializer_cap;
+    enum mdl_nd_fill *fills; /* by initializer */
+    size_t *fan_ins;         /* by initializer; 0: data is already there */
+    size_t weight_floats;
+};
+
+/** mdl_nd_init() - @pool: ownership stays with the caller. Return: 0 or -ENOMEM. */
+int mdl_nd_init(struct mdl_nd *nd, struct mdl_pool *pool, char *error);
+
+/** mdl_nd_node() - appends an operator. @inputs: up to 6 names, NULL ends them. @output: its one
+ * value. *ret_node is valid until the next one is appended. Return: 0 or -ENOMEM. */
+int mdl_nd_node(struct mdl_nd *nd, const char *op_type, const char *const *inputs,
+                const char *output, struct mdl_gnode **ret_node);
+int mdl_nd_attr_int(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, int64_t v);
+int mdl_nd_attr_float(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, float v);
+int mdl_nd_attr_string(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const char *v);
+int mdl_nd_attr_ints(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const size_t *v,
+                     size_t count);
+
+/** mdl_nd_weight() - appends an initializer to be filled by mdl_nd_finish(). Return: 0, -ENOMEM,
+ * -E2BIG past the cap on weights. */
+int mdl_nd_weight(struct mdl_nd *nd, const struct mdl_nd_weight *w);
+/** mdl_nd_floats() - appends an initializer with these values (rank 1). */
+int mdl_nd_floats(struct mdl_nd *nd, const char *name, const float *v, size_t count);
+
+/** mdl_nd_value_add() - Return: 0, -ENOMEM, -EEXIST. mdl_nd_value_find() - NULL if unknown. */
+int mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v);
+const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char *name);
+
+/** mdl_nd_finish() - makes and fills the weights. Return: 0, -ENOMEM. */
+int mdl_nd_finish(struct mdl_nd *nd);

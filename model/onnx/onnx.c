@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ONNX to struct mdl_graph. protobuf-c unpacks the walk's stripped copy straight into the graph's
+ * pool (its allocator is the pool), so names need no second copy and the pool's cap bounds what a
+ * hostile file can make it allocate.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/common/graph.h"
+#include "model/onnx/tensor.h"
+#include "model/onnx/walk.h"
+#include "model/common/pool.h"
+#include "model/private.h"
+#include "onnx.pb-c.h"
+
+#define IR_MIN 3
+#define IR_MAX 13
+#define OPSET_MIN 6 /* before, only for operators that did not change up to 6 */
+#define OPSET_MAX 26
+#define NODE_ATTRS_MAX 256u
+#define POOL_BASE_BYTES ((size_t)256 << 20)
+
+static void *pool_alloc(void *pool, size_t bytes)
+{
+    return mdl_pool_alloc(pool, 1, bytes);
+}
+static void pool_no_free(void *pool, void *p)
+{
+    (void)pool;
+    (void)p;
+}
+
+static const char *text(const char *s)
+{
+    return s ? s : "";
+}
+
+/* ---- versions ---- */
+
+/* Arithmetic, activations, BatchNormalization and Gemm had other attributes before version 6. */
+static bool unchanged_until_6(const Onnx__GraphProto *g)
+{
+    static const char *const names[] = {
+        "AveragePool",   "Constant",   "Conv",       "ConvTranspose",
+        "DepthToSpace",  "Flatten",    "Gather",     "GlobalAveragePool",
+        "GlobalMaxPool", "LRN",        "LogSoftmax", "MatMul",
+        "MaxPool",       "ReduceMean", "Shape",      "Slice",
+        "Softmax",       "Softplus",   "Softsign",   "SpaceToDepth",
+        "Squeeze",       "Transpose",  "Unsqueeze",
+    };
+
+    for (size_t i = 0; g && i < g->n_node; i++) {
+        size_t k = 0;
+
+        while (k < base_array_count(names) && strcmp(names[k], text(g->node[i]->op_type)) != 0) {
+            k++;
+        }
+        if (k == base_array_count(names)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int read_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
+{
+    struct mdl_graph *g = rd->graph;
+    bool found = false;
+
+    if (!model->has_ir_version) {
+        return mdl_fail(rd->error, -EBADMSG, "not an ONNX model: there is no IR version");
+    }
+    g->ir_version = model->ir_version;
+    if (g->ir_version < IR_MIN || g->ir_version > IR_MAX) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "IR version %lld is not supported (%d to %d are)",
+                        (long long)g->ir_version, IR_MIN, IR_MAX);
+    }
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *o = model->opset_import[i];
+        const char *domain = text(o->domain);
+
+        if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0) {
+            continue;
+        }
+        if (found && g->opset != o->version) {
+            return mdl_fail(rd->error, -EBADMSG,
+                            "operator set versions %lld and %lld are both given",
+                            (long long)g->opset, (long long)o->version);
+        }
+        found = true;
+        g->opset = o->version;
+    }
+    if (!found) {
+        return mdl_fail(rd->error, -EBADMSG, "there is no operator set version");
+    }
+    if (g->opset < 1 || g->opset > OPSET_MAX ||
+        (g->opset < OPSET_MIN && !unchanged_until_6(model->graph))) {
+        return mdl_fail(rd->error, -EOPNOTSUPP,
+                        "operator set version %lld is not supported (%d to %d are)",
+                        (long long)g->opset, OPSET_MIN, OPSET_MAX);
+    }
+    return 0;
+}
+
+/* ---- attributes and nodes ---- */
+
+/* Old exporters leave the type out: it is what is there, if just one thing is. */
+static int guess_type(const Onnx__AttributeProto *a)
+{
+    int type = 0, count = 0;
+
+#define GUESS(there, t)                                                                            \
+    if (there) {                                                                                   \
+        type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##t;                                         \
+        count++;                                                                                   \
+    }
+    GUESS(a->has_f, FLOAT)
+    GUESS(a->has_i, INT)
+    GUESS(a->has_s, STRING)
+    GUESS(a->t, TENSOR)
+    GUESS(a->n_floats, FLOATS)
+    GUESS(a->n_ints, INTS)
+    GUESS(a->n_strings, STRINGS)
+#undef GUESS
+    return count == 1 ? type : 0;
+}
+
+static char *copy_text(struct mdl_pool *pool, const ProtobufCBinaryData *b)
+{
+    return mdl_pool_strndup(pool, b->data, b->len);
+}
+
+static int read_strings(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
+                        struct mdl_gattr *out)
+{
+    const char **list = mdl_pool_alloc(rd->graph->pool, a->n_strings, sizeof(*list));
+
+    if (!list) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < a->n_strings; i++) {
+        list[i] = copy_text(rd->graph->pool, &a->strings[i]);
+        if (!list[i]) {
+            return -ENOMEM;
+        }
+    }
+    out->strings = list;
+    out->count = a->n_strings;
+    return 0;
+}
+
+static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
+                     struct mdl_gattr *out)
+{
+    int type = a->has_type ? (int)a->type : 0;
+    struct mdl_gtensor *t;
+    int r = 0;
+
+    out->name = text(a->name);
+    if (out->name[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s: an attribute has no name", rd->where);
+    }
+    if (text(a->ref_attr_name)[0] != '\0') {
+        return mdl_fail(rd->error, -EOPNOTSUPP,
+                        "%s: attribute '%.80s' refers to a function's attribute", rd->where,
+                        out->name);
+    }
+    switch (type ? type : guess_type(a)) {
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
+        out->type = MDL_ATTR_FLOAT;
+        out->f = a->f;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
+        out->type = MDL_ATTR_INT;
+        out->i = a->i;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
+        out->type = MDL_ATTR_STRING;
+        out->s = copy_text(rd->graph->pool, &a->s);
+        r = out->s ? 0 : -ENOMEM;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
+        out->type = MDL_ATTR_TENSOR;
+        if (!a->t) {
+            return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' has no tensor", rd->where,
+                            out->name);
+        }
+        t = mdl_pool_alloc(rd->graph->pool, 1, sizeof(*t));
+        r = t ? mdl_onnx_tensor(rd, a->t, out->name, t) : -ENOMEM;
+        out->t = t;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
+        out->type = MDL_ATTR_FLOATS;
+        out->floats = a->floats;
+        out->count = a->n_floats;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
+        out->type = MDL_ATTR_INTS;
+        out->ints = a->ints;
+        out->count = a->n_ints;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
+        out->type = MDL_ATTR_STRINGS;
+        r = read_strings(rd, a, out);
+        break;
+    default: /* subgraphs, sparse tensors, types: the compiler refuses the operator that has them */
+        out->type = MDL_ATTR_OTHER;
+        break;
+    }
+    return r;
+}
+
+static int read_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t index,
+                     struct mdl_gnode *out)
+{
+    struct mdl_gattr *attrs;
+
+    out->op_type = text(n->op_type);
+    out->name = text(n->name);
+    out->domain = strcmp(text(n->domain), "ai.onnx") == 0 ? "" : text(n->domain);
+    out->input_count = n->n_input;
+    out->inputs = (const char *const *)n->input;
+    out->output_count = n->n_output;
+    out->outputs = (const char *const *)n->output;
+    snprintf(rd->where, sizeof(rd->where), "node %zu '%.80s' (%.40s)", index,
+             out->name[0]        ? out->name
+             : out->output_count ? out->outputs[0]
+                                 : "",
+             out->op_type);
+    if (out->op_type[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s has no operator type", rd->where);
+    }
+    if (n->n_attribute > NODE_ATTRS_MAX) {
+        return mdl_fail(rd->error, -E2BIG, "%s has %zu attributes, more than %u", rd->where,
+                        n->n_attribute, NODE_ATTRS_MAX);
+    }
+    attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
+    if (!attrs) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n->n_attribute; i++) {
+        int r = read_attr(rd, n->attribute[i], &attrs[i]);
+
+        if (r < 0) {
+            return r;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(attrs[k].name, attrs[i].name) == 0) {
+                return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' is given twice",
+                                rd->where, attrs[i].name);
+            }
+        }
+    }
+    out->attrs = attrs;
+    out->attr_count = n->n_attribute;
+    return 0;
+}
+
+/* ---- graph inputs and outputs ---- */
+
+static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v, const char *what,
+                      struct mdl_gvalue *out)
+{
+    const Onnx__TypeProto__Tensor *t = NULL;
+
+    out->name = text(v->name);
+    snprintf(rd->where, sizeof(rd->where), "graph %s '%.80s'", what, out->name);
+    if (out->name[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
+    }
+    if (v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+        t = v->type->tensor_type;
+    }
+    if (v->type && !t) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s is not a tensor", rd->where);
+    }
+    if (!t || !t->has_elem_type || t->elem_type == 0) {
+        return 0;
+    }
+    if (!mdl_onnx_dtype(t->elem_type, &out->dtype)) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s: element type %s is not supported", rd->where,
+                        mdl_onnx_dtype_name(t->elem_type));
+    }
+    if (!t->shape) {
+        return 0;
+    }
+    out->rank = t->shape->n_dim;
+    if (out->rank > MDL_RANK_MAX) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s has %zu dimensions, more than %u", rd->where,
+                        out->rank, MDL_RANK_MAX);
+    }
+    for (size_t i = 0; i < out->rank; i++) {
+        const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
+
+        out->dim[i] = -1;
+        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+            /* -1 is what some exporters write for "any" */
+            if (d->dim_value < -1 || d->dim_value > INT32_MAX) {
+                return mdl_fail(rd->error, -EBADMSG, "%s: dimension %zu is %lld", rd->where, i,
+                                (long long)d->dim_value);
+            }
+            out->dim[i] = d->dim_value;
+        }
+    }
+    out->typed = true;
+    return 0;
+}
+
+/* ---- names: every value is made once ---- */
+
+struct made {
+    const char *name;
+    const char *by; /* "initializer", "input" or the node's operator */
+    size_t index;
+};
+
+static int made_compare(const void *a, const void *b)
+{
+    const struct made *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static bool made_find(const struct made *list, size_t count, const char *name)
+{
+    struct made key = {.name = name};
+    size_t lo = 0, hi = count;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int order = strcmp(key.name, list[mid].name);
+
+        if (order == 0) {
+            return true;
+        }
+        if (order < 0) {
+            hi = mid;
+        } else {
+            lo = mid + 1;
+        }
+    }
+    return false;
+}
+
+static int made_check(struct mdl_onnx_reader *rd, struct made *list, size_t count)
+{
+    qsort(list, count, sizeof(*list), made_compare);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(list[i - 1].name, list[i].name) == 0) {
+            return mdl_fail(rd->error, -EBADMSG,
+                            "value '%.100s' is made twice: by %s %zu and %s %zu", list[i].name,
+                            list[i - 1].by, list[i - 1].index, list[i].by, list[i].index);
+        }
+    }
+    return 0;
+}
+
+static int check_names(struct mdl_onnx_reader *rd)
+{
+    const struct mdl_graph *g = rd->graph;
+    size_t count = g->initializer_count + g->input_count, at = 0;
+    base_autofree struct made *list = NULL;
+
+    for (size_t i = 0; i < g->node_count; i++) {
+        count += g->nodes[i].output_count;
+    }
+    list = calloc(count ? count : 1, sizeof(*list));
+    if (!list) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        list[at++] = (struct made){g->initializers[i].name, "initializer", i};
+    }
+    for (size_t i = 0; i < g->input_count; i++) {
+        list[at++] = (struct made){g->inputs[i].name, "input", i};
+    }
+    for (size_t i = 0; i < g->node_count; i++) {
+        for (size_t k = 0; k < g->nodes[i].output_count; k++) {
+            if (g->nodes[i].outputs[k][0] != '\0') {
+                list[at++] = (struct made){g->nodes[i].outputs[k], "node", i};
+            }
+        }
+    }
+    return made_check(rd, list, at);
+}
+
+/* ---- the parts of the graph ---- */
+
+static int read_initializers(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+{
+    struct mdl_graph *g = rd->graph;
+
+    g->initializers = mdl_pool_alloc(g->pool, p->n_initializer, sizeof(*g->initializers));
+    if (!g->initializers) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < p->n_initializer; i++) {
+        int r;
+
+        snprintf(rd->where, sizeof(rd->where), "initializer %zu '%.100s'", i,
+                 text(p->initializer[i]->name));
+        if (text(p->initializer[i]->name)[0] == '\0') {
+            return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
+        }
+        r = mdl_onnx_tensor(rd, p->initializer[i], NULL, &g->initializers[i]);
+        if (r < 0) {
+            return r;
+        }
+        g->initializer_count++;
+    }
+    return 0;
+}
+
+/* Until IR 3, weights had to be listed as inputs too: those are not inputs. */
+static int read_inputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+{
+    struct mdl_graph *g = rd->graph;
+    base_autofree struct made *list =
+        calloc(g->initializer_count ? g->initializer_count : 1, sizeof(*list));
+
+    g->inputs = mdl_pool_alloc(g->pool, p->n_input, sizeof(*g->inputs));
+    if (!list || !g->inputs) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        list[i] = (struct made){g->initializers[i].name, "initializer", i};
+    }
+    qsort(list, g->initializer_count, sizeof(*list), made_compare);
+    for (size_t i = 0; i < p->n_input; i++) {
+        int r;
+
+        if (made_find(list, g->initializer_count, text(p->input[i]->name))) {
+            continue;
+        }
+        r = read_value(rd, p->input[i], "input", &g->inputs[g->input_count]);
+        if (r < 0) {
+            return r;
+        }
+        g->input_count++;
+    }
+    return 0;
+}
+
+static int read_outputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+{
+    struct mdl_graph *g = rd->graph;
+    base_autofree struct made *list = calloc(p->n_output ? p->n_output : 1, sizeof(*list));
+
+    g->outputs = mdl_pool_alloc(g->pool, p->n_output, sizeof(*g->outputs));
+    if (!list || !g->outputs) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < p->n_output; i++) {
+        int r = read_value(rd, p->output[i], "output", &g->outputs[i]);
+
+        if (r < 0) {
+            return r;
+        }
+        list[i] = (struct made){g->outputs[i].name, "output", i};
+        g->output_count++;
+    }
+    return made_check(rd, list, g->output_count);
+}
+
+static int read_nodes(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+{
+    struct mdl_graph *g = rd->graph;
+
+    g->nodes = mdl_pool_alloc(g->pool, p->n_node, sizeof(*g->nodes));
+    if (!g->nodes) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < p->n_node; i++) {
+        int r = read_node(rd, p->node[i], i, &g->nodes[i]);
+
+        if (r < 0) {
+            return r;
+        }
+        g->node_count++;
+    }
+    return 0;
+}
+
+static int read_graph(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+{
+    int r;
+
+    if (!p || p->n_node == 0) {
+        return mdl_fail(rd->error, -EBADMSG, "the model's graph has no nodes");
+    }
+    if (p->n_output == 0) {
+        return mdl_fail(rd->error, -EBADMSG, "the model's graph has no outputs");
+    }
+    rd->graph->name = text(p->name);
+    r = read_initializers(rd, p);
+    r = r < 0 ? r : read_inputs(rd, p);
+    r = r < 0 ? r : read_outputs(rd, p);
+    r = r < 0 ? r : read_nodes(rd, p);
+    return r < 0 ? r : check_names(rd);
+}
+
+static void walk_cleanup(struct mdl_walk *w)
+{
+    mdl_walk_deinit(w);
+}
+
+int mdl_onnx_read(const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX],
+                  struct mdl_graph **ret)
+{
+    base_cleanup(walk_cleanup) struct mdl_walk walk = MDL_WALK_NULL;
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_onnx_reader rd = {.walk = &walk, .error = ret_error};
+    ProtobufCAllocator allocator = {.alloc = pool_alloc, .free = pool_no_free};
+    Onnx__ModelProto *model;
+    size_t cap;
+    int r;
+
+    ret_error[0] = '\0';
+    if (bytes == 0) {
+        return mdl_fail(ret_error, -EBADMSG, "the file is empty");
+    }
+    r = mdl_walk_init(&walk, map, bytes, ret_error);
+    if (r < 0) {
+        return r;
+    }
+    /* 16 bit weights double when they are converted; the rest is structure */
+    if (!base_mul(bytes, 2, &cap) || !base_add(cap, POOL_BASE_BYTES, &cap)) {
+        return mdl_fail(ret_error, -E2BIG, "the file is too large");
+    }
+    r = mdl_pool_new(cap, &pool);
+    if (r < 0) {
+        return mdl_fail(ret_error, r, "out of memory");
+    }
+    rd.graph = mdl_pool_alloc(pool, 1, sizeof(*rd.graph));
+    if (!rd.graph) {
+        return mdl_fail(ret_error, -ENOMEM, "out of memory");
+    }
+    rd.graph->pool = pool;
+    rd.graph->file_map = map;
+    rd.graph->file_bytes = bytes;
+    allocator.allocator_data = pool;
+    model = onnx__model_proto__unpack(&allocator, walk.copy_bytes, walk.copy);
+    if (!model) {
+        return mdl_pool_used(pool) > cap / 2
+                   ? mdl_fail(ret_error, -E2BIG, "the model's structure needs too much memory")
+                   : mdl_fail(ret_error, -EBADMSG, "not an ONNX model: its fields do not parse");
+    }
+    r = read_versions(&rd, model);
+    r = r < 0 ? r : read_graph(&rd, model->graph);
+    if (r < 0) {
+        return r == -ENOMEM && !ret_error[0] ? mdl_fail(ret_error, r, "out of memory") : r;
+    }
+    *ret = rd.graph;
+    pool = NULL; /* now owned by the graph */
+    return 0;
+}

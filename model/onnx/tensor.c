@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/onnx/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/common/pool.h"
+#include "model/private.h"
+#include "onnx.pb-c.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
+
+/* Names by ONNX's number; ours where the type is supported. */
+enum from { FROM_NONE, FROM_SAME, FROM_F16, FROM_BF16, FROM_F64 };
+
+static const struct {
+    const char *name;
+    unsigned char from, dtype, bytes; /* bytes of one element in the file */
+} types[] = {
+    [0] = {"undefined", FROM_NONE, 0, 0},       [1] = {"float32", FROM_SAME, MDL_F32, 4},
+    [2] = {"uint8", FROM_SAME, MDL_U8, 1},      [3] = {"int8", FROM_SAME, MDL_I8, 1},
+    [4] = {"uint16", FROM_NONE, 0, 0},          [5] = {"int16", FROM_NONE, 0, 0},
+    [6] = {"int32", FROM_SAME, MDL_I32, 4},     [7] = {"int64", FROM_SAME, MDL_I64, 8},
+    [8] = {"string", FROM_NONE, 0, 0},          [9] = {"bool", FROM_SAME, MDL_BOOL, 1},
+    [10] = {"float16", FROM_F16, MDL_F32, 2},   [11] = {"float64", FROM_F64, MDL_F32, 8},
+    [12] = {"uint32", FROM_NONE, 0, 0},         [13] = {"uint64", FROM_NONE, 0, 0},
+    [14] = {"complex64", FROM_NONE, 0, 0},      [15] = {"complex128", FROM_NONE, 0, 0},
+    [16] = {"bfloat16", FROM_BF16, MDL_F32, 2},
+};
+
+const char *mdl_onnx_dtype_name(int onnx_type)
+{
+    bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
+
+    return known ? types[onnx_type].name : "unknown";
+}
+
+bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret)
+{
+    bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
+
+    if (!known || types[onnx_type].from != FROM_SAME) {
+        return false;
+    }
+    *ret = types[onnx_type].dtype;
+    return true;
+}
+
+/* IEEE 754 half to single; subnormals are scaled by the FPU, which is exact. */
+static float f16_to_f32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
+    uint32_t bits;
+    float f;
+
+    if (exponent == 0) {
+        f = (float)mantissa * 0x1p-24f;
+        return sign ? -f : f;
+    }
+    bits = sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | mantissa << 13;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+static float to_f32(enum from from, const unsigned char *p)
+{
+    uint16_t h;
+    uint32_t bits;
+    double d;
+    float f;
+
+    if (from == FROM_F64) {
+        memcpy(&d, p, sizeof(d));
+        return (float)d;
+    }
+    memcpy(&h, p, sizeof(h));
+    if (from == FROM_F16) {
+        return f16_to_f32(h);
+    }
+    bits = (uint32_t)h << 16;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+static int data_fail(struct mdl_onnx_reader *rd, int code, const char *attr, const char *why)
+{
+    return attr ? mdl_fail(rd->error, code, "%s: attribute '%.60s': %s", rd->where, attr, why)
+                : mdl_fail(rd->error, code, "%s: %s", rd->where, why);
+}
+
+static int read_dims(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                     struct mdl_gtensor *out, size_t *ret_elements)
+{
+    size_t n = 1;
+    char why[96];
+
+    if (t->n_dims > MDL_RANK_MAX) {
+        snprintf(why, sizeof(why), "%zu dimensions, more than %u", t->n_dims, MDL_RANK_MAX);
+        return data_fail(rd, -EOPNOTSUPP, attr, why);
+    }
+    out->rank = t->n_dims;
+    for (size_t i = 0; i < t->n_dims; i++) {
+        if (t->dims[i] < 0) {
+            snprintf(why, sizeof(why), "dimension %zu is negative (%lld)", i,
+                     (long long)t->dims[i]);
+            return data_fail(rd, -EBADMSG, attr, why);
+        }
+        out->dim[i] = (size_t)t->dims[i];
+        if (!base_mul(n, out->dim[i], &n)) {
+            return data_fail(rd, -E2BIG, attr, "the number of elements overflows");
+        }
+    }
+    /* A zero hides the size of the others; strides are products of them. */
+    for (size_t i = 0, product = 1; n == 0 && i < out->rank; i++) {
+        if (out->dim[i] && !base_mul(product, out->dim[i], &product)) {
+            return data_fail(rd, -E2BIG, attr, "the number of elements overflows");
+        }
+    }
+    *ret_elements = n;
+    return 0;
+}
+
+/* Typed data with @n values; @size: bytes of one value in protobuf-c's array. */
+struct typed {
+    const void *values;
+    size_t n, size;
+};
+
+static struct typed typed_data(const Onnx__TensorProto *t)
+{
+    switch (t->data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+        return (struct typed){t->float_data, t->n_float_data, 4};
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+        return (struct typed){t->double_data, t->n_double_data, 8};
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+        return (struct typed){t->int64_data, t->n_int64_data, 8};
+    default: /* everything of 32 bits and less is in int32_data */
+        return (struct typed){t->int32_data, t->n_int32_data, 4};
+    }
+}
+
+/* int32_data to elements of 1 or 2 bytes. Return: packed bytes in the pool, NULL: out of memory;
+ * *ret_ok: false where a value does not fit. */
+static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n, bool *ret_ok)
+{
+    size_t size = types[t->data_type].bytes;
+    bool is_signed = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT8;
+    int32_t low = is_signed ? INT8_MIN : 0;
+    int32_t high = is_signed                                             ? INT8_MAX
+                   : size == 2                                           ? UINT16_MAX
+                   : t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ? 1
+                                                                         : UINT8_MAX;
+    unsigned char *out = mdl_pool_alloc(pool, n, size);
+
+    *ret_ok = true;
+    for (size_t i = 0; out && i < n; i++) {
+        int32_t v = t->int32_data[i];
+
+        if (v < low || v > high) {
+            *ret_ok = false;
+            return out;
+        }
+        memcpy(out + i * size, &v, size); /* little-endian: the low bytes */
+    }
+    return out;
+}
+
+/* Where the tensor's bytes are, still in the file's element type. */
+static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                     size_t elements, struct mdl_gtensor *out)
+{
+    size_t size = types[t->data_type].bytes, want, have;
+    struct typed typed = typed_data(t);
+    char why[128];
+    bool ok;
+
+    if (!base_mul(elements, size, &want)) {
+        return data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
+    }
+    out->bytes = want;
+    if (t->has_raw_data) {
+        const struct mdl_walk_raw *raw;
+        uint32_t index;
+
+        /* the walk wrote this field itself: an index of its table */
+        memcpy(&index, t->raw_data.data, sizeof(index));
+        raw = &rd->walk->raws[index];
+        if (typed.n > 0 || (raw->floats && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)) {
+            return data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
+        }
+        have = raw->bytes;
+        out->data = (const char *)rd->graph->file_map + raw->offset;
+        out->in_file = true;
+    } else {
+        if (!base_mul(typed.n, size, &have)) {
+            have = SIZE_MAX;
+        }
+        out->data = typed.n ? typed.values : "";
+    }
+    if (have != want) {
+        snprintf(why, sizeof(why), "%zu bytes of data where its shape of %s needs %zu", have,
+                 mdl_onnx_dtype_name(t->data_type), want);
+        return data_fail(rd, -EBADMSG, attr, why);
+    }
+    if (!out->in_file && typed.size != size && typed.n > 0) {
+        out->data = narrow(rd->graph->pool, t, typed.n, &ok);
+        if (!out->data) {
+            return -ENOMEM;
+        }
+        if (!ok) {
+            snprintf(why, sizeof(why), "a value does not fit into %s",
+                     mdl_onnx_dtype_name(t->data_type));
+            return data_fail(rd, -EBADMSG, attr, why);
+        }
+    }
+    return 0;
+}
+
+static int convert(struct mdl_onnx_reader *rd, enum from from, size_t elements, size_t size,
+                   struct mdl_gtensor *out)
+{
+    const unsigned char *in = out->data;
+    float *f = mdl_pool_alloc(rd->graph->pool, elements, sizeof(*f));
+
+    if (!f) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < elements; i++) {
+        f[i] = to_f32(from, in + i * size);
+    }
+    out->data = f;
+    out->bytes = elements * sizeof(*f);
+    out->in_file = false;
+    return 0;
+}
+
+int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                    struct mdl_gtensor *ret)
+{
+    struct mdl_gtensor out = {.name = t->name ? t->name : ""};
+    size_t elements;
+    char why[96];
+    int r;
+
+    if (t->has_data_location && t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
+        return data_fail(rd, -EOPNOTSUPP, attr, "data outside the file is not supported");
+    }
+    if (t->data_type < 0 || (size_t)t->data_type >= base_array_count(types) ||
+        types[t->data_type].from == FROM_NONE) {
+        snprintf(why, sizeof(why), "element type %s (%d) is not supported",
+                 mdl_onnx_dtype_name(t->data_type), t->data_type);
+        return data_fail(rd, -EOPNOTSUPP, attr, why);
+    }
+    out.dtype = types[t->data_type].dtype;
+    r = read_dims(rd, t, attr, &out, &elements);
+    r = r < 0 ? r : find_data(rd, t, attr, elements, &out);
+    if (r == 0 && types[t->data_type].from != FROM_SAME) {
+        r = convert(rd, types[t->data_type].from, elements, types[t->data_type].bytes, &out);
+    }
+    if (r < 0) {
+        return r;
+    }
+    *ret = out;
+    return 0;
+}

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/onnx/walk.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/private.h"
+
+/* ---- the schema: what is copied, checked, dropped, refused ---- */
+
+enum msg {
+    MSG_NONE,
+    MSG_MODEL,
+    MSG_OPSET,
+    MSG_GRAPH,
+    MSG_NODE,
+    MSG_ATTR,
+    MSG_TENSOR,
+    MSG_VALUE,
+    MSG_TYPE,
+    MSG_TYPE_TENSOR,
+    MSG_SHAPE,
+    MSG_DIM,
+    MSG_TYPE_OF,  /* Sequence, Optional: a TypeProto in field 1 */
+    MSG_TYPE_MAP, /* a TypeProto in field 2 */
+    MSG_FUNCTION, /* nodes in field 7 */
+    MSG_SPARSE,   /* tensors in fields 1 and 2 */
+    MSG_COUNT
+};
+
+enum kind {
+    K_DROP,     /* not in the table: not copied */
+    K_VARINT,   /* copied */
+    K_FIXED32,  /* copied */
+    K_NAME,     /* a string, checked and copied */
+    K_BYTES,    /* a text in a bytes field: no NUL; copied */
+    K_VARINTS,  /* repeated varint, packed or not; copied */
+    K_FIXED32S, /* repeated 32 bit, packed or not; copied */
+    K_FLOATS,   /* float_data: to the table if it is one packed piece, else copied */
+    K_FIXED64S, /* repeated 64 bit; copied */
+    K_RAW,      /* raw_data: to the table */
+    K_MSG,      /* a message, walked and copied */
+    K_CHECK,    /* a message, walked but not copied */
+    K_REFUSE,   /* not supported if it is there */
+};
+
+struct field {
+    unsigned char kind, sub;
+    bool once; /* a second one would be merged by protobuf: refused */
+    const char *name;
+};
+
+#define FIELD_NUMBER_MAX 25u
+
+static const struct field schema[MSG_COUNT][FIELD_NUMBER_MAX + 1] =
+    {
+        [MSG_MODEL] =
+            {
+                [1] = {K_VARINT, MSG_NONE, false, "ir_version"},
+                [7] = {K_MSG, MSG_GRAPH, true, "graph"},
+                [8] = {K_MSG, MSG_OPSET, false, "opset_import"},
+                [20] = {K_REFUSE, MSG_NONE, false, "training_info"},
+                [25] = {K_CHECK, MSG_FUNCTION, false, "functions"},
+            },
+        [MSG_OPSET] =
+            {
+                [1] = {K_NAME, MSG_NONE, false, "domain"},
+                [2] = {K_VARINT, MSG_NONE, false, "version"},
+            },
+        [MSG_GRAPH] =
+            {
+                [1] = {K_MSG, MSG_NODE, false, "node"},
+                [2] = {K_NAME, MSG_NONE, false, "name"},
+                [5] = {K_MSG, MSG_TENSOR, false, "initializer"},
+                [11] = {K_MSG, MSG_VALUE, false, "input"},
+                [12] = {K_MSG, MSG_VALUE, false, "output"},
+                [13] = {K_CHECK, MSG_VALUE, false, "value_info"},
+                [15] = {K_REFUSE, MSG_NONE, false, "sparse_initializer"},
+            },
+        [MSG_NODE] =
+            {
+                [1] = {K_NAME, MSG_NONE, false, "input"},
+                [2] = {K_NAME, MSG_NONE, false, "output"},
+                [3] = {K_NAME, MSG_NONE, false, "name"},
+                [4] = {K_NAME, MSG_NONE, false, "op_type"},
+                [5] = {K_MSG, MSG_ATTR, false, "attribute"},
+                [7] = {K_NAME, MSG_NONE, false, "domain"},
+            },
+        [MSG_ATTR] =
+            {
+                [1] = {K_NAME, MSG_NONE, false, "name"},
+                [2] = {K_FIXED32, MSG_NONE, false, "f"},
+                [3] = {K_VARINT, MSG_NONE, false, "i"},
+                [4] = {K_BYTES, MSG_NONE, false, "s"},
+                [5] = {K_MSG, MSG_TENSOR, true, "t"},
+                [6] = {K_CHECK, MSG_GRAPH, true, "g"},
+                [7] = {K_FIXED32S, MSG_NONE, false, "floats"},
+                [8] = {K_VARINTS, MSG_NONE, false, "ints"},
+                [9] = {K_BYTES, MSG_NONE, false, "strings"},
+                [10] = {K_CHECK, MSG_TENSOR, false, "tensors"},
+                [11] = {K_CHECK, MSG_GRAPH, false, "graphs"},
+                [14] = {K_CHECK, MSG_TYPE, true, "tp"},
+                [15] = {K_CHECK, MSG_TYPE, false, "type_protos"},
+                [20] = {K_VARINT, MSG_NONE, false, "type"},
+                [21] = {K_NAME, MSG_NONE, false, "ref_attr_name"},
+                [22] = {K_CHECK, MSG_SPARSE, true, "sparse_tensor"},
+                [23] = {K_CHECK, MSG_SPARSE, false, "sparse_tensors"},
+            },
+        [MSG_TENSOR] =
+            {
+                [1] = {K_VARINTS, MSG_NONE, false, "dims"},
+                [2] = {K_VARINT, MSG_NONE, false, "data_type"},
+                [3] = {K_REFUSE, MSG_NONE, false, "segment"},
+                [4] = {K_FLOATS, MSG_NONE, false, "float_data"},
+                [5] = {K_VARINTS, MSG_NONE, false, "int32_data"},
+                [7] = {K_VARINTS, MSG_NONE, false, "int64_data"},
+                [8] = {K_NAME, MSG_NONE, false, "name"},
+                [9] = {K_RAW, MSG_NONE, true, "raw_data"},
+                [10] = {K_FIXED64S, MSG_NONE, false, "double_data"},
+                [13] = {K_REFUSE, MSG_NONE, false, "external_data"},
+                [14] = {K_VARINT, MSG_NONE, false, "data_location"},
+            },
+        [MSG_VALUE] =
+            {
+                [1] = {K_NAME, MSG_NONE, false, "name"},
+                [2] = {K_MSG, MSG_TYPE, true, "type"},
+            },
+        [MSG_TYPE] =
+            {
+                [1] = {K_MSG, MSG_TYPE_TENSOR, true, "tensor_type"},
+                [4] = {K_CHECK, MSG_TYPE_OF, true, "sequence_type"},
+                [5] = {K_CHECK, MSG_TYPE_MAP, true, "map_type"},
+                [9] = {K_CHECK, MSG_TYPE_OF, true, "optional_type"},
+                [8] = {K_CHECK, MSG_TYPE_TENSOR, true, "sparse_tensor_type"},
+            },
+        [MSG_TYPE_TENSOR] =
+            {
+                [1] = {K_VARINT, MSG_NONE, false, "elem_type"},
+                [2] = {K_MSG, MSG_SHAPE, true, "shape"},
+            },
+        [MSG_SHAPE] =
+            {
+                [1] = {K_MSG, MSG_DIM, false, "dim"},
+            },
+        [MSG_DIM] =
+            {
+                [1] = {K_VARINT, MSG_NONE, false, "dim_value"},
+                [2] = {K_NAME, MSG_NONE, false, "dim_param"},
+            },
+        [MSG_TYPE_OF] =
+            {
+                [1] = {K_CHECK, MSG_TYPE, true, "elem_type"},
+            },
+        [MSG_TYPE_MAP] =
+            {
+                [2] = {K_CHECK, MSG_TYPE, true, "value_type"},
+            },
+        [MSG_FUNCTION] =
+            {
+                [7] = {K_CHECK, MSG_NODE, false, "node"},
+            },
+        [MSG_SPARSE] =
+            {
+                [1] = {K_CHECK, MSG_TENSOR, true, "values"},
+                [2] = {K_CHECK, MSG_TENSOR, true, "indices"},
+            },
+};
+
+static const struct field *field_find(enum msg msg, uint64_t number)
+{
+    const struct field *f = number <= FIELD_NUMBER_MAX ? &schema[msg][number] : NULL;
+
+    return f && f->kind != K_DROP ? f : NULL;
+}
+
+/* ---- wire format ---- */
+
+enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
+
+struct piece {         /* one field of a message */
+    size_t start, end; /* with its tag, offsets in the file */
+    uint64_t number;
+    enum wire wire;
+    size_t body, bytes; /* the value without tag and length */
+};
+
+struct frame { /* where we are, for messages */
+    enum msg msg;
+    size_t start, end; /* of the message's body in the file */
+    const struct frame *parent;
+    const char *name; /* NULL at the root */
+    size_t index;
+    size_t depth;
+};
+
+struct walker {
+    const unsigned char *in;
+    size_t in_bytes;
+    struct mdl_walk *w;
+    size_t copy_cap, raw_cap;
+    size_t messages, strings, pieces;
+    char *error;
+};
+
+/* Return: false past the end, past ten bytes, or past 64 bits. */
+static bool varint_read(const struct walker *wk, size_t *at, size_t end, uint64_t *ret)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        unsigned char c;
+
+        if (*at >= end) {
+            return false;
+        }
+        c = wk->in[(*at)++];
+        if (shift == 63 && c > 1) {
+            return false;
+        }
+        v |= (uint64_t)(c & 0x7f) << shift;
+        if (!(c & 0x80)) {
+            *ret = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: NULL and *ret, or what is wrong with the field at @at. */
+static const char *piece_read(const struct walker *wk, size_t at, size_t end, struct piece *ret)
+{
+    uint64_t tag, length;
+    struct piece p = {.start = at};
+
+    if (!varint_read(wk, &at, end, &tag) || tag > UINT32_MAX || tag >> 3 == 0) {
+        return "broken or truncated field tag";
+    }
+    p.number = tag >> 3;
+    p.wire = (enum wire)(tag & 7);
+    p.body = at;
+    switch (p.wire) {
+    case WIRE_VARINT:
+        if (!varint_read(wk, &at, end, &length)) {
+            return "broken or truncated number";
+        }
+        break;
+    case WIRE_FIXED64:
+    case WIRE_FIXED32:
+        length = p.wire == WIRE_FIXED64 ? 8 : 4;
+        if (end - at < length) {
+            return "truncated number";
+        }
+        at += length;
+        break;
+    case WIRE_LENGTH:
+        if (!varint_read(wk, &at, end, &length)) {
+            return "broken or truncated length";
+        }
+        if (length > end - at) {
+            return "a field is longer than what is left of its message (truncated file?)";
+        }
+        p.body = at;
+        at += length;
+        break;
+    default:
+        return "unknown wire type";
+    }
+    p.end = at;
+    p.bytes = at - p.body;
+    *ret = p;
+    return NULL;
+}
+
+/* The field that names a message of this kind, 0 for none. */
+static unsigned name_field(enum msg msg)
+{
+    return msg == MSG_NODE                       ? 3
+           : msg == MSG_TENSOR                   ? 8
+           : msg == MSG_ATTR || msg == MSG_VALUE ? 1
+                                                 : 0;
+}
+
+/* "graph.node[12] 'conv1'.attribute[0] 'pads'": the way to @f, with the names that can be found. */
+static void place_of(const struct walker *wk, const struct frame *f, char *text, size_t bytes)
+{
+    size_t used, at;
+
+    if (!f || !f->name) {
+        snprintf(text, bytes, "%s", f ? "" : "model");
+        return;
+    }
+    place_of(wk, f->parent, text, bytes);
+    used = strlen(text);
+    snprintf(text + used, bytes - used, "%s%s[%zu]", used ? "." : "", f->name, f->index);
+    for (at = f->start; name_field(f->msg) && at < f->end;) {
+        struct piece p;
+
+        if (piece_read(wk, at, f->end, &p)) {
+            break;
+        }
+        if (p.number == name_field(f->msg) && p.wire == WIRE_LENGTH) {
+            used = strlen(text);
+            snprintf(text + used, bytes - used, " '%.*s'", (int)base_min(p.bytes, (size_t)60),
+                     (const char *)wk->in + p.body);
+            break;
+        }
+        at = p.end;
+    }
+}
+
+static int walk_fail(const struct walker *wk, const struct frame *f, int code, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
+static int walk_fail(const struct walker *wk, const struct frame *f, int code, const char *format,
+                     ...)
+{
+    char place[240], why[240];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    place_of(wk, f, place, sizeof(place));
+    return mdl_fail(wk->error, code, "%s%s%s", place, place[0] ? ": " : "", why);
+}
+
+static int piece_next(const struct walker *wk, const struct frame *f, size_t at, size_t end,
+                      struct piece *ret)
+{
+    const char *why = piece_read(wk, at, end, ret);
+
+    return why ? walk_fail(wk, f, -EBADMSG, "%s at byte %zu", why, at) : 0;
+}
+
+/* ---- the copy ---- */
+
+static int copy_bytes(struct walker *wk, const struct frame *f, const void *data, size_t bytes)
+{
+    struct mdl_walk *w = wk->w;
+
+    if (bytes > MDL_WALK_COPY_MAX - w->copy_bytes) {
+        return walk_fail(wk, f, -E2BIG, "the model's structure is larger than %zu MiB",
+                         MDL_WALK_COPY_MAX >> 20);
+    }
+    if (w->copy_bytes + bytes > wk->copy_cap) {
+        size_t cap = base_max(wk->copy_cap * 2, w->copy_bytes + bytes);
+        void *grown = realloc(w->copy, base_max(cap, (size_t)65536));
+
+        if (!grown) {
+            return walk_fail(wk, f, -ENOMEM, "out of memory");
+        }
+        w->copy = grown;
+        wk->copy_cap = base_max(cap, (size_t)65536);
+    }
+    memcpy(w->copy + w->copy_bytes, data, bytes);
+    w->copy_bytes += bytes;
+    return 0;
+}
+
+static int copy_raw(struct walker *wk, const struct frame *f, const struct piece *p, bool floats)
+{
+    struct mdl_walk *w = wk->w;
+    unsigned char out[6] = {9 << 3 | WIRE_LENGTH, 4};
+    uint32_t index = (uint32_t)w->raw_count;
+
+    if (p->bytes == 0) {
+        return 0; /* as if it were absent */
+    }
+    if (w->raw_count == wk->raw_cap) {
+        size_t cap = wk->raw_cap ? wk->raw_cap * 2 : 256;
+        void *grown = reallocarray(w->raws, cap, sizeof(*w->raws));
+
+        if (!grown) {
+            return walk_fail(wk, f, -ENOMEM, "out of memory");
+        }
+        w->raws = grown;
+        wk->raw_cap = cap;
+    }
+    w->raws[w->raw_count++] =
+        (struct mdl_walk_raw){.offset = p->body, .bytes = p->bytes, .floats = floats};
+    memcpy(out + 2, &index, sizeof(index));
+    return copy_bytes(wk, f, out, sizeof(out));
+}
+
+/* ---- the walk ---- */
+
+static bool text_ok(const unsigned char *s, size_t n, bool name)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        size_t length;
+
+        if (s[i] < 0x80) {
+            if (s[i] == 0 || (name && (s[i] < 0x20 || s[i] == 0x7f))) {
+                return false;
+            }
+            i++;
+            continue;
+        }
+        length = mdl_utf8_length(s + i, n - i);
+        if (name && length == 0) {
+            return false;
+        }
+        i += base_max(length, (size_t)1);
+    }
+    return true;
+}
+
+static bool wire_fits(enum kind kind, enum wire wire)
+{
+    switch (kind) {
+    case K_VARINT:
+        return wire == WIRE_VARINT;
+    case K_FIXED32:
+        return wire == WIRE_FIXED32;
+    case K_VARINTS:
+        return wire == WIRE_VARINT || wire == WIRE_LENGTH;
+    case K_FIXED32S:
+    case K_FLOATS:
+        return wire == WIRE_FIXED32 || wire == WIRE_LENGTH;
+    case K_FIXED64S:
+        return wire == WIRE_FIXED64 || wire == WIRE_LENGTH;
+    default:
+        return wire == WIRE_LENGTH;
+    }
+}
+
+/* Counts the pieces that hold data of a tensor in float_data and raw_data: only a single packed one
+ * can go to the table; the reader refuses a tensor that has both. */
+static int count_floats(struct walker *wk, const struct frame *f, size_t at, size_t end,
+                        size_t *ret)
+{
+    size_t count = 0;
+
+    while (at < end) {
+        struct piece p;
+        int r = piece_next(wk, f, at, end, &p);
+
+        if (r < 0) {
+            return r;
+        }
+        count += (p.number == 4 || p.number == 9) && p.bytes > 0;
+        at = p.end;
+    }
+    *ret = count;
+    return 0;
+}
+
+static int walk_message(struct walker *wk, const struct frame *f, enum msg msg, size_t at,
+                        size_t end, bool copy);
+
+static int walk_sub(struct walker *wk, const struct frame *f, const struct field *field,
+                    const struct piece *p, size_t index, bool copy)
+{
+    struct frame inner = {.parent = f,
+                          .name = field->name,
+                          .index = index,
+                          .depth = f->depth + 1,
+                          .msg = field->sub,
+                          .start = p->body,
+                          .end = p->end};
+    /* A length that is filled in afterwards: always five bytes, which protobuf-c reads. */
+    unsigned char head[7];
+    size_t tag_bytes = 0, at;
+    uint32_t tag = (uint32_t)p->number << 3 | WIRE_LENGTH;
+    size_t length;
+    int r;
+
+    if (inner.depth > MDL_WALK_DEPTH_MAX) {
+        return walk_fail(wk, NULL, -E2BIG, "messages are nested deeper than %u (byte %zu)",
+                         MDL_WALK_DEPTH_MAX, p->start);
+    }
+    if (!copy) {
+        return walk_message(wk, &inner, field->sub, p->body, p->end, false);
+    }
+    if (++wk->messages > MDL_WALK_MESSAGES_MAX) {
+        return walk_fail(wk, &inner, -E2BIG, "more than %u nodes, attributes, tensors and values",
+                         MDL_WALK_MESSAGES_MAX);
+    }
+    while (tag >= 0x80) {
+        head[tag_bytes++] = (unsigned char)(tag | 0x80);
+        tag >>= 7;
+    }
+    head[tag_bytes++] = (unsigned char)tag;
+    memset(head + tag_bytes, 0, 5);
+    r = copy_bytes(wk, f, head, tag_bytes + 5);
+    if (r < 0) {
+        return r;
+    }
+    at = wk->w->copy_bytes;
+    r = walk_message(wk, &inner, field->sub, p->body, p->end, true);
+    if (r < 0) {
+        return r;
+    }
+    length = wk->w->copy_bytes - at;
+    for (size_t i = 0; i < 5; i++) {
+        wk->w->copy[at - 5 + i] = (unsigned char)((length >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
+    }
+    return 0;
+}
+
+static int walk_field(struct walker *wk, const struct frame *f, const struct field *field,
+                      const struct piece *p, size_t index, bool floats_to_table)
+{
+    const unsigned char *body = wk->in + p->body;
+
+    switch (field->kind) {
+    case K_NAME:
+        if (++wk->strings > MDL_WALK_STRINGS_MAX || p->bytes > MDL_WALK_NAME_MAX) {
+            return walk_fail(wk, f, -E2BIG, "%s is too long or there are too many names",
+                             field->name);
+        }
+        if (!text_ok(body, p->bytes, true)) {
+            return walk_fail(wk, f, -EBADMSG,
+                             "%s (byte %zu) is not UTF-8 text without control characters",
+                             field->name, p->body);
+        }
+        break;
+    case K_BYTES:
+        if (++wk->strings > MDL_WALK_STRINGS_MAX) {
+            return walk_fail(wk, f, -E2BIG, "there are too many strings");
+        }
+        if (!text_ok(body, p->bytes, false)) {
+            return walk_fail(wk, f, -EBADMSG, "%s holds a NUL byte", field->name);
+        }
+        break;
+    case K_RAW:
+        return copy_raw(wk, f, p, false);
+    case K_FLOATS:
+        if (floats_to_table && p->wire == WIRE_LENGTH) {
+            return copy_raw(wk, f, p, true);
+        }
+        break;
+    case K_MSG:
+        return walk_sub(wk, f, field, p, index, true);
+    case K_CHECK:
+        return walk_sub(wk, f, field, p, index, false);
+    case K_REFUSE:
+        return walk_fail(wk, f, -EOPNOTSUPP, "%s is not supported", field->name);
+    default:
+        break;
+    }
+    return copy_bytes(wk, f, wk->in + p->start, p->end - p->start);
+}
+
+static int walk_message(struct walker *wk, const struct frame *f, enum msg msg, size_t at,
+                        size_t end, bool copy)
+{
+    size_t seen[FIELD_NUMBER_MAX + 1] = {0};
+    size_t floats = 0;
+    int r;
+
+    if (msg == MSG_TENSOR && copy) {
+        r = count_floats(wk, f, at, end, &floats);
+        if (r < 0) {
+            return r;
+        }
+    }
+    while (at < end) {
+        const struct field *field;
+        struct piece p;
+
+        r = piece_next(wk, f, at, end, &p);
+        if (r < 0) {
+            return r;
+        }
+        if (++wk->pieces > MDL_WALK_FIELDS_MAX) {
+            return walk_fail(wk, NULL, -E2BIG, "more than %u fields", MDL_WALK_FIELDS_MAX);
+        }
+        at = p.end;
+        field = field_find(msg, p.number);
+        if (!field) {
+            continue; /* documentation, metadata, fields of later versions */
+        }
+        if (!wire_fits(field->kind, p.wire)) {
+            return walk_fail(wk, f, -EBADMSG, "%s has wire type %u (byte %zu)", field->name,
+                             (unsigned)p.wire, p.start);
+        }
+        if (field->once && seen[p.number]) {
+            return walk_fail(wk, f, -EBADMSG, "%s is given twice", field->name);
+        }
+        if (copy || field->kind == K_MSG || field->kind == K_CHECK) {
+            r = copy ? walk_field(wk, f, field, &p, seen[p.number], floats == 1)
+                     : walk_sub(wk, f, field, &p, seen[p.number], false);
+            if (r < 0) {
+                return r;
+            }
+        }
+        seen[p.number]++;
+    }
+    return 0;
+}
+
+int mdl_walk_init(struct mdl_walk *w, const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX])
+{
+    struct mdl_walk local = MDL_WALK_NULL;
+    struct walker wk = {.in = map, .in_bytes = bytes, .w = &local, .error = ret_error};
+    struct frame root = {0};
+    int r = walk_message(&wk, &root, MSG_MODEL, 0, bytes, true);
+
+    if (r < 0) {
+        mdl_walk_deinit(&local);
+        return r;
+    }
+    *w = local;
+    return 0;
+}
+
+void mdl_walk_deinit(struct mdl_walk *w)
+{
+    free(w->copy);
+    free(w->raws);
+    *w = MDL_WALK_NULL;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/quant/calibration.h"
+#include "model/quant/quant_private.h"
+
+/* Quantises an f32 graph by a calibration: around every operator that is to run on integers its
+ * operands and its result are quantised and dequantised, and its weights replaced by dequantised
+ * integers. What then lies side by side is fused as in a graph that came that way. */
+
+struct plan {
+    struct mdl_ir *ir;
+    const struct mdl_calibration *c;
+    size_t values;           /* those that were there before */
+    size_t *same;            /* values that must share one range: a representative each */
+    struct mdl_range *range; /* of representatives; low > high: none */
+    bool *integer;           /* per value: its operator writes integers, so everybody reads those */
+    size_t *instead;         /* per value: its dequantised form, or itself */
+    bool *chosen;            /* per op: runs on integers */
+    float **factor;          /* per value: [dim 1] what it is scaled by, or NULL */
+};
+
+static size_t find(struct plan *p, size_t v)
+{
+    while (p->same[v] != v) {
+        v = p->same[v] = p->same[p->same[v]];
+    }
+    return v;
+}
+
+/* What moves values without changing them keeps their range. */
+static void join_moves(struct plan *p)
+{
+    for (size_t k = 0; k < p->ir->op_count; k++) {
+        const struct mdl_ir_op *op = &p->ir->ops[k];
+
+        if (op->dead) {
+            continue;
+        }
+        if (op->kind == MDL_IR_VIEW || op->kind == MDL_OP_MAX_POOL) {
+            p->same[find(p, op->op.in[0])] = find(p, op->op.out[0]);
+        }
+        for (size_t i = 0; i < op->concat_count; i++) {
+            p->same[find(p, op->concat_in[i])] = find(p, op->op.out[0]);
+        }
+    }
+}
+
+/* The range of a value whose channels are scaled. */
+static bool scaled_range(const struct plan *p, size_t v, struct mdl_range *ret)
+{
+    const struct mdl_channels *seen = mdl_calibration_channels(p->c, p->ir->values[v].name);
+    const float *s = p->factor[v];
+
+    *ret = (struct mdl_range){.low = 0, .high = 0};
+    for (size_t i = 0; seen && i < seen->count; i++) {
+        ret->low = base_min(ret->low, s[i] * seen->low[i]);
+        ret->high = base_max(ret->high, s[i] * seen->high[i]);
+    }
+    return seen != NULL;
+}
+
+static void fill_ranges(struct plan *p)
+{
+    for (size_t i = 0; i < p->values; i++) {
+        p->range[i] = (struct mdl_range){.low = INFINITY, .high = -INFINITY};
+    }
+    for (size_t i = 0; i < p->values; i++) {
+        const struct mdl_ir_value *v = &p->ir->values[i];
+        const struct mdl_range *r = v->name[0] ? mdl_calibration_find(p->c, v->name) : NULL;
+        struct mdl_range *to = &p->range[find(p, i)], scaled;
+
+        if (p->factor[i]) {
+            r = scaled_range(p, i, &scaled) ? &scaled : NULL;
+        }
+        if (r && v->dtype == MDL_F32 && !v->data) {
+            to->low = base_min(to->low, r->low);
+            to->high = base_max(to->high, r->high);
+        }
+    }
+}
+
+/* Scale and zero point of a value; 0 is always one of its numbers. A value that was always 0 gets
+ * the scale of a range of 1. */
+static bool param_of(struct plan *p, size_t v, struct mdl_qparam *ret)
+{
+    const struct mdl_range *r = v < p->values ? &p->range[find(p, v)] : NULL;
+    double low, high, scale;
+
+    if (!r || !(r->low <= r->high) || p->ir->values[v].dtype != MDL_F32 || p->ir->values[v].data) {
+        return false;
+    }
+    low = base_min((double)r->low, 0.0);
+    high = base_max((double)r->high, 0.0);
+    if (p->c->symmetric && low < 0) {
+        scale = base_max(-low, high) / 127;
+        *ret = (struct mdl_qparam){.dtype = MDL_I8, .scale = (float)scale};
+    } else {
+        scale = (high - low) / 255;
+        *ret = (struct mdl_qparam){.dtype = MDL_U8, .scale = (float)scale};
+        ret->zero = scale > 0 ? (int32_t)nearbyint(-low / scale) : 0;
+    }
+    if (!(ret->scale > 1e-30f)) {
+        ret->scale = 1.0f / 255;
+        ret->zero = 0;
+    }
+    return true;
+}
+
+/* The dequantised form of @v, made on first use. */
+static int quantised(struct plan *p, size_t *v)
+{
+    struct mdl_qparam q;
+    size_t y = MDL_NONE, back = MDL_NONE;
+    int r;
+
+    if (*v >= p->values || p->instead[*v] != *v) {
+        *v = *v >= p->values ? *v : p->instead[*v];
+        return 0;
+    }
+    if (!param_of(p, *v, &q)) {
+        return 0;
+    }
+    r = mdl_quant_add(p->ir, MDL_OP_QUANTIZE, *v, &q, &y);
+    r = r < 0 ? r : mdl_quant_add(p->ir, MDL_OP_DEQUANTIZE, y, &q, &back);
+    if (r < 0) {
+        return r;
+    }
+    p->instead[*v] = back;
+    *v = back;
+    return 0;
+}
+
+/* Which operators become integers. */
+static bool is_chosen(struct plan *p, const struct mdl_ir_op *op)
+{
+    const struct mdl_ir *ir = p->ir;
+    struct mdl_qparam q;
+
+    if (op->kind >= (int)MDL_OP_COUNT || op->op.quant || mdl_calibration_keeps(p->c, op->op.name) ||
+        (op->op.residual != MDL_RESIDUAL_NONE && !param_of(p, op->op.residual_in, &q))) {
+        return false;
+    }
+    switch (op->kind) {
+    case MDL_OP_CONV:
+    case MDL_OP_GEMM:
+    case MDL_OP_MATMUL:
+        return mdl_quant_is_product(ir, op) && param_of(p, op->op.in[0], &q);
+    case MDL_OP_BINARY:
+        return op->op.attr.binary == MDL_BIN_ADD && op->op.act <= MDL_ACT_LEAKY_RELU &&
+               mdl_ir_same_dims(&ir->values[op->op.in[0]], &ir->values[op->op.in[1]]) &&
+               param_of(p, op->op.in[0], &q) && param_of(p, op->op.in[1], &q) &&
+               param_of(p, op->op.out[0], &q);
+    case MDL_OP_AVG_POOL:
+        return param_of(p, op->op.in[0], &q) && param_of(p, op->op.out[0], &q);
+    default:
+        return false;
+    }
+}
+
+/* What lies around product @op. */
+static struct mdl_qsides sides_of(const struct plan *p, const struct mdl_ir_op *op)
+{
+    const struct mdl_ir_value *x = &p->ir->values[op->op.in[0]];
+    struct mdl_qweights w = mdl_quant_weights(p->ir, op);
+    const struct mdl_channels *seen = x->name[0] ? mdl_calibration_channels(p->c, x->name) : NULL;
+    struct mdl_qsides s = {.scale = op->op.scale, .y = p->factor[op->op.out[0]]};
+
+    if (op->op.in[0] < p->values) {
+        s.x = p->factor[op->op.in[0]];
+    }
+    if (seen && mdl_quant_has_channels(p->ir, op, &w, true) && seen->count == x->dim[1]) {
+        s.x_mean = seen->mean;
+    }
+    return s;
+}
+
+/* Replaces the weights of @op by dequantised integers. */
+static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale, bool *ret_done)
+{
+    struct mdl_ir *ir = p->ir;
+    const struct mdl_ir_value w = ir->values[op->op.in[1]];
+    struct mdl_qweights of = mdl_quant_weights(ir, op);
+    struct mdl_qsides s = sides_of(p, op);
+    struct mdl_qrounded to = {.q = mdl_pool_alloc(ir->pool, mdl_ir_elements(&w), 1),
+                              .scale = mdl_pool_alloc(ir->pool, of.outputs, sizeof(*to.scale)),
+                              .shift = mdl_pool_alloc(ir->pool, of.outputs, sizeof(*to.shift))};
+    double *row = mdl_pool_alloc(ir->pool, of.count, sizeof(*row));
+    struct mdl_ir_op back = mdl_ir_op_make(ir, MDL_OP_DEQUANTIZE);
+    size_t dim[MDL_RANK_MAX];
+    int r;
+
+    *ret_done = false;
+    if (!to.q || !to.scale || !to.shift || !row) {
+        return mdl_ir_nomem(ir);
+    }
+    if (!mdl_quant_round(&of, &s, op->op.shift, x_scale, row, &to)) {
+        return 0;
+    }
+    for (size_t i = 0; i < w.rank; i++) {
+        dim[i] = i == (of.step == 1 ? 0u : 1u) ? of.outputs : 1;
+    }
+    r = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false, &back.op.in[0]);
+    r = r < 0 ? r : mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false, &back.op.in[1]);
+    r = r < 0 ? r : mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]);
+    r = r < 0 ? r : mdl_ir_op_add(ir, &back);
+    if (r < 0) {
+        return r;
+    }
+    op->op.in[1] = back.op.out[0];
+    op->op.scale = NULL;
+    op->op.shift = to.shift;
+    op->op.channels = of.outputs;
+    *ret_done = true;
+    return 0;
+}
+
+static int quantise_op(struct plan *p, struct mdl_ir_op *op)
+{
+    struct mdl_qparam x;
+    bool done = true;
+    int r = 0;
+
+    if (mdl_quant_is_product(p->ir, op)) {
+        param_of(p, op->op.in[0], &x);
+        r = replace_weights(p, op, (double)x.scale, &done);
+    }
+    if (r < 0 || !done) {
+        return r < 0 ? r : mdl_ir_op_add(p->ir, op);
+    }
+    if (op->op.act == MDL_ACT_CLIP && p->factor[op->op.out[0]]) {
+        op->op.act = MDL_ACT_RELU; /* the integers end below, in every channel */
+    }
+    r = quantised(p, &op->op.in[0]);
+    if (r == 0 && op->kind == MDL_OP_BINARY) {
+        r = quantised(p, &op->op.in[1]);
+    }
+    if (r == 0 && op->op.residual != MDL_RESIDUAL_NONE) {
+        r = quantised(p, &op->op.residual_in);
+    }
+    r = r < 0 ? r : mdl_ir_op_add(p->ir, op);
+    if (r == 0 && !p->ir->values[op->op.out[0]].output && op->op.act <= MDL_ACT_LEAKY_RELU) {
+        size_t y = op->op.out[0];
+
+        r = quantised(p, &y);
+        p->integer[op->op.out[0]] = true;
+    }
+    return r;
+}
+
+static void read_integer(const struct plan *p, size_t *v)
+{
+    if (*v < p->values && p->integer[*v]) {
+        *v = p->instead[*v];
+    }
+}
+
+static int read_again(struct plan *p, struct mdl_ir_op *op)
+{
+    size_t *in = op->op.in;
+
+    if (op->kind < (int)MDL_OP_COUNT && mdl_quant_is_product(p->ir, op)) {
+        struct mdl_qsides s = sides_of(p, op);
+        int r = s.x || s.y ? mdl_quant_rescale(p->ir, op, &s) : 0;
+
+        if (r < 0) {
+            return r;
+        }
+    }
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        read_integer(p, &in[i]);
+    }
+    read_integer(p, &op->op.residual_in);
+    for (size_t i = 0; i < op->concat_count; i++) {
+        read_integer(p, &op->concat_in[i]);
+    }
+    return mdl_ir_op_add(p->ir, op);
+}
+
+static int plan_init(struct plan *p)
+{
+    struct mdl_pool *pool = p->ir->pool;
+    int r;
+
+    p->values = p->ir->value_count;
+    p->same = mdl_pool_alloc(pool, p->values, sizeof(*p->same));
+    p->instead = mdl_pool_alloc(pool, p->values, sizeof(*p->instead));
+    p->range = mdl_pool_alloc(pool, p->values, sizeof(*p->range));
+    p->integer = mdl_pool_alloc(pool, p->values, sizeof(*p->integer));
+    p->chosen = mdl_pool_alloc(pool, p->ir->op_count, sizeof(*p->chosen));
+    p->factor = mdl_pool_alloc(pool, p->values, sizeof(*p->factor));
+    if (!p->same || !p->instead || !p->range || !p->integer || !p->chosen || !p->factor) {
+        return mdl_ir_nomem(p->ir);
+    }
+    for (size_t i = 0; i < p->values; i++) {
+        p->same[i] = p->instead[i] = i;
+    }
+    join_moves(p);
+    fill_ranges(p);
+    for (size_t k = 0; k < p->ir->op_count; k++) {
+        p->chosen[k] = !p->ir->ops[k].dead && is_chosen(p, &p->ir->ops[k]);
+    }
+    r = mdl_quant_equalise(p->ir, p->chosen, p->factor);
+    fill_ranges(p);
+    return r;
+}
+
+int mdl_quant_plan(struct mdl_ir *ir)
+{
+    struct plan p = {.ir = ir, .c = ir->options->calibration};
+    const struct mdl_ir_op *ops = ir->ops;
+    size_t count = ir->op_count;
+    int r;
+
+    if (!p.c) {
+        return 0;
+    }
+    mdl_ir_drop_dead(ir);
+    r = plan_init(&p);
+    if (r < 0) {
+        return r;
+    }
+    ir->ops = NULL;
+    ir->op_count = ir->op_cap = 0;
+    for (size_t i = 0; i < p.values; i++) {
+        if (ir->values[i].op != MDL_NONE && ops[ir->values[i].op].dead) {
+            ir->values[i].op = MDL_NONE;
+        }
+    }
+    for (size_t k = 0; r == 0 && k < count; k++) {
+        struct mdl_ir_op op = ops[k];
+
+        if (!op.dead) {
+            r = p.chosen[k] ? quantise_op(&p, &op) : read_again(&p, &op);
+        }
+    }
+    return r < 0 ? r : mdl_quant_sink(ir);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/quant/quant_private.h"
+
+/* Moves DequantizeLinear behind views, concats and maximum pools, which then work on the integers,
+ * and takes away a QuantizeLinear that only undoes a DequantizeLinear. */
+
+struct mdl_ir_op *mdl_quant_producer(const struct mdl_ir *ir, size_t v)
+{
+    size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
+
+    return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
+}
+
+bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl_qparam *ret)
+{
+    const struct mdl_ir_value *scale, *zero;
+    size_t q;
+
+    if (!op || (op->kind != MDL_OP_QUANTIZE && op->kind != MDL_OP_DEQUANTIZE)) {
+        return false;
+    }
+    q = op->kind == MDL_OP_QUANTIZE ? op->op.out[0] : op->op.in[0];
+    ret->dtype = ir->values[q].dtype;
+    scale = &ir->values[op->op.in[1]];
+    zero = op->op.in[2] == MDL_NONE ? NULL : &ir->values[op->op.in[2]];
+    if ((ret->dtype != MDL_U8 && ret->dtype != MDL_I8) || !scale->data ||
+        mdl_ir_elements(scale) != 1 || (zero && (!zero->data || mdl_ir_elements(zero) != 1))) {
+        return false;
+    }
+    ret->scale = (float)mdl_const_real(scale, 0);
+    ret->zero = zero ? (int32_t)mdl_const_int(zero, 0) : 0;
+    return isfinite(ret->scale) && ret->scale > 0;
+}
+
+bool mdl_quant_source(const struct mdl_ir *ir, size_t v, size_t *ret_q, struct mdl_qparam *ret)
+{
+    const struct mdl_ir_op *op = mdl_quant_producer(ir, v);
+
+    if (!op || op->kind != MDL_OP_DEQUANTIZE || !mdl_quant_param(ir, op, ret)) {
+        return false;
+    }
+    *ret_q = op->op.in[0];
+    return true;
+}
+
+static int scalar_of_rank(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t rank,
+                          size_t *ret)
+{
+    int r = mdl_ir_scalar(ir, dtype, value, ret);
+
+    if (r < 0) {
+        return r;
+    }
+    ir->values[*ret].rank = rank;
+    for (size_t i = 0; i < rank; i++) {
+        ir->values[*ret].dim[i] = 1;
+    }
+    return 0;
+}
+
+int mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const struct mdl_qparam *p,
+                  size_t *y)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, (int)kind);
+    const struct mdl_ir_value x = ir->values[v];
+    int r = scalar_of_rank(ir, MDL_F32, (double)p->scale, x.rank, &op.op.in[1]);
+
+    r = r < 0 ? r : scalar_of_rank(ir, p->dtype, p->zero, x.rank, &op.op.in[2]);
+    if (r == 0 && *y == MDL_NONE) {
+        r = mdl_ir_value_new(ir, kind == MDL_OP_QUANTIZE ? p->dtype : MDL_F32, x.rank, x.dim, y);
+        if (r == 0) {
+            ir->values[*y].name = x.name;
+        }
+    }
+    op.op.in[0] = v;
+    op.op.out[0] = *y;
+    op.op.name = (char *)(uintptr_t)x.name;
+    return r < 0 ? r : mdl_ir_op_add(ir, &op);
+}
+
+static bool same_param(const struct mdl_qparam *a, const struct mdl_qparam *b)
+{
+    return a->scale == b->scale && a->zero == b->zero && a->dtype == b->dtype;
+}
+
+/* All inputs of a concat dequantised alike: they are replaced by what they were. */
+static bool concat_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_qparam *ret)
+{
+    struct mdl_qparam p;
+    size_t q;
+
+    for (size_t i = 0; i < op->concat_count; i++) {
+        if (!mdl_quant_source(ir, op->concat_in[i], &q, i ? &p : ret) ||
+            (i && !same_param(&p, ret))) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < op->concat_count; i++) {
+        mdl_quant_source(ir, op->concat_in[i], &op->concat_in[i], &p);
+    }
+    return op->concat_count > 0;
+}
+
+/* Can @op work on integers instead of the reals that it reads? Then its inputs are replaced. */
+static bool take_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_qparam *ret)
+{
+    size_t q;
+
+    if (op->kind == MDL_IR_CONCAT) {
+        return concat_sources(ir, op, ret);
+    }
+    if ((op->kind != MDL_IR_VIEW && op->kind != MDL_OP_MAX_POOL) || op->op.out[1] != MDL_NONE ||
+        op->op.act != MDL_ACT_NONE || op->op.residual != MDL_RESIDUAL_NONE ||
+        !mdl_quant_source(ir, op->op.in[0], &q, ret)) {
+        return false;
+    }
+    op->op.in[0] = q;
+    return true;
+}
+
+static int sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qparam *p)
+{
+    size_t y = op->op.out[0];
+    bool done = false;
+    int r = mdl_ir_value_new(ir, p->dtype, ir->values[y].rank, ir->values[y].dim, &op->op.out[0]);
+
+    if (r < 0) {
+        return r;
+    }
+    ir->values[op->op.out[0]].name = ir->values[y].name;
+    if (op->kind == MDL_IR_VIEW && ir->values[op->op.in[0]].data) {
+        r = mdl_fold_view(ir, op, &done);
+    }
+    r = r < 0 || done ? r : mdl_ir_op_add(ir, op);
+    return r < 0 ? r : mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, &y);
+}
+
+static void replace(const size_t *instead, size_t count, size_t *v)
+{
+    if (*v < count) { /* MDL_NONE is not */
+        *v = instead[*v];
+    }
+}
+
+static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count, size_t *instead,
+                    size_t values)
+{
+    int r = 0;
+
+    for (size_t k = 0; r == 0 && k < count; k++) {
+        struct mdl_ir_op op = ops[k];
+        struct mdl_qparam p, from;
+        size_t q;
+
+        if (op.dead) {
+            continue;
+        }
+        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+            replace(instead, values, &op.op.in[i]);
+        }
+        replace(instead, values, &op.op.residual_in);
+        for (size_t i = 0; i < op.concat_count; i++) {
+            replace(instead, values, &op.concat_in[i]);
+        }
+        if (op.kind == MDL_OP_QUANTIZE && !ir->values[op.op.out[0]].output &&
+            mdl_quant_param(ir, &op, &p) && mdl_quant_source(ir, op.op.in[0], &q, &from) &&
+            same_param(&p, &from)) {
+            ir->values[op.op.out[0]].op = MDL_NONE;
+            instead[op.op.out[0]] = q;
+        } else if (take_sources(ir, &op, &p)) {
+            r = sink_one(ir, &op, &p);
+        } else {
+            r = mdl_ir_op_add(ir, &op);
+        }
+    }
+    return r;
+}
+
+int mdl_quant_sink(struct mdl_ir *ir)
+{
+    const struct mdl_ir_op *ops = ir->ops;
+    size_t count = ir->op_count, values = ir->value_count, *instead;
+    bool any = false;
+
+    for (size_t k = 0; k < count; k++) {
+        any |= !ops[k].dead && ops[k].kind == MDL_OP_DEQUANTIZE;
+    }
+    if (!any) {
+        return 0;
+    }
+    instead = mdl_pool_alloc(ir->pool, values, sizeof(*instead));
+    if (!instead) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < values; i++) {
+        instead[i] = i;
+        if (ir->values[i].op != MDL_NONE && ops[ir->values[i].op].dead) {
+            ir->values[i].op = MDL_NONE;
+        }
+    }
+    ir->ops = NULL;
+    ir->op_count = ir->op_cap = 0;
+    return sink_ops(ir, ops, count, instead, values);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a decision leads to: factors and levels that hold from then on, another plan, and the way
+ * back from it. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/adapt/adapt_state.h"
+
+#define TABLE_ERROR 0.08 /* log of a factor that says nothing about the machine */
+
+/* Is a factor more than an error of the table. That something is faster than that is always one. */
+static bool any_slow(const struct tun_adapt *a)
+{
+    for (size_t i = 0; i < a->problem.kind_count * a->problem.unit_count; i++) {
+        if (log(a->slow[i]) > TABLE_ERROR) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tun_decided_home(struct tun_adapt *a)
+{
+    a->home = a->plan;
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        a->home_khz[k] = a->kinds[k].khz;
+    }
+}
+
+/* The bottleneck as the settled windows show it. Return: false until all teams have settled. */
+static bool measured_ns(const struct tun_adapt *a, double *ret_ns)
+{
+    double rates[PL_STAGE_MAX] = {0};
+
+    for (size_t i = 0; i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+
+        if (w->settle_left > 0) {
+            return false;
+        }
+        rates[w->stage] += w->count / (w->expected_ns * exp(w->detect.base));
+    }
+    *ret_ns = 0;
+    for (size_t s = 0; s < a->plan.stage_count; s++) {
+        *ret_ns = base_max(*ret_ns, 1 / rates[s]);
+    }
+    return true;
+}
+
+bool tun_decided_failed(struct tun_adapt *a)
+{
+    double ns;
+
+    if (a->verify_left == 0 || !measured_ns(a, &ns)) {
+        a->verify_left -= a->verify_left > 0;
+        return false;
+    }
+    a->verify_left = 0;
+    return ns > a->after_ns * (1 + a->options.verify_margin) && ns > a->before_ns;
+}
+
+/* What was decided on is how things are; levels that led to no change are where the teams stand. */
+static void accept(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        a->kinds[k].khz_decided = r->kinds[k].khz;
+        a->kinds[k].cores_decided = r->kinds[k].cores;
+    }
+    for (size_t i = 0; i < r->team_count && i < a->watch_count; i++) {
+        if (r->teams[i].firm) {
+            tun_detect_rebase(&a->watches[i].detect, r->teams[i].level);
+        }
+    }
+    a->disagrees = false;
+    if (!tun_kinds_cores_moved(a)) { /* seen again while the decision was made */
+        a->events &= ~(unsigned)(TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET);
+    }
+    if ((r->events & TUN_EVENT_PROBE) || d->tentative) {
+        a->probes++;
+        a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
+    }
+}
+
+/* @contention: something is in the way of what is slowed; else what is was so before. */
+static void note_slowed(struct tun_adapt *a, bool contention)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        double most = 1;
+
+        for (size_t u = 0; u < a->problem.unit_count; u++) {
+            most = base_max(most, a->slow[k * a->problem.unit_count + u]);
+        }
+        a->kinds[k].slowed = most > SLOWED;
+        a->kinds[k].contended = a->kinds[k].slowed && (a->kinds[k].contended || contention);
+    }
+}
+
+/* The factors of @d hold for the plan that serves on: what is expected is another, what is measured
+ * is the same. */
+static void set_free(struct tun_adapt *a, const struct tun_decision *d)
+{
+    memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    for (size_t i = 0; i < a->watch_count; i++) {
+        struct tun_watch *w = &a->watches[i];
+        double before = w->expected_ns;
+
+        tun_watch_expect(a, w);
+        w->detect.base += log(before / w->expected_ns);
+    }
+    note_slowed(a, false);
+}
+
+static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, enum tun_why why)
+{
+    int error;
+
+    a->before = a->plan;
+    a->plan = *plan;
+    if (tun_guard_calm(&a->guard, &a->options) && why != TUN_WHY_PROBE) {
+        a->probes = 0;
+    }
+    tun_guard_change(&a->guard, &a->options, &a->before, plan, why);
+    error = tun_watch_plan(a);
+    a->serving = error == 0;
+    return error;
+}
+
+int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
+                      bool switched, uint64_t now_ns)
+{
+    int error;
+
+    tun_guard_time(&a->guard, &a->options, now_ns);
+    a->pending = false;
+    if (!d || (d->replan && !switched) || d->hold == TUN_HOLD_COOLDOWN ||
+        d->hold == TUN_HOLD_BUDGET) {
+        a->told = true;
+        for (size_t i = 0; i < r->team_count && i < a->watch_count; i++) {
+            a->watches[i].told_level = r->teams[i].level;
+        }
+        a->deferred |= r->events & AT_ONCE;
+        if (d && d->replan) { /* it could not be switched to: not again at once */
+            a->guard.changed = true;
+            a->guard.changed_ns = a->guard.clock_ns;
+        }
+        for (size_t k = 0; k < a->problem.kind_count; k++) {
+            a->kinds[k].cores_decided = r->kinds[k].cores;
+        }
+        return 0;
+    }
+    accept(a, r, d);
+    if (!d->replan) {
+        if (d->released) {
+            set_free(a, d);
+        }
+        return 0;
+    }
+    a->probing = (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
+    memcpy(a->slow_before, a->slow,
+           a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    a->before_ns = d->before_ns;
+    a->after_ns = d->after_ns;
+    a->verify_left = VERIFY_WINDOWS;
+    note_slowed(a, d->cause == TUN_CAUSE_CONTENTION);
+    error = change_plan(a, &d->plan,
+                        a->probing ? TUN_WHY_PROBE
+                        : d->cause == TUN_CAUSE_CONTENTION || d->cause == TUN_CAUSE_THROUGHPUT
+                            ? TUN_WHY_FELT
+                            : TUN_WHY_KNOWN);
+    if (error == 0 && !any_slow(a)) {
+        a->returned = d->released && pl_plan_equal(&a->plan, &a->home);
+        tun_decided_home(a);
+    }
+    return error;
+}
+
+const struct pl_plan *tun_adapt_before(const struct tun_adapt *a)
+{
+    return &a->before;
+}
+
+/* What the plan showed stays in the table, so that it is not chosen again at once. */
+static void keep_levels(struct tun_adapt *a)
+{
+    for (size_t i = 0; i < a->watch_count; i++) {
+        const struct tun_watch *w = &a->watches[i];
+
+        for (size_t u = a->plan.stages[w->stage].first_unit;
+             u <= a->plan.stages[w->stage].last_unit; u++) {
+            double *slow = &a->slow[w->kind * a->problem.unit_count + u];
+
+            *slow = base_max(1e-6, base_min(1e6, *slow * exp(w->detect.base)));
+        }
+    }
+}
+
+int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
+{
+    struct pl_plan to = a->before;
+    bool probing = a->probing;
+
+    tun_guard_time(&a->guard, &a->options, now_ns);
+    a->pending = false;
+    a->disagrees = false;
+    if (!switched) {
+        return 0;
+    }
+    a->probing = false;
+    if (probing) { /* the kind is not free yet */
+        memcpy(a->slow, a->slow_before,
+               a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    } else {
+        keep_levels(a);
+    }
+    note_slowed(a, probing);
+    return change_plan(a, &to, probing ? TUN_WHY_PROBE : TUN_WHY_FAILED);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the governor reports of the kinds, and what their units do when the clock changes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/adapt/adapt_state.h"
+
+#define RECENT 50u      /* windows for which a change explains what follows it */
+#define CLOCK_STEP 0.03 /* as in decide.c */
+#define LEARN_STEP 0.1  /* log ratio of two frequencies that teaches */
+#define LEARN_WINDOWS 6u
+#define LEARN_SHARE 0.5 /* of what one observation says */
+#define LEARN_WAITED 0.05
+#define LIMIT_STEP 0.01
+
+uint64_t tun_name_id(const char *name)
+{
+    uint64_t id = 0xcbf29ce484222325ull;
+
+    if (!name || !*name) {
+        return 0;
+    }
+    for (; *name; name++) {
+        id = (id ^ (unsigned char)*name) * 0x100000001b3ull;
+    }
+    return id ? id : 1;
+}
+
+static uint64_t mix(uint64_t id, uint64_t with)
+{
+    for (int byte = 0; byte < 8; byte++) {
+        id = (id ^ ((with >> (8 * byte)) & 0xff)) * 0x100000001b3ull;
+    }
+    return id;
+}
+
+static bool known(double x)
+{
+    return isfinite(x) && x > 0 && x <= 1e9;
+}
+
+uint64_t tun_state_id(const struct tun_kind_seen *kinds, size_t kind_count, double quota_cores)
+{
+    uint64_t id = mix(0xcbf29ce484222325ull,
+                      known(quota_cores) ? (uint64_t)llround(10 * quota_cores) + 1 : 0);
+
+    for (size_t k = 0; k < kind_count; k++) {
+        double khz = known(kinds[k].limit_khz) ? kinds[k].limit_khz : kinds[k].khz;
+
+        id = mix(id, kinds[k].governor);
+        id = mix(id, kinds[k].cores);
+        id = mix(id, known(khz) ? (uint64_t)llround(log(khz) / 0.05) + 1 : 0);
+    }
+    return id ? id : 1;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_of_readings(const double *r)
+{
+    double sorted[READINGS];
+    size_t oldest = 0;
+
+    while (oldest + 1 < READINGS && r[oldest] == 0) {
+        oldest++;
+    }
+    if (oldest > 0) { /* not enough yet: the oldest known one holds */
+        return r[oldest];
+    }
+    memcpy(sorted, r, sizeof(sorted));
+    qsort(sorted, READINGS, sizeof(*sorted), by_size);
+    return sorted[READINGS / 2];
+}
+
+/* The frequency that work on the kind would have. Idle cores are clocked down, which says nothing:
+ * for a kind without work only a new governor or limit counts. */
+static double reading(const struct tun_watched_kind *k, const struct tun_kind_seen *s, bool busy)
+{
+    double khz = known(s->khz) ? s->khz : known(s->limit_khz) ? s->limit_khz : 0;
+
+    if (busy || k->governor_for > 0 || k->khz == 0) {
+        return khz;
+    }
+    return k->limit_for > 0 && known(s->limit_khz) ? s->limit_khz : k->khz;
+}
+
+static void see_changes(struct tun_watched_kind *k, const struct tun_kind_seen *s)
+{
+    double limit = known(s->limit_khz) ? s->limit_khz : 0;
+
+    k->governor_for -= k->governor_for > 0;
+    k->limit_for -= k->limit_for > 0;
+    k->thermal_for -= k->thermal_for > 0;
+    if (s->governor && k->governor && s->governor != k->governor) {
+        k->governor_for = RECENT;
+    }
+    if (limit > 0 && k->limit_khz > 0 && fabs(log(limit / k->limit_khz)) > LIMIT_STEP) {
+        k->limit_for = RECENT;
+    }
+    if (s->thermal || (k->throttles && s->throttles > k->throttles)) {
+        k->thermal_for = RECENT;
+    }
+    k->governor = s->governor ? s->governor : k->governor;
+    k->limit_khz = limit > 0 ? limit : k->limit_khz;
+    k->throttles = s->throttles ? s->throttles : k->throttles;
+}
+
+void tun_kinds_start(struct tun_adapt *a, const struct tun_kind_seen *seen)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        const struct tun_kind_seen *s = &seen[k];
+        struct tun_watched_kind *to = &a->kinds[k];
+
+        *to = (struct tun_watched_kind){
+            .governor = s->governor, .throttles = s->throttles, .cores = s->cores};
+        to->limit_khz = known(s->limit_khz) ? s->limit_khz : 0;
+        to->khz = reading(to, s, true);
+        to->readings[READINGS - 1] = to->khz;
+        to->khz_table = to->khz_decided = to->khz_learned = to->khz;
+        to->cores_decided = s->cores;
+    }
+}
+
+static bool busy_in(const struct tun_adapt *a, const struct tun_seen_window *w, size_t kind)
+{
+    for (size_t i = 0; i < w->team_count; i++) {
+        const struct tun_team_seen *t = &w->teams[i];
+
+        if (t->stage < a->plan.stage_count && t->group < a->plan.stages[t->stage].group_count &&
+            a->plan.stages[t->stage].groups[t->group].ep == kind && !t->starved && t->frames > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_clock(struct tun_adapt *a, size_t kind)
+{
+    struct tun_watched_kind *k = &a->kinds[kind];
+
+    if (k->khz == 0) {
+        return;
+    }
+    if (k->khz_table == 0) { /* known for the first time: what the table was made under */
+        k->khz_table = k->khz_decided = k->khz_learned = k->khz;
+    }
+    if (fabs(log(k->khz_learned / k->khz)) > LEARN_STEP) {
+        k->log_clock = log(k->khz_learned / k->khz);
+        k->khz_learned = k->khz;
+        k->learn_left = LEARN_WINDOWS;
+        for (size_t i = 0; i < a->watch_count; i++) {
+            if (a->watches[i].kind == kind) {
+                a->watches[i].level_before = a->watches[i].detect.base;
+            }
+        }
+    }
+}
+
+unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        struct tun_watched_kind *to = &a->kinds[k];
+        double khz;
+
+        see_changes(to, &w->kinds[k]);
+        to->cores = w->kinds[k].cores;
+        khz = reading(to, &w->kinds[k], busy_in(a, w, k));
+        if (khz > 0) {
+            memmove(to->readings, to->readings + 1, sizeof(to->readings) - sizeof(khz));
+            to->readings[READINGS - 1] = khz;
+            to->khz = median_of_readings(to->readings);
+            note_clock(a, k);
+        }
+    }
+    return tun_kinds_cores_moved(a) ? TUN_EVENT_HOTPLUG : 0;
+}
+
+bool tun_kinds_cores_moved(const struct tun_adapt *a)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        if (a->kinds[k].cores != a->kinds[k].cores_decided) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tun_kinds_same_clock(const struct tun_adapt *a, const double *khz)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        if (khz[k] > 0 && a->kinds[k].khz > 0 && fabs(log(khz[k] / a->kinds[k].khz)) > CLOCK_STEP) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tun_kinds_clock_moved(const struct tun_adapt *a)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        const struct tun_watched_kind *n = &a->kinds[k];
+
+        if (n->khz > 0 && n->khz_decided > 0 && fabs(log(n->khz / n->khz_decided)) > CLOCK_STEP) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void learn_from(struct tun_adapt *a, struct tun_watch *w, double log_clock)
+{
+    double level = tun_detect_level(&w->detect, LEARN_WINDOWS - 1);
+    double off = level - w->level_before, expected = w->expected_ns;
+
+    if (w->detect.count < LEARN_WINDOWS || fabs(off) <= CLOCK_STEP ||
+        tun_waiting(w) > LEARN_WAITED) {
+        return;
+    }
+    for (size_t u = a->plan.stages[w->stage].first_unit; u <= a->plan.stages[w->stage].last_unit;
+         u++) {
+        double beta = a->beta[u] + LEARN_SHARE * off / log_clock;
+
+        a->beta[u] = base_max(0.0, base_min(1.0, beta));
+    }
+    tun_watch_expect(a, w);
+    tun_detect_rebase(&w->detect, level);
+    w->detect.base -= log(w->expected_ns / expected);
+}
+
+void tun_kinds_learn(struct tun_adapt *a)
+{
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        struct tun_watched_kind *kind = &a->kinds[k];
+
+        if (kind->learn_left == 0 || --kind->learn_left > 0) {
+            continue;
+        }
+        for (size_t i = 0; i < a->watch_count; i++) {
+            if (a->watches[i].kind == k) {
+                learn_from(a, &a->watches[i], kind->log_clock);
+            }
+        }
+    }
+}

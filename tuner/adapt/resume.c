@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A watch that goes on under other options, or on other cores. */
+#include "tuner/adapt/resume.h"
+
+#include <math.h>
+
+#include "base.h"
+#include "tuner/adapt/adapt_state.h"
+
+int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o)
+{
+    struct tun_adapt *checked;
+    int error = tun_adapt_new(o, &checked);
+
+    if (error) {
+        return error;
+    }
+    a->options = checked->options;
+    a->guard.bucket = base_min(a->guard.bucket, a->options.hourly);
+    a->guard.backoff = base_min(a->guard.backoff, a->options.backoff_most);
+    for (size_t i = 0; i < a->watch_count; i++) {
+        struct tun_watch *w = &a->watches[i];
+
+        w->detect.options = a->options.detect;
+        w->settle_left = base_min(w->settle_left, a->options.settle);
+    }
+    tun_adapt_free(checked);
+    return 0;
+}
+
+double tun_adapt_slow(const struct tun_adapt *a, size_t kind, size_t unit, bool *ret_contended)
+{
+    if (!a->serving || kind >= a->problem.kind_count || unit >= a->problem.unit_count) {
+        *ret_contended = false;
+        return 1;
+    }
+    *ret_contended = a->kinds[kind].contended;
+    return a->slow[kind * a->problem.unit_count + unit];
+}
+
+void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *contended)
+{
+    size_t units = a->problem.unit_count;
+
+    if (!a->serving) {
+        return;
+    }
+    for (size_t k = 0; k < a->problem.kind_count; k++) {
+        double most = 1;
+
+        for (size_t u = 0; u < units; u++) {
+            a->slow[k * units + u] = slow[k * units + u];
+            most = base_max(most, slow[k * units + u]);
+        }
+        a->kinds[k].slowed = most > SLOWED;
+        a->kinds[k].contended = a->kinds[k].slowed && contended[k];
+    }
+    for (size_t i = 0; i < a->watch_count; i++) {
+        tun_watch_expect(a, &a->watches[i]);
+    }
+}
+
+int tun_adapt_doubt(struct tun_adapt *a, const struct pl_plan *before, double before_ns,
+                    double after_ns)
+{
+    char why[TUN_ERROR_MAX];
+    struct pl_ep_set eps;
+
+    tun_eps(&a->problem, &eps);
+    if (!a->serving || !(before_ns > 0) || !(after_ns > 0) ||
+        pl_plan_check(before, &eps, a->problem.unit_count, why, sizeof(why)) < 0) {
+        return -EINVAL;
+    }
+    a->before = *before;
+    a->before_ns = before_ns;
+    a->after_ns = after_ns;
+    a->verify_left = VERIFY_WINDOWS;
+    return 0;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/search/places.h"
+
+#include "base.h"
+#include "tuner/search/search.h"
+
+void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret)
+{
+    uint16_t next = 0;
+
+    *ret = (struct pl_plan){.stage_count = p->stage_count};
+    for (size_t s = 0; s < p->stage_count; s++) {
+        struct pl_stage_plan *stage = &ret->stages[s];
+
+        stage->first_unit = next;
+        next = (uint16_t)(next + p->layers[s]);
+        stage->last_unit = (uint16_t)(next - 1);
+        stage->group_count = 1;
+        stage->groups[0] =
+            (struct pl_group){.ep = p->places[s].kind, .width = p->places[s].width, .count = 1};
+    }
+}
+
+/* What the whole network takes on one core of each kind. Return: false if a cost is unknown. */
+static bool whole_network(const struct tun_problem *p, double ret_ns[PL_EP_MAX])
+{
+    for (size_t k = 0; k < p->kind_count; k++) {
+        ret_ns[k] = 0;
+        for (size_t u = 0; u < p->unit_count; u++) {
+            double ns = tun_cell_at(&p->costs, k, 1, u)->ns;
+
+            if (!(ns >= 0)) {
+                return false;
+            }
+            ret_ns[k] += ns;
+        }
+    }
+    return true;
+}
+
+/* Does kind @a rank before kind @b; @ns: whole network on one core, NULL: not known. */
+static bool ranks_before(const struct tun_problem *p, const double *ns, size_t a, size_t b)
+{
+    const struct tun_kind *x = &p->kinds[a], *y = &p->kinds[b];
+
+    if (ns && ns[a] != ns[b]) {
+        return ns[a] < ns[b];
+    }
+    if (!ns && x->speed != y->speed) {
+        return x->speed > y->speed;
+    }
+    if (x->bandwidth != y->bandwidth) {
+        return x->bandwidth > y->bandwidth;
+    }
+    return x->cores != y->cores ? x->cores > y->cores : a < b;
+}
+
+void tun_rank_kinds(const struct tun_problem *p, size_t ret[PL_EP_MAX])
+{
+    double ns[PL_EP_MAX];
+    bool known = whole_network(p, ns);
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        size_t at = k;
+
+        while (at > 0 && ranks_before(p, known ? ns : NULL, k, ret[at - 1])) {
+            ret[at] = ret[at - 1];
+            at--;
+        }
+        ret[at] = k;
+    }
+}
+
+/* Largest remainder with at least one each: @cores [kinds] in rank order, kinds <= stages.
+ * Starting from the quotas rounded down, single stages go where most is lacking and come from
+ * where least is, until the sum is right. */
+static void share_stages(const size_t *cores, size_t kinds, size_t stages, size_t *ret_share)
+{
+    size_t all = 0, given = 0;
+
+    for (size_t k = 0; k < kinds; k++) {
+        all += cores[k];
+    }
+    for (size_t k = 0; k < kinds; k++) {
+        ret_share[k] = base_max(stages * cores[k] / all, (size_t)1);
+        given += ret_share[k];
+    }
+    while (given != stages) {
+        size_t pick = SIZE_MAX;
+        double most = 0;
+
+        for (size_t k = 0; k < kinds; k++) {
+            double lack = (double)(stages * cores[k]) / (double)all - (double)ret_share[k];
+
+            if (given > stages ? ret_share[k] == 1 : ret_share[k] == cores[k]) {
+                continue;
+            }
+            /* Giving: the first of the most lacking. Taking: the last of the least lacking. */
+            if (pick == SIZE_MAX || (given > stages ? lack <= most : lack > most)) {
+                pick = k;
+                most = lack;
+            }
+        }
+        ret_share[pick] = given < stages ? ret_share[pick] + 1 : ret_share[pick] - 1;
+        given = given < stages ? given + 1 : given - 1;
+    }
+}
+
+int tun_slots(const struct tun_problem *p, size_t stages, struct tun_place *ret)
+{
+    size_t rank[PL_EP_MAX], cores[PL_EP_MAX], share[PL_EP_MAX], kinds, s = 0;
+
+    if (stages == 0 || stages > tun_core_count(p)) {
+        return -EINVAL;
+    }
+    tun_rank_kinds(p, rank);
+    kinds = base_min(stages, p->kind_count);
+    for (size_t k = 0; k < kinds; k++) {
+        cores[k] = p->kinds[rank[k]].cores;
+    }
+    share_stages(cores, kinds, stages, share);
+    for (size_t k = 0; k < kinds; k++) {
+        for (size_t i = 0; i < share[k]; i++) {
+            size_t width = cores[k] / share[k] + (i < cores[k] % share[k]);
+
+            ret[s++] = (struct tun_place){.kind = (uint16_t)rank[k], .width = (uint16_t)width};
+        }
+    }
+    return 0;
+}
+
+size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_t max)
+{
+    size_t rank[PL_EP_MAX], count = 0;
+
+    tun_rank_kinds(p, rank);
+    for (size_t k = 0; k < p->kind_count; k++) {
+        for (size_t c = 0; c < p->kinds[rank[k]].cores && count < max; c++) {
+            ret[count++] = (struct tun_place){.kind = (uint16_t)rank[k], .width = 1};
+        }
+    }
+    return count;
+}
+
+double tun_binomial(size_t n, size_t k)
+{
+    double c = 1;
+
+    if (k > n) {
+        return 0;
+    }
+    k = base_min(k, n - k);
+    for (size_t i = 1; i <= k; i++) {
+        /* Every partial product is a binomial: in whole numbers the division leaves nothing. */
+        c = c < 0x1p53 ? (double)((unsigned __int128)c * (n - k + i) / i)
+                       : c * ((double)(n - k + i) / (double)i);
+    }
+    return c;
+}
+
+/* Pipe-it eq. 1: pipelines of exactly @p stages. */
+static double pipelines_of(size_t big, size_t small, size_t p)
+{
+    double sum = 0;
+
+    for (size_t b = 1; b < p && b <= big; b++) {
+        if (p - b <= small) {
+            sum += tun_binomial(big - 1, b - 1) * tun_binomial(small - 1, p - b - 1);
+        }
+    }
+    return sum;
+}
+
+double tun_pipe_it_pipelines(size_t big, size_t small, size_t stages)
+{
+    double sum = 0;
+
+    for (size_t p = 2; p <= stages && p <= big + small; p++) {
+        sum += pipelines_of(big, small, p);
+    }
+    return sum;
+}
+
+double tun_pipe_it_points(size_t layers, size_t big, size_t small)
+{
+    double sum = 0;
+
+    for (size_t p = 2; p <= layers && p <= big + small; p++) {
+        sum += tun_binomial(layers - 1, p - 1) * pipelines_of(big, small, p);
+    }
+    return sum;
+}
+
+double tun_cut_count(size_t layers, size_t min, size_t max)
+{
+    double sum = 0;
+
+    for (size_t p = base_max(min, (size_t)1); p <= max && p <= layers; p++) {
+        sum += tun_binomial(layers - 1, p - 1);
+    }
+    return sum;
+}
+
+/* A factor 0 means no way, however many ways the other one has. */
+static double times(double a, double b)
+{
+    return a == 0 || b == 0 ? 0 : a * b;
+}
+
+/* Ways to give each of m = 0..max stages one team of a kind: of one core, or of any width (the
+ * compositions of at most @cores into m). */
+static void one_team_ways(size_t cores, bool any_width, size_t max, double *ret)
+{
+    for (size_t m = 0; m <= max; m++) {
+        ret[m] = any_width ? tun_binomial(cores, m) : m <= cores;
+    }
+}
+
+/* Ways to give each of m = 0..max stages at least one team of a kind, any widths and counts:
+ *     sum_{n <= cores} [x^n] (P(x) - 1)^m,  P(x) the generating function of partitions,
+ * since the teams of one stage are a partition of the cores they take. */
+static void any_team_ways(size_t cores, size_t max, double *ret)
+{
+    double part[PL_CPU_MAX + 1] = {1}, power[PL_CPU_MAX + 1] = {1};
+
+    for (size_t width = 1; width <= cores; width++) {
+        for (size_t n = width; n <= cores; n++) {
+            part[n] += part[n - width];
+        }
+    }
+    for (size_t m = 0; m <= max; m++) {
+        ret[m] = 0;
+        for (size_t n = 0; n <= cores; n++) {
+            ret[m] += power[n];
+        }
+        for (size_t n = cores + 1; n-- > 0;) {
+            double sum = 0;
+
+            for (size_t i = 1; i <= n; i++) {
+                sum += times(power[n - i], part[i]);
+            }
+            power[n] = sum;
+        }
+    }
+}
+
+/* Sequences of 1..max stages over all kinds, by length, and what they come to for the cuts.
+ * Kinds are added one by one: of n stages, t have teams already; the new kind has teams in m, which
+ * are the n - t others and m - (n - t) of the t. Without sharing it has none of the t. */
+static double count_plans(const struct tun_problem *p, size_t max, int space)
+{
+    double count[PL_STAGE_MAX + 1] = {1}, ways[PL_STAGE_MAX + 1], total = 0;
+    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_kind_stages;
+
+    for (size_t k = 0; k < p->kind_count; k++) {
+        size_t cores = p->kinds[k].cores;
+
+        if (one_team) {
+            one_team_ways(cores, space != TUN_SPACE_PLACES, max, ways);
+        } else {
+            any_team_ways(cores, max, ways);
+        }
+        for (size_t n = max + 1; n-- > 0;) {
+            double sum = 0;
+
+            for (size_t t = 0; t <= n; t++) {
+                for (size_t both = 0; both <= (one_team ? 0 : t); both++) {
+                    sum += times(times(count[t], ways[n - t + both]),
+                                 tun_binomial(n, t) * tun_binomial(t, both));
+                }
+            }
+            count[n] = sum;
+        }
+    }
+    for (size_t n = 1; n <= max; n++) {
+        total += times(tun_binomial(p->unit_count - 1, n - 1), count[n]);
+    }
+    return total;
+}
+
+double tun_space_size(const struct tun_problem *p, int space)
+{
+    size_t max = base_min(base_min(tun_core_count(p), p->unit_count), (size_t)PL_STAGE_MAX);
+
+    if (p->bounds.stages_max) {
+        max = base_min(max, p->bounds.stages_max);
+    }
+    if (space == TUN_SPACE_CUTS) {
+        return max == 1 ? 1 : tun_cut_count(p->unit_count, 2, max);
+    }
+    return count_plans(p, max, space);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hill climbing and simulated annealing, the rivals of Shisha's paper (HC, SA; HC_s and SA_s from
+ * its seed). The papers give neither neighbours nor temperatures: neighbours are those of
+ * tuner/moves.h, temperatures see below. A plan that was measured is not run again: what it showed
+ * is looked up. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base.h"
+#include "tuner/search/draw.h"
+#include "tuner/search/moves.h"
+#include "tuner/search/search_private.h"
+#include "tuner/search/seen.h"
+#include "tuner/search/shisha.h"
+
+#define TRIALS 1000u
+
+/* Annealing. Temperatures are shares of the first plan's figure, so that they mean the same on
+ * every machine: a plan worse by t of it is taken with exp(-t / temperature). At first one worse by
+ * a fifth is taken with 1/e; at the end one worse by a hundredth, the least that trials tell apart,
+ * with exp(-10). In between it cools geometrically over as many proposals as there may be trials.
+ */
+#define HOT 0.2
+#define COLD 0.001
+/* It is over as well after 10 alpha proposals in a row of which none was taken: alpha alone stops
+ * it in the middle, where most neighbours are worse and a few good ones are left. */
+#define STAGNATION 10u
+
+struct state {
+    struct tun_problem pipelines; /* the search's, with its pointers: one team a stage */
+    struct tun_draw *draw;        /* owned */
+    struct tun_seen seen;
+    bool wide, seeded, placed; /* placed: here is a plan that ran */
+    struct tun_pipeline here, next;
+    struct tun_outcome at_here;
+    struct tun_move moves[TUN_MOVE_MAX]; /* of here; hill climbing: in the order of trying */
+    size_t move_count, move_next;
+    double scale, temperature, cooling; /* annealing */
+    unsigned long idle;                 /* proposals since one was taken */
+};
+
+static bool is_wide(const struct tun_options *o)
+{
+    return o && o->space == TUN_SPACE_ALL;
+}
+
+/* PLACES, or with ALL its pipelines: one team of any width a stage. */
+static double space(const struct tun_problem *p, const struct tun_options *o)
+{
+    struct tun_problem pipelines = *p;
+
+    pipelines.bounds.one_kind_stages = true;
+    return tun_space_size(&pipelines, is_wide(o) ? TUN_SPACE_ALL : TUN_SPACE_PLACES);
+}
+
+static int start_walk(struct tun_search *s, bool seeded)
+{
+    struct state *state = s->state;
+
+    if (s->options.space == TUN_SPACE_CUTS) {
+        snprintf(s->reason, sizeof(s->reason),
+                 "it moves places as well as cuts; its spaces are places and all");
+        return -EINVAL;
+    }
+    if (seeded && tun_shisha_seed(&s->problem, s->options.heuristic, &s->random, &state->next)) {
+        snprintf(s->reason, sizeof(s->reason),
+                 "the heuristics of Shisha's seed are 1 to 6, there is no %u",
+                 s->options.heuristic);
+        return -EINVAL;
+    }
+    s->options.trials_max = s->options.trials_max ? s->options.trials_max : TRIALS;
+    state->pipelines = s->problem;
+    state->pipelines.bounds.one_kind_stages = true;
+    state->seeded = seeded;
+    state->wide = is_wide(&s->options);
+    state->temperature = HOT;
+    state->cooling = pow(COLD / HOT, 1 / (double)s->options.trials_max);
+    return tun_draw_new(&state->pipelines, state->wide ? TUN_SPACE_ALL : TUN_SPACE_PLACES,
+                        &state->draw);
+}
+
+static int start(struct tun_search *s)
+{
+    return start_walk(s, false);
+}
+
+static int start_seeded(struct tun_search *s)
+{
+    return start_walk(s, true);
+}
+
+static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
+{
+    ret->stage_count = plan->stage_count;
+    for (size_t i = 0; i < plan->stage_count; i++) {
+        const struct pl_stage_plan *stage = &plan->stages[i];
+
+        ret->layers[i] = (uint16_t)(stage->last_unit - stage->first_unit + 1);
+        ret->places[i] =
+            (struct tun_place){.kind = stage->groups[0].ep, .width = stage->groups[0].width};
+    }
+}
+
+/* A plan to begin with: the seed once, then drawn ones until one can be run. */
+static int ask_first(struct tun_search *s, struct pl_plan *ret)
+{
+    struct state *state = s->state;
+
+    if (state->seeded) {
+        state->seeded = false;
+        tun_pipeline_plan(&state->next, ret);
+        return 0;
+    }
+    for (size_t i = 0; i < s->options.alpha; i++) {
+        tun_draw_next(state->draw, &s->random, ret);
+        if (tun_seen_find(&state->seen, s->log, ret) == SIZE_MAX) {
+            from_plan(ret, &state->next);
+            return 0;
+        }
+    }
+    return TUN_E_DONE;
+}
+
+static bool ran(const struct tun_trial *t)
+{
+    return !t->failed && !t->stopped && t->measured.bottleneck_ns > 0;
+}
+
+/* Takes the plan just tried as the one to go on from. */
+static void go(struct tun_search *s, const struct tun_trial *t)
+{
+    struct state *state = s->state;
+
+    state->here = state->next;
+    state->at_here = t->measured;
+    state->placed = true;
+    state->idle = 0;
+    state->move_next = 0;
+    state->move_count = tun_moves(&s->problem, &state->here, state->wide, state->moves);
+}
+
+/* First improvement, neighbours in random order; the end is a plan with no better neighbour. */
+static int climb_ask(struct tun_search *s, struct pl_plan *ret)
+{
+    struct state *state = s->state;
+
+    if (tun_seen_reserve(&state->seen, s->log)) {
+        return -ENOMEM;
+    }
+    if (!state->placed) {
+        return ask_first(s, ret);
+    }
+    while (state->move_next < state->move_count) {
+        size_t at = state->move_next++;
+        size_t other = at + tun_random_below(&s->random, state->move_count - at);
+        struct tun_move move = state->moves[other];
+
+        state->moves[other] = state->moves[at];
+        tun_move_apply(&s->problem, &state->here, &move, &state->next);
+        tun_pipeline_plan(&state->next, ret);
+        /* What was measured before is no better than here: here only ever got better. */
+        if (tun_seen_find(&state->seen, s->log, ret) == SIZE_MAX) {
+            return 0;
+        }
+    }
+    return TUN_E_DONE;
+}
+
+static void climb_tell(struct tun_search *s, const struct tun_trial *t)
+{
+    struct state *state = s->state;
+
+    tun_seen_add(&state->seen, s->log, s->count - 1);
+    if (ran(t) && (!state->placed || tun_better(&s->problem, &t->measured, &state->at_here))) {
+        go(s, t);
+    }
+}
+
+/* What annealing minimises: the objective's figure over the first plan's, and by how much the
+ * bounds are missed, relatively. */
+static double figure_of(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    double figure = p->objective == TUN_LATENCY ? o->latency_ns
+                    : p->objective == TUN_POWER ? o->energy_nj
+                                                : o->bottleneck_ns;
+
+    return figure > 0 ? figure : o->bottleneck_ns;
+}
+
+static double energy_of(const struct tun_search *s, const struct tun_outcome *o)
+{
+    const struct state *state = s->state;
+    const struct tun_bounds *b = &s->problem.bounds;
+    double energy = figure_of(&s->problem, o) / state->scale;
+
+    if (b->period_max_ns > 0) {
+        energy += base_max(0.0, o->bottleneck_ns / b->period_max_ns - 1);
+    }
+    if (b->latency_max_ns > 0) {
+        energy += base_max(0.0, o->latency_ns / b->latency_max_ns - 1);
+    }
+    return energy;
+}
+
+/* Judges a proposal and cools. */
+static void anneal(struct tun_search *s, const struct tun_trial *t)
+{
+    struct state *state = s->state;
+    double worse = ran(t) ? energy_of(s, &t->measured) - energy_of(s, &state->at_here) : INFINITY;
+
+    state->idle++;
+    if (worse <= 0 || tun_random_unit(&s->random) < exp(-worse / state->temperature)) {
+        go(s, t);
+    }
+    state->temperature *= state->cooling;
+}
+
+static int anneal_ask(struct tun_search *s, struct pl_plan *ret)
+{
+    struct state *state = s->state;
+
+    if (tun_seen_reserve(&state->seen, s->log)) {
+        return -ENOMEM;
+    }
+    if (!state->placed) {
+        return ask_first(s, ret);
+    }
+    while (state->move_count > 0 && state->temperature > COLD &&
+           state->idle < (unsigned long)STAGNATION * s->options.alpha) {
+        size_t at = tun_random_below(&s->random, state->move_count), index;
+
+        tun_move_apply(&s->problem, &state->here, &state->moves[at], &state->next);
+        tun_pipeline_plan(&state->next, ret);
+        index = tun_seen_find(&state->seen, s->log, ret);
+        if (index == SIZE_MAX) {
+            return 0;
+        }
+        anneal(s, &s->log[index]);
+    }
+    return TUN_E_DONE;
+}
+
+static void anneal_tell(struct tun_search *s, const struct tun_trial *t)
+{
+    struct state *state = s->state;
+
+    tun_seen_add(&state->seen, s->log, s->count - 1);
+    if (state->placed) {
+        anneal(s, t);
+    } else if (ran(t)) {
+        state->scale = figure_of(&s->problem, &t->measured);
+        go(s, t);
+    }
+}
+
+static void stop(struct tun_search *s)
+{
+    struct state *state = s->state;
+
+    state->draw = tun_draw_free(state->draw);
+    tun_seen_deinit(&state->seen);
+}
+
+const struct tun_algorithm tun_hill_climbing = {
+    .name = "hill-climbing",
+    .what = "from a random plan to better neighbours, until none is better",
+    .state_bytes = sizeof(struct state),
+    .start = start,
+    .ask = climb_ask,
+    .tell = climb_tell,
+    .stop = stop,
+    .space = space,
+};
+
+const struct tun_algorithm tun_hill_climbing_seeded = {
+    .name = "hill-climbing-seeded",
+    .what = "hill climbing from Shisha's seed",
+    .state_bytes = sizeof(struct state),
+    .start = start_seeded,
+    .ask = climb_ask,
+    .tell = climb_tell,
+    .stop = stop,
+    .space = space,
+};
+
+const struct tun_algorithm tun_annealing = {
+    .name = "annealing",
+    .what = "simulated annealing from a random plan",
+    .state_bytes = sizeof(struct state),
+    .start = start,
+    .ask = anneal_ask,
+    .tell = anneal_tell,
+    .stop = stop,
+    .space = space,
+};
+
+const struct tun_algorithm tun_annealing_seeded = {
+    .name = "annealing-seeded",
+    .what = "simulated annealing from Shisha's seed",
+    .state_bytes = sizeof(struct state),
+    .start = start_seeded,
+    .ask = anneal_ask,
+    .tell = anneal_tell,
+    .stop = stop,
+    .space = space,
+};
