@@ -2,8 +2,8 @@
 /**
  * base.h - the few helpers that every folder needs
  *
- * Header-only for good: what needs a .c file belongs to a folder. Nothing here keeps state,
- * allocates or blocks; every function may be called from any thread.
+ * Header-only for good: what needs a .c file belongs in a folder. Nothing here keeps state,
+ * allocates or blocks. Threads: any.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define BASE_NS_PER_S 1000000000ull
 
 #define base_array_count(a) (sizeof(a) / sizeof((a)[0]))
-/* The names inside a statement expression are made unique, so that calls may nest. */
+/* Unique names inside the statement expression, so that calls may nest. */
 #define base_paste_(a, b) a##b
 #define base_name_(a, b) base_paste_(a, b)
 #define base_pick_(x, op, y, a, b)                                                                 \
@@ -37,9 +37,9 @@
 #define base_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* Runs `fn(&variable)` when the variable leaves its scope. */
-#define base_cleanup(fn) __attribute__((cleanup(fn)))
-/* Hands an owned pointer over and leaves NULL behind, so that the cleanup attribute has nothing
- * left to free. */
+#define base_cleanup(fn) __attribute__((cleanup(fn), unused))
+/* Returns an owned pointer and sets the variable to NULL, so that its cleanup attribute frees
+ * nothing. */
 #define base_take(ptr)                                                                             \
     ({                                                                                             \
         __typeof__(ptr) *base_p_ = &(ptr);                                                         \
@@ -47,6 +47,13 @@
         *base_p_ = NULL;                                                                           \
         base_v_;                                                                                   \
     })
+
+/* Compiles one function with these optimisation options; clang has no such attribute. */
+#ifdef __clang__
+#define base_optimize(...)
+#else
+#define base_optimize(...) __attribute__((optimize(__VA_ARGS__)))
+#endif
 
 static inline void base_free_ptr(void *ptr_to_ptr)
 {
@@ -67,7 +74,7 @@ static inline void base_close_fd(int *fd)
 }
 #define base_autoclose base_cleanup(base_close_fd)
 
-/** base_mul() / base_add() - checked size arithmetic. Return: true and *ret set, or false on
+/** base_mul() / base_add() - multiply or add sizes. Return: true with *ret set; false on
  * overflow. */
 static inline bool base_mul(size_t a, size_t b, size_t *ret)
 {
@@ -78,14 +85,25 @@ static inline bool base_add(size_t a, size_t b, size_t *ret)
     return !__builtin_add_overflow(a, b, ret);
 }
 
-/** base_align_up() - @n rounded up to a multiple of @align, a power of two; @n at most SIZE_MAX -
- * align. */
+/** base_align_up() - rounds @n up to a multiple of @align, a power of two. @n: at most SIZE_MAX -
+ * @align. */
 static inline size_t base_align_up(size_t n, size_t align)
 {
     return (n + align - 1) & ~(align - 1);
 }
 
-/** base_now_ns() - CLOCK_MONOTONIC in nanoseconds. */
+/** base_splitmix64() - pseudo-random numbers (Steele, Lea, Flood 2014), the same on every machine;
+ * not for secrets. @state: any seed, advanced by each call. Return: the next number. */
+static inline uint64_t base_splitmix64(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+/** base_now_ns() - Return: CLOCK_MONOTONIC in nanoseconds. */
 static inline uint64_t base_now_ns(void)
 {
     struct timespec t;

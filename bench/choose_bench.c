@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/choose.h"
+#include "kernels/kernels.h"
+#include "kernels/select/choose.h"
+#include "tests/unit/kernels/choose_uniform.h"
 
 #define WAYS_MAX 8u
 #define FRONT_MAX 16u
@@ -49,7 +51,7 @@ struct bench {
 
 static void fail(const char *what, int error)
 {
-    fprintf(stderr, "choose: %s: %s\n", what, strerror(-error));
+    fprintf(stderr, "choose_bench: %s: %s\n", what, strerror(-error));
     exit(1);
 }
 
@@ -98,7 +100,7 @@ static void load(struct bench *b)
     void **inputs, **outputs;
 
     if (mdl_load(b->o.model, &options, error, &b->m) != 0) {
-        fprintf(stderr, "choose: %s: %s\n", b->o.model, error);
+        fprintf(stderr, "choose_bench: %s: %s\n", b->o.model, error);
         exit(1);
     }
     inputs = memory(b->m->input_count * sizeof(*inputs));
@@ -126,9 +128,9 @@ static size_t on_planes(const struct bench *b, const struct krn_chosen *c)
 
     for (size_t i = 0; i < b->m->op_count; i++) {
         bool second = i > 0 && c->choice.fused[i - 1];
-        const struct krn_variant *v = second ? NULL : c->choice.own[i];
+        const struct krn_primitive *v = second ? NULL : c->choice.own[i];
 
-        count += v && !c->choice.fused[i] && (v->planes_in || v->planes_out);
+        count += v && !c->choice.fused[i] && (v->nchw_in || v->nchw_out);
     }
     return count;
 }
@@ -185,14 +187,14 @@ static void add_way(struct bench *b, const char *name, const char *only)
     struct way *w = &b->ways[b->way_count];
     struct krn_choose_options o = {.exact = true};
     char error[MDL_ERROR_MAX];
-    int r = only ? krn_choose_uniform(&b->times, only, &w->chosen)
-                 : krn_choose(&b->times, &o, &w->chosen);
+    int r =
+        only ? choose_uniform(&b->times, only, &w->chosen) : krn_choose(&b->times, &o, &w->chosen);
 
     if (r < 0) {
         fail(name, r);
     }
     for (size_t i = 0; only && i < b->m->op_count; i++) {
-        w->named += krn_row_named(w->chosen.choice.own[i], only);
+        w->named += krn_primitive_named(w->chosen.choice.own[i], only);
     }
     if (only && w->named == 0) {
         krn_chosen_deinit(&w->chosen);
@@ -278,7 +280,8 @@ int main(int argc, char **argv)
     int r;
 
     if (!parse(argc, argv, &b.o)) {
-        fputs("usage: choose MODEL [--cpu C] [--ms N] [--frames N] [--episodes N] [--inexact]\n",
+        fputs("usage: choose_bench MODEL [--cpu C] [--ms N] [--frames N] [--episodes N] "
+              "[--inexact]\n",
               stderr);
         return 2;
     }

@@ -31,7 +31,7 @@ SETTINGS = {1: ("performance", "performance"), 2: ("performance", "powersave"), 
 PAPER = {1: ([6, 5, 10], 1.22), 2: ([5, 16], 0.36), 3: ([9, 12], 0.21), 4: ([7, 4, 10], 0.17)}  # table 6
 VGG16_LAYERS = (1, 2, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1)  # a unit and the pooling that is fused into it
 DEALT = 8  # frames in flight: a team six times slower than the other needs as many, for answers are in order
-PIPED = 3  # two stages of one team each need no more, and what is in flight has to run dry before a trial
+PIPED = 3  # two stages of one team each need no more, and what is in flight has to drain before a trial
 FIRST = 3  # of the pipelines that the measured times of units rank first are run
 
 

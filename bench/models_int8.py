@@ -4,7 +4,7 @@
 the operators (opset 13), activations u8 with a zero point, weights i8 per output channel, batch norms folded.
 
 usage: models_int8.py [--models DIR] [--build DIR] [--examples N] [NAME...]
-(needs Debian's python3-onnx, and bench/quantise, which finds the ranges)
+(needs Debian's python3-onnx, and bench/quantise_bench, which finds the ranges)
 
 Writes NAME_int8.onnx beside NAME.onnx, with a NAME_int8.input.f32 and .json like the network's own. Ranges are those of N
 seeded frames and of the network's input frame. Operators whose values have no range stay f32."""
@@ -44,7 +44,7 @@ def frame(random, shape):
 
 
 def ranges(options, path):
-    """{tensor: (low, high)} by bench/quantise."""
+    """{tensor: (low, high)} by bench/quantise_bench."""
     with open(path + '.json', encoding='utf-8') as f:
         shape = json.load(f)['input']
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,8 @@ def ranges(options, path):
         for i in range(1, 2 * options.examples + 1):
             frame(random, shape).tofile(os.path.join(examples, f'{i:03}.f32'))
         out = os.path.join(folder, 'ranges.json')
-        subprocess.run([os.path.join(options.build, 'bench', 'quantise'), path + '.onnx', examples, '--ms', '0', '--bound', '0',
+        subprocess.run([os.path.join(options.build, 'bench', 'quantise_bench'), path + '.onnx', examples,
+                        '--ms', '0', '--bound', '0',
                         '--min-max', '--write', out], check=True, stdout=subprocess.DEVNULL)
         with open(out, encoding='utf-8') as f:
             return {name: tuple(r) for name, r in json.load(f)['ranges'].items()}

@@ -7,12 +7,12 @@
  *
  * Runs the net on W threads (1: the main thread, pinned to cpu C when given) and prints one JSON
  * object with the milliseconds of every frame; --ops adds the median time of each operator and the
- * variant that ran it. --serve lets a script interleave it with other programs: for every line on
+ * primitive that ran it. --serve lets a script interleave it with other programs: for every line on
  * stdin it runs one frame and prints its milliseconds, or, when the line is a number of seconds,
- * as many frames as go into it, and prints {"frames": [[start_ns, end_ns], ...]}. --measure: rows
- * are chosen by measuring them for so long, as the daemon does, not by the order of the table.
- * --image: input 0 comes as an image (rgb24, bgr24, gray8, nv12 or yuyv, by default of the model's
- * own size); its conversion belongs to the frame, and to the first operator.
+ * as many frames as go into it, and prints {"frames": [[start_ns, end_ns], ...]}. --measure:
+ * primitives are chosen by measuring them for so long, as the daemon does, not by the order of the
+ * table. --image: input 0 comes as an image (rgb24, bgr24, gray8, nv12 or yuyv, by default of the
+ * model's own size); its conversion belongs to the frame, and to the first operator.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -21,9 +21,10 @@
 #include <sys/resource.h>
 
 #include "base.h"
-#include "kernels/blas_check.h"
-#include "kernels/choose.h"
 #include "kernels/kernels.h"
+#include "kernels/lib/blas_check.h"
+#include "kernels/select/choose.h"
+#include "pixfmt.h"
 
 /* a slice is printed when it has ended: writing to a full pipe would wait within it */
 #define SLICE_TEXT_BYTES (1u << 22)
@@ -123,21 +124,14 @@ static void fill_input(const struct options *o, float *x, size_t bytes)
 /* An image of noise in place of input 0, whose values lie in the arena from then on. */
 static bool make_image(const struct options *o, struct bench *b)
 {
-    static const struct {
-        const char *name;
-        uint32_t bytes;
-    } formats[KRN_PIX_COUNT] = {{"rgb24", 3}, {"bgr24", 3}, {"gray8", 1}, {"nv12", 1}, {"yuyv", 2}};
     const struct mdl_tensor *t = &b->m->tensors[b->m->inputs[0].tensor];
-    size_t format = 0, name = strcspn(o->image, ":"), bytes;
+    size_t name = strcspn(o->image, ":"), bytes;
+    enum pixfmt format;
     unsigned width, height;
     uint32_t state = 12345;
     uint8_t *data;
 
-    while (format < KRN_PIX_COUNT && (strlen(formats[format].name) != name ||
-                                      strncmp(formats[format].name, o->image, name) != 0)) {
-        format++;
-    }
-    if (format == KRN_PIX_COUNT || t->rank != 4) {
+    if (!pixfmt_find(o->image, name, &format) || format == PIXFMT_TENSOR || t->rank != 4) {
         return false;
     }
     height = (unsigned)t->dim[b->m->preproc.nhwc ? 1 : 2];
@@ -145,10 +139,10 @@ static bool make_image(const struct options *o, struct bench *b)
     if (o->image[name] && sscanf(o->image + name, ":%ux%u", &width, &height) != 2) {
         return false;
     }
-    b->image = (struct krn_image){.format = (enum krn_pixfmt)format,
+    b->image = (struct krn_image){.format = krn_pixfmt(format),
                                   .width = width,
                                   .height = height,
-                                  .stride = width * formats[format].bytes};
+                                  .stride = pixfmt_row_bytes(format, width)};
     bytes = krn_image_bytes(&b->image);
     if (bytes == 0) {
         return false;
@@ -175,7 +169,7 @@ static int new_net(const struct options *o, struct bench *b, char error[MDL_ERRO
     if (o->measure_ms == 0) {
         return krn_net_new(b->m, o->only, error, &b->net);
     }
-    snprintf(error, MDL_ERROR_MAX, "its rows could not be measured");
+    snprintf(error, MDL_ERROR_MAX, "its primitives could not be measured");
     r = krn_measure(b->m, &mo, &times);
     r = r < 0 ? r : krn_choose(&times, &co, &chosen);
     r = r < 0 ? r : krn_net_new_chosen(b->m, &chosen.choice, 1, error, &b->net);
@@ -256,10 +250,10 @@ static void print_ops(const struct options *o, struct bench *b)
     printf(", \"ops\": [");
     for (size_t i = 0; i < b->m->op_count; i++) {
         const struct mdl_op *op = &b->m->ops[i];
-        const struct krn_variant *fused = krn_net_fused(b->net, i);
+        const struct krn_primitive *fused = krn_net_fused(b->net, i);
         const char *row = fused                               ? fused->name
                           : i && krn_net_fused(b->net, i - 1) ? "with the op before"
-                                                              : krn_net_variant(b->net, i)->name;
+                                                              : krn_net_primitive(b->net, i)->name;
         double ms = median(b->op_ms + i * o->frames, o->frames);
 
         printf(
@@ -311,6 +305,7 @@ static void serve(const struct options *o, struct bench *b)
 int main(int argc, char **argv)
 {
     struct krn_blas_status blas;
+    char text[KRN_CPU_TEXT_MAX];
     struct options o;
     struct bench b = {0};
     struct rusage usage_now;
@@ -328,6 +323,10 @@ int main(int argc, char **argv)
             perror("net_bench: sched_setaffinity");
             return 1;
         }
+    }
+    if (krn_cpu_check(text) < 0) {
+        fprintf(stderr, "net_bench: %s\n", text);
+        return 2;
     }
     krn_blas_check(&blas);
     start = base_now_ns();

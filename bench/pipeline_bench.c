@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline_bench MODEL [--frames N] [--rounds N] [--only VARIANTS] - what plans make of one model
+ * pipeline_bench MODEL [--frames N] [--rounds N] [--only PRIMITIVES] - what plans make of one model
  *
  * In one process: one core, two balanced stages, two replicas, and one core without per-unit
  * clocks; rounds are interleaved, so that a change of the machine's speed hits all alike. The cut
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/blas_check.h"
+#include "kernels/lib/blas_check.h"
 #include "pipeline/clocks.h"
 #include "pipeline/pipeline.h"
 
@@ -350,7 +350,7 @@ static void switching(struct bench *b, const char *one, const char *two)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: pipeline_bench MODEL [--frames N] [--rounds N] [--only VARIANTS]\n");
+    fprintf(stderr, "usage: pipeline_bench MODEL [--frames N] [--rounds N] [--only PRIMITIVES]\n");
     exit(2);
 }
 
@@ -451,8 +451,13 @@ int main(int argc, char **argv)
     struct bench b = {.frames = 20, .rounds = 7};
     struct row rows[ROWS] = {0};
     struct krn_blas_status blas;
+    char text[KRN_CPU_TEXT_MAX];
     const char *only = parse_args(&b, argc, argv);
 
+    if (krn_cpu_check(text) < 0) {
+        fprintf(stderr, "pipeline_bench: %s\n", text);
+        return 2;
+    }
     krn_blas_check(&blas);
     if (blas.wanted[0] != '\0') {
         fprintf(stderr, "pipeline_bench: OpenBLAS runs as %s; OPENBLAS_CORETYPE=%s is faster\n",

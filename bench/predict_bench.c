@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict - how well micro-benchmarks foretell the units of real networks (Pipe-it, table III)
+ * predict_bench - how well micro-benchmarks foretell the units of real networks
+ * (Pipe-it, table III)
  *
- *     predict CPUS FRAMES MODEL...          predict 0-1 20 model/networks/squeezenet1_1.json
+ *     predict_bench CPUS FRAMES MODEL...
+ *     predict_bench 0-1 20 model/networks/squeezenet1_1.json
  *
  * Runs the chain of the calibration on teams of 1, 2, 4, ... of these cores, fits the predictor,
  * runs each model at the same widths and prints the mean and median relative error over its units
@@ -14,8 +16,10 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "daemon/calibrate_private.h"
-#include "daemon/daemon.h"
+#include "daemon/machine/eps.h"
+#include "daemon/plans/profile_private.h"
+#include "kernels/kernels.h"
+#include "pipeline/pipeline.h"
 
 struct net {
     struct mdl_model *model;
@@ -126,7 +130,7 @@ static int calibrate(const struct pl_ep_set *eps, size_t frames, struct tun_pred
     double *ns;
     size_t count = 0, cores = eps->eps[0].cpu_count;
 
-    if (dmn_calibrate_write_net("/tmp", &path) < 0 || net_load(path, &n) < 0) {
+    if (dmn_profile_write_net("/tmp", &path) < 0 || net_load(path, &n) < 0) {
         return -EINVAL;
     }
     unlink(path);
@@ -193,7 +197,7 @@ int main(int argc, char **argv)
 
     if (argc < 4 || (cores = dmn_cpu_list_parse(argv[1], eps.eps[0].cpus, PL_CPU_MAX)) < 1 ||
         (frames = strtoul(argv[2], NULL, 10)) < 1) {
-        fputs("usage: predict CPUS FRAMES MODEL...\n", stderr);
+        fputs("usage: predict_bench CPUS FRAMES MODEL...\n", stderr);
         return 2;
     }
     eps.eps[0].cpu_count = (size_t)cores;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * primitives - times every variant on the layers of tests/kernels/layers.h
+ * primitives_bench - times every primitive on the layers of tests/kernels/real_layers.h
  *
- *     primitives [--runs N] [--width W] [--only NAME] [--layer NAME] [--type f32|i8|i7]
+ *     primitives_bench [--runs N] [--width W] [--only NAME] [--layer NAME] [--type f32|i8|i7]
  *
  * Convolutions, products, pools and sums are timed on floats and all but sums, as "LAYER i8", on
  * bytes (u8 by i8, weights about normally distributed). With i7 weights have 7 bits, which some
- * rows need. One JSON object per line and (layer, variant): median and 10th / 90th percentile
- * microseconds of N runs, GFLOP/s. The variants of a layer take turns, so that a busy moment hits
- * them alike. Times are of the thread's CPU clock where the width is 1: another program on the core
- * does not count.
+ * primitives need. One JSON object per line and (layer, primitive): median and 10th / 90th
+ * percentile microseconds of N runs, GFLOP/s. The primitives of a layer take turns, so that a busy
+ * moment hits them alike. Times are of the thread's CPU clock where the width is 1: another program
+ * on the core does not count.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/blas_check.h"
-#include "tests/kernels/layers.h"
+#include "kernels/lib/blas_check.h"
 #include "tests/kernels/one_op.h"
+#include "tests/kernels/real_layers.h"
 
 #define RUNS_MAX 1000u
-#define VARIANTS_MAX 64u
+#define PRIMITIVES_MAX 64u
 
 struct options {
     size_t runs, width;
@@ -27,7 +27,7 @@ struct options {
 };
 
 struct lane {
-    const struct krn_variant *v;
+    const struct krn_primitive *v;
     struct one_op_buffer packed, scratch, out[MDL_OP_OUT_MAX];
     struct krn_prepared prepared;
     double us[RUNS_MAX];
@@ -61,10 +61,10 @@ static void report(const char *layer, struct lane *l, const struct options *o, d
     fflush(stdout);
 }
 
-/* Return: whether the lane's variant can run */
+/* Return: whether the lane's primitive can run */
 static bool lane_prepare(struct lane *l, struct one_op *op, size_t width)
 {
-    const struct krn_variant *v = l->v;
+    const struct krn_primitive *v = l->v;
 
     l->prepared = (struct krn_prepared){0};
     if (!v->prepare || (v->prepare(&op->m, &op->op, l->packed.data, 1, &l->prepared) == 0 &&
@@ -108,12 +108,12 @@ static void fill(struct one_op *op, const struct options *o)
 
 static void time_op(struct one_op *op, const struct options *o, pthreadpool_t pool, double flops)
 {
-    static struct lane lanes[VARIANTS_MAX];
+    static struct lane lanes[PRIMITIVES_MAX];
     size_t count, used = 0;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     fill(op, o);
-    for (size_t i = 0; i < count && used < VARIANTS_MAX; i++) {
+    for (size_t i = 0; i < count && used < PRIMITIVES_MAX; i++) {
         struct lane *l = &lanes[used];
 
         if (v[i].reference || v[i].fused || v[i].kind != op->op.kind ||
@@ -140,7 +140,7 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
 
             c.prepared = lanes[i].prepared.object;
 
-            /* the cold run after the other variants is not the one that counts */
+            /* the cold run after the other primitives is not the one that counts */
             lanes[i].v->run(&c);
             start = clock_ns(o->width);
             lanes[i].v->run(&c);
@@ -319,6 +319,7 @@ int main(int argc, char **argv)
 {
     struct options o = {.runs = 11, .width = 1};
     struct krn_blas_status blas;
+    char text[KRN_CPU_TEXT_MAX];
     pthreadpool_t pool = NULL;
 
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -339,9 +340,13 @@ int main(int argc, char **argv)
         }
     }
     if (argc % 2 == 0 || o.runs == 0 || o.runs > RUNS_MAX || o.width == 0 || o.width > 64) {
-        fputs("usage: primitives [--runs N] [--width W] [--only NAME] [--layer NAME] "
+        fputs("usage: primitives_bench [--runs N] [--width W] [--only NAME] [--layer NAME] "
               "[--type f32|i8|i7]\n",
               stderr);
+        return 2;
+    }
+    if (krn_cpu_check(text) < 0) {
+        fprintf(stderr, "primitives: %s\n", text);
         return 2;
     }
     krn_blas_check(&blas);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quantise - an f32 model and what calibration makes of it, side by side
+ * quantise_bench - an f32 model and what calibration makes of it, side by side
  *
- *     quantise MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT]
- *              [--widen] [--swap] [--ms N] [--write FILE]
+ *     quantise_bench MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT]
+ *                    [--widen] [--swap] [--ms N] [--write FILE]
  *
  * Does what the daemon does for "pipectl quantize": every second example of FOLDER (JPEG, PPM, PGM,
  * raw .f32, in order of name) calibrates, the others judge; with one example, it does both. --widen
@@ -12,6 +12,7 @@
  * where their number is odd. --ms: each model is measured for about so long (default 1000; 0: not).
  */
 #include <dirent.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ struct options {
 
 static void die(const char *what, const char *why)
 {
-    fprintf(stderr, "quantise: %s: %s\n", what, why);
+    fprintf(stderr, "quantise_bench: %s: %s\n", what, why);
     exit(1);
 }
 
@@ -73,7 +74,7 @@ static void parse(int argc, char **argv, struct options *o)
         }
     }
     if (!o->model || !o->folder) {
-        die("usage", "quantise MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... "
+        die("usage", "quantise_bench MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... "
                      "[--bound PERCENT] "
                      "[--widen] [--swap] [--ms N] [--write FILE]");
     }
@@ -230,8 +231,13 @@ int main(int argc, char **argv)
     print(&of, &e);
     if (r == KRN_QUANTISE_E_USELESS) {
         printf("f32 serves better: %s\n", error);
-    } else if (o.write && mdl_calibration_write(of.calibration, o.write) != 0) {
-        die(o.write, "cannot be written");
+    } else if (o.write) {
+        json_t *ranges = mdl_calibration_json(of.calibration);
+
+        if (json_dump_file(ranges, o.write, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0) {
+            die(o.write, "cannot be written");
+        }
+        json_decref(ranges);
     }
     krn_quantised_deinit(&of);
     krn_examples_deinit(&e);

@@ -26,8 +26,7 @@ def arguments():
     p = argparse.ArgumentParser(description="live searches against a slowed core")
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
     p.add_argument("--network", default="squeezenet1_1,mobilenet_v1")
-    p.add_argument("--algorithm", default="exhaustive,exact,shisha,pipe-search,pipe-it,random,hill-climbing,"
-                                          "hill-climbing-seeded,annealing,annealing-seeded")
+    p.add_argument("--algorithm", help="default: every search that pipesim lists, after exhaustive")
     p.add_argument("--factor", type=float, default=3.0)
     p.add_argument("--measure-ms", type=int, default=2000)
     p.add_argument("--frames", type=int, default=24)
@@ -35,6 +34,13 @@ def arguments():
     p.add_argument("--start", default="0-H@fast|I-N@slow")
     p.add_argument("--json", action="store_true")
     return p.parse_args()
+
+
+def algorithms(build):
+    """All searches; first the one that finds the plan by which the others are judged."""
+    done = subprocess.run([os.path.join(build, "tuner", "pipesim"), "list", "--json"], capture_output=True, text=True, check=True)
+    names = [a["name"] for a in json.loads(done.stdout)["algorithms"]]
+    return sorted(names, key=lambda name: name != "exhaustive")
 
 
 def answered(d):
@@ -89,6 +95,7 @@ def main():
     os.environ.setdefault("PIPED_BUILD", options.build)
     sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
     from daemon import Daemon  # reads PIPED_BUILD
+    searches = options.algorithm.split(",") if options.algorithm else algorithms(options.build)
     results = []
     busy = int(PERIOD_US * (1 - 1 / options.factor))
     thief = None
@@ -103,7 +110,7 @@ def main():
                 print("%s, core 1 slowed %.1fx\n%-22s %8s %6s %7s %7s %7s %8s  %s" % (
                     network, options.factor, "algorithm", "of best", "trials", "stopped", "shapes", "during", "tuning_s",
                     "plan"))
-            for algorithm in options.algorithm.split(","):
+            for algorithm in searches:
                 r = run(options, Daemon, network, algorithm)
                 best = r["fps_after"] if algorithm == "exhaustive" else best
                 r["of_best"] = r["fps_after"] / best if best else None

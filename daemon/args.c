@@ -7,7 +7,8 @@
 #include "base.h"
 #include "daemon/config/keys.h"
 
-void dmn_args_help(FILE *to)
+/* Prints --help, with the configuration keys. */
+static void print_help(FILE *to)
 {
     const struct dmn_config_row *rows;
     size_t count;
@@ -15,7 +16,8 @@ void dmn_args_help(FILE *to)
     fputs("Usage: piped [OPTION]...\n"
           "Serves neural networks as pipelines of pinned stages.\n\n"
           "  --config FILE          read FILE and FILE.d/*.json instead of " PIPED_CONFIG_FILE "\n"
-          "  --model [NAME=]FILE    also serve this model; may be given several times\n"
+          "  --model [NAME=]FILE    also serve this model; may be given several times.\n"
+          "                         NAME#FIRST-LAST=FILE serves these units of it\n"
           "  --check-config         check configuration and models, then exit: 0 good, 78 bad\n"
           "  --runtime-dir DIR      make frames.sock and control.sock in DIR\n"
           "  --state-dir DIR        keep learned plans in DIR\n"
@@ -101,7 +103,7 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
             a.verbose = true;
             break;
         case 'h':
-            dmn_args_help(stdout);
+            print_help(stdout);
             return DMN_ARGS_E_DONE;
         default:
             fputs("piped: try --help\n", stderr);

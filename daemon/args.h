@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** daemon/args.h - the command line of piped, as plain data; strings are borrowed from argv. */
+/** daemon/args.h - the command line of piped, as plain data. Strings are borrowed from argv. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,23 +9,18 @@
 #define DMN_ARGS_MODELS_MAX 64u
 
 struct dmn_args {
-    const char *config;                      /* --config, or NULL: the installed one if it exists */
+    const char *config;                      /* --config; NULL: the installed one, if it exists */
     const char *models[DMN_ARGS_MODELS_MAX]; /* [NAME=]FILE */
     size_t model_count;
-    const char *runtime_dir, *state_dir, *sysfs_root; /* NULL where not given */
+    const char *runtime_dir, *state_dir, *sysfs_root; /* NULL: not given */
     bool check_config, verbose;
 };
 
-/**
- * dmn_args_parse() - Return: 0; DMN_ARGS_E_DONE after --help or --version was printed to stdout;
- * DMN_ARGS_E_USAGE after the mistake was printed to stderr.
- */
+/** dmn_args_parse() - reads the command line. Return: 0; DMN_ARGS_E_DONE: --help or --version was
+ * printed to stdout; DMN_ARGS_E_USAGE: the mistake was printed to stderr. */
 enum { DMN_ARGS_E_DONE = 1, DMN_ARGS_E_USAGE = 2 };
 int dmn_args_parse(int argc, char **argv, struct dmn_args *ret);
 
-/** dmn_args_model_name() - name of a model given as [NAME=]FILE: NAME, or the file's name up to its
- * last dot. Return: where FILE starts. */
+/** dmn_args_model_name() - the name of a model given as [NAME=]FILE: NAME, or the file's name up to
+ * its last dot. @ret_name: @bytes long. Return: where FILE starts, inside @text. */
 const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes);
-
-/** dmn_args_help() - the text of --help, configuration keys included. */
-void dmn_args_help(FILE *to);

@@ -5,54 +5,7 @@
 #include "base.h"
 #include "daemon/daemon.h"
 
-static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
-{
-    for (size_t i = 0; i < args->model_count; i++) {
-        base_autofree char *path = NULL;
-        char name[4200];
-        const char *file = dmn_args_model_name(args->models[i], name, sizeof(name));
-        int error;
-
-        path = realpath(file, NULL); /* a reload must not depend on the working folder */
-        error = dmn_config_add_model(c, name, path ? path : file, ret_error);
-        if (error < 0) {
-            return error;
-        }
-    }
-    if (c->model_count == 0) { /* something that serves out of the box */
-        const char *path = access(PIPED_DEFAULT_MODEL, R_OK) == 0 ? PIPED_DEFAULT_MODEL
-                                                                  : PIPED_DEFAULT_MODEL_BUILD;
-
-        return dmn_config_add_model(c, "digits", path, ret_error);
-    }
-    return 0;
-}
-
-int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dmn_config **ret)
-{
-    struct dmn_config *c = NULL;
-    int error = dmn_config_load(args->config ? args->config : PIPED_CONFIG_FILE,
-                                args->config != NULL, ret_error, &c);
-
-    if (error < 0) {
-        return error;
-    }
-    snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
-    error = add_models(args, ret_error, c);
-    if (!error && c->model_count > (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS)) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "models: more than limits.models, %lld",
-                 (long long)dmn_config_int(c, DMN_KEY_LIMIT_MODELS));
-        error = -EINVAL;
-    }
-    if (error < 0) {
-        dmn_config_free(c);
-        return error;
-    }
-    *ret = c;
-    return 0;
-}
-
-/* "FILE:LINE" of a model, or where else it came from. */
+/* Writes "FILE:LINE" of a model, or its origin if that is not a file. */
 static void where(const struct dmn_config *c, const struct dmn_config_model *m, char *ret,
                   size_t bytes)
 {
@@ -67,7 +20,7 @@ static bool check_model(const struct dmn_daemon *d, const struct dmn_config_mode
 {
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     struct dmn_load_source source = dmn_config_source(m);
-    struct dmn_load *l = dmn_load_from(&source, d);
+    struct dmn_load *l = dmn_load_from(&source, &d->models);
     char at[512], error[MDL_ERROR_MAX] = "out of memory";
     const char *key = "path";
     bool good = false;
@@ -79,8 +32,8 @@ static bool check_model(const struct dmn_daemon *d, const struct dmn_config_mode
         key = !good && l->bad_calibration ? "calibration" : key;
         if (good && m->plan[0]) {
             key = "plan";
-            good = pl_plan_parse(m->plan, &d->eps, l->model->unit_count, error, sizeof(error),
-                                 plan) == 0;
+            good = pl_plan_parse(m->plan, &d->machine.eps, l->model->unit_count, error,
+                                 sizeof(error), plan) == 0;
         }
     }
     where(d->config, m, at, sizeof(at));
@@ -107,13 +60,14 @@ int dmn_check_config(const struct dmn_args *args)
     char error[DMN_CONFIG_ERROR_MAX] = "out of memory";
     bool good = true;
 
-    if (!d || !(d->topology = calloc(1, sizeof(*d->topology)))) {
+    if (!d) {
         fprintf(stderr, "piped: %s\n", error);
         return DMN_EXIT_FAILED;
     }
+    d->args = args;
+    dmn_wire(d);
     if (dmn_config_from_args(args, error, &d->config) < 0 ||
-        dmn_eps_read(d->config, args->sysfs_root ? args->sysfs_root : "/", d->topology, error,
-                     &d->eps) < 0) {
+        dmn_machine_read(&d->machine, error) < 0) {
         fprintf(stderr, "piped: %s\n", error);
         good = false;
     }
@@ -121,6 +75,6 @@ int dmn_check_config(const struct dmn_args *args)
         good &= check_model(d, &d->config->models[i]);
     }
     dmn_config_free(d->config);
-    free(d->topology);
+    dmn_machine_deinit(&d->machine);
     return good ? DMN_EXIT_OK : DMN_EXIT_CONFIG;
 }

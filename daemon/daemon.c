@@ -7,74 +7,66 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/machine/gpio_lines.h"
+#include "daemon/machine/hotplug.h"
+#include "daemon/machine/sampling.h"
+#include "daemon/models/arrival.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
-#include "daemon/remake.h"
 #include "daemon/service/service.h"
+#include "daemon/service/sockets.h"
 
 #define TICK_MS 1000u
-
-/* The fence orders the team's push before libuv's look at its "already pending" flag, and its twin
- * in on_wake() orders the clearing of that flag before the loop's look at the rings. Without the
- * two a send that finds one pending can be lost for good. */
-void dmn_daemon_wake(void *daemon)
-{
-    struct dmn_daemon *d = daemon;
-
-    atomic_thread_fence(memory_order_seq_cst);
-    uv_async_send(&d->wake);
-}
 
 static void on_wake(uv_async_t *async)
 {
     struct dmn_daemon *d = async->data;
 
     atomic_thread_fence(memory_order_seq_cst);
-    for (struct dmn_model *m = d->models; m; m = m->next) {
+    for (struct dmn_model *m = d->models.models; m; m = m->next) {
         dmn_model_collect(m);
     }
-    for (struct dmn_model *m = d->leaving; m; m = m->next) {
+    for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
         dmn_model_collect(m);
     }
-    dmn_calibrate_step(d);
-    dmn_daemon_settle(d);
+    dmn_plans_woken(&d->plans);
 }
 
-void dmn_daemon_settle(struct dmn_daemon *d)
+/* On while it serves, slow blinking while it tunes, fast blinking while it is degraded, one flash a
+ * second while it drains. */
+static enum gov_led led(const struct dmn_daemon *d)
 {
+    static const enum gov_led leds[] = {[DMN_STATE_SERVING] = GOV_LED_ON,
+                                        [DMN_STATE_TUNING] = GOV_LED_SLOW,
+                                        [DMN_STATE_DEGRADED] = GOV_LED_FAST,
+                                        [DMN_STATE_DRAINING] = GOV_LED_FLASH};
+
+    return leds[dmn_daemon_state(d)];
+}
+
+/* Runs before the loop waits again: answers frames, goes on after finished switches and emptied
+ * pipelines, and starts the next call of connections whose call was answered. Models are freed only
+ * here, so every callback may walk the list of models. */
+static void settle(uv_prepare_t *prepare)
+{
+    struct dmn_daemon *d = prepare->data;
     struct dmn_model *next;
 
     do {
-        for (struct dmn_model *m = d->models; m; m = next) {
+        for (struct dmn_model *m = d->models.models; m; m = next) {
             next = m->next;
+            dmn_plans_settle(m);
             dmn_model_after(m);
         }
-        for (struct dmn_model *m = d->leaving; m; m = next) {
+        for (struct dmn_model *m = d->models.leaving; m; m = next) {
             next = m->next;
+            dmn_plans_settle(m);
             dmn_model_after(m);
         }
-    } while (dmn_control_settle(d));
-    dmn_frames_settle(d);
-    dmn_gpio_follow(d);
+    } while (dmn_control_settle(&d->control));
+    dmn_frames_settle(&d->frames);
+    dmn_gpio_show(&d->machine, led(d));
     dmn_drain_check(d);
-}
-
-void dmn_daemon_status(struct dmn_daemon *d)
-{
-    char text[sizeof(d->status_text)];
-    size_t used;
-
-    used = (size_t)snprintf(text, sizeof(text), "STATUS=%s:", dmn_daemon_state(d));
-    for (const struct dmn_model *m = d->models; m && used < sizeof(text); m = m->next) {
-        used += (size_t)snprintf(text + used, sizeof(text) - used, " %s %zu stage%s %.1f fps;",
-                                 m->name, pl_current_plan(m->pipe)->stage_count,
-                                 pl_current_plan(m->pipe)->stage_count == 1 ? "" : "s",
-                                 dmn_model_fps(m, base_now_ns()));
-    }
-    if (strcmp(text, d->status_text) != 0) {
-        memcpy(d->status_text, text, sizeof(text));
-        dmn_notify(&d->notify, text);
-    }
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -82,16 +74,15 @@ static void on_tick(uv_timer_t *timer)
     struct dmn_daemon *d = timer->data;
     uint64_t now = base_now_ns();
 
-    for (struct dmn_model *m = d->models; m; m = m->next) {
+    for (struct dmn_model *m = d->models.models; m; m = m->next) {
         dmn_model_tick(m, now);
     }
     dmn_watchdog_healthy(d);
-    dmn_hotplug_check(d);
-    dmn_frames_tick(d, now);
+    dmn_hotplug_check(&d->machine);
+    dmn_frames_tick(&d->frames, now);
     if (d->ready && !d->draining) {
         dmn_daemon_status(d);
     }
-    dmn_daemon_settle(d);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -99,7 +90,7 @@ static void on_signal(uv_signal_t *signal, int number)
     struct dmn_daemon *d = signal->data;
 
     if (number == SIGHUP) {
-        dmn_reload_begin(d, NULL);
+        dmn_reload_begin(d, (struct dmn_done){0});
     } else {
         dmn_drain_begin(d);
     }
@@ -107,7 +98,7 @@ static void on_signal(uv_signal_t *signal, int number)
 
 static int init_loop(struct dmn_daemon *d)
 {
-    uv_timer_t *timers[] = {&d->tick, &d->watchdog, &d->drain, &d->retune};
+    uv_timer_t *timers[] = {&d->tick, &d->watchdog, &d->drain};
     struct {
         uv_signal_t *handle;
         int number;
@@ -123,6 +114,9 @@ static int init_loop(struct dmn_daemon *d)
         timers[i]->data = d;
     }
     dmn_notify_init(&d->notify, &d->loop);
+    uv_prepare_init(&d->loop, &d->settle);
+    d->settle.data = d;
+    uv_prepare_start(&d->settle, settle);
     for (size_t i = 0; i < base_array_count(signals); i++) {
         uv_signal_init(&d->loop, signals[i].handle);
         signals[i].handle->data = d;
@@ -137,32 +131,32 @@ static void load_models(struct dmn_daemon *d)
     for (size_t i = 0; i < d->config->model_count; i++) {
         const struct dmn_config_model *c = &d->config->models[i];
         struct dmn_load_source source = dmn_config_source(c);
-        struct dmn_load *l = dmn_load_from(&source, d);
+        struct dmn_load *l = dmn_load_from(&source, &d->models);
         char error[MDL_ERROR_MAX] = "out of memory";
         struct dmn_model *m = NULL;
 
         if (l) {
             l->from_config = true;
-            for (size_t e = 0; e < d->eps.count; e++) { /* nothing serves yet */
-                l->threads += d->eps.eps[e].cpu_count;
+            for (size_t e = 0; e < d->machine.eps.count; e++) { /* nothing serves yet */
+                l->threads += d->machine.eps.eps[e].cpu_count;
             }
             if (dmn_load_run(l) < 0) {
                 memcpy(error, l->error, sizeof(error));
             } else {
-                dmn_model_start(d, l, "start", error, &m);
+                dmn_model_start(&d->models, l, DMN_CAUSE_START, error, &m);
             }
         }
         if (!m) {
-            d->failed_models++;
+            d->host.failed_models++;
             dmn_log_with(LOG_ERR,
                          (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
-                         "model %s from %s was refused: %s", c->name, c->path, error);
+                         "cannot serve model %s from %s: %s", c->name, c->path, error);
         }
         dmn_load_free(l);
     }
 }
 
-/* A socket that was passed in, or one of our own. */
+/* Uses the socket that was passed in, else opens one. */
 static int socket_for(struct dmn_daemon *d, const char *name, int *fd, char *ret_path, size_t bytes)
 {
     unsigned mode = (unsigned)strtoul(dmn_config_string(d->config, DMN_KEY_SOCKET_MODE), NULL, 8);
@@ -177,8 +171,8 @@ static int socket_for(struct dmn_daemon *d, const char *name, int *fd, char *ret
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot listen on %s: %s", ret_path,
                      *fd == -EADDRINUSE ? "another program serves there"
-                     : *fd == -ESRCH    ? "socket_group names no group"
-                     : *fd == -EEXIST   ? "there is a file that is no socket"
+                     : *fd == -ESRCH    ? "socket_group is not a group"
+                     : *fd == -EEXIST   ? "the file there is not a socket"
                                         : strerror(-*fd));
         return *fd;
     }
@@ -191,22 +185,23 @@ static int start_sockets(struct dmn_daemon *d, int frames_fd, int control_fd)
     int error = socket_for(d, "frames", &frames_fd, frames_path, sizeof(frames_path));
 
     if (!error) {
-        error = dmn_frames_start(d, frames_fd, frames_path[0] ? frames_path : NULL);
+        error = dmn_frames_start(&d->frames, frames_fd, frames_path[0] ? frames_path : NULL);
         frames_fd = -1;
     }
     if (!error) {
         error = socket_for(d, "control", &control_fd, control_path, sizeof(control_path));
     }
     if (!error) {
-        error = dmn_control_start(d, control_fd, control_path[0] ? control_path : NULL);
+        error = dmn_control_start(&d->control, control_fd, control_path[0] ? control_path : NULL);
         control_fd = -1;
+        dmn_control_listen(&d->control);
     }
     base_close_fd(&frames_fd);
     base_close_fd(&control_fd);
     return error;
 }
 
-/* The folder of the sockets, ours alone. */
+/* Finds the folder of the sockets and locks it. */
 static int take_runtime_dir(struct dmn_daemon *d)
 {
     int error;
@@ -214,7 +209,7 @@ static int take_runtime_dir(struct dmn_daemon *d)
     d->runtime_dir = dmn_runtime_dir(d->args->runtime_dir);
     if (!d->runtime_dir) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "cannot use %s for the sockets: %s; name a folder by --runtime-dir",
+                     "cannot use %s for the sockets: %s; choose a folder with --runtime-dir",
                      d->args->runtime_dir ? d->args->runtime_dir
                                           : "/run/piped or $XDG_RUNTIME_DIR/piped",
                      strerror(errno));
@@ -238,20 +233,17 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
 
     d->args = args;
     d->config = config;
-    d->sysfs_root = args->sysfs_root ? args->sysfs_root : "/";
-    d->started_ns = base_now_ns();
-    d->lock_fd = d->frames.fd = -1;
-    d->frames.daemon = d;
-    d->topology = calloc(1, sizeof(*d->topology));
+    d->host.started_ns = base_now_ns();
+    d->lock_fd = -1;
+    dmn_wire(d);
     signal(SIGPIPE, SIG_IGN);
-    if (!d->topology || init_loop(d) < 0 ||
-        dmn_history_init(&d->history, (size_t)dmn_config_int(config, DMN_KEY_HISTORY_EVENTS)) < 0) {
+    if (init_loop(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         return DMN_EXIT_FAILED;
     }
     if (dmn_service_sockets(&frames_fd, &control_fd) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "the sockets that were passed in are no listening Unix stream sockets");
+                     "inherited sockets are not listening Unix stream sockets");
         return DMN_EXIT_FAILED;
     }
     if (frames_fd < 0 || control_fd < 0) {
@@ -264,25 +256,29 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     }
     d->state_dir = dmn_state_dir(args->state_dir);
     if (!d->state_dir) {
-        dmn_log(LOG_WARNING, "no folder to keep plans in: they are forgotten at the end");
+        dmn_log(LOG_WARNING, "no state directory: plans will not survive a restart");
     }
-    error = dmn_eps_read(config, d->sysfs_root, d->topology, error_text, &d->eps);
+    d->models.state_dir = d->state_dir;
+    if (d->runtime_dir) {
+        d->plans.scratch_dir = d->runtime_dir;
+    }
+    error = dmn_machine_read(&d->machine, error_text);
     if (error < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s",
                      error_text);
         error = DMN_EXIT_CONFIG;
-    } else if (dmn_calibration_init(d) < 0) {
+    } else if (dmn_plans_start(&d->plans) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
-    } else if (dmn_hotplug_start(d) < 0) {
+    } else if (dmn_hotplug_start(&d->machine) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
     } else {
-        dmn_sensors_start(d); /* plans are kept for what they say */
+        dmn_sensors_start(&d->machine); /* saved plans are chosen by the state that sensors show */
         load_models(d);
-        if (!d->models) {
+        if (!d->models.models) {
             dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                         "not one model could be loaded");
+                         "no model could be loaded");
             error = DMN_EXIT_CONFIG;
         }
     }
@@ -299,31 +295,32 @@ void dmn_daemon_run(struct dmn_daemon *d)
     char cpus[512] = "";
     size_t used = 0;
 
-    for (size_t i = 0; i < d->eps.count && used < sizeof(cpus); i++) {
+    for (size_t i = 0; i < d->machine.eps.count && used < sizeof(cpus); i++) {
         char list[256];
 
-        dmn_cpu_list_format(d->eps.eps[i].cpus, d->eps.eps[i].cpu_count, list, sizeof(list));
+        gov_cpulist_format(d->machine.eps.eps[i].cpus, d->machine.eps.eps[i].cpu_count, list,
+                           sizeof(list));
         used += (size_t)snprintf(cpus + used, sizeof(cpus) - used, "%s%s %s", i ? ", " : "",
-                                 d->eps.eps[i].name, list);
+                                 d->machine.eps.eps[i].name, list);
     }
     uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
     dmn_watchdog_start(d);
-    dmn_gpio_start(d);
-    if (dmn_adapt_start(d) < 0) {
-        dmn_log(LOG_ERR, "out of memory: plans do not follow changes of the machine");
+    dmn_gpio_start(&d->machine, led(d));
+    if (dmn_adapt_start(&d->plans, &d->adapt) < 0) {
+        dmn_log(LOG_ERR, "out of memory: plans will not follow changes of the machine");
     }
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,
-                 dmn_model_count(d), dmn_model_count(d) == 1 ? "" : "s",
-                 d->runtime_dir ? d->runtime_dir : "sockets passed in", cpus, d->blas.core);
+                 dmn_model_count(&d->models), dmn_model_count(&d->models) == 1 ? "" : "s",
+                 d->runtime_dir ? d->runtime_dir : "inherited sockets", cpus, d->host.blas.core);
     dmn_notify(&d->notify, "READY=1");
     dmn_daemon_status(d);
     uv_run(&d->loop, UV_RUN_DEFAULT);
 }
 
-/* From here to the end of the process a repeated request to stop changes nothing: without its
- * handle it would kill the process in the middle of an end that is clean so far. */
+/* From here on, a repeated request to stop must change nothing. Without its handle the signal would
+ * kill the process in the middle of a clean stop. */
 static void ignore_signals(void)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
@@ -334,13 +331,13 @@ static void ignore_signals(void)
     }
 }
 
-/* Closes what is ours alone; connections and listeners close their own. */
+/* Closes the daemon's own handles; connections and listeners close theirs. */
 static void close_handles(struct dmn_daemon *d)
 {
     uv_handle_t *handles[] = {
         (uv_handle_t *)&d->tick,   (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->drain,
-        (uv_handle_t *)&d->retune, (uv_handle_t *)&d->sighup,   (uv_handle_t *)&d->sigterm,
-        (uv_handle_t *)&d->sigint, (uv_handle_t *)&d->wake,
+        (uv_handle_t *)&d->sighup, (uv_handle_t *)&d->sigterm,  (uv_handle_t *)&d->sigint,
+        (uv_handle_t *)&d->wake,   (uv_handle_t *)&d->settle,
     };
 
     for (size_t i = 0; i < base_array_count(handles); i++) {
@@ -353,47 +350,45 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
 {
     int error = 0;
 
-    d->draining = true;
-    dmn_frames_stop_accepting(d);
-    dmn_control_stop_accepting(d);
-    dmn_loads_detach(d);
-    dmn_remake_detach(d);
-    dmn_reload_cancel(d);
-    dmn_calibration_deinit(d);
-    dmn_adapt_stop(d);
-    dmn_gpio_stop(d);
-    dmn_hotplug_stop(d);
-    /* joins the teams: nobody touches a client's memory any more; the oldest go first, since what
-     * they still compute may belong to streams that a reload moved to a newer model */
-    while (d->leaving) {
-        struct dmn_model *oldest = d->leaving;
+    d->draining = d->frames.draining = d->models.stopping = true;
+    dmn_frames_stop_accepting(&d->frames);
+    dmn_control_stop_accepting(&d->control);
+    dmn_arrivals_leave(&d->models);
+    dmn_plans_stop(&d->plans);
+    d->adapt = dmn_adapt_stop(d->adapt);
+    dmn_gpio_stop(&d->machine);
+    dmn_hotplug_stop(&d->machine);
+    /* Joins the teams, so that nobody touches clients' memory any more. The oldest go first: what
+     * they still compute may belong to streams that a reload moved to a newer model. */
+    while (d->models.leaving) {
+        struct dmn_model *oldest = d->models.leaving;
 
         while (oldest->next) {
             oldest = oldest->next;
         }
         dmn_model_destroy(oldest);
     }
-    while (d->models) {
-        dmn_model_destroy(d->models);
+    while (d->models.models) {
+        dmn_model_destroy(d->models.models);
     }
-    dmn_sensors_stop(d);  /* until here models kept what they learned, for what these say */
-    dmn_frames_settle(d); /* last answers */
-    dmn_frames_close_all(d);
-    dmn_control_close_all(d);
+    dmn_sensors_stop(&d->machine); /* until here models saved state by its snapshots */
+    dmn_frames_settle(&d->frames); /* last answers */
+    dmn_frames_close_all(&d->frames);
+    dmn_control_close_all(&d->control);
     if (d->has_loop) {
         close_handles(d);
         ignore_signals();
         uv_run(&d->loop, UV_RUN_DEFAULT);
         error = uv_loop_close(&d->loop);
         if (error) {
-            dmn_log(LOG_ERR, "a handle was left open at the end");
+            dmn_log(LOG_ERR, "internal error: a handle was left open");
         }
     }
-    dmn_account_trim(&d->frames);
-    dmn_history_deinit(&d->history);
+    dmn_frames_deinit(&d->frames);
+    dmn_plans_deinit(&d->plans);
     d->config = dmn_config_free(d->config);
     base_close_fd(&d->lock_fd);
-    free(base_take(d->topology));
+    dmn_machine_deinit(&d->machine);
     free(base_take(d->runtime_dir));
     free(base_take(d->state_dir));
     return error;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piped: parse, check, build, announce, run, tear down. */
+/* piped: parses arguments, checks, builds, serves, tears down. */
 #include <stdio.h>
 #include <sys/prctl.h>
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/models/heap.h"
 #include "daemon/service/log.h"
-#include "daemon/memory.h"
 #include "daemon/service/messages.h"
 
 static int serve(const struct dmn_args *args, struct dmn_config *config,
@@ -19,7 +19,7 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
         dmn_config_free(config);
         return DMN_EXIT_FAILED;
     }
-    d->blas = *blas;
+    d->host.blas = *blas;
     status = dmn_daemon_init(d, args, config);
     if (status == 0) {
         dmn_daemon_run(d);
@@ -40,13 +40,17 @@ int main(int argc, char **argv)
     struct dmn_args args;
     int status;
 
-    prctl(PR_SET_NAME, "piped"); /* after a restart by /proc/self/exe it would be "exe" */
+    prctl(PR_SET_NAME, "piped"); /* after a restart through /proc/self/exe it would be "exe" */
     status = dmn_args_parse(argc, argv, &args);
     if (status) {
         return status == DMN_ARGS_E_DONE ? DMN_EXIT_OK : DMN_EXIT_USAGE;
     }
     dmn_memory_setup();
     dmn_log_open(args.verbose ? LOG_DEBUG : LOG_NOTICE);
+    status = dmn_cpu_setup();
+    if (status) {
+        return status;
+    }
     if (args.check_config) {
         return dmn_check_config(&args);
     }

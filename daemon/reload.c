@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A reload in three steps: the new configuration is read and checked; what it names anew is loaded
- * on a work thread; only when all of that stands is anything changed. Whatever fails before leaves
- * everything as it was.
- */
+/* A reload has three steps. The new configuration is read and checked. A work thread loads the
+ * models that are new or changed. Only when all of that has succeeded is anything changed; a
+ * failure leaves everything as it was. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/machine/sampling.h"
+#include "daemon/models/arrival.h"
+#include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
 struct dmn_reload {
-    uv_work_t work;
+    struct dmn_arrival arrival;
     struct dmn_daemon *daemon;
-    struct dmn_call *call;     /* NULL: by signal, or nobody waits any more */
+    struct dmn_done done;      /* the requester; a signal has none */
     struct dmn_config *config; /* owned, the new one */
     size_t load_count;
-    struct dmn_load **loads; /* owned: models that are new or changed */
+    struct dmn_load **loads; /* owned: new or changed models */
     char error[DMN_CONFIG_ERROR_MAX];
-    bool failed;
 };
 
 static void reload_free(struct dmn_reload *r)
@@ -39,28 +39,25 @@ static void end(struct dmn_reload *r, bool good)
 
     d->reload = NULL;
     if (good) {
-        d->reloads++;
+        d->host.reloads++;
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_RELOADED},
-                     "configuration read again");
+                     "configuration reloaded");
     } else {
-        d->reload_failures++;
+        d->host.reload_failures++;
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_RELOAD_FAILED},
-                     "the reload failed, nothing was changed: %s", r->error);
+                     "reload failed, nothing was changed: %s", r->error);
     }
-    if (r->call && good) {
-        dmn_call_reply(base_take(r->call), NULL, false);
-    } else if (r->call) {
-        dmn_call_error(base_take(r->call), "ReloadFailed", "why", r->error);
-    }
+    dmn_done(&r->done,
+             good ? NULL : &(struct dmn_outcome){.reason = DMN_REFUSED_RELOAD, .text = r->error});
     if (!d->draining) {
         dmn_notify(&d->notify, "READY=1");
-        d->status_text[0] = '\0'; /* say it again */
+        d->status_text[0] = '\0'; /* send STATUS= again */
         dmn_daemon_status(d);
     }
     reload_free(r);
 }
 
-/* Only what a model is made from; its plan is looked at on its own. */
+/* Compares only what a model is made from; apply_kept() handles its plan. */
 static bool unchanged(const struct dmn_model *m, const struct dmn_config_model *c)
 {
     struct dmn_stamp now = dmn_stamp_read(c->path, c->calibration);
@@ -94,7 +91,7 @@ static int collect_loads(struct dmn_reload *r)
     }
     for (size_t i = 0; i < r->config->model_count; i++) {
         const struct dmn_config_model *c = &r->config->models[i];
-        struct dmn_model *m = dmn_model_find(d, c->name);
+        struct dmn_model *m = dmn_model_find(&d->models, c->name);
         struct dmn_load_source source;
         struct dmn_load *l;
 
@@ -105,7 +102,7 @@ static int collect_loads(struct dmn_reload *r)
             continue;
         }
         source = dmn_config_source(c);
-        l = dmn_load_from(&source, d);
+        l = dmn_load_from(&source, &d->models);
         if (!l) {
             return -ENOMEM;
         }
@@ -115,32 +112,14 @@ static int collect_loads(struct dmn_reload *r)
     return 0;
 }
 
-static void name_failure(struct dmn_reload *r, const struct dmn_load *l)
-{
-    snprintf(r->error, sizeof(r->error), "model %s from %.300s: %s", l->name, l->path, l->error);
-}
-
-static void load_work(uv_work_t *work)
-{
-    struct dmn_reload *r = work->data;
-
-    for (size_t i = 0; i < r->load_count && !r->failed; i++) {
-        struct dmn_load *l = r->loads[i];
-
-        if (dmn_load_run(l) < 0) {
-            name_failure(r, l);
-            r->failed = true;
-        }
-    }
-}
-
-/* Starts every new model; on failure takes them all down again. */
+/* Starts every new model; on failure unloads them all again. */
 static bool start_all(struct dmn_reload *r, struct dmn_model **started)
 {
     char error[MDL_ERROR_MAX];
 
     for (size_t i = 0; i < r->load_count; i++) {
-        if (dmn_model_start(r->daemon, r->loads[i], "config", error, &started[i]) < 0) {
+        if (dmn_model_start(&r->daemon->models, r->loads[i], DMN_CAUSE_CONFIG, error, &started[i]) <
+            0) {
             snprintf(r->error, sizeof(r->error), "model %s: %s", r->loads[i]->name, error);
             while (i-- > 0) {
                 dmn_model_destroy(started[i]);
@@ -161,13 +140,13 @@ static bool in_config(const struct dmn_config *c, const char *name)
     return false;
 }
 
-/* Old models give way to new ones of the same name; those no longer named go. */
+/* Replaces models by new ones of the same name; unloads those that are no longer configured. */
 static void replace_models(struct dmn_reload *r, struct dmn_model **started)
 {
     struct dmn_daemon *d = r->daemon;
     struct dmn_model *next;
 
-    for (struct dmn_model *m = d->models; m; m = next) {
+    for (struct dmn_model *m = d->models.models; m; m = next) {
         struct dmn_model *by = NULL;
 
         next = m->next;
@@ -183,12 +162,22 @@ static void replace_models(struct dmn_reload *r, struct dmn_model **started)
         if (by == m || (!by && (!m->from_config || in_config(r->config, m->name)))) {
             continue;
         }
-        if (by && dmn_model_move_streams(m, by)) {
+        if (by && dmn_model_replace(m, by)) {
             dmn_log_with(LOG_INFO, (struct dmn_log_fields){.model = m->name},
                          "model %s: its clients go on with the new one", m->name);
         }
-        dmn_model_unload(m, NULL);
+        dmn_model_unload(m, (struct dmn_done){0});
     }
+}
+
+static int set_plan(struct dmn_model *m, const struct pl_plan *plan)
+{
+    return dmn_plan_switch(m, &(struct dmn_switch){.plan = plan,
+                                                   .origin = {.from = DMN_FROM_CONFIG},
+                                                   .cause = DMN_CAUSE_CONFIG,
+                                                   .detail = "reload",
+                                                   .keep = true,
+                                                   .learn = true});
 }
 
 static void apply_kept(struct dmn_reload *r)
@@ -197,7 +186,7 @@ static void apply_kept(struct dmn_reload *r)
 
     for (size_t i = 0; i < r->config->model_count && plan; i++) {
         const struct dmn_config_model *c = &r->config->models[i];
-        struct dmn_model *m = dmn_model_find(r->daemon, c->name);
+        struct dmn_model *m = dmn_model_find(&r->daemon->models, c->name);
         char *copy;
 
         if (!m) {
@@ -207,11 +196,11 @@ static void apply_kept(struct dmn_reload *r)
         if (strcmp(m->config_plan, c->plan) == 0) {
             continue;
         }
-        if (c->plan[0] && (m->retune || check_plan(r, m, c, plan) < 0 ||
-                           dmn_model_set_plan(m, plan, "config", "config", "reload") != 0)) {
+        if (c->plan[0] &&
+            (m->planning->retune || check_plan(r, m, c, plan) < 0 || set_plan(m, plan) != 0)) {
             dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                         "model %s: its plan could not be set now; reload again", m->name);
-            continue; /* the next reload sees a change again */
+                         "model %s: cannot set its plan now; reload again", m->name);
+            continue; /* the next reload tries again */
         }
         copy = strdup(c->plan);
         if (copy) {
@@ -262,109 +251,81 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
     note_restart_keys(old, r->config);
     d->config = base_take(r->config);
     dmn_config_free(old);
-    d->failed_models = 0;
+    d->host.failed_models = 0;
     if (!d->args->verbose) {
         dmn_log_level(LOG_ERR + (int)dmn_config_int(d->config, DMN_KEY_LOG_LEVEL));
     }
-    dmn_sensors_configure(d);
-    dmn_adapt_configure(d);
+    dmn_sensors_configure(&d->machine);
+    dmn_adapt_configure(d->adapt);
 }
 
-/* The end of a reload whose models are loaded and planned, or failed. */
-static void plan_done(uv_work_t *work, int status)
+/* All models are loaded and planned, or one failed. */
+static void arrived(struct dmn_arrival *a, const struct dmn_outcome *o)
 {
-    struct dmn_reload *r = work->data;
-    struct dmn_daemon *d = r->daemon;
+    struct dmn_reload *r = base_container_of(a, struct dmn_reload, arrival);
     base_autofree struct dmn_model **started =
         calloc(r->load_count + 1, sizeof(struct dmn_model *));
-    bool good = !r->failed && status == 0 && !d->draining && started;
+    bool good = !o && started && start_all(r, started);
 
-    if (!good && !r->failed) {
-        snprintf(r->error, sizeof(r->error), "the daemon is going down");
+    if (o && o->reason == DMN_REFUSED_LOAD && a->failed) {
+        snprintf(r->error, sizeof(r->error), "model %s from %.300s: %s", a->failed->name,
+                 a->failed->path, o->text);
+    } else if (o) {
+        snprintf(r->error, sizeof(r->error), "%s", o->text);
     }
-    good = good && start_all(r, started);
     if (good) {
         apply(r, started);
     }
     end(r, good);
-    dmn_daemon_settle(d);
 }
 
-static void plan_work(uv_work_t *work)
+static void leave(struct dmn_arrival *a)
 {
-    struct dmn_reload *r = work->data;
+    struct dmn_reload *r = base_container_of(a, struct dmn_reload, arrival);
 
-    for (size_t i = 0; i < r->load_count && !r->failed; i++) {
-        r->failed = dmn_planner_first(r->loads[i]) < 0;
-        if (r->failed) {
-            name_failure(r, r->loads[i]);
-        }
-    }
+    dmn_refuse(&r->done, DMN_REFUSED_BUSY, "the daemon is stopping");
 }
 
-/* What is known of the models comes together on the loop; plans are thought out on a work thread.
- */
-static void load_done(uv_work_t *work, int status)
-{
-    struct dmn_reload *r = work->data;
-    struct dmn_daemon *d = r->daemon;
-
-    for (size_t i = 0; i < r->load_count && status == 0 && !r->failed && !d->draining; i++) {
-        r->failed = dmn_planner_prepare(d, r->config, r->loads[i]) < 0;
-        if (r->failed) {
-            name_failure(r, r->loads[i]);
-        }
-    }
-    if (status < 0 || r->failed || d->draining ||
-        uv_queue_work(&d->loop, &r->work, plan_work, plan_done) < 0) {
-        plan_done(work, status);
-    }
-}
-
-void dmn_reload_begin(struct dmn_daemon *d, struct dmn_call *call)
+bool dmn_reload_begin(struct dmn_daemon *d, struct dmn_done done)
 {
     struct dmn_reload *r;
     char text[96];
     int error;
 
     if (d->reload || d->draining) {
-        dmn_log(LOG_NOTICE, "a reload was asked for while %s: ignored",
-                d->draining ? "stopping" : "another one is under way");
-        return;
+        if (!done.fn) { /* nobody waits for an answer */
+            dmn_log(LOG_NOTICE, "ignoring a reload: %s",
+                    d->draining ? "the daemon is stopping" : "another reload is in progress");
+        }
+        return false;
     }
     r = calloc(1, sizeof(*r));
     if (!r) {
-        if (call) {
-            dmn_call_error(call, "ReloadFailed", "why", "out of memory");
-        }
-        return;
+        dmn_refuse(&done, DMN_REFUSED_RELOAD, "out of memory");
+        return true;
     }
     snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)(base_now_ns() / 1000));
     dmn_notify(&d->notify, text);
     r->daemon = d;
-    r->call = call;
+    r->done = done;
     d->reload = r;
     error = dmn_config_from_args(d->args, r->error, &r->config);
     if (!error) {
         snprintf(r->error, sizeof(r->error), "out of memory");
         error = collect_loads(r);
     }
-    r->work.data = r;
+    r->arrival = (struct dmn_arrival){.models = &d->models,
+                                      .config = r->config,
+                                      .loads = r->loads,
+                                      .count = r->load_count,
+                                      .leave = leave,
+                                      .end = arrived};
     if (!error) {
-        error = uv_queue_work(&d->loop, &r->work, load_work, load_done);
+        error = dmn_arrival_begin(&r->arrival);
     }
     if (error) {
         end(r, false);
     }
-}
-
-void dmn_reload_cancel(struct dmn_daemon *d)
-{
-    if (d->reload) {
-        if (d->reload->call) {
-            dmn_call_error(base_take(d->reload->call), "Busy", "why", "the daemon is going down");
-        }
-        uv_cancel((uv_req_t *)&d->reload->work);
-    }
+    return true;
 }

@@ -27,10 +27,10 @@ bool dmn_watchdog_healthy(struct dmn_daemon *d)
     uint64_t now = base_now_ns();
     bool all = true;
 
-    for (struct dmn_model *m = d->models; m; m = m->next) {
+    for (struct dmn_model *m = d->models.models; m; m = m->next) {
         all &= healthy(d, m, now);
     }
-    for (struct dmn_model *m = d->leaving; m; m = m->next) {
+    for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
         all &= healthy(d, m, now);
     }
     return all;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/allowed.h - the CPUs that this process was given
+ * governor/allowed.h - the CPUs that this process may use
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "governor/sysfs.h"
 
-/** gov_root_is_live() - is @root the running system's, not a test's tree. */
+/** gov_root_is_live() - Return: @root is the running system's, not a test's tree. */
 bool gov_root_is_live(const char *root);
 
 /**

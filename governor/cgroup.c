@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sampler.h"
+#include "governor/cgroup.h"
 
 #define MOUNT "sys/fs/cgroup"
 #define GROUP_MAX 240u /* bytes of a group's path with its mount: file names fit behind it */

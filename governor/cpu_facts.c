@@ -236,29 +236,6 @@ static void read_nodes(const char *root, struct gov_machine_facts *m)
     }
 }
 
-/* related_cpus has CPU numbers separated by spaces. A policy without it covers the CPU it is
- * numbered after. */
-static void read_policy_cpus(const char *root, unsigned policy, struct gov_cpuset *ret)
-{
-    char text[GOV_SYSFS_TEXT_MAX], *save = NULL;
-
-    memset(ret, 0, sizeof(*ret));
-    gov_cpuset_add(ret, policy);
-    if (gov_sysfs_text(root, text, sizeof(text), CPU_DIR "cpufreq/policy%u/related_cpus", policy) !=
-        0) {
-        return;
-    }
-    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        struct gov_cpuset set;
-
-        if (gov_cpulist_parse(word, &set) == 0) {
-            for (size_t i = 0; i < base_array_count(set.bits); i++) {
-                ret->bits[i] |= set.bits[i];
-            }
-        }
-    }
-}
-
 static bool policy_exists(const char *root, unsigned policy, uint64_t *ret_max_khz)
 {
     char text[GOV_NAME_MAX];
@@ -281,7 +258,7 @@ static void read_policies(const char *root, const struct machine_sets *sets,
         if (!policy_exists(root, (unsigned)policy, &max_khz)) {
             continue;
         }
-        read_policy_cpus(root, (unsigned)policy, &covered);
+        gov_policy_cpus(root, (unsigned)policy, &covered);
         for (size_t i = 0; i < m->cpu_count; i++) {
             struct gov_cpu_facts *f = &m->cpus[i];
 

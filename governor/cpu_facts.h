@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "governor/hwloc_kinds.h"
-#include "governor/topology.h"
+#include "governor/sysfs.h"
 
 enum gov_cpu_state {
     GOV_CPU_USABLE,

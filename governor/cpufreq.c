@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sampler.h"
+#include "governor/cpufreq.h"
 
 #define DIR "sys/devices/system/cpu/cpufreq/"
 #define KHZ_MAX 100000000u /* 100 GHz: more is garbage */
@@ -26,28 +26,6 @@ void gov_cpufreq_close(struct gov_sensors *s)
     }
 }
 
-/* related_cpus has numbers separated by spaces; without it a policy covers the CPU it is numbered
- * after. */
-static void read_members(const struct gov_sensors *s, uint32_t policy, struct gov_cpuset *ret)
-{
-    char text[GOV_SYSFS_TEXT_MAX], *save = NULL;
-
-    memset(ret, 0, sizeof(*ret));
-    gov_cpuset_add(ret, policy);
-    if (gov_sysfs_text(s->root, text, sizeof(text), DIR "policy%u/related_cpus", policy) != 0) {
-        return;
-    }
-    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        struct gov_cpuset set;
-
-        if (gov_cpulist_parse(word, &set) == 0) {
-            for (size_t i = 0; i < base_array_count(set.bits); i++) {
-                ret->bits[i] |= set.bits[i];
-            }
-        }
-    }
-}
-
 /* What hardly ever changes. A CPU that two policies claim stays with the first. */
 static void read_facts(struct gov_sensors *s, size_t at)
 {
@@ -63,7 +41,7 @@ static void read_facts(struct gov_sensors *s, size_t at)
                       p->number) != 0) {
         p->min_khz = GOV_UNKNOWN;
     }
-    read_members(s, p->number, &members);
+    gov_policy_cpus(s->root, p->number, &members);
     p->cpu_count = 0;
     for (size_t i = 0; i < n->cpu_count; i++) {
         struct gov_cpu_now *c = &n->cpus[i];
@@ -90,6 +68,7 @@ static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
                                               .hardware_khz = GOV_UNKNOWN,
                                               .now_khz = GOV_UNKNOWN,
                                               .firmware_khz = GOV_UNKNOWN,
+                                              .limit_khz = GOV_UNKNOWN,
                                               .pressure = NAN,
                                               .by_heat = GOV_MAYBE};
     for (size_t i = 0; i < base_array_count(files); i++) {
@@ -141,12 +120,10 @@ static uint64_t read_khz(struct gov_sensors *s, struct gov_file *f)
 
 static double pressure_of(const struct gov_policy *p)
 {
-    uint64_t limit = base_min(p->max_khz, p->firmware_khz); /* unknown is the largest number */
-
-    if (limit == GOV_UNKNOWN || p->hardware_khz == GOV_UNKNOWN) {
+    if (p->limit_khz == GOV_UNKNOWN || p->hardware_khz == GOV_UNKNOWN) {
         return NAN;
     }
-    return limit < p->hardware_khz ? 1 - (double)limit / (double)p->hardware_khz : 0;
+    return p->limit_khz < p->hardware_khz ? 1 - (double)p->limit_khz / (double)p->hardware_khz : 0;
 }
 
 void gov_cpufreq_sample(struct gov_sensors *s)
@@ -167,6 +144,7 @@ void gov_cpufreq_sample(struct gov_sensors *s)
         p->max_khz = read_khz(s, &f->max);
         p->now_khz = read_khz(s, &f->now);
         p->firmware_khz = read_khz(s, &f->firmware);
+        p->limit_khz = base_min(p->max_khz, p->firmware_khz); /* unknown is the largest number */
         p->pressure = pressure_of(p);
     }
 }
@@ -194,9 +172,20 @@ static enum gov_answer is_cooled(const struct gov_sensors *s, size_t at)
     return answer;
 }
 
+static bool past_passive(const struct gov_snapshot *n)
+{
+    for (size_t z = 0; z < n->zone_count; z++) {
+        if (n->zones[z].past_passive == GOV_YES) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void gov_cpufreq_heat(struct gov_sensors *s)
 {
     struct gov_snapshot *n = &s->now;
+    bool hot = past_passive(n);
 
     for (size_t i = 0; i < n->policy_count; i++) {
         struct gov_policy *p = &n->policies[i];
@@ -204,5 +193,6 @@ void gov_cpufreq_heat(struct gov_sensors *s)
         p->by_heat = !gov_known(p->pressure) ? GOV_MAYBE
                      : p->pressure == 0      ? GOV_NO
                                              : is_cooled(s, i);
+        p->heated = p->by_heat == GOV_YES || (hot && p->pressure > 0);
     }
 }

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sampler.h"
+#include "governor/cpufreq.h"
+#include "governor/cpus.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 #define CPUS_A_SAMPLE 16u

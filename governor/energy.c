@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sampler.h"
+#include "governor/energy.h"
 
 #define POWERCAP "sys/class/powercap"
 #define HWMON "sys/class/hwmon"

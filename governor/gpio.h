@@ -2,15 +2,14 @@
 /**
  * governor/gpio.h - up to three lines of one GPIO chip: a button, a power or throttle line, an LED
  *
- * One interface, three implementations of which the build links one: libgpiod 1.x (gpio_v1.c),
- * libgpiod 2.x (gpio_v2.c), none (gpio_none.c: every open is GOV_GPIO_E_OFF). Above it, and without
- * any library, the state machines of debouncing and blinking (gpio_logic.c): time is an argument,
- * in nanoseconds of the monotonic clock, so a test scripts it.
+ * One interface, three implementations, of which the build links one: libgpiod 1.x (gpio_v1.c),
+ * libgpiod 2.x (gpio_v2.c), none (gpio_none.c: every open is GOV_GPIO_E_OFF).
  *
- * Invariant: whatever happens to the chip (missing, not permitted, lines taken by somebody else,
- * unplugged while open), a call returns; an open chip that fails once is closed by its owner and
- * opened again later. Nothing here blocks: descriptors do not, and the kernel answers the rest at
- * once. Threads: one at a time for each struct; no global state.
+ * Invariant: a call returns whatever happens to the chip (missing, not permitted, lines taken by
+ * another program, unplugged while open). The owner closes a chip that failed and opens it again
+ * later. Nothing here blocks: descriptors do not, and the kernel answers the rest at once.
+ *
+ * Threads: one at a time for each struct; no global state.
  */
 #pragma once
 
@@ -24,8 +23,8 @@ enum gov_gpio_line { GOV_GPIO_BUTTON, GOV_GPIO_POWER, GOV_GPIO_LED, GOV_GPIO_LIN
 #define GOV_GPIO_OFFSET_MAX 65535
 
 struct gov_gpio_config {
-    const char
-        *chip; /* "/dev/gpiochip0", "gpiochip0", or the label, which stays when numbers move */
+    /* "/dev/gpiochip0", "gpiochip0", or the label, which stays when numbers move */
+    const char *chip;
     struct {
         int32_t offset; /* -1: this line is not used */
         bool active_low;
@@ -55,8 +54,6 @@ enum {
 int gov_gpio_open(const struct gov_gpio_config *c, struct gov_gpio **ret);
 /** gov_gpio_close() - gives the lines back; NULL is accepted. Return: NULL. */
 struct gov_gpio *gov_gpio_close(struct gov_gpio *g);
-/** gov_gpio_outcome() - what a positive outcome of gov_gpio_open() means. Static. */
-const char *gov_gpio_outcome(int outcome);
 /** gov_gpio_backend() - "libgpiod 1", "libgpiod 2" or "none". Static. */
 const char *gov_gpio_backend(void);
 /** gov_gpio_chip() - "gpiochip0" and its label; borrowed until the close. */
@@ -72,37 +69,3 @@ int gov_gpio_edges(struct gov_gpio *g, enum gov_gpio_line line, struct gov_gpio_
 int gov_gpio_get(struct gov_gpio *g, enum gov_gpio_line line, bool *ret_active);
 /** gov_gpio_set() - drives an output. Return: as gov_gpio_get(). */
 int gov_gpio_set(struct gov_gpio *g, enum gov_gpio_line line, bool active);
-
-/*
- * Debouncing: a level counts once it has held for hold_ns. Edges closer together than that are a
- * bouncing contact, or noise.
- */
-struct gov_debounce {
-    uint64_t hold_ns;
-    uint64_t since_ns; /* of seen */
-    bool seen, settled;
-};
-/** gov_debounce_init() - @active: the level now, which counts from here on. */
-void gov_debounce_init(struct gov_debounce *d, uint64_t hold_ns, bool active, uint64_t now_ns);
-/**
- * gov_debounce_feed() - an edge, or the level read at @now_ns
- * A time before that of the last call counts as that one: clocks jump, settled levels do not.
- * Return: did d->settled change.
- */
-bool gov_debounce_feed(struct gov_debounce *d, bool active, uint64_t now_ns);
-/** gov_debounce_due() - when to feed the level again, should no edge come; 0: no need. */
-uint64_t gov_debounce_due(const struct gov_debounce *d);
-
-/* What the LED shows. */
-enum gov_led {
-    GOV_LED_DARK,  /* not serving */
-    GOV_LED_ON,    /* serving: steady */
-    GOV_LED_SLOW,  /* tuning: half a second on, half a second off */
-    GOV_LED_FAST,  /* degraded: an eighth on, an eighth off */
-    GOV_LED_FLASH, /* draining: an eighth on, the rest of a second off */
-};
-/** gov_led_at() - is it lit at @now_ns, @since_ns being when the pattern began (lit); @ret_next_ns:
- * when that changes, 0: never. Return: lit. */
-bool gov_led_at(enum gov_led pattern, uint64_t since_ns, uint64_t now_ns, uint64_t *ret_next_ns);
-/** gov_led_name() - "dark", "on", "slow", "fast", "flash". Static. */
-const char *gov_led_name(enum gov_led pattern);

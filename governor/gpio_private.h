@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/gpio_private.h - what both versions of libgpiod are used by; only gpio_v1.c and
- * gpio_v2.c include it
+ * governor/gpio_private.h - common to gpio_v1.c and gpio_v2.c, the two users of libgpiod
  */
 #pragma once
 

@@ -2,9 +2,9 @@
 /**
  * governor/hwloc_kinds.h - the core types that hwloc knows of the machine it runs on
  *
- * hwloc also tells kinds apart by frequency and by capacity. Frequency alone makes no kind, and
- * capacity is read from sysfs by ourselves, so only the core type (which hwloc has from CPUID or
- * the operating system) is taken.
+ * Only the core type is taken from hwloc, which has it from CPUID or the operating system. hwloc
+ * also tells kinds apart by frequency, which alone does not make a kind, and by capacity, which we
+ * read from sysfs ourselves.
  */
 #pragma once
 

@@ -160,7 +160,7 @@ int gov_file_text(struct gov_files *all, struct gov_file *f, char *ret, size_t s
     return 0;
 }
 
-/* Numbers are short: what fills the buffer is none. */
+/* Numbers are short: a text that fills the buffer is not a number. */
 static int read_number(struct gov_files *all, struct gov_file *f, char ret[32])
 {
     char buffer[64];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/file.h - small files of the kernel that are read again and again
+ * governor/kernel_file.h - small files of the kernel that are read again and again
  *
- * Invariant: a file is either open and named by its path, or closed; whatever happened to it (gone,
- * replaced, forbidden, garbled), a read answers a checked value or "unknown", and a later read
- * finds it when it is back. One thread at a time.
+ * Invariant: a file is either open and named by its path, or closed. Whatever happened to it (gone,
+ * replaced, forbidden, garbled), a read returns a checked value or "unknown". A later read finds it
+ * again once it is back. One thread at a time.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ struct gov_file {
     bool open;
     int fd;        /* if open */
     unsigned skip; /* reads to let pass before it is tried to be opened */
-    bool rare;     /* most machines have no such file: looked for five times less often */
-    int error;     /* errno of the newest try to open or read it; 0: could be read */
+    bool rare;     /* few machines have such a file: look for it five times less often */
+    int error;     /* errno of the last attempt to open or read it; 0: it was read */
 };
 
 /** gov_file_set() - names it; closes what it was. A path that is too long counts as none. */

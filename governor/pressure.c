@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "governor/sampler.h"
+#include "governor/pressure.h"
 
 void gov_pressure_scan(struct gov_sensors *s)
 {

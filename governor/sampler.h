@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/sensors_private.h - the parts of the sampler, one for each source
+ * governor/sampler.h - the state of the sampler (governor/sensors.h): open files and the snapshot
  *
- * Each part has scan(): look for what there is, and sample(): read it into s->now. scan() with
- * nothing new keeps files and figures.
+ * Each source of figures has a file of its own, such as thermal.c, with three functions. scan()
+ * looks for what there is; with nothing new it keeps files and figures. sample() reads into s->now.
+ * close() closes the files.
  */
 #pragma once
 
@@ -86,34 +87,3 @@ static inline size_t gov_turn(size_t *next, size_t count)
     *next = at + 1;
     return at;
 }
-
-/* cpus.c: which there are and are online, throttle counters */
-void gov_cpus_scan(struct gov_sensors *s);
-void gov_cpus_sample(struct gov_sensors *s);
-void gov_cpus_close(struct gov_sensors *s);
-
-/* cpufreq.c; its scan needs the table of CPUs, gov_cpufreq_heat() the cooling devices */
-void gov_cpufreq_scan(struct gov_sensors *s);
-void gov_cpufreq_sample(struct gov_sensors *s);
-void gov_cpufreq_heat(struct gov_sensors *s);
-void gov_cpufreq_close(struct gov_sensors *s);
-
-/* thermal.c */
-void gov_thermal_scan(struct gov_sensors *s);
-void gov_thermal_sample(struct gov_sensors *s);
-void gov_thermal_close(struct gov_sensors *s);
-
-/* pressure.c */
-void gov_pressure_scan(struct gov_sensors *s);
-void gov_pressure_sample(struct gov_sensors *s);
-void gov_pressure_close(struct gov_sensors *s);
-
-/* cgroup.c */
-void gov_cgroup_scan(struct gov_sensors *s);
-void gov_cgroup_sample(struct gov_sensors *s);
-void gov_cgroup_close(struct gov_sensors *s);
-
-/* energy.c; joules survive a scan by the name of their source */
-void gov_energy_scan(struct gov_sensors *s);
-void gov_energy_sample(struct gov_sensors *s, uint64_t now_ns);
-void gov_energy_close(struct gov_sensors *s);

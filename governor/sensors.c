@@ -9,7 +9,12 @@
 
 #include "base.h"
 #include "governor/allowed.h"
-#include "governor/sampler.h"
+#include "governor/cgroup.h"
+#include "governor/cpufreq.h"
+#include "governor/cpus.h"
+#include "governor/energy.h"
+#include "governor/pressure.h"
+#include "governor/thermal.h"
 
 #define SCAN_EVERY 10u /* samples */
 

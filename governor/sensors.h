@@ -2,13 +2,17 @@
 /**
  * governor/sensors.h - the sampler: reads what the machine is doing into a snapshot
  *
- * Files are kept open and read again from their start; one that fails is opened anew, at once the
- * first time and every fifth sample from then on. What comes and goes (policies, zones, rails) is
- * looked for again when a file vanished, when the set of online CPUs changed, and every tenth
- * sample. On big machines only part of a table is read in one sample, in turns, the rest stays as
- * it was: 24 policies, 8 zones, 16 cooling devices, the throttle counters of 16 CPUs. Every path is
- * below one root, with sys/ and proc/ in it (cgroups below sys/fs/cgroup). Nothing that a file
- * holds can make a sample fail.
+ * Files stay open and are read again from their start. A file that fails is reopened, at once the
+ * first time and then every fifth sample.
+ *
+ * A scan looks for policies, zones and rails that came or went: when a file vanished, when the set
+ * of online CPUs changed, and every tenth sample.
+ *
+ * On big machines a sample reads only part of each table, in turns: 24 policies, 8 zones, 16
+ * cooling devices, the throttle counters of 16 CPUs. The rest keeps its last figures.
+ *
+ * Every path is below one root with sys/ and proc/ in it (cgroups below sys/fs/cgroup). No content
+ * of a file can make a sample fail.
  */
 #pragma once
 
@@ -27,11 +31,12 @@ int gov_sensors_new(const char *root, struct gov_sensors **ret);
 struct gov_sensors *gov_sensors_free(struct gov_sensors *s);
 
 /**
- * gov_sensors_sample() - what is so at @now_ns
- * @now_ns: any clock that counts nanoseconds; where it stands still or goes back, no energy is
- * integrated over that step. Rails that only give power are integrated by the trapezoid of two
- * samples, over gaps of at most 60 s.
- * Threads: one at a time, any. Blocks as long as the kernel takes for its files (sensors behind a
- * slow bus: milliseconds); no allocation after the first sample but what a directory listing takes.
+ * gov_sensors_sample() - reads the machine's state at @now_ns
+ * @now_ns: any clock that counts nanoseconds; no energy is integrated over a step in which it
+ * stands still or goes back
+ *
+ * Rails that only give power are integrated by the trapezoid of two samples, over gaps of at most
+ * 60 s. Threads: one at a time, any. Blocks as long as the kernel takes for its files (sensors
+ * behind a slow bus: milliseconds). After the first sample only directory listings allocate.
  */
 void gov_sensors_sample(struct gov_sensors *s, uint64_t now_ns, struct gov_snapshot *ret);

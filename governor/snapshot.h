@@ -41,14 +41,18 @@ struct gov_policy {
      * and the best are read anew every tenth sample. */
     uint64_t min_khz, max_khz, hardware_khz, now_khz;
     uint64_t firmware_khz; /* bios_limit; GOV_UNKNOWN: no such file, the usual case */
+    uint64_t limit_khz;    /* the limit that holds: min(max_khz, firmware_khz) */
     /* Part of the best frequency that may not be used, 0..1:
-     *     1 - min(max_khz, firmware_khz) / hardware_khz
+     *     1 - limit_khz / hardware_khz
      * The kernel's own figure (hw_pressure) is in no file; frequency limits are what thermal
      * governors act by. A user's limit counts as well: by_heat tells which it is. */
     double pressure;
     /* GOV_YES: below its best, and a cooling device of its CPUs (type "cpufreq-cpuN") or one that
      * cannot be told from its type (thermal-cpufreq-N, Processor) is at work. */
     enum gov_answer by_heat;
+    /* What decisions go by: by_heat is GOV_YES, or it is below its best while a zone is past its
+     * passive trip. */
+    bool heated;
 };
 
 /* One CPU that the machine has. */

@@ -193,3 +193,42 @@ int gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *form
     va_end(args);
     return r != 0 ? GOV_SYSFS_E_UNKNOWN : gov_cpulist_parse(text, ret);
 }
+
+void gov_policy_cpus(const char *root, unsigned policy, struct gov_cpuset *ret)
+{
+    char text[GOV_SYSFS_TEXT_MAX], *save = NULL;
+
+    memset(ret, 0, sizeof(*ret));
+    gov_cpuset_add(ret, policy);
+    if (gov_sysfs_text(root, text, sizeof(text),
+                       "sys/devices/system/cpu/cpufreq/policy%u/related_cpus", policy) != 0) {
+        return;
+    }
+    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        struct gov_cpuset set;
+
+        if (gov_cpulist_parse(word, &set) == 0) {
+            for (size_t i = 0; i < base_array_count(set.bits); i++) {
+                ret->bits[i] |= set.bits[i];
+            }
+        }
+    }
+}
+
+void gov_cpulist_format(const uint16_t *cpus, size_t count, char *ret, size_t bytes)
+{
+    size_t used = 0;
+
+    ret[0] = '\0';
+    for (size_t i = 0; i < count && used < bytes; i++) {
+        size_t first = i;
+
+        while (i + 1 < count && cpus[i + 1] == cpus[i] + 1) {
+            i++;
+        }
+        used += (size_t)(i > first ? snprintf(ret + used, bytes - used, "%s%u-%u", first ? "," : "",
+                                              cpus[first], cpus[i])
+                                   : snprintf(ret + used, bytes - used, "%s%u", first ? "," : "",
+                                              cpus[i]));
+    }
+}

@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #define GOV_SYSFS_TEXT_MAX 4096u /* bytes of the largest file that is taken seriously */
+#define GOV_CPU_MAX 256u         /* CPUs that are told apart */
+#define GOV_NAME_MAX 24u         /* of governors, kinds and EPs, terminated */
 #define GOV_CPU_NUMBER_MAX 8192u /* kernel CPU numbers are below this (CONFIG_NR_CPUS of x86) */
 
 struct gov_cpuset {
@@ -40,9 +42,16 @@ gov_sysfs_u64(const char *root, uint64_t min, uint64_t max, uint64_t *ret, const
 __attribute__((format(printf, 3, 4))) int
 gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *format, ...);
 
+/** gov_policy_cpus() - the CPUs of a cpufreq policy, by its related_cpus; without that file, the
+ * CPU that it is numbered after. */
+void gov_policy_cpus(const char *root, unsigned policy, struct gov_cpuset *ret);
+
 /** gov_cpulist_parse() - the same from text. Return: 0, or GOV_SYSFS_E_UNKNOWN for anything but a
  * list in rising order of numbers below GOV_CPU_NUMBER_MAX. */
 int gov_cpulist_parse(const char *text, struct gov_cpuset *ret);
+/** gov_cpulist_format() - kernel numbers in the order given as text, rising runs as "0-3"; cut
+ * where @bytes are full. */
+void gov_cpulist_format(const uint16_t *cpus, size_t count, char *ret, size_t bytes);
 
 /** gov_line_parse() - @count bytes as one line of printable text, trimmed, into @ret. Return: 0, or
  * GOV_SYSFS_E_UNKNOWN if it has other bytes or more than @size - 1; an empty line is one. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "governor/sampler.h"
+#include "governor/thermal.h"
 
 #define DIR "sys/class/thermal/"
 #define MDEGC_MIN (-273150)

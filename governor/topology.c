@@ -12,6 +12,7 @@
 #define POLICY_DIR "sys/devices/system/cpu/cpufreq/policy%d/"
 /* Firmware gives equal cores capacities that differ by their best frequency: no other kind. */
 #define CAPACITY_SAME 0.95
+#define CAPACITY_FULL 1024u /* the kernel's SCHED_CAPACITY_SCALE */
 
 /* Equal cores, wherever they are. */
 struct kind {
@@ -45,7 +46,7 @@ static int likeness(const struct gov_cpu_facts *a, const struct gov_cpu_facts *b
            (a->cache_id >= 0 && a->cache_id == b->cache_id);
 }
 
-/* A CPU whose capacity is missing or garbled is as its nearest neighbours are; if there are none,
+/* A CPU whose capacity is missing or garbled takes that of its nearest neighbours; if it has none,
  * capacities say nothing about this machine. */
 static void complete_capacities(struct gov_machine_facts *m)
 {
@@ -135,6 +136,20 @@ static bool is_kind(const struct kind *k, const struct gov_cpu_facts *f)
            k->cache_level == f->cache_level;
 }
 
+/* The kernel scales capacities so that the fastest core of the machine has CAPACITY_FULL. Where all
+ * that may be used is slower, "big" belongs to cores that are offline or outside the CPU set. */
+static bool fastest_is_left_out(const struct grouping *g)
+{
+    bool left_out = false;
+
+    for (size_t i = g->m.usable_count; i < g->m.cpu_count; i++) {
+        left_out |=
+            g->m.cpus[i].state == GOV_CPU_OFFLINE || g->m.cpus[i].state == GOV_CPU_FORBIDDEN;
+    }
+    return left_out && g->kinds[0].capacity > 0 &&
+           g->kinds[0].capacity < CAPACITY_FULL * CAPACITY_SAME;
+}
+
 static void find_kinds(struct grouping *g)
 {
     for (size_t i = 0; i < g->m.usable_count; i++) {
@@ -160,10 +175,13 @@ static void find_kinds(struct grouping *g)
             g->kind_of[i]++;
         }
     }
+    bool big_is_here = !fastest_is_left_out(g);
     size_t mids = 0;
     for (size_t k = 0; k < g->kind_count; k++) {
-        if (k == 0 || k == g->kind_count - 1) {
-            strcpy(g->kinds[k].name, k == 0 ? "big" : "little");
+        if (k == 0 && big_is_here) {
+            strcpy(g->kinds[k].name, "big");
+        } else if (k == g->kind_count - 1) {
+            strcpy(g->kinds[k].name, "little");
         } else if (++mids == 1) {
             strcpy(g->kinds[k].name, "mid");
         } else {
@@ -319,6 +337,17 @@ __attribute__((format(printf, 2, 3))) static void say(char why[GOV_WHY_MAX], con
     va_end(args);
 }
 
+/* Does its part number tell it from every other kind? */
+static bool part_is_its_own(const struct grouping *g, const struct kind *kind)
+{
+    for (size_t k = 0; k < g->kind_count; k++) {
+        if (&g->kinds[k] != kind && g->kinds[k].part == kind->part) {
+            return false;
+        }
+    }
+    return kind->part != 0;
+}
+
 static void explain_ep(const struct grouping *g, const struct kind *kind, struct gov_ep *ep)
 {
     if (g->kind_count == 1) {
@@ -327,7 +356,7 @@ static void explain_ep(const struct grouping *g, const struct kind *kind, struct
         say(ep->why, "%s cores by %s",
             kind->type == GOV_CORE_TYPE_PERFORMANCE ? "performance" : "efficient",
             kind->type_by_hwloc ? "hwloc" : "cpu_core and cpu_atom");
-    } else if (kind->part) {
+    } else if (part_is_its_own(g, kind)) {
         say(ep->why, "core part 0x%x of MIDR_EL1", (unsigned)(kind->part >> 4 & 0xfff));
     } else {
         say(ep->why, "told apart by %s", kind->capacity ? "cpu_capacity" : "cache levels");

@@ -2,12 +2,16 @@
 /**
  * governor/topology.h - what cores the machine has, grouped into execution places
  *
- * Cores of one EP are equal: same kind, same cache and memory. Kinds come from hwloc's CPU kinds,
- * with sysfs (cpu_capacity, cpu_core/cpu_atom, last-level cache, NUMA node) behind it; never from
- * frequency alone. EPs are named by rank of speed: "big" for the only or fastest kind, "little" for
- * the slowest, "mid" (mid2, ...) between; several clusters or nodes of one kind get a number
- * ("big", "big1", ...; whole NUMA nodes of one kind: "node0", "node1", ...). Every path is under
- * @sysfs_root.
+ * Cores of one EP are equal: same kind of core, same cache and memory. Kinds of cores come from
+ * hwloc, and where it knows none from sysfs (cpu_capacity, cpu_core/cpu_atom, last-level cache,
+ * NUMA node), never from frequency alone.
+ *
+ * EPs are named by rank of speed: "big" for the only or fastest kind, "little" for the slowest,
+ * "mid" (mid2, ...) between. There is no "big" while capacities tell that the machine's fastest
+ * cores are offline or outside the CPU set. Several clusters or nodes of one kind get a number:
+ * "big", "big1", ...; whole NUMA nodes of one kind are "node0", "node1", ...
+ *
+ * Every path is under @sysfs_root.
  */
 #pragma once
 
@@ -15,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "governor/sysfs.h"
+
 #define GOV_EP_MAX 16u
-#define GOV_CPU_MAX 256u
-#define GOV_NAME_MAX 24u
 #define GOV_WHY_MAX 96u
 
 struct gov_cpu {
@@ -50,16 +54,17 @@ struct gov_topology {
 
 /**
  * gov_topology_read() - find the EPs
- * @sysfs_root: "/" or a test's tree (paths below it: sys/devices/system/cpu/...). For another root
- * than "/" the tree alone decides and the affinity of this process does not: Cpus_allowed_list of
- * proc/self/status below it, or, without that, all CPUs but the isolated ones. "/" is restricted to
- * the affinity that the main thread has at the time of the call, whichever thread calls (so a
- * changed cpuset is seen; the kernel keeps it inside the cpuset of the control group). Return: 0
- * (always at least one EP), -ENOMEM. Blocks on files; any thread. SMT siblings: one thread a core
- * is used, the others say so.
+ * @sysfs_root: "/" or a test's tree (paths below it: sys/devices/system/cpu/...)
+ *
+ * With "/" only CPUs in the main thread's affinity are used, whichever thread calls; it is read at
+ * each call, so a changed cpuset is seen. With another root the tree alone decides:
+ * Cpus_allowed_list of its proc/self/status, or else all CPUs but the isolated ones. Of SMT
+ * siblings one thread a core is used, and `why` of the others says so.
+ *
+ * Blocks on files; any thread. Return: 0 (always at least one EP), -ENOMEM.
  */
 int gov_topology_read(const char *sysfs_root, struct gov_topology *ret);
 
-/** gov_topology_update_freq() - refresh governor, freq_khz and max_freq_khz of every EP; missing
- * files leave "unknown". */
+/** gov_topology_update_freq() - refreshes governor, freq_khz and max_freq_khz of every EP; a
+ * missing file leaves "unknown". */
 void gov_topology_update_freq(const char *sysfs_root, struct gov_topology *t);

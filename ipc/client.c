@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpiped: making the connection, keeping it, waiting for it. */
+/* libpiped: connects, reconnects, and waits. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,7 @@ static int say_hello(struct piped *p)
     return rc < 0 ? rc : ipc_client_flush(p);
 }
 
-/* The socket may belong to a daemon that is only being started; its WELCOME may take long, but not
- * for ever. */
+/* A daemon that is being started answers late: wait for WELCOME as long as the caller allows. */
 static int limit_greeting(struct piped *p)
 {
     uint64_t waited = base_now_ns() - p->down_ns;
@@ -73,17 +72,18 @@ static int try_connect(struct piped *p)
     return rc < 0 ? rc : say_hello(p);
 }
 
-/* What trying again would only repeat. */
-static bool hopeless(int rc)
+/* Errors that a retry would only repeat. */
+static bool is_final(int rc)
 {
     return rc == -ENOMEM || rc == -EPROTO || rc == -EPROTONOSUPPORT || rc == -EACCES;
 }
 
 static void give_up(struct piped *p, int rc)
 {
+    struct piped_stream *s;
     char why[512];
 
-    if (hopeless(rc) && rc != -ENOMEM) {
+    if (is_final(rc) && rc != -ENOMEM) {
         snprintf(why, sizeof(why), "%s", piped_last_error());
     } else {
         snprintf(why, sizeof(why), "no daemon at %s: %s", p->path, strerror(-rc));
@@ -91,7 +91,7 @@ static void give_up(struct piped *p, int rc)
     p->state = IPC_CLIENT_GONE;
     p->error = -ENOTCONN;
     ipc_client_error(-ENOTCONN, "%s", why);
-    for (struct piped_stream *s = p->streams; s; s = s->next) {
+    LIST_FOREACH(s, &p->streams, linked) {
         if (s->state != IPC_STREAM_FAILED) {
             ipc_stream_fail(s, IPC_UNAVAILABLE, -ENOTCONN, why);
         }
@@ -101,6 +101,7 @@ static void give_up(struct piped *p, int rc)
 void ipc_client_lost(struct piped *p, int rc)
 {
     uint64_t now = base_now_ns();
+    struct piped_stream *s;
 
     if (p->state == IPC_CLIENT_GONE) {
         return;
@@ -112,10 +113,10 @@ void ipc_client_lost(struct piped *p, int rc)
     }
     ipc_client_reset_io(p);
     p->state = IPC_CLIENT_DOWN;
-    for (struct piped_stream *s = p->streams; s; s = s->next) {
+    LIST_FOREACH(s, &p->streams, linked) {
         ipc_stream_disconnected(s);
     }
-    if (hopeless(rc) || now - p->down_ns >= p->reconnect_ns) {
+    if (is_final(rc) || now - p->down_ns >= p->reconnect_ns) {
         give_up(p, rc);
         return;
     }
@@ -126,7 +127,7 @@ void ipc_client_lost(struct piped *p, int rc)
     }
 }
 
-/* The timer of a connection that is down, or the handshake's limit. */
+/* The connection is down and may be tried again, or the greeting takes too long. */
 static void on_timer(struct piped *p)
 {
     uint64_t count;
@@ -142,12 +143,29 @@ static void on_timer(struct piped *p)
     }
 }
 
+/* Handles the messages that have come. Return: 0, or -errno: the connection is unusable. */
+static int take_messages(struct piped *p)
+{
+    struct ipc_header h;
+    const uint8_t *payload;
+    int rc = ipc_client_receive(p);
+
+    while (rc == 0) {
+        rc = ipc_client_next(p, &h, &payload);
+        if (rc != IPC_CLIENT_MESSAGE) {
+            return rc;
+        }
+        rc = ipc_client_message(p, &h, payload);
+    }
+    return rc;
+}
+
 static void on_socket(struct piped *p, uint32_t events)
 {
     int rc = 0;
 
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-        rc = ipc_client_receive(p);
+        rc = take_messages(p);
     }
     if (rc == 0 && p->tx_count > 0) {
         rc = ipc_client_flush(p);
@@ -159,14 +177,14 @@ static void on_socket(struct piped *p, uint32_t events)
 
 #define EVENTS_MAX 2 /* the socket and the timer */
 
-/* Return: as piped_dispatch(); -EINTR only where a signal ended the wait. */
+/* Return: as piped_dispatch(); -EINTR: a signal ended the wait. */
 static int wait_and_handle(struct piped *p, int timeout_ms)
 {
     struct epoll_event events[EVENTS_MAX];
     int n;
 
     if (p->state == IPC_CLIENT_GONE) {
-        return ipc_client_error(p->error, "the connection was given up");
+        return ipc_client_error(p->error, "the connection is closed; the daemon did not come back");
     }
     n = epoll_wait(p->epoll_fd, events, EVENTS_MAX, timeout_ms);
     if (n < 0) {
@@ -207,9 +225,9 @@ int ipc_client_wait(struct piped *p, uint64_t end_ns)
                            : (int)base_min((end_ns - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS,
                                            (uint64_t)INT32_MAX);
     }
-    rc = wait_and_handle(p, ms); /* a signal ends the wait, so that a program can stop */
+    rc = wait_and_handle(p, ms); /* a signal ends the wait, so a program can stop */
     if (rc == 0 && end_ns != UINT64_MAX && base_now_ns() >= end_ns) {
-        return ipc_client_error(-ETIMEDOUT, "no answer in time");
+        return ipc_client_error(-ETIMEDOUT, "timed out waiting for the daemon");
     }
     return rc < 0 ? rc : 0;
 }
@@ -220,7 +238,7 @@ static int take_options(struct piped *p, const struct piped_options *from)
     int rc = 0;
 
     if (from && (from->size < sizeof(from->size) || from->size > 4096)) {
-        return ipc_client_error(-EINVAL, "options.size is not the size of the options");
+        return ipc_client_error(-EINVAL, "options.size must be sizeof(struct piped_options)");
     }
     if (from) {
         memcpy(&o, from, base_min(from->size, sizeof(o)));
@@ -255,7 +273,7 @@ static int make_fds(struct piped *p)
     e.data.fd = p->timer_fd;
     if (p->epoll_fd < 0 || p->timer_fd < 0 ||
         epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->timer_fd, &e) < 0) {
-        return ipc_client_error(-errno, "cannot make descriptors: %s", strerror(errno));
+        return ipc_client_error(-errno, "cannot create descriptors: %s", strerror(errno));
     }
     return 0;
 }
@@ -285,7 +303,7 @@ int piped_connect(const struct piped_options *options, struct piped **ret)
     while (p->state != IPC_CLIENT_UP) {
         rc = ipc_client_wait(p, end_ns);
         if (rc < 0) {
-            return rc == -ENOTCONN ? -EPROTO : rc; /* piped_last_error() has the daemon's words */
+            return rc == -ENOTCONN ? -EPROTO : rc; /* piped_last_error() has the daemon's reason */
         }
     }
     *ret = base_take(p);
@@ -299,8 +317,8 @@ struct piped *piped_close(struct piped *p)
     }
     base_close_fd(&p->sock);
     p->state = IPC_CLIENT_GONE;
-    while (p->streams) {
-        piped_stream_close(p->streams);
+    while (!LIST_EMPTY(&p->streams)) {
+        ipc_stream_free(LIST_FIRST(&p->streams));
     }
     base_close_fd(&p->timer_fd);
     base_close_fd(&p->epoll_fd);

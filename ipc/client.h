@@ -2,16 +2,18 @@
 /**
  * ipc/client.h - the inside of libpiped
  *
- * A connection is DOWN (waiting for the timer), GREETING (HELLO sent) or UP. A stream asks to be
- * opened whenever its connection comes up: NEW -> OPENING -> POOLING -> READY. Its submitted frames
- * are a list in order of submission: answered ones, then sent ones, then queued ones (an answer
- * that comes too early stays in its place). Losing the connection turns sent into queued; nothing
- * else has to be undone, and that is why a restart loses nothing. Frames leave the list at its head
- * only, answered: that is the order.
+ * A connection is DOWN (the timer will retry), GREETING (HELLO is sent), UP, or GONE (given up).
+ * Each time it comes up, its streams are opened: NEW -> OPENING -> POOLING -> READY.
+ *
+ * A stream keeps its submitted frames in a list, in order of submission. A frame is queued, then
+ * sent, then answered. Losing the connection turns sent frames into queued ones; nothing else must
+ * be undone, so a restart loses nothing. Frames leave the list only at its head and answered, which
+ * keeps the order.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/uio.h>
 
 #include "ipc/piped.h"
@@ -34,8 +36,7 @@ enum ipc_slot_state {
     IPC_SLOT_GIVEN /* the caller reads the answer */
 };
 
-/* A message to be sent: a head of our own, then borrowed bytes, one descriptor with the first byte.
- */
+/* A message to send: its own head, then borrowed bytes; a descriptor goes with the first byte. */
 struct ipc_tx {
     uint8_t head[IPC_HEADER_BYTES + IPC_OPEN_BYTES];
     size_t head_bytes;
@@ -45,7 +46,7 @@ struct ipc_tx {
 };
 
 struct ipc_slot {
-    struct piped_frame frame; /* first: the caller's pointer is the slot's */
+    struct piped_frame frame; /* first: a pointer to it is one to the slot */
     enum ipc_slot_state state;
     bool cancelled, was_sent;
     uint64_t in_offset, out_offset; /* within the stream's memory */
@@ -55,13 +56,13 @@ struct ipc_slot {
 
 struct piped_stream {
     struct piped *client; /* borrowed */
-    struct piped_stream *next;
+    LIST_ENTRY(piped_stream) linked;
     uint32_t id;
     enum ipc_stream_state state;
     struct ipc_open open;
     bool inline_frames;
-    uint32_t width, height, stride, slots_wanted; /* as asked for */
-    int error;                                    /* why it is FAILED */
+    uint32_t width, height, stride, slots_wanted; /* of the options */
+    int error;                                    /* FAILED: negative errno */
     struct piped_stream_info info;
     struct piped_tensor tensors[2 * IPC_TENSORS_MAX];
     char names[2 * IPC_TENSORS_MAX][IPC_NAME_BYTES];
@@ -73,57 +74,69 @@ struct piped_stream {
     size_t memory_bytes, input_size, output_size;
     struct ipc_slot *slots;
     size_t slot_count;
-    struct ipc_slot *head, *tail; /* submitted frames */
+    struct ipc_slot *head, *tail; /* list of submitted frames */
 };
 
 struct piped {
     enum ipc_client_state state;
     int epoll_fd, timer_fd, sock;
     bool wants_out; /* EPOLLOUT is set */
-    bool draining;  /* the daemon said so: UNAVAILABLE answers are sent again later */
+    bool draining;  /* the daemon drains: frames answered UNAVAILABLE are sent again later */
     char path[108];
     char client[IPC_NAME_BYTES], server[IPC_NAME_BYTES];
-    uint64_t reconnect_ns, down_ns; /* how long to try; since when it is down */
+    uint64_t reconnect_ns, down_ns; /* how long to retry; since when it is down, 0: it is not */
     uint32_t backoff_ms;
     bool ever_up;
-    int error; /* why it is GONE, negative errno */
+    int error; /* GONE: negative errno */
     uint64_t instance, reconnects;
     uint32_t last_stream;
-    struct piped_stream *streams;
-    struct ipc_tx *tx; /* ring */
+    LIST_HEAD(, piped_stream) streams;
+    struct ipc_tx *tx; /* owned: a ring of messages */
     size_t tx_size, tx_first, tx_count, tx_sent /* bytes of the first one */;
     uint8_t *rx;
-    size_t rx_size, rx_used;
+    size_t rx_size, rx_used, rx_taken; /* taken by ipc_client_next() */
 };
 
 /* client_error.c */
+/** ipc_client_error() - sets the text of piped_last_error(). Return: @rc. */
 int ipc_client_error(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* client_io.c: the socket. Return 0, -ENOMEM, or another error: the connection is broken. */
+/* client_io.c: the socket. Functions return 0, or -errno: the connection is unusable. */
+/** ipc_client_queue() - adds a message. @payload is copied, @body is borrowed until it is sent. */
 int ipc_client_queue(struct piped *p, const struct ipc_header *h, const void *payload, size_t bytes,
                      const void *body, size_t body_bytes, int fd);
 int ipc_client_flush(struct piped *p);
+/** ipc_client_receive() - reads once; then take the messages by ipc_client_next(). */
 int ipc_client_receive(struct piped *p);
+/** ipc_client_next() - Return: IPC_CLIENT_MESSAGE: a whole message, its payload is valid until the
+ * next call; 0: no whole message; or as above. */
+enum { IPC_CLIENT_MESSAGE = 1 };
+int ipc_client_next(struct piped *p, struct ipc_header *ret, const uint8_t **ret_payload);
 void ipc_client_reset_io(struct piped *p);
 
-/* client_message.c: one whole message of the daemon. Return as above. */
-int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b);
-
-/* client.c */
-void ipc_client_lost(struct piped *p, int rc);
-int ipc_client_wait(struct piped *p, uint64_t end_ns); /* dispatch until then */
-uint64_t ipc_client_end_ns(int timeout_ms);
-
-/* client_stream.c */
-int ipc_stream_start(struct piped_stream *s); /* queue OPEN */
-int ipc_stream_pump(struct piped_stream *s);  /* queue frames while there is credit */
-void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *text);
-void ipc_stream_disconnected(struct piped_stream *s);
-void ipc_slot_answer(struct piped_stream *s, struct ipc_slot *slot, int status, const char *text,
-                     size_t text_bytes);
-
-/* client_memory.c */
+/* client_memory.c: the slots of a stream. Return: 0 or -errno, with a text. */
 int ipc_stream_allocate(struct piped_stream *s);
 void ipc_stream_deallocate(struct piped_stream *s);
-/* Bytes of an image, or 0 for an impossible one. */
+/** ipc_image_bytes() - Return: bytes of an image; 0: no such image. */
 size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride);
+
+/* client_stream.c: a stream's state and what it sends */
+int ipc_stream_start(struct piped_stream *s); /* queues OPEN */
+int ipc_stream_pump(struct piped_stream *s);  /* queues frames while there is credit */
+void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *text);
+void ipc_stream_disconnected(struct piped_stream *s);
+void ipc_stream_free(struct piped_stream *s); /* sends nothing */
+void ipc_slot_answer(struct piped_stream *s, struct ipc_slot *slot, int status, const char *text,
+                     size_t text_bytes);
+void ipc_slot_cancelled(struct piped_stream *s, struct ipc_slot *slot); /* before it was sent */
+
+/* client_message.c: what a message of the daemon does. Return: as in client_io.c. */
+int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b);
+
+/* client.c: the connection */
+/** ipc_client_lost() - ends the connection because of @rc, and retries later if that may help. */
+void ipc_client_lost(struct piped *p, int rc);
+/** ipc_client_wait() - dispatches once, at most until @end_ns. Return: 0; -ETIMEDOUT; -EINTR. */
+int ipc_client_wait(struct piped *p, uint64_t end_ns);
+/** ipc_client_end_ns() - Return: the time that ends a wait of @timeout_ms; -1: UINT64_MAX. */
+uint64_t ipc_client_end_ns(int timeout_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpiped: bytes between the message queue and the socket. */
+/* libpiped: moves bytes between queues and the socket. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +48,8 @@ int ipc_client_queue(struct piped *p, const struct ipc_header *h, const void *pa
     return 0;
 }
 
-/* Up to BATCH messages from the first unsent byte on. A message with a descriptor goes alone, so
- * that the descriptor travels with its first byte. */
+/* Gathers up to BATCH messages from the first unsent byte on. A message with a descriptor goes
+ * alone: the descriptor travels with its first byte. */
 static size_t gather(struct piped *p, struct iovec *iov, int *ret_fd)
 {
     size_t count = 0, skip = p->tx_sent;
@@ -162,7 +162,6 @@ static int reserve(struct piped *p, size_t size)
 
 int ipc_client_receive(struct piped *p)
 {
-    size_t at = 0;
     ssize_t n;
     int rc = reserve(p, RX_LEAST);
 
@@ -177,30 +176,41 @@ int ipc_client_receive(struct piped *p)
         return -ECONNRESET;
     }
     p->rx_used += (size_t)n;
-    while (p->rx_used - at >= IPC_HEADER_BYTES) {
-        struct ipc_header h;
+    return 0;
+}
 
-        if (ipc_get_header(p->rx + at, &h) != 0 || h.fd_count != 0) {
-            return ipc_client_error(-EPROTO, "the daemon sent a header that makes no sense");
+/* Moves what was not taken to the front. */
+static void compact(struct piped *p)
+{
+    memmove(p->rx, p->rx + p->rx_taken, p->rx_used - p->rx_taken);
+    p->rx_used -= p->rx_taken;
+    p->rx_taken = 0;
+}
+
+int ipc_client_next(struct piped *p, struct ipc_header *ret, const uint8_t **ret_payload)
+{
+    size_t left = p->rx_used - p->rx_taken, whole = IPC_HEADER_BYTES;
+    int rc = 0;
+
+    if (left >= IPC_HEADER_BYTES) {
+        if (ipc_get_header(p->rx + p->rx_taken, ret) != 0 || ret->fd_count != 0) {
+            return ipc_client_error(-EPROTO, "the daemon sent an invalid header");
         }
-        if (p->rx_used - at < IPC_HEADER_BYTES + (size_t)h.length) {
-            rc = reserve(p, base_max(IPC_HEADER_BYTES + (size_t)h.length, (size_t)RX_LEAST));
-            break;
-        }
-        rc = ipc_client_message(p, &h, p->rx + at + IPC_HEADER_BYTES);
-        if (rc < 0) {
-            return rc;
-        }
-        at += IPC_HEADER_BYTES + h.length;
+        whole += ret->length;
+        rc = left < whole ? reserve(p, base_max(whole, (size_t)RX_LEAST)) : 0;
     }
-    memmove(p->rx, p->rx + at, p->rx_used - at);
-    p->rx_used -= at;
-    return rc;
+    if (left < whole) {
+        compact(p);
+        return rc;
+    }
+    *ret_payload = p->rx + p->rx_taken + IPC_HEADER_BYTES;
+    p->rx_taken += whole;
+    return IPC_CLIENT_MESSAGE;
 }
 
 void ipc_client_reset_io(struct piped *p)
 {
     p->tx_first = p->tx_count = p->tx_sent = 0;
-    p->rx_used = 0;
+    p->rx_used = p->rx_taken = 0;
     p->wants_out = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpiped: the slots of a stream, in one sealed memfd or in plain memory. */
+/* libpiped: the slots of a stream, in a sealed memfd or in plain memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,28 +8,22 @@
 
 #include "base.h"
 #include "ipc/client.h"
+#include "pixfmt.h"
 
 #define AREA_ALIGN 64u
 #define DIMENSION_MAX 32768u
 
 size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride)
 {
-    size_t row = pixfmt == IPC_PIX_RGB24 || pixfmt == IPC_PIX_BGR24 ? 3 * (size_t)width
-                 : pixfmt == IPC_PIX_YUYV                           ? 2 * (size_t)width
-                                                                    : width;
-    bool even = pixfmt == IPC_PIX_NV12 || pixfmt == IPC_PIX_YUYV;
-    size_t bytes;
-
-    if (width == 0 || height == 0 || width > DIMENSION_MAX || height > DIMENSION_MAX ||
-        (even && (width % 2 || height % 2)) || (stride && stride < row)) {
+    if (pixfmt >= PIXFMT_COUNT || width > DIMENSION_MAX || height > DIMENSION_MAX) {
         return 0;
     }
-    bytes = (stride ? stride : row) * (size_t)height;
-    return pixfmt == IPC_PIX_NV12 ? bytes + bytes / 2 : bytes;
+    return pixfmt_image_bytes((enum pixfmt)pixfmt, width, height,
+                              stride ? stride : pixfmt_row_bytes((enum pixfmt)pixfmt, width));
 }
 
-/* memfd, sealed so that the daemon may trust its size, written once so that its pages exist and are
- * charged to us. */
+/* The seals let the daemon trust the size. Writing once makes the pages exist and charges them to
+ * this process. */
 static int allocate_shared(struct piped_stream *s)
 {
     base_autoclose int fd = memfd_create("piped-frames", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -37,8 +31,8 @@ static int allocate_shared(struct piped_stream *s)
 
     if (fd < 0 || ftruncate(fd, (off_t)s->memory_bytes) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-        return ipc_client_error(-errno, "no shared memory of %zu bytes: %s", s->memory_bytes,
-                                strerror(errno));
+        return ipc_client_error(-errno, "cannot allocate %zu bytes of shared memory: %s",
+                                s->memory_bytes, strerror(errno));
     }
     memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (memory == MAP_FAILED) {
@@ -75,19 +69,19 @@ int ipc_stream_allocate(struct piped_stream *s)
         s->height = s->height ? s->height : info->image_height;
         s->input_size = ipc_image_bytes(s->open.pixfmt, s->width, s->height, s->stride);
         if (s->input_size == 0) {
-            return ipc_client_error(-EINVAL, "no image can be %ux%u with %u bytes a row", s->width,
-                                    s->height, s->stride);
+            return ipc_client_error(-EINVAL, "impossible image: %ux%u with a stride of %u bytes",
+                                    s->width, s->height, s->stride);
         }
     }
     s->output_size = (size_t)info->output_bytes;
     if (s->input_size == 0 || s->input_size > IPC_POOL_BYTES_MAX ||
         s->output_size > IPC_POOL_BYTES_MAX) {
-        return ipc_client_error(-EPROTO, "the daemon named impossible sizes");
+        return ipc_client_error(-EPROTO, "the daemon sent impossible sizes");
     }
     slot = base_align_up(s->input_size, AREA_ALIGN) + base_align_up(s->output_size, AREA_ALIGN);
     if (!base_mul(slot, count, &s->memory_bytes) || s->memory_bytes > IPC_POOL_BYTES_MAX) {
-        return ipc_client_error(-EINVAL, "%zu slots of %zu bytes are more than a pool may have",
-                                count, slot);
+        return ipc_client_error(
+            -EINVAL, "%zu slots of %zu bytes exceed the memory limit of a stream", count, slot);
     }
     rc = s->inline_frames ? allocate_plain(s) : allocate_shared(s);
     if (rc < 0) {

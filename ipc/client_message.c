@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpiped: what the daemon's messages do. The daemon is not trusted with our memory either: every
- * size it names is checked. */
+/* libpiped: what the daemon's messages do. The daemon is not trusted: every size is checked. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,17 +8,19 @@
 
 static struct piped_stream *find_stream(struct piped *p, uint32_t id)
 {
-    struct piped_stream *s = p->streams;
+    struct piped_stream *s;
 
-    while (s && s->id != id) {
-        s = s->next;
+    LIST_FOREACH(s, &p->streams, linked) {
+        if (s->id == id) {
+            return s;
+        }
     }
-    return s;
+    return NULL;
 }
 
-static int no_sense(const char *what)
+static int invalid(const char *what)
 {
-    return ipc_client_error(-EPROTO, "the daemon sent %s that makes no sense", what);
+    return ipc_client_error(-EPROTO, "the daemon sent %s", what);
 }
 
 static int status_errno(int status)
@@ -33,10 +34,12 @@ static int status_errno(int status)
     return status > 0 && status < (int)base_array_count(numbers) ? numbers[status] : -EIO;
 }
 
-/* All streams are as they were: a later loss of the connection counts from anew. */
+/* Once all streams are open again, the next loss of the connection gets the full time to retry. */
 static void settle(struct piped *p)
 {
-    for (struct piped_stream *s = p->streams; s; s = s->next) {
+    struct piped_stream *s;
+
+    LIST_FOREACH(s, &p->streams, linked) {
         if (s->state != IPC_STREAM_READY && s->state != IPC_STREAM_FAILED) {
             return;
         }
@@ -55,10 +58,11 @@ static int ready(struct piped_stream *s)
 static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t *b)
 {
     struct ipc_welcome m;
+    struct piped_stream *s;
 
     if (p->state != IPC_CLIENT_GREETING || ipc_get_welcome(b, h->length, &m) != 0 ||
         m.version != IPC_VERSION) {
-        return no_sense("a WELCOME");
+        return invalid("an invalid WELCOME");
     }
     memcpy(p->server, m.server, sizeof(p->server));
     p->instance = m.instance;
@@ -66,7 +70,7 @@ static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t
     p->ever_up = true;
     p->state = IPC_CLIENT_UP;
     settle(p);
-    for (struct piped_stream *s = p->streams; s; s = s->next) {
+    LIST_FOREACH(s, &p->streams, linked) {
         if (s->state == IPC_STREAM_NEW) {
             int rc = ipc_stream_start(s);
 
@@ -84,7 +88,7 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
     size_t count = m->input_count + m->output_count;
 
     if (bytes < count * IPC_TENSOR_BYTES) {
-        return no_sense("an OPENED");
+        return invalid("an invalid OPENED");
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t area = i < m->input_count ? m->input_bytes : m->output_bytes;
@@ -93,7 +97,7 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
 
         if (ipc_get_tensor(b + i * IPC_TENSOR_BYTES, IPC_TENSOR_BYTES, &t) != 0 ||
             t.offset + t.bytes > area) {
-            return no_sense("a tensor");
+            return invalid("an invalid tensor");
         }
         memcpy(s->names[i], t.name, IPC_NAME_BYTES);
         *to = (struct piped_tensor){.name = s->names[i],
@@ -117,8 +121,8 @@ static int send_pool(struct piped_stream *s)
     return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, s->memfd);
 }
 
-/* A refusal ends a stream that is new to its user. One that was open before a restart tries again:
- * the daemon may still be loading. */
+/* A refusal ends a new stream. One that was open before a restart is tried again: the daemon may
+ * still be loading the model. */
 static int refused(struct piped_stream *s, const struct ipc_header *h, const char *text,
                    size_t bytes)
 {
@@ -139,14 +143,14 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
     int rc;
 
     if (s->state != IPC_STREAM_OPENING || ipc_get_opened(b, h->length, &m) != 0) {
-        return no_sense("an OPENED");
+        return invalid("an invalid OPENED");
     }
     if (h->status != IPC_OK) {
         return refused(s, h, (const char *)b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
     }
     if (s->slots && (m.output_bytes != s->output_size || m.input_bytes != s->info.input_bytes)) {
         ipc_stream_fail(s, IPC_INVALID_ARGUMENT, -ESTALE,
-                        "the model's input or output has another size since the daemon's restart");
+                        "the restarted daemon's model has another size of input or output");
         return 0;
     }
     rc = take_tensors(s, &m, b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
@@ -181,7 +185,7 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
 static int on_pooled(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
 {
     if (s->state != IPC_STREAM_POOLING) {
-        return no_sense("a POOLED");
+        return invalid("an unexpected POOLED");
     }
     if (h->status != IPC_OK) {
         return refused(s, h, (const char *)b, h->length);
@@ -199,7 +203,7 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
     size_t rest_bytes;
 
     if (ipc_get_result(b, h->length, &m) != 0) {
-        return no_sense("a RESULT");
+        return invalid("an invalid RESULT");
     }
     rest_bytes = h->length - IPC_RESULT_BYTES;
     while (slot && !(slot->state == IPC_SLOT_SENT && slot->frame.number == h->frame)) {
@@ -214,7 +218,7 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
         s->credits += m.credits;
     }
     if (h->status == IPC_UNAVAILABLE && s->client->draining) {
-        slot->state = IPC_SLOT_QUEUED; /* for the daemon that comes next */
+        slot->state = IPC_SLOT_QUEUED; /* for the next daemon */
         return 0;
     }
     s->stats.reordered += earlier_waits;
@@ -229,7 +233,7 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
         return ipc_stream_pump(s);
     }
     if (m.out_bytes > s->output_size || (s->inline_frames && rest_bytes < m.out_bytes)) {
-        return no_sense("a RESULT");
+        return invalid("an invalid RESULT");
     }
     if (s->inline_frames) {
         memcpy(s->memory + slot->out_offset, rest, m.out_bytes);
@@ -244,7 +248,7 @@ static int on_credit(struct piped_stream *s, const struct ipc_header *h, const u
     struct ipc_credit m;
 
     if (ipc_get_credit(b, h->length, &m) != 0) {
-        return no_sense("a CREDIT");
+        return invalid("an invalid CREDIT");
     }
     s->credits = base_min(s->credits + m.credits, IPC_CREDITS_MAX);
     s->info.credits = base_min(s->info.credits + m.credits, IPC_CREDITS_MAX);
@@ -266,7 +270,7 @@ int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_
 
     if (p->state == IPC_CLIENT_GREETING && h->type != IPC_WELCOME && h->type != IPC_ERROR &&
         !(h->type & 0x8000)) {
-        return no_sense("something before WELCOME");
+        return invalid("a message before WELCOME");
     }
     switch (h->type) {
     case IPC_WELCOME:
@@ -289,7 +293,7 @@ int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_
         break;
     }
     if (!s) {
-        return 0; /* of a stream that was closed on our side, or a type to be skipped */
+        return 0; /* of a stream that this side has closed, or a type to skip */
     }
     switch (h->type) {
     case IPC_OPENED:

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpiped: streams, slots and the list of submitted frames. */
-#include <errno.h>
-#include <stdio.h>
+/* libpiped: the state of a stream, what it sends, and its list of submitted frames. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 #include "ipc/client.h"
+#include "pixfmt.h"
+
+/* The numbers of piped.h are those of the table. */
+#define SAME(ID, ...) _Static_assert((int)PIPED_##ID == PIXFMT_##ID, #ID);
+PIXFMT_LIST(SAME)
 
 int ipc_stream_start(struct piped_stream *s)
 {
@@ -54,7 +57,7 @@ int ipc_stream_pump(struct piped_stream *s)
             continue;
         }
         if (slot->cancelled) {
-            ipc_slot_answer(s, slot, IPC_CANCELLED, "cancelled before it was sent", 28);
+            ipc_slot_cancelled(s, slot);
             continue;
         }
         rc = queue_frame(s, slot);
@@ -84,6 +87,13 @@ void ipc_slot_answer(struct piped_stream *s, struct ipc_slot *slot, int status, 
     s->stats.answered++;
 }
 
+void ipc_slot_cancelled(struct piped_stream *s, struct ipc_slot *slot)
+{
+    static const char text[] = "cancelled before it was sent";
+
+    ipc_slot_answer(s, slot, IPC_CANCELLED, text, sizeof(text) - 1);
+}
+
 void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *text)
 {
     s->state = IPC_STREAM_FAILED;
@@ -108,289 +118,9 @@ void ipc_stream_disconnected(struct piped_stream *s)
     }
 }
 
-/* Options of an older caller are shorter: what it does not know is 0. */
-static int take_options(const struct piped_stream_options *from, struct piped_stream_options *ret)
+void ipc_stream_free(struct piped_stream *s)
 {
-    *ret = (struct piped_stream_options){.size = sizeof(*ret)};
-    if (from && (from->size < sizeof(from->size) || from->size > 4096)) {
-        return ipc_client_error(-EINVAL, "options.size is not the size of the options");
-    }
-    if (from) {
-        memcpy(ret, from, base_min(from->size, sizeof(*ret)));
-    }
-    if (ret->pixfmt >= IPC_PIX_COUNT || ret->policy > IPC_POLICY_REJECT ||
-        ret->priority > IPC_PRIORITY_MAX || ret->credits > IPC_CREDITS_MAX || ret->slots > 4096 ||
-        (ret->model && strlen(ret->model) >= IPC_NAME_BYTES)) {
-        return ipc_client_error(-EINVAL, "an option is out of range");
-    }
-    return 0;
-}
-
-static void remove_stream(struct piped_stream *s)
-{
-    struct piped_stream **at = &s->client->streams;
-
-    while (*at && *at != s) {
-        at = &(*at)->next;
-    }
-    if (*at) {
-        *at = s->next;
-    }
-}
-
-static void free_stream(struct piped_stream **s)
-{
-    if (*s) {
-        remove_stream(*s);
-        ipc_stream_deallocate(*s);
-        free(*s);
-        *s = NULL;
-    }
-}
-
-int piped_stream_open(struct piped *p, const struct piped_stream_options *options,
-                      struct piped_stream **ret)
-{
-    base_cleanup(free_stream) struct piped_stream *s = NULL;
-    struct piped_stream_options o;
-    int rc = take_options(options, &o);
-
-    if (rc < 0) {
-        return rc;
-    }
-    s = calloc(1, sizeof(*s));
-    if (!s) {
-        return ipc_client_error(-ENOMEM, "out of memory");
-    }
-    s->client = p;
-    s->memfd = -1;
-    s->id = ++p->last_stream;
-    s->inline_frames = o.inline_frames != 0;
-    s->width = o.width;
-    s->height = o.height;
-    s->stride = o.stride;
-    s->slots_wanted = o.slots;
-    s->open = (struct ipc_open){.pixfmt = o.pixfmt,
-                                .policy = o.policy,
-                                .credits = o.credits,
-                                .priority = o.priority,
-                                .deadline_ns = o.deadline_ns};
-    snprintf(s->open.model, sizeof(s->open.model), "%s", o.model ? o.model : "");
-    s->next = p->streams;
-    p->streams = s;
-    if (p->state == IPC_CLIENT_UP) {
-        rc = ipc_stream_start(s);
-        rc = rc < 0 ? rc : ipc_client_flush(p);
-        if (rc < 0) {
-            ipc_client_lost(p, rc);
-            rc = 0;
-        }
-    }
-    while (rc == 0 && s->state != IPC_STREAM_READY && s->state != IPC_STREAM_FAILED) {
-        rc = ipc_client_wait(p, UINT64_MAX);
-    }
-    if (s->state == IPC_STREAM_FAILED) {
-        return s->error;
-    }
-    if (rc < 0) {
-        return rc;
-    }
-    *ret = base_take(s);
-    return 0;
-}
-
-struct piped_stream *piped_stream_close(struct piped_stream *s)
-{
-    if (!s) {
-        return NULL;
-    }
-    if (s->client->state == IPC_CLIENT_UP && s->state >= IPC_STREAM_OPENING &&
-        s->state != IPC_STREAM_FAILED) {
-        struct ipc_header h = {.type = IPC_CLOSE, .stream = s->id};
-        struct piped *p = s->client;
-
-        /* Borrowed bodies must not outlive the stream: what is half sent forces a new connection.
-         */
-        for (size_t i = 0; i < p->tx_count; i++) {
-            struct ipc_tx *m = &p->tx[(p->tx_first + i) % p->tx_size];
-            bool ours = (m->body && (const uint8_t *)m->body >= s->memory &&
-                         (const uint8_t *)m->body < s->memory + s->memory_bytes) ||
-                        (m->fd >= 0 && m->fd == s->memfd);
-
-            if (ours) {
-                ipc_client_lost(p, -ECONNABORTED);
-                free_stream(&s);
-                return NULL;
-            }
-        }
-        if (ipc_client_queue(p, &h, NULL, 0, NULL, 0, -1) < 0 || ipc_client_flush(p) < 0) {
-            ipc_client_lost(p, -ECONNABORTED);
-        }
-    }
-    free_stream(&s);
-    return NULL;
-}
-
-const struct piped_stream_info *piped_stream_info(const struct piped_stream *s)
-{
-    return &s->info;
-}
-
-void piped_stream_stats(const struct piped_stream *s, struct piped_stream_stats *ret)
-{
-    *ret = s->stats;
-}
-
-int piped_acquire(struct piped_stream *s, struct piped_frame **ret)
-{
-    for (size_t i = 0; i < s->slot_count; i++) {
-        struct ipc_slot *slot = &s->slots[i];
-
-        if (slot->state == IPC_SLOT_FREE) {
-            slot->frame = (struct piped_frame){.input = s->memory + slot->in_offset,
-                                               .input_size = s->input_size,
-                                               .output = s->memory + slot->out_offset};
-            slot->frame.text = slot->text;
-            slot->text[0] = 0;
-            slot->cancelled = slot->was_sent = false;
-            slot->next = NULL;
-            slot->state = IPC_SLOT_ACQUIRED;
-            *ret = &slot->frame;
-            return 0;
-        }
-    }
-    return -EAGAIN;
-}
-
-/* Fills in what the caller left 0 and checks the rest. */
-static int check_frame(const struct piped_stream *s, struct piped_frame *f)
-{
-    size_t needed = (size_t)s->info.input_bytes;
-
-    if (s->open.pixfmt != IPC_PIX_TENSOR) {
-        if (f->width == 0 && f->height == 0) {
-            f->stride = f->stride ? f->stride : s->stride;
-        }
-        f->width = f->width ? f->width : s->width;
-        f->height = f->height ? f->height : s->height;
-        needed = ipc_image_bytes(s->open.pixfmt, f->width, f->height, f->stride);
-    } else if (f->width || f->height || f->stride) {
-        needed = 0;
-    }
-    f->input_bytes = f->input_bytes ? f->input_bytes : needed;
-    if (needed == 0 || f->input_bytes < needed || f->input_bytes > s->input_size ||
-        (s->inline_frames && f->input_bytes > IPC_PAYLOAD_MAX - IPC_FRAME_BYTES)) {
-        return ipc_client_error(-EINVAL,
-                                "the frame needs %zu bytes, input_bytes is %zu, the slot has %zu",
-                                needed, f->input_bytes, s->input_size);
-    }
-    return 0;
-}
-
-int piped_submit(struct piped_stream *s, struct piped_frame *f)
-{
-    struct ipc_slot *slot = (struct ipc_slot *)f;
-    struct piped *p = s->client;
-    int rc;
-
-    if (slot->state != IPC_SLOT_ACQUIRED) {
-        return ipc_client_error(-EINVAL, "the frame was not acquired, or is submitted already");
-    }
-    if (p->state == IPC_CLIENT_GONE || s->state == IPC_STREAM_FAILED) {
-        return ipc_client_error(-ENOTCONN, "the stream has ended: %s",
-                                strerror(-(s->error ? s->error : p->error)));
-    }
-    rc = check_frame(s, f);
-    if (rc < 0) {
-        return rc;
-    }
-    f->number = ++s->last_number;
-    f->submitted_ns = base_now_ns();
-    slot->state = IPC_SLOT_QUEUED;
-    slot->next = NULL;
-    if (s->tail) {
-        s->tail->next = slot;
-    } else {
-        s->head = slot;
-    }
-    s->tail = slot;
-    s->stats.submitted++;
-    rc = ipc_stream_pump(s);
-    rc = rc < 0 || p->sock < 0 ? rc : ipc_client_flush(p);
-    if (rc < 0) {
-        ipc_client_lost(p, rc); /* the frame is ours now and goes out again later */
-    }
-    return 0;
-}
-
-int piped_next(struct piped_stream *s, struct piped_frame **ret)
-{
-    struct ipc_slot *slot = s->head;
-
-    if (!slot || slot->state != IPC_SLOT_ANSWERED) {
-        return -EAGAIN;
-    }
-    s->head = slot->next;
-    if (!s->head) {
-        s->tail = NULL;
-    }
-    slot->state = IPC_SLOT_GIVEN;
-    *ret = &slot->frame;
-    return 0;
-}
-
-int piped_wait(struct piped_stream *s, int timeout_ms, struct piped_frame **ret)
-{
-    uint64_t end_ns = ipc_client_end_ns(timeout_ms);
-
-    while (piped_next(s, ret) < 0) {
-        int rc;
-
-        if (!s->head) {
-            return ipc_client_error(-EAGAIN, "no frame is outstanding");
-        }
-        rc = ipc_client_wait(s->client, end_ns);
-        if (rc < 0 && s->head->state != IPC_SLOT_ANSWERED) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-void piped_release(struct piped_stream *s, struct piped_frame *f)
-{
-    struct ipc_slot *slot = (struct ipc_slot *)f;
-
-    if (slot->state == IPC_SLOT_GIVEN || slot->state == IPC_SLOT_ACQUIRED) {
-        slot->state = IPC_SLOT_FREE;
-    }
-}
-
-void piped_cancel(struct piped_stream *s, struct piped_frame *f)
-{
-    struct ipc_slot *slot = (struct ipc_slot *)f;
-    struct ipc_header h = {.type = IPC_CANCEL, .stream = s->id, .frame = f->number};
-
-    if (slot->state != IPC_SLOT_QUEUED && slot->state != IPC_SLOT_SENT) {
-        return;
-    }
-    slot->cancelled = true;
-    if (slot->state == IPC_SLOT_QUEUED) {
-        ipc_slot_answer(s, slot, IPC_CANCELLED, "cancelled before it was sent", 28);
-    } else if (ipc_client_queue(s->client, &h, NULL, 0, NULL, 0, -1) < 0 ||
-               ipc_client_flush(s->client) < 0) {
-        ipc_client_lost(s->client, -ECONNABORTED);
-    }
-}
-
-int piped_infer(struct piped_stream *s, struct piped_frame *f, int timeout_ms)
-{
-    struct piped_frame *answered;
-    int rc;
-
-    if (s->head) {
-        return ipc_client_error(-EBUSY, "other frames of the stream are outstanding");
-    }
-    rc = piped_submit(s, f);
-    return rc < 0 ? rc : piped_wait(s, timeout_ms, &answered);
+    LIST_REMOVE(s, linked);
+    ipc_stream_deallocate(s);
+    free(s);
 }

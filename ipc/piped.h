@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * piped.h - libpiped: frames to the piped daemon and their answers back
+ * piped.h - libpiped: sends frames to the piped daemon and returns the answers
  *
  *     struct piped *p;
  *     struct piped_stream *s;
@@ -12,19 +12,24 @@
  *     piped_release(s, f);
  *     piped_close(p);
  *
- * Invariant: every frame that piped_submit() took is given back by piped_next() exactly once, in
- * the order of submission, also when the daemon is restarted in between: the library keeps the
- * input until the answer is there, connects again, opens its streams again and sends again what has
- * no answer yet. Only after reconnect_ms without a daemon such frames come back as
- * PIPED_UNAVAILABLE.
+ * piped_next() returns every frame that piped_submit() accepted, exactly once and in the order of
+ * submission, even if the daemon is restarted in between. The library keeps the input until the
+ * answer is there. After a restart it connects, opens its streams, and sends frames without an
+ * answer again. If it finds no daemon for reconnect_ms, such frames return as PIPED_UNAVAILABLE.
  *
- * Threads: one thread at a time may use a connection and what belongs to it; different connections
- * are independent; there is no global state. Signals: SIGPIPE is never raised. Fork: every
- * descriptor is close-on-exec; a child that goes on without exec must not touch the connection.
- * Blocking: only the functions with a timeout and piped_stream_open() wait; timeout_ms -1 waits for
- * ever. Errors: negative errno, and piped_last_error() has a sentence. Structs that the caller
- * fills start with their size, so that later versions can add fields; {sizeof(x)} or NULL is all
- * defaults.
+ * Threads: one thread at a time may use a connection and what belongs to it. Different connections
+ * are independent; there is no global state.
+ *
+ * Blocking: only piped_connect(), piped_stream_open() and functions with a timeout wait. timeout_ms
+ * -1 waits for ever.
+ *
+ * Errors: functions return a negative errno; piped_last_error() returns a sentence.
+ *
+ * Signals and fork: SIGPIPE is never raised. Every descriptor is close-on-exec. After fork, a child
+ * that does not exec must not touch the connection.
+ *
+ * Versions: a struct that the caller fills begins with its size, so later versions can add fields.
+ * NULL, or a struct of zeros but for its size, means all defaults.
  */
 #ifndef PIPED_H
 #define PIPED_H
@@ -38,7 +43,7 @@ extern "C" {
 
 #define PIPED_API __attribute__((visibility("default")))
 
-/* What became of a frame. The numbers are those of the protocol, see piped-protocol(7). */
+/* What became of a frame; piped-protocol(7) explains the numbers. */
 enum piped_status {
     PIPED_OK = 0,
     PIPED_INVALID_ARGUMENT = 1,
@@ -65,8 +70,8 @@ enum piped_pixfmt {
 
 enum piped_policy {
     PIPED_BLOCK = 0,  /* every frame is computed */
-    PIPED_LATEST = 1, /* a new frame replaces the waiting one, which comes back PIPED_DROPPED */
-    PIPED_REJECT = 2  /* a frame that finds no room comes back PIPED_RESOURCE_EXHAUSTED */
+    PIPED_LATEST = 1, /* a new frame replaces the waiting one, which returns PIPED_DROPPED */
+    PIPED_REJECT = 2  /* a frame that finds no room returns PIPED_RESOURCE_EXHAUSTED */
 };
 
 enum piped_dtype {
@@ -95,13 +100,13 @@ struct piped_stream_options {
     const char *model;      /* NULL or "": the only or the first model */
     uint32_t pixfmt;        /* enum piped_pixfmt */
     uint32_t policy;        /* enum piped_policy */
-    uint32_t credits;       /* frames the daemon holds at once; 0: as it sees fit */
+    uint32_t credits;       /* frames the daemon may hold at once; 0: the daemon decides */
     uint32_t priority;      /* 0..3 */
-    uint64_t deadline_ns;   /* for each frame from its arrival at the daemon; 0: none */
+    uint64_t deadline_ns;   /* of each frame, from its arrival at the daemon; 0: none */
     uint32_t slots;         /* frames that may be acquired at once; 0: as many as credits */
-    uint32_t width, height; /* images: the largest; 0: the size the model needs */
-    uint32_t stride;        /* images: of the largest; 0: without gap */
-    uint32_t inline_frames; /* not 0: bytes through the socket instead of shared memory */
+    uint32_t width, height; /* images: the largest size; 0: the model's */
+    uint32_t stride;        /* images: of the largest size; 0: no gap between rows */
+    uint32_t inline_frames; /* not 0: send bytes through the socket, not shared memory */
 };
 
 struct piped_tensor {
@@ -109,114 +114,115 @@ struct piped_tensor {
     uint32_t dtype; /* enum piped_dtype */
     uint32_t rank;
     uint32_t dim[8];
-    uint64_t offset, bytes; /* within input or output of a frame */
+    uint64_t offset, bytes; /* within the input or output of a frame */
 };
 
 struct piped_stream_info {
-    uint32_t credits, depth; /* frames the daemon takes; frames that keep its pipeline full */
+    uint32_t credits, depth; /* frames the daemon accepts; frames that keep its pipeline full */
     uint32_t slots;
     uint32_t input_count, output_count;
     const struct piped_tensor *inputs, *outputs;
     uint64_t input_bytes, output_bytes;
-    uint32_t image_width, image_height; /* size that needs no resizing; 0: the input is no image */
+    uint32_t image_width, image_height; /* needs no resizing; 0: the input is not an image */
 };
 
 struct piped_stream_stats {
-    uint64_t submitted, answered; /* frames taken by piped_submit(); answers received */
+    uint64_t submitted, answered; /* frames accepted by piped_submit(); answers received */
     uint64_t resent;              /* frames sent again after a reconnect */
-    uint64_t reordered;           /* answers that came before that of an earlier frame */
-    uint64_t duplicated;          /* answers to frames that had none outstanding */
+    uint64_t reordered;           /* answers that came before the answer of an earlier frame */
+    uint64_t duplicated;          /* answers to frames that waited for none */
 };
 
-/* A frame in one of the stream's slots. The library owns it and its memory; the caller has it
- * between piped_acquire() and piped_submit(), and from piped_next() to piped_release(). */
+/* A frame in one of the stream's slots. The library owns it and its memory. The caller may use it
+ * from piped_acquire() to piped_submit(), and from piped_next() to piped_release(). */
 struct piped_frame {
     /* set by piped_acquire() */
     void *input;       /* 64-byte aligned */
     size_t input_size; /* bytes there */
-    /* set by the caller before piped_submit(); preset to 0 by piped_acquire() */
-    size_t input_bytes;             /* 0: the whole input, or what width, height, stride say */
+    /* set by the caller before piped_submit(); piped_acquire() presets them to 0 */
+    size_t input_bytes;             /* 0: all of it; images: as width, height and stride say */
     uint32_t width, height, stride; /* images; 0: the stream's */
-    uint64_t time_ns;               /* the caller's own, comes back */
-    uint64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: as the stream */
-    void *user;                     /* the caller's own, comes back */
+    uint64_t time_ns;               /* for the caller, returned with the answer */
+    uint64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: the stream's */
+    void *user;                     /* for the caller, returned with the answer */
     /* set by piped_submit() */
     uint64_t number; /* 1, 2, ... */
     uint64_t submitted_ns;
     /* the answer */
     int status;       /* enum piped_status */
-    const char *text; /* why, when status is not PIPED_OK; "" otherwise */
+    const char *text; /* the reason if status is not PIPED_OK, else "" */
     const void *output;
     size_t output_bytes;
-    uint64_t queue_ns, service_ns; /* waited in the daemon; computed */
-    uint64_t done_ns;              /* CLOCK_MONOTONIC at the end of computing */
-    uint64_t answered_ns;          /* CLOCK_MONOTONIC at the arrival of the answer */
+    uint64_t queue_ns, service_ns; /* time it waited in the daemon; time it was computed */
+    uint64_t done_ns;              /* CLOCK_MONOTONIC when it was computed */
+    uint64_t answered_ns;          /* CLOCK_MONOTONIC when the answer arrived */
     uint32_t epoch;                /* number of the plan */
 };
 
-/** piped_socket_path() - where the frames socket is looked for: $PIPED_RUNTIME_DIR/frames.sock, or
- * /run/piped/frames.sock. Return: 0, or -ENAMETOOLONG. */
+/** piped_socket_path() - the default path: $PIPED_RUNTIME_DIR/frames.sock, or
+ * /run/piped/frames.sock. Return: 0; -ENAMETOOLONG. */
 PIPED_API int piped_socket_path(char *ret, size_t bytes);
 
-/** piped_connect() - connects and shakes hands; waits for the daemon's WELCOME, at most
- * reconnect_ms. Return: 0; -ENOENT, -ECONNREFUSED, -EACCES (no daemon there); -EPROTO (no common
- * version); -ETIMEDOUT; -ENOMEM, -EMFILE ... */
+/** piped_connect() - connects and waits at most reconnect_ms for the daemon's greeting. Return: 0;
+ * -ENOENT, -ECONNREFUSED or -EACCES (cannot connect); -EPROTO (refused, or no common version);
+ * -ETIMEDOUT; -ENOMEM, -EMFILE, ... */
 PIPED_API int piped_connect(const struct piped_options *options, struct piped **ret);
 
-/** piped_close() - closes all streams and the connection; unanswered frames are dropped. NULL is
- * allowed. Return: NULL. */
+/** piped_close() - closes all streams and the connection; drops unanswered frames. @p may be NULL.
+ * Return: NULL. */
 PIPED_API struct piped *piped_close(struct piped *p);
 
-/** piped_fd() - a descriptor that stays the same over reconnects; readable: call piped_dispatch().
- * Use poll() or epoll for reading only. */
+/** piped_fd() - a descriptor for poll() or epoll, for reading only. When it is readable, call
+ * piped_dispatch(). It stays the same over reconnects. */
 PIPED_API int piped_fd(const struct piped *p);
 
-/** piped_dispatch() - sends and receives what can be; waits at most timeout_ms for anything to
- * happen. Collect results with piped_next() after it. Return: 1 something happened, 0 nothing,
- * -ENOTCONN: the daemon did not come back within reconnect_ms (all frames are answered). */
+/** piped_dispatch() - sends and receives; waits at most timeout_ms until there is something to do.
+ * Then collect answers with piped_next(). Return: 1: something was done; 0: nothing; -ENOTCONN: the
+ * daemon did not come back within reconnect_ms (all frames have returned). */
 PIPED_API int piped_dispatch(struct piped *p, int timeout_ms);
 
-/** piped_reconnects() - how often the connection was made anew. */
+/** piped_reconnects() - how often the library has reconnected. */
 PIPED_API uint64_t piped_reconnects(const struct piped *p);
-/** piped_server() - the daemon's name and version, "" before the first answer. */
+/** piped_server() - the daemon's name and version; "" before the greeting. */
 PIPED_API const char *piped_server(const struct piped *p);
 
-/** piped_stream_open() - opens a stream and its slots (shared memory, pre-faulted); waits for the
- * daemon's answer. Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format), -EBUSY,
- * -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ENOMEM. */
+/** piped_stream_open() - opens a stream, allocates its slots (shared memory, pre-faulted), and
+ * waits for the daemon's answer. Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format),
+ * -EBUSY (a limit), -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ENOMEM. */
 PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_options *options,
                                 struct piped_stream **ret);
-/** piped_stream_close() - frames that were not collected are dropped. Return: NULL. */
+/** piped_stream_close() - closes a stream; drops frames that were not collected. @s may be NULL.
+ * Return: NULL. */
 PIPED_API struct piped_stream *piped_stream_close(struct piped_stream *s);
 /** piped_stream_info() - valid until the stream is closed. */
 PIPED_API const struct piped_stream_info *piped_stream_info(const struct piped_stream *s);
 PIPED_API void piped_stream_stats(const struct piped_stream *s, struct piped_stream_stats *ret);
 
-/** piped_acquire() - a free slot. Never blocks. Return: 0, or -EAGAIN: all are in use (collect and
- * release first). */
+/** piped_acquire() - takes a free slot. Never blocks. Return: 0; -EAGAIN: all are in use (collect
+ * and release first). */
 PIPED_API int piped_acquire(struct piped_stream *s, struct piped_frame **ret);
-/** piped_submit() - hands the frame over; the caller leaves its memory alone until piped_next().
- * Never blocks. Return: 0; -EINVAL (sizes; the caller still has the frame), -ENOTCONN. */
+/** piped_submit() - hands a frame over; the caller must not touch its memory until piped_next().
+ * Never blocks. Return: 0; -EINVAL (wrong sizes) or -ENOTCONN: the caller still has the frame. */
 PIPED_API int piped_submit(struct piped_stream *s, struct piped_frame *f);
-/** piped_next() - the next answered frame in order of submission. Never blocks. Return: 0, or
- * -EAGAIN: none is ready. */
+/** piped_next() - returns the next frame, in order of submission, if it is answered. Never blocks.
+ * Return: 0; -EAGAIN: it is not. */
 PIPED_API int piped_next(struct piped_stream *s, struct piped_frame **ret);
-/** piped_wait() - like piped_next(), but dispatches until there is one. Return: 0; -EAGAIN: nothing
- * is outstanding; -ETIMEDOUT; -EINTR. */
+/** piped_wait() - as piped_next(), but dispatches until the frame is answered. Return: 0; -EAGAIN:
+ * no frame is outstanding; -ETIMEDOUT; -EINTR. */
 PIPED_API int piped_wait(struct piped_stream *s, int timeout_ms, struct piped_frame **ret);
-/** piped_release() - gives the slot back (after piped_next(), or instead of piped_submit()). */
+/** piped_release() - frees the slot, after piped_next() or instead of piped_submit(). */
 PIPED_API void piped_release(struct piped_stream *s, struct piped_frame *f);
-/** piped_cancel() - the frame is no longer wanted; it still comes back, usually PIPED_CANCELLED. */
+/** piped_cancel() - cancels a frame. It still returns, usually as PIPED_CANCELLED. */
 PIPED_API void piped_cancel(struct piped_stream *s, struct piped_frame *f);
 
-/** piped_infer() - submits and waits for this frame's answer. Return: 0 (see f->status; the caller
- * has the frame); -EBUSY: other frames of the stream are outstanding; what piped_submit() and
- * piped_wait() return (after -ETIMEDOUT or -EINTR the frame is still outstanding). */
+/** piped_infer() - submits a frame and waits for its answer. Return: 0: see f->status; -EBUSY:
+ * other frames of the stream are outstanding; else as piped_submit() and piped_wait(). After
+ * -ETIMEDOUT or -EINTR the frame is still outstanding. */
 PIPED_API int piped_infer(struct piped_stream *s, struct piped_frame *f, int timeout_ms);
 
 /** piped_status_name() - "ok", "invalid_argument", ... */
 PIPED_API const char *piped_status_name(int status);
-/** piped_last_error() - what this thread's last failed call says; valid until its next call. */
+/** piped_last_error() - why this thread's last failed call failed; valid until its next call. */
 PIPED_API const char *piped_last_error(void);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""protocol_man.py PAGE.md - writes the protocol page as scdoc, for piped-protocol(7).
+"""protocol_man.py PAGE.md... - writes the protocol's pages as one scdoc page, for piped-protocol(7).
 
-Knows what that page uses: headings, paragraphs, lists, tables and blocks.
+Knows what those pages use: headings, paragraphs, lists, tables, blocks and links. Of the pages after the first, what
+stands before the first section (title and introduction) is left out.
 """
 import re
 import sys
@@ -13,8 +14,8 @@ def escape(text):
 
 
 def inline(text):
-    """`code` becomes bold, the rest is escaped."""
-    parts = text.split("`")
+    """`code` becomes bold, a link its text; the rest is escaped."""
+    parts = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).split("`")
     return "".join("*%s*" % escape(p) if i % 2 else escape(p) for i, p in enumerate(parts))
 
 
@@ -71,5 +72,9 @@ def convert(lines):
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as f:
-        sys.stdout.write(convert(f.readlines()))
+    text = []
+    for page in sys.argv[1:]:
+        with open(page, encoding="utf-8") as f:
+            read = f.readlines()
+        text += read if not text else ["\n"] + read[next(i for i, line in enumerate(read) if line.startswith("## ")):]
+    sys.stdout.write(convert(text))

@@ -11,7 +11,7 @@
 
 const char ipc_varlink_interface[] = IPC_INTERFACE_TEXT;
 
-/* One message may be followed by the start of the next: what was fed and not taken yet. */
+/* Of bytes not taken yet: a whole message, and the start of the next. */
 #define READER_MAX (2 * (size_t)IPC_VARLINK_MESSAGE_MAX)
 
 void ipc_varlink_reader_deinit(struct ipc_varlink_reader *r)
@@ -73,7 +73,7 @@ int ipc_varlink_feed(struct ipc_varlink_reader *r, const void *bytes, size_t cou
     return 0;
 }
 
-/* jansson recurses; a scan that does not is made first. */
+/* jansson recurses, so nesting is checked first, without recursion. */
 static bool too_deep(const char *text, size_t bytes)
 {
     bool string = false;
@@ -149,7 +149,7 @@ int ipc_varlink_parse_call(json_t *message, struct ipc_varlink_call *ret)
         return IPC_VARLINK_E_BAD_JSON;
     }
     if (!parameters || json_is_null(parameters)) {
-        /* Kept by the message itself, so that there is no global empty object. */
+        /* the message owns the empty object */
         if (json_object_set_new(message, "parameters", json_object()) < 0) {
             return IPC_VARLINK_E_BAD_JSON;
         }

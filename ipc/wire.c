@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/wire.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-/* The structs of wire.h are laid out as they travel, so that their offsets are the documentation;
- * the bytes are still put and taken one by one, which works on any byte order and alignment. */
+#include "pixfmt.h"
+
+/* The numbers of the wire are those of the table. */
+#define SAME(ID, ...) _Static_assert((int)IPC_PIX_##ID == PIXFMT_##ID, #ID);
+PIXFMT_LIST(SAME)
+_Static_assert((int)IPC_PIX_COUNT == PIXFMT_COUNT, "no format more");
+
+/* A struct of payloads.h is its bytes: the machine has the protocol's byte order, every member is
+ * at its offset, and nothing lies between members. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the protocol is little-endian");
 #define AT(type, member, offset)                                                                   \
     _Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
 AT(ipc_header, length, 0);
@@ -16,30 +25,68 @@ AT(ipc_header, fd_count, 12);
 AT(ipc_header, status, 14);
 AT(ipc_header, frame, 16);
 AT(ipc_header, time_ns, 24);
+AT(ipc_hello, version_min, 0);
+AT(ipc_hello, version_max, 2);
+AT(ipc_hello, features, 4);
 AT(ipc_hello, client, 8);
+AT(ipc_hello, reserved, 72);
+AT(ipc_welcome, version, 0);
+AT(ipc_welcome, reserved, 2);
+AT(ipc_welcome, features, 4);
 AT(ipc_welcome, payload_max, 8);
+AT(ipc_welcome, streams_max, 12);
 AT(ipc_welcome, pool_bytes_max, 16);
 AT(ipc_welcome, server, 24);
 AT(ipc_welcome, instance, 88);
+AT(ipc_open, model, 0);
 AT(ipc_open, pixfmt, 64);
+AT(ipc_open, policy, 68);
 AT(ipc_open, credits, 72);
+AT(ipc_open, priority, 76);
 AT(ipc_open, deadline_ns, 80);
+AT(ipc_open, reserved, 88);
+AT(ipc_tensor, name, 0);
 AT(ipc_tensor, dtype, 64);
+AT(ipc_tensor, rank, 68);
 AT(ipc_tensor, dim, 72);
 AT(ipc_tensor, offset, 104);
 AT(ipc_tensor, bytes, 112);
+AT(ipc_tensor, reserved, 120);
+AT(ipc_opened, credits, 0);
+AT(ipc_opened, depth, 4);
 AT(ipc_opened, input_count, 8);
+AT(ipc_opened, output_count, 12);
 AT(ipc_opened, input_bytes, 16);
+AT(ipc_opened, output_bytes, 24);
 AT(ipc_opened, image_width, 32);
+AT(ipc_opened, image_height, 36);
+AT(ipc_opened, reserved, 40);
+AT(ipc_pool, pool, 0);
+AT(ipc_pool, reserved, 4);
 AT(ipc_pool, bytes, 8);
+AT(ipc_frame, pool, 0);
+AT(ipc_frame, reserved, 4);
 AT(ipc_frame, in_offset, 8);
+AT(ipc_frame, in_bytes, 16);
 AT(ipc_frame, out_offset, 24);
+AT(ipc_frame, out_bytes, 32);
 AT(ipc_frame, deadline_ns, 40);
 AT(ipc_frame, width, 48);
+AT(ipc_frame, height, 52);
 AT(ipc_frame, stride, 56);
+AT(ipc_frame, reserved2, 60);
+AT(ipc_result, queue_ns, 0);
+AT(ipc_result, service_ns, 8);
 AT(ipc_result, done_ns, 16);
 AT(ipc_result, credits, 24);
+AT(ipc_result, epoch, 28);
 AT(ipc_result, out_bytes, 32);
+AT(ipc_result, reserved, 40);
+AT(ipc_credit, credits, 0);
+AT(ipc_credit, reserved, 4);
+AT(ipc_event_msg, event, 0);
+AT(ipc_event_msg, epoch, 4);
+AT(ipc_event_msg, reserved, 8);
 _Static_assert(sizeof(struct ipc_header) == IPC_HEADER_BYTES, "header");
 _Static_assert(sizeof(struct ipc_hello) == IPC_HELLO_BYTES, "hello");
 _Static_assert(sizeof(struct ipc_welcome) == IPC_WELCOME_BYTES, "welcome");
@@ -51,34 +98,6 @@ _Static_assert(sizeof(struct ipc_frame) == IPC_FRAME_BYTES, "frame");
 _Static_assert(sizeof(struct ipc_result) == IPC_RESULT_BYTES, "result");
 _Static_assert(sizeof(struct ipc_credit) == IPC_CREDIT_BYTES, "credit");
 _Static_assert(sizeof(struct ipc_event_msg) == IPC_EVENT_BYTES, "event");
-
-static void put16(uint8_t *b, uint16_t v)
-{
-    b[0] = (uint8_t)v;
-    b[1] = (uint8_t)(v >> 8);
-}
-static void put32(uint8_t *b, uint32_t v)
-{
-    put16(b, (uint16_t)v);
-    put16(b + 2, (uint16_t)(v >> 16));
-}
-static void put64(uint8_t *b, uint64_t v)
-{
-    put32(b, (uint32_t)v);
-    put32(b + 4, (uint32_t)(v >> 32));
-}
-static uint16_t get16(const uint8_t *b)
-{
-    return (uint16_t)(b[0] | b[1] << 8);
-}
-static uint32_t get32(const uint8_t *b)
-{
-    return (uint32_t)get16(b) | (uint32_t)get16(b + 2) << 16;
-}
-static uint64_t get64(const uint8_t *b)
-{
-    return (uint64_t)get32(b) | (uint64_t)get32(b + 4) << 32;
-}
 
 /* Cut to fit, at a border between UTF-8 characters, and padded with NUL. */
 static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
@@ -95,7 +114,7 @@ static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
     memcpy(b, name, n);
 }
 
-/* Bytes of the UTF-8 character at @s, or 0: broken, overlong, a surrogate, above U+10FFFF. */
+/* Return: bytes of the UTF-8 character at @s; 0: invalid, overlong, a surrogate, above U+10FFFF. */
 static size_t utf8_length(const uint8_t *s, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -119,7 +138,7 @@ static size_t utf8_length(const uint8_t *s, size_t left)
     return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }
 
-/* Names end up in texts, JSON and logs: no control characters, no broken UTF-8. */
+/* Names end up in texts, JSON and logs: valid UTF-8 without control characters. */
 static bool get_name(const uint8_t b[IPC_NAME_BYTES], char ret[IPC_NAME_BYTES])
 {
     size_t n = strnlen((const char *)b, IPC_NAME_BYTES);
@@ -139,125 +158,45 @@ static bool get_name(const uint8_t b[IPC_NAME_BYTES], char ret[IPC_NAME_BYTES])
     return true;
 }
 
-void ipc_put_header(const struct ipc_header *h, uint8_t b[IPC_HEADER_BYTES])
-{
-    put32(b, h->length);
-    put16(b + 4, h->type);
-    b[6] = h->version;
-    b[7] = h->flags;
-    put32(b + 8, h->stream);
-    put16(b + 12, h->fd_count);
-    put16(b + 14, h->status);
-    put64(b + 16, h->frame);
-    put64(b + 24, h->time_ns);
-}
-
-void ipc_put_hello(const struct ipc_hello *m, uint8_t b[IPC_HELLO_BYTES])
-{
-    put16(b, m->version_min);
-    put16(b + 2, m->version_max);
-    put32(b + 4, m->features);
-    put_name(b + 8, m->client);
-    put64(b + 72, m->reserved);
-}
-
-void ipc_put_welcome(const struct ipc_welcome *m, uint8_t b[IPC_WELCOME_BYTES])
-{
-    put16(b, m->version);
-    put16(b + 2, m->reserved);
-    put32(b + 4, m->features);
-    put32(b + 8, m->payload_max);
-    put32(b + 12, m->streams_max);
-    put64(b + 16, m->pool_bytes_max);
-    put_name(b + 24, m->server);
-    put64(b + 88, m->instance);
-}
-
-void ipc_put_open(const struct ipc_open *m, uint8_t b[IPC_OPEN_BYTES])
-{
-    put_name(b, m->model);
-    put32(b + 64, m->pixfmt);
-    put32(b + 68, m->policy);
-    put32(b + 72, m->credits);
-    put32(b + 76, m->priority);
-    put64(b + 80, m->deadline_ns);
-    put64(b + 88, m->reserved);
-}
-
-void ipc_put_tensor(const struct ipc_tensor *m, uint8_t b[IPC_TENSOR_BYTES])
-{
-    put_name(b, m->name);
-    put32(b + 64, m->dtype);
-    put32(b + 68, m->rank);
-    for (size_t i = 0; i < IPC_RANK_MAX; i++) {
-        put32(b + 72 + 4 * i, m->dim[i]);
+/* Encoders copy the struct; names again, so that no byte after their end goes out. */
+#define PUT(kind, type, BYTES)                                                                     \
+    void ipc_put_##kind(const struct type *m, uint8_t b[BYTES])                                    \
+    {                                                                                              \
+        memcpy(b, m, BYTES);                                                                       \
     }
-    put64(b + 104, m->offset);
-    put64(b + 112, m->bytes);
-    put64(b + 120, m->reserved);
-}
+#define PUT_NAMED(kind, type, BYTES, name)                                                         \
+    void ipc_put_##kind(const struct type *m, uint8_t b[BYTES])                                    \
+    {                                                                                              \
+        memcpy(b, m, BYTES);                                                                       \
+        put_name(b + offsetof(struct type, name), m->name);                                        \
+    }
+PUT(header, ipc_header, IPC_HEADER_BYTES)
+PUT_NAMED(hello, ipc_hello, IPC_HELLO_BYTES, client)
+PUT_NAMED(welcome, ipc_welcome, IPC_WELCOME_BYTES, server)
+PUT_NAMED(open, ipc_open, IPC_OPEN_BYTES, model)
+PUT_NAMED(tensor, ipc_tensor, IPC_TENSOR_BYTES, name)
+PUT(opened, ipc_opened, IPC_OPENED_BYTES)
+PUT(pool, ipc_pool, IPC_POOL_BYTES)
+PUT(frame, ipc_frame, IPC_FRAME_BYTES)
+PUT(result, ipc_result, IPC_RESULT_BYTES)
+PUT(credit, ipc_credit, IPC_CREDIT_BYTES)
+PUT(event, ipc_event_msg, IPC_EVENT_BYTES)
 
-void ipc_put_opened(const struct ipc_opened *m, uint8_t b[IPC_OPENED_BYTES])
+/* Decoders begin by copying the struct. Return: false if there are too few bytes. */
+static bool take(const uint8_t *b, size_t bytes, void *ret, size_t size)
 {
-    put32(b, m->credits);
-    put32(b + 4, m->depth);
-    put32(b + 8, m->input_count);
-    put32(b + 12, m->output_count);
-    put64(b + 16, m->input_bytes);
-    put64(b + 24, m->output_bytes);
-    put32(b + 32, m->image_width);
-    put32(b + 36, m->image_height);
-    put64(b + 40, m->reserved);
+    if (bytes < size) {
+        return false;
+    }
+    memcpy(ret, b, size);
+    return true;
 }
+/* Makes an invalid name empty. Value: true if it is valid. */
+#define NAME(ret, b, member)                                                                       \
+    get_name((b) + ((uint8_t *)(ret)->member - (uint8_t *)(ret)), (ret)->member)
 
-void ipc_put_pool(const struct ipc_pool *m, uint8_t b[IPC_POOL_BYTES])
-{
-    put32(b, m->pool);
-    put32(b + 4, m->reserved);
-    put64(b + 8, m->bytes);
-}
-
-void ipc_put_frame(const struct ipc_frame *m, uint8_t b[IPC_FRAME_BYTES])
-{
-    put32(b, m->pool);
-    put32(b + 4, m->reserved);
-    put64(b + 8, m->in_offset);
-    put64(b + 16, m->in_bytes);
-    put64(b + 24, m->out_offset);
-    put64(b + 32, m->out_bytes);
-    put64(b + 40, m->deadline_ns);
-    put32(b + 48, m->width);
-    put32(b + 52, m->height);
-    put32(b + 56, m->stride);
-    put32(b + 60, m->reserved2);
-}
-
-void ipc_put_result(const struct ipc_result *m, uint8_t b[IPC_RESULT_BYTES])
-{
-    put64(b, m->queue_ns);
-    put64(b + 8, m->service_ns);
-    put64(b + 16, m->done_ns);
-    put32(b + 24, m->credits);
-    put32(b + 28, m->epoch);
-    put64(b + 32, m->out_bytes);
-    put64(b + 40, m->reserved);
-}
-
-void ipc_put_credit(const struct ipc_credit *m, uint8_t b[IPC_CREDIT_BYTES])
-{
-    put32(b, m->credits);
-    put32(b + 4, m->reserved);
-}
-
-void ipc_put_event(const struct ipc_event_msg *m, uint8_t b[IPC_EVENT_BYTES])
-{
-    put32(b, m->event);
-    put32(b + 4, m->epoch);
-    put64(b + 8, m->reserved);
-}
-
-/* What a type's payload may measure. Messages of fixed size may grow at their end in a later
- * version (readers ignore what they do not know), up to IPC_EXTENDED_MAX. */
+/* Sizes of a type's payload. A message of fixed size may grow at its end in a later version, up to
+ * IPC_EXTENDED_MAX; readers ignore what they do not know. */
 static const struct {
     const char *name;
     uint32_t least, most;
@@ -286,17 +225,7 @@ int ipc_get_header(const uint8_t b[IPC_HEADER_BYTES], struct ipc_header *ret)
 {
     uint32_t least = 0, most = IPC_UNKNOWN_MAX;
 
-    *ret = (struct ipc_header){
-        .length = get32(b),
-        .type = get16(b + 4),
-        .version = b[6],
-        .flags = b[7],
-        .stream = get32(b + 8),
-        .fd_count = get16(b + 12),
-        .status = get16(b + 14),
-        .frame = get64(b + 16),
-        .time_ns = get64(b + 24),
-    };
+    memcpy(ret, b, sizeof(*ret));
     if (ret->version != IPC_VERSION) {
         return IPC_E_VERSION;
     }
@@ -322,14 +251,10 @@ int ipc_get_hello(const uint8_t *b, size_t bytes, struct ipc_hello *ret)
 {
     bool good;
 
-    if (bytes < IPC_HELLO_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->version_min = get16(b);
-    ret->version_max = get16(b + 2);
-    ret->features = get32(b + 4);
-    good = get_name(b + 8, ret->client);
-    ret->reserved = get64(b + 72);
+    good = NAME(ret, b, client);
     return good && ret->version_min <= ret->version_max ? 0 : IPC_E_MALFORMED;
 }
 
@@ -337,17 +262,10 @@ int ipc_get_welcome(const uint8_t *b, size_t bytes, struct ipc_welcome *ret)
 {
     bool good;
 
-    if (bytes < IPC_WELCOME_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->version = get16(b);
-    ret->reserved = get16(b + 2);
-    ret->features = get32(b + 4);
-    ret->payload_max = get32(b + 8);
-    ret->streams_max = get32(b + 12);
-    ret->pool_bytes_max = get64(b + 16);
-    good = get_name(b + 24, ret->server);
-    ret->instance = get64(b + 88);
+    good = NAME(ret, b, server);
     return good ? 0 : IPC_E_MALFORMED;
 }
 
@@ -355,16 +273,10 @@ int ipc_get_open(const uint8_t *b, size_t bytes, struct ipc_open *ret)
 {
     bool good;
 
-    if (bytes < IPC_OPEN_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    good = get_name(b, ret->model);
-    ret->pixfmt = get32(b + 64);
-    ret->policy = get32(b + 68);
-    ret->credits = get32(b + 72);
-    ret->priority = get32(b + 76);
-    ret->deadline_ns = get64(b + 80);
-    ret->reserved = get64(b + 88);
+    good = NAME(ret, b, model);
     return good && ret->pixfmt < IPC_PIX_COUNT && ret->policy <= IPC_POLICY_REJECT &&
                    ret->priority <= IPC_PRIORITY_MAX
                ? 0
@@ -373,18 +285,9 @@ int ipc_get_open(const uint8_t *b, size_t bytes, struct ipc_open *ret)
 
 int ipc_get_opened(const uint8_t *b, size_t bytes, struct ipc_opened *ret)
 {
-    if (bytes < IPC_OPENED_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->credits = get32(b);
-    ret->depth = get32(b + 4);
-    ret->input_count = get32(b + 8);
-    ret->output_count = get32(b + 12);
-    ret->input_bytes = get64(b + 16);
-    ret->output_bytes = get64(b + 24);
-    ret->image_width = get32(b + 32);
-    ret->image_height = get32(b + 36);
-    ret->reserved = get64(b + 40);
     return ret->input_count <= IPC_TENSORS_MAX && ret->output_count <= IPC_TENSORS_MAX &&
                    ret->credits <= IPC_CREDITS_MAX
                ? 0
@@ -404,18 +307,10 @@ int ipc_get_tensor(const uint8_t *b, size_t bytes, struct ipc_tensor *ret)
     uint64_t size, end;
     bool good;
 
-    if (bytes < IPC_TENSOR_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    good = get_name(b, ret->name);
-    ret->dtype = get32(b + 64);
-    ret->rank = get32(b + 68);
-    for (size_t i = 0; i < IPC_RANK_MAX; i++) {
-        ret->dim[i] = get32(b + 72 + 4 * i);
-    }
-    ret->offset = get64(b + 104);
-    ret->bytes = get64(b + 112);
-    ret->reserved = get64(b + 120);
+    good = NAME(ret, b, name);
     size = ipc_dtype_bytes(ret->dtype);
     good = good && size > 0 && ret->rank <= IPC_RANK_MAX;
     for (size_t i = 0; good && i < ret->rank; i++) {
@@ -427,12 +322,9 @@ int ipc_get_tensor(const uint8_t *b, size_t bytes, struct ipc_tensor *ret)
 
 int ipc_get_pool(const uint8_t *b, size_t bytes, struct ipc_pool *ret)
 {
-    if (bytes < IPC_POOL_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->pool = get32(b);
-    ret->reserved = get32(b + 4);
-    ret->bytes = get64(b + 8);
     return ret->pool < IPC_POOLS_MAX && ret->bytes > 0 && ret->bytes <= IPC_POOL_BYTES_MAX
                ? 0
                : IPC_E_MALFORMED;
@@ -442,20 +334,9 @@ int ipc_get_frame(const uint8_t *b, size_t bytes, struct ipc_frame *ret)
 {
     uint64_t end;
 
-    if (bytes < IPC_FRAME_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->pool = get32(b);
-    ret->reserved = get32(b + 4);
-    ret->in_offset = get64(b + 8);
-    ret->in_bytes = get64(b + 16);
-    ret->out_offset = get64(b + 24);
-    ret->out_bytes = get64(b + 32);
-    ret->deadline_ns = get64(b + 40);
-    ret->width = get32(b + 48);
-    ret->height = get32(b + 52);
-    ret->stride = get32(b + 56);
-    ret->reserved2 = get32(b + 60);
     return ret->pool < IPC_POOLS_MAX &&
                    !__builtin_add_overflow(ret->in_offset, ret->in_bytes, &end) &&
                    !__builtin_add_overflow(ret->out_offset, ret->out_bytes, &end)
@@ -465,16 +346,9 @@ int ipc_get_frame(const uint8_t *b, size_t bytes, struct ipc_frame *ret)
 
 int ipc_get_result(const uint8_t *b, size_t bytes, struct ipc_result *ret)
 {
-    if (bytes < IPC_RESULT_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->queue_ns = get64(b);
-    ret->service_ns = get64(b + 8);
-    ret->done_ns = get64(b + 16);
-    ret->credits = get32(b + 24);
-    ret->epoch = get32(b + 28);
-    ret->out_bytes = get64(b + 32);
-    ret->reserved = get64(b + 40);
     return ret->out_bytes <= IPC_POOL_BYTES_MAX && ret->credits <= IPC_CREDITS_MAX
                ? 0
                : IPC_E_MALFORMED;
@@ -482,23 +356,15 @@ int ipc_get_result(const uint8_t *b, size_t bytes, struct ipc_result *ret)
 
 int ipc_get_credit(const uint8_t *b, size_t bytes, struct ipc_credit *ret)
 {
-    if (bytes < IPC_CREDIT_BYTES) {
+    if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
     }
-    ret->credits = get32(b);
-    ret->reserved = get32(b + 4);
     return ret->credits <= IPC_CREDITS_MAX ? 0 : IPC_E_MALFORMED;
 }
 
 int ipc_get_event(const uint8_t *b, size_t bytes, struct ipc_event_msg *ret)
 {
-    if (bytes < IPC_EVENT_BYTES) {
-        return IPC_E_MALFORMED;
-    }
-    ret->event = get32(b);
-    ret->epoch = get32(b + 4);
-    ret->reserved = get64(b + 8);
-    return 0;
+    return take(b, bytes, ret, sizeof(*ret)) ? 0 : IPC_E_MALFORMED;
 }
 
 const char *ipc_status_name(enum ipc_status s)

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/row.h"
+#include "kernels/bound_primitive.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base.h"
-#include "kernels/form.h"
+#include "kernels/nchw.h"
 
-size_t krn_row_packed_bytes(const struct krn_row *row, const struct mdl_model *m, size_t op)
+size_t krn_bound_packed_bytes(const struct krn_bound *bound, const struct mdl_model *m, size_t op)
 {
-    return row->variant->packed_bytes ? row->variant->packed_bytes(m, &m->ops[op]) : 0;
+    return bound->primitive->packed_bytes ? bound->primitive->packed_bytes(m, &m->ops[op]) : 0;
 }
 
-static int make(struct krn_row *row, const struct mdl_model *m, size_t op)
+static int make(struct krn_bound *bound, const struct mdl_model *m, size_t op)
 {
-    const struct krn_variant *v = row->variant;
-    size_t bytes = krn_row_packed_bytes(row, m, op);
-    int r = bytes ? krn_pages_new(bytes, row->nodes, &row->packed) : 0;
+    const struct krn_primitive *v = bound->primitive;
+    size_t bytes = krn_bound_packed_bytes(bound, m, op);
+    int r = bytes ? krn_pages_new(bytes, bound->nodes, &bound->packed) : 0;
 
     if (r == 0 && v->pack) {
-        v->pack(m, &m->ops[op], row->packed.at);
+        v->pack(m, &m->ops[op], bound->packed.at);
     }
     if (r == 0 && v->prepare) {
-        r = v->prepare(m, &m->ops[op], row->packed.at, 1, &row->prepared);
+        r = v->prepare(m, &m->ops[op], bound->packed.at, 1, &bound->prepared);
     }
     if (r == 0 && (v->pack || v->prepare)) {
         mdl_drop_op_weights(m, op);
@@ -30,41 +30,41 @@ static int make(struct krn_row *row, const struct mdl_model *m, size_t op)
     return r;
 }
 
-int krn_row_ready(struct krn_row *row, const struct mdl_model *m, size_t op, size_t width)
+int krn_bound_ready(struct krn_bound *bound, const struct mdl_model *m, size_t op, size_t width)
 {
-    const struct krn_variant *v = row->variant;
-    int r = row->ready ? 0 : make(row, m, op);
+    const struct krn_primitive *v = bound->primitive;
+    int r = bound->ready ? 0 : make(bound, m, op);
 
     if (r < 0) {
-        krn_row_release(row);
+        krn_bound_release(bound);
         return r;
     }
-    if (!row->ready) { /* teams read it of rows that are */
-        row->ready = true;
+    if (!bound->ready) { /* teams read the fields of ready primitives */
+        bound->ready = true;
     }
-    if (width > 1 && v->prepare) { /* where that fails the row runs with fewer of the team */
-        (void)v->prepare(m, &m->ops[op], row->packed.at, width, &row->prepared);
+    if (width > 1 && v->prepare) { /* if that fails, the primitive runs with fewer members */
+        (void)v->prepare(m, &m->ops[op], bound->packed.at, width, &bound->prepared);
     }
     return 0;
 }
 
-void krn_row_release(struct krn_row *row)
+void krn_bound_release(struct krn_bound *bound)
 {
-    if (row->variant->release) {
-        row->variant->release(&row->prepared);
+    if (bound->primitive->release) {
+        bound->primitive->release(&bound->prepared);
     }
-    krn_pages_free(&row->packed);
-    row->ready = false;
+    krn_pages_free(&bound->packed);
+    bound->ready = false;
 }
 
-size_t krn_row_bytes(const struct krn_row *row)
+size_t krn_bound_bytes(const struct krn_bound *bound)
 {
-    return row->ready ? row->packed.bytes + row->prepared.bytes : 0;
+    return bound->ready ? bound->packed.bytes + bound->prepared.bytes : 0;
 }
 
-/* Copies the constant storages of op @i that its fast primitive reads at run time and cannot read
- * where they are. References read unaligned; what a primitive packs is input 1. */
-static int align_consts(const struct mdl_model *m, size_t i, const struct krn_variant *v,
+/* Copies the misaligned constant storages of op @i that its fast primitive reads at run time.
+ * References read any alignment; packed weights are input 1. */
+static int align_consts(const struct mdl_model *m, size_t i, const struct krn_primitive *v,
                         void **copies, size_t *bytes)
 {
     const struct mdl_op *op = &m->ops[i];
@@ -94,8 +94,8 @@ static int align_consts(const struct mdl_model *m, size_t i, const struct krn_va
     return 0;
 }
 
-int krn_row_consts(const struct krn_variant *v, const struct mdl_model *m, size_t op, void **copies,
-                   size_t *bytes)
+int krn_bound_consts(const struct krn_primitive *v, const struct mdl_model *m, size_t op,
+                     void **copies, size_t *bytes)
 {
     int r = align_consts(m, op, v, copies, bytes);
 
@@ -138,16 +138,16 @@ static void fill_call(const struct mdl_model *m, size_t i, void *const *copies,
     }
 }
 
-size_t krn_row_scratch_bytes(const struct krn_variant *v, const struct mdl_model *m, size_t op,
-                             size_t width)
+size_t krn_bound_scratch_bytes(const struct krn_primitive *v, const struct mdl_model *m, size_t op,
+                               size_t width)
 {
     size_t bytes = v->scratch_bytes ? v->scratch_bytes(m, &m->ops[op], width) : 0;
 
-    bytes += v->planes_in ? krn_form_bytes(m, m->ops[op].in[0]) : 0;
-    return bytes + (v->planes_out ? krn_form_bytes(m, m->ops[op].out[0]) : 0);
+    bytes += v->nchw_in ? krn_nchw_bytes(m, m->ops[op].in[0]) : 0;
+    return bytes + (v->nchw_out ? krn_nchw_bytes(m, m->ops[op].out[0]) : 0);
 }
 
-/* The begin of the team's scratch that is still free. */
+/* Takes @bytes from the free start of the team's scratch. */
 static void *take_scratch(struct krn_call *c, size_t bytes)
 {
     void *at = c->scratch;
@@ -156,46 +156,46 @@ static void *take_scratch(struct krn_call *c, size_t bytes)
     return at;
 }
 
-static void run_converted(const struct krn_row *row, const struct krn_row_run *r,
+static void run_converted(const struct krn_bound *bound, const struct krn_bound_run *r,
                           struct krn_call *call)
 {
-    const struct krn_variant *v = row->variant;
+    const struct krn_primitive *v = bound->primitive;
     size_t in = call->op->in[0], out = call->op->out[0];
-    void *value = v->planes_out && !r->out_planes ? call->out[0] : NULL;
+    void *value = v->nchw_out && !r->out_nchw ? call->out[0] : NULL;
     uint64_t start = r->laps ? base_now_ns() : 0, begin = start, end;
 
-    if (v->planes_in && !r->in_planes) {
-        void *planes = take_scratch(call, krn_form_bytes(r->m, in));
+    if (v->nchw_in && !r->in_nchw) {
+        void *nchw = take_scratch(call, krn_nchw_bytes(r->m, in));
 
-        krn_form_to_planes(r->m, in, call->in[0], planes, r->exec);
-        call->in[0] = planes;
+        krn_nchw_to(r->m, in, call->in[0], nchw, r->exec);
+        call->in[0] = nchw;
         begin = r->laps ? base_now_ns() : 0;
     }
     if (value) {
-        call->out[0] = take_scratch(call, krn_form_bytes(r->m, out));
+        call->out[0] = take_scratch(call, krn_nchw_bytes(r->m, out));
     }
     v->run(call);
     end = r->laps ? base_now_ns() : 0;
     if (value) {
-        krn_form_from_planes(r->m, out, call->out[0], value, r->exec);
+        krn_nchw_from(r->m, out, call->out[0], value, r->exec);
     }
     if (r->laps) {
         *r->laps =
-            (struct krn_row_laps){begin - start, end - begin, value ? base_now_ns() - end : 0};
+            (struct krn_bound_laps){begin - start, end - begin, value ? base_now_ns() - end : 0};
     }
 }
 
-void krn_row_run(const struct krn_row *row, const struct krn_row_run *r)
+void krn_bound_run(const struct krn_bound *bound, const struct krn_bound_run *r)
 {
     struct krn_call call, next;
 
-    assert(row->ready);
+    assert(bound->ready);
     fill_call(r->m, r->op, r->copies, r->mem, r->exec, &call);
-    call.packed = row->packed.at;
-    call.prepared = row->prepared.object;
-    if (row->variant->fused) {
+    call.packed = bound->packed.at;
+    call.prepared = bound->prepared.object;
+    if (bound->primitive->fused) {
         fill_call(r->m, r->op + 1, r->copies, r->mem, r->exec, &next);
         call.next = &next;
     }
-    run_converted(row, r, &call);
+    run_converted(bound, r, &call);
 }

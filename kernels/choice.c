@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/form.h"
+#include "kernels/nchw.h"
 
 int krn_choice_init(struct krn_choice *c, size_t op_count)
 {
@@ -27,18 +27,6 @@ void krn_choice_deinit(struct krn_choice *c)
     *c = KRN_CHOICE_NULL;
 }
 
-int krn_choice_copy(const struct krn_choice *from, struct krn_choice *ret)
-{
-    int r = krn_choice_init(ret, from->op_count);
-
-    if (r == 0) {
-        memcpy(ret->kind, from->kind, sizeof(ret->kind));
-        memcpy(ret->own, from->own, from->op_count * sizeof(*from->own));
-        memcpy(ret->fused, from->fused, from->op_count * sizeof(*from->fused));
-    }
-    return r;
-}
-
 static size_t elements(const struct mdl_model *m, size_t tensor)
 {
     return tensor == MDL_NONE ? 0 : mdl_elements(&m->tensors[tensor]);
@@ -54,22 +42,22 @@ static bool any_empty_input(const struct mdl_model *m, const struct mdl_op *op)
     return false;
 }
 
-bool krn_row_named(const struct krn_variant *v, const char *only)
+bool krn_primitive_named(const struct krn_primitive *v, const char *only)
 {
-    const char *name = v->name;
+    const char *part = only ? only : "";
 
-    for (const char *part = only; part; part = strchr(part, ',')) {
-        part += *part == ',';
+    while (*part) {
         size_t n = strcspn(part, ",");
 
-        if (n && memmem(name, strlen(name), part, n)) {
+        if (n && memmem(v->name, strlen(v->name), part, n)) {
             return true;
         }
+        part += n + (part[n] == ',');
     }
     return false;
 }
 
-/* The bytes of a tensor in the arena. False: it has none there. */
+/* The bytes of a tensor in the arena. Return: false if it is not in the arena. */
 static bool arena_range(const struct mdl_model *m, size_t tensor, size_t *ret_begin,
                         size_t *ret_end)
 {
@@ -91,13 +79,13 @@ static bool arena_overlap(const struct mdl_model *m, size_t a, size_t b)
            a_begin < b_end && b_begin < a_end;
 }
 
-/* Can ops @i and @i + 1 be run as one? What lies between them is read by nobody else, and nothing
- * that the second writes lies where the first still reads. */
+/* Return: whether ops @i and @i + 1 can run as one: nothing else reads the value between them, and
+ * the second does not overwrite what the first still reads. */
 static bool is_pair(const struct mdl_model *m, size_t i)
 {
     const struct mdl_op *a = &m->ops[i], *b = &a[1];
 
-    if (!krn_form_between(m, i)) {
+    if (!krn_nchw_between(m, i)) {
         return false;
     }
     for (size_t k = 0; k <= MDL_OP_IN_MAX; k++) {
@@ -112,7 +100,7 @@ static bool is_pair(const struct mdl_model *m, size_t i)
     return true;
 }
 
-bool krn_usable(const struct krn_variant *v, const struct mdl_model *m, size_t i)
+bool krn_usable(const struct krn_primitive *v, const struct mdl_model *m, size_t i)
 {
     const struct mdl_op *op = &m->ops[i];
 
@@ -126,22 +114,22 @@ bool krn_usable(const struct krn_variant *v, const struct mdl_model *m, size_t i
     return (v->reference || !any_empty_input(m, op)) && v->supports(m, op);
 }
 
-const struct krn_variant *krn_row_next(const struct mdl_model *m, size_t i, bool fused,
-                                       const char *only, const struct krn_variant *after)
+const struct krn_primitive *krn_primitive_next(const struct mdl_model *m, size_t i, bool fused,
+                                               const char *only, const struct krn_primitive *after)
 {
-    const struct krn_variant *table;
+    const struct krn_primitive *table;
     size_t count, k = 0;
-    bool wanted = !after || !only || krn_row_named(after, only);
+    bool wanted = !after || !only || krn_primitive_named(after, only);
 
-    table = krn_variants(&count);
+    table = krn_primitives(&count);
     if (after) {
         k = (size_t)(after - table) + 1;
     }
     for (;; wanted = false, k = 0) {
         for (; k < count; k++) {
-            const struct krn_variant *v = &table[k];
+            const struct krn_primitive *v = &table[k];
 
-            if (v->fused == fused && (!only || krn_row_named(v, only)) == wanted &&
+            if (v->fused == fused && (!only || krn_primitive_named(v, only)) == wanted &&
                 (!v->inexact || (only && wanted)) && krn_usable(v, m, i)) {
                 return v;
             }
@@ -152,10 +140,10 @@ const struct krn_variant *krn_row_next(const struct mdl_model *m, size_t i, bool
     }
 }
 
-const struct krn_variant *krn_row_find(const char *name)
+const struct krn_primitive *krn_primitive_find(const char *name)
 {
     size_t count;
-    const struct krn_variant *table = krn_variants(&count);
+    const struct krn_primitive *table = krn_primitives(&count);
 
     for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i].name, name) == 0) {
@@ -172,8 +160,8 @@ int krn_choice_prefer(const struct mdl_model *m, const char *only, struct krn_ch
     for (size_t i = 0; r == 0 && i < m->op_count; i++) {
         bool second = i > 0 && ret->fused[i - 1];
 
-        ret->own[i] = krn_row_next(m, i, false, only, NULL);
-        ret->fused[i] = second ? NULL : krn_row_next(m, i, true, only, NULL);
+        ret->own[i] = krn_primitive_next(m, i, false, only, NULL);
+        ret->fused[i] = second ? NULL : krn_primitive_next(m, i, true, only, NULL);
     }
     return r;
 }

@@ -7,10 +7,10 @@ int krn_const_eval(const struct mdl_model *m, void *arena)
     const struct mdl_op *op = &m->ops[0];
     struct krn_mem mem = {.arena = arena};
     struct krn_call call = {.model = m, .op = op, .width = 1};
-    const struct krn_variant *v = NULL, *table;
+    const struct krn_primitive *v = NULL, *table;
     size_t count;
 
-    table = krn_variants(&count);
+    table = krn_primitives(&count);
     for (size_t i = 0; i < count && !v; i++) {
         v = table[i].reference && table[i].kind == op->kind ? &table[i] : NULL;
     }

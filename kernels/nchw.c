@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/form.h"
+#include "kernels/nchw.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "kernels/common/copy_any.h"
 #include "kernels/common/nhwc.h"
 
-size_t krn_form_bytes(const struct mdl_model *m, size_t t)
+size_t krn_nchw_bytes(const struct mdl_model *m, size_t t)
 {
     const struct mdl_tensor *tensor = &m->tensors[t];
 
@@ -26,7 +26,7 @@ static bool reads(const struct mdl_model *m, const struct mdl_op *op, size_t fro
     return false;
 }
 
-bool krn_form_between(const struct mdl_model *m, size_t i)
+bool krn_nchw_between(const struct mdl_model *m, size_t i)
 {
     const struct mdl_op *a = &m->ops[i], *b = &a[1];
 
@@ -39,7 +39,7 @@ bool krn_form_between(const struct mdl_model *m, size_t i)
     if (s->home != MDL_HOME_ARENA || s->first_op != i || reads(m, b, 1, at)) {
         return false;
     }
-    /* it may be kept for longer than it is read, for the sake of a pair */
+    /* a FUSED pair may extend the storage's life past its last reader */
     for (size_t k = i + 2; s->last_op != i + 1 && k < m->op_count; k++) {
         if (reads(m, &m->ops[k], 0, at)) {
             return false;
@@ -48,41 +48,41 @@ bool krn_form_between(const struct mdl_model *m, size_t i)
     return true;
 }
 
-bool krn_form_may_stay(const struct mdl_model *m, size_t i)
+bool krn_nchw_may_stay(const struct mdl_model *m, size_t i)
 {
     const struct mdl_tensor *t = &m->tensors[m->ops[i].out[0]];
     struct krn_img img;
 
-    return krn_form_between(m, i) && t->offset == 0 && krn_img_of(t, &img) && krn_img_flat(&img) &&
+    return krn_nchw_between(m, i) && t->offset == 0 && krn_img_of(t, &img) && krn_img_flat(&img) &&
            img.pixel == img.c;
 }
 
-static struct mdl_tensor planes_of(const struct mdl_tensor *t)
+static struct mdl_tensor nchw_of(const struct mdl_tensor *t)
 {
-    struct mdl_tensor planes = *t;
+    struct mdl_tensor nchw = *t;
     ptrdiff_t next = 1;
 
     for (size_t d = t->rank; d-- > 0;) {
-        planes.stride[d] = next;
+        nchw.stride[d] = next;
         next *= (ptrdiff_t)t->dim[d];
     }
-    return planes;
+    return nchw;
 }
 
-void krn_form_to_planes(const struct mdl_model *m, size_t t, const void *value, void *planes,
-                        const struct krn_exec *exec)
+void krn_nchw_to(const struct mdl_model *m, size_t t, const void *value, void *nchw,
+                 const struct krn_exec *exec)
 {
-    const struct mdl_tensor *x = &m->tensors[t], y = planes_of(x);
+    const struct mdl_tensor *x = &m->tensors[t], y = nchw_of(x);
 
-    (void)krn_copy_run(&(struct krn_copy){.y = &y, .x = x, .y_at = planes, .x_at = value},
-                       exec->pool, exec->width);
+    (void)krn_copy_run(&(struct krn_copy){.y = &y, .x = x, .y_at = nchw, .x_at = value}, exec->pool,
+                       exec->width);
 }
 
-void krn_form_from_planes(const struct mdl_model *m, size_t t, const void *planes, void *value,
-                          const struct krn_exec *exec)
+void krn_nchw_from(const struct mdl_model *m, size_t t, const void *nchw, void *value,
+                   const struct krn_exec *exec)
 {
-    const struct mdl_tensor *y = &m->tensors[t], x = planes_of(y);
+    const struct mdl_tensor *y = &m->tensors[t], x = nchw_of(y);
 
-    (void)krn_copy_run(&(struct krn_copy){.y = y, .x = &x, .y_at = value, .x_at = planes},
-                       exec->pool, exec->width);
+    (void)krn_copy_run(&(struct krn_copy){.y = y, .x = &x, .y_at = value, .x_at = nchw}, exec->pool,
+                       exec->width);
 }

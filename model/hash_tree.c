@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file's hash as a tree of two levels, so that its leaves can be computed side by side: by
- * several threads, and by each in the lanes of vectors. The file is read through small buffers, so
- * that its pages never count as the process's memory.
+ * A file's hash as a tree of two levels, so that several threads can share it. The file is read
+ * through small buffers, so that its pages never count as the process's memory.
  */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base.h"
-#include "model/hash_lanes.h"
 #include "model/common/share.h"
+#include "model/hash.h"
+#include "model/leaves.h"
 
-#define PIECE_BYTES ((size_t)32 << 10) /* of each leaf, read at a time */
+#define PIECE_BYTES ((size_t)128 << 10) /* read at a time */
 
 struct tree {
     int fd;
-    size_t bytes, leaves;
-    unsigned char (*hashes)[MDL_HASH_BYTES]; /* [leaves], owned */
-    _Atomic size_t next;                     /* group of leaves; writers: workers */
+    const struct mdl_leaves *of;
+    unsigned char (*hashes)[MDL_HASH_BYTES]; /* [of->count], borrowed: results */
+    const bool *wanted;                      /* [of->count], or NULL: all */
+    _Atomic size_t next;                     /* leaf; writers: workers */
     _Atomic int error;                       /* writers: workers, the last one stands */
 };
 
@@ -41,13 +42,13 @@ static int read_piece(const struct tree *t, unsigned char *to, size_t at, size_t
 
 static int hash_leaf(const struct tree *t, size_t leaf, unsigned char *buffer)
 {
-    size_t at = leaf * MDL_HASH_LEAF_BYTES, end = base_min(t->bytes, at + MDL_HASH_LEAF_BYTES);
+    size_t at = leaf * MDL_HASH_LEAF_BYTES, end = at + mdl_leaf_bytes(t->of, leaf);
     struct mdl_hash h;
     int r = 0;
 
-    mdl_hash_init_node(&h, leaf, 0, leaf + 1 == t->leaves);
+    mdl_hash_init(&h);
     for (size_t n; r == 0 && at < end; at += n) {
-        n = base_min(end - at, MDL_HASH_LANES * PIECE_BYTES);
+        n = base_min(end - at, PIECE_BYTES);
         r = read_piece(t, buffer, at, n);
         if (r == 0) {
             mdl_hash_update(&h, buffer, n);
@@ -57,81 +58,19 @@ static int hash_leaf(const struct tree *t, size_t leaf, unsigned char *buffer)
     return r;
 }
 
-#ifdef MDL_HAVE_AVX2
-static bool has_lanes(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
-/* Four whole leaves, none of them the last. */
-static int hash_lanes(const struct tree *t, size_t first, unsigned char *buffer)
-{
-    struct mdl_hash_lanes s = {.total = 0};
-    int r = 0;
-
-    for (size_t lane = 0; lane < MDL_HASH_LANES; lane++) {
-        struct mdl_hash h;
-
-        mdl_hash_init_node(&h, first + lane, 0, false);
-        for (size_t i = 0; i < 8; i++) {
-            s.h[i][lane] = h.h[i];
-        }
-    }
-    for (size_t at = 0; r == 0 && at < MDL_HASH_LEAF_BYTES; at += PIECE_BYTES) {
-        for (size_t lane = 0; r == 0 && lane < MDL_HASH_LANES; lane++) {
-            r = read_piece(t, buffer + lane * PIECE_BYTES,
-                           (first + lane) * MDL_HASH_LEAF_BYTES + at, PIECE_BYTES);
-        }
-        mdl_hash_lanes_avx2(&s, buffer, PIECE_BYTES, PIECE_BYTES / MDL_HASH_BLOCK_BYTES,
-                            at + PIECE_BYTES == MDL_HASH_LEAF_BYTES);
-    }
-    for (size_t lane = 0; lane < MDL_HASH_LANES; lane++) {
-        for (size_t i = 0; i < MDL_HASH_BYTES / 8; i++) {
-            memcpy(&t->hashes[first + lane][8 * i], &s.h[i][lane], 8);
-        }
-    }
-    return r;
-}
-#else
-static bool has_lanes(void)
-{
-    return false;
-}
-
-static int hash_lanes(const struct tree *t, size_t first, unsigned char *buffer)
-{
-    (void)t, (void)first, (void)buffer;
-    return -ENOTSUP;
-}
-#endif
-
-static int hash_group(const struct tree *t, size_t group, unsigned char *buffer)
-{
-    size_t first = group * MDL_HASH_LANES, end = base_min(t->leaves, first + MDL_HASH_LANES);
-    int r = 0;
-
-    if (first + MDL_HASH_LANES < t->leaves && has_lanes()) {
-        return hash_lanes(t, first, buffer);
-    }
-    for (size_t leaf = first; r == 0 && leaf < end; leaf++) {
-        r = hash_leaf(t, leaf, buffer);
-    }
-    return r;
-}
-
 static void work(void *arg)
 {
     struct tree *t = arg;
-    unsigned char *buffer = malloc(MDL_HASH_LANES * PIECE_BYTES);
+    unsigned char *buffer = malloc(PIECE_BYTES);
     int r = buffer ? 0 : -ENOMEM;
 
     while (r == 0) {
-        size_t group = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+        size_t leaf = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
 
-        if (group * MDL_HASH_LANES >= t->leaves) {
+        if (leaf >= t->of->count) {
             break;
         }
-        r = hash_group(t, group, buffer);
+        r = !t->wanted || t->wanted[leaf] ? hash_leaf(t, leaf, buffer) : 0;
     }
     if (r < 0) {
         atomic_store_explicit(&t->error, r, memory_order_relaxed);
@@ -139,28 +78,59 @@ static void work(void *arg)
     free(buffer);
 }
 
-int mdl_hash_file(int fd, size_t bytes, size_t threads, char ret_hex[65])
+static int hash_leaves(struct tree *t, size_t threads)
 {
-    struct tree t = {
-        .fd = fd,
-        .bytes = bytes,
-        .leaves = base_max((bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES, (size_t)1)};
-    struct mdl_hash root;
-    size_t groups;
+    mdl_share(base_min(threads, t->of->count), work, t);
+    return atomic_load_explicit(&t->error, memory_order_relaxed);
+}
+
+int mdl_leaves_of_file(int fd, size_t bytes, size_t threads, struct mdl_leaves *ret)
+{
+    struct mdl_leaves l = {0};
+    struct tree t = {.fd = fd, .of = &l};
+    int r = mdl_leaves_new(bytes, &l);
+
+    if (r < 0) {
+        return r;
+    }
+    t.hashes = l.hashes;
+    r = hash_leaves(&t, threads);
+    if (r < 0) {
+        mdl_leaves_deinit(&l);
+        return r;
+    }
+    for (size_t i = 0; i < l.count; i++) {
+        l.present[i] = true;
+    }
+    *ret = l;
+    return 0;
+}
+
+int mdl_leaves_check_file(int fd, const struct mdl_leaves *l, size_t threads, size_t *ret_leaf)
+{
+    struct tree t = {.fd = fd, .of = l, .wanted = l->present};
     int r;
 
-    t.hashes = calloc(t.leaves, sizeof(*t.hashes));
-    if (!t.hashes) {
-        return -ENOMEM;
-    }
-    groups = (t.leaves + MDL_HASH_LANES - 1) / MDL_HASH_LANES;
-    mdl_share(base_min(threads, groups), work, &t);
-    r = atomic_load_explicit(&t.error, memory_order_relaxed);
-    if (r == 0) {
-        mdl_hash_init_node(&root, 0, 1, true);
-        mdl_hash_update(&root, t.hashes, t.leaves * sizeof(*t.hashes));
-        mdl_hash_hex(&root, ret_hex);
+    t.hashes = calloc(l->count, sizeof(*t.hashes));
+    r = t.hashes ? hash_leaves(&t, threads) : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < l->count; i++) {
+        if (l->present[i] && memcmp(t.hashes[i], l->hashes[i], MDL_HASH_BYTES) != 0) {
+            *ret_leaf = i;
+            r = MDL_LEAVES_E_BAD;
+        }
     }
     free(t.hashes);
+    return r;
+}
+
+int mdl_hash_file(int fd, size_t bytes, size_t threads, char ret_hex[65])
+{
+    struct mdl_leaves l;
+    int r = mdl_leaves_of_file(fd, bytes, threads, &l);
+
+    if (r == 0) {
+        mdl_leaves_hash(&l, ret_hex);
+        mdl_leaves_deinit(&l);
+    }
     return r;
 }

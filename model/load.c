@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a path to a model.
+ * Loads a model from a path.
  *
  * Memory: the file is hashed through a small buffer (page cache, not our RSS) and mapped; the walk
- * and the compiler touch only the pages that hold structure and small constants. What stays in the
- * mapping after mdl_load() is the weights of heavy operators alone, which are read when they are
- * packed and then dropped; every other constant is copied here. So a file that is cut short while
- * the daemon serves cannot hurt it (SIGBUS) unless weights are packed again; one that is cut short
- * during the load can, as with every program that maps files: replace models by rename(2).
+ * and the compiler touch only the pages that hold structure and small constants. After mdl_load(),
+ * only the weights of heavy operators stay in the mapping; they are read when packed and then
+ * dropped. Every other constant is copied here. So a file that is truncated while the daemon serves
+ * does no harm (SIGBUS) unless weights are packed again. One that is truncated during the load
+ * does, as with every program that maps files: replace models by rename(2).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,14 +16,19 @@
 #include <sys/stat.h>
 
 #include "base.h"
-#include "model/quant/calibration.h"
 #include "model/common/file.h"
 #include "model/common/graph.h"
-#include "model/hash.h"
-#include "model/model.h"
 #include "model/common/pool.h"
-#include "model/private.h"
+#include "model/common/private.h"
+#include "model/compile/compile.h"
+#include "model/hash.h"
+#include "model/leaves.h"
+#include "model/model.h"
+#include "model/netdesc/netdesc.h"
+#include "model/onnx/onnx.h"
+#include "model/quant/calibration.h"
 #include "model/sidecar.h"
+#include "model/spare.h"
 
 #define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
 #define STRUCTURE_BYTES_MAX ((size_t)256 << 20) /* of a file beyond its weights */
@@ -99,12 +104,12 @@ static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
         s->map = NULL;
         return -errno;
     }
-    /* The walk jumps from tensor to tensor: reading ahead would fill RAM with weights. */
+    /* The walk jumps from tensor to tensor: readahead would fill RAM with weights. */
     (void)madvise(s->map, s->bytes, MADV_RANDOM);
     return mdl_onnx_read(s->map, s->bytes, error, ret);
 }
 
-/* The sidecar's size settles an input of any size; it must agree with one that is fixed. */
+/* The sidecar's size fixes an input of open size; it must equal a size that the model fixes. */
 static int apply_size(struct mdl_graph *g, const struct mdl_sidecar *side, char *error)
 {
     struct mdl_gvalue *v = g->input_count ? &g->inputs[0] : NULL;
@@ -128,13 +133,6 @@ static int apply_size(struct mdl_graph *g, const struct mdl_sidecar *side, char 
         }
     }
     return 0;
-}
-
-static bool in_map(const struct mdl_private *p, const void *data)
-{
-    const char *map = p->map, *d = data;
-
-    return map && d >= map && d < map + p->map_bytes;
 }
 
 static bool is_heavy(enum mdl_op_kind kind)
@@ -168,7 +166,7 @@ static int copy_light_constants(struct mdl_model *m)
     for (size_t i = 0; i < m->storage_count; i++) {
         struct mdl_storage *s = &m->storages[i];
 
-        if (s->home == MDL_HOME_CONST && wanted[i] && in_map(p, s->data)) {
+        if (s->home == MDL_HOME_CONST && wanted[i] && mdl_map_has(p->map, s->data)) {
             s->data = mdl_pool_memdup(p->pool, s->data, s->bytes);
             if (!s->data) {
                 return -ENOMEM;
@@ -197,22 +195,25 @@ static int copy_labels(struct mdl_model *m, const struct mdl_sidecar *side)
     return m->labels ? 0 : -ENOMEM;
 }
 
-/* The mapping goes from the file's reader, or from the description's, to the model. */
-static void move_map(struct source *s, struct mdl_graph *g, struct mdl_model *m)
+/* Moves the mapping from the reader of the file or description to the model. */
+static int move_map(struct source *s, struct mdl_graph *g, struct mdl_model *m)
 {
     if (s->map) {
-        m->private->map = base_take(s->map);
-        m->private->map_bytes = s->bytes;
-        m->private->map_is_file = true;
+        m->private->map = mdl_map_new(s->map, s->bytes, true);
     } else if (g->owns_map) {
-        m->private->map = g->file_map;
-        m->private->map_bytes = g->file_bytes;
-        m->private->map_is_file = g->map_is_file;
-        g->owns_map = false;
+        m->private->map = mdl_map_new(g->file_map, g->file_bytes, g->map_is_file);
+    } else {
+        return 0;
     }
+    if (!m->private->map) {
+        return -ENOMEM;
+    }
+    s->map = NULL;
+    g->owns_map = false;
+    return 0;
 }
 
-/* Return: 0 if the file is what it was when it was opened. */
+/* Return: 0 if the file has not changed since it was opened. */
 static int check_unchanged(const struct source *s, char *error)
 {
     struct stat now;
@@ -227,7 +228,36 @@ static int check_unchanged(const struct source *s, char *error)
     return 0;
 }
 
-/* What is quantised is another model: what was learned of one does not hold for the other. */
+/* The file's hash. If only some leaves are there: those are as the list says, and the hash is the
+ * list's. */
+static int find_hash(const struct source *s, const struct mdl_load_options *o, char *error,
+                     struct mdl_model *m)
+{
+    const struct mdl_leaves *l = o->leaves;
+    size_t bad = 0;
+    bool *present;
+    int r;
+
+    m->private->file_bytes = s->bytes;
+    if (!l) {
+        return mdl_hash_file(s->fd, s->bytes, o->threads, m->hash);
+    }
+    if (l->file_bytes != s->bytes) {
+        return mdl_fail(error, -EBADMSG, "the file has %zu bytes, its leaf list has %zu", s->bytes,
+                        l->file_bytes);
+    }
+    r = mdl_leaves_check_file(s->fd, l, o->threads, &bad);
+    if (r == MDL_LEAVES_E_BAD) {
+        return mdl_fail(error, -EBADMSG, "leaf %zu of the file is not what its leaf list says",
+                        bad);
+    }
+    present = mdl_pool_memdup(m->private->pool, l->present, l->count * sizeof(*l->present));
+    m->private->present = present;
+    mdl_leaves_hash(l, m->hash);
+    return r < 0 ? r : present ? 0 : -ENOMEM;
+}
+
+/* Gives a quantised model a hash of its own: costs learned for the f32 model do not hold for it. */
 static void mix_calibration(const struct mdl_calibration *c, char hash[65])
 {
     struct mdl_hash s;
@@ -272,14 +302,18 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     if (r < 0) {
         return r;
     }
-    move_map(s, g, m);
+    r = move_map(s, g, m);
     m->name = mdl_pool_strdup(m->private->pool, options->name);
-    r = m->name ? copy_light_constants(m) : -ENOMEM;
+    r = r < 0 ? r : m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
-    r = r < 0 ? r : mdl_hash_file(s->fd, s->bytes, options->threads, m->hash);
+    if (r == 0 && !s->is_netdesc && !options->calibration) {
+        r = mdl_spare_weights(g, m);
+    }
+    r = r < 0 ? r : find_hash(s, options, error, m);
     if (r == 0 && options->calibration) {
         if (options->calibration->hash[0] && strcmp(options->calibration->hash, m->hash) != 0) {
-            return mdl_fail(error, -EBADMSG, "the calibration is of another model: calibrate anew");
+            return mdl_fail(error, -EBADMSG,
+                            "the calibration is of another model; calibrate this one");
         }
         mix_calibration(options->calibration, m->hash);
     }
@@ -287,10 +321,12 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     if (r < 0) {
         return r;
     }
-    if (m->private->map_is_file) {
-        (void)madvise((void *)(uintptr_t)m->private->map, m->private->map_bytes, MADV_NORMAL);
+    if (m->private->map && m->private->map->is_file) {
+        (void)madvise((void *)(uintptr_t)m->private->map->data, m->private->map->bytes,
+                      MADV_NORMAL);
     }
     mdl_drop_weights(m);
+    snprintf(m->identity, sizeof(m->identity), "%s", m->hash);
     *ret = base_take(m);
     return 0;
 }
@@ -332,8 +368,8 @@ void mdl_drop_weights(const struct mdl_model *m)
 {
     const struct mdl_private *p = m->private;
 
-    if (p && p->map_is_file) {
-        (void)madvise((void *)(uintptr_t)p->map, p->map_bytes, MADV_DONTNEED);
+    if (p && p->map && p->map->is_file) {
+        (void)madvise((void *)(uintptr_t)p->map->data, p->map->bytes, MADV_DONTNEED);
     }
 }
 
@@ -342,15 +378,15 @@ void mdl_drop_op_weights(const struct mdl_model *m, size_t op)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const struct mdl_private *p = m->private;
 
-    if (!p || !p->map_is_file || op >= m->op_count) {
-        return; /* anonymous pages would come back as zeros */
+    if (!p || !p->map || !p->map->is_file || op >= m->op_count) {
+        return; /* dropped anonymous pages would read as zeros */
     }
     for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
         size_t t = m->ops[op].in[k];
         const struct mdl_storage *s = t != MDL_NONE ? &m->storages[m->tensors[t].storage] : NULL;
         uintptr_t first, last;
 
-        if (!s || s->home != MDL_HOME_CONST || !in_map(p, s->data)) {
+        if (!s || s->home != MDL_HOME_CONST || !mdl_map_has(p->map, s->data)) {
             continue;
         }
         /* only pages that belong to this storage alone */

@@ -9,7 +9,7 @@
 
 #include "base.h"
 #include "model/common/file.h"
-#include "model/private.h"
+#include "model/common/private.h"
 
 #define SIZE_MAX_PIXELS 16384
 #define LABEL_BYTES_MAX 256u
@@ -35,14 +35,14 @@ static int read_channels(struct reader *rd, const char *key, const json_t *v, fl
     size_t count = json_is_array(v) ? json_array_size(v) : 1;
 
     if (count < 1 || count > 4) {
-        return key_fail(rd, key, "wants a number or a list of 1 to 4 numbers");
+        return key_fail(rd, key, "must be a number or a list of 1 to 4 numbers");
     }
     for (size_t i = 0; i < 4; i++) {
         const json_t *n = json_is_array(v) ? json_array_get(v, base_min(i, count - 1)) : v;
         double d = json_number_value(n);
 
         if (!json_is_number(n) || !isfinite(d) || fabs(d) > 1e6) {
-            return key_fail(rd, key, "wants finite numbers of at most a million");
+            return key_fail(rd, key, "must be finite numbers of at most a million");
         }
         out[i] = (float)d;
     }
@@ -71,7 +71,7 @@ static int read_scale(struct reader *rd, const char *key, const json_t *v)
     double d = json_number_value(v);
 
     if (!json_is_number(v) || !(d > 1e-12) || !(d < 1e12)) {
-        return key_fail(rd, key, "wants a number greater than zero");
+        return key_fail(rd, key, "must be a number greater than zero");
     }
     rd->scale = d;
     return 0;
@@ -138,7 +138,7 @@ static int read_size(struct reader *rd, const char *key, const json_t *v)
         json_int_t d = json_integer_value(n);
 
         if (json_array_size(v) != 2 || !json_is_integer(n) || d < 1 || d > SIZE_MAX_PIXELS) {
-            return key_fail(rd, key, "wants [height, width], each 1 to 16384");
+            return key_fail(rd, key, "must be [height, width], each 1 to 16384");
         }
         size[i] = (size_t)d;
     }
@@ -196,14 +196,14 @@ static int read_labels(struct reader *rd, const char *key, const json_t *v)
     int r;
 
     if (!json_is_array(v)) {
-        return key_fail(rd, key, "wants a list of strings");
+        return key_fail(rd, key, "must be a list of strings");
     }
     r = labels_start(rd, key, json_array_size(v));
     for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
         const json_t *s = json_array_get(v, i);
 
         r = json_is_string(s) ? label_add(rd, key, json_string_value(s), json_string_length(s))
-                              : key_fail(rd, key, "wants a list of strings");
+                              : key_fail(rd, key, "must be a list of strings");
     }
     return r;
 }
@@ -237,7 +237,7 @@ static int read_labels_file(struct reader *rd, const char *key, const json_t *v)
     int r;
 
     if (!json_is_string(v) || rd->dir_fd == -1) {
-        return key_fail(rd, key, "wants the name of a file below the model's folder");
+        return key_fail(rd, key, "must be the name of a file below the model's folder");
     }
     r = mdl_file_open_beneath(rd->dir_fd, json_string_value(v), MDL_SIDECAR_BYTES_MAX, why, &fd,
                               &bytes);
@@ -250,7 +250,7 @@ static int read_labels_file(struct reader *rd, const char *key, const json_t *v)
 
 static int read_comment(struct reader *rd, const char *key, const json_t *v)
 {
-    return json_is_string(v) ? 0 : key_fail(rd, key, "wants a string");
+    return json_is_string(v) ? 0 : key_fail(rd, key, "must be a string");
 }
 
 /* ---- the whole ---- */
@@ -289,7 +289,7 @@ static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
         {"layout", read_layout}, {"fit", read_fit},       {NULL, NULL},
     };
 
-    return json_is_object(v) ? read_keys(rd, v, keys) : key_fail(rd, key, "wants an object");
+    return json_is_object(v) ? read_keys(rd, v, keys) : key_fail(rd, key, "must be an object");
 }
 
 static int read_root(struct reader *rd, const json_t *root)

@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/sidecar.h - what a model file does not say about itself: how an image becomes its input,
- * and what its classes are called
+ * model/sidecar.h - the file beside a model that describes its preprocessing and names its classes
  *
- * For models/x.onnx the sidecar is models/x.sidecar.json (format: docs/models.md). Keys are checked
- * strictly: a typing error in "mean" would otherwise be a silent loss of accuracy.
+ * For models/x.onnx the sidecar is models/x.sidecar.json (format: docs/models.md). Unknown keys are
+ * refused: a misspelt "mean" would otherwise lose accuracy silently.
  */
 #pragma once
 
-#include "model/model.h"
 #include "model/common/pool.h"
+#include "model/model.h"
 
 #define MDL_SIDECAR_BYTES_MAX ((size_t)4 << 20)
 #define MDL_LABELS_MAX 100000u
 
 struct mdl_sidecar {
-    struct mdl_preproc preproc; /* preproc.known: there was a sidecar */
+    struct mdl_preproc preproc; /* preproc.known: there is a sidecar */
     size_t height, width;       /* 0: not given */
     char **labels;              /* label_count strings in the pool given, or NULL */
     size_t label_count;
 };
 
 #define MDL_SIDECAR_ENDING ".sidecar.json"
-/** mdl_sidecar_stem() - bytes of @model_path before its extension: with MDL_SIDECAR_ENDING behind
- * them they are the sidecar's path. Threads: any. */
+/** mdl_sidecar_stem() - Return: the bytes of @model_path before its extension; with
+ * MDL_SIDECAR_ENDING appended they are the sidecar's path. Threads: any. */
 size_t mdl_sidecar_stem(const char *model_path);
 
 /**
  * mdl_sidecar_read() - reads the sidecar beside the model file @model_path, if there is one
- * @pool: labels are allocated there. *@ret: defaults (mean 0, std 1, RGB, NCHW, stretch) where
- * there is none.
+ * @pool: labels are allocated there. *@ret: defaults (mean 0, std 1, RGB, NCHW, stretch) if there
+ * is none.
  * Threads: any; blocks on files. Return: 0, -errno of a system call, -EBADMSG (syntax, key, value),
  * -E2BIG, -ENOMEM, -EXDEV (labels_file leaves the folder); @ret_error names file and key.
  */
 int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
                      struct mdl_sidecar *ret);
 
-/** mdl_sidecar_parse() - the same from @text (@bytes of it); @name: for messages. @dir_fd: where
- * labels_file is looked for, or -1: refused. */
+/** mdl_sidecar_parse() - the same from @bytes of @text; @name: for messages. @dir_fd: folder of
+ * labels_file; -1: labels_file is refused. */
 int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_fd,
                       struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
                       struct mdl_sidecar *ret);

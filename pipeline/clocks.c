@@ -47,7 +47,7 @@ void pl_clocks_deinit(struct pl_clocks *c)
     c->laps = NULL;
 }
 
-/* The writer reads its own counters back: relaxed, nobody else writes them. */
+/* The writer reads its own counters: relaxed, since it is the only writer. */
 #define own(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define set(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
 
@@ -69,7 +69,7 @@ static double limit_of(double expected_ns, double allow_ns)
     return expected_ns + base_max(expected_ns, allow_ns);
 }
 
-/* What the first sample is to be judged by comes only with the second. */
+/* Cuts the first sample; its limit is known only when the second one comes. */
 static void cut_first(struct pl_clock_series *s, double limit)
 {
     if (own(s->mean_ns) > limit) {
@@ -113,7 +113,7 @@ static void fold_units(struct pl_clocks *c, const struct pl_clock_frame *f)
     double inverse = 1.0 / (double)++c->timed;
 
     for (size_t i = 0; i < c->unit_count; i++) {
-        /* signed: an unpinned team may see ticks run backwards where they are no steady clock */
+        /* signed: an unpinned team may see ticks run backwards if the counter is not invariant */
         double lap = (double)(int64_t)(c->laps[i + 1] - c->laps[i]);
 
         series_add(&c->units[i], c->timed, inverse, base_max(lap, 0.0) * ns_per_tick,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/clocks.h - what one team measures: its service time and every unit's time
+ * pipeline/clocks.h - the times that one team measures: its service time, and the time of each unit
  *
- * While it computes a frame the team only notes the tick counter after each unit (pl_clocks_lap());
- * the statistics are folded in after the frame was passed on, so that they delay no frame. Ticks
- * are turned into nanoseconds by the frame's own start and end, which are read on both clocks: no
- * calibration, and no drift.
+ * While a team computes a frame, it only records the tick counter after each unit
+ * (pl_clocks_lap()). It updates the statistics after it has passed the frame on, so that they delay
+ * no frame. The frame's start and end are read on both clocks and convert ticks to nanoseconds,
+ * without calibration or drift.
  *
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
- * while the writer changes the counters, which are relaxed atomics; a reader that saw version odd
- * or changed reads again. The writer never waits. A reader may have to wait for the some hundred
- * nanoseconds of a fold; it gives its core away if the writer seems to have lost its own.
+ * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd
+ * or changed reads again. The writer never waits. A reader may wait a few hundred nanoseconds for a
+ * fold; it yields its core if the writer seems to have lost its own.
  */
 #pragma once
 
@@ -37,20 +37,20 @@ struct pl_clocks {
     size_t unit_count;
     struct pl_clock_series *units; /* owned; unit_count of them */
     /* the team's own */
-    uint64_t *laps; /* owned; unit_count + 1 ticks, [0] is the start of the frame */
+    uint64_t *laps; /* owned; unit_count + 1 ticks, [0]: start of the frame */
     uint64_t timed; /* frames whose units were timed */
 };
 
-/* What a team found out about one frame. */
+/* A team's measurements of one frame. */
 struct pl_clock_frame {
     uint64_t start_ns, end_ns;
-    uint64_t cpu_ns; /* CPU time of the leader, to be added */
+    uint64_t cpu_ns; /* CPU time of the leader in this frame */
     bool computed;   /* false: passed on without computing; counts as busy only */
     bool timed;      /* laps[] are set; the first at start_ns, the last at end_ns */
 };
 
-/** pl_ticks_usable() - the tick counter runs at one rate on all cores; otherwise ticks are
- * CLOCK_MONOTONIC. Looked up once, before any thread. */
+/** pl_ticks_usable - whether the tick counter runs at the same rate on all cores; if not, ticks are
+ * CLOCK_MONOTONIC. Set once, before any thread starts. */
 extern bool pl_ticks_usable;
 
 static inline uint64_t pl_ticks(void)
@@ -68,24 +68,26 @@ static inline uint64_t pl_ticks(void)
     return base_now_ns();
 }
 
-/** pl_clocks_init() - zero counters for @unit_count units. Return: 0, -ENOMEM. */
+/** pl_clocks_init() - makes zeroed counters for @unit_count units. Return: 0, -ENOMEM. */
 int pl_clocks_init(struct pl_clocks *c, size_t unit_count);
 void pl_clocks_deinit(struct pl_clocks *c);
 
-/** pl_clocks_lap() - @i units of the frame have ended. Return: the ticks. Threads: the team. */
+/** pl_clocks_lap() - records that the first @i units of the frame are done. Return: the ticks.
+ * Threads: the team. */
 static inline uint64_t pl_clocks_lap(struct pl_clocks *c, size_t i)
 {
     return c->laps[i] = pl_ticks();
 }
 
-/** pl_clocks_split() - units @first..@end - 1 were run in one go and laps @first and @end are
- * noted: sets the laps between by the weights of the units. Threads: the team. */
+/** pl_clocks_split() - sets the laps between @first and @end, both recorded, in proportion to the
+ * units' weights; units @first..@end - 1 ran in one go. Threads: the team. */
 void pl_clocks_split(struct pl_clocks *c, size_t first, size_t end, const double *weights);
 
-/** pl_clocks_fold() - adds one frame. Threads: the team. */
+/** pl_clocks_fold() - adds one frame to the statistics. Threads: the team. */
 void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f);
 
-/** pl_clocks_service_ns() - mean of late service times (EWMA), 0 before the first. Threads: any. */
+/** pl_clocks_service_ns() - Return: moving average (EWMA) of service times, 0 before the first.
+ * Threads: any. */
 static inline double pl_clocks_service_ns(const struct pl_clocks *c)
 {
     return atomic_load_explicit(&c->service.ewma_ns, memory_order_relaxed);
@@ -93,5 +95,5 @@ static inline double pl_clocks_service_ns(const struct pl_clocks *c)
 
 /** pl_clocks_read() - fills service, frames, busy_ns and cpu_ns of @ret. Threads: any. */
 void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret);
-/** pl_clocks_read_unit() - @i-th unit of the team. Threads: any. */
+/** pl_clocks_read_unit() - reads the team's unit @i. Threads: any. */
 void pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret);

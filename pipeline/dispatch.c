@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/deal.h"
+#include "pipeline/dispatch.h"
 #include "base.h"
 
 #define SHARE_MAX 16.0
 
 /* service * rate is the same for all teams of a stage if the priors are right. */
-static double work_of(const struct pl_deal_view *views, size_t count)
+static double work_of(const struct pl_dispatch_view *views, size_t count)
 {
     double sum = 0;
     size_t measured = 0;
@@ -19,18 +19,18 @@ static double work_of(const struct pl_deal_view *views, size_t count)
     return measured > 0 ? sum / (double)measured : 1;
 }
 
-static double service_of(const struct pl_deal_view *v, double work)
+static double service_of(const struct pl_dispatch_view *v, double work)
 {
     return v->service_ns > 0 ? v->service_ns : work / v->rate;
 }
 
-size_t pl_deal_pick(const struct pl_deal_view *views, size_t count)
+size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count)
 {
     double work = work_of(views, count), best_finish = 0;
     size_t best = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct pl_deal_view *v = &views[i];
+        const struct pl_dispatch_view *v = &views[i];
         double service = service_of(v, work), finish;
 
         if (v->service_ns > 0) {
@@ -46,7 +46,7 @@ size_t pl_deal_pick(const struct pl_deal_view *views, size_t count)
     return best;
 }
 
-size_t pl_deal_shares(const struct pl_deal_view *views, size_t count)
+size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count)
 {
     double work = work_of(views, count), slowest = 0;
     size_t shares = 0;

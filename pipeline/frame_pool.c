@@ -4,11 +4,11 @@
 #include <sys/mman.h>
 
 #include "base.h"
-#include "pipeline/frame.h"
+#include "pipeline/frame_pool.h"
 
 #define PAGE_BYTES ((size_t)4096)
 #define HUGE_BYTES ((size_t)2 << 20)
-/* Below this huge pages would be taken for frames that are never in flight. */
+/* Below this, a huge page would also cover frames that are never in flight. */
 #define HUGE_FROM_BYTES ((size_t)4 << 20)
 #define ARENA_MAX_BYTES ((size_t)1 << 40)
 
@@ -33,7 +33,7 @@ static int map_arenas(struct pl_frame_pool *p, size_t arena_bytes)
     }
     p->map_bytes = bytes;
     if (align == HUGE_BYTES) {
-        /* advice: a kernel without huge pages serves as well */
+        /* only a hint: kernels without huge pages work, too */
         (void)madvise(p->map, bytes, MADV_HUGEPAGE);
     }
     first = (uint8_t *)base_align_up((uintptr_t)p->map, align);

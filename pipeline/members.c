@@ -34,10 +34,10 @@ static void *wait_for_gate(void *gate)
 }
 
 /*
- * pthreadpool_create() does not look at what pthread_create() returns and waits for ever for the
- * threads that did not start. So the same number of threads is started and ended first: where they
- * cannot be had, we fail instead of hanging. (Another program of this user may take them in
- * between; nothing can be done about that short of a pool of our own.)
+ * pthreadpool_create() ignores the result of pthread_create() and waits for ever for threads that
+ * did not start. So start and join the same number of threads first: if that fails, we fail instead
+ * of hanging. (Another program of this user may take the threads in between; only a pool of our own
+ * could prevent that.)
  */
 static int probe_threads(size_t count)
 {
@@ -89,7 +89,7 @@ void pl_members_each(struct pl_members *m, void (*fn)(void *arg, size_t i), void
 struct pinning {
     const uint16_t *cpus;
     const char *name;
-    _Atomic bool failed; /* writers: any member, only ever to true */
+    _Atomic bool failed; /* writers: any member; only set to true */
 };
 
 static void pin_member(void *arg, size_t i)
@@ -124,7 +124,7 @@ int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, co
         if (r < 0) {
             return r;
         }
-        /* before the leader is pinned: its workers would start on its core otherwise */
+        /* before the leader is pinned; otherwise the workers would start on its core */
         m->pool = pthreadpool_create(width);
         if (m->pool == NULL) {
             return -ENOMEM;

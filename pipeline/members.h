@@ -3,9 +3,9 @@
  * pipeline/members.h - the threads of one team: a leader and its pool's workers, pinned one to a
  * core
  *
- * The leader makes the pool and is one of its members: pthreadpool runs a share of the work on the
- * thread that calls it. Members are reached by an item each, all of which wait for each other, so
- * that every thread takes exactly one.
+ * The leader makes the thread pool and is a member of it: pthreadpool runs a share of the work on
+ * the calling thread. To reach every member, the leader starts one work item per member; the items
+ * wait for each other, so that every thread takes exactly one.
  */
 #pragma once
 
@@ -15,15 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** pl_thread_create - pthread_create(), or a test's replacement that fails when it wants to.
- * Written before any pipeline exists only. */
+/** pl_thread_create - pthread_create(), or a test's replacement that can fail. Set it only before
+ * any pipeline exists. */
 typedef int (*pl_thread_create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 extern pl_thread_create_fn pl_thread_create;
 
 struct pl_members {
     pthreadpool_t pool; /* owned, NULL for width 1 */
     size_t width;
-    bool pinned; /* every member got its core */
+    bool pinned; /* every member is pinned to its core */
 };
 #define PL_MEMBERS_NULL                                                                            \
     {                                                                                              \
@@ -32,16 +32,16 @@ struct pl_members {
 
 /**
  * pl_members_init() - makes the calling thread the leader of a team
- * @cpus: @width kernel CPU numbers, all different; NULL: nobody is pinned. @name: thread name, cut
- * to 15 bytes
- * A member that cannot have its core keeps the leader's old affinity; pinned is then false.
- * Threads: the leader. Return: 0, -EAGAIN (no threads), -ENOMEM.
+ * @cpus: @width kernel CPU numbers, all different; NULL: no member is pinned. @name: thread name,
+ * cut to 15 bytes
+ * If a member cannot be pinned, it keeps the leader's old affinity, and pinned is false. Threads:
+ * the leader. Return: 0, -EAGAIN (no threads), -ENOMEM.
  */
 int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, const char *name);
-/** pl_members_deinit() - ends the workers and waits for them. Threads: the leader. */
+/** pl_members_deinit() - stops and joins the workers. Threads: the leader. */
 void pl_members_deinit(struct pl_members *m);
 
-/** pl_members_rest() - the workers stop spinning for work and sleep. Threads: the leader, before it
+/** pl_members_rest() - lets the workers sleep instead of spinning. Threads: the leader, before it
  * sleeps itself. */
 void pl_members_rest(struct pl_members *m);
 
@@ -49,5 +49,5 @@ void pl_members_rest(struct pl_members *m);
  * leader. */
 void pl_members_each(struct pl_members *m, void (*fn)(void *arg, size_t i), void *arg);
 
-/** pl_thread_start() - a thread with every signal blocked. Return: 0, -EAGAIN, -ENOMEM. */
+/** pl_thread_start() - starts a thread with all signals blocked. Return: 0, -EAGAIN, -ENOMEM. */
 int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg);

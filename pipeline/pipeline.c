@@ -5,29 +5,29 @@
 
 #include "base.h"
 #include "pipeline/fence.h"
-#include "pipeline/frame.h"
+#include "pipeline/frame_pool.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/sequencer.h"
 #include "pipeline/stage_set.h"
 
-/* Faster than this many times the slowest core counts as this many: bounds the frame pool. */
+/* Limit of the ratio of a core's speed to the slowest core's; limits the frame pool. */
 #define SPEED_RATIO_MAX 16.0
 
 struct pl_pipeline {
     const struct krn_net *net; /* borrowed */
     struct pl_options options;
-    struct pl_ep_set eps; /* what plans given from now on refer to */
+    struct pl_ep_set eps; /* the EPs that new plans refer to */
     struct pl_frame_pool pool;
     struct pl_sequencer sequencer;
     struct pl_set *set; /* owned; serves */
-    struct pl_set *old; /* owned; runs dry, or NULL */
+    struct pl_set *old; /* owned; draining, or NULL */
     uint64_t admitted;  /* frames so far: number of the next one */
     size_t in_flight;
 };
 
 /*
- * As many as one team per core on one stage needs, the plan that wants most: while the slowest core
- * holds one frame every other passes as many as it is faster. Equal cores: 2 a core + 2.
+ * The frames that one stage with a team per core needs, the most demanding plan: while the slowest
+ * core holds one frame, a core that is N times as fast passes N. Equal cores: 2 per core + 2.
  */
 static size_t default_frames(const struct pl_ep_set *eps)
 {

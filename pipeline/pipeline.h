@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/pipeline.h - a model served by a plan: frames in, frames out in admission order, plans
- * switched under load
+ * pipeline/pipeline.h - serves a model by a plan: frames in, answers out in admission order; plans
+ * can be switched under load
  *
- * One thread (the loop thread) owns a pipeline and calls everything here except inside notify().
- * Teams own a frame from ring pop to ring push. Invariant: every admitted frame is collected
- * exactly once, in admission order, whatever plans were switched meanwhile. A switch makes before
- * it breaks: the new plan's teams wait, admission moves over at a frame border (new epoch), the old
- * teams run dry and are joined and freed by pl_reap().
+ * One thread (the loop thread) owns a pipeline. It calls every function here, but none from inside
+ * notify(). Teams own a frame from ring pop to ring push. Invariant: every admitted frame is
+ * collected exactly once, in admission order, whichever plans are switched meanwhile. A switch is
+ * make before break: the new plan's teams are started and wait; the next frame admitted goes to
+ * them (new epoch); the old teams drain, and pl_reap() joins and frees them.
  */
 #pragma once
 
@@ -16,45 +16,20 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
+#include "pipeline/frame.h"
 #include "pipeline/plan.h"
 #include "pipeline/stats.h"
 
-enum pl_frame_status {
-    PL_FRAME_OK,
-    PL_FRAME_EXPIRED, /* its deadline passed before the next stage would have started it */
-    PL_FRAME_CANCELLED,
-};
-
-#define PL_FRAME_IO_MAX 16u
-
-struct pl_frame {
-    /* set by the submitter between pl_frame_get() and pl_submit() */
-    uint64_t tag;                        /* the submitter's own */
-    void *owner;                         /* the submitter's own */
-    const void *inputs[PL_FRAME_IO_MAX]; /* one per model input, borrowed until collected; unused
-                                            with has_image */
-    void *outputs[PL_FRAME_IO_MAX];      /* one per model output, borrowed until collected */
-    bool has_image; /* input 0 comes from image: converted, or read as it is, in unit 0 */
-    struct krn_image image;
-    uint64_t deadline_ns; /* monotonic; 0: none */
-    /* set by the pipeline */
-    enum pl_frame_status status;
-    uint32_t epoch;
-    uint64_t admitted_ns, started_ns,
-        done_ns;         /* submitted; taken by stage 0; last stage finished */
-    _Atomic bool cancel; /* loop sets it: hand-offs then skip the computing */
-    struct pl_frame_private *private;
-};
-
 struct pl_options {
-    size_t frames; /* frame pool: most frames in flight; 0: enough for any plan on these cores (2 a
-                      core + 2, more where cores are unequal) */
-    uint64_t spin_ns;          /* how long a team spins for work before it sleeps; 0 allowed */
-    void (*notify)(void *arg); /* called by a team when a frame can be collected or a set ran dry;
-                                  must only wake the loop */
+    size_t frames; /* most frames in flight; 0: enough for any plan on these cores (2 per core + 2,
+                    * more if cores are unequal) */
+    uint64_t spin_ns; /* time that a team spins for work before it sleeps; may be 0 */
+    /* called by a team when a frame can be collected or a set has drained; it may only wake the
+     * loop */
+    void (*notify)(void *arg);
     void *notify_arg;
-    bool no_pin;    /* for machines that forbid it; status says so */
-    bool no_clocks; /* no per-unit clocks: only bench/clocks turns them off */
+    bool no_pin;    /* pin no thread, for machines that forbid it; status shows it */
+    bool no_clocks; /* no per-unit clocks; only bench/clocks sets it */
 };
 
 struct pl_pipeline;
@@ -62,74 +37,78 @@ struct pl_pipeline;
 /**
  * pl_new() - builds the frame pool and the first plan's teams
  * @net: borrowed until pl_free(). @eps: copied. @plan: valid for net's unit count (pl_plan_check).
- * Return: 0, -EINVAL, -ENOMEM, -EAGAIN (no threads). Failure to pin is not an error: the team runs
- * unpinned and says so.
+ *
+ * A team that cannot be pinned runs unpinned, and its statistics say so.
+ * Return: 0, -EINVAL, -ENOMEM, -EAGAIN (no threads).
  */
 int pl_new(const struct krn_net *net, const struct pl_ep_set *eps, const struct pl_plan *plan,
            const struct pl_options *options, struct pl_pipeline **ret);
 
-/** pl_free() - cancels what is in flight, joins all teams, frees everything, frames too, whoever
- * has them. Blocks at most one unit's time. Takes NULL. Return: NULL. */
+/** pl_free() - cancels frames in flight, joins all teams and frees everything, all frames included.
+ * Blocks for at most the time of one unit. Accepts NULL. Return: NULL. */
 struct pl_pipeline *pl_free(struct pl_pipeline *p);
 
-/** pl_frame_get() - a frame from the pool with its fields cleared, or NULL when all are in flight.
+/** pl_frame_get() - Return: a frame from the pool with cleared fields, or NULL if all are in
+ * flight.
  */
 struct pl_frame *pl_frame_get(struct pl_pipeline *p);
-/** pl_frame_put() - gives back a frame that was collected or never submitted. */
+/** pl_frame_put() - returns a frame to the pool; it was collected or never submitted. */
 void pl_frame_put(struct pl_pipeline *p, struct pl_frame *f);
 
-/** pl_submit() - admits a frame. Return: 0, or PL_E_FULL (stage 0 has no room: try after the next
+/** pl_submit() - admits a frame. Return: 0, or PL_E_FULL (stage 0 has no room: retry after the next
  * collect). */
 enum { PL_E_FULL = 1 };
 int pl_submit(struct pl_pipeline *p, struct pl_frame *f);
 
-/** pl_collect() - the next frame in admission order if it is finished, else NULL. The caller gives
- * it back. After notify() call it until it returns NULL (notifications coalesce): the NULL is what
- * makes sure that a later completion notifies again, see docs/pipeline.md. */
+/** pl_collect() - Return: the next frame in admission order if it is finished, else NULL. The
+ * caller returns it by pl_frame_put(). After notify(), call this until it returns NULL:
+ * notifications coalesce, and a later completion notifies again only after the NULL
+ * (docs/pipeline.md). */
 struct pl_frame *pl_collect(struct pl_pipeline *p);
 
 /**
- * pl_switch() - serve by another plan from the next frame on
- * Only one switch at a time may be running dry. Return: 0; PL_E_BUSY while an old set is still
- * running dry; -EINVAL, -ENOMEM, -EAGAIN: nothing changed, the old plan serves on.
+ * pl_switch() - switches to another plan from the next frame on
+ * One switch at a time. Return: 0; PL_E_BUSY: the previous plan is still draining; -EINVAL,
+ * -ENOMEM, -EAGAIN: nothing changed, the present plan goes on serving.
  */
 enum { PL_E_BUSY = 2 };
 int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
 
-/** pl_set_eps() - the machine changed: plans given from now on refer to these; copied. The plan
- * that serves keeps its own until pl_switch(). Return: 0, -EINVAL for more than PL_EP_MAX. */
+/** pl_set_eps() - sets the EPs (copied) that later plans refer to, after the machine has changed.
+ * The serving plan keeps its EPs until pl_switch(). Return: 0, -EINVAL for more than PL_EP_MAX. */
 int pl_set_eps(struct pl_pipeline *p, const struct pl_ep_set *eps);
 
-/** pl_reap() - frees an old set that has run dry, if there is one; called after notify(). Never
+/** pl_reap() - frees the previous plan's teams if they have drained. Call it after notify(). Never
  * blocks for long. */
 void pl_reap(struct pl_pipeline *p);
-/** pl_switching() - an old set is still running dry. */
+/** pl_switching() - Return: whether the previous plan is still draining. */
 bool pl_switching(const struct pl_pipeline *p);
 
 const struct pl_plan *pl_current_plan(const struct pl_pipeline *p);
-/** pl_current_eps() - what pl_current_plan() refers to. Both borrowed until pl_switch(). */
+/** pl_current_eps() - Return: the EPs that pl_current_plan() refers to. Both are borrowed until
+ * pl_switch(). */
 const struct pl_ep_set *pl_current_eps(const struct pl_pipeline *p);
 uint32_t pl_epoch(const struct pl_pipeline *p);
 size_t pl_in_flight(const struct pl_pipeline *p);
 size_t pl_frame_count(const struct pl_pipeline *p);
-/** pl_arena_bytes() - of the arenas that frames were ever in. */
+/** pl_arena_bytes() - Return: bytes of all arenas used so far. */
 size_t pl_arena_bytes(const struct pl_pipeline *p);
-/** pl_depth() - frames that keep the present plan busy: stages + teams + 1 (what a client's credits
- * should reach); a stage of unequal teams counts its faster ones as often as they are faster, since
- * answers in order wait for the slowest. */
+/** pl_depth() - Return: the frames in flight that keep the present plan busy, stages + teams + 1. A
+ * client needs at least as many credits. In a stage of unequal teams, a faster team counts several
+ * times, since answers in order wait for the slowest. */
 size_t pl_depth(const struct pl_pipeline *p);
 
 /** pl_team_count(), pl_team_stats(), pl_unit_stats() - consistent samples of the present plan;
- * never disturb a team. */
+ * reading them does not disturb a team. */
 size_t pl_team_count(const struct pl_pipeline *p);
 void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stats *ret);
 void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_unit_stats *ret);
-/** pl_team_unit_stats() - one unit on one team: what a cost table is made of where the teams of a
- * stage are of different kinds. Return: false if the team does not run @unit (@ret is then empty).
- */
+/** pl_team_unit_stats() - statistics of one unit on one team; a cost table needs them if the teams
+ * of a stage are on different EPs. Return: false if the team does not run @unit (@ret is then
+ * empty). */
 bool pl_team_unit_stats(const struct pl_pipeline *p, size_t team, size_t unit,
                         struct pl_unit_stats *ret);
 
-/** pl_stalled_ns() - longest time any team that holds a frame or has one waiting made no progress;
- * 0 when all idle. */
+/** pl_stalled_ns() - Return: the longest time without progress of any team that has a frame (held
+ * or waiting); 0 if all teams are idle. */
 uint64_t pl_stalled_ns(const struct pl_pipeline *p, uint64_t now_ns);

@@ -7,7 +7,7 @@
 #include "base.h"
 #include "pipeline/plan.h"
 
-/* Where the parser stands. Errors name the byte, so that a long plan can be mended. */
+/* The parser's position. Errors name the byte, so that a long plan can be corrected. */
 struct cursor {
     const char *text, *at;
     char *error;
@@ -27,7 +27,7 @@ __attribute__((format(printf, 3, 4))) static int fail(char *error, size_t error_
     return -EINVAL;
 }
 
-/* The text comes from people and scripts: what is shown of it is one printable character. */
+/* The text is untrusted: the message shows one printable character of it. */
 static int unexpected(const struct cursor *c, const char *wanted)
 {
     size_t at = (size_t)(c->at - c->text);
@@ -62,7 +62,7 @@ static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
     return 0;
 }
 
-#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:"
 
 static bool ends_name(const char *s)
 {
@@ -70,15 +70,38 @@ static bool ends_name(const char *s)
            (s[0] == 'x' && s[1] >= '0' && s[1] <= '9');
 }
 
-/* The longest EP name that fits, so that a name may itself hold an 'x'. */
+/* How much of @text is the EP's name, with the prefix of the board at hand or without; 0: it is
+ * another's. */
+static size_t match_ep(const char *text, const struct pl_ep_set *eps, const char *name)
+{
+    size_t n = strnlen(name, PL_EP_NAME_MAX), board = strnlen(eps->board, PL_BOARD_NAME_MAX);
+
+    if (strncmp(text, name, n) == 0 && ends_name(text + n)) {
+        return n;
+    }
+    if (board == 0) {
+        return 0;
+    }
+    if (n > board && strncmp(name, eps->board, board) == 0 && name[board] == ':') {
+        n -= board + 1;
+        return strncmp(text, name + board + 1, n) == 0 && ends_name(text + n) ? n : 0;
+    }
+    if (strncmp(text, eps->board, board) == 0 && text[board] == ':' && !memchr(name, ':', n) &&
+        strncmp(text + board + 1, name, n) == 0 && ends_name(text + board + 1 + n)) {
+        return board + 1 + n;
+    }
+    return 0;
+}
+
+/* Takes the longest EP name that matches, so that a name may contain an 'x'. */
 static int parse_ep(struct cursor *c, const struct pl_ep_set *eps, uint16_t *ret)
 {
     size_t best = 0;
 
     for (size_t i = 0; i < eps->count; i++) {
-        size_t n = strnlen(eps->eps[i].name, PL_EP_NAME_MAX);
+        size_t n = match_ep(c->at, eps, eps->eps[i].name);
 
-        if (n > best && strncmp(c->at, eps->eps[i].name, n) == 0 && ends_name(c->at + n)) {
+        if (n > best) {
             best = n;
             *ret = (uint16_t)i;
         }

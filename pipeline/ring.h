@@ -3,18 +3,18 @@
  * pipeline/ring.h - a ring of pointers from one producer thread to one consumer thread
  *
  * Two free-running 32-bit indices, masked by a power of two; tail - head is the number of items,
- * also across the wrap of the indices. They start just short of it, so that every run crosses it.
- * Each side writes its own index, on its own cache line, and keeps a copy of the other's, so that
- * it touches the other's line only when the copy says full (empty).
+ * also when the indices wrap. They start just before the wrap, so that every run crosses it. Each
+ * side writes its own index, on its own cache line. It keeps a copy of the other side's index and
+ * reads the other cache line only if the copy says full (empty).
  *
- * Memory order: an item's slot, and all that the item points to, is written before tail is stored
- * with release; the consumer loads tail with acquire before it reads the slot. head is stored with
- * release after the slot was read and loaded with acquire before the slot is written again. closed
- * is stored with release after the last push: a consumer that sees it (acquire) and then finds the
- * ring empty has seen everything.
+ * Memory order: the producer writes an item's slot, and all that the item points to, before it
+ * stores tail with release; the consumer loads tail with acquire before it reads the slot. The
+ * consumer stores head with release after it has read the slot; the producer loads head with
+ * acquire before it writes the slot again. closed is stored with release after the last push: a
+ * consumer that sees it (acquire) and then finds the ring empty has received everything.
  *
- * Nothing here wakes anybody: see pipeline/wake.h. The thread that makes the ring hands each end to
- * its thread by starting it.
+ * The ring wakes no thread: see pipeline/wake.h. The thread that makes the ring starts the producer
+ * and the consumer after it; that publishes the ring to them.
  */
 #pragma once
 
@@ -35,13 +35,15 @@ struct pl_ring {
     uint32_t mask;
 };
 
-/** pl_ring_init() - room for at least @capacity items, 1..2^30. Return: 0, -EINVAL, -ENOMEM. */
+/** pl_ring_init() - makes a ring for at least @capacity items, 1..2^30. Return: 0, -EINVAL,
+ * -ENOMEM. */
 int pl_ring_init(struct pl_ring *r, size_t capacity);
-/** pl_ring_deinit() - frees the slots; items still in it are the caller's. A zeroed ring is fine.
+/** pl_ring_deinit() - frees the slots; items still in the ring belong to the caller. Accepts a
+ * zeroed ring.
  */
 void pl_ring_deinit(struct pl_ring *r);
 
-/** pl_ring_push() - Threads: the producer. Return: false if the ring is full. */
+/** pl_ring_push() - appends an item. Threads: the producer. Return: false if the ring is full. */
 static inline bool pl_ring_push(struct pl_ring *r, void *item)
 {
     uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -57,13 +59,14 @@ static inline bool pl_ring_push(struct pl_ring *r, void *item)
     return true;
 }
 
-/** pl_ring_close() - no push will follow. Threads: the producer. */
+/** pl_ring_close() - declares that no push will follow. Threads: the producer. */
 static inline void pl_ring_close(struct pl_ring *r)
 {
     atomic_store_explicit(&r->closed, true, memory_order_release);
 }
 
-/** pl_ring_peek() - the oldest item, which stays, or NULL. Threads: the consumer. */
+/** pl_ring_peek() - Return: the oldest item, which stays in the ring, or NULL. Threads: the
+ * consumer. */
 static inline void *pl_ring_peek(struct pl_ring *r)
 {
     uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -77,7 +80,7 @@ static inline void *pl_ring_peek(struct pl_ring *r)
     return r->slots[head & r->mask];
 }
 
-/** pl_ring_pop() - the oldest item, or NULL. Threads: the consumer. */
+/** pl_ring_pop() - removes the oldest item. Return: that item, or NULL. Threads: the consumer. */
 static inline void *pl_ring_pop(struct pl_ring *r)
 {
     void *item = pl_ring_peek(r);
@@ -90,13 +93,13 @@ static inline void *pl_ring_pop(struct pl_ring *r)
     return item;
 }
 
-/** pl_ring_dry() - closed and empty, for good. Threads: the consumer. */
+/** pl_ring_dry() - Return: whether the ring is closed and empty for good. Threads: the consumer. */
 static inline bool pl_ring_dry(struct pl_ring *r)
 {
     return atomic_load_explicit(&r->closed, memory_order_acquire) && pl_ring_peek(r) == NULL;
 }
 
-/** pl_ring_count() - items in it at some moment during the call. Threads: any. */
+/** pl_ring_count() - Return: the number of items at some moment during the call. Threads: any. */
 static inline size_t pl_ring_count(const struct pl_ring *r)
 {
     uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/deal.h"
+#include "pipeline/dispatch.h"
 #include "pipeline/stage_set.h"
 
-/* Frames that may wait in front of a team of stage 0, beside the one it holds and those that its
- * speed earns it: enough to bridge the loop's next turn, few enough that a late frame can still go
- * elsewhere and a frame that need not run is still the caller's to drop. */
+/* Frames that may wait for a team of stage 0, besides the one it holds and the extra ones for its
+ * speed. Enough to last until the loop's next turn; few enough that a late frame can still go to
+ * another team, and the caller can still drop a frame that need not run. */
 #define WAITING_PER_TEAM 2u
 
 static void *alloc_lines(size_t count, size_t bytes)
@@ -26,7 +26,7 @@ static void *alloc_lines(size_t count, size_t bytes)
     return p;
 }
 
-/* Not cleared: its pages are first touched, and so placed, by the team that uses it. */
+/* Not cleared: the team that uses it touches its pages first, and so places them. */
 static void *alloc_scratch(size_t bytes)
 {
     if (bytes > SIZE_MAX - BASE_CACHE_LINE_BYTES) {
@@ -70,7 +70,7 @@ static void name_team(struct pl_team *t, const struct pl_ep *ep)
              t->replica);
 }
 
-/* Teams take the cores of their EP in order; past the last they begin again at the first. */
+/* Teams take the cores of their EP in order and wrap around after the last. */
 static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t *next_core)
 {
     for (size_t i = 0; i < t->width; i++) {
@@ -78,7 +78,7 @@ static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t *next_c
     }
 }
 
-/* The @k-th team of a stage: which of its groups it belongs to. */
+/* Return: the group of a stage's team @k. */
 static const struct pl_group *group_of(const struct pl_stage_plan *stage, size_t k)
 {
     const struct pl_group *g = stage->groups;
@@ -89,8 +89,8 @@ static const struct pl_group *group_of(const struct pl_stage_plan *stage, size_t
     return g;
 }
 
-/* What a unit is expected to cost beside others: cycles, at 16 multiply-accumulates or one element
- * moved in each. */
+/* A unit's expected relative cost: cycles, at 16 multiply-accumulates or one moved element per
+ * cycle. */
 static double unit_share(const struct mdl_model *m, const struct mdl_unit *u)
 {
     double cycles = 1;
@@ -148,7 +148,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
 
-/* Before its teams join: what they pack then is put there at once. */
+/* Called before the teams join, so that weights are packed in place. */
 static void place_weights(const struct pl_set *s, const struct pl_stage_plan *stage)
 {
     const struct krn_net *net = s->common.net;
@@ -289,7 +289,7 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret)
     s->eps = *c->eps;
     s->epoch = c->epoch;
     s->common.net = c->net;
-    /* a thread that spins on a shared core keeps the one it waits for from running */
+    /* on a shared core, a spinning thread blocks the one that it waits for */
     s->common.spin_ns = pl_plan_oversubscribed(c->plan, c->eps) ? 0 : c->spin_ns;
     s->common.no_pin = c->no_pin;
     s->common.no_clocks = c->no_clocks;
@@ -354,13 +354,13 @@ struct pl_set *pl_set_free(struct pl_set *s)
 
 static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns)
 {
-    struct pl_deal_view views[PL_TEAM_MAX];
+    struct pl_dispatch_view views[PL_TEAM_MAX];
     size_t first = s->stage_first[stage], count = s->stage_first[stage + 1] - first;
 
     for (size_t i = 0; i < count; i++) {
         pl_team_view(&s->teams[first + i], now_ns, &views[i]);
     }
-    return pl_deal_shares(views, count);
+    return pl_dispatch_shares(views, count);
 }
 
 bool pl_set_room(const struct pl_set *s, uint64_t now_ns)

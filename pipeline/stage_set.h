@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/stage_set.h - the teams and rings of one plan: a set, built beside the one it replaces
+ * pipeline/stage_set.h - a set: the teams and rings of one plan, built beside the set that it
+ * replaces
  *
- * Between team i of a stage and team j of the next there is one ring, in front of every team of
- * stage 0 one from the loop, behind every team of the last stage one to the loop. Every ring has
- * room for all frames of the pipeline, so no push ever fails and no stage ever waits for the next.
+ * One ring connects each team of a stage to each team of the next. The loop has a ring to every
+ * team of stage 0; every team of the last stage has a ring to the loop. Every ring has room for all
+ * frames of the pipeline, so no push fails and no stage waits for the next.
  *
- * A set is closed once: its stage 0 gets no more frames, its teams end one stage after the other as
- * their rings run dry, and when the last has ended the threads are joined and all is freed.
- * Everything here belongs to the loop thread, the teams' parts excepted.
+ * A set is closed once. Its stage 0 then gets no more frames, and its teams end stage by stage as
+ * their rings drain. When the last has ended, the threads are joined and everything is freed. All
+ * of it but the teams' own parts belongs to the loop thread.
  */
 #pragma once
 
@@ -36,7 +37,8 @@ struct pl_set {
     size_t stage_first[PL_STAGE_MAX + 1]; /* index of each stage's first team; then team_count */
     struct pl_team *teams;                /* owned */
     struct pl_ring *rings;                /* owned */
-    struct pl_ring **ring_pointers;       /* owned; the teams' inputs and outputs point in here */
+    struct pl_ring **ring_pointers;       /* owned; the teams' inputs and outputs point into this
+                                           * array */
     struct pl_team **team_pointers;       /* owned; &teams[i] */
     struct pl_ring **entries;             /* rings of stage 0, one per team; in ring_pointers */
     struct pl_ring **exits;               /* completion rings, one per team of the last stage */
@@ -44,25 +46,26 @@ struct pl_set {
 };
 
 /** pl_set_new() - builds and starts all teams; they wait for frames. Return: 0, -ENOMEM, -EAGAIN;
- * nothing is left behind on failure. Blocks until every team is set up (about a millisecond). */
+ * nothing is left behind on failure. Blocks until every team is ready (about a millisecond). */
 int pl_set_new(const struct pl_set_config *c, struct pl_set **ret);
 
-/** pl_set_free() - ends the teams at once if they have not ended, joins them, frees everything.
- * Takes NULL. Return: NULL. */
+/** pl_set_free() - stops teams that still run, joins all, frees everything. Accepts NULL. Return:
+ * NULL. */
 struct pl_set *pl_set_free(struct pl_set *s);
 
-/** pl_set_room() - stage 0 can take another frame before those waiting make it wait too long. */
+/** pl_set_room() - Return: whether stage 0 can take another frame without making it wait too long.
+ */
 bool pl_set_room(const struct pl_set *s, uint64_t now_ns);
-/** pl_set_admit() - deals a frame to a team of stage 0. */
+/** pl_set_admit() - dispatches a frame to a team of stage 0. */
 void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns);
-/** pl_set_finished() - a frame that left the last stage, in any order, or NULL. */
+/** pl_set_finished() - Return: a frame that has left the last stage, in any order, or NULL. */
 struct pl_frame *pl_set_finished(struct pl_set *s);
 
-/** pl_set_close() - no frame will follow; the teams end when they have run dry. */
+/** pl_set_close() - declares that no frame will follow; the teams end when they have drained. */
 void pl_set_close(struct pl_set *s);
-/** pl_set_ended() - all teams have ended: pl_set_free() will not wait. */
+/** pl_set_ended() - Return: whether all teams have ended; if so, pl_set_free() will not wait. */
 bool pl_set_ended(const struct pl_set *s);
 
-/** pl_set_depth() - frames that keep all teams busy. */
+/** pl_set_depth() - Return: the frames in flight that keep all teams busy. */
 size_t pl_set_depth(const struct pl_set *s);
 uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns);

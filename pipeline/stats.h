@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/stats.h - what a pipeline measures, as plain data
+ * pipeline/stats.h - a pipeline's measurements, as plain data
  *
  * Service time: how long a team holds one frame, from taking it off its ring to having computed its
  * last unit. Busy: share of wall time in which a team holds a frame. Queue: frames waiting in a
@@ -13,17 +13,16 @@
 
 #include "pipeline/plan.h"
 
-/* A running series: all since the plan started. A reader that wants a window keeps the sample from
- * its beginning and takes the difference with pl_series_since().
+/* A running series of all samples since the plan started. For a window, keep a copy from its start
+ * and subtract it by pl_series_since().
  *
- * The machine takes a core away for tens of milliseconds now and then; one such sample would be the
- * mean of many small ones. So each sample is winsorised against the running estimate before it
- * counts:
+ * The system sometimes takes a core away for tens of milliseconds; one such sample would dominate
+ * the mean of many small ones. So each sample is winsorised against the running estimate:
  *     x' = min(x, e + max(e, a)),    e' = e + (x' - e) / 8
- * with e the ewma and a the allowance below; a first sample beyond the limit that the second sets
- * is cut to it. What is slow in earnest is known as such soon: e grows by up to 1/8 a frame, and
- * from e >= x / 2 on nothing is cut (six frames for four times as slow, eighteen for sixteen
- * times). Uncut are busy_ns and the times at which frames come out. */
+ * with e the ewma and a the allowance below; if the first sample exceeds the limit that the second
+ * one sets, it is cut to that limit. A real slowdown shows soon: e grows by up to 1/8 per frame,
+ * and once e >= x / 2 nothing is cut (after six frames if four times as slow, eighteen if sixteen
+ * times). busy_ns and the completion times of frames are never cut. */
 #define PL_SERIES_ALLOW_NS 4e6      /* service times: what a competing thread may take of a core */
 #define PL_SERIES_ALLOW_UNIT_NS 1e3 /* units, whose times may be as short as a tick */
 struct pl_series {
@@ -37,23 +36,23 @@ struct pl_series {
 struct pl_team_stats {
     uint16_t stage, ep, width, replica;
     uint16_t cpus[PL_CPU_MAX > 64 ? 64 : PL_CPU_MAX]; /* the cores its members are pinned to */
-    bool pinned;                                      /* every member got its core */
+    bool pinned;                                      /* every member is pinned to its core */
     struct pl_series service;
     uint64_t frames;      /* frames it computed */
     uint64_t busy_ns;     /* time it held frames */
     uint64_t cpu_ns;      /* CPU time of its leader in that time */
     uint32_t queue;       /* frames in its input ring now */
-    uint64_t progress_ns; /* monotonic time of its last step; 0: none yet */
-    bool holding;         /* it holds a frame right now */
+    uint64_t progress_ns; /* monotonic time of its last progress; 0: none yet */
+    bool holding;         /* it holds a frame now */
 };
 
-struct pl_unit_stats { /* of one unit under the present plan, over all teams of its stage */
+struct pl_unit_stats { /* one unit under the present plan, over all teams of its stage */
     struct pl_series time;
 };
 
 /**
- * pl_series_since() - the part of a series that came after an earlier sample of it
- * count, mean and m2 are of the window alone, ewma_ns is the newest, min_ns that of the whole
+ * pl_series_since() - subtracts an earlier copy of a series, which leaves the window after it
+ * count, mean and m2 cover the window alone, ewma_ns is the latest, and min_ns covers the whole
  * series. An empty window has count 0 and the mean of the whole series.
  *     n, k: samples before and after; m2 = M2 - m2_before - d^2 n k / (n + k), d the difference of
  *     the two means (Chan, Golub, LeVeque 1979, eq. 2.1, solved for the second part)

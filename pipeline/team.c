@@ -5,15 +5,15 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "pipeline/deal.h"
+#include "pipeline/dispatch.h"
 #include "pipeline/fence.h"
-#include "pipeline/frame.h"
+#include "pipeline/frame_pool.h"
 #include "pipeline/team.h"
 
-/* Reading a thread's CPU clock is a system call; it is done for one frame in so many that it stays
- * below a thousandth of the time. */
+/* Reading a thread's CPU clock is a system call; it is read for so few frames that it costs less
+ * than a thousandth of the time. */
 #define CPU_CLOCK_EVERY_NS 2000000.0
-/* Polls between two looks at the clock while spinning. */
+/* Polls between two clock reads while spinning. */
 #define SPIN_BATCH 32u
 
 static void relax(void)
@@ -40,7 +40,7 @@ static void set_relaxed(_Atomic uint64_t *field, uint64_t value)
 
 /* ---- giving ---- */
 
-void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_deal_view *ret)
+void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_view *ret)
 {
     uint64_t since = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
 
@@ -53,7 +53,7 @@ void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_deal_view 
 void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, size_t count,
                   struct pl_frame *f, uint64_t now_ns)
 {
-    struct pl_deal_view views[PL_TEAM_MAX];
+    struct pl_dispatch_view views[PL_TEAM_MAX];
     size_t to = 0;
     bool pushed;
 
@@ -61,19 +61,19 @@ void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, si
         for (size_t i = 0; i < count; i++) {
             pl_team_view(teams[i], now_ns, &views[i]);
         }
-        to = pl_deal_pick(views, count);
+        to = pl_dispatch_pick(views, count);
     }
     set_relaxed(&teams[to]->given_ns, now_ns);
     atomic_fetch_add_explicit(&teams[to]->pending, 1, memory_order_release);
     pushed = pl_ring_push(rings[to], f);
-    assert(pushed); /* every ring has room for all frames there are */
+    assert(pushed); /* every ring has room for all frames */
     (void)pushed;
     pl_wake_signal(&teams[to]->wake);
 }
 
 /* ---- taking ---- */
 
-/* The oldest frame in its rings, so that frames of several producers stay nearly in order. */
+/* Takes the oldest frame of all rings, so that frames of several producers stay nearly in order. */
 static struct pl_frame *take_oldest(struct pl_team *t)
 {
     struct pl_frame *best = NULL;
@@ -123,7 +123,7 @@ static bool spin(struct pl_team *t)
     if (t->common->spin_ns == 0) {
         return false;
     }
-    /* who was woken by the last hand-off may wait for this very core: the loop, or a client */
+    /* the thread that the last hand-off woke (the loop, or a client) may need this core */
     sched_yield();
     end = base_now_ns() + t->common->spin_ns;
     do {
@@ -164,14 +164,14 @@ static struct pl_frame *take(struct pl_team *t)
 
 /* ---- working ---- */
 
-/* The last unit that has to be run together with @unit: a row may run the last op of a unit and the
- * first of the next as one. */
+/* The last unit that must run together with @unit: a FUSED primitive may run the last op of a unit
+ * and the first of the next. */
 static size_t group_end(const struct pl_team *t, size_t unit)
 {
     const struct mdl_model *m = krn_net_model(t->common->net);
 
     while (unit < t->last_unit &&
-           krn_net_row_fused(t->common->net, t->kind, m->units[unit].last_op) != NULL) {
+           krn_net_chosen_fused(t->common->net, t->kind, m->units[unit].last_op) != NULL) {
         unit++;
     }
     return unit;
@@ -188,7 +188,7 @@ static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_cl
     set_relaxed(&t->progress_ns, clock->start_ns + (uint64_t)((double)ticks * t->ns_per_tick));
 }
 
-/* Return: false if the pipeline is being freed and the frame was left half done. */
+/* Return: false if the pipeline is being freed and the frame is incomplete. */
 static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
 {
     const struct mdl_unit *units = krn_net_model(t->common->net)->units;
@@ -221,7 +221,7 @@ static void start_clocks(struct pl_team *t, struct pl_clock_frame *clock)
     *clock = (struct pl_clock_frame){.start_ns = base_now_ns(), .timed = !t->common->no_clocks};
     if (clock->timed) {
         ticks = pl_clocks_lap(&t->clocks, 0);
-        /* two readings some tens of ns off each other make a ratio only over a longer time */
+        /* the two clocks are read tens of ns apart, so the ratio needs a longer interval */
         if (clock->start_ns - t->mark_ns > 100 * BASE_NS_PER_US && ticks > t->mark_ticks) {
             t->ns_per_tick =
                 (double)(clock->start_ns - t->mark_ns) / (double)(ticks - t->mark_ticks);
@@ -257,7 +257,7 @@ static void end_clocks(struct pl_team *t, struct pl_clock_frame *clock)
 
 static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
 {
-    /* before the push: whoever sees the frame gone sees this team without it */
+    /* before the push: a thread that sees the frame gone also sees this team without it */
     set_relaxed(&t->held_since_ns, 0);
     atomic_fetch_sub_explicit(&t->pending, 1, memory_order_release);
     if (t->next_count > 0) {
@@ -300,7 +300,7 @@ static void serve(struct pl_team *t, struct pl_frame *f)
     }
     end_clocks(t, &clock);
     pass_on(t, f, clock.end_ns);
-    /* the frame is gone: what follows delays nobody but this team's next one */
+    /* the frame is gone: this delays only this team's next frame */
     pl_clocks_fold(&t->clocks, &clock);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/team.h - one team: takes the oldest frame from its rings, runs its units, hands it on
+ * pipeline/team.h - one team: takes the oldest frame from its rings, runs its units and passes the
+ * frame on
  *
- * A team owns a frame from ring pop to ring push, its scratch, its counters and its end of every
- * ring it is on. It ends by itself when all its input rings are closed and empty, and closes its
- * output rings then, so that a set runs dry from front to back; or at once when abort is set.
+ * A team owns a frame from ring pop to ring push, its scratch, its counters and its end of each of
+ * its rings. When all its input rings are closed and empty, it closes its output rings and ends, so
+ * that a set drains from front to back. When abort is set, it ends at once.
  * Nothing in its loop allocates, logs, or takes a lock.
  */
 #pragma once
@@ -14,19 +15,20 @@
 #include <stdbool.h>
 
 #include "pipeline/clocks.h"
+#include "pipeline/frame.h"
 #include "pipeline/members.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/plan.h"
 #include "pipeline/ring.h"
 #include "pipeline/wake.h"
 
-/* What the teams of one set share. */
+/* Shared by the teams of one set. */
 struct pl_team_common {
     const struct krn_net *net; /* borrowed */
     uint64_t spin_ns;
     bool no_pin, no_clocks;
     void (*notify)(void *arg); /* may be NULL */
     void *notify_arg;
-    _Atomic bool abort;      /* writer: loop. Relaxed: looked at between units, and wakes repeat */
+    _Atomic bool abort;      /* writer: loop. Relaxed: read between units, and wakes repeat */
     _Atomic uint32_t exited; /* writers: each team adds 1 as its last act (release) */
 };
 
@@ -35,10 +37,10 @@ struct pl_team {
     struct pl_team_common *common; /* borrowed from the set */
     uint16_t stage, ep, width, replica;
     uint16_t first_unit, last_unit;
-    uint16_t kind; /* of the net: whose rows it runs */
+    uint16_t kind; /* the net's kind of cores whose primitives it runs */
     bool joined;   /* by krn_net_join() */
     uint16_t cpus[PL_CPU_MAX];
-    double rate; /* EP speed x width: prior of its service rate */
+    double rate; /* EP speed x width: estimate before its service rate is measured */
     char name[PL_EP_NAME_MAX + 24];
     size_t input_count, output_count;
     struct pl_ring **inputs;  /* rings owned by the set, one per team of the stage before */
@@ -46,7 +48,7 @@ struct pl_team {
     struct pl_team **next;    /* teams of the next stage; NULL in the last stage */
     size_t next_count;
     void *scratch;  /* owned */
-    double *shares; /* owned; per unit of the team: what it is expected to cost, in any one unit */
+    double *shares; /* owned; per unit of the team: expected cost, relative */
 
     pthread_t thread;
     bool started;
@@ -54,43 +56,44 @@ struct pl_team {
     bool pinned;       /* leader's; readable after ready */
 
     struct pl_members members;     /* leader's own */
-    uint32_t cpu_period, cpu_skip; /* leader's own: of how many frames one's CPU time is read */
-    uint64_t mark_ns, mark_ticks;  /* leader's own: both clocks at one earlier moment */
-    double ns_per_tick;            /* leader's own: what they say since */
+    uint32_t cpu_period, cpu_skip; /* leader's own: CPU time is read for one frame in cpu_period */
+    uint64_t mark_ns, mark_ticks;  /* leader's own: both clocks at one earlier time */
+    double ns_per_tick;            /* leader's own: the clocks' ratio since then */
 
-    /* written by the team for each frame; relaxed: figures for the dealer and the watchdog */
+    /* written by the team for each frame; relaxed: for the dispatcher and the watchdog only */
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint64_t progress_ns; /* writer: team */
     _Atomic uint64_t held_since_ns; /* writer: team; 0: holds no frame */
 
-    /* written by whoever gives it a frame */
+    /* written by the producer that gives it a frame */
     _Alignas(BASE_CACHE_LINE_BYTES) struct pl_wake wake;
-    /* frames given and not yet passed on. Writers: producers add 1 before the push, the team
-     * subtracts 1; release and acquire so that given_ns is seen with it. A dealer needs the sum
-     * over all producers, hence no single writer. */
+    /* frames dispatched to it and not yet passed on. Writers: producers add 1 before the push, the
+     * team subtracts 1. Release and acquire make given_ns visible with it. Several writers, since a
+     * dispatcher needs the sum over all producers. */
     _Atomic uint32_t pending;
     _Atomic uint64_t given_ns; /* writers: producers; when it was last given a frame. Relaxed */
 
     struct pl_clocks clocks;
 };
 
-/** pl_team_start() - starts the leader thread of a team whose constant part is filled in. Return:
- * 0, -EAGAIN, -ENOMEM. Threads: loop. */
+/** pl_team_start() - starts the leader thread of a team whose constant fields are set. Return: 0,
+ * -EAGAIN, -ENOMEM. Threads: loop. */
 int pl_team_start(struct pl_team *t);
-/** pl_team_wait_ready() - waits until the leader has set up its team. Return: 0 or what failed. */
+/** pl_team_wait_ready() - waits until the leader has set up its team. Return: 0, or the leader's
+ * -errno. */
 int pl_team_wait_ready(struct pl_team *t);
 
 /**
- * pl_team_give() - hands a frame to one of @count teams: where it is expected to finish first
- * @rings: the calling thread's ring to each of them, with room for every frame there is
+ * pl_team_give() - gives a frame to the one of @count teams that is expected to finish it first
+ * @rings: the calling thread's ring to each team, with room for all frames of the pipeline
  * Threads: the producer end of @rings.
  */
 void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, size_t count,
                   struct pl_frame *f, uint64_t now_ns);
 
-/** pl_team_view() - the team as a dealer sees it. Threads: any. */
-struct pl_deal_view;
-void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_deal_view *ret);
+/** pl_team_view() - reads what a dispatcher needs of the team. Threads: any. */
+struct pl_dispatch_view;
+void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_view *ret);
 
-/** pl_team_stalled_ns() - time since it made progress while it has a frame, else 0. Threads: any.
- */
+/** pl_team_stalled_ns() - Return: time since its last progress, 0 if it has no frame. Threads:
+ * any. */
 uint64_t pl_team_stalled_ns(const struct pl_team *t, uint64_t now_ns);

@@ -1,46 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/harness.h - checks that print both sides, cases that register themselves, one seed
+ * tests/harness.h - checks that print both sides, self-registering cases, one seed
  *
  *     TEST(ring_keeps_order) { T_EQ(pl_ring_count(&r), 3); }
  *     TEST_MAIN()
  *
- * A failed check prints and fails the case (the case returns); checks stay on in release builds.
- * Arguments: case name prefixes to run; "--list". PIPED_TEST_SEED=N replays random cases; the seed
- * is printed when a case fails. PIPED_TEST_SHARE=N runs one random case of N, where every
- * instruction is emulated.
+ * The cases of a program may be in several files, one of which has TEST_MAIN(). TEST_LAST() is for
+ * a case that runs after those of all files.
+ *
+ * A failed check prints both sides and returns from the case, which fails; checks stay on in
+ * release builds. Arguments: prefixes of the cases to run; "--list". A program that runs no case
+ * fails. PIPED_TEST_SEED=N replays random cases; a failing case prints the seed.
+ * PIPED_TEST_SHARE=N runs one random case in N: for emulated CPUs, under sanitizers, and when cases
+ * run again for a lesser CPU.
  */
 #pragma once
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base.h"
 
 struct t_case {
     const char *name;
     void (*run)(void);
     struct t_case *next;
 };
-static struct t_case *t_cases, **t_tail = &t_cases;
-static int t_failed, t_skipped;
-static uint64_t t_seed, t_state;
+/* One of each in a program, although each of its files has them. */
+__attribute__((weak)) struct t_case *t_cases, **t_tail = &t_cases;
+__attribute__((weak)) int t_failed, t_skipped;
+__attribute__((weak)) uint64_t t_seed, t_state;
 
-/* splitmix64 */
 static inline uint64_t t_random(void)
 {
-    uint64_t z = (t_state += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return base_splitmix64(&t_state);
 }
 /* uniform in [lo, hi] */
 static inline int64_t t_range(int64_t lo, int64_t hi)
 {
     return lo + (int64_t)(t_random() % (uint64_t)(hi - lo + 1));
 }
-/* N of PIPED_TEST_SHARE, at least 1 */
+/* PIPED_TEST_SHARE, at least 1 */
 static inline int t_share(void)
 {
     const char *share = getenv("PIPED_TEST_SHARE");
@@ -48,7 +52,7 @@ static inline int t_share(void)
 
     return n > 1 ? n : 1;
 }
-/* how many of @count random cases are run */
+/* how many of @count random cases to run */
 static inline int t_times(int count)
 {
     return (count + t_share() - 1) / t_share();
@@ -59,15 +63,18 @@ static inline float t_float(void)
     return (float)((double)(t_random() >> 11) * (2.0 / 9007199254740992.0) - 1.0);
 }
 
-#define TEST(case_name)                                                                            \
+#define T_CASE(case_name, when)                                                                    \
     static void t_run_##case_name(void);                                                           \
     static struct t_case t_case_##case_name = {#case_name, t_run_##case_name, NULL};               \
-    __attribute__((constructor)) static void t_register_##case_name(void)                          \
+    __attribute__((when)) static void t_register_##case_name(void)                                 \
     {                                                                                              \
         *t_tail = &t_case_##case_name;                                                             \
         t_tail = &t_case_##case_name.next;                                                         \
     }                                                                                              \
     static void t_run_##case_name(void)
+/* constructors with a priority run before those without, whatever the order of files */
+#define TEST(case_name) T_CASE(case_name, constructor(1000))
+#define TEST_LAST(case_name) T_CASE(case_name, constructor)
 
 #define T_FAIL(...)                                                                                \
     do {                                                                                           \
@@ -122,21 +129,22 @@ static inline float t_float(void)
         return;                                                                                    \
     } while (0)
 
-static int t_main(int argc, char **argv)
+static inline int t_main(int argc, char **argv)
 {
     const char *seed = getenv("PIPED_TEST_SEED");
+    bool list = argc == 2 && strcmp(argv[1], "--list") == 0;
     int passed = 0, failed = 0, skipped = 0;
 
     t_seed = seed ? strtoull(seed, NULL, 0) : 20260601;
     for (struct t_case *c = t_cases; c; c = c->next) {
         int wanted = argc < 2;
 
-        for (int i = 1; i < argc; i++) {
-            wanted |= strncmp(c->name, argv[i], strlen(argv[i])) == 0;
-        }
-        if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        if (list) {
             puts(c->name);
             continue;
+        }
+        for (int i = 1; i < argc; i++) {
+            wanted |= strncmp(c->name, argv[i], strlen(argv[i])) == 0;
         }
         if (!wanted) {
             continue;
@@ -154,6 +162,13 @@ static int t_main(int argc, char **argv)
             passed++;
             printf("ok %s\n", c->name);
         }
+    }
+    if (list) {
+        return 0;
+    }
+    if (passed + failed + skipped == 0) {
+        printf("FAIL no case ran\n");
+        failed = 1;
     }
     printf("cases: %d passed, %d failed, %d skipped\n", passed, failed, skipped);
     return failed ? 1 : passed == 0 && skipped > 0 ? 77 : 0;

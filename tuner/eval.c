@@ -2,25 +2,7 @@
 #include "tuner/eval.h"
 
 #include "base.h"
-
-double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t kind,
-                   size_t width)
-{
-    double ns = p->handoff_ns;
-
-    if (first > 0) {
-        ns += p->handoff_ns_per_byte * p->units[first].in_bytes;
-    }
-    for (size_t u = first; u <= last; u++) {
-        double cost = tun_cell_at(&p->costs, kind, width, u)->ns;
-
-        if (cost < 0) {
-            return -1;
-        }
-        ns += cost;
-    }
-    return ns;
-}
+#include "tuner/eval_boards.h"
 
 /* A stage's period, slowest team and energy. Return: 0 or TUN_E_UNKNOWN. */
 static int eval_stage(const struct tun_problem *p, const struct pl_stage_plan *stage,
@@ -31,7 +13,7 @@ static int eval_stage(const struct tun_problem *p, const struct pl_stage_plan *s
 
     for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
-        double watts = p->kinds[group->ep].watts;
+        double watts = p->eps[group->ep].watts;
         double ns = tun_team_ns(p, stage->first_unit, stage->last_unit, group->ep, group->width);
 
         if (ns <= 0) {
@@ -53,6 +35,10 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
 
+    if (p->boards.count > 1) {
+        return tun_eval_boards(p, plan, ret);
+    }
+
     for (size_t s = 0; s < plan->stage_count; s++) {
         double slowest, nj;
 
@@ -72,17 +58,17 @@ bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan)
     if (p->bounds.stages_max && plan->stage_count > p->bounds.stages_max) {
         return false;
     }
-    for (size_t k = 0; k < p->kind_count; k++) {
-        if (pl_plan_cores(plan, k) > p->kinds[k].cores) {
+    for (size_t k = 0; k < p->ep_count; k++) {
+        if (pl_plan_cores(plan, k) > p->eps[k].cores) {
             return false;
         }
     }
-    for (size_t s = 0; s < plan->stage_count && p->bounds.one_kind_stages; s++) {
+    for (size_t s = 0; s < plan->stage_count && p->bounds.one_ep_stages; s++) {
         if (plan->stages[s].group_count != 1 || plan->stages[s].groups[0].count != 1) {
             return false;
         }
     }
-    return true;
+    return p->boards.count <= 1 || tun_fits_boards(p, plan);
 }
 
 /* By how much an outcome misses the bounds, relatively; 0: it keeps them. */
@@ -95,6 +81,11 @@ static double missed(const struct tun_problem *p, const struct tun_outcome *o)
     }
     if (p->bounds.latency_max_ns > 0) {
         miss += base_max(0.0, o->latency_ns / p->bounds.latency_max_ns - 1);
+    }
+    for (size_t b = 0; p->boards.count > 1 && b < p->boards.count; b++) {
+        if (p->boards.boards[b].energy_max_nj > 0) {
+            miss += base_max(0.0, o->board_energy_nj[b] / p->boards.boards[b].energy_max_nj - 1);
+        }
     }
     return miss;
 }

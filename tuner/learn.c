@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors of a table are taken as log ratios, measured against what the table said, and come in two
- * layers: one per (kind, unit), common to all widths (the unit is not what the table thinks), and
- * one per kind, common to all units (contention, frequency). What was not sampled is corrected by
- * the most specific layer that the samples reach.
+ * A table's errors are log ratios of measured to expected time, in two layers: one per (EP, unit),
+ * common to all widths (the table is wrong about the unit), and one per EP, common to all units
+ * (contention, frequency). The most specific layer that samples reach corrects the cells without a
+ * sample.
  *
  * Two tiers of cells: believed (predicted, saved) and measured. Evidence against a cell of one tier
  * corrects cells of the same or the lower tier, never better ones; and measured cells only where
- * the disagreement is beyond what noise explains. Where measured cells of a kind prove wrong each
- * in its own way, the others of that kind count as believed (saved) from then on.
+ * the disagreement is beyond what noise explains. Where measured cells of an EP prove wrong each
+ * in its own way, the others of that EP count as believed (saved) from then on.
  */
 #include "tuner/learn.h"
 
@@ -19,41 +19,23 @@
 #define SIGMA_DEFAULT 0.05 /* of a sample that does not say */
 #define SIGMA_NOISE 0.005  /* two means of one thing differ at least so much */
 #define STALE 3.0          /* standard deviations that noise explains */
-/* How far a kind is expected to be off as a whole, and single units of it: the scales against which
+/* How far an EP is expected to be off as a whole, and single units of it: the scales against which
  * samples are weighed (standard deviations of log ratios, seen with contention and with tables that
  * were taken on an idle machine). */
-#define PRIOR_KIND 0.2
+#define PRIOR_EP 0.2
 #define PRIOR_UNIT 0.1
-/* Share of a cell's doubt that stays when another width of the same unit has been measured. */
-#define WIDTH_DOUBT 0.3
-
-/* Amdahl's law for a unit of which nothing is known. */
-#define PARALLEL 0.9
-#define SIGMA_WIDTH 0.15  /* predicted from another width, no ratio learned */
-#define SIGMA_KIND 0.3    /* from another kind, no ratio learned */
-#define SIGMA_WEIGHT 0.5  /* from the weight alone */
-#define SIGMA_RATIO 0.15  /* scatter expected of a learned ratio before many units confirm it */
-#define LIKE_SIZE_COUNT 3 /* units of like size that are enough to ask no others */
-
-static bool positive(double x)
-{
-    return isfinite(x) && x > 0;
-}
-
-static bool known(const struct tun_cell *c)
-{
-    return positive(c->ns);
-}
+/* Share of a cell's sigma that stays once another width of the same unit has been measured. */
+#define WIDTH_UNCERTAINTY 0.3
 
 static bool measured(const struct tun_cell *c)
 {
-    return known(c) && c->source == TUN_MEASURED;
+    return tun_cell_known(c) && c->source == TUN_MEASURED;
 }
 
 static bool usable(const struct tun_problem *p, const struct tun_sample *s)
 {
-    return s->kind < p->kind_count && s->width >= 1 && s->width <= p->kinds[s->kind].cores &&
-           s->unit < p->unit_count && positive(s->ns);
+    return s->ep < p->ep_count && s->width >= 1 && s->width <= p->eps[s->ep].cores &&
+           s->unit < p->unit_count && tun_positive(s->ns);
 }
 
 static double sigma_of(const struct tun_sample *s)
@@ -84,15 +66,15 @@ static double evidence_variance(const struct evidence *e)
     return (e->m2 + PRIOR_UNIT * PRIOR_UNIT) / base_max(e->count, 1.0);
 }
 
-/* The kind's common log factor: its mean, shrunk towards 0 by how uncertain the mean is. */
+/* The EP's common log factor: its mean, shrunk towards 0 by how uncertain the mean is. */
 static double evidence_factor(const struct evidence *e)
 {
     double of_mean = evidence_variance(e) / base_max(e->count, 1.0);
 
-    return e->mean * PRIOR_KIND * PRIOR_KIND / (PRIOR_KIND * PRIOR_KIND + of_mean);
+    return e->mean * PRIOR_EP * PRIOR_EP / (PRIOR_EP * PRIOR_EP + of_mean);
 }
 
-/* Do the units disagree with the table each in its own way, more than noise explains. */
+/* Do the units disagree with the table each by its own factor, more than noise explains. */
 static bool contradicted(const struct evidence *e)
 {
     return e->count > 2 && e->m2 / (e->count - 1) >
@@ -118,13 +100,8 @@ static size_t cell_index(const struct tun_problem *p, const struct tun_cell *c)
     return (size_t)(c - p->costs.cells);
 }
 
-static size_t row_count(const struct tun_costs *c)
-{
-    return c->first[c->kind_count - 1] + c->cores[c->kind_count - 1];
-}
-
-/* A sample replaces what was believed. Two measurements that agree are weighed by their precision;
- * of two that do not the newer one holds. */
+/* A sample replaces a believed figure. Two measurements that agree are averaged by their precision;
+ * of two that disagree the newer one counts. */
 static void take_sample(struct tun_cell *c, double ns, double sigma)
 {
     double old_sigma = base_max(c->sigma, sigma / 4), weight;
@@ -149,31 +126,31 @@ static void take_samples(struct tun_problem *p, const struct tun_trial *t, struc
         if (!usable(p, s)) {
             continue;
         }
-        c = tun_cell_at(&p->costs, s->kind, s->width, s->unit);
+        c = tun_cell_at(&p->costs, s->ep, s->width, s->unit);
         if (notes && !notes[cell_index(p, c)].sampled) {
             notes[cell_index(p, c)] =
                 (struct note){.ns = s->ns,
                               .sigma = sigma_of(s),
-                              .log_ratio = known(c) ? log(s->ns / c->ns) : 0,
+                              .log_ratio = tun_cell_known(c) ? log(s->ns / c->ns) : 0,
                               .noise = sigma_of(s) * sigma_of(s) + c->sigma * c->sigma,
                               .sampled = true,
-                              .compared = known(c),
+                              .compared = tun_cell_known(c),
                               .to_measured = measured(c)};
         }
         take_sample(c, s->ns, sigma_of(s));
     }
 }
 
-/* Evidence of one kind (@unit SIZE_MAX) or of one unit of it, from all widths. */
-static void gather(const struct tun_problem *p, const struct note *notes, size_t kind, size_t unit,
+/* Evidence of one EP (@unit SIZE_MAX) or of one unit of it, from all widths. */
+static void gather(const struct tun_problem *p, const struct note *notes, size_t ep, size_t unit,
                    struct evidence *ret_all, struct evidence *ret_measured)
 {
     size_t first = unit == SIZE_MAX ? 0 : unit, last = unit == SIZE_MAX ? p->unit_count - 1 : unit;
 
     *ret_all = *ret_measured = (struct evidence){0};
-    for (size_t w = 1; w <= p->kinds[kind].cores; w++) {
+    for (size_t w = 1; w <= p->eps[ep].cores; w++) {
         for (size_t u = first; u <= last; u++) {
-            const struct note *n = &notes[cell_index(p, tun_cell_at(&p->costs, kind, w, u))];
+            const struct note *n = &notes[cell_index(p, tun_cell_at(&p->costs, ep, w, u))];
 
             if (n->compared) {
                 evidence_add(ret_all, n->log_ratio, n->noise);
@@ -185,47 +162,46 @@ static void gather(const struct tun_problem *p, const struct note *notes, size_t
     }
 }
 
-static void correct_measured(struct tun_cell *c, const struct evidence *kind,
+static void correct_measured(struct tun_cell *c, const struct evidence *ep,
                              const struct evidence *unit)
 {
-    double kind_sigma = sqrt(evidence_variance(kind));
+    double ep_sigma = sqrt(evidence_variance(ep));
 
     if (unit->count > 0 && beyond_noise(unit->mean, unit->count, c->sigma)) {
         c->ns *= exp(unit->mean);
-    } else if (unit->count == 0 && kind->count > 0 &&
-               beyond_noise(kind->mean, kind->count, kind_sigma)) {
-        c->ns *= exp(evidence_factor(kind));
-        c->sigma = base_max(c->sigma, kind_sigma);
+    } else if (unit->count == 0 && ep->count > 0 && beyond_noise(ep->mean, ep->count, ep_sigma)) {
+        c->ns *= exp(evidence_factor(ep));
+        c->sigma = base_max(c->sigma, ep_sigma);
     }
 }
 
-static void correct_believed(struct tun_cell *c, const struct evidence *kind,
+static void correct_believed(struct tun_cell *c, const struct evidence *ep,
                              const struct evidence *unit)
 {
     if (unit->count > 0) {
         c->ns *= exp(unit->mean);
-        c->sigma = hypot(SIGMA_NOISE, WIDTH_DOUBT * c->sigma);
-    } else if (kind->count > 0) {
-        c->ns *= exp(evidence_factor(kind));
-        if (kind->count > 2) { /* the table is as wrong here as it was there */
-            c->sigma = base_max(c->sigma, sqrt(kind->m2 / (kind->count - 1)));
+        c->sigma = hypot(SIGMA_NOISE, WIDTH_UNCERTAINTY * c->sigma);
+    } else if (ep->count > 0) {
+        c->ns *= exp(evidence_factor(ep));
+        if (ep->count > 2) { /* the table is as wrong here as it was there */
+            c->sigma = base_max(c->sigma, sqrt(ep->m2 / (ep->count - 1)));
         }
     }
 }
 
-static void correct_kind(struct tun_problem *p, const struct note *notes, size_t kind)
+static void correct_ep(struct tun_problem *p, const struct note *notes, size_t ep)
 {
     struct evidence all, of_measured;
 
-    gather(p, notes, kind, SIZE_MAX, &all, &of_measured);
+    gather(p, notes, ep, SIZE_MAX, &all, &of_measured);
     for (size_t u = 0; u < p->unit_count; u++) {
         struct evidence unit_all, unit_measured;
 
-        gather(p, notes, kind, u, &unit_all, &unit_measured);
-        for (size_t w = 1; w <= p->kinds[kind].cores; w++) {
-            struct tun_cell *c = tun_cell_at(&p->costs, kind, w, u);
+        gather(p, notes, ep, u, &unit_all, &unit_measured);
+        for (size_t w = 1; w <= p->eps[ep].cores; w++) {
+            struct tun_cell *c = tun_cell_at(&p->costs, ep, w, u);
 
-            if (!known(c) || notes[cell_index(p, c)].sampled) {
+            if (!tun_cell_known(c) || notes[cell_index(p, c)].sampled) {
                 continue;
             }
             if (measured(c) && contradicted(&of_measured)) {
@@ -240,8 +216,8 @@ static void correct_kind(struct tun_problem *p, const struct note *notes, size_t
     }
 }
 
-/* What a team's stage should take by samples alone, and the variance of that. Return: were all its
- * units sampled. */
+/* What a team's stage should take by samples alone, and the variance of that. Return: all its units
+ * were sampled. */
 static bool sampled_sum(const struct tun_problem *p, const struct note *notes,
                         const struct pl_stage_plan *stage, const struct pl_group *g, double *ret_ns,
                         double *ret_variance)
@@ -268,7 +244,8 @@ static void scale_stage(struct tun_problem *p, const struct pl_stage_plan *stage
     double table = tun_team_ns(p, stage->first_unit, stage->last_unit, g->ep, g->width);
     double ratio = (team_ns - p->handoff_ns - border) / (table - p->handoff_ns - border);
 
-    for (size_t u = stage->first_unit; u <= stage->last_unit && table > 0 && positive(ratio); u++) {
+    for (size_t u = stage->first_unit; u <= stage->last_unit && table > 0 && tun_positive(ratio);
+         u++) {
         struct tun_cell *c = tun_cell_at(&p->costs, g->ep, g->width, u);
 
         if (!measured(c)) {
@@ -295,7 +272,7 @@ static void handoff_observe(struct handoff *h, double ns, double variance)
 static bool in_range(const struct tun_problem *p, const struct pl_stage_plan *stage,
                      const struct pl_group *g)
 {
-    return g->ep < p->kind_count && g->width >= 1 && g->width <= p->kinds[g->ep].cores &&
+    return g->ep < p->ep_count && g->width >= 1 && g->width <= p->eps[g->ep].cores &&
            stage->first_unit <= stage->last_unit && stage->last_unit < p->unit_count;
 }
 
@@ -310,7 +287,7 @@ static void learn_stages(struct tun_problem *p, const struct tun_trial *t, const
             const struct pl_group *g = &stage->groups[i];
             double team_ns = t->measured.team_ns[s][i], sum, variance, prior;
 
-            if (!in_range(p, stage, g) || !positive(team_ns)) {
+            if (!in_range(p, stage, g) || !tun_positive(team_ns)) {
                 continue;
             }
             if (!sampled_sum(p, notes, stage, g, &sum, &variance)) {
@@ -336,251 +313,13 @@ void tun_learn(struct tun_problem *p, const struct tun_trial *t)
     if (t->failed) {
         return;
     }
-    notes = calloc(row_count(&p->costs) * p->unit_count, sizeof(*notes));
+    notes = calloc(tun_cell_count(&p->costs), sizeof(*notes));
     take_samples(p, t, notes);
     if (!notes) { /* without memory the samples alone are learned */
         return;
     }
-    for (size_t k = 0; k < p->kind_count; k++) {
-        correct_kind(p, notes, k);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        correct_ep(p, notes, k);
     }
     learn_stages(p, t, notes);
-}
-
-#define BINS 64
-
-/* Log ratios between two rows, by the size of the unit on the row that is known (powers of two). */
-struct ratios {
-    double count[BINS], sum[BINS], squares[BINS];
-    double all_count, all_sum, all_squares;
-};
-
-struct row {
-    size_t kind, width;
-    struct tun_cell *cells; /* [unit_count] */
-};
-
-static struct row row_at(const struct tun_problem *p, size_t kind, size_t width)
-{
-    return (struct row){kind, width, tun_cell_at(&p->costs, kind, width, 0)};
-}
-
-static size_t bin_of(double ns)
-{
-    return (size_t)base_min(base_max(ilogb(ns), 0), BINS - 1);
-}
-
-static void ratios_learn(struct ratios *r, const struct row *to, const struct row *from,
-                         size_t units)
-{
-    *r = (struct ratios){0};
-    for (size_t u = 0; u < units; u++) {
-        if (known(&to->cells[u]) && known(&from->cells[u])) {
-            double ratio = log(to->cells[u].ns / from->cells[u].ns);
-            size_t bin = bin_of(from->cells[u].ns);
-
-            r->count[bin]++;
-            r->sum[bin] += ratio;
-            r->squares[bin] += ratio * ratio;
-            r->all_count++;
-            r->all_sum += ratio;
-            r->all_squares += ratio * ratio;
-        }
-    }
-}
-
-/* The ratio for a unit of @ns. Return: from how many units; 0: nothing learned. */
-static double ratios_ask(const struct ratios *r, double ns, double *ret_log, double *ret_sigma)
-{
-    double count = 0, sum = 0, squares = 0, variance;
-    size_t bin = bin_of(ns);
-
-    for (size_t b = bin ? bin - 1 : 0; b <= bin + 1 && b < BINS; b++) {
-        count += r->count[b];
-        sum += r->sum[b];
-        squares += r->squares[b];
-    }
-    if (count < LIKE_SIZE_COUNT) {
-        count = r->all_count;
-        sum = r->all_sum;
-        squares = r->all_squares;
-    }
-    if (count == 0) {
-        return 0;
-    }
-    *ret_log = sum / count;
-    variance = base_max(0.0, squares - sum * sum / count) + SIGMA_RATIO * SIGMA_RATIO;
-    *ret_sigma = sqrt(variance / count * (1 + 1 / count));
-    return count;
-}
-
-static double amdahl(size_t width)
-{
-    return 1 - PARALLEL + PARALLEL / (double)width;
-}
-
-static double speed_of(const struct tun_problem *p, size_t kind)
-{
-    return positive(p->kinds[kind].speed) ? p->kinds[kind].speed : 1;
-}
-
-/* Time of a unit of weight 1 on a row, but for a common factor. */
-static double relative_ns(const struct tun_problem *p, const struct row *r)
-{
-    return amdahl(r->width) / speed_of(p, r->kind);
-}
-
-/* A cell that waits for its prediction: unknown, the best one so far kept as a negative time, so
- * that no prediction is made from another prediction of the same call. */
-static void propose(struct tun_cell *c, double ns, double sigma)
-{
-    if (positive(ns) && sigma < c->sigma) {
-        c->ns = -ns;
-        c->sigma = sigma;
-    }
-}
-
-/* Predicts the open cells of a row by what the units take on another. */
-static void fill_from_row(struct tun_problem *p, const struct row *to, const struct row *from)
-{
-    double guess = log(relative_ns(p, to) / relative_ns(p, from)), guess_sigma = SIGMA_KIND;
-    struct ratios ratios;
-
-    if (to->kind == from->kind) {
-        guess_sigma = SIGMA_WIDTH * fabs(log2((double)to->width / (double)from->width));
-    } else if (to->width != from->width) {
-        guess_sigma = hypot(SIGMA_KIND, SIGMA_WIDTH);
-    }
-    ratios_learn(&ratios, to, from, p->unit_count);
-    for (size_t u = 0; u < p->unit_count; u++) {
-        double ratio, sigma;
-
-        if (known(&to->cells[u]) || !known(&from->cells[u])) {
-            continue;
-        }
-        if (ratios_ask(&ratios, from->cells[u].ns, &ratio, &sigma) == 0) {
-            ratio = guess;
-            sigma = guess_sigma;
-        }
-        propose(&to->cells[u], from->cells[u].ns * exp(ratio),
-                hypot(sigma, base_max(0.0, from->cells[u].sigma)));
-    }
-}
-
-/* ns per weight of the known cells of a row, or of all rows (@only NULL) relative to the kinds'
- * speeds: mean of logs. Return: how many cells. */
-static size_t weight_scale(const struct tun_problem *p, const struct row *only, double *ret_log)
-{
-    double sum = 0;
-    size_t count = 0;
-
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
-            struct row r = row_at(p, k, w);
-
-            for (size_t u = 0; u < p->unit_count && (!only || only->cells == r.cells); u++) {
-                if (known(&r.cells[u]) && positive(p->units[u].weight)) {
-                    sum += log(r.cells[u].ns / p->units[u].weight / relative_ns(p, &r));
-                    count++;
-                }
-            }
-        }
-    }
-    *ret_log = count ? sum / (double)count : 0;
-    return count;
-}
-
-/* With nothing measured at all: a unit of mean weight takes a millisecond on the fastest core. */
-static double scale_of_nothing(const struct tun_problem *p)
-{
-    double sum = 0;
-
-    for (size_t u = 0; u < p->unit_count; u++) {
-        sum += positive(p->units[u].weight) ? p->units[u].weight : 1;
-    }
-    return log(1e6 * (double)p->unit_count / sum);
-}
-
-static void fill_from_weights(struct tun_problem *p, const struct row *to, double any_log)
-{
-    double of_row;
-
-    if (weight_scale(p, to, &of_row) == 0) {
-        of_row = any_log;
-    }
-    for (size_t u = 0; u < p->unit_count; u++) {
-        double weight = positive(p->units[u].weight) ? p->units[u].weight : 1;
-
-        if (!known(&to->cells[u]) && to->cells[u].sigma == INFINITY) {
-            propose(&to->cells[u], weight * exp(of_row) * relative_ns(p, to), SIGMA_WEIGHT);
-        }
-    }
-}
-
-static size_t open_cells(struct tun_problem *p)
-{
-    size_t cells = row_count(&p->costs) * p->unit_count, open = 0;
-
-    for (size_t i = 0; i < cells; i++) {
-        if (!known(&p->costs.cells[i])) {
-            p->costs.cells[i] = (struct tun_cell){-1, INFINITY, TUN_UNKNOWN};
-            open++;
-        }
-    }
-    return open;
-}
-
-static void close_cells(struct tun_problem *p)
-{
-    size_t cells = row_count(&p->costs) * p->unit_count;
-
-    for (size_t i = 0; i < cells; i++) {
-        struct tun_cell *c = &p->costs.cells[i];
-
-        if (!known(c)) {
-            *c = (struct tun_cell){-c->ns, c->sigma, TUN_PREDICTED};
-        }
-    }
-}
-
-static bool has_open(const struct tun_problem *p, const struct row *r)
-{
-    for (size_t u = 0; u < p->unit_count; u++) {
-        if (!known(&r->cells[u])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t tun_fill(struct tun_problem *p)
-{
-    size_t open = open_cells(p);
-    double any_log;
-
-    if (open == 0) {
-        return 0;
-    }
-    if (weight_scale(p, NULL, &any_log) == 0) {
-        any_log = scale_of_nothing(p);
-    }
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
-            struct row to = row_at(p, k, w);
-
-            if (!has_open(p, &to)) {
-                continue;
-            }
-            for (size_t i = 0; i < p->kind_count; i++) {
-                for (size_t j = 1; j <= p->kinds[i].cores; j++) {
-                    struct row from = row_at(p, i, j);
-
-                    fill_from_row(p, &to, &from);
-                }
-            }
-            fill_from_weights(p, &to, any_log);
-        }
-    }
-    close_cells(p);
-    return open;
 }

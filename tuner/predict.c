@@ -7,8 +7,8 @@
 #include "base.h"
 
 #define TERMS 8u
-/* Rows of this size are added for every scaled column, so that what the benchmarks do not determine
- * stays near 0 instead of exploding. */
+/* A row of this size for every scaled column keeps coefficients near 0 that the benchmarks do not
+ * determine. */
 #define RIDGE 1e-6
 /* Wider than one core is never taken to be more than so many times better than a fair share: the
  * line of eq. 8 has no floor of its own and passes 0 for light layers. */
@@ -23,14 +23,10 @@ struct fit {
     double r[TERMS][TERMS + 1];
 };
 
-static bool positive(double x)
-{
-    return isfinite(x) && x > 0;
-}
-
 static bool usable(const struct tun_bench *b)
 {
-    return positive(b->n) && positive(b->k) && positive(b->m) && positive(b->ns) && b->width >= 1;
+    return tun_positive(b->n) && tun_positive(b->k) && tun_positive(b->m) && tun_positive(b->ns) &&
+           b->width >= 1;
 }
 
 static bool is_fc(double n)
@@ -225,7 +221,7 @@ double tun_predict_ns(const struct tun_predictor *f, double n, double k, double 
 {
     double row[TERMS], single, multi;
 
-    if (!positive(n) || !positive(k) || !positive(m) || width == 0 ||
+    if (!tun_positive(n) || !tun_positive(k) || !tun_positive(m) || width == 0 ||
         !(is_fc(n) ? f->has_fc : f->has_conv) || (width > 1 && !f->has_alpha)) {
         return -1;
     }
@@ -239,13 +235,13 @@ double tun_predict_ns(const struct tun_predictor *f, double n, double k, double 
     return base_max(1.0, base_max(multi, single / (double)width / SUPERLINEAR));
 }
 
-size_t tun_predict_costs(struct tun_problem *p, size_t kind, const struct tun_predictor *f)
+size_t tun_predict_costs(struct tun_problem *p, size_t ep, const struct tun_predictor *f)
 {
     size_t set = 0;
 
-    for (size_t w = 1; w <= p->kinds[kind].cores; w++) {
+    for (size_t w = 1; w <= p->eps[ep].cores; w++) {
         for (size_t u = 0; u < p->unit_count; u++) {
-            struct tun_cell *cell = tun_cell_at(&p->costs, kind, w, u);
+            struct tun_cell *cell = tun_cell_at(&p->costs, ep, w, u);
             const struct tun_unit *unit = &p->units[u];
             double ns = tun_predict_ns(f, unit->gemm_n, unit->gemm_k, unit->gemm_m, w);
             double error = is_fc(unit->gemm_n) ? f->error_fc : f->error_conv;

@@ -19,14 +19,14 @@ struct tun_bench { /* one micro-benchmark */
     uint16_t width;
     double ns;
 };
-struct tun_predictor {     /* of one kind; plain data, may be saved */
+struct tun_predictor {     /* of one EP; plain data, may be saved */
     double conv[8], fc[8]; /* b1..b8 */
     double alpha[3];       /* a1..a3 */
     bool has_conv, has_fc, has_alpha;
     double error_conv, error_fc, error_multi; /* mean relative error on what it was fitted to */
 };
 
-/** tun_predictor_fit() - @benches: [count], any order, of one kind; width 1 for eq. 5, wider ones
+/** tun_predictor_fit() - @benches: [count], any order, of one EP; width 1 for eq. 5, wider ones
  * for eq. 8. What has too few rows stays unset. Return: 0, or -EINVAL when nothing could be fitted.
  */
 int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_predictor *ret);
@@ -34,9 +34,9 @@ int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_
 /** tun_predict_ns() - @width >= 1. Return: ns, at least 1; < 0 when the fit does not cover it. */
 double tun_predict_ns(const struct tun_predictor *f, double n, double k, double m, size_t width);
 
-/** tun_predict_costs() - fills the cells of @kind that are unknown or TUN_PREDICTED for the units
+/** tun_predict_costs() - fills the cells of @ep that are unknown or TUN_PREDICTED for the units
  * whose matrices are known. Return: cells it set. */
-size_t tun_predict_costs(struct tun_problem *p, size_t kind, const struct tun_predictor *f);
+size_t tun_predict_costs(struct tun_problem *p, size_t ep, const struct tun_predictor *f);
 
 /** tun_gemm_of_conv() - Pipe-it eq. 3 and 4. */
 void tun_gemm_of_conv(size_t out_h, size_t out_w, size_t kernel_h, size_t kernel_w, size_t in_ch,

@@ -7,16 +7,16 @@
 
 #include "base.h"
 
-static int costs_init(struct tun_costs *c, size_t unit_count, const struct tun_kind *kinds,
-                      size_t kind_count)
+static int costs_init(struct tun_costs *c, size_t unit_count, const struct tun_ep *eps,
+                      size_t ep_count)
 {
     size_t rows = 0, cells;
 
-    *c = (struct tun_costs){.unit_count = unit_count, .kind_count = kind_count};
-    for (size_t k = 0; k < kind_count; k++) {
+    *c = (struct tun_costs){.unit_count = unit_count, .ep_count = ep_count};
+    for (size_t k = 0; k < ep_count; k++) {
         c->first[k] = rows;
-        c->cores[k] = kinds[k].cores;
-        rows += kinds[k].cores;
+        c->cores[k] = eps[k].cores;
+        rows += eps[k].cores;
     }
     if (!base_mul(rows, unit_count, &cells) || !(c->cells = calloc(cells, sizeof(*c->cells)))) {
         return -ENOMEM;
@@ -27,36 +27,29 @@ static int costs_init(struct tun_costs *c, size_t unit_count, const struct tun_k
     return 0;
 }
 
-static size_t cell_count(const struct tun_costs *c)
-{
-    size_t last = c->kind_count - 1;
-
-    return (c->first[last] + c->cores[last]) * c->unit_count;
-}
-
-int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_kind *kinds,
-                     size_t kind_count)
+int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_ep *eps,
+                     size_t ep_count)
 {
     *p = TUN_PROBLEM_NULL;
-    if (unit_count == 0 || unit_count > TUN_UNIT_MAX || kind_count == 0 || kind_count > PL_EP_MAX) {
+    if (unit_count == 0 || unit_count > TUN_UNIT_MAX || ep_count == 0 || ep_count > PL_EP_MAX) {
         return -EINVAL;
     }
-    for (size_t k = 0; k < kind_count; k++) {
-        if (kinds[k].cores == 0 || kinds[k].cores > PL_CPU_MAX) {
+    for (size_t k = 0; k < ep_count; k++) {
+        if (eps[k].cores == 0 || eps[k].cores > PL_CPU_MAX) {
             return -EINVAL;
         }
     }
     p->units = calloc(unit_count, sizeof(*p->units));
-    if (!p->units || costs_init(&p->costs, unit_count, kinds, kind_count) < 0) {
+    if (!p->units || costs_init(&p->costs, unit_count, eps, ep_count) < 0) {
         tun_problem_deinit(p);
         return -ENOMEM;
     }
     for (size_t u = 0; u < unit_count; u++) {
         p->units[u].weight = 1;
     }
-    memcpy(p->kinds, kinds, kind_count * sizeof(*kinds));
+    memcpy(p->eps, eps, ep_count * sizeof(*eps));
     p->unit_count = unit_count;
-    p->kind_count = kind_count;
+    p->ep_count = ep_count;
     p->bounds.slack = TUN_SLACK;
     return 0;
 }
@@ -64,7 +57,7 @@ int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_
 int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret)
 {
     struct tun_problem copy = *from;
-    size_t cells = cell_count(&from->costs);
+    size_t cells = tun_cell_count(&from->costs);
 
     copy.units = calloc(from->unit_count, sizeof(*copy.units));
     copy.costs.cells = calloc(cells, sizeof(*copy.costs.cells));
@@ -85,17 +78,12 @@ void tun_problem_deinit(struct tun_problem *p)
     *p = TUN_PROBLEM_NULL;
 }
 
-static bool positive(double x)
-{
-    return isfinite(x) && x > 0;
-}
-
 static int check_units(const struct tun_problem *p, char *ret_error)
 {
     for (size_t u = 0; u < p->unit_count; u++) {
         const struct tun_unit *unit = &p->units[u];
 
-        if (!positive(unit->weight)) {
+        if (!tun_positive(unit->weight)) {
             snprintf(ret_error, TUN_ERROR_MAX, "unit %zu: its weight must be above 0, not %g", u,
                      unit->weight);
             return -EINVAL;
@@ -105,29 +93,76 @@ static int check_units(const struct tun_problem *p, char *ret_error)
                      unit->in_bytes);
             return -EINVAL;
         }
+        if (!(unit->weight_bytes >= 0) || !(unit->arena_bytes >= 0) ||
+            !isfinite(unit->weight_bytes + unit->arena_bytes)) {
+            snprintf(ret_error, TUN_ERROR_MAX, "unit %zu: its memory must not be negative", u);
+            return -EINVAL;
+        }
     }
     return 0;
 }
 
+static bool not_negative(double x)
+{
+    return isfinite(x) && x >= 0;
+}
+
 static int check_costs(const struct tun_problem *p, char *ret_error)
 {
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
             for (size_t u = 0; u < p->unit_count; u++) {
                 const struct tun_cell *cell = tun_cell_at(&p->costs, k, w, u);
 
-                if (positive(cell->ns)) {
+                if (tun_cell_known(cell)) {
                     continue;
                 }
                 if (cell->source == TUN_UNKNOWN) {
                     snprintf(ret_error, TUN_ERROR_MAX,
-                             "unit %zu has no cost on %zu core%s of kind %s", u, w,
-                             w > 1 ? "s" : "", p->kinds[k].name);
+                             "unit %zu has no cost on %zu core%s of EP %s", u, w, w > 1 ? "s" : "",
+                             p->eps[k].name);
                 } else {
                     snprintf(ret_error, TUN_ERROR_MAX,
-                             "unit %zu on %zu core%s of kind %s: a cost must be above 0 ns, not %g",
-                             u, w, w > 1 ? "s" : "", p->kinds[k].name, cell->ns);
+                             "unit %zu on %zu core%s of EP %s: a cost must be above 0 ns, not %g",
+                             u, w, w > 1 ? "s" : "", p->eps[k].name, cell->ns);
                 }
+                return -EINVAL;
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_boards(const struct tun_problem *p, char *ret_error)
+{
+    const struct tun_boards *all = &p->boards;
+
+    if (all->count > TUN_BOARD_MAX || all->head >= all->count) {
+        snprintf(ret_error, TUN_ERROR_MAX, "%zu boards with board %zu as head: at most %u",
+                 all->count, all->head, TUN_BOARD_MAX);
+        return -EINVAL;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        if (p->eps[k].board >= all->count) {
+            snprintf(ret_error, TUN_ERROR_MAX, "EP %s is on board %u of %zu", p->eps[k].name,
+                     p->eps[k].board, all->count);
+            return -EINVAL;
+        }
+    }
+    for (size_t a = 0; a < all->count; a++) {
+        const struct tun_board *b = &all->boards[a];
+
+        if (!not_negative(b->memory_bytes) || !not_negative(b->energy_max_nj) ||
+            !not_negative(b->frames_held) || !not_negative(b->port_ns_per_byte) ||
+            !not_negative(b->link_watts)) {
+            snprintf(ret_error, TUN_ERROR_MAX, "board %s: no figure may be negative", b->name);
+            return -EINVAL;
+        }
+        for (size_t c = 0; c < all->count; c++) {
+            if (c != a && (!not_negative(all->links[a][c].ns) ||
+                           !not_negative(all->links[a][c].ns_per_byte))) {
+                snprintf(ret_error, TUN_ERROR_MAX, "link %s to %s: a time is negative", b->name,
+                         all->boards[c].name);
                 return -EINVAL;
             }
         }
@@ -140,16 +175,16 @@ int tun_problem_check(const struct tun_problem *p, char ret_error[TUN_ERROR_MAX]
     const struct tun_bounds *b = &p->bounds;
     int error;
 
-    if (p->unit_count == 0 || p->kind_count == 0) {
+    if (p->unit_count == 0 || p->ep_count == 0) {
         snprintf(ret_error, TUN_ERROR_MAX, "there is nothing to plan: no units or no cores");
         return -EINVAL;
     }
-    for (size_t k = 0; k < p->kind_count; k++) {
-        if (!positive(p->kinds[k].speed) || !positive(p->kinds[k].bandwidth) ||
-            !isfinite(p->kinds[k].watts) || p->kinds[k].watts < 0) {
+    for (size_t k = 0; k < p->ep_count; k++) {
+        if (!tun_positive(p->eps[k].speed) || !tun_positive(p->eps[k].bandwidth) ||
+            !isfinite(p->eps[k].watts) || p->eps[k].watts < 0) {
             snprintf(ret_error, TUN_ERROR_MAX,
-                     "kind %s: speed and bandwidth must be above 0, watts not negative",
-                     p->kinds[k].name);
+                     "EP %s: speed and bandwidth must be above 0, watts not negative",
+                     p->eps[k].name);
             return -EINVAL;
         }
     }
@@ -168,6 +203,9 @@ int tun_problem_check(const struct tun_problem *p, char ret_error[TUN_ERROR_MAX]
         return -EINVAL;
     }
     error = check_units(p, ret_error);
+    if (error == 0 && p->boards.count > 1) {
+        error = check_boards(p, ret_error);
+    }
     return error ? error : check_costs(p, ret_error);
 }
 
@@ -175,8 +213,8 @@ size_t tun_core_count(const struct tun_problem *p)
 {
     size_t cores = 0;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
-        cores += p->kinds[k].cores;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        cores += p->eps[k].cores;
     }
     return cores;
 }
@@ -185,13 +223,16 @@ void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret)
 {
     uint16_t cpu = 0;
 
-    *ret = (struct pl_ep_set){.count = p->kind_count};
-    for (size_t k = 0; k < p->kind_count; k++) {
+    *ret = (struct pl_ep_set){.count = p->ep_count};
+    if (p->boards.count > 1) {
+        memcpy(ret->board, p->boards.boards[p->boards.head].name, sizeof(ret->board));
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
         struct pl_ep *ep = &ret->eps[k];
 
-        memcpy(ep->name, p->kinds[k].name, sizeof(ep->name));
-        ep->cpu_count = p->kinds[k].cores;
-        ep->speed = p->kinds[k].speed;
+        memcpy(ep->name, p->eps[k].name, sizeof(ep->name));
+        ep->cpu_count = p->eps[k].cores;
+        ep->speed = p->eps[k].speed;
         for (size_t i = 0; i < ep->cpu_count; i++) {
             ep->cpus[i] = cpu++;
         }

@@ -1,39 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/problem.h - what a search is given: units, kinds of cores, what each unit costs where, what
- * is wanted
+ * tuner/problem.h - what a search is given: units, EPs, the cost table, and the objective
  *
- * Plain data and pure functions: no threads, files or clocks anywhere in this folder (pipesim, the
- * program in tuner/pipesim/, is the exception). Kinds are execution places of a pl_ep_set in the
- * same order, so a pl_group's ep is an index of kinds. Every time is in ns, as double.
+ * Plain data and pure functions: this folder has no threads, files or clocks, except the program in
+ * tuner/pipesim/. EPs have the order of a pl_ep_set, so a pl_group's ep is an index of eps. Every
+ * time is in ns, as double.
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "pipeline/plan.h"
+#include "tuner/board.h"
 
 #define TUN_UNIT_MAX 4096u
 #define TUN_ERROR_MAX 256u
+#define TUN_GROUP_MAX 8u /* team groups that one board has in a stage, as we plan */
 
 struct tun_unit {
     double weight;   /* Pipe-search eq. 1 and 2; > 0 */
     double in_bytes; /* bytes that cross the border in front of this unit; 0 for unit 0 */
     /* the matrices of the unit's heavy operator as Pipe-it has them (its eq. 4); 0: unknown */
     double gemm_n, gemm_k, gemm_m;
+    double weight_bytes; /* that a board holds for it, packed weights included; they add up */
+    double arena_bytes;  /* of activations while it runs; a segment needs the largest */
 };
 
-struct tun_kind {
+struct tun_ep {
     char name[PL_EP_NAME_MAX];
     uint16_t cores;   /* >= 1; teams of 1..cores threads */
-    double speed;     /* relative to the fastest kind, 0 < speed <= 1: a hint, costs decide */
+    double speed;     /* relative to the fastest EP, 0 < speed <= 1: a hint, costs decide */
     double bandwidth; /* relative memory bandwidth, 0 < .. <= 1: Shisha ranks by it */
     double watts;     /* of one busy core above idle; 0: unknown, then 1 */
+    uint16_t board;   /* index of the problem's boards; 0 with one board */
 };
 
-/* How a cell of the cost table came about; a better one is never overwritten by a worse one. */
+/* Where a cell's time is from, by rising trust: a better source is never overwritten. */
 enum tun_source { TUN_UNKNOWN, TUN_PREDICTED, TUN_SAVED, TUN_MEASURED };
 
 struct tun_cell {
@@ -42,10 +47,10 @@ struct tun_cell {
     enum tun_source source;
 };
 
-/* Time of each unit on each (kind, width); owned by its problem. */
+/* Time of each unit on each (EP, width); owned by its problem. */
 struct tun_costs {
-    size_t unit_count, kind_count;
-    size_t first[PL_EP_MAX]; /* row of (kind, width 1) */
+    size_t unit_count, ep_count;
+    size_t first[PL_EP_MAX]; /* row of (EP, width 1) */
     uint16_t cores[PL_EP_MAX];
     struct tun_cell *cells; /* [rows][unit_count], owned */
 };
@@ -60,52 +65,72 @@ struct tun_bounds {
     double period_max_ns;  /* bottleneck at most; 0: none. POWER needs it */
     double latency_max_ns; /* worst-frame latency at most; 0: none */
     size_t stages_max;     /* 0: none */
-    bool one_kind_stages;  /* stages of one kind alone, one width each: the papers' pipelines */
+    bool one_ep_stages;    /* stages of one EP alone, one width each: the papers' pipelines */
     double slack;          /* THROUGHPUT: how much worse a bottleneck may be for a lower latency */
 };
 #define TUN_SLACK 0.03
 
+enum { TUN_E_IMPOSSIBLE = 2 }; /* outcome of a solver: no plan keeps the bounds */
+
 struct tun_problem {
-    size_t unit_count, kind_count;
+    size_t unit_count, ep_count;
     struct tun_unit *units; /* [unit_count], owned */
-    struct tun_kind kinds[PL_EP_MAX];
+    struct tun_ep eps[PL_EP_MAX];
     struct tun_costs costs;
     double handoff_ns;          /* what a team spends a frame besides its units */
     double handoff_ns_per_byte; /* and for each byte that crosses the border it takes frames from */
     enum tun_objective objective;
     struct tun_bounds bounds;
+    struct tun_boards boards; /* tun_problem_init() sets none; set it afterwards */
 };
 #define TUN_PROBLEM_NULL ((struct tun_problem){0})
 
 /**
  * tun_problem_init() - room for units and costs: weights 1, all costs unknown, objective THROUGHPUT
  * with TUN_SLACK, no hand-off cost
- * @kinds: [kind_count], copied. Return: 0; -EINVAL (no unit, no kind, no cores, more than
+ * @eps: [ep_count], copied. Return: 0; -EINVAL (no unit, no EP, no cores, more than
  * TUN_UNIT_MAX, PL_EP_MAX or PL_CPU_MAX); -ENOMEM.
  */
-int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_kind *kinds,
-                     size_t kind_count);
+int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_ep *eps,
+                     size_t ep_count);
 /** tun_problem_copy() - deep. Return: 0 or -ENOMEM. */
 int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret);
 void tun_problem_deinit(struct tun_problem *p);
 
 /**
- * tun_problem_check() - is there something to solve, is every figure sane
+ * tun_problem_check() - checks that there is something to solve and that every figure is sane
+ *
  * Weights, speeds and bandwidths finite and positive; every cost known, finite and > 0; bounds not
- * negative; POWER has a period. @ret_error: a sentence that names the unit, kind and width.
+ * negative; POWER has a period. @ret_error: a sentence that names the unit, EP and width.
  * Return: 0 or -EINVAL.
  */
 int tun_problem_check(const struct tun_problem *p, char ret_error[TUN_ERROR_MAX]);
 
-/** tun_cell_at() - @width: 1..kinds[kind].cores. Borrowed until the problem goes. */
-static inline struct tun_cell *tun_cell_at(const struct tun_costs *c, size_t kind, size_t width,
+/** tun_cell_at() - @width: 1..eps[ep].cores. Borrowed until the problem goes. */
+static inline struct tun_cell *tun_cell_at(const struct tun_costs *c, size_t ep, size_t width,
                                            size_t unit)
 {
-    return &c->cells[(c->first[kind] + width - 1) * c->unit_count + unit];
+    return &c->cells[(c->first[ep] + width - 1) * c->unit_count + unit];
 }
 
-/** tun_core_count() - cores of all kinds. */
+/** tun_cell_count() - cells of the whole table. */
+static inline size_t tun_cell_count(const struct tun_costs *c)
+{
+    return (c->first[c->ep_count - 1] + c->cores[c->ep_count - 1]) * c->unit_count;
+}
+
+static inline bool tun_positive(double x)
+{
+    return isfinite(x) && x > 0;
+}
+
+static inline bool tun_cell_known(const struct tun_cell *c)
+{
+    return tun_positive(c->ns);
+}
+
+/** tun_core_count() - cores of all EPs. */
 size_t tun_core_count(const struct tun_problem *p);
 
-/** tun_eps() - the problem's kinds as a pl_ep_set (cores numbered from 0), for writing plans. */
+/** tun_eps() - the problem's EPs as a pl_ep_set (cores numbered from 0), for writing plans. */
 void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/adapt.h"
+#include "daemon/adapt/adapter.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_private.h"
+#include "daemon/adapt/adapter_private.h"
 #include "daemon/service/log.h"
 
-/* A plan is watched once each of its stages has computed so many frames: its costs are known. */
+/* A plan is watched once each stage has computed this many frames: then its costs are known. */
 #define FRAMES_KNOWN 24u
-/* A team that gets no frames for so long, because others are faster, is watched by a guess. */
+/* A team that gets no frames for this long, because others are faster, is watched with a guess. */
 #define PATIENCE_NS (5 * BASE_NS_PER_S)
 #define SETTLED_NS BASE_NS_PER_S
 #define GOOD_NS BASE_NS_PER_S
-/* A plan that serves calmly for so long is one to come back to. */
+/* A plan that serves undisturbed for this long is worth coming back to. */
 #define LASTING_NS (3 * BASE_NS_PER_S)
 
 static struct tun_adapt_options options(const struct dmn_config *c)
@@ -34,64 +34,26 @@ static struct tun_adapt_options options(const struct dmn_config *c)
     return o;
 }
 
-bool dmn_adapt_pinned(const struct dmn_model *m)
-{
-    return strcmp(m->algorithm, "manual") == 0 || strcmp(m->algorithm, "config") == 0;
-}
-
-bool dmn_adapt_free_to_act(const struct dmn_model *m)
-{
-    return !m->retune && !m->switch_call && !m->leaving && !pl_switching(m->pipe) &&
-           !m->daemon->draining && !dmn_calibrating(m->daemon);
-}
-
-bool dmn_adapt_holds(const struct dmn_model *m)
-{
-    const struct dmn_adapt_model *a = m->adapt;
-
-    return a && ((a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) || a->carried);
-}
-
-bool dmn_adapt_keeps(const struct dmn_model *m)
-{
-    const struct dmn_adapt_model *a = m->adapt;
-
-    return !a || a->quota > 0 || a->epoch != pl_epoch(m->pipe) ||
-           (!a->carried && (!a->serving || !a->corrected));
-}
-
-void dmn_adapt_forget(struct dmn_model *m)
-{
-    struct dmn_adapt_model *a = m->adapt;
-
-    a->serving = a->corrected = a->alarmed = false;
-    a->verify_left = 0;
-    a->job = dmn_adapt_job_leave(a->job);
-    json_decref(base_take(a->event));
-    free(base_take(a->carried));
-    a->doubted = false;
-    tun_problem_deinit(&a->good[0]);
-    tun_problem_deinit(&a->good[1]);
-}
-
-void dmn_adapt_model_free(struct dmn_model *m)
+/* Frees what adapt/ keeps of a model that ends or is no longer watched. Does nothing if there is
+ * none. */
+static void model_free(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
 
     if (a) {
         dmn_adapt_forget(m);
-        json_decref(a->record);
         tun_problem_deinit(&a->home);
         tun_adapt_free(a->watch);
         free(a);
         m->adapt = NULL;
+        dmn_adapt_publish(m);
     }
 }
 
 /* Return: 0 or -ENOMEM. */
 static int watch_model(struct dmn_model *m)
 {
-    struct tun_adapt_options o = options(m->daemon->config);
+    struct tun_adapt_options o = options(dmn_machine_config(m->of->machine));
     struct dmn_adapt_model *a = m->adapt;
 
     if (a) {
@@ -106,7 +68,8 @@ static int watch_model(struct dmn_model *m)
     return 0;
 }
 
-/* A plan from somebody else serves since @now_ns: nothing of the one before holds for it. */
+/* Notices a plan that something else switched to: nothing known of the previous plan applies to
+ * it. */
 static void note_plan(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
@@ -115,25 +78,27 @@ static void note_plan(struct dmn_model *m, uint64_t now_ns)
         dmn_adapt_forget(m);
         a->epoch = pl_epoch(m->pipe);
         a->epoch_ns = now_ns;
+        dmn_adapt_publish(m);
     }
 }
 
-/* What was known before the cores changed, and the doubt about the plan on the new ones. */
+/* Restores what was known before the cores changed, and whether to verify the plan on the new
+ * ones. */
 static void resume(struct dmn_adapt_model *a, size_t cells)
 {
     if (a->carried && a->carried_count == cells) {
         tun_adapt_resume(a->watch, a->carried, a->carried_contended);
         a->corrected = true;
     }
-    if (a->doubted) {
-        tun_adapt_doubt(a->watch, &a->before, a->before_ns, a->after_ns);
+    if (a->unverified) {
+        tun_adapt_verify(a->watch, &a->before, a->before_ns, a->after_ns);
     }
     free(base_take(a->carried));
-    a->doubted = false;
+    a->unverified = false;
 }
 
-/* Begins to watch once the table knows what the plan costs. */
-static void begin(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_t now_ns)
+/* Begins to watch once the table knows the plan's costs. */
+static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
     struct tun_problem p = TUN_PROBLEM_NULL;
@@ -150,40 +115,33 @@ static void begin(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64
         dmn_planner_problem(m, NULL, &p) < 0) {
         return;
     }
-    a->serving = tun_adapt_serve(a->watch, &p, pl_current_plan(m->pipe), kinds, now_ns) == 0;
+    a->serving = tun_adapt_serve(a->watch, &p, pl_current_plan(m->pipe), eps, now_ns) == 0;
     if (a->serving) {
-        resume(a, p.kind_count * p.unit_count);
+        resume(a, p.ep_count * p.unit_count);
     }
+    dmn_adapt_publish(m);
     tun_problem_deinit(&p);
 }
 
-/* The search that was begun for a decision is over: its event is told what for. */
+/* Checks whether the search for a decision is over. */
 static void note_search(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
-    json_t *list;
 
-    if (!a->tuning || m->retune) {
-        return;
+    if (a->tuning && !m->planning->retune) {
+        a->tuning = false;
+        a->last_outcome = DMN_OUTCOME_TUNED;
     }
-    a->tuning = false;
-    list = dmn_history_json(&m->daemon->history, m->name, 1);
-    if (json_array_size(list) == 1 && a->record) {
-        json_object_set(json_array_get(list, 0), "decision", a->record);
-    }
-    json_decref(list);
-    json_decref(base_take(a->record));
-    a->last_outcome = "tuned";
 }
 
-/* Copies of the table from before an alarm; the older one is a second older. */
+/* Copies the table while there is no alarm; the older copy is a second older. */
 static void keep_good(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
     struct tun_problem copy;
 
     if (now_ns - a->good_ns < GOOD_NS || a->corrected || a->alarmed ||
-        tun_problem_copy(&m->problem, &copy) < 0) {
+        tun_problem_copy(&m->planning->problem, &copy) < 0) {
         return;
     }
     tun_problem_deinit(&a->good[1]);
@@ -192,13 +150,12 @@ static void keep_good(struct dmn_model *m, uint64_t now_ns)
     a->good_ns = now_ns;
 }
 
-/* What a quota slows is as it is in a state with that quota; what else is foreign is in no state.
- */
+/* Remembers the plan of this state. A quota is part of the state; other interference is not. */
 static void keep_known(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
 
-    if (now_ns - a->known_ns >= GOOD_NS && dmn_adapt_keeps(m) && a->verify_left == 0 && !a->job &&
+    if (now_ns - a->known_ns >= GOOD_NS && dmn_state_suits(m) && a->verify_left == 0 && !a->job &&
         now_ns - a->epoch_ns > LASTING_NS && now_ns - a->state_ns > LASTING_NS) {
         a->known_ns = now_ns;
         dmn_adapt_remember(m, now_ns);
@@ -216,46 +173,50 @@ static bool any_alarm(const struct tun_adapt *watch)
     return any;
 }
 
-/* CPUs' worth of time that the cgroup allows; 0: all. */
-static double quota(const struct dmn_daemon *d)
+/* Reads the state of the machine, once per snapshot; without sensors, as the topology was last
+ * read. */
+static void see_state(struct dmn_adapt *adapt)
 {
-    const struct gov_snapshot *s = dmn_sensors_now(d);
+    const struct gov_snapshot *s = dmn_sensors_now(adapt->machine);
+    struct gov_machine_state state;
 
-    return s && isfinite(s->cgroup.quota_cpus) ? s->cgroup.quota_cpus : 0;
+    if (s && adapt->state.id != 0 && adapt->state.sequence == s->sequence) {
+        return;
+    }
+    dmn_eps_state(&adapt->machine->eps, s, adapt->machine->topology, NULL, &state);
+    adapt->state.sequence = s ? s->sequence : 0;
+    adapt->state.id = state.id;
+    adapt->state.quota = gov_quota_cpus(s);
 }
 
-static void note_state(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_t now_ns)
+static void note_state(struct dmn_adapt *adapt, struct dmn_adapt_model *a, uint64_t now_ns)
 {
-    struct dmn_adapt_model *a = m->adapt;
-    uint64_t id;
-
-    a->quota = quota(m->daemon);
-    id = tun_state_id(kinds, m->daemon->eps.count, a->quota);
+    see_state(adapt);
+    a->quota = adapt->state.quota;
     if (a->state_id == 0) {
         a->quota_decided = a->quota;
     }
-    if (a->state_id != id) {
-        a->state_id = id;
+    if (a->state_id != adapt->state.id) {
+        a->state_id = adapt->state.id;
         a->state_ns = now_ns;
     }
 }
 
-static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
-                         const struct tun_team_seen *teams, size_t team_count, uint64_t start_ns,
-                         uint64_t now_ns)
+static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
+                         const struct tun_ep_seen *eps, const struct tun_team_seen *teams,
+                         size_t team_count, uint64_t start_ns, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
     struct tun_seen_window w = {.start_ns = start_ns,
                                 .now_ns = now_ns,
-                                .kinds = kinds,
+                                .eps = eps,
                                 .teams = teams,
                                 .team_count = team_count,
                                 .events = a->events,
-                                .throttled = m->daemon->adapt->felt.throttled,
-                                .pressure = m->daemon->adapt->felt.pressure};
+                                .felt = adapt->felt.now};
     struct tun_record record = TUN_RECORD_NULL;
 
-    note_state(m, kinds, now_ns);
+    note_state(adapt, a, now_ns);
     a->windows++;
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
@@ -269,16 +230,18 @@ static void watch_window(struct dmn_model *m, const struct tun_kind_seen *kinds,
         break;
     }
     a->alarmed = a->serving && any_alarm(a->watch);
+    dmn_adapt_publish(m);
     keep_good(m, now_ns);
     keep_known(m, now_ns);
 }
 
-/* A core that a thread could not be pinned to is one that went. */
+/* If a thread could not be pinned to its core, the core is gone. */
 static void check_pins(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
 
-    if (a->pins_epoch == pl_epoch(m->pipe) || !dmn_config_int(m->daemon->config, DMN_KEY_PIN)) {
+    if (a->pins_epoch == pl_epoch(m->pipe) ||
+        !dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_PIN)) {
         return;
     }
     a->pins_epoch = pl_epoch(m->pipe);
@@ -287,13 +250,14 @@ static void check_pins(struct dmn_model *m)
 
         pl_team_stats(m->pipe, i, &t);
         if (!t.pinned) {
-            dmn_hotplug_check(m->daemon);
+            dmn_hotplug_check(m->of->machine);
             return;
         }
     }
 }
 
-static void step(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_t now_ns)
+static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_ep_seen *eps,
+                 uint64_t now_ns)
 {
     struct tun_team_seen teams[PL_TEAM_MAX];
     uint64_t start_ns;
@@ -311,70 +275,84 @@ static void step(struct dmn_model *m, const struct tun_kind_seen *kinds, uint64_
     }
     check_pins(m);
     if (dmn_adapt_pinned(m) || !dmn_adapt_free_to_act(m) || m->adapt->job ||
-        m->problem.kind_count != m->daemon->eps.count) {
+        m->planning->problem.ep_count != m->of->machine->eps.count) {
         return;
     }
     if (!m->adapt->serving) {
-        begin(m, kinds, now_ns);
+        begin(m, eps, now_ns);
     } else if (start_ns > 0 && now_ns > start_ns) {
-        watch_window(m, kinds, teams, count, start_ns, now_ns);
+        watch_window(adapt, m, eps, teams, count, start_ns, now_ns);
     }
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct dmn_adapt *a = timer->data;
-    struct dmn_daemon *d = a->daemon;
-    uint64_t period = (uint64_t)dmn_config_int(d->config, DMN_KEY_ADAPT_WINDOW_MS);
-    struct tun_kind_seen kinds[PL_EP_MAX];
+    struct dmn_adapt *adapt = timer->data;
+    const struct dmn_config *config = dmn_machine_config(adapt->machine);
+    uint64_t period = (uint64_t)dmn_config_int(config, DMN_KEY_ADAPT_WINDOW_MS);
+    struct tun_ep_seen eps[PL_EP_MAX];
     uint64_t now = base_now_ns();
 
-    if (period != a->period_ms) { /* after a reload */
-        a->period_ms = period;
+    if (period != adapt->period_ms) { /* after a reload */
+        adapt->period_ms = period;
         uv_timer_start(timer, on_timer, period, period);
     }
-    if (!dmn_config_int(d->config, DMN_KEY_ADAPT_ENABLED)) {
-        for (struct dmn_model *m = d->models; m; m = m->next) {
-            dmn_adapt_model_free(m);
+    if (!dmn_config_int(config, DMN_KEY_ADAPT_ENABLED)) {
+        for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+            model_free(m);
         }
         return;
     }
-    dmn_hotplug_check(d);
-    dmn_adapt_change_step(d);
-    dmn_adapt_kinds(d, dmn_sensors_now(d), kinds);
-    dmn_adapt_felt(&a->felt, dmn_sensors_now(d));
-    for (struct dmn_model *m = d->models; m; m = m->next) {
-        step(m, kinds, now);
+    dmn_hotplug_check(adapt->machine);
+    dmn_adapt_change_step(adapt);
+    dmn_adapt_eps(adapt->machine, eps);
+    dmn_adapt_felt(&adapt->felt, dmn_sensors_now(adapt->machine));
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        step(adapt, m, eps, now);
     }
-    dmn_adapt_machine_see(d, dmn_sensors_now(d), now);
+    dmn_adapt_machine_see(adapt, dmn_sensors_now(adapt->machine), now);
 }
 
-static void on_power(struct dmn_daemon *d, bool active)
+static void on_power(void *ctx, bool active)
 {
+    struct dmn_adapt *adapt = ctx;
+
     (void)active;
-    for (struct dmn_model *m = d->models; m; m = m->next) {
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (m->adapt) {
             m->adapt->events |= TUN_EVENT_POWER;
         }
     }
 }
 
-int dmn_adapt_start(struct dmn_daemon *d)
+static void on_ending(void *ctx, struct dmn_model *m)
 {
-    struct dmn_adapt *a = calloc(1, sizeof(*a));
+    (void)ctx;
+    model_free(m);
+}
 
-    if (!a) {
+int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
+{
+    struct dmn_adapt *adapt = calloc(1, sizeof(*adapt));
+
+    if (!adapt) {
         return -ENOMEM;
     }
-    a->daemon = d;
-    a->period_ms = (uint64_t)dmn_config_int(d->config, DMN_KEY_ADAPT_WINDOW_MS);
-    d->adapt = a;
-    uv_timer_init(&d->loop, &a->timer);
-    a->timer.data = a;
-    uv_timer_start(&a->timer, on_timer, a->period_ms, a->period_ms);
-    dmn_adapt_machine_see(d, dmn_sensors_now(d), base_now_ns());
-    dmn_hotplug_listen(d, dmn_adapt_cores_changed);
-    dmn_gpio_listen(d, on_power);
+    adapt->plans = plans;
+    adapt->models = plans->models;
+    adapt->machine = plans->machine;
+    adapt->period_ms =
+        (uint64_t)dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_WINDOW_MS);
+    uv_timer_init(adapt->machine->loop, &adapt->timer);
+    adapt->timer.data = adapt;
+    uv_timer_start(&adapt->timer, on_timer, adapt->period_ms, adapt->period_ms);
+    dmn_adapt_machine_see(adapt, dmn_sensors_now(adapt->machine), base_now_ns());
+    dmn_hotplug_listen(adapt->machine, dmn_adapt_cores_changed, adapt);
+    adapt->lines = (struct dmn_gpio_listener){.ctx = adapt, .power = on_power};
+    dmn_gpio_listen(adapt->machine, &adapt->lines);
+    adapt->hears = (struct dmn_models_listener){.ctx = adapt, .ending = on_ending};
+    dmn_models_listen(adapt->models, &adapt->hears);
+    *ret = adapt;
     return 0;
 }
 
@@ -383,26 +361,28 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-void dmn_adapt_configure(struct dmn_daemon *d)
+void dmn_adapt_configure(struct dmn_adapt *adapt)
 {
-    struct tun_adapt_options o = options(d->config);
+    struct tun_adapt_options o;
 
-    for (struct dmn_model *m = d->models; m; m = m->next) {
+    if (!adapt) {
+        return;
+    }
+    o = options(dmn_machine_config(adapt->machine));
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (m->adapt && tun_adapt_set_options(m->adapt->watch, &o) < 0) {
             dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                            "model %s: the keys of adapt take effect when it is loaded again",
-                            m->name);
+                            "model %s: adapt.* takes effect when it is loaded again", m->name);
         }
     }
 }
 
-void dmn_adapt_stop(struct dmn_daemon *d)
+struct dmn_adapt *dmn_adapt_stop(struct dmn_adapt *adapt)
 {
-    struct dmn_adapt *a = base_take(d->adapt);
-
-    if (a) {
-        dmn_hotplug_listen(d, NULL);
-        dmn_adapt_change_leave(a);
-        uv_close((uv_handle_t *)&a->timer, on_closed);
+    if (adapt) {
+        dmn_hotplug_listen(adapt->machine, NULL, NULL);
+        dmn_adapt_change_leave(adapt);
+        uv_close((uv_handle_t *)&adapt->timer, on_closed);
     }
+    return NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A change of cores from its beginning to its end. */
+/* A change of cores from start to end. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_eps_private.h"
-#include "daemon/calibrate.h"
+#include "daemon/adapt/cores.h"
 #include "daemon/service/log.h"
+#include "tuner/adapt/decided.h"
 
 static void parts_free(struct dmn_adapt_change *c)
 {
@@ -33,7 +33,7 @@ void dmn_adapt_change_leave(struct dmn_adapt *a)
     struct dmn_adapt_change *c = base_take(a->change);
 
     if (c && c->at_work) {
-        c->daemon = NULL;
+        c->adapt = NULL;
         uv_cancel((uv_req_t *)&c->work);
     } else if (c) {
         change_free(c);
@@ -49,9 +49,9 @@ static void work(uv_work_t *w)
     }
 }
 
-static bool all_free(const struct dmn_daemon *d)
+static bool all_free(const struct dmn_adapt *adapt)
 {
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (!dmn_adapt_free_to_act(m)) {
             return false;
         }
@@ -61,55 +61,55 @@ static bool all_free(const struct dmn_daemon *d)
 
 static void apply(struct dmn_adapt_change *c)
 {
-    struct dmn_daemon *d = c->daemon;
+    struct dmn_adapt *adapt = c->adapt;
 
-    d->eps = c->eps;
-    *d->topology = *c->topology;
+    adapt->machine->eps = c->eps;
+    *adapt->machine->topology = *c->topology;
+    adapt->state.id = 0; /* the new EPs have another state */
     for (size_t i = 0; i < c->count; i++) {
-        struct dmn_model *m = dmn_model_find(d, c->parts[i].model);
+        struct dmn_model *m = dmn_model_find(adapt->models, c->parts[i].model);
 
         if (m && m->loaded_ns == c->parts[i].loaded_ns) {
             dmn_change_apply(c, &c->parts[i], m);
         }
     }
-    d->adapt->change = NULL;
+    adapt->change = NULL;
     change_free(c);
 }
 
 static void done(uv_work_t *w, int status)
 {
     struct dmn_adapt_change *c = w->data;
-    struct dmn_daemon *d = c->daemon;
+    struct dmn_adapt *adapt = c->adapt;
 
     c->at_work = false;
-    if (!d || status < 0) {
-        if (d) {
-            d->adapt->change = NULL;
+    if (!adapt || status < 0) {
+        if (adapt) {
+            adapt->change = NULL;
         }
         change_free(c);
         return;
     }
-    if (c->again || !all_free(d)) { /* more has changed: from the start */
+    if (c->again || !all_free(adapt)) { /* more has changed: start over */
         parts_free(c);
         c->again = false;
-        dmn_adapt_change_step(d);
+        dmn_adapt_change_step(adapt);
     } else {
         apply(c);
     }
-    dmn_daemon_settle(d);
 }
 
-/* Searches give way; what cannot be stopped is waited for. */
-static bool make_way(struct dmn_daemon *d)
+/* Cancels searches; waits for what cannot be cancelled. */
+static bool make_way(struct dmn_adapt *adapt)
 {
-    if (dmn_calibrating(d)) {
-        dmn_calibrate_abort(d, "the cores have changed");
+    if (dmn_profiling(adapt->plans)) {
+        dmn_profile_abort(adapt->plans, "the cores have changed");
     }
-    for (struct dmn_model *m = d->models; m; m = m->next) {
-        if (m->retune) {
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (m->planning->retune) {
             dmn_retune_cancel(m);
         }
-        if (m->adapt && m->adapt->job) { /* what was known before it is known still */
+        if (m->adapt && m->adapt->job) { /* it still knows what was known before the change */
             int error = tun_adapt_decided(m->adapt->watch, &m->adapt->job->record, NULL, false,
                                           base_now_ns());
 
@@ -119,57 +119,58 @@ static bool make_way(struct dmn_daemon *d)
             }
         }
     }
-    return all_free(d) && !d->reload && !d->loads && !d->optimises;
+    return all_free(adapt) && LIST_EMPTY(&adapt->models->arrivals);
 }
 
-static void drop_change(struct dmn_daemon *d, const char *why)
+static void drop_change(struct dmn_adapt *adapt, const char *why)
 {
-    struct dmn_adapt_change *c = base_take(d->adapt->change);
+    struct dmn_adapt_change *c = base_take(adapt->change);
 
-    for (struct dmn_model *m = d->models; m; m = m->next) {
-        dmn_change_tell_nothing(m, c, why, "kept");
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        dmn_change_tell_nothing(m, c, why, DMN_OUTCOME_KEPT);
     }
     change_free(c);
 }
 
-void dmn_adapt_change_step(struct dmn_daemon *d)
+void dmn_adapt_change_step(struct dmn_adapt *adapt)
 {
-    struct dmn_adapt_change *c = d->adapt->change;
+    struct dmn_adapt_change *c = adapt->change;
     size_t i = 0;
     int error;
 
-    if (!c || c->at_work || d->draining || !make_way(d)) {
+    if (!c || c->at_work || adapt->models->stopping || !make_way(adapt)) {
         return;
     }
-    if (dmn_places_find(c) < 0) {
-        drop_change(d, "no execution place has a core left, so plans stay as they are");
+    if (dmn_eps_find(c) < 0) {
+        drop_change(adapt, "no execution place has a core left, so plans stay as they are");
         return;
     }
-    if (dmn_places_served(d, &c->eps)) {
-        *d->topology = *c->topology;
-        drop_change(d, "no execution place has another set of cores");
+    if (dmn_eps_served(adapt, &c->eps)) {
+        *adapt->machine->topology = *c->topology;
+        drop_change(adapt, "no execution place has another set of cores");
         return;
     }
-    c->parts = calloc(dmn_model_count(d), sizeof(*c->parts));
+    c->parts = calloc(dmn_model_count(adapt->models), sizeof(*c->parts));
     error = c->parts ? 0 : -ENOMEM;
-    for (struct dmn_model *m = d->models; m && !error; m = m->next) {
+    for (struct dmn_model *m = adapt->models->models; m && !error; m = m->next) {
         c->count = i + 1;
         error = dmn_change_prepare(m, c, &c->parts[i++]);
     }
-    error = error ? error : uv_queue_work(&d->loop, &c->work, work, done);
+    error = error ? error : uv_queue_work(adapt->machine->loop, &c->work, work, done);
     c->at_work = error == 0;
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
                         c->text, strerror(-error));
-        drop_change(d, strerror(-error));
+        drop_change(adapt, strerror(-error));
     }
 }
 
-void dmn_adapt_cores_changed(struct dmn_daemon *d, const struct dmn_hotplug_change *change)
+void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change)
 {
-    struct dmn_adapt_change *c = d->adapt->change;
+    struct dmn_adapt *adapt = ctx;
+    struct dmn_adapt_change *c = adapt->change;
 
-    if (!dmn_config_int(d->config, DMN_KEY_ADAPT_ENABLED)) {
+    if (!dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_ENABLED)) {
         return;
     }
     if (!c) {
@@ -178,13 +179,13 @@ void dmn_adapt_cores_changed(struct dmn_daemon *d, const struct dmn_hotplug_chan
             return;
         }
         c->work.data = c;
-        c->daemon = d;
+        c->adapt = adapt;
         c->began_ns = base_now_ns();
-        d->adapt->change = c;
+        adapt->change = c;
     }
     c->again = c->at_work;
-    c->cause = change->cause;
+    c->cause = strcmp(change->cause, "cpuset") == 0 ? TUN_CAUSE_CPUSET : TUN_CAUSE_HOTPLUG;
     c->usable = change->usable;
     snprintf(c->text, sizeof(c->text), "%s", change->text);
-    dmn_adapt_change_step(d);
+    dmn_adapt_change_step(adapt);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which places there are now, and what of the old ones holds on them. */
+/* Finds the present EPs, and maps what was known of the old ones. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_eps_private.h"
+#include "daemon/adapt/cores.h"
 #include "daemon/service/log.h"
 
-/* Only cores that can be used; places without one go. */
+/* Keeps only usable cores; drops EPs without any. */
 static void restrict_eps(struct pl_ep_set *eps, const struct gov_cpuset *usable)
 {
     size_t kept = 0;
@@ -54,48 +54,48 @@ static size_t common_cpus(const struct pl_ep *a, const struct pl_ep *b)
     return count;
 }
 
-size_t dmn_places_of(const struct pl_ep_set *eps, const struct pl_ep *ep)
+size_t dmn_eps_of(const struct pl_ep_set *eps, const struct pl_ep *ep)
 {
-    size_t most = 0, place = SIZE_MAX;
+    size_t most = 0, match = SIZE_MAX;
 
     for (size_t e = 0; e < eps->count; e++) {
         size_t common = common_cpus(&eps->eps[e], ep);
 
         if (common > most) {
             most = common;
-            place = e;
+            match = e;
         }
     }
-    return place;
+    return match;
 }
 
-bool dmn_places_only_less(const struct pl_ep_set *old, const struct pl_ep_set *new)
+bool dmn_eps_only_less(const struct pl_ep_set *old, const struct pl_ep_set *new)
 {
     bool taken[PL_EP_MAX] = {false};
 
     for (size_t e = 0; e < new->count; e++) {
-        size_t place = dmn_places_of(old, &new->eps[e]);
+        size_t match = dmn_eps_of(old, &new->eps[e]);
 
-        if (place == SIZE_MAX || taken[place] ||
-            common_cpus(&new->eps[e], &old->eps[place]) != new->eps[e].cpu_count) {
+        if (match == SIZE_MAX || taken[match] ||
+            common_cpus(&new->eps[e], &old->eps[match]) != new->eps[e].cpu_count) {
             return false;
         }
-        taken[place] = true;
+        taken[match] = true;
     }
     return true;
 }
 
-void dmn_places_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
-                      struct tun_problem *to, const struct pl_ep_set *to_eps)
+void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
+                   struct tun_problem *to, const struct pl_ep_set *to_eps)
 {
-    if (from->unit_count != to->unit_count || from->kind_count != from_eps->count) {
+    if (from->unit_count != to->unit_count || from->ep_count != from_eps->count) {
         return;
     }
     to->handoff_ns = from->handoff_ns;
     to->handoff_ns_per_byte = from->handoff_ns_per_byte;
-    for (size_t k = 0; k < to->kind_count; k++) {
-        size_t old = dmn_places_of(from_eps, &to_eps->eps[k]);
-        size_t widths = old == SIZE_MAX ? 0 : base_min(from->kinds[old].cores, to->kinds[k].cores);
+    for (size_t k = 0; k < to->ep_count; k++) {
+        size_t old = dmn_eps_of(from_eps, &to_eps->eps[k]);
+        size_t widths = old == SIZE_MAX ? 0 : base_min(from->eps[old].cores, to->eps[k].cores);
 
         for (size_t w = 1; w <= widths; w++) {
             for (size_t u = 0; u < to->unit_count; u++) {
@@ -110,8 +110,8 @@ void dmn_places_carry(const struct tun_problem *from, const struct pl_ep_set *fr
     dmn_planner_guess(to);
 }
 
-bool dmn_places_translate(const struct pl_plan *plan, const struct pl_ep_set *from,
-                          const struct pl_ep_set *to, size_t unit_count, struct pl_plan *ret)
+bool dmn_eps_translate(const struct pl_plan *plan, const struct pl_ep_set *from,
+                       const struct pl_ep_set *to, size_t unit_count, struct pl_plan *ret)
 {
     char error[256];
 
@@ -119,19 +119,19 @@ bool dmn_places_translate(const struct pl_plan *plan, const struct pl_ep_set *fr
     for (size_t s = 0; s < ret->stage_count; s++) {
         for (size_t g = 0; g < ret->stages[s].group_count; g++) {
             struct pl_group *group = &ret->stages[s].groups[g];
-            size_t place = dmn_places_of(to, &from->eps[group->ep]);
+            size_t match = dmn_eps_of(to, &from->eps[group->ep]);
 
-            if (place == SIZE_MAX) {
+            if (match == SIZE_MAX) {
                 return false;
             }
-            group->ep = (uint16_t)place;
+            group->ep = (uint16_t)match;
         }
     }
     if (pl_plan_check(ret, to, unit_count, error, sizeof(error)) < 0) {
         return false;
     }
     for (size_t e = 0; e < to->count; e++) {
-        size_t old = dmn_places_of(from, &to->eps[e]);
+        size_t old = dmn_eps_of(from, &to->eps[e]);
         bool shared = old != SIZE_MAX && pl_plan_cores(plan, old) > from->eps[old].cpu_count;
 
         if (!shared && pl_plan_cores(ret, e) > to->eps[e].cpu_count) {
@@ -141,20 +141,21 @@ bool dmn_places_translate(const struct pl_plan *plan, const struct pl_ep_set *fr
     return true;
 }
 
-int dmn_places_find(struct dmn_adapt_change *c)
+int dmn_eps_find(struct dmn_adapt_change *c)
 {
     char why[DMN_CONFIG_ERROR_MAX] = "out of memory";
-    struct dmn_daemon *d = c->daemon;
+    struct dmn_adapt *adapt = c->adapt;
     int error;
 
     if (!c->topology) {
         c->topology = malloc(sizeof(*c->topology));
     }
-    error =
-        c->topology ? dmn_eps_read(d->config, d->sysfs_root, c->topology, why, &c->eps) : -ENOMEM;
+    error = c->topology ? dmn_eps_read(dmn_machine_config(adapt->machine),
+                                       adapt->machine->sysfs_root, c->topology, why, &c->eps)
+                        : -ENOMEM;
     if (!error) {
         restrict_eps(&c->eps, &c->usable);
-        snprintf(why, sizeof(why), "no core of the execution places is left");
+        snprintf(why, sizeof(why), "no execution place has a core left");
         error = c->eps.count ? 0 : -ENODEV;
     }
     if (error) {
@@ -164,11 +165,11 @@ int dmn_places_find(struct dmn_adapt_change *c)
     return error;
 }
 
-bool dmn_places_served(const struct dmn_daemon *d, const struct pl_ep_set *eps)
+bool dmn_eps_served(const struct dmn_adapt *adapt, const struct pl_ep_set *eps)
 {
-    bool same = same_eps(&d->eps, eps);
+    bool same = same_eps(&adapt->machine->eps, eps);
 
-    for (const struct dmn_model *m = d->models; m && same; m = m->next) {
+    for (const struct dmn_model *m = adapt->models->models; m && same; m = m->next) {
         same = same_eps(pl_current_eps(m->pipe), eps);
     }
     return same;

@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model's plan on the new places: what is known of them, and which plan it is to be. */
+/* Decides on a model's plan on the new EPs. */
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_eps_private.h"
+#include "daemon/adapt/cores.h"
+#include "tuner/adapt/correct.h"
 
-/* Of a kind of the table that serves; until the watch begins, as other cores before left it. */
-static double known_slow(const struct dmn_model *m, size_t kind, size_t unit, bool *ret_contended)
+/* Slowdown of an EP of the present table; until the watch begins, the factors carried over from the
+ * last change of cores. */
+static double known_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended)
 {
     const struct dmn_adapt_model *a = m->adapt;
-    size_t units = m->problem.unit_count;
+    size_t units = m->planning->problem.unit_count;
 
     *ret_contended = false;
-    if (a && !a->serving && a->carried && a->carried_count == m->problem.kind_count * units) {
-        *ret_contended = a->carried_contended[kind];
-        return a->carried[kind * units + unit];
+    if (a && !a->serving && a->carried &&
+        a->carried_count == m->planning->problem.ep_count * units) {
+        *ret_contended = a->carried_contended[ep];
+        return a->carried[ep * units + unit];
     }
-    return a && a->serving ? tun_adapt_slow(a->watch, kind, unit, ret_contended) : 1;
+    return a && a->serving ? tun_adapt_slow(a->watch, ep, unit, ret_contended) : 1;
 }
 
-/* What something foreign does to cores that stay, it goes on doing. Return: 0 or -ENOMEM. */
+/* Carries over the slowdown of cores that stay, as their interference goes on. Return: 0 or
+ * -ENOMEM. */
 static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *c,
                       struct dmn_change_part *p)
 {
     const struct pl_ep_set *old = pl_current_eps(m->pipe);
     size_t units = p->problem.unit_count;
 
-    p->slow = malloc(p->problem.kind_count * units * sizeof(*p->slow));
+    p->slow = malloc(p->problem.ep_count * units * sizeof(*p->slow));
     if (!p->slow) {
         return -ENOMEM;
     }
-    for (size_t k = 0; k < p->problem.kind_count; k++) {
-        size_t place = dmn_places_of(old, &c->eps.eps[k]);
+    for (size_t k = 0; k < p->problem.ep_count; k++) {
+        size_t match = dmn_eps_of(old, &c->eps.eps[k]);
 
         for (size_t u = 0; u < units; u++) {
-            double slow = place == SIZE_MAX ? 1 : known_slow(m, place, u, &p->contended[k]);
+            double slow = match == SIZE_MAX ? 1 : known_slow(m, match, u, &p->contended[k]);
 
             p->slow[k * units + u] = slow;
             p->slowed |= slow != 1;
@@ -43,7 +47,7 @@ static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *
     return 0;
 }
 
-/* The inputs of the decision: on the places before where cores only went, else on the new ones.
+/* Makes the inputs of the decision: on the old EPs if cores only went, else on the new ones.
  * Return: 0 or -ENOMEM. */
 static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
                        struct dmn_change_part *p)
@@ -53,26 +57,26 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
     size_t cells;
     int error;
 
-    p->old_kinds = dmn_places_only_less(old, &c->eps) && m->problem.kind_count == old->count;
-    if (!p->old_kinds && !p->fits) {
+    p->old_eps = dmn_eps_only_less(old, &c->eps) && m->planning->problem.ep_count == old->count;
+    if (!p->old_eps && !p->fits) {
         return 0;
     }
-    error = p->old_kinds ? dmn_planner_problem(m, NULL, &r->problem)
-                         : tun_problem_copy(&p->problem, &r->problem);
+    error = p->old_eps ? dmn_planner_problem(m, NULL, &r->problem)
+                       : tun_problem_copy(&p->problem, &r->problem);
     if (error) {
         return error;
     }
-    cells = r->problem.kind_count * r->problem.unit_count;
+    cells = r->problem.ep_count * r->problem.unit_count;
     r->slow = malloc(cells * sizeof(*r->slow));
     r->beta = malloc(r->problem.unit_count * sizeof(*r->beta));
     if (!r->slow || !r->beta) {
         return -ENOMEM;
     }
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
         for (size_t u = 0; u < r->problem.unit_count; u++) {
             bool contended;
 
-            r->slow[k * r->problem.unit_count + u] = p->old_kinds
+            r->slow[k * r->problem.unit_count + u] = p->old_eps
                                                          ? known_slow(m, k, u, &contended)
                                                          : p->slow[k * r->problem.unit_count + u];
         }
@@ -80,49 +84,46 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
     for (size_t u = 0; u < r->problem.unit_count; u++) {
         r->beta[u] = tun_beta_default(&r->problem.units[u]);
     }
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        size_t place = p->old_kinds ? dmn_places_of(&c->eps, &old->eps[k]) : k;
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        size_t match = p->old_eps ? dmn_eps_of(&c->eps, &old->eps[k]) : k;
 
-        r->kinds[k].cores = place == SIZE_MAX ? 0 : (uint16_t)c->eps.eps[place].cpu_count;
+        r->eps[k].cores = match == SIZE_MAX ? 0 : (uint16_t)c->eps.eps[match].cpu_count;
     }
-    r->plan = p->old_kinds ? *pl_current_plan(m->pipe) : p->same;
-    r->events = strcmp(c->cause, "cpuset") == 0 ? TUN_EVENT_CPUSET : TUN_EVENT_HOTPLUG;
-    r->gain_min = (double)dmn_config_int(m->daemon->config, DMN_KEY_ADAPT_GAIN) / 1e2;
+    r->plan = p->old_eps ? *pl_current_plan(m->pipe) : p->same;
+    r->events = c->cause == TUN_CAUSE_CPUSET ? TUN_EVENT_CPUSET : TUN_EVENT_HOTPLUG;
+    r->gain_min =
+        (double)dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_ADAPT_GAIN) / 1e2;
     r->budget_left = 1;
     return 0;
 }
 
-/* The table on the new places, and the plan that was kept for them. */
+/* Makes the table on the new EPs, and loads the plan saved for them. */
 static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
                          struct dmn_change_part *p)
 {
-    struct dmn_daemon *d = m->daemon;
-    struct gov_topology *topology = d->topology;
-    struct pl_ep_set now = d->eps;
-    struct dmn_load *l = dmn_load_new(m->name, m->path, "", m->kernels, m->latest, d);
+    struct dmn_machine then = *m->of->machine; /* a copy: planning is for its new EPs */
+    struct dmn_load *l = dmn_load_new(m->name, m->path, "", m->kernels, m->latest, m->of);
     int error;
 
     if (!l) {
         return -ENOMEM;
     }
+    then.eps = c->eps;
+    then.topology = c->topology;
     l->model = m->model; /* lent */
-    d->eps = c->eps;     /* what is prepared is for these */
-    d->topology = c->topology;
-    error = dmn_planner_prepare(d, d->config, l);
-    d->topology = topology;
-    d->eps = now;
+    error = dmn_planner_prepare(m->planning->of, &then, dmn_machine_config(&then), l);
     l->model = NULL;
     if (!error) {
-        p->problem = l->problem;
-        l->problem = TUN_PROBLEM_NULL;
+        p->problem = l->planning->problem;
+        l->planning->problem = TUN_PROBLEM_NULL;
         if (l->first) {
             p->known = *l->first;
-            p->known_as = l->algorithm;
+            p->known_as = l->origin;
         }
         if (m->adapt && m->adapt->home.unit_count) {
-            dmn_places_carry(&m->adapt->home, &m->adapt->home_eps, &p->problem, &c->eps);
+            dmn_eps_carry(&m->adapt->home, &m->adapt->home_eps, &p->problem, &c->eps);
         }
-        dmn_places_carry(&m->problem, pl_current_eps(m->pipe), &p->problem, &c->eps);
+        dmn_eps_carry(&m->planning->problem, pl_current_eps(m->pipe), &p->problem, &c->eps);
     }
     dmn_load_free(l);
     return error;
@@ -148,8 +149,8 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
     if (error) {
         return error;
     }
-    p->fits = dmn_places_translate(pl_current_plan(m->pipe), pl_current_eps(m->pipe), &c->eps,
-                                   m->problem.unit_count, &p->same);
+    p->fits = dmn_eps_translate(pl_current_plan(m->pipe), pl_current_eps(m->pipe), &c->eps,
+                                m->planning->problem.unit_count, &p->same);
     return make_record(m, c, p);
 }
 
@@ -158,8 +159,8 @@ int dmn_change_slowed(const struct tun_problem *problem, const double *slow,
 {
     int error = tun_problem_copy(problem, ret);
 
-    for (size_t k = 0; k < problem->kind_count && !error; k++) {
-        for (size_t w = 1; w <= problem->kinds[k].cores; w++) {
+    for (size_t k = 0; k < problem->ep_count && !error; k++) {
+        for (size_t w = 1; w <= problem->eps[k].cores; w++) {
             for (size_t u = 0; u < problem->unit_count; u++) {
                 tun_cell_at(&ret->costs, k, w, u)->ns *= slow[k * problem->unit_count + u];
             }
@@ -178,7 +179,7 @@ static int solve(struct dmn_change_part *p)
 
 bool dmn_change_returns(const struct dmn_change_part *p)
 {
-    return p->known_as && (!p->slowed || p->pinned);
+    return p->known_as.from != DMN_FROM_NOBODY && (!p->slowed || p->pinned);
 }
 
 void dmn_change_solve(struct dmn_change_part *p)
@@ -188,28 +189,31 @@ void dmn_change_solve(struct dmn_change_part *p)
     }
 }
 
-const char *dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change *c,
-                              const struct dmn_change_part *p, struct pl_plan *ret)
+bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change *c,
+                       const struct dmn_change_part *p, struct pl_plan *ret,
+                       struct dmn_origin *ret_origin)
 {
     if (p->pinned && p->fits) {
         *ret = p->same;
-        return m->algorithm;
+        *ret_origin = m->origin;
+        return true;
     }
     if (dmn_change_returns(p)) {
         *ret = p->known;
-        return p->known_as;
+        *ret_origin = p->known_as;
+        return true;
     }
+    *ret_origin = DMN_ORIGIN_EXACT;
     if (p->record.problem.unit_count && p->result == 0 && p->decision.replan) {
         *ret = p->decision.plan;
-        return !p->old_kinds || dmn_places_translate(&p->decision.plan, pl_current_eps(m->pipe),
-                                                     &c->eps, m->problem.unit_count, ret)
-                   ? "exact"
-                   : NULL;
+        return !p->old_eps || dmn_eps_translate(&p->decision.plan, pl_current_eps(m->pipe), &c->eps,
+                                                m->planning->problem.unit_count, ret);
     }
     if (!p->record.problem.unit_count && p->result >= 0) {
         *ret = p->solution->plan;
-        return "exact";
+        return true;
     }
     *ret = p->same;
-    return p->fits ? m->algorithm : NULL;
+    *ret_origin = m->origin;
+    return p->fits;
 }

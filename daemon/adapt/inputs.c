@@ -1,87 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots and clocks as the windows that the watch is fed with. */
+/* Turns snapshots and clocks into windows for the watch. */
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_private.h"
+#include "daemon/adapt/adapter_private.h"
 
-/* A pipeline whose busiest teams waited for more of the window than this was starved by its
- * clients. The other teams of a busy one wait as well, and their times are as good. */
+/* If even the busiest teams waited for more of the window than this, clients sent too few frames.
+ * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
 
-static double khz_or_0(uint64_t khz)
+static struct tun_ep_seen see_ep(const struct gov_snapshot *s, const struct pl_ep *ep)
 {
-    return khz == GOV_UNKNOWN ? 0 : (double)khz;
+    const struct gov_cores cores = {ep->name, ep->cpus, ep->cpu_count};
+    struct gov_cores_now n;
+
+    gov_cores_now(s, &cores, &n);
+    return (struct tun_ep_seen){.cores = (uint16_t)ep->cpu_count,
+                                .governor = n.policies_id,
+                                .khz = n.khz,
+                                .limit_khz = n.limit_khz,
+                                .hardware_khz = n.hardware_khz,
+                                .thermal = n.heated,
+                                .throttles = n.throttles};
 }
 
-static bool too_hot(const struct gov_snapshot *s)
+void dmn_adapt_eps(const struct dmn_machine *m, struct tun_ep_seen *ret)
 {
-    for (size_t z = 0; z < s->zone_count; z++) {
-        if (s->zones[z].past_passive == GOV_YES) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Counters of all cores of a place; 0: not kept here. */
-static uint64_t throttles(const struct gov_snapshot *s, const struct pl_ep *ep)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < s->cpu_count; i++) {
-        for (size_t c = 0; c < ep->cpu_count; c++) {
-            if (ep->cpus[c] == s->cpus[i].cpu && s->cpus[i].core_throttle != GOV_UNKNOWN) {
-                sum += s->cpus[i].core_throttle;
-            }
-        }
-    }
-    return sum;
-}
-
-/* A place whose cores have several policies is as fast as their mean, and as limited as the most
- * limited one. */
-static struct tun_kind_seen see_place(const struct gov_snapshot *s, const struct pl_ep *ep)
-{
-    struct tun_kind_seen k = {.cores = (uint16_t)ep->cpu_count, .throttles = throttles(s, ep)};
-    bool hot = too_hot(s);
-    size_t known = 0;
-
-    for (size_t c = 0; c < ep->cpu_count; c++) {
-        const struct gov_policy *p = gov_snapshot_policy(s, ep->cpus[c]);
-        double limit = p ? khz_or_0(p->max_khz) : 0, khz = p ? khz_or_0(p->now_khz) : 0;
-        double best = p ? khz_or_0(p->hardware_khz) : 0;
-
-        if (!p) {
-            continue;
-        }
-        k.governor ^= c == 0 || p != gov_snapshot_policy(s, ep->cpus[c - 1])
-                          ? tun_name_id(p->governor) + p->number
-                          : 0;
-        if (khz > 0) {
-            k.khz += limit > 0 ? base_min(khz, limit) : khz;
-            known++;
-        }
-        k.limit_khz = limit > 0 && (k.limit_khz == 0 || limit < k.limit_khz) ? limit : k.limit_khz;
-        k.hardware_khz = base_max(k.hardware_khz, best);
-        k.thermal |= p->by_heat == GOV_YES || (hot && limit > 0 && limit < best);
-    }
-    k.khz = known ? k.khz / (double)known : 0;
-    return k;
-}
-
-void dmn_adapt_kinds(const struct dmn_daemon *d, const struct gov_snapshot *s,
-                     struct tun_kind_seen *ret)
-{
-    for (size_t e = 0; e < d->eps.count; e++) {
-        const struct pl_ep *ep = &d->eps.eps[e];
-
-        ret[e] = s ? see_place(s, ep) : (struct tun_kind_seen){.cores = (uint16_t)ep->cpu_count};
+    for (size_t e = 0; e < m->eps.count; e++) {
+        ret[e] = see_ep(dmn_sensors_now(m), &m->eps.eps[e]);
     }
 }
 
-/* @count of @of, both since the reading before; 0 where either is unknown or nothing passed. */
+/* @count divided by @of, both since the previous reading; 0 if either is unknown or nothing
+ * passed. */
 static double share(uint64_t count, uint64_t of)
 {
     return count <= of && of > 0 ? (double)count / (double)of : 0;
@@ -92,15 +44,16 @@ void dmn_adapt_felt(struct dmn_felt *f, const struct gov_snapshot *s)
     if (!s || s->sequence == f->sequence) {
         return;
     }
-    f->throttled = f->pressure = 0;
+    f->now = (struct tun_felt){0};
     if (f->sequence != 0 && s->cgroup.version != 0 && s->cgroup.nr_periods != GOV_UNKNOWN &&
         s->cgroup.nr_periods >= f->periods && s->cgroup.nr_throttled >= f->throttles) {
-        f->throttled =
+        f->now.throttled =
             share(s->cgroup.nr_throttled - f->throttles, s->cgroup.nr_periods - f->periods);
     }
     if (f->sequence != 0 && s->psi_cpu.some_total_us != GOV_UNKNOWN && s->at_ns > f->at_ns &&
         s->psi_cpu.some_total_us >= f->waited_us) {
-        f->pressure = share(s->psi_cpu.some_total_us - f->waited_us, (s->at_ns - f->at_ns) / 1000);
+        f->now.pressure =
+            share(s->psi_cpu.some_total_us - f->waited_us, (s->at_ns - f->at_ns) / 1000);
     }
     f->sequence = s->sequence;
     f->at_ns = s->at_ns;
@@ -109,7 +62,7 @@ void dmn_adapt_felt(struct dmn_felt *f, const struct gov_snapshot *s)
     f->waited_us = s->psi_cpu.some_total_us;
 }
 
-/* The first group of the stage that a team may be of: equal groups count as one. */
+/* The first group of the stage that the team may belong to: equal groups count as one. */
 static size_t group_of(const struct pl_stage_plan *stage, const struct pl_team_stats *t)
 {
     size_t g = 0;

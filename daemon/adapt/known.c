@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* States of the machine that were seen before, and what served well in them. */
+/* States of the machine seen before, and the plans that served well in them. */
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_private.h"
+#include "daemon/adapt/adapter_private.h"
 
-/* Plans nearer than this are equally good: two figures of one plan differ by as much. */
+/* Plans closer than this are equally good: two measurements of one plan differ by as much. */
 #define NOISE 0.05
 
 static struct dmn_adapt_known *find(struct dmn_adapt_model *a)
@@ -18,7 +18,7 @@ static struct dmn_adapt_known *find(struct dmn_adapt_model *a)
     return NULL;
 }
 
-/* That of this state, a free one, or the one that was not seen for longest. */
+/* The place of this state, else a free one, else the one unused for longest. */
 static struct dmn_adapt_known *place(struct dmn_adapt_model *a)
 {
     struct dmn_adapt_known *to = find(a);
@@ -50,7 +50,9 @@ void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns)
     }
 }
 
-const struct pl_plan *dmn_adapt_known(struct dmn_model *m)
+/* The plan that served in the present state of the machine, in this run or an earlier one; NULL:
+ * not seen yet. Borrowed until the next call of this function or of dmn_adapt_remember(). */
+static const struct pl_plan *known_plan(struct dmn_model *m)
 {
     struct dmn_adapt_known *k = find(m->adapt);
     struct pl_plan plan;
@@ -63,13 +65,12 @@ const struct pl_plan *dmn_adapt_known(struct dmn_model *m)
     return k ? &k->plan : NULL;
 }
 
-/* Is the decision about a state that a plan can be known for, and free to be another one. */
+/* Return: a plan can be known for the state in the decision, and the decision may be replaced. */
 static bool may_return(const struct dmn_model *m, const struct tun_decision *d)
 {
     bool clocks = d->cause == TUN_CAUSE_GOVERNOR || d->cause == TUN_CAUSE_FREQUENCY ||
                   d->cause == TUN_CAUSE_THERMAL;
-    bool quota = m->adapt->quota != m->adapt->quota_decided &&
-                 (d->cause == TUN_CAUSE_CONTENTION || d->cause == TUN_CAUSE_THROUGHPUT);
+    bool quota = m->adapt->quota != m->adapt->quota_decided && tun_cause_felt(d->cause);
 
     return (clocks || quota) && !d->must && d->after_ns > 0 && d->hold != TUN_HOLD_BUDGET &&
            d->hold != TUN_HOLD_BOUNDS;
@@ -77,17 +78,19 @@ static bool may_return(const struct dmn_model *m, const struct tun_decision *d)
 
 bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r, struct tun_decision *d)
 {
-    const struct pl_plan *known = may_return(m, d) ? dmn_adapt_known(m) : NULL;
-    const char *algorithm = dmn_config_string(m->daemon->config, DMN_KEY_PLANNER_ALGORITHM);
+    const struct pl_plan *known = may_return(m, d) ? known_plan(m) : NULL;
+    const char *algorithm =
+        dmn_config_string(dmn_machine_config(m->of->machine), DMN_KEY_PLANNER_ALGORITHM);
+    bool searched = tun_algorithm_find(algorithm) != &tun_exact;
     double otherwise_ns = d->replan ? d->after_ns : d->before_ns;
     struct tun_outcome o;
 
-    if (strcmp(algorithm, "exact") != 0) { /* measured by a search: the table has less to say */
+    if (searched) { /* a search measured it: the table knows less */
         otherwise_ns = base_max(d->before_ns, otherwise_ns);
     }
-    if (!known || pl_plan_equal(known, &r->plan) ||
-        d->corrected.kind_count != r->problem.kind_count || !tun_fits(&d->corrected, known) ||
-        tun_eval(&d->corrected, known, &o) != 0 || o.bottleneck_ns > (1 + NOISE) * otherwise_ns) {
+    if (!known || pl_plan_equal(known, &r->plan) || d->corrected.ep_count != r->problem.ep_count ||
+        !tun_fits(&d->corrected, known) || tun_eval(&d->corrected, known, &o) != 0 ||
+        o.bottleneck_ns > (1 + NOISE) * otherwise_ns) {
         return false;
     }
     d->replan = true;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of governors, limits and heat, told even where no decision is about them.
+ * Reports changes of governors, limits and heat, even if no decision is about them.
  *
- * Each new snapshot is compared with what was known before. What changed is kept for every model
- * until a decision of the same cause tells of it; one that nobody told of for a while becomes an
- * event of its own: the plan was the user's, was not watched yet, or something else was decided.
+ * Each new snapshot is compared with the last known state. Every model keeps a change until a
+ * decision of the same cause reports it. After a while the change gets an event of its own: the
+ * plan was the user's, was not watched yet, or the decision was about something else.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/adapt_private.h"
+#include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/told.h"
 
-#define LIMIT_STEP 0.01 /* relative: a limit that differs by more is another one */
-/* So long a decision may take: three readings, the solution, a window. */
+#define LIMIT_STEP 0.01 /* relative: a smaller change of a limit is ignored */
+/* A decision may take this long: three readings, solving, one window. */
 #define ANSWER_NS (2 * BASE_NS_PER_S)
 
 static struct dmn_adapt_policy *known_policy(struct dmn_adapt_machine *k, uint32_t number)
@@ -30,24 +31,6 @@ static struct dmn_adapt_policy *known_policy(struct dmn_adapt_machine *k, uint32
     return NULL;
 }
 
-static bool too_hot(const struct gov_snapshot *s)
-{
-    for (size_t z = 0; z < s->zone_count; z++) {
-        if (s->zones[z].past_passive == GOV_YES) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* 0: unknown. */
-static uint64_t limit_of(const struct gov_policy *p)
-{
-    uint64_t limit = base_min(p->max_khz, p->firmware_khz);
-
-    return limit == GOV_UNKNOWN ? 0 : limit;
-}
-
 static bool differs(uint64_t before, uint64_t now)
 {
     double step = (double)before * LIMIT_STEP;
@@ -56,51 +39,49 @@ static bool differs(uint64_t before, uint64_t now)
            ((double)now > (double)before + step || (double)now < (double)before - step);
 }
 
-/* What is new about a policy goes into @known. Return: the cause and a sentence, or NULL. */
-static const char *look(const struct gov_snapshot *s, const struct gov_policy *p,
-                        struct dmn_adapt_policy *known, char *ret, size_t bytes)
+/* Updates @known with what is new about a policy. Return: the cause, with a sentence; or NONE. */
+static enum tun_cause look(const struct gov_policy *p, struct dmn_adapt_policy *known, char *ret,
+                           size_t bytes)
 {
     struct dmn_adapt_policy before = *known;
-    uint64_t limit = limit_of(p);
-    bool limited = p->hardware_khz != GOV_UNKNOWN && limit > 0 && limit < p->hardware_khz;
+    uint64_t limit = p->limit_khz == GOV_UNKNOWN ? 0 : p->limit_khz;
 
     if (p->governor[0]) {
         memcpy(known->governor, p->governor, sizeof(known->governor));
     }
     known->limit_khz = limit ? limit : before.limit_khz;
     if (limit || p->by_heat != GOV_MAYBE) {
-        known->by_heat = p->by_heat == GOV_YES || (limited && too_hot(s));
+        known->by_heat = p->heated;
     }
     if (before.governor[0] && strcmp(before.governor, known->governor) != 0) {
         snprintf(ret, bytes, "governor %s instead of %s", known->governor, before.governor);
-        return tun_cause_name(TUN_CAUSE_GOVERNOR);
+        return TUN_CAUSE_GOVERNOR;
     }
     if (!differs(before.limit_khz, limit)) {
         if (before.limit_khz == 0 || before.by_heat == known->by_heat) {
-            return NULL;
+            return TUN_CAUSE_NONE;
         }
         snprintf(ret, bytes, "%s limited by heat", known->by_heat ? "now" : "no longer");
-        return tun_cause_name(TUN_CAUSE_THERMAL);
+        return TUN_CAUSE_THERMAL;
     }
     snprintf(ret, bytes, "at most %.0f MHz instead of %.0f%s", (double)limit / 1e3,
              (double)before.limit_khz / 1e3, known->by_heat ? ", by heat" : "");
-    return tun_cause_name(known->by_heat || before.by_heat ? TUN_CAUSE_THERMAL
-                                                           : TUN_CAUSE_FREQUENCY);
+    return known->by_heat || before.by_heat ? TUN_CAUSE_THERMAL : TUN_CAUSE_FREQUENCY;
 }
 
-/* What changed in one snapshot for one reason. */
+/* What changed in one snapshot for one cause. */
 struct seen {
-    const char *cause; /* static; NULL: a free one */
-    char what[96];     /* of the first policy */
-    bool differ;       /* of others it is something else */
+    enum tun_cause cause; /* NONE: unused */
+    char what[96];        /* the text of the first policy */
+    bool differ;          /* other policies changed differently */
     uint16_t cpus[GOV_CPU_MAX];
     size_t cpu_count;
 };
 
-static struct seen *seen_for(struct seen *seen, size_t count, const char *cause)
+static struct seen *seen_for(struct seen *seen, size_t count, enum tun_cause cause)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!seen[i].cause || strcmp(seen[i].cause, cause) == 0) {
+        if (seen[i].cause == TUN_CAUSE_NONE || seen[i].cause == cause) {
             seen[i].cause = cause;
             return &seen[i];
         }
@@ -154,15 +135,15 @@ static void remember(struct dmn_adapt_model *a, const struct seen *seen, uint64_
     }
     to = &a->seen[a->seen_count++];
     *to = (struct dmn_adapt_seen){.cause = seen->cause, .at_ns = now_ns};
-    dmn_cpu_list_format(seen->cpus, seen->cpu_count, cpus, sizeof(cpus));
+    gov_cpulist_format(seen->cpus, seen->cpu_count, cpus, sizeof(cpus));
     snprintf(to->text, sizeof(to->text), "core%s %s: %s%s", seen->cpu_count == 1 ? "" : "s", cpus,
              seen->what, seen->differ ? ", and others" : "");
 }
 
-void dmn_adapt_machine_see(struct dmn_daemon *d, const struct gov_snapshot *s, uint64_t now_ns)
+void dmn_adapt_machine_see(struct dmn_adapt *adapt, const struct gov_snapshot *s, uint64_t now_ns)
 {
-    struct dmn_adapt_machine *k = &d->adapt->machine;
-    struct seen seen[3] = {{0}}; /* one for each cause */
+    struct dmn_adapt_machine *k = &adapt->known;
+    struct seen seen[3] = {{0}}; /* one per cause */
 
     if (!s || s->sequence == k->sequence) {
         return;
@@ -171,14 +152,15 @@ void dmn_adapt_machine_see(struct dmn_daemon *d, const struct gov_snapshot *s, u
     for (size_t i = 0; i < s->policy_count; i++) {
         struct dmn_adapt_policy *known = known_policy(k, s->policies[i].number);
         char what[sizeof(seen[0].what)];
-        const char *cause = known ? look(s, &s->policies[i], known, what, sizeof(what)) : NULL;
+        enum tun_cause cause =
+            known ? look(&s->policies[i], known, what, sizeof(what)) : TUN_CAUSE_NONE;
         struct seen *to = cause ? seen_for(seen, base_array_count(seen), cause) : NULL;
 
         if (to) {
             add(to, s, i, what);
         }
     }
-    for (struct dmn_model *m = d->models; m; m = m->next) {
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         for (size_t i = 0; m->adapt && i < base_array_count(seen) && seen[i].cause; i++) {
             remember(m->adapt, &seen[i], now_ns);
         }
@@ -191,12 +173,12 @@ static void forget(struct dmn_adapt_model *a, size_t index)
     memmove(&a->seen[index], &a->seen[index + 1], (a->seen_count - index) * sizeof(a->seen[0]));
 }
 
-bool dmn_adapt_machine_told(struct dmn_adapt_model *a, const char *cause)
+bool dmn_adapt_machine_told(struct dmn_adapt_model *a, enum tun_cause cause)
 {
     bool any = false;
 
     for (size_t i = a->seen_count; i-- > 0;) {
-        if (strcmp(a->seen[i].cause, cause) == 0) {
+        if (a->seen[i].cause == cause) {
             forget(a, i);
             any = true;
         }
@@ -204,7 +186,7 @@ bool dmn_adapt_machine_told(struct dmn_adapt_model *a, const char *cause)
     return any;
 }
 
-/* Why nothing follows from it. */
+/* Why nothing follows from a change. */
 static const char *reason(const struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
@@ -215,11 +197,9 @@ static const char *reason(const struct dmn_model *m)
     if (!a->serving) {
         return "the plan is not watched yet";
     }
-    return a->held && strcmp(a->held, tun_hold_name(TUN_HOLD_COOLDOWN)) == 0
-               ? "the plan stays until the cool-down is over"
-           : a->held && strcmp(a->held, tun_hold_name(TUN_HOLD_BUDGET)) == 0
-               ? "the plan stays until the hour allows another change"
-               : "the plan stays";
+    return a->held == TUN_HOLD_COOLDOWN ? "the plan stays until the cool-down is over"
+           : a->held == TUN_HOLD_BUDGET ? "the plan stays until the hour allows another change"
+                                        : "the plan stays";
 }
 
 void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns)
@@ -231,15 +211,15 @@ void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns)
 
         snprintf(detail, sizeof(detail), "%s; %s", a->seen[0].text, reason(m));
         dmn_model_plan_text(m, plan);
-        json_decref(dmn_adapt_tell(m, &(struct dmn_adapt_told){
-                                          .cause = a->seen[0].cause,
-                                          .detail = detail,
-                                          .algorithm = m->algorithm,
-                                          .outcome = "kept",
-                                          .before = plan,
-                                          .after = plan,
-                                          .fps_before = dmn_adapt_fps(a, 3),
-                                      }));
+        dmn_adapt_tell(m, &(struct dmn_adapt_told){
+                              .cause = a->seen[0].cause,
+                              .detail = detail,
+                              .origin = m->origin,
+                              .outcome = DMN_OUTCOME_KEPT,
+                              .before = plan,
+                              .after = plan,
+                              .fps_before = dmn_adapt_fps(a, 3),
+                          });
         forget(a, 0);
     }
 }

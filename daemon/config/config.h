@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/config.h - the configuration: files merged in order, every value checked, its origin kept
+ * daemon/config/config.h - the configuration: files merged in order, every value checked, its
+ * origin recorded
  *
- * A file is JSON with comments (// and # to the end of the line). Read are FILE, then FILE.d (for
- * piped.json: piped.json.d) with its *.json in lexical order; a later file overrides single values,
- * models are merged by name, "eps" is replaced as a whole. An error names file, line and key. A
- * configuration is plain data, immutable after loading, so a reload can build a second one and
- * throw it away.
+ * A file is JSON with comments (// and # to the end of the line). FILE is read first, then *.json
+ * in FILE.d (for piped.json: piped.json.d) in lexical order. A later file overrides single values;
+ * models are merged by name; "eps" is replaced as a whole. An error names file, line and key.
+ *
+ * A configuration is plain data and does not change after loading, so a reload can build a second
+ * one and discard it.
+ *
+ * Threads: any may read it; only its owner, the loop thread, builds and frees it.
  */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,10 +23,10 @@
 #define DMN_CONFIG_ERROR_MAX 1024u
 #define DMN_CONFIG_FILE_MAX (1u << 20)
 #define DMN_CONFIG_FILES_MAX 64u
-#define DMN_CONFIG_NAME_MAX 64u
+#define DMN_CONFIG_NAME_MAX 64u /* as MDL_SEGMENT_NAME_MAX */
 
 struct dmn_config_value {
-    int64_t number; /* INT, BOOL, ENUM index */
+    int64_t number; /* INT, BOOL; ENUM: index */
     char *text;     /* owned; STRING */
     size_t origin;  /* index into files */
     size_t line;
@@ -31,7 +34,7 @@ struct dmn_config_value {
 
 struct dmn_config_model {
     char *name, *path, *plan, *kernels,
-        *calibration; /* owned; "" where absent, but the first two */
+        *calibration; /* owned; all but the first two are "" where absent */
     bool latest;
     size_t origin, line;
 };
@@ -52,17 +55,25 @@ struct dmn_config {
 enum { DMN_ORIGIN_DEFAULT = 0, DMN_ORIGIN_ARGUMENT = 1 };
 
 /**
- * dmn_config_load() - defaults, then the files
- * @path: the main file, or NULL for defaults alone. @required: that it is missing is an error.
- * @ret_error: "FILE:LINE: key: reason", always terminated, DMN_CONFIG_ERROR_MAX.
- * Return: 0, -EINVAL for a bad file, -errno of a system call, -ENOMEM. *ret: owned,
- * dmn_config_free().
+ * dmn_config_load() - defaults, then the files (files.c)
+ *
+ * @path: the main file, or NULL for defaults alone     @required: it must exist
+ * @ret_error: DMN_CONFIG_ERROR_MAX; "FILE:LINE: key: reason", always terminated
+ * @ret: owned by the caller, see dmn_config_free()
+ *
+ * Return: 0; -EINVAL for a bad file; -ENOMEM; -errno of a system call.
  */
 int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn_config **ret);
+/** dmn_config_free() - takes NULL. Return: NULL. */
 struct dmn_config *dmn_config_free(struct dmn_config *c);
 
-/** dmn_config_add_model() - a model of the command line; replaces one of the same name. Strings are
- * copied. */
+/**
+ * dmn_config_add_model() - adds a model of the command line; replaces one of the same name
+ *
+ * @name, @path: copied     @ret_error: DMN_CONFIG_ERROR_MAX
+ *
+ * Return: 0; -EINVAL for a bad name, with @ret_error set; -ENOMEM.
+ */
 int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path, char *ret_error);
 
 static inline int64_t dmn_config_int(const struct dmn_config *c, enum dmn_config_id id)
@@ -74,23 +85,15 @@ static inline const char *dmn_config_string(const struct dmn_config *c, enum dmn
     return c->values[id].text ? c->values[id].text : "";
 }
 
-/** dmn_config_json() - list of {key, value, origin, unit, default, help}, new reference, or NULL.
- */
-json_t *dmn_config_json(const struct dmn_config *c);
-
-/** dmn_config_name_ok() - may a model be called so. */
+/** dmn_config_name_ok() - Return: @name is allowed as a model's name, or a segment's. */
 bool dmn_config_name_ok(const char *name);
 
-/* daemon/config_text.c: JSON with comments. */
-/**
- * dmn_config_strip() - replaces comments outside of strings by blanks, in place; lines keep their
- * numbers. @bytes may hold anything.
- */
-void dmn_config_strip(char *text, size_t bytes);
-/**
- * dmn_config_line() - line (from 1) on which the value of a path like "limits.streams" or
- * "models[2].path" starts
- * @text: valid JSON, NUL-terminated, comments stripped. Return: the line, or that of the deepest
- * part found.
- */
-size_t dmn_config_line(const char *text, const char *path);
+/* For files.c and merge.c, which build a configuration. */
+/** dmn_config_set_string() - replaces *to by a copy of @value and frees the old one. Return: 0;
+ * -ENOMEM: *to is unchanged. */
+int dmn_config_set_string(char **to, const char *value);
+/** dmn_config_model_slot() - finds the model of that name, or adds one with empty strings. Return:
+ * borrowed until the next one is added; NULL: out of memory. */
+struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name);
+/** dmn_config_eps_free() - empties "eps". */
+void dmn_config_eps_free(struct dmn_config *c);

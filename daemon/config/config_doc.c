@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints what is generated from the table of configuration keys: "config" is etc/piped.json, "man"
+/* Prints texts generated from the table of configuration keys: "config" is etc/piped.json, "man"
  * the keys of piped.json(5). Not installed. */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void print_default(const struct dmn_config_row *row)
     }
 }
 
-/* Words at most @width wide, each line after @prefix. */
+/* Prints words in lines of at most @width columns, each after @prefix. */
 static void wrap(const char *prefix, const char *text, size_t width)
 {
     size_t used = 0;
@@ -105,7 +105,7 @@ static void print_config(void)
     puts("}");
 }
 
-/* Underscores and asterisks mean something to scdoc. */
+/* Escapes underscores and asterisks, which scdoc would interpret. */
 static void print_escaped(const char *text)
 {
     for (; *text; text++) {

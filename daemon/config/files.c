@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/config.h"
-
+/* Reads the configuration's main file and its drop-ins, and merges each over the earlier ones. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,79 +7,12 @@
 #include <sys/stat.h>
 
 #include "base.h"
-#include "daemon/config_private.h"
-#include "tuner/search/search.h"
+#include "daemon/config/config.h"
+#include "daemon/config/merge.h"
+#include "daemon/config/text.h"
+#include "tuner/problem.h"
 
-int dmn_config_set_string(char **to, const char *value)
-{
-    char *copy = strdup(value);
-
-    if (!copy) {
-        return -ENOMEM;
-    }
-    free(*to);
-    *to = copy;
-    return 0;
-}
-
-bool dmn_config_name_ok(const char *name)
-{
-    size_t bytes = strlen(name);
-
-    return bytes > 0 && bytes < DMN_CONFIG_NAME_MAX && name[0] != '-' &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-               bytes;
-}
-
-static void model_deinit(struct dmn_config_model *m)
-{
-    free(m->name);
-    free(m->path);
-    free(m->plan);
-    free(m->kernels);
-    free(m->calibration);
-}
-
-struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
-{
-    struct dmn_config_model *grown;
-
-    for (size_t i = 0; i < c->model_count; i++) {
-        if (strcmp(c->models[i].name, name) == 0) {
-            return &c->models[i];
-        }
-    }
-    grown = realloc(c->models, (c->model_count + 1) * sizeof(*grown));
-    if (!grown) {
-        return NULL;
-    }
-    c->models = grown;
-    grown = &c->models[c->model_count];
-    *grown = (struct dmn_config_model){.name = strdup(name),
-                                       .path = strdup(""),
-                                       .plan = strdup(""),
-                                       .kernels = strdup(""),
-                                       .calibration = strdup("")};
-    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration) {
-        model_deinit(grown);
-        return NULL;
-    }
-    c->model_count++;
-    return grown;
-}
-
-void dmn_config_eps_free(struct dmn_config *c)
-{
-    for (size_t i = 0; i < c->ep_count; i++) {
-        free(c->eps[i].name);
-        free(c->eps[i].cpus);
-    }
-    free(c->eps);
-    c->eps = NULL;
-    c->ep_count = 0;
-}
-
-/* Reads a whole regular file of bounded size. */
+/* Reads a whole regular file of limited size. */
 static int read_file(const char *path, char *ret_error, char **ret_text, size_t *ret_bytes)
 {
     base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -92,7 +24,7 @@ static int read_file(const char *path, char *ret_error, char **ret_text, size_t 
     if (fd < 0 || fstat(fd, &st) < 0) {
         error = -errno;
     } else if (!S_ISREG(st.st_mode)) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: is no regular file", path);
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: not a regular file", path);
         return -EINVAL;
     } else if (st.st_size > (off_t)DMN_CONFIG_FILE_MAX) {
         error = -EFBIG;
@@ -177,7 +109,7 @@ static int is_dropin(const struct dirent *e)
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name,
-                  (*b)->d_name); /* not strcoll: the order must not depend on the locale */
+                  (*b)->d_name); /* not strcoll(): the order must not depend on the locale */
 }
 
 static int merge_dropins(struct dmn_config *c, const char *path, char *ret_error)
@@ -234,9 +166,10 @@ int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn
         c->values[DMN_KEY_PLANNER_FPS].number == 0) {
         const struct dmn_config_value *v = &c->values[DMN_KEY_PLANNER_OBJECTIVE];
 
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
-                 "%.400s:%zu: planner.objective: \"power\" needs a frame rate to hold, planner.fps",
-                 c->files[v->origin], v->line);
+        snprintf(
+            ret_error, DMN_CONFIG_ERROR_MAX,
+            "%.400s:%zu: planner.objective: \"power\" needs planner.fps, the frame rate to hold",
+            c->files[v->origin], v->line);
         error = -EINVAL;
     }
     if (error) {
@@ -245,42 +178,4 @@ int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn
     }
     *ret = c;
     return 0;
-}
-
-struct dmn_config *dmn_config_free(struct dmn_config *c)
-{
-    if (!c) {
-        return NULL;
-    }
-    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
-        free(c->values[i].text);
-    }
-    for (size_t i = 0; i < c->model_count; i++) {
-        model_deinit(&c->models[i]);
-    }
-    free(c->models);
-    dmn_config_eps_free(c);
-    for (size_t i = 0; i < c->file_count; i++) {
-        free(c->files[i]);
-    }
-    free(c);
-    return NULL;
-}
-
-int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path, char *ret_error)
-{
-    struct dmn_config_model *m;
-
-    if (!dmn_config_name_ok(name)) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
-                 "--model: \"%.80s\" is no model name (letters, digits, '.', '_', '-', at most 63)",
-                 name);
-        return -EINVAL;
-    }
-    m = dmn_config_model_slot(c, name);
-    if (!m) {
-        return -ENOMEM;
-    }
-    m->origin = DMN_ORIGIN_ARGUMENT;
-    return dmn_config_set_string(&m->path, path);
 }

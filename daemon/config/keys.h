@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/config_table.h - every configuration key in one table
+ * daemon/config/keys.h - every configuration key in one table
  *
- * The parser, `piped --help`, the commented etc/piped.json and the man page piped.json(5) are all
- * made from it, so they cannot disagree. Sizes and times carry their unit in the key. A dot in a
+ * The parser, `piped --help`, the commented etc/piped.json and the man page piped.json(5) all use
+ * this table, so they cannot disagree. The names of sizes and times end in their unit. A dot in a
  * key is a nested object: "limits.streams" is {"limits": {"streams": ...}}.
  */
 #pragma once
@@ -78,15 +78,15 @@ struct dmn_config_row {
     const char *key;
     enum dmn_config_type type;
     const char *unit;    /* "" where there is none */
-    int64_t min, max;    /* INT; STRING: max is the longest length in bytes */
+    int64_t min, max;    /* INT; STRING: max is the greatest length in bytes */
     int64_t value;       /* default of INT, BOOL; index into choices for ENUM */
     const char *text;    /* default of STRING */
     const char *choices; /* ENUM: names joined by '|' */
-    bool restart;        /* a reload does not apply it; it takes a restart */
+    bool restart;        /* takes effect at the next start, not at a reload */
     const char *help;    /* one or two sentences */
 };
 
-/** dmn_config_table() - the rows in the order of enum dmn_config_id. */
+/** dmn_config_table() - Return: the rows in the order of enum dmn_config_id; static. */
 const struct dmn_config_row *dmn_config_table(size_t *ret_count);
 
 /* Keys of the objects in the arrays "models" and "eps". */
@@ -96,8 +96,8 @@ struct dmn_config_item_row {
 };
 const struct dmn_config_item_row *dmn_config_item_table(size_t *ret_count);
 
-/** dmn_config_choice() - index of @name in the row's choices, or -1. */
+/** dmn_config_choice() - Return: the index of @name in the row's choices, or -1. */
 int dmn_config_choice(const struct dmn_config_row *row, const char *name);
-/** dmn_config_choice_name() - copies the name of choice @index; "" if there is none. */
+/** dmn_config_choice_name() - copies the name of choice @index to @ret; "" if there is none. */
 void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char *ret,
                             size_t bytes);

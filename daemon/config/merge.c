@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file's object, checked by the table and merged into the configuration. */
+#include "daemon/config/merge.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/config_private.h"
+#include "daemon/config/text.h"
+#include "model/segment/segment_name.h"
 #include "pipeline/plan.h"
 #include "tuner/search/search.h"
 
@@ -29,27 +31,16 @@ static int set_socket_mode(const struct dmn_config_reader *r, const char *key, c
     unsigned long mode = strtoul(text, &end, 8);
 
     if (!*text || *end || mode > 0777 || !isdigit((unsigned char)text[0])) {
-        return dmn_config_fail(r, key, "\"%s\" is no octal mode such as \"0660\"", text);
+        return dmn_config_fail(r, key, "\"%s\" is not an octal mode such as \"0660\"", text);
     }
     return 0;
 }
 
-/* The names that retunes accept. */
+/* Accepts the algorithms that retunes accept. */
 static int check_algorithm(const struct dmn_config_reader *r, const char *key, const char *text)
 {
-    const struct tun_algorithm *const *all;
-    char names[384] = "";
-    size_t count, used = 0;
-
-    if (tun_algorithm_find(text)) {
-        return 0;
-    }
-    all = tun_algorithms(&count);
-    for (size_t i = 0; i < count && used < sizeof(names); i++) {
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-                                 all[i]->name);
-    }
-    return dmn_config_fail(r, key, "must be one of %s", names);
+    return tun_algorithm_find(text) ? 0
+                                    : dmn_config_fail(r, key, "must be one of " TUN_SEARCH_NAMES);
 }
 
 static int set_value(const struct dmn_config_reader *r, const struct dmn_config_row *row,
@@ -104,7 +95,7 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
     return error;
 }
 
-/* Core numbers as text, or as a list of them (that is how the status shows them). */
+/* Core numbers as text, or as a list, which is how Status shows them. */
 static bool is_cores(json_t *value)
 {
     size_t i;
@@ -123,7 +114,7 @@ static bool is_cores(json_t *value)
     return json_array_size(value) > 0 && json_array_size(value) <= PL_CPU_MAX;
 }
 
-/* Return: such a value as text, owned by the caller; NULL without memory. */
+/* Return: such a value as text, owned by the caller; NULL: out of memory. */
 static char *cores_text(json_t *value)
 {
     char text[PL_CPU_MAX * sizeof("65535,")] = "";
@@ -149,8 +140,7 @@ static bool is_of_type(const char *type, json_t *value)
                                         : json_is_number(value);
 }
 
-/* Checks the keys of models[i] or eps[i] against the table: known, of the right type, required ones
- * there. */
+/* Checks models[i] or eps[i] against the table: keys known, types right, required keys present. */
 static int check_item(const struct dmn_config_reader *r, const char *array, size_t index,
                       json_t *item)
 {
@@ -179,8 +169,9 @@ static int check_item(const struct dmn_config_reader *r, const char *array, size
         }
         if (!is_of_type(row->type, value)) {
             return dmn_config_fail(r, path,
-                                   strcmp(row->type, "cores") == 0 ? "must be text or a list of %s"
-                                                                   : "must be a %s",
+                                   strcmp(row->type, "cores") == 0
+                                       ? "must be a string or a list of %s"
+                                       : "must be a %s",
                                    row->type);
         }
         if (json_is_string(value) &&
@@ -199,7 +190,7 @@ static int check_item(const struct dmn_config_reader *r, const char *array, size
     return 0;
 }
 
-/* A relative path starts at the folder of the file that names it. */
+/* A relative path starts at the folder of the file that contains it. */
 static char *resolve(const char *file, const char *path)
 {
     const char *slash = strrchr(file, '/');
@@ -227,9 +218,8 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
 
     snprintf(key, sizeof(key), "models[%zu].name", index);
     if (!dmn_config_name_ok(name)) {
-        return dmn_config_fail(
-            r, key, "\"%.80s\" is no model name (letters, digits, '.', '_', '-', at most 63)",
-            name);
+        return dmn_config_fail(r, key, "\"%.80s\" is not a model name (" MDL_SEGMENT_NAME_RULE ")",
+                               name);
     }
     snprintf(key, sizeof(key), "models[%zu].path", index);
     if (!item_string(item, "path")[0]) {
@@ -270,7 +260,7 @@ static int merge_models(const struct dmn_config_reader *r, json_t *value)
         return dmn_config_fail(r, "models", "must be a list");
     }
     if (json_array_size(value) > limit) {
-        return dmn_config_fail(r, "models", "more than %zu", limit);
+        return dmn_config_fail(r, "models", "must be a list of at most %zu", limit);
     }
     json_array_foreach(value, index, item)
     {
@@ -282,7 +272,7 @@ static int merge_models(const struct dmn_config_reader *r, json_t *value)
             if (strcmp(item_string(json_array_get(value, other), "name"),
                        item_string(item, "name")) == 0) {
                 snprintf(key, sizeof(key), "models[%zu].name", index);
-                return dmn_config_fail(r, key, "\"%.63s\" is there twice",
+                return dmn_config_fail(r, key, "\"%.63s\" is listed twice",
                                        item_string(item, "name"));
             }
         }
@@ -324,11 +314,14 @@ static int merge_eps(const struct dmn_config_reader *r, json_t *value)
         if (!isalpha((unsigned char)name[0]) || strlen(name) > 23 ||
             strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
                 strlen(name)) {
-            return dmn_config_fail(r, key, "\"%.80s\" is no name of an execution place", name);
+            return dmn_config_fail(
+                r, key,
+                "\"%.80s\" is not a name of an execution place (letters, digits, '_', at most 23)",
+                name);
         }
         for (size_t i = 0; i < index; i++) {
             if (strcmp(r->config->eps[i].name, name) == 0) {
-                return dmn_config_fail(r, key, "\"%s\" is there twice", name);
+                return dmn_config_fail(r, key, "\"%s\" is listed twice", name);
             }
         }
         ep->speed = speed ? json_number_value(speed) : 1.0;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config/text.h"
+
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/config/config.h"
 
 void dmn_config_strip(char *text, size_t bytes)
 {
@@ -29,7 +32,7 @@ void dmn_config_strip(char *text, size_t bytes)
 struct walk {
     const char *at;
     size_t line;
-    size_t found; /* line of the deepest part of the path seen so far */
+    size_t found; /* line of the deepest part found so far */
     size_t depth;
 };
 
@@ -41,8 +44,7 @@ static void skip_blank(struct walk *w)
     }
 }
 
-/* Steps over a string; *ret_start, *ret_bytes: what is between its quotes, escapes as they stand.
- */
+/* Steps over a string. *ret_start, *ret_bytes: the text between its quotes, with escapes. */
 static void skip_string(struct walk *w, const char **ret_start, size_t *ret_bytes)
 {
     const char *start = *w->at == '"' ? ++w->at : w->at;
@@ -60,7 +62,7 @@ static void skip_string(struct walk *w, const char **ret_start, size_t *ret_byte
     }
 }
 
-/* The first part of a path: a key or "[index]". Returns where the rest starts. */
+/* The first part of a path: a key or "[index]". Return: where the rest starts. */
 static const char *path_part(const char *path, const char **ret_start, size_t *ret_bytes)
 {
     const char *start = *path == '.' ? path + 1 : path;
@@ -72,7 +74,7 @@ static const char *path_part(const char *path, const char **ret_start, size_t *r
     return start + bytes;
 }
 
-/* Steps over one value; where @path is not NULL, looks for it inside. */
+/* Steps over one value; if @path is not NULL, looks for it inside. */
 static void walk_value(struct walk *w, const char *path)
 {
     const char *part = NULL, *rest = NULL, *start;
@@ -118,7 +120,7 @@ static void walk_value(struct walk *w, const char *path)
         }
         start = w->at;
         walk_value(w, match ? rest : NULL);
-        if (w->at == start) { /* no JSON: give up */
+        if (w->at == start) { /* not JSON: give up */
             w->at += strlen(w->at);
             break;
         }

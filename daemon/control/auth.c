@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 
 #define GROUPS_MAX 1024
 
@@ -25,7 +25,8 @@ bool dmn_control_may_change(uid_t uid, gid_t gid, const char *admin_group)
     if (gid == admin) {
         return true;
     }
-    /* the peer's supplementary groups as the user database has them: SO_PEERCRED has only one */
+    /* the peer's supplementary groups, from the user database: SO_PEERCRED has only the primary
+     * one */
     user = getpwuid(uid);
     if (!user || getgrouplist(user->pw_name, user->pw_gid, groups, &count) < 0) {
         return false;

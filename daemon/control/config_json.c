@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/control/json.h"
 
 static json_t *value_json(const struct dmn_config_row *row, int64_t number, const char *text)
 {

@@ -5,11 +5,12 @@
 #include <sys/socket.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/control/control.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "daemon/service/sockets.h"
 
-#define BACKLOG_MAX (4u << 20) /* unread replies above which a client is disconnected */
+#define BACKLOG_MAX (4u << 20) /* a client with more bytes of unread replies is disconnected */
 
 struct write {
     uv_write_t request;
@@ -25,18 +26,6 @@ static void call_free(struct dmn_call *c)
     free(c);
 }
 
-static void unsubscribe(struct dmn_call *c)
-{
-    for (struct dmn_call **at = &c->daemon->control.subscribers; *at;
-         at = &(*at)->next_subscriber) {
-        if (*at == c) {
-            *at = c->next_subscriber;
-            c->subscribed = false;
-            return;
-        }
-    }
-}
-
 static void on_closed(uv_handle_t *handle)
 {
     struct dmn_control_conn *c = handle->data;
@@ -48,27 +37,20 @@ static void on_closed(uv_handle_t *handle)
 
 static void conn_close(struct dmn_control_conn *c)
 {
-    struct dmn_control *control = &c->daemon->control;
+    struct dmn_control *control = c->control;
 
     if (c->closing) {
         return;
     }
     c->closing = true;
-    if (c->prev) {
-        c->prev->next = c->next;
-    } else {
-        control->conns = c->next;
-    }
-    if (c->next) {
-        c->next->prev = c->prev;
-    }
+    LIST_REMOVE(c, linked);
     control->count--;
-    if (c->call) { /* whoever works on it answers nobody */
+    if (c->call) { /* its answer will go nowhere */
         struct dmn_call *call = base_take(c->call);
 
         call->conn = NULL;
         if (call->subscribed) {
-            unsubscribe(call);
+            LIST_REMOVE(call, subscriber);
             call_free(call);
         }
     }
@@ -91,7 +73,7 @@ static void on_written(uv_write_t *request, int status)
     }
 }
 
-/* Takes @data. */
+/* Sends @data and takes it. */
 static void send_bytes(struct dmn_control_conn *c, char *data, size_t bytes)
 {
     struct write *w = calloc(1, sizeof(*w));
@@ -120,7 +102,7 @@ static void answer(struct dmn_call *call, int error, char *data, size_t bytes, b
     }
     if (last) {
         if (call->subscribed) {
-            unsubscribe(call);
+            LIST_REMOVE(call, subscriber);
         }
         if (c) {
             c->call = NULL;
@@ -136,23 +118,23 @@ static void answer(struct dmn_call *call, int error, char *data, size_t bytes, b
     }
     if (last) {
         call_free(call);
-        /* the next call runs not here: whoever answers is in the middle of something */
+        /* do not run the next call here: whoever answers is in the middle of something */
         if (c && !c->closing && !c->working) {
-            c->ready = c->daemon->control.ready = true;
+            c->ready = c->control->ready = true;
         }
     }
 }
 
-bool dmn_control_settle(struct dmn_daemon *d)
+bool dmn_control_settle(struct dmn_control *control)
 {
-    struct dmn_control_conn *next;
+    struct dmn_control_conn *c, *next;
 
-    if (!d->control.ready) {
+    if (!control->ready) {
         return false;
     }
-    d->control.ready = false;
-    for (struct dmn_control_conn *c = d->control.conns; c; c = next) {
-        next = c->next; /* stays readable: a closed connection is freed by the loop */
+    control->ready = false;
+    for (c = LIST_FIRST(&control->conns); c; c = next) {
+        next = LIST_NEXT(c, linked); /* `c` stays valid: the loop frees a closed connection */
         if (c->ready && !c->closing) {
             c->ready = false;
             work(c);
@@ -179,7 +161,7 @@ void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter
     int failed;
 
     snprintf(name, sizeof(name), "%s%s", strchr(error, '.') ? "" : "io.piped.", error);
-    if (parameter && !parameters) { /* text that is no UTF-8 */
+    if (parameter && !parameters) { /* text that is not UTF-8 */
         parameters = json_pack("{s:s}", parameter, "(unprintable)");
     }
     failed = ipc_varlink_error(name, parameters, &data, &bytes);
@@ -187,18 +169,40 @@ void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter
     answer(c, failed, data, bytes, true);
 }
 
-void dmn_control_event(struct dmn_daemon *d, json_t *event)
+void dmn_call_refuse(struct dmn_call *c, const struct dmn_outcome *o)
 {
-    struct dmn_call *next;
+    static const struct {
+        const char *error, *parameter;
+    } names[] = {
+        [DMN_REFUSED_BUSY] = {"Busy", "why"},           [DMN_REFUSED_LOAD] = {"LoadFailed", "why"},
+        [DMN_REFUSED_NOT_FOUND] = {"NotFound", "what"}, [DMN_REFUSED_PLAN] = {"InvalidPlan", "why"},
+        [DMN_REFUSED_RELOAD] = {"ReloadFailed", "why"},
+    };
 
-    for (struct dmn_call *c = d->control.subscribers; c; c = next) {
-        next = c->next_subscriber;
+    dmn_call_error(c, names[o->reason].error, names[o->reason].parameter, o->text);
+}
+
+void dmn_call_done(void *call, const struct dmn_outcome *o)
+{
+    if (o) {
+        dmn_call_refuse(call, o);
+    } else {
+        dmn_call_reply(call, NULL, false);
+    }
+}
+
+void dmn_control_event(struct dmn_control *control, json_t *event)
+{
+    struct dmn_call *c, *next;
+
+    for (c = LIST_FIRST(&control->subscribers); c; c = next) {
+        next = LIST_NEXT(c, subscriber);
         dmn_call_reply(c, json_pack("{s:O}", "event", event), true);
     }
     json_decref(event);
 }
 
-/* One call. Return: false when the connection is of no more use. */
+/* Begins one call. Return: true; false: the connection is unusable. */
 static bool begin_call(struct dmn_control_conn *c, json_t *message)
 {
     struct ipc_varlink_call parsed;
@@ -215,20 +219,20 @@ static bool begin_call(struct dmn_control_conn *c, json_t *message)
         return false;
     }
     call->conn = c;
-    call->daemon = c->daemon;
+    call->control = c->control;
     call->message = message;
     call->parameters = parsed.parameters;
     call->more = parsed.more;
     call->oneway = parsed.oneway;
     c->call = call;
-    dmn_control_dispatch(call);
+    call->control->dispatch(call);
     return true;
 }
 
-/* Calls one after the other; a call that is still being answered holds the next ones back. */
+/* Runs calls one after the other; an unanswered call delays the next ones. */
 static void work(struct dmn_control_conn *c)
 {
-    if (c->working) { /* an answer within begin_call(): the loop below goes on */
+    if (c->working) { /* answered within begin_call(): the loop below goes on */
         return;
     }
     c->working = true;
@@ -255,8 +259,7 @@ static void on_taken(uv_handle_t *handle)
     free(handle);
 }
 
-/* File descriptors come out of libuv as pipes, whatever they are: each is duplicated and its pipe
- * closed. */
+/* libuv delivers every file descriptor as a pipe: duplicates it and closes the pipe. */
 static void take_fds(struct dmn_control_conn *c)
 {
     while (uv_pipe_pending_count(&c->pipe) > 0) {
@@ -267,7 +270,7 @@ static void take_fds(struct dmn_control_conn *c)
             conn_close(c); /* closes what is pending */
             return;
         }
-        uv_pipe_init(&c->daemon->loop, taken, 0);
+        uv_pipe_init(c->control->machine->loop, taken, 0);
         base_close_fd(&c->fd);
         if (uv_accept((uv_stream_t *)&c->pipe, (uv_stream_t *)taken) == 0 &&
             uv_fileno((uv_handle_t *)taken, &fd) == 0) {
@@ -291,13 +294,12 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct dmn_control_conn *c = handle->data;
 
-    *buf = uv_buf_init(c->daemon->control.read_buffer, sizeof(c->daemon->control.read_buffer));
+    *buf = uv_buf_init(c->control->read_buffer, sizeof(c->control->read_buffer));
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct dmn_control_conn *c = stream->data;
-    struct dmn_daemon *d = c->daemon;
 
     take_fds(c);
     if (c->closing) {
@@ -320,21 +322,23 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
             work(c);
         }
     }
-    dmn_daemon_settle(d);
 }
 
-/* Return: why @c, which is in the list already, is not served; NULL: it is. */
-static const char *too_many(const struct dmn_daemon *d, const struct dmn_control_conn *c)
+/* Return: why @c, which is in the list already, is refused; NULL: it is accepted. */
+static const char *too_many(const struct dmn_control *control, const struct dmn_control_conn *c)
 {
+    const struct dmn_control_conn *at;
     size_t of_user = 0;
 
-    if (d->control.count > (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONTROL)) {
+    if (control->count >
+        (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_CONTROL)) {
         return "too many control connections (limits.control_connections)";
     }
-    for (const struct dmn_control_conn *at = d->control.conns; at; at = at->next) {
+    LIST_FOREACH(at, &control->conns, linked) {
         of_user += at->uid == c->uid;
     }
-    if (c->uid != 0 && of_user > (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONTROL_UID)) {
+    if (c->uid != 0 && of_user > (size_t)dmn_config_int(dmn_machine_config(control->machine),
+                                                        DMN_KEY_LIMIT_CONTROL_UID)) {
         return "too many control connections of this user (limits.control_connections_per_user)";
     }
     return NULL;
@@ -342,8 +346,7 @@ static const char *too_many(const struct dmn_daemon *d, const struct dmn_control
 
 static void on_connection(uv_stream_t *server, int status)
 {
-    struct dmn_daemon *d = server->data;
-    struct dmn_control *control = &d->control;
+    struct dmn_control *control = server->data;
     struct ucred peer = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     socklen_t length = sizeof(peer);
     struct dmn_control_conn *c;
@@ -359,15 +362,11 @@ static void on_connection(uv_stream_t *server, int status)
     if (!c) {
         return; /* libuv keeps it until the next accept */
     }
-    c->daemon = d;
+    c->control = control;
     c->fd = -1;
-    uv_pipe_init(&d->loop, &c->pipe, 1); /* 1: file descriptors may come */
+    uv_pipe_init(control->machine->loop, &c->pipe, 1); /* 1: file descriptors may come */
     c->pipe.data = c;
-    c->next = control->conns;
-    if (c->next) {
-        c->next->prev = c;
-    }
-    control->conns = c;
+    LIST_INSERT_HEAD(&control->conns, c, linked);
     control->count++;
     if (uv_accept(server, (uv_stream_t *)&c->pipe) < 0 ||
         uv_fileno((uv_handle_t *)&c->pipe, &fd) < 0 ||
@@ -378,7 +377,7 @@ static void on_connection(uv_stream_t *server, int status)
     c->uid = peer.uid;
     c->gid = peer.gid;
     c->pid = peer.pid;
-    why = too_many(d, c);
+    why = too_many(control, c);
     if (why) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
                         "refused a control client of user %u: %s", (unsigned)c->uid, why);
@@ -390,13 +389,12 @@ static void on_connection(uv_stream_t *server, int status)
     }
 }
 
-int dmn_control_start(struct dmn_daemon *d, int fd, const char *path)
+int dmn_control_start(struct dmn_control *control, int fd, const char *path)
 {
-    struct dmn_control *control = &d->control;
     int error;
 
-    uv_pipe_init(&d->loop, &control->pipe, 0);
-    control->pipe.data = d;
+    uv_pipe_init(control->machine->loop, &control->pipe, 0);
+    control->pipe.data = control;
     control->listening = true;
     error = uv_pipe_open(&control->pipe, fd);
     if (error < 0) {
@@ -409,23 +407,18 @@ int dmn_control_start(struct dmn_daemon *d, int fd, const char *path)
     return uv_listen((uv_stream_t *)&control->pipe, 64, on_connection);
 }
 
-void dmn_control_stop_accepting(struct dmn_daemon *d)
+void dmn_control_stop_accepting(struct dmn_control *control)
 {
-    struct dmn_control *control = &d->control;
-
-    if (control->path) {
-        unlink(control->path);
-        free(base_take(control->path));
-    }
+    dmn_socket_remove(&control->path);
     if (control->listening) {
         control->listening = false;
         uv_close((uv_handle_t *)&control->pipe, NULL);
     }
 }
 
-void dmn_control_close_all(struct dmn_daemon *d)
+void dmn_control_close_all(struct dmn_control *control)
 {
-    while (d->control.conns) {
-        conn_close(d->control.conns);
+    while (!LIST_EMPTY(&control->conns)) {
+        conn_close(LIST_FIRST(&control->conns));
     }
 }

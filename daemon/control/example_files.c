@@ -20,14 +20,15 @@ struct dmn_examples *dmn_examples_free(struct dmn_examples *e)
     return NULL;
 }
 
-/* Maps what nobody can change or pull away any more. Return: NULL, or why not. */
+/* Maps sealed memory, which nobody can change or shrink. Return: NULL, or the reason for
+ * refusing. */
 static const char *map(struct dmn_examples *e, int fd)
 {
     int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
     struct stat st;
 
     if (fd < 0) {
-        return "no file descriptor with the examples came with the call";
+        return "the call has no file descriptor with the examples";
     }
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || (seals & F_SEAL_WRITE) == 0 ||
         fstat(fd, &st) < 0) {
@@ -40,7 +41,7 @@ static const char *map(struct dmn_examples *e, int fd)
     e->map = mmap(NULL, e->map_bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (e->map == MAP_FAILED) {
         e->map = NULL;
-        return "the examples could not be mapped";
+        return "cannot map the examples";
     }
     return NULL;
 }
@@ -56,7 +57,7 @@ static const char *list(struct dmn_examples *e, const json_t *examples)
         json_int_t bytes = json_integer_value(json_object_get(entry, "bytes"));
 
         if (!name || bytes < 0 || (uint64_t)bytes > e->map_bytes - at) {
-            return "an example needs a name and bytes that are there";
+            return "an example has no name, or fewer bytes than it says";
         }
         if (krn_examples_add(&e->set, name, (const uint8_t *)e->map + at, (size_t)bytes, false) <
             0) {
@@ -64,7 +65,7 @@ static const char *list(struct dmn_examples *e, const json_t *examples)
         }
         at += (size_t)bytes;
     }
-    return e->set.count ? NULL : "there are no examples";
+    return e->set.count ? NULL : "the call has no examples";
 }
 
 struct dmn_examples *dmn_examples_take(struct dmn_call *c)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/examples.h - the examples that come with a call
+ * daemon/control/example_files.h - the examples sent with a call
  *
- * The daemon often cannot read the folder that a user means, so their bytes are sent: a sealed
- * memfd beside the call, in which they lie one after the other, and their names and sizes in the
- * parameter "examples" ([{name, bytes}]).
+ * The daemon often may not read the user's folder, so the client sends the files: a sealed memfd
+ * holds their bytes one after the other, and the parameter "examples" their names and sizes
+ * ([{name, bytes}]).
  */
 #pragma once
 
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 #include "kernels/int8cal/examples.h"
 
 #define DMN_EXAMPLES_BYTES_MAX (2ull << 30)
@@ -19,7 +19,8 @@ struct dmn_examples {
     size_t map_bytes;
 };
 
-/** dmn_examples_take() - what came with @c. Return: owned; NULL: the call was answered. */
+/** dmn_examples_take() - takes the examples of @c. Return: owned; NULL: the call was answered.
+ * Threads: the loop thread. */
 struct dmn_examples *dmn_examples_take(struct dmn_call *c);
-/** dmn_examples_free() - Takes NULL. Return: NULL. Threads: any. */
+/** dmn_examples_free() - takes NULL. Return: NULL. Threads: any. */
 struct dmn_examples *dmn_examples_free(struct dmn_examples *e);

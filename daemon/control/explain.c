@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why the present plan: sentences made of figures. */
+/* Explains the present plan in sentences with figures. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
+#include "daemon/control/costs_table.h"
 #include "daemon/control/explain.h"
+#include "tuner/solve/bound.h"
+#include "tuner/solve/front.h"
+#include "tuner/solve/top.h"
 
 #define RUNNERS_UP 5u
-#define NEARLY 0.0005 /* relative differences below are none */
+#define NEARLY 0.0005 /* smaller relative differences count as none */
 
 static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan)
 {
@@ -70,7 +74,7 @@ static size_t slowest_stage(const struct tun_outcome *o)
     return slowest;
 }
 
-/* The teams of one stage as plans are written. */
+/* The teams of one stage, written as in plans. */
 static json_t *teams_json(const struct tun_problem *p, const struct pl_stage_plan *stage)
 {
     char text[512] = "";
@@ -87,7 +91,7 @@ static json_t *teams_json(const struct tun_problem *p, const struct pl_stage_pla
             snprintf(count, sizeof(count), "*%u", group->count);
         }
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s%s", g ? "+" : "",
-                                 p->kinds[group->ep].name, width, count);
+                                 p->eps[group->ep].name, width, count);
     }
     return json_string(text);
 }
@@ -114,7 +118,7 @@ static json_t *stages_json(const struct dmn_explain *e)
     return list;
 }
 
-/* "3.1 % more" of a figure that is better or worse by the ratio @x. */
+/* Writes "3.1 % more" for a figure that is better or worse by the ratio @x. */
 static void by_how_much(double x, const char *more, const char *less, const char *what, char *ret,
                         size_t bytes)
 {
@@ -154,13 +158,13 @@ static json_t *runners_up_json(const struct dmn_explain *e, const struct tun_sol
     return list;
 }
 
-/* Why the plan leaves cores of a kind out. @fastest: the plan with the least bottleneck of all. */
-static json_t *why_not_more(const struct dmn_explain *e, size_t kind,
+/* Why the plan leaves cores of an EP unused. @fastest: the plan with the least bottleneck. */
+static json_t *why_not_more(const struct dmn_explain *e, size_t ep,
                             const struct tun_solution *fastest, const struct tun_outcome *now)
 {
-    const char *name = e->problem.kinds[kind].name;
-    size_t used = pl_plan_cores(&e->trial.plan, kind), total = e->problem.kinds[kind].cores;
-    size_t then = pl_plan_cores(&fastest->plan, kind);
+    const char *name = e->problem.eps[ep].name;
+    size_t used = pl_plan_cores(&e->trial.plan, ep), total = e->problem.eps[ep].cores;
+    size_t then = pl_plan_cores(&fastest->plan, ep);
     double gain = now->bottleneck_ns / fastest->outcome.bottleneck_ns - 1;
     double longer = fastest->outcome.latency_ns / now->latency_ns - 1;
 
@@ -191,12 +195,11 @@ static json_t *cores_json(const struct dmn_explain *e, const struct tun_solution
 {
     json_t *list = json_array();
 
-    for (size_t k = 0; k < e->problem.kind_count; k++) {
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:i, s:o}", "ep", e->problem.kinds[k].name,
-                                        "used", (json_int_t)pl_plan_cores(&e->trial.plan, k),
-                                        "total", (int)e->problem.kinds[k].cores, "why",
-                                        why_not_more(e, k, fastest, now)));
+    for (size_t k = 0; k < e->problem.ep_count; k++) {
+        json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o}", "ep", e->problem.eps[k].name,
+                                              "used", (json_int_t)pl_plan_cores(&e->trial.plan, k),
+                                              "total", (int)e->problem.eps[k].cores, "why",
+                                              why_not_more(e, k, fastest, now)));
     }
     return list;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/control/methods.h"
 #include "daemon/service/log.h"
 
 static const char service_interface[] =
@@ -41,8 +41,8 @@ static void get_description(struct dmn_call *c)
     }
 }
 
-/* Parameters: a name, its type ('s' string, 'i' integer, 'f' any number, 'b' boolean, 'a' list),
- * and whether it may be absent or null. */
+/* A parameter: its name, its type ('s' string, 'i' integer, 'f' number, 'b' boolean, 'a' list), and
+ * whether it may be absent or null. */
 struct parameter {
     const char *name;
     char type;
@@ -77,6 +77,8 @@ static const struct method {
                     {"latency_ms", 'f', true},
                     {"alpha", 'i', true},
                     {"heuristic", 'i', true},
+                    {"encoding", 's', true},
+                    {"stages", 'i', true},
                     {"trials", 'i', true},
                     {"seed", 'i', true},
                     {"wait", 'b', true}}},
@@ -86,8 +88,9 @@ static const struct method {
     {"io.piped.PlanFront", dmn_method_plan_front,
      .parameters = {{"model", 's', true}, {"max", 'i', true}}},
     {"io.piped.PlanExplain", dmn_method_plan_explain, .parameters = {{"model", 's', true}}},
-    {"io.piped.Calibrate", dmn_method_calibrate, .changes = true,
-     .parameters = {{"ms", 'i', true}}},
+    {"io.piped.Profile", dmn_method_profile, .changes = true, .parameters = {{"ms", 'i', true}}},
+    /* the old name */
+    {"io.piped.Calibrate", dmn_method_profile, .changes = true, .parameters = {{"ms", 'i', true}}},
     {"io.piped.Optimise", dmn_method_optimise, .changes = true,
      .parameters = {{"model", 's', true},
                     {"objective", 's', true},
@@ -135,7 +138,7 @@ static bool of_type(const json_t *value, char type)
     }
 }
 
-/* The first parameter that is missing, unknown or of another type; NULL: all good. */
+/* Return: the first parameter that is missing, unknown or of the wrong type; NULL: all are good. */
 static const char *bad_parameter(const struct method *m, json_t *parameters)
 {
     const char *key;
@@ -185,7 +188,7 @@ static void no_such_method(struct dmn_call *c)
 
 void dmn_control_dispatch(struct dmn_call *c)
 {
-    struct dmn_daemon *d = c->daemon;
+    struct dmn_control *control = c->control;
     const struct method *m = NULL;
     const char *bad;
 
@@ -207,8 +210,10 @@ void dmn_control_dispatch(struct dmn_call *c)
         dmn_call_error(c, "org.varlink.service.ExpectedMore", NULL, NULL);
         return;
     }
-    if (m->changes && !dmn_control_may_change(c->conn->uid, c->conn->gid,
-                                              dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP))) {
+    if (m->changes &&
+        !dmn_control_may_change(
+            c->conn->uid, c->conn->gid,
+            dmn_config_string(dmn_machine_config(control->machine), DMN_KEY_ADMIN_GROUP))) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s refused to user %u (pid %d)",
                         m->name, (unsigned)c->conn->uid, (int)c->conn->pid);
         dmn_call_error(c, "PermissionDenied", "why",
@@ -216,8 +221,8 @@ void dmn_control_dispatch(struct dmn_call *c)
                        "something");
         return;
     }
-    if (m->changes && d->draining) {
-        dmn_call_error(c, "Busy", "why", "the daemon is going down");
+    if (m->changes && control->models->stopping) {
+        dmn_call_error(c, "Busy", "why", "the daemon is stopping");
         return;
     }
     m->run(c);

@@ -3,20 +3,26 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/memory.h"
+#include "daemon/control/control.h"
+#include "daemon/control/costs_table.h"
+#include "daemon/control/json.h"
+#include "daemon/control/sensors_json.h"
+#include "daemon/frames/frames.h"
+#include "daemon/models/resident.h"
+#include "daemon/plans/planning.h"
+#include "tuner/json/costs_json.h"
 
 static void head(FILE *to, const char *name, const char *type, const char *help)
 {
     fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
 }
 
-/* Model names hold nothing that a label would have to escape. */
-static void models(FILE *to, const struct dmn_daemon *d, const char *name, const char *type,
+/* Model names contain nothing that a label would have to escape. */
+static void models(FILE *to, const struct dmn_control *control, const char *name, const char *type,
                    const char *help, double (*value)(const struct dmn_model *m))
 {
     head(to, name, type, help);
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         fprintf(to, "piped_%s{model=\"%s\"} %.17g\n", name, m->name, value(m));
     }
 }
@@ -31,7 +37,7 @@ static double in_flight(const struct dmn_model *m)
 }
 static double waiting(const struct dmn_model *m)
 {
-    return (double)m->admission.waiting;
+    return (double)dmn_model_waiting(m);
 }
 static double epoch(const struct dmn_model *m)
 {
@@ -43,44 +49,47 @@ static double fps(const struct dmn_model *m)
 }
 static double tuning(const struct dmn_model *m)
 {
-    return m->retune != NULL;
+    return m->planning->retune != NULL;
 }
 static double weight_bytes(const struct dmn_model *m)
 {
     return (double)m->model->weight_bytes;
 }
 
-/* How much of the cost tables is known, and how. */
-static void cost_cells(FILE *to, const struct dmn_daemon *d)
+/* How many cells of the cost tables are known, by source. */
+static void cost_cells(FILE *to, const struct dmn_control *control)
 {
     head(to, "cost_cells", "gauge", "Figures of the cost table, by where they are from.");
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         size_t count[DMN_SOURCE_COUNT];
 
-        dmn_planner_count(&m->problem, count);
+        dmn_planner_count(&m->planning->problem, count);
         for (int s = 0; s < DMN_SOURCE_COUNT; s++) {
             fprintf(to, "piped_cost_cells{model=\"%s\",source=\"%s\"} %zu\n", m->name,
-                    dmn_source_name((enum tun_source)s), count[s]);
+                    tun_source_name((enum tun_source)s), count[s]);
         }
     }
 }
 
-static void answers(FILE *to, const struct dmn_daemon *d)
+static void answers(FILE *to, const struct dmn_control *control)
 {
     head(to, "frames_answered_total", "counter", "Frames answered, by status.");
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+        const struct dmn_client_stats *clients = dmn_clients_stats(m);
+
         for (int s = 0; s < IPC_STATUS_COUNT; s++) {
             fprintf(to, "piped_frames_answered_total{model=\"%s\",status=\"%s\"} %llu\n", m->name,
-                    ipc_status_name((enum ipc_status)s), (unsigned long long)m->stats.by_status[s]);
+                    ipc_status_name((enum ipc_status)s), (unsigned long long)clients->by_status[s]);
         }
     }
     head(to, "latency_seconds", "summary",
          "Arrival of a frame to its last stage's end; quantiles over the newest answers.");
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         static const char *const quantile[] = {"0.5", "0.95", "0.99"};
+        const struct dmn_client_stats *clients = dmn_clients_stats(m);
         double ms[4];
 
-        dmn_model_latency(m, ms);
+        dmn_clients_latency(m, ms);
         for (size_t i = 0; i < base_array_count(quantile); i++) {
             fprintf(to, "piped_latency_seconds{model=\"%s\",quantile=\"%s\"} %.9g\n", m->name,
                     quantile[i], ms[i] / 1e3);
@@ -88,12 +97,12 @@ static void answers(FILE *to, const struct dmn_daemon *d)
         fprintf(to,
                 "piped_latency_seconds_sum{model=\"%s\"} %.9g\n"
                 "piped_latency_seconds_count{model=\"%s\"} %llu\n",
-                m->name, m->stats.latency_sum_s, m->name,
-                (unsigned long long)m->stats.latency_count);
+                m->name, clients->latency_sum_s, m->name,
+                (unsigned long long)clients->latency_count);
     }
 }
 
-static void teams(FILE *to, const struct dmn_daemon *d)
+static void teams(FILE *to, const struct dmn_control *control)
 {
     static const struct {
         const char *name, *type, *help;
@@ -106,7 +115,7 @@ static void teams(FILE *to, const struct dmn_daemon *d)
 
     for (size_t row = 0; row < base_array_count(rows); row++) {
         head(to, rows[row].name, rows[row].type, rows[row].help);
-        for (const struct dmn_model *m = d->models; m; m = m->next) {
+        for (const struct dmn_model *m = control->models->models; m; m = m->next) {
             for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
                 struct pl_team_stats t;
                 double value;
@@ -118,13 +127,27 @@ static void teams(FILE *to, const struct dmn_daemon *d)
                                    : (double)t.queue;
                 fprintf(to, "piped_%s{model=\"%s\",stage=\"%u\",ep=\"%s\",team=\"%zu\"} %.17g\n",
                         rows[row].name, m->name, t.stage,
-                        t.ep < d->eps.count ? d->eps.eps[t.ep].name : "?", i, value);
+                        t.ep < control->machine->eps.count ? control->machine->eps.eps[t.ep].name
+                                                           : "?",
+                        i, value);
             }
         }
     }
 }
 
-char *dmn_metrics_text(struct dmn_daemon *d)
+static void memory(FILE *to, const struct dmn_control *control)
+{
+    struct dmn_memory m = dmn_memory_now(control->models);
+
+    head(to, "resident_bytes", "gauge", "Memory of the process, files' pages included.");
+    fprintf(to, "piped_resident_bytes %llu\n", (unsigned long long)m.resident_bytes);
+    head(to, "packed_bytes", "gauge", "Weights as they are packed.");
+    fprintf(to, "piped_packed_bytes %llu\n", (unsigned long long)m.packed_bytes);
+    head(to, "arena_bytes", "gauge", "Arenas that frames were ever in.");
+    fprintf(to, "piped_arena_bytes %llu\n", (unsigned long long)m.arena_bytes);
+}
+
+char *dmn_metrics_text(struct dmn_control *control)
 {
     char *text = NULL;
     size_t bytes;
@@ -136,30 +159,35 @@ char *dmn_metrics_text(struct dmn_daemon *d)
     head(to, "build_info", "gauge", "Version of the daemon.");
     fprintf(to, "piped_build_info{version=\"%s\"} 1\n", PIPED_VERSION);
     head(to, "uptime_seconds", "gauge", "Time since the start.");
-    fprintf(to, "piped_uptime_seconds %.3f\n", (double)(base_now_ns() - d->started_ns) / 1e9);
+    fprintf(to, "piped_uptime_seconds %.3f\n",
+            (double)(base_now_ns() - control->host->started_ns) / 1e9);
     head(to, "degraded", "gauge", "1 while something asked for does not work.");
-    fprintf(to, "piped_degraded %d\n", strcmp(dmn_daemon_state(d), "degraded") == 0);
+    fprintf(to, "piped_degraded %d\n",
+            control->host->state(control->host->ctx) == DMN_STATE_DEGRADED);
     head(to, "connections", "gauge", "Connections to the frames socket.");
-    fprintf(to, "piped_connections %zu\n", d->frames.conn_count);
+    fprintf(to, "piped_connections %zu\n", control->frames->conn_count);
     head(to, "connections_refused_total", "counter", "Connections refused at a limit.");
-    fprintf(to, "piped_connections_refused_total %llu\n", (unsigned long long)d->frames.refused);
+    fprintf(to, "piped_connections_refused_total %llu\n",
+            (unsigned long long)control->frames->refused);
     head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
-    fprintf(to, "piped_reloads_total{outcome=\"done\"} %llu\n", (unsigned long long)d->reloads);
+    fprintf(to, "piped_reloads_total{outcome=\"done\"} %llu\n",
+            (unsigned long long)control->host->reloads);
     fprintf(to, "piped_reloads_total{outcome=\"failed\"} %llu\n",
-            (unsigned long long)d->reload_failures);
-    models(to, d, "frames_admitted_total", "counter", "Frames that entered the pipeline.",
+            (unsigned long long)control->host->reload_failures);
+    models(to, control, "frames_admitted_total", "counter", "Frames that entered the pipeline.",
            admitted);
-    answers(to, d);
-    models(to, d, "frames_in_flight", "gauge", "Frames inside the pipeline.", in_flight);
-    models(to, d, "frames_waiting", "gauge", "Frames that wait for room in the pipeline.", waiting);
-    models(to, d, "fps", "gauge", "Frames answered a second, over the last seconds.", fps);
-    models(to, d, "plan_epoch", "counter", "Number of the present plan.", epoch);
-    models(to, d, "tuning", "gauge", "1 while a measurement is under way.", tuning);
-    models(to, d, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
-    dmn_memory_metrics(to, d);
-    cost_cells(to, d);
-    teams(to, d);
-    dmn_sensors_metrics(to, d);
+    answers(to, control);
+    models(to, control, "frames_in_flight", "gauge", "Frames inside the pipeline.", in_flight);
+    models(to, control, "frames_waiting", "gauge", "Frames that wait for room in the pipeline.",
+           waiting);
+    models(to, control, "fps", "gauge", "Frames answered a second, over the last seconds.", fps);
+    models(to, control, "plan_epoch", "counter", "Number of the present plan.", epoch);
+    models(to, control, "tuning", "gauge", "1 while a measurement is running.", tuning);
+    models(to, control, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
+    memory(to, control);
+    cost_cells(to, control);
+    teams(to, control);
+    dmn_sensors_metrics(to, control->machine);
     if (fclose(to) != 0) {
         free(text);
         return NULL;

@@ -4,9 +4,15 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/control/json.h"
+#include "daemon/control/methods.h"
+#include "daemon/models/arrival.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
+#include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "model/segment/segment_name.h"
 
 static const char *text(struct dmn_call *c, const char *key)
 {
@@ -16,8 +22,8 @@ static const char *text(struct dmn_call *c, const char *key)
 struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key)
 {
     const char *name = text(c, key);
-    struct dmn_model *m =
-        name && *name ? dmn_model_find(c->daemon, name) : dmn_model_default(c->daemon);
+    struct dmn_model *m = name && *name ? dmn_model_find(c->control->models, name)
+                                        : dmn_model_default(c->control->models);
 
     if (!m) {
         char what[160];
@@ -28,105 +34,65 @@ struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key)
     return m;
 }
 
-/* A model on its way in; the file is read and compiled on a work thread. */
+/* A Load call in progress. */
 struct dmn_load_call {
-    uv_work_t work;
-    struct dmn_daemon *daemon;
-    struct dmn_load_call *next;
+    struct dmn_arrival arrival;
+    struct dmn_control *control;
+    LIST_ENTRY(dmn_load_call) linked;
     struct dmn_load *load; /* owned */
-    struct dmn_call *call; /* NULL: nobody waits any more */
-    int error;
+    struct dmn_call *call; /* NULL: nobody waits */
 };
 
-static void load_work(uv_work_t *work)
+static void load_free(struct dmn_load_call *l)
 {
-    struct dmn_load_call *l = work->data;
-
-    l->error = dmn_load_run(l->load);
+    LIST_REMOVE(l, linked);
+    dmn_load_free(l->load);
+    free(l);
 }
 
-/* The end of a Load, one way or the other. */
-static void load_end(struct dmn_load_call *l, int status)
+/* The end of a Load, with or without success. */
+static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
 {
-    struct dmn_daemon *d = l->daemon;
+    struct dmn_load_call *l = base_container_of(a, struct dmn_load_call, arrival);
     char error[MDL_ERROR_MAX] = "";
     struct dmn_model *m = NULL;
-    struct dmn_call *call = l->call;
 
-    for (struct dmn_load_call **at = &d->loads; *at; at = &(*at)->next) {
-        if (*at == l) {
-            *at = l->next;
-            break;
-        }
-    }
-    if (status < 0 || d->draining) {
-        snprintf(error, sizeof(error), "the daemon is going down");
-    } else if (l->error) {
-        snprintf(error, sizeof(error), "%s", l->load->error);
-    } else if (dmn_model_find(d, l->load->name)) {
+    if (o) {
+        snprintf(error, sizeof(error), "%s", o->text);
+    } else if (dmn_model_find(a->models, l->load->name)) {
         snprintf(error, sizeof(error), "a model of that name was loaded meanwhile");
     } else {
-        dmn_model_start(d, l->load, "request", error, &m);
+        dmn_model_start(a->models, l->load, DMN_CAUSE_REQUEST, error, &m);
     }
     if (!m) {
         dmn_log_with(LOG_WARNING,
                      (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = l->load->name},
-                     "model %s from %s was refused: %s", l->load->name, l->load->path, error);
+                     "cannot serve model %s from %s: %s", l->load->name, l->load->path, error);
     }
-    if (call && m) {
-        dmn_call_reply(call, json_pack("{s:o}", "model", dmn_model_json(m)), false);
-    } else if (call) {
-        dmn_call_error(call, "LoadFailed", "why", error);
+    if (l->call && m) {
+        dmn_call_reply(l->call, json_pack("{s:o}", "model", dmn_model_json(m)), false);
+    } else if (l->call) {
+        dmn_call_error(l->call, "LoadFailed", "why", error);
     }
-    dmn_load_free(l->load);
-    free(l);
-    dmn_daemon_settle(d);
+    load_free(l);
 }
 
-static void plan_work(uv_work_t *work)
+static void load_leave(struct dmn_arrival *a)
 {
-    struct dmn_load_call *l = work->data;
+    struct dmn_load_call *l = base_container_of(a, struct dmn_load_call, arrival);
 
-    l->error = dmn_planner_first(l->load);
-}
-
-static void plan_done(uv_work_t *work, int status)
-{
-    load_end(work->data, status);
-}
-
-/* The file is read; its plan is thought out on a work thread too. */
-static void load_done(uv_work_t *work, int status)
-{
-    struct dmn_load_call *l = work->data;
-    struct dmn_daemon *d = l->daemon;
-
-    if (status == 0 && !l->error && !d->draining) {
-        l->error = dmn_planner_prepare(d, d->config, l->load);
-        if (!l->error && uv_queue_work(&d->loop, &l->work, plan_work, plan_done) == 0) {
-            return;
-        }
-    }
-    load_end(l, status);
-}
-
-void dmn_loads_detach(struct dmn_daemon *d)
-{
-    for (struct dmn_load_call *l = d->loads; l; l = l->next) {
-        if (l->call) {
-            dmn_call_error(base_take(l->call), "Busy", "why", "the daemon is going down");
-        }
-        atomic_store_explicit(&l->load->choose.stop, true, memory_order_relaxed);
-        uv_cancel((uv_req_t *)&l->work);
+    if (l->call) {
+        dmn_call_error(base_take(l->call), "Busy", "why", "the daemon is stopping");
     }
 }
 
-static bool being_loaded(const struct dmn_daemon *d, const char *name, size_t *ret_count)
+static bool being_loaded(const struct dmn_control *control, const char *name, size_t *ret_count)
 {
+    const struct dmn_load_call *l;
     bool same = false;
 
     *ret_count = 0;
-    for (const struct dmn_load_call *l = d->loads; l; l = l->next) {
+    LIST_FOREACH(l, &control->loads, linked) {
         same |= strcmp(l->load->name, name) == 0;
         ++*ret_count;
     }
@@ -137,44 +103,46 @@ void dmn_method_load(struct dmn_call *c)
 {
     const char *name = text(c, "name"), *path = text(c, "path"), *plan = text(c, "plan");
     struct dmn_load_source source = {.name = name, .path = path, .plan = plan};
-    struct dmn_daemon *d = c->daemon;
+    struct dmn_control *control = c->control;
     struct dmn_load_call *l;
     size_t loading;
 
     if (!dmn_config_name_ok(name)) {
-        dmn_call_error(c, "LoadFailed", "why",
-                       "that is no model name (letters, digits, '.', '_', '-', at most 63)");
+        dmn_call_error(c, "LoadFailed", "why", "not a model name (" MDL_SEGMENT_NAME_RULE ")");
         return;
     }
     if (path[0] != '/' || strlen(path) >= 4096) {
-        dmn_call_error(c, "LoadFailed", "why", "the path must be absolute and below 4096 bytes");
+        dmn_call_error(c, "LoadFailed", "why",
+                       "the path must be absolute and shorter than 4096 bytes");
         return;
     }
-    if (being_loaded(d, name, &loading) || dmn_model_find(d, name)) {
-        dmn_call_error(c, "Busy", "why", "a model of that name is there already");
+    if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
+        dmn_call_error(c, "Busy", "why", "a model of that name is loaded already");
         return;
     }
-    if (dmn_model_count(d) + loading >= (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_MODELS)) {
+    if (dmn_model_count(control->models) + loading >=
+        (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS)) {
         dmn_call_error(c, "LoadFailed", "why", "too many models (limits.models)");
         return;
     }
     l = calloc(1, sizeof(*l));
-    if (!l || !(l->load = dmn_load_from(&source, d))) {
+    if (!l || !(l->load = dmn_load_from(&source, control->models))) {
         free(l);
         dmn_call_error(c, "LoadFailed", "why", "out of memory");
         return;
     }
-    l->daemon = d;
+    l->control = control;
     l->call = c;
-    l->work.data = l;
-    if (uv_queue_work(&d->loop, &l->work, load_work, load_done) < 0) {
-        dmn_load_free(l->load);
-        free(l);
-        dmn_call_error(c, "LoadFailed", "why", "no work thread");
-        return;
+    l->arrival = (struct dmn_arrival){.models = control->models,
+                                      .loads = &l->load,
+                                      .count = 1,
+                                      .leave = load_leave,
+                                      .end = load_end};
+    LIST_INSERT_HEAD(&control->loads, l, linked);
+    if (dmn_arrival_begin(&l->arrival) < 0) {
+        load_free(l);
+        dmn_call_error(c, "LoadFailed", "why", "cannot start a work thread");
     }
-    l->next = d->loads;
-    d->loads = l;
 }
 
 void dmn_method_unload(struct dmn_call *c)
@@ -182,7 +150,7 @@ void dmn_method_unload(struct dmn_call *c)
     struct dmn_model *m = dmn_call_model(c, "name");
 
     if (m) {
-        dmn_model_unload(m, c);
+        dmn_model_unload(m, (struct dmn_done){dmn_call_done, c});
     }
 }
 
@@ -196,37 +164,81 @@ void dmn_method_get_plan(struct dmn_call *c)
     }
     dmn_model_plan_text(m, plan);
     dmn_call_reply(c,
-                   json_pack("{s:s, s:s, s:I, s:o}", "plan", plan, "algorithm", m->algorithm,
-                             "epoch", (json_int_t)pl_epoch(m->pipe), "warnings",
-                             dmn_model_warnings_json(m)),
+                   json_pack("{s:s, s:s, s:I, s:o}", "plan", plan, "algorithm",
+                             dmn_origin_name(m->origin), "epoch", (json_int_t)pl_epoch(m->pipe),
+                             "warnings", dmn_model_warnings_json(m)),
                    false);
 }
 
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
 {
-    if (m->retune || m->switch_call) {
+    if (m->planning->retune || m->planning->switched.fn) {
         dmn_call_error(c, "Busy", "why",
-                       m->retune ? "a retune is under way" : "another plan is being set");
+                       m->planning->retune ? "a retune is in progress"
+                                           : "another plan is being set");
         return false;
     }
     return true;
 }
 
-void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
-                       const char *algorithm)
+/* A call that waits for a switch. The model exists as long as the call waits: an unload ends the
+ * wait first. */
+struct switch_call {
+    struct dmn_call *call;
+    struct dmn_model *model;
+    bool warns; /* its reply has warnings */
+};
+
+static void switched(void *ctx, const struct dmn_outcome *o)
 {
+    struct switch_call *s = ctx;
+    char plan[PL_PLAN_TEXT_MAX];
+    json_t *reply;
+
+    if (o) {
+        dmn_call_refuse(s->call, o);
+    } else {
+        dmn_model_plan_text(s->model, plan);
+        reply =
+            json_pack("{s:s, s:I}", "plan", plan, "epoch", (json_int_t)pl_epoch(s->model->pipe));
+        if (s->warns) {
+            json_object_set_new(reply, "warnings", dmn_model_warnings_json(s->model));
+        }
+        dmn_call_reply(s->call, reply, false);
+    }
+    free(s);
+}
+
+void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
+                       struct dmn_origin origin)
+{
+    struct switch_call *s;
     int error;
 
     if (!dmn_method_may_switch(m, c)) {
         return;
     }
-    error = dmn_model_set_plan(m, plan, algorithm, "request", c->method);
+    s = calloc(1, sizeof(*s));
+    if (!s) {
+        dmn_call_error(c, "InvalidPlan", "why", "out of memory");
+        return;
+    }
+    *s = (struct switch_call){c, m, .warns = origin.from == DMN_FROM_USER};
+    error = dmn_plan_switch(m, &(struct dmn_switch){.plan = plan,
+                                                    .origin = origin,
+                                                    .cause = DMN_CAUSE_REQUEST,
+                                                    .detail = c->method,
+                                                    .keep = true,
+                                                    .learn = true});
+    if (!error) {
+        dmn_plan_wait(m, (struct dmn_done){switched, s});
+        return;
+    }
+    free(s);
     if (error == PL_E_BUSY) {
-        dmn_call_error(c, "Busy", "why", "the plan before still runs dry");
-    } else if (error) {
-        dmn_call_error(c, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
+        dmn_call_error(c, "Busy", "why", "the previous plan is still draining");
     } else {
-        m->switch_call = c; /* dmn_model_after() answers it */
+        dmn_call_error(c, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
     }
 }
 
@@ -244,7 +256,7 @@ void dmn_method_set_plan(struct dmn_call *c)
         dmn_call_error(c, "InvalidPlan", "why", error);
         return;
     }
-    dmn_method_switch(m, c, plan, "manual");
+    dmn_method_switch(m, c, plan, (struct dmn_origin){.from = DMN_FROM_USER});
 }
 
 void dmn_method_units(struct dmn_call *c)
@@ -261,9 +273,9 @@ void dmn_method_status(struct dmn_call *c)
     const char *name = text(c, "model");
 
     if (!name || !*name) {
-        dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->daemon, NULL)), false);
+        dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->control, NULL)), false);
     } else if (dmn_call_model(c, "model")) {
-        dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->daemon, name)), false);
+        dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->control, name)), false);
     }
 }
 
@@ -281,8 +293,8 @@ void dmn_method_history(struct dmn_call *c)
     }
     dmn_call_reply(c,
                    json_pack("{s:o}", "events",
-                             dmn_history_json(&c->daemon->history, name && *name ? name : NULL,
-                                              (size_t)limit)),
+                             dmn_history_json(&c->control->plans->history,
+                                              name && *name ? name : NULL, (size_t)limit)),
                    false);
 }
 
@@ -290,7 +302,7 @@ void dmn_method_models(struct dmn_call *c)
 {
     json_t *list = json_array();
 
-    for (const struct dmn_model *m = c->daemon->models; m; m = m->next) {
+    for (const struct dmn_model *m = c->control->models->models; m; m = m->next) {
         json_array_append_new(list, dmn_model_json(m));
     }
     dmn_call_reply(c, json_pack("{s:o}", "models", list), false);
@@ -298,32 +310,33 @@ void dmn_method_models(struct dmn_call *c)
 
 void dmn_method_metrics(struct dmn_call *c)
 {
-    base_autofree char *metrics = dmn_metrics_text(c->daemon);
+    base_autofree char *metrics = dmn_metrics_text(c->control);
 
     dmn_call_reply(c, json_pack("{s:s}", "text", metrics ? metrics : ""), false);
 }
 
 void dmn_method_config(struct dmn_call *c)
 {
-    dmn_call_reply(c, json_pack("{s:o}", "config", dmn_config_json(c->daemon->config)), false);
+    dmn_call_reply(
+        c, json_pack("{s:o}", "config", dmn_config_json(dmn_machine_config(c->control->machine))),
+        false);
 }
 
 void dmn_method_reload(struct dmn_call *c)
 {
-    if (c->daemon->reload) {
-        dmn_call_error(c, "Busy", "why", "a reload is under way");
-        return;
+    const struct dmn_host *host = c->control->host;
+
+    if (!host->reload(host->ctx, (struct dmn_done){dmn_call_done, c})) {
+        dmn_call_error(c, "Busy", "why", "a reload is in progress");
     }
-    dmn_reload_begin(c->daemon, c);
 }
 
 void dmn_method_subscribe(struct dmn_call *c)
 {
     c->subscribed = true;
-    c->next_subscriber = c->daemon->control.subscribers;
-    c->daemon->control.subscribers = c;
+    LIST_INSERT_HEAD(&c->control->subscribers, c, subscriber);
     dmn_call_reply(c,
                    json_pack("{s:{s:s, s:s}}", "event", "event", "subscribed", "state",
-                             dmn_daemon_state(c->daemon)),
+                             dmn_state_name(c->control->host->state(c->control->host->ctx))),
                    true);
 }

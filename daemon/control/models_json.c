@@ -3,15 +3,11 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-
-void dmn_model_plan_text(const struct dmn_model *m, char *ret)
-{
-    if (pl_plan_format(pl_current_plan(m->pipe), pl_current_eps(m->pipe), ret, PL_PLAN_TEXT_MAX) <
-        0) {
-        snprintf(ret, PL_PLAN_TEXT_MAX, "(too long to print)");
-    }
-}
+#include "daemon/control/adapt_json.h"
+#include "daemon/control/json.h"
+#include "daemon/frames/frames.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/planning.h"
 
 static json_t *shape_json(const struct mdl_tensor *t)
 {
@@ -53,6 +49,15 @@ static json_t *preprocess_json(const struct dmn_model *m)
                      "height", (int)m->image_height);
 }
 
+static json_t *segment_json(const struct mdl_model *model)
+{
+    const struct mdl_segment_of *s = model->segment;
+
+    return json_pack("{s:I, s:I, s:I, s:s, s:s}", "first_unit", (json_int_t)s->first_unit,
+                     "last_unit", (json_int_t)s->last_unit, "units", (json_int_t)s->unit_count,
+                     "front", s->front, "back", s->back);
+}
+
 json_t *dmn_model_json(const struct dmn_model *m)
 {
     const struct mdl_model *model = m->model;
@@ -69,7 +74,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
         "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
         "s:o}",
         "name", m->name, "path", m->path, "hash", model->hash, "default",
-        dmn_model_default(m->daemon) == m, "units", (json_int_t)model->unit_count, "ops",
+        dmn_model_default(m->of) == m, "units", (json_int_t)model->unit_count, "ops",
         (json_int_t)model->op_count, "input", io_json(model, &model->inputs[0]), "inputs",
         ios_json(model, model->inputs, model->input_count), "outputs",
         ios_json(model, model->outputs, model->output_count), "weight_bytes",
@@ -78,6 +83,9 @@ json_t *dmn_model_json(const struct dmn_model *m)
         (json_int_t)pl_frame_count(m->pipe), "macs", model->macs, "load_ms",
         (double)m->load_took_ns / 1e6, "plan", plan, "preprocess", preprocess_json(m), "labels",
         labels);
+    if (model->segment) {
+        json_object_set_new(entry, "segment", segment_json(model));
+    }
     json_object_set_new(entry, "integers", json_integer((json_int_t)dmn_model_integers(m)));
     json_object_set_new(entry, "calibration", json_string(m->calibration));
     return entry;
@@ -93,7 +101,7 @@ static json_t *cpus_json(const struct pl_team_stats *t)
     return list;
 }
 
-/* Share of the last second or so that a team held frames. */
+/* Share of about the last second in which a team held frames. */
 static double busy_share(const struct dmn_model *m, size_t team, uint64_t busy_ns, uint64_t now_ns)
 {
     const struct dmn_busy *b = &m->busy[1];
@@ -123,7 +131,7 @@ void dmn_model_busy(const struct dmn_model *m, double ret[PL_STAGE_MAX])
     }
 }
 
-/* One entry for the teams of one stage, place and width. */
+/* One entry for the teams of one stage, EP and width. */
 static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage, uint64_t now_ns)
 {
     const struct pl_stage_plan *plan = &pl_current_plan(m->pipe)->stages[stage];
@@ -138,7 +146,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     pl_team_stats(m->pipe, first, &lead);
     for (size_t g = 0; g < plan->group_count; g++) {
         if (plan->groups[g].ep == lead.ep && plan->groups[g].width == lead.width) {
-            expected = m->expected.team_ns[stage][g];
+            expected = m->planning->expected.team_ns[stage][g];
         }
     }
     for (size_t i = first; i < pl_team_count(m->pipe); i++) {
@@ -214,7 +222,7 @@ json_t *dmn_model_warnings_json(const struct dmn_model *m)
         struct pl_team_stats t;
 
         pl_team_stats(m->pipe, i, &t);
-        if (!t.pinned && dmn_config_int(m->daemon->config, DMN_KEY_PIN)) {
+        if (!t.pinned && dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_PIN)) {
             json_array_append_new(
                 list, json_sprintf("a team of stage %u could not be pinned to its cores", t.stage));
             break;
@@ -233,24 +241,30 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
     const struct dmn_model_stats *s = &m->stats;
     char plan[PL_PLAN_TEXT_MAX];
     double latency[4];
+    json_t *entry;
 
     dmn_model_plan_text(m, plan);
-    dmn_model_latency(m, latency);
-    return json_pack(
+    dmn_clients_latency(m, latency);
+    entry = json_pack(
         "{s:s, s:I, s:{s:o, s:s}, s:s, s:I, s:s, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, "
         "s:I}, s:I, s:I, s:b, s:o, s:o, s:o}",
         "name", m->name, "units", (json_int_t)model->unit_count, "input", "shape",
         shape_json(input), "dtype", mdl_dtype_name(input->dtype), "plan", plan, "epoch",
-        (json_int_t)pl_epoch(m->pipe), "algorithm", m->algorithm, "fps",
+        (json_int_t)pl_epoch(m->pipe), "algorithm", dmn_origin_name(m->origin), "fps",
         dmn_model_fps(m, base_now_ns()), "latency_ms", "p50", latency[0], "p95", latency[1], "p99",
         latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
-        "in_flight", (json_int_t)m->running, "waiting", (json_int_t)m->admission.waiting, "tuning",
-        m->retune != NULL, "stages", stages_json(m), "warnings", dmn_model_warnings_json(m),
-        "adapt", dmn_adapt_json(m));
+        "in_flight", (json_int_t)m->running, "waiting", (json_int_t)dmn_model_waiting(m), "tuning",
+        m->planning->retune != NULL, "stages", stages_json(m), "warnings",
+        dmn_model_warnings_json(m), "adapt", dmn_adapt_json(m));
+    if (model->segment) {
+        json_object_set_new(entry, "segment", segment_json(model));
+    }
+    return entry;
 }
 
-/* Of every kind of core: the primitive of every op; "+" behind it: it runs the next op, too. */
+/* The primitive of every operator on every kind of core; "+" after it: it runs the next one,
+ * too. */
 static json_t *primitives_json(const struct dmn_model *m, const struct mdl_unit *unit)
 {
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
@@ -261,10 +275,11 @@ static json_t *primitives_json(const struct dmn_model *m, const struct mdl_unit 
         json_t *names = json_array();
 
         for (size_t i = unit->first_op; i <= unit->last_op; i++) {
-            const struct krn_variant *fused = krn_net_row_fused(m->net, kind, i);
+            const struct krn_primitive *fused = krn_net_chosen_fused(m->net, kind, i);
 
-            json_array_append_new(names, fused ? json_sprintf("%s+", fused->name)
-                                               : json_string(krn_net_row(m->net, kind, i)->name));
+            json_array_append_new(names, fused
+                                             ? json_sprintf("%s+", fused->name)
+                                             : json_string(krn_net_chosen(m->net, kind, i)->name));
         }
         json_object_set_new(kinds, eps->eps[e].name, names);
     }
@@ -279,12 +294,12 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
 
     for (size_t u = 0; u < model->unit_count; u++) {
         const struct mdl_unit *unit = &model->units[u];
-        const struct krn_variant *v = krn_net_variant(m->net, unit->heavy_op);
+        const struct krn_primitive *v = krn_net_primitive(m->net, unit->heavy_op);
         json_t *times = json_object(), *entry;
         struct pl_unit_stats stats;
 
-        for (size_t e = 0; e < m->problem.kind_count && e < eps->count; e++) {
-            const struct tun_cell *cell = tun_cell_at(&m->problem.costs, e, 1, u);
+        for (size_t e = 0; e < m->planning->problem.ep_count && e < eps->count; e++) {
+            const struct tun_cell *cell = tun_cell_at(&m->planning->problem.costs, e, 1, u);
 
             if (cell->source >= TUN_SAVED) {
                 json_object_set_new(times, eps->eps[e].name, json_real(cell->ns / 1e6));

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimise: the primitives of a model are measured anew, and it serves by the best choice. */
+/* Optimise: measures a model's primitives again, and serves it with the best choice. */
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/control/example_files.h"
-#include "daemon/remake.h"
+#include "daemon/control/swap_call.h"
 
 struct optimise {
-    struct dmn_examples *examples; /* owned; NULL: no bound on accuracy */
-    bool front;                    /* only asked what could be */
+    struct dmn_swap_call swap; /* without examples: no bound on accuracy */
+    bool front;                /* only report the front */
 };
 
 static json_t *chosen_json(const struct krn_chosen *c)
@@ -43,25 +41,27 @@ static json_t *front_json(const struct dmn_choose *c)
     return list;
 }
 
-static void reply(struct dmn_remake *r)
+static void reply(struct dmn_hot_swap *r)
 {
     const struct dmn_choose *c = &r->load->choose;
+    const struct optimise *o = r->of;
 
-    dmn_remake_reply(r, json_pack("{s:{s:s, s:s, s:s, s:f, s:o, s:s, s:o, s:o}}", "choice", "model",
-                                  r->load->name, "algorithm",
-                                  krn_path_name(c->options.path.algorithm), "objective",
-                                  c->options.objective == KRN_MEMORY ? "memory" : "latency",
-                                  "took_ms", (double)c->took_ns / 1e6, "agreement",
-                                  c->examples ? json_real(c->agreement) : json_null(), "note",
-                                  c->note, "kinds", kinds_json(c), "front", front_json(c)));
+    dmn_call_reply(o->swap.call,
+                   json_pack("{s:{s:s, s:s, s:s, s:f, s:o, s:s, s:o, s:o}}", "choice", "model",
+                             r->load->name, "algorithm", krn_path_name(c->options.path.algorithm),
+                             "objective", c->options.objective == KRN_MEMORY ? "memory" : "latency",
+                             "took_ms", (double)c->took_ns / 1e6, "agreement",
+                             c->examples ? json_real(c->agreement) : json_null(), "note", c->note,
+                             "kinds", kinds_json(c), "front", front_json(c)),
+                   false);
 }
 
-static bool loaded(struct dmn_remake *r)
+static bool loaded(struct dmn_hot_swap *r)
 {
     const struct optimise *o = r->of;
 
     if (!r->load->choose.chosen) {
-        dmn_remake_fail(r, "LoadFailed", r->load->choose.note);
+        dmn_call_error(o->swap.call, "LoadFailed", "why", r->load->choose.note);
         return false;
     }
     if (o->front) {
@@ -71,11 +71,11 @@ static bool loaded(struct dmn_remake *r)
     return true;
 }
 
-static void end(struct dmn_remake *r)
+static void end(struct dmn_hot_swap *r)
 {
     struct optimise *o = r->of;
 
-    dmn_examples_free(o->examples);
+    dmn_examples_free(o->swap.examples);
     free(o);
 }
 
@@ -129,7 +129,7 @@ static bool take_options(struct dmn_call *c, struct dmn_choose *choose)
 void dmn_method_optimise(struct dmn_call *c)
 {
     struct dmn_model *m = dmn_call_model(c, "model");
-    struct dmn_remake *r;
+    struct dmn_hot_swap *r;
     struct optimise *o;
 
     if (!m) {
@@ -139,33 +139,27 @@ void dmn_method_optimise(struct dmn_call *c)
         dmn_call_error(c, "Busy", "why", "the configuration names the model's primitives");
         return;
     }
-    r = dmn_remake_new(c, m, "optimise");
+    r = dmn_swap_call_new(c, m, DMN_CAUSE_OPTIMISE, sizeof(*o));
     if (!r) {
         return;
     }
-    o = calloc(1, sizeof(*o));
-    if (!o) {
-        dmn_remake_free(r);
-        dmn_call_error(c, "LoadFailed", "why", "out of memory");
-        return;
-    }
-    r->of = o;
+    o = r->of;
     r->loaded = loaded;
     r->serves = reply;
     r->end = end;
     o->front = json_is_true(json_object_get(c->parameters, "pareto"));
     r->load->choose.wants_front = o->front;
     if (!take_options(c, &r->load->choose)) {
-        dmn_remake_free(r);
+        dmn_hot_swap_free(r);
         return;
     }
     if (json_is_array(json_object_get(c->parameters, "examples"))) {
-        o->examples = dmn_examples_take(c);
-        if (!o->examples) {
-            dmn_remake_free(r);
+        o->swap.examples = dmn_examples_take(c);
+        if (!o->swap.examples) {
+            dmn_hot_swap_free(r);
             return;
         }
-        r->load->choose.examples = &o->examples->set;
+        r->load->choose.examples = &o->swap.examples->set;
     }
-    dmn_remake_begin(r, c);
+    dmn_swap_call_begin(r);
 }

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Methods that plan: AutoPlan, Costs, PlanFront, PlanExplain. Solving is queued work on copies; the
- * model is looked up again when it is done, and a caller that went away meanwhile is answered all
- * the same, to nobody.
- */
+/* Methods that plan: AutoPlan, Costs, PlanFront, PlanExplain. Solving is queued work on copies.
+ * When it is done the model is looked up again. If the caller has gone meanwhile, the answer is
+ * dropped. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/control/costs_table.h"
 #include "daemon/control/explain.h"
+#include "daemon/control/json.h"
+#include "daemon/control/methods.h"
+#include "daemon/plans/planner.h"
+#include "daemon/plans/planning.h"
 
 #define FRONT_DEFAULT 16
 #define FRONT_MAX 256
 
 struct job {
     uv_work_t work;
-    struct dmn_daemon *daemon;
+    struct dmn_control *control;
     struct dmn_call *call;                            /* held by the job until it is done */
     void (*run)(struct job *j);                       /* on a work thread */
     void (*done)(struct job *j, struct dmn_model *m); /* on the loop; m: NULL if it is gone */
     char model[64];
-    uint64_t loaded_ns;         /* with the name: which model it was */
-    struct dmn_explain explain; /* its problem is that of every job */
+    uint64_t loaded_ns;         /* with the name: identifies the model */
+    struct dmn_explain explain; /* its problem is used by every job */
     size_t max;
     bool energy;
     struct tun_solution *solution; /* owned */
@@ -48,19 +50,19 @@ static void job_work(uv_work_t *work)
 static void job_done(uv_work_t *work, int status)
 {
     struct job *j = work->data;
-    struct dmn_daemon *d = j->daemon;
-    struct dmn_model *m = dmn_model_find(d, j->model);
+    struct dmn_control *control = j->control;
+    struct dmn_model *m = dmn_model_find(control->models, j->model);
 
-    if (status < 0 || d->draining) {
-        dmn_call_error(j->call, "Busy", "why", "the daemon is going down");
+    if (status < 0 || control->models->stopping) {
+        dmn_call_error(j->call, "Busy", "why", "the daemon is stopping");
     } else {
         j->done(j, m && m->loaded_ns == j->loaded_ns ? m : NULL);
     }
     job_free(j);
-    dmn_daemon_settle(d);
 }
 
-/* A job with a copy of what is known of @m now; answers the call and returns NULL when it fails. */
+/* Makes a job with a copy of what is known of @m. Return: NULL: it failed, and the call was
+ * answered. */
 static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
 {
     struct job *j = calloc(1, sizeof(*j));
@@ -77,7 +79,7 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
         dmn_call_error(c, "InvalidPlan", "why", strerror(-error));
         return NULL;
     }
-    j->daemon = c->daemon;
+    j->control = c->control;
     j->call = c;
     j->work.data = j;
     j->loaded_ns = m->loaded_ns;
@@ -87,8 +89,8 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
 
 static void job_queue(struct job *j)
 {
-    if (uv_queue_work(&j->daemon->loop, &j->work, job_work, job_done) < 0) {
-        dmn_call_error(j->call, "Busy", "why", "no work thread");
+    if (uv_queue_work(j->control->machine->loop, &j->work, job_work, job_done) < 0) {
+        dmn_call_error(j->call, "Busy", "why", "cannot start a work thread");
         job_free(j);
     }
 }
@@ -105,7 +107,7 @@ static void auto_done(struct job *j, struct dmn_model *m)
     } else if (j->error < 0) {
         dmn_call_error(j->call, "InvalidPlan", "why", "no plan was found");
     } else {
-        dmn_method_switch(m, j->call, &j->solution->plan, "exact");
+        dmn_method_switch(m, j->call, &j->solution->plan, DMN_ORIGIN_EXACT);
     }
 }
 
@@ -152,15 +154,15 @@ static void front_done(struct job *j, struct dmn_model *m)
     answer(j, "front");
 }
 
-/* Estimated watts rank kinds; they are no energy. */
-static bool watts_known(const struct dmn_daemon *d)
+/* Estimated watts rank kinds of core; they are not good enough for energy. */
+static bool watts_known(const struct dmn_control *control)
 {
-    for (size_t i = 0; i < d->config->ep_count; i++) {
-        if (d->config->eps[i].watts <= 0) {
+    for (size_t i = 0; i < dmn_machine_config(control->machine)->ep_count; i++) {
+        if (dmn_machine_config(control->machine)->eps[i].watts <= 0) {
             return false;
         }
     }
-    return d->config->ep_count > 0;
+    return dmn_machine_config(control->machine)->ep_count > 0;
 }
 
 void dmn_method_plan_front(struct dmn_call *c)
@@ -180,7 +182,7 @@ void dmn_method_plan_front(struct dmn_call *c)
     j = job_new(c, m);
     if (j) {
         j->max = (size_t)max;
-        j->energy = watts_known(c->daemon);
+        j->energy = watts_known(c->control);
         j->run = front_run;
         j->done = front_done;
         job_queue(j);
@@ -214,14 +216,15 @@ void dmn_method_plan_explain(struct dmn_call *c)
     }
     free(samples);
     j->explain.trial.samples = NULL;
-    if (j->explain.trial.failed && m->measured.frames &&
-        pl_plan_equal(&m->measured.plan, &j->explain.trial.plan)) {
-        j->explain.trial = m->measured; /* no frame since: what the last retune saw of it */
-        memcpy(j->explain.measured_at, m->measured_at, sizeof(m->measured_at));
+    if (j->explain.trial.failed && m->planning->measured.frames &&
+        pl_plan_equal(&m->planning->measured.plan, &j->explain.trial.plan)) {
+        j->explain.trial =
+            m->planning->measured; /* no frame since: use what the last retune measured */
+        memcpy(j->explain.measured_at, m->planning->measured_at, sizeof(m->planning->measured_at));
     }
-    j->explain.expected = m->expected;
-    j->explain.expects = m->expects;
-    j->explain.algorithm = m->algorithm;
+    j->explain.expected = m->planning->expected;
+    j->explain.expects = m->planning->expects;
+    j->explain.algorithm = dmn_origin_name(m->origin);
     dmn_model_busy(m, j->explain.busy);
     j->run = explain_run;
     j->done = explain_done;

@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Quantise: an f32 model is calibrated by examples on a work thread while it serves; where integers
- * pay and the answers agree it is served by them, now and after every load to come, until it is
- * turned off or its file is another.
- */
+/* Quantise: calibrates an f32 model by examples on a work thread while it serves. If integers are
+ * faster and the answers agree, the model is served on integers, now and after every later load,
+ * until that is turned off or its file changes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/control/example_files.h"
-#include "daemon/quantised.h"
-#include "daemon/remake.h"
+#include "daemon/control/swap_call.h"
+#include "daemon/models/quantised.h"
 #include "kernels/int8cal/quantise.h"
 
 #define AGREEMENT 0.98
 
 struct quantise {
-    struct dmn_examples *examples; /* owned; NULL: off */
+    struct dmn_swap_call swap; /* without examples: turn it off */
     struct krn_quantise_options options;
     int cpus[PL_EP_MAX];
-    const char **keep;  /* owned list, its names borrowed from the call's parameters */
-    json_t *parameters; /* a reference of ours: the names live in it */
+    const char **keep;  /* owned list; names borrowed from `parameters` */
+    json_t *parameters; /* our reference: it holds the names */
     bool wants_ranges;
     struct krn_quantised of; /* its calibration goes to the load */
 };
 
 /* Work thread. */
-static int prepare(struct dmn_remake *r)
+static int prepare(struct dmn_hot_swap *r)
 {
     struct dmn_load *l = r->load;
     struct quantise *q = r->of;
@@ -36,7 +32,7 @@ static int prepare(struct dmn_remake *r)
                                     .weight_bytes_max = l->weight_bytes_max,
                                     .arena_bytes_max = l->arena_bytes_max,
                                     .const_eval = krn_const_eval};
-    int error = krn_quantise(l->path, &load, &q->examples->set, &q->options, l->error, &q->of);
+    int error = krn_quantise(l->path, &load, &q->swap.examples->set, &q->options, l->error, &q->of);
 
     if (error == 0) {
         l->ranges = base_take(q->of.calibration);
@@ -44,7 +40,7 @@ static int prepare(struct dmn_remake *r)
     return error;
 }
 
-/* Names come from files; what is no UTF-8 must not cost the reply. */
+/* Names come from files; one that is not UTF-8 must not spoil the reply. */
 static json_t *text_json(const char *text)
 {
     json_t *s = json_string(text);
@@ -68,7 +64,7 @@ static json_t *time_json(double ns)
     return ns > 0 ? json_real(ns / 1e6) : json_null();
 }
 
-static json_t *outcome(const struct dmn_remake *r, const char *note)
+static json_t *outcome(const struct dmn_hot_swap *r, const char *note)
 {
     const struct quantise *q = r->of;
     const struct krn_quantised *of = &q->of;
@@ -81,9 +77,9 @@ static json_t *outcome(const struct dmn_remake *r, const char *note)
         text_json(r->error > 0 ? r->load->error : ""), "method",
         of->method == KRN_CALIBRATE_KL ? "kl" : "min-max", "calibrated", (json_int_t)of->calibrated,
         "judged", (json_int_t)of->judged, "held_out", of->held_out, "left_out",
-        (json_int_t)q->examples->set.left_out, "left_out_first", text_json(q->examples->set.note),
-        "zeros", (json_int_t)of->zeros, "agreement", of->agreement, "bound",
-        q->options.agreement_min, "error_mean",
+        (json_int_t)q->swap.examples->set.left_out, "left_out_first",
+        text_json(q->swap.examples->set.note), "zeros", (json_int_t)of->zeros, "agreement",
+        of->agreement, "bound", q->options.agreement_min, "error_mean",
         isfinite(of->error_mean) ? json_real(of->error_mean) : json_null(), "error_most",
         isfinite(of->error_most) ? json_real(of->error_most) : json_null(), "f32_ms",
         time_json(of->f32_ns), "int8_ms", time_json(of->int8_ns), "integers",
@@ -92,33 +88,36 @@ static json_t *outcome(const struct dmn_remake *r, const char *note)
         (double)of->took_ns / 1e6, "note", note, "model", r->load->name);
 }
 
-static bool loaded(struct dmn_remake *r)
+static bool loaded(struct dmn_hot_swap *r)
 {
     if (r->error > 0) {
-        dmn_remake_reply(r, outcome(r, ""));
+        struct quantise *q = r->of;
+
+        dmn_call_reply(q->swap.call, outcome(r, ""), false);
         return false;
     }
     return true;
 }
 
-static void serves(struct dmn_remake *r)
+static void serves(struct dmn_hot_swap *r)
 {
-    int error = dmn_quantised_keep(r->daemon, r->load->name, r->load->ranges);
+    const struct quantise *q = r->of;
+    int error = dmn_quantised_keep(r->models->state_dir, r->load->name, r->load->ranges);
     char note[256] = "";
 
     if (error) {
-        snprintf(note, sizeof(note), "a restart forgets it: %s",
-                 error == -ENOENT ? "there is no state folder" : strerror(-error));
+        snprintf(note, sizeof(note), "not kept for the next start: %s",
+                 error == -ENOENT ? "no state directory" : strerror(-error));
     }
-    dmn_remake_reply(r, outcome(r, note));
+    dmn_call_reply(q->swap.call, outcome(r, note), false);
 }
 
-static void end(struct dmn_remake *r)
+static void end(struct dmn_hot_swap *r)
 {
     struct quantise *q = r->of;
 
     krn_quantised_deinit(&q->of);
-    dmn_examples_free(q->examples);
+    dmn_examples_free(q->swap.examples);
     json_decref(q->parameters);
     free(q->keep);
     free(q);
@@ -126,19 +125,21 @@ static void end(struct dmn_remake *r)
 
 /* ---- off ---- */
 
-static bool off_loaded(struct dmn_remake *r)
+static bool off_loaded(struct dmn_hot_swap *r)
 {
     return true;
 }
 
-static void off_serves(struct dmn_remake *r)
+static void off_serves(struct dmn_hot_swap *r)
 {
-    int error = dmn_quantised_keep(r->daemon, r->load->name, NULL);
+    const struct quantise *q = r->of;
+    int error = dmn_quantised_keep(r->models->state_dir, r->load->name, NULL);
 
     if (error < 0 && error != -ENOENT) {
-        dmn_remake_fail(r, "LoadFailed", strerror(-error));
+        dmn_call_error(q->swap.call, "LoadFailed", "why", strerror(-error));
     } else {
-        dmn_remake_reply(r, json_pack("{s:n, s:s}", "quantised", "model", r->load->name));
+        dmn_call_reply(q->swap.call, json_pack("{s:n, s:s}", "quantised", "model", r->load->name),
+                       false);
     }
 }
 
@@ -155,7 +156,7 @@ static bool number(struct dmn_call *c, const char *key, double least, double mos
     return *ret >= least && *ret <= most;
 }
 
-/* Return: the parameter that is wrong, or NULL. */
+/* Return: the invalid parameter, or NULL. */
 static const char *take_options(struct dmn_call *c, const struct dmn_choose *choose,
                                 struct quantise *q)
 {
@@ -201,7 +202,7 @@ static void take_cores(const struct dmn_choose *choose, struct quantise *q)
     q->options.cpus = q->cpus;
 }
 
-static bool take(struct dmn_call *c, struct dmn_remake *r, struct quantise *q)
+static bool take(struct dmn_call *c, struct dmn_hot_swap *r, struct quantise *q)
 {
     const char *wrong = take_options(c, &r->load->choose, q);
 
@@ -211,48 +212,43 @@ static bool take(struct dmn_call *c, struct dmn_remake *r, struct quantise *q)
     }
     take_cores(&r->load->choose, q);
     q->options.stop = &r->load->choose.stop;
-    q->examples = dmn_examples_take(c);
-    return q->examples != NULL;
+    q->swap.examples = dmn_examples_take(c);
+    return q->swap.examples != NULL;
 }
 
 void dmn_method_quantise(struct dmn_call *c)
 {
     bool off = json_is_true(json_object_get(c->parameters, "off"));
     struct dmn_model *m = dmn_call_model(c, "model");
-    struct dmn_remake *r;
+    struct dmn_hot_swap *r;
     struct quantise *q;
 
     if (!m) {
+        return;
+    }
+    if (m->model->segment) {
+        dmn_call_error(c, "LoadFailed", "why",
+                       "a segment cannot be quantised by itself; quantise the whole model");
         return;
     }
     if (m->calibration[0]) {
         dmn_call_error(c, "Busy", "why", "the configuration names the model's calibration");
         return;
     }
-    r = dmn_remake_new(c, m, "quantise");
+    r = dmn_swap_call_new(c, m, DMN_CAUSE_QUANTISE, sizeof(*q));
     if (!r) {
         return;
     }
     r->load->as_is = off;
     r->loaded = off ? off_loaded : loaded;
     r->serves = off ? off_serves : serves;
-    if (off) {
-        dmn_remake_begin(r, c);
-        return;
-    }
-    q = calloc(1, sizeof(*q));
-    if (!q) {
-        dmn_remake_free(r);
-        dmn_call_error(c, "LoadFailed", "why", "out of memory");
-        return;
-    }
+    q = r->of;
     q->parameters = json_incref(c->parameters);
-    r->of = q;
-    r->prepare = prepare;
+    r->prepare = off ? NULL : prepare;
     r->end = end;
-    if (!take(c, r, q)) {
-        dmn_remake_free(r);
+    if (!off && !take(c, r, q)) {
+        dmn_hot_swap_free(r);
         return;
     }
-    dmn_remake_begin(r, c);
+    dmn_swap_call_begin(r);
 }

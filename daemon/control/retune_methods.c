@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/control/json.h"
+#include "daemon/control/methods.h"
+#include "daemon/plans/profile.h"
+#include "daemon/plans/retune.h"
 
 static json_t *given(struct dmn_call *c, const char *key)
 {
@@ -14,29 +17,22 @@ static json_t *given(struct dmn_call *c, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-/* The model that is meant; answers and returns NULL when there is none. */
 static bool refuse(struct dmn_call *c, const char *parameter)
 {
     dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", parameter);
     return false;
 }
 
-/* A list of the algorithms' names, for somebody who asked for another one. */
+/* Answers an unknown algorithm with the list of names. */
 static void unknown_algorithm(struct dmn_call *c, const char *name)
 {
     char why[512];
-    size_t count, used;
-    const struct tun_algorithm *const *all = tun_algorithms(&count);
 
-    used = (size_t)snprintf(why, sizeof(why), "no algorithm \"%.60s\"; there are", name);
-    for (size_t i = 0; i < count && used < sizeof(why); i++) {
-        used +=
-            (size_t)snprintf(why + used, sizeof(why) - used, "%s %s", i ? "," : "", all[i]->name);
-    }
+    snprintf(why, sizeof(why), "no algorithm \"%.60s\"; algorithms: " TUN_SEARCH_NAMES, name);
     dmn_call_error(c, "Unsupported", "why", why);
 }
 
-/* 0 and absent: not asked for. Return: false when it was refused. */
+/* Reads a bound; 0 and absent: none. Return: true; false: refused, and the call was answered. */
 static bool bound(struct dmn_call *c, const char *key, double max, double *ret)
 {
     json_t *value = given(c, key);
@@ -65,11 +61,11 @@ static bool goal(struct dmn_call *c, struct dmn_goal *ret)
 {
     const char *objective = json_string_value(given(c, "objective"));
 
-    *ret = dmn_goal_config(c->daemon->config);
+    *ret = dmn_goal_config(dmn_machine_config(c->control->machine));
     if (objective && *objective && dmn_objective_find(objective, &ret->objective) < 0) {
         char why[160];
 
-        snprintf(why, sizeof(why), "no objective \"%.60s\"; there are throughput, latency, power",
+        snprintf(why, sizeof(why), "no objective \"%.60s\"; objectives: throughput, latency, power",
                  objective);
         dmn_call_error(c, "Unsupported", "why", why);
         return false;
@@ -80,27 +76,49 @@ static bool goal(struct dmn_call *c, struct dmn_goal *ret)
     return ret->objective != TUN_POWER || ret->fps > 0 || refuse(c, "fps");
 }
 
+static bool encoding(struct dmn_call *c, enum tun_encoding *ret)
+{
+    const char *name = json_string_value(given(c, "encoding"));
+
+    return !name || !*name || tun_encoding_find(name, ret) || refuse(c, "encoding");
+}
+
 static bool options(struct dmn_call *c, struct tun_options *ret)
 {
-    json_int_t alpha = dmn_config_int(c->daemon->config, DMN_KEY_PLANNER_ALPHA), heuristic = 0,
-               trials = 0, seed = 1;
+    enum tun_encoding genes = TUN_ENCODING_SPE;
+    json_int_t alpha =
+                   dmn_config_int(dmn_machine_config(c->control->machine), DMN_KEY_PLANNER_ALPHA),
+               heuristic = 0, stages = 0, trials = 0, seed = 1;
 
     if (!count(c, "alpha", 100000, &alpha) || !count(c, "heuristic", 6, &heuristic) ||
+        !count(c, "stages", 16, &stages) || !encoding(c, &genes) ||
         !count(c, "trials", 1000000, &trials) || !count(c, "seed", INT64_MAX, &seed)) {
         return false;
     }
     *ret = (struct tun_options){.seed = (uint64_t)seed,
                                 .alpha = (unsigned)alpha,
                                 .heuristic = (unsigned)heuristic,
+                                .encoding = genes,
+                                .stages = (unsigned)stages,
                                 .trials_max = (size_t)trials};
     return true;
+}
+
+static void on_done(void *ctx, const struct dmn_outcome *o, const struct dmn_history_event *event)
+{
+    if (o) {
+        dmn_call_refuse(ctx, o);
+    } else {
+        dmn_call_reply(ctx, json_pack("{s:o}", "event", dmn_event_json(event)), false);
+    }
 }
 
 void dmn_method_retune(struct dmn_call *c)
 {
     const char *name = json_string_value(given(c, "algorithm"));
     bool wait = !given(c, "wait") || json_is_true(given(c, "wait"));
-    struct dmn_retune_request q = {.cause = "request", .call = wait ? c : NULL};
+    struct dmn_retune_request q = {
+        .cause = DMN_CAUSE_REQUEST, .done = wait ? on_done : NULL, .done_ctx = c};
     struct dmn_model *m = dmn_call_model(c, "model");
     int error;
 
@@ -108,7 +126,8 @@ void dmn_method_retune(struct dmn_call *c)
         return;
     }
     if (!name || !*name) {
-        name = dmn_config_string(c->daemon->config, DMN_KEY_PLANNER_ALGORITHM);
+        name =
+            dmn_config_string(dmn_machine_config(c->control->machine), DMN_KEY_PLANNER_ALGORITHM);
     }
     q.algorithm = tun_algorithm_find(name);
     if (!q.algorithm) {
@@ -118,13 +137,13 @@ void dmn_method_retune(struct dmn_call *c)
     if (!goal(c, &q.goal) || !options(c, &q.options)) {
         return;
     }
-    if (dmn_calibrating(c->daemon)) {
-        dmn_call_error(c, "Busy", "why", "a calibration is under way: figures would suffer");
+    if (dmn_profiling(c->control->plans)) {
+        dmn_call_error(c, "Busy", "why", "profiling is in progress; it would distort measurements");
         return;
     }
     error = dmn_retune_begin(m, &q);
     if (error == -EBUSY) {
-        dmn_call_error(c, "Busy", "why", "a retune or a change of plan is under way");
+        dmn_call_error(c, "Busy", "why", "a retune or a change of plan is in progress");
     } else if (error == -EINVAL) {
         refuse(c, "objective");
     } else if (error) {

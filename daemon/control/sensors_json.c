@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/control/sensors_json.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/sensors_private.h"
+#include "daemon/machine/gpio_lines.h"
+#include "daemon/machine/machine.h"
+#include "daemon/machine/sampling.h"
 
 static json_t *number(uint64_t value)
 {
@@ -86,8 +89,8 @@ static json_t *policies_json(const struct gov_snapshot *s)
                                               "policy", (int)p->number, "cpus", members, "governor",
                                               text(p->governor), "freq_khz", number(p->now_khz),
                                               "min_khz", number(p->min_khz), "limit_khz",
-                                              number(base_min(p->max_khz, p->firmware_khz)),
-                                              "max_freq_khz", number(p->hardware_khz), "pressure",
+                                              number(p->limit_khz), "max_freq_khz",
+                                              number(p->hardware_khz), "pressure",
                                               real(p->pressure), "by_heat", answer(p->by_heat)));
     }
     return list;
@@ -117,7 +120,7 @@ static json_t *cgroup_json(const struct gov_snapshot *s)
                      number(c->throttled_us), "cpus", cpus(&c->cpus));
 }
 
-static json_t *energy_json(const struct dmn_sensors *d, const struct gov_snapshot *s)
+static json_t *energy_json(const struct dmn_machine *m, const struct gov_snapshot *s)
 {
     static const char *const states[] = {"ok", "denied", "gone"};
     char names[GOV_ENERGY_MAX * GOV_NAME_MAX * 2] = "";
@@ -140,24 +143,44 @@ static json_t *energy_json(const struct dmn_sensors *d, const struct gov_snapsho
         return json_null();
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "source", text(names), "joules", real(s->joules),
-                     "joules_per_frame", real(dmn_sensors_joules_per_frame(d)), "sources", list);
+                     "joules_per_frame", real(dmn_sensors_joules_per_frame(m)), "sources", list);
 }
 
-json_t *dmn_sensors_json(const struct dmn_daemon *d)
+static json_t *gpio_json(const struct dmn_machine *m)
 {
-    const struct gov_snapshot *s = dmn_sensors_now(d);
+    struct dmn_gpio_state g;
+    json_t *button = NULL, *power = NULL, *led = NULL;
 
-    if (!s) {
-        return json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:o}", "thermal",
-                         "cooling", "throttled", "policies", "online", "allowed", "isolated", "psi",
-                         "cgroup", "energy", "gpio", dmn_gpio_json(d));
+    if (!dmn_gpio_state(m, &g)) {
+        return json_null();
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "thermal",
-                     thermal_json(s), "cooling", cooling_json(s), "throttled", answer(s->throttled),
-                     "policies", policies_json(s), "online", cpus(&s->online), "allowed",
-                     cpus(&s->allowed), "isolated", cpus(&s->isolated), "psi", psi_json(s),
-                     "cgroup", cgroup_json(s), "energy", energy_json(d->sensors, s), "gpio",
-                     dmn_gpio_json(d));
+    if (g.has_button) {
+        button = json_pack("{s:o, s:I}", "pressed", g.open ? json_boolean(g.pressed) : json_null(),
+                           "presses", (json_int_t)g.presses);
+    }
+    if (g.power_known) {
+        power = json_boolean(g.power);
+    }
+    if (g.has_led) {
+        led = json_string(gov_led_name(g.led));
+    }
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:s}", "state", g.open ? "open" : "unknown",
+                     "chip", g.chip, "button", button ? button : json_null(), "power",
+                     power ? power : json_null(), "led", led ? led : json_null(), "opened",
+                     (json_int_t)g.opened, "why", g.problem);
+}
+
+json_t *dmn_sensors_json(const struct dmn_machine *m)
+{
+    const struct gov_snapshot *s = dmn_sensors_now(m);
+
+    return json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o}", "thermal",
+                     s ? thermal_json(s) : NULL, "cooling", s ? cooling_json(s) : NULL, "throttled",
+                     s ? answer(s->throttled) : NULL, "policies", s ? policies_json(s) : NULL,
+                     "online", s ? cpus(&s->online) : NULL, "allowed", s ? cpus(&s->allowed) : NULL,
+                     "isolated", s ? cpus(&s->isolated) : NULL, "psi", s ? psi_json(s) : NULL,
+                     "cgroup", s ? cgroup_json(s) : NULL, "energy", s ? energy_json(m, s) : NULL,
+                     "gpio", gpio_json(m));
 }
 
 static void head(FILE *to, const char *name, const char *type, const char *help)
@@ -165,7 +188,7 @@ static void head(FILE *to, const char *name, const char *type, const char *help)
     fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
 }
 
-/* What stands in a label: the kernel's texts may hold what has to be escaped. */
+/* Escapes text of the kernel for a label. */
 static void label(const char *value, char ret[2 * GOV_NAME_MAX * 2])
 {
     size_t used = 0;
@@ -202,7 +225,7 @@ static void policies(FILE *to, const struct gov_snapshot *s)
         }
     }
     head(to, "cpu_frequency_pressure", "gauge",
-         "Part of the best frequency that a policy may not use.");
+         "Share of the highest frequency that a policy may not use.");
     for (size_t i = 0; i < s->policy_count; i++) {
         if (gov_known(s->policies[i].pressure)) {
             fprintf(to, "piped_cpu_frequency_pressure{policy=\"%u\"} %.9g\n", s->policies[i].number,
@@ -225,7 +248,7 @@ static void zones(FILE *to, const struct gov_snapshot *s)
     }
 }
 
-static void energy(FILE *to, const struct dmn_sensors *d, const struct gov_snapshot *s)
+static void energy(FILE *to, const struct dmn_machine *m, const struct gov_snapshot *s)
 {
     char name[4 * GOV_NAME_MAX];
 
@@ -238,12 +261,12 @@ static void energy(FILE *to, const struct dmn_sensors *d, const struct gov_snaps
         }
     }
     one(to, "joules_per_frame", "gauge", "Energy a frame over the last ten seconds.",
-        dmn_sensors_joules_per_frame(d));
+        dmn_sensors_joules_per_frame(m));
 }
 
-void dmn_sensors_metrics(FILE *to, const struct dmn_daemon *d)
+void dmn_sensors_metrics(FILE *to, const struct dmn_machine *m)
 {
-    const struct gov_snapshot *s = dmn_sensors_now(d);
+    const struct gov_snapshot *s = dmn_sensors_now(m);
 
     if (!s) {
         return;
@@ -253,17 +276,17 @@ void dmn_sensors_metrics(FILE *to, const struct dmn_daemon *d)
     one(to, "throttled", "gauge", "1 while heat or firmware holds the CPUs back.",
         s->throttled == GOV_MAYBE ? NAN : s->throttled == GOV_YES);
     one(to, "pressure_cpu_some_ratio", "gauge",
-        "Part of the last ten seconds in which a task waited for a CPU.",
+        "Share of the last ten seconds in which a task waited for a CPU.",
         s->psi_cpu.some_avg10 / 100);
     one(to, "pressure_cpu_some_seconds_total", "counter", "Time in which a task waited for a CPU.",
         counted(s->psi_cpu.some_total_us, 1e-6));
     one(to, "pressure_memory_some_ratio", "gauge",
-        "Part of the last ten seconds in which a task waited for memory.",
+        "Share of the last ten seconds in which a task waited for memory.",
         s->psi_memory.some_avg10 / 100);
     one(to, "cgroup_quota_cpus", "gauge", "CPUs' worth of time that the control group allows.",
         isinf(s->cgroup.quota_cpus) ? NAN : s->cgroup.quota_cpus);
     one(to, "cgroup_throttled_seconds_total", "counter",
         "Time for which the control group's quota stopped its tasks.",
         counted(s->cgroup.throttled_us, 1e-6));
-    energy(to, d->sensors, s);
+    energy(to, m, s);
 }

@@ -3,38 +3,23 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/memory.h"
-
-const char *dmn_daemon_state(const struct dmn_daemon *d)
-{
-    if (d->draining) {
-        return "draining";
-    }
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
-        if (m->stalled) {
-            return "degraded";
-        }
-    }
-    if (d->failed_models > 0 || !d->models) {
-        return "degraded";
-    }
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
-        if (m->retune) {
-            return "tuning";
-        }
-    }
-    return dmn_calibrating(d) ? "tuning" : "serving";
-}
+#include "daemon/control/control.h"
+#include "daemon/control/json.h"
+#include "daemon/control/sensors_json.h"
+#include "daemon/frames/frames.h"
+#include "daemon/machine/sampling.h"
+#include "daemon/models/resident.h"
+#include "governor/machine_state.h"
+#include "governor/topology.h"
 
 static json_t *known(uint64_t value)
 {
     return value ? json_integer((json_int_t)value) : json_null();
 }
 
-static bool ep_used(const struct dmn_daemon *d, size_t ep)
+static bool ep_used(const struct dmn_control *control, size_t ep)
 {
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if (pl_plan_cores(pl_current_plan(m->pipe), ep) > 0) {
             return true;
         }
@@ -42,38 +27,17 @@ static bool ep_used(const struct dmn_daemon *d, size_t ep)
     return false;
 }
 
-/* What governs the cores of a place: by the sample, core by core, where there is one; places that
- * the configuration names need not be those of the topology. */
-struct ep_clock {
-    int64_t policy; /* -1: none known */
-    const char *governor;
-    uint64_t now_khz, max_khz; /* 0: unknown */
-};
-
-static struct ep_clock clock_of(const struct dmn_daemon *d, const struct pl_ep *e,
-                                const struct gov_ep *g)
-{
-    const struct gov_snapshot *now = dmn_sensors_now(d);
-    const struct gov_policy *p = now && e->cpu_count ? gov_snapshot_policy(now, e->cpus[0]) : NULL;
-    struct ep_clock c = {.policy = -1, .governor = ""};
-
-    if (p) {
-        c = (struct ep_clock){p->number, p->governor, p->now_khz == GOV_UNKNOWN ? 0 : p->now_khz,
-                              p->hardware_khz == GOV_UNKNOWN ? 0 : p->hardware_khz};
-    } else if (g) {
-        c = (struct ep_clock){g->policy, g->governor, g->freq_khz, g->max_freq_khz};
-    }
-    return c;
-}
-
-static json_t *eps_json(const struct dmn_daemon *d)
+static json_t *eps_json(const struct dmn_control *control)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < d->eps.count; i++) {
-        const struct pl_ep *e = &d->eps.eps[i];
-        const struct gov_ep *g = dmn_ep_found(d, i);
-        struct ep_clock c = clock_of(d, e, g);
+    for (size_t i = 0; i < control->machine->eps.count; i++) {
+        const struct pl_ep *e = &control->machine->eps.eps[i];
+        const struct gov_ep *g =
+            gov_topology_ep(control->machine->topology, control->machine->eps.eps[i].cpus[0]);
+        struct gov_clock c =
+            gov_clock_of(dmn_sensors_now(control->machine), control->machine->topology,
+                         &(struct gov_cores){e->name, e->cpus, e->cpu_count});
         json_t *cpus = json_array(), *entry;
 
         for (size_t k = 0; k < e->cpu_count; k++) {
@@ -84,22 +48,22 @@ static json_t *eps_json(const struct dmn_daemon *d)
             cpus, "kind", g ? g->kind : e->name, "capacity", g ? known(g->capacity) : json_null(),
             "policy", c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
             c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz", known(c.now_khz),
-            "max_freq_khz", known(c.max_khz), "speed", e->speed, "used", ep_used(d, i), "why",
-            d->config->ep_count ? "named by the configuration"
-            : g                 ? g->why
-                                : "");
+            "max_freq_khz", known(c.max_khz), "speed", e->speed, "used", ep_used(control, i), "why",
+            dmn_machine_config(control->machine)->ep_count ? "named by the configuration"
+            : g                                            ? g->why
+                                                           : "");
         json_array_append_new(list, entry);
     }
     return list;
 }
 
-/* Cores that no place has, and why. */
-static json_t *unused_json(const struct dmn_daemon *d)
+/* Cores that are in no EP, and why. */
+static json_t *unused_json(const struct dmn_control *control)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < d->topology->cpu_count; i++) {
-        const struct gov_cpu *c = &d->topology->cpus[i];
+    for (size_t i = 0; i < control->machine->topology->cpu_count; i++) {
+        const struct gov_cpu *c = &control->machine->topology->cpus[i];
 
         if (!c->used) {
             json_array_append_new(list, json_pack("{s:i, s:b, s:s}", "cpu", (int)c->cpu, "online",
@@ -109,22 +73,22 @@ static json_t *unused_json(const struct dmn_daemon *d)
     return list;
 }
 
-/* The place that has core @cpu, which the configuration may have named; NULL: none. */
-static const char *place_of(const struct dmn_daemon *d, unsigned cpu)
+/* The EP that has core @cpu, perhaps by configuration; NULL: none. */
+static const char *place_of(const struct dmn_control *control, unsigned cpu)
 {
-    for (size_t i = 0; i < d->eps.count; i++) {
-        for (size_t k = 0; k < d->eps.eps[i].cpu_count; k++) {
-            if (d->eps.eps[i].cpus[k] == cpu) {
-                return d->eps.eps[i].name;
+    for (size_t i = 0; i < control->machine->eps.count; i++) {
+        for (size_t k = 0; k < control->machine->eps.eps[i].cpu_count; k++) {
+            if (control->machine->eps.eps[i].cpus[k] == cpu) {
+                return control->machine->eps.eps[i].name;
             }
         }
     }
     return NULL;
 }
 
-static bool in_a_plan(const struct dmn_daemon *d, unsigned cpu)
+static bool in_a_plan(const struct dmn_control *control, unsigned cpu)
 {
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
             struct pl_team_stats t;
 
@@ -140,20 +104,20 @@ static bool in_a_plan(const struct dmn_daemon *d, unsigned cpu)
 }
 
 /* Every core of the machine, and why it is used or not. */
-static json_t *cpus_json(const struct dmn_daemon *d)
+static json_t *cpus_json(const struct dmn_control *control)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < d->topology->cpu_count; i++) {
-        const struct gov_cpu *c = &d->topology->cpus[i];
-        const char *place = place_of(d, c->cpu);
-        bool used = in_a_plan(d, c->cpu);
+    for (size_t i = 0; i < control->machine->topology->cpu_count; i++) {
+        const struct gov_cpu *c = &control->machine->topology->cpus[i];
+        const char *place = place_of(control, c->cpu);
+        bool used = in_a_plan(control, c->cpu);
         char why[GOV_WHY_MAX * 2];
 
         snprintf(why, sizeof(why), "%s%s",
-                 d->config->ep_count == 0 ? c->why
-                 : place                  ? "named by the configuration"
-                                          : "no place of the configuration has it",
+                 dmn_machine_config(control->machine)->ep_count == 0 ? c->why
+                 : place                                             ? "named by the configuration"
+                         : "in no execution place of the configuration",
                  !place ? ""
                  : used ? ", in use"
                         : ", left free by the present plans");
@@ -164,41 +128,57 @@ static json_t *cpus_json(const struct dmn_daemon *d)
     return list;
 }
 
-static json_t *clients_json(const struct dmn_daemon *d)
+static void add_client(void *ctx, const struct dmn_client_info *c)
+{
+    json_array_append_new(
+        ctx, json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I}", "client", c->client, "pid",
+                       (int)c->pid, "uid", (int)c->uid, "streams", (json_int_t)c->streams,
+                       "unanswered", (json_int_t)c->unanswered, "answered", (json_int_t)c->answered,
+                       "backlog_bytes", (json_int_t)c->backlog_bytes));
+}
+
+static json_t *clients_json(const struct dmn_control *control)
 {
     json_t *list = json_array();
 
-    for (const struct dmn_conn *c = d->frames.conns; c; c = c->next) {
-        size_t unanswered = 0;
-
-        for (size_t i = 0; i < c->stream_count; i++) {
-            unanswered += c->streams[i]->tail - c->streams[i]->head;
-        }
-        json_array_append_new(list,
-                              json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I}", "client", c->client,
-                                        "pid", (int)c->pid, "uid", (int)c->account->uid, "streams",
-                                        (json_int_t)c->stream_count, "unanswered",
-                                        (json_int_t)unanswered, "answered", (json_int_t)c->answered,
-                                        "backlog_bytes", (json_int_t)(c->out_used - c->out_pos)));
-    }
+    dmn_frames_each_client(control->frames, add_client, list);
     return list;
 }
 
-json_t *dmn_status_json(struct dmn_daemon *d, const char *model)
+static json_t *bytes(uint64_t count)
+{
+    return count ? json_integer((json_int_t)count) : json_null();
+}
+
+static json_t *memory_json(const struct dmn_control *control)
+{
+    struct dmn_memory m = dmn_memory_now(control->models);
+
+    return json_pack("{s:o, s:o, s:I, s:I, s:I}", "resident_bytes", bytes(m.resident_bytes),
+                     "peak_bytes", bytes(m.peak_bytes), "weight_bytes", (json_int_t)m.weight_bytes,
+                     "packed_bytes", (json_int_t)m.packed_bytes, "arena_bytes",
+                     (json_int_t)m.arena_bytes);
+}
+
+json_t *dmn_status_json(struct dmn_control *control, const char *model)
 {
     json_t *models = json_array();
+    char features[KRN_CPU_TEXT_MAX];
 
-    gov_topology_update_freq(d->sysfs_root, d->topology);
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
+    gov_topology_update_freq(control->machine->sysfs_root, control->machine->topology);
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if (!model || strcmp(m->name, model) == 0) {
             json_array_append_new(models, dmn_model_status_json(m));
         }
     }
-    return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I, s:o}",
-                     "state", dmn_daemon_state(d), "version", PIPED_VERSION, "uptime_s",
-                     (double)(base_now_ns() - d->started_ns) / 1e9, "pid", (int)getpid(), "models",
-                     models, "eps", eps_json(d), "cpus", cpus_json(d), "cpus_unused",
-                     unused_json(d), "sensors", dmn_sensors_json(d), "clients", clients_json(d),
-                     "blas", "core", d->blas.core, "config", d->blas.config, "failed_models",
-                     (json_int_t)d->failed_models, "memory", dmn_memory_json(d));
+    return json_pack(
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I, s:o, s:s}", "state",
+        dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
+        "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
+        "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
+        unused_json(control), "sensors", dmn_sensors_json(control->machine), "clients",
+        clients_json(control), "blas", "core", control->host->blas.core, "config",
+        control->host->blas.config, "failed_models", (json_int_t)control->host->failed_models,
+        "memory", memory_json(control), "cpu_features",
+        krn_cpu_names(krn_cpu_features(), features));
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/admission.h"
+#include "daemon/frames/admission.h"
 
 #include "base.h"
+
+void dmn_admission_init(struct dmn_admission *a)
+{
+    TAILQ_INIT(&a->turns);
+    a->waiting = 0;
+}
 
 void dmn_queue_init(struct dmn_queue *q, unsigned priority)
 {
@@ -12,61 +18,39 @@ void dmn_queue_init(struct dmn_queue *q, unsigned priority)
 void dmn_admission_add(struct dmn_admission *a, struct dmn_queue *q)
 {
     a->waiting++;
-    if (q->waiting++ > 0) {
-        return;
+    if (q->waiting++ == 0) {
+        q->turn = q->weight;
+        TAILQ_INSERT_TAIL(&a->turns, q, linked);
     }
-    q->turn = q->weight;
-    if (!a->head) {
-        q->next = q->prev = q;
-        a->head = q;
-        return;
-    }
-    q->next = a->head; /* behind all others */
-    q->prev = a->head->prev;
-    q->prev->next = q;
-    a->head->prev = q;
-}
-
-static void unlist(struct dmn_admission *a, struct dmn_queue *q)
-{
-    if (q->next == q) {
-        a->head = NULL;
-    } else {
-        q->prev->next = q->next;
-        q->next->prev = q->prev;
-        if (a->head == q) {
-            a->head = q->next;
-        }
-    }
-    q->next = q->prev = NULL;
 }
 
 void dmn_admission_drop(struct dmn_admission *a, struct dmn_queue *q)
 {
     a->waiting--;
     if (--q->waiting == 0) {
-        unlist(a, q);
+        TAILQ_REMOVE(&a->turns, q, linked);
     }
 }
 
 struct dmn_queue *dmn_admission_next(const struct dmn_admission *a)
 {
-    return a->head;
+    return TAILQ_FIRST(&a->turns);
 }
 
 void dmn_admission_taken(struct dmn_admission *a, struct dmn_queue *q)
 {
     a->waiting--;
     if (--q->waiting == 0) {
-        unlist(a, q);
+        TAILQ_REMOVE(&a->turns, q, linked);
     } else if (--q->turn == 0) {
         q->turn = q->weight;
-        a->head = q->next;
+        TAILQ_REMOVE(&a->turns, q, linked);
+        TAILQ_INSERT_TAIL(&a->turns, q, linked);
     }
 }
 
-bool dmn_admission_hopeless(uint64_t deadline_ns, uint64_t now_ns, size_t ahead, uint64_t period_ns,
-                            uint64_t latency_ns)
+bool dmn_admission_misses_deadline(uint64_t deadline_ns, uint64_t now_ns, size_t ahead,
+                                   uint64_t period_ns, uint64_t latency_ns)
 {
     uint64_t left, need;
 

@@ -1,49 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/frames.h"
+
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/config/config.h"
+#include "daemon/frames/model_events.h"
+#include "daemon/frames/polling.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "daemon/service/sockets.h"
 
 #define RETRY_MS 500u
 
-struct dmn_account *dmn_account_get(struct dmn_frames *f, uid_t uid)
-{
-    struct dmn_account *a;
-
-    for (a = f->accounts; a; a = a->next) {
-        if (a->uid == uid) {
-            return a;
-        }
-    }
-    a = calloc(1, sizeof(*a));
-    if (a) {
-        a->uid = uid;
-        a->next = f->accounts;
-        f->accounts = a;
-    }
-    return a;
-}
-
-void dmn_account_trim(struct dmn_frames *f)
-{
-    for (struct dmn_account **at = &f->accounts; *at;) {
-        struct dmn_account *a = *at;
-
-        if (a->connections == 0 && a->pool_bytes == 0) {
-            *at = a->next;
-            free(a);
-        } else {
-            at = &a->next;
-        }
-    }
-}
-
-/* Too many: told why in an ERROR, as far as the socket's buffer takes it, and closed. */
-static void refuse(struct dmn_daemon *d, int fd, uid_t uid, enum ipc_status status,
+/* Too many connections: sends an ERROR, as far as the socket's buffer has room, and closes. */
+static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status status,
                    const char *text)
 {
     struct ipc_header h = {.type = IPC_ERROR,
@@ -55,17 +28,16 @@ static void refuse(struct dmn_daemon *d, int fd, uid_t uid, enum ipc_status stat
     ipc_put_header(&h, bytes);
     memcpy(bytes + IPC_HEADER_BYTES, text, h.length);
     if (send(fd, bytes, IPC_HEADER_BYTES + h.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        text = "it did not even take the answer";
+        text = "the reason could not be sent";
     }
     close(fd);
-    d->frames.refused++;
+    f->refused++;
     dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
                     "refused a client of user %u: %s", (unsigned)uid, text);
 }
 
-static void accept_one(struct dmn_daemon *d, int fd)
+static void accept_one(struct dmn_frames *f, int fd)
 {
-    struct dmn_frames *f = &d->frames;
     struct ucred peer = {.uid = (uid_t)-1};
     socklen_t length = sizeof(peer);
     struct dmn_account *a;
@@ -75,98 +47,91 @@ static void accept_one(struct dmn_daemon *d, int fd)
         close(fd);
         return;
     }
-    a = dmn_account_get(f, peer.uid);
+    a = dmn_account_get(&f->accounts, peer.uid);
     if (!a) {
-        refuse(d, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "out of memory");
-    } else if (f->conn_count >= (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONNECTIONS)) {
-        refuse(d, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "too many connections");
-    } else if (a->connections >= (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_CONNECTIONS_UID)) {
-        refuse(d, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "too many connections of this user");
+        refuse(f, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "out of memory");
+    } else if (f->conn_count >= (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_CONNECTIONS)) {
+        refuse(f, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "too many connections");
+    } else if (a->connections >=
+               (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_CONNECTIONS_UID)) {
+        refuse(f, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "too many connections of this user");
     } else {
-        error = dmn_conn_new(d, fd, a, peer.pid);
+        error = dmn_polling_start(f, fd, a, peer.pid);
         if (error < 0) {
-            refuse(d, fd, peer.uid, IPC_INTERNAL, "the connection could not be set up");
+            refuse(f, fd, peer.uid, IPC_INTERNAL, "cannot set up the connection");
         }
     }
-    dmn_account_trim(f);
+    dmn_account_trim(&f->accounts);
 }
 
 static void on_listen(uv_poll_t *poll, int status, int events);
 
 static void on_retry(uv_timer_t *timer)
 {
-    struct dmn_daemon *d = timer->data;
+    struct dmn_frames *f = timer->data;
 
-    if (d->frames.fd >= 0) {
-        uv_poll_start(&d->frames.poll, UV_READABLE, on_listen);
+    if (f->fd >= 0) {
+        uv_poll_start(&f->poll, UV_READABLE, on_listen);
     }
 }
 
 static void on_listen(uv_poll_t *poll, int status, int events)
 {
-    struct dmn_daemon *d = poll->data;
+    struct dmn_frames *f = poll->data;
 
     for (int i = 0; i < 16; i++) {
-        int fd = accept4(d->frames.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            accept_one(d, fd);
+            accept_one(f, fd);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            /* it stays readable: without a pause the loop would spin */
+            /* the socket stays readable: without a pause the loop would spin */
             dmn_log_limited(LOG_ERR, (struct dmn_log_fields){0}, "cannot accept clients: %s",
                             strerror(errno));
-            uv_poll_stop(&d->frames.poll);
-            uv_timer_start(&d->frames.retry, on_retry, RETRY_MS, 0);
+            uv_poll_stop(&f->poll);
+            uv_timer_start(&f->retry, on_retry, RETRY_MS, 0);
         }
         if (errno != EINTR && errno != ECONNABORTED) {
             break;
         }
     }
-    dmn_daemon_settle(d);
 }
 
-int dmn_frames_start(struct dmn_daemon *d, int fd, const char *path)
+int dmn_frames_start(struct dmn_frames *f, int fd, const char *path)
 {
-    struct dmn_frames *f = &d->frames;
     int error;
 
     f->fd = fd;
-    f->daemon = d;
     if (path && !(f->path = strdup(path))) {
         return -ENOMEM;
     }
     if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
         f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
     }
-    error = uv_poll_init(&d->loop, &f->poll, fd);
+    error = uv_poll_init(f->loop, &f->poll, fd);
     if (error < 0) {
         return error;
     }
     f->polling = true;
-    f->poll.data = d;
-    uv_timer_init(&d->loop, &f->retry);
-    f->retry.data = d;
+    f->poll.data = f;
+    uv_timer_init(f->loop, &f->retry);
+    f->retry.data = f;
     f->timing = true;
     return uv_poll_start(&f->poll, UV_READABLE, on_listen);
 }
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-    struct dmn_daemon *d = handle->data;
+    struct dmn_frames *f = handle->data;
 
-    base_close_fd(&d->frames.fd);
+    base_close_fd(&f->fd);
 }
 
-void dmn_frames_stop_accepting(struct dmn_daemon *d)
+void dmn_frames_stop_accepting(struct dmn_frames *f)
 {
-    struct dmn_frames *f = &d->frames;
-
-    if (f->path) {
-        unlink(f->path);
-        free(base_take(f->path));
-    }
+    dmn_socket_remove(&f->path);
     if (f->timing) {
         f->timing = false;
         uv_close((uv_handle_t *)&f->retry, NULL);
@@ -179,55 +144,59 @@ void dmn_frames_stop_accepting(struct dmn_daemon *d)
     }
 }
 
-void dmn_frames_settle(struct dmn_daemon *d)
+void dmn_frames_settle(struct dmn_frames *f)
 {
-    struct dmn_frames *f = &d->frames;
+    while (!LIST_EMPTY(&f->unsettled)) {
+        struct dmn_peer *p = LIST_FIRST(&f->unsettled);
+        /* it stays in the list meanwhile, so that its own messages do not add it again */
+        bool again = dmn_polling_settle(base_container_of(p, struct dmn_conn, peer));
 
-    while (f->dirty) {
-        struct dmn_conn *c = f->dirty;
-        bool again;
-
-        f->dirty = c->next_dirty;
-        again = dmn_conn_work(c); /* dirty meanwhile: what it sends does not list it again */
-        c->dirty = false;
+        dmn_peer_settled(p);
         if (again) {
-            dmn_conn_mark(c);
+            dmn_peer_mark(p);
         }
     }
 }
 
-void dmn_frames_drain_begin(struct dmn_daemon *d)
+void dmn_frames_take_in(struct dmn_frames *f)
+{
+    struct dmn_conn *c, *next;
+
+    for (c = LIST_FIRST(&f->conns); c; c = next) {
+        next = LIST_NEXT(c, linked);
+        dmn_polling_read(c);
+        dmn_peer_mark(&c->peer);
+    }
+    dmn_frames_settle(f);
+}
+
+void dmn_frames_drain_begin(struct dmn_frames *f)
 {
     struct ipc_event_msg m = {.event = IPC_EVENT_DRAINING};
     uint8_t payload[IPC_EVENT_BYTES];
-    struct dmn_conn *next;
+    struct dmn_conn *c;
 
-    for (struct dmn_conn *c = d->frames.conns; c; c = next) {
-        next = c->next;
-        dmn_conn_read(c); /* frames sent before the stop still count */
-        if (!c->closed) {
-            dmn_conn_mark(c);
-        }
-    }
-    dmn_frames_settle(d);
-    d->draining = true;
+    dmn_frames_take_in(f); /* frames sent before the stop still count */
+    f->draining = true;
     ipc_put_event(&m, payload);
-    for (struct dmn_conn *c = d->frames.conns; c; c = c->next) {
+    LIST_FOREACH(c, &f->conns, linked) {
         if (c->greeted) {
-            dmn_conn_send(c, (struct ipc_header){.type = IPC_EVENT}, payload, sizeof(payload), NULL,
-                          0);
+            dmn_peer_send(&c->peer, (struct ipc_header){.type = IPC_EVENT}, payload,
+                          sizeof(payload), NULL, 0);
         }
     }
 }
 
-bool dmn_frames_drained(const struct dmn_daemon *d)
+bool dmn_frames_drained(const struct dmn_frames *f)
 {
-    for (const struct dmn_conn *c = d->frames.conns; c; c = c->next) {
-        if (c->out_pos < c->out_used) {
+    const struct dmn_conn *c;
+
+    LIST_FOREACH(c, &f->conns, linked) {
+        if (c->peer.out_pos < c->peer.out_used) {
             return false;
         }
         for (size_t i = 0; i < c->stream_count; i++) {
-            if (c->streams[i]->head != c->streams[i]->tail) {
+            if (!dmn_stream_empty(c->streams[i])) {
                 return false;
             }
         }
@@ -235,28 +204,76 @@ bool dmn_frames_drained(const struct dmn_daemon *d)
     return true;
 }
 
-void dmn_frames_close_all(struct dmn_daemon *d)
+void dmn_frames_close_all(struct dmn_frames *f)
 {
-    while (d->frames.conns) {
-        dmn_conn_close(d->frames.conns);
+    while (!LIST_EMPTY(&f->conns)) {
+        dmn_conn_close(LIST_FIRST(&f->conns));
     }
-    dmn_account_trim(&d->frames);
+    dmn_account_trim(&f->accounts);
 }
 
-void dmn_frames_tick(struct dmn_daemon *d, uint64_t now_ns)
+void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns)
 {
-    uint64_t limit = (uint64_t)dmn_config_int(d->config, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
-    struct dmn_conn *next;
+    uint64_t limit = (uint64_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
+    struct dmn_conn *c, *next;
 
-    for (struct dmn_conn *c = d->frames.conns; c; c = next) {
-        next = c->next;
-        if (c->stuck_ns && now_ns > c->stuck_ns && now_ns - c->stuck_ns > limit) {
+    for (c = LIST_FIRST(&f->conns); c; c = next) {
+        next = LIST_NEXT(c, linked);
+        if (c->peer.stuck_ns && now_ns > c->peer.stuck_ns && now_ns - c->peer.stuck_ns > limit) {
             dmn_log_limited(
                 LOG_WARNING,
-                ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->client}),
-                "client \"%s\" (pid %d, user %u) reads no answers: disconnected", c->client,
-                (int)c->pid, (unsigned)c->account->uid);
+                ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->peer.client}),
+                "client \"%s\" (pid %d, user %u) disconnected: it stopped reading", c->peer.client,
+                (int)c->peer.pid, (unsigned)c->peer.account->uid);
             dmn_conn_close(c);
         }
     }
+}
+
+void dmn_frames_each_client(const struct dmn_frames *f,
+                            void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx)
+{
+    const struct dmn_conn *c;
+
+    LIST_FOREACH(c, &f->conns, linked) {
+        struct dmn_client_info info = {.client = c->peer.client,
+                                       .pid = c->peer.pid,
+                                       .uid = c->peer.account->uid,
+                                       .streams = c->stream_count,
+                                       .backlog_bytes = c->peer.out_used - c->peer.out_pos,
+                                       .answered = c->peer.answered};
+
+        for (size_t i = 0; i < c->stream_count; i++) {
+            info.unanswered += c->streams[i]->tail - c->streams[i]->head;
+        }
+        fn(ctx, &info);
+    }
+}
+
+void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *const *config,
+                     struct dmn_models *models)
+{
+    *f = (struct dmn_frames){.loop = loop, .config = config, .models = models, .fd = -1};
+    f->listener = dmn_model_events();
+    dmn_models_listen(models, &f->listener);
+}
+
+void dmn_frames_deinit(struct dmn_frames *f)
+{
+    dmn_account_trim(&f->accounts);
+}
+
+const struct dmn_client_stats *dmn_clients_stats(const struct dmn_model *m)
+{
+    return &m->clients->stats;
+}
+
+void dmn_clients_latency(const struct dmn_model *m, double ret[4])
+{
+    dmn_client_stats_latency(&m->clients->stats, ret);
+}
+
+void dmn_clients_plan_changed(struct dmn_model *m)
+{
+    dmn_model_events_plan(m);
 }

@@ -6,15 +6,16 @@
 #include <sys/vfs.h>
 
 #include "base.h"
-#include "daemon/frames.h"
+#include "daemon/frames/mapped_memory.h"
 
-/* Only a memfd can be sealed, so seals also tell that no file system of the client's is behind it
- * that could stall a page fault; hugetlbfs is refused because its faults may raise SIGBUS. */
-enum ipc_status dmn_pool_new(int fd, uint64_t bytes, struct dmn_account *account,
-                             size_t account_max, const char **ret_text, struct dmn_pool **ret)
+/* Only a memfd can be sealed, so seals also prove that no file system of the client's can stall a
+ * page fault. hugetlbfs is refused because its faults may raise SIGBUS. */
+enum ipc_status dmn_client_memory_map(int fd, uint64_t bytes, struct dmn_account *account,
+                                      size_t account_max_bytes, const char **ret_text,
+                                      struct dmn_client_memory **ret)
 {
     const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
-    struct dmn_pool *p;
+    struct dmn_client_memory *m;
     struct statfs fs;
     struct stat st;
     size_t total;
@@ -26,50 +27,50 @@ enum ipc_status dmn_pool_new(int fd, uint64_t bytes, struct dmn_account *account
     }
     seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & needed) != needed) {
-        *ret_text = "the pool is no memfd sealed with F_SEAL_SHRINK and F_SEAL_GROW";
+        *ret_text = "the pool is not a memfd sealed with F_SEAL_SHRINK and F_SEAL_GROW";
         return IPC_INVALID_ARGUMENT;
     }
     if (seals & F_SEAL_WRITE) {
-        *ret_text = "the pool is sealed against writing, answers could not be written";
+        *ret_text = "the pool is sealed against writing: answers cannot be written";
         return IPC_INVALID_ARGUMENT;
     }
     if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || fstat(fd, &st) < 0) {
-        *ret_text = "the pool is no ordinary memfd";
+        *ret_text = "the pool is not an ordinary memfd";
         return IPC_INVALID_ARGUMENT;
     }
     if (st.st_size < 0 || (uint64_t)st.st_size != bytes) {
-        *ret_text = "the memfd has another size than POOL says";
+        *ret_text = "the size of the memfd is not the one that POOL says";
         return IPC_INVALID_ARGUMENT;
     }
-    if (!base_add(account->pool_bytes, bytes, &total) || total > account_max) {
-        *ret_text = "too much pool memory of this user";
+    if (!base_add(account->memory_bytes, bytes, &total) || total > account_max_bytes) {
+        *ret_text = "too much client memory of this user";
         return IPC_RESOURCE_EXHAUSTED;
     }
-    p = calloc(1, sizeof(*p));
-    if (!p) {
+    m = calloc(1, sizeof(*m));
+    if (!m) {
         *ret_text = "out of memory";
         return IPC_RESOURCE_EXHAUSTED;
     }
-    p->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (p->map == MAP_FAILED) {
-        free(p);
+    m->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (m->map == MAP_FAILED) {
+        free(m);
         *ret_text = "the pool cannot be mapped for reading and writing";
         return IPC_INVALID_ARGUMENT;
     }
-    p->refs = 1;
-    p->bytes = bytes;
-    p->account = account;
-    account->pool_bytes = total;
-    *ret = p;
+    m->refs = 1;
+    m->bytes = bytes;
+    m->account = account;
+    account->memory_bytes = total;
+    *ret = m;
     return IPC_OK;
 }
 
-struct dmn_pool *dmn_pool_unref(struct dmn_pool *p)
+struct dmn_client_memory *dmn_client_memory_unref(struct dmn_client_memory *m)
 {
-    if (p && --p->refs == 0) {
-        munmap(p->map, p->bytes);
-        p->account->pool_bytes -= p->bytes;
-        free(p);
+    if (m && --m->refs == 0) {
+        munmap(m->map, m->bytes);
+        m->account->memory_bytes -= m->bytes;
+        free(m);
     }
     return NULL;
 }

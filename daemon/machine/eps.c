@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/machine/eps.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/config/config.h"
+#include "daemon/machine/machine.h"
 
 _Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&
                    GOV_NAME_MAX <= PL_EP_NAME_MAX,
@@ -43,24 +46,6 @@ int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max)
     return count ? (int)count : -EINVAL;
 }
 
-void dmn_cpu_list_format(const uint16_t *cpus, size_t count, char *ret, size_t bytes)
-{
-    size_t used = 0;
-
-    ret[0] = '\0';
-    for (size_t i = 0; i < count && used < bytes; i++) {
-        size_t first = i;
-
-        while (i + 1 < count && cpus[i + 1] == cpus[i] + 1) {
-            i++;
-        }
-        used += (size_t)(i > first ? snprintf(ret + used, bytes - used, "%s%u-%u", first ? "," : "",
-                                              cpus[first], cpus[i])
-                                   : snprintf(ret + used, bytes - used, "%s%u", first ? "," : "",
-                                              cpus[i]));
-    }
-}
-
 static int from_config(const struct dmn_config *config, char *ret_error, struct pl_ep_set *ret)
 {
     for (size_t i = 0; i < config->ep_count && i < PL_EP_MAX; i++) {
@@ -68,9 +53,10 @@ static int from_config(const struct dmn_config *config, char *ret_error, struct 
         int count = dmn_cpu_list_parse(config->eps[i].cpus, e->cpus, PL_CPU_MAX);
 
         if (count < 0) {
-            snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
-                     "%.400s:%zu: eps[%zu].cpus: \"%.100s\" is no list of cores such as \"0-3,6\"",
-                     config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus);
+            snprintf(
+                ret_error, DMN_CONFIG_ERROR_MAX,
+                "%.400s:%zu: eps[%zu].cpus: \"%.100s\" is not a list of cores such as \"0-3,6\"",
+                config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus);
             return -EINVAL;
         }
         e->cpu_count = (size_t)count;
@@ -81,7 +67,7 @@ static int from_config(const struct dmn_config *config, char *ret_error, struct 
     return 0;
 }
 
-/* NUMA nodes of the cores of @e; 0 where one is not known. */
+/* The NUMA nodes of the cores of @e; 0 if one is unknown. */
 static uint64_t nodes_of(const struct gov_topology *t, const struct pl_ep *e)
 {
     uint64_t nodes = 0;
@@ -116,7 +102,7 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
 
     *ret = (struct pl_ep_set){0};
     if (error < 0) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "the cores could not be found out: %s",
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "cannot find out the cores: %s",
                  strerror(-error));
         return error;
     }
@@ -139,16 +125,33 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
     return 0;
 }
 
-const struct gov_ep *dmn_ep_found(const struct dmn_daemon *d, size_t ep)
+void dmn_eps_state(const struct pl_ep_set *eps, const struct gov_snapshot *s,
+                   struct gov_topology *topology, const char *sysfs_root,
+                   struct gov_machine_state *ret)
 {
-    const struct gov_topology *t = d->topology;
+    struct gov_cores cores[PL_EP_MAX];
 
-    for (size_t i = 0; i < t->ep_count && d->eps.eps[ep].cpu_count > 0; i++) {
-        for (size_t k = 0; k < t->eps[i].cpu_count; k++) {
-            if (t->eps[i].cpus[k] == d->eps.eps[ep].cpus[0]) {
-                return &t->eps[i];
-            }
-        }
+    for (size_t i = 0; i < eps->count; i++) {
+        const struct pl_ep *e = &eps->eps[i];
+
+        cores[i] = (struct gov_cores){e->name, e->cpus, e->cpu_count};
     }
-    return NULL;
+    if (!s && sysfs_root) { /* no snapshot: read the files here */
+        gov_topology_update_freq(sysfs_root, topology);
+    }
+    gov_machine_state(s, topology, cores, eps->count, ret);
+}
+
+int dmn_machine_read(struct dmn_machine *m, char *ret_error)
+{
+    if (!m->topology && !(m->topology = calloc(1, sizeof(*m->topology)))) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
+        return -ENOMEM;
+    }
+    return dmn_eps_read(dmn_machine_config(m), m->sysfs_root, m->topology, ret_error, &m->eps);
+}
+
+void dmn_machine_deinit(struct dmn_machine *m)
+{
+    free(base_take(m->topology));
 }

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/gpio.h"
+#include "daemon/machine/gpio_lines.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
-#include "daemon/retune.h"
-#include "governor/gpio.h"
 
-/* How often a chip that is gone is looked for, and one that is open is asked whether it still
- * answers: kernels before 6.6 wake nobody when a chip goes. */
+/* How often to look for a chip that is gone, and to ask an open one whether it still answers:
+ * kernels before 6.6 wake nobody when a chip goes. */
 #define CHECK_NS BASE_NS_PER_S
 #define EDGES 16u
 #define INPUTS 2u
 
 _Static_assert(GOV_GPIO_BUTTON < INPUTS && GOV_GPIO_POWER < INPUTS, "inputs come first");
 
-/* On the heap by itself, since it outlives the chip until the loop has closed it. */
+/* Allocated separately: it outlives the chip until the loop has closed it. */
 struct watch {
     uv_poll_t poll;
     struct dmn_gpio *gpio; /* borrowed */
@@ -27,17 +24,16 @@ struct watch {
 };
 
 struct dmn_gpio {
-    struct dmn_daemon *daemon; /* borrowed */
-    struct gov_gpio *chip;     /* owned; NULL: not open */
+    struct dmn_machine *machine; /* borrowed */
+    struct gov_gpio *chip;       /* owned; NULL: not open */
     uv_timer_t timer;
-    struct watch *watches[INPUTS]; /* owned by the loop once closing */
+    struct watch *watches[INPUTS]; /* owned by the loop once they are closing */
     struct gov_debounce inputs[INPUTS];
     enum gov_led led;
     uint64_t led_since_ns, check_ns;
     bool lit, power_known;
-    char problem[128]; /* said last; "": none */
+    char problem[128]; /* logged last; "": none */
     uint64_t presses, opened;
-    dmn_gpio_power_fn on_power;
 };
 
 static void update(struct dmn_gpio *g);
@@ -52,7 +48,7 @@ static void on_timer_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* The loop lets go of the descriptors, then the chip closes them. */
+/* First the loop releases the descriptors, then the chip closes them. */
 static void close_chip(struct dmn_gpio *g)
 {
     for (size_t i = 0; i < INPUTS; i++) {
@@ -66,7 +62,7 @@ static void close_chip(struct dmn_gpio *g)
     g->power_known = false;
 }
 
-/* One line in the log when what is wrong changes. */
+/* Logs one line when the problem changes. */
 static void note(struct dmn_gpio *g, const char *problem)
 {
     if (strcmp(g->problem, problem) == 0) {
@@ -74,9 +70,9 @@ static void note(struct dmn_gpio *g, const char *problem)
     }
     snprintf(g->problem, sizeof(g->problem), "%s", problem);
     if (*problem) {
-        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0},
-                        "GPIO chip \"%s\": %s; it is tried again every second",
-                        dmn_config_string(g->daemon->config, DMN_KEY_GPIO_CHIP), problem);
+        dmn_log_limited(
+            LOG_WARNING, (struct dmn_log_fields){0}, "GPIO chip \"%s\": %s; retrying every second",
+            dmn_config_string(dmn_machine_config(g->machine), DMN_KEY_GPIO_CHIP), problem);
     }
 }
 
@@ -86,7 +82,7 @@ static void failed(struct dmn_gpio *g, int error)
 
     snprintf(text, sizeof(text), "%s", error > 0 ? gov_gpio_outcome(error) : strerror(-error));
     if (g->chip) {
-        snprintf(text, sizeof(text), "it went away (%s)", strerror(-error));
+        snprintf(text, sizeof(text), "it was removed (%s)", strerror(-error));
     }
     close_chip(g);
     note(g, text);
@@ -94,62 +90,26 @@ static void failed(struct dmn_gpio *g, int error)
 
 static void pressed(struct dmn_gpio *g)
 {
-    struct dmn_daemon *d = g->daemon;
-    const struct tun_algorithm *algorithm =
-        tun_algorithm_find(dmn_config_string(d->config, DMN_KEY_PLANNER_ALGORITHM));
-
     g->presses++;
-    if (d->draining || !algorithm) {
-        return;
-    }
-    for (struct dmn_model *m = d->models; m; m = m->next) {
-        struct dmn_retune_request q = {
-            .algorithm = algorithm,
-            .goal = dmn_goal_config(d->config),
-            .options = {.seed = 1,
-                        .alpha = (unsigned)dmn_config_int(d->config, DMN_KEY_PLANNER_ALPHA)},
-            .cause = "gpio",
-        };
-        int error = dmn_calibrating(d) ? -EBUSY : dmn_retune_begin(m, &q);
-
-        if (error) {
-            dmn_log_limited(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
-                            "model %s: the button asks for a retune, which cannot begin: %s",
-                            m->name, strerror(-error));
+    for (struct dmn_gpio_listener *l = g->machine->gpio_listeners; l; l = l->next) {
+        if (l->pressed) {
+            l->pressed(l->ctx);
         }
     }
 }
 
 static void power_changed(struct dmn_gpio *g, bool active)
 {
-    struct dmn_daemon *d = g->daemon;
-
     dmn_log_limited(LOG_NOTICE, (struct dmn_log_fields){0}, "the power line is %s",
                     active ? "active" : "inactive");
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
-        char plan[PL_PLAN_TEXT_MAX];
-
-        if (pl_plan_format(pl_current_plan(m->pipe), &d->eps, plan, sizeof(plan)) < 0) {
-            continue;
+    for (struct dmn_gpio_listener *l = g->machine->gpio_listeners; l; l = l->next) {
+        if (l->power) {
+            l->power(l->ctx, active);
         }
-        dmn_history_add(&d->history,
-                        &(struct dmn_history_event){.model = m->name,
-                                                    .cause = "gpio",
-                                                    .detail = active ? "power line active"
-                                                                     : "power line inactive",
-                                                    .algorithm = "none",
-                                                    .plan_before = plan,
-                                                    .plan_after = plan,
-                                                    .fps_before = -1,
-                                                    .fps_after = -1,
-                                                    .outcome = "noted"});
-    }
-    if (g->on_power) {
-        g->on_power(d, active);
     }
 }
 
-/* A level of an input, at a time. */
+/* Processes the level of an input at a time. */
 static void feed(struct dmn_gpio *g, enum gov_gpio_line line, bool active, uint64_t at_ns)
 {
     if (!gov_debounce_feed(&g->inputs[line], active, at_ns)) {
@@ -173,12 +133,12 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
     count = status < 0 ? status : gov_gpio_edges(g->chip, w->line, edges, EDGES);
     for (int i = 0; i < count; i++) {
-        /* A kernel with another clock than ours gets the time of reading. */
+        /* if the kernel's clock is not ours, use the time of reading */
         uint64_t at = edges[i].at_ns;
 
         feed(g, w->line, edges[i].active, at <= now && now - at < CHECK_NS ? at : now);
     }
-    /* Edges get lost when there are too many; the level does not. */
+    /* edges get lost if there are too many; the level does not */
     error = count < 0 ? count : gov_gpio_get(g->chip, w->line, &level);
     if (error) {
         failed(g, error);
@@ -204,17 +164,18 @@ static int watch(struct dmn_gpio *g, enum gov_gpio_line line)
     if (error) {
         return error;
     }
-    gov_debounce_init(&g->inputs[line],
-                      (uint64_t)dmn_config_int(g->daemon->config, DMN_KEY_GPIO_DEBOUNCE_MS) *
-                          BASE_NS_PER_MS,
-                      level, base_now_ns());
+    gov_debounce_init(
+        &g->inputs[line],
+        (uint64_t)dmn_config_int(dmn_machine_config(g->machine), DMN_KEY_GPIO_DEBOUNCE_MS) *
+            BASE_NS_PER_MS,
+        level, base_now_ns());
     w = calloc(1, sizeof(*w));
     if (!w) {
         return -ENOMEM;
     }
     w->gpio = g;
     w->line = line;
-    error = uv_poll_init(&g->daemon->loop, &w->poll, fd);
+    error = uv_poll_init(g->machine->loop, &w->poll, fd);
     if (error) {
         free(w);
         return error;
@@ -226,7 +187,7 @@ static int watch(struct dmn_gpio *g, enum gov_gpio_line line)
 
 static void open_chip(struct dmn_gpio *g)
 {
-    const struct dmn_config *c = g->daemon->config;
+    const struct dmn_config *c = dmn_machine_config(g->machine);
     struct gov_gpio_config wanted = {
         .chip = dmn_config_string(c, DMN_KEY_GPIO_CHIP),
         .lines = {
@@ -259,7 +220,7 @@ static void open_chip(struct dmn_gpio *g)
     }
 }
 
-/* Is the open chip still there; levels that nobody told of; a closed one again. */
+/* Checks that an open chip still answers and reads its levels; tries to open a closed one. */
 static void check(struct dmn_gpio *g, uint64_t now)
 {
     g->check_ns = now + CHECK_NS;
@@ -299,7 +260,7 @@ static void on_timer(uv_timer_t *timer)
     update(timer->data);
 }
 
-/* Whatever is due now, and the timer to what is due next. */
+/* Does what is due now, and sets the timer to what is due next. */
 static void update(struct dmn_gpio *g)
 {
     uint64_t now = base_now_ns(), due, led_ns = 0;
@@ -326,14 +287,14 @@ static void update(struct dmn_gpio *g)
     for (size_t i = 0; g->chip && i < INPUTS; i++) {
         due = sooner(due, g->watches[i] ? gov_debounce_due(&g->inputs[i]) : 0);
     }
-    uv_update_time(&g->daemon->loop);
+    uv_update_time(g->machine->loop);
     uv_timer_start(&g->timer, on_timer,
                    due > now ? (due - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS : 1, 0);
 }
 
-void dmn_gpio_start(struct dmn_daemon *d)
+void dmn_gpio_start(struct dmn_machine *m, enum gov_led led)
 {
-    const struct dmn_config *c = d->config;
+    const struct dmn_config *c = dmn_machine_config(m);
     struct dmn_gpio *g;
 
     if (!*dmn_config_string(c, DMN_KEY_GPIO_CHIP) ||
@@ -343,20 +304,20 @@ void dmn_gpio_start(struct dmn_daemon *d)
     }
     g = calloc(1, sizeof(*g));
     if (!g) {
-        dmn_log(LOG_ERR, "no memory for GPIO: it is left out");
+        dmn_log(LOG_ERR, "out of memory: GPIO is not used");
         return;
     }
-    g->daemon = d;
-    uv_timer_init(&d->loop, &g->timer);
+    g->machine = m;
+    uv_timer_init(m->loop, &g->timer);
     g->timer.data = g;
-    d->gpio = g;
-    dmn_gpio_follow(d);
+    m->gpio = g;
+    dmn_gpio_show(m, led);
     update(g);
 }
 
-void dmn_gpio_stop(struct dmn_daemon *d)
+void dmn_gpio_stop(struct dmn_machine *m)
 {
-    struct dmn_gpio *g = base_take(d->gpio);
+    struct dmn_gpio *g = base_take(m->gpio);
 
     if (!g) {
         return;
@@ -368,64 +329,47 @@ void dmn_gpio_stop(struct dmn_daemon *d)
     uv_close((uv_handle_t *)&g->timer, on_timer_closed);
 }
 
-void dmn_gpio_listen(struct dmn_daemon *d, dmn_gpio_power_fn fn)
+void dmn_gpio_listen(struct dmn_machine *m, struct dmn_gpio_listener *l)
 {
-    if (d->gpio) {
-        d->gpio->on_power = fn;
+    struct dmn_gpio_listener **at = &m->gpio_listeners;
+
+    while (*at) {
+        at = &(*at)->next;
     }
+    *at = l;
 }
 
-int dmn_gpio_power(const struct dmn_daemon *d)
+void dmn_gpio_show(struct dmn_machine *m, enum gov_led led)
 {
-    return d->gpio && d->gpio->power_known ? d->gpio->inputs[GOV_GPIO_POWER].settled : -1;
-}
+    struct dmn_gpio *g = m->gpio;
 
-static enum gov_led led_of(const char *state)
-{
-    return strcmp(state, "serving") == 0    ? GOV_LED_ON
-           : strcmp(state, "tuning") == 0   ? GOV_LED_SLOW
-           : strcmp(state, "degraded") == 0 ? GOV_LED_FAST
-                                            : GOV_LED_FLASH;
-}
-
-void dmn_gpio_follow(struct dmn_daemon *d)
-{
-    struct dmn_gpio *g = d->gpio;
-    enum gov_led led;
-
-    if (!g) {
-        return;
-    }
-    led = led_of(dmn_daemon_state(d));
-    if (led != g->led) {
+    if (g && led != g->led) {
         g->led = led;
         g->led_since_ns = base_now_ns();
         uv_timer_start(&g->timer, on_timer, 0, 0);
     }
 }
 
-json_t *dmn_gpio_json(const struct dmn_daemon *d)
+bool dmn_gpio_state(const struct dmn_machine *m, struct dmn_gpio_state *ret)
 {
-    const struct dmn_gpio *g = d->gpio;
-    json_t *button = NULL, *power = NULL, *led = NULL;
+    const struct dmn_config *c = dmn_machine_config(m);
+    const struct dmn_gpio *g = m->gpio;
 
     if (!g) {
-        return json_null();
+        return false;
     }
-    if (dmn_config_int(d->config, DMN_KEY_GPIO_BUTTON) >= 0) {
-        button = json_pack("{s:o, s:I}", "pressed",
-                           g->chip ? json_boolean(g->inputs[GOV_GPIO_BUTTON].settled) : json_null(),
-                           "presses", (json_int_t)g->presses);
-    }
-    if (g->power_known) {
-        power = json_boolean(g->inputs[GOV_GPIO_POWER].settled);
-    }
-    if (g->chip && dmn_config_int(d->config, DMN_KEY_GPIO_LED) >= 0) {
-        led = json_string(gov_led_name(g->led));
-    }
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:I, s:s}", "state", g->chip ? "open" : "unknown", "chip",
-        g->chip ? gov_gpio_chip(g->chip) : dmn_config_string(d->config, DMN_KEY_GPIO_CHIP),
-        "button", button ? button : json_null(), "power", power ? power : json_null(), "led",
-        led ? led : json_null(), "opened", (json_int_t)g->opened, "why", g->problem);
+    *ret = (struct dmn_gpio_state){
+        .open = g->chip != NULL,
+        .chip = g->chip ? gov_gpio_chip(g->chip) : dmn_config_string(c, DMN_KEY_GPIO_CHIP),
+        .problem = g->problem,
+        .opened = g->opened,
+        .has_button = dmn_config_int(c, DMN_KEY_GPIO_BUTTON) >= 0,
+        .pressed = g->inputs[GOV_GPIO_BUTTON].settled,
+        .presses = g->presses,
+        .power_known = g->power_known,
+        .power = g->inputs[GOV_GPIO_POWER].settled,
+        .has_led = g->chip && dmn_config_int(c, DMN_KEY_GPIO_LED) >= 0,
+        .led = g->led,
+    };
+    return true;
 }

@@ -1,33 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/sensors.h"
+#include "daemon/machine/sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
-#include "daemon/sensors_private.h"
+#include "governor/sensors.h"
 
-static uint64_t frames_answered(const struct dmn_daemon *d)
-{
-    uint64_t answered = 0;
+#define ENERGY_SECONDS 11u /* so that oldest and newest are ten whole seconds apart */
 
-    for (const struct dmn_model *m = d->models; m; m = m->next) {
-        answered += m->stats.answered;
-    }
-    return answered;
-}
+struct dmn_sensors {
+    uv_timer_t timer;
+    const struct dmn_machine *machine; /* borrowed */
+    struct gov_sensors *sampler;
+    int64_t interval_ms; /* 0: off */
+    bool sampled;        /* since it was switched on */
+    struct gov_snapshot now;
+    /* a ring, one entry per second: energy and answers until then */
+    struct {
+        uint64_t at_ns, answered;
+        double joules;
+    } energy[ENERGY_SECONDS];
+    size_t energy_count, energy_at;
+};
 
 static size_t newest_energy(const struct dmn_sensors *s)
 {
-    return (s->energy_at + DMN_ENERGY_SECONDS - 1) % DMN_ENERGY_SECONDS;
+    return (s->energy_at + ENERGY_SECONDS - 1) % ENERGY_SECONDS;
 }
 
-/* A count that fell (a model went, a source was lost) starts the ring anew. */
+/* Restarts the ring if a count fell (a model went, a source was lost). */
 static void keep_energy(struct dmn_sensors *s, const struct gov_snapshot *now)
 {
-    uint64_t answered = frames_answered(s->daemon);
+    const struct dmn_machine *m = s->machine;
+    uint64_t answered = m->answered ? m->answered(m->answered_ctx) : 0;
     size_t last = newest_energy(s);
 
     if (s->energy_count > 0 && now->at_ns < s->energy[last].at_ns + BASE_NS_PER_S) {
@@ -40,18 +48,20 @@ static void keep_energy(struct dmn_sensors *s, const struct gov_snapshot *now)
         s->energy[s->energy_at].at_ns = now->at_ns;
         s->energy[s->energy_at].answered = answered;
         s->energy[s->energy_at].joules = now->joules;
-        s->energy_at = (s->energy_at + 1) % DMN_ENERGY_SECONDS;
-        s->energy_count = base_min(s->energy_count + 1, (size_t)DMN_ENERGY_SECONDS);
+        s->energy_at = (s->energy_at + 1) % ENERGY_SECONDS;
+        s->energy_count = base_min(s->energy_count + 1, (size_t)ENERGY_SECONDS);
     }
 }
 
-double dmn_sensors_joules_per_frame(const struct dmn_sensors *s)
+double dmn_sensors_joules_per_frame(const struct dmn_machine *m)
 {
-    if (s->energy_count < 2) {
+    const struct dmn_sensors *s = m->sensors;
+
+    if (!s || s->energy_count < 2) {
         return NAN;
     }
     size_t last = newest_energy(s);
-    size_t first = (s->energy_at + DMN_ENERGY_SECONDS - s->energy_count) % DMN_ENERGY_SECONDS;
+    size_t first = (s->energy_at + ENERGY_SECONDS - s->energy_count) % ENERGY_SECONDS;
     uint64_t frames = s->energy[last].answered - s->energy[first].answered;
 
     return frames ? (s->energy[last].joules - s->energy[first].joules) / (double)frames : NAN;
@@ -59,16 +69,9 @@ double dmn_sensors_joules_per_frame(const struct dmn_sensors *s)
 
 static void take_sample(struct dmn_sensors *s)
 {
-    size_t before = s->newest;
-    bool compare = s->sampled;
-
-    s->newest = 1 - s->newest;
-    gov_sensors_sample(s->sampler, base_now_ns(), &s->snapshots[s->newest]);
+    gov_sensors_sample(s->sampler, base_now_ns(), &s->now);
     s->sampled = true;
-    keep_energy(s, &s->snapshots[s->newest]);
-    if (compare && s->listener) {
-        s->listener(s->daemon, &s->snapshots[before], &s->snapshots[s->newest]);
-    }
+    keep_energy(s, &s->now);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -76,10 +79,10 @@ static void on_timer(uv_timer_t *timer)
     take_sample(timer->data);
 }
 
-void dmn_sensors_configure(struct dmn_daemon *d)
+void dmn_sensors_configure(struct dmn_machine *m)
 {
-    struct dmn_sensors *s = d->sensors;
-    int64_t interval = dmn_config_int(d->config, DMN_KEY_SENSORS_INTERVAL_MS);
+    struct dmn_sensors *s = m->sensors;
+    int64_t interval = dmn_config_int(dmn_machine_config(m), DMN_KEY_SENSORS_INTERVAL_MS);
 
     if (!s || s->interval_ms == interval) {
         return;
@@ -95,20 +98,20 @@ void dmn_sensors_configure(struct dmn_daemon *d)
     }
 }
 
-void dmn_sensors_start(struct dmn_daemon *d)
+void dmn_sensors_start(struct dmn_machine *m)
 {
     struct dmn_sensors *s = calloc(1, sizeof(*s));
 
-    if (!s || gov_sensors_new(d->sysfs_root, &s->sampler) < 0) {
-        dmn_log(LOG_ERR, "out of memory: the machine's sensors are not read");
+    if (!s || gov_sensors_new(m->sysfs_root, &s->sampler) < 0) {
+        dmn_log(LOG_ERR, "out of memory: sensors will not be read");
         free(s);
         return;
     }
-    s->daemon = d;
-    uv_timer_init(&d->loop, &s->timer);
+    s->machine = m;
+    uv_timer_init(m->loop, &s->timer);
     s->timer.data = s;
-    d->sensors = s;
-    dmn_sensors_configure(d);
+    m->sensors = s;
+    dmn_sensors_configure(m);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -116,9 +119,9 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-void dmn_sensors_stop(struct dmn_daemon *d)
+void dmn_sensors_stop(struct dmn_machine *m)
 {
-    struct dmn_sensors *s = base_take(d->sensors);
+    struct dmn_sensors *s = base_take(m->sensors);
 
     if (s) {
         s->sampler = gov_sensors_free(s->sampler);
@@ -126,14 +129,7 @@ void dmn_sensors_stop(struct dmn_daemon *d)
     }
 }
 
-void dmn_sensors_on_sample(struct dmn_daemon *d, dmn_sensors_fn fn)
+const struct gov_snapshot *dmn_sensors_now(const struct dmn_machine *m)
 {
-    if (d->sensors) {
-        d->sensors->listener = fn;
-    }
-}
-
-const struct gov_snapshot *dmn_sensors_now(const struct dmn_daemon *d)
-{
-    return d->sensors && d->sensors->sampled ? &d->sensors->snapshots[d->sensors->newest] : NULL;
+    return m->sensors && m->sensors->sampled ? &m->sensors->now : NULL;
 }

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/choose.h"
+#include "daemon/models/choosing.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/choose_private.h"
-#include "daemon/daemon.h"
+#include "daemon/config/config.h"
+#include "daemon/machine/machine.h"
+#include "daemon/models/choosing_private.h"
+#include "governor/machine_state.h"
 
-/* A unit timed with the others around it on a quiet core is within about that of what it takes when
- * it serves. */
+/* A unit timed with its neighbours on a quiet core is within about this of its time when it
+ * serves. */
 #define SIGMA 0.1
 
-int dmn_choose_init(struct dmn_choose *c, const struct dmn_daemon *d)
+int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, const char *folder)
 {
-    *c = (struct dmn_choose){.kind_count = d->eps.count,
-                             .ms = (unsigned)dmn_config_int(d->config, DMN_KEY_KERNELS_MEASURE_MS),
+    const struct dmn_config *config = dmn_machine_config(machine);
+    const struct gov_topology *topology = machine->topology;
+    const struct pl_ep_set *eps = &machine->eps;
+
+    *c = (struct dmn_choose){.kind_count = eps->count,
+                             .ms = (unsigned)dmn_config_int(config, DMN_KEY_KERNELS_MEASURE_MS),
                              .options = {.exact = true}};
-    for (size_t e = 0; e < d->eps.count; e++) {
-        const struct gov_ep *g = dmn_ep_found(d, e);
+    for (size_t e = 0; e < eps->count; e++) {
+        const struct gov_ep *g = gov_topology_ep(topology, eps->eps[e].cpus[0]);
         struct dmn_choose_kind *k = &c->kinds[e];
 
-        snprintf(k->name, sizeof(k->name), "%s", d->eps.eps[e].name);
-        k->cpu = dmn_config_int(d->config, DMN_KEY_PIN) ? d->eps.eps[e].cpus[0] : -1;
+        snprintf(k->name, sizeof(k->name), "%s", eps->eps[e].name);
+        k->cpu = dmn_config_int(config, DMN_KEY_PIN) ? eps->eps[e].cpus[0] : -1;
         for (k->same = 0; k->same < e; k->same++) {
-            const struct gov_ep *other = dmn_ep_found(d, k->same);
+            const struct gov_ep *other = gov_topology_ep(topology, eps->eps[k->same].cpus[0]);
 
             if (g && other && strcmp(g->kind, other->kind) == 0 &&
                 g->max_freq_khz == other->max_freq_khz && g->capacity == other->capacity) {
@@ -32,8 +38,8 @@ int dmn_choose_init(struct dmn_choose *c, const struct dmn_daemon *d)
             }
         }
     }
-    if (d->state_dir) {
-        c->folder = strdup(d->state_dir);
+    if (folder) {
+        c->folder = strdup(folder);
         return c->folder ? 0 : -ENOMEM;
     }
     return 0;
@@ -127,18 +133,18 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     }
     if (!c->examples || !c->note[0]) {
         snprintf(c->note, sizeof(c->note),
-                 "its primitives could not be measured (%s): the usual ones", strerror(-r));
+                 "cannot measure its primitives (%s); using the default ones", strerror(-r));
     }
     return krn_net_new_preferred(m, NULL, ret_error, ret);
 }
 
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)
 {
-    for (size_t k = 0; c->chosen && k < c->kind_count && k < p->kind_count; k++) {
+    for (size_t k = 0; c->chosen && k < c->kind_count && k < p->ep_count; k++) {
         const double *ns = c->of[c->kinds[k].same].op_ns;
 
-        for (size_t w = 1; c->measured && w <= p->kinds[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) { /* of other primitives, maybe */
+        for (size_t w = 1; c->measured && w <= p->eps[k].cores; w++) {
+            for (size_t u = 0; u < p->unit_count; u++) { /* may be of other primitives */
                 struct tun_cell *cell = tun_cell_at(&p->costs, k, w, u);
 
                 if (cell->source == TUN_SAVED) {

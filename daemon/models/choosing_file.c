@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Choices in a file, choice-HASH-NAME.v1.json in the state folder: for each kind of cores the
- * primitive of every op, of every pair that runs as one, and the time of every op. Beside them
- * stands what they are good for; where any of it differs, the choice counts as not there.
- */
+/* Choices in a file, choice-HASH-NAME.v1.json in the state folder: for each kind of core, the
+ * primitive of every operator and of every pair that runs as one, and the time of every operator.
+ * The file also says what it is valid for; if any of that differs, the choice counts as missing. */
 #include <errno.h>
 #include <jansson.h>
 #include <link.h>
@@ -14,10 +12,9 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "daemon/choose_private.h"
+#include "daemon/config/state_file.h"
+#include "daemon/models/choosing_private.h"
 
-#define CHOICE_VERSION 1
-#define FILE_BYTES_MAX (16 << 20)
 #define NS_MAX 1e15
 
 struct key {
@@ -33,7 +30,7 @@ static uint64_t mix(uint64_t h, const char *text)
     return (h ^ 0xff) * 0x100000001b3ull;
 }
 
-/* The model of core @cpu as the kernel tells it. */
+/* The kernel's name for the model of core @cpu. */
 static void describe_core(int cpu, char *ret, size_t bytes)
 {
     FILE *f = fopen("/proc/cpuinfo", "re");
@@ -84,7 +81,7 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void describe(const struct dmn_choose *c, struct key *k)
 {
-    const struct krn_variant *table;
+    const struct krn_primitive *table;
     uint64_t h = 0xcbf29ce484222325ull;
     size_t count;
 
@@ -100,7 +97,7 @@ static void describe(const struct dmn_choose *c, struct key *k)
         }
     }
     dl_iterate_phdr(add_library, k);
-    table = krn_variants(&count);
+    table = krn_primitives(&count);
     for (size_t i = 0; i < count; i++) {
         h = mix(h, table[i].name);
     }
@@ -110,15 +107,6 @@ static void describe(const struct dmn_choose *c, struct key *k)
              c->options.exact ? "" : "-inexact", c->options.packed_bytes_max);
 }
 
-static bool file_path(const struct dmn_choose *c, const struct mdl_model *m, const char *name,
-                      const char *suffix, char *ret, size_t bytes)
-{
-    int n = snprintf(ret, bytes, "%s/choice-%.64s-%s.v%d.json%s", c->folder ? c->folder : "",
-                     m->hash, name, CHOICE_VERSION, suffix);
-
-    return c->folder && n > 0 && (size_t)n < bytes;
-}
-
 static bool equals(json_t *root, const char *key, const char *value)
 {
     const char *text = json_string_value(json_object_get(root, key));
@@ -126,16 +114,17 @@ static bool equals(json_t *root, const char *key, const char *value)
     return text && strcmp(text, value) == 0;
 }
 
-/* Row @name of op @op, if it is one that can run it. */
-static const struct krn_variant *row(const struct mdl_model *m, size_t op, json_t *name, bool fused)
+/* Return: row @name of operator @op, if it can run it; else NULL. */
+static const struct krn_primitive *named(const struct mdl_model *m, size_t op, json_t *name,
+                                         bool fused)
 {
-    const struct krn_variant *v =
-        json_is_string(name) ? krn_row_find(json_string_value(name)) : NULL;
+    const struct krn_primitive *v =
+        json_is_string(name) ? krn_primitive_find(json_string_value(name)) : NULL;
 
     return v && v->fused == fused && krn_usable(v, m, op) ? v : NULL;
 }
 
-/* One kind's ops: [own, fused or null, ns] each. */
+/* Reads one kind's operators: [own, fused or null, ns] each. */
 static int read_kind(const struct mdl_model *m, json_t *list, struct krn_chosen *ret)
 {
     if (json_array_size(list) != m->op_count || krn_choice_init(&ret->choice, m->op_count) < 0) {
@@ -149,8 +138,8 @@ static int read_kind(const struct mdl_model *m, json_t *list, struct krn_chosen 
         json_t *entry = json_array_get(list, i), *fused = json_array_get(entry, 1);
         double ns = json_number_value(json_array_get(entry, 2));
 
-        ret->choice.own[i] = row(m, i, json_array_get(entry, 0), false);
-        ret->choice.fused[i] = json_is_null(fused) ? NULL : row(m, i, fused, true);
+        ret->choice.own[i] = named(m, i, json_array_get(entry, 0), false);
+        ret->choice.fused[i] = json_is_null(fused) ? NULL : named(m, i, fused, true);
         ret->op_ns[i] = ns;
         ret->ns += ns;
         if (!ret->choice.own[i] || (!ret->choice.fused[i] && !json_is_null(fused)) ||
@@ -178,7 +167,7 @@ static int read_kinds(struct dmn_choose *c, const struct mdl_model *m, json_t *r
     return r;
 }
 
-/* What the kept choice was made for that is no longer so, or NULL. */
+/* Return: what has changed since the saved choice was made; NULL: nothing. */
 static const char *outdated(json_t *root, const struct key *key)
 {
     const struct {
@@ -200,31 +189,27 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
 {
     base_autofree struct key *key = malloc(sizeof(*key));
     const char *other = NULL;
-    char path[4096];
-    struct stat st;
-    json_t *root;
+    char path[DMN_STATE_PATH_MAX];
+    json_t *root = NULL;
     int r = -ENOENT;
 
-    if (!key || !file_path(c, m, name, "", path, sizeof(path)) || stat(path, &st) < 0) {
+    if (!key || !dmn_state_file_path(DMN_STATE_CHOICE, c->folder, m->identity, name, path) ||
+        dmn_state_file_read(DMN_STATE_CHOICE, path, &root) == -ENOENT) {
         return -ENOENT;
     }
-    root = S_ISREG(st.st_mode) && st.st_size <= FILE_BYTES_MAX
-               ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL)
-               : NULL;
     describe(c, key);
-    if (json_integer_value(json_object_get(root, "version")) != CHOICE_VERSION ||
-        !json_is_object(json_object_get(root, "kinds"))) {
+    if (!json_is_object(json_object_get(root, "kinds"))) {
         r = -EBADMSG;
     } else if ((other = outdated(root, key)) == NULL) {
         r = read_kinds(c, m, root);
     }
     json_decref(root);
     if (r == -EBADMSG) {
-        snprintf(c->note, sizeof(c->note), "%.180s is no kept choice of primitives: measured anew",
-                 path);
+        snprintf(c->note, sizeof(c->note),
+                 "ignoring %.180s: not a saved choice of primitives; measuring again", path);
     } else if (other) {
-        snprintf(c->note, sizeof(c->note), "%.180s was measured for %s: measured anew", path,
-                 other);
+        snprintf(c->note, sizeof(c->note), "ignoring %.180s: measured for %s; measuring again",
+                 path, other);
     }
     return r < 0 ? -ENOENT : 0;
 }
@@ -234,7 +219,7 @@ static json_t *kind_json(const struct krn_chosen *of)
     json_t *list = json_array();
 
     for (size_t i = 0; i < of->choice.op_count; i++) {
-        const struct krn_variant *fused = of->choice.fused[i];
+        const struct krn_primitive *fused = of->choice.fused[i];
 
         json_array_append_new(list, json_pack("[s, o, f]", of->choice.own[i]->name,
                                               fused ? json_string(fused->name) : json_null(),
@@ -246,11 +231,11 @@ static json_t *kind_json(const struct krn_chosen *of)
 void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const char *name)
 {
     base_autofree struct key *key = malloc(sizeof(*key));
-    char path[4096], temporary[4096];
-    json_t *kinds, *root;
+    char path[DMN_STATE_PATH_MAX];
+    json_t *kinds;
+    int r;
 
-    if (!key || !file_path(c, m, name, "", path, sizeof(path)) ||
-        !file_path(c, m, name, ".new", temporary, sizeof(temporary))) {
+    if (!key || !dmn_state_file_path(DMN_STATE_CHOICE, c->folder, m->identity, name, path)) {
         return;
     }
     describe(c, key);
@@ -260,14 +245,12 @@ void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const cha
             json_object_set_new(kinds, c->kinds[k].name, kind_json(&c->of[k]));
         }
     }
-    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o}", "version", CHOICE_VERSION, "cpu", key->cpu,
-                     "libraries", key->libraries, "table", key->table, "wanted", key->wanted,
-                     "kinds", kinds);
-    if (!root || json_dump_file(root, temporary, JSON_COMPACT | JSON_REAL_PRECISION(9)) < 0 ||
-        rename(temporary, path) < 0) {
-        snprintf(c->note, sizeof(c->note),
-                 "its choice of primitives could not be kept in %.150s: %s", path, strerror(errno));
-        unlink(temporary);
+    r = dmn_state_file_write(DMN_STATE_CHOICE, path,
+                             json_pack("{s:s, s:s, s:s, s:s, s:o}", "cpu", key->cpu, "libraries",
+                                       key->libraries, "table", key->table, "wanted", key->wanted,
+                                       "kinds", kinds));
+    if (r < 0) {
+        snprintf(c->note, sizeof(c->note), "cannot keep the choice of primitives in %.150s: %s",
+                 path, strerror(-r));
     }
-    json_decref(root);
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A bound on accuracy: of the choices that trade time for rounding, the fastest whose classes agree
- * with those of the exact choice on a set of examples.
- */
+/* A bound on accuracy: of the choices that trade rounding for time, finds the fastest whose classes
+ * agree with the exact choice's on a set of examples. */
 #include <stdio.h>
 
 #include "base.h"
-#include "daemon/choose_private.h"
+#include "daemon/models/choosing_private.h"
 #include "kernels/int8cal/agree.h"
 
-/* Lets those go that are no input of the model. */
+/* Drops examples that are not inputs of the model. */
 static int fit(struct dmn_choose *c, const struct mdl_model *m)
 {
     char error[MDL_ERROR_MAX];
@@ -18,8 +16,8 @@ static int fit(struct dmn_choose *c, const struct mdl_model *m)
     if (r < 0) {
         snprintf(c->note, sizeof(c->note), "%.250s", error);
     } else if (c->examples->left_out) {
-        snprintf(c->note, sizeof(c->note), "%zu examples were left out; %.180s",
-                 c->examples->left_out, c->examples->note);
+        snprintf(c->note, sizeof(c->note), "%zu examples skipped; %.180s", c->examples->left_out,
+                 c->examples->note);
     }
     return r;
 }
@@ -52,7 +50,7 @@ int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const stru
             krn_chosen_deinit(&front[i]);
         }
     }
-    if (r == 0 && !found) { /* not even those with the fewest inexact rows */
+    if (r == 0 && !found) { /* not even those with the fewest inexact primitives agree */
         c->agreement = 1;
         *ret = exact;
     } else {

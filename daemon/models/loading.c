@@ -1,61 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/load.h"
+#include "daemon/models/loading.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/quantised.h"
+#include "daemon/models/loading_private.h"
 #include "model/sidecar.h"
+#include "pipeline/pipeline.h"
 
-struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
-{
-    return (struct dmn_load_source){.name = c->name,
-                                    .path = c->path,
-                                    .plan = c->plan,
-                                    .kernels = c->kernels,
-                                    .calibration = c->calibration,
-                                    .latest = c->latest};
-}
-
-struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_daemon *d)
-{
-    struct dmn_load *l = calloc(1, sizeof(*l));
-
-    if (!l) {
-        return NULL;
-    }
-    snprintf(l->name, sizeof(l->name), "%s", s->name);
-    l->path = strdup(s->path);
-    l->plan = strdup(s->plan ? s->plan : "");
-    l->kernels = strdup(s->kernels ? s->kernels : "");
-    l->calibration = strdup(s->calibration ? s->calibration : "");
-    l->latest = s->latest;
-    l->weight_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
-    l->arena_bytes_max = (size_t)dmn_config_int(d->config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
-    return dmn_choose_init(&l->choose, d) == 0 && l->path && l->plan && l->kernels && l->calibration
-               ? l
-               : dmn_load_free(l);
-}
-
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_daemon *d)
-{
-    struct dmn_load_source source = {
-        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
-
-    return dmn_load_from(&source, d);
-}
-
-/* What the frames protocol can carry. */
+/* Checks what the frames protocol can carry. */
 static int check_limits(struct dmn_load *l)
 {
     const struct mdl_model *m = l->model;
 
     if (m->input_count == 0 || m->output_count == 0 || m->unit_count == 0) {
-        snprintf(l->error, sizeof(l->error), "the model has no input, no output or nothing to do");
+        snprintf(l->error, sizeof(l->error), "the model has no input, no output or no operators");
         return -EBADMSG;
     }
     if (m->input_count > PL_FRAME_IO_MAX || m->output_count > PL_FRAME_IO_MAX) {
@@ -112,7 +73,7 @@ int dmn_load_run(struct dmn_load *l)
     uint64_t start = base_now_ns();
     int error;
 
-    l->stamp = dmn_stamp_read(l->path, l->calibration); /* a later change is seen as one */
+    l->stamp = dmn_stamp_read(l->path, l->calibration); /* first: a later change is noticed */
     error = dmn_quantised_load(l, &options);
 
     if (!error) {
@@ -139,7 +100,9 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
     if (l) {
         krn_net_free(l->net);
         mdl_free(l->model);
-        tun_problem_deinit(&l->problem);
+        if (l->planning) {
+            l->planner->forget(l->planning);
+        }
         dmn_choose_deinit(&l->choose);
         free(l->first);
         free(l->path);

@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/quantised.h"
+#include "daemon/models/quantised.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-
-#define CALIBRATION_VERSION 1
-
-static bool kept_path(const char *folder, const char *name, char *ret, size_t bytes)
-{
-    int n = snprintf(ret, bytes, "%s/calibration-%s.v%d.json", folder ? folder : "", name,
-                     CALIBRATION_VERSION);
-
-    return folder && n > 0 && (size_t)n < bytes;
-}
+#include "daemon/config/state_file.h"
+#include "daemon/models/loading_private.h"
+#include "model/segment/segment_name.h"
 
 static int load_by(struct dmn_load *l, struct mdl_load_options *options)
 {
     options->calibration = l->ranges;
-    return mdl_load(l->path, options, l->error, &l->model);
+    return dmn_segment_load(l, options);
 }
 
 int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
 {
-    char path[4096];
+    struct mdl_segment_name name; /* a segment is quantised as the whole model was */
+    char path[DMN_STATE_PATH_MAX];
     int r;
 
     if (l->ranges || l->as_is) {
@@ -41,7 +34,9 @@ int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
         l->bad_calibration = r < 0 && l->ranges->hash[0];
         return r;
     }
-    r = kept_path(l->choose.folder, l->name, path, sizeof(path)) && access(path, F_OK) == 0
+    r = mdl_segment_name_parse(l->name, &name) &&
+                dmn_state_file_path(DMN_STATE_RANGES, l->choose.folder, "", name.model, path) &&
+                access(path, F_OK) == 0
             ? mdl_calibration_read(path, l->error, &l->ranges)
             : -ENOENT;
     if (r == 0 && load_by(l, options) == 0) {
@@ -56,16 +51,15 @@ int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
     return load_by(l, options);
 }
 
-int dmn_quantised_keep(const struct dmn_daemon *d, const char *name,
-                       const struct mdl_calibration *c)
+int dmn_quantised_keep(const char *state_dir, const char *name, const struct mdl_calibration *c)
 {
-    char path[4096];
+    char path[DMN_STATE_PATH_MAX];
 
-    if (!kept_path(d->state_dir, name, path, sizeof(path))) {
+    if (!dmn_state_file_path(DMN_STATE_RANGES, state_dir, "", name, path)) {
         return -ENOENT;
     }
     if (c) {
-        return mdl_calibration_write(c, path);
+        return dmn_state_file_write(DMN_STATE_RANGES, path, mdl_calibration_json(c));
     }
     return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -1,40 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a model did so far, and what happens once a second. */
-#include <string.h>
-
+/* A model's rates, and its work once a second. */
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/memory.h"
-#include "daemon/models.h"
-
-/* What was learned is kept so often, beside every change of plan and the end. */
-#define SAVE_NS (300 * BASE_NS_PER_S)
-
-void dmn_model_account(struct dmn_model *m, const struct dmn_record *r)
-{
-    struct dmn_model_stats *s = &m->stats;
-
-    s->by_status[r->status]++;
-    if (r->status == IPC_OK) {
-        double ms = r->done_ns > r->arrival_ns ? (double)(r->done_ns - r->arrival_ns) / 1e6 : 0;
-
-        s->answered++;
-        s->latency_ms[s->latency_count++ % DMN_LATENCIES] = (float)ms;
-        s->latency_sum_s += ms / 1e3;
-    } else if (r->status == IPC_DROPPED || r->status == IPC_DEADLINE_EXCEEDED ||
-               r->status == IPC_CANCELLED || r->status == IPC_RESOURCE_EXHAUSTED) {
-        s->dropped++;
-    } else {
-        s->failed++;
-    }
-}
+#include "daemon/models/models.h"
+#include "daemon/models/resident.h"
 
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns)
 {
     const struct dmn_model_stats *s = &m->stats;
     uint64_t since = 0, answered = 0;
 
-    for (size_t i = 0; i < DMN_RATE_SAMPLES; i++) { /* the oldest sample */
+    for (size_t i = 0; i < DMN_RATE_SAMPLES; i++) { /* find the oldest sample */
         if (s->rate[i].at_ns && (since == 0 || s->rate[i].at_ns < since)) {
             since = s->rate[i].at_ns;
             answered = s->rate[i].answered;
@@ -46,32 +21,7 @@ double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns)
     return (double)(s->answered - answered) * 1e9 / (double)(now_ns - since);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-
-    return (x > y) - (x < y);
-}
-
-void dmn_model_latency(const struct dmn_model *m, double ret[4])
-{
-    size_t n = (size_t)base_min(m->stats.latency_count, (uint64_t)DMN_LATENCIES);
-    static const double quantile[3] = {0.50, 0.95, 0.99};
-    float sorted[DMN_LATENCIES];
-
-    memset(ret, 0, 4 * sizeof(*ret));
-    if (n == 0) {
-        return;
-    }
-    memcpy(sorted, m->stats.latency_ms, n * sizeof(sorted[0]));
-    qsort(sorted, n, sizeof(sorted[0]), by_value);
-    for (size_t i = 0; i < 3; i++) {
-        ret[i] = (double)sorted[(size_t)(quantile[i] * (double)(n - 1) + 0.5)];
-    }
-    ret[3] = (double)sorted[n - 1];
-}
-
-/* The slowest stage: its teams' rates add up. */
+/* The period of the slowest stage; the rates of its teams add up. */
 static uint64_t period(const struct dmn_model *m)
 {
     double rate[PL_STAGE_MAX] = {0}, slowest = 0;
@@ -113,11 +63,9 @@ void dmn_model_tick(struct dmn_model *m, uint64_t now_ns)
         m->busy[0].busy_ns[i] = t.busy_ns;
     }
     dmn_memory_settle(m, now_ns);
-    dmn_planner_learn(m);
-    if (!m->expects) { /* nothing was known when the plan began */
-        m->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->expected);
-    }
-    if (m->clocks.learned && now_ns - m->clocks.saved_ns > SAVE_NS && !m->retune) {
-        dmn_state_save(m);
+    for (struct dmn_models_listener *l = m->of->listeners; l; l = l->next) {
+        if (l->second) {
+            l->second(l->ctx, m, now_ns);
+        }
     }
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The per-unit clocks of the plan that serves, as a trial: serving is measuring. */
+/* The clocks of the serving plan as a trial: serving is measuring. */
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/planner.h"
+#include "daemon/plans/planner.h"
+#include "daemon/plans/planning.h"
 #include "tuner/learn.h"
 
-#define WINDOW_FRAMES 32u /* a figure is the mean of at least so many, once there are so many */
+#define WINDOW_FRAMES 32u /* a figure is the mean of at least this many, if there are as many */
 #define FRAMES_MIN 4u     /* fewer in a window do not replace a measured figure */
 
-/* All clocks at one moment. */
+/* All clocks at one time. */
 struct dmn_clocks {
     uint32_t epoch;
     uint64_t at_ns;
     size_t team_count;
     struct {
         struct pl_team_stats stats;
-        size_t first, count; /* its units are units[first..first + count) */
+        size_t first, count; /* its units: units[first..first + count) */
     } * teams;               /* owned */
     struct pl_series *units; /* owned */
 };
@@ -75,7 +75,7 @@ static int clocks_take(const struct dmn_model *m, struct dmn_clocks **ret)
     return 0;
 }
 
-/* Of the same plan? Otherwise there is no difference to take. */
+/* Return: @before if it is of the same plan; else NULL: there is no difference to take. */
 static const struct dmn_clocks *comparable(const struct dmn_clocks *before,
                                            const struct dmn_clocks *now)
 {
@@ -116,7 +116,7 @@ static struct pl_series group_service(const struct dmn_clocks *before, const str
     return all;
 }
 
-/* Relative standard error of a mean; of one figure nobody knows. */
+/* Relative standard error of the mean; unknown for a single value. */
 static double relative_error(const struct pl_series *s)
 {
     if (s->count < 2 || s->mean_ns <= 0) {
@@ -141,9 +141,9 @@ static struct pl_series group_unit(const struct dmn_clocks *before, const struct
     return all;
 }
 
-/* Units of short times lose more to winsorising than their teams do (pipeline/stats.h). What
- * interrupts a team does so at any moment: what their sum lacks of its service is all units' in
- * proportion, so that what slows a core slows every unit of it. */
+/* Winsorising removes more from short units than from their teams (pipeline/stats.h). Interrupts
+ * hit a team at any moment, so what the units' sum lacks is spread over all units in proportion:
+ * what slows a core slows each of its units. */
 static double missing_factor(const struct pl_series *service, double unit_sum_ns)
 {
     return service->count > 0 && unit_sum_ns > 0 && service->mean_ns > unit_sum_ns
@@ -151,7 +151,7 @@ static double missing_factor(const struct pl_series *service, double unit_sum_ns
                : 1;
 }
 
-/* Samples of one group's units. Return: how many were written to @ret. */
+/* Writes the samples of one group's units. Return: how many were written to @ret. */
 static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *before,
                             const struct dmn_clocks *now, size_t s, const struct pl_group *group,
                             struct tun_sample *ret)
@@ -163,13 +163,14 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         struct pl_series all = group_unit(before, now, s, group, u - stage->first_unit);
-        const struct tun_cell *cell = tun_cell_at(&m->problem.costs, group->ep, group->width, u);
+        const struct tun_cell *cell =
+            tun_cell_at(&m->planning->problem.costs, group->ep, group->width, u);
 
         sum += all.mean_ns;
         if (all.count == 0 || (all.count < FRAMES_MIN && cell->source == TUN_MEASURED)) {
             continue;
         }
-        ret[count++] = (struct tun_sample){.kind = group->ep,
+        ret[count++] = (struct tun_sample){.ep = group->ep,
                                            .width = group->width,
                                            .unit = (uint32_t)u,
                                            .ns = base_max(all.mean_ns, 1.0),
@@ -193,7 +194,8 @@ static bool seen_before(const struct pl_stage_plan *stage, size_t group)
     return false;
 }
 
-/* A stage into the trial; a group without a frame counts as the table has it. Return: frames. */
+/* Enters a stage into the trial; a group without a frame has its figures from the table. Return:
+ * frames. */
 static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *before,
                             const struct dmn_clocks *now, size_t s, struct tun_trial *ret)
 {
@@ -205,8 +207,8 @@ static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *
         const struct pl_group *group = &stage->groups[g];
         struct pl_series service = group_service(before, now, s, group);
         double ns = service.count ? base_max(service.mean_ns, 1.0)
-                                  : tun_team_ns(&m->problem, stage->first_unit, stage->last_unit,
-                                                group->ep, group->width);
+                                  : tun_team_ns(&m->planning->problem, stage->first_unit,
+                                                stage->last_unit, group->ep, group->width);
 
         frames += seen_before(stage, g) ? 0 : service.count;
         if (ns > 0) {
@@ -265,8 +267,8 @@ int dmn_planner_mark(struct dmn_model *m)
     int error = clocks_take(m, &now);
 
     if (!error) {
-        clocks_free(m->clocks.mark);
-        m->clocks.mark = now;
+        clocks_free(m->planning->clocks.mark);
+        m->planning->clocks.mark = now;
     }
     return error;
 }
@@ -278,7 +280,7 @@ int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,
     int error = clocks_take(m, &now);
 
     if (!error) {
-        error = trial_between(m, m->clocks.mark, now, ret, ret_samples);
+        error = trial_between(m, m->planning->clocks.mark, now, ret, ret_samples);
         clocks_free(now);
     }
     return error;
@@ -286,9 +288,9 @@ int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,
 
 void dmn_planner_clocks_free(struct dmn_model *m)
 {
-    m->clocks.mark = clocks_free(m->clocks.mark);
-    m->clocks.base[0] = clocks_free(m->clocks.base[0]);
-    m->clocks.base[1] = clocks_free(m->clocks.base[1]);
+    m->planning->clocks.mark = clocks_free(m->planning->clocks.mark);
+    m->planning->clocks.base[0] = clocks_free(m->planning->clocks.base[0]);
+    m->planning->clocks.base[1] = clocks_free(m->planning->clocks.base[1]);
 }
 
 static uint64_t frames_of(const struct dmn_clocks *c)
@@ -301,25 +303,25 @@ static uint64_t frames_of(const struct dmn_clocks *c)
     return frames;
 }
 
-/* The window begins at base[1]; base[0] follows it at a distance of WINDOW_FRAMES. */
+/* The window begins at base[1]; base[0] follows WINDOW_FRAMES later. */
 void dmn_planner_learn(struct dmn_model *m)
 {
     base_autofree struct tun_trial *trial = calloc(1, sizeof(*trial));
     base_autofree struct tun_sample *samples = NULL;
-    struct dmn_clocks *now, **base = m->clocks.base;
+    struct dmn_clocks *now, **base = m->planning->clocks.base;
 
-    if (!trial || (dmn_adapt_holds(m) && !m->retune) || m->clocks.collected == m->stats.collected ||
-        clocks_take(m, &now) < 0) {
+    if (!trial || (m->planning->hold_learning && !m->planning->retune) ||
+        m->planning->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
         return;
     }
-    m->clocks.collected = m->stats.collected;
+    m->planning->clocks.collected = m->stats.collected;
     if (!comparable(base[0], now)) {
         base[0] = clocks_free(base[0]);
         base[1] = clocks_free(base[1]);
     }
     if (trial_between(m, base[1], now, trial, &samples) == 0 && trial->sample_count > 0) {
-        tun_learn(&m->problem, trial);
-        m->clocks.learned = true;
+        tun_learn(&m->planning->problem, trial);
+        m->planning->clocks.learned = true;
     }
     if (frames_of(now) >= frames_of(base[0]) + WINDOW_FRAMES) {
         clocks_free(base[1]);

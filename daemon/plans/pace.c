@@ -26,7 +26,7 @@ void dmn_pace_add(struct dmn_pace *p, uint64_t at_ns)
         }
         p->batches /= 2;
         p->batch_frames *= 2;
-        return; /* the batch that was full is half of one now */
+        return; /* the batch that was full is now half of a larger one */
     }
     p->batch_ns[p->batches++] = (double)(p->last_ns - p->batch_from_ns) / (double)p->batch_frames;
     p->batch_from_ns = p->last_ns;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/planner.h"
+#include "daemon/plans/planner.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/plans/planning.h"
 
 int dmn_planner_first(struct dmn_load *l)
 {
@@ -17,26 +17,27 @@ int dmn_planner_first(struct dmn_load *l)
         return 0;
     }
     if (best && plan) {
-        error = tun_solve(&l->problem, best);
+        error = tun_solve(&l->planning->problem, best);
     }
     if (error < 0) {
         snprintf(l->error, sizeof(l->error), "no plan found for %zu units: %s",
-                 l->problem.unit_count, strerror(-error));
+                 l->planning->problem.unit_count, strerror(-error));
         return error;
     }
-    *plan = best->plan; /* TUN_E_IMPOSSIBLE too: it is the fastest then */
-    l->algorithm = "exact";
+    *plan = best->plan; /* for TUN_E_IMPOSSIBLE, too: then it is the fastest */
+    l->origin = DMN_ORIGIN_EXACT;
     l->first = base_take(plan);
     return 0;
 }
 
 void dmn_planner_deinit(struct dmn_model *m)
 {
+    dmn_refuse(&m->planning->switched, DMN_REFUSED_BUSY, "the daemon is stopping");
     dmn_planner_clocks_free(m);
-    tun_problem_deinit(&m->problem);
+    m->planning = dmn_planning_free(m->planning);
 }
 
-/* What a figure is good for that is made of the weight alone: it ranks, it predicts no time. */
+/* A figure made of the weight alone can rank plans; it cannot predict a time. */
 static bool trusted(const struct tun_problem *p, const struct pl_stage_plan *stage,
                     const struct pl_group *group)
 {
@@ -53,13 +54,13 @@ bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
 {
     bool all = true;
 
-    if (tun_eval(&m->problem, plan, ret) != 0) {
+    if (tun_eval(&m->planning->problem, plan, ret) != 0) {
         *ret = (struct tun_outcome){0};
         return false;
     }
     for (size_t s = 0; s < plan->stage_count; s++) {
         for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            if (!trusted(&m->problem, &plan->stages[s], &plan->stages[s].groups[g])) {
+            if (!trusted(&m->planning->problem, &plan->stages[s], &plan->stages[s].groups[g])) {
                 ret->team_ns[s][g] = ret->stage_ns[s] = 0;
                 all = false;
             }

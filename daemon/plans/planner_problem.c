@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model on the daemon's cores as the tuner sees it. */
+/* A model on the daemon's cores, as the tuner sees it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/calibrate.h"
-#include "daemon/daemon.h"
-#include "daemon/planner.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/kept.h"
+#include "daemon/plans/planner.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/profile.h"
 #include "tuner/learn.h"
 
-/* What a team spends on a frame besides its units until a trial has shown it: taking it off a ring
- * and passing it on, one wake included, and fetching what another core wrote (docs/pipeline.md). */
+/* What a team spends on a frame outside its units, until a trial shows it: taking the frame off a
+ * ring, passing it on with one wake, and fetching what another core wrote (docs/pipeline.md). */
 #define HANDOFF_NS 5000.0
 #define HANDOFF_NS_PER_BYTE 0.02
 
-/* Kinds without watts in the configuration: power grows faster than speed, energy for the same work
- * with its root. An estimate; it only ranks kinds. */
+/* For EPs without configured watts: power grows faster than speed, and the energy of the same work
+ * with its square root. An estimate that only ranks EPs. */
 #define WATTS_EXPONENT 1.5
 
-/* Cells that tun_fill() made of weights alone have at least this sigma. */
-#define DOUBT_WEIGHT 0.45
+/* The least sigma of cells that tun_fill() made of weights alone. */
+#define UNCERTAIN_WEIGHT 0.45
 
 static const char *const objectives[] = {
     [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
@@ -62,40 +64,40 @@ static void describe_units(const struct mdl_model *model, struct tun_problem *p)
     }
 }
 
-static struct tun_kind describe_kind(const struct dmn_daemon *d, const struct pl_ep *ep)
+static struct tun_ep describe_ep(const struct dmn_config *config, const struct pl_ep *ep)
 {
-    struct tun_kind kind = {.cores = (uint16_t)ep->cpu_count,
-                            .speed = ep->speed > 0 ? base_min(ep->speed, 1.0) : 1,
-                            .bandwidth = 1};
+    struct tun_ep ret = {.cores = (uint16_t)ep->cpu_count,
+                         .speed = ep->speed > 0 ? base_min(ep->speed, 1.0) : 1,
+                         .bandwidth = 1};
 
-    snprintf(kind.name, sizeof(kind.name), "%s", ep->name);
-    for (size_t i = 0; i < d->config->ep_count; i++) {
-        if (strcmp(d->config->eps[i].name, ep->name) == 0) {
-            kind.watts = d->config->eps[i].watts;
+    snprintf(ret.name, sizeof(ret.name), "%s", ep->name);
+    for (size_t i = 0; i < config->ep_count; i++) {
+        if (strcmp(config->eps[i].name, ep->name) == 0) {
+            ret.watts = config->eps[i].watts;
         }
     }
-    if (kind.watts <= 0) {
-        kind.watts = pow(kind.speed, WATTS_EXPONENT);
+    if (ret.watts <= 0) {
+        ret.watts = pow(ret.speed, WATTS_EXPONENT);
     }
-    return kind;
+    return ret;
 }
 
-/* Units and kinds; every cost unknown. Return: 0, -EINVAL, -ENOMEM. */
-static int describe(const struct dmn_daemon *d, const struct mdl_model *model,
+/* Sets units and EPs; every cost is unknown. Return: 0, -EINVAL, -ENOMEM. */
+static int describe(const struct dmn_machine *on, const struct mdl_model *model,
                     struct tun_problem *ret)
 {
-    struct tun_kind kinds[PL_EP_MAX];
+    struct tun_ep eps[PL_EP_MAX];
     size_t cores = 0;
     int error;
 
-    for (size_t e = 0; e < d->eps.count; e++) {
-        kinds[e] = describe_kind(d, &d->eps.eps[e]);
-        cores += kinds[e].cores;
+    for (size_t e = 0; e < on->eps.count; e++) {
+        eps[e] = describe_ep(dmn_machine_config(on), &on->eps.eps[e]);
+        cores += eps[e].cores;
     }
     if (cores > PL_CPU_MAX) {
         return -EINVAL;
     }
-    error = tun_problem_init(ret, model->unit_count, kinds, d->eps.count);
+    error = tun_problem_init(ret, model->unit_count, eps, on->eps.count);
     if (!error) {
         ret->handoff_ns = HANDOFF_NS;
         ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
@@ -115,15 +117,15 @@ static void apply_goal(struct tun_problem *p, const struct dmn_config *config,
 
 bool dmn_planner_guessed(const struct tun_cell *c)
 {
-    return c->source < TUN_SAVED && c->sigma >= DOUBT_WEIGHT;
+    return c->source < TUN_SAVED && c->sigma >= UNCERTAIN_WEIGHT;
 }
 
 void dmn_planner_guess(struct tun_problem *p)
 {
     size_t guesses = 0;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
             for (size_t u = 0; u < p->unit_count; u++) {
                 struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
 
@@ -142,45 +144,51 @@ void dmn_planner_guess(struct tun_problem *p)
 int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
                         struct tun_problem *ret)
 {
-    struct dmn_goal configured = dmn_goal_config(m->daemon->config);
+    const struct dmn_config *config = dmn_machine_config(m->planning->of->machine);
+    struct dmn_goal configured = dmn_goal_config(config);
     int error;
 
     goal = goal ? goal : &configured;
     if (goal->objective == TUN_POWER && goal->fps <= 0) {
         return -EINVAL;
     }
-    error = tun_problem_copy(&m->problem, ret);
+    error = tun_problem_copy(&m->planning->problem, ret);
     if (!error) {
         dmn_planner_guess(ret);
-        apply_goal(ret, m->daemon->config, goal);
+        apply_goal(ret, config, goal);
     }
     return error;
 }
 
-int dmn_planner_prepare(const struct dmn_daemon *d, const struct dmn_config *config,
-                        struct dmn_load *l)
+int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
+                        const struct dmn_config *config, struct dmn_load *l)
 {
     struct dmn_goal goal = dmn_goal_config(config);
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    int error = plan ? describe(d, l->model, &l->problem) : -ENOMEM;
+    int error = -ENOMEM;
     bool found;
 
+    l->planning = calloc(1, sizeof(*l->planning));
+    if (plan && l->planning) {
+        l->planning->of = plans;
+        error = describe(on, l->model, &l->planning->problem);
+    }
     if (error) {
         snprintf(l->error, sizeof(l->error),
                  error == -ENOMEM ? "out of memory" : "there are more than %u cores to plan for",
                  PL_CPU_MAX);
         return error;
     }
-    found = dmn_state_load(d, l, plan) == 0;
-    dmn_calibrate_predict(d, &l->problem);
-    dmn_choose_costs(&l->choose, l->model, &l->problem);
-    tun_fill(&l->problem);
-    apply_goal(&l->problem, config, &goal);
+    found = dmn_state_load(plans, on, l, plan) == 0;
+    dmn_profile_predict(plans, &l->planning->problem);
+    dmn_choose_costs(&l->choose, l->model, &l->planning->problem);
+    tun_fill(&l->planning->problem);
+    apply_goal(&l->planning->problem, config, &goal);
     if (l->plan[0]) {
-        l->algorithm = "config";
+        l->origin = (struct dmn_origin){.from = DMN_FROM_CONFIG};
         found = true;
-        error =
-            pl_plan_parse(l->plan, &d->eps, l->model->unit_count, l->error, sizeof(l->error), plan);
+        error = pl_plan_parse(l->plan, &on->eps, l->model->unit_count, l->error, sizeof(l->error),
+                              plan);
     }
     if (found && !error) {
         l->first = base_take(plan);

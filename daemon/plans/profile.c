@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A calibration as a chain of steps on the loop thread: the network is compiled on a work thread,
- * then every (place, width) is a plan of one stage in a pipeline of its own, switched from one to
- * the next; one frame at a time is in flight, so that the clocks see the units alone. The teams'
- * notify() wakes the loop and with it dmn_calibrate_step().
- */
-#include "daemon/calibrate.h"
+/* A profile is a chain of steps on the loop thread. A work thread compiles the network. Then each
+ * (EP, width) is a plan of one stage, and one pipeline switches from one to the next. One frame at
+ * a time is in flight, so the clocks see each unit alone. The teams' notify() wakes the loop, which
+ * calls dmn_profile_step(). */
+#include "daemon/plans/profile.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "daemon/calibrate_private.h"
-#include "daemon/daemon.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/profile_private.h"
+#include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
 
 #define FRAMES_MIN 2u /* the first packs caches and maps pages, the second counts */
@@ -24,12 +24,12 @@ struct gemm {
     double n, k, m;
 };
 
-struct dmn_calibrate_run {
-    struct dmn_daemon *daemon;
-    struct dmn_call *call; /* NULL: nobody waits any more */
+struct dmn_profile_run {
+    struct dmn_plans *plans; /* borrowed */
+    struct dmn_done done;    /* the requester */
     uv_work_t work;
     bool compiling, aborted;
-    char *folder;          /* owned; where the description is put for the compiler */
+    char *folder;          /* owned; holds the description for the compiler */
     struct dmn_load *load; /* owned; the work thread's while compiling */
     int error;             /* of the work thread */
     struct pl_pipeline *pipe;
@@ -37,19 +37,19 @@ struct dmn_calibrate_run {
     uint8_t *memory;    /* owned: the frame's inputs and outputs, back to back */
     size_t in_offset[PL_FRAME_IO_MAX], out_offset[PL_FRAME_IO_MAX];
     uint64_t share_ns; /* of the budget, for one width of one kind */
-    size_t ep, width;  /* what runs now */
+    size_t ep, width;  /* running now */
     bool switching, flying;
     uint64_t from_ns, frames;
-    struct tun_bench *benches; /* owned: of the kind that runs now */
+    struct tun_bench *benches; /* owned: of the kind that is running */
     size_t bench_count;
 };
 
-bool dmn_calibrating(const struct dmn_daemon *d)
+bool dmn_profiling(const struct dmn_plans *plans)
 {
-    return d->calibration && d->calibration->run != NULL;
+    return plans->profile && plans->profile->run != NULL;
 }
 
-/* Widths double up to all cores of the place. Return: the next, 0 behind the last. */
+/* Widths double up to all cores of the EP. Return: the next width; 0 after the last. */
 static size_t next_width(const struct pl_ep *ep, size_t width)
 {
     return width == ep->cpu_count ? 0 : base_min(2 * width, ep->cpu_count);
@@ -67,7 +67,7 @@ static size_t step_count(const struct pl_ep_set *eps)
     return base_max(count, (size_t)1);
 }
 
-static void run_free(struct dmn_calibrate_run *r)
+static void run_free(struct dmn_profile_run *r)
 {
     r->pipe = pl_free(r->pipe); /* before the network that it runs */
     dmn_load_free(r->load);
@@ -78,82 +78,60 @@ static void run_free(struct dmn_calibrate_run *r)
     free(r);
 }
 
-/* Answers and goes; a work thread that still compiles keeps what it uses until it is done. */
-static void end(struct dmn_calibrate_run *r, const char *error, const char *why)
+/* Answers and frees the run; a work thread that still compiles keeps what it uses until it is
+ * done. */
+static void end(struct dmn_profile_run *r, const struct dmn_outcome *o)
 {
-    if (r->call && error) {
-        dmn_call_error(base_take(r->call), error, "why", why);
-    }
-    r->daemon->calibration->run = NULL;
+    struct dmn_done done = r->done;
+
+    r->plans->profile->run = NULL;
     if (r->compiling) {
         r->aborted = true;
         uv_cancel((uv_req_t *)&r->work);
     } else {
         run_free(r);
     }
+    dmn_done(&done, o);
 }
 
-static void fail(struct dmn_calibrate_run *r, const char *error, const char *why)
+static void fail(struct dmn_profile_run *r, enum dmn_refusal reason, const char *why)
 {
-    dmn_log(LOG_WARNING, "the calibration was given up: %s", why);
-    end(r, error, why);
+    char text[sizeof(r->load->error)];
+
+    snprintf(text, sizeof(text), "%s", why); /* `why` may belong to the run */
+    dmn_log(LOG_WARNING, "the profile was given up: %s", text);
+    end(r, &(struct dmn_outcome){.reason = reason, .text = text});
 }
 
-static json_t *error_or_null(bool has, double error)
+static void finish(struct dmn_profile_run *r)
 {
-    return has ? json_real(error) : json_null();
-}
+    struct dmn_plans *plans = r->plans;
 
-static json_t *result_json(const struct dmn_daemon *d)
-{
-    json_t *list = json_array();
-
-    for (size_t e = 0; e < d->eps.count; e++) {
-        const struct tun_predictor *p = &d->calibration->kinds[e].predictor;
-
-        json_array_append_new(
-            list, json_pack("{s:s, s:I, s:o, s:o, s:o}", "name", d->eps.eps[e].name, "benches",
-                            (json_int_t)d->calibration->kinds[e].benches, "error_conv",
-                            error_or_null(p->has_conv, p->error_conv), "error_fc",
-                            error_or_null(p->has_fc, p->error_fc), "error_multi",
-                            error_or_null(p->has_alpha, p->error_multi)));
+    dmn_profile_save(plans);
+    for (struct dmn_model *m = plans->models->models; m; m = m->next) {
+        dmn_profile_predict(plans, &m->planning->problem);
     }
-    return list;
-}
-
-static void finish(struct dmn_calibrate_run *r)
-{
-    struct dmn_daemon *d = r->daemon;
-    struct dmn_call *call = base_take(r->call);
-
-    dmn_calibration_save(d);
-    for (struct dmn_model *m = d->models; m; m = m->next) {
-        dmn_calibrate_predict(d, &m->problem);
-    }
-    for (size_t e = 0; e < d->eps.count; e++) {
-        const struct tun_predictor *p = &d->calibration->kinds[e].predictor;
+    for (size_t e = 0; e < plans->machine->eps.count; e++) {
+        const struct dmn_profiled *of = dmn_profiled(plans, plans->machine->eps.eps[e].name);
 
         dmn_log(LOG_NOTICE,
-                "calibrated %s: %zu benchmarks, mean error of the fits %.1f %% (convolutions), "
+                "profiled %s: %zu benchmarks, mean error of the fits %.1f %% (convolutions), "
                 "%.1f %% (fully connected)",
-                d->eps.eps[e].name, d->calibration->kinds[e].benches, 100 * p->error_conv,
-                100 * p->error_fc);
+                plans->machine->eps.eps[e].name, of->benches, 100 * of->predictor.error_conv,
+                100 * of->predictor.error_fc);
     }
-    end(r, NULL, NULL);
-    if (call) {
-        dmn_call_reply(call, json_pack("{s:o}", "kinds", result_json(d)), false);
-    }
+    end(r, NULL);
 }
 
 /* ---- running ---- */
 
-static void begin_width(struct dmn_calibrate_run *r)
+static void begin_width(struct dmn_profile_run *r)
 {
     r->from_ns = base_now_ns();
     r->frames = 0;
 }
 
-static struct pl_plan plan_now(const struct dmn_calibrate_run *r)
+static struct pl_plan plan_now(const struct dmn_profile_run *r)
 {
     struct pl_plan plan = {.stage_count = 1};
 
@@ -164,7 +142,7 @@ static struct pl_plan plan_now(const struct dmn_calibrate_run *r)
     return plan;
 }
 
-static void submit(struct dmn_calibrate_run *r)
+static void submit(struct dmn_profile_run *r)
 {
     const struct mdl_model *m = r->load->model;
     struct pl_frame *f = pl_frame_get(r->pipe);
@@ -185,8 +163,8 @@ static void submit(struct dmn_calibrate_run *r)
     r->flying = true;
 }
 
-/* The clocks of this width. The quickest of a unit's frames is the one that nobody disturbed. */
-static void record(struct dmn_calibrate_run *r)
+/* Records the clocks of this width: of each unit the quickest frame, which nothing disturbed. */
+static void record(struct dmn_profile_run *r)
 {
     for (size_t u = 0; u < r->load->model->unit_count; u++) {
         struct pl_unit_stats stats;
@@ -202,28 +180,26 @@ static void record(struct dmn_calibrate_run *r)
     }
 }
 
-/* Return: false when every width of every kind was measured. */
-static bool next(struct dmn_calibrate_run *r)
+/* Starts the next width. Return: false: every width of every kind was measured. */
+static bool next(struct dmn_profile_run *r)
 {
-    struct dmn_daemon *d = r->daemon;
+    struct dmn_plans *plans = r->plans;
 
-    r->width = next_width(&d->eps.eps[r->ep], r->width);
+    r->width = next_width(&plans->machine->eps.eps[r->ep], r->width);
     if (r->width == 0) {
         struct tun_predictor p = {0};
 
         if (tun_predictor_fit(r->benches, r->bench_count, &p) == 0) {
-            d->calibration->kinds[r->ep].known = true;
-            d->calibration->kinds[r->ep].benches = r->bench_count;
-            d->calibration->kinds[r->ep].predictor = p;
+            dmn_profile_keep(plans, plans->machine->eps.eps[r->ep].name, r->bench_count, &p);
         }
         r->bench_count = 0;
         r->width = 1;
         r->ep++;
     }
-    return r->ep < d->eps.count;
+    return r->ep < plans->machine->eps.count;
 }
 
-static bool collect(struct dmn_calibrate_run *r)
+static bool collect(struct dmn_profile_run *r)
 {
     struct pl_frame *f;
 
@@ -236,9 +212,9 @@ static bool collect(struct dmn_calibrate_run *r)
     return !r->flying;
 }
 
-void dmn_calibrate_step(struct dmn_daemon *d)
+void dmn_profile_step(struct dmn_plans *plans)
 {
-    struct dmn_calibrate_run *r = d->calibration ? d->calibration->run : NULL;
+    struct dmn_profile_run *r = plans->profile ? plans->profile->run : NULL;
     struct pl_plan plan;
     int error;
 
@@ -261,7 +237,8 @@ void dmn_calibrate_step(struct dmn_daemon *d)
         plan = plan_now(r);
         error = pl_switch(r->pipe, &plan);
         if (error) {
-            fail(r, "Busy", error < 0 ? strerror(-error) : "a switch did not end");
+            fail(r, DMN_REFUSED_BUSY,
+                 error < 0 ? strerror(-error) : "the previous plan did not drain");
             return;
         }
         r->switching = pl_switching(r->pipe);
@@ -277,10 +254,10 @@ void dmn_calibrate_step(struct dmn_daemon *d)
 
 static void compile(uv_work_t *work)
 {
-    struct dmn_calibrate_run *r = work->data;
+    struct dmn_profile_run *r = work->data;
     base_autofree char *path = NULL;
 
-    r->error = dmn_calibrate_write_net(r->folder, &path);
+    r->error = dmn_profile_write_net(r->folder, &path);
     if (r->error) {
         snprintf(r->load->error, sizeof(r->load->error), "%.200s: %s", r->folder,
                  strerror(-r->error));
@@ -292,7 +269,7 @@ static void compile(uv_work_t *work)
     unlink(path);
 }
 
-static int lay_out(struct dmn_calibrate_run *r)
+static int lay_out(struct dmn_profile_run *r)
 {
     const struct mdl_model *m = r->load->model;
     size_t bytes = 0, rows = m->unit_count * WIDTHS_MAX;
@@ -319,23 +296,24 @@ static int lay_out(struct dmn_calibrate_run *r)
     return 0;
 }
 
-static int build(struct dmn_calibrate_run *r)
+static int build(struct dmn_profile_run *r)
 {
-    struct dmn_daemon *d = r->daemon;
-    struct pl_options options = {.frames = 2,
-                                 .no_pin = !dmn_config_int(d->config, DMN_KEY_PIN),
-                                 .notify = dmn_daemon_wake,
-                                 .notify_arg = d};
+    struct dmn_plans *plans = r->plans;
+    struct pl_options options = {
+        .frames = 2,
+        .no_pin = !dmn_config_int(dmn_machine_config(plans->machine), DMN_KEY_PIN),
+        .notify = plans->models->wake,
+        .notify_arg = plans->models->wake_arg};
     struct pl_plan plan = plan_now(r);
     int error = lay_out(r);
 
-    return error ? error : pl_new(r->load->net, &d->eps, &plan, &options, &r->pipe);
+    return error ? error : pl_new(r->load->net, &plans->machine->eps, &plan, &options, &r->pipe);
 }
 
 static void compiled(uv_work_t *work, int status)
 {
-    struct dmn_calibrate_run *r = work->data;
-    struct dmn_daemon *d = r->daemon;
+    struct dmn_profile_run *r = work->data;
+    struct dmn_plans *plans = r->plans;
     int error;
 
     r->compiling = false;
@@ -344,57 +322,57 @@ static void compiled(uv_work_t *work, int status)
         return;
     }
     if (status < 0 || r->error) {
-        fail(r, "LoadFailed", status < 0 ? "no work thread" : r->load->error);
+        fail(r, DMN_REFUSED_LOAD, status < 0 ? "cannot start a work thread" : r->load->error);
     } else if ((error = build(r)) != 0) {
-        fail(r, "LoadFailed", strerror(error < 0 ? -error : ENOTRECOVERABLE));
+        fail(r, DMN_REFUSED_LOAD, strerror(error < 0 ? -error : ENOTRECOVERABLE));
     } else {
         begin_width(r);
-        dmn_calibrate_step(d);
+        dmn_profile_step(plans);
     }
-    dmn_daemon_settle(d);
 }
 
-int dmn_calibrate_begin(struct dmn_daemon *d, struct dmn_call *call, unsigned ms)
+int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms)
 {
-    const char *folder = d->state_dir ? d->state_dir : d->runtime_dir ? d->runtime_dir : "/tmp";
-    struct dmn_calibrate_run *r;
+    const char *folder = plans->models->state_dir ? plans->models->state_dir : plans->scratch_dir;
+    struct dmn_profile_run *r;
     int error;
 
-    if (d->calibration->run) {
+    if (plans->profile->run) {
         return -EBUSY;
     }
     r = calloc(1, sizeof(*r));
     if (!r) {
         return -ENOMEM;
     }
-    r->daemon = d;
+    r->plans = plans;
     r->work.data = r;
     r->width = 1;
-    r->share_ns = ms * BASE_NS_PER_MS / step_count(&d->eps);
+    r->share_ns = ms * BASE_NS_PER_MS / step_count(&plans->machine->eps);
     r->folder = strdup(folder);
-    r->load = dmn_load_new("calibration", "", NULL, NULL, false, d);
+    r->load = dmn_load_new("profile", "", NULL, NULL, false, plans->models);
     if (!r->folder || !r->load) {
         run_free(r);
         return -ENOMEM;
     }
     r->load->choose.ms = 0;
-    r->load->weight_bytes_max = r->load->arena_bytes_max = 0; /* limits are for users' models */
-    error = uv_queue_work(&d->loop, &r->work, compile, compiled);
+    r->load->weight_bytes_max = r->load->arena_bytes_max = 0; /* limits apply to users' models */
+    error = uv_queue_work(plans->machine->loop, &r->work, compile, compiled);
     if (error < 0) {
         run_free(r);
         return error;
     }
     r->compiling = true;
-    r->call = call;
-    d->calibration->run = r;
-    dmn_log(LOG_INFO, "calibration begins: %zu shapes of teams, %u ms", step_count(&d->eps), ms);
-    dmn_control_event(d, json_pack("{s:s}", "event", "calibration"));
+    r->done = done;
+    plans->profile->run = r;
+    dmn_log(LOG_INFO, "a profile begins: %zu shapes of teams, %u ms",
+            step_count(&plans->machine->eps), ms);
+    dmn_plans_tell_profile(plans);
     return 0;
 }
 
-void dmn_calibrate_abort(struct dmn_daemon *d, const char *why)
+void dmn_profile_abort(struct dmn_plans *plans, const char *why)
 {
-    if (dmn_calibrating(d)) {
-        fail(d->calibration->run, "Busy", why);
+    if (dmn_profiling(plans)) {
+        fail(plans->profile->run, DMN_REFUSED_BUSY, why);
     }
 }

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "daemon/calibrate_private.h"
+#include "daemon/plans/profile_private.h"
 
-/* Each layer reads the one before it; 1.5 G multiply-accumulates all told. Kernel 0 is a fully
+/* Each layer reads the previous one; 1.5 G multiply-accumulates in all. Kernel 0 is a fully
  * connected layer. Widths, kernels and channels are those of Pipe-it's table II, plus the few input
- * channels of a first layer and the many of the last. */
+ * channels of a first layer and the many of a last one. */
 static const struct layer {
     unsigned kernel, out, stride;
 } layers[] = {
@@ -67,7 +67,7 @@ static const struct layer {
 
 static int write_text(FILE *f)
 {
-    fputs("{\"name\": \"calibration\", \"seed\": 1, \"input\": {\"shape\": [3, 112, 112]}, "
+    fputs("{\"name\": \"profile\", \"seed\": 1, \"input\": {\"shape\": [3, 112, 112]}, "
           "\"layers\": [",
           f);
     for (size_t i = 0; i < base_array_count(layers); i++) {
@@ -86,13 +86,13 @@ static int write_text(FILE *f)
     return fflush(f) == 0 ? 0 : -errno;
 }
 
-int dmn_calibrate_write_net(const char *folder, char **ret_path)
+int dmn_profile_write_net(const char *folder, char **ret_path)
 {
     base_autofree char *path = NULL;
     FILE *f;
     int fd, error;
 
-    if (asprintf(&path, "%s/calibration-XXXXXX.json", folder) < 0) {
+    if (asprintf(&path, "%s/profile-XXXXXX.json", folder) < 0) {
         path = NULL;
         return -ENOMEM;
     }

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a calibration found: kept, read again, and used. */
+/* Saves, reads and uses the result of a profile. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base.h"
-#include "daemon/calibrate_private.h"
-#include "daemon/daemon.h"
+#include "daemon/config/state_file.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/plans.h"
+#include "daemon/plans/profile_private.h"
 #include "daemon/service/log.h"
 
-#define FORMAT 1
-#define FILE_BYTES_MAX (1 << 20)
-
-static bool state_path(const struct dmn_daemon *d, const char *suffix, char *ret, size_t bytes)
+static bool state_path(const struct dmn_plans *plans, char ret[DMN_STATE_PATH_MAX])
 {
-    int n = snprintf(ret, bytes, "%s/calibration.json%s", d->state_dir ? d->state_dir : "", suffix);
-
-    return d->state_dir && n > 0 && (size_t)n < bytes;
+    return dmn_state_file_path(DMN_STATE_PROFILE, plans->models->state_dir, "", "", ret);
 }
 
 static json_t *numbers(const double *v, size_t count)
@@ -31,16 +27,17 @@ static json_t *numbers(const double *v, size_t count)
     return list;
 }
 
-static json_t *kind_json(const struct dmn_daemon *d, size_t e)
+static json_t *kind_json(const struct dmn_plans *plans, size_t e)
 {
-    const struct tun_predictor *p = &d->calibration->kinds[e].predictor;
+    const struct pl_ep *ep = &plans->machine->eps.eps[e];
+    const struct dmn_profiled *of = dmn_profiled(plans, ep->name);
+    const struct tun_predictor *p = &of->predictor;
     char cpus[512];
     json_t *k;
 
-    dmn_cpu_list_format(d->eps.eps[e].cpus, d->eps.eps[e].cpu_count, cpus, sizeof(cpus));
-    k = json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:f}", "name", d->eps.eps[e].name, "cpus", cpus,
-                  "known", d->calibration->kinds[e].known, "benches",
-                  (json_int_t)d->calibration->kinds[e].benches, "error_conv", p->error_conv,
+    gov_cpulist_format(ep->cpus, ep->cpu_count, cpus, sizeof(cpus));
+    k = json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:f}", "name", ep->name, "cpus", cpus, "known",
+                  of->known, "benches", (json_int_t)of->benches, "error_conv", p->error_conv,
                   "error_fc", p->error_fc, "error_multi", p->error_multi);
     if (p->has_conv) {
         json_object_set_new(k, "conv", numbers(p->conv, base_array_count(p->conv)));
@@ -54,29 +51,27 @@ static json_t *kind_json(const struct dmn_daemon *d, size_t e)
     return k;
 }
 
-void dmn_calibration_save(const struct dmn_daemon *d)
+void dmn_profile_save(const struct dmn_plans *plans)
 {
-    char path[4096], temporary[4096];
-    json_t *kinds, *state;
+    char path[DMN_STATE_PATH_MAX];
+    json_t *kinds;
+    int r;
 
-    if (!state_path(d, "", path, sizeof(path)) ||
-        !state_path(d, ".new", temporary, sizeof(temporary))) {
+    if (!state_path(plans, path)) {
         return;
     }
     kinds = json_array();
-    for (size_t e = 0; e < d->eps.count; e++) {
-        json_array_append_new(kinds, kind_json(d, e));
+    for (size_t e = 0; e < plans->machine->eps.count; e++) {
+        json_array_append_new(kinds, kind_json(plans, e));
     }
-    state = json_pack("{s:i, s:s, s:o}", "format", FORMAT, "piped", PIPED_VERSION, "kinds", kinds);
-    if (!state || json_dump_file(state, temporary, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) < 0 ||
-        rename(temporary, path) < 0) {
-        dmn_log(LOG_WARNING, "the calibration could not be kept in %s: %s", path, strerror(errno));
-        unlink(temporary);
+    r = dmn_state_file_write(DMN_STATE_PROFILE, path,
+                             json_pack("{s:s, s:o}", "piped", PIPED_VERSION, "kinds", kinds));
+    if (r < 0) {
+        dmn_log(LOG_WARNING, "cannot keep the profile in %s: %s", path, strerror(-r));
     }
-    json_decref(state);
 }
 
-/* Return: there are exactly @count finite numbers. */
+/* Return: the list has exactly @count finite numbers. */
 static bool read_numbers(const json_t *list, double *ret, size_t count)
 {
     if (json_array_size(list) != count) {
@@ -100,7 +95,7 @@ static double read_error(const json_t *kind, const char *key)
     return v >= 0 && v < 1e6 ? v : 0;
 }
 
-static void read_kind(struct dmn_daemon *d, size_t e, const json_t *kind)
+static void read_kind(struct dmn_plans *plans, size_t e, const json_t *kind)
 {
     const char *name = json_string_value(json_object_get(kind, "name"));
     const char *saved = json_string_value(json_object_get(kind, "cpus"));
@@ -108,9 +103,10 @@ static void read_kind(struct dmn_daemon *d, size_t e, const json_t *kind)
     struct tun_predictor p = {0};
     char cpus[512];
 
-    dmn_cpu_list_format(d->eps.eps[e].cpus, d->eps.eps[e].cpu_count, cpus, sizeof(cpus));
-    if (!name || !saved || strcmp(name, d->eps.eps[e].name) != 0 || strcmp(saved, cpus) != 0 ||
-        !json_is_true(json_object_get(kind, "known"))) {
+    gov_cpulist_format(plans->machine->eps.eps[e].cpus, plans->machine->eps.eps[e].cpu_count, cpus,
+                       sizeof(cpus));
+    if (!name || !saved || strcmp(name, plans->machine->eps.eps[e].name) != 0 ||
+        strcmp(saved, cpus) != 0 || !json_is_true(json_object_get(kind, "known"))) {
         return;
     }
     p.has_conv = read_numbers(json_object_get(kind, "conv"), p.conv, base_array_count(p.conv));
@@ -120,65 +116,84 @@ static void read_kind(struct dmn_daemon *d, size_t e, const json_t *kind)
     p.error_fc = read_error(kind, "error_fc");
     p.error_multi = read_error(kind, "error_multi");
     if (p.has_conv || p.has_fc) {
-        d->calibration->kinds[e].known = true;
-        d->calibration->kinds[e].benches = benches > 0 ? (size_t)benches : 0;
-        d->calibration->kinds[e].predictor = p;
+        dmn_profile_keep(plans, name, benches > 0 ? (size_t)benches : 0, &p);
     }
 }
 
-static void read_state(struct dmn_daemon *d)
+static void read_state(struct dmn_plans *plans)
 {
-    char path[4096];
-    json_t *state, *kinds, *kind;
+    char path[DMN_STATE_PATH_MAX];
+    json_t *state = NULL, *kinds, *kind;
     const char *version;
-    struct stat st;
     size_t i;
 
-    if (!state_path(d, "", path, sizeof(path)) || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-        st.st_size > FILE_BYTES_MAX) {
+    if (!state_path(plans, path) ||
+        dmn_state_file_read(DMN_STATE_PROFILE, path, &state) == -ENOENT) {
         return;
     }
-    state = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     version = json_string_value(json_object_get(state, "piped"));
     kinds = json_object_get(state, "kinds");
-    if (json_integer_value(json_object_get(state, "format")) == FORMAT && version &&
-        strcmp(version, PIPED_VERSION) == 0 && json_array_size(kinds) == d->eps.count) {
+    if (version && strcmp(version, PIPED_VERSION) == 0 &&
+        json_array_size(kinds) == plans->machine->eps.count) {
         json_array_foreach(kinds, i, kind)
         {
-            read_kind(d, i, kind);
+            read_kind(plans, i, kind);
         }
     } else {
-        dmn_log(LOG_INFO, "the kept calibration in %s does not fit any more", path);
+        dmn_log(LOG_INFO, "ignoring the profile in %s: made for other cores or by another version",
+                path);
     }
     json_decref(state);
 }
 
-int dmn_calibration_init(struct dmn_daemon *d)
+int dmn_profile_init(struct dmn_plans *plans)
 {
-    d->calibration = calloc(1, sizeof(*d->calibration));
-    if (!d->calibration) {
+    plans->profile = calloc(1, sizeof(*plans->profile));
+    if (!plans->profile) {
         return -ENOMEM;
     }
-    read_state(d);
+    read_state(plans);
     return 0;
 }
 
-void dmn_calibration_deinit(struct dmn_daemon *d)
+void dmn_profile_deinit(struct dmn_plans *plans)
 {
-    dmn_calibrate_abort(d, "the daemon is going down");
-    free(base_take(d->calibration));
+    free(base_take(plans->profile));
 }
 
-size_t dmn_calibrate_predict(const struct dmn_daemon *d, struct tun_problem *p)
+const struct dmn_profiled *dmn_profiled(const struct dmn_plans *plans, const char *ep)
+{
+    static const struct dmn_profiled nothing;
+
+    for (size_t i = 0; plans->profile && i < PL_EP_MAX; i++) {
+        if (strcmp(plans->profile->eps[i].ep, ep) == 0) {
+            return &plans->profile->eps[i];
+        }
+    }
+    return &nothing;
+}
+
+void dmn_profile_keep(struct dmn_plans *plans, const char *ep, size_t benches,
+                      const struct tun_predictor *p)
+{
+    struct dmn_profiled *to = plans->profile->eps;
+    size_t i = 0;
+
+    while (i + 1 < PL_EP_MAX && to[i].ep[0] && strcmp(to[i].ep, ep) != 0) {
+        i++;
+    }
+    to[i] = (struct dmn_profiled){.known = true, .benches = benches, .predictor = *p};
+    snprintf(to[i].ep, sizeof(to[i].ep), "%s", ep);
+}
+
+size_t dmn_profile_predict(const struct dmn_plans *plans, struct tun_problem *p)
 {
     size_t cells = 0;
 
-    for (size_t e = 0; d->calibration && e < d->eps.count; e++) {
-        for (size_t k = 0; k < p->kind_count && d->calibration->kinds[e].known; k++) {
-            if (strcmp(p->kinds[k].name, d->eps.eps[e].name) == 0) {
-                cells += tun_predict_costs(p, k, &d->calibration->kinds[e].predictor);
-            }
-        }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        const struct dmn_profiled *of = dmn_profiled(plans, p->eps[k].name);
+
+        cells += of->known ? tun_predict_costs(p, k, &of->predictor) : 0;
     }
     return cells;
 }

@@ -3,13 +3,14 @@
 #include <sys/syscall.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
-#include "daemon/retune_private.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/retune_private.h"
 
-/* Searching yields to serving; what else these threads do (loading models) may as well. */
+/* Searching yields to serving; other work on these threads (loading models) may yield as well. */
 #define JOB_NICE 10
 
-int dmn_retune_job_new(struct dmn_model *m, const struct tun_algorithm *a, struct tun_problem *p,
+int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
                        const struct tun_options *o, struct dmn_retune_job **ret)
 {
     struct dmn_retune_job *j = calloc(1, sizeof(*j));
@@ -18,7 +19,6 @@ int dmn_retune_job_new(struct dmn_model *m, const struct tun_algorithm *a, struc
         return -ENOMEM;
     }
     j->work.data = j;
-    j->model = m;
     j->algorithm = a;
     j->problem = *p;
     j->options = *o;
@@ -35,7 +35,7 @@ static void job_free(struct dmn_retune_job *j)
     free(j);
 }
 
-/* On a work thread: the search is its alone until it is done. */
+/* Work thread: it alone uses the search until it is done. */
 static void work(uv_work_t *w)
 {
     struct dmn_retune_job *j = w->data;
@@ -58,7 +58,6 @@ static void work(uv_work_t *w)
 static void done(uv_work_t *w, int status)
 {
     struct dmn_retune_job *j = w->data;
-    struct dmn_daemon *d;
 
     j->at_work = false;
     if (!j->model) {
@@ -68,23 +67,24 @@ static void done(uv_work_t *w, int status)
     if (status < 0) {
         j->result = status;
     }
-    d = j->model->daemon;
-    dmn_retune_job_done(j->model);
-    dmn_daemon_settle(d);
+    j->done(j->model);
 }
 
-int dmn_retune_job_start(struct dmn_retune_job *j, const struct tun_trial *t,
+int dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
+                         void (*on_done)(struct dmn_model *m), const struct tun_trial *t,
                          struct tun_sample *samples)
 {
     int error;
 
+    j->model = m;
+    j->done = on_done;
     free(j->samples);
     j->samples = samples;
     j->tell = t != NULL;
     if (t) {
         j->trial = *t;
     }
-    error = uv_queue_work(&j->model->daemon->loop, &j->work, work, done);
+    error = uv_queue_work(m->planning->of->machine->loop, &j->work, work, done);
     j->at_work = error == 0;
     return error;
 }

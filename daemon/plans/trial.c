@@ -5,15 +5,17 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/models.h"
+#include "daemon/models/models.h"
+#include "daemon/plans/planner.h"
+#include "daemon/plans/planning.h"
 
-/* A trial in which nothing comes out at all ends after so many budgets. */
+/* A trial in which no frame comes out ends after this many budgets. */
 #define BUDGETS_MAX 10u
-/* A figure that looks sure sooner than after this part of the budget may owe that to the moment:
- * what else runs on the cores comes and goes within tens of milliseconds. */
+/* Before this part of the budget a figure may look sure by chance: other programs come and go on
+ * the cores within tens of milliseconds. */
 #define BUDGET_PART 20u
 
-/* Frames that may come out at once: the teams of the last stage finish together. */
+/* Frames that may come out at once: the teams of the last stage can finish together. */
 static size_t burst(const struct pl_plan *plan)
 {
     const struct pl_stage_plan *last = &plan->stages[plan->stage_count - 1];
@@ -44,7 +46,7 @@ static void open_window(struct dmn_trial *t, struct dmn_model *m)
         pl_team_stats(m->pipe, i, &team);
         t->before[i] = team.service;
     }
-    dmn_planner_mark(m); /* without memory the clocks are those since the plan began */
+    dmn_planner_mark(m); /* out of memory: the clocks are those since the plan began */
 }
 
 void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct pl_frame *f)
@@ -58,8 +60,8 @@ void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct 
     } else if (!t->window_ns) {
         dmn_pace_add(&t->early, t->last_ns);
     }
-    /* the one that leaves and one that its client may be looking at are not missed */
-    if (pl_in_flight(m->pipe) + m->admission.waiting + 2 < t->depth) {
+    /* the frame that leaves, and one that its client may be reading, are not missing */
+    if (pl_in_flight(m->pipe) + dmn_model_waiting(m) + 2 < t->depth) {
         t->starved++;
     }
     if (t->window_ns) {
@@ -70,7 +72,7 @@ void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct 
     }
 }
 
-/* Did the pipeline have frames whenever it could take one. */
+/* Return: the pipeline had frames whenever it could take one. */
 static bool saturated(const struct dmn_trial *t)
 {
     const struct dmn_pace *p = t->window_ns ? &t->pace : &t->early;
@@ -78,11 +80,12 @@ static bool saturated(const struct dmn_trial *t)
     return p->count > 0 && t->starved * 10 <= p->count;
 }
 
-/* The slowest stage by the clocks of its teams: 1 / sum 1/T, its relative doubt from theirs. */
+/* The slowest stage by its teams' clocks, 1 / sum 1/T, with the uncertainty that follows from
+ * theirs. */
 static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, double *ret_ns,
                           double *ret_half_ns)
 {
-    double rate[PL_STAGE_MAX] = {0}, doubt[PL_STAGE_MAX] = {0};
+    double rate[PL_STAGE_MAX] = {0}, uncertainty[PL_STAGE_MAX] = {0};
 
     *ret_ns = 0;
     *ret_half_ns = INFINITY;
@@ -100,17 +103,17 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
                            : dmn_student(s.count - 1) *
                                  sqrt(s.m2 / (double)(s.count - 1) / (double)s.count) / s.mean_ns;
         rate[team.stage] += 1 / s.mean_ns;
-        doubt[team.stage] += half * half / (s.mean_ns * s.mean_ns);
+        uncertainty[team.stage] += half * half / (s.mean_ns * s.mean_ns);
     }
     for (size_t i = 0; i < PL_STAGE_MAX; i++) {
         if (rate[i] > 0 && 1 / rate[i] > *ret_ns) {
             *ret_ns = 1 / rate[i];
-            *ret_half_ns = sqrt(doubt[i]) / rate[i] * *ret_ns;
+            *ret_half_ns = sqrt(uncertainty[i]) / rate[i] * *ret_ns;
         }
     }
 }
 
-/* The bottleneck so far; @ret_half_ns: of its confidence interval. */
+/* The bottleneck so far. @ret_half_ns: half width of its confidence interval. */
 static double bottleneck_ns(const struct dmn_trial *t, const struct dmn_model *m,
                             double *ret_half_ns)
 {
@@ -166,10 +169,10 @@ bool dmn_trial_over(struct dmn_trial *t, struct dmn_model *m, uint64_t now_ns)
     }
     return frames >= t->limits.frames &&
            now_ns - t->window_ns >= t->limits.budget_ns / BUDGET_PART &&
-           (t->limits.every_team ? every_team_ran(m) : half <= DMN_TRIAL_DOUBT * ns);
+           (t->limits.every_team ? every_team_ran(m) : half <= DMN_TRIAL_UNCERTAINTY * ns);
 }
 
-/* Of one frame, by what the teams took: tuner/eval.h. */
+/* Energy of one frame, by the teams' times: tuner/eval.h. */
 static double energy_nj(const struct dmn_model *m, const struct tun_trial *t)
 {
     double sum = 0;
@@ -180,15 +183,15 @@ static double energy_nj(const struct dmn_model *m, const struct tun_trial *t)
 
         for (size_t g = 0; g < stage->group_count; g++) {
             const struct pl_group *group = &stage->groups[g];
-            const struct tun_kind *kind = &m->problem.kinds[group->ep];
+            const struct tun_ep *ep = &m->planning->problem.eps[group->ep];
 
             if (t->measured.team_ns[s][g] <= 0) {
                 return 0;
             }
             rate += group->count / t->measured.team_ns[s][g];
-            watts += (double)group->count * group->width * (kind->watts > 0 ? kind->watts : 1);
+            watts += (double)group->count * group->width * (ep->watts > 0 ? ep->watts : 1);
         }
-        sum += watts / rate; /* share of a team = (1/T) / rate, energy of a frame there T w watts */
+        sum += watts / rate; /* share of a team = (1/T) / rate; energy of its frame = T * w watts */
     }
     return sum;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/trial.h - measuring the plan that serves, on live frames
+ * daemon/plans/trial.h - measures the serving plan on live frames
  *
- * First the pipeline fills: the frames of the plan that keep it busy (pl_depth) are not counted.
- * Then each departure is, until the 95 % confidence interval of the time per frame is within
- * DMN_TRIAL_DOUBT of its mean or the budget is spent. While frames always waited to go in, the
- * bottleneck is the time between departures: it holds whatever the stages do to each other. When
- * the pipeline ran empty now and then, departures tell the pace of the clients; then it is the
- * slowest stage by its teams' clocks, 1 / sum 1/service. Threads: the loop thread.
+ * While the pipeline fills (pl_depth frames of the plan), nothing is counted. Then every departure
+ * counts, until the 95 % confidence interval of the time per frame is within DMN_TRIAL_UNCERTAINTY
+ * of its mean, or the budget is spent.
+ *
+ * If frames always waited to go in, the bottleneck is the time between departures, which includes
+ * the effects of stages on each other. If the pipeline ran empty at times, departures only show the
+ * pace of the clients; then the bottleneck is the slowest stage by its teams' clocks, 1 / sum
+ * 1/service. Threads: the loop thread.
  */
 #pragma once
 
@@ -21,14 +23,14 @@
 
 struct dmn_model;
 
-#define DMN_TRIAL_DOUBT 0.02
+#define DMN_TRIAL_UNCERTAINTY 0.02
 #define DMN_TRIAL_STOP_FRAMES 3u
 
 struct dmn_trial_limits {
-    uint64_t frames;    /* at least so many, if the budget allows */
-    uint64_t budget_ns; /* of counting; filling may take as long again */
-    double stop_ns;     /* a bottleneck that is surely above this ends the trial; 0: none does */
-    bool every_team; /* frames are enough when every team has had two; the interval is not asked */
+    uint64_t frames;    /* at least this many, if the budget allows */
+    uint64_t budget_ns; /* for counting; filling may take as long again */
+    double stop_ns;     /* a bottleneck that is surely above this ends the trial; 0: never */
+    bool every_team;    /* stop once every team has had two frames, whatever the interval */
 };
 
 struct dmn_trial {
@@ -42,17 +44,18 @@ struct dmn_trial {
     bool stopped;
 };
 
-/** dmn_trial_begin() - measures the plan that serves from now on; an old one may still run dry. */
+/** dmn_trial_begin() - measures the serving plan from now on; an old one may still drain. */
 void dmn_trial_begin(struct dmn_trial *t, const struct dmn_model *m,
                      const struct dmn_trial_limits *limits);
-/** dmn_trial_collected() - a frame came out of the pipeline. */
+/** dmn_trial_collected() - counts a frame that came out of the pipeline. */
 void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct pl_frame *f);
-/** dmn_trial_over() - is everything known that is to be known. */
+/** dmn_trial_over() - Return: the trial needs no more frames. */
 bool dmn_trial_over(struct dmn_trial *t, struct dmn_model *m, uint64_t now_ns);
 /**
- * dmn_trial_result() - what it showed; the plan must still serve
- * @ret_ci: half width of the 95 % confidence interval of the bottleneck relative to it; 0: unknown.
- * @ret_samples: owned (free), what ret->samples points to. Return: 0 or -ENOMEM.
+ * dmn_trial_result() - the result; the plan must still serve
+ *
+ * @ret_ci: half width of the 95 % confidence interval of the bottleneck, relative to it; 0:
+ * unknown. @ret_samples: owned (free); ret->samples points to it. Return: 0 or -ENOMEM.
  */
 int dmn_trial_result(const struct dmn_trial *t, const struct dmn_model *m, uint64_t now_ns,
                      struct tun_trial *ret, struct tun_sample **ret_samples, double *ret_ci);

@@ -15,8 +15,8 @@
 static int log_level = LOG_NOTICE;
 static bool log_journal, log_terminal;
 
-/* JOURNAL_STREAM is "DEVICE:INODE" of the journal's stream; it may be inherited by a process whose
- * stderr went elsewhere since. */
+/* JOURNAL_STREAM is "DEVICE:INODE" of the journal's stream. A process may have inherited it and
+ * then redirected stderr. */
 static bool stderr_is_journal(void)
 {
     const char *text = getenv("JOURNAL_STREAM");
@@ -63,9 +63,9 @@ void dmn_log_with(int level, struct dmn_log_fields f, const char *format, ...)
     } else {
         snprintf(line, sizeof(line), "<%d>%s\n", level, text);
     }
-    /* one write: lines of several processes on one pipe do not mix */
+    /* one write, so that lines of several processes on one pipe do not mix */
     if (write(2, line, strlen(line)) < 0) {
-        return; /* nobody left to tell */
+        return; /* nobody is left to tell */
     }
 }
 
@@ -73,7 +73,7 @@ bool dmn_log_allowed(struct dmn_log_limit *limit, uint64_t now_ns)
 {
     if (limit->since_ns == 0 || now_ns - limit->since_ns >= LIMIT_INTERVAL_NS) {
         if (limit->suppressed) {
-            dmn_log(LOG_NOTICE, "%u messages like the next one were not logged", limit->suppressed);
+            dmn_log(LOG_NOTICE, "suppressed %u messages like the next one", limit->suppressed);
         }
         limit->since_ns = now_ns;
         limit->count = limit->suppressed = 0;

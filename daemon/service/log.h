@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/log.h - messages to the journal with fields, or to stderr
+ * daemon/service/log.h - messages to the journal with fields, or to stderr
  *
- * When stderr is the journal (JOURNAL_STREAM names it), entries go there with MESSAGE_ID and
- * PIPED_* fields; otherwise one line goes to stderr, with a "<N>" priority prefix unless stderr is
- * a terminal. Messages that a client can cause are rate-limited by place (DMN_LOG_LIMIT). Threads:
- * the loop thread.
+ * If stderr is the journal (JOURNAL_STREAM names it), entries go there with MESSAGE_ID and PIPED_*
+ * fields. Otherwise each message is one line on stderr, with a "<N>" priority prefix unless stderr
+ * is a terminal.
+ *
+ * dmn_log_limited() limits the rate of messages that a client can cause, separately for each place
+ * in the code. Threads: the loop thread.
  */
 #pragma once
 
@@ -14,13 +16,13 @@
 #include <stdint.h>
 #include <syslog.h>
 
-/* Fields beside the text; every member may be NULL. */
+/* Fields of an entry besides its text; every member may be NULL. */
 struct dmn_log_fields {
     const char *id; /* DMN_MSG_... */
     const char *model, *plan, *client;
 };
 
-/** dmn_log_open() - once, before anything is logged. @level: LOG_ERR..LOG_DEBUG. */
+/** dmn_log_open() - call once, before the first message. @level: LOG_ERR..LOG_DEBUG. */
 void dmn_log_open(int level);
 void dmn_log_level(int level);
 
@@ -28,12 +30,13 @@ __attribute__((format(printf, 3, 4))) void dmn_log_with(int level, struct dmn_lo
                                                         const char *format, ...);
 #define dmn_log(level, ...) dmn_log_with(level, (struct dmn_log_fields){0}, __VA_ARGS__)
 
-/* At most 10 messages in 10 s from one place; what was suppressed is counted in the next one. */
+/* At most 10 messages in 10 s from one place; the next one says how many were suppressed. */
 struct dmn_log_limit {
     uint64_t since_ns;
     unsigned count, suppressed;
 };
-/** dmn_log_allowed() - is there room for one more; says how many were suppressed before it. */
+/** dmn_log_allowed() - Return: may one more message be logged. Logs how many were suppressed before
+ * it. */
 bool dmn_log_allowed(struct dmn_log_limit *limit, uint64_t now_ns);
 #define dmn_log_limited(level, fields, ...)                                                        \
     do {                                                                                           \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/messages.h - journal MESSAGE_IDs: one for each event that somebody may want to find or act
- * on
+ * daemon/service/messages.h - journal MESSAGE_IDs, one for each event worth finding or acting on
  *
- * They are part of the interface: never changed, never used for something else. `journalctl
+ * They are part of the interface: an ID never changes and is never reused. `journalctl
  * MESSAGE_ID=...` finds them; systemd/piped.catalog explains them.
  */
 #pragma once

@@ -11,7 +11,7 @@
 
 #define AGAIN_MS 50u
 
-/* Return: the manager has it, or there is nobody who could. False: its queue is full. */
+/* Return: true: the manager has it, or there is no manager; false: its queue is full. */
 static bool sent(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -61,7 +61,7 @@ static void on_again(uv_timer_t *timer)
 
 static void lose_oldest(struct dmn_notify *n)
 {
-    dmn_log(LOG_WARNING, "the service manager does not take messages: %s is lost", n->waiting[0]);
+    dmn_log(LOG_WARNING, "the service manager reads no messages; lost %s", n->waiting[0]);
     forget_oldest(n);
 }
 

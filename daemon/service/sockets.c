@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service/sockets.h"
+
 #include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
@@ -9,7 +11,6 @@
 #include <sys/un.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
 
 int dmn_sockets_lock(const char *dir, int *ret_fd)
 {
@@ -32,7 +33,7 @@ int dmn_sockets_lock(const char *dir, int *ret_fd)
     return 0;
 }
 
-/* A socket file that nobody listens on is left over from a crash. */
+/* Removes a socket file that nobody listens on: a crash left it. */
 static int remove_stale(const struct sockaddr_un *address)
 {
     base_autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -89,7 +90,7 @@ int dmn_socket_listen(const char *path, unsigned mode, const char *group)
     if (fd < 0) {
         return -errno;
     }
-    before = umask(0777 & ~mode); /* so that it never has more permissions than it should */
+    before = umask(0777 & ~mode); /* the file must never have more permissions than @mode */
     error = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
     umask(before);
     if (!error) {
@@ -106,7 +107,15 @@ int dmn_socket_listen(const char *path, unsigned mode, const char *group)
     return ret;
 }
 
-/* Makes @path and what is missing above it. */
+void dmn_socket_remove(char **path)
+{
+    if (*path) {
+        unlink(*path);
+        free(base_take(*path));
+    }
+}
+
+/* Makes @path and its missing parents. */
 static int make_dirs(const char *path, mode_t mode)
 {
     base_autofree char *copy = strdup(path);
@@ -137,7 +146,7 @@ static char *usable(const char *path, mode_t mode)
     return NULL;
 }
 
-/* DIR/piped/... for a folder from the environment. */
+/* Makes DIR/piped/... for a folder from the environment. */
 static char *usable_below(const char *dir, const char *rest, mode_t mode)
 {
     base_autofree char *path = NULL;
@@ -172,7 +181,7 @@ char *dmn_state_dir(const char *given)
     if (given) {
         return usable(given, 0755);
     }
-    if (home && home[0] == '/') { /* of the service manager: a list, the first is ours */
+    if (home && home[0] == '/') { /* from the service manager: a list; the first is ours */
         base_autofree char *first = strndup(home, strcspn(home, ":"));
 
         dir = first ? usable(first, 0755) : NULL;

@@ -2,8 +2,9 @@
 /**
  * ipc/pipectl/bench.h - the parts of pipectl bench
  *
- * One thread drives all clients, each a connection with one stream. A slot always carries the same
- * one of the client's few distinct frames, so that sending costs no copy here.
+ * One thread serves all clients; each is a connection with one stream. A client has a few distinct
+ * frames, its patterns. A slot is filled with one pattern once and keeps it, so sending copies
+ * nothing.
  */
 #pragma once
 
@@ -23,7 +24,7 @@ struct bench_options {
 };
 
 struct bench_slot {
-    const void *input; /* key: the slot's memory */
+    const void *input; /* the slot's memory, which identifies it */
     size_t pattern;
 };
 
@@ -34,7 +35,7 @@ struct bench_client {
     size_t slot_count, in_flight, patterns;
     uint8_t **reference; /* owned: output per pattern, with verify */
     uint64_t seed;
-    uint64_t last_number; /* of the last answer, to see order with own eyes */
+    uint64_t last_number; /* of the last answer: order is checked here, too */
     bool gone;
 };
 
@@ -48,14 +49,18 @@ struct bench {
     uint64_t first_ns, last_ns;
 };
 
-/* bench_client.c: exit codes */
+/* bench_client.c */
+
+/** bench_client_open() - Return: an exit code. */
 int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c,
                       uint64_t seed);
 void bench_client_close(struct bench *b, struct bench_client *c);
-/** bench_client_send() - one frame if a slot is free. @time_ns: when it was due. Return: it was
- * sent. */
+/** bench_client_send() - sends a frame if a slot is free. @time_ns: when it was due. Return: true
+ * if it was sent. */
 bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns);
-/** bench_client_collect() - takes all answers that are there. Return: their number. */
+/** bench_client_collect() - takes the answers that have come. Return: their number. */
 size_t bench_client_collect(struct bench *b, struct bench_client *c);
 /* bench_report.c */
+
+/** bench_report() - prints the summary. @cpu_s: CPU time of this program. */
 void bench_report(const struct ctl *ctl, struct bench *b, double cpu_s);

@@ -5,24 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "ipc/pipectl/bench.h"
 
 #define PATTERNS 4
 #define INFER_TIMEOUT_MS 120000
-/* A plan switch may change primitives and widths, and with them the order of sums: answers may
- * differ from the reference by this share of the largest magnitude in the same tensor. */
+/* How far an answer may be off, as a share of the largest magnitude in its tensor: another plan may
+ * use other primitives and widths, and so another order of sums. */
 #define TOLERANCE 1e-5
 
-static uint64_t splitmix(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-/* Random pixels; for tensors random values in [-1, 1) of each input's type. */
+/* Fills an image with random bytes, a tensor with random values: f32 in [-1, 1). */
 static void fill(struct bench_client *c, const struct bench_options *o, size_t pattern,
                  struct piped_frame *f)
 {
@@ -31,13 +23,13 @@ static void fill(struct bench_client *c, const struct bench_options *o, size_t p
     uint8_t *to = f->input;
 
     for (size_t i = 0; i < f->input_size; i++) {
-        to[i] = o->pixfmt == PIPED_TENSOR ? 0 : (uint8_t)(splitmix(&state) >> 56);
+        to[i] = o->pixfmt == PIPED_TENSOR ? 0 : (uint8_t)(base_splitmix64(&state) >> 56);
     }
     for (uint32_t t = 0; o->pixfmt == PIPED_TENSOR && t < info->input_count; t++) {
         const struct piped_tensor *in = &info->inputs[t];
 
         for (size_t i = 0; i < ctl_tensor_count(in); i++) {
-            uint64_t r = splitmix(&state);
+            uint64_t r = base_splitmix64(&state);
             float v = (float)((double)(r >> 11) * (2.0 / 9007199254740992.0) - 1.0);
 
             if (in->dtype == PIPED_F32) {
@@ -57,14 +49,14 @@ static struct bench_slot *slot_of(struct bench_client *c, const struct bench_opt
             return &c->slots[i];
         }
     }
-    /* seen for the first time: it gets the next pattern for good */
+    /* a new slot: it keeps the next pattern from now on */
     c->slots[c->slot_count] = (struct bench_slot){f->input, c->slot_count % PATTERNS};
     fill(c, o, c->slots[c->slot_count].pattern, f);
     c->patterns = base_max(c->patterns, c->slots[c->slot_count].pattern + 1);
     return &c->slots[c->slot_count++];
 }
 
-/* The reference: every slot's pattern answered once, one frame at a time. */
+/* Gets the reference answer of each pattern: one frame at a time. */
 static int take_references(struct bench *b, struct bench_client *c)
 {
     size_t bytes = (size_t)piped_stream_info(c->stream)->output_bytes;
@@ -72,7 +64,7 @@ static int take_references(struct bench *b, struct bench_client *c)
     size_t count = 0;
     int rc = CTL_DONE;
 
-    /* Held together, so that different slots, and so different patterns, come. */
+    /* all slots first: each has another pattern */
     while (count < PATTERNS && piped_acquire(c->stream, &frames[count]) == 0) {
         count++;
     }
@@ -81,7 +73,8 @@ static int take_references(struct bench *b, struct bench_client *c)
         int got = piped_infer(c->stream, frames[i], INFER_TIMEOUT_MS);
 
         if (got < 0 || frames[i]->status != PIPED_OK) {
-            ctl_say("no reference answer: %s", got < 0 ? piped_last_error() : frames[i]->text);
+            ctl_say("cannot get a reference answer: %s",
+                    got < 0 ? piped_last_error() : frames[i]->text);
             rc = CTL_FAILED;
         } else {
             c->reference[pattern] = malloc(bytes ? bytes : 1);
@@ -166,7 +159,7 @@ bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns
     return true;
 }
 
-/* Return: 0 the same bits, 1 within the tolerance, 2 wrong. */
+/* Return: 0 bit-equal, 1 within the tolerance, 2 wrong. */
 static int compare(const struct bench_client *c, const uint8_t *reference, const void *output)
 {
     const struct piped_stream_info *info = piped_stream_info(c->stream);
@@ -202,7 +195,7 @@ static void keep_latency(struct bench *b, double ms)
         double *grown = realloc(b->latency_ms, size * sizeof(*grown));
 
         if (!grown) {
-            return; /* the percentiles are then of the first ones */
+            return; /* the percentiles then cover the first answers only */
         }
         b->latency_ms = grown;
         b->latency_size = size;

@@ -12,7 +12,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nearest rank of sorted values. */
+/* Nearest rank; the values are sorted. */
 static double percentile(const struct bench *b, double p)
 {
     size_t rank = (size_t)(p * (double)b->latency_count);
@@ -72,7 +72,7 @@ static void print_text(const struct bench *b, double fps, double seconds, double
     if (b->o.verify) {
         printf(", wrong %llu", (unsigned long long)b->wrong);
         if (b->inexact) {
-            printf(" (%llu right, but not to the last bit)", (unsigned long long)b->inexact);
+            printf(" (%llu not bit-equal)", (unsigned long long)b->inexact);
         }
     }
     printf("\n");
@@ -82,10 +82,10 @@ static void print_text(const struct bench *b, double fps, double seconds, double
         }
     }
     if (b->reconnects) {
-        printf("connected anew %llu times, sent %llu frames again\n",
-               (unsigned long long)b->reconnects, (unsigned long long)b->resent);
+        printf("reconnected %llu times, resent %llu frames\n", (unsigned long long)b->reconnects,
+               (unsigned long long)b->resent);
     }
-    printf("this program took %.2f s of CPU\n", cpu_s);
+    printf("pipectl itself took %.2f s of CPU\n", cpu_s);
 }
 
 void bench_report(const struct ctl *ctl, struct bench *b, double cpu_s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl: examples from a folder, which the daemon may not be able to read. */
+/* pipectl: reads examples from a folder and sends them; the daemon may not be able to read it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "ipc/pipectl/pipectl.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
-#define EXAMPLES_MAX 8192u /* so that their names fit a message */
+#define EXAMPLES_MAX 8192u /* their names must fit into a message */
 
 static int write_all(int fd, const void *data, size_t bytes)
 {
@@ -46,7 +46,8 @@ static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pix
     return rc < 0 ? rc : write_all(fd, pixels, img->bytes);
 }
 
-/* One file's bytes behind the others; 0 bytes: it cannot be read, which was said. */
+/* Appends a file's bytes. @ret_bytes: how many; 0: cannot be read, as was printed. Return: 0, or
+ * -errno of the memfd. */
 static int add_bytes(int fd, const char *path, size_t *ret_bytes)
 {
     struct ctl_image img = CTL_IMAGE_NULL;
@@ -57,7 +58,7 @@ static int add_bytes(int fd, const char *path, size_t *ret_bytes)
     *ret_bytes = 0;
     pixels = rc < 0 ? NULL : malloc(img.bytes + 1);
     if (rc < 0 || !pixels || ctl_image_decode(&img, pixels, why, sizeof(why)) < 0) {
-        ctl_say("%s is left out: %s", path, why);
+        ctl_say("skipping %s: %s", path, why);
         rc = 0;
     } else {
         rc = write_decoded(fd, &img, pixels, ret_bytes);
@@ -66,7 +67,7 @@ static int add_bytes(int fd, const char *path, size_t *ret_bytes)
     return rc;
 }
 
-/* "a.jpg" is sent as a pixmap: whatever is no tensor has a name that says so. */
+/* A JPEG is sent as a pixmap under its own name: all but .f32 are pixmaps. */
 static json_t *entry(const char *name, size_t bytes)
 {
     return json_pack("{s:s, s:I}", "name", name, "bytes", (json_int_t)bytes);
@@ -89,13 +90,13 @@ static int add_files(const char *folder, struct dirent **names, int found, int f
         rc = add_bytes(fd, path, &bytes);
         all += bytes;
         if (rc < 0) {
-            ctl_say("the examples could not be copied: %s", strerror(-rc));
+            ctl_say("cannot copy the examples: %s", strerror(-rc));
         } else if (all > BYTES_MAX || json_array_size(list) >= EXAMPLES_MAX) {
-            ctl_say("%s: more than %u examples or 1 GiB: take fewer, or smaller pictures", folder,
+            ctl_say("%s: more than %u examples or 1 GiB; use fewer or smaller pictures", folder,
                     EXAMPLES_MAX);
             rc = -E2BIG;
         } else if (bytes > 0 && json_array_append_new(list, entry(names[i]->d_name, bytes)) < 0) {
-            ctl_say("%s: its name is not UTF-8", path);
+            ctl_say("%s: the name is not UTF-8", path);
             rc = -EINVAL;
         }
     }
@@ -119,11 +120,11 @@ static int take_examples(const char *folder, json_t *parameters, int *ret_fd)
     }
     free(names);
     if (rc == 0 && json_array_size(list) == 0) {
-        ctl_say("%s: there is no picture (JPEG, PPM, PGM) and no tensor (.f32)", folder);
+        ctl_say("%s contains no picture (JPEG, PPM, PGM) and no tensor (.f32)", folder);
         rc = -ENOENT;
     }
     if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
-        ctl_say("the examples could not be sealed: %m");
+        ctl_say("cannot seal the examples: %m");
         rc = -EIO;
     }
     json_object_set_new(parameters, "examples", list);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl bench: streams frames and reports. */
+/* pipectl bench: streams frames and measures. */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +9,10 @@
 #include <sys/resource.h>
 
 #include "ipc/pipectl/bench.h"
+#include "pixfmt.h"
 
 #define CLIENTS_MAX 256
-#define DRAIN_STALL_MS 60000 /* without any answer for so long, the rest is lost */
+#define DRAIN_STALL_MS 60000 /* no answer for this long: the rest is lost */
 
 static volatile sig_atomic_t interrupted;
 
@@ -22,7 +22,7 @@ static void on_interrupt(int signal_number)
     interrupted = 1;
 }
 
-/* The first Ctrl-C ends with the summary, the second at once. */
+/* The first Ctrl-C ends the run with a summary, the second at once. */
 static void catch_interrupt(void)
 {
     struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
@@ -44,7 +44,7 @@ static int number_option(const char *name, const char *text, double least, doubl
 {
     return ctl_number(text, least, most, ret)
                ? CTL_DONE
-               : ctl_usage("bench", "--%s needs a number from %g to %g, got '%s'", name, least,
+               : ctl_usage("bench", "--%s needs a number from %g to %g, not '%s'", name, least,
                            most, text);
 }
 
@@ -54,7 +54,7 @@ static int size_option(const char *text, struct bench_options *o)
 
     if (sscanf(text, "%ux%u%c", &o->width, &o->height, &end) != 2 || o->width == 0 ||
         o->height == 0) {
-        return ctl_usage("bench", "--size needs WIDTHxHEIGHT, got '%s'", text);
+        return ctl_usage("bench", "--size needs WIDTHxHEIGHT, not '%s'", text);
     }
     return CTL_DONE;
 }
@@ -69,7 +69,7 @@ static int policy_option(const char *text, struct bench_options *o)
             return CTL_DONE;
         }
     }
-    return ctl_usage("bench", "--policy needs block, latest or reject, got '%s'", text);
+    return ctl_usage("bench", "--policy needs block, latest or reject, not '%s'", text);
 }
 
 static int take_option(int c, const char *name, struct bench_options *o)
@@ -125,51 +125,26 @@ static int take_option(int c, const char *name, struct bench_options *o)
         break;
     case 'p':
         if (!ctl_pixfmt(optarg, &o->pixfmt)) {
-            rc = ctl_usage("bench", "--pixfmt needs tensor, rgb24, bgr24, gray8, nv12 or yuyv");
+            rc = ctl_usage("bench", "no pixel format '%s'; formats: " PIXFMT_NAMES, optarg);
         }
         break;
     default:
-        rc = -1;
+        break;
     }
     return rc;
 }
 
 static int take_args(int argc, char **argv, struct bench_options *o)
 {
-    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
-                                            {"frames", required_argument, NULL, 'f'},
-                                            {"seconds", required_argument, NULL, 's'},
-                                            {"clients", required_argument, NULL, 'c'},
-                                            {"in-flight", required_argument, NULL, 'n'},
-                                            {"rate", required_argument, NULL, 'r'},
-                                            {"deadline", required_argument, NULL, 'd'},
-                                            {"seed", required_argument, NULL, 'S'},
-                                            {"reconnect", required_argument, NULL, 'R'},
-                                            {"inline", no_argument, NULL, 'i'},
-                                            {"verify", no_argument, NULL, 'v'},
-                                            {"size", required_argument, NULL, 'z'},
-                                            {"policy", required_argument, NULL, 'P'},
-                                            {"pixfmt", required_argument, NULL, 'p'},
-                                            {0}};
+    const struct cli_option *row;
+    int c, rc = CTL_DONE;
 
-    for (;;) {
-        int which = 0, rc, c;
-
-        opterr = 0;
-        c = getopt_long(argc, argv, ":", options, &which);
-        if (c == -1) {
-            break;
-        }
-        rc = take_option(c, options[which].name, o);
-        if (rc < 0) {
-            return ctl_usage("bench", "unknown or incomplete option %s", argv[optind - 1]);
-        }
-        if (rc) {
-            return rc;
-        }
+    while ((c = ctl_option(argc, argv, &rc, &row)) != -1) {
+        rc = take_option(c, row->name, o);
     }
-    if (optind < argc) {
-        return ctl_usage("bench", "'%s' is too much", argv[optind]);
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    if (rc) {
+        return rc;
     }
     if (o->frames == 0 && o->seconds == 0) {
         o->seconds = 5;
@@ -177,12 +152,12 @@ static int take_args(int argc, char **argv, struct bench_options *o)
     return CTL_DONE;
 }
 
-/* When frames are sent: at once while there is room, or by the clock. */
+/* When the run began and ends. */
 struct pace {
-    uint64_t start_ns, end_ns; /* 0: no end */
-    uint64_t due;              /* frames that had to be sent by now at the rate */
+    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: none */
 };
 
+/* @ret_time_ns: when the frame was due. Return: true if a frame may be sent now. */
 static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64_t *ret_time_ns)
 {
     if (interrupted || (p->end_ns && now >= p->end_ns) || (b->o.frames && b->sent >= b->o.frames)) {
@@ -196,7 +171,7 @@ static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64
     return true;
 }
 
-/* Sends what may be sent, clients in turn. Return: whether more is to be sent at all. */
+/* Sends what may be sent now, by one client after the other. @turn: the next client. */
 static void send_frames(struct bench *b, struct pace *p, size_t *turn)
 {
     size_t full = 0;
@@ -219,7 +194,7 @@ static bool sending_is_over(const struct bench *b, const struct pace *p)
            (b->o.frames && b->sent >= b->o.frames);
 }
 
-/* Until the next frame is due or the time is over. */
+/* Return: ms until the next frame is due or the run ends; when @over, until the rest is lost. */
 static int poll_timeout(const struct bench *b, const struct pace *p, bool over)
 {
     uint64_t now = base_now_ns(), next = now + DRAIN_STALL_MS * BASE_NS_PER_MS;
@@ -259,7 +234,7 @@ static void run(struct bench *b, struct pollfd *fds)
             break;
         }
         if (n == 0 && over) {
-            break; /* what has no answer by now is lost */
+            break; /* the rest is lost */
         }
         for (size_t i = 0; n > 0 && i < b->o.clients; i++) {
             if (!fds[i].revents) {
@@ -288,7 +263,7 @@ static int open_clients(const struct ctl *ctl, struct bench *b, struct pollfd *f
     return CTL_DONE;
 }
 
-/* Errors that were asked for (a policy that drops, a deadline) are no failure. */
+/* Errors that the options ask for, by a policy or a deadline, are not failures. */
 static bool failed(const struct bench *b)
 {
     uint64_t unexpected = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl: the commands that are one call of the control socket. */
-#include <getopt.h>
+/* pipectl: commands that make one call on the control socket. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,33 +11,31 @@ struct args {
     const char *model, *plan;
 };
 
-/* The options of all commands here; @allowed names those of this one. */
-static int take_args(int argc, char **argv, const char *allowed, struct args *ret)
+/* @ret: the options of all commands here; getopt knows which this one takes. */
+static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {
-        {"model", required_argument, NULL, 'm'}, {"plan", required_argument, NULL, 'p'}, {0}};
-    int c;
+    int c, rc = CTL_DONE;
 
     *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, options)) != -1) {
-        if (c == '?' || c == ':' || !strchr(allowed, c)) {
-            return ctl_usage(argv[0], "unknown or incomplete option %s", argv[optind - 1]);
-        }
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         if (c == 'm') {
             ret->model = optarg;
         } else {
             ret->plan = optarg;
         }
     }
-    return CTL_DONE;
+    return rc;
 }
 
-static int too_much(int argc, char **argv, int from)
+/* The same, for a command without arguments. */
+static int take_only_options(int argc, char **argv, struct args *ret)
 {
-    return argc > from ? ctl_usage(argv[0], "'%s' is too much", argv[from]) : CTL_DONE;
+    int rc = take_args(argc, argv, ret);
+
+    return rc ? rc : ctl_no_more(argc, argv);
 }
 
-/* A list of objects as a table of the given keys. */
+/* Prints a list of objects as a table with these keys. */
 static void print_list(const json_t *list, const char *const *keys, const char *align)
 {
     struct ctl_table t;
@@ -61,7 +58,7 @@ static void print_list(const json_t *list, const char *const *keys, const char *
     ctl_table_print(&t);
 }
 
-/* Calls, then prints reply[key]: as JSON, or as a table of keys. */
+/* Calls, then prints reply[key] as JSON, or as a table with these keys. */
 static int list_command(const struct ctl *ctl, const char *method, json_t *parameters,
                         const char *key, const char *const *keys, const char *align)
 {
@@ -93,7 +90,7 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
     parameters = json_pack("{s:s, s:s}", "name", name, "path", path);
     if (!parameters || (plan && json_object_set_new(parameters, "plan", json_string(plan)) < 0)) {
         json_decref(parameters);
-        return ctl_usage("models", "names and plans are UTF-8");
+        return ctl_usage("models", "the name, path or plan is not UTF-8");
     }
     rc = ctl_call(ctl, "Load", parameters, &reply);
     if (rc) {
@@ -114,7 +111,7 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
     json_t *reply, *parameters;
     struct args a;
     const char *verb;
-    int left, rc = take_args(argc, argv, "p", &a);
+    int left, rc = take_args(argc, argv, &a);
 
     if (rc) {
         return rc;
@@ -128,7 +125,7 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
         return load_model(ctl, argv[optind], argv[optind + 1], a.plan);
     }
     if (strcmp(verb, "unload") != 0 || left != 1) {
-        return ctl_usage("models", "list, load NAME FILE or unload NAME");
+        return ctl_usage("models", "expected list, load NAME FILE or unload NAME");
     }
     parameters = json_pack("{s:s}", "name", argv[optind]);
     if (!parameters) {
@@ -152,9 +149,8 @@ int ctl_units(const struct ctl *ctl, int argc, char **argv)
     static const char *const keys[] = {"unit",        "name",      "ops", "weight",
                                        "measured_ms", "primitive", NULL};
     struct args a;
-    int rc = take_args(argc, argv, "m", &a);
+    int rc = take_only_options(argc, argv, &a);
 
-    rc = rc ? rc : too_much(argc, argv, optind);
     return rc ? rc
               : list_command(ctl, "Units", ctl_model_parameter(a.model), "units", keys, "rlrrrl");
 }
@@ -163,50 +159,36 @@ int ctl_config(const struct ctl *ctl, int argc, char **argv)
 {
     static const char *const keys[] = {"key", "value", "origin", NULL};
     struct args a;
-    int rc = take_args(argc, argv, "", &a);
+    int rc = take_only_options(argc, argv, &a);
 
-    rc = rc ? rc : too_much(argc, argv, optind);
     return rc ? rc : list_command(ctl, "Config", json_object(), "config", keys, "lll");
+}
+
+static void print_metrics(const json_t *reply)
+{
+    fputs(ctl_text(reply, "text"), stdout);
 }
 
 int ctl_metrics(const struct ctl *ctl, int argc, char **argv)
 {
-    json_t *reply;
     struct args a;
-    int rc = take_args(argc, argv, "", &a);
+    int rc = take_only_options(argc, argv, &a);
 
-    rc = rc ? rc : too_much(argc, argv, optind);
-    rc = rc ? rc : ctl_call(ctl, "Metrics", json_object(), &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(reply);
-    } else {
-        fputs(ctl_text(reply, "text"), stdout);
-    }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc ? rc : ctl_show(ctl, "Metrics", json_object(), NULL, print_metrics);
+}
+
+static void print_reloaded(const json_t *reply)
+{
+    (void)reply;
+    puts("configuration reloaded");
 }
 
 int ctl_reload(const struct ctl *ctl, int argc, char **argv)
 {
-    json_t *reply;
     struct args a;
-    int rc = take_args(argc, argv, "", &a);
+    int rc = take_only_options(argc, argv, &a);
 
-    rc = rc ? rc : too_much(argc, argv, optind);
-    rc = rc ? rc : ctl_call(ctl, "Reload", json_object(), &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(reply);
-    } else {
-        puts("the configuration was read again");
-    }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc ? rc : ctl_show(ctl, "Reload", json_object(), NULL, print_reloaded);
 }
 
 int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
@@ -214,9 +196,8 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
     struct ctl_control *control = NULL;
     bool continues = true;
     struct args a;
-    int rc = take_args(argc, argv, "", &a);
+    int rc = take_only_options(argc, argv, &a);
 
-    rc = rc ? rc : too_much(argc, argv, optind);
     rc = rc ? rc : ctl_control_open(ctl, &control);
     rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true);
     while (rc == CTL_DONE && continues) {
@@ -228,7 +209,7 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
             putchar('\n');
             json_decref(reply);
             if (fflush(stdout) != 0) {
-                break; /* whoever read this has left */
+                break; /* the reader has left */
             }
         }
     }

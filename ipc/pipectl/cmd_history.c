@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl history: what changed a plan, and what was tried before. */
-#include <getopt.h>
+/* pipectl history: what changed plans, and which plans were tried. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,26 +13,19 @@ struct args {
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
-                                            {"limit", required_argument, NULL, 'l'},
-                                            {"trials", no_argument, NULL, 't'},
-                                            {0}};
-    int c;
+    int c, rc = CTL_DONE;
 
     *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, options)) != -1) {
-        if (c == '?' || c == ':') {
-            return ctl_usage(argv[0], "unknown or incomplete option %s", argv[optind - 1]);
-        }
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         if (c == 'm') {
             ret->model = optarg;
         } else if (c == 't') {
             ret->trials = true;
         } else if (!ctl_number(optarg, 1, 1e6, &ret->limit)) {
-            return ctl_usage(argv[0], "--limit needs a number from 1 on, got '%s'", optarg);
+            return ctl_usage(argv[0], "--limit needs a number from 1 to 1000000, not '%s'", optarg);
         }
     }
-    return optind < argc ? ctl_usage(argv[0], "'%s' is too much", argv[optind]) : CTL_DONE;
+    return rc ? rc : ctl_no_more(argc, argv);
 }
 
 /* "2026-03-01T10:20:30.123Z" as "03-01 10:20:30" */
@@ -85,7 +77,7 @@ static void print_history(const json_t *events, bool trials)
         const char *detail = json_string_value(json_object_get(e, "detail"));
 
         short_time(e, at);
-        if (json_is_integer(json_object_get(e, "trial_count"))) { /* not all are listed */
+        if (json_is_integer(json_object_get(e, "trial_count"))) { /* "trials" may lack some */
             tried = (size_t)json_integer_value(json_object_get(e, "trial_count"));
         }
         snprintf(trials_text, sizeof(trials_text), "%zu", tried);
@@ -106,7 +98,7 @@ static void print_history(const json_t *events, bool trials)
     ctl_table_print(&t);
 }
 
-/* An empty list may mean that nothing happened or that there is no such model. */
+/* An empty list means that nothing happened, or that no such model exists: Status tells. */
 static int check_model(const struct ctl *ctl, const char *model)
 {
     json_t *reply;

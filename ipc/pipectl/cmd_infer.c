@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl infer: files in, answers out, in order, with as many frames under way as there is room.
- */
+/* pipectl infer: sends files and prints their answers in order. Keeps all slots busy. */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 
 #include "ipc/pipectl/infer.h"
 
-#define STALL_MS 120000 /* without any answer for so long, something is wrong */
+#define STALL_MS 120000 /* no answer for this long: something is wrong */
 
 static size_t stream_index(uint32_t format)
 {
@@ -31,7 +29,7 @@ static int open_stream(struct infer *in, size_t k, uint32_t slots)
     return ctl_open_stream(in->client, &o, &in->streams[k]);
 }
 
-/* Gives the answers that are there to their items. */
+/* Gives the answers that have come to their items. */
 static int collect(struct infer *in)
 {
     for (size_t k = 0; k < INFER_STREAMS; k++) {
@@ -103,12 +101,13 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
     return CTL_DONE;
 }
 
-/* The file and the picture in it that an item needs; @at is what is open now. */
+/* The open file, and the picture in it. */
 struct position {
     struct ctl_image img;
     size_t file, frame;
 };
 
+/* Opens the item's file and goes to its picture. Return: false if the file is not what it was. */
 static bool go_to(struct infer *in, const struct infer_item *item, struct position *at)
 {
     char error[256];
@@ -146,7 +145,7 @@ static int send_all(struct infer *in)
             continue;
         }
         if (!go_to(in, item, &at)) {
-            item->error = strdup("the file changed while it was read");
+            item->error = strdup("the file changed while pipectl read it");
             item->done = true;
             continue;
         }
@@ -162,7 +161,7 @@ static int send_all(struct infer *in)
     return rc;
 }
 
-/* The names of the classes; without a control socket there are numbers. */
+/* Asks for the class names; without a control socket there are only numbers. */
 static void find_labels(struct infer *in)
 {
     json_t *reply = NULL, *m;
@@ -189,7 +188,7 @@ static int run(struct infer *in)
 {
     int rc = ctl_connect(in->ctl, 0, &in->client);
 
-    /* One tensor stream of one slot tells the sizes. */
+    /* a tensor stream with one slot tells the sizes */
     rc = rc ? rc : open_stream(in, 0, 1);
     if (rc) {
         return rc;
@@ -222,17 +221,10 @@ static int run(struct infer *in)
 
 static int take_args(struct infer *in, int argc, char **argv)
 {
-    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
-                                            {"raw", required_argument, NULL, 'r'},
-                                            {"expect", required_argument, NULL, 'e'},
-                                            {"list", required_argument, NULL, 'l'},
-                                            {"top", required_argument, NULL, 't'},
-                                            {"inline", no_argument, NULL, 'i'},
-                                            {0}};
     double number;
     int c, rc = CTL_DONE;
 
-    while (rc == CTL_DONE && (c = ctl_option(argc, argv, options)) != -1) {
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         switch (c) {
         case 'm':
             in->model = optarg;
@@ -248,15 +240,12 @@ static int take_args(struct infer *in, int argc, char **argv)
             break;
         case 't':
             if (!ctl_number(optarg, 1, 1000, &number)) {
-                return ctl_usage("infer", "--top needs 1 to 1000, got '%s'", optarg);
+                return ctl_usage("infer", "--top needs a number from 1 to 1000, not '%s'", optarg);
             }
             in->top = (size_t)number;
             break;
-        case 'i':
-            in->inline_frames = true;
-            break;
         default:
-            return ctl_usage("infer", "unknown or incomplete option %s", argv[optind - 1]);
+            in->inline_frames = true;
         }
     }
     while (rc == CTL_DONE && optind < argc) {

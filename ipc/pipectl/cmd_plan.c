@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl plan, pipectl costs: the plan in force, others that could be, and what they rest on. */
-#include <getopt.h>
+/* pipectl plan, pipectl costs: the present plan, other plans, and the costs behind them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,23 +10,19 @@ struct args {
     double max; /* 0: not given */
 };
 
-static int take_args(int argc, char **argv, bool front, struct args *ret)
+static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {
-        {"model", required_argument, NULL, 'm'}, {"max", required_argument, NULL, 'x'}, {0}};
-    int c;
+    int c, rc = CTL_DONE;
 
     *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, options)) != -1) {
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         if (c == 'm') {
             ret->model = optarg;
-        } else if (c != 'x' || !front) {
-            return ctl_usage(argv[0], "unknown or incomplete option %s", argv[optind - 1]);
         } else if (!ctl_number(optarg, 1, 1000, &ret->max)) {
-            return ctl_usage(argv[0], "--max needs a number from 1 to 1000, got '%s'", optarg);
+            return ctl_usage(argv[0], "--max needs a number from 1 to 1000, not '%s'", optarg);
         }
     }
-    return CTL_DONE;
+    return rc;
 }
 
 static void print_warnings(const json_t *reply)
@@ -51,7 +46,7 @@ static void print_changed(const json_t *reply)
 {
     char epoch[32];
 
-    printf("serving by %s since epoch %s\n", ctl_text(reply, "plan"),
+    printf("serving by %s, epoch %s\n", ctl_text(reply, "plan"),
            ctl_any(reply, "epoch", epoch, sizeof(epoch)));
     print_warnings(reply);
 }
@@ -159,7 +154,7 @@ static void print_runners_up(const json_t *e)
     json_t *p;
 
     if (json_array_size(list) == 0) {
-        printf("\nNo other plan comes near it.\n");
+        printf("\nNo other plan comes near.\n");
         return;
     }
     printf("\nRunners-up, by the same costs:\n");
@@ -190,7 +185,7 @@ static void print_explanation(const json_t *reply)
     printf("Plan  ");
     ctl_print_wrapped(ctl_text(e, "plan"), 6);
     printf("Chosen by %s for %s.\n", ctl_text(e, "algorithm"), ctl_text(e, "objective"));
-    printf("Of its costs %.0f were measured, %.0f in earlier runs, and %.0f are predicted.\n\n",
+    printf("Of its costs, %.0f were measured, %.0f measured in earlier runs, %.0f predicted.\n\n",
            measured, saved, predicted);
     print_figures(e);
     printf("\n");
@@ -217,20 +212,18 @@ static const struct verb {
 static int add_plan(json_t *parameters, const char *plan)
 {
     if (!plan) {
-        return ctl_usage("plan", "set needs a plan, e.g. '0-15@bigx4|16-25@littlex2*2'");
+        return ctl_usage("plan", "set needs a plan, such as '0-15@bigx4|16-25@littlex2*2'");
     }
-    return json_object_set_new(parameters, "plan", json_string(plan)) < 0
-               ? ctl_usage("plan", "the plan is not UTF-8")
-               : CTL_DONE;
+    return ctl_set_text("plan", "the plan", parameters, "plan", plan);
 }
 
 int ctl_plan(const struct ctl *ctl, int argc, char **argv)
 {
     const struct verb *verb = NULL;
     const char *name;
-    json_t *parameters, *reply;
+    json_t *parameters;
     struct args a;
-    int rc = take_args(argc, argv, true, &a);
+    int rc = take_args(argc, argv, &a);
 
     if (rc) {
         return rc;
@@ -240,10 +233,10 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
         verb = strcmp(verbs[i].name, name) == 0 ? &verbs[i] : verb;
     }
     if (!verb) {
-        return ctl_usage("plan", "show, set, auto, front or explain, not '%s'", name);
+        return ctl_usage("plan", "expected show, set, auto, front or explain, not '%s'", name);
     }
     if (a.max > 0 && strcmp(name, "front") != 0) {
-        return ctl_usage("plan", "--max is for front alone");
+        return ctl_usage("plan", "only front takes --max");
     }
     parameters = ctl_model_parameter(a.model);
     if (strcmp(name, "set") == 0) {
@@ -251,24 +244,12 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
     } else if (a.max > 0) {
         json_object_set_new(parameters, "max", json_integer((json_int_t)a.max));
     }
-    if (!rc && optind < argc) {
-        rc = ctl_usage("plan", "'%s' is too much", argv[optind]);
-    }
+    rc = rc ? rc : ctl_no_more(argc, argv);
     if (rc) {
         json_decref(parameters);
         return rc;
     }
-    rc = ctl_call(ctl, verb->method, parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(verb->field ? json_object_get(reply, verb->field) : reply);
-    } else {
-        verb->print(reply);
-    }
-    json_decref(reply);
-    return CTL_DONE;
+    return ctl_show(ctl, verb->method, parameters, verb->field, verb->print);
 }
 
 /* ---- costs ---- */
@@ -281,7 +262,8 @@ struct shape {
     char heading[48];
 };
 
-/* Widths 1, 2, 4, ... and all cores of each kind. Return: how many, at most SHAPES_MAX. */
+/* Picks widths 1, 2, 4, ... and all cores of each EP. @ret_all: no width is missing. Return: how
+ * many, at most SHAPES_MAX. */
 static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], bool *ret_all)
 {
     const json_t *costs = json_object_get(problem, "costs");
@@ -314,14 +296,14 @@ static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], b
     return count;
 }
 
-/* Three digits behind the point as long as they mean something. */
+/* Writes three digits after the point, fewer for large figures. */
 static int format_ms(char *ret, size_t bytes, const char *mark, double ms)
 {
     return snprintf(ret, bytes, "\t%s%.*f", mark, ms < 100 ? 3 : ms < 10000 ? 1 : 0, ms);
 }
 
-/* One row: the unit, then its times in ms, '~' before what was not measured. @sum: of each column,
- * negative once a time in it is unknown. */
+/* Adds a row: the unit, then its times in ms, with '~' before predicted ones. @sum: the sum of each
+ * column, negative once a time in it is unknown. */
 static void add_unit(struct ctl_table *t, size_t index, const char *name,
                      const struct shape *shapes, size_t count, double *sum)
 {
@@ -329,7 +311,7 @@ static void add_unit(struct ctl_table *t, size_t index, const char *name,
     char line[512];
     int at;
 
-    /* the end of a long name tells more than its beginning */
+    /* of a long name the end tells more */
     at = snprintf(line, sizeof(line), "%zu\t%s%s", index, length > most ? ".." : "",
                   length > most ? name + length - most + 2 : name);
     for (size_t s = 0; s < count; s++) {
@@ -351,8 +333,9 @@ static void add_unit(struct ctl_table *t, size_t index, const char *name,
     ctl_table_add(t, "%s", line);
 }
 
-static void print_costs(const json_t *problem)
+static void print_costs(const json_t *reply)
 {
+    const json_t *problem = json_object_get(reply, "problem");
     const char *headings[SHAPES_MAX + 3] = {"unit", "ms"};
     char align[SHAPES_MAX + 3] = "rl";
     struct shape shapes[SHAPES_MAX];
@@ -383,28 +366,15 @@ static void print_costs(const json_t *problem)
     }
     ctl_table_add(&t, "%s", line);
     ctl_table_print(&t);
-    printf("\n~ predicted. A team's hand-off takes %.3f ms a frame.%s\n",
+    printf("\n~ predicted. Each team spends %.3f ms a frame on the hand-off.%s\n",
            ctl_real(problem, "handoff_ns") / 1e6, all ? "" : " --json has every width.");
 }
 
 int ctl_costs(const struct ctl *ctl, int argc, char **argv)
 {
-    json_t *reply;
     struct args a;
-    int rc = take_args(argc, argv, false, &a);
+    int rc = take_args(argc, argv, &a);
 
-    if (!rc && optind < argc) {
-        rc = ctl_usage(argv[0], "'%s' is too much", argv[optind]);
-    }
-    rc = rc ? rc : ctl_call(ctl, "Costs", ctl_model_parameter(a.model), &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(json_object_get(reply, "problem"));
-    } else {
-        print_costs(json_object_get(reply, "problem"));
-    }
-    json_decref(reply);
-    return CTL_DONE;
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    return rc ? rc : ctl_show(ctl, "Costs", ctl_model_parameter(a.model), "problem", print_costs);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl quantize: an f32 model on integers. */
-#include <getopt.h>
+/* pipectl quantize: serves an f32 model on integers, or no longer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@ static int take_number(const char *option, const char *text, double least, doubl
     double number;
 
     if (!ctl_number(text, least, most, &number)) {
-        return ctl_usage("quantize", "%s needs a number from %.15g to %.15g, got '%s'", option,
+        return ctl_usage("quantize", "%s needs a number from %.15g to %.15g, not '%s'", option,
                          least, most, text);
     }
     json_object_set_new(parameters, parameter,
@@ -44,9 +43,7 @@ static int take_option(int c, struct args *ret)
 {
     switch (c) {
     case 'm':
-        return json_object_set_new(ret->parameters, "model", json_string(optarg)) < 0
-                   ? ctl_usage("quantize", "the model's name is not UTF-8")
-                   : CTL_DONE;
+        return ctl_set_text("quantize", "the model's name", ret->parameters, "model", optarg);
     case 'c':
         ret->calibrate = optarg;
         return CTL_DONE;
@@ -78,39 +75,16 @@ static int take_option(int c, struct args *ret)
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
-                                            {"calibrate", required_argument, NULL, 'c'},
-                                            {"kl", no_argument, NULL, 'k'},
-                                            {"symmetric", no_argument, NULL, 's'},
-                                            {"keep", required_argument, NULL, 'o'},
-                                            {"bound", required_argument, NULL, 'b'},
-                                            {"ms", required_argument, NULL, 't'},
-                                            {"write", required_argument, NULL, 'w'},
-                                            {"off", no_argument, NULL, 'f'},
-                                            {"min-max", no_argument, NULL, 'x'},
-                                            {NULL, 0, NULL, 0}};
-    int c, rc;
+    int c, rc = CTL_DONE;
 
-    while ((c = ctl_option(argc, argv, options)) != -1) {
-        if (c == '?' || c == ':') {
-            return ctl_usage("quantize", "unknown or incomplete option %s", argv[optind - 1]);
-        }
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         rc = take_option(c, ret);
-        if (rc) {
-            return rc;
-        }
     }
-    if (optind < argc && !json_object_get(ret->parameters, "model") &&
-        json_object_set_new(ret->parameters, "model", json_string(argv[optind++])) < 0) {
-        return ctl_usage("quantize", "the model's name is not UTF-8");
+    rc = rc ? rc : ctl_model_argument(argc, argv, ret->parameters);
+    if (rc == CTL_DONE && ret->off == (ret->calibrate != NULL)) {
+        rc = ctl_usage(argv[0], "give either --calibrate DIR or --off");
     }
-    if (optind < argc) {
-        return ctl_usage("quantize", "'%s' is too much", argv[optind]);
-    }
-    if (ret->off == (ret->calibrate != NULL)) {
-        return ctl_usage("quantize", "either --calibrate DIR or --off is needed");
-    }
-    return CTL_DONE;
+    return rc;
 }
 
 static void print_examples(const json_t *q)
@@ -118,10 +92,10 @@ static void print_examples(const json_t *q)
     bool held_out = json_is_true(json_object_get(q, "held_out"));
 
     if (held_out) {
-        printf("  calibrated by %.0f examples (%s), judged by %.0f others\n",
+        printf("  calibrated on %.0f examples (%s), judged on %.0f others\n",
                ctl_real(q, "calibrated"), ctl_text(q, "method"), ctl_real(q, "judged"));
     } else {
-        printf("  calibrated and judged by the same example (%s): give more than one\n",
+        printf("  calibrated and judged on the same example (%s): give more than one\n",
                ctl_text(q, "method"));
     }
     if (ctl_real(q, "left_out") > 0) {
@@ -153,7 +127,7 @@ static void print(const json_t *q)
            json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
            ctl_real(q, "took_ms") / 1e3);
     print_examples(q);
-    printf("  top-1 agreement %.2f %% (at least %.2f), error %s mean, %s most\n",
+    printf("  top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
            100 * ctl_real(q, "agreement"), 100 * ctl_real(q, "bound"),
            ctl_known(q, "error_mean", "%.4f", mean, sizeof(mean)),
            ctl_known(q, "error_most", "%.4f", most, sizeof(most)));
@@ -171,7 +145,7 @@ static void print(const json_t *q)
 static int write_ranges(const char *path, const json_t *ranges)
 {
     if (json_dump_file(ranges, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) < 0) {
-        ctl_say("%s: it cannot be written", path);
+        ctl_say("cannot write %s", path);
         return CTL_FAILED;
     }
     return CTL_DONE;
@@ -214,7 +188,7 @@ int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
     }
     if (args.off) {
         if (!ctl->json) {
-            printf("%s: as its file is\n", ctl_text(reply, "model"));
+            printf("%s is served unchanged again\n", ctl_text(reply, "model"));
         }
     } else {
         rc = show(ctl, &args, json_object_get(reply, "quantised"));

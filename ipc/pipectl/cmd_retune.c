@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl retune, pipectl calibrate: measuring on purpose. */
+/* pipectl retune: a search on live frames, what it tried, and how it ended. */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,85 +9,45 @@
 #include <unistd.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/pipectl/pipectl_options.h"
 
 struct args {
     json_t *parameters; /* owned */
     bool cancel, no_wait, tuned;
 };
 
-/* What a search can be told; each is a parameter of Retune of the same name. */
-static const struct setting {
-    const char *option, *parameter;
-    char type; /* 's' text, 'i' whole number, 'f' number */
-    double least, most;
-} settings[] = {
-    {"algorithm", "algorithm", 's', 0, 0}, {"objective", "objective", 's', 0, 0},
-    {"fps", "fps", 'f', 1e-3, 1e9},        {"latency", "latency_ms", 'f', 1e-3, 1e9},
-    {"alpha", "alpha", 'i', 1, 1e5},       {"heuristic", "heuristic", 'i', 1, 6},
-    {"trials", "trials", 'i', 1, 1e6},     {"seed", "seed", 'i', 0, 9007199254740992.0},
+static const struct ctl_setting settings[] = {
+    {"algorithm", "algorithm", CTL_TEXT, 0, 0}, {"objective", "objective", CTL_TEXT, 0, 0},
+    {"fps", "fps", CTL_REAL, 1e-3, 1e9},        {"latency", "latency_ms", CTL_REAL, 1e-3, 1e9},
+    {"alpha", "alpha", CTL_WHOLE, 1, 1e5},      {"heuristic", "heuristic", CTL_WHOLE, 1, 6},
+    {"encoding", "encoding", CTL_TEXT, 0, 0},   {"stages", "stages", CTL_WHOLE, 1, 16},
+    {"trials", "trials", CTL_WHOLE, 1, 1e6},    {"seed", "seed", CTL_WHOLE, 0, 9007199254740992.0},
 };
 
 enum { OPTION_MODEL = 'm', OPTION_WAIT = 'w', OPTION_NO_WAIT = 'n', OPTION_CANCEL = 'c' };
-#define OPTION_SETTING 256
-
-static int take_setting(const struct setting *s, const char *text, json_t *parameters)
-{
-    json_t *value;
-    double number;
-
-    if (s->type == 's') {
-        value = json_string(text);
-    } else if (!ctl_number(text, s->least, s->most, &number) ||
-               (s->type == 'i' && number != (double)(json_int_t)number)) {
-        return ctl_usage("retune", "--%s needs a %snumber from %.15g to %.15g, got '%s'", s->option,
-                         s->type == 'i' ? "whole " : "", s->least, s->most, text);
-    } else {
-        value = s->type == 'i' ? json_integer((json_int_t)number) : json_real(number);
-    }
-    return json_object_set_new(parameters, s->parameter, value) < 0
-               ? ctl_usage("retune", "--%s is not UTF-8", s->option)
-               : CTL_DONE;
-}
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    struct option options[base_array_count(settings) + 5] = {
-        {"model", required_argument, NULL, OPTION_MODEL},
-        {"wait", no_argument, NULL, OPTION_WAIT},
-        {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
-        {"cancel", no_argument, NULL, OPTION_CANCEL}};
-    int c, rc;
+    const struct cli_option *row;
+    int c, rc = CTL_DONE;
 
-    for (size_t i = 0; i < base_array_count(settings); i++) {
-        options[4 + i] =
-            (struct option){settings[i].option, required_argument, NULL, OPTION_SETTING + (int)i};
-    }
-    while ((c = ctl_option(argc, argv, options)) != -1) {
-        if (c == '?' || c == ':') {
-            return ctl_usage("retune", "unknown or incomplete option %s", argv[optind - 1]);
-        }
+    while ((c = ctl_option(argc, argv, &rc, &row)) != -1) {
         if (c == OPTION_MODEL) {
-            if (json_object_set_new(ret->parameters, "model", json_string(optarg)) < 0) {
-                return ctl_usage("retune", "the model's name is not UTF-8");
-            }
+            rc = ctl_set_text(argv[0], "the model's name", ret->parameters, "model", optarg);
         } else if (c == OPTION_CANCEL) {
             ret->cancel = true;
-        } else if (c < OPTION_SETTING) {
+        } else if (c != CTL_SETTING) {
             ret->no_wait = c == OPTION_NO_WAIT;
             ret->tuned = true;
         } else {
-            rc = take_setting(&settings[c - OPTION_SETTING], optarg, ret->parameters);
-            if (rc) {
-                return rc;
-            }
+            rc = ctl_set(argv[0], settings, row->name, optarg, ret->parameters);
             ret->tuned = true;
         }
     }
-    if (optind < argc) {
-        return ctl_usage("retune", "'%s' is too much", argv[optind]);
-    }
-    return ret->cancel && ret->tuned ? ctl_usage("retune", "--cancel takes no option but --model")
-                                     : CTL_DONE;
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    return rc == CTL_DONE && ret->cancel && ret->tuned
+               ? ctl_usage(argv[0], "--cancel takes no option but --model")
+               : rc;
 }
 
 /* ---- an event in words ---- */
@@ -124,7 +83,7 @@ static double rank(const json_t *trial)
     return ms > 0 && !json_is_true(json_object_get(trial, "failed")) ? ms : 1e300;
 }
 
-/* How many trials were better than this one; equal ones count in their order. */
+/* Counts the trials that were better; of equal ones, the earlier is better. */
 static size_t place_of(const json_t *trials, size_t index)
 {
     double own = rank(json_array_get(trials, index));
@@ -138,7 +97,8 @@ static size_t place_of(const json_t *trials, size_t index)
     return better;
 }
 
-void ctl_print_trials(const json_t *event, size_t most)
+/* Prints a table of trials; of more than @most, the best and the kept one. */
+static void print_trials(const json_t *event, size_t most)
 {
     static const char *const headings[] = {"trial",  "predicted ms", "measured ms",
                                            "frames", "plan",         NULL};
@@ -171,7 +131,7 @@ void ctl_print_trials(const json_t *event, size_t most)
     }
     ctl_table_print(&t);
     printf("  * serves now; times are of the slowest stage%s\n",
-           json_array_size(trials) > most ? "; the best only: --json has all" : "");
+           json_array_size(trials) > most ? "; --json lists all trials" : "");
 }
 
 static void print_plan(const char *what, const json_t *event, const char *plan, const char *fps)
@@ -202,12 +162,12 @@ static void print_event(const json_t *e)
     printf(")\n  took %.1f s; %.0f frames lost; %s frames/s meanwhile\n\n",
            ctl_real(e, "duration_ms") / 1000, ctl_real(e, "lost"),
            ctl_known(e, "fps_during", "%.1f", text, sizeof(text)));
-    ctl_print_trials(e, 20);
+    print_trials(e, 20);
 }
 
 /* ---- waiting ---- */
 
-/* A connection of its own: the one that waits is answered in order. */
+/* Uses a connection of its own: on the waiting one, the answer would come after the search. */
 static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
 {
     json_t *parameters = json_object(), *reply;
@@ -224,7 +184,7 @@ static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
     return rc;
 }
 
-/* Until the reply comes; Ctrl-C asks the daemon to end the search, a second one ends pipectl. */
+/* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl. */
 static int wait_reply(const struct ctl *ctl, struct ctl_control *control, const json_t *model)
 {
     struct pollfd fds[2] = {{.fd = ctl_control_fd(control), .events = POLLIN},
@@ -246,14 +206,14 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control, const 
             struct signalfd_siginfo info;
 
             if (read(fds[1].fd, &info, sizeof(info)) > 0) {
-                ctl_say("ending the search; once more to leave without waiting for that");
+                ctl_say("ending the search; press Ctrl-C again to leave at once");
             }
             base_close_fd(&fds[1].fd);
             fds[1].revents = 0;
             sigprocmask(SIG_UNBLOCK, &set, NULL);
             rc = cancel(ctl, model, &ended);
             if (rc) {
-                ctl_say("it goes on; end it by: pipectl retune --cancel");
+                ctl_say("the search goes on; pipectl retune --cancel ends it");
                 return rc;
             }
         }
@@ -287,7 +247,8 @@ static int print_cancelled(const struct ctl *ctl, const struct args *a)
     if (ctl->json) {
         printf("{\n  \"cancelled\": %s\n}\n", cancelled ? "true" : "false");
     } else {
-        puts(cancelled ? "the search ends; pipectl history says how" : "no search is under way");
+        puts(cancelled ? "search cancelled; pipectl history says how it ended"
+                       : "no search is running");
     }
     return CTL_DONE;
 }
@@ -315,79 +276,7 @@ int ctl_retune(const struct ctl *ctl, int argc, char **argv)
     } else if (json_is_object(event)) {
         print_event(event);
     } else {
-        puts("the search has begun; pipectl history says how it ended, pipectl retune --cancel "
-             "ends it");
-    }
-    json_decref(reply);
-    return CTL_DONE;
-}
-
-/* ---- calibrate ---- */
-
-static void percent(const json_t *kind, const char *key, char *ret, size_t bytes)
-{
-    const json_t *v = json_object_get(kind, key);
-
-    if (json_is_number(v)) {
-        snprintf(ret, bytes, "%.1f %%", 100 * json_number_value(v));
-    } else {
-        snprintf(ret, bytes, "-");
-    }
-}
-
-static void print_kinds(const json_t *kinds)
-{
-    static const char *const headings[] = {
-        "kind", "benchmarks", "convolutions", "fully connected", "wider teams", NULL};
-    struct ctl_table t;
-    json_t *kind;
-    size_t i;
-
-    printf("Mean error of the fitted equations on their own benchmarks:\n");
-    ctl_table_init(&t, headings, "lrrrr");
-    json_array_foreach(kinds, i, kind)
-    {
-        char conv[32], fc[32], multi[32];
-
-        percent(kind, "error_conv", conv, sizeof(conv));
-        percent(kind, "error_fc", fc, sizeof(fc));
-        percent(kind, "error_multi", multi, sizeof(multi));
-        ctl_table_add(&t, "%s\t%.0f\t%s\t%s\t%s", ctl_text(kind, "name"), ctl_real(kind, "benches"),
-                      conv, fc, multi);
-    }
-    ctl_table_print(&t);
-}
-
-int ctl_calibrate(const struct ctl *ctl, int argc, char **argv)
-{
-    static const struct option options[] = {{"ms", required_argument, NULL, 'm'}, {0}};
-    json_t *parameters, *reply;
-    double ms = 0;
-    int c, rc;
-
-    while ((c = ctl_option(argc, argv, options)) != -1) {
-        if (c != 'm') {
-            return ctl_usage(argv[0], "unknown or incomplete option %s", argv[optind - 1]);
-        }
-        if (!ctl_number(optarg, 1, 600000, &ms)) {
-            return ctl_usage(argv[0], "--ms needs a number from 1 to 600000, got '%s'", optarg);
-        }
-    }
-    if (optind < argc) {
-        return ctl_usage(argv[0], "'%s' is too much", argv[optind]);
-    }
-    parameters = json_object();
-    if (ms > 0) {
-        json_object_set_new(parameters, "ms", json_integer((json_int_t)ms));
-    }
-    rc = ctl_call(ctl, "Calibrate", parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(json_object_get(reply, "kinds"));
-    } else {
-        print_kinds(json_object_get(reply, "kinds"));
+        puts("search started; pipectl history shows its result, pipectl retune --cancel ends it");
     }
     json_decref(reply);
     return CTL_DONE;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl status: what is served, how fast, where. */
-#include <getopt.h>
+/* pipectl status: what is served, how fast, and where. */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ static void print_eps(const json_t *eps)
     ctl_table_print(&t);
 }
 
-/* Warnings may be of the daemon or of a model. */
+/* @owner: the status, or a model, whose name is then @name. */
 static void print_warnings(const json_t *owner, const char *name)
 {
     size_t i;
@@ -127,10 +126,9 @@ static void print_status(const json_t *status)
     ctl_print_machine(status);
     print_warnings(status, NULL);
     if (ctl_real(status, "failed_models") > 0) {
-        printf(
-            "\nwarning: %.0f of the models asked for could not be loaded; the log says why, and so "
-            "does piped --check-config\n",
-            ctl_real(status, "failed_models"));
+        printf("\nwarning: %.0f models could not be loaded; the log and piped --check-config say "
+               "why\n",
+               ctl_real(status, "failed_models"));
     }
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
@@ -140,21 +138,15 @@ static void print_status(const json_t *status)
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
-    static const struct option options[] = {{"model", required_argument, NULL, 'm'}, {0}};
     const char *model = NULL;
     json_t *reply, *status;
-    int c, rc;
+    int rc = CTL_DONE;
 
-    while ((c = ctl_option(argc, argv, options)) != -1) {
-        if (c != 'm') {
-            return ctl_usage("status", "unknown or incomplete option %s", argv[optind - 1]);
-        }
+    while (ctl_option(argc, argv, &rc, NULL) != -1) {
         model = optarg;
     }
-    if (optind < argc) {
-        return ctl_usage("status", "'%s' is too much", argv[optind]);
-    }
-    rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    rc = rc ? rc : ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
     if (rc) {
         return rc;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl: calls over the control socket. */
+/* pipectl: calls on the control socket. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +26,14 @@ struct ctl_control *ctl_control_free(struct ctl_control *c)
     return NULL;
 }
 
-static int unreachable(const char *path, const char *why)
+/* @error: an errno, or 0 when the daemon closed the connection. */
+static int unreachable(const char *path, int error)
 {
-    ctl_say("piped is not reachable at %s: %s", path, why);
-    if (strcmp(why, strerror(EACCES)) == 0) {
-        ctl_say("members of the socket's group may connect; of the service's, piped-clients");
-        return CTL_UNREACHABLE;
-    }
-    ctl_say(
-        "is it running? try: systemctl status piped, or --socket PATH for a daemon started with "
-        "--runtime-dir");
-    return CTL_UNREACHABLE;
+    char why[256];
+
+    snprintf(why, sizeof(why), "piped is not reachable at %s: %s", path,
+             error ? strerror(error) : "it closed the connection");
+    return ctl_unreachable(why, error);
 }
 
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
@@ -55,7 +52,7 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
         int error = errno;
 
         ctl_control_free(c);
-        return unreachable(ctl->control_path, strerror(error));
+        return unreachable(ctl->control_path, error);
     }
     *ret = c;
     return CTL_DONE;
@@ -66,7 +63,7 @@ int ctl_control_fd(const struct ctl_control *c)
     return c->sock;
 }
 
-/* The first byte goes out with @fd, if that is one. */
+/* Sends @fd, if not -1, with the first byte. */
 static ssize_t send_some(const struct ctl_control *c, const char *bytes, size_t count, int fd)
 {
     struct iovec part = {(void *)(uintptr_t)bytes, count};
@@ -106,7 +103,7 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
             continue;
         }
         if (n < 0) {
-            return unreachable(c->path, strerror(errno));
+            return unreachable(c->path, errno);
         }
         at += (size_t)n;
     }
@@ -138,11 +135,11 @@ static int say_error(const json_t *message)
     }
     ctl_say("%s%s%s", dot ? dot + 1 : "the daemon refused", *text ? ": " : "", text);
     if (dot && strcmp(dot, ".InvalidParameter") == 0) {
-        ctl_say("it is missing or out of its range, see pipectl(1)");
+        ctl_say("it is missing or out of range, see pipectl(1)");
     }
     if (dot && strcmp(dot, ".PermissionDenied") == 0) {
-        ctl_say("changing something needs root, the daemon's own user or a member of its admin "
-                "group");
+        ctl_say("only root, the daemon's own user and members of its admin_group may change "
+                "anything");
     }
     return CTL_FAILED;
 }
@@ -160,15 +157,15 @@ int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues
             continue;
         }
         if (n <= 0) {
-            return unreachable(c->path, n < 0 ? strerror(errno) : "it closed the connection");
+            return unreachable(c->path, n < 0 ? errno : 0);
         }
         if (ipc_varlink_feed(&c->reader, bytes, (size_t)n) != 0) {
-            ctl_say("the daemon's answer is too big");
+            ctl_say("the daemon's answer is too long");
             return CTL_FAILED;
         }
     }
     if (rc != 0) {
-        ctl_say("the daemon's answer is no JSON object");
+        ctl_say("the daemon's answer is not a JSON object");
         return CTL_FAILED;
     }
     if (json_object_get(message, "error")) {
@@ -208,6 +205,24 @@ int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, i
     json_decref(parameters);
     ctl_control_free(c);
     return rc;
+}
+
+int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+             void (*print)(const json_t *reply))
+{
+    json_t *reply;
+    int rc = ctl_call(ctl, method, parameters, &reply);
+
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(field ? json_object_get(reply, field) : reply);
+    } else {
+        print(reply);
+    }
+    json_decref(reply);
+    return CTL_DONE;
 }
 
 json_t *ctl_model_parameter(const char *model)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl: libpiped with words for people. */
+/* pipectl: libpiped, with messages for people. */
 #include <errno.h>
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "pixfmt.h"
 
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret)
 {
@@ -16,18 +17,11 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
     if (rc == 0) {
         return CTL_DONE;
     }
-    ctl_say("%s", piped_last_error());
     if (rc == -EPROTO) {
+        ctl_say("%s", piped_last_error());
         return CTL_FAILED;
     }
-    if (rc == -EACCES) {
-        ctl_say("members of the socket's group may connect; of the service's, piped-clients");
-        return CTL_UNREACHABLE;
-    }
-    ctl_say(
-        "is it running? try: systemctl status piped, or --socket PATH for a daemon started with "
-        "--runtime-dir");
-    return CTL_UNREACHABLE;
+    return ctl_unreachable(piped_last_error(), -rc);
 }
 
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
@@ -40,24 +34,22 @@ int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
     }
     ctl_say("%s", piped_last_error());
     if (rc == -ENOENT) {
-        ctl_say("pipectl models lists what is loaded");
+        ctl_say("pipectl models lists the loaded models");
     } else if (rc == -EOPNOTSUPP && o->pixfmt != PIPED_TENSOR) {
-        ctl_say("a model that takes no pictures takes raw tensors: .f32 files, --pixfmt tensor");
+        ctl_say("send raw tensors instead: .f32 files, or --pixfmt tensor");
     }
     return rc == -ENOTCONN ? CTL_UNREACHABLE : CTL_FAILED;
 }
 
 bool ctl_pixfmt(const char *name, uint32_t *ret)
 {
-    static const char *const names[] = {"tensor", "rgb24", "bgr24", "gray8", "nv12", "yuyv"};
+    enum pixfmt f;
 
-    for (uint32_t i = 0; i < base_array_count(names); i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *ret = i;
-            return true;
-        }
+    if (!pixfmt_find(name, strlen(name), &f)) {
+        return false;
     }
-    return false;
+    *ret = f;
+    return true;
 }
 
 size_t ctl_tensor_count(const struct piped_tensor *t)

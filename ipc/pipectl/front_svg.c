@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What could be chosen, drawn: time against packed bytes, with the fastest choice named. */
+/* pipectl optimise --svg: a chart of the choices, time against packed bytes. */
 #include <math.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #define RIGHT 30.0
 #define TOP 50.0
 #define BOTTOM 60.0
-#define ROOM 0.1 /* of the range, left free at both ends */
+#define ROOM 0.1 /* margin at both ends, as a share of the range */
 #define TICKS 6.0
 
 struct axis {
@@ -91,7 +91,7 @@ static void write_axes(FILE *f, const struct axis *ms, const struct axis *mb)
             LEFT - 50, TOP - 14);
 }
 
-/* A choice stands until the next one is smaller: steps, then a point with a note for each. */
+/* Draws steps: a choice holds until the next smaller one. Then a point with a note for each. */
 static void write_front(FILE *f, const json_t *front, const struct axis *ms, const struct axis *mb)
 {
     const json_t *entry;

@@ -2,8 +2,8 @@
 /**
  * ipc/pipectl/infer.h - the parts of pipectl infer
  *
- * The files become a list of items, one per frame (a .f32, PPM or PGM file may hold many). Items
- * are sent in order, over one stream per pixel format, and reported in order as their answers come.
+ * The files become a list of items, one per frame; a .f32, PPM or PGM file may hold several. Items
+ * are sent in order, on one stream for each pixel format, and reported in order as answers come.
  */
 #pragma once
 
@@ -48,13 +48,17 @@ struct infer {
     json_t *results; /* owned: reports in order */
 };
 
-/* infer_files.c: exit codes; the reason was said */
+/* infer_files.c. Functions return an exit code and have printed the reason. */
+
 int infer_add_path(struct infer *in, const char *path);
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);
 /* infer_report.c */
+
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
                        const struct piped_stream_info *info);
-int infer_report_next(struct infer *in); /* the items that are done, in order */
+/** infer_report_next() - reports the next items as far as they are done. Return: an exit code. */
+int infer_report_next(struct infer *in);
+/** infer_finish() - prints what needs all answers. Return: the exit code of the command. */
 int infer_finish(struct infer *in);

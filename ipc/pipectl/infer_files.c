@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl infer: which files, how many frames, which class is right. */
+/* pipectl infer: which files, which frames in them, and their expected classes. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static int add_directory(struct infer *in, const char *path)
     }
     free(entries);
     if (rc == CTL_DONE && n == 0) {
-        ctl_say("%s has no .jpg, .ppm, .pgm or .f32 file", path);
+        ctl_say("%s contains no .jpg, .ppm, .pgm or .f32 file", path);
         return CTL_FAILED;
     }
     return rc;
@@ -139,7 +139,7 @@ int infer_read_expected(struct infer *in)
             continue;
         }
         if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0) {
-            ctl_say("%s:%zu: one class index per line", in->expect_path, number);
+            ctl_say("%s:%zu: expected one class index", in->expect_path, number);
             return CTL_FAILED;
         }
         if (in->expected_count < in->item_count) {
@@ -177,7 +177,7 @@ static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format
     return CTL_DONE;
 }
 
-/* The frames of a raw file. */
+/* Adds the frames of a raw file. */
 static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 {
     char error[256];
@@ -185,7 +185,7 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 
     if (in->frame_bytes == 0 || img->bytes == 0 || img->bytes % in->frame_bytes) {
         snprintf(error, sizeof(error),
-                 "it has %zu bytes, which is no multiple of the model's input of %zu", img->bytes,
+                 "its %zu bytes are not a multiple of the model's input of %zu bytes", img->bytes,
                  in->frame_bytes);
         return add_item(in, file, 0, PIPED_TENSOR, error);
     }
@@ -209,8 +209,8 @@ static int add_picture(struct infer *in, size_t file, size_t frame, const struct
     return add_item(in, file, frame, format, NULL);
 }
 
-/* Looks at every file once: its kind, its size, its frames. A file that cannot be read is an item
- * with an error, and the others go on. */
+/* Looks at the kind, size and frames of each file. A file that cannot be read becomes an item with
+ * an error; the others go on. */
 int infer_make_items(struct infer *in)
 {
     int rc = CTL_DONE;

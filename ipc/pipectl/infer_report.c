@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl infer: answers into JSON, tables and raw files. Scores are the model's output as it is;
- * the table adds a probability for the eye. */
+/* pipectl infer: answers as JSON, text and raw files. A score is the model's output, unchanged; a
+ * probability is computed from the scores. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static json_t *shape_of(const struct piped_tensor *t)
     return shape;
 }
 
-/* Classes are a vector: all dimensions but one are 1. */
+/* Return: the number of classes if the tensor is a vector (all dimensions but one are 1), or 0. */
 static size_t class_count(const struct piped_tensor *t)
 {
     size_t big = 0;
@@ -79,7 +79,7 @@ static json_t *top_of(const struct infer *in, struct infer_item *item, const str
     return top;
 }
 
-/* All outputs as f32, back to back. */
+/* Keeps all outputs as f32, one after another. */
 static void keep_outputs(struct infer_item *item, const struct piped_stream_info *info,
                          const void *data)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JPEG files by libjpeg-turbo. */
+/* pipectl: JPEG files, by libjpeg-turbo. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "ipc/pipectl/picture.h"
 
-/* libjpeg leaves by a call that may not return; its texts are kept instead of printed. */
+/* libjpeg calls on_error(), which must not return. Texts are kept, not printed. */
 struct failure {
     struct jpeg_error_mgr base;
     jmp_buf leave;
@@ -28,13 +28,13 @@ static void on_message(j_common_ptr jpeg, int level)
 {
     struct failure *f = (struct failure *)jpeg->err;
 
-    if (level < 0) { /* corrupt data: an answer to half a picture would mislead */
+    if (level < 0) { /* corrupt data: an answer for half a picture would mislead */
         f->base.format_message(jpeg, f->text);
         longjmp(f->leave, 1);
     }
 }
 
-/* Reads the header; with @to, the rows as well. */
+/* Reads the header; with @to, also the rows. */
 static int run(struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
     struct jpeg_decompress_struct jpeg;
@@ -56,7 +56,7 @@ static int run(struct ctl_image *img, uint8_t *to, char *ret_error, size_t error
     jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     if (jpeg.image_width > CTL_IMAGE_DIMENSION_MAX || jpeg.image_height > CTL_IMAGE_DIMENSION_MAX) {
         jpeg_destroy_decompress(&jpeg);
-        snprintf(ret_error, error_bytes, "the picture has an impossible size");
+        snprintf(ret_error, error_bytes, "impossible picture size");
         return -EINVAL;
     }
     if (!to) {

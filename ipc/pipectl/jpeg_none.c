@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of jpeg.c when libjpeg-turbo was absent at build time. */
+/* pipectl: in place of jpeg.c in a build without libjpeg-turbo. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     snprintf(ret_error, error_bytes,
-             "pipectl was built without JPEG (meson option jpeg); convert it to PPM");
+             "pipectl was built without JPEG (meson option jpeg); convert the file to PPM");
     return -EOPNOTSUPP;
 }
 

@@ -1,120 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: the command line of piped. */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_print.h"
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/pipectl/pipectl_options.h"
 
-const struct ctl_command ctl_commands[] = {
-    {"status", "[--model M]", "what is served, by which plan, on which cores", ctl_status},
-    {"infer",
-     "[--model M] [--raw OUT.f32] [--expect LABELS] [--list FILE] [--top N] "
-     "[--inline] FILE...",
-     "answers to pictures (JPEG, PPM, PGM) or raw tensors (.f32)", ctl_infer},
-    {"bench",
-     "[--model M] [--frames N] [--seconds S] [--clients C] [--in-flight N] [--inline] [--rate FPS] "
-     "[--verify] [--pixfmt F] [--size WxH] [--policy P] [--deadline MS] "
-     "[--seed N] [--reconnect S]",
-     "streams frames; reports speed, latency, order and loss", ctl_bench},
-    {"plan", "[show | set PLAN | auto | front [--max N] | explain] [--model M]",
-     "the plan in force, others and why; serve by another; give it back", ctl_plan},
-    {"models", "[list | load NAME FILE [--plan PLAN] | unload NAME]",
-     "what is loaded; load and unload", ctl_models},
-    {"retune",
-     "[--model M] [--algorithm A] [--objective O] [--fps F] [--latency MS] [--alpha N] "
-     "[--heuristic 1..6] [--trials N] [--seed N] [--wait | --no-wait] | --cancel [--model M]",
-     "search for a better plan on live frames", ctl_retune},
-    {"history", "[--model M] [--limit N] [--trials]",
-     "everything that changed a plan, and what was tried", ctl_history},
-    {"costs", "[--model M]", "what each unit takes on each kind of core and width", ctl_costs},
-    {"calibrate", "[--ms N]", "micro-benchmarks, for predictions of what was not measured",
-     ctl_calibrate},
-    {"optimise",
-     "[MODEL] [--objective O] [--algorithm A] [--memory MIB] [--inexact | --calibrate DIR "
-     "[--agreement R]] [--episodes N] [--seed N] "
-     "[--ms N] [--pareto] [--svg FILE]",
-     "measure the primitives anew and serve by the best", ctl_optimise},
-    {"quantize",
-     "[MODEL] --calibrate DIR [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT] "
-     "[--ms N] "
-     "[--write FILE] | [MODEL] --off",
-     "serve an f32 model on integers, or no longer", ctl_quantize},
-    {"quantise", "", NULL, ctl_quantize},
-    {"units", "[--model M]", "unit by unit: weight, time, primitive", ctl_units},
-    {"metrics", "", "counters in Prometheus text format", ctl_metrics},
-    {"config", "", "the configuration in force and where it comes from", ctl_config},
-    {"reload", "", "read the configuration again", ctl_reload},
-    {"subscribe", "", "one line for every change, until interrupted (also: watch)", ctl_subscribe},
-    {"watch", "", NULL, ctl_subscribe},
-    {NULL, NULL, NULL, NULL},
+static const struct {
+    const char *name;
+    int (*run)(const struct ctl *ctl, int argc, char **argv); /* argv[0] is the command */
+} runs[] = {
+#define ROW(name) {#name, ctl_##name},
+    CTL_COMMANDS(ROW)
+#undef ROW
 };
-
-void ctl_say(const char *format, ...)
-{
-    va_list args;
-
-    fflush(stdout);
-    fputs("pipectl: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
-
-int ctl_usage(const char *command, const char *format, ...)
-{
-    va_list args;
-
-    fprintf(stderr, "pipectl %s: ", command);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    for (const struct ctl_command *c = ctl_commands; c->name; c++) {
-        if (strcmp(c->name, command) == 0) {
-            fprintf(stderr, "usage: pipectl [--socket PATH] [--json] %s %s\n", c->name, c->usage);
-        }
-    }
-    return CTL_USAGE;
-}
-
-int ctl_option(int argc, char **argv, const struct option *options)
-{
-    opterr = 0;
-    return getopt_long(argc, argv, ":", options, NULL);
-}
-
-bool ctl_number(const char *text, double least, double most, double *ret)
-{
-    char *end;
-    double v;
-
-    errno = 0;
-    v = strtod(text, &end);
-    if (errno || end == text || *end || !(v >= least && v <= most)) {
-        return false;
-    }
-    *ret = v;
-    return true;
-}
 
 static void help(FILE *to)
 {
     fputs("usage: pipectl [--socket PATH] [--json] COMMAND [ARGUMENTS]\n\n", to);
-    for (const struct ctl_command *c = ctl_commands; c->name; c++) {
-        if (c->help) {
-            fprintf(to, "  %-10s %s\n", c->name, c->help);
-        }
-    }
-    fputs("\n--socket names the control socket (default $PIPED_RUNTIME_DIR/control.sock, else\n"
-          "/run/piped/control.sock); frames.sock is looked for beside it. --json prints JSON.\n"
-          "exit codes: 0 done, 1 failed, 2 wrong usage, 3 daemon not reachable, 4 degraded\n"
-          "see pipectl(1)\n",
+    cli_print_commands(to, &ctl_program);
+    fputs("\npipectl COMMAND --help lists the options of a command.\n"
+          "--socket PATH: the control socket; frames.sock must be beside it. Default:\n"
+          "$PIPED_RUNTIME_DIR/control.sock, else /run/piped/control.sock.\n"
+          "--json: print JSON.\n"
+          "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 daemon not reachable, 4 degraded.\n"
+          "See pipectl(1).\n",
           to);
 }
 
@@ -135,14 +49,14 @@ static int set_paths(struct ctl *ctl, const char *socket)
         b = snprintf(ctl->frames_path, sizeof(ctl->frames_path), "%s/frames.sock", dir);
     }
     if (a >= (int)sizeof(ctl->control_path) || b >= (int)sizeof(ctl->frames_path)) {
-        ctl_say("the path of the socket is too long (107 bytes at most)");
+        ctl_say("the socket path is longer than 107 bytes");
         return CTL_USAGE;
     }
     return CTL_DONE;
 }
 
-/* --json and --socket are taken from anywhere on the line, so that they may follow the command.
- * Return: the new argc, or -1. */
+/* Takes --json and --socket from anywhere on the line. Return: the new argc; -1: --socket has no
+ * value. */
 static int take_global(int argc, char **argv, bool *ret_json, const char **ret_socket)
 {
     int kept = 1;
@@ -169,9 +83,21 @@ static int take_global(int argc, char **argv, bool *ret_json, const char **ret_s
     return kept;
 }
 
+/* Is --help among the arguments of the command? After "--" it does not count. */
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct ctl ctl = {0};
+    const struct cli_command *command;
     const char *socket = NULL;
     int rc;
 
@@ -198,9 +124,14 @@ int main(int argc, char **argv)
     if (rc) {
         return rc;
     }
-    for (const struct ctl_command *c = ctl_commands; c->name; c++) {
-        if (strcmp(c->name, argv[1]) == 0) {
-            rc = c->run(&ctl, argc - 1, argv + 1);
+    command = cli_find(ctl_program.commands, argv[1]);
+    if (command && wants_help(argc, argv)) {
+        ctl_print_help(stdout, argv[1]);
+        return CTL_DONE;
+    }
+    for (size_t i = 0; command && i < base_array_count(runs); i++) {
+        if (strcmp(runs[i].name, command->name) == 0) {
+            rc = runs[i].run(&ctl, argc - 1, argv + 1);
             if (fflush(stdout) != 0 && rc == CTL_DONE) {
                 ctl_say("cannot write the result: %s", strerror(errno));
                 rc = CTL_FAILED;
@@ -208,6 +139,6 @@ int main(int argc, char **argv)
             return rc;
         }
     }
-    ctl_say("no command '%s'; see pipectl --help", argv[1]);
+    ctl_say("unknown command '%s'; see pipectl --help", argv[1]);
     return CTL_USAGE;
 }

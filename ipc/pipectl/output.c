@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl: JSON and tables. */
+/* pipectl: prints JSON, tables and text. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipc/pipectl/pipectl.h"
+#include "base.h"
+#include "cli_print.h"
+#include "cli_rows.h"
+#include "ipc/pipectl/output.h"
 
 #define COLUMNS_MAX 16
 
@@ -25,24 +28,14 @@ void ctl_table_init(struct ctl_table *t, const char *const *headings, const char
 
 void ctl_table_add(struct ctl_table *t, const char *format, ...)
 {
-    json_t *row = json_array();
-    char *text = NULL;
     va_list args;
-    int n;
 
     va_start(args, format);
-    n = vasprintf(&text, format, args);
+    cli_add_row(t->rows, format, args);
     va_end(args);
-    if (n >= 0) {
-        for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
-            json_array_append_new(row, json_string(cell));
-        }
-        free(text);
-    }
-    json_array_append_new(t->rows, row);
 }
 
-/* Characters, not bytes: names may be UTF-8. */
+/* In characters, not bytes: names may be UTF-8. */
 static int width_of(const char *s)
 {
     int n = 0;
@@ -79,7 +72,7 @@ void ctl_print_wrapped(const char *text, int indent)
         if (!word) {
             break;
         }
-        if (column > indent && column + gap + width_of(word) > CTL_COLUMNS) {
+        if (column > indent && column + gap + width_of(word) > CLI_COLUMNS) {
             printf("\n%*s", indent, "");
             column = indent;
             gap = 0;
@@ -108,9 +101,8 @@ static void print_row(const struct ctl_table *t, const json_t *row, const int *w
 
     printf("%*s", t->indent, "");
     for (size_t c = 0; c < t->columns; c++) {
-        const char *cell = row ? json_string_value(json_array_get(row, c)) : t->headings[c];
+        const char *cell = row ? cli_cell(row, c) : t->headings[c];
 
-        cell = cell ? cell : "";
         if (t->align[c] == 'w') {
             ctl_print_wrapped(cell, column);
         } else {
@@ -130,9 +122,7 @@ void ctl_table_print(struct ctl_table *t)
         width[c] = width_of(t->headings[c]);
         json_array_foreach(t->rows, i, row)
         {
-            const char *cell = json_string_value(json_array_get(row, c));
-
-            width[c] = base_max(width[c], width_of(cell ? cell : ""));
+            width[c] = base_max(width[c], width_of(cli_cell(row, c)));
         }
     }
     print_row(t, NULL, width);

@@ -53,7 +53,7 @@ static int read_file(const char *path, struct ctl_image *img)
     return 0;
 }
 
-/* The next number of a PNM header, behind blanks and # comments. */
+/* Reads the next number of a PNM header; skips blanks and # comments. */
 static bool pnm_number(const struct ctl_image *img, size_t *at, uint32_t *ret)
 {
     uint32_t v = 0;
@@ -88,7 +88,7 @@ static bool pnm_begins(const struct ctl_image *img, size_t at)
     return img->data_bytes - at > 2 && d[0] == 'P' && (d[1] == '5' || d[1] == '6');
 }
 
-/* The header of the picture that begins at @at. */
+/* Reads the header of the picture that begins at @at. */
 static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t error_bytes)
 {
     uint32_t most;
@@ -97,20 +97,19 @@ static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t er
     at += 2;
     if (!pnm_number(img, &at, &img->width) || !pnm_number(img, &at, &img->height) ||
         !pnm_number(img, &at, &most) || at >= img->data_bytes) {
-        return fail(-EINVAL, ret_error, error_bytes, "the PNM header is broken");
+        return fail(-EINVAL, ret_error, error_bytes, "broken PNM header");
     }
     if (most != 255) {
-        return fail(-EINVAL, ret_error, error_bytes,
-                    "only PNM files with a maxval of 255 are read");
+        return fail(-EINVAL, ret_error, error_bytes, "PNM files must have a maxval of 255");
     }
     if (img->width == 0 || img->height == 0 || img->width > CTL_IMAGE_DIMENSION_MAX ||
         img->height > CTL_IMAGE_DIMENSION_MAX) {
-        return fail(-EINVAL, ret_error, error_bytes, "the picture has an impossible size");
+        return fail(-EINVAL, ret_error, error_bytes, "impossible picture size");
     }
     img->pixels_at = at + 1; /* exactly one blank */
     if (img->data_bytes < img->pixels_at ||
         img->data_bytes - img->pixels_at < (size_t)img->width * img->height * img->channels) {
-        return fail(-EINVAL, ret_error, error_bytes, "the picture is cut short");
+        return fail(-EINVAL, ret_error, error_bytes, "the picture is truncated");
     }
     img->bytes = (size_t)img->width * img->height * img->channels;
     return 0;
@@ -124,7 +123,7 @@ int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
         return 0;
     }
     if (!pnm_begins(img, at)) {
-        return fail(-EINVAL, ret_error, error_bytes, "behind a picture comes no other PNM header");
+        return fail(-EINVAL, ret_error, error_bytes, "no PNM header follows the picture");
     }
     return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
 }
@@ -154,7 +153,7 @@ static int recognise(const char *path, struct ctl_image *img, char *ret_error, s
         return ctl_jpeg_size(img, ret_error, error_bytes);
     }
     return fail(-EINVAL, ret_error, error_bytes,
-                "this is no JPEG, no binary PPM or PGM, and its name does not end in .f32");
+                "not a JPEG, binary PPM or binary PGM file, and its name does not end in .f32");
 }
 
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
@@ -164,7 +163,7 @@ int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct
 
     if (rc < 0) {
         return fail(rc, ret_error, error_bytes,
-                    rc == -EINVAL ? "this is no regular file" : strerror(-rc));
+                    rc == -EINVAL ? "not a regular file" : strerror(-rc));
     }
     rc = recognise(path, &img, ret_error, error_bytes);
     if (rc < 0) {

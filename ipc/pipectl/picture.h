@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/pipectl/image.h - pictures and raw tensors from files
+ * ipc/pipectl/picture.h - pictures and raw tensors from files
  *
- * A file is opened (its size becomes known), then decoded straight into a slot. Hostile files give
- * an error text, never more memory than the file and one picture.
+ * Opening a file tells the picture's size; decoding writes straight into a slot. A hostile file
+ * gives an error text. It never takes more memory than the file and one picture.
  */
 #pragma once
 
@@ -19,22 +19,21 @@ struct ctl_image {
     enum ctl_image_kind kind;
     uint32_t width, height, channels; /* 1: GRAY8, 3: RGB24; raw: 0 */
     size_t bytes;                     /* decoded: width * height * channels; raw: of the file */
-    uint8_t *data;                    /* the file, owned */
+    uint8_t *data;                    /* owned: the file */
     size_t data_bytes, pixels_at;     /* PNM: where the picture's pixels start */
 };
 #define CTL_IMAGE_NULL ((struct ctl_image){0})
 
-/** ctl_image_open() - reads a file (.f32: raw; else by its first bytes). @ret_error: a sentence
- * without the file's name. Return: 0 or -errno. */
+/** ctl_image_open() - reads a file. A name ending in .f32 means raw; else the first bytes tell.
+ * @ret_error: the reason, without the file's name. Return: 0 or -errno. */
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret);
 void ctl_image_close(struct ctl_image *img);
-/** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several, one behind
- * the other. Return: 1 and width, height, channels, bytes are the next picture's; 0: that was the
- * last; -EINVAL. */
+/** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:
+ * width, height, channels and bytes are those of the next picture; 0: there is none; -EINVAL. */
 int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes);
-/** ctl_image_decode() - @img->bytes into @to. Return: 0 or -EINVAL. */
+/** ctl_image_decode() - writes img->bytes bytes to @to. Return: 0 or -EINVAL. */
 int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
 
-/* jpeg.c, or jpeg_none.c. Bytes of a JPEG file in. */
+/* jpeg.c, or jpeg_none.c: a JPEG file whose bytes are in @img */
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes);
 int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);

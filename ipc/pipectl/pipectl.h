@@ -2,8 +2,8 @@
 /**
  * ipc/pipectl/pipectl.h - what the commands share
  *
- * A command returns the program's exit code. It has printed its result to stdout, or why there is
- * none to stderr. Nothing of a result is printed when a command fails before it has one.
+ * A command prints its result to stdout, or the reason for failing to stderr, and returns the
+ * program's exit code. It prints no part of a result before it has all of it.
  */
 #pragma once
 
@@ -13,95 +13,47 @@
 #include <stdint.h>
 
 #include "base.h"
+#include "ipc/pipectl/command_line.h"
+#include "ipc/pipectl/output.h"
 #include "ipc/piped.h"
-
-enum ctl_exit {
-    CTL_DONE = 0,
-    CTL_FAILED = 1,
-    CTL_USAGE = 2,
-    CTL_UNREACHABLE = 3,
-    CTL_DEGRADED = 4,
-};
 
 struct ctl {
     bool json;
     char control_path[108], frames_path[108];
 };
 
-struct ctl_command {
-    const char *name;
-    const char *usage; /* behind the name */
-    const char *help;
-    int (*run)(const struct ctl *ctl, int argc, char **argv); /* argv[0] is the command */
-};
-extern const struct ctl_command ctl_commands[];
+/* control_call.c: a connection to the control socket. Functions return an exit code and have
+ * printed the reason. */
 
-/* messages on stderr, with the program's name and a newline */
-void ctl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/** ctl_usage() - says what is wrong with the command line and how the command is used. */
-int ctl_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* getopt_long() with the command's long options; ctl_no_more() refuses further arguments. */
-struct option;
-int ctl_option(int argc, char **argv, const struct option *options);
-bool ctl_number(const char *text, double least, double most, double *ret);
-
-/* control.c: a connection to the control socket */
 struct ctl_control;
-int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret); /* exit code */
+int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret);
 struct ctl_control *ctl_control_free(struct ctl_control *c);
 int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
-/** ctl_control_receive() - the parameters of one reply, the caller's reference. Return: exit code.
- */
+/** ctl_control_receive() - waits for one reply. @ret: its parameters, the caller's reference. */
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
-/** ctl_control_fd() - readable when something came; for poll(2) before a reply. */
+/** ctl_control_fd() - for poll(2): readable when a part of a reply has arrived. */
 int ctl_control_fd(const struct ctl_control *c);
-/** ctl_call() - one call of io.piped.METHOD; @parameters: reference is taken. Return: exit code;
- * the reason was said. */
+
+/** ctl_call() - calls io.piped.METHOD and waits for the reply. Takes the reference @parameters. */
 int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
-/** ctl_call_fd() - the same; a descriptor @fd goes with the call (-1: none). */
+/** ctl_call_fd() - the same; sends the descriptor @fd with the call (-1: none). */
 int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, int fd,
                 json_t **ret);
-/** ctl_model_parameter() - {} or {"model": model}. */
+/** ctl_show() - calls, then prints the reply: with --json its @field (NULL: all of it), else by
+ * @print. */
+int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+             void (*print)(const json_t *reply));
+/** ctl_model_parameter() - Return: {}, or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
-/* output.c */
-void ctl_print_json(const json_t *v);
-/** ctl_print_wrapped() - text and a newline; lines behind the first start at column @indent and
- * none passes CTL_COLUMNS if it can be broken behind a space or a '|'. */
-#define CTL_COLUMNS 80
-void ctl_print_wrapped(const char *text, int indent);
-/* Rows of cells, columns as wide as needed; a NULL heading ends the columns. Cells are text. */
-struct ctl_table {
-    size_t columns;
-    const char *const *headings;
-    const char *align; /* one char a column: 'l', 'r', or for the last one 'w': wrapped */
-    int indent;        /* of the whole table */
-    json_t *rows;      /* owned: arrays of strings, and notes */
-};
-void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align);
-void ctl_table_add(struct ctl_table *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3))); /* cells separated by '\t' */
-/** ctl_table_note() - a line below the row before it, @indent columns in, wrapped. */
-void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void ctl_table_print(struct ctl_table *t); /* and frees */
-/* Fields of replies, whatever they hold. */
-const char *ctl_text(const json_t *object, const char *key);
-double ctl_real(const json_t *object, const char *key);
-/** ctl_any() - a field as text in @ret: numbers and lists too, "-" when absent. Return @ret. */
-const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
-
-/** ctl_known() - a number in @ret by @format, one %f; "-" when it is none. Return @ret. */
-const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
-                      size_t bytes) __attribute__((format(printf, 3, 0)));
-
 /* status_machine.c */
-/** ctl_print_machine() - cores and sensors of a status reply; nothing for what is unknown. */
+
+/** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
 void ctl_print_machine(const json_t *status);
 
-/* frames.c: libpiped with pipectl's messages */
-/* @reconnect_ms: 0 as the library does */
+/* frame_stream.c: libpiped with pipectl's messages */
+
+/* @reconnect_ms: 0 for the library's default */
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret);
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
                     struct piped_stream **ret);
@@ -109,39 +61,36 @@ bool ctl_pixfmt(const char *name, uint32_t *ret);
 size_t ctl_tensor_count(const struct piped_tensor *t);
 double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i);
 
-/* examples.c */
+/* call_examples.c */
+
 /**
- * ctl_call_examples() - ctl_call() with the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of a
- * folder, NULL: without: sets @parameters.examples; their bytes go along in a sealed memfd. Files
- * that cannot be read are said and left out. @parameters: taken. Return: exit code; the reason was
- * said.
+ * ctl_call_examples() - ctl_call() with the examples of a folder
+ *
+ * Lists the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of @folder in @parameters.examples and
+ * sends their bytes in a sealed memfd. Names files that it cannot read, and skips them. @folder:
+ * NULL for none.
  */
 int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
                       json_t *parameters, json_t **ret);
 
-/** ctl_front_svg() - what Optimise answers as "front", drawn into a file. Return: an exit code. */
+/* front_svg.c */
+
+/** ctl_front_svg() - draws the "front" of an Optimise reply into a file. Return: an exit code. */
 int ctl_front_svg(const char *path, const json_t *front);
 
-/* commands */
-int ctl_status(const struct ctl *ctl, int argc, char **argv);
-int ctl_infer(const struct ctl *ctl, int argc, char **argv);
-int ctl_bench(const struct ctl *ctl, int argc, char **argv);
-int ctl_plan(const struct ctl *ctl, int argc, char **argv);
-int ctl_models(const struct ctl *ctl, int argc, char **argv);
-int ctl_retune(const struct ctl *ctl, int argc, char **argv);
-int ctl_history(const struct ctl *ctl, int argc, char **argv);
-int ctl_costs(const struct ctl *ctl, int argc, char **argv);
-int ctl_calibrate(const struct ctl *ctl, int argc, char **argv);
-int ctl_optimise(const struct ctl *ctl, int argc, char **argv);
-int ctl_quantize(const struct ctl *ctl, int argc, char **argv);
-/** ctl_print_trials() - an event's trials as a table; only the best @most when there are more. */
-void ctl_print_trials(const json_t *event, size_t most);
-/** ctl_trial_note() - " (stopped: worse)" and the like, or "". */
+/* cmd_retune.c: an event in words, for the history too */
+
+/** ctl_trial_note() - Return: " (stopped: worse)" and the like, or "". */
 const char *ctl_trial_note(const json_t *trial);
-/** ctl_gain() - "+12.3 %" from an event's fps before and after; "-" when one is not known. */
+/** ctl_gain() - writes the gain in frames/s as "+12.3 %"; "-" if unknown. Return: @ret. */
 const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
-int ctl_metrics(const struct ctl *ctl, int argc, char **argv);
-int ctl_config(const struct ctl *ctl, int argc, char **argv);
-int ctl_reload(const struct ctl *ctl, int argc, char **argv);
-int ctl_units(const struct ctl *ctl, int argc, char **argv);
-int ctl_subscribe(const struct ctl *ctl, int argc, char **argv);
+
+/* X(NAME): ctl_NAME() runs the command of that name in pipectl_options.c. */
+/* clang-format off */
+#define CTL_COMMANDS(X)                                                                            \
+    X(status) X(infer) X(bench) X(plan) X(models) X(retune) X(history) X(costs)                    \
+    X(profile) X(optimise) X(quantize) X(units) X(board) X(metrics) X(config) X(reload) X(subscribe)
+/* clang-format on */
+#define CTL_DECLARE(name) int ctl_##name(const struct ctl *ctl, int argc, char **argv);
+CTL_COMMANDS(CTL_DECLARE)
+#undef CTL_DECLARE

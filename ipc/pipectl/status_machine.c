@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl status: the machine's cores and sensors. What is unknown is not shown. */
+/* pipectl status: cores and sensors. Nothing unknown is shown. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static const char *why_of(const json_t *cpus, size_t i)
     return ctl_text(json_array_get(cpus, i), "why");
 }
 
-/* Neighbours with the same reason share a line. */
+/* Prints one line for neighbours with the same reason. */
 static void print_cores(const json_t *cpus)
 {
     size_t count = json_array_size(cpus);
@@ -42,7 +42,7 @@ static void print_heat(const json_t *sensors)
         if (json_is_number(json_object_get(z, "temp_c"))) {
             printf("%s%s %.1f C%s", shown++ ? ", " : "heat: ", ctl_text(z, "type"),
                    ctl_real(z, "temp_c"),
-                   json_is_true(json_object_get(z, "past_trip")) ? " (past its trip point)" : "");
+                   json_is_true(json_object_get(z, "past_trip")) ? " (above its trip point)" : "");
         }
     }
     if (shown > 0) {

@@ -3,38 +3,42 @@
 
 #include "base.h"
 
-bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)
+bool krn_conv_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c)
 {
     const struct mdl_window *w = &op->attr.conv.window;
-    const struct mdl_tensor *weights;
-    struct krn_conv c = {.groups = op->attr.conv.groups};
-    size_t rank;
+    const struct mdl_tensor *weights = &m->tensors[op->in[1]];
+    size_t rank = m->tensors[op->in[0]].rank;
 
-    if (op->kind != MDL_OP_CONV || op->in[2] != MDL_NONE || !krn_is_const_f32(m, op->in[1]) ||
-        !krn_img_of(&m->tensors[op->in[0]], &c.x) || !krn_img_of(&m->tensors[op->out[0]], &c.y) ||
-        !krn_img_flat(&c.y) || c.x.n != c.y.n) {
+    c->groups = op->attr.conv.groups;
+    if (c->x.n != c->y.n || m->tensors[op->out[0]].rank != rank || weights->rank != rank ||
+        !krn_win_of(w, rank, &c->win) || !krn_win_fits(w, &c->x, &c->y) || c->groups == 0 ||
+        c->x.c % c->groups != 0 || c->y.c % c->groups != 0) {
         return false;
     }
-    weights = &m->tensors[op->in[1]];
-    rank = m->tensors[op->in[0]].rank;
-    if (m->tensors[op->out[0]].rank != rank || weights->rank != rank ||
-        !krn_win_of(w, rank, &c.win) || !krn_win_fits(w, &c.x, &c.y) || c.groups == 0 ||
-        c.x.c % c.groups != 0 || c.y.c % c.groups != 0) {
-        return false;
-    }
-    c.cg = c.x.c / c.groups;
-    c.og = c.y.c / c.groups;
-    c.taps = c.win.kh * c.win.kw;
-    if (weights->dim[0] != c.y.c || weights->dim[1] != c.cg) {
-        return false;
-    }
+    c->cg = c->x.c / c->groups;
+    c->og = c->y.c / c->groups;
+    c->taps = c->win.kh * c->win.kw;
     for (size_t d = 0; d < w->rank; d++) {
         if (weights->dim[2 + d] != w->kernel[d]) {
             return false;
         }
     }
-    c.tap_stride = weights->stride[rank - 1];
-    if (rank == 4 && c.win.kh > 1) {
+    return weights->dim[0] == c->y.c && weights->dim[1] == c->cg;
+}
+
+bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)
+{
+    const struct mdl_tensor *weights;
+    struct krn_conv c = {0};
+
+    if (op->kind != MDL_OP_CONV || op->in[2] != MDL_NONE || !krn_is_const_f32(m, op->in[1]) ||
+        !krn_img_of(&m->tensors[op->in[0]], &c.x) || !krn_img_of(&m->tensors[op->out[0]], &c.y) ||
+        !krn_img_flat(&c.y) || !krn_conv_shape_of(m, op, &c)) {
+        return false;
+    }
+    weights = &m->tensors[op->in[1]];
+    c.tap_stride = weights->stride[weights->rank - 1];
+    if (weights->rank == 4 && c.win.kh > 1) {
         ptrdiff_t ky_stride = weights->stride[2];
 
         if (c.win.kw == 1) {
@@ -71,7 +75,7 @@ void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const str
     }
 }
 
-/* All dims but the last as one: their strides must nest without gaps. */
+/* Merges all dims but the last; their strides must nest without gaps. */
 static bool rows_of(const struct mdl_tensor *t, size_t *ret_rows, size_t *ret_cols, size_t *ret_ld)
 {
     size_t rows = 1, cols = t->dim[t->rank - 1], ld = 0;
@@ -163,13 +167,7 @@ struct krn_epilogue krn_product_epilogue(const struct krn_call *c)
 {
     struct krn_product p;
     struct krn_img r;
-    struct krn_epilogue e = {
-        .shift = c->op->shift,
-        .act = c->op->act,
-        .residual = c->op->residual,
-        .a = c->op->act_a,
-        .b = c->op->act_b,
-    };
+    struct krn_epilogue e = krn_epilogue_without(c->op);
 
     if (e.residual != MDL_RESIDUAL_NONE && krn_product_of(c->model, c->op, &p) &&
         residual_rows(c->model, c->op, &p.y_as_pixels, &r)) {
@@ -177,4 +175,37 @@ struct krn_epilogue krn_product_epilogue(const struct krn_call *c)
         e.res_pixel = r.pixel;
     }
     return e;
+}
+
+void krn_product_pack(const struct mdl_model *m, const struct mdl_op *op,
+                      const struct krn_product *p, struct krn_range outputs, float *dst)
+{
+    const uint8_t *b = krn_const_ptr(m, op->in[1]);
+
+    for (size_t n = outputs.begin; n < outputs.end; n++) {
+        float scale = p->alpha * (op->scale ? op->scale[n] : 1.0f);
+
+        for (size_t k = 0; k < p->k; k++) {
+            *dst++ = scale * krn_load_unaligned(b, (ptrdiff_t)n * p->b_n + (ptrdiff_t)k * p->b_k);
+        }
+    }
+}
+
+struct krn_conv krn_product_as_conv(const struct krn_product *p)
+{
+    return (struct krn_conv){
+        .x = {.n = 1,
+              .h = 1,
+              .w = p->m,
+              .c = p->k,
+              .pixel = p->lda,
+              .row = p->m * p->lda,
+              .batch = p->m * p->lda},
+        .y = p->y_as_pixels,
+        .win = {.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1},
+        .groups = 1,
+        .cg = p->k,
+        .og = p->n,
+        .taps = 1,
+    };
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/conv_common.h - what the convolution and product primitives have in common
+ * kernels/common/conv_common.h - shapes and weights, shared by the convolution and product
+ * primitives
  *
- * The shape of a 2-D (or 1-D) convolution on NHWC images and of a product with constant weights,
- * checked once, and the weights read through their strides with the batch norm's scale multiplied
- * in.
+ * Checks the shape of a 2-D (or 1-D) convolution on NHWC images, or of a product with constant
+ * weights. Packs the weights from any strides, multiplied by the batch norm's scale.
  */
 #pragma once
 
@@ -18,8 +18,11 @@ struct krn_conv {
     ptrdiff_t tap_stride;  /* of the weights, in elements: tap = ky kw + kx */
 };
 
+/** krn_conv_shape_of() - Return: whether the window, the groups and the dims of the weights fit
+ * c->x and c->y, which the caller has set. If so, sets all of *@c but tap_stride. */
+bool krn_conv_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c);
 /** krn_conv_of() - Return: whether @op is a convolution of flat-output f32 NHWC images with
- * constant f32 weights and an epilogue that the fast code knows; then *ret is set. */
+ * constant f32 weights and an epilogue that the fast code supports; if so, *ret is set. */
 bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret);
 
 /* Where packed weights lie, in floats: tap t of input channel c for output o of group g, c and o
@@ -27,8 +30,8 @@ bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_
 struct krn_conv_order {
     size_t group, o, c, tap;
 };
-/** krn_conv_pack() - the weights of @op, batch norm's scale multiplied in
- * @c: of krn_conv_of(). @dst: groups og cg taps floats. Threads: any. */
+/** krn_conv_pack() - packs the weights of @op, multiplied by the batch norm's scale
+ * @c: from krn_conv_of(). @dst: groups og cg taps floats. Threads: any. */
 void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const struct krn_conv *c,
                    const struct krn_conv_order *order, float *dst);
 
@@ -37,13 +40,21 @@ struct krn_product { /* y[m][n] = sum_k a[m][k] b[k][n] */
     size_t lda, ldy;            /* elements between rows of a and y; inside a row they are dense */
     ptrdiff_t b_k, b_n;         /* strides of b in elements */
     float alpha;                /* GEMM's */
-    bool b_const;               /* scale and shift may be given */
+    bool b_const;               /* op may have a scale and a shift */
     struct krn_img y_as_pixels; /* y as m pixels of n channels */
 };
 
-/** krn_product_of() - Return: whether @op (GEMM without c, or MATMUL of rank-2 b) is one plain f32
- * product; then *ret is set. */
+/** krn_product_of() - Return: whether @op (GEMM without c, or MATMUL with a rank-2 b) is one plain
+ * f32 product; if so, *ret is set. */
 bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret);
+/** krn_product_pack() - packs some outputs of a constant b as [output][k], multiplied by alpha and
+ * the batch norm's scale. @p: from krn_product_of(). @dst: k floats for each output. Threads: any.
+ */
+void krn_product_pack(const struct mdl_model *m, const struct mdl_op *op,
+                      const struct krn_product *p, struct krn_range outputs, float *dst);
+/** krn_product_as_conv() - Return: the product as a 1x1 convolution on an image of one row of m
+ * pixels; tap_stride is not set. */
+struct krn_conv krn_product_as_conv(const struct krn_product *p);
 /** krn_product_epilogue() - as krn_epilogue_of(), for the rows of a product */
 struct krn_epilogue krn_product_epilogue(const struct krn_call *c);
 

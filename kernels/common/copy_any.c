@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * COPY between any strides and PAD with a constant, without a change of type: runs of bytes where
- * both sides are dense, square tiles where input and output run along different dims (NCHW to NHWC
- * and back), element by element otherwise. Buffers of a client may have any alignment, so elements
- * move through memcpy.
+ * COPY between any strides and PAD with a constant, without type conversion: runs of bytes if both
+ * sides are dense, square tiles if input and output are contiguous along different dims (NCHW to
+ * NHWC and back), element by element otherwise. Client buffers may have any alignment, so elements
+ * move by memcpy.
  */
 #include "kernels/common/copy_any.h"
 
@@ -12,6 +12,7 @@
 #include "base.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/transpose.h"
+#include "kernels/primitive.h"
 
 #define TILE 16u
 
@@ -22,11 +23,11 @@ struct job {
     struct krn_nest nest;
     size_t size; /* of an element */
     size_t parts;
-    size_t across; /* dim of the nest along which x is dense, moved before the row; or none */
+    size_t across; /* dim of the nest along which x is dense, placed before the row; or none */
     float value;   /* PAD */
 };
 
-/* moves dim @from to just before the row, so that the two make a matrix */
+/* moves dim @from just before the row, so that both form a matrix */
 static void bring_before_row(struct krn_nest *n, size_t from)
 {
     size_t to = n->dims - 2;
@@ -112,7 +113,7 @@ static void transpose_part(const struct job *j, size_t part)
     for (size_t d = 0; d < across; d++) {
         matrices *= n->dim[d];
     }
-    /* the rows of all matrices, in tiles, are what the parts share */
+    /* parts share the rows of all matrices, in tiles */
     share = krn_share(matrices * n->dim[across], TILE, part, j->parts);
     for (size_t row = share.begin; row < share.end;) {
         size_t matrix = row / n->dim[across], first = row % n->dim[across];
@@ -178,7 +179,7 @@ static void copy_run(const struct krn_call *call)
                        call->pool, call->width);
 }
 
-/* the part of y that x covers, as views of both */
+/* makes views of x and of the part of y that it covers */
 static bool pad_views(const struct mdl_model *m, const struct mdl_op *op, struct mdl_tensor *x,
                       struct mdl_tensor *y, ptrdiff_t *ret_x, ptrdiff_t *ret_y)
 {
@@ -187,7 +188,7 @@ static bool pad_views(const struct mdl_model *m, const struct mdl_op *op, struct
     *y = m->tensors[op->out[0]];
     for (size_t d = 0; d < x->rank; d++) {
         ptrdiff_t begin = op->attr.pad.begin[d];
-        ptrdiff_t from = begin < 0 ? -begin : 0; /* first element of x that stays */
+        ptrdiff_t from = begin < 0 ? -begin : 0; /* first element of x that is kept */
         ptrdiff_t to = base_min((ptrdiff_t)x->dim[d], (ptrdiff_t)y->dim[d] - begin);
 
         if (to <= from) {
@@ -261,14 +262,14 @@ static void pad_run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant krn_copy_any__tiled = {
+const struct krn_primitive krn_copy_any__tiled = {
     .name = "copy_any__tiled",
     .kind = MDL_OP_COPY,
     .supports = copy_supports,
     .run = copy_run,
 };
 
-const struct krn_variant krn_pad_f32__tiled = {
+const struct krn_primitive krn_pad_f32__tiled = {
     .name = "pad_f32__tiled",
     .kind = MDL_OP_PAD,
     .supports = pad_supports,

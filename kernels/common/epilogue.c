@@ -20,15 +20,20 @@ bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,
            krn_img_flat(&r) && krn_img_same(&r, y);
 }
 
+struct krn_epilogue krn_epilogue_without(const struct mdl_op *op)
+{
+    return (struct krn_epilogue){
+        .shift = op->shift,
+        .act = op->act,
+        .residual = op->residual,
+        .a = op->act_a,
+        .b = op->act_b,
+    };
+}
+
 struct krn_epilogue krn_epilogue_of(const struct krn_call *c)
 {
-    struct krn_epilogue e = {
-        .shift = c->op->shift,
-        .act = c->op->act,
-        .residual = c->op->residual,
-        .a = c->op->act_a,
-        .b = c->op->act_b,
-    };
+    struct krn_epilogue e = krn_epilogue_without(c->op);
     struct krn_img r;
 
     if (e.residual != MDL_RESIDUAL_NONE && krn_img_of(&c->model->tensors[c->op->residual_in], &r)) {

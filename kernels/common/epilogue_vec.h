@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/epilogue_vec.h - the epilogue of one vector, for kernels that hold results in registers
+ * kernels/common/epilogue_vec.h - the epilogue of one vector, for kernels that hold results in
+ * registers
  */
 #pragma once
 
@@ -12,7 +13,7 @@ KRN_INLINE vf krn_act_clip01(vf x)
     return vf_min(vf_set(1.0f), vf_max(vf_set(0.0f), x));
 }
 
-/* not inlined: the rare and long ones would blow up every kernel that calls this */
+/* not inlined: these functions are rare and would bloat every loop that calls this */
 static __attribute__((noinline, unused)) vf krn_act_slow(enum mdl_act act, vf x, float a, float b)
 {
     switch (act) {

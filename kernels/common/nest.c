@@ -2,8 +2,9 @@
 #include "kernels/common/nest.h"
 
 #include "base.h"
+#include "kernels/common/parallel.h"
 
-#define ROW_STEP 256u /* a single row is shared in pieces of whole cache lines */
+#define ROW_STEP 256u /* parts share a single row in whole cache lines */
 
 static ptrdiff_t magnitude(ptrdiff_t s)
 {
@@ -24,7 +25,7 @@ static void swap_dims(struct krn_nest *n, size_t a, size_t b)
     }
 }
 
-/* Can dims d and d + 1 be one? */
+/* Return: whether dims d and d + 1 can be merged. */
 static bool nests(const struct krn_nest *n, size_t d)
 {
     for (size_t t = 0; t < n->tensors; t++) {

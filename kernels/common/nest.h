@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/nest.h - tensors of equal dims walked together, as few and as long rows as possible
+ * kernels/common/nest.h - walks tensors of equal dims together, in as few and as long rows as
+ * possible
  *
- * Dims of size 1 are dropped, the rest ordered by the output's strides, and neighbours that are one
- * run in every tensor are merged: two dense NHWC tensors become one row, a per-channel operand
- * beside one makes rows of C elements. So one row kernel serves every layout and broadcast.
+ * Dims of size 1 are dropped, and the rest are sorted by the output's strides. Neighbouring dims
+ * that are contiguous in every tensor are merged: two dense NHWC tensors become one row; with a
+ * per-channel operand, rows have C elements. So one loop serves every layout and broadcast.
  */
 #pragma once
 
-#include "kernels/kernels.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/values.h"
 
 #define KRN_NEST_TENSORS 4u
 
@@ -20,16 +24,16 @@ struct krn_nest {
 };
 
 /**
- * krn_nest_of() - @t[0] is the output, which decides the order
+ * krn_nest_of() - plans the walk; @t[0] is the output, whose strides decide the order
  * Return: false for unequal dims, an empty tensor, or an output that overlaps itself (stride 0).
  */
 bool krn_nest_of(const struct mdl_tensor *const *t, size_t tensors, struct krn_nest *ret);
 
-/* What krn_nest_run() calls: @n elements from element offsets @at of each tensor. */
+/* Called by krn_nest_run() for each row: @n elements from element offset @at[i] of tensor i. */
 typedef void krn_nest_fn(void *arg, const ptrdiff_t *at, size_t n);
 
 /**
- * krn_nest_run() - walks part @part of @parts; rows are shared, or pieces of the row if it is one
+ * krn_nest_run() - walks part @part of @parts; parts share the rows, or pieces of a single row
  */
 void krn_nest_run(const struct krn_nest *nest, size_t part, size_t parts, krn_nest_fn *fn,
                   void *arg);

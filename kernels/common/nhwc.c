@@ -34,7 +34,7 @@ bool krn_img_any(const struct mdl_tensor *t, struct krn_img *ret)
                         : i.c;
     i.row = i.h > 1 ? (size_t)t->stride[h] : i.w * i.pixel;
     i.batch = i.n > 1 ? (size_t)t->stride[0] : i.h * i.row;
-    /* pixels, rows and images one behind the other, none overlapping */
+    /* pixels, rows and images in ascending order, without overlap */
     if (i.pixel < i.c || i.row < (i.w - 1) * i.pixel + i.c ||
         i.batch < (i.h - 1) * i.row + (i.w - 1) * i.pixel + i.c) {
         return false;

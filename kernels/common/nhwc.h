@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/nhwc.h - tensors as images whose channels lie side by side
+ * kernels/common/nhwc.h - tensors seen as NHWC images
  *
- * What the vectorised primitives need to know about a tensor's strides, checked once in supports():
- * channel stride 1, no broadcast, nothing backwards. A rank-3 tensor is an image of one row, a
- * rank-2 tensor one of one pixel.
+ * The strides that vectorised primitives rely on, checked once in supports(): channel stride 1, no
+ * broadcast, no negative stride. A rank-3 tensor is an image of one row; a rank-2 tensor is an
+ * image of one pixel.
  */
 #pragma once
 
-#include "kernels/kernels.h"
+#include "kernels/common/parallel.h"
+#include "model/model.h"
 
 struct krn_img {
     size_t n, h, w, c;
-    size_t batch, row, pixel; /* strides in elements; those of dims of size 1 are made dense */
+    size_t batch, row, pixel; /* strides in elements; dims of size 1 get the dense stride */
 };
 
-/* the window of an image op; 1-D windows become one row high */
+/* the window of an image op; a 1-D window is one row high */
 struct krn_win {
     size_t kh, kw, sh, sw, dh, dw;
     ptrdiff_t top, left; /* pad_begin */
 };
 
-/** krn_img_of() - Return: whether @t is a non-empty f32 image as above; then *ret is set. */
+/** krn_img_of() - Return: whether @t is a non-empty f32 image as above; if so, *ret is set. */
 bool krn_img_of(const struct mdl_tensor *t, struct krn_img *ret);
 /** krn_img_any() - the same for any element type */
 bool krn_img_any(const struct mdl_tensor *t, struct krn_img *ret);
-/** krn_img_flat() - all pixels of all rows and images lie at one common distance (pixel). */
+/** krn_img_flat() - Return: whether one stride (pixel) reaches all pixels of all rows and images.
+ */
 bool krn_img_flat(const struct krn_img *i);
-/** krn_img_same() - equal dims */
+/** krn_img_same() - Return: whether the dims are equal */
 bool krn_img_same(const struct krn_img *a, const struct krn_img *b);
 /** krn_win_of() - Return: whether @w is a 1-D or 2-D window for tensors of rank @rank. */
 bool krn_win_of(const struct mdl_window *w, size_t rank, struct krn_win *ret);
-/** krn_win_fits() - do y's spatial dims follow from x's, the window and its pads */
+/** krn_win_fits() - Return: whether y's spatial dims follow from x's, the window and its pads */
 bool krn_win_fits(const struct mdl_window *w, const struct krn_img *x, const struct krn_img *y);
 
-/* Taps of a window that fall inside the image: those in [begin, end). */
+/* The taps [begin, end) of a window that fall inside the image. */
 static inline struct krn_range krn_taps(ptrdiff_t first, size_t taps, size_t dilation, size_t size)
 {
     size_t begin = first >= 0 ? 0 : ((size_t)-first + dilation - 1) / dilation;

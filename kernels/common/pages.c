@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/pages.h"
+#include "kernels/common/pages.h"
 
 #include <linux/mempolicy.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A mapping of @body bytes, whole pages, at a multiple of @align. Huge pages are taken only where
- * they lie inside it, so it never takes more memory than small ones would. */
+/* Maps @body bytes, whole pages, at a multiple of @align. Only huge pages that lie inside are used,
+ * so it never takes more memory than small pages would. */
 static void *map(size_t body, size_t align)
 {
     size_t head;
@@ -40,7 +40,7 @@ static void *map(size_t body, size_t align)
         munmap(raw + head + body, align - head);
     }
     if (align >= HUGE_PAGE_BYTES) {
-        (void)madvise(raw + head, body, MADV_HUGEPAGE); /* a wish: without it small pages do */
+        (void)madvise(raw + head, body, MADV_HUGEPAGE); /* only a hint: small pages work, too */
     }
     return raw + head;
 }
@@ -113,7 +113,7 @@ void krn_pages_free(struct krn_pages *p)
 static int near(uintptr_t first, uintptr_t end, uint64_t nodes)
 {
     bool several = (nodes & (nodes - 1)) != 0;
-    unsigned long mask[] = {nodes, 0}; /* the kernel reads one bit less than it is told */
+    unsigned long mask[] = {nodes, 0}; /* the kernel reads one bit less than maxnode */
 
     if (nodes == 0 || first >= end) {
         return 0;

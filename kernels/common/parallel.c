@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
-#include "kernels/kernels.h"
+#include "kernels/common/parallel.h"
 
-/* Of the calling thread, which leads a team: flags for the pool behind the next krn_parallel(). */
+#include "base.h"
+
+/* Of the calling thread, a team's leader: the thread pool's flags after the next krn_parallel(). */
 static _Thread_local uint32_t pool_flags;
 
 void krn_parallel_yield(bool yield)
@@ -12,8 +13,8 @@ void krn_parallel_yield(bool yield)
 
 /*
  * The pool orders the caller before the parts and the parts before its return, but Debian's
- * libpthreadpool is not instrumented, so ThreadSanitizer cannot see that. Where it runs it is told;
- * everywhere else this is a plain call.
+ * libpthreadpool is not instrumented, so ThreadSanitizer cannot see that. Under it, these
+ * annotations tell it; otherwise this is a plain call.
  */
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/pool_common.h"
+#include "kernels/common/pool_common.h"
 
 bool krn_pool_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/resize.h - where an output coordinate of RESIZE lies in the input: shared by the
- * reference and the fast variants, so that they round alike
+ * kernels/common/resize.h - where an output coordinate of RESIZE lies in the input; the reference
+ * and the fast primitives share it, so that they round alike
  */
 #pragma once
 
-#include "kernels/kernels.h"
+#include "kernels/primitive.h"
 
 /* The two neighbours along one dim, as element offsets, and the weight of the second; weight 0
  * means one neighbour. */
@@ -14,5 +14,5 @@ struct krn_resize_pair {
     double weight;
 };
 
-/** krn_resize_neighbours() - of output index @i along dim @d */
+/** krn_resize_neighbours() - Return: the neighbours of output index @i along dim @d */
 struct krn_resize_pair krn_resize_neighbours(const struct krn_call *c, size_t d, size_t i);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/transpose.h - a matrix of 4-byte elements turned over, in squares that fit registers
+ * kernels/common/transpose.h - transposes a matrix of 4-byte elements, in squares that fit the
+ * registers
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* y[r][c] = x[c][r]; addresses may be odd, distances are in elements */
+/* y[r][c] = x[c][r]; addresses need no alignment; strides are in elements */
 struct krn_transpose {
     uint8_t *y; /* [rows], dense along the columns */
     const uint8_t *x;
@@ -16,10 +17,10 @@ struct krn_transpose {
     size_t rows, columns;
 };
 
-/** krn_transpose_run() - with the widest vectors that the CPU has. Threads: any; never allocates.
+/** krn_transpose_run() - transposes with the CPU's widest vectors. Threads: any; never allocates.
  */
 void krn_transpose_run(const struct krn_transpose *t);
 
-/* the same for one instruction set: kernels/transpose_vec.c */
+/* the same for one instruction set: kernels/common/transpose_vec.c */
 typedef void krn_transpose_fn(const struct krn_transpose *t);
 krn_transpose_fn krn_transpose_run__vec, krn_transpose_run__avx2, krn_transpose_run__avx512;

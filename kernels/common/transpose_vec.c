@@ -2,10 +2,10 @@
 #include "kernels/common/transpose.h"
 
 #include "base.h"
-#include "kernels/kernels.h"
-#include "kernels/common/vec_math.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/vec.h"
 
-#define TILE 16u /* a cache line of either side */
+#define TILE 16u /* a cache line of each side */
 
 #if KRN_VL >= 8
 #define SIDE 8u
@@ -18,22 +18,22 @@ KRN_INLINE void turn(row_of r[SIDE])
 
 #pragma GCC unroll 4
     for (size_t i = 0; i < SIDE; i += 2) { /* pairs of rows, element by element */
-        t[i] = __builtin_shuffle(r[i], r[i + 1], (row_of){0, 8, 1, 9, 4, 12, 5, 13});
-        t[i + 1] = __builtin_shuffle(r[i], r[i + 1], (row_of){2, 10, 3, 11, 6, 14, 7, 15});
+        t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
 #pragma GCC unroll 4
     for (size_t i = 0; i < SIDE; i += 4) { /* pairs of pairs */
-        r[i] = __builtin_shuffle(t[i], t[i + 2], (row_of){0, 1, 8, 9, 4, 5, 12, 13});
-        r[i + 1] = __builtin_shuffle(t[i], t[i + 2], (row_of){2, 3, 10, 11, 6, 7, 14, 15});
-        r[i + 2] = __builtin_shuffle(t[i + 1], t[i + 3], (row_of){0, 1, 8, 9, 4, 5, 12, 13});
-        r[i + 3] = __builtin_shuffle(t[i + 1], t[i + 3], (row_of){2, 3, 10, 11, 6, 7, 14, 15});
+        r[i] = __builtin_shufflevector(t[i], t[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 1] = __builtin_shufflevector(t[i], t[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        r[i + 2] = __builtin_shufflevector(t[i + 1], t[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 3] = __builtin_shufflevector(t[i + 1], t[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
     }
 #pragma GCC unroll 4
     for (size_t i = 0; i < SIDE / 2; i++) { /* halves */
         row_of low = r[i], high = r[i + 4];
 
-        r[i] = __builtin_shuffle(low, high, (row_of){0, 1, 2, 3, 8, 9, 10, 11});
-        r[i + 4] = __builtin_shuffle(low, high, (row_of){4, 5, 6, 7, 12, 13, 14, 15});
+        r[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
+        r[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
 #else
@@ -43,15 +43,15 @@ typedef int32_t square_mem __attribute__((vector_size(16), aligned(1), may_alias
 
 KRN_INLINE void turn(row_of r[SIDE])
 {
-    row_of a = __builtin_shuffle(r[0], r[1], (row_of){0, 4, 1, 5});
-    row_of b = __builtin_shuffle(r[0], r[1], (row_of){2, 6, 3, 7});
-    row_of c = __builtin_shuffle(r[2], r[3], (row_of){0, 4, 1, 5});
-    row_of d = __builtin_shuffle(r[2], r[3], (row_of){2, 6, 3, 7});
+    row_of a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+    row_of b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+    row_of c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+    row_of d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
 
-    r[0] = __builtin_shuffle(a, c, (row_of){0, 1, 4, 5});
-    r[1] = __builtin_shuffle(a, c, (row_of){2, 3, 6, 7});
-    r[2] = __builtin_shuffle(b, d, (row_of){0, 1, 4, 5});
-    r[3] = __builtin_shuffle(b, d, (row_of){2, 3, 6, 7});
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 #endif
 
@@ -70,7 +70,7 @@ KRN_INLINE void square(uint8_t *y, const uint8_t *x, ptrdiff_t y_step, ptrdiff_t
     }
 }
 
-/* what no square covers */
+/* the rest that no square covers */
 static void rest(const struct krn_transpose *t, struct krn_range rows, struct krn_range columns)
 {
     for (size_t r = rows.begin; r < rows.end; r++) {
@@ -99,13 +99,15 @@ static void tile(const struct krn_transpose *t, struct krn_range rows, struct kr
     rest(t, (struct krn_range){r, rows.end}, columns);
 }
 
-/* two columns whose pairs lie one behind the other, as when channels are shuffled */
+/* two columns with adjacent pairs, as in a channel shuffle */
 static void interleave(const struct krn_transpose *t)
 {
 #if KRN_VL >= 8
-    const row_of low = {0, 8, 1, 9, 2, 10, 3, 11}, high = {4, 12, 5, 13, 6, 14, 7, 15};
+#define LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #else
-    const row_of low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
+#define LOW 0, 4, 1, 5
+#define HIGH 2, 6, 3, 7
 #endif
     size_t r = 0;
 
@@ -113,8 +115,8 @@ static void interleave(const struct krn_transpose *t)
         row_of a = *(const square_mem *)(t->x + r * 4);
         row_of b = *(const square_mem *)(t->x + ((ptrdiff_t)r + t->x_column) * 4);
 
-        *(square_mem *)(t->y + r * 8) = __builtin_shuffle(a, b, low);
-        *(square_mem *)(t->y + (r * 2 + SIDE) * 4) = __builtin_shuffle(a, b, high);
+        *(square_mem *)(t->y + r * 8) = __builtin_shufflevector(a, b, LOW);
+        *(square_mem *)(t->y + (r * 2 + SIDE) * 4) = __builtin_shufflevector(a, b, HIGH);
     }
     rest(t, (struct krn_range){r, t->rows}, (struct krn_range){0, 2});
 }

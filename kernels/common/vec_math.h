@@ -1,193 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/vec.h - float vectors of the width that this source file is compiled for
+ * kernels/common/vec_math.h - functions of vectors of floats: exp, log, tanh and functions built on
+ * them
  *
- * A source file that includes this is compiled once per instruction set (kernels/meson.build): the
- * symbols that it exports carry the name of the set, KRN_ISA_FN(name) -> name__avx512. Most of it
- * is GCC's vector arithmetic, so that NEON and anything else works without a line of its own;
- * intrinsics stand only where the compiler does not find the instruction by itself. Partial loads
- * and stores touch the elements asked for and no byte beyond.
+ * Each function states its error; ulp is the distance to the next float. NaN gives NaN. The
+ * polynomials come from the Cephes functions named (S. Moshier, single precision). All functions
+ * are inlined and pure; any thread.
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#if defined(__AVX2__) || defined(__AVX512F__)
-#include <immintrin.h>
-#elif defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-#ifndef KRN_ISA
-#define KRN_ISA vec
-#endif
-#define KRN_PASTE_(a, b) a##__##b
-#define KRN_PASTE(a, b) KRN_PASTE_(a, b)
-#define KRN_ISA_FN(name) KRN_PASTE(name, KRN_ISA)
-
-#define KRN_TEXT_(x) #x
-#define KRN_TEXT(x) KRN_TEXT_(x)
-#define KRN_ISA_TEXT KRN_TEXT(KRN_ISA) /* for variant names */
-
-#if defined(__AVX512F__)
-#define KRN_VL 16
-#define KRN_ISA_NEEDS (KRN_CPU_AVX2 | KRN_CPU_AVX512)
-#elif defined(__AVX2__)
-#define KRN_VL 8
-#define KRN_ISA_NEEDS KRN_CPU_AVX2
-#else
-#define KRN_VL 4
-#define KRN_ISA_NEEDS 0
-#endif
-
-typedef float vf __attribute__((vector_size(4 * KRN_VL)));
-typedef int32_t vi __attribute__((vector_size(4 * KRN_VL)));
-typedef float vf_mem __attribute__((vector_size(4 * KRN_VL), aligned(4), may_alias));
-
-#define KRN_INLINE static inline __attribute__((always_inline))
-
-KRN_INLINE vf vf_set(float x)
-{
-    return x - (vf){0}; /* x - 0 is x for every x, so this is a plain broadcast */
-}
-KRN_INLINE vf vf_load(const float *p)
-{
-    return *(const vf_mem *)p;
-}
-KRN_INLINE void vf_store(float *p, vf x)
-{
-    *(vf_mem *)p = x;
-}
-
-#if KRN_VL == 16
-KRN_INLINE vf vf_load_n(const float *p, size_t n)
-{
-    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
-}
-KRN_INLINE void vf_store_n(float *p, vf x, size_t n)
-{
-    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), x);
-}
-#elif KRN_VL == 8
-KRN_INLINE __m256i vf_mask_n(size_t n)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-KRN_INLINE vf vf_load_n(const float *p, size_t n)
-{
-    return _mm256_maskload_ps(p, vf_mask_n(n));
-}
-/* in pieces: AMD's masked stores take many times as long as plain ones */
-KRN_INLINE void vf_store_n(float *p, vf x, size_t n)
-{
-    __m128 piece = _mm256_castps256_ps128(x);
-
-    if (n >= KRN_VL) {
-        _mm256_storeu_ps(p, x);
-        return;
-    }
-    if (n & 4) {
-        _mm_storeu_ps(p, piece);
-        piece = _mm256_extractf128_ps(x, 1);
-        p += 4;
-    }
-    if (n & 2) {
-        _mm_storel_pi((__m64 *)p, piece);
-        piece = _mm_movehl_ps(piece, piece);
-        p += 2;
-    }
-    if (n & 1) {
-        _mm_store_ss(p, piece);
-    }
-}
-#else
-KRN_INLINE vf vf_load_n(const float *p, size_t n)
-{
-    vf x = {0};
-
-    for (size_t i = 0; i < n; i++) {
-        x[i] = p[i];
-    }
-    return x;
-}
-KRN_INLINE void vf_store_n(float *p, vf x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        p[i] = x[i];
-    }
-}
-#endif
-
-KRN_INLINE vf vf_select(vi mask, vf yes, vf no)
-{
-    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
-}
-
-/* max and min give the second operand where one is not a number, as the x86 instructions do: with
- * the constant first, a NaN in the data stays one. */
-#if KRN_VL == 16
-KRN_INLINE vf vf_max(vf a, vf b)
-{
-    return _mm512_max_ps(a, b);
-}
-KRN_INLINE vf vf_min(vf a, vf b)
-{
-    return _mm512_min_ps(a, b);
-}
-KRN_INLINE vf vf_sqrt(vf x)
-{
-    return _mm512_sqrt_ps(x);
-}
-#elif KRN_VL == 8
-KRN_INLINE vf vf_max(vf a, vf b)
-{
-    return _mm256_max_ps(a, b);
-}
-KRN_INLINE vf vf_min(vf a, vf b)
-{
-    return _mm256_min_ps(a, b);
-}
-KRN_INLINE vf vf_sqrt(vf x)
-{
-    return _mm256_sqrt_ps(x);
-}
-#else
-#if defined(__SSE2__)
-KRN_INLINE vf vf_max(vf a, vf b)
-{
-    return _mm_max_ps(a, b);
-}
-KRN_INLINE vf vf_min(vf a, vf b)
-{
-    return _mm_min_ps(a, b);
-}
-#else
-KRN_INLINE vf vf_max(vf a, vf b)
-{
-    return vf_select(a > b, a, b);
-}
-KRN_INLINE vf vf_min(vf a, vf b)
-{
-    return vf_select(a < b, a, b);
-}
-#endif
-KRN_INLINE vf vf_sqrt(vf x)
-{
-    vf y;
-
-    for (size_t i = 0; i < KRN_VL; i++) {
-        y[i] = __builtin_sqrtf(x[i]);
-    }
-    return y;
-}
-#endif
-
-KRN_INLINE vf vf_abs(vf x)
-{
-    return (vf)((vi)x & 0x7fffffff);
-}
+#include "kernels/common/vec_arith.h"
 
 /* 2^n for n in [-126, 127] */
 KRN_INLINE vf vf_pow2(vi n)
@@ -195,7 +17,7 @@ KRN_INLINE vf vf_pow2(vi n)
     return (vf)((n + 127) << 23);
 }
 
-/* Splits x = n ln 2 + r, |r| <= ln 2 / 2, and gives e^r - 1 = r + r^2 q(r) by the polynomial of
+/* Splits x = n ln 2 + r, |r| <= ln 2 / 2, and returns e^r - 1 = r + r^2 q(r) by the polynomial of
  * Cephes' expf (relative error of e^r below 2e-8). x must be within +-126 ln 2 or so. */
 KRN_INLINE vf vf_expm1_reduced(vf x, vi *ret_n)
 {
@@ -239,7 +61,7 @@ KRN_INLINE vf vf_expm1_neg(vf x)
 }
 
 /* ln(1 + t) for t in [0, 1], within 4 ulp. The polynomial is that of Cephes' logf; the division
- * repairs what 1 + t lost by rounding. */
+ * corrects the rounding of 1 + t. */
 KRN_INLINE vf vf_log1p_unit(vf t)
 {
     vf u = 1.0f + t, m, z, p, y;
@@ -267,7 +89,7 @@ KRN_INLINE vf vf_sigmoid(vf x)
 }
 
 /* x / (1 + e^-x) within 5 ulp, or 1e-36 where that is 0. The power of two is added to the exponent
- * of e^-x, which stays a number up to 88 so; what is larger makes it infinite. */
+ * of e^-x, which so stays finite for -x up to 88; beyond, it becomes infinite. */
 KRN_INLINE vf vf_silu(vf x)
 {
     vf above = (-88.0f - x) * 1e38f, e;
@@ -292,14 +114,4 @@ KRN_INLINE vf vf_tanh(vf x)
     big = 1.0f - 2.0f / (vf_exp(a + a) + 1.0f);
     big = (vf)((vi)big | ((vi)x & INT32_MIN));
     return vf_select(a < 0.625f, p, big);
-}
-
-KRN_INLINE float vf_sum(vf x)
-{
-    float s = 0;
-
-    for (size_t i = 0; i < KRN_VL; i++) {
-        s += x[i];
-    }
-    return s;
 }

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise convolution: a team shares output rows, or channels where there are few rows.
+ * Depthwise convolution: a team shares output rows, or channels if there are few rows.
  */
 #include "base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/dw.h"
 
-/* with fewer rows a part they are shared unevenly, and parts take channels if those are many */
+/* fewer rows per part would be shared unevenly; then parts take channels if there are many */
 #define ROWS_PER_PART 8u
 #define CHANNELS_PER_PART 64u
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_conv c;
+KRN_SUPPORTS_BY(struct krn_conv, krn_dw_of)
 
-    return krn_dw_of(m, op, &c);
-}
-
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_conv c;
-
-    return krn_dw_of(m, op, &c) ? krn_dw_packed(&c) * sizeof(float) : 0;
-}
+KRN_PACKED_BYTES_BY(struct krn_conv, krn_dw_of, krn_dw_packed(&p) * sizeof(float))
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
@@ -76,7 +67,7 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_dw) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_dw) = {
     .name = "conv_f32_nhwc_dw__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_ISA_NEEDS,

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolution of groups with few channels.
+ * Convolution with few channels per group.
  *
- * Where a group has fewer outputs than a vector has lanes, and as many inputs, a vector spans
- * several groups: lane j of step c takes channel group(j) cg + c, which is a permutation of one
- * vector of the image. Elsewhere a vector lies within one group and all its lanes take the same
- * channel. Either way what is made of a pixel serves every window of the output row that it is in
- * (three of 3x3), and the sums of a strip of that row stay in registers.
+ * If a group has as many outputs as inputs, and fewer than a vector has lanes, a vector spans
+ * several groups: lane j of step c takes channel group(j) cg + c, a permutation of one vector of
+ * the image. Otherwise a vector lies within one group, and all its lanes take the same channel.
+ * Either way, one load of a pixel serves all windows of the output row that contain it (three for
+ * 3x3), and the sums of a strip of that row stay in registers.
  *
- * The rows under a block of output rows are copied into a zero-padded band first, the channels of
- * one vector or group alone: as they lie, pixels are so far apart that a window's columns fall into
- * few sets of the cache and do not stay. A team shares vectors (or groups) or, where those do not
- * come out even, output rows.
+ * First the rows under a block of output rows are copied into a zero-padded band, for the channels
+ * of one vector or group only: in the image, pixels are so far apart that a window's columns
+ * compete for few cache sets. A team shares vectors (or groups) or, if these do not divide evenly,
+ * output rows.
  */
 #include "base.h"
-#include "kernels/f32/tile_finish.h"
+#include "kernels/common/planned.h"
+#include "kernels/f32/igemm_tile.h"
 
-#define BLOCK_BYTES (256u * 1024u) /* of input, all channels, under a block of rows: inside L2 */
+#define BLOCK_BYTES (256u * 1024u) /* input under a block of rows, all channels: fits L2 */
 #define BAND_BYTES (20u * 1024u)   /* inside L1 with the weights */
-#define CHANNELS_MAX 16u           /* of a group: with more the indirect GEMM is faster */
+#define CHANNELS_MAX 16u           /* per group; with more, the indirect GEMM is faster */
 #define LINE (BASE_CACHE_LINE_BYTES / sizeof(float))
-/* Sums, three vectors of weights and one of the image fill 16 registers with 12; 10 leave some for
- * addresses that are spilled otherwise. */
+/* 12 sums, three vectors of weights and one of the image fill 16 registers; 10 leave room for
+ * addresses, which would be spilled otherwise. */
 /* clang-format off */
 #define STRIPS_TO_10(X, ...)                                                                       \
     X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__)      \
@@ -77,19 +78,14 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     return true;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p);
-}
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
 static size_t unit_vectors(const struct plan *p)
 {
     return p->span > 1 ? 1 : p->per_group;
 }
 
-/* which channels vector @v computes */
+/* the channels that vector @v computes */
 static struct krn_range outputs_of(const struct plan *p, size_t v)
 {
     size_t within = v % p->per_group * KRN_VL, group = v / p->per_group * p->c.og;
@@ -106,12 +102,8 @@ static size_t vector_floats(const struct plan *p)
     return p->c.taps * p->c.cg * KRN_VL;
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? p.units * unit_vectors(&p) * vector_floats(&p) * sizeof(float) : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of,
+                    sizeof(float) * p.units * unit_vectors(&p) * vector_floats(&p))
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
@@ -139,7 +131,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     }
 }
 
-/* pixels side by side of an output row, one vector of channels */
+/* adjacent pixels of an output row, one vector of channels */
 struct strip {
     const float *x;          /* of the band, first row and column of the windows */
     size_t row;              /* elements between rows of the windows */
@@ -150,7 +142,7 @@ struct strip {
     struct krn_tile_out out;
 };
 
-/* what the lanes take of a pixel in step @c: with @group channels a group, or 0: all the same */
+/* the lanes' values of a pixel in step @c, with @group channels per group; 0: all lanes the same */
 KRN_INLINE vf take(const float *x, const size_t group, const size_t c)
 {
 #define LANE(j) (int32_t)((j) / group * group + c)
@@ -158,14 +150,14 @@ KRN_INLINE vf take(const float *x, const size_t group, const size_t c)
         return vf_set(*x);
     }
 #if KRN_VL == 16
-    return __builtin_shuffle(vf_load(x), (vi){LANE(0), LANE(1), LANE(2), LANE(3), LANE(4), LANE(5),
-                                              LANE(6), LANE(7), LANE(8), LANE(9), LANE(10),
-                                              LANE(11), LANE(12), LANE(13), LANE(14), LANE(15)});
+    return vf_pick(vf_load(x), (vi){LANE(0), LANE(1), LANE(2), LANE(3), LANE(4), LANE(5), LANE(6),
+                                    LANE(7), LANE(8), LANE(9), LANE(10), LANE(11), LANE(12),
+                                    LANE(13), LANE(14), LANE(15)});
 #elif KRN_VL == 8
-    return __builtin_shuffle(
-        vf_load(x), (vi){LANE(0), LANE(1), LANE(2), LANE(3), LANE(4), LANE(5), LANE(6), LANE(7)});
+    return vf_pick(vf_load(x),
+                   (vi){LANE(0), LANE(1), LANE(2), LANE(3), LANE(4), LANE(5), LANE(6), LANE(7)});
 #else
-    return __builtin_shuffle(vf_load(x), (vi){LANE(0), LANE(1), LANE(2), LANE(3)});
+    return vf_pick(vf_load(x), (vi){LANE(0), LANE(1), LANE(2), LANE(3)});
 #endif
 #undef LANE
 }
@@ -212,7 +204,7 @@ KRN_INLINE void add_any(vf (*acc)[2], const struct strip *s, const float *x, con
     }
 }
 
-/* All but @s are constants where this is inlined. @sw: windows three columns wide, or 0: any. */
+/* All but @s are constants after inlining. @sw: windows three columns wide, or 0: any. */
 KRN_INLINE void add(vf (*acc)[2], const struct strip *s, const float *x, const float *w,
                     const size_t pixels, const size_t sw, const size_t group, const size_t c)
 {
@@ -305,7 +297,7 @@ static void copy_pixels(float *dst, size_t dst_pixel, const float *src, size_t s
     }
 }
 
-/* the channels from @c on of the rows under output rows [oy, oy + rows) of image @n */
+/* fills the band with channels from @c of the rows under output rows [oy, oy + rows) of image @n */
 static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, size_t c, float *band)
 {
     const struct krn_conv *v = &j->p.c;
@@ -372,7 +364,7 @@ static void run_block(const struct job *j, struct krn_range rows, size_t unit, f
     }
 }
 
-/* how many units fill whole cache lines of the output */
+/* number of units that fill whole cache lines of the output */
 static size_t unit_step(const struct plan *p)
 {
     return base_max(LINE / base_min(p->span * p->c.og, LINE), 1u);
@@ -417,14 +409,9 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
+KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
-    return plan_of(m, op, &p) ? base_max(width, 1u) * p.part_bytes : 0;
-}
-
-const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_grouped) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_grouped) = {
     .name = "conv_f32_nhwc_grouped__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_ISA_NEEDS,

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 1x1 convolution by Strassen's algorithm (kernels/strassen.h): the rows and sums of a block of
- * pixels are put into order, then all pairs of panels pass over them. Rows are read in order, so
- * they may lie in the last cache; the panels are what is read again for each block, so blocks are
- * large.
+ * 1x1 convolution by Strassen's algorithm (kernels/f32/strassen.h): the rows and sums of a block of
+ * pixels are arranged, then all pairs of panels pass over them. Rows are read in order, so they may
+ * lie in the last-level cache. The panels are read again for each block, so blocks are large.
  *
- * A team shares pixels. Where they are few it puts them into order together, and then shares
- * panels.
+ * A team shares pixels. If there are few, it arranges them together and then shares panels.
  */
 #include "base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/strassen.h"
 
-#define BLOCK_BYTES (1024u * 1024u) /* of rows and sums under a block */
+#define BLOCK_BYTES (1024u * 1024u) /* rows and sums under a block */
 #define PAIRS_MIN (4u * KRN_IGEMM_ROWS)
 
-/* where a gain can be hoped for */
+/* lower limits for a likely gain */
 #define K_WORTH 64u
 #define OUT_WORTH 128u
 #define PIXELS_WORTH 32u
-#define GROWTH_BYTES (2u << 20) /* of packed weights over plain ones: at most that for a layer */
+#define GROWTH_BYTES (2u << 20) /* limit per layer for packed weights minus plain ones */
 
 struct plan {
     struct krn_conv c;
     size_t k, pixels, pairs;
-    size_t block; /* pairs of one at most */
+    size_t block; /* most pairs per block */
 };
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
@@ -54,12 +53,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
                krn_igemm_packed(p.k, p.c.og) + GROWTH_BYTES / sizeof(float);
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? krn_strassen_packed(p.k, p.c.og) * sizeof(float) : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of, krn_strassen_packed(p.k, p.c.og) * sizeof(float))
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
@@ -72,10 +66,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     }
 }
 
-/* How a team of some width works, and where its scratch lies (in bytes). */
+/* How a team of some width works, and the layout of its scratch (in bytes). */
 struct layout {
     size_t parts;
-    bool by_panels;    /* parts share panels of all pixels, instead of pixels */
+    bool by_panels;    /* parts share panels, not pixels */
     size_t rows;       /* of one block */
     size_t rows_count; /* blocks kept at a time */
     size_t part;       /* slots and pointers of one part */
@@ -118,7 +112,7 @@ struct job {
     uint8_t *scratch;
 };
 
-/* block @i of @blocks of the pairs @share, with rows @rows and what else part @part has */
+/* block @i of @blocks of the pairs @share, with rows @rows and the scratch of part @part */
 static struct krn_strassen_block block_of(const struct job *j, struct krn_range share, size_t i,
                                           size_t blocks, size_t part, size_t rows)
 {
@@ -170,7 +164,7 @@ static void rows_run(void *arg, size_t part)
     }
 }
 
-/* a share of the panels, of all pixels; the last one has those that are no pair */
+/* a share of the panels, for all pixels; the last part takes the unpaired ones */
 static void panels_run(void *arg, size_t part)
 {
     const struct job *j = arg;
@@ -221,7 +215,7 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_strassen) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_strassen) = {
     .name = "conv_f32_nhwc_strassen__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_ISA_NEEDS,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 3x3 convolution of stride 1 by Winograd's minimal filtering, F(2x2), F(4x4) and F(6x6) in rows of
- * their own.
+ * 3x3 convolution of stride 1 by Winograd's minimal filtering, with table entries for F(2x2),
+ * F(4x4) and F(6x6).
  *
- * kernels/wino_team.h tells how a team goes through it. Weights are kept as they are and
- * transformed on the fly, which takes some percent of the time, where they would grow beyond the
- * cache: transformed they are 16/9, 4 and 7 times as large, and reading that from memory costs
- * more. Small ones are transformed once, when packed.
+ * kernels/f32/wino_team.h describes how a team computes it. Transformed weights are 16/9, 4 and 7
+ * times as large. If they would outgrow the cache, they are kept untransformed and transformed on
+ * the fly: that takes a few percent of the time, less than reading them from memory. Small ones are
+ * transformed once, when packed.
  */
 #include <math.h>
 
 #include "base.h"
-#include "kernels/wino_plan.h"
+#include "kernels/f32/wino_plan.h"
 #include "kernels/f32/winograd.h"
 
 #define TAPS KRN_WINO_TAPS
@@ -20,25 +20,26 @@
 
 struct plan {
     struct krn_wino_plan w;
-    size_t pairs, points;
-    bool ready; /* weights are transformed when packed */
+    size_t pairs;   /* half the size of a tile */
+    bool ready;     /* weights are transformed when packed */
+    size_t u_bytes; /* else, as struct krn_wino_job has it */
 };
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
                     struct plan *p)
 {
     if (!krn_conv_of(m, op, &p->w.c) ||
-        !krn_wino_plan(&p->w, 2 * pairs, KRN_WINO_CHANNELS, CHANNELS_MAX)) {
+        !krn_wino_plan(&p->w, 2 * pairs, sizeof(float), sizeof(float), CHANNELS_MAX)) {
         return false;
     }
     p->pairs = pairs;
-    p->points = (p->w.size + 2) * (p->w.size + 2);
-    p->ready = p->points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
+    p->ready = p->w.points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
+    p->u_bytes = p->ready ? 0 : p->w.points * krn_wino_u_point(p->w.channels) * sizeof(float);
     return true;
 }
 
-/* The time that an op would take, in units of a multiplication of vectors, fitted to the layers of
- * docs/kernels.md on AVX2. */
+/* Estimated time of an op, in vector multiplications, fitted to the layers of docs/kernels.md on
+ * AVX2. */
 #define PRODUCT_COST 1.08
 #define IGEMM_COST 1.12
 
@@ -54,7 +55,7 @@ static double time_of(const struct plan *p)
     double tiles = (double)p->w.work.tiles, in = (double)p->w.c.cg, out = (double)p->w.lanes;
     double chunks = p->ready ? 0 : ceil(tiles / (double)KRN_WINO_TILES_MAX);
 
-    return (PRODUCT_COST * tiles * (double)p->points * in * out + tiles * (in + out) * c->tile +
+    return (PRODUCT_COST * tiles * (double)p->w.points * in * out + tiles * (in + out) * c->tile +
             chunks * in * out * c->filter) /
            KRN_VL;
 }
@@ -66,8 +67,9 @@ static double time_of_igemm(const struct plan *p)
     return IGEMM_COST * pixels * TAPS * (double)p->w.c.cg * (double)p->w.lanes / KRN_VL;
 }
 
-/* Larger tiles are less exact: they are taken only where they are faster than every smaller one. So
- * with the largest first in the table, the first row that takes an op is the fastest. */
+/* Larger tiles are less exact, so supports() accepts one only if it is faster than every smaller
+ * one. The largest comes first in the table, so the first primitive that accepts an op is the
+ * fastest. */
 static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
 {
     struct plan p, other;
@@ -88,7 +90,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t 
 /* the weights, then a row of zeros for the padding */
 static size_t packed_floats(const struct plan *p)
 {
-    return (p->ready ? p->points : TAPS) * p->w.c.cg * p->w.lanes;
+    return (p->ready ? p->w.points : TAPS) * p->w.c.cg * p->w.lanes;
 }
 
 static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
@@ -135,28 +137,15 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
                 KRN_ISA_FN(krn_wino_filter)
                 (pairs, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
             }
-            out += p.points * count * lanes;
+            out += p.w.points * count * lanes;
         }
     }
 }
 
-static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
-{
-    struct krn_wino_layout l = krn_wino_layout(&p->w.work, width);
-    size_t channels = base_min(p->w.c.cg, (size_t)CHANNELS_MAX);
-
-    l.v = p->points * krn_wino_v_point(l.tiles, channels) * sizeof(float);
-    l.u = p->ready ? 0 : p->points * krn_wino_u_point(channels) * sizeof(float);
-    l.m = p->points * krn_wino_m_point(l.tiles) * sizeof(float);
-    return l;
-}
-
 struct job {
-    const struct krn_call *call;
     struct krn_wino_job team;
     struct plan p;
     struct krn_epilogue epilogue;
-    const float *zeros;
 };
 
 static const struct job *job_of(const struct krn_wino_job *team)
@@ -164,28 +153,10 @@ static const struct job *job_of(const struct krn_wino_job *team)
     return base_container_of(team, const struct job, team);
 }
 
-static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
-                  struct krn_range groups, size_t block, void *v)
+static void transform(const struct krn_wino_job *team, const void *const *at, size_t channels,
+                      void *v, size_t v_point)
 {
-    const struct job *j = job_of(team);
-    struct krn_range channels = krn_wino_block(&j->p.w, block);
-    size_t count = channels.end - channels.begin, all = krn_igemm_tiles(tiles);
-    size_t group = base_align_up(count, KRN_WINO_CHANNELS) * KRN_IGEMM_ROWS;
-    size_t v_point = krn_wino_v_point(tiles, count);
-    const void *at[KRN_WINO_SPAN_MAX * KRN_WINO_SPAN_MAX];
-
-    for (size_t g = groups.begin; g < groups.end; g++) {
-        size_t from = krn_igemm_tile_first(tiles, all, g);
-        size_t to = krn_igemm_tile_first(tiles, all, g + 1);
-
-        for (size_t t = from; t < to; t++) {
-            krn_wino_pixels(&j->p.w, j->p.w.size + 2, j->call->in[0], sizeof(float), j->zeros,
-                            first + t, channels.begin, at);
-            KRN_ISA_FN(krn_wino_input)
-            (j->p.pairs, at, count, (float *)v + g * group + (t - from) * KRN_WINO_CHANNELS,
-             v_point);
-        }
-    }
+    KRN_ISA_FN(krn_wino_input)(job_of(team)->p.pairs, at, channels, v, v_point);
 }
 
 static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
@@ -194,21 +165,21 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     const struct job *j = job_of(team);
     struct krn_range channels = krn_wino_block(&j->p.w, block);
     size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&j->p.w, panel);
-    const float *w = j->call->packed;
+    const float *w = team->call->packed;
     struct krn_wino_product p = {
-        .points = j->p.points,
+        .points = j->p.w.points,
         .tiles = tiles,
         .channels = count,
         .lanes = lanes,
         .v = v,
-        .v_point = krn_wino_v_point(tiles, count),
+        .v_point = krn_wino_v_point(team->plan, tiles, count),
         .m = m,
-        .m_point = krn_wino_m_point(tiles),
+        .m_point = krn_wino_m_point(team->plan, tiles),
         .add = block > 0,
     };
 
     if (j->p.ready) {
-        p.u = w + j->p.points * (channels.begin * j->p.w.lanes + panel * KRN_IGEMM_LANES * count);
+        p.u = w + j->p.w.points * (channels.begin * j->p.w.lanes + panel * KRN_IGEMM_LANES * count);
         p.u_point = count * lanes;
     } else {
         w += TAPS * j->p.w.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
@@ -229,12 +200,12 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     const size_t lanes = krn_wino_panel_lanes(&j->p.w, panel);
     struct krn_wino_output o = {
         .pairs = j->p.pairs,
-        .m_point = krn_wino_m_point(tiles),
+        .m_point = krn_wino_m_point(team->plan, tiles),
         .lanes = lanes,
         .channels = krn_wino_panel_used(&j->p.w, panel),
         .channel = panel * KRN_IGEMM_LANES,
         .epilogue = &j->epilogue,
-        .y = j->call->out[0],
+        .y = team->call->out[0],
         .y_pixel = y->pixel,
         .y_width = y->w,
     };
@@ -249,36 +220,31 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
 
 static void run(const struct krn_call *call, size_t pairs)
 {
-    struct job j = {.call = call, .epilogue = krn_epilogue_of(call)};
+    struct job j = {.epilogue = krn_epilogue_of(call)};
 
     if (!plan_of(call->model, call->op, pairs, &j.p)) {
         return;
     }
-    j.zeros = (const float *)call->packed + packed_floats(&j.p);
-    j.team = (struct krn_wino_job){.work = j.p.w.work,
-                                   .layout = layout_of(&j.p, call->width),
-                                   .scratch = call->scratch,
-                                   .input = input,
+    j.team = (struct krn_wino_job){.call = call,
+                                   .plan = &j.p.w,
+                                   .u_bytes = j.p.u_bytes,
+                                   .zeros = (const float *)call->packed + packed_floats(&j.p),
+                                   .transform = transform,
                                    .multiply = multiply,
                                    .output = output};
-    krn_wino_run(&j.team, call->pool);
+    krn_wino_run(&j.team);
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
                             size_t width)
 {
-    struct krn_wino_layout l;
     struct plan p;
 
-    if (!plan_of(m, op, pairs, &p)) {
-        return 0;
-    }
-    l = layout_of(&p, width);
-    return krn_wino_layout_bytes(&l);
+    return plan_of(m, op, pairs, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
 }
 
-/* A row for each size of tile; those that round more run only where they are asked for. */
-#define ROW(size, rounds_more)                                                                     \
+/* A primitive for each size of tile; those that round more run only if requested. */
+#define PRIMITIVE(size, rounds_more)                                                               \
     static bool supports_##size(const struct mdl_model *m, const struct mdl_op *op)                \
     {                                                                                              \
         return supports(m, op, (size) / 2);                                                        \
@@ -300,7 +266,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     {                                                                                              \
         run(call, (size) / 2);                                                                     \
     }                                                                                              \
-    const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_wino##size) = {                          \
+    const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_wino##size) = {                        \
         .name = "conv_f32_nhwc_wino" #size "__" KRN_ISA_TEXT,                                      \
         .kind = MDL_OP_CONV,                                                                       \
         .needs = KRN_ISA_NEEDS,                                                                    \
@@ -313,6 +279,6 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     };
 
 /* F(6x6) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow. */
-ROW(2, false)
-ROW(4, false)
-ROW(6, true)
+PRIMITIVE(2, false)
+PRIMITIVE(4, false)
+PRIMITIVE(6, true)

@@ -4,11 +4,12 @@
  *
  * The output at o reads the input at i by tap k where i s + k d = o + pad, so all outputs with the
  * same remainder r = (o + pad) mod s read the same taps, those with k d mod s = r. The pixels of an
- * output row with one remainder are a product over rows that are found by pointers
- * (kernels/igemm.h), with their taps' weights packed together; every output is computed and
- * finished once, and nothing is added up in memory. A phase without taps gets its epilogue alone.
+ * output row with the same remainder are one indirect GEMM (kernels/f32/igemm.h), with their taps'
+ * weights packed together. Every output is computed and finished once; nothing is accumulated in
+ * memory. A phase without taps only gets its epilogue.
  */
 #include "base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/igemm.h"
 
 struct plan {
@@ -81,12 +82,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     return weights_fit(m, op, p);
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p);
-}
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
 /* floats of the weights of one phase and group */
 static size_t phase_floats(const struct plan *p, size_t py, size_t px)
@@ -108,14 +104,9 @@ static size_t group_floats(const struct plan *p)
 }
 
 /* the phases of every group, then a row of zeros for the taps that read outside */
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
+KRN_PACKED_BYTES_BY(struct plan, plan_of, (p.groups * group_floats(&p) + p.cg) * sizeof(float))
 
-    return plan_of(m, op, &p) ? (p.groups * group_floats(&p) + p.cg) * sizeof(float) : 0;
-}
-
-/* where the packed weights of a phase and group go and come from */
+/* source and destination of the packed weights of a phase and group */
 struct source {
     const struct mdl_tensor *w;
     const uint8_t *data;
@@ -128,7 +119,7 @@ static float *pack_panel(const struct plan *p, const struct source *s, size_t py
 {
     const struct krn_win *w = &p->win;
     const size_t used = base_min(p->og - o0, (size_t)KRN_IGEMM_LANES);
-    const size_t lanes = used <= KRN_VL ? KRN_VL : KRN_IGEMM_LANES;
+    const size_t lanes = krn_panel_lanes(used);
     const ptrdiff_t *stride = s->w->stride;
 
     for (size_t tap = 0; tap < w->kh * w->kw; tap++) {
@@ -178,7 +169,7 @@ struct job {
     struct krn_epilogue epilogue;
     const float *zeros;
     size_t parts;
-    bool by_panels; /* parts take panels of all rows instead of rows of all panels */
+    bool by_panels; /* parts share panels, not rows */
 };
 
 /* The pixels of an output row that have one remainder, and one group of channels. */
@@ -292,14 +283,9 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
+KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
-    return plan_of(m, op, &p) ? base_max(width, 1u) * p.part_bytes : 0;
-}
-
-const struct krn_variant KRN_ISA_FN(krn_conv_transpose_f32_nhwc) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_transpose_f32_nhwc) = {
     .name = "conv_transpose_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV_TRANSPOSE,
     .needs = KRN_ISA_NEEDS,

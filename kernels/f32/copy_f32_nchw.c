@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of layout from and to what lies row-major, as a model's inputs and outputs do: with the
- * other side as planes there is nothing to change, and bytes are moved as they are.
+ * Layout conversions from and to row-major tensors, such as a model's inputs and outputs: if the
+ * other side stays NCHW, nothing changes, and bytes are copied as they are.
  */
 #include <string.h>
 
 #include "base.h"
 #include "kernels/common/copy_any.h"
 #include "kernels/common/nhwc.h"
+#include "kernels/primitive.h"
 
-/* @planes stands for an image, @other lies row-major */
+/* @planes is an NCHW image, @other lies row-major */
 static bool supports(const struct mdl_op *op, const struct mdl_tensor *planes,
                      const struct mdl_tensor *other)
 {
@@ -55,18 +56,18 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_variant krn_copy_f32_to_nchw__any = {
+const struct krn_primitive krn_copy_f32_to_nchw__any = {
     .name = "copy_f32_to_nchw__any",
     .kind = MDL_OP_COPY,
-    .planes_out = true,
+    .nchw_out = true,
     .supports = to_supports,
     .run = run,
 };
 
-const struct krn_variant krn_copy_f32_from_nchw__any = {
+const struct krn_primitive krn_copy_f32_from_nchw__any = {
     .name = "copy_f32_from_nchw__any",
     .kind = MDL_OP_COPY,
-    .planes_in = true,
+    .nchw_in = true,
     .supports = from_supports,
     .run = run,
 };

@@ -2,9 +2,9 @@
 /*
  * BLOCK pixels of an output row whose windows lie inside the image share the loads of weights, and
  * for windows of width 3 and 5 also those of the input columns; the last block of a row overlaps
- * the one before. Pixels whose windows reach into the padding are done one by one over the taps
- * that exist. A whole cache line of channels is done at a time: with many channels the columns of
- * a window fall into the same few sets of the cache and do not stay.
+ * its predecessor. Pixels whose windows reach into the padding are computed one by one over the
+ * existing taps. A whole cache line of channels is computed at a time: with many channels, the
+ * columns of a window compete for the same few cache sets.
  */
 #include "kernels/f32/dw.h"
 
@@ -14,7 +14,7 @@
 #include "kernels/common/epilogue_vec.h"
 
 #define BLOCK 4u
-/* the compiler does not know what the pointer is any more */
+/* hides the pointer's value from the compiler */
 #define OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 void KRN_ISA_FN(krn_dw_pack)(const struct mdl_model *m, const struct mdl_op *op,
@@ -41,11 +41,11 @@ enum finish { FINISH_CLAMP, FINISH_HARD_SWISH, FINISH_ANY };
 /* one pixel or a block of pixels of an output row */
 struct run {
     const struct krn_dw *d;
-    const float *x; /* first tap of the first pixel that exists, channel 0 */
+    const float *x; /* first existing tap of the first pixel, channel 0 */
     const float *w; /* that tap */
     float *y;
     size_t first;         /* pixel, for the residual */
-    size_t rows, columns; /* taps that exist; columns: of a single pixel */
+    size_t rows, columns; /* existing taps; columns: of a single pixel */
     struct krn_range channels;
     float low, high; /* FINISH_CLAMP */
 };
@@ -55,7 +55,7 @@ KRN_INLINE vf load(const float *p, size_t n)
     return n == KRN_VL ? vf_load(p) : vf_load_n(p, n);
 }
 
-/* what the sums of some channels start with */
+/* initial value of the sums of some channels */
 KRN_INLINE vf shift_of(const struct run *r, size_t c, size_t n)
 {
     const float *shift = r->d->epilogue.shift;
@@ -93,8 +93,8 @@ KRN_INLINE void store(const struct run *r, size_t pixels, size_t c, size_t n, co
     }
 }
 
-/* BLOCK pixels, @vectors of channels from c, the last of n. kw and sw are constants where this is
- * inlined, and a column is loaded once for all windows that it is in. */
+/* BLOCK pixels, @vectors of channels from c, the last of n. kw and sw are constants after inlining;
+ * a column is loaded once for all windows that contain it. */
 KRN_INLINE void block_known(const struct run *r, size_t c, size_t n, const size_t vectors,
                             const size_t kw, const size_t sw, const enum finish how)
 {
@@ -112,7 +112,7 @@ KRN_INLINE void block_known(const struct run *r, size_t c, size_t n, const size_
         const float *column = x;
         vf weight[5][2];
 
-        OPAQUE(second); /* its loads are no later ones of w: nothing to carry over */
+        OPAQUE(second); /* stops the compiler from reusing loads of w */
 
 #pragma GCC unroll 8
         for (size_t k = 0; k < kw; k++) {
@@ -137,7 +137,7 @@ KRN_INLINE void block_known(const struct run *r, size_t c, size_t n, const size_
                 }
             }
             column += pixel;
-            OPAQUE(column); /* one running pointer, not one offset a column */
+            OPAQUE(column); /* one running pointer, not one offset per column */
         }
     }
 #pragma GCC unroll 2
@@ -173,8 +173,8 @@ KRN_INLINE void block_any(const struct run *r, size_t c, size_t n)
     store(r, BLOCK, c, n, acc, 1, FINISH_ANY);
 }
 
-/* one pixel, @vectors of channels from c, the last of n, over the taps that exist; several vectors
- * because the sums of one wait for each other */
+/* one pixel, @vectors of channels from c, the last of n, over the existing taps; several vectors,
+ * since the sums of one depend on each other */
 KRN_INLINE void pixel_vectors(const struct run *r, size_t c, size_t n, const size_t vectors)
 {
     const struct krn_conv *v = &r->d->c;
@@ -311,7 +311,7 @@ void KRN_ISA_FN(krn_dw_row)(const struct krn_dw *d, const float *image, size_t o
         bool block = ox >= in.begin && ox < in.end && in.end - in.begin >= BLOCK;
 
         if (block && ox + BLOCK > in.end) {
-            /* what is done twice is the same again, but for a residual that lies where y is */
+            /* recomputing gives the same result, unless the residual shares memory with y */
             block = e->residual == MDL_RESIDUAL_NONE;
             ox = block ? in.end - BLOCK : ox;
         }

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/dw.h - rows of a depthwise convolution, for primitives that are one or begin or end with
- * one
+ * kernels/f32/dw.h - rows of a depthwise convolution, for primitives that contain one
  *
  * Channels lie side by side in vectors; weights are packed [vector][tap][lane].
  */
 #pragma once
 
 #include "kernels/common/conv_common.h"
-#include "kernels/common/vec_math.h"
+#include "kernels/common/vec.h"
 
 struct krn_dw {
-    struct krn_conv c; /* x.row and x.pixel are those of the memory that is read */
+    struct krn_conv c; /* x.row and x.pixel are strides of the memory that is read */
     struct krn_epilogue epilogue;
     const float *packed;
-    size_t y_pixel; /* elements between pixels of what is written */
+    size_t y_pixel; /* elements between output pixels */
 };
 
 /** krn_dw_of() - Return: whether @op is a depthwise convolution; then *ret is set. */
@@ -29,15 +28,16 @@ static inline size_t krn_dw_packed(const struct krn_conv *c)
 {
     return c->taps * ((c->x.c + KRN_VL - 1) / KRN_VL * KRN_VL);
 }
-/** krn_dw_pack() - weights of @op, krn_dw_of() which is @c, with its scale */
+/** krn_dw_pack() - packs the weights of @op, multiplied by its scale. @c: from krn_dw_of() */
 void KRN_ISA_FN(krn_dw_pack)(const struct mdl_model *m, const struct mdl_op *op,
                              const struct krn_conv *c, float *dst);
 
 /**
- * krn_dw_row() - some channels of output row @oy
- * @image: where pixel (0, 0) of the image is or would be; only rows under the window are read
+ * krn_dw_row() - computes some channels of output row @oy
+ * @image: address of the image's pixel (0, 0), which may be virtual; only rows under the window are
+ * read
  * @y: pixel 0 of the row, channel 0     @first: number of that pixel, for the residual
- * @channels: the first a multiple of KRN_VL, the last too or that of the image
+ * @channels: begin is a multiple of KRN_VL; end, too, or the image's last channel
  * Threads: any; never allocates.
  */
 void KRN_ISA_FN(krn_dw_row)(const struct krn_dw *d, const float *image, size_t oy, float *y,

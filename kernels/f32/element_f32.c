@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BINARY, UNARY, PRELU and AFFINE in f32: rows of vectors (kernels/nest.h), whatever the layout, as
- * long as the output's rows are dense and each operand's rows are dense or one repeated value.
+ * BINARY, UNARY and PRELU in f32: rows of vectors (kernels/common/nest.h), whatever the
+ * layout, if the output's rows are dense and each operand's rows are dense or one repeated value.
  */
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
@@ -12,14 +12,15 @@ struct job {
     struct krn_nest nest;
     size_t parts;
     bool has_residual;
-    /* rows of these: 1 for dense, 0 for one value */
+    /* rows are dense, else one repeated value */
     bool a_dense, b_dense, r_dense;
 };
 
 /* dense rows of the output, dense or constant ones of the others; the tensors are y, a, [b], [r] */
-static bool job_of(const struct mdl_model *m, const struct mdl_op *op, size_t inputs, struct job *j)
+static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
 {
     const struct mdl_tensor *t[KRN_NEST_TENSORS] = {&m->tensors[op->out[0]]};
+    const size_t inputs = op->kind == MDL_OP_UNARY ? 1 : 2;
     size_t count = 1;
 
     for (size_t i = 0; i < inputs; i++) {
@@ -68,7 +69,7 @@ KRN_INLINE vf finish(const struct mdl_op *op, vf v, vf r)
     return op->residual == MDL_RESIDUAL_AFTER_ACT ? v + r : v;
 }
 
-/* One row through @expression of the vectors a and b. With @plain there is no epilogue to ask. */
+/* Computes @expression of the vectors a and b for one row. @plain: without epilogue. */
 #define ROW(expression)                                                                            \
     do {                                                                                           \
         size_t i = 0;                                                                              \
@@ -90,6 +91,7 @@ KRN_INLINE vf finish(const struct mdl_op *op, vf v, vf r)
         }                                                                                          \
     } while (0)
 
+/* One row of a call: @at are the offsets of y, a, [b], [r]. */
 static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
 {
     const struct job *j = arg;
@@ -100,6 +102,10 @@ static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
     const float *r = j->has_residual ? (const float *)j->call->residual + at[3] : NULL;
     const bool plain = op->act == MDL_ACT_NONE && !r;
 
+    if (op->kind == MDL_OP_PRELU) {
+        ROW(vf_select(va < 0.0f, va * vb, va));
+        return;
+    }
     switch (op->attr.binary) {
     case MDL_BIN_ADD:
         ROW(va + vb);
@@ -113,7 +119,7 @@ static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
     case MDL_BIN_DIV:
         ROW(va / vb);
         break;
-    case MDL_BIN_MAX: /* a NaN on either side stays one */
+    case MDL_BIN_MAX: /* NaN on either side gives NaN */
         ROW(vf_select(va != va, va, vf_max(va, vb)));
         break;
     case MDL_BIN_MIN:
@@ -122,19 +128,6 @@ static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
     default:
         break;
     }
-}
-
-static void prelu_row(void *arg, const ptrdiff_t *at, size_t n)
-{
-    const struct job *j = arg;
-    const struct mdl_op *op = j->call->op;
-    float *y = (float *)j->call->out[0] + at[0];
-    const float *a = (const float *)j->call->in[0] + at[1];
-    const float *b = (const float *)j->call->in[1] + at[2];
-    const float *r = j->has_residual ? (const float *)j->call->residual + at[3] : NULL;
-    const bool plain = op->act == MDL_ACT_NONE && !r;
-
-    ROW(vf_select(va < 0.0f, va * vb, va));
 }
 
 /* the function is op->act, applied by finish() or here */
@@ -178,91 +171,49 @@ static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-static void binary_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, binary_row, j);
-}
-static void prelu_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, prelu_row, j);
-}
-static void unary_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, unary_row, j);
-}
-
-static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct job j;
 
-    return op->attr.binary <= MDL_BIN_MIN && op->act <= MDL_ACT_SOFTPLUS && job_of(m, op, 2, &j);
-}
-static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return op->act <= MDL_ACT_SOFTPLUS && job_of(m, op, 2, &j);
-}
-static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return (op->act <= MDL_ACT_EXP || op->act == MDL_ACT_SQRT || op->act == MDL_ACT_RECIPROCAL ||
-            op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS) &&
-           op->residual == MDL_RESIDUAL_NONE && job_of(m, op, 1, &j);
-}
-
-static void binary_run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-
-    if (job_of(call->model, call->op, 2, &j)) {
-        krn_parallel(call->pool, j.parts, binary_part, &j);
-    }
-}
-static void prelu_run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-
-    if (job_of(call->model, call->op, 2, &j)) {
-        krn_parallel(call->pool, j.parts, prelu_part, &j);
-    }
-}
-static void unary_run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-
-    if (job_of(call->model, call->op, 1, &j)) {
-        krn_parallel(call->pool, j.parts, unary_part, &j);
+    switch (op->kind) {
+    case MDL_OP_UNARY:
+        return (op->act <= MDL_ACT_EXP || op->act == MDL_ACT_SQRT ||
+                op->act == MDL_ACT_RECIPROCAL || op->act == MDL_ACT_NEG ||
+                op->act == MDL_ACT_ABS) &&
+               op->residual == MDL_RESIDUAL_NONE && job_of(m, op, &j);
+    case MDL_OP_BINARY:
+        return op->attr.binary <= MDL_BIN_MIN && op->act <= MDL_ACT_SOFTPLUS && job_of(m, op, &j);
+    default:
+        return op->act <= MDL_ACT_SOFTPLUS && job_of(m, op, &j);
     }
 }
 
-const struct krn_variant KRN_ISA_FN(krn_binary_f32) = {
-    .name = "binary_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_BINARY,
-    .needs = KRN_ISA_NEEDS,
-    .supports = binary_supports,
-    .run = binary_run,
-};
+static void part_run(void *arg, size_t part)
+{
+    struct job *j = arg;
 
-const struct krn_variant KRN_ISA_FN(krn_prelu_f32) = {
-    .name = "prelu_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_PRELU,
-    .needs = KRN_ISA_NEEDS,
-    .supports = prelu_supports,
-    .run = prelu_run,
-};
+    krn_nest_run(&j->nest, part, j->parts,
+                 j->call->op->kind == MDL_OP_UNARY ? unary_row : binary_row, j);
+}
 
-const struct krn_variant KRN_ISA_FN(krn_unary_f32) = {
-    .name = "unary_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_UNARY,
-    .needs = KRN_ISA_NEEDS,
-    .supports = unary_supports,
-    .run = unary_run,
-};
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+
+    if (job_of(call->model, call->op, &j)) {
+        krn_parallel(call->pool, j.parts, part_run, &j);
+    }
+}
+
+#define PRIMITIVE(what, of_kind)                                                                   \
+    const struct krn_primitive KRN_ISA_FN(krn_##what##_f32) = {                                    \
+        .name = #what "_f32__" KRN_ISA_TEXT,                                                       \
+        .kind = of_kind,                                                                           \
+        .needs = KRN_ISA_NEEDS,                                                                    \
+        .supports = supports,                                                                      \
+        .run = run,                                                                                \
+    }
+
+PRIMITIVE(binary, MDL_OP_BINARY);
+PRIMITIVE(prelu, MDL_OP_PRELU);
+PRIMITIVE(unary, MDL_OP_UNARY);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A depthwise convolution and the 1x1 convolution behind or before it as one: a strip of rows of
- * what lies between is computed into scratch of the part's own and used up while it is in the
- * second-level cache. Before a depthwise convolution strips overlap by its window: those rows move
- * to the front of the scratch.
+ * Fuses a depthwise convolution and the 1x1 convolution after or before it: each part computes a
+ * strip of rows of the value between into its scratch and consumes it while it is in the
+ * second-level cache. Before a depthwise convolution, strips overlap by its window; the common rows
+ * move to the front of the scratch.
  *
- * A team whose parts would have few rows each does one convolution after the other over the whole
- * image instead, and shares them as the single rows do (channels, panels).
+ * If parts would have few rows each, the team runs one convolution after the other over the whole
+ * image instead, and shares them as the unfused primitives do (channels, panels).
  */
 #include "base.h"
 #include "kernels/f32/dw.h"
@@ -18,12 +18,12 @@
 struct plan {
     struct krn_conv first, second;
     bool dw_first;
-    size_t row;        /* floats of a row of what lies between; its pixels are dense */
+    size_t row;        /* floats per row of the value between; its pixels are dense */
     size_t strip;      /* output rows of a strip */
-    size_t strip_rows; /* rows of what lies between that they need */
+    size_t strip_rows; /* rows of the value between that they need */
     bool whole;        /* one convolution after the other */
     size_t parts;
-    size_t strip_floats, part_floats, pointers; /* of a part; pointers: floats that they take */
+    size_t strip_floats, part_floats, pointers; /* per part; pointers: size in floats */
 };
 
 static bool is_pointwise(const struct krn_conv *c)
@@ -144,7 +144,7 @@ struct job {
     struct plan p;
     struct krn_dw dw;
     struct krn_igemm pw;
-    float *whole; /* what lies between, where it is whole */
+    float *whole; /* the value between, if whole */
     bool by_panels;
 };
 
@@ -177,7 +177,7 @@ static struct krn_range all_panels(const struct job *j)
     return (struct krn_range){0, krn_igemm_panels(j->pw.out)};
 }
 
-/* the image of what lies between, dense from @at on */
+/* the value between as an image, dense from @at */
 static struct krn_img between(const struct job *j)
 {
     struct krn_img i = j->p.first.y;
@@ -218,7 +218,7 @@ static void strips_dw_pw(const struct job *j, struct krn_range rows, const float
     }
 }
 
-/* rows [begin, end) of what lies between, of image @n, to @strip */
+/* computes rows [begin, end) of the value between, of image @n, to @strip */
 static void expand(const struct job *j, size_t n, struct krn_range rows, const float **pointers,
                    float *strip)
 {
@@ -355,7 +355,7 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_pw : part_whole_dw, &j);
 }
 
-const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_dw_pw) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_dw_pw) = {
     .name = "conv_f32_nhwc_dw_pw__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_ISA_NEEDS,
@@ -367,7 +367,7 @@ const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_dw_pw) = {
     .run = run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_conv_f32_nhwc_pw_dw) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_pw_dw) = {
     .name = "conv_f32_nhwc_pw_dw__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_ISA_NEEDS,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products with constant weights on the indirect GEMM: rows of a are the one tap. One row of a is
- * bound by reading the weights: panels are one sequential stream each, which is what the memory
- * gives fastest.
+ * Products with constant weights by indirect GEMM: a row of a is the single tap. For one row of a,
+ * reading the weights is the limit; each panel is one sequential stream, which memory delivers
+ * fastest.
  */
 #include "base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/igemm.h"
 
 static bool product(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *p)
@@ -12,22 +13,12 @@ static bool product(const struct mdl_model *m, const struct mdl_op *op, struct k
     return krn_product_of(m, op, p) && p->b_const;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_product p;
+KRN_SUPPORTS_BY(struct krn_product, product)
 
-    return product(m, op, &p);
-}
+KRN_PACKED_BYTES_BY(struct krn_product, product, krn_igemm_packed(p.k, p.n) * sizeof(float))
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_product p;
-
-    return product(m, op, &p) ? krn_igemm_packed(p.k, p.n) * sizeof(float) : 0;
-}
-
-/* Weights of hundreds of megabytes are packed piece by piece, letting go of the file's pages behind
- * each, so that they are never in memory twice. */
+/* Weights of hundreds of megabytes are packed piece by piece, and the file's pages are released
+ * after each piece, so that they are never in memory twice. */
 #define PACK_PIECE_BYTES (16u << 20)
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
@@ -109,22 +100,14 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_variant KRN_ISA_FN(krn_gemm_f32_igemm) = {
-    .name = "gemm_f32_igemm__" KRN_ISA_TEXT,
-    .kind = MDL_OP_GEMM,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
-
-const struct krn_variant KRN_ISA_FN(krn_matmul_f32_igemm) = {
-    .name = "matmul_f32_igemm__" KRN_ISA_TEXT,
-    .kind = MDL_OP_MATMUL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
+#define PRIMITIVE(what, of_kind)                                                                   \
+    const struct krn_primitive KRN_ISA_FN(krn_##what##_f32_igemm) = {                              \
+        .name = #what "_f32_igemm__" KRN_ISA_TEXT,                                                 \
+        .kind = of_kind,                                                                           \
+        .needs = KRN_ISA_NEEDS,                                                                    \
+        .supports = supports,                                                                      \
+        .packed_bytes = packed_bytes,                                                              \
+        .pack = pack,                                                                              \
+        .run = run,                                                                                \
+    };
+KRN_PRODUCTS(PRIMITIVE)

@@ -2,7 +2,7 @@
 #include "kernels/f32/igemm.h"
 
 #include "base.h"
-#include "kernels/f32/tile_finish.h"
+#include "kernels/f32/igemm_tile.h"
 
 /* Reading the source in blocks keeps the panel's lines in cache while each o writes one lane. */
 #define PACK_BLOCK 64u
@@ -13,7 +13,7 @@ void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_
 {
     for (size_t o0 = 0; o0 < out; o0 += KRN_IGEMM_LANES) {
         size_t used = base_min(out - o0, (size_t)KRN_IGEMM_LANES);
-        size_t lanes = used <= KRN_VL ? KRN_VL : KRN_IGEMM_LANES;
+        size_t lanes = krn_panel_lanes(used);
 
         for (size_t c0 = 0; c0 < len; c0 += PACK_BLOCK) {
             size_t c1 = base_min(len, c0 + PACK_BLOCK);
@@ -45,7 +45,7 @@ struct tile {
     struct krn_tile_out out;
 };
 
-/* are all rows of a tap in the padding? */
+/* Return: whether all rows of a tap are in the padding */
 KRN_INLINE bool is_padding(const float *const *a, const float *zeros, const size_t height)
 {
     size_t i = 0;
@@ -95,9 +95,8 @@ KRN_TILE_HEIGHTS(TILE)
 #define PAIR(height) {tile_##height##_1, tile_##height##_2},
 static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
 
-/* One row by SPAN whole panels: the weights are read once, so what counts is how fast the memory
- * gives them, and it gives several streams faster than one. Each panel is read from its start and
- * from its middle. */
+/* One row by SPAN whole panels: the weights are read once, so memory bandwidth is the limit, and
+ * several streams are faster than one. Each panel is read from its start and from its middle. */
 #define SPAN 4u
 #define AHEAD_BYTES 1024u
 

@@ -75,7 +75,7 @@ static void affine_run(const struct krn_call *call)
     }
 }
 
-/* squares of one pixel's channels with the zeros that the window sees beyond both ends */
+/* squares of one pixel's channels, with zeros beyond both ends for the window */
 static size_t lrn_scratch_floats(const struct mdl_op *op, size_t channels)
 {
     return base_align_up(channels + op->attr.lrn.size + KRN_VL, 16);
@@ -248,7 +248,7 @@ static void softmax_run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant KRN_ISA_FN(krn_affine_f32_nhwc) = {
+const struct krn_primitive KRN_ISA_FN(krn_affine_f32_nhwc) = {
     .name = "affine_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_AFFINE,
     .needs = KRN_ISA_NEEDS,
@@ -256,7 +256,7 @@ const struct krn_variant KRN_ISA_FN(krn_affine_f32_nhwc) = {
     .run = affine_run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_lrn_f32_nhwc) = {
+const struct krn_primitive KRN_ISA_FN(krn_lrn_f32_nhwc) = {
     .name = "lrn_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_LRN,
     .needs = KRN_ISA_NEEDS,
@@ -265,7 +265,7 @@ const struct krn_variant KRN_ISA_FN(krn_lrn_f32_nhwc) = {
     .run = lrn_run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_softmax_f32_last) = {
+const struct krn_primitive KRN_ISA_FN(krn_softmax_f32_last) = {
     .name = "softmax_f32_last__" KRN_ISA_TEXT,
     .kind = MDL_OP_SOFTMAX,
     .needs = KRN_ISA_NEEDS,

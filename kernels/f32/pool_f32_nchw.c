@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Max and average pools on channel planes, in two steps for an output row: the input rows of its
- * windows become one padded line, vector by vector, and the windows pass along that. A team shares
- * the planes.
+ * Max and average pools on NCHW images, in two steps per output row: the input rows of its windows
+ * are reduced to one padded line, vector by vector; then the windows move along that line. A team
+ * shares channels.
  */
 #include <math.h>
 
 #include "base.h"
-#include "kernels/pool_common.h"
-#include "kernels/common/vec_math.h"
+#include "kernels/common/planned.h"
+#include "kernels/common/pool_common.h"
+#include "kernels/common/vec_arith.h"
 
 struct plan {
     struct krn_pool p;
-    size_t line;   /* floats of a padded line, and what vectors read behind it */
+    size_t line;   /* floats of a padded line, plus what vectors read past it */
     size_t counts; /* floats, one for each output column */
 };
 
@@ -30,19 +31,9 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     return true;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
-    return plan_of(m, op, &p);
-}
-
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? base_max(width, 1u) * (p.line + p.counts) * sizeof(float) : 0;
-}
+KRN_SCRATCH_BYTES_BY(struct plan, plan_of, (p.line + p.counts) * sizeof(float))
 
 struct job {
     const struct krn_call *call;
@@ -50,7 +41,7 @@ struct job {
     size_t parts;
 };
 
-/* one row's windows: where they are, what they are divided by */
+/* one row's windows and their divisors */
 struct row {
     const float *x; /* first input row that exists */
     size_t rows, step;
@@ -58,11 +49,11 @@ struct row {
 };
 
 #if KRN_VL == 16
-#define EVEN ((vi){0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30})
+#define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #elif KRN_VL == 8
-#define EVEN ((vi){0, 2, 4, 6, 8, 10, 12, 14})
+#define EVEN 0, 2, 4, 6, 8, 10, 12, 14
 #else
-#define EVEN ((vi){0, 2, 4, 6})
+#define EVEN 0, 2, 4, 6
 #endif
 
 KRN_INLINE vf gather(const float *p, size_t step)
@@ -73,7 +64,7 @@ KRN_INLINE vf gather(const float *p, size_t step)
         return vf_load(p);
     }
     if (step == 2) {
-        return __builtin_shuffle(vf_load(p), vf_load(p + KRN_VL), EVEN);
+        return __builtin_shufflevector(vf_load(p), vf_load(p + KRN_VL), EVEN);
     }
     for (size_t i = 0; i < KRN_VL; i++) {
         x[i] = p[i * step];
@@ -112,7 +103,7 @@ KRN_INLINE void into_line(const struct row *r, size_t width, float *line, const 
     }
 }
 
-/* left to right; the lanes behind the last column read what is there for them */
+/* left to right; the lanes past the last column read the line's slack */
 KRN_INLINE void along_line(const struct krn_pool *p, const struct row *r, const float *line,
                            const float *counts, float *y, const size_t step, const bool max)
 {
@@ -207,23 +198,23 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant KRN_ISA_FN(krn_max_pool_f32_nchw) = {
+const struct krn_primitive KRN_ISA_FN(krn_max_pool_f32_nchw) = {
     .name = "max_pool_f32_nchw__" KRN_ISA_TEXT,
     .kind = MDL_OP_MAX_POOL,
     .needs = KRN_ISA_NEEDS,
-    .planes_in = true,
-    .planes_out = true,
+    .nchw_in = true,
+    .nchw_out = true,
     .supports = supports,
     .scratch_bytes = scratch_bytes,
     .run = run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_avg_pool_f32_nchw) = {
+const struct krn_primitive KRN_ISA_FN(krn_avg_pool_f32_nchw) = {
     .name = "avg_pool_f32_nchw__" KRN_ISA_TEXT,
     .kind = MDL_OP_AVG_POOL,
     .needs = KRN_ISA_NEEDS,
-    .planes_in = true,
-    .planes_out = true,
+    .nchw_in = true,
+    .nchw_out = true,
     .supports = supports,
     .scratch_bytes = scratch_bytes,
     .run = run,

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Max and average pools and a mean over height and width (REDUCE): channels side by side in
- * vectors. Work is shared by output rows, or by channels where there are fewer rows than members
- * (global pools).
+ * Max and average pools and a mean over height and width (REDUCE): vectors of adjacent channels. A
+ * team shares output rows, or channels if there are fewer rows than members (global pools).
  */
 #include <math.h>
 
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
-#include "kernels/pool_common.h"
+#include "kernels/common/planned.h"
+#include "kernels/common/pool_common.h"
 
-#define LANES (4u * KRN_VL) /* channels that are summed together: whole cache lines of a pixel */
+#define LANES (4u * KRN_VL) /* channels summed together: whole cache lines of a pixel */
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_pool p;
-
-    return krn_pool_of(m, op, &p);
-}
+KRN_SUPPORTS_BY(struct krn_pool, krn_pool_of)
 
 /* REDUCE mean over exactly the spatial dims is the average pool of the full window */
 static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
@@ -48,9 +43,7 @@ static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct k
 
 static bool mean_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct krn_pool p;
-
-    return mean_of(m, op, &p);
+    return mean_of(m, op, &(struct krn_pool){0});
 }
 
 struct job {
@@ -60,14 +53,9 @@ struct job {
     size_t parts;
 };
 
-struct window {
-    const float *x; /* first tap that exists */
-    size_t rows, columns;
-    size_t row, column; /* steps in elements */
-    float factor;       /* of the sum */
-};
-
-KRN_INLINE void pool_full(const struct window *w, float *y, const bool max)
+/* @x: the first tap. @factor: of the sum. @max: a constant where this is inlined */
+KRN_INLINE void pool_full(const struct krn_pool_window *w, const float *x, float factor, float *y,
+                          const bool max)
 {
     vf acc[4];
 
@@ -75,13 +63,13 @@ KRN_INLINE void pool_full(const struct window *w, float *y, const bool max)
     for (size_t i = 0; i < 4; i++) {
         acc[i] = vf_set(max ? -INFINITY : 0.0f);
     }
-    for (size_t r = 0; r < w->rows; r++) {
-        const float *x = w->x + r * w->row;
+    for (size_t r = 0; r < w->rows; r++, x += w->row) {
+        const float *at = x;
 
-        for (size_t k = 0; k < w->columns; k++, x += w->column) {
+        for (size_t k = 0; k < w->columns; k++, at += w->column) {
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
-                vf v = vf_load(x + i * KRN_VL);
+                vf v = vf_load(at + i * KRN_VL);
 
                 acc[i] = max ? vf_max(acc[i], v) : acc[i] + v;
             }
@@ -89,84 +77,64 @@ KRN_INLINE void pool_full(const struct window *w, float *y, const bool max)
     }
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
-        vf_store(y + i * KRN_VL, max ? acc[i] : acc[i] * w->factor);
+        vf_store(y + i * KRN_VL, max ? acc[i] : acc[i] * factor);
     }
 }
 
-KRN_INLINE void pool_rest(const struct window *w, float *y, size_t n, const bool max)
+/* the same for @n channels of one vector */
+KRN_INLINE void pool_rest(const struct krn_pool_window *w, const float *x, float factor, float *y,
+                          size_t n, const bool max)
 {
     vf acc = vf_set(max ? -INFINITY : 0.0f);
 
-    for (size_t r = 0; r < w->rows; r++) {
-        const float *x = w->x + r * w->row;
+    for (size_t r = 0; r < w->rows; r++, x += w->row) {
+        const float *at = x;
 
-        for (size_t k = 0; k < w->columns; k++, x += w->column) {
-            vf v = n == KRN_VL ? vf_load(x) : vf_load_n(x, n);
+        for (size_t k = 0; k < w->columns; k++, at += w->column) {
+            vf v = n == KRN_VL ? vf_load(at) : vf_load_n(at, n);
 
             acc = max ? vf_max(acc, v) : acc + v;
         }
     }
-    vf_store_n(y, max ? acc : acc * w->factor, n);
+    vf_store_n(y, max ? acc : acc * factor, n);
 }
 
-KRN_INLINE void pool_channels(const struct window *w, float *y, size_t channels, const bool max)
+KRN_INLINE void pool_channels(const struct krn_pool_window *w, const float *x, float *y,
+                              size_t channels, const bool max)
 {
-    struct window at = *w;
+    const float factor = !max && w->count != 0 ? 1.0f / (float)w->count : 0.0f;
     size_t c = 0;
 
     for (; c + LANES <= channels; c += LANES) {
-        at.x = w->x + c;
-        pool_full(&at, y + c, max);
+        pool_full(w, x + c, factor, y + c, max);
     }
     for (; c < channels; c += KRN_VL) {
-        at.x = w->x + c;
-        pool_rest(&at, y + c, base_min(channels - c, (size_t)KRN_VL), max);
+        pool_rest(w, x + c, factor, y + c, base_min(channels - c, (size_t)KRN_VL), max);
     }
 }
 
 static void pool_pixel(const struct job *j, size_t n, size_t oy, size_t ox, struct krn_range c)
 {
     const struct krn_pool *p = &j->p;
-    ptrdiff_t iy = (ptrdiff_t)(oy * p->win.sh) - p->win.top;
-    ptrdiff_t ix = (ptrdiff_t)(ox * p->win.sw) - p->win.left;
-    struct krn_range ky = krn_taps(iy, p->win.kh, p->win.dh, p->x.h);
-    struct krn_range kx = krn_taps(ix, p->win.kw, p->win.dw, p->x.w);
+    struct krn_pool_window w = krn_pool_window_of(p, n, oy, ox);
+    const float *x = (const float *)j->call->in[0] + w.x + c.begin;
     float *y = (float *)j->call->out[0] + ((n * p->y.h + oy) * p->y.w + ox) * p->y.pixel + c.begin;
-    struct window w = {.x = j->call->in[0],
-                       .rows = ky.end - ky.begin,
-                       .columns = kx.end - kx.begin,
-                       .row = p->win.dh * p->x.row,
-                       .column = p->win.dw * p->x.pixel};
-    size_t count = w.rows * w.columns;
 
-    if (count != 0) {
-        w.x += n * p->x.batch + (size_t)(iy + (ptrdiff_t)(ky.begin * p->win.dh)) * p->x.row +
-               (size_t)(ix + (ptrdiff_t)(kx.begin * p->win.dw)) * p->x.pixel + c.begin;
-    }
     if (p->max) {
-        pool_channels(&w, y, c.end - c.begin, true);
-        return;
+        pool_channels(&w, x, y, c.end - c.begin, true);
+    } else {
+        pool_channels(&w, x, y, c.end - c.begin, false);
     }
-    if (p->fixed) {
-        count = krn_pool_within(oy * p->win.sh, p->win.kh, p->win.dh, p->extent_h) *
-                krn_pool_within(ox * p->win.sw, p->win.kw, p->win.dw, p->extent_w);
-    }
-    w.factor = count != 0 ? 1.0f / (float)count : 0.0f;
-    pool_channels(&w, y, c.end - c.begin, false);
 }
 
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct krn_pool *p = &j->p;
-    struct krn_range rows = {0, p->y.n * p->y.h}, c = {0, p->y.c};
+    struct krn_pool_share s = krn_pool_share(p, LANES, part, j->parts);
+    struct krn_range c = s.channels;
 
-    if (rows.end >= j->parts) {
-        rows = krn_share(rows.end, 1, part, j->parts);
-    } else {
-        c = krn_share(c.end, LANES, part, j->parts);
-    }
-    for (size_t r = rows.begin; r < rows.end && c.begin < c.end; r++) {
+    for (size_t r = s.rows.begin; r < s.rows.end; r++) {
         for (size_t ox = 0; ox < p->y.w; ox++) {
             pool_pixel(j, r / p->y.h, r % p->y.h, ox, c);
         }
@@ -178,32 +146,17 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void start(struct job *j)
-{
-    j->epilogue = krn_epilogue_of(j->call);
-    j->parts = base_max(j->call->width, 1u);
-    krn_parallel(j->call->pool, j->parts, part_run, j);
-}
-
 static void run(const struct krn_call *call)
 {
-    struct job j = {.call = call};
+    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
 
-    if (krn_pool_of(call->model, call->op, &j.p)) {
-        start(&j);
+    if ((call->op->kind == MDL_OP_REDUCE ? mean_of : krn_pool_of)(call->model, call->op, &j.p)) {
+        j.epilogue = krn_epilogue_of(call);
+        krn_parallel(call->pool, j.parts, part_run, &j);
     }
 }
 
-static void mean_run(const struct krn_call *call)
-{
-    struct job j = {.call = call};
-
-    if (mean_of(call->model, call->op, &j.p)) {
-        start(&j);
-    }
-}
-
-const struct krn_variant KRN_ISA_FN(krn_max_pool_f32_nhwc) = {
+const struct krn_primitive KRN_ISA_FN(krn_max_pool_f32_nhwc) = {
     .name = "max_pool_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_MAX_POOL,
     .needs = KRN_ISA_NEEDS,
@@ -211,7 +164,7 @@ const struct krn_variant KRN_ISA_FN(krn_max_pool_f32_nhwc) = {
     .run = run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_avg_pool_f32_nhwc) = {
+const struct krn_primitive KRN_ISA_FN(krn_avg_pool_f32_nhwc) = {
     .name = "avg_pool_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_AVG_POOL,
     .needs = KRN_ISA_NEEDS,
@@ -219,10 +172,10 @@ const struct krn_variant KRN_ISA_FN(krn_avg_pool_f32_nhwc) = {
     .run = run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_reduce_f32_nhwc_mean) = {
+const struct krn_primitive KRN_ISA_FN(krn_reduce_f32_nhwc_mean) = {
     .name = "reduce_f32_nhwc_mean__" KRN_ISA_TEXT,
     .kind = MDL_OP_REDUCE,
     .needs = KRN_ISA_NEEDS,
     .supports = mean_supports,
-    .run = mean_run,
+    .run = run,
 };

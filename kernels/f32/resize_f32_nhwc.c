@@ -5,14 +5,15 @@
  */
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
+#include "kernels/common/planned.h"
 #include "kernels/common/resize.h"
 
 struct shape {
     struct krn_img x, y;
 };
 
-/* TF_HALF_PIXEL_NN shifts by half an element even where nothing is resized: only rounding down
- * brings images and channels back to themselves. */
+/* TF_HALF_PIXEL_NN shifts by half an element even along dims that are not resized: only rounding
+ * down keeps images and channels in place. */
 static bool keeps_channels(const struct mdl_op *op)
 {
     return op->attr.resize.coord != MDL_COORD_TF_HALF_PIXEL_NN ||
@@ -32,12 +33,7 @@ static bool shape_of(const struct mdl_model *m, const struct mdl_op *op, struct 
            !op->scale && krn_epilogue_supports(m, op, &s->y);
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct shape s;
-
-    return shape_of(m, op, &s);
-}
+KRN_SUPPORTS_BY(struct shape, shape_of)
 
 struct column {
     size_t left, right;
@@ -111,12 +107,7 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct shape s;
-
-    return shape_of(m, op, &s) ? base_max(width, 1u) * part_bytes(&s) : 0;
-}
+KRN_SCRATCH_BYTES_BY(struct shape, shape_of, part_bytes(&p))
 
 static void run(const struct krn_call *call)
 {
@@ -128,7 +119,7 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant KRN_ISA_FN(krn_resize_f32_nhwc) = {
+const struct krn_primitive KRN_ISA_FN(krn_resize_f32_nhwc) = {
     .name = "resize_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_RESIZE,
     .needs = KRN_ISA_NEEDS,

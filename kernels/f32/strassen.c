@@ -2,9 +2,9 @@
 #include "kernels/f32/strassen.h"
 
 #include "base.h"
-#include "kernels/f32/tile_finish.h"
+#include "kernels/f32/igemm_tile.h"
 
-/* products in the order in which a register tile does them */
+/* products in the order in which a register tile computes them */
 enum { AT_W11, AT_W21, AT_T2, AT_T3, AT_T4, AT_T1, AT_W22 };
 
 static size_t pair_floats(size_t k)
@@ -21,7 +21,7 @@ void KRN_ISA_FN(krn_strassen_pack)(float *dst, const uint8_t *w, size_t k, size_
     for (size_t pair = 0; pair < krn_strassen_panels(out); pair++, dst += pair_floats(k)) {
         static const uint8_t slots[2][2] = {{AT_W11, AT_W21}, {AT_T1, AT_W22}};
 
-        for (size_t i = 0; i < 4; i++) { /* w12 where T1 will be */
+        for (size_t i = 0; i < 4; i++) { /* w12 in the place of T1 */
             size_t from = o + i / 2 * KRN_IGEMM_LANES;
             ptrdiff_t at = (ptrdiff_t)from * so + (ptrdiff_t)(i % 2 * half) * sc;
 
@@ -46,7 +46,7 @@ void KRN_ISA_FN(krn_strassen_pack)(float *dst, const uint8_t *w, size_t k, size_
      scale ? scale + o : NULL, 1.0f);
 }
 
-/* walks over the pixels of an image in order */
+/* a walk over the pixels of an image in order */
 struct walk {
     const struct krn_strassen_in *in;
     size_t ox, oy;
@@ -75,7 +75,7 @@ KRN_INLINE const float *walk_next(struct walk *w)
     return at;
 }
 
-/* first pair of tile @t of @tiles: those of a row more stand first */
+/* first pair of tile @t of @tiles; tiles with an extra row come first */
 static size_t tile_first(size_t pairs, size_t tiles, size_t t)
 {
     return pairs / tiles * t + base_min(t, pairs % tiles);
@@ -136,7 +136,7 @@ void KRN_ISA_FN(krn_strassen_rows_of)(const struct krn_strassen_in *in, size_t f
     }
 }
 
-typedef vf slot[KRN_IGEMM_ROWS][2]; /* a register tile put down */
+typedef vf slot[KRN_IGEMM_ROWS][2]; /* a stored register tile */
 
 /* one product of some tiles of the same height */
 struct tiles {
@@ -147,10 +147,10 @@ struct tiles {
     const float *panel;
     struct krn_tile_ahead ahead;
     slot *slots;             /* KRN_STRASSEN_SLOTS further for each tile */
-    int in, keep;            /* the slot that is added to, and that the sum is put down in, or -1 */
+    int in, keep;            /* the slot to add, and the slot to store the sum in, or -1 */
     bool plus;               /* slot 0 becomes U2 + P5, the sum U3 + P5 */
     bool finish;             /* and store */
-    size_t there;            /* so many rows of all; one may be missing at the end */
+    size_t there;            /* rows in total; the last one may be missing */
     struct krn_tile_out out; /* of the first tile */
 };
 
@@ -226,7 +226,7 @@ KRN_TILE_HEIGHTS(TILE)
 #define ITEM(height) tiles_##height,
 static void (*const tiles_of[KRN_IGEMM_ROWS])(struct tiles *) = {KRN_TILE_HEIGHTS(ITEM)};
 
-/* what happens at the ends of a product: slot -1 is none */
+/* what to do before and after a product; slot -1: none */
 struct step {
     int in, keep;
     bool plus;    /* slot 0 becomes U2 + P5, the sum U3 + P5 */
@@ -249,7 +249,7 @@ struct pass {
     size_t pair;                     /* of panels */
 };
 
-/* where pair @done of the block and those behind it go, in one quarter of the results */
+/* the place of pair @done and later ones, in one quarter of the results */
 static struct krn_tile_out place(const struct pass *p, size_t quarter, size_t done)
 {
     const size_t channel = (2 * p->pair + quarter % 2) * KRN_IGEMM_LANES;
@@ -264,7 +264,7 @@ static struct krn_tile_out place(const struct pass *p, size_t quarter, size_t do
     return out;
 }
 
-/* one product of all tiles; @last: nothing stands behind its weights */
+/* one product of all tiles; @last: no weights follow it */
 static void product_run(const struct pass *p, size_t product, const float *panel, bool last)
 {
     const struct krn_strassen_block *b = p->b;
@@ -285,7 +285,7 @@ static void product_run(const struct pass *p, size_t product, const float *panel
     };
     size_t done = 0;
 
-    for (size_t higher = 2; higher-- > 0;) { /* tiles of a row more stand first */
+    for (size_t higher = 2; higher-- > 0;) { /* tiles with an extra row come first */
         size_t height = pairs / count + higher;
 
         t.count = higher ? pairs % count : count - pairs % count;

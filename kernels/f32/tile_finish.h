@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/igemm_tile.h - the register tile of the indirect GEMM, for the kernels that are made of
- * it: its inner loop, and what happens to the sums at its end
+ * kernels/f32/tile_finish.h - finishes the sums of a register tile and stores the results
  *
- * Height (of KRN_TILE_HIGHEST at most) and vectors (1 or 2) are constants wherever these functions
- * are inlined, so that the accumulators are registers.
+ * A tile is `height` pixels by 1 or 2 vectors of channels, acc[pixel][vector]. Height and vectors
+ * are constants after inlining, so the sums stay in registers. The epilogue is that of
+ * kernels/common/epilogue.h. Any thread; never allocates.
  */
 #pragma once
 
@@ -12,15 +12,13 @@
 
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
-#include "kernels/f32/igemm.h"
 
-/* no tile is higher, of whichever kernel; how far the loops over rows below are unrolled */
-#define KRN_TILE_HIGHEST 16u
+#define KRN_TILE_HIGHEST 16u /* limit of a tile's height; the loops below are unrolled to it */
 
-/* How the sums of a tile are finished and where they are stored. */
+/* How to finish the sums of a tile, and where to store them. */
 struct krn_tile_out {
     const struct krn_epilogue *epilogue;
-    /* whether the epilogue is shift, residual before, then clamping to [low, high] or hard swish */
+    /* the epilogue: any; or shift, residual, then clamping to [low, high] or hard swish */
     enum { KRN_FINISH_ANY, KRN_FINISH_CLAMP, KRN_FINISH_HARD_SWISH } how;
     float low, high;
     float *y;
@@ -30,7 +28,7 @@ struct krn_tile_out {
     size_t channels; /* to be stored, 1 .. vectors * KRN_VL */
 };
 
-/* Sets the epilogue. NONE, RELU and CLIP are all clamping. */
+/* Sets the epilogue. NONE, RELU and CLIP all become clamping. */
 KRN_INLINE void krn_tile_finish_of(const struct krn_epilogue *e, struct krn_tile_out *ret)
 {
     ret->epilogue = e;
@@ -42,7 +40,7 @@ KRN_INLINE void krn_tile_finish_of(const struct krn_epilogue *e, struct krn_tile
     ret->high = e->act == MDL_ACT_CLIP ? e->b : INFINITY;
 }
 
-/* Any epilogue, any number of channels. Out of line: it would outgrow the kernels otherwise. */
+/* Any epilogue, any number of channels. Not inlined: it would bloat the loops. */
 static __attribute__((noinline, unused)) void
 krn_tile_finish(const struct krn_tile_out *t, size_t height, size_t vectors, vf (*acc)[2])
 {
@@ -119,92 +117,5 @@ KRN_INLINE void krn_tile_store(const struct krn_tile_out *t, const size_t height
             out[i][1] = acc[i][1];
         }
         krn_tile_finish(t, height, vectors, out);
-    }
-}
-
-KRN_INLINE void krn_tile_zero(vf (*acc)[2], const size_t height)
-{
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        acc[i][0] = acc[i][1] = vf_set(0.0f);
-    }
-}
-
-/* What is wanted soon is fetched into the second-level cache: so many lines before each
- * KRN_TILE_PIECE steps of k, each line once. */
-#define KRN_TILE_PIECE 16u
-struct krn_tile_ahead {
-    const uint8_t *at, *end;
-    size_t lines;
-};
-
-/* @bytes from @at on, while @tiles tiles of panels of two vectors are added up */
-KRN_INLINE struct krn_tile_ahead krn_tile_ahead_of(const float *at, size_t bytes, size_t tiles)
-{
-    const size_t all = KRN_TILE_PIECE * KRN_IGEMM_LANES * sizeof(float) / BASE_CACHE_LINE_BYTES;
-
-    return (struct krn_tile_ahead){.at = (const uint8_t *)at,
-                                   .end = (const uint8_t *)at + bytes,
-                                   .lines = (all + tiles - 1) / tiles};
-}
-
-KRN_INLINE void krn_tile_fetch(struct krn_tile_ahead *ahead)
-{
-    for (size_t i = ahead->lines; i > 0 && ahead->at < ahead->end; i--) {
-        __builtin_prefetch(ahead->at, 0, 2);
-        ahead->at += BASE_CACHE_LINE_BYTES;
-    }
-}
-
-/* one step of k, of rows by their pointers, or, where @rows is NULL, of packed ones */
-KRN_INLINE void krn_tile_step(vf (*acc)[2], const float *const *rows, size_t c, const float *a,
-                              const float *panel, const size_t height, const size_t vectors)
-{
-    vf b0 = vf_load(panel), b1 = vectors > 1 ? vf_load(panel + KRN_VL) : b0;
-
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        vf x = vf_set(rows ? rows[i][c] : a[i * KRN_TILE_PIECE]);
-
-        acc[i][0] += x * b0;
-        if (vectors > 1) {
-            acc[i][1] += x * b1;
-        }
-    }
-}
-
-/* acc[i] += sum_c rows[i][c] panel[c]. Return: behind the panel's piece */
-KRN_INLINE const float *krn_tile_add(vf (*acc)[2], const float *const *rows, size_t len,
-                                     const float *panel, struct krn_tile_ahead *ahead,
-                                     const size_t height, const size_t vectors)
-{
-    for (size_t c = 0; c < len;) {
-        const size_t end = base_min(len, c + KRN_TILE_PIECE);
-
-        krn_tile_fetch(ahead);
-#pragma GCC unroll 1
-        for (; c < end; c++, panel += vectors * KRN_VL) {
-            krn_tile_step(acc, rows, c, NULL, panel, height, vectors);
-        }
-    }
-    return panel;
-}
-
-/* The same with rows that were packed for one tile, [k / KRN_TILE_PIECE][row][KRN_TILE_PIECE]: they
- * are one stream, which is fetched faster than as many as there are rows. */
-KRN_INLINE void krn_tile_add_packed(vf (*acc)[2], const float *a, size_t len, const float *panel,
-                                    struct krn_tile_ahead *ahead, const size_t height,
-                                    const size_t vectors)
-{
-    for (size_t left = len; left > 0; a += (KRN_IGEMM_ROWS - 1) * KRN_TILE_PIECE) {
-        const size_t now = base_min(left, (size_t)KRN_TILE_PIECE);
-        const float *end = a + now;
-
-        krn_tile_fetch(ahead);
-#pragma GCC unroll 1
-        for (; a < end; a++, panel += vectors * KRN_VL) {
-            krn_tile_step(acc, NULL, 0, a, panel, height, vectors);
-        }
-        left -= now;
     }
 }

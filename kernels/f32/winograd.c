@@ -35,7 +35,7 @@ KRN_INLINE void filter(const size_t p, const float *w, size_t w_tap, size_t chan
     }
 }
 
-/* one vector of channels, @n of which are there */
+/* one vector of channels, the first @n of which exist */
 KRN_INLINE void input_vector(const size_t p, const void *const *at, size_t c, size_t n, float *v,
                              size_t v_point)
 {
@@ -199,7 +199,7 @@ static struct finish finish_of(const struct krn_wino_output *o)
     };
 }
 
-#define AHEAD 4u /* pixels whose lines are fetched before they are written */
+#define AHEAD 4u /* pixels prefetched before they are written */
 
 /* a row of a tile: @cols pixels from pixel @first on, vector @from of the panel */
 KRN_INLINE void finish_row(const struct finish *f, const vf *y, size_t first, size_t cols,
@@ -264,7 +264,7 @@ KRN_INLINE void output(const size_t p, const struct krn_wino_output *o, const fl
     }
 }
 
-/* Every step for one number of pairs, so that the transforms are straight code. */
+/* Calls fn with a constant number of pairs, so that the transforms are straight-line code. */
 #define BY_PAIRS(pairs, fn, ...)                                                                   \
     do {                                                                                           \
         switch (pairs) {                                                                           \

@@ -1,44 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/winograd.h - the four steps of a 3x3 convolution by F(m x m, 3x3), for some tiles
+ * kernels/f32/winograd.h - the four steps of a 3x3 convolution by F(m x m, 3x3), for some tiles
  *
  * Y = A^T [ sum_c (G g_c G^T) * (B^T d_c B) ] A with the matrices of winograd_math.h, where d is
  * an input tile of (m + 2)^2 pixels and Y its m^2 results. Per point of the (m + 2)^2 this is a
  * product [tiles x channels] [channels x outputs], summed over blocks of channels:
  *
  *   v  transformed input    [point][group of tiles][channel / 16][row of the group][16]
- *   u  transformed weights  [point][channel][lane], one panel of outputs (kernels/igemm.h)
+ *   u  transformed weights  [point][channel][lane], one panel of outputs (kernels/f32/igemm.h)
  *   m  products             [point][tile][lane], one panel
  *
  * Tiles are in groups of at most KRN_IGEMM_ROWS, cut as krn_igemm_tile_first() says, so that one
- * register tile walks v, u and m from end to end. The distances between points are the caller's;
- * they should be no multiple of a page, or all points fall into one set of the cache.
+ * register tile walks v, u and m from end to end. The caller chooses the strides between points.
+ * They should not be multiples of a page, or all points share one cache set.
  */
 #pragma once
 
 #include "kernels/f32/igemm.h"
 #include "kernels/f32/winograd_math.h"
 
-#define KRN_WINO_CHANNELS 16u /* of one piece of v: a cache line */
+#define KRN_WINO_CHANNELS 16u /* per piece of v: a cache line */
 
-/* floats that one point of v, u and m takes at most */
-static inline size_t krn_wino_v_point(size_t tiles, size_t channels)
-{
-    size_t pieces = (channels + KRN_WINO_CHANNELS - 1) / KRN_WINO_CHANNELS;
-
-    return (krn_igemm_tiles(tiles) * KRN_IGEMM_ROWS * pieces + 1) * KRN_WINO_CHANNELS;
-}
+/* most floats per point of u; for v and m see kernels/f32/wino_team.h */
 static inline size_t krn_wino_u_point(size_t channels)
 {
     return channels * KRN_IGEMM_LANES + KRN_WINO_CHANNELS;
 }
-static inline size_t krn_wino_m_point(size_t tiles)
-{
-    return tiles * KRN_IGEMM_LANES + KRN_WINO_CHANNELS;
-}
 
 /**
- * krn_wino_filter() - weights of one panel, some channels
+ * krn_wino_filter() - transforms weights of one panel, some channels
  * @pairs: m / 2, 1 to 3     @w: [tap][channel][lane], taps @w_tap floats apart
  * @lanes: KRN_VL or 2 KRN_VL
  */
@@ -46,8 +36,8 @@ void KRN_ISA_FN(krn_wino_filter)(size_t pairs, const float *w, size_t w_tap, siz
                                  size_t lanes, float *u, size_t u_point);
 
 /**
- * krn_wino_input() - some channels of one tile
- * @at: its pixels, row by row, at the first channel; those of the padding point to zeros
+ * krn_wino_input() - transforms some channels of one tile
+ * @at: its pixels, row by row, at the first channel; pixels in the padding point to zeros
  * @v: of point 0, channel 0, this tile
  */
 void KRN_ISA_FN(krn_wino_input)(size_t pairs, const void *const *at, size_t channels, float *v,
@@ -58,7 +48,7 @@ struct krn_wino_product {
     const float *v, *u;
     float *m;
     size_t v_point, u_point, m_point;
-    bool add; /* to what is in m */
+    bool add; /* add to the contents of m */
 };
 void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p);
 
@@ -71,7 +61,7 @@ struct krn_wino_output {
     size_t y_pixel, y_width;
 };
 /**
- * krn_wino_output() - results of one tile, one panel, finished and stored
+ * krn_wino_output() - transforms, finishes and stores the results of one tile, one panel
  * @m: of point 0, this tile     @first: pixel of y at the tile's corner
  * @rows, @cols: of the tile that lie in y
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/winograd_math.h - the one-dimensional transforms of Winograd's minimal filtering, vectors
+ * kernels/f32/winograd_math.h - the one-dimensional transforms of Winograd's minimal filtering, on
+ * vectors
  *
  * F(m,3) for m = 2p outputs from m + 2 inputs, with the points 0, +-q_1 .. +-q_p and infinity, by
  * the construction of Toom and Cook: y = A^T ((G g) * (B^T d)). With
@@ -12,19 +13,19 @@
  *     G:    g_0 / R_0,   (g_0 +- q_i g_1 + q_i^2 g_2) / (2 q_i^2 Q_i(q_i^2)),   g_2
  *     A^T:  y_j = [j = 0] u_0 + sum_i q_i^j (u_+i + (-1)^j u_-i) + [j = m - 1] u_last
  *
- * Points: 1 for F(2); 1/2, 2 for F(4); 1/2, 1, 2 for F(6). Among all multiples of 1/8 these have
- * the smallest sum |A^T| |G| |B^T| |A|, which is the growth of rounding errors (7, 54 and 509 times
- * a direct sum's at most; 256 for F(4) with the usual 1, 2), and they are powers of two, so that
- * no coefficient of A and B is rounded.
+ * Points: 1 for F(2); 1/2, 2 for F(4); 1/2, 1, 2 for F(6). Among all multiples of 1/8, these have
+ * the smallest sum |A^T| |G| |B^T| |A|, the growth of rounding errors (at most 7, 54 and 509 times
+ * a direct sum's; 256 for F(4) with the usual points 1, 2). They are powers of two, so that no
+ * coefficient of A and B is rounded.
  * Sources: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015; B.
  * Barabasz, A. Anderson, K. Soodhalter, D. Gregg, "Error Analysis and Improving the Accuracy of
  * Winograd Convolution for Deep Neural Networks", ACM TOMS 46(4), 2020, on the choice of points.
  *
- * @p is a constant wherever these are inlined, so everything but vector arithmetic folds away.
+ * @p is a constant after inlining, so only vector arithmetic remains.
  */
 #pragma once
 
-#include "kernels/common/vec_math.h"
+#include "kernels/common/vec.h"
 
 #define KRN_WINO_PAIRS_MAX 3u
 #define KRN_WINO_SPAN_MAX (2u * KRN_WINO_PAIRS_MAX + 2u)

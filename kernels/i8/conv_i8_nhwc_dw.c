@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise convolution of bytes: channels side by side, two taps at a time as the halves of one
- * product of 16 bits. Taps outside the image read a row of the zero point, so that its part of
- * every sum is one constant, which packing puts into the bias.
+ * Depthwise convolution of bytes: vectors of adjacent channels, two taps at a time as the halves of
+ * one 16-bit product. Taps outside the image read a row of zero points, so that the zero point adds
+ * the same constant to every sum, which packing puts into the bias.
  */
 #include "base.h"
-#include "kernels/i8/quant_epilogue.h"
+#include "kernels/common/planned.h"
+#include "kernels/i8/quant_dot.h"
+#include "kernels/i8/quant_plain.h"
 
 #define LANES KRN_QUANT_LANES
 #define TAPS_MAX 64u
@@ -28,21 +30,11 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     return true;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p);
-}
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
 /* Packed: [block of channels][pair][lane] as pairs of 16 bits, biases and scales by lane, a row of
  * the zero point. */
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? p.padded * (p.pairs * 4 + 4 + 4 + 1) : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of, p.padded *(p.pairs * 4 + 4 + 4 + 1))
 
 static int32_t *bias_of(const struct plan *p, const void *packed)
 {
@@ -127,7 +119,7 @@ KRN_INLINE void block(const struct job *j, const uint8_t *const *taps, size_t c,
     }
 }
 
-/* the last channels, where whole vectors would reach past the pixel */
+/* the last channels, for which whole vectors would reach past the pixel */
 static __attribute__((noinline)) void rest(const struct job *j, const uint8_t *const *taps,
                                            size_t c, const struct krn_quant_sums *s,
                                            size_t channels)
@@ -246,7 +238,7 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant KRN_ISA_FN(krn_conv_i8_nhwc_dw) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_i8_nhwc_dw) = {
     .name = "conv_i8_nhwc_dw__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_ISA_NEEDS,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 3x3 convolution of bytes, of stride 1, by F(4x4) on integers (kernels/qwino.h): a quarter of the
- * multiplications, and the same sums.
+ * 3x3 convolution of bytes, of stride 1, by F(4x4) on integers (kernels/i8/qwino.h): a quarter of
+ * the multiplications, and the same sums.
  *
- * kernels/wino_team.h tells how a team goes through it. Weights that would be large when
- * transformed are kept as bytes and transformed on the fly, once for each block of tiles.
+ * kernels/f32/wino_team.h describes how a team computes it. If transformed weights would be large,
+ * they are kept as bytes and transformed on the fly, once per block of tiles.
  */
 #include "base.h"
+#include "kernels/common/planned.h"
+#include "kernels/f32/wino_plan.h"
+#include "kernels/i8/quant_dot.h"
 #include "kernels/i8/qwino.h"
-#include "kernels/wino_plan.h"
 
 #define TAPS KRN_WINO_TAPS
 #define CHANNELS_MAX 128u           /* of a block */
@@ -18,7 +20,8 @@ struct plan {
     struct krn_wino_plan w;
     bool x_signed;
     int32_t x_zero;
-    bool ready; /* weights are transformed when packed */
+    bool ready;     /* weights are transformed when packed */
+    size_t u_bytes; /* else, as struct krn_wino_job has it */
     size_t table_bytes, weight_bytes;
 };
 
@@ -33,7 +36,7 @@ static size_t ready_elements(const struct plan *p, size_t channels, size_t panel
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
     if (!krn_quant_conv_of(m, op, &p->w.c) ||
-        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, KRN_QWINO_CHANNELS, CHANNELS_MAX)) {
+        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, 1, sizeof(int16_t), CHANNELS_MAX)) {
         return false;
     }
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
@@ -45,16 +48,19 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
         p->weight_bytes += ready_elements(p, r.end - r.begin, p->w.work.panels) * sizeof(int16_t);
     }
     p->ready = p->weight_bytes <= READY_BYTES || !krn_quant_weights_fit(m, op);
+    p->u_bytes = 0;
     if (!p->ready) {
+        p->u_bytes =
+            KRN_QWINO_POINTS * krn_qwino_u_point(p->w.channels, KRN_TILE_LANES) * sizeof(int16_t);
         p->weight_bytes = TAPS * ((p->w.c.cg + 1) / 2 * 2) * p->w.lanes;
     }
     p->table_bytes = base_align_up(p->w.work.panels * KRN_TILE_LANES * 12 + CHANNELS_MAX, 64);
     return true;
 }
 
-/* The time that an op would take, in multiplications of 16 bits by one lane, fitted on AVX2. */
+/* Estimated time of an op, in 16-bit multiplications of one lane, fitted on AVX2. */
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-#define DIRECT_COST 0.5 /* of a product of bytes where this does 16 bits in 1 */
+#define DIRECT_COST 0.5 /* of a product of bytes, if one of 16 bits costs 1 */
 #else
 #define DIRECT_COST 1.0
 #endif
@@ -141,12 +147,7 @@ static uint8_t *zeros_of(const struct plan *p, const void *packed)
     return (uint8_t *)(scale_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? p.table_bytes + p.weight_bytes : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of, p.table_bytes + p.weight_bytes)
 
 /* output of lane @l of a panel, or og and beyond */
 static size_t output_of(const struct plan *p, size_t panel, size_t l)
@@ -248,37 +249,18 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     }
 }
 
-static struct krn_wino_layout layout_of(const struct plan *p, size_t width)
-{
-    struct krn_wino_layout l = krn_wino_layout(&p->w.work, width);
-    size_t channels = base_min(p->w.c.cg, (size_t)CHANNELS_MAX);
-
-    l.v = KRN_QWINO_POINTS * krn_qwino_v_point(l.tiles, channels) * sizeof(int16_t);
-    l.u = p->ready
-              ? 0
-              : KRN_QWINO_POINTS * krn_qwino_u_point(channels, KRN_TILE_LANES) * sizeof(int16_t);
-    l.m = KRN_QWINO_POINTS * krn_qwino_m_point(l.tiles) * sizeof(int32_t);
-    return l;
-}
-
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
 {
-    struct krn_wino_layout l;
     struct plan p;
 
-    if (!plan_of(m, op, &p)) {
-        return 0;
-    }
-    l = layout_of(&p, width);
-    return krn_wino_layout_bytes(&l);
+    return plan_of(m, op, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
 }
 
 struct job {
-    const struct krn_call *call;
     struct krn_wino_job team;
     struct plan p;
     struct krn_quant_epilogue epilogue;
-    const uint8_t *zeros, *weights;
+    const uint8_t *weights;
 };
 
 static const struct job *job_of(const struct krn_wino_job *team)
@@ -286,28 +268,12 @@ static const struct job *job_of(const struct krn_wino_job *team)
     return base_container_of(team, const struct job, team);
 }
 
-static void input(const struct krn_wino_job *team, size_t first, size_t tiles,
-                  struct krn_range groups, size_t block, void *v)
+static void transform(const struct krn_wino_job *team, const void *const *at, size_t channels,
+                      void *v, size_t v_point)
 {
-    const struct job *j = job_of(team);
-    struct krn_range channels = krn_wino_block(&j->p.w, block);
-    size_t count = channels.end - channels.begin, all = krn_qwino_groups(tiles);
-    size_t group = base_align_up(count, KRN_QWINO_CHANNELS) * KRN_TILE_ROWS;
-    size_t v_point = krn_qwino_v_point(tiles, count);
-    int16_t *to = v;
-    const void *at[KRN_QWINO_POINTS];
+    const struct plan *p = &job_of(team)->p;
 
-    for (size_t g = groups.begin; g < groups.end; g++) {
-        size_t begin = krn_qwino_first(tiles, all, g), end = krn_qwino_first(tiles, all, g + 1);
-
-        for (size_t t = begin; t < end; t++) {
-            krn_wino_pixels(&j->p.w, KRN_QWINO_SPAN, j->call->in[0], 1, j->zeros, first + t,
-                            channels.begin, at);
-            KRN_ISA_FN(krn_qwino_input)
-            (at, j->p.x_signed, j->p.x_zero, count,
-             to + g * group + (t - begin) * KRN_QWINO_CHANNELS, v_point);
-        }
-    }
+    KRN_ISA_FN(krn_qwino_input)(at, p->x_signed, p->x_zero, channels, v, v_point);
 }
 
 static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
@@ -317,15 +283,15 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     const struct plan *p = &j->p;
     struct krn_range channels = krn_wino_block(&p->w, block);
     size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&p->w, panel);
-    size_t all = (p->w.c.cg + 1) / 2 * 2; /* channels that weights are kept for */
+    size_t all = (p->w.c.cg + 1) / 2 * 2; /* channels with stored weights */
     struct krn_qwino_product r = {
         .tiles = tiles,
         .channels = count,
         .lanes = lanes,
         .v = v,
-        .v_point = krn_qwino_v_point(tiles, count),
+        .v_point = krn_wino_v_point(team->plan, tiles, count),
         .m = m,
-        .m_point = krn_qwino_m_point(tiles),
+        .m_point = krn_wino_m_point(team->plan, tiles),
         .u_point = krn_qwino_u_point(count, lanes),
         .add = block > 0,
     };
@@ -357,13 +323,13 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     const int32_t *products = m;
     struct krn_qwino_output o = {
         .epilogue = &j->epilogue,
-        .m_point = krn_qwino_m_point(tiles),
+        .m_point = krn_wino_m_point(team->plan, tiles),
         .lanes = lanes,
         .channels = krn_wino_panel_used(&j->p.w, panel),
-        .centre = centre_of(j->call->packed) + from,
-        .bias = bias_of(&j->p, j->call->packed) + from,
-        .scale = scale_of(&j->p, j->call->packed) + from,
-        .y = (uint8_t *)j->call->out[0] + from * mdl_dtype_bytes(j->epilogue.y_type),
+        .centre = centre_of(team->call->packed) + from,
+        .bias = bias_of(&j->p, team->call->packed) + from,
+        .scale = scale_of(&j->p, team->call->packed) + from,
+        .y = (uint8_t *)team->call->out[0] + from * mdl_dtype_bytes(j->epilogue.y_type),
         .res = j->epilogue.res ? j->epilogue.res + from : NULL,
         .y_pixel = y->pixel,
         .y_width = y->w,
@@ -379,24 +345,24 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
 
 static void run(const struct krn_call *call)
 {
-    struct job j = {.call = call};
+    struct job j;
 
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
     j.epilogue = krn_quant_epilogue_of(call);
-    j.zeros = zeros_of(&j.p, call->packed);
     j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
-    j.team = (struct krn_wino_job){.work = j.p.w.work,
-                                   .layout = layout_of(&j.p, call->width),
-                                   .scratch = call->scratch,
-                                   .input = input,
+    j.team = (struct krn_wino_job){.call = call,
+                                   .plan = &j.p.w,
+                                   .u_bytes = j.p.u_bytes,
+                                   .zeros = zeros_of(&j.p, call->packed),
+                                   .transform = transform,
                                    .multiply = multiply,
                                    .output = output};
-    krn_wino_run(&j.team, call->pool);
+    krn_wino_run(&j.team);
 }
 
-const struct krn_variant KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
+const struct krn_primitive KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
     .name = "conv_i8_nhwc_f4x4__" KRN_ISA_TEXT,
     .kind = MDL_OP_CONV,
     .needs = KRN_QUANT_NEEDS,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions and products of bytes on qgemm.h. The input rows under a band of output rows are
- * widened into a padded copy first; there the kx and c of one ky lie side by side, so that a tap is
- * a whole row of the window (with groups or a dilation, one pixel of it). A product is the
- * convolution of a row of pixels by a window of one.
+ * Convolutions and products of bytes by qgemm.h. The input rows under a band of output rows are
+ * first widened into a padded copy, in which the kx and c of one ky are contiguous, so that a tap
+ * is a whole row of the window (with groups or a dilation, one pixel of it). A product is a 1x1
+ * convolution of a row of pixels.
  */
 #include "base.h"
 #include "kernels/i8/qgemm.h"
 
-#define BAND_BYTES (96u * 1024u) /* widened input of a band: with a panel of weights inside L2 */
+#define BAND_BYTES (96u * 1024u) /* widened input of a band; fits L2 with a panel of weights */
 #define BAND_PIXELS 1024u
 
 struct plan {
     struct krn_conv c;
     bool whole;  /* a tap is a row of the window */
-    bool narrow; /* weights are kept as bytes, see struct krn_qgemm */
+    bool narrow; /* weights are stored as bytes, see struct krn_qgemm */
     size_t taps, len, groups;
     size_t band_w;    /* elements of a band's row */
     size_t band_rows; /* output rows of a band */
@@ -31,8 +31,8 @@ static void plan_band(struct plan *p, size_t width)
 
     p->band_cols = c->y.w;
     if (c->y.h == 1 && c->taps == 1 && c->win.sw == 1 && c->win.left == 0) {
-        p->band_cols = BAND_BYTES / sizeof(krn_qel) / c->x.c / KRN_QGEMM_ROWS * KRN_QGEMM_ROWS;
-        p->band_cols = base_min(base_max(p->band_cols, KRN_QGEMM_ROWS), BAND_PIXELS);
+        p->band_cols = BAND_BYTES / sizeof(krn_qel) / c->x.c / KRN_TILE_ROWS * KRN_TILE_ROWS;
+        p->band_cols = base_min(base_max(p->band_cols, KRN_TILE_ROWS), BAND_PIXELS);
         p->band_cols = base_min(p->band_cols, c->y.w);
     }
     p->band_w = ((p->band_cols - 1) * c->win.sw + (c->win.kw - 1) * c->win.dw + 1) * c->x.c;
@@ -40,7 +40,7 @@ static void plan_band(struct plan *p, size_t width)
     p->band_rows = base_min(p->band_rows, BAND_PIXELS / p->band_cols);
     p->band_rows = base_min(base_max(p->band_rows, 1u), (c->y.h + rows - 1) / rows);
     height = (p->band_rows - 1) * c->win.sh + (c->win.kh - 1) * c->win.dh + 1;
-    pointers = krn_qgemm_tiles(p->band_rows * p->band_cols) * p->taps * KRN_QGEMM_ROWS;
+    pointers = krn_tile_count(p->band_rows * p->band_cols) * p->taps * KRN_TILE_ROWS;
     elements = p->band_w * height + KRN_QGROUP; /* the last group may reach past the last row */
     p->part_bytes = base_align_up(pointers * sizeof(void *), BASE_CACHE_LINE_BYTES) +
                     base_align_up(elements * sizeof(krn_qel), BASE_CACHE_LINE_BYTES);
@@ -59,21 +59,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         if (!krn_quant_product_of(m, op, &r)) {
             return false;
         }
-        p->c = (struct krn_conv){
-            .x = {.n = 1,
-                  .h = 1,
-                  .w = r.m,
-                  .c = r.k,
-                  .pixel = r.lda,
-                  .row = r.m * r.lda,
-                  .batch = r.m * r.lda},
-            .y = r.y_as_pixels,
-            .win = {.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1},
-            .groups = 1,
-            .cg = r.k,
-            .og = r.n,
-            .taps = 1,
-        };
+        p->c = krn_product_as_conv(&r);
     }
     if (KRN_QDOT && !krn_quant_weights_fit(m, op)) {
         return false;
@@ -157,7 +143,7 @@ struct job {
     struct krn_qgemm g;
     const struct krn_call *call;
     size_t parts;
-    bool by_panels; /* the parts share the panels and each does all bands */
+    bool by_panels; /* parts share the panels; each computes all bands */
 };
 
 struct band {
@@ -207,19 +193,19 @@ static void point_rows(const struct job *j, const struct band *b, size_t group)
 {
     const struct plan *p = &j->p;
     const struct krn_conv *c = &p->c;
-    size_t pixels = b->rows * b->cols, tiles = krn_qgemm_tiles(pixels), ox = 0, oy = 0;
+    size_t pixels = b->rows * b->cols, tiles = krn_tile_count(pixels), ox = 0, oy = 0;
     size_t per_row = p->whole ? 1 : c->win.kw;
 
     for (size_t t = 0; t < tiles; t++) {
-        const krn_qel **to = b->pointers + t * p->taps * KRN_QGEMM_ROWS;
-        size_t count = krn_qgemm_first(pixels, tiles, t + 1) - krn_qgemm_first(pixels, tiles, t);
+        const krn_qel **to = b->pointers + t * p->taps * KRN_TILE_ROWS;
+        size_t count = krn_tile_first(pixels, tiles, t + 1) - krn_tile_first(pixels, tiles, t);
 
         for (size_t i = 0; i < count; i++) {
             const krn_qel *at =
                 b->at + oy * c->win.sh * p->band_w + ox * c->win.sw * c->x.c + group * c->cg;
 
             for (size_t k = 0; k < p->taps; k++) {
-                to[k * KRN_QGEMM_ROWS + i] =
+                to[k * KRN_TILE_ROWS + i] =
                     at + k / per_row * c->win.dh * p->band_w + k % per_row * c->win.dw * c->x.c;
             }
             if (++ox == b->cols) {
@@ -261,8 +247,8 @@ static void part_run(void *arg, size_t part)
     const struct plan *p = &j->p;
     size_t down = bands_down(p), across = bands_across(p);
     uint8_t *scratch = (uint8_t *)j->call->scratch + part * p->part_bytes;
-    size_t pointers = krn_qgemm_tiles(p->band_rows * p->band_cols) * p->taps * KRN_QGEMM_ROWS;
-    struct krn_range panels = {0, krn_qgemm_panels(p->c.og)};
+    size_t pointers = krn_tile_count(p->band_rows * p->band_cols) * p->taps * KRN_TILE_ROWS;
+    struct krn_range panels = {0, krn_panel_count(p->c.og)};
     struct krn_range share = {0, p->c.y.n * down * across};
 
     if (j->by_panels) {
@@ -305,14 +291,14 @@ static void run(const struct krn_call *call)
         .y = call->out[0],
         .y_pixel = j.p.c.y.pixel,
     };
-    tiles = krn_qgemm_tiles(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
-    j.by_panels = tiles < 4 * j.parts && krn_qgemm_panels(j.p.c.og) >= j.parts;
+    tiles = krn_tile_count(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
+    j.by_panels = tiles < 4 * j.parts && krn_panel_count(j.p.c.og) >= j.parts;
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define ROW(symbol, text, of_kind)                                                                 \
-    const struct krn_variant KRN_ISA_FN(symbol) = {                                                \
-        .name = text KRN_ISA_TEXT,                                                                 \
+#define PRIMITIVE(what, of_kind)                                                                   \
+    const struct krn_primitive KRN_ISA_FN(krn_##what##_igemm) = {                                  \
+        .name = #what "_igemm__" KRN_ISA_TEXT,                                                     \
         .kind = of_kind,                                                                           \
         .needs = KRN_QUANT_NEEDS,                                                                  \
         .supports = supports,                                                                      \
@@ -320,7 +306,7 @@ static void run(const struct krn_call *call)
         .pack = pack,                                                                              \
         .scratch_bytes = scratch_bytes,                                                            \
         .run = run,                                                                                \
-    }
-ROW(krn_conv_i8_nhwc_igemm, "conv_i8_nhwc_igemm__", MDL_OP_CONV);
-ROW(krn_gemm_i8_igemm, "gemm_i8_igemm__", MDL_OP_GEMM);
-ROW(krn_matmul_i8_igemm, "matmul_i8_igemm__", MDL_OP_MATMUL);
+    };
+PRIMITIVE(conv_i8_nhwc, MDL_OP_CONV)
+PRIMITIVE(gemm_i8, MDL_OP_GEMM)
+PRIMITIVE(matmul_i8, MDL_OP_MATMUL)

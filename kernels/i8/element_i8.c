@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QUANTIZE and DEQUANTIZE with one scale and zero point, and the sum of two quantised tensors, over
- * dense rows of any layout (kernels/nest.h).
+ * dense rows of any layout (kernels/common/nest.h).
  */
 #include "base.h"
 #include "kernels/common/nest.h"
@@ -188,7 +188,7 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_variant KRN_ISA_FN(krn_quantize_i8) = {
+const struct krn_primitive KRN_ISA_FN(krn_quantize_i8) = {
     .name = "quantize_i8__" KRN_ISA_TEXT,
     .kind = MDL_OP_QUANTIZE,
     .needs = KRN_ISA_NEEDS,
@@ -196,7 +196,7 @@ const struct krn_variant KRN_ISA_FN(krn_quantize_i8) = {
     .run = run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_dequantize_i8) = {
+const struct krn_primitive KRN_ISA_FN(krn_dequantize_i8) = {
     .name = "dequantize_i8__" KRN_ISA_TEXT,
     .kind = MDL_OP_DEQUANTIZE,
     .needs = KRN_ISA_NEEDS,
@@ -204,7 +204,7 @@ const struct krn_variant KRN_ISA_FN(krn_dequantize_i8) = {
     .run = run,
 };
 
-const struct krn_variant KRN_ISA_FN(krn_binary_i8_add) = {
+const struct krn_primitive KRN_ISA_FN(krn_binary_i8_add) = {
     .name = "binary_i8_add__" KRN_ISA_TEXT,
     .kind = MDL_OP_BINARY,
     .needs = KRN_ISA_NEEDS,

@@ -2,10 +2,10 @@
 #include "kernels/i8/qgemm.h"
 
 #include "base.h"
-#include "kernels/i8/quant_epilogue.h"
+#include "kernels/i8/quant_plain.h"
 
 #if KRN_QDOT
-/* what is added to an input so that its bytes have the sign that the dot product wants */
+/* added to an input to give its bytes the signedness of the dot product */
 static int32_t x_shift(bool is_signed)
 {
     return KRN_QDOT_SIGNED ? (is_signed ? 0 : -128) : (is_signed ? 128 : 0);
@@ -21,7 +21,7 @@ static int32_t weight_at(const struct krn_qgemm_weights *w, size_t o, size_t t, 
     return (w->is_signed ? (int8_t)*p : *p) - (w->zero ? w->zero[o] : 0);
 }
 
-/* One output's weights into its lane; Return: their sum. */
+/* Packs one output's weights into its lane. Return: their sum. */
 static int32_t pack_lane(uint8_t *lane, size_t lanes, const struct krn_qgemm_weights *w, size_t o)
 {
     size_t groups = krn_qgemm_groups(w->len);
@@ -46,16 +46,16 @@ void KRN_ISA_FN(krn_qgemm_pack)(uint8_t *dst, const struct krn_qgemm_weights *w)
 {
     size_t groups = krn_qgemm_groups(w->len);
     size_t panel_bytes = krn_qgemm_panel_bytes(w->taps, groups, w->out, w->narrow);
-    size_t padded = krn_qgemm_panels(w->out) * KRN_QGEMM_LANES;
+    size_t padded = krn_panel_count(w->out) * KRN_TILE_LANES;
     int32_t *bias = (int32_t *)(void *)(dst + panel_bytes);
     float *scale = (float *)(void *)(bias + padded);
     size_t bytes = w->narrow ? 2 : 4; /* of a group of one lane */
 
     memset(dst, 0, krn_qgemm_packed(w->taps, groups, w->out, w->narrow));
-    for (size_t o0 = 0; o0 < w->out; o0 += KRN_QGEMM_LANES) {
-        size_t used = base_min(w->out - o0, (size_t)KRN_QGEMM_LANES);
+    for (size_t o0 = 0; o0 < w->out; o0 += KRN_TILE_LANES) {
+        size_t used = base_min(w->out - o0, (size_t)KRN_TILE_LANES);
         bool single = used <= KRN_VL;
-        size_t lanes = single ? KRN_VL : KRN_QGEMM_LANES;
+        size_t lanes = single ? KRN_VL : KRN_TILE_LANES;
 
         for (size_t l = 0; l < lanes; l++) {
             size_t o = single ? l : vq_channel(l / KRN_VL, l % KRN_VL);
@@ -139,7 +139,7 @@ KRN_INLINE struct krn_quant_sums sums_of(const struct tile *t, size_t i)
 KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors,
                          const bool narrow)
 {
-    vi acc[KRN_QGEMM_ROWS][2];
+    vi acc[KRN_TILE_ROWS][2];
     const int32_t *panel = (const int32_t *)(const void *)t->panel;
 
 #pragma GCC unroll 16
@@ -148,11 +148,11 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
         acc[i][1] = vectors > 1 ? vi_load(t->bias + KRN_VL) : acc[i][0];
     }
     for (size_t tap = 0; tap < t->taps; tap++) {
-        const krn_qel *a[KRN_QGEMM_ROWS];
+        const krn_qel *a[KRN_TILE_ROWS];
 
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {
-            a[i] = t->rows[tap * KRN_QGEMM_ROWS + i];
+            a[i] = t->rows[tap * KRN_TILE_ROWS + i];
         }
         for (size_t g = 0; g < t->groups; g++) {
             vi b0, b1;
@@ -188,7 +188,7 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
             krn_quant_clamp(t->e, &s, acc[i], vectors);
         }
     } else {
-        vi out[KRN_QGEMM_ROWS][2];
+        vi out[KRN_TILE_ROWS][2];
 
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {
@@ -215,7 +215,7 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
 KRN_TILE_HEIGHTS(TILE)
 
 #define PAIR(height) {tile_##height##_1, tile_##height##_2},
-static void (*const tiles_of[KRN_QGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
+static void (*const tiles_of[KRN_TILE_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
 
 static __attribute__((noinline)) void row_1(const struct tile *t)
 {
@@ -229,19 +229,19 @@ static __attribute__((noinline)) void row_2(const struct tile *t)
 void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const *rows,
                                  size_t first, size_t pixels, struct krn_range panels)
 {
-    size_t count = krn_qgemm_tiles(pixels), size = mdl_dtype_bytes(g->epilogue.y_type);
+    size_t count = krn_tile_count(pixels), size = mdl_dtype_bytes(g->epilogue.y_type);
     size_t height = pixels / count, higher = pixels % count;
     const int32_t *bias =
         (const int32_t *)(const void *)(g->packed + krn_qgemm_panel_bytes(g->taps, g->groups,
                                                                           g->out, g->narrow));
-    const float *scale = (const float *)(bias + krn_qgemm_panels(g->out) * KRN_QGEMM_LANES);
+    const float *scale = (const float *)(bias + krn_panel_count(g->out) * KRN_TILE_LANES);
     struct tile t = {
         .taps = g->taps, .groups = g->groups, .e = &g->epilogue, .y_pixel = g->y_pixel};
 
     for (size_t p = panels.begin; p < panels.end; p++) {
-        size_t o = p * KRN_QGEMM_LANES, from = first, left = 0;
+        size_t o = p * KRN_TILE_LANES, from = first, left = 0;
 
-        t.channels = base_min(g->out - o, (size_t)KRN_QGEMM_LANES);
+        t.channels = base_min(g->out - o, (size_t)KRN_TILE_LANES);
         t.panel = g->packed + o * g->taps * g->groups * (g->narrow ? 2 : 4);
         t.bias = bias + o;
         t.scale = scale + o;
@@ -249,7 +249,7 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
         for (size_t i = 0; i < count; i++) {
             size_t now = height;
 
-            /* as krn_qgemm_first() */
+            /* as krn_tile_first() */
             left += higher;
             if (left >= count) {
                 left -= count;
@@ -265,7 +265,7 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
                 tiles_of[now - 1][t.channels > KRN_VL](&t);
             }
             from += now;
-            t.rows += g->taps * KRN_QGEMM_ROWS;
+            t.rows += g->taps * KRN_TILE_ROWS;
         }
     }
 }

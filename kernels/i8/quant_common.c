@@ -29,7 +29,7 @@ void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
     }
 }
 
-/* Rows (all dims but the last) at one common distance, elements side by side. */
+/* Rows (all dims but the last) with one common stride and contiguous elements. */
 static bool rows_of(const struct mdl_tensor *t, struct krn_img *ret)
 {
     size_t rows = 1, ld = 0, last = t->rank - 1;
@@ -83,7 +83,8 @@ static bool epilogue_ok(const struct mdl_model *m, const struct mdl_op *op, cons
             image_of(m, op, op->residual_in, &r) && krn_img_same(&r, y));
 }
 
-/* Is every real of the op below 2^31: 2^31 / 2 of a sum, and a residual that is no larger? */
+/* Return: whether every real value of the op is below 2^31: at most half of that from a sum, and no
+ * more from the residual. */
 static bool is_small(const struct mdl_op *op)
 {
     bool small = op->residual == MDL_RESIDUAL_NONE || fabsf(op->quant->r_scale) < 0x1p20f;
@@ -126,34 +127,13 @@ static bool has_params(const struct mdl_model *m, const struct mdl_op *op)
 
 bool krn_quant_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)
 {
-    const struct mdl_window *w = &op->attr.conv.window;
-    struct krn_conv c = {.groups = op->attr.conv.groups};
-    const struct mdl_tensor *weights;
-    size_t rank;
+    struct krn_conv c = {.tap_stride = 1};
 
     if (op->kind != MDL_OP_CONV || !has_params(m, op) ||
         !krn_img_any(&m->tensors[op->in[0]], &c.x) || !image_of(m, op, op->out[0], &c.y) ||
-        c.x.n != c.y.n) {
+        !mdl_is_dense(&m->tensors[op->in[1]]) || !krn_conv_shape_of(m, op, &c) ||
+        op->channels != c.y.c) {
         return false;
-    }
-    weights = &m->tensors[op->in[1]];
-    rank = m->tensors[op->in[0]].rank;
-    if (m->tensors[op->out[0]].rank != rank || weights->rank != rank || !mdl_is_dense(weights) ||
-        !krn_win_of(w, rank, &c.win) || !krn_win_fits(w, &c.x, &c.y) || c.groups == 0 ||
-        c.x.c % c.groups != 0 || c.y.c % c.groups != 0) {
-        return false;
-    }
-    c.cg = c.x.c / c.groups;
-    c.og = c.y.c / c.groups;
-    c.taps = c.win.kh * c.win.kw;
-    c.tap_stride = 1;
-    if (weights->dim[0] != c.y.c || weights->dim[1] != c.cg || op->channels != c.y.c) {
-        return false;
-    }
-    for (size_t d = 0; d < w->rank; d++) {
-        if (weights->dim[2 + d] != w->kernel[d]) {
-            return false;
-        }
     }
     *ret = c;
     return epilogue_ok(m, op, &c.y);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/quant_common.h - shapes and epilogues of ops on quantised values (struct mdl_quant)
+ * kernels/i8/quant_common.h - shapes and epilogues of ops on quantised values (struct mdl_quant)
  */
 #pragma once
 
 #include "kernels/common/conv_common.h"
 
-/* What happens to a sum. */
+/* How a sum becomes a result. */
 struct krn_quant_epilogue {
     enum mdl_dtype y_type;
     int32_t y_zero;
     bool clamp;      /* y is u8 or i8 and the activation only bounds it ... */
     float low, high; /* ... to this, before y_zero is added (else: the bounds of y's type) */
-    bool plain;      /* clamp, these are the bounds of y's type, and no real reaches 2^31 */
+    bool plain;      /* clamp, with the bounds of y's type, and no real value reaches 2^31 */
     enum mdl_act act;
     float a, b;
     enum mdl_residual residual;
@@ -29,19 +29,19 @@ static inline bool krn_is_byte(enum mdl_dtype t)
     return t == MDL_U8 || t == MDL_I8;
 }
 
-/** krn_quant_bounds() - of y's type about its zero point, and of the op's activation */
+/** krn_quant_bounds() - the bounds of y's type around its zero point, and of the op's activation */
 void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
                       struct krn_quant_epilogue *ret);
-/** krn_quant_epilogue_of() - of a call whose op krn_quant_conv_of() or krn_quant_product_of() knows
- */
+/** krn_quant_epilogue_of() - Return: the epilogue of a call whose op krn_quant_conv_of() or
+ * krn_quant_product_of() accepts */
 struct krn_quant_epilogue krn_quant_epilogue_of(const struct krn_call *c);
 
 /** krn_quant_conv_of() - Return: whether @op is a convolution of NHWC images of bytes with constant
- * row-major weights, a fixed zero point and a flat result; then *ret is set. */
+ * row-major weights, a fixed zero point and a flat result; if so, *ret is set. */
 bool krn_quant_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret);
 /** krn_quant_product_of() - the same for GEMM and MATMUL of rows of bytes by one constant matrix */
 bool krn_quant_product_of(const struct mdl_model *m, const struct mdl_op *op,
                           struct krn_product *ret);
-/** krn_quant_weights_fit() - all w - w_zero of a product are what fits a signed byte by type alone
- */
+/** krn_quant_weights_fit() - Return: whether the types alone ensure that every w - w_zero fits a
+ * signed byte */
 bool krn_quant_weights_fit(const struct mdl_model *m, const struct mdl_op *op);

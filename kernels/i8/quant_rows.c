@@ -2,18 +2,21 @@
 #include "kernels/i8/quant_rows.h"
 
 #include "base.h"
-#include "kernels/i8/quant_epilogue.h"
+#include "kernels/i8/quant_plain.h"
 
 #define BLOCK 8u /* pixels whose constants are read once */
 
-/* channels of the first vector of a pair; those of the second are four higher: vq_channel() */
-#define LANES(l) 2 * (l), 2 * (l) + 1, 2 * (l) + 2, 2 * (l) + 3
+/* channels of the first and of the second vector of a pair: vq_channel() */
+#define LANES(l) (l), (l) + 1, (l) + 2, (l) + 3
 #if KRN_VL == 16
-#define FIRST LANES(0), LANES(4), LANES(8), LANES(12)
+#define FIRST LANES(0), LANES(8), LANES(16), LANES(24)
+#define SECOND LANES(4), LANES(12), LANES(20), LANES(28)
 #elif KRN_VL == 8
-#define FIRST LANES(0), LANES(4)
+#define FIRST LANES(0), LANES(8)
+#define SECOND LANES(4), LANES(12)
 #else
 #define FIRST LANES(0)
+#define SECOND LANES(4)
 #endif
 
 void KRN_ISA_FN(krn_quant_table)(uint8_t *dst, const int32_t *bias, const float *scale,
@@ -51,7 +54,6 @@ struct panel {
 KRN_INLINE void run_pixels(const struct panel *p, size_t first, const size_t pixels,
                            const size_t vectors)
 {
-    static const vi order = {FIRST};
     const struct krn_quant_epilogue *e = &p->r->epilogue;
     const int32_t *sums = p->sums + first * p->r->channels;
     const size_t y_pixel = p->r->y_pixel * (e->y_type == MDL_F32 ? sizeof(float) : 1);
@@ -63,8 +65,8 @@ KRN_INLINE void run_pixels(const struct panel *p, size_t first, const size_t pix
     for (size_t i = 0; i < pixels; i++, sums += p->r->channels) {
         vi s0 = vi_load(sums), s1 = vectors > 1 ? vi_load(sums + KRN_VL) : s0;
 
-        acc[i][0] = b0 + (vectors > 1 ? __builtin_shuffle(s0, s1, order) : s0);
-        acc[i][1] = vectors > 1 ? b1 + __builtin_shuffle(s0, s1, order + 4) : acc[i][0];
+        acc[i][0] = b0 + (vectors > 1 ? __builtin_shufflevector(s0, s1, FIRST) : s0);
+        acc[i][1] = vectors > 1 ? b1 + __builtin_shufflevector(s0, s1, SECOND) : acc[i][0];
     }
     if (e->plain && p->channels == vectors * KRN_VL) {
         struct krn_quant_pixels s = {p->scale, res, y, y_pixel};

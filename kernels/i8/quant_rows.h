@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/quant_rows.h - sums that lie in memory to results, for rows whose products a library
- * computes
+ * kernels/i8/quant_rows.h - turns sums in memory into results, for products that a library computes
  *
- * A table holds what is the same for every pixel: [channel] biases, then multipliers, in the order
- * of lanes that the vectors of the instruction set want, padded to whole panels.
+ * A table holds the values that are the same for every pixel: [channel] biases, then multipliers,
+ * in the lane order of the instruction set, padded to whole panels.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ struct krn_quant_rows {
     size_t y_pixel; /* elements of y's type */
 };
 
-/** krn_quant_table_bytes() - of a table, a multiple of 64 */
+/** krn_quant_table_bytes() - Return: bytes of a table, a multiple of 64 */
 static inline size_t krn_quant_table_bytes(size_t channels)
 {
     return (channels + 31) / 32 * 32 * (sizeof(int32_t) + sizeof(float));
@@ -33,12 +32,12 @@ static inline size_t krn_quant_table_bytes(size_t channels)
 typedef void krn_quant_table_fn(uint8_t *dst, const int32_t *bias, const float *scale,
                                 size_t channels);
 /**
- * krn_quant_rows() - some pixels
- * @sums: [@pixels][r->channels], of y's pixels from @first on, and the slack
+ * krn_quant_rows() - computes some pixels
+ * @sums: [@pixels][r->channels], for y's pixels from @first, followed by the slack
  */
 typedef void krn_quant_rows_fn(const struct krn_quant_rows *r, const int32_t *sums, size_t first,
                                size_t pixels);
-/** krn_quant_bytes() - @n bytes copied, each xor @flip */
+/** krn_quant_bytes() - copies @n bytes, each xor @flip */
 typedef void krn_quant_bytes_fn(uint8_t *dst, const uint8_t *src, size_t n, uint8_t flip);
 
 #define KRN_DECLARE_ROWS(isa)                                                                      \

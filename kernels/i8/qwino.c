@@ -2,6 +2,8 @@
 #include "kernels/i8/qwino.h"
 
 #include "base.h"
+#include "kernels/i8/quant_dot.h"
+#include "kernels/i8/quant_plain.h"
 
 #define SPAN KRN_QWINO_SPAN
 #define HALVES (2u * KRN_VL) /* lanes of a vector of 16 bits */
@@ -16,7 +18,7 @@ KRN_INLINE void vh_store(int16_t *p, vh x)
     *(vh_mem *)p = x;
 }
 
-/* 3 factors of a row or column to 6 */
+/* transforms 3 factors of a row or column to 6 */
 KRN_INLINE void filter_row(const vh *g, vh *r)
 {
     vh even = g[0] + g[2], wide = g[0] + (g[2] << 2), odd = g[1] << 1;
@@ -82,7 +84,7 @@ KRN_INLINE void input_row(vh *d)
     d[4] = c - e;
 }
 
-/* one vector of channels, @n of which are there */
+/* one vector of channels, the first @n of which exist */
 KRN_INLINE void input_vector(const void *const *at, bool is_signed, vh zero, size_t c,
                              const size_t n, int16_t *v, size_t v_point)
 {
@@ -239,7 +241,7 @@ static product_fn *const products_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)
 
 void KRN_ISA_FN(krn_qwino_product)(const struct krn_qwino_product *p)
 {
-    size_t groups = krn_qwino_groups(p->tiles), pairs = (p->channels + 1) / 2;
+    size_t groups = krn_tile_count(p->tiles), pairs = (p->channels + 1) / 2;
     size_t pieces = (p->channels + KRN_QWINO_CHANNELS - 1) / KRN_QWINO_CHANNELS;
     size_t group = KRN_TILE_ROWS * pieces * KRN_QWINO_CHANNELS;
 
@@ -250,7 +252,7 @@ void KRN_ISA_FN(krn_qwino_product)(const struct krn_qwino_product *p)
 
         for (size_t g = 0; g < groups; g++) {
             size_t height =
-                krn_qwino_first(p->tiles, groups, g + 1) - krn_qwino_first(p->tiles, groups, g);
+                krn_tile_first(p->tiles, groups, g + 1) - krn_tile_first(p->tiles, groups, g);
 
             products_of[height - 1][p->lanes > KRN_VL](v, u, m, pairs, p->add);
             v += group;

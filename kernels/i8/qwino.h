@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/qwino.h - a 3x3 convolution of integers by F(4x4, 3x3), exactly
+ * kernels/i8/qwino.h - a 3x3 convolution of integers by F(4x4, 3x3), exactly
  *
  * Winograd's minimal filtering with the points 0, +-1, +-2 and infinity (A. Lavin, S. Gray, "Fast
  * Algorithms for Convolutional Neural Networks", 2015), its matrices made integer:
@@ -17,56 +17,36 @@
  *     24 y2 =      - 4 (m1 + m2) + 4 (m3 + m4)
  *     24 y3 =      - 4 (m1 - m2) + 8 (m3 - m4) + 24 m5      with m = r u
  *
- * In two dimensions |d| <= 255 gives |r| <= 100 * 255 and |g| <= 255 gives |u| <= 49 * 255, both of
- * 16 bits, and the sum of two products has 32. Sums wrap, which is no harm: what comes out is 576 y
- * modulo 2^32, and so, as 9 has an inverse there, 64 y; the y of an output channel lie in a range
- * that its weights give, and where that is narrower than 2^26 it tells y from y + 2^26.
+ * In two dimensions |d| <= 255 gives |r| <= 100 * 255 and |g| <= 255 gives |u| <= 49 * 255, both
+ * fit 16 bits, and the sum of two products fits 32. Sums wrap, which does no harm: the result is
+ * 576 y modulo 2^32, and hence 64 y, since 9 has an inverse modulo 2^32. The weights of an output
+ * channel bound its y; if that range is narrower than 2^26, y is unique in it.
  *
  *   v  transformed input    [point][group of tiles][channel / 32][row of the group][32], 16 bits
  *   u  transformed weights  [point][pair of channels][lane][2], 16 bits, one panel of outputs
  *   m  products             [point][tile][lane], 32 bits, one panel
  *
- * Tiles are in groups of at most KRN_TILE_ROWS, cut by krn_qwino_first().
+ * Tiles are in groups of at most KRN_TILE_ROWS, cut by krn_tile_first().
  */
 #pragma once
 
+#include "kernels/common/tiles.h"
 #include "kernels/i8/quant_epilogue.h"
-#include "kernels/tiles.h"
 
 #define KRN_QWINO_SIZE 4u
 #define KRN_QWINO_SPAN 6u
 #define KRN_QWINO_POINTS 36u
-#define KRN_QWINO_CHANNELS 32u      /* of one piece of v: a cache line */
-#define KRN_QWINO_RANGE (1ll << 26) /* that y has to be within */
+#define KRN_QWINO_CHANNELS 32u      /* per piece of v: a cache line */
+#define KRN_QWINO_RANGE (1ll << 26) /* limit of y's range */
 
-static inline size_t krn_qwino_groups(size_t tiles)
-{
-    return (tiles + KRN_TILE_ROWS - 1) / KRN_TILE_ROWS;
-}
-/* groups of nearly equal height: first tile of group @g of @groups */
-static inline size_t krn_qwino_first(size_t tiles, size_t groups, size_t g)
-{
-    return tiles / groups * g + tiles % groups * g / groups;
-}
-/* elements that one point of v, u and m takes; no multiples of a page, or all points would fall
- * into one set of the cache */
-static inline size_t krn_qwino_v_point(size_t tiles, size_t channels)
-{
-    size_t pieces = (channels + KRN_QWINO_CHANNELS - 1) / KRN_QWINO_CHANNELS;
-
-    return (krn_qwino_groups(tiles) * KRN_TILE_ROWS * pieces + 1) * KRN_QWINO_CHANNELS;
-}
+/* elements per point of u; for v and m see kernels/f32/wino_team.h */
 static inline size_t krn_qwino_u_point(size_t channels, size_t lanes)
 {
     return (channels + 1) / 2 * 2 * lanes + 32;
 }
-static inline size_t krn_qwino_m_point(size_t tiles)
-{
-    return tiles * KRN_TILE_LANES + 16;
-}
 
 /**
- * krn_qwino_filter() - weights of one panel, some channels
+ * krn_qwino_filter() - transforms weights of one panel, some channels
  * @w: [tap][@count], i8 if @narrow, else 16 bits; taps @w_tap elements apart
  * @count: elements of one tap, a multiple of 2 KRN_VL
  */
@@ -74,9 +54,10 @@ void KRN_ISA_FN(krn_qwino_filter)(const void *w, bool narrow, size_t w_tap, size
                                   int16_t *u, size_t u_point);
 
 /**
- * krn_qwino_input() - some channels of one tile
- * @at: its 36 pixels, row by row, at the first channel; those of the padding point to @zero
- * @v: of point 0, channel 0, this tile; whole vectors are written, the rest of the last as if @zero
+ * krn_qwino_input() - transforms some channels of one tile
+ * @at: its 36 pixels, row by row, at the first channel; pixels in the padding point to @zero
+ * @v: of point 0, channel 0, this tile; whole vectors are written, the last one filled up as if
+ * with @zero
  */
 void KRN_ISA_FN(krn_qwino_input)(const void *const *at, bool is_signed, int32_t zero,
                                  size_t channels, int16_t *v, size_t v_point);
@@ -86,7 +67,7 @@ struct krn_qwino_product {
     const int16_t *v, *u;
     int32_t *m;
     size_t v_point, u_point, m_point;
-    bool add; /* to what is in m */
+    bool add; /* add to the contents of m */
 };
 void KRN_ISA_FN(krn_qwino_product)(const struct krn_qwino_product *p);
 
@@ -102,7 +83,7 @@ struct krn_qwino_output {
     size_t y_pixel, y_width;
 };
 /**
- * krn_qwino_output() - results of one tile, one panel, finished and stored
+ * krn_qwino_output() - transforms, finishes and stores the results of one tile, one panel
  * @m: of point 0, this tile     @first: pixel of y at the tile's corner
  * @rows, @cols: of the tile that lie in y
  */

@@ -3,7 +3,7 @@
 
 #include "kernels/image/preprocess.h"
 
-/* What an image is converted into. */
+/* The tensor that an image is converted to. */
 static size_t target(const struct mdl_model *m)
 {
     size_t entry = krn_image_entry(m);
@@ -28,7 +28,7 @@ static size_t readers_of(const struct mdl_model *m, size_t storage)
     return readers;
 }
 
-/* Is @x the tensor @t, with the dims @map of it for [N][C][H][W]? */
+/* Return: whether @x has the elements of tensor @t, where @map gives t's dims for [N][C][H][W]. */
 static bool same_elements(const struct mdl_tensor *x, const struct mdl_tensor *t,
                           const size_t map[4])
 {

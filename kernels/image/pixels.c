@@ -5,34 +5,39 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/common/cpu.h"
+#include "pixfmt.h"
 
-/* Pixels that are converted at a time: small enough to stay in the first-level cache. */
+/* Pixels converted at a time; small enough for the first-level cache. */
 #define CHUNK ((size_t)256)
+
+static const enum pixfmt format[] = {[KRN_PIX_RGB24] = PIXFMT_RGB24,
+                                     [KRN_PIX_BGR24] = PIXFMT_BGR24,
+                                     [KRN_PIX_GRAY8] = PIXFMT_GRAY8,
+                                     [KRN_PIX_NV12] = PIXFMT_NV12,
+                                     [KRN_PIX_YUYV] = PIXFMT_YUYV};
+_Static_assert(base_array_count(format) == KRN_PIX_COUNT && KRN_PIX_COUNT == PIXFMT_COUNT - 1,
+               "one for each but the tensors");
+
+enum krn_pixfmt krn_pixfmt(unsigned f)
+{
+    enum krn_pixfmt k = 0;
+
+    while (k < KRN_PIX_COUNT && (unsigned)format[k] != f) {
+        k++;
+    }
+    return k;
+}
 
 size_t krn_image_bytes(const struct krn_image *img)
 {
-    static const uint8_t row_bytes[KRN_PIX_COUNT] = {[KRN_PIX_RGB24] = 3,
-                                                     [KRN_PIX_BGR24] = 3,
-                                                     [KRN_PIX_GRAY8] = 1,
-                                                     [KRN_PIX_NV12] = 1,
-                                                     [KRN_PIX_YUYV] = 2};
-    size_t row, plane, total;
-    bool pairs = img->format == KRN_PIX_NV12 || img->format == KRN_PIX_YUYV;
-
-    if ((unsigned)img->format >= KRN_PIX_COUNT || img->width == 0 || img->height == 0 ||
-        (pairs && (img->width % 2 || img->height % 2)) ||
-        !base_mul(img->width, row_bytes[img->format], &row) || img->stride < row ||
-        !base_mul(img->stride, img->height, &plane)) {
-        return 0;
-    }
-    if (img->format != KRN_PIX_NV12) {
-        return plane;
-    }
-    return base_add(plane, plane / 2, &total) ? total : 0;
+    return (unsigned)img->format < KRN_PIX_COUNT
+               ? pixfmt_image_bytes(format[img->format], img->width, img->height, img->stride)
+               : 0;
 }
 
-/* The two layouts that matter, written for the compiler's vectoriser and compiled for each ISA. A
- * product with 1/std alone would round differently than the division that it stands for. */
+/* The two common layouts, written for the compiler's vectoriser and compiled for each ISA. A
+ * product with 1/std alone would round differently from the division. */
 __attribute__((always_inline)) static inline float scaled(uint8_t p, float mean, float std,
                                                           float inverse, const bool by_product)
 {
@@ -68,7 +73,7 @@ interleaved(const uint8_t *restrict p, size_t n, const float *restrict mean,
     }
 }
 
-/* The same of values that are no bytes, by division. */
+/* The same for values that are not bytes, by division. */
 __attribute__((always_inline)) static inline void planar_f32(const float *restrict p, size_t n,
                                                              const size_t k, float mean, float std,
                                                              float *restrict out)
@@ -95,13 +100,13 @@ __attribute__((always_inline)) static inline void interleaved_f32(const float *r
     }
 }
 
-/* Bytes of luma and chroma, @pairs of pixels that share the latter. */
+/* Bytes of luma and chroma; the two pixels of a pair share chroma. */
 struct yuv {
     const uint8_t *y, *u, *v;
     size_t y_step, uv_step, pairs; /* pairs: at most CHUNK / 2 */
 };
 
-/* krn_yuv(), a step for all pixels at a time */
+/* krn_yuv(), each step for all pixels at once */
 __attribute__((always_inline)) static inline void yuv_pairs(const struct yuv *s,
                                                             uint8_t *restrict out)
 {
@@ -189,19 +194,20 @@ __attribute__((always_inline)) static inline void yuv_pairs(const struct yuv *s,
     }
 
 #if defined(__FP_FAST_FMAF)
-ROWS(any, true, __attribute__((optimize("O3"))))
+ROWS(any, true, base_optimize("O3"))
 #else
-ROWS(any, false, __attribute__((optimize("O3"))))
+ROWS(any, false, base_optimize("O3"))
 #endif
 #if defined(__x86_64__)
-ROWS(avx2, true, __attribute__((optimize("O3"), target("avx2,fma"))))
+ROWS(avx2, true, base_optimize("O3") __attribute__((target("avx2,fma"))))
 #define HAVE_AVX2() (krn_cpu_features() & KRN_CPU_AVX2)
 #define PICK(row) (HAVE_AVX2() ? row##_avx2 : row##_any)
 #else
 #define PICK(row) (row##_any)
 #endif
 
-/* Does the product give the quotients of every byte? Asked of the code that is then run. */
+/* Return: whether the product equals the quotient for every byte, tested on the code that will
+ * run. */
 static bool product_is_exact(struct krn_pixel_scale s, size_t channels)
 {
     uint8_t p[256];
@@ -288,7 +294,7 @@ void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t
     clear_rest(s, row, x, n);
 }
 
-/* Elements of a channel side by side, or three channels of a pixel and nothing else. */
+/* Contiguous elements of a channel, or exactly three interleaved channels. */
 static bool is_planar(const struct krn_pixel_sink *s)
 {
     return !s->is_u8 && s->pixel_bytes == sizeof(float);
@@ -384,7 +390,7 @@ static void convert_any(const struct krn_image *img, size_t k, uint32_t x0, uint
         CASE(KRN_PIX_GRAY8);
         CASE(KRN_PIX_NV12);
         CASE(KRN_PIX_YUYV);
-    default:
+    case KRN_PIX_COUNT:
         break;
     }
 #undef CASE
@@ -444,7 +450,8 @@ void krn_pixels_copy_row(const struct krn_pixel_sink *s, void *row, const struct
 {
     bool rgb = s->k == 3 && (img->format == KRN_PIX_RGB24 || img->format == KRN_PIX_BGR24);
     bool as_is = rgb || (s->k == 1 && img->format == KRN_PIX_GRAY8);
-    bool flipped = rgb && img->format == KRN_PIX_BGR24; /* taken as they lie, by another order */
+    bool flipped = rgb && img->format == KRN_PIX_BGR24; /* copied as they are, in another channel
+                                                         * order */
     uint8_t chunk[CHUNK * 3], from[3];
 
     for (size_t c = 0; c < 3; c++) {

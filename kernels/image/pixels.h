@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/pixels.h - pixel formats in, normalised elements of a tensor out; for preprocess.c
- * and for rows that read images themselves
+ * kernels/image/pixels.h - converts pixels to normalised elements of a tensor; for preprocess.c and
+ * for primitives that read images themselves
  */
 #pragma once
 
-#include "kernels/kernels.h"
+#include "kernels/image/image.h"
+#include "model/model.h"
 
 /* One period of a pattern over three channels and whole vectors of any width. */
 #define KRN_PIXELS_PATTERN 48u
 
-/* How x = (p - mean) / std is computed, for the channels of a tensor that pixels have. */
+/* How to compute x = (p - mean) / std for the tensor's channels that pixels have. */
 struct krn_pixel_scale {
     float mean[4], std[4];
     float inverse[4]; /* 1 / std */
-    /* (p - mean) * inverse, put right by what is left over, is the quotient to the last bit for
-     * every p of 0..255 */
+    /* (p - mean) * inverse, corrected by its remainder, equals the quotient bit for bit for every p
+     * of 0..255 */
     bool by_product;
 };
 
-/* What a row of a tensor looks like, and how a pixel becomes elements. */
+/* The format of a tensor's row, and how a pixel becomes elements. */
 struct krn_pixel_sink {
     ptrdiff_t pixel_bytes, channel_bytes;
     bool is_u8;      /* else f32 */
@@ -35,16 +36,17 @@ void krn_pixels_sink_init(struct krn_pixel_sink *s, const struct mdl_preproc *pr
                           enum mdl_dtype dtype, size_t channels, ptrdiff_t channel_bytes,
                           ptrdiff_t pixel_bytes);
 
-/* @row of all these: element 0 of a row of the tensor. */
-/** krn_pixels_fill() - @n pixels from @x on become @value in each channel, normalised. */
+/* In all functions below, @row is element 0 of a row of the tensor. */
+/** krn_pixels_fill() - sets @n pixels from @x to @value in each channel, normalised. */
 void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float value);
-/** krn_pixels_put_f32() - @n pixels from @x on, given as s->k interleaved values 0..255, whose
- * order is lost. */
+/** krn_pixels_put_f32() - writes @n pixels from @x, given as s->k interleaved values 0..255; may
+ * swap values of @p. */
 void krn_pixels_put_f32(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float *p);
-/** krn_pixels_convert() - @n pixels of the image from (@x0, @y) on as R, G, B or luma (@k). */
+/** krn_pixels_convert() - converts @n pixels of the image from (@x0, @y) to R, G, B or luma
+ * (@k). */
 void krn_pixels_convert(const struct krn_image *img, size_t k, uint32_t x0, uint32_t y, size_t n,
                         uint8_t *out);
-/** krn_pixels_copy_row() - @n pixels of the image from (@x0, @y) on become the whole row. */
+/** krn_pixels_copy_row() - writes a whole row from @n pixels of the image, from (@x0, @y). */
 void krn_pixels_copy_row(const struct krn_pixel_sink *s, void *row, const struct krn_image *img,
                          uint32_t x0, uint32_t y, size_t n);
 
@@ -73,8 +75,8 @@ static inline void krn_yuv(int y, int u, int v, size_t k, uint8_t *out)
     out[2] = krn_clip_u8((c + 516 * d) >> 8);
 }
 
-/** krn_pixel() - pixel (@x, @y) as R, G, B (@k = 3) or luma (@k = 1). With constant @format and @k
- * it compiles to that case alone. Chroma is taken from the pixel's own block, not interpolated. */
+/** krn_pixel() - pixel (@x, @y) as R, G, B (@k = 3) or luma (@k = 1). With constant @format and @k,
+ * it compiles to that case only. Chroma is taken from the pixel's own block, not interpolated. */
 __attribute__((always_inline)) static inline void krn_pixel(const struct krn_image *img,
                                                             enum krn_pixfmt format, size_t k,
                                                             uint32_t x, uint32_t y, uint8_t *out)
@@ -104,7 +106,8 @@ __attribute__((always_inline)) static inline void krn_pixel(const struct krn_ima
         p = row + (size_t)(x & ~1u) * 2;
         krn_yuv(p[(x & 1) * 2], p[1], p[3], k, out);
         break;
-    default: /* GRAY8 */
+    case KRN_PIX_GRAY8:
+    case KRN_PIX_COUNT:
         for (size_t c = 0; c < k; c++) {
             out[c] = row[x];
         }

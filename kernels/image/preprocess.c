@@ -95,7 +95,7 @@ static uint32_t at_least_one(uint32_t v, uint32_t most)
     return v < 1 ? 1 : v > most ? most : v;
 }
 
-/* Which part of the image goes to which part of the input. */
+/* Chooses which part of the image goes to which part of the input. */
 static void fit(struct job *j, int how)
 {
     uint32_t iw = j->img.width, ih = j->img.height;
@@ -121,7 +121,7 @@ static void fit(struct job *j, int how)
     j->y.area = j->y.src > 2 * (uint64_t)j->y.dst;
 }
 
-/* The two source rows that were resized last, so that enlarging does each row once. */
+/* The last two resized source rows, so that enlarging resizes each row once. */
 struct row_cache {
     float *row[2];
     uint32_t source[2];
@@ -191,7 +191,7 @@ static void job_part(void *arg, size_t part)
         uint8_t *dst =
             j->dst + (ptrdiff_t)(i / j->height) * j->image_bytes + (ptrdiff_t)row * j->row_bytes;
 
-        if (direct) { /* no rectangle, no interpolation */
+        if (direct) { /* whole input, no interpolation */
             krn_pixels_copy_row(&j->sink, dst, &j->img, j->x.src0, (uint32_t)row + j->y.src0,
                                 j->width);
         } else {
@@ -217,7 +217,8 @@ void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
     j.row_bytes = shape->stride[h] * (ptrdiff_t)bytes;
     krn_pixels_sink_init(&j.sink, pre, shape->dtype, shape->dim[c],
                          shape->stride[c] * (ptrdiff_t)bytes, shape->stride[w] * (ptrdiff_t)bytes);
-    if (j.sink.k == 3 && img->format == KRN_PIX_BGR24) { /* as it lies, by another order */
+    if (j.sink.k == 3 && img->format == KRN_PIX_BGR24) { /* copied as it is, in another channel
+                                                          * order */
         j.img.format = KRN_PIX_RGB24;
         j.sink.from[0] = 2 - j.sink.from[0];
         j.sink.from[2] = 2 - j.sink.from[2];

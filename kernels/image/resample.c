@@ -4,20 +4,25 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/common/cpu.h"
 #include "kernels/image/pixels.h"
 
-/* Pixels that are converted at a time, where they are not read as they lie. */
+#ifdef __clang__ /* base_optimize() does nothing there */
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+/* Pixels converted at a time, unless they are read in place. */
 #define CHUNK 256u
 /*
- * Of fewer source pixels than this the sums fit 31 bits, and a product with 1/src in double rounds
- * to the same float as the quotient a/src. The product is away from it by 2^-52 of its size; where
- * a/src lies between two floats and is not their middle, it is away from that by more than 2^-49 of
- * its size, since both are multiples of small fractions: 1/src > 2^-16 and 2^-24. And it is neither
- * the middle nor any fraction of a power of two that is no float: src has no factor that large.
+ * With fewer source pixels than this, the sums fit 31 bits, and a product with 1/src in double
+ * rounds to the same float as the quotient a/src. The relative error of the product is 2^-52. If
+ * a/src is not the middle of two floats, its relative distance from the middle exceeds 2^-49, since
+ * both are multiples of small fractions: 1/src > 2^-16 and 2^-24. And it cannot be the middle, or
+ * another dyadic fraction that is not a float: src has no power of two that large.
  */
 #define NARROW (1u << 16)
 
-/* four bytes, integers, floats: R, G, B of a pixel and whatever lies behind */
+/* four bytes, integers, floats: R, G, B of a pixel and the byte after it */
 typedef uint8_t b16 __attribute__((vector_size(16)));
 typedef int32_t i4 __attribute__((vector_size(16)));
 typedef float f4 __attribute__((vector_size(16)));
@@ -56,7 +61,7 @@ struct krn_tap krn_tap_of(const struct krn_axis *a, uint32_t i)
 
 /* ---- one output, of any image ---- */
 
-/* So wide that its pixels are not converted at once, or their sum is no 31 bits. */
+/* For outputs whose pixels are too many to convert at once, or whose sum exceeds 31 bits. */
 static void wide(const struct krn_image *img, size_t k, const struct krn_axis *axis,
                  const struct krn_tap *t, uint32_t y, float *out)
 {
@@ -81,7 +86,7 @@ static void wide(const struct krn_image *img, size_t k, const struct krn_axis *a
 
 /* ---- runs of outputs, for each instruction set ---- */
 
-/* Outputs side by side whose pixels all lie in @p, the first of them pixel @x0; of each, four bytes
+/* Adjacent outputs whose pixels all lie in @p, which starts at pixel @x0; four bytes of each pixel
  * may be read. */
 struct run {
     const uint8_t *p;
@@ -96,11 +101,11 @@ struct run {
 
 INLINE i4 pixel(const struct run *r, uint32_t x)
 {
-    const b16 spread = {0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3, 16, 16, 16};
     int32_t p;
 
     memcpy(&p, r->p + (size_t)(x - r->x0) * 3, sizeof(p));
-    return (i4)__builtin_shuffle((b16)(i4){p}, (b16){0}, spread);
+    return (i4)__builtin_shufflevector((b16)(i4){p}, (b16){0}, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16,
+                                       16, 16, 3, 16, 16, 16);
 }
 
 INLINE void put(float *out, f4 v)
@@ -119,7 +124,7 @@ INLINE void bilinear3(const struct run *r)
     }
 }
 
-/* Every output takes @least pixels in its middle, and some one more. */
+/* Every output has @least inner pixels, some have one more. */
 INLINE void area3(const struct run *r, uint32_t least)
 {
     const double inverse = 1.0 / (double)r->src;
@@ -192,7 +197,7 @@ INLINE void divide(float by, size_t n, float *restrict out)
 #define ISA(isa, attributes)                                                                       \
     attributes static void run_##isa(const struct run *run, size_t k, bool is_area)                \
     {                                                                                              \
-        const struct run at = *run, *r = &at; /* what is written is none of it */                  \
+        const struct run at = *run, *r = &at; /* stores cannot alias it */                         \
                                                                                                    \
         if (is_area) {                                                                             \
             uint32_t least = (r->src + r->dst - 1) / r->dst - 2;                                   \
@@ -216,9 +221,9 @@ INLINE void divide(float by, size_t n, float *restrict out)
         divide(by, n, out);                                                                        \
     }
 
-ISA(any, __attribute__((optimize("O3", "fp-contract=off"))))
+ISA(any, base_optimize("O3", "fp-contract=off"))
 #if defined(__x86_64__)
-ISA(avx2, __attribute__((optimize("O3", "fp-contract=off"), target("avx2"))))
+ISA(avx2, base_optimize("O3", "fp-contract=off") __attribute__((target("avx2"))))
 #define PICK(fn) (krn_cpu_features() & KRN_CPU_AVX2 ? fn##_avx2 : fn##_any)
 #else
 #define PICK(fn) (fn##_any)
@@ -235,7 +240,7 @@ void krn_resample_row(const struct krn_image *img, size_t k, const struct krn_ax
         uint32_t limit;
 
         end = i + 1;
-        if (as_is && taps[i].last + 1 < img->width) { /* the last pixel has nothing behind it */
+        if (as_is && taps[i].last + 1 < img->width) { /* no byte follows the last pixel */
             r.p = img->data + (size_t)y * img->stride;
             limit = img->width - 1;
         } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/resample.h - rows of an image at another width, and rows between two others; for
+ * kernels/image/resample.h - resizes rows of an image, and interpolates between two rows; for
  * preprocess.c only
  *
  * Along x, bilinear: a + t (b - a), two roundings to f32. Area: the exact integer sum of bytes and
@@ -9,7 +9,11 @@
  */
 #pragma once
 
-#include "kernels/kernels.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/image/image.h"
 
 /* One output position along an axis. Bilinear: p[first] + t (p[last] - p[first]). Area: weights
  * w_first, dst, ..., dst, w_last over first..last in units of 1/dst source pixel; their sum is the
@@ -25,23 +29,25 @@ struct krn_axis {
     bool area;
 };
 
-/** krn_tap_of() - of output @i: its centre is (i + 1/2) src / dst - 1/2, kept as a fraction. */
+/** krn_tap_of() - Return: the tap of output @i, whose centre is (i + 1/2) src / dst - 1/2, kept as
+ * a fraction. */
 struct krn_tap krn_tap_of(const struct krn_axis *a, uint32_t i);
 
-/** krn_resample_floats() - that krn_resample_row() may write for @dst pixels of @k channels. */
+/** krn_resample_floats() - Return: floats that krn_resample_row() may write for @dst pixels of @k
+ * channels. */
 static inline size_t krn_resample_floats(size_t dst, size_t k)
 {
     return dst * k + 1;
 }
 
 /**
- * krn_resample_row() - row @y of @img along x
+ * krn_resample_row() - resizes row @y of @img along x
  * @k: 1 (luma) or 3 (R, G, B), interleaved in @out     @taps: [axis->dst]
  */
 void krn_resample_row(const struct krn_image *img, size_t k, const struct krn_axis *axis,
                       const struct krn_tap *taps, uint32_t y, float *out);
 
-/** krn_resample_between() - out = a + t (b - a) of @n values. */
+/** krn_resample_between() - out = a + t (b - a) for @n values. */
 void krn_resample_between(const float *a, const float *b, float t, size_t n, float *out);
 /** krn_resample_add() - out += w a. krn_resample_divide() - out /= by. */
 void krn_resample_add(const float *a, float w, size_t n, float *out);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/calibrate_kl.h"
 #include "kernels/common/nest.h"
+#include "kernels/int8cal/calibrate_kl.h"
 
 #define CHANNELS_MAX 65536u
 
@@ -28,12 +28,12 @@ struct krn_calibrate {
     uint8_t *arena, *scratch;
     void **inputs, **outputs;
     size_t count; /* examples */
-    bool *answer; /* [tensor_count]: the model's answer is read from it: never clipped */
-    /* what was seen before this example, and with it: [tensor_count] each */
+    bool *answer; /* [tensor_count]: the model's answer depends on it: never clipped */
+    /* values up to the previous example, and with this one: [tensor_count] each */
     struct seen *seen, *draft;
     uint64_t *bins, *draft_bins;
-    size_t *channels_at; /* [tensor_count]: from which channel on, or MDL_NONE */
-    bool *told;          /* [tensor_count]: by this example */
+    size_t *channels_at; /* [tensor_count]: index of its first channel, or MDL_NONE */
+    bool *told;          /* [tensor_count]: recorded for this example */
     size_t channel_count;
     struct channel *channels, *draft_channels; /* [channel_count] */
 };
@@ -146,8 +146,8 @@ static bool alloc_channels(struct krn_calibrate *c)
     return c->channels_at && c->told && c->channels && c->draft_channels;
 }
 
-/* From the outputs back to the products that they come from: where a class is told from others by
- * its large numbers, those are not to be clipped. */
+/* Marks values from the outputs back to the products that they come from: large numbers decide the
+ * class there, so they must not be clipped. */
 static bool mark_answer(struct krn_calibrate *c)
 {
     const struct mdl_model *m = c->m;
@@ -241,7 +241,7 @@ static void scan_extremes(void *arg, const ptrdiff_t *at, size_t n)
 
         low = v < low ? v : low;
         high = v > high ? v : high;
-        nought += v * 0.0f; /* NaN as soon as one number is none, or infinite */
+        nought += v * 0.0f; /* NaN if any number is NaN or infinite */
     }
     s->finite &= nought == 0;
     s->to->low = low;
@@ -261,7 +261,7 @@ static void scan_bins(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-/* Adds tensor @t to the draft. Return: false for a number that is none. */
+/* Adds tensor @t to the draft. Return: false for NaN or infinity. */
 static bool record(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
 {
     const struct mdl_tensor *tensor = &c->m->tensors[t];
@@ -313,7 +313,7 @@ static void scan_channels(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-/* Adds the channels of tensor @t, which is written, to the draft. */
+/* Adds the channels of tensor @t, already computed, to the draft. */
 static void record_channels(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
 {
     struct mdl_tensor one = c->m->tensors[t]; /* its first channel */

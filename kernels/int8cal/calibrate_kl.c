@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/calibrate_kl.h"
+#include "kernels/int8cal/calibrate_kl.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #define STEPS 128u /* of one sign of 8 bits */
 #define STRIDE 16u
 #define BEYOND_MAX 0.01
-#define EMPTY 1e-9 /* of a bin of q whose p is not: a logarithm must exist */
+#define EMPTY 1e-9 /* q of an empty bin where p is not empty, so that the logarithm is finite */
 
 void krn_kl_widen(uint64_t *bins, float *limit, float most)
 {

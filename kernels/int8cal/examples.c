@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/int8cal/examples.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "kernels/image/preprocess.h"
 
-#define FILE_BYTES_MAX ((size_t)256 << 20)
 #define SIDE_MAX 16384u
 
 void krn_examples_deinit(struct krn_examples *e)
@@ -58,94 +54,11 @@ void krn_examples_leave_out(struct krn_examples *e, const char *name, const char
     }
 }
 
-/* The whole file. Return: 0, -errno, -EINVAL for what is no plain file, -E2BIG. */
-static int read_file(int dir, const char *name, uint8_t **ret, size_t *ret_bytes)
-{
-    base_autoclose int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    base_autofree uint8_t *data = NULL;
-    struct stat st;
-    size_t got = 0;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return -errno;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return -EINVAL;
-    }
-    if ((uint64_t)st.st_size > FILE_BYTES_MAX) {
-        return -E2BIG;
-    }
-    data = malloc((size_t)st.st_size + 1);
-    if (!data) {
-        return -ENOMEM;
-    }
-    while (got < (size_t)st.st_size) {
-        ssize_t n = read(fd, data + got, (size_t)st.st_size - got);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? -errno : -EIO;
-        }
-        got += (size_t)n;
-    }
-    *ret = base_take(data);
-    *ret_bytes = got;
-    return 0;
-}
-
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), k = strlen(end);
 
     return n > k && strcmp(s + n - k, end) == 0;
-}
-
-static int is_example(const struct dirent *e)
-{
-    return ends_with(e->d_name, ".ppm") || ends_with(e->d_name, ".pgm") ||
-           ends_with(e->d_name, ".f32");
-}
-
-static int add_file(struct krn_examples *e, int dir, const char *name)
-{
-    uint8_t *data = NULL;
-    size_t bytes = 0;
-    int r = read_file(dir, name, &data, &bytes);
-
-    if (r < 0) {
-        krn_examples_leave_out(e, name, strerror(-r));
-        return r == -ENOMEM ? r : 0;
-    }
-    return krn_examples_add(e, name, data, bytes, true);
-}
-
-int krn_examples_folder(const char *path, char ret_error[MDL_ERROR_MAX], struct krn_examples *ret)
-{
-    base_autoclose int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    base_cleanup(krn_examples_deinit) struct krn_examples e = KRN_EXAMPLES_NULL;
-    struct dirent **names = NULL;
-    int found = dir < 0 ? -1 : scandirat(dir, ".", &names, is_example, alphasort), r;
-
-    r = found < 0 ? -errno : 0;
-    for (int i = 0; i < found; i++) {
-        r = r < 0 ? r : add_file(&e, dir, names[i]->d_name);
-        free(names[i]);
-    }
-    free(names);
-    if (r < 0) {
-        snprintf(ret_error, MDL_ERROR_MAX, "%.300s: %s", path, strerror(-r));
-        return r;
-    }
-    if (e.count == 0) {
-        snprintf(ret_error, MDL_ERROR_MAX, "%.200s: there is no *.ppm, *.pgm or *.f32%s%.250s",
-                 path, e.note[0] ? " that can be read; " : "", e.note);
-        return -ENOENT;
-    }
-    *ret = e;
-    e = KRN_EXAMPLES_NULL;
-    return 0;
 }
 
 /* A number of a portable pixmap's header; comments run from # to the line's end. */
@@ -234,10 +147,10 @@ int krn_example_input(const struct krn_examples *e, size_t i, const struct mdl_m
         return raw_input(&e->items[i], m, ret, ret_error);
     }
     if (!read_pixmap(e->items[i].data, e->items[i].bytes, &img)) {
-        return wrong(ret_error, "not a whole pixmap (P6 or P5, 8 bits)");
+        return wrong(ret_error, "it is not a complete pixmap (P6 or P5, 8 bits)");
     }
     if (!krn_preprocess_ok(&m->preproc, t)) {
-        return wrong(ret_error, "a picture, but the model's input is none");
+        return wrong(ret_error, "it is a picture, but the model's input is not");
     }
     scratch = aligned_alloc(64, base_align_up(krn_preprocess_scratch_bytes(m, 1) + 1, 64));
     if (!scratch) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operators stay f32 for the sake of accuracy. */
+/* Chooses the operators that stay f32 for accuracy. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "kernels/quantise_private.h"
+#include "kernels/int8cal/quantise_private.h"
 
 #define ONE_BY_ONE 8u
 
 struct candidate {
     const char *name; /* of the f32 model's operator */
     double saved;     /* ns, by integers */
-    double cost;      /* in accuracy, for what it saves */
+    double cost;      /* loss of accuracy per ns saved */
 };
 
 static int dearest_first(const void *a, const void *b)
@@ -44,7 +44,7 @@ static int find_candidates(struct krn_quantise *j, struct candidate *ret, size_t
     return r;
 }
 
-/* Every candidate quantised alone. */
+/* Finds the cost of every candidate by quantising it alone. */
 static int find_costs(struct krn_quantise *j, struct candidate *all, size_t count)
 {
     size_t before = j->q.calibration->keep_count;
@@ -82,9 +82,9 @@ static bool holds(const struct krn_quantise *j, const struct krn_judgement *of)
     return (double)of->same >= j->o->agreement_min * (double)j->judged.count - 1e-9;
 }
 
-/* The fewest of the dearest ones: up to ONE_BY_ONE of them each number is tried, then by bisection;
- * agreement need not grow with every one of them, so what is found holds, and one fewer did not
- * where that was tried. */
+/* Finds the fewest of the most expensive operators that must stay f32. Tries every count up to
+ * ONE_BY_ONE, then bisects. Agreement need not grow with every operator, so the count found is
+ * enough, but not always the smallest. */
 static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
                        struct krn_judgement *judgement)
 {
@@ -107,7 +107,8 @@ static int find_fewest(struct krn_quantise *j, const struct candidate *all, size
     return r < 0 ? r : judge_without(j, all, first, many, judgement);
 }
 
-/* The first way that holds, of all. *@ret: the judgement of the one that is taken then. */
+/* Tries all ways and takes the first that meets the bound. *@ret: the judgement of the way
+ * taken. */
 static int find_way(struct krn_quantise *j, bool *ret_holds, struct krn_judgement *ret)
 {
     struct krn_judgement best, of;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/runner.h - a network on one thread with a frame's memory, and how two answers compare
+ * kernels/int8cal/runner.h - runs a network on one thread with its own frame memory, and compares
+ * answers
  */
 #pragma once
 
 #include "kernels/choice.h"
+#include "kernels/kernels.h"
 
 struct krn_runner {
     const struct mdl_model *m; /* borrowed */
@@ -14,24 +16,24 @@ struct krn_runner {
 #define KRN_RUNNER_NULL ((struct krn_runner){.m = NULL})
 
 /**
- * krn_runner_init() - @m by choice @c, or by the static order where @c is NULL
- * Return: 0, -EINVAL (not one input, or no output), or as krn_net_new_chosen(); then @r is to be
- * deinitialised all the same.
+ * krn_runner_init() - makes a runner of @m by choice @c, or by static preference if @c is NULL
+ * Return: 0, -EINVAL (not one input, or no output), or as krn_net_new_chosen(); deinitialise @r in
+ * any case.
  */
 int krn_runner_init(struct krn_runner *r, const struct mdl_model *m, const struct krn_choice *c,
                     char ret_error[MDL_ERROR_MAX]);
 void krn_runner_deinit(struct krn_runner *r);
 
-/** krn_runner_run() - one frame. @input: m->inputs[0].bytes. Answers are in r->outputs. */
+/** krn_runner_run() - runs one frame. @input: [m->inputs[0].bytes]. Answers are in r->outputs. */
 void krn_runner_run(struct krn_runner *r, const void *input);
 
 /**
- * krn_answer_agrees() - do two answers name the same class
- * @a, @b: output 0 of @m. The class is the index of the largest value, the first of equals; NaN is
- * never the largest. An output that is no f32 agrees where its bytes are the same.
+ * krn_answer_agrees() - Return: whether two answers name the same class
+ * @a, @b: output 0 of @m. The class is the index of the largest value, the first among equals; NaN
+ * is never the largest. Outputs that are not f32 agree if their bytes are equal.
  */
 bool krn_answer_agrees(const struct mdl_model *m, const void *a, const void *b);
 
-/** krn_answer_error() - max |a - b| / max |a| of output 0; infinite where one has NaN that the
- * other has not; 0 for an output that is no f32. */
+/** krn_answer_error() - max |a - b| / max |a| of output 0; infinite if only one of them has a NaN;
+ * 0 if the output is not f32. */
 double krn_answer_error(const struct mdl_model *m, const void *a, const void *b);

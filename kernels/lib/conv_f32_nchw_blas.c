@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolution over OpenBLAS on channel planes, two ways. Results of a block are finished with the
+ * Convolution over OpenBLAS on NCHW images, two ways. Results of a block are finished with the
  * epilogue while they are in cache.
  *
  * im2col: blocks of output pixels; the windows of a block are copied as columns, a row for every
  * channel and tap, and one sgemm per group multiplies the weights by them. A 1x1 convolution of
- * stride 1 multiplies the planes where they lie.
+ * stride 1 multiplies the channels in place.
  *
- * kn2row (stride 1): a KxK convolution is the sum of K*K 1x1 convolutions of the image moved by
- * each tap. The rows under a block of output rows are copied once, with their padding, so that
- * moved by a tap they are the same memory from another element on, and each sgemm adds to the sums
- * of those before: K*K columns are never stored. The sums have the width of the padded rows; what
- * stands behind a row's end is left out. Source: A. Anderson, A. Vasudevan, C. Keane, D. Gregg,
- * "Low-memory GEMM-based convolution algorithms for deep neural networks", sections 3 and 4.
+ * kn2row (stride 1): a KxK convolution is the sum of K*K 1x1 convolutions of the image shifted by
+ * each tap. The rows under a block of output rows are copied once, with their padding, so that a
+ * shift by a tap is only another start address. Each sgemm adds to the previous sums: K*K columns
+ * are never stored. The sums have the width of the padded rows; those past a row's end are dropped.
+ * Source: A. Anderson, A. Vasudevan, C. Keane, D. Gregg, "Low-memory GEMM-based convolution
+ * algorithms for deep neural networks", sections 3 and 4.
  *
- * A team shares pixels or rows, or output channels where there are few pixels.
+ * A team shares pixels or rows, or output channels if there are few pixels.
  */
 #include <cblas.h>
 #include <string.h>
 
 #include "base.h"
 #include "kernels/common/conv_common.h"
+#include "kernels/common/planned.h"
 
-#define BLOCK_BYTES (384u * 1024u) /* operands and results of one block: they stay in L2 */
-#define BLOCK_PIXELS_MIN 96u       /* below that the product's own packing of the weights shows */
-#define TERMS_MIN 16u              /* of a sum: fewer are nothing for a product */
+#define BLOCK_BYTES (384u * 1024u) /* operands and results of one block; fits L2 */
+#define BLOCK_PIXELS_MIN 96u       /* below this, BLAS' packing of the weights becomes noticeable */
+#define TERMS_MIN 16u              /* per sum; fewer are not worth a product */
 #define CHANNELS_MIN 8u            /* kn2row: of a tap's sum */
 
 struct plan {
     struct krn_conv c;
     bool rows;   /* kn2row: lines are output rows; else pixels */
-    bool direct; /* planes of x are rows of the product */
+    bool direct; /* channels of x are rows of the product */
     size_t x_plane, y_plane;
     size_t k;                          /* terms of a sum */
     size_t pitch;                      /* kn2row: elements of a padded row */
@@ -126,12 +127,7 @@ static bool kn2row_supports(const struct mdl_model *m, const struct mdl_op *op)
     return kn2row_of(m, op, &p);
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? p.c.y.c * p.k * sizeof(float) : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of, sizeof(float) * p.c.y.c * p.k)
 
 /* [o][c][tap] */
 static void im2col_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
@@ -225,7 +221,7 @@ static void tap_row(const struct krn_conv *c, const float *row, size_t kx, struc
     memset(out + in.end, 0, (ox.end - ox.begin - in.end) * sizeof(*out));
 }
 
-/* One row of the product's right side: what tap (@ky, @kx) of one plane reads for a block. */
+/* One row of the product's right side: what tap (@ky, @kx) of one channel reads for a block. */
 static void column(const struct krn_conv *c, const float *plane, size_t ky, size_t kx,
                    const struct block *b, float *out)
 {
@@ -285,7 +281,7 @@ static void im2col_block(const struct job *j, const struct block *b)
     finish(j, b, b->result);
 }
 
-/* The rows under a block, padded. Return: elements between planes. */
+/* The rows under a block, padded. Return: elements between channels. */
 static size_t padded_rows(const struct job *j, const struct block *b)
 {
     const struct krn_conv *c = &j->p.c;
@@ -390,11 +386,11 @@ static void kn2row_run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant krn_conv_f32_nchw__blas = {
+const struct krn_primitive krn_conv_f32_nchw__blas = {
     .name = "conv_f32_nchw__blas",
     .kind = MDL_OP_CONV,
-    .planes_in = true,
-    .planes_out = true,
+    .nchw_in = true,
+    .nchw_out = true,
     .supports = im2col_supports,
     .packed_bytes = packed_bytes,
     .pack = im2col_pack,
@@ -402,11 +398,11 @@ const struct krn_variant krn_conv_f32_nchw__blas = {
     .run = im2col_run,
 };
 
-const struct krn_variant krn_conv_f32_nchw_kn2row__blas = {
+const struct krn_primitive krn_conv_f32_nchw_kn2row__blas = {
     .name = "conv_f32_nchw_kn2row__blas",
     .kind = MDL_OP_CONV,
-    .planes_in = true,
-    .planes_out = true,
+    .nchw_in = true,
+    .nchw_out = true,
     .supports = kn2row_supports,
     .packed_bytes = packed_bytes,
     .pack = kn2row_pack,

@@ -2,16 +2,17 @@
 /*
  * Convolution over OpenBLAS: blocks of output pixels, each an im2row copy and one sgemm per group,
  * finished with the epilogue while the block is in cache. A 1x1 convolution of stride 1 multiplies
- * its input where it lies.
+ * its input in place.
  */
 #include <cblas.h>
 #include <string.h>
 
 #include "base.h"
 #include "kernels/common/conv_common.h"
+#include "kernels/common/planned.h"
 
-#define BLOCK_BYTES (384u * 1024u) /* im2row rows and output of one block: they stay in L2 */
-#define BLOCK_PIXELS_MIN 48u       /* below that the product's own packing of the weights shows */
+#define BLOCK_BYTES (384u * 1024u) /* im2row rows and output of one block; fits L2 */
+#define BLOCK_PIXELS_MIN 48u       /* below this, BLAS' packing of the weights becomes noticeable */
 
 struct plan {
     struct krn_conv c;
@@ -51,12 +52,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     return plan_of(m, op, &p) && !krn_epilogue_aliased(m, op);
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? p.c.groups * p.k * p.c.og * sizeof(float) : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of, sizeof(float) * p.c.groups * p.k * p.c.og)
 
 /* [group][tap][c][o] */
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
@@ -168,14 +164,9 @@ static void run(const struct krn_call *call)
     }
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
+KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
-    return plan_of(m, op, &p) ? base_max(width, 1u) * p.part_bytes : 0;
-}
-
-const struct krn_variant krn_conv_f32_nhwc__blas = {
+const struct krn_primitive krn_conv_f32_nhwc__blas = {
     .name = "conv_f32_nhwc__blas",
     .kind = MDL_OP_CONV,
     .supports = supports,

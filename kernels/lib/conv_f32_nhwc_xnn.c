@@ -4,8 +4,9 @@
  * may have any distance between pixels, but no gaps between rows.
  */
 #include "base.h"
+#include "kernels/common/planned.h"
+#include "kernels/lib/xnn.h"
 #include "kernels/table.h"
-#include "kernels/lib/xnn_versions.h"
 
 static bool conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c)
 {
@@ -49,12 +50,7 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
     return 0;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_conv c;
-
-    return conv_of(m, op, &c);
-}
+KRN_SUPPORTS_BY(struct krn_conv, conv_of)
 
 static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
                    struct krn_prepared *p)
@@ -77,7 +73,7 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &c.y, &krn_conv__ref);
 }
 
-const struct krn_variant krn_conv_f32_nhwc__xnn = {
+const struct krn_primitive krn_conv_f32_nhwc__xnn = {
     .name = "conv_f32_nhwc__xnn",
     .kind = MDL_OP_CONV,
     .needs = KRN_XNN_NEEDS,

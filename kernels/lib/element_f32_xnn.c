@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BINARY, UNARY and PRELU over XNNPACK. Binary operators take dense tensors of any layout and
- * broadcasts among them; unary ones rows with gaps between them. What may have lost a NaN is run
- * anew by the portable row. Max and Min have no row: XNNPACK's on x86 lose a NaN on the left
- * unseen.
+ * broadcasts among them; unary ones take rows with gaps between them. If a NaN may have been lost,
+ * the portable primitive runs the op again. Max and Min have no primitive: on x86, XNNPACK silently
+ * loses a NaN on the left.
  */
 #include "base.h"
 #include "kernels/common/nest.h"
+#include "kernels/lib/xnn.h"
 #include "kernels/table.h"
-#include "kernels/lib/xnn_versions.h"
 
 #ifdef __x86_64__
 #define STEP 1u /* masked loads at the end of a row */
@@ -52,7 +52,7 @@ static bool shape_of(const struct krn_nest *n, size_t t, size_t *shape)
     return true;
 }
 
-/* the result as an image: as the epilogue wants it, else as rows */
+/* the result as an image: as the epilogue needs it, else as rows */
 static bool result_of(const struct mdl_model *m, const struct mdl_op *op, const struct krn_nest *n,
                       struct krn_img *ret)
 {
@@ -66,7 +66,7 @@ static bool result_of(const struct mdl_model *m, const struct mdl_op *op, const 
            !krn_epilogue_aliased(m, op);
 }
 
-/* written over an operand, which could not be read again */
+/* overwrites an operand, which then could not be read again */
 static bool in_place(const struct mdl_model *m, const struct mdl_op *op)
 {
     size_t y = m->tensors[op->out[0]].storage;
@@ -276,8 +276,8 @@ static void prelu_run(const struct krn_call *call)
     krn_xnn_finish(call, x, &e, &p.y);
 }
 
-#define ROW(row, text, which, of)                                                                  \
-    const struct krn_variant row = {                                                               \
+#define PRIMITIVE(symbol, text, which, of)                                                         \
+    const struct krn_primitive symbol = {                                                          \
         .name = text,                                                                              \
         .kind = which,                                                                             \
         .needs = KRN_XNN_NEEDS,                                                                    \
@@ -287,6 +287,6 @@ static void prelu_run(const struct krn_call *call)
         .run = of##_run,                                                                           \
     }
 
-ROW(krn_binary_f32__xnn, "binary_f32__xnn", MDL_OP_BINARY, binary);
-ROW(krn_unary_f32__xnn, "unary_f32__xnn", MDL_OP_UNARY, unary);
-ROW(krn_prelu_f32__xnn, "prelu_f32__xnn", MDL_OP_PRELU, prelu);
+PRIMITIVE(krn_binary_f32__xnn, "binary_f32__xnn", MDL_OP_BINARY, binary);
+PRIMITIVE(krn_unary_f32__xnn, "unary_f32__xnn", MDL_OP_UNARY, unary);
+PRIMITIVE(krn_prelu_f32__xnn, "prelu_f32__xnn", MDL_OP_PRELU, prelu);

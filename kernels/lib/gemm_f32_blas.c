@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products over OpenBLAS, weights in [n][k] order as exporters write fully connected layers: one
- * row is sgemv, more are sgemm. A b that is computed by the network is used where it lies.
+ * row is sgemv, more are sgemm. A b that the network computes is used in place.
  */
 #include <cblas.h>
 
 #include "base.h"
 #include "kernels/common/conv_common.h"
+#include "kernels/common/planned.h"
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct krn_product p;
 
     if (!krn_product_of(m, op, &p) || p.m > INT32_MAX || p.n > INT32_MAX || p.k > INT32_MAX ||
-        p.lda > INT32_MAX || p.ldy > INT32_MAX ||
-        (op->residual != MDL_RESIDUAL_NONE &&
-         m->tensors[op->residual_in].storage == m->tensors[op->out[0]].storage)) {
+        p.lda > INT32_MAX || p.ldy > INT32_MAX || krn_epilogue_aliased(m, op)) {
         return false;
     }
     /* a computed b must be a matrix to BLAS: dense rows, one way or the other */
@@ -32,19 +31,10 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
-    const uint8_t *src = krn_const_ptr(m, op->in[1]);
     struct krn_product p;
 
-    if (!krn_product_of(m, op, &p) || !p.b_const) {
-        return;
-    }
-    for (size_t n = 0; n < p.n; n++) {
-        float scale = (op->scale ? op->scale[n] : 1.0f) * p.alpha;
-        float *row = (float *)dst + n * p.k;
-
-        for (size_t k = 0; k < p.k; k++) {
-            row[k] = scale * krn_load_unaligned(src, (ptrdiff_t)n * p.b_n + (ptrdiff_t)k * p.b_k);
-        }
+    if (krn_product_of(m, op, &p) && p.b_const) {
+        krn_product_pack(m, op, &p, (struct krn_range){0, p.n}, dst);
     }
 }
 
@@ -102,20 +92,13 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_variant krn_gemm_f32__blas = {
-    .name = "gemm_f32__blas",
-    .kind = MDL_OP_GEMM,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
-
-const struct krn_variant krn_matmul_f32__blas = {
-    .name = "matmul_f32__blas",
-    .kind = MDL_OP_MATMUL,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
+#define PRIMITIVE(what, of_kind)                                                                   \
+    const struct krn_primitive krn_##what##_f32__blas = {                                          \
+        .name = #what "_f32__blas",                                                                \
+        .kind = of_kind,                                                                           \
+        .supports = supports,                                                                      \
+        .packed_bytes = packed_bytes,                                                              \
+        .pack = pack,                                                                              \
+        .run = run,                                                                                \
+    };
+KRN_PRODUCTS(PRIMITIVE)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products with constant weights over oneDNN: its inner product for one row, its matrix product,
- * which knows gaps between rows, for several. Outputs lie in panels, each packed as the library
- * likes it and run by one primitive, which all panels but the last share: so the members of a team
- * of any width read one copy, whole panels each. The epilogue follows while a panel is in cache.
+ * Products with constant weights over oneDNN: its inner product for one row; for several rows its
+ * matrix product, which allows gaps between them. Outputs are divided into panels, each packed in
+ * the library's layout and run by one primitive, which all panels but the last share. So the
+ * members of a team of any width read one copy of the weights, whole panels each. The epilogue
+ * follows while a panel is in cache.
  */
+#include "kernels/common/planned.h"
 #include "kernels/lib/onednn.h"
 
 #define PANELS 24u /* at most; shared evenly by 2, 3, 4, 6, 8 and 12 */
@@ -29,7 +31,7 @@ static dnnl_dim_t dim(size_t n)
     return (dnnl_dim_t)n;
 }
 
-/* @plain: as krn's weights are gathered, [output][k]; else as the library likes */
+/* @plain: as krn_product_pack() writes them, [output][k]; else as the library likes */
 static int weights_md(const struct krn_product *p, size_t outputs, bool plain,
                       struct krn_dnnl_md *ret)
 {
@@ -151,21 +153,6 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
     return bytes;
 }
 
-/* the weights of outputs from @first on, [output][k], with alpha and scale in them */
-static void gather(const struct problem *p, size_t first, size_t outputs, float *dst)
-{
-    const uint8_t *b = krn_const_ptr(p->m, p->op->in[1]);
-
-    for (size_t n = first; n < first + outputs; n++) {
-        float scale = p->p.alpha * (p->op->scale ? p->op->scale[n] : 1.0f);
-
-        for (size_t k = 0; k < p->p.k; k++) {
-            *dst++ =
-                scale * krn_load_unaligned(b, (ptrdiff_t)n * p->p.b_n + (ptrdiff_t)k * p->p.b_k);
-        }
-    }
-}
-
 /* @count panels like @panel, the first of which begins with output @first */
 static int pack(const struct problem *p, const struct panel *panel, size_t count, size_t first,
                 uint8_t *dst)
@@ -187,7 +174,9 @@ static int pack(const struct problem *p, const struct panel *panel, size_t count
         r = pad ? 0 : -ENOMEM;
     }
     for (size_t i = 0; i < count && r == 0; i++) {
-        gather(p, first + i * panel->outputs, panel->outputs, src);
+        struct krn_range outputs = {first + i * panel->outputs, first + (i + 1) * panel->outputs};
+
+        krn_product_pack(p->m, p->op, &p->p, outputs, src);
         krn_dnnl_run(&reorder, (void *[]){src, dst + i * panel->bytes, pad});
     }
     krn_dnnl_deinit(&reorder);
@@ -196,14 +185,7 @@ static int pack(const struct problem *p, const struct panel *panel, size_t count
     return r;
 }
 
-static void release(struct krn_prepared *p)
-{
-    if (p->object) {
-        problem_deinit(p->object);
-    }
-    free(p->object);
-    *p = (struct krn_prepared){0};
-}
+KRN_RELEASE_BY(problem_deinit)
 
 static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
                    struct krn_prepared *ret)
@@ -293,17 +275,15 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define ROW(row, text, which)                                                                      \
-    const struct krn_variant row = {                                                               \
-        .name = text,                                                                              \
-        .kind = which,                                                                             \
+#define PRIMITIVE(what, of_kind)                                                                   \
+    const struct krn_primitive krn_##what##_f32__dnnl = {                                          \
+        .name = #what "_f32__dnnl",                                                                \
+        .kind = of_kind,                                                                           \
         .supports = supports,                                                                      \
         .packed_bytes = packed_bytes,                                                              \
         .prepare = prepare,                                                                        \
         .release = release,                                                                        \
         .scratch_bytes = scratch_bytes,                                                            \
         .run = run,                                                                                \
-    }
-
-ROW(krn_gemm_f32__dnnl, "gemm_f32__dnnl", MDL_OP_GEMM);
-ROW(krn_matmul_f32__dnnl, "matmul_f32__dnnl", MDL_OP_MATMUL);
+    };
+KRN_PRODUCTS(PRIMITIVE)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/onednn.h - primitives of oneDNN for rows of the table
+ * kernels/lib/onednn.h - shared by the table's primitives over oneDNN
  *
- * oneDNN compiles its primitives at run time and threads them by OpenMP. Here every primitive is
- * made for one thread and run by whoever calls: a team runs one of its own per member. A primitive
- * is immutable; the memory objects that tell it where its tensors are are not, so each has a few
- * sets of them, taken and given back without a lock. A set is made by the first run that finds
- * none: with as many runs of a primitive at once as ever before, nothing is allocated here (oneDNN
- * itself allocates some small things in every run).
+ * oneDNN compiles its primitives at run time and threads them by OpenMP. Here every oneDNN
+ * primitive is made for one thread and runs on the caller's thread: each member of a team runs one.
+ * A primitive is immutable, but the memory objects with its tensors' addresses are not. So each
+ * primitive keeps a few sets of them, which runs take and return without a lock. A run that finds
+ * no set makes one. So nothing is allocated here unless more runs than ever before overlap (oneDNN
+ * itself allocates some small objects in every run).
  *
  * Versions 2 and 3 have different interfaces: descriptions of tensors are structs in one and
- * objects in the other, primitives are described in two steps or in one. Whatever differs is below
- * the line "by either interface" and implemented by onednn_v2.c or onednn_v3.c, of which the build
- * takes one.
+ * objects in the other, primitives are described in two steps or in one. The functions that differ
+ * are below the line "by either interface"; the build compiles onednn_v2.c or onednn_v3.c for them.
  */
 #pragma once
 
@@ -24,21 +23,24 @@
 
 #define KRN_DNNL_ARGS_MAX 6u
 #define KRN_DNNL_IDLE 8u /* sets that are kept */
+#ifdef __x86_64__
+#define KRN_DNNL_CONV_NEEDS KRN_CPU_AVX2 /* without: 2.6 adds wrong residuals to 1x1 windows */
+#else
+#define KRN_DNNL_CONV_NEEDS 0
+#endif
 
 /**
- * krn_dnnl_engine() - the CPU, or NULL where run-time code cannot be written (as under
- * MemoryDenyWriteExecute) or the library refuses. Threads: any.
+ * krn_dnnl_engine() - Return: the CPU engine; NULL if run-time code is forbidden (as by
+ * MemoryDenyWriteExecute), or the library fails or cannot be restricted to PIPED_CPU. Call it
+ * before any other function of the library. Threads: any.
  */
 dnnl_engine_t krn_dnnl_engine(void);
 
-/** krn_dnnl_has_bf16() - whether bf16 is faster than f32 on this CPU */
-bool krn_dnnl_has_bf16(void);
-
-/** krn_dnnl_alone() - from now on what oneDNN does in the calling thread, it does in this thread
- * alone. Return: whether that is so. */
+/** krn_dnnl_alone() - restricts oneDNN's work for the calling thread to that thread. Return:
+ * whether that succeeded. */
 bool krn_dnnl_alone(void);
 
-/* The description of a tensor. {0}: none. What is made has to be deinit'ed. */
+/* The description of a tensor. {0}: none. Deinitialise it after use. */
 struct krn_dnnl_md {
     dnnl_memory_desc_t d;
 };
@@ -55,7 +57,7 @@ struct krn_dnnl {
 };
 
 /**
- * krn_dnnl_init() - makes the primitive of @pd, with the scratchpad as an argument more
+ * krn_dnnl_init() - makes the primitive of @pd, with the scratchpad as an additional argument
  * @args: its other arguments, @count < KRN_DNNL_ARGS_MAX; their descriptions are @pd's
  * Return: 0, -ENOMEM, -EOPNOTSUPP.
  */
@@ -63,55 +65,57 @@ int krn_dnnl_init(struct krn_dnnl *d, const_dnnl_primitive_desc_t pd, size_t cou
                   const int *args);
 void krn_dnnl_deinit(struct krn_dnnl *d);
 
-/** krn_dnnl_reorder() - a primitive that copies @from to @to: args FROM, TO. As krn_dnnl_init(). */
+/** krn_dnnl_reorder() - makes a primitive that copies @from to @to: args FROM, TO. Return: as
+ * krn_dnnl_init(). */
 int krn_dnnl_reorder(struct krn_dnnl *d, const struct krn_dnnl_md *from,
                      const struct krn_dnnl_md *to);
-/** krn_dnnl_reorder_once() - copies @src as @from says to @dst as @to says. Blocks, allocates.
- * Return: as krn_dnnl_init(). */
+/** krn_dnnl_reorder_once() - copies @src, laid out as @from, to @dst, laid out as @to. Blocks,
+ * allocates. Return: as krn_dnnl_init(). */
 int krn_dnnl_reorder_once(const struct krn_dnnl_md *from, void *src, const struct krn_dnnl_md *to,
                           void *dst);
 
 /** krn_dnnl_scratch() - bytes of its scratchpad */
 size_t krn_dnnl_scratch(const struct krn_dnnl *d);
 
-/** krn_dnnl_run() - one run. @handles: where its arguments are, in order, the scratchpad (64-byte
- * aligned) last. Threads: any, several at once. */
+/** krn_dnnl_run() - runs it once. @handles: addresses of its arguments in order, the scratchpad
+ * (64-byte aligned) last. Threads: any, several at once. */
 void krn_dnnl_run(struct krn_dnnl *d, void *const *handles);
 
-/** krn_dnnl_attr() - attributes as every primitive here has them: its scratchpad is an argument,
- * post-ops are @post's (may be NULL). Return: owned, or NULL. */
+/** krn_dnnl_attr() - makes the attributes of every primitive here: the scratchpad is an argument;
+ * post-ops are @post (may be NULL). Return: owned, or NULL. */
 dnnl_primitive_attr_t krn_dnnl_attr(const_dnnl_post_ops_t post, dnnl_fpmath_mode_t mode);
 
-/** krn_dnnl_slow() - whether the library has nothing but its reference for @pd */
+/** krn_dnnl_slow() - Return: whether the library only has its reference for @pd */
 bool krn_dnnl_slow(const_dnnl_primitive_desc_t pd);
 
-/** krn_dnnl_append_act() - the element function of @op as a post-op. Return: false if the library
- * does not compute it as exactly as the epilogue does. */
+/** krn_dnnl_append_act() - appends the element function of @op as a post-op. Return: false if the
+ * library computes it less exactly than the epilogue. */
 bool krn_dnnl_append_act(dnnl_post_ops_t post, const struct mdl_op *op);
 
-/** krn_dnnl_image() - @i as a description in its own strides */
+/** krn_dnnl_image() - describes @i by its strides */
 int krn_dnnl_image(const struct krn_img *i, dnnl_data_type_t type, struct krn_dnnl_md *ret);
 /** krn_dnnl_error() - 0, -ENOMEM or -EOPNOTSUPP for a status */
 int krn_dnnl_error(dnnl_status_t s);
 
-/* ---- by either interface; what returns int: 0, -ENOMEM, -EOPNOTSUPP ---- */
+/* ---- by either interface; functions that return int: 0, -ENOMEM, -EOPNOTSUPP ---- */
 
-/** krn_dnnl_md_tag() / krn_dnnl_md_strides() - a tensor laid out as a format says, or by strides in
+/** krn_dnnl_md_tag() / krn_dnnl_md_strides() - describe a tensor by a format tag, or by strides in
  * elements */
 int krn_dnnl_md_tag(struct krn_dnnl_md *ret, int rank, const dnnl_dims_t dims,
                     dnnl_data_type_t type, dnnl_format_tag_t tag);
 int krn_dnnl_md_strides(struct krn_dnnl_md *ret, int rank, const dnnl_dims_t dims,
                         dnnl_data_type_t type, const dnnl_dims_t strides);
-/** krn_dnnl_md_arg() - of argument @arg (DNNL_ARG_...) of @pd */
+/** krn_dnnl_md_arg() - describes argument @arg (DNNL_ARG_...) of @pd */
 int krn_dnnl_md_arg(struct krn_dnnl_md *ret, const_dnnl_primitive_desc_t pd, int arg);
 size_t krn_dnnl_md_bytes(const struct krn_dnnl_md *md);
 void krn_dnnl_md_deinit(struct krn_dnnl_md *md);
 
-/** krn_dnnl_memory() - a memory object without memory */
+/** krn_dnnl_memory() - makes a memory object without an address */
 int krn_dnnl_memory(dnnl_memory_t *ret, const struct krn_dnnl_md *md);
 
-/** krn_dnnl_append_eltwise() - with version 2's parameters; krn_dnnl_append_sum(): of what the
- * result is written over; krn_dnnl_append_add(): of a tensor @md. Return: whether it is there. */
+/** krn_dnnl_append_eltwise() - appends an element function, with version 2's parameters;
+ * krn_dnnl_append_sum(): adds what the destination held; krn_dnnl_append_add(): adds a tensor @md.
+ * Return: whether it was appended. */
 bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float alpha, float beta);
 bool krn_dnnl_append_sum(dnnl_post_ops_t post);
 bool krn_dnnl_append_add(dnnl_post_ops_t post, const struct krn_dnnl_md *md);
@@ -121,10 +125,10 @@ struct krn_dnnl_tensors {
     const struct krn_dnnl_md *x, *weights, *bias, *y;
 };
 struct krn_dnnl_window {
-    dnnl_dims_t strides, dilates, pad_begin, pad_end; /* dilates: 0 is none */
+    dnnl_dims_t strides, dilates, pad_begin, pad_end; /* dilates: 0: none */
 };
-/** krn_dnnl_conv_pd() and the next - Return: a description of the forward primitive, owned, or
- * NULL */
+/** krn_dnnl_conv_pd() and the next function - Return: a description of the forward primitive,
+ * owned, or NULL */
 dnnl_primitive_desc_t krn_dnnl_conv_pd(dnnl_alg_kind_t kind, const struct krn_dnnl_tensors *t,
                                        const struct krn_dnnl_window *w,
                                        const_dnnl_primitive_attr_t attr);

@@ -1,72 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/lib/onednn.h"
-
-#include <omp.h>
-#include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "kernels/lib/onednn.h"
 
 struct krn_dnnl_set {
     dnnl_stream_t stream;
     dnnl_exec_arg_t args[KRN_DNNL_ARGS_MAX];
     size_t count;
 };
-
-static dnnl_engine_t engine;
-
-/* Where writable and executable memory is denied, the library's first primitive fails or dies. */
-static bool may_write_code(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool may;
-
-    if (p == MAP_FAILED) {
-        return false;
-    }
-    may = mprotect(p, page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
-    munmap(p, page);
-    return may;
-}
-
-static void engine_new(void)
-{
-    if (may_write_code() && dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
-        engine = NULL;
-    }
-}
-
-dnnl_engine_t krn_dnnl_engine(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, engine_new);
-    return engine;
-}
-
-bool krn_dnnl_has_bf16(void)
-{
-    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
-
-    return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
-}
-
-bool krn_dnnl_alone(void)
-{
-    static _Thread_local bool alone;
-
-    if (!alone) {
-        omp_set_num_threads(1);
-        alone = omp_get_max_threads() == 1;
-    }
-    return alone;
-}
-
-int krn_dnnl_error(dnnl_status_t s)
-{
-    return s == dnnl_success ? 0 : s == dnnl_out_of_memory ? -ENOMEM : -EOPNOTSUPP;
-}
 
 static void set_free(struct krn_dnnl_set *s)
 {
@@ -111,7 +53,7 @@ int krn_dnnl_init(struct krn_dnnl *d, const_dnnl_primitive_desc_t pd, size_t cou
         r = krn_dnnl_error(dnnl_primitive_create(&d->primitive, pd));
         d->primitive = r == 0 ? d->primitive : NULL;
     }
-    /* with one set at least, a run never fails: it can wait for that one */
+    /* with at least one set, a run never fails: it can wait for it */
     if (r == 0) {
         d->idle[0] = set_new(d);
         r = d->idle[0] ? 0 : -ENOMEM;
@@ -230,7 +172,7 @@ static struct krn_dnnl_set *set_take(struct krn_dnnl *d)
         if (s) {
             return s;
         }
-        sched_yield(); /* no memory for another one: one of those in use comes back */
+        sched_yield(); /* no memory for another set: wait until one is returned */
     }
 }
 

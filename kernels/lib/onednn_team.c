@@ -27,7 +27,8 @@ static size_t padding_end(size_t out, size_t stride, size_t span, size_t begin, 
     return needed > begin + size ? needed - begin - size : 0;
 }
 
-/* The share @at. @ret_x: offset of its input in elements. Return: false if it would have none. */
+/* The share @at. @ret_x: offset of its input in elements. Return: false if it would have no
+ * input. */
 static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct krn_dnnl_shape *ret,
                      size_t *ret_x)
 {
@@ -49,7 +50,7 @@ static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct 
         s.bottom = padding_end(s.y.h, w->sh, span_h, s.top, s.x.h);
         *ret_x = at.begin * s.x.batch;
     } else {
-        /* with the rows that the last stride passes over: strided 1x1 kernels want them */
+        /* includes the rows that the last stride skips: strided 1x1 kernels need them */
         size_t first = at.begin * w->sh, end = (at.end - 1) * w->sh + base_max(span_h, w->sh);
         size_t begin = first > s.top ? first - s.top : 0;
 
@@ -76,7 +77,7 @@ void krn_dnnl_team_init(struct krn_dnnl_team *t, const struct krn_conv *c,
     const struct krn_win *w = &c->win;
 
     *t = (struct krn_dnnl_team){.conv = *c, .make = make};
-    pthread_mutex_init(&t->lock, NULL);
+    krn_dnnl_widths_init(&t->widths);
     t->pointwise = c->taps == 1 && w->sh == 1 && w->sw == 1 && w->top == 0 && w->left == 0 &&
                    krn_img_flat(&c->x) && c->x.h == c->y.h && c->x.w == c->y.w;
     t->shares_max = t->pointwise ? c->y.n * c->y.h * c->y.w : c->y.n > 1 ? c->y.n : c->y.h;
@@ -108,24 +109,22 @@ int krn_dnnl_pieces_done(struct krn_dnnl_pieces *p, int r)
     return 0;
 }
 
-static struct krn_dnnl_split *split_free(struct krn_dnnl_split *s)
+static void split_free(void *split)
 {
-    for (size_t i = 0; s && i < s->count; i++) {
+    struct krn_dnnl_split *s = split;
+
+    for (size_t i = 0; i < s->count; i++) {
         if (s->shares[i].owner) {
             pieces_deinit(s->shares[i].pieces);
             free(s->shares[i].pieces);
         }
     }
     free(s);
-    return NULL;
 }
 
 void krn_dnnl_team_deinit(struct krn_dnnl_team *t)
 {
-    for (size_t w = 0; w <= KRN_DNNL_WIDTH_MAX; w++) {
-        split_free(atomic_exchange(&t->splits[w], NULL));
-    }
-    pthread_mutex_destroy(&t->lock);
+    krn_dnnl_widths_deinit(&t->widths, split_free);
 }
 
 static int share_init(const struct krn_dnnl_team *t, const void *of, struct krn_dnnl_split *s,
@@ -181,27 +180,27 @@ static int split_new(const struct krn_dnnl_team *t, const void *of, size_t width
     return 0;
 }
 
-static size_t width_of(size_t width)
+/* The arguments of krn_dnnl_widths_prepare()'s callback. */
+struct request {
+    const struct krn_dnnl_team *team;
+    const void *of;
+};
+
+static int split_make(const void *arg, size_t width, void **ret)
 {
-    return base_min(base_max(width, (size_t)1), (size_t)KRN_DNNL_WIDTH_MAX);
+    const struct request *q = arg;
+    struct krn_dnnl_split *s;
+    int r = split_new(q->team, q->of, width, &s);
+
+    if (r == 0) {
+        *ret = s;
+    }
+    return r;
 }
 
 int krn_dnnl_team_prepare(struct krn_dnnl_team *t, const void *of, size_t width)
 {
-    struct krn_dnnl_split *split;
-    int r = 0;
-
-    width = width_of(width);
-    pthread_mutex_lock(&t->lock);
-    if (!atomic_load(&t->splits[width])) {
-        krn_dnnl_alone();
-        r = split_new(t, of, width, &split);
-        if (r == 0) {
-            atomic_store(&t->splits[width], split);
-        }
-    }
-    pthread_mutex_unlock(&t->lock);
-    return r;
+    return krn_dnnl_widths_prepare(&t->widths, width, split_make, &(struct request){t, of});
 }
 
 static size_t split_scratch(const struct krn_dnnl_team *t, const void *of, size_t width)
@@ -220,14 +219,11 @@ size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, const void *of, size
 {
     size_t alone = split_scratch(t, of, 1); /* what runs where the width could not be prepared */
 
-    width = width_of(width);
+    width = krn_dnnl_width(width);
     return width > 1 ? base_max(alone, split_scratch(t, of, width)) : alone;
 }
 
-const struct krn_dnnl_split *krn_dnnl_team_split(const struct krn_dnnl_team *t, size_t width)
+const struct krn_dnnl_split *krn_dnnl_team_split(struct krn_dnnl_team *t, size_t width)
 {
-    const struct krn_dnnl_split *s =
-        atomic_load_explicit(&t->splits[width_of(width)], memory_order_acquire);
-
-    return s ? s : atomic_load(&t->splits[1]);
+    return krn_dnnl_widths_get(&t->widths, width);
 }

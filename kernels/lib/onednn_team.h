@@ -1,38 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/onednn_team.h - how a team shares a convolution over oneDNN
+ * kernels/lib/onednn_team.h - how a team shares a convolution over oneDNN
  *
- * Members share output rows, or pixels where the window is one pixel, or images where there are
- * several; each share is a convolution of its own shape and padding, run by primitives of its own
- * (shares of one shape have the same). All read the weights that were packed once. Shares for a
- * width are made when a team of that width is built, and stay.
+ * Members share output rows, or pixels if the window is 1x1, or images if there are several. Each
+ * share is a convolution with its own shape and padding, run by its own primitives; shares of equal
+ * shape use the same ones. All read the same packed weights. The shares for a width are made when a
+ * team of that width is built, and are kept.
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "kernels/lib/onednn.h"
+#include "kernels/lib/onednn_widths.h"
 
-#define KRN_DNNL_WIDTH_MAX 64u /* wider teams run the shares of that many members */
-
-/* What differs between shares. */
+/* The fields that differ between shares. */
 struct krn_dnnl_shape {
     struct krn_img x, y;
     size_t top, bottom, left, right;
 };
 
-/* What one share runs, one after the other; in and out copy and may be none. */
+/* The primitives that one share runs in order; in and out copy and may be absent. */
 struct krn_dnnl_pieces {
     struct krn_dnnl in, conv, out;
-    int fused;                          /* for the row's own use */
+    int fused;                          /* for the primitive's own use */
     size_t x_bytes, y_bytes, pad_bytes; /* scratch: copy of x, of y, scratchpad */
 };
 
 struct krn_dnnl_share {
-    struct krn_range at; /* of the outermost dim: pixels, images or rows */
+    struct krn_range at; /* range of the shared dim: pixels, images or rows */
     size_t x;            /* element of its first input */
     struct krn_dnnl_shape shape;
-    struct krn_dnnl_pieces *pieces; /* borrowed from the share that owns them */
+    struct krn_dnnl_pieces *pieces; /* borrowed from the owning share */
     bool owner;
 };
 
@@ -43,37 +40,36 @@ struct krn_dnnl_split {
 
 struct krn_dnnl_team {
     struct krn_conv conv;
-    bool pointwise;     /* y's pixels are x's, whose rows and images have no gaps between them */
+    bool pointwise;     /* y's pixels are x's, without gaps between rows and images */
     size_t shares_max;  /* pixels, images or rows */
     size_t pixels_each; /* in one of them */
-    /* makes the pieces of one share. @of: as given. Return: 0, -ENOMEM, -EOPNOTSUPP */
+    /* makes the pieces of one share. @of: the caller's. Return: 0, -ENOMEM, -EOPNOTSUPP */
     int (*make)(const void *of, const struct krn_dnnl_shape *shape, struct krn_dnnl_pieces *ret);
-    pthread_mutex_t lock;                                            /* of making splits */
-    _Atomic(struct krn_dnnl_split *) splits[KRN_DNNL_WIDTH_MAX + 1]; /* [width], owned */
+    struct krn_dnnl_widths widths; /* of struct krn_dnnl_split */
 };
 
-/** krn_dnnl_team_init() - for convolution @c; nothing is made yet */
+/** krn_dnnl_team_init() - sets up @t for convolution @c; makes no shares yet */
 void krn_dnnl_team_init(struct krn_dnnl_team *t, const struct krn_conv *c,
                         int (*make)(const void *of, const struct krn_dnnl_shape *shape,
                                     struct krn_dnnl_pieces *ret));
 void krn_dnnl_team_deinit(struct krn_dnnl_team *t);
 
-/** krn_dnnl_team_whole() - the shape of the whole convolution, as one share. Return: false if its
- * windows see nothing but padding. */
+/** krn_dnnl_team_whole() - the shape of the whole convolution as one share. Return: false if its
+ * windows contain only padding. */
 bool krn_dnnl_team_whole(const struct krn_dnnl_team *t, struct krn_dnnl_shape *ret);
 
-/** krn_dnnl_team_prepare() - makes the shares for @width unless they are there. Threads: any;
- * blocks, allocates. Return: 0, -ENOMEM, -EOPNOTSUPP. */
+/** krn_dnnl_team_prepare() - makes the shares for @width unless they exist. Threads: any; blocks,
+ * allocates. Return: 0, -ENOMEM, -EOPNOTSUPP. */
 int krn_dnnl_team_prepare(struct krn_dnnl_team *t, const void *of, size_t width);
 
-/** krn_dnnl_team_scratch() - bytes of a team's scratch. The shares are made for that and forgotten,
- * as this is asked before anything is prepared. */
+/** krn_dnnl_team_scratch() - Return: bytes of a team's scratch. Makes the shares to find out and
+ * discards them, since this is called before anything is prepared. */
 size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, const void *of, size_t width);
 
-/** krn_dnnl_team_split() - the shares for @width, or those of one member where that was not
+/** krn_dnnl_team_split() - Return: the shares for @width, or those for width 1 if @width was not
  * prepared */
-const struct krn_dnnl_split *krn_dnnl_team_split(const struct krn_dnnl_team *t, size_t width);
+const struct krn_dnnl_split *krn_dnnl_team_split(struct krn_dnnl_team *t, size_t width);
 
-/** krn_dnnl_pieces_done() - sets the size of the scratchpad; where @r < 0 frees what was made.
- * The end of every make(). Return: @r. */
+/** krn_dnnl_pieces_done() - ends every make(): sets the size of the scratchpad, or, if @r < 0,
+ * frees the pieces. Return: @r. */
 int krn_dnnl_pieces_done(struct krn_dnnl_pieces *p, int r);

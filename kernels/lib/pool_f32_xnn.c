@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Max and average pools and a mean over height and width (REDUCE) over XNNPACK. Its max pool takes
- * the nearest pixel of the image for one outside, its average pool counts pixels of the image
- * alone; both want windows that see some of it. Images may have any distance between pixels, but no
- * gaps between rows. What may have lost a NaN is run anew by the portable row.
+ * Max and average pools and a mean over height and width (REDUCE) over XNNPACK. Its max pool uses
+ * the nearest pixel of the image for one outside; its average pool counts only pixels of the image.
+ * Both need windows that contain some of the image. Images may have any pixel stride, but no gaps
+ * between rows. If a NaN may have been lost, the portable primitive runs the op again.
  */
 #include "base.h"
+#include "kernels/lib/xnn.h"
 #include "kernels/table.h"
-#include "kernels/lib/xnn_versions.h"
 
 static bool images_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
 {
@@ -19,7 +19,8 @@ static bool images_of(const struct mdl_model *m, const struct mdl_op *op, struct
            p->x.c % KRN_XNN_STEP == 0 && krn_xnn_ready();
 }
 
-/* Does each of @out windows along a dim see the image, of which the first @before are padding? */
+/* Return: whether each of @out windows along a dim contains a pixel of the image, after @before of
+ * padding. */
 static bool each_sees(size_t out, size_t stride, size_t taps, size_t before, size_t size)
 {
     return before < taps && (out - 1) * stride < before + size;
@@ -75,8 +76,8 @@ static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct k
     return p->y.h == 1 && p->y.w == 1;
 }
 
-/* the row that packs nothing and knows every pool of those here */
-static const struct krn_variant *portable_of(const struct mdl_op *op)
+/* the primitive that packs nothing and supports every pool of this file */
+static const struct krn_primitive *portable_of(const struct mdl_op *op)
 {
     return op->kind == MDL_OP_REDUCE     ? &krn_reduce_f32_nhwc_mean__vec
            : op->kind == MDL_OP_MAX_POOL ? &krn_max_pool_f32_nhwc__vec
@@ -155,8 +156,8 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
 
-#define ROW(row, text, which)                                                                      \
-    const struct krn_variant row = {                                                               \
+#define PRIMITIVE(symbol, text, which)                                                             \
+    const struct krn_primitive symbol = {                                                          \
         .name = text,                                                                              \
         .kind = which,                                                                             \
         .needs = KRN_XNN_NEEDS,                                                                    \
@@ -167,6 +168,6 @@ static void run(const struct krn_call *call)
         .run = run,                                                                                \
     }
 
-ROW(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
-ROW(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
-ROW(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);
+PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
+PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
+PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/lib/xnn_versions.h"
+#include "kernels/lib/xnn.h"
 
 #include <limits.h>
 #include <math.h>
@@ -50,11 +50,6 @@ bool krn_xnn_ready(void)
 bool krn_xnn_keeps_nan(void)
 {
     return krn_xnn_ready() && keeps_nan;
-}
-
-int krn_xnn_error(enum xnn_status s)
-{
-    return s == xnn_status_success ? 0 : s == xnn_status_out_of_memory ? -ENOMEM : -EOPNOTSUPP;
 }
 
 int krn_xnn_new(const struct mdl_model *m, const struct mdl_op *op,
@@ -115,11 +110,11 @@ xnn_operator_t krn_xnn_take(struct krn_xnn *x)
         if (op || x->make(x->m, x->op, &op) == 0) {
             return op;
         }
-        sched_yield(); /* no memory for another one: one of those in use comes back */
+        sched_yield(); /* no memory for another operator: wait until one is returned */
     }
 }
 
-void krn_xnn_give(struct krn_xnn *x, xnn_operator_t op)
+static void give(struct krn_xnn *x, xnn_operator_t op)
 {
     for (size_t i = 0; i < KRN_XNN_IDLE; i++) {
         xnn_operator_t none = NULL;
@@ -205,9 +200,9 @@ static bool finish(struct job *j, xnn_operator_t op)
     j->pixels = j->y ? j->y->n * j->y->h * j->y->w : 0;
     j->parts = base_max(c->width, 1u);
     xnn_run_operator(op, c->pool);
-    krn_xnn_give(c->prepared, op);
-    /* an empty one also: after XNNPACK the team spins, here it stops as krn_parallel_yield() says
-     */
+    give(c->prepared, op);
+    /* even if empty: after XNNPACK the team spins; this call stops it as set by
+     * krn_parallel_yield() */
     if (c->pool || j->look || !krn_epilogue_empty(&j->e)) {
         krn_parallel(c->pool, j->parts, part_run, j);
     }
@@ -223,7 +218,7 @@ void krn_xnn_finish(const struct krn_call *c, xnn_operator_t op, const struct kr
 }
 
 void krn_xnn_finish_or(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
-                       const struct krn_img *y, const struct krn_variant *portable)
+                       const struct krn_img *y, const struct krn_primitive *portable)
 {
     struct job j = {.e = *e, .call = c, .y = y, .look = !krn_xnn_keeps_nan()};
 
@@ -251,11 +246,4 @@ struct krn_epilogue krn_xnn_rest(const struct mdl_op *op, struct krn_epilogue e)
         e.act = MDL_ACT_NONE;
     }
     return e;
-}
-
-size_t krn_xnn_padding(size_t out, size_t stride, size_t span, ptrdiff_t begin, size_t size)
-{
-    size_t needed = (out - 1) * stride + span;
-
-    return needed > (size_t)begin + size ? needed - (size_t)begin - size : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XNNPACK as in Debian 13: making, shapes and tensors apart, one function for all elementwise
- * operators. Some pools ask for memory to work in. A mean over an image is an average pool, since a
- * reduction of its own, where that wants such memory, calls a function that is not there. The
- * square root of infinity is none in its kernels for x86, so that has no row.
+ * operators. Some pools need scratch memory. A mean over an image is an average pool, since
+ * XNNPACK's own reduction calls a missing function if it needs scratch. In its x86 kernels, the
+ * square root of infinity is wrong, so the square root has no primitive.
  */
 #include "kernels/lib/xnn_versions.h"
 

@@ -109,6 +109,18 @@ static double conv_channel(const struct conv *v, const float *x, const float *w,
     return sum;
 }
 
+/* Splits the number of a row of y. @ret_at: its first two spatial indices. Return: its channel. */
+static size_t row_of(const struct conv *v, size_t row, size_t ret_at[3], size_t *ret_n)
+{
+    size_t rest = row / v->y.dim[1];
+
+    ret_at[1] = row % v->y.dim[1];
+    ret_at[0] = rest % v->y.dim[0];
+    rest /= v->y.dim[0];
+    *ret_n = rest / v->y.c;
+    return rest % v->y.c;
+}
+
 /*
  * CONV  y[n,o,p] = finish( scale[o] sum_{c,k} w[o,c,k] x[n, g C/G + c, p s + k d - pad] + shift[o]
  *                          + bias[o] ),  g = o / (O/G); x is 0 outside        Source: ONNX Conv
@@ -121,13 +133,7 @@ static void conv_body(const struct krn_call *c, size_t begin, size_t end)
     size_t at[3];
 
     for (size_t row = begin; row < end; row++) {
-        size_t rest = row;
-
-        at[1] = rest % v.y.dim[1];
-        rest /= v.y.dim[1];
-        at[0] = rest % v.y.dim[0];
-        rest /= v.y.dim[0];
-        size_t o = rest % v.y.c, n = rest / v.y.c;
+        size_t n, o = row_of(&v, row, at, &n);
         size_t first = o / per_group * v.w.c;
 
         for (at[2] = 0; at[2] < v.y.dim[2]; at[2]++) {
@@ -217,13 +223,7 @@ static void transpose_body(const struct krn_call *c, size_t begin, size_t end)
     size_t at[3];
 
     for (size_t row = begin; row < end; row++) {
-        size_t rest = row;
-
-        at[1] = rest % v.y.dim[1];
-        rest /= v.y.dim[1];
-        at[0] = rest % v.y.dim[0];
-        rest /= v.y.dim[0];
-        size_t o = rest % v.y.c, n = rest / v.y.c;
+        size_t n, o = row_of(&v, row, at, &n);
         size_t first = o / per_group * in_group;
 
         for (at[2] = 0; at[2] < v.y.dim[2]; at[2]++) {
@@ -282,18 +282,6 @@ static bool conv_supports(const struct mdl_model *m, const struct mdl_op *op)
                     : w->dim[0] == x->dim[1] && w->dim[1] * groups == y->dim[1]);
 }
 
-const struct krn_variant krn_conv__ref = {
-    .name = "conv__ref",
-    .kind = MDL_OP_CONV,
-    .reference = true,
-    .supports = conv_supports,
-    .run = conv_run,
-};
+REF_PRIMITIVE(conv, MDL_OP_CONV, conv_supports, conv_run)
 
-const struct krn_variant krn_conv_transpose__ref = {
-    .name = "conv_transpose__ref",
-    .kind = MDL_OP_CONV_TRANSPOSE,
-    .reference = true,
-    .supports = conv_supports,
-    .run = transpose_run,
-};
+REF_PRIMITIVE(conv_transpose, MDL_OP_CONV_TRANSPOSE, conv_supports, transpose_run)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /*
@@ -31,10 +31,7 @@ static void copy_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void copy_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), copy_body);
-}
+REF_EACH_ELEMENT(copy)
 
 static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -42,10 +39,4 @@ static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_epilogue_ok(m, op);
 }
 
-const struct krn_variant krn_copy__ref = {
-    .name = "copy__ref",
-    .kind = MDL_OP_COPY,
-    .reference = true,
-    .supports = copy_supports,
-    .run = copy_run,
-};
+REF_PRIMITIVE(copy, MDL_OP_COPY, copy_supports, copy_run)

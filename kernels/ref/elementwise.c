@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "kernels/ref/quantized.h"
 #include "kernels/table.h"
+#include "model/common/integers.h"
 
 /*
  * BINARY  y = a op b, both broadcast to y by strides          Source: ONNX Add ... Or (numpy rules)
  *
- * Reals are computed in double, Max and Min pass NaN on. Integers wrap; Div truncates toward zero
- * and gives 0 for a zero divisor (undefined in ONNX, must not trap). Pow takes a base and an
- * exponent of different types and has the base's type.
+ * Reals are computed in double, Max and Min pass NaN on; integers as mdl_int_binary() says. Pow
+ * takes a base and an exponent of different types and has the base's type.
  */
 static double binary_f64(enum mdl_binary which, double a, double b)
 {
@@ -42,52 +44,6 @@ static double binary_f64(enum mdl_binary which, double a, double b)
     return 0;
 }
 
-static int64_t power_i64(int64_t base, int64_t exponent)
-{
-    uint64_t result = 1, square = (uint64_t)base;
-
-    if (exponent < 0) {
-        return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
-    }
-    for (; exponent; exponent >>= 1, square *= square) {
-        result *= exponent & 1 ? square : 1;
-    }
-    return (int64_t)result;
-}
-
-static int64_t binary_i64(enum mdl_binary which, int64_t a, int64_t b)
-{
-    switch (which) {
-    case MDL_BIN_ADD:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case MDL_BIN_SUB:
-        return (int64_t)((uint64_t)a - (uint64_t)b);
-    case MDL_BIN_MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case MDL_BIN_DIV:
-        return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
-    case MDL_BIN_MAX:
-        return a > b ? a : b;
-    case MDL_BIN_MIN:
-        return a < b ? a : b;
-    case MDL_BIN_POW:
-        return power_i64(a, b);
-    case MDL_BIN_EQUAL:
-        return a == b;
-    case MDL_BIN_LESS:
-        return a < b;
-    case MDL_BIN_GREATER:
-        return a > b;
-    case MDL_BIN_AND:
-        return a && b;
-    case MDL_BIN_OR:
-        return a || b;
-    case MDL_BIN_COUNT:
-        break;
-    }
-    return 0;
-}
-
 static void binary_body(const struct krn_call *c, size_t begin, size_t end)
 {
     enum mdl_dtype ta = ref_in(c, 0)->dtype, tb = ref_in(c, 1)->dtype, ty = ref_out(c, 0)->dtype;
@@ -101,8 +57,8 @@ static void binary_body(const struct krn_call *c, size_t begin, size_t end)
     ref_walk_add_residual(&w, c);
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
         if (ref_is_int(ta) && ref_is_int(tb)) {
-            int64_t t =
-                binary_i64(which, ref_i64(c->in[0], ta, w.at[1]), ref_i64(c->in[1], tb, w.at[2]));
+            int64_t t = mdl_int_binary(which, ref_i64(c->in[0], ta, w.at[1]),
+                                       ref_i64(c->in[1], tb, w.at[2]));
             ref_set_i64(c->out[0], ty, w.at[0], t);
         } else {
             double t =
@@ -135,13 +91,7 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
            (a == MDL_F32 || ref_plain(op));
 }
 
-const struct krn_variant krn_binary__ref = {
-    .name = "binary__ref",
-    .kind = MDL_OP_BINARY,
-    .reference = true,
-    .supports = binary_supports,
-    .run = binary_run,
-};
+REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run)
 
 /* UNARY  y = act(x), integers for those functions that stay in the integers; formulas at mdl_act */
 static int64_t unary_i64(const struct mdl_op *op, int64_t x)
@@ -184,10 +134,7 @@ static void unary_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void unary_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), unary_body);
-}
+REF_EACH_ELEMENT(unary)
 
 static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -205,13 +152,7 @@ static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
             op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS || op->act == MDL_ACT_SIGN);
 }
 
-const struct krn_variant krn_unary__ref = {
-    .name = "unary__ref",
-    .kind = MDL_OP_UNARY,
-    .reference = true,
-    .supports = unary_supports,
-    .run = unary_run,
-};
+REF_PRIMITIVE(unary, MDL_OP_UNARY, unary_supports, unary_run)
 
 /* PRELU  y = x < 0 ? slope x : x                                               Source: ONNX PRelu
  */
@@ -228,7 +169,7 @@ static void prelu_body(const struct krn_call *c, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
         if (ref_is_int(t)) {
             int64_t x = ref_i64(c->in[0], t, w.at[1]), slope = ref_i64(c->in[1], t, w.at[2]);
-            ref_set_i64(c->out[0], t, w.at[0], x < 0 ? binary_i64(MDL_BIN_MUL, slope, x) : x);
+            ref_set_i64(c->out[0], t, w.at[0], x < 0 ? mdl_int_binary(MDL_BIN_MUL, slope, x) : x);
         } else {
             double x = (double)ref_f32(c->in[0], w.at[1]);
             double y = x < 0 ? (double)ref_f32(c->in[1], w.at[2]) * x : x;
@@ -237,10 +178,7 @@ static void prelu_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void prelu_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), prelu_body);
-}
+REF_EACH_ELEMENT(prelu)
 
 static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -249,13 +187,7 @@ static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
     return ref_in_dtype(m, op, 0) == t && ref_in_dtype(m, op, 1) == t && ref_epilogue_ok(m, op);
 }
 
-const struct krn_variant krn_prelu__ref = {
-    .name = "prelu__ref",
-    .kind = MDL_OP_PRELU,
-    .reference = true,
-    .supports = prelu_supports,
-    .run = prelu_run,
-};
+REF_PRIMITIVE(prelu, MDL_OP_PRELU, prelu_supports, prelu_run)
 
 /* WHERE  y = cond ? a : b, broadcast by strides                                Source: ONNX Where
  */
@@ -277,10 +209,7 @@ static void where_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void where_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), where_body);
-}
+REF_EACH_ELEMENT(where)
 
 static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -290,13 +219,7 @@ static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_in_dtype(m, op, 2) == t && ref_plain(op);
 }
 
-const struct krn_variant krn_where__ref = {
-    .name = "where__ref",
-    .kind = MDL_OP_WHERE,
-    .reference = true,
-    .supports = where_supports,
-    .run = where_run,
-};
+REF_PRIMITIVE(where, MDL_OP_WHERE, where_supports, where_run)
 
 /*
  * AFFINE  y[n,c,...] = finish( scale[c] x[n,c,...] + shift[c] )
@@ -321,10 +244,7 @@ static void affine_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void affine_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), affine_body);
-}
+REF_EACH_ELEMENT(affine)
 
 static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -334,10 +254,4 @@ static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->channels == (y->rank > 1 ? y->dim[1] : 1);
 }
 
-const struct krn_variant krn_affine__ref = {
-    .name = "affine__ref",
-    .kind = MDL_OP_AFFINE,
-    .reference = true,
-    .supports = affine_supports,
-    .run = affine_run,
-};
+REF_PRIMITIVE(affine, MDL_OP_AFFINE, affine_supports, affine_run)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
 #include "kernels/ref/quantized.h"
 #include "kernels/table.h"
 
@@ -81,13 +82,7 @@ static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
            (!(op->scale || op->shift) || op->channels == y->dim[1]) && ref_epilogue_ok(m, op);
 }
 
-const struct krn_variant krn_gemm__ref = {
-    .name = "gemm__ref",
-    .kind = MDL_OP_GEMM,
-    .reference = true,
-    .supports = gemm_supports,
-    .run = gemm_run,
-};
+REF_PRIMITIVE(gemm, MDL_OP_GEMM, gemm_supports, gemm_run)
 
 /*
  * MATMUL  y[...,i,j] = finish( scale[j] sum_q a[...,i,q] b[...,q,j] + shift[j] )
@@ -194,10 +189,4 @@ static bool matmul_supports(const struct mdl_model *m, const struct mdl_op *op)
            (!(op->scale || op->shift) || op->channels == columns);
 }
 
-const struct krn_variant krn_matmul__ref = {
-    .name = "matmul__ref",
-    .kind = MDL_OP_MATMUL,
-    .reference = true,
-    .supports = matmul_supports,
-    .run = matmul_run,
-};
+REF_PRIMITIVE(matmul, MDL_OP_MATMUL, matmul_supports, matmul_run)

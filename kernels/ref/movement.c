@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 static void move_element(const struct krn_call *c, ptrdiff_t y, ptrdiff_t x)
@@ -54,10 +54,7 @@ static void pad_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void pad_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), pad_body);
-}
+REF_EACH_ELEMENT(pad)
 
 static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -67,13 +64,7 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
            (unsigned)op->attr.pad.mode <= MDL_PAD_EDGE;
 }
 
-const struct krn_variant krn_pad__ref = {
-    .name = "pad__ref",
-    .kind = MDL_OP_PAD,
-    .reference = true,
-    .supports = pad_supports,
-    .run = pad_run,
-};
+REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run)
 
 /*
  * GATHER  y[before, i..., after] = x[before, indices[i...], after] along attr.gather.axis
@@ -110,10 +101,7 @@ static void gather_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void gather_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), gather_body);
-}
+REF_EACH_ELEMENT(gather)
 
 static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -125,10 +113,4 @@ static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == x->rank - 1 + m->tensors[op->in[1]].rank;
 }
 
-const struct krn_variant krn_gather__ref = {
-    .name = "gather__ref",
-    .kind = MDL_OP_GATHER,
-    .reference = true,
-    .supports = gather_supports,
-    .run = gather_run,
-};
+REF_PRIMITIVE(gather, MDL_OP_GATHER, gather_supports, gather_run)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "kernels/ref/quantized.h"
 #include "kernels/table.h"
 
@@ -41,8 +43,8 @@ static size_t taps(const struct mdl_window *win)
     return n;
 }
 
-/* Flat index of the tap in the whole of x, as MaxPool's second output wants it: row-major, or
- * (storage_order 1) with the spatial dims column-major. */
+/* Flat index of the tap in x, for MaxPool's second output: row-major, or (storage_order 1) with the
+ * spatial dims column-major. */
 static int64_t flat_index(const struct krn_call *c, const size_t *p, size_t n, size_t ch,
                           size_t linear)
 {
@@ -107,10 +109,7 @@ static void max_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void max_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), max_body);
-}
+REF_EACH_ELEMENT(max)
 
 /*
  * AVG_POOL  y[n,c,p] = finish( sum over taps inside x / count ); count: those taps, or with
@@ -179,18 +178,6 @@ static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
            x->dim[1] == y->dim[1] && ref_epilogue_ok(m, op);
 }
 
-const struct krn_variant krn_max_pool__ref = {
-    .name = "max_pool__ref",
-    .kind = MDL_OP_MAX_POOL,
-    .reference = true,
-    .supports = pool_supports,
-    .run = max_run,
-};
+REF_PRIMITIVE(max_pool, MDL_OP_MAX_POOL, pool_supports, max_run)
 
-const struct krn_variant krn_avg_pool__ref = {
-    .name = "avg_pool__ref",
-    .kind = MDL_OP_AVG_POOL,
-    .reference = true,
-    .supports = pool_supports,
-    .run = avg_run,
-};
+REF_PRIMITIVE(avg_pool, MDL_OP_AVG_POOL, pool_supports, avg_run)

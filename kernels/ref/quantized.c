@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/ref/quantized.h"
 
+#include <math.h>
+
 #include "kernels/table.h"
 
 static bool is_byte(enum mdl_dtype t)
@@ -394,10 +396,7 @@ static void param_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void param_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), param_body);
-}
+REF_EACH_ELEMENT(param)
 
 static bool param_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -424,18 +423,6 @@ static bool param_supports(const struct mdl_model *m, const struct mdl_op *op)
            (is_byte(q->dtype) || (!to_bytes && q->dtype == MDL_I32));
 }
 
-const struct krn_variant krn_quantize__ref = {
-    .name = "quantize__ref",
-    .kind = MDL_OP_QUANTIZE,
-    .reference = true,
-    .supports = param_supports,
-    .run = param_run,
-};
+REF_PRIMITIVE(quantize, MDL_OP_QUANTIZE, param_supports, param_run)
 
-const struct krn_variant krn_dequantize__ref = {
-    .name = "dequantize__ref",
-    .kind = MDL_OP_DEQUANTIZE,
-    .reference = true,
-    .supports = param_supports,
-    .run = param_run,
-};
+REF_PRIMITIVE(dequantize, MDL_OP_DEQUANTIZE, param_supports, param_run)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include <math.h>
+
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /* A line of elements along one axis. */
@@ -77,13 +79,7 @@ static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->attr.softmax.axis < x->rank && ref_epilogue_ok(m, op);
 }
 
-const struct krn_variant krn_softmax__ref = {
-    .name = "softmax__ref",
-    .kind = MDL_OP_SOFTMAX,
-    .reference = true,
-    .supports = softmax_supports,
-    .run = softmax_run,
-};
+REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run)
 
 /*
  * REDUCE  y = sum, mean, max, min, prod, sum |x|, sqrt(sum x^2) or sum x^2 over the set axes
@@ -229,10 +225,7 @@ static void reduce_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void reduce_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), reduce_body);
-}
+REF_EACH_ELEMENT(reduce)
 
 static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -250,13 +243,7 @@ static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-const struct krn_variant krn_reduce__ref = {
-    .name = "reduce__ref",
-    .kind = MDL_OP_REDUCE,
-    .reference = true,
-    .supports = reduce_supports,
-    .run = reduce_run,
-};
+REF_PRIMITIVE(reduce, MDL_OP_REDUCE, reduce_supports, reduce_run)
 
 /*
  * ARG  y[...,0,...] = index of the largest (smallest) x along the axis, the first of equal ones,
@@ -302,10 +289,7 @@ static void arg_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void arg_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), arg_body);
-}
+REF_EACH_ELEMENT(arg)
 
 static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -315,13 +299,7 @@ static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->dim[op->attr.arg.axis] == 1 && ref_plain(op);
 }
 
-const struct krn_variant krn_arg__ref = {
-    .name = "arg__ref",
-    .kind = MDL_OP_ARG,
-    .reference = true,
-    .supports = arg_supports,
-    .run = arg_run,
-};
+REF_PRIMITIVE(arg, MDL_OP_ARG, arg_supports, arg_run)
 
 /*
  * LRN  y[n,c,...] = x / (bias + alpha / size sum x[n,j,...]^2)^beta,
@@ -357,10 +335,7 @@ static void lrn_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void lrn_run(const struct krn_call *c)
-{
-    ref_share(c, mdl_elements(ref_out(c, 0)), lrn_body);
-}
+REF_EACH_ELEMENT(lrn)
 
 static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -370,10 +345,4 @@ static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->attr.lrn.size > 0 && ref_epilogue_ok(m, op);
 }
 
-const struct krn_variant krn_lrn__ref = {
-    .name = "lrn__ref",
-    .kind = MDL_OP_LRN,
-    .reference = true,
-    .supports = lrn_supports,
-    .run = lrn_run,
-};
+REF_PRIMITIVE(lrn, MDL_OP_LRN, lrn_supports, lrn_run)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref.h"
+#include "kernels/ref/ref.h"
+
+#include <math.h>
+
+#include "base.h"
+#include "kernels/common/parallel.h"
 
 void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/choose.h"
+#include "kernels/select/choose.h"
 
 #include <string.h>
 
 #include "base.h"
 
-/* Objective MEMORY: of two choices of the same bytes the faster one is taken. */
+/* Objective MEMORY: of two choices with equal bytes, the faster one wins. */
 #define TIE_BYTES_PER_NS 1e-6
 
 void krn_chosen_deinit(struct krn_chosen *c)
@@ -15,41 +15,41 @@ void krn_chosen_deinit(struct krn_chosen *c)
     *c = KRN_CHOSEN_NULL;
 }
 
-/* ---- times with changes of form ---- */
+/* ---- times with changes of layout ---- */
 
 static bool may_stay(const struct krn_times *t, size_t op)
 {
-    return t->forms && t->forms[op].may_stay;
+    return t->layouts && t->layouts[op].may_stay;
 }
 
-/* Does what @x leaves as planes stay so for @next? */
+/* Return: whether @x's NCHW output stays in NCHW for @next. */
 static bool stays(const struct krn_times *t, const struct krn_time *x, const struct krn_time *next)
 {
-    return x && next && may_stay(t, x->op) && x->row->planes_out && next->row->planes_in;
+    return x && next && may_stay(t, x->op) && x->primitive->nchw_out && next->primitive->nchw_in;
 }
 
-/* Of the changes that @x asks for, between @before and @behind; NULL: a border. */
+/* Time of @x's conversions between @before and @behind; NULL: a cut. */
 static double converted_ns(const struct krn_times *t, const struct krn_time *before,
                            const struct krn_time *x, const struct krn_time *behind)
 {
     double ns = 0;
 
-    if (t->forms && x->row->planes_in && !stays(t, before, x)) {
-        ns += t->forms[x->op].in_ns;
+    if (t->layouts && x->primitive->nchw_in && !stays(t, before, x)) {
+        ns += t->layouts[x->op].in_ns;
     }
-    if (t->forms && x->row->planes_out && !stays(t, x, behind)) {
-        ns += t->forms[x->op].out_ns;
+    if (t->layouts && x->primitive->nchw_out && !stays(t, x, behind)) {
+        ns += t->layouts[x->op].out_ns;
     }
     return ns;
 }
 
-/* Run between rows that are not of the planes form. */
+/* Time between primitives that are not NCHW. */
 static double apart_ns(const struct krn_times *t, const struct krn_time *x)
 {
     return x->ns + converted_ns(t, NULL, x, NULL);
 }
 
-/* The least time of op @op by a row that runs it alone. */
+/* The least time of op @op by a primitive that runs it alone. */
 static double alone_ns(const struct krn_times *t, size_t op)
 {
     double ns = -1;
@@ -57,34 +57,34 @@ static double alone_ns(const struct krn_times *t, size_t op)
     for (size_t i = 0; i < t->count; i++) {
         const struct krn_time *x = &t->times[i];
 
-        if (x->op == op && !x->row->fused && (ns < 0 || apart_ns(t, x) < ns)) {
+        if (x->op == op && !x->primitive->fused && (ns < 0 || apart_ns(t, x) < ns)) {
             ns = apart_ns(t, x);
         }
     }
     return base_max(ns, 0.0);
 }
 
-/* @ns: with changes of form */
+/* @ns: with changes of layout */
 static void take(const struct krn_times *t, const struct krn_time *x, double ns,
                  struct krn_chosen *ret)
 {
-    if (x->row->fused) {
+    if (x->primitive->fused) {
         double a = alone_ns(t, x->op), b = alone_ns(t, x->op + 1);
         double share = a + b > 0 ? a / (a + b) : 0.5;
 
-        ret->choice.fused[x->op] = x->row;
+        ret->choice.fused[x->op] = x->primitive;
         ret->op_ns[x->op] = ns * share;
         ret->op_ns[x->op + 1] = ns * (1 - share);
     } else {
-        ret->choice.own[x->op] = x->row;
+        ret->choice.own[x->op] = x->primitive;
         ret->op_ns[x->op] = ns;
     }
     ret->ns += ns;
     ret->packed_bytes += x->bytes;
-    ret->inexact += x->row->inexact ? 1 + (size_t)x->row->fused : 0;
+    ret->inexact += x->primitive->inexact ? 1 + (size_t)x->primitive->fused : 0;
 }
 
-/* Ops of a pair may be cut apart: then the fastest row that rounds no more than f32 runs each. */
+/* A plan may cut a pair apart: then the fastest primitive that is not INEXACT runs each op. */
 static void fill_alone(const struct krn_times *t, struct krn_chosen *ret)
 {
     base_autofree double *best = calloc(t->op_count + 1, sizeof(*best));
@@ -93,10 +93,10 @@ static void fill_alone(const struct krn_times *t, struct krn_chosen *ret)
         const struct krn_time *x = &t->times[i];
         bool pair = ret->choice.fused[x->op] || (x->op > 0 && ret->choice.fused[x->op - 1]);
 
-        if (pair && !x->row->fused && !x->row->inexact &&
+        if (pair && !x->primitive->fused && !x->primitive->inexact &&
             (!ret->choice.own[x->op] || apart_ns(t, x) < best[x->op])) {
             best[x->op] = apart_ns(t, x);
-            ret->choice.own[x->op] = x->row;
+            ret->choice.own[x->op] = x->primitive;
         }
     }
 }
@@ -136,13 +136,13 @@ static int from_path(const struct krn_times *t, const size_t *times, const struc
 
 /* ---- the problem ---- */
 
-enum { MODEL, PLANES, FORMS };
+enum { MODEL, NCHW, LAYOUTS };
 
 struct problem {
     struct krn_path_problem p;
     struct krn_path_node *nodes; /* owned */
     size_t *times;               /* [node]: which of the times, owned */
-    double *convert;             /* owned; NULL: there are no changes of form */
+    double *convert;             /* owned; NULL: no layout ever changes */
 };
 
 static void problem_deinit(struct problem *p)
@@ -152,7 +152,7 @@ static void problem_deinit(struct problem *p)
     free(p->convert);
 }
 
-/* What is minimised of a time. */
+/* The minimised quantity of a time. */
 static double weighed(const struct krn_choose_options *o, double ns)
 {
     return o->objective == KRN_MEMORY ? TIE_BYTES_PER_NS * ns : ns;
@@ -164,74 +164,53 @@ static void add_node(const struct krn_times *t, const struct krn_choose_options 
     const struct krn_time *x = &t->times[i];
     double bytes = (double)x->bytes, ns = x->ns;
 
-    /* changes that no edge stands for */
-    if (x->row->planes_in && t->forms && (x->op == 0 || !may_stay(t, x->op - 1))) {
-        ns += t->forms[x->op].in_ns;
+    /* conversions that no edge covers */
+    if (x->primitive->nchw_in && t->layouts && (x->op == 0 || !may_stay(t, x->op - 1))) {
+        ns += t->layouts[x->op].in_ns;
     }
-    if (x->row->planes_out && t->forms && !may_stay(t, x->op)) {
-        ns += t->forms[x->op].out_ns;
+    if (x->primitive->nchw_out && t->layouts && !may_stay(t, x->op)) {
+        ns += t->layouts[x->op].out_ns;
     }
     p->times[p->p.node_count] = i;
     p->nodes[p->p.node_count++] = (struct krn_path_node){
         .step = x->op,
-        .span = x->row->fused ? 2 : 1,
-        .takes = x->row->planes_in ? PLANES : MODEL,
-        .leaves = x->row->planes_out ? PLANES : MODEL,
+        .span = x->primitive->fused ? 2 : 1,
+        .takes = x->primitive->nchw_in ? NCHW : MODEL,
+        .leaves = x->primitive->nchw_out ? NCHW : MODEL,
         .cost = (o->objective == KRN_MEMORY ? bytes : 0) + weighed(o, ns),
-        .bytes = !o->front_inexact ? bytes
-                 : x->row->inexact ? (x->row->fused ? 2 : 1)
-                                   : 0,
+        .bytes = !o->front_inexact       ? bytes
+                 : x->primitive->inexact ? (x->primitive->fused ? 2 : 1)
+                                         : 0,
     };
 }
 
-/* Is a row of op @op wanted? @only: NULL, or as krn_choose_uniform() has it. */
-static bool wanted(const struct krn_times *t, const struct krn_time *x,
-                   const struct krn_choose_options *o, const char *only)
-{
-    if (x->row->inexact && o->exact) {
-        return false;
-    }
-    if (!only || krn_row_named(x->row, only)) {
-        return !(only && x->row->fused);
-    }
-    for (size_t i = 0; i < t->count; i++) {
-        const struct krn_time *other = &t->times[i];
-
-        if (other->op == x->op && !other->row->fused && !other->row->inexact &&
-            krn_row_named(other->row, only)) {
-            return false;
-        }
-    }
-    return !x->row->fused;
-}
-
 static int problem_init(const struct krn_times *t, const struct krn_choose_options *o,
-                        const char *only, struct problem *ret)
+                        struct problem *ret)
 {
     *ret = (struct problem){.nodes = calloc(t->count + 1, sizeof(*ret->nodes)),
                             .times = calloc(t->count + 1, sizeof(*ret->times))};
-    if (t->forms) {
-        ret->convert = calloc(t->op_count * FORMS * FORMS + 1, sizeof(*ret->convert));
+    if (t->layouts) {
+        ret->convert = calloc(t->op_count * LAYOUTS * LAYOUTS + 1, sizeof(*ret->convert));
     }
-    if (!ret->nodes || !ret->times || (t->forms && !ret->convert)) {
+    if (!ret->nodes || !ret->times || (t->layouts && !ret->convert)) {
         problem_deinit(ret);
         return -ENOMEM;
     }
     for (size_t i = 0; i < t->count; i++) {
-        if (wanted(t, &t->times[i], o, only)) {
+        if (!t->times[i].primitive->inexact || !o->exact) {
             add_node(t, o, i, ret);
         }
     }
-    for (size_t op = 1; op < t->op_count && t->forms; op++) {
-        double *edge = &ret->convert[op * FORMS * FORMS];
+    for (size_t op = 1; op < t->op_count && t->layouts; op++) {
+        double *edge = &ret->convert[op * LAYOUTS * LAYOUTS];
 
         if (may_stay(t, op - 1)) {
-            edge[MODEL * FORMS + PLANES] = weighed(o, t->forms[op].in_ns);
-            edge[PLANES * FORMS + MODEL] = weighed(o, t->forms[op - 1].out_ns);
+            edge[MODEL * LAYOUTS + NCHW] = weighed(o, t->layouts[op].in_ns);
+            edge[NCHW * LAYOUTS + MODEL] = weighed(o, t->layouts[op - 1].out_ns);
         }
     }
     ret->p.step_count = t->op_count;
-    ret->p.form_count = FORMS;
+    ret->p.layout_count = LAYOUTS;
     ret->p.nodes = ret->nodes;
     ret->p.convert = ret->convert;
     return 0;
@@ -245,7 +224,7 @@ int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
     struct krn_path path = KRN_PATH_NULL;
     struct problem p;
     size_t count;
-    int r = problem_init(t, o, NULL, &p);
+    int r = problem_init(t, o, &p);
 
     if (r < 0) {
         return r;
@@ -279,7 +258,7 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     if (o->front_inexact) {
         latency.packed_bytes_max = 0;
     }
-    r = paths ? problem_init(t, &latency, NULL, &p) : -ENOMEM;
+    r = paths ? problem_init(t, &latency, &p) : -ENOMEM;
     if (r < 0) {
         free(paths);
         return r;
@@ -300,22 +279,5 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     free(paths);
     problem_deinit(&p);
     *ret_count = count;
-    return r;
-}
-
-int krn_choose_uniform(const struct krn_times *t, const char *only, struct krn_chosen *ret)
-{
-    struct krn_choose_options o = {.exact = true};
-    struct krn_path path = KRN_PATH_NULL;
-    struct problem p;
-    int r = problem_init(t, &o, only, &p);
-
-    if (r < 0) {
-        return r;
-    }
-    r = krn_path_solve(&p.p, &o.path, &path);
-    r = r < 0 ? r : from_path(t, p.times, &path, ret);
-    krn_path_deinit(&path);
-    problem_deinit(&p);
     return r;
 }

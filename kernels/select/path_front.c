@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The front by dynamic programming over (node, bytes so far): of the ways to a node whose bytes are
- * nearly the same the cheapest goes on. The cheapest way to a node is always among them, so the
- * cheapest path is exact.
+ * The front by dynamic programming over (node, bytes so far): of the paths to a node with nearly
+ * equal bytes, the cheapest is kept. The cheapest path to a node is always kept, so the cheapest
+ * path of all is exact.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 struct label {
     double cost, bytes; /* cost: infinite where there is none */
-    uint32_t node;      /* the one before; UINT32_MAX: none */
+    uint32_t node;      /* the previous node; UINT32_MAX: none */
     uint16_t cell;      /* of that one */
 };
 
@@ -41,7 +41,7 @@ static void relax(struct front *f, size_t to, struct label l, double bytes_max)
     }
 }
 
-/* Nodes stand in order of steps, so whatever leads to a node comes before it. */
+/* Nodes are sorted by step, so predecessors come first. */
 static void fill(struct front *f, double bytes_max)
 {
     const struct krn_path_problem *p = f->p;
@@ -89,7 +89,7 @@ static int by_cost(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The ends of paths that no other is better than in both. Return: how many, cheapest first. */
+/* The ends of the Pareto-optimal paths. Return: how many, cheapest first. */
 static size_t find_ends(const struct front *f, struct end *ends)
 {
     const struct krn_path_problem *p = f->p;

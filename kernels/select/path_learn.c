@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Q-learning with experience replay as QS-DNN has it (algorithm 1, eq. 2): an episode picks a node
- * for every step; its reward is what each edge costs, negative; half of the episodes explore
- * (epsilon 1), then epsilon falls by 0.1 after each 5 % of them down to 0. The last 128 episodes
- * are kept, and after each episode a batch of them is learned from again.
+ * Q-learning with experience replay as in QS-DNN (algorithm 1, eq. 2). An episode picks a node for
+ * every step; the reward is each edge's negative cost. Half of the episodes explore (epsilon 1);
+ * then epsilon falls by 0.1 after each 5 % of the episodes, down to 0. The last 128 episodes are
+ * kept; after each episode, a batch of them is replayed.
  */
 #include <math.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 struct learner {
     struct krn_path_search *s;
     uint64_t chance;
-    size_t *edges; /* [node_count + 1]: the first edge behind each node; the start comes first */
+    size_t *edges; /* [node_count + 1]: the first edge after each node; the start comes first */
     double *value; /* [edge]: Q(node, next node) */
     size_t *kept;  /* [REPLAY][step_count]: the paths of late episodes */
     size_t *now;   /* [step_count]: the path of this episode */
     size_t kept_count, next;
-    double unit; /* costs are counted in it, so that values are of the order of 1 */
+    double unit; /* unit of costs, so that values are near 1 */
 };
 
 /* xorshift64*; source: S. Vigna, "An experimental exploration of Marsaglia's xorshift generators,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/path_search.h - what the searches for a path share; for kernels/path*.c only
+ * kernels/select/path_search.h - shared by the path searches; for path_*.c only
  */
 #pragma once
 
@@ -15,24 +15,25 @@ struct krn_path_search {
     size_t states;
 };
 
-/** krn_path_edge() - cost of going to node @to; @from: SIZE_MAX at the start. */
+/** krn_path_edge() - Return: the cost of the edge to node @to; @from: SIZE_MAX at the start. */
 static inline double krn_path_edge(const struct krn_path_problem *p, size_t from, size_t to)
 {
     const struct krn_path_node *n = &p->nodes[to];
     double cost = n->cost;
 
     if (from != SIZE_MAX && p->convert) {
-        cost += p->convert[(n->step * p->form_count + p->nodes[from].leaves) * p->form_count +
+        cost += p->convert[(n->step * p->layout_count + p->nodes[from].leaves) * p->layout_count +
                            n->takes];
     }
     return cost;
 }
 
-/** krn_path_after() - the step behind node @from, 0 at the start. */
+/** krn_path_after() - Return: the step after node @from, 0 at the start. */
 static inline size_t krn_path_after(const struct krn_path_problem *p, size_t from)
 {
     return from == SIZE_MAX ? 0 : p->nodes[from].step + p->nodes[from].span;
 }
 
-/** krn_path_learn() - Q-learning with replay, or random paths alone. Return: 0, -ENOMEM. */
+/** krn_path_learn() - searches by Q-learning with replay, or by random paths only. Return: 0,
+ * -ENOMEM. */
 int krn_path_learn(struct krn_path_search *s, const struct krn_path_options *o, bool learn);

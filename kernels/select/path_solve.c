@@ -41,18 +41,18 @@ int krn_path_check(const struct krn_path_problem *p)
 {
     size_t step = 0;
 
-    if (p->step_count == 0 || p->form_count == 0) {
+    if (p->step_count == 0 || p->layout_count == 0) {
         return -EINVAL;
     }
     for (size_t i = 0; i < p->node_count; i++) {
         const struct krn_path_node *n = &p->nodes[i];
 
         if (n->step < step || n->step >= p->step_count || n->span < 1 || n->span > 2 ||
-            n->span > p->step_count - n->step || n->takes >= p->form_count ||
-            n->leaves >= p->form_count || !sane(n->cost) || !sane(n->bytes)) {
+            n->span > p->step_count - n->step || n->takes >= p->layout_count ||
+            n->leaves >= p->layout_count || !sane(n->cost) || !sane(n->bytes)) {
             return -EINVAL;
         }
-        /* a row alone at every step: then every node leads on to the end */
+        /* a primitive alone at every step: then every node leads on to the end */
         if (n->step > step + 1 || (i == 0 && n->step > 0)) {
             return -EINVAL;
         }
@@ -68,7 +68,7 @@ int krn_path_check(const struct krn_path_problem *p)
             return -EINVAL;
         }
     }
-    for (size_t i = 0; p->convert && i < p->step_count * p->form_count * p->form_count; i++) {
+    for (size_t i = 0; p->convert && i < p->step_count * p->layout_count * p->layout_count; i++) {
         if (!sane(p->convert[i])) {
             return -EINVAL;
         }
@@ -117,8 +117,8 @@ static struct queued pop(struct queue *q)
     return top;
 }
 
-/* What comes behind @node costs at least its cheapest next edge: never too much, and never falls by
- * more than an edge costs, so that the first arrival at a node is the cheapest. */
+/* Lower bound of the cost after @node: its cheapest next edge. It never overestimates and never
+ * falls by more than an edge's cost, so the first arrival at a node is the cheapest. */
 static double remains(const struct krn_path_search *s, size_t node)
 {
     size_t step = krn_path_after(s->p, node);
@@ -204,7 +204,7 @@ static int shortest(struct krn_path_search *s, bool guided)
 
 /* ---- greedy ---- */
 
-/* A node that spans two steps is judged by what each of them costs. */
+/* A node that spans two steps is compared by its cost per step. */
 static int direct(struct krn_path_search *s, bool convert)
 {
     size_t from = SIZE_MAX;

@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 
 #include "base.h"
-#include "model/private.h"
+#include "model/common/private.h"
 
-/* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is one. */
+/* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 static int check_open(int fd, const char *path, size_t bytes_max, char *error, size_t *ret_bytes)
@@ -96,7 +96,7 @@ int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
         fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
     if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(path, '/')) {
-        /* before Linux 5.6, or under a filter that does not know the call */
+        /* before Linux 5.6, or under a system call filter that lacks it */
         fd = openat(dir_fd, path, OPEN_FLAGS | O_NOFOLLOW);
     }
     if (fd < 0 && errno == EXDEV) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/file.h - opening and reading files that somebody else wrote
+ * model/common/file.h - opens and reads untrusted files
  *
- * Only regular files (a fifo would block, a device may do anything), never past a size cap, always
- * close-on-exec. Messages carry the path.
+ * Only regular files (a fifo would block, a device may do anything), with a size limit, always
+ * close-on-exec. Messages contain the path.
  */
 #pragma once
 
@@ -13,19 +13,20 @@
 
 /**
  * mdl_file_open() - opens a regular file for reading
- * @dir_fd, @path: as openat(2). @bytes_max: refuse above
- * Threads: any; blocks on the file. Return: 0, -errno of the call, -EISDIR, -EINVAL (not a regular
- * file), -E2BIG.
+ * @dir_fd, @path: as openat(2). @bytes_max: larger files are refused
+ * Threads: any; blocks on the file. Return: 0 (*ret_fd is the caller's), -errno of the call,
+ * -EISDIR, -EINVAL (not a regular file), -E2BIG.
  */
 int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error[MDL_ERROR_MAX],
                   int *ret_fd, size_t *ret_bytes);
 
-/** mdl_file_open_beneath() - the same below @dir_fd only: no absolute path, no "..", no symbolic
- * link that leaves the folder. Return: also -EXDEV where it would. */
+/** mdl_file_open_beneath() - the same, only below @dir_fd: no absolute path, no "..", no symbolic
+ * link that leaves the folder. Return: also -EXDEV if the path leaves it. */
 int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
                           char ret_error[MDL_ERROR_MAX], int *ret_fd, size_t *ret_bytes);
 
-/** mdl_file_text() - the whole open file, NUL appended (not counted); owned by the caller, free().
- * @path: for messages. Return: 0, -errno, -ENOMEM, -EBADMSG where it is shorter than @bytes now. */
+/** mdl_file_text() - reads the whole open file and appends a NUL (not counted); owned by the
+ * caller, free().
+ * @path: for messages. Return: 0, -errno, -ENOMEM, -EBADMSG if it is now shorter than @bytes. */
 int mdl_file_text(int fd, const char *path, size_t bytes, char ret_error[MDL_ERROR_MAX],
                   char **ret);

@@ -2,11 +2,12 @@
 #include "model/model.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "model/private.h"
+#include "model/common/private.h"
 
 int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
 {
@@ -24,20 +25,52 @@ int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
     return 0;
 }
 
+/* Ends one use; the last one unmaps. */
+static void map_leave(struct mdl_map *map)
+{
+    if (map && atomic_fetch_sub_explicit(&map->users, 1, memory_order_acq_rel) == 1) {
+        munmap((void *)(uintptr_t)map->data, map->bytes);
+        free(map);
+    }
+}
+
 struct mdl_model *mdl_free(struct mdl_model *m)
 {
     if (!m) {
         return NULL;
     }
     if (m->private) {
-        if (m->private->map) {
-            munmap((void *)(uintptr_t)m->private->map, m->private->map_bytes);
-        }
+        map_leave(m->private->map);
         mdl_pool_free(m->private->pool);
         free(m->private);
     }
     free(m);
     return NULL;
+}
+
+struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file)
+{
+    struct mdl_map *map = malloc(sizeof(*map));
+
+    if (map) {
+        *map = (struct mdl_map){.users = 1, .data = data, .bytes = bytes, .is_file = is_file};
+    }
+    return map;
+}
+
+struct mdl_map *mdl_map_use(struct mdl_map *map)
+{
+    if (map) {
+        atomic_fetch_add_explicit(&map->users, 1, memory_order_relaxed);
+    }
+    return map;
+}
+
+bool mdl_map_has(const struct mdl_map *map, const void *data)
+{
+    const char *d = data, *first = map ? map->data : NULL;
+
+    return map && d >= first && d < first + map->bytes;
 }
 
 size_t mdl_utf8_length(const unsigned char *s, size_t n)

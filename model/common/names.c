@@ -2,8 +2,7 @@
 #include "base.h"
 #include "model/model.h"
 
-/* Every table is indexed by its enum; an index past it is a bug of the caller, answered with "?".
- */
+/* Every table is indexed by its enum; an index past the end is a caller's bug and gives "?". */
 #define NAME_OF(table, i) ((size_t)(i) < base_array_count(table) ? (table)[i] : "?")
 
 static const char *const dtype_names[MDL_DTYPE_COUNT] = {
@@ -15,56 +14,19 @@ static const size_t dtype_sizes[MDL_DTYPE_COUNT] = {
     [MDL_F32] = 4, [MDL_I32] = 4, [MDL_I64] = 8, [MDL_U8] = 1, [MDL_I8] = 1, [MDL_BOOL] = 1,
 };
 
-static const char *const op_names[MDL_OP_COUNT] = {
-    [MDL_OP_COPY] = "copy",
-    [MDL_OP_CONV] = "conv",
-    [MDL_OP_CONV_TRANSPOSE] = "conv_transpose",
-    [MDL_OP_GEMM] = "gemm",
-    [MDL_OP_MATMUL] = "matmul",
-    [MDL_OP_MAX_POOL] = "max_pool",
-    [MDL_OP_AVG_POOL] = "avg_pool",
-    [MDL_OP_LRN] = "lrn",
-    [MDL_OP_AFFINE] = "affine",
-    [MDL_OP_BINARY] = "binary",
-    [MDL_OP_UNARY] = "unary",
-    [MDL_OP_PRELU] = "prelu",
-    [MDL_OP_SOFTMAX] = "softmax",
-    [MDL_OP_REDUCE] = "reduce",
-    [MDL_OP_RESIZE] = "resize",
-    [MDL_OP_PAD] = "pad",
-    [MDL_OP_GATHER] = "gather",
-    [MDL_OP_WHERE] = "where",
-    [MDL_OP_ARG] = "arg",
-    [MDL_OP_QUANTIZE] = "quantize",
-    [MDL_OP_DEQUANTIZE] = "dequantize",
+static const struct {
+    const char *name;
+    unsigned traits; /* enum mdl_op_trait */
+} operators[MDL_OP_COUNT] = {
+#define OPERATOR(kind, name, fold, traits) [MDL_OP_##kind] = {#name, traits},
+    MDL_OPERATORS(OPERATOR)
+#undef OPERATOR
 };
 
 static const char *const act_names[MDL_ACT_COUNT] = {
-    [MDL_ACT_NONE] = "none",
-    [MDL_ACT_RELU] = "relu",
-    [MDL_ACT_CLIP] = "clip",
-    [MDL_ACT_LEAKY_RELU] = "leaky_relu",
-    [MDL_ACT_SIGMOID] = "sigmoid",
-    [MDL_ACT_HARD_SIGMOID] = "hard_sigmoid",
-    [MDL_ACT_HARD_SWISH] = "hard_swish",
-    [MDL_ACT_SILU] = "silu",
-    [MDL_ACT_TANH] = "tanh",
-    [MDL_ACT_ELU] = "elu",
-    [MDL_ACT_SOFTPLUS] = "softplus",
-    [MDL_ACT_SELU] = "selu",
-    [MDL_ACT_SOFTSIGN] = "softsign",
-    [MDL_ACT_EXP] = "exp",
-    [MDL_ACT_LOG] = "log",
-    [MDL_ACT_SQRT] = "sqrt",
-    [MDL_ACT_RECIPROCAL] = "reciprocal",
-    [MDL_ACT_NEG] = "neg",
-    [MDL_ACT_ABS] = "abs",
-    [MDL_ACT_FLOOR] = "floor",
-    [MDL_ACT_CEIL] = "ceil",
-    [MDL_ACT_ROUND] = "round",
-    [MDL_ACT_SIGN] = "sign",
-    [MDL_ACT_ERF] = "erf",
-    [MDL_ACT_NOT] = "not",
+#define ACT(ID, name) [MDL_ACT_##ID] = #name,
+    MDL_ACTS(ACT)
+#undef ACT
 };
 
 static const char *const binary_names[MDL_BIN_COUNT] = {
@@ -86,7 +48,12 @@ size_t mdl_dtype_bytes(enum mdl_dtype t)
 
 const char *mdl_op_kind_name(enum mdl_op_kind k)
 {
-    return NAME_OF(op_names, k);
+    return (size_t)k < MDL_OP_COUNT ? operators[k].name : "?";
+}
+
+bool mdl_op_is(int kind, enum mdl_op_trait trait)
+{
+    return (size_t)kind < MDL_OP_COUNT && (operators[kind].traits & trait) != 0;
 }
 
 const char *mdl_act_name(enum mdl_act a)
@@ -133,8 +100,8 @@ bool mdl_is_nhwc(const struct mdl_tensor *t, size_t *ret_pixel)
     if (t->rank < 3 || (t->dim[1] != 1 && t->stride[1] != 1)) {
         return false;
     }
-    /* The innermost dimension that has a neighbour says what a pixel is; where none has (1x1
-     * images, batch 1), any pixel stride is true and the channel count is the natural one. */
+    /* The innermost spatial or batch dimension larger than 1 gives the pixel stride. Without one
+     * (1x1 images, batch 1), any pixel stride is valid, and the channel count is used. */
     pixel = 0;
     want = 1;
     for (size_t k = t->rank; k-- > 0;) {

@@ -13,7 +13,7 @@
 
 struct pool_block {
     struct pool_block *next;
-    unsigned char *data; /* owned: calloc'ed, so that large untouched pieces cost no RAM */
+    unsigned char *data; /* owned; from calloc(), so that large untouched parts cost no RAM */
     size_t bytes, used;
 };
 
@@ -87,7 +87,7 @@ static void *take_piece(struct pool_block *b, size_t bytes, size_t align)
 
 void *mdl_pool_alloc(struct mdl_pool *pool, size_t count, size_t size)
 {
-    size_t bytes, align, total;
+    size_t bytes, align, total, room;
     struct pool_block *b;
     void *p;
 
@@ -101,15 +101,21 @@ void *mdl_pool_alloc(struct mdl_pool *pool, size_t count, size_t size)
     align = bytes >= POOL_LARGE_BYTES ? POOL_ALIGN_LARGE : POOL_ALIGN;
     p = pool->blocks ? take_piece(pool->blocks, bytes, align) : NULL;
     if (!p) {
-        bool large = bytes >= POOL_BLOCK_BYTES;
+        bool large;
 
-        b = block_new(large ? bytes + POOL_ALIGN_LARGE : POOL_BLOCK_BYTES);
+        /* calloc() aligns only to 16 bytes, so the size check includes the bytes that alignment may
+         * skip. */
+        if (!base_add(bytes, align - 1, &room)) {
+            return NULL;
+        }
+        large = room > POOL_BLOCK_BYTES;
+        b = block_new(large ? room : POOL_BLOCK_BYTES);
         if (!b) {
             return NULL;
         }
         p = take_piece(b, bytes, align);
         if (large && pool->blocks) {
-            /* behind the block that is being filled, so that its rest stays usable */
+            /* after the block being filled, so that its rest stays usable */
             b->next = pool->blocks->next;
             pool->blocks->next = b;
         } else {

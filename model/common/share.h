@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/share.h - work of a load that several threads share
+ * model/common/share.h - shares the work of a load among threads
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 /**
  * mdl_share() - runs fn(arg) on this thread and, at the same time, on up to @threads - 1 others;
- * returns when all have returned. Where threads cannot be had there are fewer: fn has to take its
- * work from a common counter. The others have every signal blocked.
+ * returns when all have returned. If threads cannot be created, fewer run: so fn must take its work
+ * from a shared counter. The other threads block every signal.
  */
 void mdl_share(size_t threads, void (*fn)(void *arg), void *arg);

@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/compile.h"
+#include "model/compile/compile.h"
 
 #include <string.h>
 
 #include "base.h"
+#include "model/compile/passes.h"
+#include "model/ir/sort.h"
+#include "model/lower/lower.h"
+#include "model/quant/quant.h"
 
 #define WEIGHT_BYTES_MAX ((size_t)4 << 30)
 #define ARENA_BYTES_MAX ((size_t)2 << 30)
 
-/* Constant folding may make so many bytes and touch so many elements: what shape arithmetic ever
- * needs, and a few times over each byte of the file. A small file cannot ask for more. */
+/* Budget of constant folding, in bytes and in elements: enough for any shape arithmetic, plus a few
+ * times the file's bytes. A small file cannot ask for more. */
 #define FOLD_BYTES ((size_t)64 << 20)
 #define FOLD_WORK ((double)(1u << 27))
 #define FOLD_PER_BYTE 4u
 
-/* Dimensions of a model input: as the file says; what it leaves open is 1 for the batch (a
- * sidecar's size is in the graph by now), or the model is refused. */
+/* Dimensions of a model input: as in the file. An open batch is 1; any other open dimension is
+ * refused (the graph already includes a sidecar's size). */
 static int input_dims(struct mdl_ir *ir, size_t i, size_t *ret_dim)
 {
     const struct mdl_gvalue *in = &ir->g->inputs[i];
 
     if (!in->typed) {
-        return mdl_fail(ir->error, -EOPNOTSUPP, "input %s has no type or shape", in->name);
+        return mdl_fail(ir->error, -EOPNOTSUPP,
+                        "input %s has no type or shape; declare both when the model is exported",
+                        in->name);
     }
     if (in->rank > MDL_RANK_MAX) {
-        return mdl_fail(ir->error, -E2BIG, "input %s has rank %zu, at most %u", in->name, in->rank,
-                        MDL_RANK_MAX);
+        return mdl_fail(ir->error, -E2BIG, "input %s has rank %zu; at most %u is supported",
+                        in->name, in->rank, MDL_RANK_MAX);
     }
     for (size_t k = 0; k < in->rank; k++) {
         if (in->dim[k] >= 0) {
@@ -73,7 +79,7 @@ static int make_outputs(struct mdl_ir *ir)
     }
     for (size_t i = 0; i < ir->g->output_count; i++) {
         const struct mdl_gvalue *out = &ir->g->outputs[i];
-        const struct mdl_ir_name *n = mdl_sort_find(ir, out->name);
+        const struct mdl_ir_name *n = mdl_ir_find(ir, out->name);
         size_t v = n->value;
 
         if (v == MDL_NONE && n->input != MDL_NONE) {
@@ -87,9 +93,10 @@ static int make_outputs(struct mdl_ir *ir)
             }
         }
         if (v == MDL_NONE) {
-            return mdl_fail(ir->error, -EOPNOTSUPP,
-                            "model output \"%s\" is an operator's output that is not supported",
-                            out->name);
+            return mdl_fail(
+                ir->error, -EOPNOTSUPP,
+                "model output \"%s\" is an optional output of its operator that is not supported",
+                out->name);
         }
         ir->values[v].output = true;
         ir->outputs[i] = v;
@@ -120,7 +127,7 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
     if (ir->g->output_count == 0) {
         return mdl_fail(ir->error, -EBADMSG, "the model has no output");
     }
-    r = r < 0 ? r : mdl_sort(ir);
+    r = r < 0 ? r : mdl_ir_sort(ir);
     r = r < 0 ? r : make_inputs(ir);
     for (size_t i = 0; r == 0 && i < ir->order_count; i++) {
         r = mdl_lower_node(ir, ir->order[i]);

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/compile/passes.h"
 
-/* The finished representation into a struct mdl_model; everything that is kept is copied into the
- * model's pool, only weights inside the file mapping stay where they are. */
+/* Converts the finished representation to a struct mdl_model. Everything that is kept is copied
+ * into the model's pool; only weights inside the file mapping stay in place. */
 
 struct emit {
     struct mdl_ir *ir;

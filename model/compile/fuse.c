@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/compile/passes.h"
+#include "model/ir/constant.h"
 
-/* One walk over the ops, in order: each op asks whether it can go into the op that makes its
- * input. A fused op keeps its place and takes over the result of the op that vanished. */
+/* One walk over the ops, in order: each op is merged into the op that makes its input, if possible.
+ * The merged op keeps its place and writes the output of the removed op. */
 
 static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
 {
@@ -14,13 +15,13 @@ static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
     return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
 }
 
-/* Only its one reader would miss @v. */
+/* Return: whether @v has one reader and is not an output. */
 static bool is_private(const struct mdl_ir *ir, size_t v)
 {
     return ir->values[v].uses == 1 && !ir->values[v].output;
 }
 
-/* Op @k vanishes, @into makes its result. */
+/* Removes op @k; @into writes its output. */
 static void absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k)
 {
     into->op.out[0] = ir->ops[k].op.out[0];
@@ -47,7 +48,7 @@ static size_t channel_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)
     return op->kind == MDL_OP_MATMUL ? ir->values[op->op.out[0]].rank - 1 : 1;
 }
 
-/* A constant that varies along dim @axis of @y at most. */
+/* Return: a constant that varies at most along dim @axis of @y. */
 static const struct mdl_ir_value *per_channel(struct mdl_ir *ir, size_t v,
                                               const struct mdl_ir_value *y, size_t axis)
 {
@@ -71,7 +72,7 @@ static const struct mdl_ir_value *per_channel(struct mdl_ir *ir, size_t v,
     return c;
 }
 
-/* y = x * scale + shift as one op says it; constants varying along one dim. */
+/* y = x * scale + shift of one op; the constants vary along one dim. */
 struct affine {
     size_t x; /* the value that is not constant */
     const struct mdl_ir_value *c;
@@ -151,7 +152,7 @@ static void step_affine(const struct affine *a, const struct mdl_ir_op *op, size
     }
 }
 
-/* Puts @a behind what @into already scales and shifts. */
+/* Applies @a after @into's scale and shift. */
 static int apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct affine *a,
                         const struct mdl_ir_op *op, size_t channels)
 {
@@ -261,7 +262,7 @@ static void fuse_activation(struct mdl_ir *ir, size_t k)
     }
 }
 
-/* Can the op that makes @v add @other to its result? */
+/* Return: whether the op that makes @v can add @other to its result. */
 static bool takes_residual(struct mdl_ir *ir, size_t v, size_t other)
 {
     const struct mdl_ir_op *p = producer(ir, v), *o = producer(ir, other);
@@ -285,7 +286,7 @@ static void fuse_residual(struct mdl_ir *ir, size_t k)
         v = a;
         other = b;
     }
-    /* the later one, so that the other is there when it runs */
+    /* the later one, so that the other value exists when it runs */
     if (takes_residual(ir, b, a) && (v == MDL_NONE || ir->values[b].op > ir->values[a].op)) {
         v = b;
         other = a;
@@ -298,7 +299,7 @@ static void fuse_residual(struct mdl_ir *ir, size_t k)
         into->op.act == MDL_ACT_NONE ? MDL_RESIDUAL_BEFORE_ACT : MDL_RESIDUAL_AFTER_ACT;
     into->op.residual_in = other;
     if (ir->values[other].op != MDL_NONE && ir->values[other].op > ir->values[v].op) {
-        /* the other comes later: run where the sum was */
+        /* the other is computed later: run in the place of the sum */
         size_t out = op->op.out[0];
 
         *op = *into;
@@ -309,7 +310,7 @@ static void fuse_residual(struct mdl_ir *ir, size_t k)
     }
 }
 
-/* Zeros around an image belong into the convolution's padding. */
+/* Moves zeros around an image into the convolution's padding. */
 static void fuse_pad(struct mdl_ir *ir, size_t k)
 {
     struct mdl_window *w = &ir->ops[k].op.attr.conv.window;
@@ -334,7 +335,7 @@ static void fuse_pad(struct mdl_ir *ir, size_t k)
     pad->dead = true;
 }
 
-/* The factor of a product goes where batch norms go. */
+/* Merges the factor of a product into its scale, like a batch norm. */
 static int fold_alpha(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     size_t n = ir->values[op->op.out[0]].dim[1];

@@ -2,7 +2,8 @@
 #include <math.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/compile/passes.h"
+#include "model/ir/constant.h"
 
 /* Activations that exporters write as several operators. */
 

@@ -2,13 +2,11 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/common/arena.h"
+#include "model/compile/passes.h"
+#include "model/ir/strides.h"
 
-/* Lifetimes in op order, results written over inputs that die, and offsets in the arena: storages
- * largest first, each into the tightest gap between those placed before that live at the same
- * time. */
-
-#define ARENA_ALIGN 64u
+/* Lifetimes in op order, results that overwrite dead inputs, and offsets in the arena. */
 
 static void touch(struct mdl_ir *ir, size_t v, size_t op)
 {
@@ -50,8 +48,8 @@ static bool is_depthwise(const struct mdl_op *op)
     return op->kind == MDL_OP_CONV && op->attr.conv.groups > 1;
 }
 
-/* A depthwise convolution and the one beside it may be run as one: what the second writes must not
- * lie where the first still reads. */
+/* A depthwise convolution and its neighbour may run as one: the second must not overwrite what the
+ * first still reads. */
 static void keep_pairs(struct mdl_ir *ir)
 {
     for (size_t k = 0; k + 1 < ir->run_count; k++) {
@@ -66,12 +64,6 @@ static void keep_pairs(struct mdl_ir *ir)
     }
 }
 
-static bool is_elementwise(int kind)
-{
-    return kind == MDL_OP_UNARY || kind == MDL_OP_BINARY || kind == MDL_OP_PRELU ||
-           kind == MDL_OP_AFFINE || kind == MDL_OP_WHERE;
-}
-
 /* @v fills its whole unshared arena storage */
 static bool fills_storage(const struct mdl_ir *ir, const struct mdl_ir_value *v)
 {
@@ -81,8 +73,8 @@ static bool fills_storage(const struct mdl_ir *ir, const struct mdl_ir_value *v)
            s->bytes == mdl_ir_bytes(v);
 }
 
-/* Every element of y is written after the elements at the same place of all inputs were read: true
- * if whatever op @k reads from storage @s has y's very strides. */
+/* Return: whether op @k reads the same elements of all inputs before it writes an element of y:
+ * true if everything that it reads from storage @s has y's strides. */
 static bool reads_in_step(const struct mdl_ir *ir, const struct mdl_op *op, size_t s,
                           const struct mdl_ir_value *y)
 {
@@ -106,14 +98,14 @@ static bool reads_in_step(const struct mdl_ir *ir, const struct mdl_op *op, size
     return true;
 }
 
-/* Element functions write over an input of the same shape that nobody reads afterwards. */
+/* Lets element functions overwrite an input of the same shape that is not read afterwards. */
 static void merge_in_place(struct mdl_ir *ir)
 {
     for (size_t k = 0; k < ir->run_count; k++) {
         const struct mdl_ir_op *op = &ir->run[k];
         const struct mdl_ir_value *y;
 
-        if (!is_elementwise(op->kind)) {
+        if (!mdl_op_is(op->kind, MDL_OP_IN_PLACE)) {
             continue;
         }
         y = &ir->values[op->op.out[0]];
@@ -144,7 +136,7 @@ static void merge_in_place(struct mdl_ir *ir)
     }
 }
 
-/* The copy that brings a model input into the arena, if nobody else reads the input. */
+/* The op that copies a model input into the arena, if no other op reads the input. */
 size_t mdl_ir_entry_op(const struct mdl_ir *ir, size_t input)
 {
     const struct mdl_ir_value *x = &ir->values[ir->inputs[input]], *y;
@@ -201,75 +193,37 @@ static bool wants_room(const struct mdl_ir_storage *s)
            (s->home == MDL_HOME_ARENA || s->home == MDL_HOME_INPUT);
 }
 
-struct place {
-    size_t storage, bytes;
-};
-
-static int by_size(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-
-    if (x->bytes != y->bytes) {
-        return x->bytes < y->bytes ? 1 : -1;
-    }
-    return x->storage < y->storage ? -1 : x->storage > y->storage;
-}
-
-/* Tightest gap among the placed ones (sorted by offset) that live at the same time. */
-static size_t find_gap(const struct mdl_ir *ir, const size_t *placed, size_t count,
-                       const struct mdl_ir_storage *s, size_t bytes)
-{
-    size_t end = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct mdl_ir_storage *p = &ir->storages[placed[i]];
-
-        if (p->last_op < s->first_op || p->first_op > s->last_op) {
-            continue;
-        }
-        if (p->offset > end && p->offset - end >= bytes && p->offset - end < best_gap) {
-            best = end;
-            best_gap = p->offset - end;
-        }
-        end = base_max(end, base_align_up(p->offset + p->bytes, ARENA_ALIGN));
-    }
-    return best != SIZE_MAX ? best : end;
-}
-
 static int place_all(struct mdl_ir *ir, size_t *ret_bytes)
 {
-    struct place *todo = mdl_pool_alloc(ir->pool, ir->storage_count, sizeof(*todo));
-    size_t *placed = mdl_pool_alloc(ir->pool, ir->storage_count, sizeof(*placed));
-    size_t count = 0, total = 0, limit = ir->options->arena_bytes_max;
+    struct mdl_room *rooms = mdl_pool_alloc(ir->pool, ir->storage_count, sizeof(*rooms));
+    size_t count = 0, limit = ir->options->arena_bytes_max;
+    int r;
 
-    if (!todo || !placed) {
+    if (!rooms) {
         return mdl_ir_nomem(ir);
     }
     for (size_t i = 0; i < ir->storage_count; i++) {
-        if (wants_room(&ir->storages[i])) {
-            todo[count++] = (struct place){i, base_align_up(ir->storages[i].bytes, ARENA_ALIGN)};
-        }
-    }
-    if (count) {
-        qsort(todo, count, sizeof(*todo), by_size);
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct mdl_ir_storage *s = &ir->storages[todo[i].storage];
-        size_t k = i, end;
+        const struct mdl_ir_storage *s = &ir->storages[i];
 
-        s->offset = find_gap(ir, placed, i, s, todo[i].bytes);
-        if (!base_add(s->offset, todo[i].bytes, &end) || end > limit) {
-            return mdl_ir_refuse(ir, -E2BIG, "one frame needs more than %zu bytes of memory",
-                                 limit);
+        if (wants_room(s)) {
+            rooms[count++] = (struct mdl_room){
+                .bytes = s->bytes, .first_op = s->first_op, .last_op = s->last_op};
         }
-        total = base_max(total, end);
-        while (k > 0 && ir->storages[placed[k - 1]].offset > s->offset) {
-            placed[k] = placed[k - 1];
-            k--;
-        }
-        placed[k] = todo[i].storage;
     }
-    *ret_bytes = total;
+    r = mdl_arena_place(rooms, count, limit, ret_bytes);
+    if (r == -E2BIG) {
+        return mdl_ir_refuse(
+            ir, -E2BIG, "one frame needs more than %zu bytes of memory, which is the limit", limit);
+    }
+    if (r < 0) {
+        return mdl_ir_nomem(ir);
+    }
+    count = 0;
+    for (size_t i = 0; i < ir->storage_count; i++) {
+        if (wants_room(&ir->storages[i])) {
+            ir->storages[i].offset = rooms[count++].offset;
+        }
+    }
     return 0;
 }
 

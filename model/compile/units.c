@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
-#include "model/compile.h"
+#include "model/compile/passes.h"
 
-/* Units: one heavy operator each, with the light ones behind it; light ones before the first heavy
- * one go with the first unit. A model without heavy operators has a unit per op. */
+/* Units: one heavy operator each, with the light ones after it; light ones before the first heavy
+ * one belong to the first unit. A model without heavy operators has one unit per op. */
 
 static bool is_heavy(const struct mdl_op *op)
 {
-    return op->kind == MDL_OP_CONV || op->kind == MDL_OP_CONV_TRANSPOSE ||
-           op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL;
+    return mdl_op_is((int)op->kind, MDL_OP_HEAVY);
 }
 
 /* Equations (1) and (2) of the Pipe-search paper: H W C R S K of the input's H, W and C for a
- * convolution (C of one group), H W C F for a product; a pool counts its input (section 2.1). What
- * the paper does not name counts nothing. */
+ * convolution (C of one group), H W C F for a product; a pool counts its input (section 2.1).
+ * Operators that the paper does not name count 0. */
 static double op_weight(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = op->in[0] == MDL_NONE ? NULL : &m->tensors[op->in[0]];
@@ -82,7 +81,7 @@ static void close_unit(struct mdl_model *m, struct mdl_unit *u, size_t last_op)
         u->weight_bytes += op_weight_bytes(m, &m->ops[k]);
     }
     if (u->weight == 0 && m->ops[u->heavy_op].out[0] != MDL_NONE) {
-        /* planners divide by weights: a unit out of light ops counts what it writes */
+        /* planners divide by weights: a unit of light ops counts its output elements */
         u->weight = (double)base_max(mdl_elements(&m->tensors[m->ops[u->heavy_op].out[0]]), 1u);
     }
     u->name = m->ops[u->heavy_op].name;
@@ -96,7 +95,8 @@ int mdl_units(struct mdl_model *m, char *error)
     struct mdl_unit *u = NULL;
 
     if (m->op_count == 0) {
-        return mdl_fail(error, -EOPNOTSUPP, "the model computes nothing");
+        return mdl_fail(error, -EOPNOTSUPP,
+                        "the model computes nothing: its outputs are inputs or constants");
     }
     m->units = mdl_pool_alloc(m->private->pool, m->op_count, sizeof(*m->units));
     if (!m->units) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/build.h"
+
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/ir/constant.h"
+#include "model/ir/fold.h"
 
 static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
@@ -111,7 +114,8 @@ static int expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, b
         return 0;
     }
     if (v->rank > rank) {
-        return mdl_ir_refuse(ir, -EBADMSG, "shapes do not broadcast");
+        return mdl_ir_refuse(ir, -EBADMSG, "an input of rank %zu does not broadcast to rank %zu",
+                             v->rank, rank);
     }
     for (size_t i = 0; i < v->rank; i++) {
         size_t want = dim[rank - v->rank + i];
@@ -162,7 +166,7 @@ int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, 
     }
     for (size_t i = 0; i < rank; i++) {
         if (!base_mul(elements, dim[i], &elements)) {
-            return mdl_ir_refuse(ir, -E2BIG, "the new shape is too large");
+            return mdl_ir_refuse(ir, -E2BIG, "the new shape has too many elements");
         }
     }
     if (elements != mdl_ir_elements(v)) {
@@ -189,7 +193,7 @@ int mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis
     v.dim[axis] = 0;
     for (size_t i = 0; i < count; i++) {
         if (!base_add(v.dim[axis], ir->values[in[i]].dim[axis], &v.dim[axis])) {
-            return mdl_ir_refuse(ir, -E2BIG, "the concatenation is too large");
+            return mdl_ir_refuse(ir, -E2BIG, "the concatenated dimension is too large");
         }
         if (mdl_ir_elements(&ir->values[in[i]])) {
             op.concat_in[op.concat_count++] = in[i];
@@ -252,12 +256,12 @@ int mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, 
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_BINARY);
     enum mdl_dtype in = ir->values[a].dtype, out = in;
-    size_t rank, dim[MDL_RANK_MAX], both[2] = {a, b};
+    size_t rank = 0, dim[MDL_RANK_MAX], both[2] = {a, b};
     int r;
 
     if (in != ir->values[b].dtype) {
-        return mdl_ir_refuse(ir, -EBADMSG, "inputs of types %s and %s", mdl_dtype_name(in),
-                             mdl_dtype_name(ir->values[b].dtype));
+        return mdl_ir_refuse(ir, -EBADMSG, "the inputs have types %s and %s; they must be equal",
+                             mdl_dtype_name(in), mdl_dtype_name(ir->values[b].dtype));
     }
     if (which == MDL_BIN_EQUAL || which == MDL_BIN_LESS || which == MDL_BIN_GREATER ||
         which == MDL_BIN_AND || which == MDL_BIN_OR) {

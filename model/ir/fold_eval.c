@@ -2,9 +2,10 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/ir/fold.h"
+#include "model/ir/strides.h"
 
-/* One op with constant inputs as a model of its own, run by the caller's kernels. */
+/* A model of one op with constant inputs, run by the caller's primitives. */
 
 struct one_op {
     struct mdl_model model;
@@ -14,25 +15,9 @@ struct one_op {
     struct mdl_unit unit;
 };
 
-/* Channels-last where a spatial op asks for it, else rows; see layout.c. */
-static bool wants_channels_last(const struct mdl_ir_op *op, const struct mdl_ir_value *v, size_t in)
-{
-    switch (op->kind) {
-    case MDL_OP_CONV:
-    case MDL_OP_CONV_TRANSPOSE:
-    case MDL_OP_MAX_POOL:
-    case MDL_OP_AVG_POOL:
-    case MDL_OP_LRN:
-    case MDL_OP_RESIZE:
-    case MDL_OP_AFFINE:
-        return in == 0 && v->rank >= 3 && v->rank <= 5;
-    default:
-        return false;
-    }
-}
-
-static size_t add_tensor(struct one_op *o, const struct mdl_ir_op *op, const struct mdl_ir_value *v,
-                         enum mdl_home home, size_t in)
+/* @channels_last: the layout of a spatial op's input 0 and outputs; else row-major. */
+static size_t add_tensor(struct one_op *o, const struct mdl_ir_value *v, enum mdl_home home,
+                         bool channels_last)
 {
     struct mdl_storage *s = &o->storages[o->model.storage_count];
     struct mdl_tensor *t = &o->tensors[o->model.tensor_count];
@@ -44,7 +29,7 @@ static size_t add_tensor(struct one_op *o, const struct mdl_ir_op *op, const str
                              .storage = o->model.storage_count++,
                              .rank = v->rank};
     memcpy(t->dim, v->dim, sizeof(t->dim));
-    if (wants_channels_last(op, v, in)) {
+    if (channels_last && v->rank >= 3) {
         mdl_order_channels_last(v->rank, order);
     } else {
         mdl_order_rows(v->rank, order);
@@ -85,7 +70,8 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
         if (op->op.in[i] == MDL_NONE) {
             continue;
         }
-        o->op.in[i] = add_tensor(o, op, &ir->values[op->op.in[i]], MDL_HOME_CONST, i);
+        o->op.in[i] = add_tensor(o, &ir->values[op->op.in[i]], MDL_HOME_CONST,
+                                 i == 0 && mdl_ir_is_spatial(ir, op));
         t = &o->tensors[o->op.in[i]];
         if (mdl_is_dense(t)) {
             continue;
@@ -151,13 +137,16 @@ int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
         if (op->op.out[i] == MDL_NONE) {
             continue;
         }
-        o.op.out[i] = add_tensor(&o, op, &ir->values[op->op.out[i]], MDL_HOME_ARENA, 0);
+        o.op.out[i] =
+            add_tensor(&o, &ir->values[op->op.out[i]], MDL_HOME_ARENA, mdl_ir_is_spatial(ir, op));
         s = &o.storages[o.tensors[o.op.out[i]].storage];
         s->offset = bytes;
         bytes += base_align_up(s->bytes, 64);
     }
     if (bytes > ir->fold_bytes_left) {
-        return mdl_ir_refuse(ir, -E2BIG, "the constants computed at load are too large");
+        return mdl_ir_refuse(
+            ir, -E2BIG,
+            "the constants computed at load are too large; fold them when the model is exported");
     }
     o.model.arena_bytes = bytes;
     arena = aligned_alloc(64, bytes ? bytes : 64);
@@ -165,7 +154,7 @@ int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
         return mdl_ir_nomem(ir);
     }
     if (ir->options->const_eval(&o.model, arena) < 0) {
-        return 0; /* then it runs with every frame */
+        return 0; /* it then runs in every frame */
     }
     r = take_outputs(ir, op, &o, arena);
     *ret_done = r == 0;

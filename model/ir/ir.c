@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/ir.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
 
 int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
 {
@@ -126,7 +127,9 @@ int mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const
 int mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes, void **ret)
 {
     if (bytes > ir->fold_bytes_left) {
-        return mdl_ir_refuse(ir, -E2BIG, "the constants computed at load are too large");
+        return mdl_ir_refuse(
+            ir, -E2BIG,
+            "the constants computed at load are too large; fold them when the model is exported");
     }
     *ret = mdl_pool_alloc(ir->pool, bytes, 1);
     if (!*ret) {
@@ -222,7 +225,7 @@ void mdl_ir_drop_dead(struct mdl_ir *ir)
     bool *live = mdl_pool_alloc(ir->pool, ir->value_count, sizeof(*live));
 
     if (!live) {
-        return; /* only an economy */
+        return; /* only an optimisation */
     }
     for (size_t i = 0; i < ir->g->output_count; i++) {
         live[ir->outputs[i]] = true;
@@ -250,6 +253,13 @@ void mdl_ir_drop_dead(struct mdl_ir *ir)
             live[op->concat_in[i]] = true;
         }
     }
+}
+
+bool mdl_ir_is_spatial(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    size_t rank = mdl_op_is(op->kind, MDL_OP_SPATIAL) ? ir->values[op->op.in[0]].rank : 0;
+
+    return rank >= 3 && rank <= 5;
 }
 
 bool mdl_ir_same_dims(const struct mdl_ir_value *a, const struct mdl_ir_value *b)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/sort.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
 
 /* Order: names sorted once and found by bisection, because a hash table can be made quadratic by a
  * hostile file. Nodes come out in file order wherever the file is already sorted: exporters' order
@@ -14,7 +15,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct mdl_ir_name *)a)->name, ((const struct mdl_ir_name *)b)->name);
 }
 
-struct mdl_ir_name *mdl_sort_find(const struct mdl_ir *ir, const char *name)
+struct mdl_ir_name *mdl_ir_find(const struct mdl_ir *ir, const char *name)
 {
     struct mdl_ir_name key = {.name = name};
 
@@ -104,7 +105,7 @@ static int input_node(const struct mdl_ir *ir, size_t node, size_t k, size_t *re
     if (!name[0]) {
         return 0;
     }
-    n = mdl_sort_find(ir, name);
+    n = mdl_ir_find(ir, name);
     if (!n) {
         return node_fail(ir, node, "input \"%s\" is produced by nothing", name);
     }
@@ -161,7 +162,7 @@ static int mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
     size_t depth = 0;
 
     for (size_t i = 0; i < ir->g->output_count; i++) {
-        const struct mdl_ir_name *n = mdl_sort_find(ir, ir->g->outputs[i].name);
+        const struct mdl_ir_name *n = mdl_ir_find(ir, ir->g->outputs[i].name);
 
         if (!n) {
             return mdl_fail(ir->error, -EBADMSG, "model output \"%s\" is produced by nothing",
@@ -191,7 +192,7 @@ static int mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
     return 0;
 }
 
-int mdl_sort(struct mdl_ir *ir)
+int mdl_ir_sort(struct mdl_ir *ir)
 {
     size_t n = ir->g->node_count;
     struct visit *stack = mdl_pool_alloc(ir->pool, n, sizeof(*stack));

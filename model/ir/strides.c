@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/strides.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
 
 /* Pure arithmetic on dims, strides (in elements) and orders (dims from outer to inner). */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
 size_t mdl_l_in(const struct mdl_lower *l, size_t i)
 {
@@ -22,7 +22,7 @@ int mdl_l_need(struct mdl_lower *l, size_t count)
         }
     }
     if (l->out_count == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "it has no output");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the node has no output");
     }
     return 0;
 }
@@ -112,12 +112,12 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
     x = &l->ir->values[v];
     if (!x->data) {
         l->error =
-            mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") is not constant", i, x->name);
+            mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i, x->name);
         return false;
     }
     if (x->dtype != MDL_I64 && x->dtype != MDL_I32) {
-        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is %s, not an integer", i,
-                                 mdl_dtype_name(x->dtype));
+        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is of type %s; it must be an integer",
+                                 i, mdl_dtype_name(x->dtype));
         return false;
     }
     if (x->rank > 1 || mdl_ir_elements(x) > max) {

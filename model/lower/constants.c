@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
 /* Operators that make constants, or turn a shape into one. */
 
@@ -30,7 +30,7 @@ static int lower_constant(struct mdl_lower *l, int arg)
         return r;
     }
     if (!a) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "it has no value");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the constant has no value");
     }
     switch (a->type) {
     case MDL_ATTR_TENSOR:
@@ -67,7 +67,8 @@ static int lower_constant_of_shape(struct mdl_lower *l, int arg)
     }
     for (size_t i = 0; i < rank; i++) {
         if (shape[i] < 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld", (long long)shape[i]);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld of the shape is negative",
+                                 (long long)shape[i]);
         }
         dim[i] = (size_t)shape[i];
     }
@@ -77,7 +78,7 @@ static int lower_constant_of_shape(struct mdl_lower *l, int arg)
     }
     if (a && a->type == MDL_ATTR_TENSOR) {
         if (a->t->bytes != mdl_dtype_bytes(dtype)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "the value is not one element");
+            return mdl_ir_refuse(l->ir, -EBADMSG, "attribute value must hold one element");
         }
         memcpy(data, a->t->data, a->t->bytes);
     }
@@ -180,13 +181,13 @@ static int lower_range(struct mdl_lower *l, int arg)
     for (size_t i = 0; i < 3; i++) {
         v[i] = mdl_l_value(l, l->in[i]);
         if (!v[i]->data || mdl_ir_elements(v[i]) != 1 || v[i]->dtype != v[0]->dtype) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu is not a constant scalar", i);
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu must be a constant scalar", i);
         }
     }
     dtype = v[0]->dtype;
     count = ceil((mdl_const_real(v[1], 0) - mdl_const_real(v[0], 0)) / mdl_const_real(v[2], 0));
     if (!(count == count) || count > (double)INT32_MAX) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the range has no or too many elements");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the range is empty or has too many elements");
     }
     n = count > 0 ? (size_t)count : 0;
     r = mdl_ir_fold_alloc(l->ir, n * mdl_dtype_bytes(dtype), &data);
@@ -215,10 +216,14 @@ static int lower_non_zero(struct mdl_lower *l, int arg)
     }
     x = *mdl_l_value(l, l->in[0]);
     if (!x.data) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "its input is not constant");
+        return mdl_ir_refuse(
+            l->ir, -EOPNOTSUPP,
+            "input 0 must be a constant, because the size of the result depends on it");
     }
     if (!mdl_ir_fold_work(l->ir, 2 * (double)mdl_ir_elements(&x))) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "too much to compute at load");
+        return mdl_ir_refuse(
+            l->ir, -E2BIG,
+            "computing this at load takes too long; fold constants when the model is exported");
     }
     for (size_t i = 0; i < mdl_ir_elements(&x); i++) {
         count += mdl_const_real(&x, i) != 0;

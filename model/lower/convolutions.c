@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/lower/lowering.h"
 #include "model/lower/window.h"
 
 /* Bias of a convolution: with constant weights a constant one becomes op.shift, else it is in[2].
@@ -56,8 +57,10 @@ static int check_shapes(struct mdl_lower *l, size_t xv, size_t wv, size_t *ret_g
         return l->error;
     }
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu with weights of rank %zu",
-                             x->rank, w->rank);
+        return mdl_ir_refuse(
+            l->ir, -EOPNOTSUPP,
+            "the input has rank %zu and the weights have rank %zu; both must be equal, 3 to 5",
+            x->rank, w->rank);
     }
     if (groups < 1 || (uint64_t)groups > x->dim[1] || x->dim[1] % (size_t)groups) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "group %lld does not divide %zu channels",
@@ -212,11 +215,12 @@ static int lower_conv_transpose(struct mdl_lower *l, int arg)
     op.op.macs = (double)w->dim[1] * window_volume(win) * (double)mdl_ir_elements(x);
     dim[0] = x->dim[0];
     if (!base_mul(w->dim[1], groups, &dim[1])) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "too many channels");
+        return mdl_ir_refuse(l->ir, -E2BIG, "the output has too many channels");
     }
     for (size_t i = 0; i < win->rank; i++) {
         if (x->dim[i + 2] == 0 || x->dim[i + 2] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension is %zu", x->dim[i + 2]);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension of the input is %zu",
+                                 x->dim[i + 2]);
         }
         op.op.attr.conv.output_padding[i] = (size_t)padding[i];
         r = transpose_size(l, win, i, auto_pad, shape[i], x->dim[i + 2],
@@ -252,7 +256,8 @@ static int check_pool_input(struct mdl_lower *l)
     }
     x = mdl_l_value(l, l->in[0]);
     if (x->rank < 3 || x->rank > 5) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu is not supported", x->rank);
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu is not supported (3 to 5 are)",
+                             x->rank);
     }
     return 0;
 }
@@ -314,7 +319,7 @@ static int lower_global_pool(struct mdl_lower *l, int kind)
     for (size_t i = 0; i < x->rank; i++) {
         dim[i] = i < 2 ? x->dim[i] : 1;
         if (x->dim[i] == 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is 0", i);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
         }
     }
     global_window(&op.op.attr.pool.window, x);

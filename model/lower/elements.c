@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
 /* Element functions and broadcast arithmetic. */
 
@@ -18,7 +18,7 @@ static int lower_unary(struct mdl_lower *l, int act)
         return r;
     }
     if (act == MDL_ACT_NOT && mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the input is not of type bool");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the input must be of type bool");
     }
     return mdl_ir_unary(l->ir, (enum mdl_act)act, 0, 0, l->in[0], &l->out[0]);
 }
@@ -101,8 +101,8 @@ static int lower_prelu(struct mdl_lower *l, int arg)
     s = l->in[1];
     x = *mdl_l_value(l, l->in[0]);
     slope = *mdl_l_value(l, s);
-    /* opset 6: one slope per channel; later it broadcasts from the right, but files that kept the
-     * old meaning are about */
+    /* opset 6: one slope per channel; later it broadcasts from the right, but some files keep the
+     * old meaning */
     if (slope.rank == 1 && slope.dim[0] > 1 && x.rank >= 2 && slope.dim[0] == x.dim[1] &&
         (l->opset < 7 || slope.dim[0] != x.dim[x.rank - 1])) {
         for (size_t i = 0; i < x.rank; i++) {
@@ -130,7 +130,8 @@ static int old_broadcast(struct mdl_lower *l, size_t *b)
         return r;
     }
     if (at + y.rank > x.rank) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu does not fit", at);
+        return mdl_ir_refuse(l->ir, -EBADMSG, "input 1 does not fit into input 0 from axis %zu on",
+                             at);
     }
     for (size_t i = 0; i + at < x.rank; i++) {
         dim[i] = i < y.rank ? y.dim[i] : 1;
@@ -155,7 +156,7 @@ static int lower_binary(struct mdl_lower *l, int which)
     }
     if (r == 0 && (which == MDL_BIN_AND || which == MDL_BIN_OR) &&
         mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs are not of type bool");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs must be of type bool");
     }
     return r < 0 ? r : mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], b, &l->out[0]);
 }
@@ -211,7 +212,7 @@ static int lower_where(struct mdl_lower *l, int arg)
     }
     dtype = mdl_l_value(l, l->in[1])->dtype;
     if (mdl_l_value(l, l->in[0])->dtype != MDL_BOOL || mdl_l_value(l, l->in[2])->dtype != dtype) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the types of the inputs do not fit");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs have different types");
     }
     r = mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim);
     r = r < 0 ? r : mdl_ir_spread(l->ir, l->in, 3, rank, dim, op.op.in);

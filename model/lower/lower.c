@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/lower/lower.h"
+
 #include <string.h>
 
-#include "base.h"
-#include "model/compile.h"
+#include "model/ir/sort.h"
+#include "model/lower/lowering.h"
 
-static const struct mdl_lower_row *const tables[] = {
-    mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes, mdl_lower_slices,
-    mdl_lower_resizes, mdl_lower_reduces,  mdl_lower_consts,   mdl_lower_quants,
+const struct mdl_lower_row *const mdl_lower_tables[] = {
+    mdl_lower_spatial,
+    mdl_lower_products,
+    mdl_lower_elements,
+    mdl_lower_shapes,
+    mdl_lower_slices,
+    mdl_lower_pads,
+    mdl_lower_resizes,
+    mdl_lower_reduces,
+    mdl_lower_consts,
+    mdl_lower_quants,
+    NULL,
 };
 
 static const struct mdl_lower_row *find_row(const char *op_type)
 {
-    for (size_t i = 0; i < base_array_count(tables); i++) {
-        for (const struct mdl_lower_row *row = tables[i]; row->op_type; row++) {
+    for (const struct mdl_lower_row *const *table = mdl_lower_tables; *table; table++) {
+        for (const struct mdl_lower_row *row = *table; row->op_type; row++) {
             if (strcmp(row->op_type, op_type) == 0) {
                 return row;
             }
@@ -25,7 +36,7 @@ static const struct mdl_lower_row *find_row(const char *op_type)
  * input. */
 static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
 {
-    struct mdl_ir_name *n = mdl_sort_find(ir, name);
+    struct mdl_ir_name *n = mdl_ir_find(ir, name);
 
     if (n->value == MDL_NONE && n->initializer != MDL_NONE) {
         const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
@@ -41,8 +52,9 @@ static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
         n->value = ir->inputs[n->input];
     }
     if (n->value == MDL_NONE) {
-        return mdl_ir_refuse(ir, -EOPNOTSUPP, "its value \"%s\" is an output that is not supported",
-                             name);
+        return mdl_ir_refuse(
+            ir, -EOPNOTSUPP,
+            "input \"%s\" is an optional output of another node that is not supported", name);
     }
     *ret = n->value;
     return 0;
@@ -57,7 +69,7 @@ static int bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
         if (!name[0] || l->out[i] == MDL_NONE) {
             continue;
         }
-        mdl_sort_find(ir, name)->value = l->out[i];
+        mdl_ir_find(ir, name)->value = l->out[i];
         v = &ir->values[l->out[i]];
         if (!v->named) {
             v->name = name;
@@ -83,12 +95,16 @@ int mdl_lower_node(struct mdl_ir *ir, size_t node)
                     : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
                                                                : n->op_type;
     if (n->domain[0] && strcmp(n->domain, "ai.onnx") != 0) {
-        return mdl_ir_refuse(ir, -EOPNOTSUPP, "operator %s of domain %s is not supported",
-                             n->op_type, n->domain);
+        return mdl_ir_refuse(
+            ir, -EOPNOTSUPP,
+            "operator %s of domain %s is not supported; docs/operators.md lists those that are",
+            n->op_type, n->domain);
     }
     row = find_row(n->op_type);
     if (!row) {
-        return mdl_ir_refuse(ir, -EOPNOTSUPP, "operator %s is not supported", n->op_type);
+        return mdl_ir_refuse(ir, -EOPNOTSUPP,
+                             "operator %s is not supported; docs/operators.md lists those that are",
+                             n->op_type);
     }
     l.in_count = n->input_count;
     l.out_count = n->output_count;

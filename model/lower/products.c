@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
 /* The term beta * C: per output column and constant, it becomes op.shift; else in[2], broadcast. */
 static int take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, size_t n)
@@ -55,7 +55,8 @@ static int lower_gemm(struct mdl_lower *l, int arg)
     a = mdl_l_value(l, l->in[0]);
     b = mdl_l_value(l, l->in[1]);
     if (a->rank != 2 || b->rank != 2) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "inputs of rank %zu and %zu, not 2", a->rank,
+        return mdl_ir_refuse(l->ir, -EBADMSG,
+                             "the inputs have rank %zu and %zu; both must have rank 2", a->rank,
                              b->rank);
     }
     dim[0] = a->dim[ta ? 1 : 0];
@@ -76,8 +77,7 @@ static int lower_gemm(struct mdl_lower *l, int arg)
     return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim, &l->out[0]);
 }
 
-/* [..., M, K] x [K, N] is one product of all rows: rows that lie behind each other need no batch.
- */
+/* [..., M, K] x [K, N] is one product of all rows: consecutive rows need no batch. */
 static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
                        enum mdl_dtype dtype, size_t *ret)
 {
@@ -148,7 +148,7 @@ int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_
     int r = 0;
 
     if (a.rank == 0 || b.rank == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "an input is a scalar");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "an input is a scalar; both must have a dimension");
     }
     if (a.dim[a.rank - 1] != b.dim[b.rank == 1 ? 0 : b.rank - 2]) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "inner dimensions %zu and %zu differ",
@@ -205,7 +205,7 @@ static int channel_view(struct mdl_lower *l, size_t v, size_t rank, size_t *ret)
     return mdl_ir_reshape(l->ir, v, rank, dim, ret);
 }
 
-/* y = (x - mean) / sqrt(var + eps) * scale + bias out of single ops, for what is only known at run
+/* y = (x - mean) / sqrt(var + eps) * scale + bias as single ops, for values known only at run
  * time */
 static int normalise(struct mdl_lower *l, size_t x, size_t scale, size_t bias, size_t mean,
                      size_t var, float epsilon)
@@ -235,7 +235,8 @@ static int check_norm(struct mdl_lower *l, size_t inputs)
         return r;
     }
     if (mdl_l_value(l, l->in[0])->rank < 2) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu is not supported",
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "input of rank %zu is not supported (2 and more are)",
                              mdl_l_value(l, l->in[0])->rank);
     }
     for (size_t i = 1; i < inputs; i++) {
@@ -262,7 +263,9 @@ static int lower_batch_norm(struct mdl_lower *l, int arg)
     }
     if (mdl_l_int(l, "training_mode", 0) || !mdl_l_int(l, "spatial", 1) ||
         (l->opset < 7 && !mdl_l_int(l, "is_test", 0))) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "only inference over channels is supported");
+        return mdl_ir_refuse(
+            l->ir, -EOPNOTSUPP,
+            "only inference over channels is supported; export the model for inference");
     }
     x = mdl_l_value(l, l->in[0]);
     for (size_t i = 1; i < 5; i++) {
@@ -327,7 +330,7 @@ static int softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axis)
     }
     op->op.in[0] = l->in[0];
     op->op.attr.softmax.axis = last;
-    if (wide <= 1 && axis < x.rank) { /* only one of them counts: no need to flatten */
+    if (wide <= 1 && axis < x.rank) { /* only one of them exceeds 1: no need to flatten */
         return mdl_ir_emit(l->ir, op, MDL_F32, x.rank, x.dim, &l->out[0]);
     }
     r = mdl_ir_reshape(l->ir, l->in[0], 2, flat, &op->op.in[0]);

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
-/* Operators on quantised values. Scales and zero points of products must be constant, but for the
- * zero point of what is quantised at run time. */
+/* Operators on quantised values. Scales and zero points of products must be constant, except for
+ * the zero point of values quantised at run time. */
 
 static bool is_byte(enum mdl_dtype t)
 {
@@ -24,7 +24,7 @@ static int need_bytes(struct mdl_lower *l, size_t i)
     return 0;
 }
 
-/* Is one value a usable scale? */
+/* Checks that one value is a valid scale. */
 static int check_scale(struct mdl_lower *l, double scale)
 {
     if (!isfinite(scale) || scale <= 0) {
@@ -48,7 +48,7 @@ static int check_const(struct mdl_lower *l, size_t i, size_t channels)
     size_t count = mdl_ir_elements(v);
 
     if (!v->data) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "its input %zu is not constant", i);
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu must be a constant", i);
     }
     if (count != 1 && count != channels) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu has %zu values for %zu channels", i,
@@ -108,8 +108,10 @@ static int weight_zeros(struct mdl_lower *l, size_t i, size_t channels, const in
 static int split_axis(struct mdl_lower *l, size_t *rank, size_t *dim, size_t axis, size_t block)
 {
     if (*rank == MDL_RANK_MAX || dim[axis] % block) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "blocks of %zu in a dimension of %zu", block,
-                             dim[axis]);
+        return mdl_ir_refuse(
+            l->ir, -EOPNOTSUPP,
+            "blocks of %zu do not divide a dimension of %zu, or there are too many dimensions",
+            block, dim[axis]);
     }
     for (size_t i = (*rank)++; i > axis + 1; i--) {
         dim[i] = dim[i - 1];
@@ -130,13 +132,16 @@ static int shape_param(struct mdl_lower *l, size_t p, const struct mdl_ir_value 
 
     if (block) {
         if (v.rank != x->rank) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "blocks with a scale of rank %zu", v.rank);
+            return mdl_ir_refuse(
+                l->ir, -EBADMSG,
+                "the scale has rank %zu; with blocks it must have the rank of input 0", v.rank);
         }
         memcpy(dim, v.dim, sizeof(dim));
         r = split_axis(l, &rank, dim, axis, 1);
         for (size_t i = 0; r == 0 && i < x->rank; i++) {
             if (v.dim[i] != (i == axis ? x->dim[i] / block : x->dim[i])) {
-                return mdl_ir_refuse(l->ir, -EBADMSG, "scales do not fit blocks of %zu", block);
+                return mdl_ir_refuse(l->ir, -EBADMSG,
+                                     "the dimensions of the scale do not fit blocks of %zu", block);
             }
         }
         return r < 0 ? r : mdl_ir_reshape(l->ir, p, rank, dim, ret);
@@ -146,8 +151,10 @@ static int shape_param(struct mdl_lower *l, size_t p, const struct mdl_ir_value 
     }
     if (mdl_ir_elements(&v) != 1) {
         if (v.rank != 1 || axis >= rank || v.dim[0] != x->dim[axis]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "%zu scales or zero points do not fit its input",
-                                 mdl_ir_elements(&v));
+            return mdl_ir_refuse(
+                l->ir, -EBADMSG,
+                "%zu scales or zero points do not fit the quantised dimension of input 0",
+                mdl_ir_elements(&v));
         }
         dim[axis] = v.dim[0];
     }
@@ -183,8 +190,8 @@ static int take_params(struct mdl_lower *l, struct mdl_ir_op *op, size_t *x)
     return r;
 }
 
-/* In a graph that will be fused, what dequantises a constant waits for the operator that reads it
- * (mdl_quant_fuse() evaluates what is left). */
+/* In a graph that will be fused, a DEQUANTIZE of a constant is kept for the operator that reads it
+ * (mdl_quant_fuse() evaluates the rest). */
 static int emit_param_op(struct mdl_lower *l, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t *y)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, op->op.in[0]);
@@ -218,7 +225,8 @@ static int lower_quantize(struct mdl_lower *l, int arg)
         given = 0;
     }
     if (!is_byte(dtype) || (given != 0 && given != ONNX_UINT8 && given != ONNX_INT8)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "it quantises to a type that is not supported");
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "only uint8 and int8 are supported as types of the result");
     }
     x = l->in[0];
     shape = *mdl_l_value(l, x);
@@ -250,7 +258,7 @@ static int lower_dequantize(struct mdl_lower *l, int arg)
                              mdl_dtype_name(shape.dtype));
     }
     if (mdl_l_in(l, 2) != MDL_NONE && mdl_l_value(l, l->in[2])->dtype != shape.dtype) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the zero point is not of its input's type");
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the zero point must have the type of input 0");
     }
     r = take_params(l, &op, &x);
     op.op.in[0] = x;
@@ -338,7 +346,7 @@ static int take_scales(struct mdl_lower *l, const struct product *p, struct mdl_
     r = check_const(l, p->bias, op->channels);
     if (r == 0 && (mdl_l_value(l, l->in[p->bias])->dtype != MDL_I32 ||
                    mdl_ir_elements(mdl_l_value(l, l->in[p->bias])) != op->channels)) {
-        r = mdl_ir_refuse(l->ir, -EBADMSG, "the bias is not one int32 per channel");
+        r = mdl_ir_refuse(l->ir, -EBADMSG, "the bias must be one int32 for each channel");
     }
     for (size_t c = 0; r == 0 && c < op->channels; c++) {
         bias[c] = (int32_t)mdl_const_int(mdl_l_value(l, l->in[p->bias]), c);
@@ -347,7 +355,7 @@ static int take_scales(struct mdl_lower *l, const struct product *p, struct mdl_
     return r;
 }
 
-/* Everything but shapes: op.channels is known. */
+/* Everything but shapes; op.channels must be set. */
 static int take_product(struct mdl_lower *l, const struct product *p, struct mdl_op *op,
                         enum mdl_dtype *ret_dtype)
 {
@@ -362,7 +370,8 @@ static int take_product(struct mdl_lower *l, const struct product *p, struct mdl
     }
     if (zero != MDL_NONE && !p->y_scale && !mdl_l_value(l, zero)->data) {
         if (mdl_ir_elements(mdl_l_value(l, zero)) != 1 || mdl_l_value(l, zero)->dtype != x_type) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "its zero point is not one value");
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                                 "the zero point of input 0 must be one value of its type");
         }
         op->in[2] = zero;
     } else if (zero != MDL_NONE) {

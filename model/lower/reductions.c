@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
-/* A mean or maximum over all spatial dims is a pool: that has fast kernels. */
+/* A mean or maximum over all spatial dims is a pool, which has fast primitives. */
 static int as_global_pool(struct mdl_lower *l, int kind, bool keep_dims)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
@@ -80,7 +80,7 @@ static int lower_reduce(struct mdl_lower *l, int which)
     }
     for (size_t i = 0; i < x->rank; i++) {
         if (axes[i] && x->dim[i] == 0 && which != MDL_RED_SUM) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "it reduces an empty dimension");
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a reduced dimension is empty");
         }
     }
     if (is_global_pool(l, which, axes)) {
@@ -107,7 +107,7 @@ static int lower_arg(struct mdl_lower *l, int max)
         return r;
     }
     if (x->dim[at] == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is 0", at);
+        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", at);
     }
     for (size_t i = 0; i < x->rank; i++) {
         dim[i] = i == at ? 1 : x->dim[i];

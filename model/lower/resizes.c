@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
 struct word {
     const char *name;
@@ -61,7 +61,8 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
         return r;
     }
     if (mdl_l_int(l, "antialias", 0)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "antialias is not supported");
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "antialias is not supported; export the model without it");
     }
     if (strcmp(mdl_l_string(l, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "keep_aspect_ratio_policy is not supported");
@@ -78,7 +79,8 @@ static int set_scale(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl
     double out = floor((double)x->dim[at] * scale);
 
     if (!(scale > 0) || !(out >= 1) || out > INT32_MAX) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "scale %g of dimension %zu", scale, x->dim[at]);
+        return mdl_ir_refuse(l->ir, -EBADMSG, "scale %g of a dimension of %zu gives no valid size",
+                             scale, x->dim[at]);
     }
     op->op.attr.resize.scale[at] = (float)scale;
     dim[at] = (size_t)out;
@@ -102,7 +104,7 @@ static int read_scales(struct mdl_lower *l, size_t i, float *scale, size_t *ret_
     }
     x = mdl_l_value(l, v);
     if (!x->data || x->dtype != MDL_F32 || mdl_ir_elements(x) > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the scales are not constant floats");
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the scales must be constant floats");
     }
     *ret_count = mdl_ir_elements(x);
     for (size_t k = 0; k < *ret_count; k++) {
@@ -216,7 +218,7 @@ static int lower_resize(struct mdl_lower *l, int upsample)
         dim[i] = x->dim[i];
         op.op.attr.resize.scale[i] = 1;
         if (x->dim[i] == 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is 0", i);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
         }
     }
     r = read_scales(l, scale_in, scale, &count);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
 /* Operators that only move elements: almost all are views. */
 
@@ -28,7 +28,8 @@ static int lower_dropout(struct mdl_lower *l, int arg)
     if (training != MDL_NONE &&
         (!mdl_ir_is_const(l->ir, training) || mdl_ir_elements(mdl_l_value(l, training)) != 1 ||
          mdl_const_int(mdl_l_value(l, training), 0))) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "training_mode is not supported");
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "training_mode is not supported; export the model for inference");
     }
     if (l->out_count < 2 || !l->node->outputs[1][0]) {
         return 0;
@@ -71,18 +72,20 @@ static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const
             continue;
         }
         if (shape[i] < 0 || (shape[i] == 0 && !allow_zero && i >= x->rank)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "the new shape has a dimension %lld at %zu",
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "size %lld of dimension %zu of the new shape is not valid",
                                  (long long)shape[i], i);
         }
         ret_dim[i] = shape[i] == 0 && !allow_zero ? x->dim[i] : (size_t)shape[i];
         if (!base_mul(known, ret_dim[i], &known)) {
-            return mdl_ir_refuse(l->ir, -E2BIG, "the new shape is too large");
+            return mdl_ir_refuse(l->ir, -E2BIG, "the new shape has too many elements");
         }
     }
     if (open != MDL_NONE) {
         if (known == 0 || total % known) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "%zu elements do not divide by %zu", total,
-                                 known);
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "%zu elements do not divide by the %zu of the known dimensions",
+                                 total, known);
         }
         ret_dim[open] = total / known;
     }
@@ -183,7 +186,9 @@ static int lower_squeeze(struct mdl_lower *l, int arg)
     }
     for (size_t i = 0; i < x->rank; i++) {
         if (mark[i] && x->dim[i] != 1) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is %zu, not 1", i, x->dim[i]);
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "dimension %zu is %zu; only a dimension of 1 can be removed", i,
+                                 x->dim[i]);
         }
         if (given ? !mark[i] : x->dim[i] != 1) {
             dim[rank++] = x->dim[i];
@@ -241,7 +246,8 @@ static int lower_expand(struct mdl_lower *l, int arg)
         int64_t want = i + count >= rank ? shape[i + count - rank] : 1;
 
         if (want < 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld", (long long)want);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld of the shape is negative",
+                                 (long long)want);
         }
         dim[i] = want == 1 ? mine : (size_t)want;
     }
@@ -274,7 +280,7 @@ static int lower_tile(struct mdl_lower *l, int arg)
                                  (long long)times[i]);
         }
         if (rank + (both ? 2 : 1) > MDL_RANK_MAX) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "too many repeated dimensions");
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "too many dimensions are repeated");
         }
         if (both) {
             split[rank] = 1;
@@ -303,7 +309,7 @@ static int block_size(struct mdl_lower *l, size_t *ret)
         return mdl_ir_refuse(l->ir, -EBADMSG, "blocksize %lld is out of range", (long long)b);
     }
     if (mdl_l_value(l, l->in[0])->rank != 4) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "input of rank %zu, not 4",
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the input has rank %zu; it must have rank 4",
                              mdl_l_value(l, l->in[0])->rank);
     }
     *ret = (size_t)b;
@@ -333,8 +339,10 @@ static int lower_depth_to_space(struct mdl_lower *l, int arg)
     }
     x = mdl_l_value(l, l->in[0]);
     if ((!crd && strcmp(mode, "DCR") != 0) || x->dim[1] % (b * b)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "mode %s with %zu channels in blocks of %zu", mode,
-                             x->dim[1], b);
+        return mdl_ir_refuse(
+            l->ir, -EBADMSG,
+            "mode %s is not known, or %zu channels do not divide into blocks of %zu", mode,
+            x->dim[1], b);
     }
     c = x->dim[1] / (b * b);
     if (crd) {

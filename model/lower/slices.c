@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/compile.h"
+#include "model/lower/lowering.h"
 
-/* Parts and joins: Slice, Split, Concat, Gather, Pad. */
+/* Parts and joins: Slice, Split, Concat, Gather. */
 
 struct slice_args {
     int64_t start[MDL_RANK_MAX], end[MDL_RANK_MAX], axis[MDL_RANK_MAX], step[MDL_RANK_MAX];
@@ -123,15 +123,17 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
         mdl_l_ints(l, "split", size, parts, &count)) {
         for (size_t i = 0; i < count; i++) {
             if (size[i] < 0 || size[i] > (int64_t)n) {
-                return mdl_ir_refuse(l->ir, -EBADMSG, "a part of %lld of dimension %zu",
+                return mdl_ir_refuse(l->ir, -EBADMSG,
+                                     "a part of size %lld does not fit a dimension of %zu",
                                      (long long)size[i], n);
             }
             sum += size[i];
         }
         if (count != parts || (size_t)sum != n) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "%zu parts of together %lld for %zu outputs of dimension %zu",
-                                 count, (long long)sum, parts, n);
+            return mdl_ir_refuse(
+                l->ir, -EBADMSG,
+                "%zu parts with %lld elements do not fit %zu outputs and a dimension of %zu", count,
+                (long long)sum, parts, n);
         }
         return 0;
     }
@@ -139,7 +141,8 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
         return l->error;
     }
     if (n % parts && !mdl_l_attr(l, "num_outputs")) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu does not divide by %zu", n, parts);
+        return mdl_ir_refuse(l->ir, -EBADMSG, "a dimension of %zu does not divide by %zu", n,
+                             parts);
     }
     for (size_t i = 0; i < parts; i++) {
         size_t each = (n + parts - 1) / parts;
@@ -202,10 +205,11 @@ static int lower_concat(struct mdl_lower *l, int arg)
             x.dim[axis] = first.dim[axis];
         }
         if (!mdl_ir_same_dims(&x, &first)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu does not fit the first", i);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu does not fit the first input", i);
         }
         if (x.dtype != first.dtype) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is %s, the first %s", i,
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "input %zu has type %s, the first input has type %s", i,
                                  mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
         }
     }
@@ -222,7 +226,9 @@ static int gather_indices(struct mdl_lower *l, size_t n, size_t *ret)
     int r;
 
     if (v.dtype != MDL_I64 && v.dtype != MDL_I32) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the indices are %s", mdl_dtype_name(v.dtype));
+        return mdl_ir_refuse(l->ir, -EBADMSG,
+                             "the indices have type %s; they must be int32 or int64",
+                             mdl_dtype_name(v.dtype));
     }
     if (!v.data) {
         return 0;
@@ -236,7 +242,7 @@ static int gather_indices(struct mdl_lower *l, size_t n, size_t *ret)
         int64_t at = mdl_const_int(&v, i);
 
         if (at < -(int64_t)n || at >= (int64_t)n) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "index %lld is outside dimension %zu",
+            return mdl_ir_refuse(l->ir, -EBADMSG, "index %lld is outside a dimension of %zu",
                                  (long long)at, n);
         }
         fixed[i] = at < 0 ? at + (int64_t)n : at;
@@ -294,7 +300,7 @@ static int lower_gather(struct mdl_lower *l, int arg)
         return gather_one(l, axis, (size_t)mdl_const_int(at, 0), at->rank);
     }
     if (x->dim[axis] == 0 && mdl_ir_elements(at)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu is empty", axis);
+        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of input 0 is empty", axis);
     }
     for (size_t i = 0; i < x->rank; i++) {
         if (i != axis) {
@@ -311,119 +317,10 @@ static int lower_gather(struct mdl_lower *l, int arg)
     return mdl_ir_emit(l->ir, &op, x->dtype, rank, dim, &l->out[0]);
 }
 
-static int pad_mode(struct mdl_lower *l, struct mdl_ir_op *op)
-{
-    const char *mode = mdl_l_string(l, "mode", "constant");
-
-    if (strcmp(mode, "constant") == 0) {
-        op->op.attr.pad.mode = MDL_PAD_CONSTANT;
-    } else if (strcmp(mode, "reflect") == 0) {
-        op->op.attr.pad.mode = MDL_PAD_REFLECT;
-    } else if (strcmp(mode, "edge") == 0) {
-        op->op.attr.pad.mode = MDL_PAD_EDGE;
-    } else {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "mode %s is not supported", mode);
-    }
-    return l->error;
-}
-
-static int pad_amounts(struct mdl_lower *l, const struct mdl_ir_value *x, struct mdl_ir_op *op)
-{
-    int64_t pads[2 * MDL_RANK_MAX], axes[MDL_RANK_MAX];
-    size_t count, axis_count, half;
-    bool some;
-
-    if (!mdl_l_const_ints(l, 1, pads, 2 * MDL_RANK_MAX, &count) && l->error == 0 &&
-        !mdl_l_ints(l, "pads", pads, 2 * MDL_RANK_MAX, &count)) {
-        mdl_l_ints(l, "paddings", pads, 2 * MDL_RANK_MAX, &count);
-    }
-    some = mdl_l_const_ints(l, 3, axes, MDL_RANK_MAX, &axis_count);
-    if (l->error < 0) {
-        return l->error;
-    }
-    half = some ? axis_count : x->rank;
-    if (count != 2 * half) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "%zu pads for %zu dimensions", count, half);
-    }
-    for (size_t i = 0; i < half; i++) {
-        size_t at = i;
-        int r = some ? mdl_l_axis(l, axes[i], x->rank, false, &at) : 0;
-
-        if (r < 0) {
-            return r;
-        }
-        if (pads[i] < INT32_MIN || pads[i] > INT32_MAX || pads[i + half] < INT32_MIN ||
-            pads[i + half] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a pad is out of range");
-        }
-        op->op.attr.pad.begin[at] = (ptrdiff_t)pads[i];
-        op->op.attr.pad.end[at] = (ptrdiff_t)pads[i + half];
-    }
-    return 0;
-}
-
-static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const struct mdl_ir_op *op,
-                    size_t *ret_dim, bool *ret_none)
-{
-    *ret_none = true;
-    for (size_t i = 0; i < x->rank; i++) {
-        int64_t begin = op->op.attr.pad.begin[i], end = op->op.attr.pad.end[i];
-        int64_t n = (int64_t)x->dim[i], out = n + begin + end;
-        int64_t largest = base_max(begin, end);
-
-        if (out < 0 || n + begin < 0 || n + end < 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "pads %lld and %lld crop more than dimension %lld",
-                                 (long long)begin, (long long)end, (long long)n);
-        }
-        if (largest > 0 && ((op->op.attr.pad.mode == MDL_PAD_REFLECT && largest >= n) ||
-                            (op->op.attr.pad.mode == MDL_PAD_EDGE && n == 0))) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "pad %lld is too large for dimension %lld",
-                                 (long long)largest, (long long)n);
-        }
-        ret_dim[i] = (size_t)out;
-        *ret_none &= begin == 0 && end == 0;
-    }
-    return 0;
-}
-
-static int lower_pad(struct mdl_lower *l, int arg)
-{
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_PAD);
-    const struct mdl_ir_value *x;
-    size_t dim[MDL_RANK_MAX];
-    float value = mdl_l_float(l, "value", 0);
-    bool none;
-    int r = mdl_l_need(l, 1);
-
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    r = pad_mode(l, &op);
-    r = r < 0 ? r : pad_amounts(l, x, &op);
-    r = r < 0 ? r : pad_dims(l, x, &op, dim, &none);
-    if (r < 0) {
-        return r;
-    }
-    op.op.attr.pad.value = value;
-    if (mdl_l_in(l, 2) != MDL_NONE) {
-        const struct mdl_ir_value *v = mdl_l_value(l, l->in[2]);
-
-        if (!v->data || mdl_ir_elements(v) != 1) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the value is not a constant scalar");
-        }
-        op.op.attr.pad.value = mdl_const_real(v, 0);
-    }
-    if (none) {
-        l->out[0] = l->in[0];
-        return 0;
-    }
-    op.op.in[0] = l->in[0];
-    return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
-}
-
 const struct mdl_lower_row mdl_lower_slices[] = {
-    {"Slice", lower_slice, 0},   {"Split", lower_split, 0}, {"Concat", lower_concat, 0},
-    {"Gather", lower_gather, 0}, {"Pad", lower_pad, 0},     {0},
+    {"Slice", lower_slice, 0},
+    {"Split", lower_split, 0},
+    {"Concat", lower_concat, 0},
+    {"Gather", lower_gather, 0},
+    {0},
 };

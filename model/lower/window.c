@@ -53,7 +53,8 @@ int mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
     int r;
 
     if (spatial < 1 || spatial > 3) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu spatial dims are not supported", spatial);
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu spatial dims are not supported (1 to 3 are)",
+                             spatial);
     }
     if (!kernel && !mdl_l_attr(l, "kernel_shape")) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "kernel_shape is missing");
@@ -61,7 +62,7 @@ int mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
     r = read_sizes(l, "kernel_shape", spatial, 1, 0, spatial, w.kernel);
     for (size_t i = 0; r == 0 && kernel && i < spatial; i++) {
         if (w.kernel[i] && w.kernel[i] != kernel[i]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "kernel_shape %zu but the weights have %zu",
+            return mdl_ir_refuse(l->ir, -EBADMSG, "kernel_shape says %zu, the weights have %zu",
                                  w.kernel[i], kernel[i]);
         }
         w.kernel[i] = kernel[i];
@@ -91,7 +92,7 @@ int mdl_window_resolve(struct mdl_lower *l, struct mdl_window *w, int auto_pad, 
         size_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, padded, last;
 
         if (in[i] == 0 || in[i] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension is %zu", in[i]);
+            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension of the input is %zu", in[i]);
         }
         if (auto_pad == MDL_PAD_SAME_UPPER || auto_pad == MDL_PAD_SAME_LOWER) {
             size_t out = (in[i] + w->stride[i] - 1) / w->stride[i];

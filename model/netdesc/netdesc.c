@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network description (docs/netdesc.md) becomes standard ONNX nodes with seeded weights. */
+#include "model/netdesc/netdesc.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "model/common/graph.h"
-#include "model/netdesc_layer.h"
-#include "model/private.h"
+#include "model/common/private.h"
+#include "model/netdesc/layer_nodes.h"
+#include "model/netdesc/layers.h"
 
 #define OPSET 13
 #define IR 7
@@ -95,7 +96,7 @@ static int read_layer(struct mdl_nd *nd, const json_t *json, size_t index)
 
     if (name && !name_ok(name)) {
         return mdl_nd_layer_fail(&l, "name",
-                                 "wants a text of 1 to 128 bytes without control characters");
+                                 "must be a text of 1 to 128 bytes without control characters");
     }
     if (json_is_string(op)) {
         kind = mdl_nd_kind_find(json_string_value(op));
@@ -141,17 +142,18 @@ static int read_input(struct mdl_nd *nd, const json_t *v)
 
     if (!json_is_object(v) || json_object_size(v) != (name ? 2u : 1u) ||
         json_array_size(shape) != 3) {
-        return root_fail(nd, "input", "wants {\"shape\": [channels, height, width]} and a name");
+        return root_fail(nd, "input",
+                         "must have \"shape\": [channels, height, width], and may have \"name\"");
     }
     if (name && !name_ok(name)) {
-        return root_fail(nd, "input", "name wants 1 to 128 bytes without control characters");
+        return root_fail(nd, "input", "name must have 1 to 128 bytes without control characters");
     }
     for (size_t i = 0; i < 3; i++) {
         const json_t *n = json_array_get(shape, i);
         json_int_t d = json_integer_value(n);
 
         if (!json_is_integer(n) || d < 1 || d > MDL_ND_SIZE_MAX) {
-            return root_fail(nd, "input", "shape wants whole numbers from 1 to 16384");
+            return root_fail(nd, "input", "shape must be whole numbers from 1 to 16384");
         }
         *sides[i] = (size_t)d;
     }
@@ -178,7 +180,7 @@ static int read_outputs(struct mdl_nd *nd, const json_t *v)
     size_t count = v ? json_array_size(v) : 1;
 
     if (count < 1 || count > MDL_ND_INPUTS_MAX) {
-        return root_fail(nd, "outputs", "wants a list of 1 to 64 layer names");
+        return root_fail(nd, "outputs", "must be a list of 1 to 64 layer names");
     }
     g->outputs = mdl_pool_alloc(g->pool, count, sizeof(*g->outputs));
     if (!g->outputs) {
@@ -230,7 +232,7 @@ static int read_root(struct mdl_nd *nd, const json_t *root)
     nd->seed = (uint64_t)json_integer_value(seed) << 20;
     nd->graph->name = mdl_pool_strdup(nd->graph->pool, name ? json_string_value(name) : "");
     if (json_array_size(layers) < 1 || json_array_size(layers) > MDL_ND_LAYERS_MAX) {
-        return root_fail(nd, "layers", "wants a list of 1 to 4096 layers");
+        return root_fail(nd, "layers", "must be a list of 1 to 4096 layers");
     }
     r = read_input(nd, json_object_get(root, "input"));
     for (size_t i = 0; r == 0 && i < json_array_size(layers); i++) {

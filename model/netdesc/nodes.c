@@ -10,13 +10,13 @@
 #include <sys/vfs.h>
 
 #include "base.h"
-#include "model/private.h"
+#include "model/common/private.h"
 
 #define NODE_INPUTS_MAX 6u
 #define NODE_ATTRS_MAX 8u
 
-/* Room for one more in a pool array that doubles. The old array stays in the pool: twice the final
- * size in total, which is little. */
+/* Makes room for one more element in a pool array, which doubles. The old array stays in the pool:
+ * at most twice the final size in total, which is little. */
 static void *grown(struct mdl_pool *pool, void *old, size_t count, size_t *cap, size_t size)
 {
     size_t more = *cap ? *cap * 2 : 64;
@@ -225,23 +225,19 @@ int mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v)
     return 0;
 }
 
-/* splitmix64; the upper 24 bits as a float in [-1, 1) */
+/* The upper 24 bits of each random number as a float in [-1, 1). */
 static void fill(float *f, size_t n, uint64_t seed, float middle, float spread)
 {
     uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x632be59bd9b4e019ull;
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-        z ^= z >> 31;
-        f[i] = middle + spread * ((float)(int32_t)(z >> 40) * 0x1p-23f - 1.0f);
+        f[i] =
+            middle + spread * ((float)(int32_t)(base_splitmix64(&state) >> 40) * 0x1p-23f - 1.0f);
     }
 }
 
-/* A file of @bytes in @dir that has no name any more. Return: its descriptor; -1 where it cannot be
- * had, or would be in memory all the same. */
+/* Makes an unnamed file of @bytes in @dir. Return: its descriptor; -1 if that fails, or if @dir is
+ * in memory. */
 static int nameless_file(const char *dir, size_t bytes)
 {
     base_autofree char *path = NULL;
@@ -283,7 +279,7 @@ static int weights_map(struct mdl_nd *nd, size_t bytes)
     return 0;
 }
 
-/* Pages that were written are the file's, and come back from it. */
+/* Drops written pages; they are in the file and can be read again. */
 static void drop_written(const struct mdl_graph *g, float *from, size_t bytes)
 {
     uintptr_t first = (uintptr_t)from & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/netdesc_emit.h - builds the graph of a network description: nodes, values, seeded weights
+ * model/netdesc/nodes.h - builds the graph of a network description: nodes, values, seeded weights
  *
- * Inside of model/netdesc.c. Weights are only counted while nodes are emitted; their memory, one
- * mapping, is made and filled at the end, when the total is known to be allowed.
+ * For model/netdesc/ only. While nodes are emitted, weights are only counted. At the end, if the
+ * total is allowed, one mapping for them is made and filled.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 
 #define MDL_ND_LAYERS_MAX 4096u
 #define MDL_ND_WEIGHT_BYTES_MAX ((size_t)4 << 30)
-#define MDL_ND_SIZE_MAX 16384 /* of a side, a kernel, a stride */
+#define MDL_ND_SIZE_MAX 16384 /* limit of a side, a kernel, a stride */
 #define MDL_ND_CHANNELS_MAX 65536
 
-struct mdl_nd_value { /* what a layer makes: an image, or a flat vector (height == 0) */
+struct mdl_nd_value { /* a layer's output: an image, or a flat vector (height == 0) */
     const char *name;
     size_t channels, height, width;
 };
@@ -37,15 +37,15 @@ struct mdl_nd {
     struct mdl_nd_value *values;
     size_t value_count, value_cap, node_cap, initializer_cap;
     enum mdl_nd_fill *fills; /* by initializer */
-    size_t *fan_ins;         /* by initializer; 0: data is already there */
+    size_t *fan_ins;         /* by initializer; 0: data is already set */
     size_t weight_floats;
 };
 
-/** mdl_nd_init() - @pool: ownership stays with the caller. Return: 0 or -ENOMEM. */
+/** mdl_nd_init() - starts an empty graph. @pool: the caller keeps it. Return: 0 or -ENOMEM. */
 int mdl_nd_init(struct mdl_nd *nd, struct mdl_pool *pool, char *error);
 
-/** mdl_nd_node() - appends an operator. @inputs: up to 6 names, NULL ends them. @output: its one
- * value. *ret_node is valid until the next one is appended. Return: 0 or -ENOMEM. */
+/** mdl_nd_node() - appends an operator. @inputs: up to 6 names, ended by NULL. @output: its one
+ * value. *ret_node is valid until the next node is appended. Return: 0 or -ENOMEM. */
 int mdl_nd_node(struct mdl_nd *nd, const char *op_type, const char *const *inputs,
                 const char *output, struct mdl_gnode **ret_node);
 int mdl_nd_attr_int(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, int64_t v);
@@ -54,13 +54,14 @@ int mdl_nd_attr_string(struct mdl_nd *nd, struct mdl_gnode *n, const char *name,
 int mdl_nd_attr_ints(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const size_t *v,
                      size_t count);
 
-/** mdl_nd_weight() - appends an initializer to be filled by mdl_nd_finish(). Return: 0, -ENOMEM,
+/** mdl_nd_weight() - appends an initializer, which mdl_nd_finish() fills. Return: 0, -ENOMEM,
  * -E2BIG past the cap on weights. */
 int mdl_nd_weight(struct mdl_nd *nd, const struct mdl_nd_weight *w);
 /** mdl_nd_floats() - appends an initializer with these values (rank 1). */
 int mdl_nd_floats(struct mdl_nd *nd, const char *name, const float *v, size_t count);
 
-/** mdl_nd_value_add() - Return: 0, -ENOMEM, -EEXIST. mdl_nd_value_find() - NULL if unknown. */
+/** mdl_nd_value_add() - Return: 0, -ENOMEM, -EEXIST. mdl_nd_value_find() - Return: NULL if
+ * unknown. */
 int mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v);
 const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char *name);
 

@@ -1,40 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/onnx/onnx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/common/pool.h"
+#include "model/common/private.h"
+#include "model/onnx/node.h"
+#include "model/onnx/tensor.h"
+#include "model/onnx/walk.h"
+#include "onnx.pb-c.h"
+
 /*
  * ONNX to struct mdl_graph. protobuf-c unpacks the walk's stripped copy straight into the graph's
  * pool (its allocator is the pool), so names need no second copy and the pool's cap bounds what a
  * hostile file can make it allocate.
  */
-#include <stdio.h>
-#include <string.h>
-
-#include "base.h"
-#include "model/common/graph.h"
-#include "model/onnx/tensor.h"
-#include "model/onnx/walk.h"
-#include "model/common/pool.h"
-#include "model/private.h"
-#include "onnx.pb-c.h"
 
 #define IR_MIN 3
 #define IR_MAX 13
 #define OPSET_MIN 6 /* before, only for operators that did not change up to 6 */
 #define OPSET_MAX 26
-#define NODE_ATTRS_MAX 256u
 #define POOL_BASE_BYTES ((size_t)256 << 20)
 
 static void *pool_alloc(void *pool, size_t bytes)
 {
     return mdl_pool_alloc(pool, 1, bytes);
 }
+
 static void pool_no_free(void *pool, void *p)
 {
     (void)pool;
     (void)p;
-}
-
-static const char *text(const char *s)
-{
-    return s ? s : "";
 }
 
 /* ---- versions ---- */
@@ -54,7 +52,8 @@ static bool unchanged_until_6(const Onnx__GraphProto *g)
     for (size_t i = 0; g && i < g->n_node; i++) {
         size_t k = 0;
 
-        while (k < base_array_count(names) && strcmp(names[k], text(g->node[i]->op_type)) != 0) {
+        while (k < base_array_count(names) &&
+               strcmp(names[k], mdl_onnx_text(g->node[i]->op_type)) != 0) {
             k++;
         }
         if (k == base_array_count(names)) {
@@ -79,7 +78,7 @@ static int read_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *mod
     }
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *o = model->opset_import[i];
-        const char *domain = text(o->domain);
+        const char *domain = mdl_onnx_text(o->domain);
 
         if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0) {
             continue;
@@ -98,163 +97,10 @@ static int read_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *mod
     if (g->opset < 1 || g->opset > OPSET_MAX ||
         (g->opset < OPSET_MIN && !unchanged_until_6(model->graph))) {
         return mdl_fail(rd->error, -EOPNOTSUPP,
-                        "operator set version %lld is not supported (%d to %d are)",
+                        "operator set version %lld is not supported (%d to %d are); export the "
+                        "model with one of these",
                         (long long)g->opset, OPSET_MIN, OPSET_MAX);
     }
-    return 0;
-}
-
-/* ---- attributes and nodes ---- */
-
-/* Old exporters leave the type out: it is what is there, if just one thing is. */
-static int guess_type(const Onnx__AttributeProto *a)
-{
-    int type = 0, count = 0;
-
-#define GUESS(there, t)                                                                            \
-    if (there) {                                                                                   \
-        type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##t;                                         \
-        count++;                                                                                   \
-    }
-    GUESS(a->has_f, FLOAT)
-    GUESS(a->has_i, INT)
-    GUESS(a->has_s, STRING)
-    GUESS(a->t, TENSOR)
-    GUESS(a->n_floats, FLOATS)
-    GUESS(a->n_ints, INTS)
-    GUESS(a->n_strings, STRINGS)
-#undef GUESS
-    return count == 1 ? type : 0;
-}
-
-static char *copy_text(struct mdl_pool *pool, const ProtobufCBinaryData *b)
-{
-    return mdl_pool_strndup(pool, b->data, b->len);
-}
-
-static int read_strings(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
-                        struct mdl_gattr *out)
-{
-    const char **list = mdl_pool_alloc(rd->graph->pool, a->n_strings, sizeof(*list));
-
-    if (!list) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < a->n_strings; i++) {
-        list[i] = copy_text(rd->graph->pool, &a->strings[i]);
-        if (!list[i]) {
-            return -ENOMEM;
-        }
-    }
-    out->strings = list;
-    out->count = a->n_strings;
-    return 0;
-}
-
-static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
-                     struct mdl_gattr *out)
-{
-    int type = a->has_type ? (int)a->type : 0;
-    struct mdl_gtensor *t;
-    int r = 0;
-
-    out->name = text(a->name);
-    if (out->name[0] == '\0') {
-        return mdl_fail(rd->error, -EBADMSG, "%s: an attribute has no name", rd->where);
-    }
-    if (text(a->ref_attr_name)[0] != '\0') {
-        return mdl_fail(rd->error, -EOPNOTSUPP,
-                        "%s: attribute '%.80s' refers to a function's attribute", rd->where,
-                        out->name);
-    }
-    switch (type ? type : guess_type(a)) {
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
-        out->type = MDL_ATTR_FLOAT;
-        out->f = a->f;
-        break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
-        out->type = MDL_ATTR_INT;
-        out->i = a->i;
-        break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
-        out->type = MDL_ATTR_STRING;
-        out->s = copy_text(rd->graph->pool, &a->s);
-        r = out->s ? 0 : -ENOMEM;
-        break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
-        out->type = MDL_ATTR_TENSOR;
-        if (!a->t) {
-            return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' has no tensor", rd->where,
-                            out->name);
-        }
-        t = mdl_pool_alloc(rd->graph->pool, 1, sizeof(*t));
-        r = t ? mdl_onnx_tensor(rd, a->t, out->name, t) : -ENOMEM;
-        out->t = t;
-        break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
-        out->type = MDL_ATTR_FLOATS;
-        out->floats = a->floats;
-        out->count = a->n_floats;
-        break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
-        out->type = MDL_ATTR_INTS;
-        out->ints = a->ints;
-        out->count = a->n_ints;
-        break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
-        out->type = MDL_ATTR_STRINGS;
-        r = read_strings(rd, a, out);
-        break;
-    default: /* subgraphs, sparse tensors, types: the compiler refuses the operator that has them */
-        out->type = MDL_ATTR_OTHER;
-        break;
-    }
-    return r;
-}
-
-static int read_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t index,
-                     struct mdl_gnode *out)
-{
-    struct mdl_gattr *attrs;
-
-    out->op_type = text(n->op_type);
-    out->name = text(n->name);
-    out->domain = strcmp(text(n->domain), "ai.onnx") == 0 ? "" : text(n->domain);
-    out->input_count = n->n_input;
-    out->inputs = (const char *const *)n->input;
-    out->output_count = n->n_output;
-    out->outputs = (const char *const *)n->output;
-    snprintf(rd->where, sizeof(rd->where), "node %zu '%.80s' (%.40s)", index,
-             out->name[0]        ? out->name
-             : out->output_count ? out->outputs[0]
-                                 : "",
-             out->op_type);
-    if (out->op_type[0] == '\0') {
-        return mdl_fail(rd->error, -EBADMSG, "%s has no operator type", rd->where);
-    }
-    if (n->n_attribute > NODE_ATTRS_MAX) {
-        return mdl_fail(rd->error, -E2BIG, "%s has %zu attributes, more than %u", rd->where,
-                        n->n_attribute, NODE_ATTRS_MAX);
-    }
-    attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
-    if (!attrs) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < n->n_attribute; i++) {
-        int r = read_attr(rd, n->attribute[i], &attrs[i]);
-
-        if (r < 0) {
-            return r;
-        }
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(attrs[k].name, attrs[i].name) == 0) {
-                return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' is given twice",
-                                rd->where, attrs[i].name);
-            }
-        }
-    }
-    out->attrs = attrs;
-    out->attr_count = n->n_attribute;
     return 0;
 }
 
@@ -265,7 +111,7 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
 {
     const Onnx__TypeProto__Tensor *t = NULL;
 
-    out->name = text(v->name);
+    out->name = mdl_onnx_text(v->name);
     snprintf(rd->where, sizeof(rd->where), "graph %s '%.80s'", what, out->name);
     if (out->name[0] == '\0') {
         return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
@@ -274,7 +120,8 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
         t = v->type->tensor_type;
     }
     if (v->type && !t) {
-        return mdl_fail(rd->error, -EOPNOTSUPP, "%s is not a tensor", rd->where);
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s is not a tensor, and nothing else is supported",
+                        rd->where);
     }
     if (!t || !t->has_elem_type || t->elem_type == 0) {
         return 0;
@@ -401,8 +248,8 @@ static int read_initializers(struct mdl_onnx_reader *rd, const Onnx__GraphProto 
         int r;
 
         snprintf(rd->where, sizeof(rd->where), "initializer %zu '%.100s'", i,
-                 text(p->initializer[i]->name));
-        if (text(p->initializer[i]->name)[0] == '\0') {
+                 mdl_onnx_text(p->initializer[i]->name));
+        if (mdl_onnx_text(p->initializer[i]->name)[0] == '\0') {
             return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
         }
         r = mdl_onnx_tensor(rd, p->initializer[i], NULL, &g->initializers[i]);
@@ -432,7 +279,7 @@ static int read_inputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
     for (size_t i = 0; i < p->n_input; i++) {
         int r;
 
-        if (made_find(list, g->initializer_count, text(p->input[i]->name))) {
+        if (made_find(list, g->initializer_count, mdl_onnx_text(p->input[i]->name))) {
             continue;
         }
         r = read_value(rd, p->input[i], "input", &g->inputs[g->input_count]);
@@ -474,7 +321,7 @@ static int read_nodes(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
         return -ENOMEM;
     }
     for (size_t i = 0; i < p->n_node; i++) {
-        int r = read_node(rd, p->node[i], i, &g->nodes[i]);
+        int r = mdl_onnx_node(rd, p->node[i], i, &g->nodes[i]);
 
         if (r < 0) {
             return r;
@@ -494,7 +341,7 @@ static int read_graph(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
     if (p->n_output == 0) {
         return mdl_fail(rd->error, -EBADMSG, "the model's graph has no outputs");
     }
-    rd->graph->name = text(p->name);
+    rd->graph->name = mdl_onnx_text(p->name);
     r = read_initializers(rd, p);
     r = r < 0 ? r : read_inputs(rd, p);
     r = r < 0 ? r : read_outputs(rd, p);

@@ -6,7 +6,7 @@
 
 #include "base.h"
 #include "model/common/pool.h"
-#include "model/private.h"
+#include "model/common/private.h"
 #include "onnx.pb-c.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
@@ -111,7 +111,7 @@ static int read_dims(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
             return data_fail(rd, -E2BIG, attr, "the number of elements overflows");
         }
     }
-    /* A zero hides the size of the others; strides are products of them. */
+    /* A dim of 0 hides the size of the others, but strides are their products. */
     for (size_t i = 0, product = 1; n == 0 && i < out->rank; i++) {
         if (out->dim[i] && !base_mul(product, out->dim[i], &product)) {
             return data_fail(rd, -E2BIG, attr, "the number of elements overflows");
@@ -167,7 +167,7 @@ static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n,
     return out;
 }
 
-/* Where the tensor's bytes are, still in the file's element type. */
+/* Finds the tensor's bytes, still in the file's element type. */
 static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
                      size_t elements, struct mdl_gtensor *out)
 {
@@ -245,7 +245,8 @@ int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, cons
     int r;
 
     if (t->has_data_location && t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
-        return data_fail(rd, -EOPNOTSUPP, attr, "data outside the file is not supported");
+        return data_fail(rd, -EOPNOTSUPP, attr,
+                         "data outside the file is not supported; save the model as one file");
     }
     if (t->data_type < 0 || (size_t)t->data_type >= base_array_count(types) ||
         types[t->data_type].from == FROM_NONE) {

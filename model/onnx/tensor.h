@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/onnx_tensor.h - one TensorProto to one struct mdl_gtensor; inside of model/onnx.c
+ * model/onnx/tensor.h - converts a TensorProto to a struct mdl_gtensor; for model/onnx/ only
  *
- * The dims, the element type and the amount of data are checked against each other with checked
- * arithmetic, so that later readers may trust bytes == elements * size.
+ * Compares dims, element type and data size with checked arithmetic, so that later readers may
+ * trust bytes == elements * size.
  */
 #pragma once
 
@@ -13,19 +13,19 @@
 struct Onnx__TensorProto;
 
 struct mdl_onnx_reader {
-    const struct mdl_walk *walk; /* borrowed: where stripped data is */
-    struct mdl_graph *graph;     /* being built; new data goes to its pool */
+    const struct mdl_walk *walk; /* borrowed: the stripped data */
+    struct mdl_graph *graph;     /* the graph being built; its pool gets new data */
     char *error;                 /* MDL_ERROR_MAX */
     char where[192];             /* "initializer 3 'conv1.weight'", for messages */
 };
 
-/** mdl_onnx_dtype() - the element type for ONNX's number. Return: false where it is not one of
- * ours. mdl_onnx_dtype_name() - ONNX's name of it, never NULL. */
+/** mdl_onnx_dtype() - maps ONNX's number to an element type. Return: false if it is not supported.
+ * mdl_onnx_dtype_name() - Return: ONNX's name for it, never NULL. */
 bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret);
 const char *mdl_onnx_dtype_name(int onnx_type);
 
 /**
- * mdl_onnx_tensor() - checks and converts @t; data stays in the file where it can
+ * mdl_onnx_tensor() - checks and converts @t; data stays in the file if possible
  * @attr: the attribute's name for messages, or NULL. Return: as mdl_onnx_read(); -ENOMEM without
  * text.
  */

@@ -6,174 +6,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/private.h"
-
-/* ---- the schema: what is copied, checked, dropped, refused ---- */
-
-enum msg {
-    MSG_NONE,
-    MSG_MODEL,
-    MSG_OPSET,
-    MSG_GRAPH,
-    MSG_NODE,
-    MSG_ATTR,
-    MSG_TENSOR,
-    MSG_VALUE,
-    MSG_TYPE,
-    MSG_TYPE_TENSOR,
-    MSG_SHAPE,
-    MSG_DIM,
-    MSG_TYPE_OF,  /* Sequence, Optional: a TypeProto in field 1 */
-    MSG_TYPE_MAP, /* a TypeProto in field 2 */
-    MSG_FUNCTION, /* nodes in field 7 */
-    MSG_SPARSE,   /* tensors in fields 1 and 2 */
-    MSG_COUNT
-};
-
-enum kind {
-    K_DROP,     /* not in the table: not copied */
-    K_VARINT,   /* copied */
-    K_FIXED32,  /* copied */
-    K_NAME,     /* a string, checked and copied */
-    K_BYTES,    /* a text in a bytes field: no NUL; copied */
-    K_VARINTS,  /* repeated varint, packed or not; copied */
-    K_FIXED32S, /* repeated 32 bit, packed or not; copied */
-    K_FLOATS,   /* float_data: to the table if it is one packed piece, else copied */
-    K_FIXED64S, /* repeated 64 bit; copied */
-    K_RAW,      /* raw_data: to the table */
-    K_MSG,      /* a message, walked and copied */
-    K_CHECK,    /* a message, walked but not copied */
-    K_REFUSE,   /* not supported if it is there */
-};
-
-struct field {
-    unsigned char kind, sub;
-    bool once; /* a second one would be merged by protobuf: refused */
-    const char *name;
-};
-
-#define FIELD_NUMBER_MAX 25u
-
-static const struct field schema[MSG_COUNT][FIELD_NUMBER_MAX + 1] =
-    {
-        [MSG_MODEL] =
-            {
-                [1] = {K_VARINT, MSG_NONE, false, "ir_version"},
-                [7] = {K_MSG, MSG_GRAPH, true, "graph"},
-                [8] = {K_MSG, MSG_OPSET, false, "opset_import"},
-                [20] = {K_REFUSE, MSG_NONE, false, "training_info"},
-                [25] = {K_CHECK, MSG_FUNCTION, false, "functions"},
-            },
-        [MSG_OPSET] =
-            {
-                [1] = {K_NAME, MSG_NONE, false, "domain"},
-                [2] = {K_VARINT, MSG_NONE, false, "version"},
-            },
-        [MSG_GRAPH] =
-            {
-                [1] = {K_MSG, MSG_NODE, false, "node"},
-                [2] = {K_NAME, MSG_NONE, false, "name"},
-                [5] = {K_MSG, MSG_TENSOR, false, "initializer"},
-                [11] = {K_MSG, MSG_VALUE, false, "input"},
-                [12] = {K_MSG, MSG_VALUE, false, "output"},
-                [13] = {K_CHECK, MSG_VALUE, false, "value_info"},
-                [15] = {K_REFUSE, MSG_NONE, false, "sparse_initializer"},
-            },
-        [MSG_NODE] =
-            {
-                [1] = {K_NAME, MSG_NONE, false, "input"},
-                [2] = {K_NAME, MSG_NONE, false, "output"},
-                [3] = {K_NAME, MSG_NONE, false, "name"},
-                [4] = {K_NAME, MSG_NONE, false, "op_type"},
-                [5] = {K_MSG, MSG_ATTR, false, "attribute"},
-                [7] = {K_NAME, MSG_NONE, false, "domain"},
-            },
-        [MSG_ATTR] =
-            {
-                [1] = {K_NAME, MSG_NONE, false, "name"},
-                [2] = {K_FIXED32, MSG_NONE, false, "f"},
-                [3] = {K_VARINT, MSG_NONE, false, "i"},
-                [4] = {K_BYTES, MSG_NONE, false, "s"},
-                [5] = {K_MSG, MSG_TENSOR, true, "t"},
-                [6] = {K_CHECK, MSG_GRAPH, true, "g"},
-                [7] = {K_FIXED32S, MSG_NONE, false, "floats"},
-                [8] = {K_VARINTS, MSG_NONE, false, "ints"},
-                [9] = {K_BYTES, MSG_NONE, false, "strings"},
-                [10] = {K_CHECK, MSG_TENSOR, false, "tensors"},
-                [11] = {K_CHECK, MSG_GRAPH, false, "graphs"},
-                [14] = {K_CHECK, MSG_TYPE, true, "tp"},
-                [15] = {K_CHECK, MSG_TYPE, false, "type_protos"},
-                [20] = {K_VARINT, MSG_NONE, false, "type"},
-                [21] = {K_NAME, MSG_NONE, false, "ref_attr_name"},
-                [22] = {K_CHECK, MSG_SPARSE, true, "sparse_tensor"},
-                [23] = {K_CHECK, MSG_SPARSE, false, "sparse_tensors"},
-            },
-        [MSG_TENSOR] =
-            {
-                [1] = {K_VARINTS, MSG_NONE, false, "dims"},
-                [2] = {K_VARINT, MSG_NONE, false, "data_type"},
-                [3] = {K_REFUSE, MSG_NONE, false, "segment"},
-                [4] = {K_FLOATS, MSG_NONE, false, "float_data"},
-                [5] = {K_VARINTS, MSG_NONE, false, "int32_data"},
-                [7] = {K_VARINTS, MSG_NONE, false, "int64_data"},
-                [8] = {K_NAME, MSG_NONE, false, "name"},
-                [9] = {K_RAW, MSG_NONE, true, "raw_data"},
-                [10] = {K_FIXED64S, MSG_NONE, false, "double_data"},
-                [13] = {K_REFUSE, MSG_NONE, false, "external_data"},
-                [14] = {K_VARINT, MSG_NONE, false, "data_location"},
-            },
-        [MSG_VALUE] =
-            {
-                [1] = {K_NAME, MSG_NONE, false, "name"},
-                [2] = {K_MSG, MSG_TYPE, true, "type"},
-            },
-        [MSG_TYPE] =
-            {
-                [1] = {K_MSG, MSG_TYPE_TENSOR, true, "tensor_type"},
-                [4] = {K_CHECK, MSG_TYPE_OF, true, "sequence_type"},
-                [5] = {K_CHECK, MSG_TYPE_MAP, true, "map_type"},
-                [9] = {K_CHECK, MSG_TYPE_OF, true, "optional_type"},
-                [8] = {K_CHECK, MSG_TYPE_TENSOR, true, "sparse_tensor_type"},
-            },
-        [MSG_TYPE_TENSOR] =
-            {
-                [1] = {K_VARINT, MSG_NONE, false, "elem_type"},
-                [2] = {K_MSG, MSG_SHAPE, true, "shape"},
-            },
-        [MSG_SHAPE] =
-            {
-                [1] = {K_MSG, MSG_DIM, false, "dim"},
-            },
-        [MSG_DIM] =
-            {
-                [1] = {K_VARINT, MSG_NONE, false, "dim_value"},
-                [2] = {K_NAME, MSG_NONE, false, "dim_param"},
-            },
-        [MSG_TYPE_OF] =
-            {
-                [1] = {K_CHECK, MSG_TYPE, true, "elem_type"},
-            },
-        [MSG_TYPE_MAP] =
-            {
-                [2] = {K_CHECK, MSG_TYPE, true, "value_type"},
-            },
-        [MSG_FUNCTION] =
-            {
-                [7] = {K_CHECK, MSG_NODE, false, "node"},
-            },
-        [MSG_SPARSE] =
-            {
-                [1] = {K_CHECK, MSG_TENSOR, true, "values"},
-                [2] = {K_CHECK, MSG_TENSOR, true, "indices"},
-            },
-};
-
-static const struct field *field_find(enum msg msg, uint64_t number)
-{
-    const struct field *f = number <= FIELD_NUMBER_MAX ? &schema[msg][number] : NULL;
-
-    return f && f->kind != K_DROP ? f : NULL;
-}
+#include "model/common/private.h"
+#include "model/onnx/schema.h"
 
 /* ---- wire format ---- */
 
@@ -187,7 +21,7 @@ struct piece {         /* one field of a message */
 };
 
 struct frame { /* where we are, for messages */
-    enum msg msg;
+    enum mdl_onnx_msg msg;
     size_t start, end; /* of the message's body in the file */
     const struct frame *parent;
     const char *name; /* NULL at the root */
@@ -274,12 +108,12 @@ static const char *piece_read(const struct walker *wk, size_t at, size_t end, st
 }
 
 /* The field that names a message of this kind, 0 for none. */
-static unsigned name_field(enum msg msg)
+static unsigned name_field(enum mdl_onnx_msg msg)
 {
-    return msg == MSG_NODE                       ? 3
-           : msg == MSG_TENSOR                   ? 8
-           : msg == MSG_ATTR || msg == MSG_VALUE ? 1
-                                                 : 0;
+    return msg == MDL_MSG_NODE                           ? 3
+           : msg == MDL_MSG_TENSOR                       ? 8
+           : msg == MDL_MSG_ATTR || msg == MDL_MSG_VALUE ? 1
+                                                         : 0;
 }
 
 /* "graph.node[12] 'conv1'.attribute[0] 'pads'": the way to @f, with the names that can be found. */
@@ -312,6 +146,7 @@ static void place_of(const struct walker *wk, const struct frame *f, char *text,
 
 static int walk_fail(const struct walker *wk, const struct frame *f, int code, const char *format,
                      ...) __attribute__((format(printf, 4, 5)));
+
 static int walk_fail(const struct walker *wk, const struct frame *f, int code, const char *format,
                      ...)
 {
@@ -408,19 +243,19 @@ static bool text_ok(const unsigned char *s, size_t n, bool name)
     return true;
 }
 
-static bool wire_fits(enum kind kind, enum wire wire)
+static bool wire_fits(enum mdl_onnx_kind kind, enum wire wire)
 {
     switch (kind) {
-    case K_VARINT:
+    case MDL_FIELD_VARINT:
         return wire == WIRE_VARINT;
-    case K_FIXED32:
+    case MDL_FIELD_FIXED32:
         return wire == WIRE_FIXED32;
-    case K_VARINTS:
+    case MDL_FIELD_VARINTS:
         return wire == WIRE_VARINT || wire == WIRE_LENGTH;
-    case K_FIXED32S:
-    case K_FLOATS:
+    case MDL_FIELD_FIXED32S:
+    case MDL_FIELD_FLOATS:
         return wire == WIRE_FIXED32 || wire == WIRE_LENGTH;
-    case K_FIXED64S:
+    case MDL_FIELD_FIXED64S:
         return wire == WIRE_FIXED64 || wire == WIRE_LENGTH;
     default:
         return wire == WIRE_LENGTH;
@@ -448,10 +283,10 @@ static int count_floats(struct walker *wk, const struct frame *f, size_t at, siz
     return 0;
 }
 
-static int walk_message(struct walker *wk, const struct frame *f, enum msg msg, size_t at,
+static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
                         size_t end, bool copy);
 
-static int walk_sub(struct walker *wk, const struct frame *f, const struct field *field,
+static int walk_sub(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
                     const struct piece *p, size_t index, bool copy)
 {
     struct frame inner = {.parent = f,
@@ -501,13 +336,13 @@ static int walk_sub(struct walker *wk, const struct frame *f, const struct field
     return 0;
 }
 
-static int walk_field(struct walker *wk, const struct frame *f, const struct field *field,
+static int walk_field(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
                       const struct piece *p, size_t index, bool floats_to_table)
 {
     const unsigned char *body = wk->in + p->body;
 
     switch (field->kind) {
-    case K_NAME:
+    case MDL_FIELD_NAME:
         if (++wk->strings > MDL_WALK_STRINGS_MAX || p->bytes > MDL_WALK_NAME_MAX) {
             return walk_fail(wk, f, -E2BIG, "%s is too long or there are too many names",
                              field->name);
@@ -518,7 +353,7 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct fie
                              field->name, p->body);
         }
         break;
-    case K_BYTES:
+    case MDL_FIELD_BYTES:
         if (++wk->strings > MDL_WALK_STRINGS_MAX) {
             return walk_fail(wk, f, -E2BIG, "there are too many strings");
         }
@@ -526,18 +361,18 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct fie
             return walk_fail(wk, f, -EBADMSG, "%s holds a NUL byte", field->name);
         }
         break;
-    case K_RAW:
+    case MDL_FIELD_RAW:
         return copy_raw(wk, f, p, false);
-    case K_FLOATS:
+    case MDL_FIELD_FLOATS:
         if (floats_to_table && p->wire == WIRE_LENGTH) {
             return copy_raw(wk, f, p, true);
         }
         break;
-    case K_MSG:
+    case MDL_FIELD_MSG:
         return walk_sub(wk, f, field, p, index, true);
-    case K_CHECK:
+    case MDL_FIELD_CHECK:
         return walk_sub(wk, f, field, p, index, false);
-    case K_REFUSE:
+    case MDL_FIELD_REFUSE:
         return walk_fail(wk, f, -EOPNOTSUPP, "%s is not supported", field->name);
     default:
         break;
@@ -545,21 +380,21 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct fie
     return copy_bytes(wk, f, wk->in + p->start, p->end - p->start);
 }
 
-static int walk_message(struct walker *wk, const struct frame *f, enum msg msg, size_t at,
+static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
                         size_t end, bool copy)
 {
-    size_t seen[FIELD_NUMBER_MAX + 1] = {0};
+    size_t seen[MDL_FIELD_NUMBER_MAX + 1] = {0};
     size_t floats = 0;
     int r;
 
-    if (msg == MSG_TENSOR && copy) {
+    if (msg == MDL_MSG_TENSOR && copy) {
         r = count_floats(wk, f, at, end, &floats);
         if (r < 0) {
             return r;
         }
     }
     while (at < end) {
-        const struct field *field;
+        const struct mdl_onnx_field *field;
         struct piece p;
 
         r = piece_next(wk, f, at, end, &p);
@@ -570,7 +405,7 @@ static int walk_message(struct walker *wk, const struct frame *f, enum msg msg, 
             return walk_fail(wk, NULL, -E2BIG, "more than %u fields", MDL_WALK_FIELDS_MAX);
         }
         at = p.end;
-        field = field_find(msg, p.number);
+        field = mdl_onnx_field(msg, p.number);
         if (!field) {
             continue; /* documentation, metadata, fields of later versions */
         }
@@ -581,7 +416,7 @@ static int walk_message(struct walker *wk, const struct frame *f, enum msg msg, 
         if (field->once && seen[p.number]) {
             return walk_fail(wk, f, -EBADMSG, "%s is given twice", field->name);
         }
-        if (copy || field->kind == K_MSG || field->kind == K_CHECK) {
+        if (copy || field->kind == MDL_FIELD_MSG || field->kind == MDL_FIELD_CHECK) {
             r = copy ? walk_field(wk, f, field, &p, seen[p.number], floats == 1)
                      : walk_sub(wk, f, field, &p, seen[p.number], false);
             if (r < 0) {
@@ -598,7 +433,7 @@ int mdl_walk_init(struct mdl_walk *w, const void *map, size_t bytes, char ret_er
     struct mdl_walk local = MDL_WALK_NULL;
     struct walker wk = {.in = map, .in_bytes = bytes, .w = &local, .error = ret_error};
     struct frame root = {0};
-    int r = walk_message(&wk, &root, MSG_MODEL, 0, bytes, true);
+    int r = walk_message(&wk, &root, MDL_MSG_MODEL, 0, bytes, true);
 
     if (r < 0) {
         mdl_walk_deinit(&local);

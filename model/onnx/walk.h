@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/onnx_walk.h - first walk over an ONNX file's wire format: check it, strip its weights
+ * model/onnx/walk.h - the first walk over an ONNX file's wire format: checks it and strips its
+ * weights
  *
  * protobuf-c copies every bytes field and recurses without a limit, so it must see neither weights
- * nor deep nesting. The walk reads the mapped file once, knows ONNX's schema, and writes a small
- * copy that holds only the fields the reader wants; the weights of a tensor (raw_data, and packed
- * float_data, which has the same bytes) are replaced by a 4-byte index into a table of file ranges.
- * Invariant: whatever protobuf-c gets was written by the walk, message by message: depth at most
+ * nor deep nesting. The walk knows ONNX's schema. It reads the mapped file once and writes a small
+ * copy with only the fields that the reader needs. A tensor's weights (raw_data, and packed
+ * float_data, which has the same bytes) become a 4-byte index into a table of file ranges.
+ * Invariant: the walk wrote all that protobuf-c gets, message by message: depth at most
  * MDL_WALK_DEPTH_MAX, no unknown fields, no groups, every string valid UTF-8 without control
  * characters, every count and the copy's size below a cap.
  */
@@ -16,7 +17,7 @@
 
 #define MDL_WALK_DEPTH_MAX 64u
 #define MDL_WALK_COPY_MAX ((size_t)32 << 20) /* bytes of the stripped copy */
-#define MDL_WALK_FIELDS_MAX 100000000u       /* fields read, copied or not: bounds the time */
+#define MDL_WALK_FIELDS_MAX 100000000u       /* fields read, copied or not; limits the time */
 #define MDL_WALK_MESSAGES_MAX 400000u        /* nodes, attributes, tensors, values ... kept */
 #define MDL_WALK_STRINGS_MAX 1000000u        /* names kept */
 #define MDL_WALK_NAME_MAX 4096u              /* bytes of one name */

@@ -9,7 +9,7 @@
 
 #include "base.h"
 #include "model/common/file.h"
-#include "model/private.h"
+#include "model/common/private.h"
 
 #define FILE_BYTES_MAX ((size_t)16 << 20)
 #define NAMES_MAX 100000u
@@ -127,7 +127,7 @@ bool mdl_calibration_keeps(const struct mdl_calibration *c, const char *name)
 
 static int bad(char *error, const char *path, const char *why)
 {
-    return mdl_fail(error, -EBADMSG, "%.300s is no calibration: %s", path, why);
+    return mdl_fail(error, -EBADMSG, "%.300s is not a calibration: %s", path, why);
 }
 
 static int read_ranges(const json_t *all, const char *path, char *error, struct mdl_calibration *c)
@@ -164,7 +164,7 @@ static int read_ranges(const json_t *all, const char *path, char *error, struct 
     return 0;
 }
 
-/* A list of @count finite numbers. Return: NULL: it is none, or -ENOMEM in *ret_error. */
+/* A list of @count finite numbers. Return: NULL: it is not one, or -ENOMEM in *ret_error. */
 static float *read_numbers(const json_t *list, size_t count, int *ret_error)
 {
     float *of;
@@ -361,36 +361,4 @@ json_t *mdl_calibration_json(const struct mdl_calibration *c)
         return NULL;
     }
     return root;
-}
-
-int mdl_calibration_write(const struct mdl_calibration *c, const char *path)
-{
-    json_t *root = mdl_calibration_json(c);
-    base_autofree char *text =
-        root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-    base_autofree char *draft = NULL;
-    FILE *f;
-    int r = 0;
-
-    json_decref(root);
-    if (!text || asprintf(&draft, "%s.part", path) < 0) {
-        return -ENOMEM;
-    }
-    f = fopen(draft, "we");
-    if (!f) {
-        return -errno;
-    }
-    if (fwrite(text, 1, strlen(text), f) != strlen(text)) {
-        r = -EIO;
-    }
-    if (fclose(f) != 0 && r == 0) {
-        r = -errno;
-    }
-    if (r == 0 && rename(draft, path) != 0) {
-        r = -errno;
-    }
-    if (r < 0) {
-        unlink(draft);
-    }
-    return r;
 }

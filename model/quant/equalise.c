@@ -6,11 +6,11 @@
 #include "model/quant/calibration.h"
 #include "model/quant/quant_private.h"
 
-/* Channels of a value are made equally loud before it is rounded with one scale. */
+/* Equalises the ranges of a value's channels before it is rounded with one scale. */
 
 #define TRIED 11u /* sets of factors */
 #define FACTOR_MAX 1e4
-#define ROOM 2 /* a channel may be so many times as loud as it was in the examples */
+#define ROOM 2 /* a channel's range may be this many times that of the examples */
 
 struct group { /* values that have the same channels */
     bool fits;
@@ -95,7 +95,7 @@ static void unfit(struct equal *e, size_t v)
     }
 }
 
-/* What the op does to the groups that it reads and writes. */
+/* Records what the op means for the groups that it reads and writes. */
 static int mark_op(struct equal *e, size_t k)
 {
     struct mdl_ir *ir = e->ir;
@@ -137,7 +137,7 @@ static int mark_op(struct equal *e, size_t k)
     if (op->op.act == MDL_ACT_CLIP) {
         y->clips = true;
         y->clip = (double)op->op.act_b;
-        y->fits &= e->chosen[k]; /* integers end where the clip does */
+        y->fits &= e->chosen[k]; /* the integers' range ends at the clip */
     }
     return 0;
 }
@@ -173,7 +173,7 @@ static int find_groups(struct equal *e)
     return r;
 }
 
-/* What examples have shown of the channels. */
+/* Finds the channels' ranges from the examples. */
 static int find_channels(struct equal *e, size_t v)
 {
     const struct mdl_ir_value *of = &e->ir->values[v];
@@ -214,7 +214,7 @@ static double largest(const struct group *g, size_t i)
     double f = FACTOR_MAX;
 
     if (g->lows[i] == 0 && g->highs[i] == 0) {
-        return 1; /* never there: not known */
+        return 1; /* never non-zero: unknown */
     }
     f = g->highs[i] > 0 ? base_min(f, g->high / (ROOM * g->highs[i])) : f;
     f = g->lows[i] < 0 ? base_min(f, g->low / (ROOM * g->lows[i])) : f;

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/ir/fold.h"
 #include "model/quant/quant_private.h"
 
 /* DequantizeLinear -> operator -> QuantizeLinear becomes one operator on integers, with its
- * activation and residual; without the QuantizeLinear behind it the operator's result is f32. What
- * dequantises a constant and found no such operator is evaluated. */
+ * activation and residual; without a QuantizeLinear after it, the operator's result is f32. A
+ * DequantizeLinear of a constant that no such operator uses is evaluated. */
 
 #define BIAS_MAX ((double)(1 << 30))
 
@@ -131,7 +132,8 @@ static double addend_value(const struct addend *a, size_t c)
     return t;
 }
 
-/* Multipliers, zero points and biases of all channels; false: they do not fit. */
+/* Fills in multipliers, zero points and biases of all channels. Return: false if they do not
+ * fit. */
 static int fill_channels(struct mdl_ir *ir, const struct weights *w, const struct addend *a,
                          double x_scale, double alpha, double y_scale, struct mdl_op *op,
                          struct mdl_quant *q, bool *ret_fits)
@@ -179,7 +181,7 @@ static struct mdl_ir_op *only_quantize(const struct pass *p, size_t v, struct md
                : NULL;
 }
 
-/* Does the epilogue have an integer form? */
+/* Return: whether the epilogue has an integer form. */
 static bool is_linear(const struct mdl_op *op)
 {
     return op->act <= MDL_ACT_LEAKY_RELU;
@@ -205,7 +207,7 @@ static bool take_epilogue(const struct mdl_ir *ir, struct mdl_op *op, struct mdl
     return true;
 }
 
-/* @op (a changed copy of ir->ops[k]) takes over, with the result of @to where there is one. */
+/* @op (a changed copy of ir->ops[k]) replaces op @k and writes the output of @to, if any. */
 static int commit(struct pass *p, size_t k, const struct mdl_ir_op *op, const struct mdl_quant *q,
                   struct mdl_ir_op *to)
 {

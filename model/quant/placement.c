@@ -6,20 +6,20 @@
 #include "model/quant/calibration.h"
 #include "model/quant/quant_private.h"
 
-/* Quantises an f32 graph by a calibration: around every operator that is to run on integers its
- * operands and its result are quantised and dequantised, and its weights replaced by dequantised
- * integers. What then lies side by side is fused as in a graph that came that way. */
+/* Quantises an f32 graph by a calibration: adds QUANTIZE and DEQUANTIZE around the operands and the
+ * result of every operator that shall run on integers, and replaces its weights by dequantised
+ * integers. The result is fused like a graph that was quantised in the file. */
 
 struct plan {
     struct mdl_ir *ir;
     const struct mdl_calibration *c;
-    size_t values;           /* those that were there before */
+    size_t values;           /* number of values before this pass */
     size_t *same;            /* values that must share one range: a representative each */
     struct mdl_range *range; /* of representatives; low > high: none */
-    bool *integer;           /* per value: its operator writes integers, so everybody reads those */
+    bool *integer;           /* per value: its operator writes integers, so all readers use them */
     size_t *instead;         /* per value: its dequantised form, or itself */
     bool *chosen;            /* per op: runs on integers */
-    float **factor;          /* per value: [dim 1] what it is scaled by, or NULL */
+    float **factor;          /* per value: [dim 1] its factors, or NULL */
 };
 
 static size_t find(struct plan *p, size_t v)
@@ -30,7 +30,7 @@ static size_t find(struct plan *p, size_t v)
     return v;
 }
 
-/* What moves values without changing them keeps their range. */
+/* Ops that only move values keep the range. */
 static void join_moves(struct plan *p)
 {
     for (size_t k = 0; k < p->ir->op_count; k++) {
@@ -231,7 +231,7 @@ static int quantise_op(struct plan *p, struct mdl_ir_op *op)
         return r < 0 ? r : mdl_ir_op_add(p->ir, op);
     }
     if (op->op.act == MDL_ACT_CLIP && p->factor[op->op.out[0]]) {
-        op->op.act = MDL_ACT_RELU; /* the integers end below, in every channel */
+        op->op.act = MDL_ACT_RELU; /* the integers' upper end is below the clip, in every channel */
     }
     r = quantised(p, &op->op.in[0]);
     if (r == 0 && op->kind == MDL_OP_BINARY) {

@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/ir/build.h"
+#include "model/ir/fold.h"
 #include "model/quant/quant_private.h"
 
 /* Moves DequantizeLinear behind views, concats and maximum pools, which then work on the integers,
- * and takes away a QuantizeLinear that only undoes a DequantizeLinear. */
+ * and removes a QuantizeLinear that only undoes a DequantizeLinear. */
 
 struct mdl_ir_op *mdl_quant_producer(const struct mdl_ir *ir, size_t v)
 {
@@ -87,7 +89,7 @@ static bool same_param(const struct mdl_qparam *a, const struct mdl_qparam *b)
     return a->scale == b->scale && a->zero == b->zero && a->dtype == b->dtype;
 }
 
-/* All inputs of a concat dequantised alike: they are replaced by what they were. */
+/* If all inputs of a concat are dequantised alike, replaces them by their quantised values. */
 static bool concat_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_qparam *ret)
 {
     struct mdl_qparam p;
@@ -105,7 +107,7 @@ static bool concat_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct
     return op->concat_count > 0;
 }
 
-/* Can @op work on integers instead of the reals that it reads? Then its inputs are replaced. */
+/* Return: whether @op can work on integers; if so, its inputs are replaced. */
 static bool take_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_qparam *ret)
 {
     size_t q;

@@ -9,8 +9,8 @@
 #define BIAS_MAX ((double)(1 << 29)) /* steps of a bias */
 #define GRID_ERROR 1e-3              /* of a step: f32 is nearer than that */
 
-/* Weights of products as the quantising passes see them: per output channel, with what the values
- * on both sides of the product are scaled by. */
+/* Weights of products for the quantising passes: per output channel, with the factors of the values
+ * on both sides. */
 
 bool mdl_quant_is_product(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
@@ -103,7 +103,7 @@ static double drift(const struct mdl_qweights *w, const struct mdl_qsides *s, si
     return sum;
 }
 
-/* Are the weights integers times most / @n, but for rounding? */
+/* Return: whether the weights are integers times most / @n, except for rounding. */
 static bool lie_on(const double *row, size_t count, double most, size_t n)
 {
     for (size_t i = 0; i < count; i++) {
@@ -133,8 +133,8 @@ static double square_error(const double *row, size_t count, double scale)
     return sum;
 }
 
-/* The scale of a row: that of the integers that its weights once were, if they were and most of
- * them fit, else the one by which the largest becomes 127. */
+/* The scale of a row: if its weights are integers times a number and most fit, that number; else
+ * the one that maps the largest to 127. */
 static double scale_of(const double *row, size_t count, double most)
 {
     double plain = most / 127;

@@ -5,6 +5,7 @@ Bochs starts from a disk like a real machine. Its first sector is boot.S, which 
 decompressed here, and an initrd into memory. Process 1 of that is init.c; what it prints goes to the serial console,
 which is a file here.
 """
+import contextlib
 import lzma
 import os
 import pty
@@ -19,7 +20,9 @@ import tty
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vm"))
 import machine  # noqa: E402  (of tests/vm)
+import x86  # noqa: E402
 
+LOOK_S = 0.5  # between two looks at the console
 SECTOR = 512
 COPIES, CHUNK = 440, 128  # of boot.S
 TRACK, HEADS = 63, 16
@@ -64,7 +67,7 @@ def make_initrd(path, init, tests, programs):
     initrd.device("/dev/console", 5, 1)
     for link, target in (("/lib", "usr/lib"), ("/lib64", "usr/lib64"), ("/bin", "usr/bin"), ("/sbin", "usr/sbin")):
         initrd.link(link, target)
-    for library in machine.libraries([p for p, _ in programs]):
+    for library in x86.libraries([p for p, _ in programs]):
         real = "/usr" + library if library.startswith("/lib") else library
         initrd.file(library, real)
     for source, name in programs:
@@ -216,7 +219,8 @@ def run(folder, model, memory_mib, kernel, sector, limit_s):
         while process.poll() is None and "\n-- end\n" not in read(console):
             if time.monotonic() > end:
                 return read(console), "no end within %d s" % limit_s
-            time.sleep(0.5)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_S)
     finally:
         if process.poll() is None:
             process.kill()

@@ -17,6 +17,7 @@ import time
 
 import emulator
 import machine  # of tests/vm
+import x86
 
 MEMORY_MIB, LIMIT_S = 1024, 1200
 SKYLAKE = ("corei7_skylake_x", "avx2,avx512")
@@ -26,10 +27,10 @@ ARROWLAKE = ("arrow_lake", "avx2,avxvnni")
 # A real CPU runs all cases of all rows (tests/run). The longest stand first.
 MACHINES = (
     ("bytes", ICELAKE, 10, (("test_cpu", ""),
-                            ("test_variants_i8", "__avx512$,__avx512vnni$,i8_nhwc__dnnl$,i8__dnnl$"))),
-    ("bytes on 256 bits", ARROWLAKE, 10, (("test_cpu", ""), ("test_variants_i8", "__avx2$,__avxvnni$"))),
-    ("f32", SKYLAKE, 64, (("test_variants", "__avx512$"),)),
-    ("fused and light", SKYLAKE, 64, (("test_fused", "__avx512$"), ("test_variants_light", "__avx512$"))),
+                            ("test_primitives_i8", "__avx512$,__avx512vnni$,i8_nhwc__dnnl$,i8__dnnl$"))),
+    ("bytes on 256 bits", ARROWLAKE, 10, (("test_cpu", ""), ("test_primitives_i8", "__avx2$,__avxvnni$"))),
+    ("f32", SKYLAKE, 64, (("test_primitives", "__avx512$"),)),
+    ("fused and light", SKYLAKE, 64, (("test_fused", "__avx512$"), ("test_primitives_light", "__avx512$"))),
     ("Winograd", SKYLAKE, 64, (("test_cpu", ""), ("test_winograd", ""))),
 )
 
@@ -40,7 +41,7 @@ def say(text, start):
 
 def line_of(program, rows, features, share):
     words = ["PIPED_TEST_CPU=" + features, "PIPED_TEST_SHARE=%d" % share]
-    return " ".join(words + (["PIPED_TEST_ROWS=" + rows] if rows else []) + ["/usr/bin/" + program])
+    return " ".join(words + (["PIPED_TEST_PRIMITIVES=" + rows] if rows else []) + ["/usr/bin/" + program])
 
 
 def boot(folder, kernel, sector, init, programs, wanted):
@@ -83,7 +84,7 @@ def main(argv):
     failed, start = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="piped-avx512-") as folder:
         try:
-            version, unpacked = machine.kernel(cache)
+            version, unpacked = x86.kernel(cache)
             flat = os.path.join(folder, "kernel")
             entry = emulator.flatten(
                 emulator.payload(os.path.join(unpacked, "boot", "vmlinuz-" + version)), flat)

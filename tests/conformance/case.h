@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/conformance/case.h - one stored case: a model, its inputs, its answers
+ * tests/conformance/case.h - one stored case: a model, its inputs and expected outputs
  *
- * A case is run in several ways: fused on the default variants ("default"), the same cut for a team
- * of three ("parts"; "team" with the threads too), fused on the references with inputs and outputs
- * at odd addresses ("reference"), and unfused on the references ("unfused").
+ * A case is run in several ways: fused on the default primitives ("default"), the same divided for
+ * a team of three ("parts"; "team": also on its threads), fused on the references with inputs and
+ * outputs at odd addresses ("reference"), and unfused on the references ("unfused").
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct conformance_case {
     /* accept |y - expected| <= atol + rtol |expected| + max_tol max|expected| */
     double rtol, atol, max_tol;
     bool ties; /* integers may differ by 1: the expected ones were rounded from other sums */
-    bool top;  /* the largest of every output must be at the same place */
+    bool top;  /* the largest element of every output must have the same index */
     /* for a *.ppm */
     float mean[3], std;
     int bgr;
@@ -32,5 +32,5 @@ struct conformance_case {
 
 enum verdict { CASE_PASS, CASE_FAIL, CASE_UNSUPPORTED };
 
-/** case_run() - @text: what went wrong, or the largest error. Return: the verdict. */
+/** case_run() - runs a case. @text: the failure, or the largest error. Return: the verdict. */
 enum verdict case_run(const struct conformance_case *c, char text[1024]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/conformance/tensor_file.h - tensors and pictures as the conformance data stores them
+ * tests/conformance/tensor_file.h - reads the tensors and pictures of the conformance data
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "model/model.h"
 
 struct tensor_file {
-    char *name; /* owned; "" where the file gives none */
+    char *name; /* owned; "" if the file has none */
     enum mdl_dtype dtype;
     size_t rank; /* SIZE_MAX: the file does not say (raw float32) */
     size_t dim[MDL_RANK_MAX];
@@ -18,7 +18,7 @@ struct tensor_file {
     void *data; /* owned, row-major */
 };
 
-/** tensor_file_read() - a TensorProto (*.pb) or raw little-endian float32 (*.f32).
+/** tensor_file_read() - reads a TensorProto (*.pb) or raw little-endian float32 (*.f32).
  * @ret_error: a static sentence. Return: 0, or -1. */
 int tensor_file_read(const char *path, struct tensor_file *ret, const char **ret_error);
 void tensor_file_deinit(struct tensor_file *t);
@@ -28,8 +28,8 @@ struct picture {
     uint32_t width, height;
 };
 
-/** picture_read() - a binary PPM with 8 bits. Return: 0, or -1. */
+/** picture_read() - reads an 8-bit binary PPM. Return: 0, or -1. */
 int picture_read(const char *path, struct picture *ret);
 
-/** read_file() - the whole file, owned by the caller, or NULL. */
+/** read_file() - Return: the whole file, owned by the caller, or NULL. */
 uint8_t *read_file(const char *path, size_t *ret_bytes);

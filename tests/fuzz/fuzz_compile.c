@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/common/graph.h"
+#include "model/compile/compile.h"
+#include "model/onnx/onnx.h"
 #include "tests/fuzz/replay.h"
 #include "tests/unit/model/onnx_bytes.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/common/graph.h"
+#include "model/netdesc/netdesc.h"
 #include "model/sidecar.h"
 #include "tests/fuzz/replay.h"
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/common/graph.h"
+#include "base.h"
+#include "model/onnx/onnx.h"
 #include "tests/fuzz/replay.h"
 #include "tests/unit/model/onnx_bytes.h"
 
@@ -75,11 +76,7 @@ static uint64_t state;
 
 static uint64_t below(uint64_t n)
 {
-    uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return (z ^ (z >> 31)) % n;
+    return base_splitmix64(&state) % n;
 }
 
 static const char *any_name(void)

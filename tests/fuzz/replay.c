@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "tests/fuzz/replay.h"
 
 #define SEEDS_MAX 4096u
@@ -46,11 +47,7 @@ __attribute__((weak)) size_t fuzz_seed(size_t index, unsigned char *data, size_t
 
 static uint64_t next(void)
 {
-    uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return base_splitmix64(&state);
 }
 
 static size_t below(size_t n)

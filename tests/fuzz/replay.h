@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** tests/fuzz/replay.h - what a fuzz target offers; see replay.c */
+/** tests/fuzz/replay.h - the functions of a fuzz target; see replay.c */
 #pragma once
 
 #include <stddef.h>
@@ -8,6 +8,6 @@
 /** LLVMFuzzerTestOneInput() - the target: takes any bytes and must not crash. Return: 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/** fuzz_seed() - optional: the @index-th seed that the target makes itself. Return: its bytes in
- * @data, 0 when there are no more. */
+/** fuzz_seed() - optional: writes the target's own seed number @index to @data. Return: its size, 0
+ * when there are no more. */
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap);

@@ -20,7 +20,7 @@
 #define I8(o, dims, ...) by_hand_tensor(o, MDL_I8, dims, (const int8_t[]){__VA_ARGS__})
 #define BOOL(o, dims, ...) by_hand_tensor(o, MDL_BOOL, dims, (const uint8_t[]){__VA_ARGS__})
 #define OUT(o, dtype, dims) by_hand_out(o, dtype, dims)
-/* the whole output memory, in its storage order, within 1e-6 relative */
+/* compares the whole output memory, in storage order, within 1e-6 relative */
 #define F32_IS(o, ...)                                                                             \
     by_hand_f32_is(o, sizeof((const float[]){__VA_ARGS__}) / sizeof(float),                        \
                    (const float[]){__VA_ARGS__})
@@ -48,12 +48,12 @@ static inline size_t by_hand_out(struct one_op *o, enum mdl_dtype dtype, size_t 
     return one_op_tensor(o, dtype, MDL_HOME_ARENA, rank, dim, NULL);
 }
 
-/* The reference of a kind: the one row of the table that says so. */
-static inline const struct krn_variant *by_hand_reference(enum mdl_op_kind kind)
+/* The reference of a kind, from the table. */
+static inline const struct krn_primitive *by_hand_reference(enum mdl_op_kind kind)
 {
-    const struct krn_variant *found = NULL;
+    const struct krn_primitive *found = NULL;
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (size_t i = 0; i < count; i++) {
         if (v[i].kind == kind && v[i].reference) {
@@ -63,11 +63,11 @@ static inline const struct krn_variant *by_hand_reference(enum mdl_op_kind kind)
     return found;
 }
 
-/* Runs the reference alone and with a team of three; both must write the same bytes, and nothing
- * beside the outputs. */
+/* Runs the reference alone and with a team of three; both must write the same bytes, and only to
+ * the outputs. */
 static inline bool by_hand_run(struct one_op *o)
 {
-    const struct krn_variant *v = by_hand_reference(o->op.kind);
+    const struct krn_primitive *v = by_hand_reference(o->op.kind);
     struct one_op_buffer out[MDL_OP_OUT_MAX] = {0};
     base_autofree uint8_t *first = NULL;
     pthreadpool_t pool;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/kernels/conv_shape.h - shapes of convolutions for tests of rows: of real networks, made
- * smaller, and random ones around every edge
+ * tests/kernels/conv_shape.h - shapes of convolutions for tests of primitives: scaled-down real
+ * ones, and random ones around every edge
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 #include "model/model.h"
 #include "tests/harness.h"
-#include "tests/kernels/layers.h"
+#include "tests/kernels/real_layers.h"
 
-/* multiply-accumulates of a case at most: the reference is slow */
+/* limit of a case's multiply-accumulates, since the reference is slow */
 #define MACS_MAX (1.5e6 / t_share())
 
 struct conv_shape {
@@ -41,7 +41,7 @@ static inline struct conv_shape conv_square(size_t c, size_t h, size_t w, size_t
                                .groups = 1};
 }
 
-/* Height and width are made smaller, to MACS_MAX; channels and window stay. */
+/* Scales height and width down to MACS_MAX; keeps channels and window. */
 static inline struct conv_shape conv_of_layer(const struct layer_conv *l)
 {
     struct conv_shape s = conv_square(l->c, l->h, l->w, l->o, l->k, l->pad);
@@ -57,7 +57,7 @@ static inline struct conv_shape conv_of_layer(const struct layer_conv *l)
     return s;
 }
 
-/* Return: whether so much remains of it that it is left out where few cases run */
+/* Return: whether the shape is too large for runs with few cases */
 static inline bool conv_too_large(const struct conv_shape *s)
 {
     double per_pixel = (double)(s->c / s->groups * s->kh * s->kw * s->o);
@@ -65,7 +65,7 @@ static inline bool conv_too_large(const struct conv_shape *s)
     return t_share() > 1 && per_pixel * (double)(s->h / s->sh * s->w / s->sw) > 16 * MACS_MAX;
 }
 
-/* By chance more than the channels between two pixels. */
+/* Sometimes makes the pixel stride larger than the channels. */
 static inline void conv_random_pixels(struct conv_shape *s)
 {
     s->x_pixel = t_range(0, 2) == 0 ? s->c + (size_t)t_range(1, 9) : 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/kernels/one_op.h - a model of one operator, built by hand, to run variants on
+ * tests/kernels/one_op.h - a model of one operator, built by hand, to run primitives on
  *
- * Tensors get their own storage and their own memory: an exact mapping that ends at a forbidden
- * page, with a pattern before it, so that reading or writing past the end faults and writing before
- * it or into gaps between elements is seen. Every buffer exists twice where something is written,
- * once for the reference and once for the variant.
+ * Every tensor has its own storage and memory: a mapping that ends at a forbidden page, with a
+ * pattern before the data. So reads and writes past the end fault, and writes before it or into
+ * gaps between elements are detected. Written buffers exist twice, for the reference and for the
+ * primitive.
  */
 #pragma once
 
@@ -150,14 +150,14 @@ static inline size_t one_op_tensor(struct one_op *o, enum mdl_dtype dtype, enum 
         t->stride[d] = stride ? stride[d] : dense;
         dense *= (ptrdiff_t)dim[d];
     }
-    /* constants lie anywhere in a file, activations at least on an element */
+    /* constants have any alignment, as in a file; activations are aligned to an element */
     o->buffers[i] = one_op_buffer_new(one_op_span(t), is_const ? 1 : mdl_dtype_bytes(dtype));
     o->storages[i] = (struct mdl_storage){
         .home = home, .bytes = one_op_span(t), .data = is_const ? o->buffers[i].data : NULL};
     return i;
 }
 
-/* an f32 image in NHWC with @pixel elements between pixels (0: dense) */
+/* adds an f32 NHWC image with @pixel elements between pixels (0: dense) */
 static inline size_t one_op_image(struct one_op *o, size_t n, size_t c, size_t h, size_t w,
                                   size_t pixel)
 {

@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-size_t strassen_lanes(const char *variant)
+size_t strassen_lanes(const char *primitive)
 {
-    if (!strstr(variant, "_strassen__")) {
+    if (!strstr(primitive, "_strassen__")) {
         return 0;
     }
-    return strstr(variant, "__avx512") ? 32 : strstr(variant, "__avx2") ? 16 : 8;
+    return strstr(primitive, "__avx512") ? 32 : strstr(primitive, "__avx2") ? 16 : 8;
 }
 
 static double magnitude_at(const uint8_t *data, size_t element)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/kernels/strassen_bound.h - how far a 1x1 convolution by Strassen's algorithm may be from
- * the exact one: n u S element by element, as kernels/strassen.h derives
+ * tests/kernels/strassen_bound.h - the error bound of a 1x1 convolution by Strassen's algorithm: n
+ * u S element by element, derived in kernels/f32/strassen.h
  */
 #pragma once
 
 #include "tests/kernels/one_op.h"
 
-/** strassen_lanes() - width of the panels of a variant of this name, or 0 if it is none */
-size_t strassen_lanes(const char *variant);
+/** strassen_lanes() - Return: panel width of the primitive of this name; 0: it does not use
+ * Strassen */
+size_t strassen_lanes(const char *primitive);
 
 /**
  * strassen_magnitude() - S of every element of the convolution's output, with |scale|, |shift| and

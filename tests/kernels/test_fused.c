@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows that run two ops as one, against the references of both, one after the other: real
+ * Primitives that run two ops as one, against the references of both, one after the other: real
  * pairs of layers (made smaller) and random ones, alone and as a team.
  *
  * With M1 = |w1| |x| + |shift1| (the reference on absolute values) what lies between is at most M1
@@ -11,12 +11,13 @@
 #include <math.h>
 
 #include "tests/harness.h"
-#include "tests/kernels/check.h"
+#include "tests/kernels/against_ref.h"
+#include "tests/kernels/check_values.h"
 
-#define VARIANTS_MAX 256u
+#define PRIMITIVES_MAX 256u
 #define WIDTH_MAX 3u
 
-static size_t exercised[VARIANTS_MAX];
+static size_t exercised[PRIMITIVES_MAX];
 
 struct pair_case {
     size_t n, c, h, w, o, k, stride, pad;
@@ -28,7 +29,7 @@ struct pair_case {
     bool in_place;              /* the residual lies where the result is written */
 };
 
-/* The model: tensors, and two ops beside each other as krn_variant.supports() sees them. */
+/* The model: tensors, and two ops beside each other as krn_primitive.supports() sees them. */
 struct pair {
     struct one_op *o;
     struct mdl_op ops[2];
@@ -141,10 +142,10 @@ static struct krn_call call_of(const struct pair *p, size_t i, void *out)
 static void run_reference(const struct pair *p, void *out)
 {
     size_t count;
-    const struct krn_variant *table = krn_variants(&count);
+    const struct krn_primitive *table = krn_primitives(&count);
 
     for (size_t i = 0; i < 2; i++) {
-        const struct krn_variant *v = table;
+        const struct krn_primitive *v = table;
 
         while (v->kind != p->ops[i].kind || !v->reference) {
             v++;
@@ -186,7 +187,7 @@ static void run_magnitude(struct pair *p, void *out)
 
 struct result {
     struct one_op_buffer out;
-    const struct krn_variant *variant;
+    const struct krn_primitive *primitive;
     size_t width;
 };
 
@@ -199,7 +200,7 @@ static struct one_op_buffer out_new(const struct pair *p)
 static bool run_fused(const struct pair *p, const struct pair_case *k, pthreadpool_t pool,
                       struct result *r)
 {
-    const struct krn_variant *v = r->variant;
+    const struct krn_primitive *v = r->primitive;
     struct one_op_buffer packed = one_op_buffer_new(v->packed_bytes(&p->o->m, p->ops), 64);
     struct one_op_buffer scratch =
         one_op_buffer_new(v->scratch_bytes(&p->o->m, p->ops, r->width), 64);
@@ -257,7 +258,7 @@ static void compare_one(void *arg, size_t at, size_t index)
     if (!(fabs((double)got - (double)want) <= bound) && !c->failed) {
         c->failed = true;
         fprintf(stderr, "%s, %s, width %zu: element %zu is %.9g, reference %.9g, bound %.3g\n",
-                c->result->variant->name, c->name, c->result->width, index, (double)got,
+                c->result->primitive->name, c->name, c->result->width, index, (double)got,
                 (double)want, bound);
     }
 }
@@ -272,11 +273,11 @@ static pthreadpool_t pool_of(size_t width)
     return pools[width];
 }
 
-/* Return: how many rows took the pair, or SIZE_MAX where one failed */
+/* Return: how many primitives took the pair, or SIZE_MAX where one failed */
 static size_t pair_run(const struct pair_case *k, const char *expect)
 {
     size_t count, used = 0, taken = 0;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
     static struct result results[16];
     struct pair p;
     struct one_op_buffer want, magnitude;
@@ -437,7 +438,7 @@ TEST(other_pairs_are_refused)
     struct pair_case k = {.n = 1, .c = 8, .h = 6, .w = 6, .o = 8, .k = 3, .stride = 1, .pad = 1};
     struct pair p;
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (int change = 0; change < 4; change++) {
         pair_init(&p, &k);
@@ -469,7 +470,7 @@ TEST(other_pairs_are_refused)
 TEST(no_fused_row_is_untested)
 {
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     if (check_partial) {
         T_SKIP("only some cases were asked for");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows over libraries that keep objects beside the packed weights: results where the residual was,
- * many teams at once, other widths made while runs are under way, and a process that may not write
- * code.
+ * Primitives over libraries that keep objects beside the packed weights: results where the residual
+ * was, many teams at once, other widths made while runs are under way, and a process that may not
+ * write code.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 
 #include "tests/harness.h"
-#include "tests/kernels/check.h"
+#include "tests/kernels/against_ref.h"
+#include "tests/kernels/check_values.h"
 
 #define TEAMS 4u
 #define RUNS 24u
@@ -104,11 +105,11 @@ static bool deny_code(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* Return: 0 if no row that compiles takes @op, and another one does */
+/* Return: 0 if no primitive that compiles takes @op, and another one does */
 static int child_main(struct one_op *op)
 {
     size_t count, usable = 0;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     if (!deny_code()) {
         return 77;
@@ -168,7 +169,7 @@ TEST(residual_where_the_result_goes)
 
 struct shared {
     struct one_op *op;
-    const struct krn_variant *v;
+    const struct krn_primitive *v;
     struct one_op_buffer packed, want;
     struct krn_prepared prepared;
     size_t scratch_bytes;
@@ -218,7 +219,7 @@ static void *team_main(void *arg)
 }
 
 /* Return: how many values differ from those of one team alone */
-static size_t at_once(struct one_op *op, const struct krn_variant *v)
+static size_t at_once(struct one_op *op, const struct krn_primitive *v)
 {
     struct shared s = {.op = op, .v = v};
     struct one_op_buffer out[MDL_OP_OUT_MAX] = {0};
@@ -254,11 +255,11 @@ static size_t at_once(struct one_op *op, const struct krn_variant *v)
     return differing;
 }
 
-/* Return: whether no row differed */
+/* Return: whether no primitive differed */
 static bool all_at_once(struct one_op *op)
 {
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (size_t i = 0; i < count; i++) {
         if (v[i].prepare && !v[i].inexact && krn_usable(&v[i], &op->m, 0)) {

@@ -5,7 +5,7 @@
 TEST(every_kind_has_one_reference_and_it_is_last)
 {
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (size_t kind = 0; kind < MDL_OP_COUNT; kind++) {
         size_t last = count, references = 0;

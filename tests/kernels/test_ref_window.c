@@ -67,7 +67,7 @@ TEST(conv_padding_asymmetric_and_stride)
     o->op.in[0] = nine(o);
     o->op.in[1] = F32(o, DIMS(1, 1, 2, 2), 1, 1, 1, 1);
     o->op.out[0] = OUT(o, MDL_F32, DIMS(1, 1, 2, 3));
-    /* rows -1..0: 1+2, 2+3, 3; rows 1..2: 4+5+7+8, 5+6+8+9, 6+9 */
+    /* primitives -1..0: 1+2, 2+3, 3; primitives 1..2: 4+5+7+8, 5+6+8+9, 6+9 */
     T_TRUE(by_hand_run(o) && F32_IS(o, 3, 5, 3, 24, 28, 15));
 }
 
@@ -166,7 +166,7 @@ TEST(conv_empty)
 
 TEST(conv_refuses_what_does_not_fit)
 {
-    const struct krn_variant *v = by_hand_reference(MDL_OP_CONV);
+    const struct krn_primitive *v = by_hand_reference(MDL_OP_CONV);
     BY_HAND(o, MDL_OP_CONV);
     o->op.attr.conv.window = window2(2, 1, 1, 0);
     o->op.attr.conv.groups = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the bounds of test_variants.c leave open about Winograd rows: how far they really are from
- * the exact result on ordinary data, and which of them the static rule takes.
+ * What the bounds of test_primitives.c leave open about Winograd primitives: how far they really
+ * are from the exact result on ordinary data, and which of them the static rule takes.
  */
 #include <math.h>
 
@@ -38,7 +38,7 @@ static void fill_normal(struct one_op_buffer *b)
     }
 }
 
-static struct one_op_buffer result_of(const struct krn_variant *v, struct one_op *o)
+static struct one_op_buffer result_of(const struct krn_primitive *v, struct one_op *o)
 {
     struct one_op_buffer out[MDL_OP_OUT_MAX] = {
         one_op_buffer_new(o->buffers[o->op.out[0]].bytes, 64)};
@@ -75,7 +75,7 @@ static double rms(const struct one_op_buffer *a, const struct one_op_buffer *b)
     return sqrt(sum / (double)n);
 }
 
-static bool is_ours(const struct krn_variant *v)
+static bool is_ours(const struct krn_primitive *v)
 {
     return strstr(v->name, "conv_f32_nhwc_wino") && !strstr(v->name, "wino__");
 }
@@ -88,7 +88,7 @@ TEST(errors_are_small_on_ordinary_data)
     struct one_op *o = layer_op(64, 12, 12, 16);
     struct one_op_buffer exact = {0};
     size_t count, seen = 0;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     fill_normal(&o->buffers[o->op.in[0]]);
     fill_normal(&o->buffers[o->op.in[1]]);
@@ -115,11 +115,11 @@ TEST(errors_are_small_on_ordinary_data)
     one_op_free(o);
 }
 
-/* The first row that takes a layer is what runs it unless something was measured. */
-static const struct krn_variant *first_of(struct one_op *o)
+/* The first primitive that takes a layer is what runs it unless something was measured. */
+static const struct krn_primitive *first_of(struct one_op *o)
 {
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (size_t i = 0; i < count; i++) {
         if (v[i].kind == MDL_OP_CONV && !v[i].inexact && strstr(v[i].name, "__vec") &&

@@ -12,9 +12,9 @@ struct matrices { /* absolute values */
     double b[SPAN_MAX][SPAN_MAX]; /* [point][input] */
 };
 
-size_t wino_size(const char *variant)
+size_t wino_size(const char *primitive)
 {
-    const char *at = strstr(variant, "_wino");
+    const char *at = strstr(primitive, "_wino");
     size_t size = at ? strtoul(at + 5, NULL, 10) : 0;
 
     return at && size == 0 ? 6 : size; /* a library's, who knows which: the least exact */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/kernels/wino_bound.h - how far a Winograd convolution may be from the exact one
+ * tests/kernels/wino_bound.h - the error bound of a Winograd convolution
  *
  * The rounding errors of y = A^T [ sum_c (G g G^T) * (B^T d B) ] A are bounded, element by element,
  * by n u S with S = |A|^T [ sum_c (|G| |g| |G|^T) * (|B|^T |d| |B|) ] |A| and n the roundings on
- * the longest way from an input to a result (N. Higham, "Accuracy and Stability of Numerical
+ * the longest path from an input to a result (N. Higham, "Accuracy and Stability of Numerical
  * Algorithms", 2nd ed., section 3.1, applied to each step). S is independent of how the rows of the
  * matrices are scaled, so only the points matter.
  */
@@ -12,8 +12,8 @@
 
 #include "tests/kernels/one_op.h"
 
-/** wino_size() - m of the F(m x m, 3x3) that a variant of this name runs, or 0 for none */
-size_t wino_size(const char *variant);
+/** wino_size() - Return: m of the F(m x m, 3x3) that the primitive of this name runs; 0: none */
+size_t wino_size(const char *primitive);
 
 /**
  * wino_magnitude() - S of every element of the convolution's output, with |scale|, |shift| and

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of a lint test and prints the lines that tests/run counts."""
+"""Runs the cases of a lint or system test and prints the lines that tests/run counts."""
 import sys
+import traceback
 
 
 class Failure(AssertionError):
@@ -18,21 +19,31 @@ def none(problems, what):
     check(not problems, "%d %s:\n  %s" % (len(problems), what, "\n  ".join(problems)))
 
 
-def main(cases):
-    """A case returns None (passed) or a reason for being skipped. Exits 0, 1 or 77."""
+def main(cases, names=(), trace=False):
+    """Runs cases: all, or those whose names start with one of `names`. A case returns a reason if it was skipped.
+
+    `trace`: print where a case failed, too. Exits 0, 1 or 77.
+    """
     passed = failed = skipped = 0
     for case in cases:
+        if names and not case.__name__.startswith(tuple(names)):
+            continue
         try:
             reason = case()
         except Exception as e:  # each case reports on its own
+            if trace:
+                traceback.print_exc()
             print("FAIL %s: %s" % (case.__name__, e if isinstance(e, Failure) else repr(e)), flush=True)
             failed += 1
             continue
-        if reason:
+        if isinstance(reason, str):
             print("SKIP %s: %s" % (case.__name__, reason), flush=True)
             skipped += 1
         else:
             print("ok %s" % case.__name__, flush=True)
             passed += 1
+    if passed + failed + skipped == 0:
+        print("FAIL no case ran")
+        failed = 1
     print("cases: %d passed, %d failed, %d skipped" % (passed, failed, skipped))
     sys.exit(1 if failed else 77 if skipped and not passed else 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which folder may include what, and that every header compiles alone.
+"""What may be included where, and that every header compiles alone. (Which room may use which: test_rooms.py.)
 
 usage: test_include_graph.py SOURCE_ROOT BUILD_ROOT
 """
@@ -12,40 +12,28 @@ import shlex
 import subprocess
 import sys
 
+import house_graph
+import rooms
 import source
 from cases import check, main, none
 
 ROOT, BUILD = sys.argv[1:3]
-# The house's graph: model, governor and ipc need nothing of ours.
-ALLOWED = {
-    "model": (),
-    "kernels": ("model/",),
-    "governor": (),
-    "ipc": (),
-    "pipeline": ("kernels/", "model/"),
-    # Plain data only: a search touches no thread, file or clock.
-    "tuner": ("pipeline/plan.h", "pipeline/stats.h", "governor/"),
-    "daemon": ("ipc/", "tuner/", "pipeline/", "governor/", "kernels/", "model/"),
-}
-# Programs inside a library's folder: they may include that folder and what is named here, the library nothing of theirs.
-# pipesim loads networks, reads files and prints; it needs no more of the pipeline than the tuner does.
-PROGRAMS = {
-    "tuner/pipesim": ("model/", "pipeline/plan.h", "pipeline/stats.h"),
-}
 # Outside libraries, by the headers that give them away, and the folders that may know them.
 OUTSIDE = {
     r"uv\.h|uv/.*": ("daemon",),
     r"systemd/.*": ("daemon",),
-    r"jansson\.h": ("daemon", "ipc", "model", "tuner/pipesim"),
+    r"jansson\.h": ("daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
     r"hwloc.*": ("governor",),
     r"gpiod\.h": ("governor",),
     r"protobuf-c/.*": ("model",),
+    r"sodium\.h": ("model", "ipc/boards"),
+    r"zmq\.h": ("ipc/link",),
+    r"mpi\.h": ("ipc/link",),
     r"cblas\.h|openblas.*": ("kernels",),
     r"xnnpack\.h": ("kernels",),
     r"pthreadpool\.h": ("kernels", "pipeline"),
     r"jpeglib\.h": ("ipc/pipectl",),
 }
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
 
 def c_files():
@@ -53,11 +41,11 @@ def c_files():
 
 
 def house_files():
-    return [n for n in c_files() if n.split("/")[0] in ALLOWED]
+    return [n for n in c_files() if rooms.room_of(n)]
 
 
 def includes(name):
-    return INCLUDE.findall(source.text(ROOT, name))
+    return house_graph.includes(ROOT, name)
 
 
 def is_generated(name):
@@ -66,44 +54,23 @@ def is_generated(name):
                if os.path.basename(n) == "meson.build")
 
 
-def program_of(name):
-    """The program of PROGRAMS that a file belongs to, or None."""
-    return next((p for p in PROGRAMS if name.startswith(p + "/")), None)
-
-
-def may_include(name, target):
-    """May the file `name` include our header `target`?"""
-    folder, program = name.split("/")[0], program_of(name)
-    if program_of(target) != program and program_of(target):
-        return False
-    if target.split("/")[0] == folder or target.count("/") == 0:
-        return True
-    allowed = PROGRAMS[program] if program else ALLOWED[folder]
-    return bool(allowed) and target.startswith(allowed)
-
-
-def arrows_point_up():
-    none(["%s includes %s" % (name, target) for name in house_files() for kind, target in includes(name)
-          if kind == '"' and not may_include(name, target)], "includes against the graph")
-
-
 def rules_can_fail():
     """The graph refuses what it must: a sample of forbidden arrows."""
     for folder, target in (("model", "kernels/kernels.h"), ("tuner", "pipeline/pipeline.h"), ("ipc", "model/model.h"),
-                           ("kernels", "pipeline/plan.h"), ("governor", "daemon/log.h"), ("pipeline", "tuner/x.h")):
-        check(not may_include(folder + "/x.c", target), folder, "may include", target)
+                           ("kernels", "pipeline/plan.h"), ("governor", "daemon/service/log.h"), ("pipeline", "tuner/x.h")):
+        check(not rooms.may_use(folder + "/x.c", target), folder, "may include", target)
 
 
 def programs_can_fail():
     """What pipesim may, its library may not; and pipesim may not everything."""
     program = "tuner/pipesim/x.c"
-    for target in ("model/model.h", "tuner/solve.h", "tuner/pipesim/pipesim.h", "pipeline/plan.h", "base.h"):
-        check(may_include(program, target), "pipesim may not include", target)
-    for target in ("pipeline/pipeline.h", "kernels/kernels.h", "governor/topology.h", "ipc/wire.h", "daemon/log.h"):
-        check(not may_include(program, target), "pipesim may include", target)
+    for target in ("model/model.h", "tuner/solve/solve.h", "tuner/pipesim/pipesim.h", "pipeline/plan.h", "base.h"):
+        check(rooms.may_use(program, target), "pipesim may not include", target)
+    for target in ("pipeline/pipeline.h", "kernels/kernels.h", "governor/topology.h", "ipc/wire.h", "daemon/service/log.h"):
+        check(not rooms.may_use(program, target), "pipesim may include", target)
     for target in ("model/model.h", "tuner/pipesim/pipesim.h"):
-        check(not may_include("tuner/x.c", target), "tuner may include", target)
-    check(not may_include("daemon/x.c", "tuner/pipesim/pipesim.h"), "daemon may include pipesim")
+        check(not rooms.may_use("tuner/x.c", target), "tuner may include", target)
+    check(not rooms.may_use("daemon/x.c", "tuner/pipesim/pipesim.h"), "daemon may include pipesim")
 
 
 def includes_are_root_relative():
@@ -122,7 +89,7 @@ def system_includes_come_first():
     wrong = []
     for name in house_files():
         text = re.sub(r"^#[ \t]*if.*?^#[ \t]*endif", "", source.text(ROOT, name), flags=re.M | re.S)
-        found = INCLUDE.findall(text)
+        found = house_graph.INCLUDE.findall(text)
         kinds = [kind for kind, _ in (found[1:] if name.endswith(".c") else found)]
         if '"' in kinds and "<" in kinds[kinds.index('"'):]:
             wrong.append(name)
@@ -187,5 +154,5 @@ def headers_compile_alone():
     return None
 
 
-main((arrows_point_up, rules_can_fail, programs_can_fail, includes_are_root_relative, system_includes_come_first,
+main((rules_can_fail, programs_can_fail, includes_are_root_relative, system_includes_come_first,
       outside_libraries_stay_in_their_rooms, headers_compile_alone))

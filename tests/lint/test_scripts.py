@@ -1,20 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of the README: how tests/run counts, what etc/install-deps knows, that etc/quickstart does its work.
+"""Scripts: what etc/install-deps knows, that etc/quickstart does its work, that Python modules have what others ask for.
 
 usage: test_scripts.py SOURCE_ROOT BUILD_ROOT
 """
-import contextlib
-import io
+import ast
 import os
 import re
 import subprocess
 import sys
 
+import source
+from cases import check, main, none
+
 ROOT, BUILD = sys.argv[1:3]
-sys.path.insert(0, os.path.join(ROOT, "tests"))
-import runner  # noqa: E402  (the folder is known only now)
-from cases import check, main  # noqa: E402
 
 
 def run(*command, **more):
@@ -22,48 +21,9 @@ def run(*command, **more):
                           timeout=240, **more)
 
 
-def count(*records):
-    totals = runner.Totals()
-    for result, out in records:
-        totals.add("build", {"name": "piped:x / t", "result": result, "stdout": out, "stderr": ""})
-    return totals
-
-
-def tests_are_counted_by_case():
-    for result, out, wanted in (
-            ("OK", "ok a\ncases: 3 passed, 0 failed, 1 skipped\n", (3, 0, 1)),
-            ("OK", "no count\n", (1, 0, 0)),
-            ("OK", "cases: 1 passed, 0 failed, 0 skipped\ncases: 2 passed, 0 failed, 0 skipped\n", (3, 0, 0)),
-            ("FAIL", "FAIL a\ncases: 3 passed, 2 failed, 0 skipped\n", (3, 2, 0)),
-            # It crashed behind its count, or before it: never a pass.
-            ("FAIL", "cases: 3 passed, 0 failed, 0 skipped\n", (3, 1, 0)),
-            ("FAIL", "", (0, 1, 0)),
-            ("TIMEOUT", "ok a\n", (0, 1, 0)),
-            ("ERROR", "", (0, 1, 0)),
-            ("INTERRUPT", "", (0, 1, 0)),
-            ("UNEXPECTEDPASS", "", (0, 1, 0)),
-            ("SKIP", "skipped: no root\n", (0, 0, 1)),
-            ("SKIP", "cases: 0 passed, 0 failed, 4 skipped\n", (0, 0, 4))):
-        t = count((result, out))
-        check((t.passed, t.failed, t.skipped) == wanted, result, repr(out), (t.passed, t.failed, t.skipped), wanted)
-        check(bool(t.failures) == bool(wanted[1]), result, "failures", t.failures)
-
-
-def the_last_line_is_plain():
-    said = io.StringIO()
-    totals = count(("OK", ""), ("FAIL", "FAIL first: no\n" + "later\n" * 200), ("SKIP", "skipped: no root\n"))
-    with contextlib.redirect_stdout(said):
-        totals.report()
-    lines = said.getvalue().rstrip("\n").split("\n")
-    check(lines[-1] == "1 passed, 1 failed, 1 skipped", lines[-1])
-    check("FAIL first: no" in lines, "a failure far from the end of a log is not shown")
-    check(any("no root" in line for line in lines), "the reason of a skip is not shown")
-    check(any(line.strip() == "build: t (fail)" for line in lines), "the failure is not named")
-
-
 def install_deps_knows_its_groups():
     script = os.path.join(ROOT, "etc", "install-deps")
-    for group in ("build", "test", "networks", "nspawn"):
+    for group in ("build", "test", "networks", "nspawn", "builds"):
         done = run(script, "--list", group)
         check(done.returncode == 0 and done.stdout.split(), group, done.stderr)
     check(run(script, "nonsense").returncode == 2, "an unknown group is taken")
@@ -77,11 +37,50 @@ def quickstart_serves():
     done = run(os.path.join(ROOT, "etc", "quickstart"))
     said = done.stdout + done.stderr
     check(done.returncode == 0, "exit", done.returncode, said)
-    check(re.search(r"^serving by 0-3@\S+\|4-11@", said, re.M) or "There is one core" in said, "no two stages:", said)
+    check(re.search(r"^serving by 0-3@\S+\|4-11@", said, re.M) or "only one core" in said, "no two stages:", said)
     accuracy = re.search(r"accuracy ([0-9.]+) %", said)
     check(accuracy and float(accuracy.group(1)) >= 97, "accuracy:", said)
-    check("ended cleanly" in said, "no clean end:", said)
+    check("stopped cleanly" in said, "no clean end:", said)
     return None
 
 
-main((tests_are_counted_by_case, the_last_line_is_plain, install_deps_knows_its_groups, quickstart_serves))
+def names_of(tree):
+    """Return: what a module has at its top, imports among it."""
+    names, todo = set(), list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(a.asname or a.name).split(".")[0] for a in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        todo += ast.iter_child_nodes(node)
+    return names
+
+
+def modules_have_what_is_asked_of_them():
+    """Long tests and rare options import modules of ours, too, and a name that has moved would show only there."""
+    trees = {n: ast.parse(source.text(ROOT, n)) for n in source.files(ROOT) if n.endswith(".py")}
+    bad = []
+    for path, tree in trees.items():
+        def ours(module):
+            beside = os.path.join(os.path.dirname(path), module + ".py")
+            found = [beside] if beside in trees else [n for n in trees if os.path.basename(n) == module + ".py"]
+            return names_of(trees[found[0]]) if len(found) == 1 else None
+
+        nodes = list(ast.walk(tree))
+        stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        has = {a.asname or a.name: ours(a.name) for n in nodes if isinstance(n, ast.Import) for a in n.names}
+        for n in nodes:
+            if isinstance(n, ast.ImportFrom) and n.module and ours(n.module) is not None:
+                bad += ["%s: %s has no %s" % (path, n.module, a.name) for a in n.names if a.name not in ours(n.module)]
+            elif isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id not in stored:
+                names = has.get(n.value.id)
+                if names is not None and n.attr not in names and not n.attr.startswith("__"):
+                    bad.append("%s:%d: %s.%s" % (path, n.lineno, n.value.id, n.attr))
+    none(bad, "names that a module of ours does not have")
+
+
+main((install_deps_knows_its_groups, quickstart_serves, modules_have_what_is_asked_of_them))

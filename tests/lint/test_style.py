@@ -20,7 +20,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".py", ".sh", ".build", ".in", ".supp", ".service", ".socket", ".catalog", ".conf")
 DATA = ("model/default/", "tests/fuzz/corpus/")
 LIBRARIES = ("model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
-PROGRAMS = ("ipc/pipectl/", "tuner/pipesim/")  # inside a library's folder
+PROGRAMS = ("ipc/pipectl/", "tuner/pipesim/", "ipc/link/main.c", "ipc/link/link_out.c")  # inside a library's folder
 FORMATTER = "14."  # the version whose output the sources have
 
 

@@ -17,7 +17,9 @@ from cases import check, main, none
 ROOT, UNITS, BINDIR = sys.argv[1:4]
 EXPOSURE_MAX = 15  # tenths
 SYSTEMD = os.path.join(ROOT, "systemd")
+LINK_EXPOSURE_MAX = 20
 NAMES = ("piped.service", "piped.socket", "piped-control.socket")
+LINK = "piped-link.service"  # only in builds with ZeroMQ
 
 
 def run(*command):
@@ -90,6 +92,28 @@ def examples_are_valid():
     return None
 
 
+def link_is_sandboxed():
+    """It alone speaks to the network, and needs no device, no right and no part of the disk but its state."""
+    path = os.path.join(UNITS, LINK)
+    if not have_analyze() or not os.path.exists(path):
+        return "systemd-analyze is not installed, or this is a build without ZeroMQ"
+    with tempfile.TemporaryDirectory(prefix="piped-units-") as folder:
+        shutil.copy("/bin/true", os.path.join(folder, "piped-link"))
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(folder, LINK), "w", encoding="utf-8") as f:
+            f.write(text.replace(BINDIR + "/piped-link", folder + "/piped-link"))
+        done = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", os.path.join(folder, LINK))
+        check(done.returncode == 0 and not done.stderr.strip(), "systemd-analyze verify says:\n" + done.stderr)
+        done = run("systemd-analyze", "security", "--offline=yes", "--threshold=%d" % LINK_EXPOSURE_MAX,
+                   os.path.join(folder, LINK))
+        level = re.search(r"Overall exposure level.*: ([0-9.]+)", done.stdout)
+        check(level and done.returncode == 0, "exposure of the link:\n" + done.stdout + done.stderr)
+        print("exposure of the link %s" % level.group(1))
+    check("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n" in text and "PrivateDevices=yes\n" in text)
+    return None
+
+
 def gpio_chips_may_be_opened():
     """Said outright: ProtectClock= of systemd before 253 closes devices, PrivateDevices= hides them."""
     with open(os.path.join(UNITS, "piped.service"), encoding="utf-8") as f:
@@ -139,7 +163,7 @@ def sockets_are_named():
 
 
 def catalog_matches_messages():
-    with open(os.path.join(ROOT, "daemon", "messages.h"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "daemon", "service", "messages.h"), encoding="utf-8") as f:
         messages = set(re.findall(r'^#define DMN_MSG_\w+ "([0-9a-f]{32})"', f.read(), re.M))
     with open(os.path.join(SYSTEMD, "piped.catalog"), encoding="utf-8") as f:
         catalog = re.findall(r"^-- ([0-9a-f]{32})$", f.read(), re.M)
@@ -159,12 +183,12 @@ def catalog_compiles():
         done = run("journalctl", "--root=" + root, "--update-catalog")
         check(done.returncode == 0, "journalctl --update-catalog says:\n" + done.stderr)
         listed = run("journalctl", "--root=" + root, "--list-catalog")
-        with open(os.path.join(ROOT, "daemon", "messages.h"), encoding="utf-8") as f:
+        with open(os.path.join(ROOT, "daemon", "service", "messages.h"), encoding="utf-8") as f:
             count = f.read().count("#define DMN_MSG_")
         check(len(listed.stdout.split("\n")) - 1 == count, "the compiled catalog has\n" + listed.stdout)
     return None
 
 
-main((units_are_valid, exposure_is_low, examples_are_valid, gpio_chips_may_be_opened,
+main((units_are_valid, exposure_is_low, link_is_sandboxed, examples_are_valid, gpio_chips_may_be_opened,
       netlink_is_closed_by_default, threads_can_be_pinned, sockets_are_named,
       catalog_matches_messages, catalog_compiles))

@@ -8,6 +8,7 @@ memory, file pages included, must stay under 1.3 times the weights, as they are 
 frame's activations; what any process
 touches once of its code and libraries while loading comes on top.
 """
+import concurrent.futures
 import importlib.util
 import json
 import os
@@ -32,27 +33,35 @@ def main():
             if importlib.util.find_spec(module) is None:
                 print('skipped: python3-%s is not installed, the networks cannot be made' % module)
                 return 77
-        subprocess.run([sys.executable, EXPORT, '--out', cache, *missing], check=True)
-    failed = 0
-    for name in names:
-        path = os.path.join(cache, name)
-        done = subprocess.run([check, path + '.onnx', path + '.input.f32', path + '.output.f32'])
-        if done.returncode != 0:
-            failed += 1
-            print('FAIL %s: exit %d' % (name, done.returncode), flush=True)
-        done = subprocess.run([load, path + '.onnx'], stdout=subprocess.PIPE, check=True)
-        cost = json.loads(done.stdout)
-        need = max(cost['weight_bytes'], cost['packed_bytes']) + cost['arena_bytes']
-        good = cost['peak_bytes'] <= PEAK_MAX * need + PROCESS_BYTES
-        # the shares of all tensors that QS-DNN's table II gives
-        share = {'squeezenet1_1': 0.15, 'mobilenet_v2': 0.12, 'resnet50': 0.13}.get(name, 1)
-        good = good and cost['arena_of_all_tensors'] <= share
-        failed += not good
-        print('%s %s: load peak %.1f MB, %.2f of weights and activations; activations %.3f of all tensors' % (
-            'ok' if good else 'FAIL', name, cost['peak_bytes'] / 1e6, cost['peak_over_need'], cost['arena_of_all_tensors']),
-            flush=True)
-        print('cases: %d passed, %d failed, 0 skipped' % (good, not good), flush=True)
-    return 1 if failed else 0
+        parts = min(os.cpu_count() or 1, len(missing))
+        makers = [subprocess.Popen([sys.executable, EXPORT, '--out', cache, *missing[i::parts]]) for i in range(parts)]
+        if any([m.wait() for m in makers]):
+            print('FAIL the networks could not be made')
+            return 1
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        good = [pool.submit(check_network, check, load, os.path.join(cache, name)) for name in names]
+        return 0 if all(g.result() for g in good) else 1
+
+
+def check_network(check, load, path):
+    """Its answers under every plan, and its load's memory. Networks run beside each other: each has processes of its
+    own. Return: whether both are good."""
+    name = os.path.basename(path)
+    done = subprocess.run([check, path + '.onnx', path + '.input.f32', path + '.output.f32'], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    said = done.stdout
+    if done.returncode != 0:
+        said += 'FAIL %s: exit %d\n' % (name, done.returncode)
+    cost = json.loads(subprocess.run([load, path + '.onnx'], stdout=subprocess.PIPE, check=True).stdout)
+    need = max(cost['weight_bytes'], cost['packed_bytes']) + cost['arena_bytes']
+    good = cost['peak_bytes'] <= PEAK_MAX * need + PROCESS_BYTES
+    # the shares of all tensors that QS-DNN's table II gives
+    share = {'squeezenet1_1': 0.15, 'mobilenet_v2': 0.12, 'resnet50': 0.13}.get(name, 1)
+    good = good and cost['arena_of_all_tensors'] <= share
+    said += '%s %s: load peak %.1f MB, %.2f of weights and activations; activations %.3f of all tensors\n' % (
+        'ok' if good else 'FAIL', name, cost['peak_bytes'] / 1e6, cost['peak_over_need'], cost['arena_of_all_tensors'])
+    print('%scases: %d passed, %d failed, 0 skipped\n' % (said, good, not good), end='', flush=True)
+    return good and done.returncode == 0
 
 
 if __name__ == '__main__':

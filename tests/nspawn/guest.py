@@ -3,12 +3,14 @@
 
 usage: guest.py HOST_DIR PREFIX SYSCONFDIR
 Waiting is for a state, with a generous limit; a state is asked for again and again, since a container without
-a message bus has nothing that would tell.
+a message bus has nothing that would tell. The arm64 machine of tests/vm runs this too, with PIPED_TEST_SLOWDOWN set,
+since it is emulated.
 """
 import ctypes
 import json
 import os
 import pwd
+import select
 import grp
 import signal
 import stat
@@ -19,10 +21,12 @@ import traceback
 
 HOST, PREFIX, SYSCONFDIR = sys.argv[1:4]
 PIPECTL = os.path.join(PREFIX, "bin", "pipectl")
-LIMIT_S = 60
+SLOWDOWN = int(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
+LIMIT_S = 60 * SLOWDOWN
 CONFIG_DIR = os.path.join(SYSCONFDIR, "piped", "piped.json.d")
 MEMBER, OUTSIDER = "member", "outsider"
-WATCHDOG_S = 3
+WATCHDOG_S = 3 * SLOWDOWN
+STALLED_MS = 2000 * SLOWDOWN
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
 
 
@@ -52,11 +56,27 @@ def show(prop, unit="piped.service"):
     return run("systemctl", "show", "--value", "-p", prop, unit).strip()
 
 
-def wait_for(what, condition):
+def wait_for_frames(count):
+    """Waits until clients have got this many answers. Nothing announces an answered frame, so it asks again and again."""
     end = time.monotonic() + LIMIT_S
-    while not condition():
-        check(time.monotonic() < end, "waited in vain for", what, "\n", journal_text())
+    while pipectl("status")["models"][0]["frames"]["answered"] < count:
+        check(time.monotonic() < end, "waited in vain for", count, "frames\n", journal_text())
         time.sleep(0.05)
+
+
+def wait_in_journal(what, condition):
+    """Waits for what the daemon or systemd writes to the journal: asks after every line that the unit gets."""
+    end = time.monotonic() + LIMIT_S
+    command = ["journalctl", "--follow", "--no-tail", "--output=cat", "--since=@%d" % time.time(), "-u", "piped.service"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as follow:
+        try:
+            while not condition():
+                left = end - time.monotonic()
+                check(left > 0, "waited in vain for", what, "\n", journal_text())
+                if select.select([follow.stdout], [], [], left)[0]:
+                    os.read(follow.stdout.fileno(), 65536)
+        finally:
+            follow.kill()
 
 
 def journal(**fields):
@@ -70,7 +90,7 @@ def journal_text():
 
 
 def message_ids():
-    """Name -> id, from the catalog's subjects in the order of daemon/messages.h."""
+    """Name -> id, from the catalog's subjects in the order of daemon/service/messages.h."""
     return {"started": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c01", "model_loaded": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c03",
             "reload_failed": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c0a", "plan_changed": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c06"}
 
@@ -102,7 +122,8 @@ def set_up():
         with open(os.path.join(HOST, name), "rb") as f, open("/var/lib/piped/models/" + name, "wb") as g:
             g.write(f.read())
         os.chmod("/var/lib/piped/models/" + name, 0o644)
-    write_config("50-tests.json", {"stalled_ms": 2000, "models": [{"name": "digits", "path": "/var/lib/piped/models/digits.onnx"}]})
+    write_config("50-tests.json", {"stalled_ms": STALLED_MS,
+                                   "models": [{"name": "digits", "path": "/var/lib/piped/models/digits.onnx"}]})
     # The images, for infer: 75 bytes each.
     os.mkdir("/tmp/heldout")
     with open(os.path.join(HOST, "heldout.pgm"), "rb") as f:
@@ -217,11 +238,11 @@ def bench_during(action):
     entry = pwd.getpwnam(MEMBER)
     bench = subprocess.Popen(
         ["setpriv", "--reuid=%d" % entry.pw_uid, "--regid=%d" % entry.pw_gid, "--init-groups", PIPECTL, "--json",
-         "bench", "--seconds", "4", "--rate", "200", "--verify", "--reconnect", "30"], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+         "bench", "--seconds", str(4 * SLOWDOWN), "--rate", str(200 // SLOWDOWN), "--verify", "--reconnect", "30"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     try:
         before = pipectl("status")["models"][0]["frames"]["answered"]
-        wait_for("frames", lambda: pipectl("status")["models"][0]["frames"]["answered"] > before + 50)
+        wait_for_frames(before + 51)
         action()
         out, err = bench.communicate(timeout=LIMIT_S)
     finally:
@@ -251,7 +272,7 @@ def a_crash_is_restarted():
 def the_watchdog_bites():
     pid, restarts = main_pid(), int(show("NRestarts"))
     os.kill(pid, signal.SIGSTOP)
-    wait_for("the watchdog", lambda: int(show("NRestarts")) > restarts and show("ActiveState") == "active")
+    wait_in_journal("the watchdog", lambda: int(show("NRestarts")) > restarts and show("ActiveState") == "active")
     check(main_pid() != pid, "the same process")
     check(any("watchdog" in e.get("MESSAGE", "").lower() for e in journal_of_manager()), "no word of the watchdog")
     check(pipectl("status")["state"] == "serving", "not serving")
@@ -269,7 +290,7 @@ def team_threads():
 
 
 def hang(thread):
-    """A process that holds one thread of another one still, and nothing else of it, until that one ends."""
+    """Forks a process that holds one thread of another process still, and no other thread, until that process ends."""
     holder = os.fork()
     if holder == 0:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -298,13 +319,13 @@ def a_stage_that_hangs_is_noticed():
     try:
         done, code = os.waitpid(holder, os.WNOHANG)
         check(done == 0 or code == 0, "the thread cannot be held:", os.strerror(os.waitstatus_to_exitcode(code)))
-        wait_for("word of the stage", lambda: any("a stage made no progress" in e.get("MESSAGE", "") for e in journal()))
-        wait_for("the watchdog", lambda: int(show("NRestarts")) > restarts and show("ActiveState") == "active")
+        wait_in_journal("word of the stage", lambda: any("a stage made no progress" in e.get("MESSAGE", "") for e in journal()))
+        wait_in_journal("the watchdog", lambda: int(show("NRestarts")) > restarts and show("ActiveState") == "active")
         if done == 0:
             os.waitpid(holder, 0)
         check(main_pid() != pid, "the same process")
         before = pipectl("status")["models"][0]["frames"]["answered"]
-        wait_for("frames after it", lambda: pipectl("status")["models"][0]["frames"]["answered"] > before)
+        wait_for_frames(before + 1)
     finally:
         bench.kill()
         bench.wait()

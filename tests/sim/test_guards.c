@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tests/sim/two_cores.h"
+#include "tuner/adapt/decided.h"
 
 #define SETTLED 12u /* windows after which a plan is settled and verified */
 #define SOON 6u     /* windows in which a large change is decided on */
@@ -16,29 +17,29 @@ struct world {
 
 static void begin(struct world *w, const struct tun_adapt_options *o)
 {
-    static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
+    static const struct tun_ep_seen eps[] = {{.cores = 1}, {.cores = 1}};
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
 
     machine(&p);
-    p.bounds.one_kind_stages = true; /* or frames would be dealt */
+    p.bounds.one_ep_stages = true; /* or frames would be dispatched */
     w->now_ns = BASE_NS_PER_S;
     w->plan = halves(2);
     T_EQ(tun_adapt_new(o, &w->adapt), 0);
-    T_EQ(tun_adapt_serve(w->adapt, &p, &w->plan, kinds, w->now_ns), 0);
+    T_EQ(tun_adapt_serve(w->adapt, &p, &w->plan, eps, w->now_ns), 0);
 }
 
-/* At most so many windows in which kind a takes @a times as long as the table says, and b @b times.
+/* At most so many windows in which EP a takes @a times as long as the table says, and b @b times.
  * Return: the first thing that is asked for. */
 static int watch(struct world *w, unsigned windows, double a, double b, struct tun_record *ret)
 {
-    static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
+    static const struct tun_ep_seen eps[] = {{.cores = 1}, {.cores = 1}};
     int asks = TUN_ADAPT_NOTHING;
 
     for (unsigned i = 0; i < windows && asks == TUN_ADAPT_NOTHING; i++) {
         struct tun_team_seen teams[2];
         struct tun_seen_window seen = {.start_ns = w->now_ns,
                                        .now_ns = w->now_ns + WINDOW_NS,
-                                       .kinds = kinds,
+                                       .eps = eps,
                                        .teams = teams,
                                        .team_count = w->plan.stage_count};
 
@@ -151,9 +152,9 @@ TEST(one_plan_taken_back_is_not_in_the_way)
     T_TRUE(found.replan && found.left_s > 0);
 }
 
-/* Both cores free again, under a plan that deals whole frames: by the table it is as good as the
- * plan of before. */
-TEST(the_plan_of_before_returns_when_it_is_as_good)
+/* Both cores free again, under a plan that dispatches whole frames: by the table it is as good as
+ * the previous plan. */
+TEST(the_previous_plan_returns_when_it_is_as_good)
 {
     struct tun_team_now teams[] = {
         {.stage = 0, .group = 0, .sigma = 0.01, .waiting = NAN},
@@ -164,14 +165,14 @@ TEST(the_plan_of_before_returns_when_it_is_as_good)
     struct tun_record r = {.home = halves(2),
                            .beta = beta,
                            .slow = slow,
-                           .kinds = {{.cores = 1}, {.cores = 1, .contended = true}},
+                           .eps = {{.cores = 1}, {.cores = 1, .contended = true}},
                            .team_count = base_array_count(teams),
                            .teams = teams,
                            .gain_min = 0.03,
                            .budget_left = 10};
 
     machine(&p);
-    p.bounds.one_kind_stages = true;
+    p.bounds.one_ep_stages = true;
     r.problem = p;
     r.plan.stage_count = 1;
     r.plan.stages[0] = (struct pl_stage_plan){

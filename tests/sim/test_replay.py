@@ -6,6 +6,7 @@ usage: test_replay.py PIPESIM SOURCE_ROOT
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,6 +53,33 @@ def replay_decides_the_same():
     check("0 differ" in run("replay", RECORDS).stdout, "the table does not say so")
 
 
+def every_scenario_is_decided_the_same_again():
+    """What a decision is made from is in the record, whatever was noticed."""
+    path = os.path.join(TEMP.name, "all.json")
+    done = run("adapt", "--runs", "1", "--hours", "1", "--records", path)
+    check(done.returncode == 0, done.stderr)
+    anew = json.loads(run("replay", "--json", path).stdout)
+    check(len(anew) > 20, len(anew), "decisions")
+    check(all(r["same"] for r in anew), [r for r in anew if not r["same"]])
+
+
+def keys_of(value):
+    """The keys of an object and of what is in it; factors by EP have its name."""
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return set(value if isinstance(value, dict) else ()).union(*map(keys_of, inner))
+
+
+def keys_are_documented():
+    with open(os.path.join(ROOT, "tuner", "pipesim.1.scd"), encoding="utf-8") as f:
+        page = f.read().split("\n# RECORDED DECISIONS\n")[1].split("\n# ")[0]
+    keys = set()
+    for r in records():
+        keys |= keys_of({k: v for k, v in r["decision"].items() if k not in ("problem", "slow")})
+    check(len(keys) > 30, keys)
+    check(keys <= set(re.findall(r"\b_(\w+?)_\b", page)), "keys that pipesim(1) lacks:",
+          keys - set(re.findall(r"\b_(\w+?)_\b", page)))
+
+
 def replay_finds_what_differs():
     changed = records()
     replan = next(r for r in changed if r["decision"]["decided"]["replan"])
@@ -64,7 +92,7 @@ def events_without_a_decision_are_passed_over():
     changed = [{"id": 7, "cause": "start"}] + records()[:1]
     check(run("replay", written(changed)).returncode == 0, "an event without a decision was not passed over")
     done = run("replay", written(changed[:1]))
-    check(done.returncode == 1 and "no decision" in done.stderr, done.stderr)
+    check(done.returncode == 1 and "no recorded decision" in done.stderr, done.stderr)
 
 
 def bad_records_are_refused():
@@ -83,5 +111,6 @@ def bad_records_are_refused():
     check(run("adapt", "--scenario", "none").returncode == 2, "an unknown scenario is wrong usage")
 
 
-main((adapt_records_decisions_and_says_figures, replay_decides_the_same, replay_finds_what_differs,
+main((adapt_records_decisions_and_says_figures, replay_decides_the_same,
+      every_scenario_is_decided_the_same_again, keys_are_documented, replay_finds_what_differs,
       events_without_a_decision_are_passed_over, bad_records_are_refused))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A watch that goes on on other cores and under other options. */
 #include "tests/sim/two_cores.h"
+#include "tuner/adapt/decided.h"
 #include "tuner/adapt/resume.h"
 
 #define WINDOWS 30u
@@ -8,7 +9,7 @@
 /* Windows in which the teams take so long. Return: the first thing that is asked for. */
 static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns)
 {
-    static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
+    static const struct tun_ep_seen eps[] = {{.cores = 1}, {.cores = 1}};
 
     for (unsigned i = 0; i < WINDOWS; i++) {
         struct tun_team_seen teams[] = {
@@ -16,7 +17,7 @@ static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns
             {.stage = 1, .frames = 10, .service_ns = b_ns, .cpu_ns = b_ns}};
         struct tun_seen_window w = {.start_ns = *now_ns,
                                     .now_ns = *now_ns + WINDOW_NS,
-                                    .kinds = kinds,
+                                    .eps = eps,
                                     .teams = teams,
                                     .team_count = base_array_count(teams)};
         base_cleanup(tun_record_deinit) struct tun_record record = TUN_RECORD_NULL;
@@ -34,12 +35,12 @@ static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns
 /* A watch of @plan since now; NULL: it could not be made. */
 static struct tun_adapt *serving(const struct pl_plan *plan, uint64_t now_ns)
 {
-    static const struct tun_kind_seen kinds[] = {{.cores = 1}, {.cores = 1}};
+    static const struct tun_ep_seen eps[] = {{.cores = 1}, {.cores = 1}};
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct tun_adapt *a = NULL;
 
     machine(&p);
-    if (tun_adapt_new(NULL, &a) == 0 && tun_adapt_serve(a, &p, plan, kinds, now_ns) != 0) {
+    if (tun_adapt_new(NULL, &a) == 0 && tun_adapt_serve(a, &p, plan, eps, now_ns) != 0) {
         a = tun_adapt_free(a);
     }
     return a;
@@ -68,7 +69,7 @@ TEST(what_is_known_is_no_surprise)
     T_EQ(watch(unknown, 2 * UNIT_NS, 6 * UNIT_NS, &now), TUN_ADAPT_DECIDE);
 }
 
-TEST(a_plan_in_doubt_is_taken_back)
+TEST(an_unverified_plan_is_taken_back)
 {
     struct pl_plan before = halves(2), plan = halves(1), other = halves(3);
     uint64_t now = BASE_NS_PER_S;
@@ -76,18 +77,18 @@ TEST(a_plan_in_doubt_is_taken_back)
     base_cleanup(adapt_free) struct tun_adapt *bad = serving(&plan, now);
 
     T_TRUE(bad);
-    T_EQ(tun_adapt_doubt(bad, &before, 5 * UNIT_NS, 3 * UNIT_NS), 0);
+    T_EQ(tun_adapt_verify(bad, &before, 5 * UNIT_NS, 3 * UNIT_NS), 0);
     T_EQ(watch(bad, UNIT_NS, 7 * UNIT_NS, &now), TUN_ADAPT_BACK);
     T_TRUE(pl_plan_equal(tun_adapt_before(bad), &before));
 
     base_cleanup(adapt_free) struct tun_adapt *good = serving(&plan, now);
 
     T_TRUE(good);
-    T_EQ(tun_adapt_doubt(good, &before, 5 * UNIT_NS, 3 * UNIT_NS), 0);
+    T_EQ(tun_adapt_verify(good, &before, 5 * UNIT_NS, 3 * UNIT_NS), 0);
     T_EQ(watch(good, UNIT_NS, 3 * UNIT_NS, &now), TUN_ADAPT_NOTHING);
     other.stages[1].groups[0].ep = 7;
-    T_EQ(tun_adapt_doubt(good, &other, 1, 1), -EINVAL);
-    T_EQ(tun_adapt_doubt(good, &before, 0, 1), -EINVAL);
+    T_EQ(tun_adapt_verify(good, &other, 1, 1), -EINVAL);
+    T_EQ(tun_adapt_verify(good, &before, 0, 1), -EINVAL);
 }
 
 TEST(options_hold_from_now_on)

@@ -26,17 +26,12 @@ PIPECTL = os.environ.get("PIPECTL_EXE", os.path.join(BUILD, "ipc", "pipectl"))
 DIGITS = os.path.join(ROOT, "model", "default", "digits.onnx")
 SHARED = os.environ.get("PIPED_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
 LIMIT_S = 60.0 * float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
+HEARTBEAT = {"WATCHDOG_USEC": "100000"}  # a daemon's `env`, for Daemon.wait_until()
 SANITIZER_WORDS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "UndefinedBehavior", "runtime error:")
 
-
-class TestFailure(AssertionError):
-    pass
-
-
-def check(condition, *text):
-    """An assertion that stays on under python -O and prints what it was given."""
-    if not condition:
-        raise TestFailure(" ".join(str(t) for t in text) or "check failed")
+sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
+import cases  # noqa: E402
+from cases import Failure, check  # noqa: E402
 
 
 def equal(got, wanted, what=""):
@@ -166,8 +161,18 @@ class Daemon:
                     return message
                 continue
             if self.process and self.process.poll() is not None:
-                raise TestFailure("piped ended with %s while waiting\n%s" % (self.process.returncode, self.log()))
+                raise Failure("piped ended with %s while waiting\n%s" % (self.process.returncode, self.log()))
             check(time.monotonic() < end, "no notification in time\n" + self.log())
+
+    def wait_until(self, condition, limit_s=LIMIT_S):
+        """Asks for condition() at each sign of life that the daemon gives, every 50 ms with HEARTBEAT. Return: its first
+        true value, or the last one after limit_s."""
+        end = time.monotonic() + limit_s
+        while True:
+            value = condition()
+            if value or time.monotonic() > end:
+                return value
+            self.wait_notify(lambda m: m.get("WATCHDOG") == "1", limit_s)
 
     def read_notify(self):
         data, fds, _, _ = socket.recv_fds(self.notify, 8192, 8)
@@ -210,7 +215,7 @@ class Daemon:
             return self.process.wait(limit_s)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise TestFailure("piped did not end in time\n" + self.log()) from None
+            raise Failure("piped did not end in time\n" + self.log()) from None
 
     def stop(self, number=SIGTERM):
         """Ends the daemon and asserts a clean end."""
@@ -256,26 +261,6 @@ def run_piped(*args, env=None, timeout=LIMIT_S):
                           env=dict(os.environ, **(env or {})))
 
 
-def main(cases, argv=None):
-    """Runs the functions of `cases` (all, or those whose names start with an argument); exits 0, 1 or 77."""
-    argv = sys.argv[1:] if argv is None else argv
-    passed = failed = skipped = 0
-    for case in cases:
-        if argv and not any(case.__name__.startswith(a) for a in argv):
-            continue
-        try:
-            reason = case()
-        except Exception as e:  # each case reports on its own
-            import traceback
-            traceback.print_exc()
-            print("FAIL %s: %s" % (case.__name__, e), flush=True)
-            failed += 1
-            continue
-        if isinstance(reason, str):
-            print("SKIP %s: %s" % (case.__name__, reason), flush=True)
-            skipped += 1
-        else:
-            print("ok %s" % case.__name__, flush=True)
-            passed += 1
-    print("cases: %d passed, %d failed, %d skipped" % (passed, failed, skipped))
-    sys.exit(1 if failed else 77 if skipped and not passed else 0)
+def main(listed, argv=None):
+    """Runs the functions of `listed` (all, or those whose names start with an argument); exits 0, 1 or 77."""
+    cases.main(listed, sys.argv[1:] if argv is None else argv, trace=True)

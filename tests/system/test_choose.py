@@ -54,18 +54,18 @@ def what_is_no_choice_is_measured_anew():
         wrong_row["kinds"]["left"][0][0] = "conv__nobody"
         outdated = {"cpu": "another CPU", "libraries": "other libraries", "table": "another version of piped",
                     "wanted": "another objective"}
-        damaged = "is no kept choice of primitives"
+        damaged = "not a saved choice of primitives"
         negative = json.loads(good)
         negative["kinds"]["left"][0][2] = -1
         for text, said in [(t, damaged) for t in ["", "{", "[]", "\0" * 100, json.dumps({"version": 1, "kinds": 3}),
                                                   json.dumps(dict(state, version=2)), json.dumps(wrong_row),
                                                   json.dumps(negative), good[:len(good) // 2]]] + \
-                [(json.dumps(dict(state, **{key: "0.0-0"})), "was measured for " + other) for key, other in outdated.items()]:
+                [(json.dumps(dict(state, **{key: "0.0-0"})), "measured for " + other) for key, other in outdated.items()]:
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
             with Daemon(config=EPS, state_dir=d.state_dir) as again:
                 check("primitives measured" in loaded(again), (text[:60], loaded(again)))
-                check(said + ": measured anew" in again.log(), (text[:60], again.log()))
+                check(said + "; measuring again" in again.log(), (text[:60], again.log()))
             with open(path, encoding="utf-8") as f:
                 equal(json.load(f)["version"], 1, "it was not kept anew")
 
@@ -138,7 +138,7 @@ def a_calibration_set_bounds_the_rounding():
             f.write(b"P5 4 4 255\n" + bytes(range(16)))
         choice = calibrate("--agreement", "1.0")
         equal(choice["agreement"], 1.0)
-        check("1 examples were left out; short.f32: 4 bytes" in choice["note"], choice["note"])
+        check("1 examples skipped; short.f32: 4 bytes" in choice["note"], choice["note"])
         equal(d.status()["state"], "serving")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """pipectl against the real daemon: what it prints, its JSON keys, its exit codes, its words when things go wrong."""
+import fnmatch
 import json
 import os
 import re
@@ -156,8 +157,8 @@ def test_raw_tensors_in_and_out():
         equal(int(row.argmax()), top["class"])
         check(abs(float(row.max()) - top["score"]) < 1e-6, "the score is not the output")
         equal(answer["outputs"][0]["file"], path("many.out"))
-    bad(1, ["no multiple", "1024"], "infer", write("odd.f32", bytes(1023)))
-    bad(1, ["no multiple"], "infer", write("empty.f32", b""))
+    bad(1, ["not a multiple", "1024"], "infer", write("odd.f32", bytes(1023)))
+    bad(1, ["not a multiple"], "infer", write("empty.f32", b""))
 
 
 def test_heldout_accuracy():
@@ -300,8 +301,26 @@ def test_help_and_page_agree():
     for command in commands:
         check(command in page, "pipectl(1) has no section", command)
         usage = run(command, "--no-such-option").stderr
-        for option in re.findall(r"\[(--[a-z-]+)", usage.split("--json] ")[1]):
+        check("usage: " in usage, "no function runs", command, usage)
+        options = re.findall(r"\[(--[a-z-]+)", usage.split("--json] ")[1])
+        for option in options:
             check(option in page[command], "pipectl(1) does not say what", command, option, "does")
+        equal(re.findall(r"^  (--[a-z-]+)", good(command, "--help"), flags=re.M), options, command)
+    check("shisha" in good("retune", "--help"), "the searches")
+
+
+def test_metrics_and_state_files_are_documented():
+    """What a daemon really prints and keeps, against docs/metrics.md and FILES of piped(8)."""
+    with open(os.path.join(ROOT, "docs", "metrics.md"), encoding="utf-8") as f:
+        listed = set(re.findall(r"^\| `(piped_\w+)` \| (\w+) \|", f.read(), flags=re.M))
+    printed = set(re.findall(r"^# TYPE (\w+) (\w+)$", good("metrics"), flags=re.M))
+    check(len(printed) > 20, printed)
+    equal(printed - listed, set(), "metrics that docs/metrics.md lacks")
+    with open(os.path.join(ROOT, "daemon", "piped.8.scd"), encoding="utf-8") as f:
+        files = [n.replace("\\*", "*") for n in re.findall(r"^/var/lib/piped/(\S+)$", f.read(), flags=re.M)]
+    kept = os.listdir(DAEMON.state_dir)
+    check(kept, "the daemon kept nothing")
+    equal([n for n in kept if not any(fnmatch.fnmatch(n, f) for f in files)], [], "state files that piped(8) lacks")
 
 
 def test_unreachable():

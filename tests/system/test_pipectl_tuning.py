@@ -71,11 +71,11 @@ def test_goals_reach_the_search():
 
 def test_retune_without_waiting_and_its_end():
     equal(good_json("retune", "--cancel"), {"cancelled": False})
-    has(good("retune", "--cancel"), "no search is under way")
+    has(good("retune", "--cancel"), "no search is running")
     equal(good_json("retune", "--model", "net", "--no-wait", "--algorithm", "random", "--trials", "1000"), None)
     equal(good_json("status")["state"], "tuning")
     bad(1, ["Busy"], "retune", "--model", "net")
-    bad(1, ["Busy", "retune"], "calibrate")
+    bad(1, ["Busy", "retune"], "profile")
     equal(good_json("retune", "--cancel", "--model", "net"), {"cancelled": True})
     while good_json("status")["state"] == "tuning":
         pass
@@ -135,13 +135,19 @@ def test_costs():
     good("costs", "--model", "net")
 
 
-def test_calibrate():
-    kinds = good_json("calibrate", "--ms", "1")
+def test_profile():
+    kinds = good_json("profile", "--ms", "1")
     equal([k["name"] for k in kinds], ["left", "right"])
-    text = good("calibrate", "--ms", "1")
+    text = good("profile", "--ms", "1")
     has(text, "left", "right", "benchmarks", "%")
     for ms in ("0", "x", "600001"):
-        bad(2, ["--ms"], "calibrate", "--ms", ms)
+        bad(2, ["--ms"], "profile", "--ms", ms)
+
+
+def test_former_name_of_profile():
+    equal([k["name"] for k in good_json("calibrate", "--ms", "1")], ["left", "right"])
+    has(good("calibrate", "--help"), "usage: pipectl", " profile ")
+    check("calibrate" not in re.findall(r"^  ([\w-]+) ", good("--help"), re.M), "the former name is listed")
 
 
 def test_history():
@@ -170,7 +176,7 @@ def test_wrong_usage():
     bad(2, ["usage"], "costs", "more")
     bad(1, ["Unsupported", "exact", "shisha"], "retune", "--algorithm", "nope")
     bad(1, ["Unsupported", "latency"], "retune", "--objective", "nope")
-    bad(1, ["fps", "out of its range"], "retune", "--objective", "power")
+    bad(1, ["fps", "out of range"], "retune", "--objective", "power")
     for command in (["retune"], ["retune", "--cancel"], ["plan", "front"], ["plan", "explain"], ["costs"], ["history"]):
         bad(1, ["NotFound", "nope"], *command, "--model", "nope")
     r = subprocess.run([PIPECTL, "--socket", DAEMON.control_path + ".not", "plan", "explain"], capture_output=True,
@@ -182,8 +188,8 @@ if __name__ == "__main__":
     with Daemon(models={"digits": DIGITS, "net": NET}, config=CONFIG) as DAEMON:
         try:
             main([test_retune_says_what_it_tried, test_goals_reach_the_search, test_retune_without_waiting_and_its_end,
-                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_costs, test_calibrate,
-                  test_history, test_wrong_usage])
+                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_costs, test_profile,
+                  test_former_name_of_profile, test_history, test_wrong_usage])
         except SystemExit as e:
             CODE = e.code
     raise SystemExit(CODE)

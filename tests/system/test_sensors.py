@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What status and metrics say of the machine, on trees of files in place of sysfs, procfs and control groups."""
 import os
+import re
 import shutil
 import tempfile
 import time
 
-from daemon import LIMIT_S, Daemon, TestFailure, check, equal, main
+from daemon import LIMIT_S, ROOT, Daemon, Failure, check, equal, main
 
 ZONE = "sys/class/thermal/thermal_zone0/"
 POLICY = "sys/devices/system/cpu/cpufreq/policy0/"
@@ -63,7 +64,7 @@ def until(d, what, condition):
         sensors = d.status()["sensors"]
         if condition(sensors):
             return sensors
-    raise TestFailure("never seen: " + what + ", last " + repr(sensors))
+    raise Failure("never seen: " + what + ", last " + repr(sensors))
 
 
 def everything_is_shown():
@@ -93,6 +94,21 @@ def everything_is_shown():
         for words in ("heat: cpu-thermal 41.5 C", "2.5 % of the last ten seconds", "quota: 1.50 CPUs",
                       "energy: 0.0 J since the start (package-0)", "core of big"):
             check(words in text, words, text)
+
+
+def keys_of(value):
+    """The keys of an object and of what is in it."""
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return set(value if isinstance(value, dict) else ()).union(*map(keys_of, inner))
+
+
+def keys_are_documented():
+    with open(os.path.join(ROOT, "ipc", "pipectl.1.scd"), encoding="utf-8") as f:
+        page = f.read().split("\nSensor values are ")[1].split("\n## ")[0]
+    with Tree(FILES) as t, started(t) as d:
+        keys = keys_of(d.status()["sensors"])
+    check(len(keys) > 40, keys)
+    equal(keys - set(re.findall(r"\b_(\w+?)_\b", page)), set(), "keys of sensors that pipectl(1) lacks")
 
 
 def changes_are_followed():
@@ -137,7 +153,7 @@ def nothing_is_known():
         equal(set(s), SENSORS)
         equal((s["thermal"], s["cooling"], s["policies"]), ([], [], []))
         equal({k: v for k, v in s.items() if k not in ("thermal", "cooling", "policies")},
-              {k: None for k in ("throttled", "online", "allowed", "isolated", "psi", "cgroup", "energy", "gpio")})
+              {k: None for k in SENSORS - {"thermal", "cooling", "policies"}})
         equal(d.status()["state"], "serving")
         check("piped_throttled" not in d.call("Metrics")["text"])
         d.pipectl("status", as_json=False)
@@ -194,5 +210,5 @@ def cores_are_explained():
 
 
 if __name__ == "__main__":
-    main([everything_is_shown, changes_are_followed, energy_of_frames, nothing_is_known,
+    main([everything_is_shown, keys_are_documented, changes_are_followed, energy_of_frames, nothing_is_known,
           everything_goes_and_garbage_comes, switched_off_and_on, cores_are_explained])

@@ -185,13 +185,13 @@ def policy_latest_has_its_turn_beside_a_busy_stream():
     """A camera faster than the pipeline replaces its waiting frame again and again, and keeps its place all the same."""
     slow = {"models": [{"name": "slow", "path": DIGITS, "kernels": "__ref"}], "frames_in_flight": 1}
     with Daemon(config=slow) as d, pyclient.Connection(d.frames_path) as c1, pyclient.Connection(d.frames_path) as c2:
-        busy = pyclient.Stream(c1, credits=64, inline=True)
+        busy = pyclient.Stream(c1, credits=24, inline=True)
         camera = pyclient.Stream(c2, policy=pyclient.LATEST, credits=8, inline=True)
         frame = inputs(busy, 1)[0]
         shown = replaced = rounds = 0
         while replaced < 400 and rounds < 50:
             rounds += 1
-            for _ in range(64):
+            for _ in range(busy.credits):
                 busy.submit(frame)
             c1.ping()
             unanswered = []
@@ -206,7 +206,7 @@ def policy_latest_has_its_turn_beside_a_busy_stream():
                     replaced += r.status == "dropped"
             for n in unanswered:  # these may have come when nobody else waited any more
                 equal(camera.result().frame, n)
-            for _ in range(64):
+            for _ in range(busy.credits):
                 busy.result()
         print("%d rounds: %d shown, %d replaced" % (rounds, shown, replaced))
         check(replaced > 0, "the camera was never faster than the pipeline")

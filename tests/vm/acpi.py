@@ -7,9 +7,10 @@ what the daemon makes of the kernel's files. The thermal zone reads its temperat
 scratch register of the second serial port (I/O port 0x2ff), which a program in the guest writes through /dev/port;
 above its passive trip point the kernel itself lowers the CPUs' limits.
 """
+from machine import CLUSTERS
 
-# One row a domain: (MHz, mW), fastest first.
-STATES = (((2000, 4000), (1500, 2500), (1000, 1200)), ((1200, 900), (800, 500), (400, 200)))
+# A row for each frequency of a domain.
+MILLIWATTS = ((4000, 2500, 1200), (900, 500, 200))
 TEMPERATURE_PORT = 0x2FF
 TRIP_C = 80
 
@@ -54,8 +55,9 @@ def table(cpus, domain_size):
     parts = ["    External (%s, DeviceObj)\n" % name for name in names]
     for cpu in range(cpus):
         domain = cpu // domain_size
-        rows = STATES[min(domain, len(STATES) - 1)]
-        states = ", ".join("Package () {%d, %d, 10, 10, %d, %d}" % (mhz, mw, i, i) for i, (mhz, mw) in enumerate(rows))
+        row = min(domain, len(CLUSTERS) - 1)
+        states = ", ".join("Package () {%d, %d, 10, 10, %d, %d}" % (mhz, mw, i, i)
+                           for i, (mhz, mw) in enumerate(zip(CLUSTERS[row], MILLIWATTS[row])))
         parts.append(CPU.format(cpu=cpu, states=states, domain=domain,
                                 members=min(domain_size, cpus - domain * domain_size)))
     parts.append(THERMAL.format(port=TEMPERATURE_PORT, passive=2732 + TRIP_C * 10, critical=2732 + 2000,

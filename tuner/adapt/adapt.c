@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A watch from its beginning to its end, and a window of it. */
-#include "tuner/adapt.h"
+#include "tuner/adapt/adapt.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/ask.h"
+#include "tuner/adapt/correct.h"
+#include "tuner/adapt/decided.h"
+#include "tuner/adapt/ep_state.h"
+#include "tuner/adapt/watch.h"
 
 static bool options_sane(const struct tun_adapt_options *o)
 {
@@ -51,7 +55,7 @@ struct tun_adapt *tun_adapt_free(struct tun_adapt *a)
 
 static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
 {
-    size_t cells = p->kind_count * p->unit_count;
+    size_t cells = p->ep_count * p->unit_count;
     struct tun_problem copy;
     double *slow = malloc(cells * sizeof(*slow)), *beta = malloc(p->unit_count * sizeof(*beta));
     double *before = malloc(cells * sizeof(*before));
@@ -82,18 +86,18 @@ static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
 }
 
 int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const struct pl_plan *plan,
-                    const struct tun_kind_seen *kinds, uint64_t now_ns)
+                    const struct tun_ep_seen *eps, uint64_t now_ns)
 {
     char why[TUN_ERROR_MAX];
-    struct pl_ep_set eps;
+    struct pl_ep_set set;
     int error;
 
     a->serving = false;
     if (tun_problem_check(p, why) < 0) {
         return -EINVAL;
     }
-    tun_eps(p, &eps);
-    if (pl_plan_check(plan, &eps, p->unit_count, why, sizeof(why)) < 0) {
+    tun_eps(p, &set);
+    if (pl_plan_check(plan, &set, p->unit_count, why, sizeof(why)) < 0) {
         return -EINVAL;
     }
     error = take_problem(a, p);
@@ -102,11 +106,11 @@ int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const stru
     }
     a->plan = *plan;
     tun_guard_time(&a->guard, &a->options, now_ns);
-    tun_kinds_start(a, kinds);
+    tun_eps_start(a, eps);
     tun_decided_home(a);
     a->pending = a->told = a->probing = false;
     a->verify_left = a->events = a->deferred = a->probes = 0;
-    a->throttled = a->pressure = 0;
+    a->felt = (struct tun_felt){0};
     error = tun_watch_plan(a);
     a->serving = error == 0;
     return error;
@@ -120,18 +124,20 @@ static double feel(double before, double share)
 int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, struct tun_record *ret)
 {
     bool back = tun_guard_time(&a->guard, &a->options, w->now_ns);
+    int asked;
 
     if (!a->serving) {
         return TUN_ADAPT_NOTHING;
     }
     a->events |= w->events & ~(unsigned)(TUN_EVENT_INPUT | TUN_EVENT_PROBE);
-    a->events |= tun_kinds_see(a, w);
-    a->throttled = feel(a->throttled, w->throttled);
-    a->pressure = feel(a->pressure, w->pressure);
+    a->events |= tun_eps_see(a, w);
+    a->felt.throttled = feel(a->felt.throttled, w->felt.throttled);
+    a->felt.pressure = feel(a->felt.pressure, w->felt.pressure);
     if (w->events & TUN_EVENT_INPUT) {
         tun_watch_void(a);
     } else if (!back) {
         tun_watch_see(a, w);
+        tun_eps_learn(a);
     }
     if (a->pending) {
         return TUN_ADAPT_NOTHING;
@@ -140,7 +146,8 @@ int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, stru
         a->pending = true;
         return TUN_ADAPT_BACK;
     }
-    return tun_ask(a, ret);
+    asked = tun_ask(a, ret);
+    return asked > 0 ? TUN_ADAPT_DECIDE : asked;
 }
 
 bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_view *ret)
@@ -166,9 +173,4 @@ bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_v
 uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a)
 {
     return tun_guard_cooldown_ns(&a->guard, &a->options);
-}
-
-double tun_adapt_beta(const struct tun_adapt *a, size_t unit)
-{
-    return unit < a->beta_count ? a->beta[unit] : TUN_BETA_UNKNOWN;
 }

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a decision is asked for, and the record of what it is to be made from. */
+/* When to ask for a decision, and the record that it is made from. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/ask.h"
+#include "tuner/adapt/ep_state.h"
+#include "tuner/adapt/watch.h"
 
 #define NEWEST ((size_t)3)         /* windows whose median a single spike does not move */
 #define LEVEL_WINDOWS ((size_t)25) /* that say where a quiet team stands */
 #define MEDIAN_ERROR 1.25          /* standard error of a median over that of a mean */
 
-/* Is what is left of the kind more than the team asks for. */
+/* Is what is left of the EP more than the team asks for. */
 static bool light(const struct tun_adapt *a, const struct tun_watch *w)
 {
     double most = 1;
 
     for (size_t u = 0; u < a->problem.unit_count; u++) {
-        most = base_max(most, a->slow[w->kind * a->problem.unit_count + u]);
+        most = base_max(most, a->slow[w->ep * a->problem.unit_count + u]);
     }
-    return a->kinds[w->kind].contended && w->busy > 0 && w->busy < 1 / most;
+    return a->eps[w->ep].contended && w->busy > 0 && w->busy < 1 / most;
 }
 
-/* May a team that is light be taken as a sign that its kind is free: when it got faster just now,
- * or once it is time. */
+/* Does a light team show that its EP may be free: it got faster just now, or probe_ns are over. */
 static bool shows(const struct tun_adapt *a, const struct tun_watch *w)
 {
     return !light(a, w) || tun_detect_state(&w->detect) == TUN_FASTER ||
            (a->options.probe_ns > 0 && a->guard.clock_ns >= a->probe_at_ns);
 }
 
-/* Has the team been on the same side for as long as the back-off asks. */
+/* Has the team been on one side of its level for as long as the back-off asks. */
 static bool stands(const struct tun_adapt *a, const struct tun_watch *w, enum tun_change side)
 {
     uint64_t hold_ns = tun_guard_hold_ns(&a->guard, &a->options);
@@ -44,16 +45,15 @@ static bool any_firm(const struct tun_adapt *a)
     for (size_t i = 0; i < a->watch_count; i++) {
         const struct tun_watch *w = &a->watches[i];
 
-        if (w->settle_left == 0 && a->kinds[w->kind].learn_left == 0 &&
-            tun_detect_firm(&w->detect) && stands(a, w, tun_detect_state(&w->detect))) {
+        if (w->settle_left == 0 && a->eps[w->ep].learn_left == 0 && tun_detect_firm(&w->detect) &&
+            stands(a, w, tun_detect_state(&w->detect))) {
             return true;
         }
     }
     return false;
 }
 
-/* Does the plan, settled, do otherwise than predicted. While it is verified that is for the
- * verification to say. */
+/* Does the settled plan differ from its prediction. A plan under verification does not count. */
 static bool disagrees(const struct tun_adapt *a)
 {
     for (size_t i = 0; a->disagrees && a->verify_left == 0 && i < a->watch_count; i++) {
@@ -69,8 +69,8 @@ static bool disagrees(const struct tun_adapt *a)
 
 static bool time_to_probe(const struct tun_adapt *a)
 {
-    for (size_t k = 0; a->options.probe_ns > 0 && k < a->problem.kind_count; k++) {
-        if (a->kinds[k].slowed && !a->kinds[k].used && a->kinds[k].cores > 0 &&
+    for (size_t k = 0; a->options.probe_ns > 0 && k < a->problem.ep_count; k++) {
+        if (a->eps[k].slowed && !a->eps[k].used && a->eps[k].cores > 0 &&
             a->guard.clock_ns >= a->probe_at_ns) {
             return true;
         }
@@ -80,18 +80,18 @@ static bool time_to_probe(const struct tun_adapt *a)
 
 static void probe_factors(const struct tun_adapt *a, double *slow)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
         for (size_t u = 0; u < a->problem.unit_count; u++) {
-            if (a->kinds[k].slowed && !a->kinds[k].used) {
+            if (a->eps[k].slowed && !a->eps[k].used) {
                 slow[k * a->problem.unit_count + u] = 1;
             }
         }
     }
 }
 
-/* Windows that say where the kind's teams stand: those since the newest change that a team saw,
+/* Windows that say where the EP's teams stand: those since the newest change that a team saw,
  * firm ones first. */
-static size_t windows_of(const struct tun_adapt *a, size_t kind)
+static size_t windows_of(const struct tun_adapt *a, size_t ep)
 {
     size_t newest[2] = {SIZE_MAX, SIZE_MAX}; /* of alarms, of firm ones */
 
@@ -99,7 +99,7 @@ static size_t windows_of(const struct tun_adapt *a, size_t kind)
         const struct tun_detect *d = &a->watches[i].detect;
         size_t windows = tun_detect_change(d, NULL);
 
-        if (a->watches[i].kind == kind && a->watches[i].settle_left == 0 && windows > 0) {
+        if (a->watches[i].ep == ep && a->watches[i].settle_left == 0 && windows > 0) {
             size_t *which = &newest[tun_detect_firm(d)];
 
             *which = base_min(*which, windows);
@@ -111,7 +111,7 @@ static size_t windows_of(const struct tun_adapt *a, size_t kind)
 
 static void team_now(const struct tun_adapt *a, const struct tun_watch *w, struct tun_team_now *t)
 {
-    size_t samples = base_min(w->detect.count, windows_of(a, w->kind));
+    size_t samples = base_min(w->detect.count, windows_of(a, w->ep));
 
     *t = (struct tun_team_now){.stage = w->stage,
                                .group = w->group,
@@ -134,7 +134,7 @@ static void team_now(const struct tun_adapt *a, const struct tun_watch *w, struc
 
 static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *ret)
 {
-    size_t cells = a->problem.kind_count * a->problem.unit_count;
+    size_t cells = a->problem.ep_count * a->problem.unit_count;
     base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;
 
     r.beta = malloc(a->problem.unit_count * sizeof(*r.beta));
@@ -149,22 +149,21 @@ static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *
         probe_factors(a, r.slow);
     }
     r.plan = a->plan;
-    if (tun_kinds_same_clock(a, a->home_khz)) {
+    if (tun_eps_same_clock(a, a->home_khz)) {
         r.home = a->home;
     }
-    r.throttled = a->throttled;
-    r.pressure = a->pressure;
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        const struct tun_watched_kind *n = &a->kinds[k];
+    r.felt = a->felt;
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        const struct tun_watched_ep *n = &a->eps[k];
 
-        r.kinds[k] = (struct tun_kind_now){.cores = n->cores,
-                                           .khz_table = n->khz_table,
-                                           .khz = n->khz,
-                                           .khz_before = n->khz_decided,
-                                           .governor_changed = n->governor_for > 0,
-                                           .limit_changed = n->limit_for > 0,
-                                           .thermal = n->thermal_for > 0,
-                                           .contended = n->contended};
+        r.eps[k] = (struct tun_ep_now){.cores = n->cores,
+                                       .khz_table = n->khz_table,
+                                       .khz = n->khz,
+                                       .khz_before = n->khz_decided,
+                                       .governor_changed = n->governor_for > 0,
+                                       .limit_changed = n->limit_for > 0,
+                                       .thermal = n->thermal_for > 0,
+                                       .contended = n->contended};
     }
     for (; r.team_count < a->watch_count; r.team_count++) {
         team_now(a, &a->watches[r.team_count], &r.teams[r.team_count]);
@@ -179,15 +178,15 @@ static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *
     return 0;
 }
 
-/* While a decision waits for the cool-down: has a level moved so far since that a plan may be
- * urgent now. */
+/* While a decision waits for the cool-down: has a level moved far enough since to make a plan
+ * urgent. */
 static bool is_news(const struct tun_adapt *a)
 {
     double urgent = tun_guard_urgent(&a->guard, &a->options);
 
     for (size_t i = 0; urgent > 0 && a->guard.bucket >= 1 && i < a->watch_count; i++) {
         const struct tun_watch *w = &a->watches[i];
-        double level = tun_detect_level(&w->detect, windows_of(a, w->kind));
+        double level = tun_detect_level(&w->detect, windows_of(a, w->ep));
 
         if (w->settle_left == 0 && tun_detect_firm(&w->detect) &&
             fabs(level - w->told_level) > log1p(urgent) / 2) {
@@ -211,13 +210,13 @@ int tun_ask(struct tun_adapt *a, struct tun_record *ret)
     if ((events & AT_ONCE) == 0) {
         bool probe = time_to_probe(a);
 
-        if (!any_firm(a) && !disagrees(a) && !tun_kinds_clock_moved(a) && !probe) {
-            return TUN_ADAPT_NOTHING;
+        if (!any_firm(a) && !disagrees(a) && !tun_eps_clock_moved(a) && !probe) {
+            return 0;
         }
         events |= probe ? TUN_EVENT_PROBE : 0;
     }
     if (guarded && a->told && (events & AT_ONCE) == 0 && !is_news(a)) {
-        return TUN_ADAPT_NOTHING;
+        return 0;
     }
     error = make_record(a, events, ret);
     if (error) {
@@ -225,5 +224,5 @@ int tun_ask(struct tun_adapt *a, struct tun_record *ret)
     }
     a->pending = true;
     a->events = 0;
-    return TUN_ADAPT_DECIDE;
+    return 1;
 }

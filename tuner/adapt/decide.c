@@ -1,320 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/decide.h"
+#include "tuner/adapt/decide.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
+#include "tuner/adapt/correct.h"
+#include "tuner/adapt/levels.h"
 #include "tuner/eval.h"
+#include "tuner/solve/solve.h"
 
-#define AGREE 0.08      /* teams of a kind whose levels differ by less are slow as one */
-#define CERTAIN 3.0     /* standard errors from 0 that make a level one to correct by */
-#define SNAP 0.03       /* a factor nearer to 1 than this is 1 */
-#define CLOCK_STEP 0.03 /* relative: a frequency that differs by more is another one */
-#define SLOWED 0.05     /* log of a factor that is more than an error of the table */
-#define FELL 0.08       /* log by which a kind has to be faster to be free again */
-#define THROTTLED 0.1   /* share of the cgroup's periods that says that its quota is felt */
-#define PRESSED 0.25    /* share of the time in which tasks waited that is more than their own */
-#define WAITED 0.25     /* share of a change that has to be waiting to be called contention */
 /* The fastest plan instead of the one of lower latency within the slack: where that gains too
  * little and the fastest this much of gain_min. */
 #define FASTEST 1.5
-#define DOUBT 1.0 /* standard errors of the levels at which the gain still has to be there */
+#define UNCERTAINTY 1.0 /* standard errors by which levels may be off without losing the gain */
 
-static const char *const causes[TUN_CAUSE_COUNT] = {"none",    "governor",   "frequency",
-                                                    "thermal", "contention", "hotplug",
-                                                    "cpuset",  "throughput", "gpio"};
 static const char *const holds[TUN_HOLD_COUNT] = {"none",     "same",   "gain",
                                                   "cooldown", "budget", "bounds"};
-
-const char *tun_cause_name(enum tun_cause cause)
-{
-    return causes[(unsigned)cause < TUN_CAUSE_COUNT ? cause : TUN_CAUSE_NONE];
-}
 
 const char *tun_hold_name(enum tun_hold hold)
 {
     return holds[(unsigned)hold < TUN_HOLD_COUNT ? hold : TUN_HOLD_NONE];
 }
 
-static const struct pl_group *group_of(const struct tun_record *r, const struct tun_team_now *t)
-{
-    return &r->plan.stages[t->stage].groups[t->group];
-}
-
-static bool moved(const struct tun_team_now *t)
-{
-    return t->firm || fabs(t->level) > CERTAIN * t->sigma;
-}
-
-static bool says_nothing(const struct tun_team_now *t)
-{
-    return t->light && t->level < 0;
-}
-
-static bool counts(const struct tun_team_now *t)
-{
-    return moved(t) && !says_nothing(t);
-}
-
-/* @errors: standard errors by which the level is taken nearer to 0. */
-static double nearer(const struct tun_team_now *t, double errors)
-{
-    if (says_nothing(t)) {
-        return 0;
-    }
-    return copysign(base_max(0.0, fabs(t->level) - errors * t->sigma), t->level);
-}
-
-/* The mean level of a kind's teams, by cores. Return: are they slow or fast as one. */
-static bool kind_level(const struct tun_record *r, size_t kind, double errors, double *ret_level,
-                       bool *ret_any)
-{
-    double sum = 0, cores = 0;
-    bool agree = true;
-
-    *ret_any = false;
-    for (size_t i = 0; i < r->team_count; i++) {
-        const struct tun_team_now *t = &r->teams[i];
-        const struct pl_group *g = group_of(r, t);
-
-        if (g->ep == kind) {
-            sum += nearer(t, errors) * g->width * g->count;
-            cores += g->width * g->count;
-            *ret_any |= counts(t);
-        }
-    }
-    *ret_level = cores > 0 ? sum / cores : 0;
-    for (size_t i = 0; i < r->team_count; i++) {
-        const struct tun_team_now *t = &r->teams[i];
-
-        if (group_of(r, t)->ep == kind) {
-            agree &= fabs(nearer(t, errors) - *ret_level) <= base_max(AGREE, CERTAIN * t->sigma);
-        }
-    }
-    return agree;
-}
-
-static void scale(double *slow, size_t first, size_t last, double level)
-{
-    for (size_t u = first; u <= last; u++) {
-        slow[u] = base_max(1e-6, base_min(1e6, slow[u] * exp(level)));
-        if (fabs(log(slow[u])) < SNAP) {
-            slow[u] = 1;
-        }
-    }
-}
-
-static void correct_levels(const struct tun_record *r, double errors, double *slow,
-                           double *ret_levels)
-{
-    size_t units = r->problem.unit_count;
-
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        bool any, agree = kind_level(r, k, errors, &ret_levels[k], &any);
-
-        if (any && agree) {
-            scale(&slow[k * units], 0, units - 1, ret_levels[k]);
-        }
-        for (size_t i = 0; any && !agree && i < r->team_count; i++) {
-            const struct tun_team_now *t = &r->teams[i];
-
-            if (group_of(r, t)->ep == k && counts(t)) {
-                scale(&slow[k * units], r->plan.stages[t->stage].first_unit,
-                      r->plan.stages[t->stage].last_unit, nearer(t, errors));
-            }
-        }
-        ret_levels[k] = any ? ret_levels[k] : 0;
-    }
-}
-
-/* Log of the factor that the kind's teams run at, by their own units. Return: has it teams. */
-static bool team_factor(const struct tun_record *r, const double *slow, size_t kind, double *ret)
-{
-    double slowed = 0, free = 0;
-
-    for (size_t i = 0; i < r->team_count; i++) {
-        const struct pl_stage_plan *stage = &r->plan.stages[r->teams[i].stage];
-        const struct pl_group *g = group_of(r, &r->teams[i]);
-
-        for (size_t u = stage->first_unit; g->ep == kind && u <= stage->last_unit; u++) {
-            double ns = tun_cell_at(&r->problem.costs, kind, g->width, u)->ns;
-
-            free += ns;
-            slowed += ns * slow[kind * r->problem.unit_count + u];
-        }
-    }
-    *ret = free > 0 ? log(slowed / free) : 0;
-    return free > 0;
-}
-
-/* What light teams of the kind show besides, at most 0. */
-static double light_level(const struct tun_record *r, size_t kind)
-{
-    double least = 0;
-
-    for (size_t i = 0; i < r->team_count; i++) {
-        const struct tun_team_now *t = &r->teams[i];
-
-        if (group_of(r, t)->ep == kind && moved(t) && says_nothing(t)) {
-            least = base_min(least, t->level);
-        }
-    }
-    return least;
-}
-
-static double most_slowed(const struct tun_record *r, const double *slow, size_t kind)
-{
-    double most = 0;
-
-    for (size_t u = 0; u < r->problem.unit_count; u++) {
-        most = base_max(most, fabs(log(slow[kind * r->problem.unit_count + u])));
-    }
-    return most;
-}
-
-static void set_free(const struct tun_record *r, double *slow, size_t kind)
-{
-    for (size_t u = 0; u < r->problem.unit_count; u++) {
-        slow[kind * r->problem.unit_count + u] = 1;
-    }
-}
-
-/* What was foreign has ended: see the head of the header. Return: on some kind. */
-static bool release(const struct tun_record *r, double *slow, bool *ret_tentative)
-{
-    bool any = (r->events & TUN_EVENT_PROBE) != 0, all = true;
-
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        double before, now, light = light_level(r, k);
-
-        if (!team_factor(r, r->slow, k, &before) || !team_factor(r, slow, k, &now)) {
-            all &= most_slowed(r, slow, k) <= TUN_FREE;
-        } else if (most_slowed(r, r->slow, k) > SLOWED && before - now - light > FELL &&
-                   now + light <= TUN_FREE) {
-            *ret_tentative |= light < 0;
-            set_free(r, slow, k);
-            any = true;
-        } else {
-            all &= fabs(now) <= TUN_FREE;
-        }
-    }
-    for (size_t k = 0; any && all && k < r->problem.kind_count; k++) {
-        set_free(r, slow, k);
-    }
-    return any;
-}
-
-static bool clock_moved(const struct tun_kind_now *k)
-{
-    return k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > CLOCK_STEP;
-}
-
-static bool cores_moved(const struct tun_record *r, size_t *ret_kind)
-{
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        if (r->kinds[k].cores != r->problem.kinds[k].cores) {
-            *ret_kind = k;
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum tun_cause clock_cause(const struct tun_record *r, size_t *ret_kind)
-{
-    double most = 0;
-
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        const struct tun_kind_now *n = &r->kinds[k];
-
-        if (clock_moved(n) && fabs(log(n->khz / n->khz_before)) > most) {
-            most = fabs(log(n->khz / n->khz_before));
-            *ret_kind = k;
-        }
-    }
-    if (most == 0) {
-        return TUN_CAUSE_NONE;
-    }
-    if (r->kinds[*ret_kind].thermal) {
-        return TUN_CAUSE_THERMAL;
-    }
-    return r->kinds[*ret_kind].governor_changed ? TUN_CAUSE_GOVERNOR : TUN_CAUSE_FREQUENCY;
-}
-
-/* Was a team kept from its cores. Service s, CPU share c: the share of a change by exp(level) that
- * is waiting is (rise of 1 - c) / (1 - exp(-level)) at first order. */
-static bool contended(const struct tun_record *r, const struct tun_team_now *t, bool *ret_quota)
-{
-    *ret_quota = r->throttled > THROTTLED;
-    return *ret_quota || (isfinite(t->waiting) ? t->waiting > WAITED * (1 - exp(-t->level))
-                                               : r->pressure > PRESSED);
-}
-
-/* The team that moved most says what it was. */
-static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_kind, bool *ret_quota)
-{
-    const struct tun_team_now *most = NULL;
-    const struct tun_kind_now *k;
-
-    for (size_t i = 0; i < r->team_count; i++) {
-        const struct tun_team_now *t = &r->teams[i];
-
-        if (moved(t) && (!most || t->firm > most->firm ||
-                         (t->firm == most->firm && fabs(t->level) > fabs(most->level)))) {
-            most = t;
-        }
-    }
-    if (!most) {
-        return TUN_CAUSE_NONE;
-    }
-    *ret_kind = group_of(r, most)->ep;
-    k = &r->kinds[*ret_kind];
-    if (most->level > 0 && contended(r, most, ret_quota)) {
-        return TUN_CAUSE_CONTENTION;
-    }
-    if (k->thermal) {
-        return TUN_CAUSE_THERMAL;
-    }
-    if (k->contended && most->level < 0) {
-        return TUN_CAUSE_CONTENTION;
-    }
-    if (k->governor_changed) {
-        return TUN_CAUSE_GOVERNOR;
-    }
-    return k->limit_changed ? TUN_CAUSE_FREQUENCY : TUN_CAUSE_THROUGHPUT;
-}
-
-static enum tun_cause attribute(const struct tun_record *r, size_t *ret_kind, bool *ret_quota)
-{
-    enum tun_cause cause;
-
-    *ret_kind = SIZE_MAX;
-    if ((r->events & TUN_EVENT_CPUSET) != 0) {
-        cores_moved(r, ret_kind);
-        return TUN_CAUSE_CPUSET;
-    }
-    if ((r->events & TUN_EVENT_HOTPLUG) != 0) {
-        cores_moved(r, ret_kind);
-        return TUN_CAUSE_HOTPLUG;
-    }
-    if ((r->events & (TUN_EVENT_BUTTON | TUN_EVENT_POWER)) != 0) {
-        return TUN_CAUSE_GPIO;
-    }
-    cause = clock_cause(r, ret_kind);
-    cause = cause == TUN_CAUSE_NONE ? level_cause(r, ret_kind, ret_quota) : cause;
-    if (cause != TUN_CAUSE_NONE) {
-        return cause;
-    }
-    return r->events & TUN_EVENT_PROBE ? TUN_CAUSE_CONTENTION : TUN_CAUSE_THROUGHPUT;
-}
-
-static void from_record_kinds(const struct tun_decision *d, struct pl_plan *plan)
+static void from_record_eps(const struct tun_decision *d, struct pl_plan *plan)
 {
     size_t to[PL_EP_MAX] = {0};
 
-    for (size_t k = 0; k < d->corrected.kind_count; k++) {
-        to[d->kinds_left[k]] = k;
+    for (size_t k = 0; k < d->corrected.ep_count; k++) {
+        to[d->eps_left[k]] = k;
     }
     for (size_t s = 0; s < plan->stage_count; s++) {
         for (size_t g = 0; g < plan->stages[s].group_count; g++) {
@@ -323,27 +37,27 @@ static void from_record_kinds(const struct tun_decision *d, struct pl_plan *plan
     }
 }
 
-/* The serving plan with the corrected problem's kinds. Return: do the cores suffice. */
+/* The serving plan with the corrected problem's EPs. Return: do the cores suffice. */
 static bool serving_plan(const struct tun_record *r, const struct tun_decision *d,
                          struct pl_plan *ret)
 {
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        uint16_t cores = r->kinds[k].cores;
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        uint16_t cores = r->eps[k].cores;
 
-        if (cores < r->problem.kinds[k].cores && pl_plan_cores(&r->plan, k) > cores) {
+        if (cores < r->problem.eps[k].cores && pl_plan_cores(&r->plan, k) > cores) {
             return false;
         }
     }
     *ret = r->plan;
-    from_record_kinds(d, ret);
+    from_record_eps(d, ret);
     return true;
 }
 
-static void to_record_kinds(const struct tun_decision *d, struct pl_plan *plan)
+static void to_record_eps(const struct tun_decision *d, struct pl_plan *plan)
 {
     for (size_t s = 0; s < plan->stage_count; s++) {
         for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            plan->stages[s].groups[g].ep = (uint16_t)d->kinds_left[plan->stages[s].groups[g].ep];
+            plan->stages[s].groups[g].ep = (uint16_t)d->eps_left[plan->stages[s].groups[g].ep];
         }
     }
 }
@@ -374,15 +88,15 @@ static double gain_of(const struct tun_problem *p, const struct tun_outcome *bef
 
 static bool all_free(const struct tun_record *r, const struct tun_decision *d)
 {
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        if (most_slowed(r, d->slow, k) > 0) {
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        if (tun_most_slowed(r, d->slow, k) > 0) {
             return false;
         }
     }
-    return d->released && d->corrected.kind_count == r->problem.kind_count;
+    return d->released && d->corrected.ep_count == r->problem.ep_count;
 }
 
-/* The plan of before, where nothing is slowed any more. Return: is it that. */
+/* Takes the home plan if nothing is slowed any more. Return: it did. */
 static bool home(const struct tun_record *r, const struct tun_decision *d,
                  struct tun_solution *found)
 {
@@ -451,14 +165,14 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
             d->gain < 0 && !keeps(&d->corrected, &found->outcome) ? TUN_HOLD_BOUNDS : TUN_HOLD_GAIN;
     }
     d->plan = found->plan;
-    to_record_kinds(d, &d->plan);
+    to_record_eps(d, &d->plan);
     return 0;
 }
 
-/* The gain has to be there too if the levels are an error nearer to what was expected. */
-static int doubt(const struct tun_record *r, struct tun_decision *d)
+/* The plan has to gain enough also if every level is one standard error nearer to 0. */
+static int check_uncertainty(const struct tun_record *r, struct tun_decision *d)
 {
-    size_t cells = r->problem.kind_count * r->problem.unit_count, kinds[PL_EP_MAX];
+    size_t cells = r->problem.ep_count * r->problem.unit_count, eps[PL_EP_MAX];
     base_autofree double *slow = malloc(cells * sizeof(*slow));
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct tun_outcome before, after;
@@ -473,15 +187,15 @@ static int doubt(const struct tun_record *r, struct tun_decision *d)
         return -ENOMEM;
     }
     memcpy(slow, r->slow, cells * sizeof(*slow));
-    correct_levels(r, DOUBT, slow, levels);
+    tun_levels_correct(r, UNCERTAINTY, slow, levels);
     for (size_t i = 0; d->released && i < cells; i++) {
         slow[i] = d->slow[i] == 1 ? 1 : slow[i];
     }
-    error = tun_correct(r, slow, &p, kinds);
+    error = tun_correct(r, slow, &p, eps);
     if (error) {
         return error;
     }
-    from_record_kinds(d, &found);
+    from_record_eps(d, &found);
     if (serving_plan(r, d, &serving) && tun_eval(&p, &serving, &before) == 0 &&
         tun_eval(&p, &found, &after) == 0) {
         d->gain = base_min(d->gain, gain_of(&p, &before, &after, r->gain_min));
@@ -505,19 +219,19 @@ static void guard(const struct tun_record *r, struct tun_decision *d)
     d->replan = d->hold == TUN_HOLD_NONE;
 }
 
-static double mean_clock_factor(const struct tun_record *r, size_t kind)
+static double mean_clock_factor(const struct tun_record *r, size_t ep)
 {
     double sum = 0;
 
     for (size_t u = 0; u < r->problem.unit_count; u++) {
-        sum += log(tun_clock_factor(&r->kinds[kind], r->beta[u]));
+        sum += log(tun_clock_factor(&r->eps[ep], r->beta[u]));
     }
     return exp(sum / (double)r->problem.unit_count);
 }
 
 int tun_decide(const struct tun_record *r, struct tun_decision *ret)
 {
-    size_t cells = r->problem.kind_count * r->problem.unit_count;
+    size_t cells = r->problem.ep_count * r->problem.unit_count;
     base_cleanup(tun_decision_deinit) struct tun_decision d = TUN_DECISION_NULL;
     double levels[PL_EP_MAX] = {0};
     char why[TUN_ERROR_MAX];
@@ -531,18 +245,18 @@ int tun_decide(const struct tun_record *r, struct tun_decision *ret)
         return -ENOMEM;
     }
     memcpy(d.slow, r->slow, cells * sizeof(*d.slow));
-    d.cause = attribute(r, &d.kind, &d.quota);
-    correct_levels(r, 0, d.slow, levels);
-    d.released = release(r, d.slow, &d.tentative);
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
+    d.cause = tun_attribute(r, &d.ep, &d.quota);
+    tun_levels_correct(r, 0, d.slow, levels);
+    d.released = tun_levels_release(r, d.slow, &d.tentative);
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
         d.factor[k] = exp(levels[k]) * mean_clock_factor(r, k);
     }
-    error = tun_correct(r, d.slow, &d.corrected, d.kinds_left);
+    error = tun_correct(r, d.slow, &d.corrected, d.eps_left);
     error = error ? error : solve(r, &d);
     if (error) {
         return error;
     }
-    error = doubt(r, &d);
+    error = check_uncertainty(r, &d);
     if (error) {
         return error;
     }

@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/decided.h"
+#include "tuner/adapt/ep_state.h"
+#include "tuner/adapt/watch.h"
 
 #define TABLE_ERROR 0.08 /* log of a factor that says nothing about the machine */
 
-/* Is a factor more than an error of the table. That something is faster than that is always one. */
+/* Return: a factor is above 1 by more than an error of the table. A factor below 1 is
+ * always such an error. */
 static bool any_slow(const struct tun_adapt *a)
 {
-    for (size_t i = 0; i < a->problem.kind_count * a->problem.unit_count; i++) {
+    for (size_t i = 0; i < a->problem.ep_count * a->problem.unit_count; i++) {
         if (log(a->slow[i]) > TABLE_ERROR) {
             return true;
         }
@@ -23,8 +26,8 @@ static bool any_slow(const struct tun_adapt *a)
 void tun_decided_home(struct tun_adapt *a)
 {
     a->home = a->plan;
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        a->home_khz[k] = a->kinds[k].khz;
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        a->home_khz[k] = a->eps[k].khz;
     }
 }
 
@@ -60,12 +63,12 @@ bool tun_decided_failed(struct tun_adapt *a)
     return ns > a->after_ns * (1 + a->options.verify_margin) && ns > a->before_ns;
 }
 
-/* What was decided on is how things are; levels that led to no change are where the teams stand. */
+/* The machine is now as the decision saw it; a level that led to no change becomes the base. */
 static void accept(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        a->kinds[k].khz_decided = r->kinds[k].khz;
-        a->kinds[k].cores_decided = r->kinds[k].cores;
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        a->eps[k].khz_decided = r->eps[k].khz;
+        a->eps[k].cores_decided = r->eps[k].cores;
     }
     for (size_t i = 0; i < r->team_count && i < a->watch_count; i++) {
         if (r->teams[i].firm) {
@@ -73,7 +76,7 @@ static void accept(struct tun_adapt *a, const struct tun_record *r, const struct
         }
     }
     a->disagrees = false;
-    if (!tun_kinds_cores_moved(a)) { /* seen again while the decision was made */
+    if (!tun_eps_cores_moved(a)) { /* seen again while the decision was made */
         a->events &= ~(unsigned)(TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET);
     }
     if ((r->events & TUN_EVENT_PROBE) || d->tentative) {
@@ -82,25 +85,24 @@ static void accept(struct tun_adapt *a, const struct tun_record *r, const struct
     }
 }
 
-/* @contention: something is in the way of what is slowed; else what is was so before. */
+/* Notes which EPs are slowed. @contention: by contention; else an EP stays contended if it was. */
 static void note_slowed(struct tun_adapt *a, bool contention)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
         double most = 1;
 
         for (size_t u = 0; u < a->problem.unit_count; u++) {
             most = base_max(most, a->slow[k * a->problem.unit_count + u]);
         }
-        a->kinds[k].slowed = most > SLOWED;
-        a->kinds[k].contended = a->kinds[k].slowed && (a->kinds[k].contended || contention);
+        a->eps[k].slowed = most > SLOWED;
+        a->eps[k].contended = a->eps[k].slowed && (a->eps[k].contended || contention);
     }
 }
 
-/* The factors of @d hold for the plan that serves on: what is expected is another, what is measured
- * is the same. */
+/* The serving plan goes on with the factors of @d: expected times change, measured ones do not. */
 static void set_free(struct tun_adapt *a, const struct tun_decision *d)
 {
-    memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    memcpy(a->slow, d->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     for (size_t i = 0; i < a->watch_count; i++) {
         struct tun_watch *w = &a->watches[i];
         double before = w->expected_ns;
@@ -144,8 +146,8 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
             a->guard.changed = true;
             a->guard.changed_ns = a->guard.clock_ns;
         }
-        for (size_t k = 0; k < a->problem.kind_count; k++) {
-            a->kinds[k].cores_decided = r->kinds[k].cores;
+        for (size_t k = 0; k < a->problem.ep_count; k++) {
+            a->eps[k].cores_decided = r->eps[k].cores;
         }
         return 0;
     }
@@ -157,18 +159,16 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
         return 0;
     }
     a->probing = (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
-    memcpy(a->slow_before, a->slow,
-           a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
-    memcpy(a->slow, d->slow, a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+    memcpy(a->slow_before, a->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
+    memcpy(a->slow, d->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     a->before_ns = d->before_ns;
     a->after_ns = d->after_ns;
     a->verify_left = VERIFY_WINDOWS;
     note_slowed(a, d->cause == TUN_CAUSE_CONTENTION);
     error = change_plan(a, &d->plan,
-                        a->probing ? TUN_WHY_PROBE
-                        : d->cause == TUN_CAUSE_CONTENTION || d->cause == TUN_CAUSE_THROUGHPUT
-                            ? TUN_WHY_FELT
-                            : TUN_WHY_KNOWN);
+                        a->probing                 ? TUN_WHY_PROBE
+                        : tun_cause_felt(d->cause) ? TUN_WHY_FELT
+                                                   : TUN_WHY_KNOWN);
     if (error == 0 && !any_slow(a)) {
         a->returned = d->released && pl_plan_equal(&a->plan, &a->home);
         tun_decided_home(a);
@@ -181,7 +181,7 @@ const struct pl_plan *tun_adapt_before(const struct tun_adapt *a)
     return &a->before;
 }
 
-/* What the plan showed stays in the table, so that it is not chosen again at once. */
+/* Keeps what the plan showed in the factors, so that it is not chosen again at once. */
 static void keep_levels(struct tun_adapt *a)
 {
     for (size_t i = 0; i < a->watch_count; i++) {
@@ -189,7 +189,7 @@ static void keep_levels(struct tun_adapt *a)
 
         for (size_t u = a->plan.stages[w->stage].first_unit;
              u <= a->plan.stages[w->stage].last_unit; u++) {
-            double *slow = &a->slow[w->kind * a->problem.unit_count + u];
+            double *slow = &a->slow[w->ep * a->problem.unit_count + u];
 
             *slow = base_max(1e-6, base_min(1e6, *slow * exp(w->detect.base)));
         }
@@ -208,9 +208,9 @@ int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
         return 0;
     }
     a->probing = false;
-    if (probing) { /* the kind is not free yet */
+    if (probing) { /* the EP is not free yet */
         memcpy(a->slow, a->slow_before,
-               a->problem.kind_count * a->problem.unit_count * sizeof(*a->slow));
+               a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     } else {
         keep_levels(a);
     }

@@ -130,8 +130,8 @@ static double firm_of(const struct tun_detect *d)
     return d->options.firm * base_max(1.0, d->omega / TUN_DETECT_OMEGA);
 }
 
-/* A change that comes while an alarm of another size stands, begun by noise, is counted from where
- * it came: its size would be wrong, and it would be firm too soon. */
+/* A change that comes while noise keeps up an alarm of another size counts from its own start: else
+ * its size would be wrong, and it would be firm too soon. */
 static void begin_anew(struct tun_detect *d, struct tun_side *side, double sign)
 {
     double newest, score = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/detect.h - notices that a level has changed: a CUSUM in both directions, for one team
+ * tuner/adapt/detect.h - notices that a level has changed: a CUSUM in both directions, for one team
  *
  * A sample x is log(measured / expected) service time, one a window. With the level that counts as
  * no change, b, and the spread s:
@@ -8,15 +8,18 @@
  *     up   = max(0, up + z - k)       slower, once up   >= h
  *     down = max(0, down - z - k)     faster, once down >= h
  * (Page 1954.) s is 1.4826 times the median of |residuals - their median| over TUN_DETECT_RING
- * windows, never below sigma_floor and sigma_start until there are TUN_DETECT_WARM. k in spreads is
- * half the smallest shift of interest. One spike adds at most clip - k < h, so it never is an
- * alarm. A sum that goes on to `firm` is one to act on; where neighbouring windows are correlated
- * (r, of clipped residuals) firm is raised by (1 + r) / (1 - r) over TUN_DETECT_OMEGA, as chance
- * climbs higher then, unless the change is TUN_DETECT_PLAIN clips or TUN_DETECT_LARGE large;
- * and a change of more than a clip has to show in each of the last TUN_DETECT_STEADY windows, as
- * spikes do not. The size of a change is the median of the residuals since it began. Where the last
- * TUN_DETECT_NEWEST windows are more than a clip beyond that, they are the change and the count
- * begins with them.
+ * windows, never below sigma_floor, and sigma_start until there are TUN_DETECT_WARM. k in spreads
+ * is half the smallest shift of interest. One spike adds at most clip - k < h, so it alone never
+ * raises an alarm.
+ *
+ * An alarm whose sum reaches `firm` is one to act on, with two refinements. Where neighbouring
+ * windows are correlated (r, of clipped residuals), chance climbs higher: firm is raised by
+ * (1 + r) / (1 - r) over TUN_DETECT_OMEGA, unless the change is TUN_DETECT_PLAIN clips or
+ * TUN_DETECT_LARGE large. And a change of more than a clip has to show in each of the last
+ * TUN_DETECT_STEADY windows, as spikes do not.
+ *
+ * The size of a change is the median of the residuals since it began. Where the last
+ * TUN_DETECT_NEWEST windows are more than a clip beyond that, the change begins with them.
  *
  * Pure; one thread at a time; no allocation. A figure that is not finite is no sample.
  */
@@ -40,7 +43,7 @@ struct tun_detect_options {
 };
 /* An alarm is a notice, early on purpose: h is just above what two spikes add, so that a shift of
  * 15 % under noise of 3 % is an alarm in its third window. Acting waits for firm, and for a plan
- * that pays (tuner/adapt.h). */
+ * that pays (tuner/adapt/adapt.h). */
 #define TUN_DETECT_DEFAULTS                                                                        \
     ((struct tun_detect_options){                                                                  \
         .k = 1, .h = 6.2, .firm = 14, .clip = 4, .sigma_floor = 0.02, .sigma_start = 0.03})
@@ -64,7 +67,7 @@ struct tun_detect {
     struct tun_side up, down;
 };
 
-/** tun_detect_check() - are options within the ranges above. */
+/** tun_detect_check() - Return: the options are within the ranges above. */
 bool tun_detect_check(const struct tun_detect_options *o);
 
 /** tun_detect_init() - level 0, no samples; @o passes tun_detect_check(). */
@@ -76,7 +79,7 @@ enum tun_change tun_detect_add(struct tun_detect *d, double x, uint64_t start_ns
 
 /** tun_detect_state() - the alarm that stands. */
 enum tun_change tun_detect_state(const struct tun_detect *d);
-/** tun_detect_firm() - has the standing alarm gone on to `firm`. */
+/** tun_detect_firm() - Return: the standing alarm has gone on to `firm`. */
 bool tun_detect_firm(const struct tun_detect *d);
 
 /** tun_detect_change() - windows since the standing alarm's change began; 0: no alarm.

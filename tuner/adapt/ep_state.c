@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the governor reports of the kinds, and what their units do when the clock changes. */
+/* What the governor reports of the EPs, and what their units do when the clock changes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/ep_state.h"
+#include "tuner/adapt/watch.h"
 
 #define RECENT 50u      /* windows for which a change explains what follows it */
 #define CLOCK_STEP 0.03 /* as in decide.c */
@@ -15,45 +16,9 @@
 #define LEARN_WAITED 0.05
 #define LIMIT_STEP 0.01
 
-uint64_t tun_name_id(const char *name)
-{
-    uint64_t id = 0xcbf29ce484222325ull;
-
-    if (!name || !*name) {
-        return 0;
-    }
-    for (; *name; name++) {
-        id = (id ^ (unsigned char)*name) * 0x100000001b3ull;
-    }
-    return id ? id : 1;
-}
-
-static uint64_t mix(uint64_t id, uint64_t with)
-{
-    for (int byte = 0; byte < 8; byte++) {
-        id = (id ^ ((with >> (8 * byte)) & 0xff)) * 0x100000001b3ull;
-    }
-    return id;
-}
-
 static bool known(double x)
 {
     return isfinite(x) && x > 0 && x <= 1e9;
-}
-
-uint64_t tun_state_id(const struct tun_kind_seen *kinds, size_t kind_count, double quota_cores)
-{
-    uint64_t id = mix(0xcbf29ce484222325ull,
-                      known(quota_cores) ? (uint64_t)llround(10 * quota_cores) + 1 : 0);
-
-    for (size_t k = 0; k < kind_count; k++) {
-        double khz = known(kinds[k].limit_khz) ? kinds[k].limit_khz : kinds[k].khz;
-
-        id = mix(id, kinds[k].governor);
-        id = mix(id, kinds[k].cores);
-        id = mix(id, known(khz) ? (uint64_t)llround(log(khz) / 0.05) + 1 : 0);
-    }
-    return id ? id : 1;
 }
 
 static int by_size(const void *a, const void *b)
@@ -79,9 +44,9 @@ static double median_of_readings(const double *r)
     return sorted[READINGS / 2];
 }
 
-/* The frequency that work on the kind would have. Idle cores are clocked down, which says nothing:
- * for a kind without work only a new governor or limit counts. */
-static double reading(const struct tun_watched_kind *k, const struct tun_kind_seen *s, bool busy)
+/* The frequency that work on the EP would have. Idle cores are clocked down, which says nothing:
+ * for an EP without work only a new governor or limit counts. */
+static double reading(const struct tun_watched_ep *k, const struct tun_ep_seen *s, bool busy)
 {
     double khz = known(s->khz) ? s->khz : known(s->limit_khz) ? s->limit_khz : 0;
 
@@ -91,7 +56,7 @@ static double reading(const struct tun_watched_kind *k, const struct tun_kind_se
     return k->limit_for > 0 && known(s->limit_khz) ? s->limit_khz : k->khz;
 }
 
-static void see_changes(struct tun_watched_kind *k, const struct tun_kind_seen *s)
+static void see_changes(struct tun_watched_ep *k, const struct tun_ep_seen *s)
 {
     double limit = known(s->limit_khz) ? s->limit_khz : 0;
 
@@ -112,13 +77,13 @@ static void see_changes(struct tun_watched_kind *k, const struct tun_kind_seen *
     k->throttles = s->throttles ? s->throttles : k->throttles;
 }
 
-void tun_kinds_start(struct tun_adapt *a, const struct tun_kind_seen *seen)
+void tun_eps_start(struct tun_adapt *a, const struct tun_ep_seen *seen)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        const struct tun_kind_seen *s = &seen[k];
-        struct tun_watched_kind *to = &a->kinds[k];
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        const struct tun_ep_seen *s = &seen[k];
+        struct tun_watched_ep *to = &a->eps[k];
 
-        *to = (struct tun_watched_kind){
+        *to = (struct tun_watched_ep){
             .governor = s->governor, .throttles = s->throttles, .cores = s->cores};
         to->limit_khz = known(s->limit_khz) ? s->limit_khz : 0;
         to->khz = reading(to, s, true);
@@ -128,22 +93,22 @@ void tun_kinds_start(struct tun_adapt *a, const struct tun_kind_seen *seen)
     }
 }
 
-static bool busy_in(const struct tun_adapt *a, const struct tun_seen_window *w, size_t kind)
+static bool busy_in(const struct tun_adapt *a, const struct tun_seen_window *w, size_t ep)
 {
     for (size_t i = 0; i < w->team_count; i++) {
         const struct tun_team_seen *t = &w->teams[i];
 
         if (t->stage < a->plan.stage_count && t->group < a->plan.stages[t->stage].group_count &&
-            a->plan.stages[t->stage].groups[t->group].ep == kind && !t->starved && t->frames > 0) {
+            a->plan.stages[t->stage].groups[t->group].ep == ep && !t->starved && t->frames > 0) {
             return true;
         }
     }
     return false;
 }
 
-static void note_clock(struct tun_adapt *a, size_t kind)
+static void note_clock(struct tun_adapt *a, size_t ep)
 {
-    struct tun_watched_kind *k = &a->kinds[kind];
+    struct tun_watched_ep *k = &a->eps[ep];
 
     if (k->khz == 0) {
         return;
@@ -156,22 +121,22 @@ static void note_clock(struct tun_adapt *a, size_t kind)
         k->khz_learned = k->khz;
         k->learn_left = LEARN_WINDOWS;
         for (size_t i = 0; i < a->watch_count; i++) {
-            if (a->watches[i].kind == kind) {
+            if (a->watches[i].ep == ep) {
                 a->watches[i].level_before = a->watches[i].detect.base;
             }
         }
     }
 }
 
-unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w)
+unsigned tun_eps_see(struct tun_adapt *a, const struct tun_seen_window *w)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        struct tun_watched_kind *to = &a->kinds[k];
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        struct tun_watched_ep *to = &a->eps[k];
         double khz;
 
-        see_changes(to, &w->kinds[k]);
-        to->cores = w->kinds[k].cores;
-        khz = reading(to, &w->kinds[k], busy_in(a, w, k));
+        see_changes(to, &w->eps[k]);
+        to->cores = w->eps[k].cores;
+        khz = reading(to, &w->eps[k], busy_in(a, w, k));
         if (khz > 0) {
             memmove(to->readings, to->readings + 1, sizeof(to->readings) - sizeof(khz));
             to->readings[READINGS - 1] = khz;
@@ -179,33 +144,33 @@ unsigned tun_kinds_see(struct tun_adapt *a, const struct tun_seen_window *w)
             note_clock(a, k);
         }
     }
-    return tun_kinds_cores_moved(a) ? TUN_EVENT_HOTPLUG : 0;
+    return tun_eps_cores_moved(a) ? TUN_EVENT_HOTPLUG : 0;
 }
 
-bool tun_kinds_cores_moved(const struct tun_adapt *a)
+bool tun_eps_cores_moved(const struct tun_adapt *a)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        if (a->kinds[k].cores != a->kinds[k].cores_decided) {
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        if (a->eps[k].cores != a->eps[k].cores_decided) {
             return true;
         }
     }
     return false;
 }
 
-bool tun_kinds_same_clock(const struct tun_adapt *a, const double *khz)
+bool tun_eps_same_clock(const struct tun_adapt *a, const double *khz)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        if (khz[k] > 0 && a->kinds[k].khz > 0 && fabs(log(khz[k] / a->kinds[k].khz)) > CLOCK_STEP) {
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        if (khz[k] > 0 && a->eps[k].khz > 0 && fabs(log(khz[k] / a->eps[k].khz)) > CLOCK_STEP) {
             return false;
         }
     }
     return true;
 }
 
-bool tun_kinds_clock_moved(const struct tun_adapt *a)
+bool tun_eps_clock_moved(const struct tun_adapt *a)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        const struct tun_watched_kind *n = &a->kinds[k];
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        const struct tun_watched_ep *n = &a->eps[k];
 
         if (n->khz > 0 && n->khz_decided > 0 && fabs(log(n->khz / n->khz_decided)) > CLOCK_STEP) {
             return true;
@@ -234,17 +199,17 @@ static void learn_from(struct tun_adapt *a, struct tun_watch *w, double log_cloc
     w->detect.base -= log(w->expected_ns / expected);
 }
 
-void tun_kinds_learn(struct tun_adapt *a)
+void tun_eps_learn(struct tun_adapt *a)
 {
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        struct tun_watched_kind *kind = &a->kinds[k];
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        struct tun_watched_ep *ep = &a->eps[k];
 
-        if (kind->learn_left == 0 || --kind->learn_left > 0) {
+        if (ep->learn_left == 0 || --ep->learn_left > 0) {
             continue;
         }
         for (size_t i = 0; i < a->watch_count; i++) {
-            if (a->watches[i].kind == k) {
-                learn_from(a, &a->watches[i], kind->log_clock);
+            if (a->watches[i].ep == k) {
+                learn_from(a, &a->watches[i], ep->log_clock);
             }
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What keeps changes apart. */
+#include "tuner/adapt/guard.h"
 #include "base.h"
-#include "tuner/adapt/adapt_state.h"
 
 #define HOUR_NS (3600.0 * (double)BASE_NS_PER_S)
 #define PATTERN 2u /* back-offs: one may be a single plan that had to be taken back */
@@ -80,11 +80,11 @@ void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
             g->backoff--;
         }
     }
-    for (size_t i = PAST - 1; i > 0; i--) {
+    for (size_t i = TUN_PAST - 1; i > 0; i--) {
         g->past[i] = g->past[i - 1];
     }
     g->past[0] = *plan;
-    g->past_count = base_min(g->past_count + 1, (size_t)PAST);
+    g->past_count = base_min(g->past_count + 1, (size_t)TUN_PAST);
     g->changed = true;
     g->changed_ns = g->clock_ns;
     g->bucket = base_max(0.0, g->bucket - 1);

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/watch.h"
 
 int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o)
 {
@@ -28,14 +29,14 @@ int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o
     return 0;
 }
 
-double tun_adapt_slow(const struct tun_adapt *a, size_t kind, size_t unit, bool *ret_contended)
+double tun_adapt_slow(const struct tun_adapt *a, size_t ep, size_t unit, bool *ret_contended)
 {
-    if (!a->serving || kind >= a->problem.kind_count || unit >= a->problem.unit_count) {
+    if (!a->serving || ep >= a->problem.ep_count || unit >= a->problem.unit_count) {
         *ret_contended = false;
         return 1;
     }
-    *ret_contended = a->kinds[kind].contended;
-    return a->slow[kind * a->problem.unit_count + unit];
+    *ret_contended = a->eps[ep].contended;
+    return a->slow[ep * a->problem.unit_count + unit];
 }
 
 void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *contended)
@@ -45,23 +46,23 @@ void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *conte
     if (!a->serving) {
         return;
     }
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
         double most = 1;
 
         for (size_t u = 0; u < units; u++) {
             a->slow[k * units + u] = slow[k * units + u];
             most = base_max(most, slow[k * units + u]);
         }
-        a->kinds[k].slowed = most > SLOWED;
-        a->kinds[k].contended = a->kinds[k].slowed && contended[k];
+        a->eps[k].slowed = most > SLOWED;
+        a->eps[k].contended = a->eps[k].slowed && contended[k];
     }
     for (size_t i = 0; i < a->watch_count; i++) {
         tun_watch_expect(a, &a->watches[i]);
     }
 }
 
-int tun_adapt_doubt(struct tun_adapt *a, const struct pl_plan *before, double before_ns,
-                    double after_ns)
+int tun_adapt_verify(struct tun_adapt *a, const struct pl_plan *before, double before_ns,
+                     double after_ns)
 {
     char why[TUN_ERROR_MAX];
     struct pl_ep_set eps;

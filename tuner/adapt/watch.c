@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is watched: one watch for each group of teams, what is expected of it and what it shows. */
+/* One watch for each group of teams: what is expected of it and what it shows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/correct.h"
+#include "tuner/adapt/levels.h"
+#include "tuner/adapt/watch.h"
 
 #define REFINE 16u               /* times as many windows as settle a plan make its level exact */
 #define SIDE_WINDOWS ((size_t)5) /* whose median says on which side of a level a team is */
@@ -15,16 +17,15 @@ void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w)
 {
     const struct pl_stage_plan *stage = &a->plan.stages[w->stage];
     const struct tun_problem *p = &a->problem;
-    struct tun_kind_now now = {.khz = a->kinds[w->kind].khz,
-                               .khz_table = a->kinds[w->kind].khz_table};
+    struct tun_ep_now now = {.khz = a->eps[w->ep].khz, .khz_table = a->eps[w->ep].khz_table};
 
     w->expected_ns = p->handoff_ns;
     if (stage->first_unit > 0) {
         w->expected_ns += p->handoff_ns_per_byte * p->units[stage->first_unit].in_bytes;
     }
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        w->expected_ns += tun_cell_at(&p->costs, w->kind, w->width, u)->ns *
-                          a->slow[w->kind * p->unit_count + u] * tun_clock_factor(&now, a->beta[u]);
+        w->expected_ns += tun_cell_at(&p->costs, w->ep, w->width, u)->ns *
+                          a->slow[w->ep * p->unit_count + u] * tun_clock_factor(&now, a->beta[u]);
     }
 }
 
@@ -63,7 +64,7 @@ int tun_watch_plan(struct tun_adapt *a)
 
             *w = (struct tun_watch){.stage = (uint16_t)s,
                                     .group = (uint16_t)g,
-                                    .kind = group->ep,
+                                    .ep = group->ep,
                                     .width = group->width,
                                     .count = group->count};
             tun_detect_init(&w->detect, &o);
@@ -71,9 +72,9 @@ int tun_watch_plan(struct tun_adapt *a)
             tun_watch_expect(a, w);
         }
     }
-    for (size_t k = 0; k < a->problem.kind_count; k++) {
-        a->kinds[k].used = pl_plan_cores(&a->plan, k) > 0;
-        a->kinds[k].learn_left += a->kinds[k].learn_left > 0 ? a->options.settle + 1 : 0;
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        a->eps[k].used = pl_plan_cores(&a->plan, k) > 0;
+        a->eps[k].learn_left += a->eps[k].learn_left > 0 ? a->options.settle + 1 : 0;
     }
     a->disagrees = a->returned = false;
     a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
@@ -126,8 +127,7 @@ double tun_waiting(const struct tun_watch *w)
     return base_max(low, base_min(high, w->waits[2]));
 }
 
-/* The level that a few windows gave is made exact by the windows that follow, as long as they are
- * quiet. */
+/* Quiet windows that follow refine the level that a few windows gave. */
 static void refine(const struct tun_adapt *a, struct tun_watch *w)
 {
     if (w->quiet >= REFINE * a->options.settle || tun_detect_state(&w->detect) != TUN_SAME) {
@@ -140,7 +140,7 @@ static void refine(const struct tun_adapt *a, struct tun_watch *w)
     }
 }
 
-/* On which side of its level a team is, and since when; a spike more or less is not seen. */
+/* On which side of its level a team is, and since when; single spikes do not count. */
 static void see_side(struct tun_watch *w, uint64_t start_ns)
 {
     double off = tun_detect_level(&w->detect, SIDE_WINDOWS) - w->detect.base;
@@ -202,5 +202,4 @@ void tun_watch_see(struct tun_adapt *a, const struct tun_seen_window *seen)
             a->disagrees |= see_team(a, w, &seen->teams[i], seen->start_ns);
         }
     }
-    tun_kinds_learn(a);
 }

@@ -1,76 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/record_json.h"
+#include "tuner/json/record_json.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base.h"
-#include "tuner/pipesim/subject.h"
+#include "tuner/json/costs_json.h"
 
 #define LIMIT 1e15 /* of any figure; tun_record_check() knows the ranges */
 
 static const char *const events[] = {"hotplug", "cpuset", "power", "button", "input", "probe"};
 static const char *const objectives[] = {"throughput", "latency", "power"};
 
-static json_t *reals(const double *v, size_t count)
+/* JSON has no infinity and no NAN. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *numbers(const double *v, size_t count)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
-        json_array_append_new(list, json_real(v[i]));
+        json_array_append_new(list, number(v[i]));
     }
     return list;
 }
 
-static json_t *row_json(const struct tun_problem *p, size_t kind, size_t width)
+static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan)
+{
+    char text[PL_PLAN_TEXT_MAX];
+    struct pl_ep_set eps;
+
+    tun_eps(p, &eps);
+    return pl_plan_format(plan, &eps, text, sizeof(text)) < 0 ? json_null() : json_string(text);
+}
+
+static json_t *eps_json(const struct tun_record *r)
 {
     json_t *list = json_array();
 
-    for (size_t u = 0; u < p->unit_count; u++) {
-        json_array_append_new(list, json_real(tun_cell_at(&p->costs, kind, width, u)->ns));
-    }
-    return list;
-}
-
-static json_t *problem_json(const struct tun_problem *p)
-{
-    json_t *units = json_array(), *kinds = json_array(), *costs = json_object();
-
-    for (size_t u = 0; u < p->unit_count; u++) {
-        const struct tun_unit *t = &p->units[u];
-        char name[24];
-
-        snprintf(name, sizeof(name), "%zu", u);
-        json_array_append_new(units, json_pack("{s:s,s:f,s:f,s:[fff]}", "name", name, "weight",
-                                               t->weight, "in_bytes", t->in_bytes, "gemm",
-                                               t->gemm_n, t->gemm_k, t->gemm_m));
-    }
-    for (size_t k = 0; k < p->kind_count; k++) {
-        const struct tun_kind *t = &p->kinds[k];
-        json_t *rows = json_object();
-
-        json_array_append_new(kinds, json_pack("{s:s,s:i,s:f,s:f,s:f}", "name", t->name, "cores",
-                                               (int)t->cores, "speed", t->speed, "bandwidth",
-                                               t->bandwidth, "watts", t->watts));
-        for (size_t w = 1; w <= t->cores; w++) {
-            char width[24];
-
-            snprintf(width, sizeof(width), "%zu", w);
-            json_object_set_new(rows, width, row_json(p, k, w));
-        }
-        json_object_set_new(costs, t->name, rows);
-    }
-    return json_pack("{s:s,s:o,s:o,s:f,s:f,s:o}", "model", "recorded", "units", units, "kinds",
-                     kinds, "handoff_ns", p->handoff_ns, "handoff_ns_per_byte",
-                     p->handoff_ns_per_byte, "costs", costs);
-}
-
-static json_t *kinds_json(const struct tun_record *r)
-{
-    json_t *list = json_array();
-
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        const struct tun_kind_now *n = &r->kinds[k];
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        const struct tun_ep_now *n = &r->eps[k];
 
         json_array_append_new(
             list, json_pack("{s:i,s:f,s:f,s:f,s:b,s:b,s:b,s:b}", "cores", (int)n->cores,
@@ -91,8 +63,7 @@ static json_t *teams_json(const struct tun_record *r)
         json_array_append_new(
             list, json_pack("{s:i,s:i,s:f,s:f,s:o,s:b,s:b}", "stage", (int)t->stage, "group",
                             (int)t->group, "level", t->level, "sigma", t->sigma, "waiting",
-                            isnan(t->waiting) ? json_null() : json_real(t->waiting), "firm",
-                            t->firm, "light", t->light));
+                            number(t->waiting), "firm", t->firm, "light", t->light));
     }
     return list;
 }
@@ -111,55 +82,50 @@ static json_t *events_json(unsigned bits)
 
 static json_t *decided_json(const struct tun_record *r, const struct tun_decision *d)
 {
-    char text[PL_PLAN_TEXT_MAX];
-
-    psim_plan_text(&r->problem, &d->plan, text);
-    return json_pack("{s:b,s:s,s:s,s:o,s:o}", "replan", d->replan, "cause",
+    return json_pack("{s:b, s:s, s:s, s:o, s:o}", "replan", d->replan, "cause",
                      tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
-                     d->replan ? json_string(text) : json_null(), "gain",
-                     isfinite(d->gain) ? json_real(d->gain) : json_null());
+                     d->replan ? plan_json(&r->problem, &d->plan) : json_null(), "gain",
+                     number(d->gain));
 }
 
-json_t *psim_record_json(const struct tun_record *r, const struct tun_decision *d)
+json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d, const char *model,
+                        bool sources)
 {
     const struct tun_bounds *b = &r->problem.bounds;
     json_t *slow = json_object();
-    char text[PL_PLAN_TEXT_MAX], home[PL_PLAN_TEXT_MAX];
 
-    psim_plan_text(&r->problem, &r->plan, text);
-    if (r->home.stage_count > 0) {
-        psim_plan_text(&r->problem, &r->home, home);
-    }
-    for (size_t k = 0; k < r->problem.kind_count; k++) {
-        json_object_set_new(slow, r->problem.kinds[k].name,
-                            reals(&r->slow[k * r->problem.unit_count], r->problem.unit_count));
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        json_object_set_new(slow, r->problem.eps[k].name,
+                            numbers(&r->slow[k * r->problem.unit_count], r->problem.unit_count));
     }
     return json_pack(
-        "{s:o,s:s,s:{s:f,s:f,s:I,s:b,s:f},s:s,s:s?,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:f,s:f,s:"
-        "o}",
-        "problem", problem_json(&r->problem), "objective", objectives[r->problem.objective],
-        "bounds", "period_max_ns", b->period_max_ns, "latency_max_ns", b->latency_max_ns,
-        "stages_max", (json_int_t)b->stages_max, "one_kind_stages", b->one_kind_stages, "slack",
-        b->slack, "plan", text, "home", r->home.stage_count > 0 ? home : NULL, "beta",
-        reals(r->beta, r->problem.unit_count), "slow", slow, "now", kinds_json(r), "teams",
-        teams_json(r), "events", events_json(r->events), "throttled", r->throttled, "pressure",
-        r->pressure, "gain_min", r->gain_min, "gain_urgent", r->gain_urgent, "cooldown_left_s",
+        "{s:o, s:s, s:{s:f, s:f, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, "
+        "s:f, s:f, s:f, s:o}",
+        "problem", tun_problem_json(&r->problem, model, sources, NULL, NULL), "objective",
+        objectives[r->problem.objective], "bounds", "period_max_ns", b->period_max_ns,
+        "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max,
+        "one_kind_stages", b->one_ep_stages, "slack", b->slack, "plan",
+        plan_json(&r->problem, &r->plan), "home",
+        r->home.stage_count > 0 ? plan_json(&r->problem, &r->home) : json_null(), "beta",
+        numbers(r->beta, r->problem.unit_count), "slow", slow, "now", eps_json(r), "teams",
+        teams_json(r), "events", events_json(r->events), "throttled", r->felt.throttled, "pressure",
+        r->felt.pressure, "gain_min", r->gain_min, "gain_urgent", r->gain_urgent, "cooldown_left_s",
         r->cooldown_left_s, "budget_left", r->budget_left, "decided", decided_json(r, d));
 }
 
 /* A list of @count numbers. Return: owned, NULL with the error set. */
-static bool read_reals(struct psim_reader *r, const char *where, const json_t *list, size_t count,
+static bool read_reals(struct tun_reader *r, const char *where, const json_t *list, size_t count,
                        double *ret)
 {
     if (!json_is_array(list) || json_array_size(list) != count) {
-        psim_wrong(r, where, "is no list of %zu numbers", count);
+        tun_wrong(r, where, "is not a list of %zu numbers", count);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         const json_t *v = json_array_get(list, i);
 
         if (!json_is_number(v)) {
-            psim_wrong(r, where, "entry %zu is no number", i);
+            tun_wrong(r, where, "entry %zu is not a number", i);
             return false;
         }
         ret[i] = json_number_value(v);
@@ -167,17 +133,17 @@ static bool read_reals(struct psim_reader *r, const char *where, const json_t *l
     return true;
 }
 
-static bool flag(struct psim_reader *r, const char *where, const json_t *object, const char *key)
+static bool flag(struct tun_reader *r, const char *where, const json_t *object, const char *key)
 {
     const json_t *v = json_object_get(object, key);
 
     if (!json_is_boolean(v)) {
-        psim_wrong(r, where, "%s is neither true nor false", key);
+        tun_wrong(r, where, "%s is neither true nor false", key);
     }
     return json_is_true(v);
 }
 
-static size_t name_of(struct psim_reader *r, const char *where, const json_t *v,
+static size_t name_of(struct tun_reader *r, const char *where, const json_t *v,
                       const char *const *names, size_t count)
 {
     for (size_t i = 0; json_is_string(v) && i < count; i++) {
@@ -185,35 +151,35 @@ static size_t name_of(struct psim_reader *r, const char *where, const json_t *v,
             return i;
         }
     }
-    psim_wrong(r, where, "is none of the names known here");
+    tun_wrong(r, where, "is not a known name");
     return 0;
 }
 
-static void read_bounds(struct psim_reader *r, const json_t *json, struct tun_bounds *b)
+static void read_bounds(struct tun_reader *r, const json_t *json, struct tun_bounds *b)
 {
     static const char *const keys[] = {"period_max_ns",   "latency_max_ns", "stages_max",
                                        "one_kind_stages", "slack",          NULL};
 
-    if (psim_read_keys(r, "bounds", json, keys)) {
-        b->period_max_ns = psim_read_number(r, "bounds", json, "period_max_ns", 0, LIMIT);
-        b->latency_max_ns = psim_read_number(r, "bounds", json, "latency_max_ns", 0, LIMIT);
-        b->stages_max = (size_t)psim_read_number(r, "bounds", json, "stages_max", 0, PL_STAGE_MAX);
-        b->one_kind_stages = flag(r, "bounds", json, "one_kind_stages");
-        b->slack = psim_read_number(r, "bounds", json, "slack", 0, 10);
+    if (tun_read_keys(r, "bounds", json, keys)) {
+        b->period_max_ns = tun_read_number(r, "bounds", json, "period_max_ns", 0, LIMIT);
+        b->latency_max_ns = tun_read_number(r, "bounds", json, "latency_max_ns", 0, LIMIT);
+        b->stages_max = (size_t)tun_read_number(r, "bounds", json, "stages_max", 0, PL_STAGE_MAX);
+        b->one_ep_stages = flag(r, "bounds", json, "one_kind_stages");
+        b->slack = tun_read_number(r, "bounds", json, "slack", 0, 10);
     }
 }
 
-static void read_kind(struct psim_reader *r, const json_t *json, struct tun_kind_now *n)
+static void read_ep(struct tun_reader *r, const json_t *json, struct tun_ep_now *n)
 {
     static const char *const keys[] = {"cores",      "khz_table",        "khz",
                                        "khz_before", "governor_changed", "limit_changed",
                                        "thermal",    "contended",        NULL};
 
-    if (psim_read_keys(r, "now", json, keys)) {
-        n->cores = (uint16_t)psim_read_number(r, "now", json, "cores", 0, PL_CPU_MAX);
-        n->khz_table = psim_read_number(r, "now", json, "khz_table", 0, 1e9);
-        n->khz = psim_read_number(r, "now", json, "khz", 0, 1e9);
-        n->khz_before = psim_read_number(r, "now", json, "khz_before", 0, 1e9);
+    if (tun_read_keys(r, "now", json, keys)) {
+        n->cores = (uint16_t)tun_read_number(r, "now", json, "cores", 0, PL_CPU_MAX);
+        n->khz_table = tun_read_number(r, "now", json, "khz_table", 0, 1e9);
+        n->khz = tun_read_number(r, "now", json, "khz", 0, 1e9);
+        n->khz_before = tun_read_number(r, "now", json, "khz_before", 0, 1e9);
         n->governor_changed = flag(r, "now", json, "governor_changed");
         n->limit_changed = flag(r, "now", json, "limit_changed");
         n->thermal = flag(r, "now", json, "thermal");
@@ -221,38 +187,38 @@ static void read_kind(struct psim_reader *r, const json_t *json, struct tun_kind
     }
 }
 
-static void read_team(struct psim_reader *r, const json_t *json, struct tun_team_now *t)
+static void read_team(struct tun_reader *r, const json_t *json, struct tun_team_now *t)
 {
     static const char *const keys[] = {"stage",   "group", "level", "sigma",
                                        "waiting", "firm",  "light", NULL};
 
-    if (psim_read_keys(r, "teams", json, keys)) {
-        t->stage = (uint16_t)psim_read_number(r, "teams", json, "stage", 0, PL_STAGE_MAX);
-        t->group = (uint16_t)psim_read_number(r, "teams", json, "group", 0, PL_GROUP_MAX);
-        t->level = psim_read_number(r, "teams", json, "level", -20, 20);
-        t->sigma = psim_read_number(r, "teams", json, "sigma", 0, 20);
+    if (tun_read_keys(r, "teams", json, keys)) {
+        t->stage = (uint16_t)tun_read_number(r, "teams", json, "stage", 0, PL_STAGE_MAX);
+        t->group = (uint16_t)tun_read_number(r, "teams", json, "group", 0, PL_GROUP_MAX);
+        t->level = tun_read_number(r, "teams", json, "level", -20, 20);
+        t->sigma = tun_read_number(r, "teams", json, "sigma", 0, 20);
         t->waiting = json_is_null(json_object_get(json, "waiting"))
                          ? NAN
-                         : psim_read_number(r, "teams", json, "waiting", -1, 1);
+                         : tun_read_number(r, "teams", json, "waiting", -1, 1);
         t->firm = flag(r, "teams", json, "firm");
         t->light = flag(r, "teams", json, "light");
     }
 }
 
-static void read_plan(struct psim_reader *r, const char *where, const struct tun_problem *p,
+static void read_plan(struct tun_reader *r, const char *where, const struct tun_problem *p,
                       const json_t *text, struct pl_plan *ret)
 {
     struct pl_ep_set eps;
-    char why[PSIM_ERROR_MAX];
+    char why[TUN_READER_ERROR_MAX];
 
     tun_eps(p, &eps);
     if (!json_is_string(text) ||
         pl_plan_parse(json_string_value(text), &eps, p->unit_count, why, sizeof(why), ret) < 0) {
-        psim_wrong(r, where, "%s", json_is_string(text) ? why : "is no plan");
+        tun_wrong(r, where, "%s", json_is_string(text) ? why : "is not a plan");
     }
 }
 
-static void read_decided(struct psim_reader *r, const struct tun_problem *p, const json_t *json,
+static void read_decided(struct tun_reader *r, const struct tun_problem *p, const json_t *json,
                          struct tun_decision *d)
 {
     static const char *const keys[] = {"replan", "cause", "hold", "plan", "gain", NULL};
@@ -264,7 +230,7 @@ static void read_decided(struct psim_reader *r, const struct tun_problem *p, con
     for (int i = 0; i < TUN_HOLD_COUNT; i++) {
         holds[i] = tun_hold_name((enum tun_hold)i);
     }
-    if (!psim_read_keys(r, "decided", json, keys)) {
+    if (!tun_read_keys(r, "decided", json, keys)) {
         return;
     }
     d->replan = flag(r, "decided", json, "replan");
@@ -274,28 +240,28 @@ static void read_decided(struct psim_reader *r, const struct tun_problem *p, con
                                      TUN_HOLD_COUNT);
     d->gain = json_is_null(json_object_get(json, "gain"))
                   ? INFINITY
-                  : psim_read_number(r, "decided", json, "gain", -1, LIMIT);
+                  : tun_read_number(r, "decided", json, "gain", -1, LIMIT);
     if (d->replan) {
         read_plan(r, "decided.plan", p, json_object_get(json, "plan"), &d->plan);
     }
 }
 
-static void read_lists(struct psim_reader *r, const json_t *json, struct tun_record *ret)
+static void read_lists(struct tun_reader *r, const json_t *json, struct tun_record *ret)
 {
     const json_t *now = json_object_get(json, "now"), *teams = json_object_get(json, "teams");
     const json_t *slow = json_object_get(json, "slow"), *happened = json_object_get(json, "events");
-    size_t units = ret->problem.unit_count, kinds = ret->problem.kind_count;
+    size_t units = ret->problem.unit_count, eps = ret->problem.ep_count;
 
     read_reals(r, "beta", json_object_get(json, "beta"), units, ret->beta);
-    for (size_t k = 0; k < kinds; k++) {
-        read_reals(r, "slow", json_object_get(slow, ret->problem.kinds[k].name), units,
+    for (size_t k = 0; k < eps; k++) {
+        read_reals(r, "slow", json_object_get(slow, ret->problem.eps[k].name), units,
                    &ret->slow[k * units]);
     }
-    if (!json_is_array(now) || json_array_size(now) != kinds) {
-        psim_wrong(r, "now", "is no list of %zu kinds", kinds);
+    if (!json_is_array(now) || json_array_size(now) != eps) {
+        tun_wrong(r, "now", "is not a list of %zu EPs", eps);
     }
-    for (size_t k = 0; !r->error[0] && k < kinds; k++) {
-        read_kind(r, json_array_get(now, k), &ret->kinds[k]);
+    for (size_t k = 0; !r->error[0] && k < eps; k++) {
+        read_ep(r, json_array_get(now, k), &ret->eps[k]);
     }
     for (size_t i = 0; !r->error[0] && i < ret->team_count; i++) {
         read_team(r, json_array_get(teams, i), &ret->teams[i]);
@@ -306,28 +272,28 @@ static void read_lists(struct psim_reader *r, const json_t *json, struct tun_rec
     }
 }
 
-static bool make_room(struct psim_reader *r, const json_t *json, struct tun_record *ret)
+static bool make_room(struct tun_reader *r, const json_t *json, struct tun_record *ret)
 {
     const json_t *teams = json_object_get(json, "teams");
     size_t units = ret->problem.unit_count;
 
     if (!json_is_array(teams) || json_array_size(teams) > PL_STAGE_MAX * PL_GROUP_MAX) {
-        psim_wrong(r, "teams", "is no list of teams");
+        tun_wrong(r, "teams", "is not a list of teams");
         return false;
     }
     ret->team_count = json_array_size(teams);
     ret->teams = calloc(base_max(ret->team_count, (size_t)1), sizeof(*ret->teams));
     ret->beta = calloc(units, sizeof(*ret->beta));
-    ret->slow = calloc(units * ret->problem.kind_count, sizeof(*ret->slow));
+    ret->slow = calloc(units * ret->problem.ep_count, sizeof(*ret->slow));
     if (!ret->teams || !ret->beta || !ret->slow) {
-        psim_wrong(r, "", "out of memory");
+        tun_wrong(r, "", "out of memory");
         return false;
     }
     return true;
 }
 
-void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_record *ret,
-                      struct tun_decision *ret_decided)
+void tun_record_read(struct tun_reader *r, const json_t *json, struct tun_record *ret,
+                     struct tun_decision *ret_decided)
 {
     static const char *const keys[] = {
         "problem",  "objective",   "bounds",          "plan",        "home",      "beta",
@@ -336,10 +302,10 @@ void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_reco
 
     *ret = TUN_RECORD_NULL;
     *ret_decided = TUN_DECISION_NULL;
-    if (!psim_read_keys(r, "", json, keys)) {
+    if (!tun_read_keys(r, "", json, keys)) {
         return;
     }
-    psim_problem_read(r, json_object_get(json, "problem"), &ret->problem);
+    tun_problem_read(r, json_object_get(json, "problem"), &ret->problem);
     if (r->error[0] || !make_room(r, json, ret)) {
         return;
     }
@@ -352,11 +318,11 @@ void psim_record_read(struct psim_reader *r, const json_t *json, struct tun_reco
         read_plan(r, "home", &ret->problem, json_object_get(json, "home"), &ret->home);
     }
     read_lists(r, json, ret);
-    ret->throttled = psim_read_number(r, "", json, "throttled", 0, 1);
-    ret->pressure = psim_read_number(r, "", json, "pressure", 0, 1);
-    ret->gain_min = psim_read_number(r, "", json, "gain_min", 0, 10);
-    ret->gain_urgent = psim_read_number(r, "", json, "gain_urgent", 0, 10);
-    ret->cooldown_left_s = psim_read_number(r, "", json, "cooldown_left_s", 0, LIMIT);
-    ret->budget_left = psim_read_number(r, "", json, "budget_left", 0, LIMIT);
+    ret->felt.throttled = tun_read_number(r, "", json, "throttled", 0, 1);
+    ret->felt.pressure = tun_read_number(r, "", json, "pressure", 0, 1);
+    ret->gain_min = tun_read_number(r, "", json, "gain_min", 0, 10);
+    ret->gain_urgent = tun_read_number(r, "", json, "gain_urgent", 0, 10);
+    ret->cooldown_left_s = tun_read_number(r, "", json, "cooldown_left_s", 0, LIMIT);
+    ret->budget_left = tun_read_number(r, "", json, "budget_left", 0, LIMIT);
     read_decided(r, &ret->problem, json_object_get(json, "decided"), ret_decided);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/solve.h"
+#include "tuner/oneboard/oneboard.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/period.h"
+#include "tuner/oneboard/second.h"
+#include "tuner/oneboard/thrifty.h"
 
 #define EQUAL 1e-12     /* figures closer than this are ties: sums in another order */
 #define TIE_STEPS_MAX 6 /* programs spent on lowering the bottleneck of a tie */
@@ -171,7 +173,7 @@ static int solve_in(const struct tun_space *s, struct tun_solution *ret)
     return end != 0 ? end : r;
 }
 
-/* A plan may pass a bound by the tolerance of a sum: then the bound was meant a little tighter. */
+/* A plan may exceed a bound by the tolerance of a sum: then solve again with a tighter bound. */
 static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
 {
     int r = solve_in(s, ret);
@@ -189,20 +191,8 @@ static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
     return r == 0 && !keeps(s->p, &ret->outcome) ? TUN_E_IMPOSSIBLE : r;
 }
 
-bool tun_space_relax(struct tun_space_options *o, int outcome)
-{
-    if (outcome == TUN_E_GROUPS && o->teams < TUN_TEAMS_ONE_KIND) {
-        o->teams++;
-    } else if (outcome == TUN_E_TEAMS && o->min_width < PL_CPU_MAX) {
-        o->min_width = base_max(2 * o->min_width, (size_t)2);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *o,
-                   struct tun_solution *ret)
+int tun_oneboard_solve(const struct tun_problem *p, const struct tun_space_options *o,
+                       struct tun_solution *ret)
 {
     base_autofree struct tun_solution *found = calloc(1, sizeof(*found));
     struct tun_space_options options = *o;
@@ -225,12 +215,4 @@ int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *
         *ret = *found;
     }
     return r == TUN_E_GROUPS || r == TUN_E_TEAMS ? -ENOTRECOVERABLE : r;
-}
-
-int tun_solve(const struct tun_problem *p, struct tun_solution *ret)
-{
-    struct tun_space_options o = {0};
-    char error[TUN_ERROR_MAX];
-
-    return tun_problem_check(p, error) < 0 ? -EINVAL : tun_solve_with(p, &o, ret);
 }

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/options.h"
 
 int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
 {
     struct tun_maker m = {.option_max = s->state_count + s->team_len};
 
     m.rate = calloc(s->rate_len, sizeof(*m.rate));
-    m.kind_rate = calloc(s->p->kind_count * (PL_CPU_MAX + 1), sizeof(*m.kind_rate));
+    m.ep_rate = calloc(s->p->ep_count * (PL_CPU_MAX + 1), sizeof(*m.ep_rate));
     m.least = calloc(s->state_count, sizeof(*m.least));
     m.stair = calloc(s->row_count, sizeof(*m.stair));
     m.before = calloc(s->row_count, sizeof(*m.before));
@@ -19,7 +19,7 @@ int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
     for (size_t t = 0; t < s->team_len; t++) {
         m.order[t] = (uint16_t)t;
     }
-    if (!m.rate || !m.kind_rate || !m.least || !m.stair || !m.before || !m.options) {
+    if (!m.rate || !m.ep_rate || !m.least || !m.stair || !m.before || !m.options) {
         tun_maker_deinit(&m);
         return -ENOMEM;
     }
@@ -30,7 +30,7 @@ int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
 void tun_maker_deinit(struct tun_maker *m)
 {
     free(m->rate);
-    free(m->kind_rate);
+    free(m->ep_rate);
     free(m->least);
     free(m->stair);
     free(m->before);
@@ -38,7 +38,7 @@ void tun_maker_deinit(struct tun_maker *m)
     *m = TUN_MAKER_NULL;
 }
 
-void tun_stair(const struct tun_space *s, const double *rate, double need, int16_t *l)
+static void stair(const struct tun_space *s, const double *rate, double need, int16_t *l)
 {
     size_t dims = s->dim_count - 1, len = s->line_len;
     const double *last = rate + s->rate_at[dims];
@@ -63,7 +63,7 @@ void tun_stair(const struct tun_space *s, const double *rate, double need, int16
     }
 }
 
-bool tun_stair_corner(const struct tun_space *s, const int16_t *l, size_t row)
+static bool stair_corner(const struct tun_space *s, const int16_t *l, size_t row)
 {
     size_t dims = s->dim_count - 1;
 
@@ -78,7 +78,7 @@ bool tun_stair_corner(const struct tun_space *s, const int16_t *l, size_t row)
     return true;
 }
 
-/* One team of one kind: the papers' stages. */
+/* One team of one EP: the papers' stages. */
 static size_t make_single(const struct tun_space *s, struct tun_maker *m, const double *team_ns,
                           double need, enum tun_figure figure)
 {
@@ -86,17 +86,17 @@ static size_t make_single(const struct tun_space *s, struct tun_maker *m, const 
     double best = INFINITY;
 
     for (size_t t = 0; t < s->team_len; t++) {
-        size_t kind = s->team_kind[t], dim = (size_t)s->dim_of[kind], steps = s->team_steps[t];
+        size_t ep = s->team_ep[t], dim = (size_t)s->dim_of[ep], steps = s->team_steps[t];
         double ns = team_ns[t];
         struct tun_option o = {.slowest_ns = ns};
 
-        if (t == 0 || s->team_kind[t - 1] != kind) {
+        if (t == 0 || s->team_ep[t - 1] != ep) {
             best = INFINITY;
         }
         o.row = dim < dims ? (uint16_t)(steps * s->row_stride[dim]) : 0;
         o.last = dim < dims ? 0 : (uint16_t)steps;
         o.figure = figure == TUN_FIGURE_LATENCY  ? ns
-                   : figure == TUN_FIGURE_ENERGY ? s->team_width[t] * tun_core_watts(s, kind) * ns
+                   : figure == TUN_FIGURE_ENERGY ? s->team_width[t] * tun_core_watts(s, ep) * ns
                                                  : 0;
         if (ns * need <= 1 && o.figure < best) { /* wider teams come later */
             best = o.figure;
@@ -123,9 +123,9 @@ static size_t make_period(const struct tun_space *s, struct tun_maker *m, const 
 {
     size_t count = 0;
 
-    tun_stair(s, rate, need, m->stair);
+    stair(s, rate, need, m->stair);
     for (size_t row = 0; row < s->row_count; row++) {
-        if (tun_stair_corner(s, m->stair, row)) {
+        if (stair_corner(s, m->stair, row)) {
             count = emit(m, count, row, (size_t)m->stair[row], 0, INFINITY);
         }
     }
@@ -146,25 +146,25 @@ static void sort_teams(const struct tun_space *s, const double *team_ns, uint16_
     }
 }
 
-/* Takes a team into its kind's knapsack and that into the rates of its dimension. */
+/* Adds a team to its EP's knapsack, and that to the rates of its dimension. */
 static void add_team(const struct tun_space *s, struct tun_maker *m, size_t team, double ns)
 {
-    size_t kind = s->team_kind[team], dim = (size_t)s->dim_of[kind];
-    double *best = m->kind_rate + kind * (PL_CPU_MAX + 1), *rate = m->rate + s->rate_at[dim];
+    size_t ep = s->team_ep[team], dim = (size_t)s->dim_of[ep];
+    double *best = m->ep_rate + ep * (PL_CPU_MAX + 1), *rate = m->rate + s->rate_at[dim];
 
-    if (s->dim_kinds[dim] == 1 && s->block[kind] == 1 && s->cap[dim] == s->p->kinds[kind].cores &&
+    if (s->dim_eps[dim] == 1 && s->block[ep] == 1 && s->cap[dim] == s->p->eps[ep].cores &&
         s->options.teams == TUN_TEAMS_ANY) {
         tun_knapsack(s, rate, s->cap[dim], s->team_width[team], 1 / ns);
         return;
     }
-    tun_knapsack(s, best, s->p->kinds[kind].cores, s->team_width[team], 1 / ns);
+    tun_knapsack(s, best, s->p->eps[ep].cores, s->team_width[team], 1 / ns);
     memset(rate, 0, (s->cap[dim] + 1u) * sizeof(*rate));
-    for (size_t k = 0; k < s->p->kind_count; k++) {
+    for (size_t k = 0; k < s->p->ep_count; k++) {
         for (size_t r = 1; s->dim_of[k] == (int)dim && r <= s->cap[dim]; r++) {
-            double gain = m->kind_rate[k * (PL_CPU_MAX + 1) + tun_space_cores(s, k, r)];
+            double gain = m->ep_rate[k * (PL_CPU_MAX + 1) + tun_space_cores(s, k, r)];
 
             rate[r] =
-                s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(rate[r], gain) : rate[r] + gain;
+                s->options.teams == TUN_TEAMS_ONE_EP ? base_max(rate[r], gain) : rate[r] + gain;
         }
     }
 }
@@ -179,7 +179,7 @@ static double full_rate(const struct tun_space *s, const double *rate)
     return sum;
 }
 
-/* Ever slower teams are let in; what they make possible has them as its slowest. */
+/* Adds ever slower teams; each new option has the team just added as its slowest. */
 static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const double *team_ns,
                            double need)
 {
@@ -187,7 +187,7 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const
     int16_t *swap;
 
     memset(m->rate, 0, s->rate_len * sizeof(*m->rate));
-    memset(m->kind_rate, 0, s->p->kind_count * (PL_CPU_MAX + 1) * sizeof(*m->kind_rate));
+    memset(m->ep_rate, 0, s->p->ep_count * (PL_CPU_MAX + 1) * sizeof(*m->ep_rate));
     for (size_t row = 0; row < s->row_count; row++) {
         m->before[row] = TUN_STEPS_NONE;
     }
@@ -199,9 +199,9 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const
         if (full_rate(s, m->rate) < need) {
             continue;
         }
-        tun_stair(s, m->rate, need, m->stair);
+        stair(s, m->rate, need, m->stair);
         for (size_t row = 0; row < s->row_count; row++) {
-            if (m->stair[row] < m->before[row] && tun_stair_corner(s, m->stair, row)) {
+            if (m->stair[row] < m->before[row] && stair_corner(s, m->stair, row)) {
                 count = emit(m, count, row, (size_t)m->stair[row], ns, ns);
             }
         }
@@ -212,8 +212,8 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const
     return count;
 }
 
-/* A stage's energy is the watts of its cores over its rate. Every core more raises the highest
- * rate, so the highest rate within some cores is the one that uses them all. */
+/* A stage's energy is the watts of its cores over its rate. Each further core raises the
+ * highest rate, so the highest rate within some cores uses them all. */
 static size_t make_energy(const struct tun_space *s, struct tun_maker *m, const double *rate,
                           double need)
 {
@@ -258,7 +258,7 @@ size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, siz
     if (tun_space_forbids(s, from, to)) {
         return 0;
     }
-    if (s->p->bounds.one_kind_stages) {
+    if (s->p->bounds.one_ep_stages) {
         return make_single(s, m, team_ns, need, figure);
     }
     if (full_rate(s, rate) < need) {
@@ -267,4 +267,33 @@ size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, siz
     return figure == TUN_FIGURE_LATENCY  ? make_latency(s, m, team_ns, need)
            : figure == TUN_FIGURE_ENERGY ? make_energy(s, m, rate, need)
                                          : make_period(s, m, rate, need);
+}
+
+double tun_option_ns(const struct tun_space *s, size_t from, size_t to, const struct tun_option *o)
+{
+    const double *team_ns = s->team_ns + tun_segment(s, from, to) * s->team_len;
+    size_t dims = s->dim_count - 1;
+    double best[PL_CPU_MAX + 1], sum[PL_EP_MAX] = {0}, rate = 0;
+
+    if (s->p->bounds.one_ep_stages) {
+        return o->slowest_ns;
+    }
+    for (size_t t = 0; t < s->team_len;) {
+        size_t ep = s->team_ep[t], dim = (size_t)s->dim_of[ep];
+        size_t steps = dim < dims ? s->row_steps[o->row * dims + dim] : o->last;
+        size_t cores = tun_space_cores(s, ep, steps);
+
+        memset(best, 0, (cores + 1) * sizeof(*best));
+        for (; t < s->team_len && s->team_ep[t] == ep; t++) {
+            if (team_ns[t] <= o->slowest_ns) {
+                tun_knapsack(s, best, cores, s->team_width[t], 1 / team_ns[t]);
+            }
+        }
+        sum[dim] = s->options.teams == TUN_TEAMS_ONE_EP ? base_max(sum[dim], best[cores])
+                                                        : sum[dim] + best[cores];
+    }
+    for (size_t d = 0; d < s->dim_count; d++) {
+        rate += sum[d];
+    }
+    return 1 / rate;
 }

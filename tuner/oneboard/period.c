@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/period.h"
 
 /* to = min(to, from moved by the option); Return: did anything fit. */
 static bool spread(const struct tun_space *s, const int16_t *restrict from, int16_t *restrict to,
@@ -39,7 +39,7 @@ static bool spread(const struct tun_space *s, const int16_t *restrict from, int1
     return fits;
 }
 
-/* Sums beyond the dimension's end are none. Return: is there any state. */
+/* Drops sums beyond the dimension's end. Return: a state is left. */
 static bool settle(const struct tun_space *s, int16_t *l)
 {
     int16_t cap = (int16_t)s->cap[s->dim_count - 1];
@@ -124,35 +124,6 @@ void tun_reach(const struct tun_space *s, struct tun_maker *m, double need, bool
     }
 }
 
-double tun_option_ns(const struct tun_space *s, size_t from, size_t to, const struct tun_option *o)
-{
-    const double *team_ns = s->team_ns + tun_segment(s, from, to) * s->team_len;
-    size_t dims = s->dim_count - 1;
-    double best[PL_CPU_MAX + 1], sum[PL_EP_MAX] = {0}, rate = 0;
-
-    if (s->p->bounds.one_kind_stages) {
-        return o->slowest_ns;
-    }
-    for (size_t t = 0; t < s->team_len;) {
-        size_t kind = s->team_kind[t], dim = (size_t)s->dim_of[kind];
-        size_t steps = dim < dims ? s->row_steps[o->row * dims + dim] : o->last;
-        size_t cores = tun_space_cores(s, kind, steps);
-
-        memset(best, 0, (cores + 1) * sizeof(*best));
-        for (; t < s->team_len && s->team_kind[t] == kind; t++) {
-            if (team_ns[t] <= o->slowest_ns) {
-                tun_knapsack(s, best, cores, s->team_width[t], 1 / team_ns[t]);
-            }
-        }
-        sum[dim] = s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(sum[dim], best[cores])
-                                                          : sum[dim] + best[cores];
-    }
-    for (size_t d = 0; d < s->dim_count; d++) {
-        rate += sum[d];
-    }
-    return 1 / rate;
-}
-
 struct walk {
     size_t layer, to, row;
     int16_t left; /* steps of the last dimension */
@@ -182,7 +153,7 @@ static bool step_back(const struct tun_space *s, struct tun_maker *m, double nee
     return false;
 }
 
-/* A plan from the table: of all rows that will do the first, of fewest layers. */
+/* A plan from the table: the first row that will do, in the fewest layers. */
 static bool trace(const struct tun_space *s, struct tun_maker *m, double need, size_t layers,
                   const int16_t *l, struct tun_path *ret)
 {
@@ -229,7 +200,7 @@ static double one_stage_ns(const struct tun_space *s)
     for (size_t t = 0; t < s->team_len; t++) {
         least = base_min(least, s->team_ns[segment * s->team_len + t]);
     }
-    for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_kind_stages; d++) {
+    for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_ep_stages; d++) {
         sum += s->rate[segment * s->rate_len + s->rate_at[d] + s->cap[d]];
     }
     return sum > 0 ? 1 / sum : least;
@@ -283,10 +254,10 @@ static double lowest_ns(const struct tun_space *s)
         for (size_t t = 0; t < s->team_len; t++) {
             part = base_min(part, 1 - bytes_ns / s->team_ns[segment * s->team_len + t]);
         }
-        for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_kind_stages; d++) {
+        for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_ep_stages; d++) {
             sum += s->rate[segment * s->rate_len + s->rate_at[d] + s->cap[d]];
         }
-        for (size_t t = 0; t < s->team_len && s->p->bounds.one_kind_stages; t++) {
+        for (size_t t = 0; t < s->team_len && s->p->bounds.one_ep_stages; t++) {
             sum = base_max(sum, 1 / s->team_ns[segment * s->team_len + t]);
         }
         low = base_max(low, part * (1 - 1e-9) / sum);

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/period.h"
+#include "tuner/oneboard/second.h"
 
 struct program {
     const struct tun_space *s;
@@ -100,8 +101,8 @@ static bool segment_lives(struct program *g, size_t from, size_t to)
     return false;
 }
 
-__attribute__((optimize("O3"))) static void relax(const double *restrict x, double *restrict y,
-                                                  size_t count, double add)
+base_optimize("O3") static void relax(const double *restrict x, double *restrict y, size_t count,
+                                      double add)
 {
     for (size_t i = 0; i < count; i++) {
         double sum = x[i] + add;
@@ -162,12 +163,12 @@ static double cost_of_cores(const struct tun_space *s, size_t row, size_t last)
 {
     double sum = 0;
 
-    for (size_t k = 0; k < s->p->kind_count; k++) {
+    for (size_t k = 0; k < s->p->ep_count; k++) {
         size_t dim = s->dim_of[k] < 0 ? 0 : (size_t)s->dim_of[k];
         size_t steps = dim + 1 < s->dim_count ? s->row_steps[row * (s->dim_count - 1) + dim] : last;
 
         if (s->dim_of[k] >= 0) {
-            sum += s->p->kinds[k].speed * (double)tun_space_cores(s, k, steps);
+            sum += s->p->eps[k].speed * (double)tun_space_cores(s, k, steps);
         }
     }
     return sum;

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/solution.h"
 
-/* Teams of one kind within @cores that reach the highest rate, none slower than @slowest_ns. */
-static double pick_teams(const struct tun_space *s, const double *team_ns, size_t kind,
-                         size_t cores, double slowest_ns, uint16_t *ret_count)
+/* Teams of one EP within @cores that reach the highest rate, none slower than @slowest_ns. */
+static double pick_teams(const struct tun_space *s, const double *team_ns, size_t ep, size_t cores,
+                         double slowest_ns, uint16_t *ret_count)
 {
     double best[PL_CPU_MAX + 1] = {0};
     uint16_t width[PL_CPU_MAX + 1] = {0};
@@ -17,7 +17,7 @@ static double pick_teams(const struct tun_space *s, const double *team_ns, size_
         size_t w = s->team_width[t];
         double before[PL_CPU_MAX + 1];
 
-        if (s->team_kind[t] != kind || w > cores || team_ns[t] > slowest_ns) {
+        if (s->team_ep[t] != ep || w > cores || team_ns[t] > slowest_ns) {
             continue;
         }
         memcpy(before, best, sizeof(best));
@@ -38,17 +38,17 @@ static double pick_teams(const struct tun_space *s, const double *team_ns, size_
     return best[cores];
 }
 
-static int add_groups(struct pl_stage_plan *stage, size_t kind, const uint16_t *count)
+static int add_groups(struct pl_stage_plan *stage, size_t ep, const uint16_t *count)
 {
     for (uint16_t w = PL_CPU_MAX; w > 0; w--) {
         if (count[w] == 0) {
             continue;
         }
-        if (stage->group_count == PL_GROUP_MAX) {
+        if (stage->group_count == TUN_GROUP_MAX) {
             return TUN_E_GROUPS;
         }
         stage->groups[stage->group_count++] =
-            (struct pl_group){.ep = (uint16_t)kind, .width = w, .count = count[w]};
+            (struct pl_group){.ep = (uint16_t)ep, .width = w, .count = count[w]};
     }
     return 0;
 }
@@ -60,13 +60,13 @@ static int write_single(const struct tun_space *s, const struct tun_path_stage *
     size_t dims = s->dim_count - 1;
 
     for (size_t t = 0; t < s->team_len; t++) {
-        size_t dim = (size_t)s->dim_of[s->team_kind[t]];
+        size_t dim = (size_t)s->dim_of[s->team_ep[t]];
         size_t row = dim < dims ? s->team_steps[t] * s->row_stride[dim] : 0;
 
         if (team_ns[t] == from->option.slowest_ns && row == from->option.row &&
             (dim < dims ? 0u : s->team_steps[t]) == from->option.last) {
             to->groups[to->group_count++] =
-                (struct pl_group){.ep = s->team_kind[t], .width = s->team_width[t], .count = 1};
+                (struct pl_group){.ep = s->team_ep[t], .width = s->team_width[t], .count = 1};
             return 0;
         }
     }
@@ -83,9 +83,9 @@ static int write_stage(const struct tun_space *s, const struct tun_path_stage *f
         size_t steps = d < dims ? s->row_steps[from->option.row * dims + d] : from->option.last;
         uint16_t best_count[PL_CPU_MAX + 1];
         double best = -1;
-        size_t best_kind = 0;
+        size_t best_ep = 0;
 
-        for (size_t k = 0; k < s->p->kind_count && steps > 0; k++) {
+        for (size_t k = 0; k < s->p->ep_count && steps > 0; k++) {
             uint16_t count[PL_CPU_MAX + 1] = {0};
             double rate;
 
@@ -94,24 +94,24 @@ static int write_stage(const struct tun_space *s, const struct tun_path_stage *f
             }
             rate = pick_teams(s, team_ns, k, tun_space_cores(s, k, steps), from->option.slowest_ns,
                               count);
-            if (s->options.teams != TUN_TEAMS_ONE_KIND) {
+            if (s->options.teams != TUN_TEAMS_ONE_EP) {
                 if (add_groups(to, k, count) != 0) {
                     return TUN_E_GROUPS;
                 }
             } else if (rate > best) {
                 best = rate;
-                best_kind = k;
+                best_ep = k;
                 memcpy(best_count, count, sizeof(count));
             }
         }
-        if (best >= 0 && add_groups(to, best_kind, best_count) != 0) {
+        if (best >= 0 && add_groups(to, best_ep, best_count) != 0) {
             return TUN_E_GROUPS;
         }
     }
     return 0;
 }
 
-/* Groups in the order of kinds, so that equal stages are written alike. */
+/* Groups in the order of EPs, so that equal stages are written alike. */
 static void sort_groups(struct pl_stage_plan *stage)
 {
     for (size_t a = 1; a < stage->group_count; a++) {
@@ -136,7 +136,7 @@ int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct
 
         to->first_unit = (uint16_t)s->atom_first[from->from];
         to->last_unit = (uint16_t)(s->atom_first[from->to] - 1);
-        r = s->p->bounds.one_kind_stages ? write_single(s, from, to) : write_stage(s, from, to);
+        r = s->p->bounds.one_ep_stages ? write_single(s, from, to) : write_stage(s, from, to);
         if (r != 0) {
             return r;
         }
@@ -150,4 +150,16 @@ int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct
     }
     *ret = plan;
     return 0;
+}
+
+bool tun_space_relax(struct tun_space_options *o, int outcome)
+{
+    if (outcome == TUN_E_GROUPS && o->teams < TUN_TEAMS_ONE_EP) {
+        o->teams++;
+    } else if (outcome == TUN_E_TEAMS && o->min_width < PL_CPU_MAX) {
+        o->min_width = base_max(2 * o->min_width, (size_t)2);
+    } else {
+        return false;
+    }
+    return true;
 }

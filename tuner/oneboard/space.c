@@ -4,16 +4,16 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/space.h"
 
 #define TABLE_VALUES_MAX ((size_t)8 << 20) /* doubles in one table */
 #define WORK_MAX 3e8                       /* steps of one pass over all segments */
 
-size_t tun_space_cores(const struct tun_space *s, size_t kind, size_t steps)
+size_t tun_space_cores(const struct tun_space *s, size_t ep, size_t steps)
 {
-    size_t cap = s->cap[s->dim_of[kind]];
+    size_t cap = s->cap[s->dim_of[ep]];
 
-    return steps >= cap ? s->p->kinds[kind].cores : steps * s->block[kind];
+    return steps >= cap ? s->p->eps[ep].cores : steps * s->block[ep];
 }
 
 bool tun_space_forbids(const struct tun_space *s, size_t from, size_t to)
@@ -22,9 +22,9 @@ bool tun_space_forbids(const struct tun_space *s, size_t from, size_t to)
            s->atom_first[to] == s->options.forbid_last + 1;
 }
 
-double tun_core_watts(const struct tun_space *s, size_t kind)
+double tun_core_watts(const struct tun_space *s, size_t ep)
 {
-    double watts = s->p->kinds[kind].watts;
+    double watts = s->p->eps[ep].watts;
 
     return watts > 0 ? watts : 1;
 }
@@ -46,14 +46,14 @@ static void bundle(struct tun_space *s, size_t a, size_t b)
 
     s->cap[a] = base_min(s->cap[a], s->cap[b]);
     s->cap[b] = s->cap[last];
-    for (size_t k = 0; k < s->p->kind_count; k++) {
+    for (size_t k = 0; k < s->p->ep_count; k++) {
         if (s->dim_of[k] == (int)b) {
             s->dim_of[k] = (int)a;
         } else if (s->dim_of[k] == (int)last) {
             s->dim_of[k] = (int)b;
         }
         if (s->dim_of[k] == (int)a) {
-            s->block[k] = (uint16_t)(s->p->kinds[k].cores / s->cap[a]);
+            s->block[k] = (uint16_t)(s->p->eps[k].cores / s->cap[a]);
         }
     }
     s->dim_count--;
@@ -66,7 +66,7 @@ static void swap_dims(struct tun_space *s, size_t a, size_t b)
 
     s->cap[a] = s->cap[b];
     s->cap[b] = cap;
-    for (size_t k = 0; k < s->p->kind_count; k++) {
+    for (size_t k = 0; k < s->p->ep_count; k++) {
         if (s->dim_of[k] == (int)a) {
             s->dim_of[k] = (int)b;
         } else if (s->dim_of[k] == (int)b) {
@@ -79,9 +79,9 @@ static void swap_dims(struct tun_space *s, size_t a, size_t b)
 static void halve(struct tun_space *s, size_t d)
 {
     s->cap[d] /= 2;
-    for (size_t k = 0; k < s->p->kind_count; k++) {
+    for (size_t k = 0; k < s->p->ep_count; k++) {
         if (s->dim_of[k] == (int)d) {
-            s->block[k] = (uint16_t)(s->p->kinds[k].cores / s->cap[d]);
+            s->block[k] = (uint16_t)(s->p->eps[k].cores / s->cap[d]);
         }
     }
     s->coarse = true;
@@ -98,11 +98,11 @@ static void sort_dims(struct tun_space *s)
 
 static int plan_dims(struct tun_space *s)
 {
-    for (size_t k = 0; k < s->p->kind_count; k++) {
+    for (size_t k = 0; k < s->p->ep_count; k++) {
         s->dim_of[k] = -1;
         if (!s->options.without[k]) {
             s->dim_of[k] = (int)s->dim_count;
-            s->cap[s->dim_count++] = s->p->kinds[k].cores;
+            s->cap[s->dim_count++] = s->p->eps[k].cores;
             s->block[k] = 1;
         }
     }
@@ -110,7 +110,7 @@ static int plan_dims(struct tun_space *s)
         return -EINVAL;
     }
     sort_dims(s);
-    while (s->options.teams == TUN_TEAMS_ONE_KIND && s->dim_count > PL_GROUP_MAX) {
+    while (s->options.teams == TUN_TEAMS_ONE_EP && s->dim_count > TUN_GROUP_MAX) {
         bundle(s, 1, 0);
         sort_dims(s);
     }
@@ -131,25 +131,25 @@ static int plan_teams(struct tun_space *s)
         s->rate_at[d] = s->rate_len;
         s->rate_len += s->cap[d] + 1u;
     }
-    for (size_t k = 0; k < s->p->kind_count; k++) {
-        size_t cores = s->p->kinds[k].cores, steps = 1;
+    for (size_t k = 0; k < s->p->ep_count; k++) {
+        size_t cores = s->p->eps[k].cores, steps = 1;
 
         if (s->dim_of[k] < 0) {
             continue;
         }
-        s->dim_kinds[s->dim_of[k]]++;
+        s->dim_eps[s->dim_of[k]]++;
         for (size_t w = base_min(base_max(s->options.min_width, (size_t)1), cores); w <= cores;
              w++) {
             while (tun_space_cores(s, k, steps) < w) {
                 steps++;
             }
-            s->team_kind[s->team_len] = (uint16_t)k;
+            s->team_ep[s->team_len] = (uint16_t)k;
             s->team_width[s->team_len] = (uint16_t)w;
             s->team_steps[s->team_len++] = (uint16_t)steps;
         }
     }
     s->watts = calloc(s->rate_len, sizeof(*s->watts));
-    for (size_t k = 0; s->watts && k < s->p->kind_count; k++) {
+    for (size_t k = 0; s->watts && k < s->p->ep_count; k++) {
         for (size_t r = 1; s->dim_of[k] >= 0 && r <= s->cap[s->dim_of[k]]; r++) {
             s->watts[s->rate_at[s->dim_of[k]] + r] +=
                 tun_core_watts(s, k) * (double)tun_space_cores(s, k, r);
@@ -218,7 +218,7 @@ static double unit_weight(const struct tun_problem *p, size_t u)
 {
     double sum = 0;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
         sum += tun_cell_at(&p->costs, k, 1, u)->ns;
     }
     return sum;
@@ -273,18 +273,18 @@ static void fill_rates(const struct tun_space *s, const double *team_ns, double 
 
     memset(rate, 0, s->rate_len * sizeof(*rate));
     for (size_t t = 0; t < s->team_len;) {
-        size_t kind = s->team_kind[t], cores = s->p->kinds[kind].cores;
-        size_t dim = (size_t)s->dim_of[kind];
+        size_t ep = s->team_ep[t], cores = s->p->eps[ep].cores;
+        size_t dim = (size_t)s->dim_of[ep];
         double *to = rate + s->rate_at[dim];
 
         memset(best, 0, (cores + 1) * sizeof(*best));
-        for (; t < s->team_len && s->team_kind[t] == kind; t++) {
+        for (; t < s->team_len && s->team_ep[t] == ep; t++) {
             tun_knapsack(s, best, cores, s->team_width[t], 1 / team_ns[t]);
         }
         for (size_t r = 1; r <= s->cap[dim]; r++) {
-            double gain = best[tun_space_cores(s, kind, r)];
+            double gain = best[tun_space_cores(s, ep, r)];
 
-            to[r] = s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(to[r], gain) : to[r] + gain;
+            to[r] = s->options.teams == TUN_TEAMS_ONE_EP ? base_max(to[r], gain) : to[r] + gain;
         }
     }
 }
@@ -313,11 +313,11 @@ static int fill_tables(struct tun_space *s)
 
             for (size_t u = s->atom_first[to - 1]; u < s->atom_first[to]; u++) {
                 for (size_t t = 0; t < s->team_len; t++) {
-                    now[t] += tun_cell_at(&p->costs, s->team_kind[t], s->team_width[t], u)->ns;
+                    now[t] += tun_cell_at(&p->costs, s->team_ep[t], s->team_width[t], u)->ns;
                 }
             }
             memcpy(s->team_ns + segment * s->team_len, now, s->team_len * sizeof(*now));
-            if (!p->bounds.one_kind_stages) {
+            if (!p->bounds.one_ep_stages) {
                 fill_rates(s, now, s->rate + segment * s->rate_len);
             }
         }

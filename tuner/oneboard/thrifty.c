@@ -9,19 +9,17 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/eval.h"
+#include "tuner/oneboard/second.h"
+#include "tuner/oneboard/thrifty.h"
+#include "tuner/oneboard/ways.h"
 
-#define LABELS_MAX 48u   /* of a state; more are left out and the result says so */
-#define OPTIONS_MAX 512u /* of a segment, likewise */
-#define PROBES 8         /* programs spent on a first plan to compare with */
+#define LABELS_MAX 48u /* of a state; more are left out and the result says so */
+#define PROBES 8       /* programs spent on a first plan to compare with */
 #define STATES_MAX 512u
-/* Segments times states; with more of them the first plan is the answer. */
+/* Segments times states; above it the first plan is the answer. */
 #define LABEL_STATES_MAX ((size_t)1 << 20)
 
-struct way {
-    uint16_t row, last;
-    double nj, ns;
-};
 struct label {
     double nj, ns;
     uint16_t stages, row, last, from_label;
@@ -35,10 +33,9 @@ struct labels {
 
 struct thrifty {
     const struct tun_space *s;
-    double need, latency_ns, energy_max;
+    double latency_ns, energy_max;
     bool cut, count_stages;
-    double *rate, *kind_rate, *least; /* owned */
-    struct way ways[OPTIONS_MAX];
+    struct tun_ways ways;
     double *least_nj, *least_ns; /* [atom_count + 1][states], with so many cores left, owned */
     struct labels *labels;       /* [atom_count + 1][states], owned */
 };
@@ -51,9 +48,7 @@ static void thrifty_free(struct thrifty *t)
         free(t->labels[i].list);
     }
     if (t) {
-        free(t->rate);
-        free(t->kind_rate);
-        free(t->least);
+        tun_ways_deinit(&t->ways);
         free(t->least_nj);
         free(t->least_ns);
         free(t->labels);
@@ -70,141 +65,18 @@ static struct thrifty *thrifty_new(const struct tun_space *s, double period_ns, 
         return NULL;
     }
     t->s = s;
-    t->need = tun_need(period_ns);
     t->latency_ns = latency_ns;
     t->count_stages = base_min(s->atom_count, tun_core_count(s->p)) > s->stages_max;
-    t->rate = calloc(s->rate_len, sizeof(*t->rate));
-    t->kind_rate = calloc(s->p->kind_count * (PL_CPU_MAX + 1), sizeof(*t->kind_rate));
-    t->least = calloc(s->state_count, sizeof(*t->least));
     t->least_nj = malloc(states * sizeof(*t->least_nj));
     t->least_ns = malloc(states * sizeof(*t->least_ns));
     t->labels = calloc(states, sizeof(*t->labels));
-    if (!t->rate || !t->kind_rate || !t->least || !t->least_nj || !t->least_ns || !t->labels) {
+    if (tun_ways_init(s, &t->ways) < 0 || !t->least_nj || !t->least_ns || !t->labels) {
         thrifty_free(t);
         return NULL;
     }
+    t->ways.need = tun_need(period_ns);
+    t->ways.latency_ns = latency_ns;
     return t;
-}
-
-/* Rates of exactly so many cores once a team of @kind is let in; -INFINITY: no teams do. */
-static void let_in(struct thrifty *t, size_t kind, size_t width, double ns)
-{
-    const struct tun_space *s = t->s;
-    size_t cores = s->p->kinds[kind].cores, dim = (size_t)s->dim_of[kind];
-    double *best = t->kind_rate + kind * (PL_CPU_MAX + 1), *rate = t->rate + s->rate_at[dim];
-
-    for (size_t c = width; c <= cores; c++) {
-        if (s->options.teams == TUN_TEAMS_ANY) {
-            best[c] = base_max(best[c], best[c - width] + 1 / ns);
-        } else if (c % width == 0) {
-            best[c] = base_max(best[c], (double)(c / width) / ns);
-        }
-    }
-    for (size_t r = 1; r <= s->cap[dim]; r++) {
-        rate[r] = s->options.teams == TUN_TEAMS_ONE_KIND ? -INFINITY : 0;
-        for (size_t k = 0; k < s->p->kind_count; k++) {
-            if (s->dim_of[k] == (int)dim) {
-                double gain = t->kind_rate[k * (PL_CPU_MAX + 1) + tun_space_cores(s, k, r)];
-
-                rate[r] = s->options.teams == TUN_TEAMS_ONE_KIND ? base_max(rate[r], gain)
-                                                                 : rate[r] + gain;
-            }
-        }
-    }
-}
-
-static size_t add_way(struct thrifty *t, size_t count, struct way w)
-{
-    if (count == OPTIONS_MAX) {
-        t->cut = true;
-        return count;
-    }
-    t->ways[count] = w;
-    return count + 1;
-}
-
-/* What the teams let in so far, of which the slowest takes @ns, make possible with less energy. */
-static size_t add_level(struct thrifty *t, size_t count, double ns)
-{
-    const struct tun_space *s = t->s;
-    size_t dims = s->dim_count - 1;
-
-    for (size_t row = 0; row < s->row_count; row++) {
-        const uint16_t *steps = s->row_steps + row * dims;
-        double row_rate = 0, row_watts = 0, *least = t->least + row * s->row_len;
-
-        for (size_t d = 0; d < dims; d++) {
-            row_rate += t->rate[s->rate_at[d] + steps[d]];
-            row_watts += s->watts[s->rate_at[d] + steps[d]];
-        }
-        for (size_t l = 0; l < s->row_len; l++) {
-            double rate = row_rate + t->rate[s->rate_at[dims] + l];
-            double nj = (row_watts + s->watts[s->rate_at[dims] + l]) / rate;
-
-            least[l] = base_min(least[l], l > 0 ? least[l - 1] : INFINITY);
-            for (size_t d = 0; d < dims; d++) {
-                if (steps[d] > 0) {
-                    least[l] =
-                        base_min(least[l], t->least[(row - s->row_stride[d]) * s->row_len + l]);
-                }
-            }
-            if (rate >= t->need && nj < least[l]) {
-                least[l] = nj;
-                count = add_way(t, count, (struct way){(uint16_t)row, (uint16_t)l, nj, ns});
-            }
-        }
-    }
-    return count;
-}
-
-static size_t make_ways(struct thrifty *t, size_t from, size_t to)
-{
-    const struct tun_space *s = t->s;
-    const double *team_ns = s->team_ns + tun_segment(s, from, to) * s->team_len;
-    size_t count = 0, dims = s->dim_count - 1;
-    double done = 0;
-
-    for (size_t i = 0; i < s->state_count; i++) {
-        t->least[i] = INFINITY;
-    }
-    for (size_t i = 0; i < s->rate_len; i++) {
-        t->rate[i] = -INFINITY;
-    }
-    for (size_t d = 0; d <= dims; d++) {
-        t->rate[s->rate_at[d]] = 0;
-    }
-    for (size_t i = 0; i < s->p->kind_count * (PL_CPU_MAX + 1); i++) {
-        t->kind_rate[i] = i % (PL_CPU_MAX + 1) == 0 ? 0 : -INFINITY;
-    }
-    while (!tun_space_forbids(s, from, to)) {
-        double ns = INFINITY;
-
-        for (size_t i = 0; i < s->team_len; i++) {
-            ns = team_ns[i] > done ? base_min(ns, team_ns[i]) : ns;
-        }
-        if (!isfinite(ns) || ns > t->latency_ns) {
-            break;
-        }
-        for (size_t i = 0; i < s->team_len; i++) {
-            size_t kind = s->team_kind[i], dim = (size_t)s->dim_of[kind];
-
-            if (team_ns[i] != ns) {
-                continue;
-            }
-            if (!s->p->bounds.one_kind_stages) {
-                let_in(t, kind, s->team_width[i], ns);
-            } else if (ns * t->need <= 1) {
-                size_t row = dim < dims ? s->team_steps[i] * s->row_stride[dim] : 0;
-
-                count = add_way(t, count,
-                                (struct way){(uint16_t)row, dim < dims ? 0 : s->team_steps[i],
-                                             s->team_width[i] * tun_core_watts(s, kind) * ns, ns});
-            }
-        }
-        count = s->p->bounds.one_kind_stages ? count : add_level(t, count, ns);
-        done = ns;
-    }
-    return count;
 }
 
 static void fill_least(struct thrifty *t)
@@ -217,10 +89,10 @@ static void fill_least(struct thrifty *t)
     }
     for (size_t from = n; from-- > 0;) {
         for (size_t to = from + 1; to <= n; to++) {
-            size_t count = make_ways(t, from, to);
+            size_t count = tun_ways_make(&t->ways, from, to);
 
             for (size_t i = 0; i < count; i++) {
-                const struct way *w = &t->ways[i];
+                const struct tun_way *w = &t->ways.list[i];
 
                 for (size_t row = 0; row + w->row < s->row_count; row++) {
                     size_t y = from * states + (row + w->row) * len + w->last;
@@ -281,7 +153,7 @@ static int add_label(struct thrifty *t, struct labels *to, const struct label *n
 }
 
 /* Every label of one state, once around by one way. */
-static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const struct way *w)
+static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const struct tun_way *w)
 {
     const struct tun_space *s = t->s;
     size_t states = s->state_count, after = state + w->row * s->row_len + w->last;
@@ -326,10 +198,10 @@ static int run(struct thrifty *t)
 
     for (size_t from = 0; r == 0 && from < s->atom_count; from++) {
         for (size_t to = from + 1; r == 0 && to <= s->atom_count; to++) {
-            size_t count = make_ways(t, from, to);
+            size_t count = tun_ways_make(&t->ways, from, to);
 
             for (size_t i = 0; r == 0 && i < count; i++) {
-                const struct way *w = &t->ways[i];
+                const struct tun_way *w = &t->ways.list[i];
 
                 for (size_t row = 0; row + w->row < s->row_count; row++) {
                     if (!s->row_fits[w->row * s->row_count + row]) {
@@ -428,7 +300,7 @@ static int run_labels(const struct tun_space *s, double period_ns, double latenc
     r = run(t);
     if (r == 0) {
         trace(t, ret);
-        *ret_cut = t->cut;
+        *ret_cut = t->cut || t->ways.cut;
     }
     thrifty_free(t);
     return r;

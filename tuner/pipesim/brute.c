@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/pipesim/every_plan.h"
 
 #define NEAR 1e-12 /* equal sums in another order */
 
 struct brute {
     const struct tun_problem *p;
     struct psim_brute *ret;
-    struct pl_plan plan;
-    size_t left[PL_EP_MAX];
     double energy, energy_bottleneck;
     bool full; /* more front points than there is room for */
 };
@@ -57,11 +56,12 @@ static void add_point(struct brute *b, double bottleneck, double latency)
     b->ret->front_count++;
 }
 
-static void judge(struct brute *b)
+static void judge(void *arg, const struct pl_plan *plan)
 {
+    struct brute *b = arg;
     struct tun_outcome o;
 
-    if (!tun_fits(b->p, &b->plan) || tun_eval(b->p, &b->plan, &o) != 0) {
+    if (!tun_fits(b->p, plan) || tun_eval(b->p, plan, &o) != 0) {
         return;
     }
     b->ret->plan_count++;
@@ -77,61 +77,6 @@ static void judge(struct brute *b)
     } else if (o.energy_nj <= b->energy * (1 + NEAR)) {
         b->energy_bottleneck = base_min(b->energy_bottleneck, o.bottleneck_ns);
     }
-}
-
-static void next_stage(struct brute *b, size_t first);
-
-/* Any number of teams of each shape from (kind, width) on for the stage last begun. */
-static void choose_teams(struct brute *b, size_t kind, size_t width, size_t next)
-{
-    struct pl_stage_plan *stage = &b->plan.stages[b->plan.stage_count - 1];
-    uint16_t group = stage->group_count;
-
-    if (kind == b->p->kind_count) {
-        if (group > 0) {
-            next_stage(b, next);
-        }
-        return;
-    }
-    if (width > b->p->kinds[kind].cores) {
-        choose_teams(b, kind + 1, 1, next);
-        return;
-    }
-    choose_teams(b, kind, width + 1, next);
-    if (group == PL_GROUP_MAX) {
-        return;
-    }
-    for (uint16_t count = 1; count * width <= b->left[kind]; count++) {
-        b->left[kind] -= count * width;
-        stage->groups[group] = (struct pl_group){(uint16_t)kind, (uint16_t)width, count};
-        stage->group_count = (uint16_t)(group + 1);
-        choose_teams(b, kind, width + 1, next);
-        stage->group_count = group;
-        b->left[kind] += count * width;
-    }
-}
-
-static void next_stage(struct brute *b, size_t first)
-{
-    size_t left = 0;
-
-    if (first == b->p->unit_count) {
-        judge(b);
-        return;
-    }
-    for (size_t k = 0; k < b->p->kind_count; k++) {
-        left += b->left[k];
-    }
-    if (left == 0) {
-        return;
-    }
-    b->plan.stage_count++;
-    for (size_t last = first; last < b->p->unit_count; last++) {
-        b->plan.stages[b->plan.stage_count - 1] =
-            (struct pl_stage_plan){.first_unit = (uint16_t)first, .last_unit = (uint16_t)last};
-        choose_teams(b, 0, 1, last + 1);
-    }
-    b->plan.stage_count--;
 }
 
 static void pick(const struct brute *b, struct psim_brute *r)
@@ -167,10 +112,7 @@ int psim_brute(const struct tun_problem *p, struct psim_brute *ret)
     b->p = p;
     b->ret = ret;
     b->energy = INFINITY;
-    for (size_t k = 0; k < p->kind_count; k++) {
-        b->left[k] = p->kinds[k].cores;
-    }
-    next_stage(b, 0);
+    psim_every_plan(p, judge, b);
     if (ret->possible) {
         pick(b, ret);
     }
@@ -187,10 +129,10 @@ static void random_costs(struct tun_random *random, struct tun_problem *p)
     bool whole = tun_random_below(random, 3) == 0; /* small whole figures: many ties */
     bool wild = tun_random_below(random, 3) == 0;  /* wider teams need not be faster */
 
-    for (size_t k = 0; k < p->kind_count; k++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
         double slow = uniform(random, 1, 4);
 
-        for (size_t w = 1; w <= p->kinds[k].cores; w++) {
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
             for (size_t u = 0; u < p->unit_count; u++) {
                 struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
                 double gain = wild ? 1 : pow((double)w, 0.8);
@@ -220,29 +162,29 @@ static void random_bounds(struct tun_random *random, struct tun_problem *p)
     if (tun_random_below(random, 3) == 0) {
         p->bounds.stages_max = 1 + tun_random_below(random, 4);
     }
-    p->bounds.one_kind_stages = tun_random_below(random, 4) == 0;
+    p->bounds.one_ep_stages = tun_random_below(random, 4) == 0;
     p->bounds.slack = tun_random_below(random, 2) ? uniform(random, 0, 0.3) : 0;
 }
 
 int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
                        struct tun_problem *ret)
 {
-    struct tun_kind kinds[3] = {0};
-    size_t kind_count = 1 + tun_random_below(random, base_min(cores_max, (size_t)3));
-    size_t left = cores_max - kind_count;
+    struct tun_ep eps[3] = {0};
+    size_t ep_count = 1 + tun_random_below(random, base_min(cores_max, (size_t)3));
+    size_t left = cores_max - ep_count;
     int r;
 
-    for (size_t k = 0; k < kind_count; k++) {
+    for (size_t k = 0; k < ep_count; k++) {
         size_t more = tun_random_below(random, left + 1);
 
-        memcpy(kinds[k].name, "abc" + k, 1);
-        kinds[k].cores = (uint16_t)(1 + more);
-        kinds[k].speed = k == 0 ? 1 : uniform(random, 0.1, 1);
-        kinds[k].bandwidth = uniform(random, 0.1, 1);
-        kinds[k].watts = tun_random_below(random, 4) ? uniform(random, 0.1, 5) : 0;
+        memcpy(eps[k].name, &"abc"[k], 1);
+        eps[k].cores = (uint16_t)(1 + more);
+        eps[k].speed = k == 0 ? 1 : uniform(random, 0.1, 1);
+        eps[k].bandwidth = uniform(random, 0.1, 1);
+        eps[k].watts = tun_random_below(random, 4) ? uniform(random, 0.1, 5) : 0;
         left -= more;
     }
-    r = tun_problem_init(ret, 1 + tun_random_below(random, units_max), kinds, kind_count);
+    r = tun_problem_init(ret, 1 + tun_random_below(random, units_max), eps, ep_count);
     if (r < 0) {
         return r;
     }

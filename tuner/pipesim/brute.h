@@ -28,7 +28,7 @@ struct psim_brute {
  * among the plans within slack of the least bottleneck. Return: 0 or -ENOMEM. */
 int psim_brute(const struct tun_problem *p, struct psim_brute *ret);
 
-/** psim_brute_problem() - a random problem that small: any kinds, costs, objective and bounds, some
- * of them impossible. @cores_max: of all kinds, 1..6; @units_max: 1..8. Return: 0 or -ENOMEM. */
+/** psim_brute_problem() - a random problem that small: any EPs, costs, objective and bounds, some
+ * of them impossible. @cores_max: of all EPs, 1..6; @units_max: 1..8. Return: 0 or -ENOMEM. */
 int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
                        struct tun_problem *ret);

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/comparison.h"
 
 struct psim_checks {
@@ -23,5 +22,6 @@ __attribute__((format(printf, 4, 5))) void psim_check(struct psim_checks *c, boo
 
 void psim_check_facts(struct psim_checks *c);  /* printed figures of the papers */
 void psim_check_solver(struct psim_checks *c); /* brute force, bound and latency, solve times */
-void psim_check_doubt(struct psim_checks *c);  /* exact with a wrong table */
-void psim_check_table(struct psim_checks *c);  /* every network on every machine; papers' claims */
+void psim_check_uncertainty(struct psim_checks *c); /* exact with a wrong table */
+void psim_check_boards(struct psim_checks *c);      /* the hierarchical DSE on four boards */
+void psim_check_table(struct psim_checks *c); /* every network on every machine; papers' claims */

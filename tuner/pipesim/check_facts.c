@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/search/cuts.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/pipesim/subject.h"
+#include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
 #include "tuner/search/shisha.h"
 
@@ -67,7 +67,7 @@ static void check_counts(struct psim_checks *c)
 static void check_seed(struct psim_checks *c)
 {
     static const double weight[] = {9, 2, 5, 1, 1, 1, 6, 3, 7, 4};
-    static const struct tun_kind kinds[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};
+    static const struct tun_ep eps[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};
     static const char expected[] = "0-0@fast|1-2@slow|3-6@slow|7-9@fast";
     struct tun_random random = {0};
     struct tun_pipeline seed;
@@ -75,7 +75,7 @@ static void check_seed(struct psim_checks *c)
     struct pl_plan plan;
     char text[PL_PLAN_TEXT_MAX] = "";
 
-    if (tun_problem_init(&p, base_array_count(weight), kinds, 2) == 0) {
+    if (tun_problem_init(&p, base_array_count(weight), eps, 2) == 0) {
         for (size_t u = 0; u < base_array_count(weight); u++) {
             p.units[u].weight = weight[u];
         }

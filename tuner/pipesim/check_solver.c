@@ -8,6 +8,8 @@
 #include "base.h"
 #include "tuner/pipesim/brute.h"
 #include "tuner/pipesim/check.h"
+#include "tuner/solve/bound.h"
+#include "tuner/solve/solve.h"
 
 #define PROBLEMS 1000u
 #define CLOSE 1e-9 /* two sums of the same doubles in another order */
@@ -22,7 +24,7 @@ static bool same(double a, double b)
     return fabs(a - b) <= CLOSE * base_max(fabs(a), fabs(b));
 }
 
-/* Return: does the planner agree with brute force on this problem. */
+/* Return: the planner agrees with brute force on this problem. */
 static bool agrees(const struct tun_problem *p, const struct psim_brute *b)
 {
     struct tun_solution s;
@@ -118,17 +120,17 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Median of a few solves of a random chain, ms. */
-static double solve_ms(size_t units, const struct tun_kind *kinds, size_t kind_count, bool one_kind)
+static double solve_ms(size_t units, const struct tun_ep *eps, size_t ep_count, bool one_ep)
 {
     double ms[7];
     struct tun_random random = {.state = 7};
     struct tun_problem p;
 
-    if (tun_problem_init(&p, units, kinds, kind_count) != 0) {
+    if (tun_problem_init(&p, units, eps, ep_count) != 0) {
         return NAN;
     }
     p.handoff_ns = 1e4;
-    p.bounds.one_kind_stages = one_kind;
+    p.bounds.one_ep_stages = one_ep;
     for (size_t i = 0; i < base_array_count(ms); i++) {
         struct tun_solution s;
         uint64_t began;
@@ -136,10 +138,10 @@ static double solve_ms(size_t units, const struct tun_kind *kinds, size_t kind_c
         for (size_t u = 0; u < units; u++) {
             double work = 1e5 * (0.1 + tun_random_unit(&random));
 
-            for (size_t k = 0; k < kind_count; k++) {
-                for (size_t w = 1; w <= kinds[k].cores; w++) {
+            for (size_t k = 0; k < ep_count; k++) {
+                for (size_t w = 1; w <= eps[k].cores; w++) {
                     *tun_cell_at(&p.costs, k, w, u) = (struct tun_cell){
-                        .ns = work / kinds[k].speed / pow((double)w, 0.85), .source = TUN_MEASURED};
+                        .ns = work / eps[k].speed / pow((double)w, 0.85), .source = TUN_MEASURED};
                 }
             }
         }
@@ -154,11 +156,10 @@ static double solve_ms(size_t units, const struct tun_kind *kinds, size_t kind_c
 
 static void print_times(void)
 {
-    const struct tun_kind four[] = {
-        {.name = "big", .cores = 4, .speed = 1, .bandwidth = 1},
-        {.name = "little", .cores = 4, .speed = 0.33, .bandwidth = 0.5}};
-    const struct tun_kind hybrid[] = {{.name = "p", .cores = 8, .speed = 1, .bandwidth = 1},
-                                      {.name = "e", .cores = 16, .speed = 0.5, .bandwidth = 0.5}};
+    const struct tun_ep four[] = {{.name = "big", .cores = 4, .speed = 1, .bandwidth = 1},
+                                  {.name = "little", .cores = 4, .speed = 0.33, .bandwidth = 0.5}};
+    const struct tun_ep hybrid[] = {{.name = "p", .cores = 8, .speed = 1, .bandwidth = 1},
+                                    {.name = "e", .cores = 16, .speed = 0.5, .bandwidth = 0.5}};
 
     printf("solve time, median of 7: 4 + 4 cores x 60 units %.2f ms (stages of one team %.2f ms), "
            "8 + 16 x 110 %.1f ms (%.2f ms)\n",

@@ -27,7 +27,8 @@ static int fill(struct psim_checks *c, struct psim_table *t)
             struct psim_platform platform;
 
             result = psim_platform_load(platforms[m], error, &platform);
-            if (!result) {
+            /* the papers' searches know nothing of links */
+            if (!result && platform.boards.count == 0) {
                 result = psim_table_add(t, &network, &platform, &options, error);
             }
         }
@@ -157,9 +158,8 @@ static void check_pipe_it(struct psim_checks *c)
                  psim_problem(&network, &platform, &truth) ||
                  psim_run("pipe-it", &truth, NULL, &machine, error, &run);
         if (!failed) {
-            tun_rank_kinds(&truth, order);
-            big =
-                tun_team_ns(&truth, 0, truth.unit_count - 1, order[0], truth.kinds[order[0]].cores);
+            tun_rank_eps(&truth, order);
+            big = tun_team_ns(&truth, 0, truth.unit_count - 1, order[0], truth.eps[order[0]].cores);
             gain += big / run.bottleneck_ns - 1;
             snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %.0f %%",
                      n ? ", " : "", NETWORKS[n], 100 * (big / run.bottleneck_ns - 1));
@@ -192,7 +192,7 @@ void psim_check_table(struct psim_checks *c)
             psim_table_print_rows(&t, to);
         }
         if (!to || fclose(to) != 0) {
-            psim_check(c, false, "table", "%s cannot be written", c->table_path);
+            psim_check(c, false, "table", "cannot write %s", c->table_path);
         }
     }
     psim_table_deinit(&t);

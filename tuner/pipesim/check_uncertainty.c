@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exact search when its cost table is wrong: every (unit, kind) off by a log-normal factor of
- * 10 % sigma, the same on every width, and one kind slowed by up to 20 % by contention that nobody
- * told of. The optimum is that of the true, contended machine.
+ * The exact search when its cost table is wrong: every (unit, EP) off by a log-normal factor of
+ * 10 % sigma, the same on every width, and one EP slowed by up to 20 % by contention that nobody
+ * reports. The optimum is that of the true, contended machine.
  */
 #include <math.h>
 #include <string.h>
@@ -19,29 +19,29 @@ static const char *const MACHINES[] = {"hikey970",     "tx2-1",     "tx2-3",
                                        "rk3588",       "rpi5",      "host2",
                                        "intel-hybrid", "shisha-c3", "shisha-c5-6x"};
 
-struct doubt {
+struct uncertainty {
     size_t cases, in_three, over_five, behind_shisha, asked_shisha;
     double trials, shisha_trials, worst;
 };
 
 static void spoil(struct tun_problem *truth, struct tun_random *r)
 {
-    for (size_t k = 0; k < truth->kind_count; k++) {
+    for (size_t k = 0; k < truth->ep_count; k++) {
         for (size_t u = 0; u < truth->unit_count; u++) {
             double factor = exp(SIGMA * tun_random_normal(r));
 
-            for (size_t w = 1; w <= truth->kinds[k].cores; w++) {
+            for (size_t w = 1; w <= truth->eps[k].cores; w++) {
                 tun_cell_at(&truth->costs, k, w, u)->ns *= factor;
             }
         }
     }
 }
 
-/* What the search is told: figures it had better not rely on. */
-static void doubtful(struct tun_problem *told)
+/* The search is told that every figure is off by SIGMA. */
+static void make_uncertain(struct tun_problem *told)
 {
-    for (size_t k = 0; k < told->kind_count; k++) {
-        for (size_t w = 1; w <= told->kinds[k].cores; w++) {
+    for (size_t k = 0; k < told->ep_count; k++) {
+        for (size_t w = 1; w <= told->eps[k].cores; w++) {
             for (size_t u = 0; u < told->unit_count; u++) {
                 struct tun_cell *cell = tun_cell_at(&told->costs, k, w, u);
 
@@ -70,7 +70,7 @@ static int run(const char *algorithm, const struct tun_problem *told,
     return result;
 }
 
-static int one_case(const struct tun_problem *told, struct tun_random *r, struct doubt *d)
+static int one_case(const struct tun_problem *told, struct tun_random *r, struct uncertainty *d)
 {
     double slow[PL_EP_MAX];
     struct tun_problem truth;
@@ -81,7 +81,7 @@ static int one_case(const struct tun_problem *told, struct tun_random *r, struct
     for (size_t k = 0; k < PL_EP_MAX; k++) {
         slow[k] = 1;
     }
-    slow[tun_random_below(r, told->kind_count)] = 1 + CONTENTION * tun_random_unit(r);
+    slow[tun_random_below(r, told->ep_count)] = 1 + CONTENTION * tun_random_unit(r);
     seed = tun_random_next(r);
     error = tun_problem_copy(told, &truth);
     if (error) {
@@ -108,7 +108,7 @@ static int one_case(const struct tun_problem *told, struct tun_random *r, struct
     return error;
 }
 
-static int all_cases(struct psim_checks *c, struct doubt *d)
+static int all_cases(struct psim_checks *c, struct uncertainty *d)
 {
     char **networks = psim_network_names(), error[PSIM_ERROR_MAX];
     struct tun_random r = {.state = c->seed};
@@ -127,7 +127,7 @@ static int all_cases(struct psim_checks *c, struct doubt *d)
                 break;
             }
             told.bounds.slack = 0;
-            doubtful(&told);
+            make_uncertain(&told);
             for (double i = 0; i < REPEATS * c->share && !result; i++) {
                 result = one_case(&told, &r, d);
             }
@@ -143,9 +143,9 @@ static int all_cases(struct psim_checks *c, struct doubt *d)
     return result;
 }
 
-void psim_check_doubt(struct psim_checks *c)
+void psim_check_uncertainty(struct psim_checks *c)
 {
-    struct doubt d = {0};
+    struct uncertainty d = {0};
     double n;
 
     if (all_cases(c, &d) != 0 || d.cases == 0) {
@@ -156,9 +156,9 @@ void psim_check_doubt(struct psim_checks *c)
     psim_check(
         c, (double)d.in_three >= 0.95 * n && d.over_five == 0, "exact with a wrong table",
         "within 1 %% of the optimum in at most 3 trials in %.1f %% of %zu cases, %.2f trials "
-        "on average, %zu above 5, worst end %.3f of the optimum",
+        "on average, %zu above 5, worst result %.3f of the optimum",
         100 * (double)d.in_three / n, d.cases, d.trials / n, d.over_five, d.worst);
     psim_check(c, d.shisha_trials >= 5 * d.trials && d.behind_shisha == 0, "exact against shisha",
-               "%.1f times fewer trials (%.1f), worse end in %zu of %zu cases",
+               "%.1f times fewer trials (%.1f), worse result in %zu of %zu cases",
                d.shisha_trials / d.trials, d.shisha_trials / n, d.behind_shisha, d.cases);
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/pipesim/record_json.h"
-#include "tuner/pipesim/scenario.h"
+#include "tuner/json/record_json.h"
+#include "tuner/pipesim/adapting.h"
+#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
 #define RUNS_MAX 10000.0
@@ -25,8 +26,8 @@ struct line {
 static void keep_record(void *context, double at_s, const struct tun_record *r,
                         const struct tun_decision *d)
 {
-    json_array_append_new(context,
-                          json_pack("{s:f,s:o}", "at", at_s, "decision", psim_record_json(r, d)));
+    json_array_append_new(context, json_pack("{s:f,s:o}", "at", at_s, "decision",
+                                             tun_record_json(r, d, "recorded", false)));
 }
 
 static void add(struct line *l, const struct psim_scenario *s, const struct psim_adapted *o)
@@ -165,7 +166,7 @@ static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
         }
     }
     if (error) {
-        psim_say("cannot play this: %s", strerror(-error));
+        psim_say("cannot run the scenario: %s", strerror(-error));
         code = PSIM_FAILED;
     } else if (s->json) {
         code = psim_print_json(json_incref(lines));
@@ -206,7 +207,7 @@ static int take_option(int option, struct psim_subject *s, struct adapt_wish *w,
         w->scenario = optarg;
         return psim_scenario_find(optarg)
                    ? PSIM_GO
-                   : psim_usage("adapt", "knows no scenario '%s'; see pipesim(1)", optarg);
+                   : psim_usage("adapt", "no scenario '%s'; see pipesim(1)", optarg);
     }
     if (option == 'R') {
         w->records = optarg;
@@ -217,17 +218,6 @@ static int take_option(int option, struct psim_subject *s, struct adapt_wish *w,
 
 int psim_cmd_adapt(int argc, char **argv)
 {
-    static const struct option options[] = {PSIM_SUBJECT_OPTIONS,
-                                            {"scenario", required_argument, NULL, 's'},
-                                            {"records", required_argument, NULL, 'R'},
-                                            {"seed", required_argument, NULL, 'S'},
-                                            {"runs", required_argument, NULL, 'r'},
-                                            {"hours", required_argument, NULL, 'H'},
-                                            {"noise", required_argument, NULL, 'n'},
-                                            {"correlation", required_argument, NULL, 'C'},
-                                            {"spikes", required_argument, NULL, 'k'},
-                                            {"sigma", required_argument, NULL, 'g'},
-                                            {0}};
     struct psim_noise usual = PSIM_NOISE;
     struct adapt_wish w = {.runs = 20,
                            .hours = 10,
@@ -238,11 +228,11 @@ int psim_cmd_adapt(int argc, char **argv)
     struct psim_subject s = {0};
     int option, code = PSIM_GO;
 
-    while (code == PSIM_GO && (option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while (code == PSIM_GO && (option = psim_option(argc, argv)) != -1) {
         code = take_option(option, &s, &w, argv);
     }
     if (code == PSIM_GO && optind < argc) {
-        code = psim_usage("adapt", "takes no \"%s\"", argv[optind]);
+        code = psim_usage("adapt", "unexpected argument '%s'", argv[optind]);
     }
     if (code == PSIM_GO && !s.model && !s.platform && !s.problem_path) {
         s.model = "vgg16";

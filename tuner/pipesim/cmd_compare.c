@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
 
 #define ALGORITHMS_MAX 32u
@@ -25,17 +27,17 @@ struct comparison {
 
 /* ---- the machine and what is told of it ---- */
 
-/* The table with an error for each unit, kind and width of its own. */
+/* The table with an error for each unit, EP and width of its own. */
 static int tell_wrong(struct comparison *c)
 {
     struct tun_random random = {c->options.seed ^ 0x7461626c65ull};
     int error = tun_problem_copy(&c->subject.problem, &c->told);
 
-    for (size_t k = 0; error == 0 && c->sigma > 0 && k < c->told.kind_count; k++) {
+    for (size_t k = 0; error == 0 && c->sigma > 0 && k < c->told.ep_count; k++) {
         for (size_t u = 0; u < c->told.unit_count; u++) {
             double factor = base_max(CELL_LEAST, 1 + c->sigma * tun_random_normal(&random));
 
-            for (size_t w = 1; w <= c->told.kinds[k].cores; w++) {
+            for (size_t w = 1; w <= c->told.eps[k].cores; w++) {
                 struct tun_cell *cell = tun_cell_at(&c->told.costs, k, w, u);
 
                 cell->ns *= factor;
@@ -47,7 +49,7 @@ static int tell_wrong(struct comparison *c)
     return error;
 }
 
-/* "0.2": every kind slower by a random share of up to 20 %. "big=0.2,little=0.1": by just that. */
+/* "0.2": every EP slower by a random share of up to 20 %. "big=0.2,little=0.1": by just that. */
 static bool set_contention(struct comparison *c)
 {
     struct tun_random random = {c->options.seed ^ 0x736c6f77ull};
@@ -63,11 +65,12 @@ static bool set_contention(struct comparison *c)
             size_t k = 0;
 
             *(value ? value : part) = '\0';
-            while (k < p->kind_count && strcmp(p->kinds[k].name, part) != 0) {
+            while (k < p->ep_count && strcmp(p->eps[k].name, part) != 0) {
                 k++;
             }
-            if (!value || k == p->kind_count) {
-                psim_usage("compare", "--contention: no kind \"%s\" here", part);
+            if (!value || k == p->ep_count) {
+                psim_usage("compare", "--contention: the machine has no execution place '%s'",
+                           part);
                 ok = false;
             } else {
                 ok = psim_option_number("compare", "contention", value + 1, 0, 100, &v);
@@ -77,7 +80,7 @@ static bool set_contention(struct comparison *c)
         free(text);
     } else if (c->contention) {
         ok = psim_option_number("compare", "contention", c->contention, 0, 100, &v);
-        for (size_t k = 0; ok && k < p->kind_count; k++) {
+        for (size_t k = 0; ok && k < p->ep_count; k++) {
             c->machine.slow[k] = 1 + v * tun_random_unit(&random);
         }
     }
@@ -128,7 +131,7 @@ static int run_named(struct comparison *c)
 
     while (code == PSIM_GO && (name = strsep(&at, ","))) {
         if (!tun_algorithm_find(name)) {
-            code = psim_usage("compare", "no algorithm \"%s\"; pipesim list names them", name);
+            code = psim_usage("compare", "no algorithm '%s'; pipesim list shows them", name);
         } else if (run_one(c, name, error) != 0) {
             psim_say("%s", error);
             code = PSIM_FAILED;
@@ -141,8 +144,8 @@ static int run_named(struct comparison *c)
 /* Would it try every plan of a space that nobody waits for? */
 static bool is_endless(const struct tun_algorithm *a, const struct comparison *c)
 {
-    return strcmp(a->name, "exhaustive") == 0 && a->space &&
-           !(a->space(&c->told, &c->options) <= SPACE_MAX) && c->options.trials_max == 0;
+    return strcmp(a->name, "exhaustive") == 0 && c->options.trials_max == 0 &&
+           !(tun_algorithm_space(a, &c->told, &c->options) <= SPACE_MAX);
 }
 
 static int run_all(struct comparison *c)
@@ -155,9 +158,9 @@ static int run_all(struct comparison *c)
 
         if (is_endless(all[i], c)) {
             snprintf(error, sizeof(error),
-                     "%s is left out: its space has %.4g plans (ask for it with --algorithm, or "
-                     "bound it with --trials)",
-                     all[i]->name, all[i]->space(&c->told, &c->options));
+                     "skipping %s: its space has %.4g plans; name it with --algorithm, or limit "
+                     "it with --trials",
+                     all[i]->name, tun_algorithm_space(all[i], &c->told, &c->options));
         } else if (run_one(c, all[i]->name, error) == 0) {
             continue;
         }
@@ -195,7 +198,7 @@ static void print_table(const struct comparison *c)
                  number(v, "tuning_s"), number(v, "own_s"), explored,
                  json_string_value(json_object_get(v, "plan")));
     }
-    printf("%zu units; optimum of the whole space: %.3f ms\n\n", c->subject.problem.unit_count,
+    printf("%zu units; optimum over all plans: %.3f ms\n\n", c->subject.problem.unit_count,
            number(json_array_get(c->results, 0), "optimum_ms"));
     psim_print_rows(rows, "lrrrrrrrl");
 }
@@ -238,7 +241,7 @@ static bool whole(const char *option, double least, double most, double *ret)
         return false;
     }
     if (*ret != floor(*ret)) {
-        psim_usage("compare", "--%s wants a whole number, not \"%s\"", option, optarg);
+        psim_usage("compare", "--%s needs a whole number, not '%s'", option, optarg);
         return false;
     }
     return true;
@@ -254,7 +257,7 @@ static bool set_space(struct comparison *c)
             return true;
         }
     }
-    psim_usage("compare", "--space is default, cuts, places or all, not \"%s\"", optarg);
+    psim_usage("compare", "--space needs default, cuts, places or all, not '%s'", optarg);
     return false;
 }
 
@@ -291,6 +294,16 @@ static int take(struct comparison *c, int option, char **argv)
         ok = whole("frames", 1, 1e6, &v);
         c->machine.frames = (unsigned)v;
         break;
+    case 'e':
+        ok = tun_encoding_find(optarg, &c->options.encoding);
+        if (!ok) {
+            psim_usage("compare", "--encoding needs spe or ne, not '%s'", optarg);
+        }
+        break;
+    case 'k':
+        ok = whole("stages", 1, 16, &v);
+        c->options.stages = (unsigned)v;
+        break;
     case 'S':
         ok = set_space(c);
         break;
@@ -308,26 +321,14 @@ static int take(struct comparison *c, int option, char **argv)
 
 int psim_cmd_compare(int argc, char **argv)
 {
-    static const struct option options[] = {PSIM_SUBJECT_OPTIONS,
-                                            {"algorithm", required_argument, NULL, 'a'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"alpha", required_argument, NULL, 'A'},
-                                            {"heuristic", required_argument, NULL, 'H'},
-                                            {"space", required_argument, NULL, 'S'},
-                                            {"trials", required_argument, NULL, 't'},
-                                            {"frames", required_argument, NULL, 'F'},
-                                            {"sigma", required_argument, NULL, 'g'},
-                                            {"contention", required_argument, NULL, 'C'},
-                                            {"noise", required_argument, NULL, 'n'},
-                                            {0}};
     struct comparison c = {.results = json_array(), .notes = json_array()};
     int option, code = PSIM_GO;
 
-    while (code == PSIM_GO && (option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while (code == PSIM_GO && (option = psim_option(argc, argv)) != -1) {
         code = take(&c, option, argv);
     }
     if (code == PSIM_GO && optind < argc) {
-        code = psim_usage("compare", "takes no \"%s\"", argv[optind]);
+        code = psim_usage("compare", "unexpected argument '%s'", argv[optind]);
     }
     code = code == PSIM_GO ? psim_subject_load(&c.subject, "compare") : code;
     code = code == PSIM_GO ? compare(&c) : code;

@@ -3,7 +3,14 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/boards/boards_front.h"
+#include "tuner/boards/solve_boards.h"
+#include "tuner/eval_boards.h"
+#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
+#include "tuner/solve/bound.h"
+#include "tuner/solve/front.h"
+#include "tuner/solve/top.h"
 
 #define TOP_MAX 64u
 #define FRONT_MAX 32u
@@ -12,7 +19,13 @@ struct planned {
     struct tun_solution *top, *front; /* owned */
     size_t top_count, front_count;
     bool possible;
+    bool front_whole;
 };
+
+static bool several_boards(const struct tun_problem *p)
+{
+    return p->boards.count > 1;
+}
 
 static double ms(double ns)
 {
@@ -34,10 +47,21 @@ static json_t *outcome_json(const struct tun_problem *p, const struct tun_soluti
 {
     char text[PL_PLAN_TEXT_MAX];
 
+    json_t *v;
+
     psim_plan_text(p, &s->plan, text);
-    return json_pack("{s:s,s:f,s:f,s:f,s:f}", "plan", text, "bottleneck_ms",
-                     ms(s->outcome.bottleneck_ns), "fps", fps(&s->outcome), "latency_ms",
-                     ms(s->outcome.latency_ns), "energy_mj", energy_mj(&s->outcome));
+    v = json_pack("{s:s,s:f,s:f,s:f,s:f}", "plan", text, "bottleneck_ms",
+                  ms(s->outcome.bottleneck_ns), "fps", fps(&s->outcome), "latency_ms",
+                  ms(s->outcome.latency_ns), "energy_mj", energy_mj(&s->outcome));
+    if (several_boards(p)) {
+        char limit[TUN_ERROR_MAX];
+
+        tun_limit_text(p, &s->plan, &s->outcome, limit);
+        json_object_update_new(v, json_pack("{s:s,s:f,s:f}", "limit", limit, "board_memory_mb",
+                                            s->outcome.most_memory_bytes / 1e6, "board_energy_mj",
+                                            s->outcome.most_energy_nj / 1e6));
+    }
+    return v;
 }
 
 static json_t *stages_json(const struct tun_problem *p, const struct tun_solution *s)
@@ -52,7 +76,7 @@ static json_t *stages_json(const struct tun_problem *p, const struct tun_solutio
             const struct pl_group *group = &stage->groups[g];
 
             json_array_append_new(teams,
-                                  json_pack("{s:s,s:i,s:i,s:f}", "kind", p->kinds[group->ep].name,
+                                  json_pack("{s:s,s:i,s:i,s:f}", "kind", p->eps[group->ep].name,
                                             "width", (int)group->width, "count", (int)group->count,
                                             "service_ms", ms(s->outcome.team_ns[i][g])));
         }
@@ -111,7 +135,7 @@ static void print_stages(const struct tun_problem *p, const struct tun_solution 
                          100 * s->outcome.stage_ns[i] / s->outcome.bottleneck_ns);
             }
             psim_row(rows, "%s\t%s\t%u of %s x%u\t%.3f\t%s\t%s", name, units, group->count,
-                     p->kinds[group->ep].name, group->width, ms(s->outcome.team_ns[i][g]), period,
+                     p->eps[group->ep].name, group->width, ms(s->outcome.team_ns[i][g]), period,
                      busy);
         }
     }
@@ -136,6 +160,26 @@ static void print_solutions(const struct tun_problem *p, const char *head,
     psim_print_rows(rows, "rrrrl");
 }
 
+static void print_boards_front(const struct tun_problem *p, const struct planned *d)
+{
+    json_t *rows = json_array();
+
+    puts("\nfront of throughput, largest memory and largest energy of a board");
+    psim_row(rows, "fps\tMB\tmJ/frame\tplan");
+    for (size_t i = 0; i < d->front_count; i++) {
+        const struct tun_outcome *o = &d->front[i].outcome;
+        char text[PL_PLAN_TEXT_MAX];
+
+        psim_plan_text(p, &d->front[i].plan, text);
+        psim_row(rows, "%.2f\t%.1f\t%.2f\t%s", fps(o), o->most_memory_bytes / 1e6,
+                 o->most_energy_nj / 1e6, text);
+    }
+    psim_print_rows(rows, "rrrl");
+    if (!d->front_whole) {
+        puts("There are more plans on the front than these.");
+    }
+}
+
 static int print_text(const struct tun_problem *p, const struct planned *d)
 {
     const struct tun_outcome *o = &d->top[0].outcome;
@@ -147,15 +191,23 @@ static int print_text(const struct tun_problem *p, const struct planned *d)
            ms(o->bottleneck_ns), fps(o), ms(tun_bound_ns(p)));
     printf("latency     %.3f ms, worst frame\n", ms(o->latency_ns));
     printf("energy      %.2f mJ a frame\n", energy_mj(o));
+    if (several_boards(p)) {
+        tun_limit_text(p, &d->top[0].plan, o, text);
+        printf("decided by  %s; most of a board: %.1f MB, %.2f mJ a frame\n", text,
+               o->most_memory_bytes / 1e6, o->most_energy_nj / 1e6);
+    }
     if (d->top[0].blocks) {
-        printf("note        so many cores that they were handed out in blocks: not proven best\n");
+        printf(
+            "note        cores were handed out in blocks, as there are so many: not proven best\n");
     }
     printf("\n");
     print_stages(p, &d->top[0]);
     if (d->top_count > 1) {
         print_solutions(p, "runners-up", d->top + 1, d->top_count - 1);
     }
-    if (d->front) {
+    if (d->front && several_boards(p)) {
+        print_boards_front(p, d);
+    } else if (d->front) {
         print_solutions(p, "front of throughput and latency", d->front, d->front_count);
     }
     return PSIM_DONE;
@@ -177,7 +229,9 @@ static int solve(const struct tun_problem *p, size_t top, bool front, struct pla
         error = error == TUN_E_IMPOSSIBLE ? 0 : error;
         d->top_count = 1;
     }
-    if (error == 0 && front) {
+    if (error == 0 && front && several_boards(p)) {
+        error = tun_boards_front(p, FRONT_MAX, d->front, &d->front_count, &d->front_whole);
+    } else if (error == 0 && front) {
         error = tun_front(p, FRONT_MAX, d->front, &d->front_count);
     }
     return error;
@@ -189,12 +243,13 @@ static int plan_it(const struct psim_subject *s, size_t top, bool front)
     int error = solve(&s->problem, top, front, &d), code = PSIM_FAILED;
 
     if (error) {
-        psim_say("cannot solve this: %s", strerror(-error));
+        psim_say("cannot solve the problem: %s", strerror(-error));
     } else {
         code = s->json ? print_json(&s->problem, &d) : print_text(&s->problem, &d);
         if (!d.possible) {
-            psim_say("no plan keeps the bounds; shown is the fastest one: ask for less with --fps "
-                     "or --latency");
+            psim_say("%s; showing the fastest one. Relax --fps or --latency",
+                     several_boards(&s->problem) ? tun_short_text(d.top[0].missing)
+                                                 : "no plan keeps the bounds");
             code = PSIM_FAILED;
         }
     }
@@ -205,21 +260,16 @@ static int plan_it(const struct psim_subject *s, size_t top, bool front)
 
 int psim_cmd_plan(int argc, char **argv)
 {
-    static const struct option options[] = {PSIM_SUBJECT_OPTIONS,
-                                            {"front", no_argument, NULL, 'F'},
-                                            {"top", required_argument, NULL, 't'},
-                                            {"one-kind", no_argument, NULL, 'k'},
-                                            {0}};
     struct psim_subject s = {0};
     double top = 1;
-    bool front = false, one_kind = false;
+    bool front = false, one_ep = false;
     int option, code = PSIM_GO;
 
-    while (code == PSIM_GO && (option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while (code == PSIM_GO && (option = psim_option(argc, argv)) != -1) {
         if (option == 'F') {
             front = true;
         } else if (option == 'k') {
-            one_kind = true;
+            one_ep = true;
         } else if (option == 't') {
             code =
                 psim_option_number("plan", "top", optarg, 1, TOP_MAX, &top) ? PSIM_GO : PSIM_USAGE;
@@ -228,10 +278,10 @@ int psim_cmd_plan(int argc, char **argv)
         }
     }
     if (code == PSIM_GO && optind < argc) {
-        code = psim_usage("plan", "takes no \"%s\"", argv[optind]);
+        code = psim_usage("plan", "unexpected argument '%s'", argv[optind]);
     }
     code = code == PSIM_GO ? psim_subject_load(&s, "plan") : code;
-    s.problem.bounds.one_kind_stages = one_kind;
+    s.problem.bounds.one_ep_stages = one_ep;
     code = code == PSIM_GO ? plan_it(&s, (size_t)top, front) : code;
     psim_subject_deinit(&s);
     return code;

@@ -2,24 +2,26 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
+#include "tuner/search/search.h"
 
 /* What can be said of a description that may be broken: its title, or what is wrong with it. */
 static json_t *platform_entry(const char *name)
 {
     char error[PSIM_ERROR_MAX];
     struct psim_platform m;
-    json_t *kinds;
+    json_t *eps;
 
     if (psim_platform_load(name, error, &m) < 0) {
         return json_pack("{s:s,s:s}", "name", name, "error", error);
     }
-    kinds = json_array();
-    for (size_t k = 0; k < m.kind_count; k++) {
-        json_array_append_new(kinds, json_pack("{s:s,s:i}", "name", m.kinds[k].kind.name, "cores",
-                                               (int)m.kinds[k].kind.cores));
+    eps = json_array();
+    for (size_t k = 0; k < m.ep_count; k++) {
+        json_array_append_new(
+            eps, json_pack("{s:s,s:i}", "name", m.eps[k].ep.name, "cores", (int)m.eps[k].ep.cores));
     }
-    return json_pack("{s:s,s:s,s:o}", "name", name, "title", m.title, "kinds", kinds);
+    return json_pack("{s:s,s:s,s:o}", "name", name, "title", m.title, "kinds", eps);
 }
 
 static json_t *gather(void)
@@ -36,8 +38,8 @@ static json_t *gather(void)
         json_array_append_new(n, json_string(networks[i]));
     }
     for (size_t i = 0; i < count; i++) {
-        json_array_append_new(a, json_pack("{s:s,s:s}", "name", algorithms[i]->name, "what",
-                                           algorithms[i]->what ? algorithms[i]->what : ""));
+        json_array_append_new(
+            a, json_pack("{s:s,s:s}", "name", algorithms[i]->name, "what", algorithms[i]->what));
     }
     psim_names_free(platforms);
     psim_names_free(networks);
@@ -79,20 +81,18 @@ static void print_names(const json_t *list, const char *head)
 
 int psim_cmd_list(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct psim_subject s = {0};
     json_t *all;
     int option, code;
 
-    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while ((option = psim_option(argc, argv)) != -1) {
         code = psim_subject_option(&s, "list", option, argv);
         if (code != PSIM_GO) {
             return code;
         }
     }
     if (optind < argc) {
-        return psim_usage("list", "takes no \"%s\"", argv[optind]);
+        return psim_usage("list", "unexpected argument '%s'", argv[optind]);
     }
     all = gather();
     if (!all) {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/pipesim/record_json.h"
+#include "tuner/json/record_json.h"
+#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
 struct replayed {
@@ -27,15 +28,15 @@ static bool replay_one(const char *path, const json_t *event, const json_t *reco
                        struct replayed *out)
 {
     char error[PSIM_ERROR_MAX] = "", why[TUN_ERROR_MAX];
-    struct psim_reader reader = {.path = path, .error = error};
+    struct tun_reader reader = {.path = path, .error = error};
     base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;
     base_cleanup(tun_decision_deinit) struct tun_decision d = TUN_DECISION_NULL;
     struct tun_decision recorded;
     bool same;
 
-    psim_record_read(&reader, record, &r, &recorded);
+    tun_record_read(&reader, record, &r, &recorded);
     if (!error[0] && tun_record_check(&r, why) < 0) {
-        psim_wrong(&reader, "", "%s", why);
+        tun_wrong(&reader, "", "%s", why);
     }
     if (error[0]) {
         psim_say("%s", error);
@@ -128,7 +129,7 @@ static int replay_file(const char *path, bool json)
         psim_say("%s: line %d: %s", path, error.line, error.text);
     } else if (replay(path, root, &r)) {
         if (r.count == 0) {
-            psim_say("%s: no decision is recorded in it", path);
+            psim_say("%s: no recorded decision found", path);
         } else if (json) {
             code = psim_print_json(json_incref(r.list));
         } else {
@@ -144,19 +145,17 @@ static int replay_file(const char *path, bool json)
 
 int psim_cmd_replay(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct psim_subject s = {0};
     int option, code;
 
-    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while ((option = psim_option(argc, argv)) != -1) {
         code = psim_subject_option(&s, "replay", option, argv);
         if (code != PSIM_GO) {
             return code;
         }
     }
     if (optind + 1 != argc) {
-        return psim_usage("replay", "takes one file: what pipectl --json history printed");
+        return psim_usage("replay", "give one file, as written by pipectl --json history");
     }
     return replay_file(argv[optind], s.json);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/solve/bound.h"
 
 #define NEAR 1.5 /* Pipe-search, table 4: the first of its three ranges */
 
@@ -25,7 +26,7 @@ static double workers_latency_ns(const struct tun_problem *p)
 {
     double worst = 0;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
         worst = base_max(worst, tun_team_ns(p, 0, p->unit_count - 1, k, 1));
     }
     return worst;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/pipesim/table.h - many searches side by side: one row a network and machine, one score an
- * algorithm
+ * tuner/pipesim/comparison.h - many searches side by side: one row a network and machine, one score
+ * an algorithm
  */
 #pragma once
 
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/platform.h"
+#include "tuner/pipesim/run.h"
 
 #define PSIM_ALGORITHMS_MAX 16u
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/files.h"
+#include "tuner/pipesim/data_files.h"
 
-#include <ctype.h>
 #include <dirent.h>
-#include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base.h"
+#include "tuner/json/costs_json.h"
+#include "tuner/learn.h"
 
 /* ---- finding ---- */
 
@@ -61,8 +60,8 @@ int psim_find(const struct psim_folders *f, const char *name, char ret_error[PSI
             return 0;
         }
     }
-    snprintf(ret_error, PSIM_ERROR_MAX,
-             "no %s \"%.100s\": %s names those there are, or give a file", f->what, name, f->list);
+    snprintf(ret_error, PSIM_ERROR_MAX, "no %s '%.100s'; %s shows them all, or give a file",
+             f->what, name, f->list);
     return -ENOENT;
 }
 
@@ -110,7 +109,8 @@ static bool add_names(const char *folder, char ***names, size_t *count)
     return ok;
 }
 
-char **psim_names(const struct psim_folders *f)
+/* Names of all *.json in the folders, sorted, each once; NULL when out of memory. */
+static char **names_in(const struct psim_folders *f)
 {
     char **names = calloc(1, sizeof(*names));
     size_t count = 0;
@@ -129,12 +129,12 @@ char **psim_names(const struct psim_folders *f)
 
 char **psim_platform_names(void)
 {
-    return psim_names(&psim_platforms);
+    return names_in(&psim_platforms);
 }
 
 char **psim_network_names(void)
 {
-    return psim_names(&psim_networks);
+    return names_in(&psim_networks);
 }
 
 char **psim_names_free(char **names)
@@ -146,203 +146,31 @@ char **psim_names_free(char **names)
     return NULL;
 }
 
-/* ---- reading ---- */
+/* ---- recorded tables ---- */
 
-void psim_wrong(struct psim_reader *r, const char *where, const char *format, ...)
+int psim_problem_load(const char *path, char ret_error[PSIM_ERROR_MAX], struct tun_problem *ret)
 {
-    va_list args;
-    int n;
+    struct tun_reader r = {.path = path, .error = ret_error};
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    char why[TUN_ERROR_MAX];
+    json_t *root;
 
-    if (r->error[0]) {
-        return;
-    }
-    n = snprintf(r->error, PSIM_ERROR_MAX, "%.200s: %s%s", r->path, where, *where ? ": " : "");
-    if (n < 0 || n >= (int)PSIM_ERROR_MAX) {
-        return;
-    }
-    va_start(args, format);
-    vsnprintf(r->error + n, PSIM_ERROR_MAX - (size_t)n, format, args);
-    va_end(args);
-}
-
-json_t *psim_read_file(struct psim_reader *r)
-{
-    json_error_t e;
-    json_t *root = json_load_file(r->path, JSON_REJECT_DUPLICATES, &e);
-
-    if (!root) {
-        if (e.line < 0) {
-            psim_wrong(r, "", "%s", e.text);
-        } else {
-            psim_wrong(r, "", "line %d: %s", e.line, e.text);
-        }
-    } else if (!json_is_object(root)) {
-        psim_wrong(r, "", "is not an object");
+    ret_error[0] = '\0';
+    root = tun_read_file(&r);
+    if (root) {
+        tun_problem_read(&r, root, &p);
         json_decref(root);
-        root = NULL;
     }
-    return root;
-}
-
-/* Does "key?" or "key" name @key? */
-static bool names_key(const char *entry, const char *key)
-{
-    size_t n = strlen(key);
-
-    return strncmp(entry, key, n) == 0 && (entry[n] == '\0' || strcmp(entry + n, "?") == 0);
-}
-
-bool psim_read_keys(struct psim_reader *r, const char *where, const json_t *object,
-                    const char *const *keys)
-{
-    const char *key;
-    json_t *value;
-
-    if (!json_is_object(object)) {
-        psim_wrong(r, where, "is not an object");
-        return false;
-    }
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        bool known = false;
-
-        for (size_t i = 0; keys[i] && !known; i++) {
-            known = names_key(keys[i], key);
-        }
-        if (!known) {
-            psim_wrong(r, where, "unknown key \"%.60s\"", key);
+    if (!ret_error[0]) {
+        tun_fill(&p);
+        if (tun_problem_check(&p, why) < 0) {
+            tun_wrong(&r, "", "%s", why);
         }
     }
-    for (size_t i = 0; keys[i]; i++) {
-        if (!strchr(keys[i], '?') && !json_object_get(object, keys[i])) {
-            psim_wrong(r, where, "key \"%s\" is missing", keys[i]);
-        }
+    if (ret_error[0]) {
+        tun_problem_deinit(&p);
+        return -EBADMSG;
     }
-    return !r->error[0];
-}
-
-static const char *dot(const char *where)
-{
-    return *where ? "." : "";
-}
-
-/* Return: the number, or NAN with the error set. */
-static double number_of(struct psim_reader *r, const char *where, const json_t *object,
-                        const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-    char way[160];
-
-    if (json_is_number(v)) {
-        return json_number_value(v);
-    }
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    psim_wrong(r, way, v ? "is not a number" : "is missing");
-    return NAN;
-}
-
-double psim_read_number(struct psim_reader *r, const char *where, const json_t *object,
-                        const char *key, double least, double most)
-{
-    double v = number_of(r, where, object, key);
-    char way[160];
-
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    if (!(v >= least && v <= most)) {
-        psim_wrong(r, way, "%g is not within %g to %g", v, least, most);
-        return least;
-    }
-    return v;
-}
-
-double psim_read_positive(struct psim_reader *r, const char *where, const json_t *object,
-                          const char *key)
-{
-    double v = number_of(r, where, object, key);
-    char way[160];
-
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    if (!(v > 0 && v <= 1e15)) {
-        psim_wrong(r, way, "%g is not above 0 (and at most 1e15)", v);
-        return 1;
-    }
-    return v;
-}
-
-const char *psim_read_text(struct psim_reader *r, const char *where, const json_t *object,
-                           const char *key, size_t bytes_max)
-{
-    const json_t *v = json_object_get(object, key);
-    char way[160];
-
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    if (!json_is_string(v)) {
-        psim_wrong(r, way, "is not a text");
-    } else if (json_string_length(v) == 0 || json_string_length(v) >= bytes_max) {
-        psim_wrong(r, way, "wants 1 to %zu bytes", bytes_max - 1);
-    } else {
-        return json_string_value(v);
-    }
-    return "?";
-}
-
-const json_t *psim_read_kinds(struct psim_reader *r, const json_t *root)
-{
-    const json_t *kinds = json_object_get(root, "kinds");
-
-    if (!json_is_array(kinds)) {
-        psim_wrong(r, "kinds", "is not a list");
-    } else if (json_array_size(kinds) < 1 || json_array_size(kinds) > PL_EP_MAX) {
-        psim_wrong(r, "kinds", "has %zu entries; 1 to %u are possible", json_array_size(kinds),
-                   PL_EP_MAX);
-    } else {
-        return kinds;
-    }
-    return NULL;
-}
-
-static bool name_is_plain(const char *s)
-{
-    for (; *s; s++) {
-        if (!isalnum((unsigned char)*s) && *s != '_' && *s != '-' && *s != '.') {
-            return false;
-        }
-    }
-    return true;
-}
-
-void psim_read_kind(struct psim_reader *r, const char *where, const json_t *object,
-                    struct tun_kind *ret)
-{
-    const char *name = psim_read_text(r, where, object, "name", PL_EP_NAME_MAX);
-    double cores = psim_read_number(r, where, object, "cores", 1, PL_CPU_MAX);
-    char way[160];
-
-    snprintf(ret->name, sizeof(ret->name), "%s", name);
-    ret->cores = (uint16_t)cores;
-    if (!name_is_plain(name)) {
-        snprintf(way, sizeof(way), "%s.name", where);
-        psim_wrong(r, way, "\"%s\" has other characters than letters, digits, '_', '-', '.'", name);
-    }
-    if (!json_is_integer(json_object_get(object, "cores"))) {
-        snprintf(way, sizeof(way), "%s.cores", where);
-        psim_wrong(r, way, "is not a whole number");
-    }
-}
-
-void psim_read_distinct(struct psim_reader *r, const struct tun_kind *kinds, size_t count)
-{
-    size_t cores = 0;
-
-    for (size_t k = 0; k < count; k++) {
-        cores += kinds[k].cores;
-        for (size_t j = 0; j < k; j++) {
-            if (strcmp(kinds[j].name, kinds[k].name) == 0) {
-                psim_wrong(r, "kinds", "two are called \"%s\"", kinds[k].name);
-            }
-        }
-    }
-    if (cores > PL_CPU_MAX) {
-        psim_wrong(r, "kinds", "have %zu cores in all; %u are possible", cores, PL_CPU_MAX);
-    }
+    *ret = p;
+    return 0;
 }

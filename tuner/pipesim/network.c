@@ -5,7 +5,7 @@
 
 #include "base.h"
 #include "model/model.h"
-#include "tuner/pipesim/files.h"
+#include "tuner/pipesim/network.h"
 #include "tuner/predict.h"
 
 static bool is_conv(const struct mdl_op *op)
@@ -50,6 +50,37 @@ static double op_bytes(const struct mdl_model *m, const struct mdl_op *op)
     }
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         bytes += tensor_bytes(tensor_of(m, op->out[i]));
+    }
+    return bytes;
+}
+
+/* Weights, and scale and shift. */
+static double weight_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    double bytes =
+        (double)op->channels * sizeof(float) * (double)((op->scale != NULL) + (op->shift != NULL));
+
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        const struct mdl_tensor *t = tensor_of(m, op->in[i]);
+
+        if (t && m->storages[t->storage].home == MDL_HOME_CONST) {
+            bytes += tensor_bytes(t);
+        }
+    }
+    return bytes;
+}
+
+/* Bytes of the arena in use while an operator runs. */
+static double live_at(const struct mdl_model *m, size_t op)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < m->storage_count; i++) {
+        const struct mdl_storage *s = &m->storages[i];
+
+        if (s->home == MDL_HOME_ARENA && s->first_op <= op && s->last_op >= op) {
+            bytes += (double)s->bytes;
+        }
     }
     return bytes;
 }
@@ -155,6 +186,8 @@ static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_
         u->bytes += op_bytes(m, &m->ops[k]);
         u->weight += layer_weight(m, &m->ops[k]);
         light += light_work(m, &m->ops[k]);
+        u->weight_bytes += weight_bytes(m, &m->ops[k]);
+        u->arena_bytes = fmax(u->arena_bytes, live_at(m, k));
     }
     if (u->layer == PSIM_OTHER) {
         u->macs = light;
@@ -205,8 +238,59 @@ static int take_layers(const struct mdl_model *m, struct psim_network *n)
     return 0;
 }
 
-int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_MAX],
-                      struct psim_network *ret)
+/* One step of an operator's epilogue: reads and writes the result once. */
+static void add_light(const struct mdl_model *m, size_t op, const char *what,
+                      struct psim_network *n)
+{
+    const struct mdl_tensor *y = tensor_of(m, m->ops[op].out[0]);
+    struct psim_unit *u = &n->units[n->unit_count++];
+
+    *u = (struct psim_unit){.layer = PSIM_OTHER, .light = true, .arena_bytes = live_at(m, op)};
+    snprintf(u->name, sizeof(u->name), "%.50s.%s", m->ops[op].name ? m->ops[op].name : "", what);
+    u->macs = (double)mdl_elements(y);
+    u->weight = u->macs;
+    u->bytes = 2 * tensor_bytes(y);
+    u->in_bytes = live_across(m, op); /* the result, and what else lives on */
+}
+
+static int take_nodes(const struct mdl_model *m, struct psim_network *n)
+{
+    n->units = calloc(4 * m->op_count, sizeof(*n->units));
+    if (!n->units) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < m->op_count; k++) {
+        const struct mdl_op *op = &m->ops[k];
+
+        set_unit(m, k, k, k, &n->units[n->unit_count++]);
+        if (op->scale && is_conv(op)) {
+            add_light(m, k, "norm", n);
+        }
+        if (op->residual != MDL_RESIDUAL_NONE) {
+            add_light(m, k, "add", n);
+        }
+        if (op->act != MDL_ACT_NONE) {
+            add_light(m, k, "act", n);
+        }
+    }
+    return 0;
+}
+
+/* The bytes of one frame's inputs, or of its answer. */
+static double frame_bytes(const struct mdl_model *m, enum mdl_home home)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < m->storage_count; i++) {
+        bytes += m->storages[i].home == home ? (double)m->storages[i].bytes : 0;
+    }
+    return bytes;
+}
+
+typedef int (*take_fn)(const struct mdl_model *m, struct psim_network *n);
+
+static int load(const char *name, take_fn take, char ret_error[PSIM_ERROR_MAX],
+                struct psim_network *ret)
 {
     char path[PSIM_PATH_MAX], why[MDL_ERROR_MAX] = "";
     struct mdl_model *m = NULL;
@@ -224,7 +308,9 @@ int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_M
         return error;
     }
     snprintf(n.name, sizeof(n.name), "%.63s", m->name ? m->name : name);
-    error = layers ? take_layers(m, &n) : take_units(m, &n);
+    n.input_bytes = frame_bytes(m, MDL_HOME_INPUT);
+    n.output_bytes = frame_bytes(m, MDL_HOME_OUTPUT);
+    error = take(m, &n);
     mdl_free(m);
     if (error == 0 && n.unit_count > TUN_UNIT_MAX) {
         error = -E2BIG;
@@ -236,6 +322,17 @@ int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_M
     }
     *ret = n;
     return 0;
+}
+
+int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_MAX],
+                      struct psim_network *ret)
+{
+    return load(name, layers ? take_layers : take_units, ret_error, ret);
+}
+
+int psim_network_nodes(const char *name, char ret_error[PSIM_ERROR_MAX], struct psim_network *ret)
+{
+    return load(name, take_nodes, ret_error, ret);
 }
 
 void psim_network_deinit(struct psim_network *n)

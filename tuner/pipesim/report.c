@@ -1,44 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/report.h"
 
-#include <getopt.h>
 #include <string.h>
 
 #include "base.h"
-
-int psim_case_init(struct psim_report *r, const char *network, const char *platform, bool layers,
-                   struct psim_case *ret)
-{
-    int error = psim_platform_load(platform, r->error, &ret->platform);
-
-    if (!error) {
-        error = psim_network_load(network, layers, r->error, &ret->network);
-    }
-    if (!error && (error = psim_problem(&ret->network, &ret->platform, &ret->truth)) != 0) {
-        snprintf(r->error, sizeof(r->error), "%s on %s: %s", network, platform, strerror(-error));
-        psim_network_deinit(&ret->network);
-    }
-    return error;
-}
-
-void psim_case_deinit(struct psim_case *c)
-{
-    tun_problem_deinit(&c->truth);
-    psim_network_deinit(&c->network);
-}
-
-int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
-                  const struct tun_options *o, struct psim_run *ret)
-{
-    struct psim_machine machine = {.truth = &c->truth, .random.state = r->seed};
-    struct tun_options options = o ? *o : (struct tun_options){0};
-
-    options.seed = r->seed;
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        machine.slow[k] = 1;
-    }
-    return psim_run(algorithm, &c->truth, &options, &machine, r->error, ret);
-}
+#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/subject.h"
 
 static void head(FILE *to)
 {
@@ -66,8 +33,9 @@ static void head(FILE *to)
 static int sections(struct psim_report *r)
 {
     static int (*const ALL[])(struct psim_report *) = {
-        psim_report_convergence, psim_report_quality,   psim_report_heuristics, psim_report_alpha,
-        psim_report_timeline,    psim_report_governors, psim_report_boards,     psim_report_front};
+        psim_report_convergence, psim_report_quality,  psim_report_heuristics,
+        psim_report_alpha,       psim_report_timeline, psim_report_governors,
+        psim_report_boards,      psim_report_dse,      psim_report_front};
     int error = 0;
 
     for (size_t i = 0; i < base_array_count(ALL) && !error; i++) {
@@ -139,8 +107,7 @@ static int report(struct psim_report *r, const char *path, const char *figures)
         error = -errno;
     }
     if (!error && (error = write_page(path, page)) != 0) {
-        snprintf(r->error, sizeof(r->error), "%.200s cannot be written: %s", path,
-                 strerror(-error));
+        snprintf(r->error, sizeof(r->error), "cannot write %.200s: %s", path, strerror(-error));
     }
     if (!error && figures && (error = write_figures(page, figures)) != 0) {
         snprintf(r->error, sizeof(r->error), "%.200s: %s", figures, strerror(-error));
@@ -148,45 +115,30 @@ static int report(struct psim_report *r, const char *path, const char *figures)
     return error;
 }
 
-static void usage(FILE *to)
-{
-    fprintf(to,
-            "usage: pipesim report [--seed N] [--figures DIR] FILE.html\n"
-            "Writes one self-contained page with the papers' figures, drawn from searches that\n"
-            "run now: convergence, quality, heuristics, alpha, governors, boards.\n"
-            "  --figures DIR  write every chart as an SVG file there too\n");
-}
-
 int psim_cmd_report(int argc, char **argv)
 {
-    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-                                            {"figures", required_argument, NULL, 'f'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     const char *figures = NULL;
     struct psim_report r = {.seed = 1};
     int option, error;
 
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((option = psim_option(argc, argv)) != -1) {
         char *end = NULL;
 
         if (option == 'h') {
-            usage(stdout);
-            return 0;
+            psim_help(stdout, "report");
+            return PSIM_DONE;
         }
         if (option == 's') {
             r.seed = strtoull(optarg, &end, 10);
         } else if (option == 'f') {
             figures = optarg;
         }
-        if (option == '?' || (end && *end)) {
-            usage(stderr);
-            return 2;
+        if (option == '?' || option == ':' || (end && *end)) {
+            return psim_usage("report", "unknown option, or no value: %s", argv[optind - 1]);
         }
     }
     if (optind != argc - 1) {
-        usage(stderr);
-        return 2;
+        return psim_usage("report", "give one file, FILE.html");
     }
     error = report(&r, argv[optind], figures);
     if (error) {

@@ -3,7 +3,8 @@
  */
 #pragma once
 
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/platform.h"
+#include "tuner/pipesim/run.h"
 #include "tuner/pipesim/svg.h"
 
 struct psim_report {
@@ -35,4 +36,5 @@ int psim_report_alpha(struct psim_report *r);       /* Shisha fig. 9 */
 int psim_report_timeline(struct psim_report *r);    /* Pipe-search fig. 3 */
 int psim_report_governors(struct psim_report *r);   /* Pipe-search table 6 */
 int psim_report_boards(struct psim_report *r);      /* Pipe-it tables IV and V */
+int psim_report_dse(struct psim_report *r);         /* hierarchical DSE fig. 4 */
 int psim_report_front(struct psim_report *r);       /* throughput against latency */

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "tuner/pipesim/report.h"
 #include "tuner/search/places.h"
+#include "tuner/solve/front.h"
 
 static void plan_text(const struct tun_problem *p, const struct pl_plan *plan,
                       char ret[PL_PLAN_TEXT_MAX])
@@ -145,11 +146,11 @@ int psim_report_boards(struct psim_report *r)
         if (error) {
             return error;
         }
-        tun_rank_kinds(&c.truth, order);
+        tun_rank_eps(&c.truth, order);
         big = 1e9 / tun_team_ns(&c.truth, 0, c.truth.unit_count - 1, order[0],
-                                c.truth.kinds[order[0]].cores);
+                                c.truth.eps[order[0]].cores);
         little = 1e9 / tun_team_ns(&c.truth, 0, c.truth.unit_count - 1, order[1],
-                                   c.truth.kinds[order[1]].cores);
+                                   c.truth.eps[order[1]].cores);
         fprintf(r->to, "<tr><td>%s</td><td class=\"n\">%.2f</td><td class=\"n\">%.2f</td>",
                 NETWORKS[n], big, little);
         error = plan_cells(r, &c, "pipe-it", &pipe_it);
@@ -163,7 +164,7 @@ int psim_report_boards(struct psim_report *r)
     }
     fputs(
         "</table></div>\n<p>The Hikey 970 as described: four A73 and four A53 cores. The first two "
-        "columns are all cores of one kind on one layer at a time, in frames/s.</p>\n",
+        "columns are all cores of one EP on one layer at a time, in frames/s.</p>\n",
         r->to);
     return 0;
 }

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/run.h"
+#include "tuner/solve/solve.h"
 
 /* The truth as it is with its contention. */
 static int contended(const struct psim_machine *m, struct tun_problem *ret)
@@ -14,8 +15,8 @@ static int contended(const struct psim_machine *m, struct tun_problem *ret)
     if (error) {
         return error;
     }
-    for (size_t k = 0; k < ret->kind_count; k++) {
-        for (size_t w = 1; w <= ret->kinds[k].cores; w++) {
+    for (size_t k = 0; k < ret->ep_count; k++) {
+        for (size_t w = 1; w <= ret->eps[k].cores; w++) {
             for (size_t u = 0; u < ret->unit_count; u++) {
                 tun_cell_at(&ret->costs, k, w, u)->ns *= m->slow[k];
             }
@@ -63,7 +64,6 @@ static int conclude(const struct tun_search *s, const struct tun_options *o,
     const struct tun_trial *best = tun_search_result(s);
     const struct tun_trial *log = tun_search_log(s, &r->count);
     const struct tun_algorithm *a = tun_search_algorithm(s);
-    static const struct tun_options none;
 
     if (!best) {
         return -ENODATA;
@@ -74,7 +74,7 @@ static int conclude(const struct tun_search *s, const struct tun_options *o,
     }
     memcpy(r->log, log, r->count * sizeof(*r->log));
     r->result = (size_t)(best - log);
-    r->space = a->space ? a->space(truth, o ? o : &none) : INFINITY;
+    r->space = tun_algorithm_space(a, truth, o);
     r->explored = isfinite(r->space) && r->space > 0 ? (double)r->count / r->space : 0;
     return tun_eval(truth, &best->plan, &r->outcome) ? -ENODATA : 0;
 }

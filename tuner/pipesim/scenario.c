@@ -6,11 +6,6 @@
 
 #include "base.h"
 
-#define TOP_KHZ 2000000.0
-#define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */
-#define WINDOW_S ((double)PSIM_WINDOW_NS / (double)BASE_NS_PER_S)
-#define NO_WAIT 0.98 /* CPU time of undisturbed service */
-
 static bool within(double t, const struct psim_scenario *s)
 {
     return t >= s->onset_s && t < s->end_s;
@@ -78,7 +73,7 @@ static void hotplug(double t, const struct psim_scenario *s, struct psim_world *
 static void cpuset(double t, const struct psim_scenario *s, struct psim_world *w)
 {
     hotplug(t, s, w);
-    w->events = fabs(t - s->onset_s) < WINDOW_S / 2 || fabs(t - s->end_s) < WINDOW_S / 2
+    w->events = fabs(t - s->onset_s) < PSIM_WINDOW_S / 2 || fabs(t - s->end_s) < PSIM_WINDOW_S / 2
                     ? TUN_EVENT_CPUSET
                     : 0;
 }
@@ -95,7 +90,7 @@ static void load(double t, const struct psim_scenario *s, struct psim_world *w)
 static void shape(double t, const struct psim_scenario *s, struct psim_world *w)
 {
     w->slowed[0] = w->slowed[1] = within(t, s) ? s->amount : 1;
-    w->events = fabs(t - s->onset_s) < WINDOW_S / 2 || fabs(t - s->end_s) < WINDOW_S / 2
+    w->events = fabs(t - s->onset_s) < PSIM_WINDOW_S / 2 || fabs(t - s->end_s) < PSIM_WINDOW_S / 2
                     ? TUN_EVENT_INPUT
                     : 0;
 }
@@ -109,34 +104,34 @@ static void skew(double t, const struct psim_scenario *s, struct psim_world *w)
 
 static void button(double t, const struct psim_scenario *s, struct psim_world *w)
 {
-    w->events = fabs(t - s->onset_s) < WINDOW_S / 2 ? TUN_EVENT_BUTTON : 0;
+    w->events = fabs(t - s->onset_s) < PSIM_WINDOW_S / 2 ? TUN_EVENT_BUTTON : 0;
 }
 
 const struct psim_scenario psim_scenarios[] = {
     {"noise", "nothing but noise and spikes", 3600, 0, 0, TUN_CAUSE_NONE, nothing, 0},
-    {"slow-8", "a kind works 8 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
-     slowdown, 1.08},
-    {"slow-15", "a kind works 15 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
+    {"slow-8", "an EP works 8 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT, slowdown,
+     1.08},
+    {"slow-15", "an EP works 15 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
      slowdown, 1.15},
-    {"slow-30", "a kind works 30 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
+    {"slow-30", "an EP works 30 % slower, and recovers", 240, 60, 150, TUN_CAUSE_THROUGHPUT,
      slowdown, 1.3},
-    {"contention", "another program takes half of a kind, and ends", 240, 60, 150,
+    {"contention", "another program takes half of an EP, and ends", 240, 60, 150,
      TUN_CAUSE_CONTENTION, contention, 2},
-    {"quota", "a quota leaves a fifth of a kind, and is lifted", 240, 60, 150, TUN_CAUSE_CONTENTION,
+    {"quota", "a quota leaves a fifth of an EP, and is lifted", 240, 60, 150, TUN_CAUSE_CONTENTION,
      quota, 5},
-    {"drift", "a kind gets 30 % slower in half an hour", 2400, 300, 2100, TUN_CAUSE_THROUGHPUT,
+    {"drift", "an EP gets 30 % slower in half an hour", 2400, 300, 2100, TUN_CAUSE_THROUGHPUT,
      drift, 1.3},
-    {"square", "half of a kind comes and goes every 5 s, the cool-down, for an hour", 3600, 60,
-     3600, TUN_CAUSE_CONTENTION, square, 2},
-    {"frequency", "a limit halves a kind's frequency, and goes", 240, 60, 150, TUN_CAUSE_FREQUENCY,
+    {"square", "half of an EP comes and goes every 5 s, the cool-down, for an hour", 3600, 60, 3600,
+     TUN_CAUSE_CONTENTION, square, 2},
+    {"frequency", "a limit halves an EP's frequency, and goes", 240, 60, 150, TUN_CAUSE_FREQUENCY,
      limit, 0.5},
-    {"governor", "a governor takes a kind to a third, and back", 240, 60, 150, TUN_CAUSE_GOVERNOR,
+    {"governor", "a governor takes an EP to a third, and back", 240, 60, 150, TUN_CAUSE_GOVERNOR,
      governor, 1.0 / 3},
-    {"thermal", "heat takes a kind to 60 %, and back", 240, 60, 150, TUN_CAUSE_THERMAL, thermal,
+    {"thermal", "heat takes an EP to 60 %, and back", 240, 60, 150, TUN_CAUSE_THERMAL, thermal,
      0.6},
-    {"hotplug", "two cores of a kind go, and come back", 240, 60, 150, TUN_CAUSE_HOTPLUG, hotplug,
+    {"hotplug", "two cores of an EP go, and come back", 240, 60, 150, TUN_CAUSE_HOTPLUG, hotplug,
      2},
-    {"cpuset", "two cores of a kind are taken away, and given back", 240, 60, 150, TUN_CAUSE_CPUSET,
+    {"cpuset", "two cores of an EP are taken away, and given back", 240, 60, 150, TUN_CAUSE_CPUSET,
      cpuset, 2},
     {"load", "clients send a third of what could be served; clocks go down", 240, 60, 150,
      TUN_CAUSE_NONE, load, 0.3},
@@ -156,337 +151,4 @@ const struct psim_scenario *psim_scenario_find(const char *name)
         }
     }
     return NULL;
-}
-
-struct play {
-    const struct psim_adapting *how;
-    struct psim_adapted *out;
-    struct tun_adapt *adapt; /* owned */
-    struct tun_record truth; /* owned: its problem, betas and factors are the world's */
-    struct pl_plan plan;
-    struct psim_world world;
-    double noise[PL_STAGE_MAX][PL_GROUP_MAX];
-    struct tun_random random;
-    double t_s;
-    bool alarmed[PL_TEAM_MAX]; /* by watch */
-};
-
-static void world_at(struct play *p)
-{
-    const struct psim_scenario *s = p->how->scenario;
-    size_t units = p->truth.problem.unit_count;
-
-    p->world = (struct psim_world){.load = 1};
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        p->world.contended[k] = p->world.slowed[k] = p->world.clock[k] = p->world.quota[k] = 1;
-    }
-    s->world(p->t_s, s, &p->world);
-    for (size_t k = 0; k < p->truth.problem.kind_count; k++) {
-        uint16_t cores = p->truth.problem.kinds[k].cores;
-
-        p->truth.kinds[k].cores =
-            cores > p->world.cores_less[k] ? cores - p->world.cores_less[k] : 0;
-        p->truth.kinds[k].khz_table = TOP_KHZ;
-        p->truth.kinds[k].khz = TOP_KHZ * p->world.clock[k];
-        for (size_t u = 0; u < units; u++) {
-            p->truth.slow[k * units + u] =
-                p->world.contended[k] * p->world.slowed[k] / p->world.quota[k];
-        }
-    }
-}
-
-static void see_kinds(const struct play *p, struct tun_kind_seen *ret)
-{
-    for (size_t k = 0; k < p->truth.problem.kind_count; k++) {
-        double khz = p->truth.kinds[k].khz;
-
-        ret[k] = (struct tun_kind_seen){
-            .cores = p->truth.kinds[k].cores,
-            .governor = tun_name_id(p->world.powersave[k] ? "powersave" : "performance"),
-            .khz = khz,
-            .limit_khz = p->world.limited[k] ? khz : TOP_KHZ,
-            .hardware_khz = TOP_KHZ,
-            .thermal = p->world.thermal[k]};
-    }
-}
-
-static double team_truth(const struct play *p, const struct pl_stage_plan *stage,
-                         const struct pl_group *g)
-{
-    const struct tun_problem *t = &p->truth.problem;
-    double ns =
-        t->handoff_ns +
-        (stage->first_unit ? t->handoff_ns_per_byte * t->units[stage->first_unit].in_bytes : 0);
-
-    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        ns += tun_cell_at(&t->costs, g->ep, g->width, u)->ns *
-              p->truth.slow[g->ep * t->unit_count + u] *
-              tun_clock_factor(&p->truth.kinds[g->ep], p->truth.beta[u]);
-    }
-    return ns;
-}
-
-static double stage_ns(const struct play *p, size_t stage)
-{
-    const struct pl_stage_plan *s = &p->plan.stages[stage];
-    double rate = 0;
-
-    for (size_t g = 0; g < s->group_count; g++) {
-        rate += s->groups[g].count / team_truth(p, s, &s->groups[g]);
-    }
-    return 1 / rate;
-}
-
-static double bottleneck(const struct play *p)
-{
-    double longest = 0;
-
-    for (size_t s = 0; s < p->plan.stage_count; s++) {
-        longest = base_max(longest, stage_ns(p, s));
-    }
-    return longest;
-}
-
-/* A team under a quota that asks for less than that is not slowed by it. */
-static double waits(const struct play *p, size_t stage, const struct pl_group *g)
-{
-    double asks = stage_ns(p, stage) * p->world.quota[g->ep] / bottleneck(p);
-
-    return p->world.contended[g->ep] *
-           (asks < 0.9 * p->world.quota[g->ep] ? 1 : 1 / p->world.quota[g->ep]);
-}
-
-static struct tun_team_seen see_team(struct play *p, size_t s, size_t g)
-{
-    const struct psim_noise *n = &p->how->noise;
-    const struct pl_group *group = &p->plan.stages[s].groups[g];
-    double *z = &p->noise[s][g], wait = waits(p, s, group), spike, ns;
-
-    ns = team_truth(p, &p->plan.stages[s], group) * wait * p->world.quota[group->ep] /
-         p->world.contended[group->ep];
-    *z = n->correlation * *z +
-         sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
-    spike = tun_random_unit(&p->random) < n->spikes ? 0.2 + 0.8 * tun_random_unit(&p->random) : 0;
-    return (struct tun_team_seen){.stage = (uint16_t)s,
-                                  .group = (uint16_t)g,
-                                  .frames = (uint64_t)(1 + 10 * p->world.load),
-                                  .service_ns = ns * exp(n->cv * *z + spike),
-                                  .cpu_ns = NO_WAIT * ns * exp(n->cv * *z) / wait,
-                                  .busy = p->world.load * stage_ns(p, s) / bottleneck(p),
-                                  .starved = p->world.load < 0.5};
-}
-
-static size_t see_teams(struct play *p, struct tun_team_seen *ret)
-{
-    size_t count = 0;
-
-    for (size_t s = 0; s < p->plan.stage_count; s++) {
-        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
-            ret[count++] = see_team(p, s, g);
-        }
-    }
-    return count;
-}
-
-/* Throughput of the serving plan as a share of the best for the world as it is. */
-static double ratio(const struct play *p)
-{
-    base_autofree struct tun_solution *best = malloc(sizeof(*best));
-    struct tun_problem now = TUN_PROBLEM_NULL;
-    size_t kinds[PL_EP_MAX];
-    double share = NAN;
-
-    if (best && tun_correct(&p->truth, p->truth.slow, &now, kinds) == 0) {
-        now.bounds.slack = 0;
-        if (tun_solve(&now, best) == 0) {
-            share = best->outcome.bottleneck_ns / bottleneck(p);
-        }
-    }
-    tun_problem_deinit(&now);
-    return share;
-}
-
-static void log_change(struct play *p, enum tun_cause cause, double gain, const struct pl_plan *to,
-                       bool back)
-{
-    struct psim_adapted *o = p->out;
-    struct psim_change change = {.at_s = p->t_s, .cause = cause, .gain = gain, .back = back};
-    const struct psim_scenario *s = p->how->scenario;
-
-    change.before_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
-    p->plan = *to;
-    memset(p->noise, 0, sizeof(p->noise));
-    memset(p->alarmed, 0, sizeof(p->alarmed));
-    change.after_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
-    change.plan = *to;
-    if (o->changes < PSIM_CHANGES_MAX) {
-        o->log[o->changes] = change;
-    }
-    o->changes++;
-    o->backs += back;
-    if (p->t_s >= s->onset_s && o->changed_s == INFINITY) {
-        o->changed_s = p->t_s - s->onset_s;
-    }
-    if (p->t_s >= s->end_s && o->returned_s == INFINITY) {
-        o->returned_s = p->t_s - s->end_s;
-    }
-}
-
-static uint64_t clock_at(const struct play *p, double t_s)
-{
-    return EPOCH_NS + (uint64_t)(t_s * (double)BASE_NS_PER_S) + (uint64_t)p->world.clock_skew_ns;
-}
-
-/* Noticed is what was no alarm before, or began after the onset. */
-static void note_alarms(struct play *p)
-{
-    double onset_s = p->how->scenario->onset_s;
-    uint64_t onset_ns = clock_at(p, onset_s);
-    struct psim_adapted *o = p->out;
-    struct tun_watch_view view;
-
-    for (size_t i = 0; tun_adapt_watch(p->adapt, i, &view) && i < PL_TEAM_MAX; i++) {
-        bool alarm = view.settled && view.change != TUN_SAME;
-
-        o->alarms += alarm && !p->alarmed[i];
-        if (alarm && p->t_s > onset_s && o->noticed_windows == INFINITY &&
-            (!p->alarmed[i] || view.since_ns >= onset_ns)) {
-            o->noticed_windows = round((p->t_s - onset_s) / WINDOW_S);
-        }
-        p->alarmed[i] = alarm;
-    }
-}
-
-static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
-{
-    struct tun_decision d = TUN_DECISION_NULL;
-    int error = tun_decide(r, &d);
-
-    if (error == 0) {
-        p->out->decisions++;
-        if (p->t_s > p->how->scenario->onset_s && p->out->noticed_windows == INFINITY) {
-            p->out->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / WINDOW_S);
-        }
-        if (p->how->decided) {
-            p->how->decided(p->how->context, p->t_s, r, &d);
-        }
-        if (d.replan) {
-            log_change(p, d.cause, d.gain, &d.plan, false);
-        }
-        error = tun_adapt_decided(p->adapt, r, &d, d.replan, now_ns);
-    }
-    tun_decision_deinit(&d);
-    tun_record_deinit(r);
-    return error;
-}
-
-/* One window: the world is as it is at its beginning. */
-static int window(struct play *p)
-{
-    struct tun_kind_seen kinds[PL_EP_MAX] = {0};
-    struct tun_team_seen teams[PL_TEAM_MAX];
-    struct tun_seen_window w = {.kinds = kinds, .teams = teams};
-    struct tun_record r = TUN_RECORD_NULL;
-    int asked;
-
-    world_at(p);
-    see_kinds(p, kinds);
-    w.team_count = see_teams(p, teams);
-    w.events = p->world.events;
-    w.throttled = p->world.quota[0] < 1 ? 0.9 : 0;
-    w.start_ns = clock_at(p, p->t_s);
-    p->t_s = (double)++p->out->windows * WINDOW_S;
-    w.now_ns = clock_at(p, p->t_s);
-    asked = tun_adapt_observe(p->adapt, &w, &r);
-    note_alarms(p);
-    if (asked == TUN_ADAPT_DECIDE) {
-        return decide(p, &r, w.now_ns);
-    }
-    if (asked == TUN_ADAPT_BACK) {
-        log_change(p, TUN_CAUSE_NONE, 0, tun_adapt_before(p->adapt), true);
-        return tun_adapt_went_back(p->adapt, true, w.now_ns);
-    }
-    return asked;
-}
-
-/* The truth's own compute-boundness, and the planner's table with its errors. */
-static int prepare(struct play *p, struct tun_problem *ret_told)
-{
-    const struct tun_problem *truth = p->how->truth;
-    size_t units = truth->unit_count;
-
-    p->truth.beta = malloc(units * sizeof(double));
-    p->truth.slow = malloc(truth->kind_count * units * sizeof(double));
-    if (!p->truth.beta || !p->truth.slow || tun_problem_copy(truth, &p->truth.problem) < 0 ||
-        tun_problem_copy(truth, ret_told) < 0) {
-        return -ENOMEM;
-    }
-    for (size_t u = 0; u < units; u++) {
-        p->truth.beta[u] =
-            base_max(0.0, base_min(1.0, tun_beta_default(&truth->units[u]) *
-                                            (0.7 + 0.4 * tun_random_unit(&p->random))));
-        for (size_t k = 0; k < truth->kind_count; k++) {
-            double off = exp(p->how->noise.error * tun_random_normal(&p->random));
-
-            for (size_t w = 1; w <= truth->kinds[k].cores; w++) {
-                tun_cell_at(&ret_told->costs, k, w, u)->ns *= off;
-            }
-        }
-    }
-    return 0;
-}
-
-static int start(struct play *p, const struct tun_problem *told)
-{
-    base_autofree struct tun_solution *first = malloc(sizeof(*first));
-    struct tun_kind_seen kinds[PL_EP_MAX] = {0};
-    int error = first ? tun_solve(told, first) : -ENOMEM;
-
-    error = error ? error : tun_adapt_new(p->how->options, &p->adapt);
-    if (error) {
-        return error < 0 ? error : -EINVAL;
-    }
-    p->plan = first->plan;
-    world_at(p);
-    see_kinds(p, kinds);
-    return tun_adapt_serve(p->adapt, told, &p->plan, kinds, clock_at(p, 0));
-}
-
-int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
-{
-    base_autofree struct play *p = calloc(1, sizeof(*p));
-    struct tun_problem told = TUN_PROBLEM_NULL;
-    double seconds = how->seconds > 0 ? how->seconds : how->scenario->seconds;
-    bool slow_seen = how->scenario->end_s == 0;
-    int error;
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    *ret = (struct psim_adapted){.noticed_windows = INFINITY,
-                                 .changed_s = INFINITY,
-                                 .returned_s = INFINITY,
-                                 .ratio_slow = NAN};
-    p->how = how;
-    p->out = ret;
-    p->random.state = how->seed;
-    error = prepare(p, &told);
-    error = error ? error : start(p, &told);
-    ret->first = p->plan;
-    while (error == 0 && p->t_s < seconds) {
-        if (!slow_seen && p->t_s + WINDOW_S >= how->scenario->end_s) {
-            ret->ratio_slow = ratio(p);
-            slow_seen = true;
-        }
-        error = window(p);
-    }
-    if (error == 0) {
-        world_at(p);
-        ret->ratio_end = ratio(p);
-        ret->last = p->plan;
-    }
-    tun_adapt_free(p->adapt);
-    tun_record_deinit(&p->truth);
-    tun_problem_deinit(&told);
-    return error;
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/pipesim/scenario.h - a machine that changes by script, and what adapting makes of it
+ * tuner/pipesim/scenario.h - machines that change by script
  *
- * Windows of 100 ms on a scripted clock. Each team's service time is what the truth says for the
- * kind's slowness and frequency (every unit with a compute-boundness of its own), times AR(1)
- * noise, in a share of windows times a spike of 20 % to 170 %. The table that the planner has is
- * off by `error`. A decision is made between two windows and switched to at once. The same seed
- * gives the same answer.
+ * A scenario says what the world is at any moment; tuner/pipesim/adapting.h plays it.
  */
 #pragma once
 
-#include "tuner/adapt.h"
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/adapt/adapt.h"
 
 #define PSIM_WINDOW_NS (100 * 1000000ull)
-#define PSIM_CHANGES_MAX 32u
+#define PSIM_WINDOW_S ((double)PSIM_WINDOW_NS / 1e9)
 
-/* What the world is at one moment; kind 0 is the first of the platform. */
+/* What the world is at one moment; EP 0 is the first of the platform. */
 struct psim_world {
     double contended[PL_EP_MAX]; /* factor on service time, spent waiting */
     double slowed[PL_EP_MAX];    /* factor on service time, spent working */
@@ -39,46 +34,3 @@ struct psim_scenario {
 };
 extern const struct psim_scenario psim_scenarios[]; /* ends with a NULL name */
 const struct psim_scenario *psim_scenario_find(const char *name);
-
-struct psim_noise {
-    double cv, correlation; /* AR(1) */
-    double spikes;          /* share of windows */
-    double error;           /* relative sigma of the planner's table */
-};
-#define PSIM_NOISE                                                                                 \
-    ((struct psim_noise){.cv = 0.03, .correlation = 0.3, .spikes = 0.02, .error = 0.03})
-
-struct psim_change { /* of the plan */
-    double at_s;
-    enum tun_cause cause;
-    double gain, before_ms, after_ms; /* predicted; bottleneck by the truth */
-    bool back;
-    struct pl_plan plan;
-};
-
-struct psim_adapted {
-    size_t windows, alarms, decisions, changes, backs;
-    double noticed_windows; /* from onset to the first alarm or decision; INFINITY: never */
-    double changed_s;       /* from onset to the first change; INFINITY: never */
-    double returned_s;      /* from the end to the next change; INFINITY: never */
-    double ratio_slow; /* throughput of the serving plan / the best, at the end of the change */
-    double ratio_end;  /* the same in the last window */
-    struct pl_plan first, last;               /* that served */
-    struct psim_change log[PSIM_CHANGES_MAX]; /* the first ones */
-};
-
-struct psim_adapting {
-    const struct tun_problem *truth; /* borrowed */
-    const struct psim_scenario *scenario;
-    const struct tun_adapt_options *options; /* NULL: defaults */
-    struct psim_noise noise;
-    double seconds; /* 0: the scenario's */
-    uint64_t seed;
-    /* called with every decision; NULL: nobody listens */
-    void (*decided)(void *context, double at_s, const struct tun_record *r,
-                    const struct tun_decision *d);
-    void *context;
-};
-
-/** psim_adapt() - Return: 0 or -errno. */
-int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/simulated_machine.h"
 
 #define NOISE_LEAST 0.1 /* no mean comes out below a tenth of the truth */
 
@@ -14,15 +14,15 @@ struct bench {
     size_t count;
 };
 
-static double measure(struct bench *b, size_t kind, size_t width, size_t unit)
+static double measure(struct bench *b, size_t ep, size_t width, size_t unit)
 {
     const struct psim_machine *m = b->m;
-    double ns = tun_cell_at(&m->truth->costs, kind, width, unit)->ns * m->slow[kind];
+    double ns = tun_cell_at(&m->truth->costs, ep, width, unit)->ns * m->slow[ep];
 
     if (m->noise > 0) {
         ns *= base_max(NOISE_LEAST, 1 + m->noise * tun_random_normal(&b->m->random));
     }
-    b->samples[b->count++] = (struct tun_sample){.kind = (uint16_t)kind,
+    b->samples[b->count++] = (struct tun_sample){.ep = (uint16_t)ep,
                                                  .width = (uint16_t)width,
                                                  .unit = (uint32_t)unit,
                                                  .ns = ns,
@@ -65,7 +65,7 @@ static void run_stage(struct bench *b, const struct pl_stage_plan *stage, size_t
 
     for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
-        double watts = b->m->truth->kinds[group->ep].watts;
+        double watts = b->m->truth->eps[group->ep].watts;
         size_t same = same_shape(stage, g);
 
         o->team_ns[s][g] = same < g ? o->team_ns[s][same] : team_ns(b, stage, group);

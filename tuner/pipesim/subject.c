@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base.h"
+#include "cli_print.h"
+#include "cli_rows.h"
+#include "tuner/pipesim/pipesim_options.h"
 
 #define COLUMNS_MAX 16u
 
@@ -14,33 +17,31 @@ void psim_say(const char *format, ...)
 {
     va_list args;
 
-    fflush(stdout);
-    fputs("pipesim: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    cli_print_message(&psim_program, NULL, format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 void psim_help(FILE *to, const char *command)
 {
-    for (const struct psim_command *c = psim_commands; c->name; c++) {
-        if (strcmp(c->name, command) == 0) {
-            fprintf(to, "usage: pipesim %s %s\n", c->name, c->usage);
-        }
-    }
+    cli_print_help(to, &psim_program, cli_find(psim_program.commands, command));
+}
+
+int psim_option(int argc, char **argv)
+{
+    const struct cli_option *row;
+
+    return cli_getopt(cli_find(psim_program.commands, argv[0]), argc, argv, &row);
 }
 
 int psim_usage(const char *command, const char *format, ...)
 {
     va_list args;
 
-    fprintf(stderr, "pipesim %s: ", command);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    cli_print_message(&psim_program, command, format, args);
     va_end(args);
-    fputc('\n', stderr);
-    psim_help(stderr, command);
+    cli_print_usage(stderr, &psim_program, cli_find(psim_program.commands, command));
     return PSIM_USAGE;
 }
 
@@ -51,7 +52,7 @@ bool psim_option_number(const char *command, const char *option, const char *tex
     double v = strtod(text, &end);
 
     if (end == text || *end || !(v >= least && v <= most)) {
-        psim_usage(command, "--%s wants a number from %g to %g, not \"%s\"", option, least, most,
+        psim_usage(command, "--%s needs a number from %g to %g, not '%s'", option, least, most,
                    text);
         return false;
     }
@@ -72,7 +73,7 @@ static bool set_objective(struct psim_subject *s, const char *command, const cha
             return true;
         }
     }
-    psim_usage(command, "--objective is throughput, latency or power, not \"%s\"", text);
+    psim_usage(command, "--objective needs throughput, latency or power, not '%s'", text);
     return false;
 }
 
@@ -109,9 +110,9 @@ int psim_subject_option(struct psim_subject *s, const char *command, int option,
         psim_help(stdout, command);
         return PSIM_DONE;
     case ':':
-        return psim_usage(command, "%s wants a value", argv[optind - 1]);
+        return psim_usage(command, "%s needs a value", argv[optind - 1]);
     default:
-        return psim_usage(command, "no option %s", argv[optind - 1]);
+        return psim_usage(command, "unknown option %s", argv[optind - 1]);
     }
     return ok ? PSIM_GO : PSIM_USAGE;
 }
@@ -143,10 +144,10 @@ int psim_subject_load(struct psim_subject *s, const char *command)
     int result = PSIM_GO;
 
     if (s->problem_path ? s->model || s->platform || s->layers : !s->model || !s->platform) {
-        return psim_usage(command, "wants --model and --platform, or --problem alone");
+        return psim_usage(command, "give --model and --platform, or --problem alone");
     }
     if (s->objective == TUN_POWER && s->fps == 0) {
-        return psim_usage(command, "--objective power wants --fps, the rate to be held");
+        return psim_usage(command, "--objective power needs --fps, the rate to hold");
     }
     if (s->problem_path) {
         if (psim_problem_load(s->problem_path, error, &s->problem) < 0) {
@@ -190,28 +191,11 @@ int psim_print_json(json_t *v)
 
 void psim_row(json_t *rows, const char *format, ...)
 {
-    json_t *row = json_array();
-    char *text = NULL;
     va_list args;
-    int n;
 
     va_start(args, format);
-    n = vasprintf(&text, format, args);
+    cli_add_row(rows, format, args);
     va_end(args);
-    if (n >= 0) {
-        for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
-            json_array_append_new(row, json_string(cell));
-        }
-        free(text);
-    }
-    json_array_append_new(rows, row);
-}
-
-static const char *cell_at(const json_t *row, size_t column)
-{
-    const char *s = json_string_value(json_array_get(row, column));
-
-    return s ? s : "";
 }
 
 void psim_print_rows(json_t *rows, const char *align)
@@ -223,7 +207,7 @@ void psim_print_rows(json_t *rows, const char *align)
     json_array_foreach(rows, i, row)
     {
         for (size_t c = 0; c < columns; c++) {
-            width[c] = base_max(width[c], (int)strlen(cell_at(row, c)));
+            width[c] = base_max(width[c], (int)strlen(cli_cell(row, c)));
         }
     }
     json_array_foreach(rows, i, row)
@@ -235,7 +219,7 @@ void psim_print_rows(json_t *rows, const char *align)
                    align[c] == 'r' ? width[c]
                    : last          ? 0
                                    : -width[c],
-                   cell_at(row, c), last ? "\n" : "  ");
+                   cli_cell(row, c), last ? "\n" : "  ");
         }
     }
     json_decref(rows);

@@ -4,10 +4,9 @@
  */
 #pragma once
 
-#include <getopt.h>
 #include <jansson.h>
 
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/platform.h"
 
 struct psim_subject {
     const char *model, *platform, *problem_path; /* as given, borrowed */
@@ -16,16 +15,6 @@ struct psim_subject {
     enum tun_objective objective;
     struct tun_problem problem; /* the truth, owned */
 };
-
-/* In a command's list of options; psim_subject_option() takes their values. */
-#define PSIM_SUBJECT_OPTIONS                                                                       \
-    {"model", required_argument, NULL, 'm'}, {"platform", required_argument, NULL, 'p'},           \
-        {"problem", required_argument, NULL, 'P'}, {"layers", no_argument, NULL, 'l'},             \
-        {"objective", required_argument, NULL, 'o'}, {"fps", required_argument, NULL, 'f'},        \
-        {"latency", required_argument, NULL, 'L'}, {"json", no_argument, NULL, 'j'},               \
-    {                                                                                              \
-        "help", no_argument, NULL, 'h'                                                             \
-    }
 
 #define PSIM_DONE 0
 #define PSIM_FAILED 1
@@ -44,10 +33,13 @@ void psim_subject_deinit(struct psim_subject *s);
 bool psim_option_number(const char *command, const char *option, const char *text, double least,
                         double most, double *ret);
 
-/** psim_help() - the line of @command in psim_commands. psim_say() - one line to stderr;
- * printf-like. psim_usage() - the same, with the usage behind it. Return: PSIM_USAGE. */
+/** psim_option() - cli_getopt() with the options of the command argv[0] (pipesim_options.h). */
+int psim_option(int argc, char **argv);
+/** psim_help() - usage and options of @command. */
 void psim_help(FILE *to, const char *command);
+/** psim_say() - one line to stderr; printf-like. */
 void psim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** psim_usage() - psim_say(), with the usage line behind it. Return: PSIM_USAGE. */
 int psim_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** psim_plan_text() - @ret: [PL_PLAN_TEXT_MAX]. */

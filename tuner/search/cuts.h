@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/cuts.h - Pipe-search's order of configurations: by how evenly they cut the weights
+ * tuner/search/cuts.h - Pipe-search's order of configurations: by how evenly they cut the weights
  *
  * CV = sigma(W) / mu(W), W the stages' summed weights (eq. 3). For a given number of stages the
  * mean is fixed, so the least CV is the least sum of squared stage weights. That sum is kept in
@@ -41,8 +41,8 @@ struct tun_cuts;
  * -ENOMEM. */
 int tun_cuts_new(const double *weight, size_t units, size_t stages_max, struct tun_cuts **ret);
 /** tun_cuts_next() - the next of @stages (1..stages_max) stages. @ret_layers: [stages].
- * Return: 0, TUN_E_DONE (tuner/search.h) after the last, -EINVAL, -ENOMEM (may be called again:
- * nothing is left out). */
+ * Return: 0, TUN_E_DONE (tuner/search/search.h) after the last, -EINVAL, -ENOMEM (may be called
+ * again: nothing is left out). */
 int tun_cuts_next(struct tun_cuts *c, size_t stages, uint16_t *ret_layers);
 struct tun_cuts *tun_cuts_free(struct tun_cuts *c);
 

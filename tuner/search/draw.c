@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uniform plans by counting: the sums of tun_space_size() (tuner/places.c), kept and walked
- * backwards. With n stages, kinds are taken from the last to the first: of the n stages t are left
- * to the kinds before, the others and some of the t have teams of this kind; the cores they take
+/* Uniform plans by counting: the sums of tun_space_size() (tuner/search/places.c), kept and walked
+ * backwards. With n stages, EPs are taken from the last to the first: of the n stages t are left
+ * to the EPs before, the others and some of the t have teams of this EP; the cores they take
  * are drawn one stage after the other, then how those cores divide into teams. */
 #include "tuner/search/draw.h"
 
@@ -12,18 +12,18 @@
 
 #define TRIES 200u /* draws past the limits of a plan before tun_slots() decides */
 
-struct kind_ways {
+struct ep_ways {
     size_t cores;
     double *power; /* [stages_max + 1][cores + 1]: m stages take exactly n cores; borrowed */
     double ways[PL_STAGE_MAX + 1];  /* m stages, n or fewer cores */
-    double count[PL_STAGE_MAX + 1]; /* n stages have teams of the kinds before this one */
+    double count[PL_STAGE_MAX + 1]; /* n stages have teams of the EPs before this one */
 };
 
 struct tun_draw {
     const struct tun_problem *problem; /* borrowed */
     bool cuts_only, one_team, single_cores;
     size_t stages_min, stages_max;
-    struct kind_ways kinds[PL_EP_MAX];
+    struct ep_ways eps[PL_EP_MAX];
     double choose[PL_STAGE_MAX + 1][PL_STAGE_MAX + 1];
     double lengths[PL_STAGE_MAX + 1];                  /* plans of n stages */
     double partitions[PL_CPU_MAX + 1][PL_CPU_MAX + 1]; /* of n into parts of at most w */
@@ -77,13 +77,13 @@ static void count_partitions(struct tun_draw *d)
     }
 }
 
-/* Ways to run one stage on exactly @n >= 1 cores of a kind. */
+/* Ways to run one stage on exactly @n >= 1 cores of an EP. */
 static double stage_ways(const struct tun_draw *d, size_t n)
 {
     return d->single_cores ? n == 1 : d->one_team ? 1 : d->partitions[n][n];
 }
 
-static void count_kind(const struct tun_draw *d, struct kind_ways *k)
+static void count_ep(const struct tun_draw *d, struct ep_ways *k)
 {
     size_t row = k->cores + 1;
 
@@ -98,8 +98,8 @@ static void count_kind(const struct tun_draw *d, struct kind_ways *k)
     }
 }
 
-/* Ways in which @t of @n stages are left to the kinds before and @both of them share with @k. */
-static double split_ways(const struct tun_draw *d, const struct kind_ways *k, size_t n, size_t t,
+/* Ways in which @t of @n stages are left to the EPs before and @both of them share with @k. */
+static double split_ways(const struct tun_draw *d, const struct ep_ways *k, size_t n, size_t t,
                          size_t both)
 {
     return k->count[t] * k->ways[n - t + both] * d->choose[n][t] * d->choose[t][both];
@@ -121,10 +121,10 @@ static void count_all(struct tun_draw *d)
             d->choose[n][t] = tun_binomial(n, t);
         }
     }
-    for (size_t i = 0; i < d->problem->kind_count; i++) {
-        struct kind_ways *k = &d->kinds[i];
+    for (size_t i = 0; i < d->problem->ep_count; i++) {
+        struct ep_ways *k = &d->eps[i];
 
-        count_kind(d, k);
+        count_ep(d, k);
         memcpy(k->count, next, sizeof(next));
         for (size_t n = 0; n <= max; n++) {
             next[n] = 0;
@@ -148,8 +148,8 @@ int tun_draw_new(const struct tun_problem *p, enum tun_space space, struct tun_d
     size_t room = 0;
 
     tun_plans_init(&limits, p, space);
-    for (size_t k = 0; k < p->kind_count; k++) {
-        room += (limits.stages_max + 1) * ((size_t)p->kinds[k].cores + 1);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        room += (limits.stages_max + 1) * ((size_t)p->eps[k].cores + 1);
     }
     d = calloc(1, sizeof(*d) + room * sizeof(double));
     if (!d) {
@@ -162,10 +162,10 @@ int tun_draw_new(const struct tun_problem *p, enum tun_space space, struct tun_d
     d->stages_min = limits.stages_min;
     d->stages_max = limits.stages_max;
     room = 0;
-    for (size_t k = 0; k < p->kind_count; k++) {
-        d->kinds[k].cores = p->kinds[k].cores;
-        d->kinds[k].power = d->power + room;
-        room += (limits.stages_max + 1) * ((size_t)p->kinds[k].cores + 1);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        d->eps[k].cores = p->eps[k].cores;
+        d->eps[k].power = d->power + room;
+        room += (limits.stages_max + 1) * ((size_t)p->eps[k].cores + 1);
     }
     count_all(d);
     *ret = d;
@@ -190,44 +190,44 @@ static void subset(struct tun_random *r, size_t count, size_t wanted, size_t *re
     }
 }
 
-/* Keeps the groups of a stage by kind, then width. Return: false when there is no room. */
-static bool add_team(struct pl_stage_plan *s, size_t kind, size_t width)
+/* Keeps the groups of a stage by EP, then width. Return: false when there is no room. */
+static bool add_team(struct pl_stage_plan *s, size_t ep, size_t width)
 {
     size_t at = s->group_count;
 
     for (size_t g = 0; g < s->group_count; g++) {
-        if (s->groups[g].ep == kind && s->groups[g].width == width) {
+        if (s->groups[g].ep == ep && s->groups[g].width == width) {
             s->groups[g].count++;
             return true;
         }
     }
-    if (s->group_count == PL_GROUP_MAX) {
+    if (s->group_count == TUN_GROUP_MAX) {
         return false;
     }
-    while (at > 0 && (s->groups[at - 1].ep > kind ||
-                      (s->groups[at - 1].ep == kind && s->groups[at - 1].width > width))) {
+    while (at > 0 && (s->groups[at - 1].ep > ep ||
+                      (s->groups[at - 1].ep == ep && s->groups[at - 1].width > width))) {
         s->groups[at] = s->groups[at - 1];
         at--;
     }
-    s->groups[at] = (struct pl_group){.ep = (uint16_t)kind, .width = (uint16_t)width, .count = 1};
+    s->groups[at] = (struct pl_group){.ep = (uint16_t)ep, .width = (uint16_t)width, .count = 1};
     s->group_count++;
     return true;
 }
 
-/* Divides @cores of a kind into teams for one stage. */
-static bool draw_teams(const struct tun_draw *d, struct tun_random *r, size_t kind, size_t cores,
+/* Divides @cores of an EP into teams for one stage. */
+static bool draw_teams(const struct tun_draw *d, struct tun_random *r, size_t ep, size_t cores,
                        struct pl_stage_plan *s)
 {
     size_t width = cores;
 
     if (d->one_team) {
-        return add_team(s, kind, cores);
+        return add_team(s, ep, cores);
     }
     while (cores > 0) {
         width = base_min(width, cores);
         if (tun_random_unit(r) * d->partitions[cores][width] < d->partitions[cores][width - 1]) {
             width--;
-        } else if (add_team(s, kind, width)) {
+        } else if (add_team(s, ep, width)) {
             cores -= width;
         } else {
             return false;
@@ -236,11 +236,11 @@ static bool draw_teams(const struct tun_draw *d, struct tun_random *r, size_t ki
     return true;
 }
 
-/* Teams of one kind for the @m stages listed. */
-static bool draw_kind(const struct tun_draw *d, struct tun_random *r, size_t kind,
-                      const size_t *stages, size_t m, struct pl_plan *plan)
+/* Teams of one EP for the @m stages listed. */
+static bool draw_ep(const struct tun_draw *d, struct tun_random *r, size_t ep, const size_t *stages,
+                    size_t m, struct pl_plan *plan)
 {
-    const struct kind_ways *k = &d->kinds[kind];
+    const struct ep_ways *k = &d->eps[ep];
     size_t row = k->cores + 1, cores = pick(r, k->power + m * row, row);
 
     for (; m > 0; m--) {
@@ -251,7 +251,7 @@ static bool draw_kind(const struct tun_draw *d, struct tun_random *r, size_t kin
             weight[i] = stage_ways(d, i) * k->power[(m - 1) * row + cores - i];
         }
         n = pick(r, weight, cores + 1);
-        if (!draw_teams(d, r, kind, n, &plan->stages[stages[m - 1]])) {
+        if (!draw_teams(d, r, ep, n, &plan->stages[stages[m - 1]])) {
             return false;
         }
         cores -= n;
@@ -259,20 +259,20 @@ static bool draw_kind(const struct tun_draw *d, struct tun_random *r, size_t kin
     return true;
 }
 
-/* How many of @n stages are left to the kinds before, and how many of those share. */
-static void draw_split(const struct tun_draw *d, struct tun_random *r, size_t kind, size_t n,
+/* How many of @n stages are left to the EPs before, and how many of those share. */
+static void draw_split(const struct tun_draw *d, struct tun_random *r, size_t ep, size_t n,
                        size_t *ret_t, size_t *ret_both)
 {
     double weight[PL_STAGE_MAX + 1], sum[PL_STAGE_MAX + 1] = {0};
 
     for (size_t t = 0; t <= n; t++) {
         for (size_t both = 0; both <= both_max(d, t); both++) {
-            sum[t] += split_ways(d, &d->kinds[kind], n, t, both);
+            sum[t] += split_ways(d, &d->eps[ep], n, t, both);
         }
     }
     *ret_t = pick(r, sum, n + 1);
     for (size_t both = 0; both <= both_max(d, *ret_t); both++) {
-        weight[both] = split_ways(d, &d->kinds[kind], n, *ret_t, both);
+        weight[both] = split_ways(d, &d->eps[ep], n, *ret_t, both);
     }
     *ret_both = pick(r, weight, both_max(d, *ret_t) + 1);
 }
@@ -284,11 +284,11 @@ static bool draw_places(const struct tun_draw *d, struct tun_random *r, struct p
     for (size_t s = 0; s < n; s++) {
         open[s] = s;
     }
-    for (size_t kind = d->problem->kind_count; kind-- > 0;) {
+    for (size_t ep = d->problem->ep_count; ep-- > 0;) {
         size_t mine[PL_STAGE_MAX], before[PL_STAGE_MAX], shared[PL_STAGE_MAX];
         size_t t, both, m = 0, next = 0;
 
-        draw_split(d, r, kind, n, &t, &both);
+        draw_split(d, r, ep, n, &t, &both);
         subset(r, n, t, before);
         subset(r, t, both, shared);
         for (size_t i = 0; i < n; i++) {
@@ -305,7 +305,7 @@ static bool draw_places(const struct tun_draw *d, struct tun_random *r, struct p
             mine[m++] = open[shared[i]];
         }
         n = t;
-        if (!draw_kind(d, r, kind, mine, m, plan)) {
+        if (!draw_ep(d, r, ep, mine, m, plan)) {
             return false;
         }
     }
@@ -340,7 +340,7 @@ static void set_slots(const struct tun_draw *d, struct pl_plan *plan)
     tun_slots(d->problem, plan->stage_count, places);
     for (size_t s = 0; s < plan->stage_count; s++) {
         plan->stages[s].group_count = 0;
-        add_team(&plan->stages[s], places[s].kind, places[s].width);
+        add_team(&plan->stages[s], places[s].ep, places[s].width);
     }
 }
 

@@ -3,9 +3,9 @@
  * The default search: solve the table exactly, run the answer, correct the table by what every unit
  * and stage took, solve again, until nothing better is predicted than what was measured.
  *
- * A doubtful table is first asked everything at once: one stage with a one-core team on every core
- * runs every unit on every kind in one trial, at a throughput near the best there is. From then on
- * only what the plan's stages share (width, hand-off, memory) is left to be wrong.
+ * An uncertain table is first asked everything at once: one stage with a one-core team on every
+ * core runs every unit on every EP in one trial, at a throughput near the best there is. From then
+ * on only what the plan's stages share (width, hand-off, memory) is left to be wrong.
  *
  * A plan can do worse than the corrected table says, when its stages disturb each other in a way
  * that no table of single units expresses. The ratio of measured to predicted, common to the plans
@@ -18,16 +18,16 @@
 #include "base.h"
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"
-#include "tuner/solve.h"
+#include "tuner/solve/top.h"
 
 #define TRIALS_MAX 5
 #define CANDIDATES_MAX 32
 #define GAIN 0.003     /* predicted gain that is worth one of the first trials */
 #define GAIN_LATE 0.01 /* and one of the last */
 #define TRIALS_FIRST 3
-#define GAIN_LATENCY 0.05 /* the same for the latency of plans of equal throughput */
-#define DOUBT 0.03        /* mean sigma of the table above which it is asked everything */
-#define DOUBT_SHARE 0.8   /* throughput that this trial must have of the best predicted */
+#define GAIN_LATENCY 0.05   /* the same for the latency of plans of equal throughput */
+#define UNCERTAIN 0.03      /* mean sigma of the table above which it is asked everything */
+#define UNCERTAIN_SHARE 0.8 /* throughput that this trial must have of the best predicted */
 /* Of the slack the solver may use: the rest is for what prediction and measurement differ by. */
 #define SLACK_SHARE 0.67
 #define COMMON_PRIOR 0.25
@@ -41,18 +41,13 @@ struct exact {
     size_t count;
 };
 
-static size_t cell_count(const struct tun_costs *c)
-{
-    return (c->first[c->kind_count - 1] + c->cores[c->kind_count - 1]) * c->unit_count;
-}
-
 /* Predictions of the start are made anew from what is known now. */
 static void refill(struct tun_search *s, const struct tun_trial *t)
 {
     struct exact *x = s->state;
     struct tun_costs *c = &s->problem.costs;
 
-    for (size_t i = 0; i < cell_count(c); i++) {
+    for (size_t i = 0; i < tun_cell_count(c); i++) {
         if (x->hole[i] && c->cells[i].source != TUN_MEASURED) {
             c->cells[i].ns = -1;
         }
@@ -66,11 +61,11 @@ static int start(struct tun_search *s)
     struct exact *x = s->state;
     const struct tun_costs *c = &s->problem.costs;
 
-    x->hole = calloc(cell_count(c), 1);
+    x->hole = calloc(tun_cell_count(c), 1);
     if (!x->hole) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < cell_count(c); i++) {
+    for (size_t i = 0; i < tun_cell_count(c); i++) {
         x->hole[i] = !(isfinite(c->cells[i].ns) && c->cells[i].ns > 0);
     }
     tun_fill(&s->problem);
@@ -92,22 +87,22 @@ static bool everything(const struct tun_problem *p, struct pl_plan *ret)
 
     *ret = (struct pl_plan){.stage_count = 1};
     stage->last_unit = (uint16_t)(p->unit_count - 1);
-    if (p->kind_count > PL_GROUP_MAX) {
+    if (p->ep_count > TUN_GROUP_MAX) {
         return false;
     }
-    for (size_t k = 0; k < p->kind_count; k++) {
-        stage->groups[stage->group_count++] = (struct pl_group){(uint16_t)k, 1, p->kinds[k].cores};
-        teams += p->kinds[k].cores;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        stage->groups[stage->group_count++] = (struct pl_group){(uint16_t)k, 1, p->eps[k].cores};
+        teams += p->eps[k].cores;
     }
     return teams <= PL_TEAM_MAX && tun_fits(p, ret);
 }
 
 /* Mean sigma of the table, every cell weighed by its time. */
-static double doubt(const struct tun_problem *p)
+static double uncertainty(const struct tun_problem *p)
 {
     double sum = 0, weight = 0;
 
-    for (size_t i = 0; i < cell_count(&p->costs); i++) {
+    for (size_t i = 0; i < tun_cell_count(&p->costs); i++) {
         const struct tun_cell *c = &p->costs.cells[i];
 
         sum += base_max(0.0, c->sigma) * c->ns;
@@ -116,7 +111,7 @@ static double doubt(const struct tun_problem *p)
     return sum / weight;
 }
 
-/* Is it time for the trial that asks everything, given the best predicted plan. */
+/* Return: it is time for the trial that measures everything, given the best predicted plan. */
 static bool ask_everything(struct tun_search *s, const struct tun_outcome *best,
                            struct pl_plan *ret)
 {
@@ -124,8 +119,8 @@ static bool ask_everything(struct tun_search *s, const struct tun_outcome *best,
     const struct tun_problem *p = &s->problem;
     struct tun_outcome o;
 
-    if (x->asked_everything || doubt(p) <= DOUBT || !everything(p, ret) ||
-        tun_eval(p, ret, &o) != 0 || o.bottleneck_ns * DOUBT_SHARE > best->bottleneck_ns ||
+    if (x->asked_everything || uncertainty(p) <= UNCERTAIN || !everything(p, ret) ||
+        tun_eval(p, ret, &o) != 0 || o.bottleneck_ns * UNCERTAIN_SHARE > best->bottleneck_ns ||
         (p->bounds.latency_max_ns > 0 && o.latency_ns > p->bounds.latency_max_ns)) {
         return false;
     }
@@ -253,7 +248,7 @@ static size_t result(const struct tun_search *s)
     return chosen;
 }
 
-/* Is a predicted outcome so much better than a measured one that it is worth a trial. */
+/* Return: a predicted outcome is so much better than a measured one that it is worth a trial. */
 static bool worth(const struct tun_problem *p, double gain, const struct tun_outcome *predicted,
                   const struct tun_outcome *best)
 {
@@ -277,7 +272,7 @@ static struct tun_outcome stands_for(const struct tun_search *s, size_t i, doubl
     struct tun_outcome o = seen(s, i), table;
 
     if (tun_eval(&s->problem, &s->log[i].plan, &table) == 0 &&
-        fabs(log(o.bottleneck_ns / (table.bottleneck_ns * common))) < DOUBT) {
+        fabs(log(o.bottleneck_ns / (table.bottleneck_ns * common))) < UNCERTAIN) {
         o.bottleneck_ns = table.bottleneck_ns * common;
         o.latency_ns = table.latency_ns * common;
         o.energy_nj = table.energy_nj * common;
@@ -348,9 +343,7 @@ static void tell(struct tun_search *s, const struct tun_trial *t)
     refill(s, t);
 }
 
-const struct tun_algorithm tun_exact = {
-    .name = "exact",
-    .what = "the best plan of the whole space for the cost table, which every trial corrects",
+const struct tun_search_code tun_exact_code = {
     .state_bytes = sizeof(struct exact),
     .start = start,
     .ask = ask,

@@ -59,9 +59,7 @@ static void exhaustive_tell(struct tun_search *s, const struct tun_trial *t)
     (void)t;
 }
 
-const struct tun_algorithm tun_exhaustive = {
-    .name = "exhaustive",
-    .what = "every plan of a space, in a fixed order",
+const struct tun_search_code tun_exhaustive_code = {
     .state_bytes = sizeof(struct tun_plans),
     .start = exhaustive_start,
     .ask = exhaustive_ask,
@@ -132,9 +130,7 @@ static void random_stop(struct tun_search *s)
     tun_seen_deinit(&state->seen);
 }
 
-const struct tun_algorithm tun_random_walk = {
-    .name = "random",
-    .what = "plans drawn at random, none twice",
+const struct tun_search_code tun_random_walk_code = {
     .state_bytes = sizeof(struct random_state),
     .start = random_start,
     .ask = random_ask,

@@ -17,14 +17,14 @@ struct list {
     size_t count;
 };
 
-static void add(struct list *l, enum tun_move_what what, size_t stage, size_t other, size_t kind,
+static void add(struct list *l, enum tun_move_what what, size_t stage, size_t other, size_t ep,
                 size_t width)
 {
     l->moves[l->count++] = (struct tun_move){
         .what = (uint8_t)what,
         .stage = (uint16_t)stage,
         .other = (uint16_t)other,
-        .place = {.kind = (uint16_t)kind, .width = (uint16_t)width},
+        .place = {.ep = (uint16_t)ep, .width = (uint16_t)width},
     };
 }
 
@@ -59,9 +59,9 @@ static void add_replacements(const struct tun_problem *p, const struct tun_pipel
                              const size_t *left, struct list *l)
 {
     for (size_t s = 0; s < c->stage_count; s++) {
-        size_t own = c->places[s].kind, width = c->places[s].width;
+        size_t own = c->places[s].ep, width = c->places[s].width;
 
-        for (size_t k = 0; k < p->kind_count; k++) {
+        for (size_t k = 0; k < p->ep_count; k++) {
             if (k != own && left[k] > 0) {
                 add(l, TUN_MOVE_REPLACE, s, s, k, wide ? base_min(width, left[k]) : 1);
             }
@@ -79,12 +79,12 @@ static void add_splits(const struct tun_problem *p, const struct tun_pipeline *c
                        const size_t *left, struct list *l)
 {
     for (size_t s = 0; s < c->stage_count; s++) {
-        for (size_t k = 0; k < p->kind_count && c->layers[s] > 1; k++) {
+        for (size_t k = 0; k < p->ep_count && c->layers[s] > 1; k++) {
             if (left[k] == 0) {
                 continue;
             }
             add(l, TUN_MOVE_SPLIT, s, s + 1, k, 1);
-            if (k != c->places[s].kind || c->places[s].width != 1) {
+            if (k != c->places[s].ep || c->places[s].width != 1) {
                 add(l, TUN_MOVE_SPLIT, s, s, k, 1);
             }
         }
@@ -97,11 +97,11 @@ size_t tun_moves(const struct tun_problem *p, const struct tun_pipeline *from, b
     struct list l = {.moves = ret};
     size_t left[PL_EP_MAX], stages_max = PL_STAGE_MAX;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
-        left[k] = p->kinds[k].cores;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        left[k] = p->eps[k].cores;
     }
     for (size_t s = 0; s < from->stage_count; s++) {
-        left[from->places[s].kind] -= from->places[s].width;
+        left[from->places[s].ep] -= from->places[s].width;
     }
     if (p->bounds.stages_max) {
         stages_max = base_min(stages_max, p->bounds.stages_max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/moves.h - small changes of a pipeline: what is next to what
+ * tuner/search/moves.h - small changes of a pipeline: what is next to what
  *
  * A pipeline stays one: units in order, at least one in every stage, no core given out twice, no
  * more stages than the bounds allow. Pure, no allocation. Only files of tuner/ include it.
@@ -23,8 +23,8 @@ struct tun_move {
     struct tun_place place;
 };
 
-/* Swaps 64 * 63 / 2, borders and merges 4 * 63, replacements 64 * 17, splits 64 * 16 * 2. */
-#define TUN_MOVE_MAX (2016u + 252u + 1088u + 2048u)
+/* Swaps 64 * 63 / 2, borders and merges 4 * 63, replacements 64 * 33, splits 64 * 32 * 2. */
+#define TUN_MOVE_MAX (2016u + 252u + 2112u + 4096u)
 
 /** tun_move_unit() - one unit of stage @from ends in stage @to: every border between moves by one
  * @from: has two units or more. */
@@ -32,10 +32,10 @@ void tun_move_unit(struct tun_pipeline *p, size_t from, size_t to);
 
 /**
  * tun_moves() - every neighbour of a pipeline, each once
- * Borders by one unit; swaps of unlike places; a core of another kind for a stage; merges of
+ * Borders by one unit; swaps of unlike places; a core of another EP for a stage; merges of
  * neighbours, on the place of either; splits of a stage where its weight halves best, the new
- * stage on one core of any kind that has one left, before or behind. @wide: places may have any
- * width: one core more or less as well, and the other kind with as many cores as it has up to the
+ * stage on one core of any EP that has one left, before or behind. @wide: places may have any
+ * width: one core more or less as well, and the other EP with as many cores as it has up to the
  * old width.
  * Return: how many, at most TUN_MOVE_MAX; 0 for one unit on the only core.
  */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pipe-it, algorithms 1 to 3 (its section VI): water that flows down a pipeline of one-core stages,
- * then neighbours of one kind merged while that helps. All on the time matrix, so there is one
+ * then neighbours of one EP merged while that helps. All on the time matrix, so there is one
  * trial: the plan it arrives at.
  *
- * Algorithm 3 as printed ends a kind's loop at the first pair that does not merge ("break"). The
+ * Algorithm 3 as printed ends an EP's loop at the first pair that does not merge ("break"). The
  * results that the paper prints cannot come out of that: B4-s2-s2 needs a second pair of small
  * cores to merge after (s,2)-(s,1) was refused, and so does B2-B2-s3-s1 with the big ones. Going on
  * to the next pair after every success does not give s3-s1 in one pass either, and contradicts the
  * text's walk-through, where (B,2) grows to (B,3) "and beyond". What gives both: a stage grows as
  * long as (12) holds for it and its next neighbour; when it fails, that stage is finished (this is
  * what the break breaks) and the next pair is looked at; and since "Algorithm 3 runs iteratively
- * until no further merging of stages is helpful", passes over a kind repeat until one merges
+ * until no further merging of stages is helpful", passes over an EP repeat until one merges
  * nothing. A merged stage that has become larger than the one in front of it, which the order of
  * (10) does not allow, moves in front. Every merge leaves one stage less, so this ends.
  *
@@ -31,12 +31,13 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/fill.h"
 #include "tuner/learn.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search_private.h"
 
 struct stage {
-    uint16_t kind, width;
+    uint16_t ep, width;
     size_t end; /* one past its last unit; it begins where the one before ends */
 };
 
@@ -53,7 +54,7 @@ struct pipe_it {
 
 static double cost(const struct pipeline *l, const struct stage *s, size_t unit)
 {
-    return tun_cell_at(&l->p->costs, s->kind, s->width, unit)->ns;
+    return tun_cell_at(&l->p->costs, s->ep, s->width, unit)->ns;
 }
 
 static size_t begin_of(const struct pipeline *l, size_t i)
@@ -107,11 +108,11 @@ static void work_flow(struct pipeline *l)
     }
 }
 
-/* Eq. 12 for stages i and i + 1, of one kind, or two that got no work. */
+/* Eq. 12 for stages i and i + 1, of one EP, or two that got no work. */
 static bool merging_helps(const struct pipeline *l, size_t i)
 {
     const struct stage *a = &l->stages[i], *b = &l->stages[i + 1];
-    struct stage merged = {a->kind, (uint16_t)(a->width + b->width), b->end};
+    struct stage merged = {a->ep, (uint16_t)(a->width + b->width), b->end};
     size_t first = begin_of(l, i);
 
     if (first == b->end) {
@@ -121,7 +122,7 @@ static bool merging_helps(const struct pipeline *l, size_t i)
            base_max(stage_ns(l, a, first, a->end), stage_ns(l, b, a->end, b->end));
 }
 
-/* Return: where the merged stage is now, in front of smaller ones of its kind. */
+/* Return: where the merged stage is now, in front of smaller ones of its EP. */
 static size_t merge(struct pipeline *l, size_t i)
 {
     struct stage merged = l->stages[i];
@@ -129,7 +130,7 @@ static size_t merge(struct pipeline *l, size_t i)
     merged.width = (uint16_t)(merged.width + l->stages[i + 1].width);
     memmove(&l->stages[i + 1], &l->stages[i + 2], (l->count - i - 2) * sizeof(merged));
     l->count--;
-    while (i > 0 && l->stages[i - 1].kind == merged.kind && l->stages[i - 1].width < merged.width) {
+    while (i > 0 && l->stages[i - 1].ep == merged.ep && l->stages[i - 1].width < merged.width) {
         l->stages[i] = l->stages[i - 1];
         i--;
     }
@@ -138,8 +139,8 @@ static size_t merge(struct pipeline *l, size_t i)
     return i;
 }
 
-/* One of algorithm 3's loops, over the stages of a kind, see above. */
-static void merge_kind(struct pipeline *l, uint16_t kind)
+/* One of algorithm 3's loops, over the stages of an EP, see above. */
+static void merge_ep(struct pipeline *l, uint16_t ep)
 {
     bool merged = true;
 
@@ -148,7 +149,7 @@ static void merge_kind(struct pipeline *l, uint16_t kind)
 
         merged = false;
         while (i + 1 < l->count) {
-            if (l->stages[i].kind == kind && l->stages[i + 1].kind == kind && merging_helps(l, i)) {
+            if (l->stages[i].ep == ep && l->stages[i + 1].ep == ep && merging_helps(l, i)) {
                 i = merge(l, i);
                 merged = true;
             } else {
@@ -158,25 +159,25 @@ static void merge_kind(struct pipeline *l, uint16_t kind)
     }
 }
 
-/* A stage per core, kinds in rank order; where that is more than a plan may have, of the fewest
+/* A stage per core, EPs in rank order; where that is more than a plan may have, of the fewest
  * cores each that are not. */
 static void first_stages(struct pipeline *l)
 {
     size_t limit = l->p->bounds.stages_max;
-    size_t rank[PL_EP_MAX], kinds, cores_each = 0, needed;
+    size_t rank[PL_EP_MAX], eps, cores_each = 0, needed;
 
-    tun_rank_kinds(l->p, rank);
+    tun_rank_eps(l->p, rank);
     limit = limit ? base_min(limit, (size_t)PL_STAGE_MAX) : PL_STAGE_MAX;
-    kinds = base_min(limit, l->p->kind_count);
+    eps = base_min(limit, l->p->ep_count);
     do {
         cores_each++;
         needed = 0;
-        for (size_t k = 0; k < kinds; k++) {
-            needed += (l->p->kinds[rank[k]].cores + cores_each - 1) / cores_each;
+        for (size_t k = 0; k < eps; k++) {
+            needed += (l->p->eps[rank[k]].cores + cores_each - 1) / cores_each;
         }
     } while (needed > limit);
-    for (size_t k = 0; k < kinds; k++) {
-        size_t left = l->p->kinds[rank[k]].cores;
+    for (size_t k = 0; k < eps; k++) {
+        size_t left = l->p->eps[rank[k]].cores;
 
         while (left > 0) {
             size_t width = base_min(left, cores_each);
@@ -193,11 +194,11 @@ static void merge_stage(const struct tun_problem *p, struct pl_plan *ret)
     struct pipeline l = {.p = p};
     size_t rank[PL_EP_MAX];
 
-    tun_rank_kinds(p, rank);
+    tun_rank_eps(p, rank);
     first_stages(&l);
     work_flow(&l);
-    for (size_t k = 0; k < p->kind_count; k++) {
-        merge_kind(&l, (uint16_t)rank[k]);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        merge_ep(&l, (uint16_t)rank[k]);
     }
     *ret = (struct pl_plan){0};
     for (size_t i = 0; i < l.count; i++) {
@@ -208,7 +209,7 @@ static void merge_stage(const struct tun_problem *p, struct pl_plan *ret)
                 (struct pl_stage_plan){.first_unit = (uint16_t)first,
                                        .last_unit = (uint16_t)(l.stages[i].end - 1),
                                        .group_count = 1,
-                                       .groups = {{l.stages[i].kind, l.stages[i].width, 1}}};
+                                       .groups = {{l.stages[i].ep, l.stages[i].width, 1}}};
         }
     }
 }
@@ -242,10 +243,7 @@ static void tell(struct tun_search *s, const struct tun_trial *t)
     tun_learn(&s->problem, t);
 }
 
-const struct tun_algorithm tun_pipe_it = {
-    .name = "pipe-it",
-    .what = "Pipe-it: layers flow down a pipeline of cores, neighbours merge while that helps; one "
-            "trial of what its time matrix predicts",
+const struct tun_search_code tun_pipe_it_code = {
     .state_bytes = sizeof(struct pipe_it),
     .start = start,
     .ask = ask,

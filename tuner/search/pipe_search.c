@@ -247,9 +247,7 @@ static double space(const struct tun_problem *p, const struct tun_options *o)
     return tun_space_size(p, TUN_SPACE_CUTS);
 }
 
-const struct tun_algorithm tun_pipe_search = {
-    .name = "pipe-search",
-    .what = "configurations of each stage count by how evenly they cut the weights (Pipe-search)",
+const struct tun_search_code tun_pipe_search_code = {
     .state_bytes = sizeof(struct pipe_search),
     .start = start,
     .ask = ask,
@@ -258,9 +256,7 @@ const struct tun_algorithm tun_pipe_search = {
     .space = space,
 };
 
-const struct tun_algorithm tun_pipe_search_database = {
-    .name = "pipe-search-database",
-    .what = "the same trials from a sorted list of all configurations, as the paper keeps it",
+const struct tun_search_code tun_pipe_search_database_code = {
     .state_bytes = sizeof(struct pipe_search),
     .start = start_database,
     .ask = ask,

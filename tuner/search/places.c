@@ -17,14 +17,14 @@ void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret)
         stage->last_unit = (uint16_t)(next - 1);
         stage->group_count = 1;
         stage->groups[0] =
-            (struct pl_group){.ep = p->places[s].kind, .width = p->places[s].width, .count = 1};
+            (struct pl_group){.ep = p->places[s].ep, .width = p->places[s].width, .count = 1};
     }
 }
 
-/* What the whole network takes on one core of each kind. Return: false if a cost is unknown. */
+/* What the whole network takes on one core of each EP. Return: false if a cost is unknown. */
 static bool whole_network(const struct tun_problem *p, double ret_ns[PL_EP_MAX])
 {
-    for (size_t k = 0; k < p->kind_count; k++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
         ret_ns[k] = 0;
         for (size_t u = 0; u < p->unit_count; u++) {
             double ns = tun_cell_at(&p->costs, k, 1, u)->ns;
@@ -38,10 +38,10 @@ static bool whole_network(const struct tun_problem *p, double ret_ns[PL_EP_MAX])
     return true;
 }
 
-/* Does kind @a rank before kind @b; @ns: whole network on one core, NULL: not known. */
+/* Does EP @a rank before EP @b; @ns: whole network on one core, NULL: not known. */
 static bool ranks_before(const struct tun_problem *p, const double *ns, size_t a, size_t b)
 {
-    const struct tun_kind *x = &p->kinds[a], *y = &p->kinds[b];
+    const struct tun_ep *x = &p->eps[a], *y = &p->eps[b];
 
     if (ns && ns[a] != ns[b]) {
         return ns[a] < ns[b];
@@ -55,12 +55,12 @@ static bool ranks_before(const struct tun_problem *p, const double *ns, size_t a
     return x->cores != y->cores ? x->cores > y->cores : a < b;
 }
 
-void tun_rank_kinds(const struct tun_problem *p, size_t ret[PL_EP_MAX])
+void tun_rank_eps(const struct tun_problem *p, size_t ret[PL_EP_MAX])
 {
     double ns[PL_EP_MAX];
     bool known = whole_network(p, ns);
 
-    for (size_t k = 0; k < p->kind_count; k++) {
+    for (size_t k = 0; k < p->ep_count; k++) {
         size_t at = k;
 
         while (at > 0 && ranks_before(p, known ? ns : NULL, k, ret[at - 1])) {
@@ -71,17 +71,17 @@ void tun_rank_kinds(const struct tun_problem *p, size_t ret[PL_EP_MAX])
     }
 }
 
-/* Largest remainder with at least one each: @cores [kinds] in rank order, kinds <= stages.
+/* Largest remainder with at least one each: @cores [eps] in rank order, eps <= stages.
  * Starting from the quotas rounded down, single stages go where most is lacking and come from
  * where least is, until the sum is right. */
-static void share_stages(const size_t *cores, size_t kinds, size_t stages, size_t *ret_share)
+static void share_stages(const size_t *cores, size_t eps, size_t stages, size_t *ret_share)
 {
     size_t all = 0, given = 0;
 
-    for (size_t k = 0; k < kinds; k++) {
+    for (size_t k = 0; k < eps; k++) {
         all += cores[k];
     }
-    for (size_t k = 0; k < kinds; k++) {
+    for (size_t k = 0; k < eps; k++) {
         ret_share[k] = base_max(stages * cores[k] / all, (size_t)1);
         given += ret_share[k];
     }
@@ -89,7 +89,7 @@ static void share_stages(const size_t *cores, size_t kinds, size_t stages, size_
         size_t pick = SIZE_MAX;
         double most = 0;
 
-        for (size_t k = 0; k < kinds; k++) {
+        for (size_t k = 0; k < eps; k++) {
             double lack = (double)(stages * cores[k]) / (double)all - (double)ret_share[k];
 
             if (given > stages ? ret_share[k] == 1 : ret_share[k] == cores[k]) {
@@ -108,22 +108,22 @@ static void share_stages(const size_t *cores, size_t kinds, size_t stages, size_
 
 int tun_slots(const struct tun_problem *p, size_t stages, struct tun_place *ret)
 {
-    size_t rank[PL_EP_MAX], cores[PL_EP_MAX], share[PL_EP_MAX], kinds, s = 0;
+    size_t rank[PL_EP_MAX], cores[PL_EP_MAX], share[PL_EP_MAX], eps, s = 0;
 
     if (stages == 0 || stages > tun_core_count(p)) {
         return -EINVAL;
     }
-    tun_rank_kinds(p, rank);
-    kinds = base_min(stages, p->kind_count);
-    for (size_t k = 0; k < kinds; k++) {
-        cores[k] = p->kinds[rank[k]].cores;
+    tun_rank_eps(p, rank);
+    eps = base_min(stages, p->ep_count);
+    for (size_t k = 0; k < eps; k++) {
+        cores[k] = p->eps[rank[k]].cores;
     }
-    share_stages(cores, kinds, stages, share);
-    for (size_t k = 0; k < kinds; k++) {
+    share_stages(cores, eps, stages, share);
+    for (size_t k = 0; k < eps; k++) {
         for (size_t i = 0; i < share[k]; i++) {
             size_t width = cores[k] / share[k] + (i < cores[k] % share[k]);
 
-            ret[s++] = (struct tun_place){.kind = (uint16_t)rank[k], .width = (uint16_t)width};
+            ret[s++] = (struct tun_place){.ep = (uint16_t)rank[k], .width = (uint16_t)width};
         }
     }
     return 0;
@@ -133,10 +133,10 @@ size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_
 {
     size_t rank[PL_EP_MAX], count = 0;
 
-    tun_rank_kinds(p, rank);
-    for (size_t k = 0; k < p->kind_count; k++) {
-        for (size_t c = 0; c < p->kinds[rank[k]].cores && count < max; c++) {
-            ret[count++] = (struct tun_place){.kind = (uint16_t)rank[k], .width = 1};
+    tun_rank_eps(p, rank);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t c = 0; c < p->eps[rank[k]].cores && count < max; c++) {
+            ret[count++] = (struct tun_place){.ep = (uint16_t)rank[k], .width = 1};
         }
     }
     return count;
@@ -207,7 +207,7 @@ static double times(double a, double b)
     return a == 0 || b == 0 ? 0 : a * b;
 }
 
-/* Ways to give each of m = 0..max stages one team of a kind: of one core, or of any width (the
+/* Ways to give each of m = 0..max stages one team of an EP: of one core, or of any width (the
  * compositions of at most @cores into m). */
 static void one_team_ways(size_t cores, bool any_width, size_t max, double *ret)
 {
@@ -216,7 +216,7 @@ static void one_team_ways(size_t cores, bool any_width, size_t max, double *ret)
     }
 }
 
-/* Ways to give each of m = 0..max stages at least one team of a kind, any widths and counts:
+/* Ways to give each of m = 0..max stages at least one team of an EP, any widths and counts:
  *     sum_{n <= cores} [x^n] (P(x) - 1)^m,  P(x) the generating function of partitions,
  * since the teams of one stage are a partition of the cores they take. */
 static void any_team_ways(size_t cores, size_t max, double *ret)
@@ -244,16 +244,16 @@ static void any_team_ways(size_t cores, size_t max, double *ret)
     }
 }
 
-/* Sequences of 1..max stages over all kinds, by length, and what they come to for the cuts.
- * Kinds are added one by one: of n stages, t have teams already; the new kind has teams in m, which
+/* Sequences of 1..max stages over all EPs, by length, and what they come to for the cuts.
+ * EPs are added one by one: of n stages, t have teams already; the new EP has teams in m, which
  * are the n - t others and m - (n - t) of the t. Without sharing it has none of the t. */
 static double count_plans(const struct tun_problem *p, size_t max, int space)
 {
     double count[PL_STAGE_MAX + 1] = {1}, ways[PL_STAGE_MAX + 1], total = 0;
-    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_kind_stages;
+    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_ep_stages;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
-        size_t cores = p->kinds[k].cores;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        size_t cores = p->eps[k].cores;
 
         if (one_team) {
             one_team_ways(cores, space != TUN_SPACE_PLACES, max, ways);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/places.h - the papers' view of a pipeline: cut positions, and a place for every stage
+ * tuner/search/places.h - the papers' view of a pipeline: cuts, and one place for each stage
  *
- * Pipe-search and Shisha give each stage one execution place. Here a place is `width` cores of a
- * kind. Shisha's EPs are the single cores of each kind (in the machines C1..C6 of its paper a
- * "core" of the description stands for a whole cluster). Pipe-search shares all cores among p
- * stages: see tun_slots().
+ * A place is `width` cores of an EP. In Shisha a place is a single core; in the machines C1..C6 of
+ * its paper a "core" of the description stands for a whole cluster. Pipe-search shares all cores
+ * among the stages: see tun_slots().
  */
 #pragma once
 
@@ -13,7 +12,7 @@
 
 /* A pipeline as the papers write it: stage s has layers[s] units and runs on places[s]. */
 struct tun_place {
-    uint16_t kind, width;
+    uint16_t ep, width;
 };
 struct tun_pipeline {
     size_t stage_count;
@@ -24,15 +23,15 @@ struct tun_pipeline {
 /** tun_pipeline_plan() - as a plan: stage s is places[s] with one team. */
 void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret);
 
-/** tun_rank_kinds() - kind indices, fastest first: by speed, then bandwidth, then more cores, then
+/** tun_rank_eps() - EP indices, fastest first: by speed, then bandwidth, then more cores, then
  * order. Where all costs of width 1 are known the speed is that of the whole network. */
-void tun_rank_kinds(const struct tun_problem *p, size_t ret[PL_EP_MAX]);
+void tun_rank_eps(const struct tun_problem *p, size_t ret[PL_EP_MAX]);
 
 /**
  * tun_slots() - Pipe-search: who runs stage s of @stages when only the count is chosen
- * Kinds in rank order get stages in proportion to their cores (largest remainder, at least one each
- * while there are enough stages; with fewer stages than kinds, the fastest kinds); the cores of a
- * kind are shared evenly among its stages, the first ones getting one more. The paper leaves this
+ * EPs in rank order get stages in proportion to their cores (largest remainder, at least one each
+ * while there are enough stages; with fewer stages than EPs, the fastest EPs); the cores of an
+ * EP are shared evenly among its stages, the first ones getting one more. The paper leaves this
  * to its runtime. @stages: 1..cores. @ret: [stages]. Return: 0, -EINVAL.
  */
 int tun_slots(const struct tun_problem *p, size_t stages, struct tun_place *ret);
@@ -53,10 +52,10 @@ double tun_pipe_it_points(size_t layers, size_t big, size_t small);
 double tun_cut_count(size_t layers, size_t min, size_t max);
 /**
  * tun_space_size() - plans in TUN_SPACE_CUTS (2..cores stages; with one core or one unit the one
- * plan there is), _PLACES (1..cores stages, one core each, kinds in any order) or _ALL
+ * plan there is), _PLACES (1..cores stages, one core each, EPs in any order) or _ALL
  * @space: one of enum tun_space but DEFAULT. Stages are bounded by units, PL_STAGE_MAX and the
- * problem's stages_max; one_kind_stages is kept. _ALL counts a stage by its multiset of (kind,
- * width); stages of more than PL_GROUP_MAX shapes (45 cores of one kind, 25 of two, 18 of three at
+ * problem's stages_max; one_ep_stages is kept. _ALL counts a stage by its multiset of (EP,
+ * width); stages of more than TUN_GROUP_MAX shapes (45 cores of one EP, 25 of two, 18 of three at
  * the least) and more than PL_TEAM_MAX teams are counted though no plan can hold them. May be
  * infinite. Any thread; no allocation.
  */

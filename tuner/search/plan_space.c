@@ -5,7 +5,7 @@
 
 void tun_plans_init(struct tun_plans *e, const struct tun_problem *p, enum tun_space space)
 {
-    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_kind_stages;
+    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_ep_stages;
 
     *e = (struct tun_plans){.problem = p, .cuts_only = space == TUN_SPACE_CUTS};
     e->stages_max = base_min(base_min(tun_core_count(p), p->unit_count), (size_t)PL_STAGE_MAX);
@@ -15,18 +15,18 @@ void tun_plans_init(struct tun_plans *e, const struct tun_problem *p, enum tun_s
     e->stages_min = space == TUN_SPACE_CUTS ? base_min(e->stages_max, (size_t)2) : 1;
     e->width_max = space == TUN_SPACE_PLACES ? 1 : PL_CPU_MAX;
     e->count_max = one_team ? 1 : PL_CPU_MAX;
-    e->group_max = one_team ? 1 : PL_GROUP_MAX;
+    e->group_max = one_team ? 1 : TUN_GROUP_MAX;
     e->teams_left = PL_TEAM_MAX;
-    for (size_t k = 0; k < p->kind_count; k++) {
-        e->left[k] = p->kinds[k].cores;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        e->left[k] = p->eps[k].cores;
     }
 }
 
-/* The first team shape after (kind, width), by kind, then width, that the cores left allow. */
-static bool shape_after(const struct tun_plans *e, size_t kind, size_t width, struct pl_group *ret)
+/* The first team shape after (EP, width), by EP, then width, that the cores left allow. */
+static bool shape_after(const struct tun_plans *e, size_t ep, size_t width, struct pl_group *ret)
 {
-    for (size_t k = kind; k < e->problem->kind_count; k++) {
-        size_t w = k == kind ? width + 1 : 1;
+    for (size_t k = ep; k < e->problem->ep_count; k++) {
+        size_t w = k == ep ? width + 1 : 1;
 
         if (w <= e->left[k] && w <= e->width_max) {
             *ret = (struct pl_group){.ep = (uint16_t)k, .width = (uint16_t)w, .count = 1};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/plans.h - every plan of a space, one after the other
+ * tuner/search/plan_space.h - every plan of a space, one after the other
  *
  * The spaces are those of enum tun_space, as tun_space_size() counts them, within
- * bounds.stages_max and bounds.one_kind_stages. A stage's teams are written once: groups by kind,
- * then width. What a plan cannot hold (more than PL_GROUP_MAX groups in a stage, more than
+ * bounds.stages_max and bounds.one_ep_stages. A stage's teams are written once: groups by EP,
+ * then width. What a plan cannot hold (more than TUN_GROUP_MAX groups in a stage, more than
  * PL_TEAM_MAX teams) is left out here and counted there; it takes more than 100 cores or eight
- * kinds and widths in one stage to differ.
+ * EPs and widths in one stage to differ.
  * Only files of tuner/ include it.
  */
 #pragma once

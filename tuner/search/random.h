@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** tuner/random.h - seeded chance: splitmix64 (Steele, Lea, Flood 2014); the same on every machine
- */
+/** tuner/search/random.h - seeded chance by splitmix64; the same on every machine */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base.h"
 
 struct tun_random {
     uint64_t state; /* any value is a seed */
@@ -12,11 +13,7 @@ struct tun_random {
 
 static inline uint64_t tun_random_next(struct tun_random *r)
 {
-    uint64_t z = r->state += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return base_splitmix64(&r->state);
 }
 /** tun_random_below() - uniform in 0..n-1; @n: >= 1. */
 static inline size_t tun_random_below(struct tun_random *r, size_t n)

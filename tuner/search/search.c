@@ -2,25 +2,22 @@
 /* What all searches share: the registry, the copy of the problem, the log of trials. */
 #include "tuner/search/search.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "tuner/search/search_private.h"
 
-static const struct tun_algorithm *const ALGORITHMS[] = {
-    &tun_exact,
-    &tun_shisha,
-    &tun_pipe_search,
-    &tun_pipe_search_database,
-    &tun_pipe_it,
-    &tun_exhaustive,
-    &tun_random_walk,
-    &tun_hill_climbing,
-    &tun_hill_climbing_seeded,
-    &tun_annealing,
-    &tun_annealing_seeded,
-};
+#define ROW(id, name_, reads_costs_, takes_, what_)                                                \
+    const struct tun_algorithm id = {.name = name_,                                                \
+                                     .what = what_,                                                \
+                                     .reads_costs = reads_costs_,                                  \
+                                     .takes = takes_,                                              \
+                                     .code = &id##_code};
+#define POINTER(id, name_, reads_costs_, takes_, what_) &id,
+TUN_SEARCHES(ROW, ROW)
+static const struct tun_algorithm *const ALGORITHMS[] = {TUN_SEARCHES(POINTER, POINTER)};
 
 const struct tun_algorithm *const *tun_algorithms(size_t *ret_count)
 {
@@ -38,18 +35,34 @@ const struct tun_algorithm *tun_algorithm_find(const char *name)
     return NULL;
 }
 
+bool tun_encoding_find(const char *name, enum tun_encoding *ret)
+{
+    static const char *const names[] = {[TUN_ENCODING_SPE] = "spe", [TUN_ENCODING_NE] = "ne"};
+
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *ret = (enum tun_encoding)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+double tun_algorithm_space(const struct tun_algorithm *a, const struct tun_problem *p,
+                           const struct tun_options *o)
+{
+    static const struct tun_options none;
+
+    return a->code->space ? a->code->space(p, o ? o : &none) : INFINITY;
+}
+
 static const struct tun_algorithm *known(const char *name, char *ret_error)
 {
     const struct tun_algorithm *a = tun_algorithm_find(name);
-    size_t used;
 
     if (!a) {
-        used =
-            (size_t)snprintf(ret_error, TUN_ERROR_MAX, "no algorithm \"%.40s\"; there are", name);
-        for (size_t i = 0; i < base_array_count(ALGORITHMS) && used < TUN_ERROR_MAX; i++) {
-            used += (size_t)snprintf(ret_error + used, TUN_ERROR_MAX - used, "%s %s", i ? "," : "",
-                                     ALGORITHMS[i]->name);
-        }
+        snprintf(ret_error, TUN_ERROR_MAX, "no algorithm \"%.40s\"; there are " TUN_SEARCH_NAMES,
+                 name);
     }
     return a;
 }
@@ -76,9 +89,9 @@ int tun_search_new(const char *algorithm, const struct tun_problem *p, const str
     s->options.heuristic = s->options.heuristic ? s->options.heuristic : 3;
     s->options.top = s->options.top ? s->options.top : 5;
     s->random.state = s->options.seed;
-    s->state = error ? NULL : calloc(1, base_max(s->algorithm->state_bytes, (size_t)1));
+    s->state = error ? NULL : calloc(1, base_max(s->algorithm->code->state_bytes, (size_t)1));
     if (!error) {
-        error = s->state ? s->algorithm->start(s) : -ENOMEM;
+        error = s->state ? s->algorithm->code->start(s) : -ENOMEM;
     }
     if (error) {
         snprintf(ret_error, TUN_ERROR_MAX, "%.30s cannot plan this: %.200s", algorithm,
@@ -93,8 +106,8 @@ int tun_search_new(const char *algorithm, const struct tun_problem *p, const str
 struct tun_search *tun_search_free(struct tun_search *s)
 {
     if (s) {
-        if (s->state && s->algorithm->stop) {
-            s->algorithm->stop(s);
+        if (s->state && s->algorithm->code->stop) {
+            s->algorithm->code->stop(s);
         }
         free(s->state);
         free(s->log);
@@ -112,7 +125,7 @@ int tun_search_ask(struct tun_search *s, struct pl_plan *ret)
         s->done = true;
         return TUN_E_DONE;
     }
-    result = s->algorithm->ask(s, ret);
+    result = s->algorithm->code->ask(s, ret);
     s->done = result != 0;
     return result;
 }
@@ -138,11 +151,12 @@ int tun_search_tell(struct tun_search *s, const struct tun_trial *t)
         s->log[s->count].predicted_ns = predicted.bottleneck_ns;
     }
     s->count++;
-    s->algorithm->tell(s, t);
+    s->algorithm->code->tell(s, t);
     return 0;
 }
 
-size_t tun_search_best(const struct tun_search *s)
+/* The best measured trial (tun_better) that ran to its end, SIZE_MAX for none. */
+static size_t best_of(const struct tun_search *s)
 {
     size_t best = SIZE_MAX;
 
@@ -159,9 +173,9 @@ size_t tun_search_best(const struct tun_search *s)
 
 const struct tun_trial *tun_search_result(const struct tun_search *s)
 {
-    size_t index = s->count == 0          ? SIZE_MAX
-                   : s->algorithm->result ? s->algorithm->result(s)
-                                          : tun_search_best(s);
+    size_t index = s->count == 0                ? SIZE_MAX
+                   : s->algorithm->code->result ? s->algorithm->code->result(s)
+                                                : best_of(s);
 
     return index == SIZE_MAX ? NULL : &s->log[index];
 }
@@ -170,11 +184,6 @@ const struct tun_trial *tun_search_log(const struct tun_search *s, size_t *ret_c
 {
     *ret_count = s->count;
     return s->log;
-}
-
-const struct tun_problem *tun_search_problem(const struct tun_search *s)
-{
-    return &s->problem;
 }
 
 const struct tun_algorithm *tun_search_algorithm(const struct tun_search *s)

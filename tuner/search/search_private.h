@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuner/search_private.h - what the algorithms see of a search. Only files of tuner/ include it. */
+/* tuner/search/search_private.h - what the algorithms see of a search. Only files of tuner/ include
+ * it. */
 #pragma once
 
 #include "tuner/search/random.h"
@@ -17,10 +18,7 @@ struct tun_search {
     char reason[TUN_ERROR_MAX]; /* start() may write why it refuses: a sentence */
 };
 
-extern const struct tun_algorithm tun_exact, tun_shisha, tun_pipe_search, tun_pipe_search_database,
-    tun_pipe_it, tun_exhaustive, tun_random_walk, tun_hill_climbing, tun_hill_climbing_seeded,
-    tun_annealing, tun_annealing_seeded;
-
-/** tun_search_best() - index of the best measured trial (tun_better) that ran to its end,
- * SIZE_MAX for none. */
-size_t tun_search_best(const struct tun_search *s);
+#define TUN_SEARCH_DECLARE(id, name, reads_costs, takes, what)                                     \
+    extern const struct tun_search_code id##_code;
+TUN_SEARCHES(TUN_SEARCH_DECLARE, TUN_SEARCH_DECLARE)
+#undef TUN_SEARCH_DECLARE

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/seen.h - which plans a search has measured already
+ * tuner/search/seen.h - which plans a search has measured already
  *
  * A hash of plans that holds indices of the search's log and no plans of its own. Two plans are the
- * same when pl_plan_equal() says so; the groups of a stage must come in one order (kind, then
+ * same when pl_plan_equal() says so; the groups of a stage must come in one order (EP, then
  * width), as all searches here write them. Only files of tuner/ include it.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shisha, Algorithm 2. Where the paper says nothing:
  *
- * - FEPs are the cores of the fastest kind, and of kinds described as equally fast with as much
- *   memory bandwidth; every other core is an SEP, however many kinds there are.
+ * - FEPs are the cores of the fastest EP, and of EPs described as equally fast with as much
+ *   memory bandwidth; every other core is an SEP, however many EPs there are.
  * - nFEP is the FEP stage fewest stages away, the one before on equal distance. nlFEP is the FEP
  *   stage that takes "least time to execute" its units (section 6.4), as measured; then the nearer
  *   one, then the one before. Neither may be the slowest stage itself.
@@ -119,7 +119,7 @@ struct state {
     struct tun_pipeline conf;
     double best_ns;          /* bottleneck of the best so far; 0: nothing ran yet */
     double ns[PL_STAGE_MAX]; /* the stages of conf, as far as known */
-    bool fep[PL_EP_MAX];     /* is the kind a fast one? */
+    bool fep[PL_EP_MAX];     /* is the EP a fast one? */
     unsigned gamma;
     bool begun;
 };
@@ -135,14 +135,14 @@ static void guess_times(const struct tun_problem *p, struct state *state)
         for (size_t end = u + state->conf.layers[s]; u < end; u++) {
             weight += p->units[u].weight;
         }
-        state->ns[s] = weight / p->kinds[state->conf.places[s].kind].speed;
+        state->ns[s] = weight / p->eps[state->conf.places[s].ep].speed;
     }
 }
 
 static int start(struct tun_search *s)
 {
     struct state *state = s->state;
-    const struct tun_kind *kinds = s->problem.kinds;
+    const struct tun_ep *eps = s->problem.eps;
     size_t rank[PL_EP_MAX];
 
     if (tun_shisha_seed(&s->problem, s->options.heuristic, &s->random, &state->conf)) {
@@ -150,10 +150,10 @@ static int start(struct tun_search *s)
                  s->options.heuristic);
         return -EINVAL;
     }
-    tun_rank_kinds(&s->problem, rank);
-    for (size_t k = 0; k < s->problem.kind_count; k++) {
-        state->fep[k] = k == rank[0] || (kinds[k].speed == kinds[rank[0]].speed &&
-                                         kinds[k].bandwidth == kinds[rank[0]].bandwidth);
+    tun_rank_eps(&s->problem, rank);
+    for (size_t k = 0; k < s->problem.ep_count; k++) {
+        state->fep[k] = k == rank[0] || (eps[k].speed == eps[rank[0]].speed &&
+                                         eps[k].bandwidth == eps[rank[0]].bandwidth);
     }
     guess_times(&s->problem, state);
     return 0;
@@ -190,7 +190,7 @@ static size_t target_stage(const struct state *state, size_t from, bool lightest
             (nearest == from || distance(s, from) < distance(nearest, from))) {
             nearest = s;
         }
-        if (!state->fep[c->places[s].kind]) {
+        if (!state->fep[c->places[s].ep]) {
             continue;
         }
         if (best == from || (lightest && state->ns[s] < state->ns[best]) ||
@@ -252,9 +252,7 @@ static double space(const struct tun_problem *p, const struct tun_options *o)
     return tun_space_size(p, TUN_SPACE_PLACES);
 }
 
-const struct tun_algorithm tun_shisha = {
-    .name = "shisha",
-    .what = "Shisha: a seed by merging light units, then units move from the slowest stage",
+const struct tun_search_code tun_shisha_code = {
     .state_bytes = sizeof(struct state),
     .start = start,
     .ask = ask,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/shisha.h - the seed of Shisha (Soomro et al., PPAM 2022), Algorithm 1
+ * tuner/search/shisha.h - the seed of Shisha (Soomro et al., PPAM 2022), Algorithm 1
  *
  * Stages: the lightest group of units is merged with its lighter neighbour until N are left, N the
  * least of places, units, PL_STAGE_MAX and bounds.stages_max. Places: the N fastest cores, by speed
@@ -10,8 +10,8 @@
  *     3, 4  Rank_w: the heavier a stage, the faster its core
  *     5, 6  random
  *
- * Odd ones balance towards nlFEP, even ones towards nFEP (tuner/shisha.c). Weights alone are read,
- * no costs but for the ranking of kinds.
+ * Odd ones balance towards nlFEP, even ones towards nFEP (tuner/search/shisha.c). Weights alone are
+ * read, no costs but for the ranking of EPs.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hill climbing and simulated annealing, the rivals of Shisha's paper (HC, SA; HC_s and SA_s from
  * its seed). The papers give neither neighbours nor temperatures: neighbours are those of
- * tuner/moves.h, temperatures see below. A plan that was measured is not run again: what it showed
- * is looked up. */
+ * tuner/search/moves.h, temperatures see below. A plan that was measured is not run again: what it
+ * showed is looked up. */
 #include <math.h>
 #include <stdio.h>
 
@@ -49,7 +49,7 @@ static double space(const struct tun_problem *p, const struct tun_options *o)
 {
     struct tun_problem pipelines = *p;
 
-    pipelines.bounds.one_kind_stages = true;
+    pipelines.bounds.one_ep_stages = true;
     return tun_space_size(&pipelines, is_wide(o) ? TUN_SPACE_ALL : TUN_SPACE_PLACES);
 }
 
@@ -70,7 +70,7 @@ static int start_walk(struct tun_search *s, bool seeded)
     }
     s->options.trials_max = s->options.trials_max ? s->options.trials_max : TRIALS;
     state->pipelines = s->problem;
-    state->pipelines.bounds.one_kind_stages = true;
+    state->pipelines.bounds.one_ep_stages = true;
     state->seeded = seeded;
     state->wide = is_wide(&s->options);
     state->temperature = HOT;
@@ -97,7 +97,7 @@ static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
 
         ret->layers[i] = (uint16_t)(stage->last_unit - stage->first_unit + 1);
         ret->places[i] =
-            (struct tun_place){.kind = stage->groups[0].ep, .width = stage->groups[0].width};
+            (struct tun_place){.ep = stage->groups[0].ep, .width = stage->groups[0].width};
     }
 }
 
@@ -261,9 +261,7 @@ static void stop(struct tun_search *s)
     tun_seen_deinit(&state->seen);
 }
 
-const struct tun_algorithm tun_hill_climbing = {
-    .name = "hill-climbing",
-    .what = "from a random plan to better neighbours, until none is better",
+const struct tun_search_code tun_hill_climbing_code = {
     .state_bytes = sizeof(struct state),
     .start = start,
     .ask = climb_ask,
@@ -272,9 +270,7 @@ const struct tun_algorithm tun_hill_climbing = {
     .space = space,
 };
 
-const struct tun_algorithm tun_hill_climbing_seeded = {
-    .name = "hill-climbing-seeded",
-    .what = "hill climbing from Shisha's seed",
+const struct tun_search_code tun_hill_climbing_seeded_code = {
     .state_bytes = sizeof(struct state),
     .start = start_seeded,
     .ask = climb_ask,
@@ -283,9 +279,7 @@ const struct tun_algorithm tun_hill_climbing_seeded = {
     .space = space,
 };
 
-const struct tun_algorithm tun_annealing = {
-    .name = "annealing",
-    .what = "simulated annealing from a random plan",
+const struct tun_search_code tun_annealing_code = {
     .state_bytes = sizeof(struct state),
     .start = start,
     .ask = anneal_ask,
@@ -294,9 +288,7 @@ const struct tun_algorithm tun_annealing = {
     .space = space,
 };
 
-const struct tun_algorithm tun_annealing_seeded = {
-    .name = "annealing-seeded",
-    .what = "simulated annealing from Shisha's seed",
+const struct tun_search_code tun_annealing_seeded_code = {
     .state_bytes = sizeof(struct state),
     .start = start_seeded,
     .ask = anneal_ask,

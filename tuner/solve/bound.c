@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The linear program of tun_bound_ns() by columns: a column is an assignment of every unit to a
- * kind, a mix of columns is a fractional assignment. With y_k the price of a kind (sum y_k c_k = 1)
+ * The linear program of tun_bound_ns() by columns: a column is an assignment of every unit to an
+ * EP, a mix of columns is a fractional assignment. With y_k the price of an EP (sum y_k c_k = 1)
  * the cheapest assignment gives each unit its min_k y_k t_uk, and the sum of these is a bound from
- * below; the mix so far is one from above. Only kind_count + 1 rows, whatever the number of units
+ * below; the mix so far is one from above. Only ep_count + 1 rows, whatever the number of units
  * (Dantzig, Wolfe 1960). What is returned is always the bound from below.
  */
 #include <errno.h>
@@ -11,35 +11,35 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve.h"
+#include "tuner/solve/bound.h"
 
 #define ROWS_MAX (PL_EP_MAX + 1)
 #define GAP 1e-9
 #define ROUNDS_MAX 20000
 
 struct lp {
-    size_t rows;                        /* a kind each, and the sum of the mix */
+    size_t rows;                        /* an EP each, and the sum of the mix */
     double inverse[ROWS_MAX][ROWS_MAX]; /* of the basis */
     double value[ROWS_MAX];             /* of the basic variables */
     double cost[ROWS_MAX];              /* 1: the makespan, else 0 */
 };
 
-static double unit_ns(const struct tun_problem *p, size_t kind, size_t unit)
+static double unit_ns(const struct tun_problem *p, size_t ep, size_t unit)
 {
-    return tun_cell_at(&p->costs, kind, 1, unit)->ns;
+    return tun_cell_at(&p->costs, ep, 1, unit)->ns;
 }
 
-/* Each unit to the kind where it is cheapest. Return: the sum; ret_load: time given to a kind. */
+/* Each unit to the EP where it is cheapest. Return: the sum; ret_load: time given to an EP. */
 static double assign(const struct tun_problem *p, const double *price, double *ret_load)
 {
     double sum = 0;
 
-    memset(ret_load, 0, p->kind_count * sizeof(*ret_load));
+    memset(ret_load, 0, p->ep_count * sizeof(*ret_load));
     for (size_t u = 0; u < p->unit_count; u++) {
         size_t best = 0;
         double least = INFINITY;
 
-        for (size_t k = 0; k < p->kind_count; k++) {
+        for (size_t k = 0; k < p->ep_count; k++) {
             double cost = base_max(price[k], 0.0) * unit_ns(p, k, u);
 
             if (cost < least) {
@@ -89,36 +89,36 @@ static bool pivot(struct lp *l, const double *column, double cost)
 }
 
 /* Rows: c_k P - load_k - s_k = 0 and sum of the mix = 1. Basis: P, one assignment, and the spare
- * time s_k of every kind but the one that takes longest. */
+ * time s_k of every EP but the one that takes longest. */
 static void start(struct lp *l, const struct tun_problem *p, const double *load)
 {
-    size_t kinds = p->kind_count, top = 0;
+    size_t eps = p->ep_count, top = 0;
     double top_cores;
 
-    for (size_t k = 1; k < kinds; k++) {
-        if (load[k] / p->kinds[k].cores > load[top] / p->kinds[top].cores) {
+    for (size_t k = 1; k < eps; k++) {
+        if (load[k] / p->eps[k].cores > load[top] / p->eps[top].cores) {
             top = k;
         }
     }
-    top_cores = p->kinds[top].cores;
-    *l = (struct lp){.rows = kinds + 1};
+    top_cores = p->eps[top].cores;
+    *l = (struct lp){.rows = eps + 1};
     /* P from row top; s_k = c_k P - load_k; the mix from the last row */
     l->inverse[top][top] = 1 / top_cores;
-    l->inverse[top][kinds] = load[top] / top_cores;
+    l->inverse[top][eps] = load[top] / top_cores;
     l->cost[top] = 1;
     l->value[top] = load[top] / top_cores;
-    for (size_t k = 0; k < kinds; k++) {
+    for (size_t k = 0; k < eps; k++) {
         if (k != top) {
-            double cores = p->kinds[k].cores;
+            double cores = p->eps[k].cores;
 
             l->inverse[k][top] = cores / top_cores;
-            l->inverse[k][kinds] = cores * load[top] / top_cores - load[k];
+            l->inverse[k][eps] = cores * load[top] / top_cores - load[k];
             l->inverse[k][k] = -1;
-            l->value[k] = base_max(l->inverse[k][kinds], 0.0);
+            l->value[k] = base_max(l->inverse[k][eps], 0.0);
         }
     }
-    l->inverse[kinds][kinds] = 1;
-    l->value[kinds] = 1;
+    l->inverse[eps][eps] = 1;
+    l->value[eps] = 1;
 }
 
 static void prices(const struct lp *l, double *ret)
@@ -135,8 +135,8 @@ static double core_price(const struct tun_problem *p, const double *price)
 {
     double sum = 0;
 
-    for (size_t k = 0; k < p->kind_count; k++) {
-        sum += base_max(price[k], 0.0) * p->kinds[k].cores;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        sum += base_max(price[k], 0.0) * p->eps[k].cores;
     }
     return sum;
 }
@@ -144,21 +144,21 @@ static double core_price(const struct tun_problem *p, const double *price)
 double tun_bound_ns(const struct tun_problem *p)
 {
     double load[PL_EP_MAX], price[ROWS_MAX] = {0}, column[ROWS_MAX], best, scale;
-    size_t kinds = p->kind_count;
+    size_t eps = p->ep_count;
     struct lp l;
 
-    for (size_t k = 0; k < kinds; k++) {
-        price[k] = 1.0 / p->kinds[k].cores;
+    for (size_t k = 0; k < eps; k++) {
+        price[k] = 1.0 / p->eps[k].cores;
     }
     best = assign(p, price, load) / core_price(p, price);
     scale = best; /* so that all figures are near 1 */
-    for (size_t k = 0; k < kinds; k++) {
+    for (size_t k = 0; k < eps; k++) {
         load[k] /= scale;
     }
     start(&l, p, load);
     for (int round = 0; round < ROUNDS_MAX; round++) {
         double upper = 0, least = 0;
-        size_t spare = kinds;
+        size_t spare = eps;
 
         for (size_t i = 0; i < l.rows; i++) {
             upper += l.cost[i] * l.value[i] * scale;
@@ -168,20 +168,20 @@ double tun_bound_ns(const struct tun_problem *p)
         if (upper <= best * (1 + GAP)) {
             break;
         }
-        for (size_t k = 0; k < kinds; k++) {
+        for (size_t k = 0; k < eps; k++) {
             if (price[k] < least) {
                 least = price[k];
                 spare = k;
             }
         }
         memset(column, 0, sizeof(column));
-        if (spare < kinds && least * p->kinds[spare].cores < -1e-12) {
+        if (spare < eps && least * p->eps[spare].cores < -1e-12) {
             column[spare] = -1;
         } else {
-            for (size_t k = 0; k < kinds; k++) {
+            for (size_t k = 0; k < eps; k++) {
                 column[k] = -load[k] / scale;
             }
-            column[kinds] = 1;
+            column[eps] = 1;
         }
         if (!pivot(&l, column, 0)) {
             break;

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/period.h"
+#include "tuner/oneboard/second.h"
+#include "tuner/solve/front.h"
 
 #define BELOW (1 - 1e-9) /* the next bound on the period, as a part of the last plan's */
 
@@ -70,8 +72,7 @@ static int descend(struct front *f, struct tun_path *path)
     return 0;
 }
 
-/* Keeps @max of the points, the ends among them: always the one goes whose neighbours are nearest.
- */
+/* Keeps @max points and both ends: drops the point whose neighbours are nearest, one by one. */
 static void thin(struct front *f, size_t max)
 {
     while (f->count > max) {
@@ -120,7 +121,7 @@ int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret,
     int r;
 
     any.objective = TUN_THROUGHPUT;
-    if (max == 0 || tun_problem_check(&any, error) < 0) {
+    if (max == 0 || p->boards.count > 1 || tun_problem_check(&any, error) < 0) {
         return -EINVAL;
     }
     f.points = calloc(f.steps_max + 1, sizeof(*f.points));

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "tuner/solve_private.h"
+#include "tuner/oneboard/space.h"
+#include "tuner/solve/top.h"
 
 #define CANDIDATES_MAX (PL_STAGE_MAX + 2 * PL_EP_MAX + 1)
 
@@ -15,7 +16,7 @@ struct top {
     size_t count;
 };
 
-/* Return: 0, or as tun_solve(). What breaks the bounds comes in only if @kept. */
+/* Return: 0, or as tun_solve(). A plan that breaks the bounds is added only if @kept. */
 static int add(struct top *t, const struct tun_space_options *o, bool kept)
 {
     struct tun_solution *to = &t->list[t->count];
@@ -37,21 +38,21 @@ static int add(struct top *t, const struct tun_space_options *o, bool kept)
     return 0;
 }
 
-/* Each kind alone, the best without each kind, and the best without each stage of the best. */
+/* Each EP alone, the best without each EP, and the best without each stage of the best. */
 static int collect(struct top *t)
 {
-    size_t kinds = t->p->kind_count;
+    size_t eps = t->p->ep_count;
     int r = 0;
 
-    for (size_t k = 0; r == 0 && k < kinds; k++) {
+    for (size_t k = 0; r == 0 && k < eps; k++) {
         struct tun_space_options alone = {0}, without = {0};
 
-        for (size_t other = 0; other < kinds; other++) {
+        for (size_t other = 0; other < eps; other++) {
             alone.without[other] = other != k;
         }
         without.without[k] = true;
         r = add(t, &alone, true);
-        if (r == 0 && kinds > 2) {
+        if (r == 0 && eps > 2) {
             r = add(t, &without, false);
         }
     }

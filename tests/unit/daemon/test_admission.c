@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose turn it is: fair among streams, by weight, against a plain model under random use. */
-#include "daemon/admission.h"
+#include "daemon/frames/admission.h"
 #include "tests/harness.h"
 
 static struct dmn_queue *take(struct dmn_admission *a)
@@ -15,17 +15,19 @@ static struct dmn_queue *take(struct dmn_admission *a)
 
 TEST(nobody_waits)
 {
-    struct dmn_admission a = {0};
+    struct dmn_admission a;
 
+    dmn_admission_init(&a);
     T_TRUE(dmn_admission_next(&a) == NULL);
     T_EQ(a.waiting, 0);
 }
 
 TEST(streams_take_turns)
 {
-    struct dmn_admission a = {0};
+    struct dmn_admission a;
     struct dmn_queue q[3];
 
+    dmn_admission_init(&a);
     for (int i = 0; i < 3; i++) {
         dmn_queue_init(&q[i], 0);
     }
@@ -49,10 +51,11 @@ TEST(streams_take_turns)
 
 TEST(priority_is_a_share_not_a_right)
 {
-    struct dmn_admission a = {0};
+    struct dmn_admission a;
     struct dmn_queue low, high;
     int lows = 0, highs = 0;
 
+    dmn_admission_init(&a);
     dmn_queue_init(&low, 0);
     dmn_queue_init(&high, 3);
     for (int i = 0; i < 900; i++) {
@@ -80,9 +83,10 @@ TEST(priority_above_the_highest_is_the_highest)
 
 TEST(dropped_frames_leave_the_ring_whole)
 {
-    struct dmn_admission a = {0};
+    struct dmn_admission a;
     struct dmn_queue q[4];
 
+    dmn_admission_init(&a);
     for (int i = 0; i < 4; i++) {
         dmn_queue_init(&q[i], 0);
         dmn_admission_add(&a, &q[i]);
@@ -99,10 +103,11 @@ TEST(dropped_frames_leave_the_ring_whole)
 TEST(random_use_starves_nobody)
 {
     enum { STREAMS = 8 };
-    struct dmn_admission a = {0};
+    struct dmn_admission a;
     struct dmn_queue q[STREAMS];
     size_t waiting[STREAMS] = {0}, passed[STREAMS] = {0}, total = 0;
 
+    dmn_admission_init(&a);
     for (unsigned i = 0; i < STREAMS; i++) {
         dmn_queue_init(&q[i], i % 4);
     }
@@ -140,15 +145,16 @@ TEST(random_use_starves_nobody)
 
 TEST(deadlines_that_cannot_be_met)
 {
-    T_TRUE(!dmn_admission_hopeless(0, 1000, 100, 10, 10)); /* none */
-    T_TRUE(dmn_admission_hopeless(1000, 1000, 0, 0, 0));   /* over */
-    T_TRUE(dmn_admission_hopeless(999, 1000, 0, 0, 0));
-    T_TRUE(!dmn_admission_hopeless(1001, 1000, 0, 1000000, 1000000)); /* an empty pipeline tries */
-    T_TRUE(!dmn_admission_hopeless(1001, 1000, 5, 0, 1000));          /* nothing known */
-    T_TRUE(!dmn_admission_hopeless(1160, 1000, 10, 10, 60));
-    T_TRUE(dmn_admission_hopeless(1159, 1000, 10, 10, 60));
-    T_TRUE(dmn_admission_hopeless(UINT64_MAX, 0, SIZE_MAX, UINT64_MAX, 1)); /* overflow is never */
-    T_TRUE(dmn_admission_hopeless(UINT64_MAX, 0, 1, UINT64_MAX, 1));
+    T_TRUE(!dmn_admission_misses_deadline(0, 1000, 100, 10, 10)); /* none */
+    T_TRUE(dmn_admission_misses_deadline(1000, 1000, 0, 0, 0));   /* over */
+    T_TRUE(dmn_admission_misses_deadline(999, 1000, 0, 0, 0));
+    T_TRUE(!dmn_admission_misses_deadline(1001, 1000, 0, 9999, 9999)); /* an empty pipeline tries */
+    T_TRUE(!dmn_admission_misses_deadline(1001, 1000, 5, 0, 1000));    /* nothing known */
+    T_TRUE(!dmn_admission_misses_deadline(1160, 1000, 10, 10, 60));
+    T_TRUE(dmn_admission_misses_deadline(1159, 1000, 10, 10, 60));
+    /* a time that overflows is never */
+    T_TRUE(dmn_admission_misses_deadline(UINT64_MAX, 0, SIZE_MAX, UINT64_MAX, 1));
+    T_TRUE(dmn_admission_misses_deadline(UINT64_MAX, 0, 1, UINT64_MAX, 1));
 }
 
 TEST_MAIN()

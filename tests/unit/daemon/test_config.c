@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
-#include "daemon/daemon.h"
+#include "daemon/config/text.h"
+#include "daemon/machine/eps.h"
 #include "tests/harness.h"
 
 static char folder[64];
@@ -332,10 +333,10 @@ TEST(cpu_lists)
                          "0-", "x", "0 1", "0,0",  "0-3,2", "256", "99999999999"};
 
     T_EQ(dmn_cpu_list_parse("0-3,6,8-9", cpus, PL_CPU_MAX), 7);
-    dmn_cpu_list_format(cpus, 7, text, sizeof(text));
+    gov_cpulist_format(cpus, 7, text, sizeof(text));
     T_STR(text, "0-3,6,8-9");
     T_EQ(dmn_cpu_list_parse("5", cpus, PL_CPU_MAX), 1);
-    dmn_cpu_list_format(cpus, 1, text, sizeof(text));
+    gov_cpulist_format(cpus, 1, text, sizeof(text));
     T_STR(text, "5");
     T_EQ(dmn_cpu_list_parse("0-5", cpus, 5), -EINVAL);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NUMA nodes of the places that plans are made of, on trees in place of the machine. */
-#include "daemon/daemon.h"
+#include "daemon/config/config.h"
+#include "daemon/machine/eps.h"
 #include "tests/harness.h"
 #include "tests/unit/governor/tree.h"
 

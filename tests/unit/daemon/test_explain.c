@@ -9,13 +9,13 @@
 /* Four equal units; big takes 10 us each, little 40 us; wider teams gain nothing. */
 static void make(struct tun_problem *p, uint16_t big, uint16_t little)
 {
-    const struct tun_kind kinds[] = {
+    const struct tun_ep eps[] = {
         {.name = "big", .cores = big, .speed = 1, .bandwidth = 1, .watts = 2},
         {.name = "little", .cores = little, .speed = 0.25, .bandwidth = 1, .watts = 0.5}};
 
-    T_EQ(tun_problem_init(p, 4, kinds, 2), 0);
+    T_EQ(tun_problem_init(p, 4, eps, 2), 0);
     for (size_t k = 0; k < 2; k++) {
-        for (size_t w = 1; w <= kinds[k].cores; w++) {
+        for (size_t w = 1; w <= eps[k].cores; w++) {
             for (size_t u = 0; u < 4; u++) {
                 *tun_cell_at(&p->costs, k, w, u) = (struct tun_cell){
                     .ns = k ? 40000 : 10000, .source = w == 1 ? TUN_MEASURED : TUN_PREDICTED};
@@ -40,11 +40,11 @@ static double number(json_t *j, const char *key)
     return json_number_value(json_object_get(j, key));
 }
 
-static const char *why(json_t *explanation, size_t kind)
+static const char *why(json_t *explanation, size_t ep)
 {
     json_t *cores = json_object_get(explanation, "cores");
 
-    return json_string_value(json_object_get(json_array_get(cores, kind), "why"));
+    return json_string_value(json_object_get(json_array_get(cores, ep), "why"));
 }
 
 static bool close_to(double a, double b)
@@ -103,7 +103,7 @@ TEST(reasons_for_idle_cores)
 {
     static const struct {
         const char *plan;
-        size_t kind;
+        size_t ep;
         const char *why;
     } cases[] = {
         {"0-1@big|2-3@big", 0, "All cores of big are used."},
@@ -125,7 +125,7 @@ TEST(reasons_for_idle_cores)
         j = dmn_explain_json(e);
         T_TRUE(j != NULL);
         T_TRUE(json_is_null(json_object_get(json_object_get(j, "measured"), "fps")));
-        T_CONTAINS(why(j, cases[i].kind), cases[i].why);
+        T_CONTAINS(why(j, cases[i].ep), cases[i].why);
         json_decref(j);
         tun_problem_deinit(&e->problem);
         free(e);

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "daemon/daemon.h"
+#include "daemon/config/config.h"
+#include "daemon/machine/gpio_lines.h"
+#include "daemon/machine/hotplug.h"
+#include "daemon/machine/machine.h"
 #include "tests/harness.h"
 
 static struct {
@@ -13,16 +16,17 @@ static struct {
     struct dmn_hotplug_change last;
 } told;
 
-static void on_change(struct dmn_daemon *d, const struct dmn_hotplug_change *change)
+static void on_change(void *ctx, const struct dmn_hotplug_change *change)
 {
-    (void)d;
+    (void)ctx;
     told.calls++;
     told.last = *change;
 }
 
 struct tree {
     char root[64];
-    struct dmn_daemon d;
+    uv_loop_t loop;
+    struct dmn_machine m;
 };
 
 static void put(const struct tree *t, const char *path, const char *text)
@@ -61,16 +65,17 @@ static int set_up(struct tree *t)
 {
     *t = (struct tree){.root = "/tmp/piped-hotplug-XXXXXX"};
     told.calls = 0;
-    if (!mkdtemp(t->root) || uv_loop_init(&t->d.loop) < 0) {
+    if (!mkdtemp(t->root) || uv_loop_init(&t->loop) < 0) {
         return -1;
     }
-    t->d.sysfs_root = t->root;
+    t->m.loop = &t->loop;
+    t->m.sysfs_root = t->root;
     online(t, "0-3\n");
     allowed(t, "0-3");
-    if (dmn_hotplug_start(&t->d) < 0) {
+    if (dmn_hotplug_start(&t->m) < 0) {
         return -1;
     }
-    dmn_hotplug_listen(&t->d, on_change);
+    dmn_hotplug_listen(&t->m, on_change, NULL);
     return 0;
 }
 
@@ -79,10 +84,10 @@ static int take_down(struct tree *t)
 {
     char command[128];
 
-    dmn_hotplug_stop(&t->d);
-    uv_run(&t->d.loop, UV_RUN_DEFAULT);
+    dmn_hotplug_stop(&t->m);
+    uv_run(&t->loop, UV_RUN_DEFAULT);
     snprintf(command, sizeof(command), "rm -rf %s", t->root);
-    return system(command) ? -1 : uv_loop_close(&t->d.loop);
+    return system(command) ? -1 : uv_loop_close(&t->loop);
 }
 
 TEST(a_core_that_goes_is_hotplug)
@@ -90,17 +95,17 @@ TEST(a_core_that_goes_is_hotplug)
     struct tree t;
 
     T_EQ(set_up(&t), 0);
-    T_TRUE(!dmn_hotplug_check(&t.d));
+    T_TRUE(!dmn_hotplug_check(&t.m));
     online(&t, "0-2\n");
     allowed(&t, "0-2"); /* the kernel shows it in both */
-    T_TRUE(dmn_hotplug_check(&t.d));
+    T_TRUE(dmn_hotplug_check(&t.m));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 went");
     T_TRUE(!gov_cpuset_has(&told.last.usable, 3) && gov_cpuset_has(&told.last.usable, 2));
-    T_TRUE(!dmn_hotplug_check(&t.d));
+    T_TRUE(!dmn_hotplug_check(&t.m));
     online(&t, "0-3\n");
     allowed(&t, "0-3");
-    T_TRUE(dmn_hotplug_check(&t.d));
+    T_TRUE(dmn_hotplug_check(&t.m));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 came back");
     T_EQ(told.calls, 2);
@@ -114,14 +119,14 @@ TEST(an_affinity_that_shrinks_is_the_cpuset)
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0,2");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0));
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + later - 1));
-    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + later));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + later - 1));
+    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + later));
     T_STR(told.last.cause, "cpuset");
     T_STR(told.last.text, "cores 1,3 went");
     allowed(&t, "2-3");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, 2 * t0));
-    T_TRUE(dmn_hotplug_check_at(&t.d, 2 * t0 + later));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, 2 * t0));
+    T_TRUE(dmn_hotplug_check_at(&t.m, 2 * t0 + later));
     T_STR(told.last.text, "core 0 went, core 3 came back");
     T_EQ(told.calls, 2);
     T_EQ(take_down(&t), 0);
@@ -134,13 +139,13 @@ TEST(a_cpuset_that_shrinks_right_after_a_core_came_is_the_cpuset)
 
     T_EQ(set_up(&t), 0);
     online(&t, "0-2\n");
-    T_TRUE(dmn_hotplug_check_at(&t.d, t0));
+    T_TRUE(dmn_hotplug_check_at(&t.m, t0));
     online(&t, "0-3\n");
-    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + later));
+    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + later));
     T_STR(told.last.text, "core 3 came back");
     allowed(&t, "0,2");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + 2 * later));
-    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + 3 * later));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + 2 * later));
+    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + 3 * later));
     T_STR(told.last.cause, "cpuset");
     T_STR(told.last.text, "cores 1,3 went");
     T_EQ(take_down(&t), 0);
@@ -154,15 +159,15 @@ TEST(affinity_and_list_change_one_after_the_other)
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0-2");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0));
     online(&t, "0-2\n");
-    T_TRUE(dmn_hotplug_check_at(&t.d, t0 + step));
+    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + step));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 went");
     online(&t, "0-3\n");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, 2 * t0));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, 2 * t0));
     allowed(&t, "0-3");
-    T_TRUE(dmn_hotplug_check_at(&t.d, 2 * t0 + step));
+    T_TRUE(dmn_hotplug_check_at(&t.m, 2 * t0 + step));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 came back");
     T_EQ(told.calls, 2);
@@ -177,11 +182,11 @@ TEST(a_moment_of_affinity_is_nothing)
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0-2");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0));
     allowed(&t, "0-3");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + BASE_NS_PER_S));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + BASE_NS_PER_S));
     allowed(&t, "0-2");
-    T_TRUE(!dmn_hotplug_check_at(&t.d, t0 + 2 * BASE_NS_PER_S));
+    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + 2 * BASE_NS_PER_S));
     T_EQ(told.calls, 0);
     T_EQ(take_down(&t), 0);
 }
@@ -195,12 +200,12 @@ TEST(what_cannot_be_read_is_no_change)
     for (size_t i = 0; i < base_array_count(garbage); i++) {
         online(&t, garbage[i]);
         allowed(&t, garbage[i]);
-        T_TRUE(!dmn_hotplug_check(&t.d));
+        T_TRUE(!dmn_hotplug_check(&t.m));
     }
     put(&t, "proc/self/status", "");
-    T_TRUE(!dmn_hotplug_check(&t.d));
+    T_TRUE(!dmn_hotplug_check(&t.m));
     online(&t, "0-1\n");
-    T_TRUE(dmn_hotplug_check(&t.d));
+    T_TRUE(dmn_hotplug_check(&t.m));
     T_STR(told.last.text, "cores 2-3 went");
     T_EQ(take_down(&t), 0);
 }
@@ -213,21 +218,8 @@ TEST(no_core_left_is_not_believed)
     T_EQ(set_up(&t), 0);
     online(&t, "0-1\n");
     allowed(&t, "2-3");
-    T_TRUE(!dmn_hotplug_check(&t.d));
+    T_TRUE(!dmn_hotplug_check(&t.m));
     T_EQ(told.calls, 0);
-    T_EQ(take_down(&t), 0);
-}
-
-TEST(status_says_what_is_known)
-{
-    struct tree t;
-    json_t *json;
-
-    T_EQ(set_up(&t), 0);
-    json = dmn_hotplug_json(&t.d);
-    T_STR(json_string_value(json_object_get(json, "online")), "0-3");
-    T_STR(json_string_value(json_object_get(json, "allowed")), "0-3");
-    json_decref(json);
     T_EQ(take_down(&t), 0);
 }
 
@@ -236,43 +228,43 @@ TEST(a_chip_that_is_not_there_stops_nobody)
     static const char text[] =
         "{\"gpio\": {\"chip\": \"no such chip\", \"button\": 1, \"led\": 2}}";
     char path[] = "/tmp/piped-gpio-XXXXXX", error[DMN_CONFIG_ERROR_MAX] = "";
-    struct dmn_daemon d = {0};
+    struct dmn_config *config = NULL;
+    struct dmn_gpio_state state;
+    uv_loop_t loop;
+    struct dmn_machine m = {.loop = &loop, .config = &config};
     int fd = mkstemp(path);
-    json_t *json;
 
     T_TRUE(fd >= 0 && write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
     close(fd);
-    T_EQ(dmn_config_load(path, true, error, &d.config), 0);
+    T_EQ(dmn_config_load(path, true, error, &config), 0);
     unlink(path);
-    T_EQ(uv_loop_init(&d.loop), 0);
-    json = dmn_gpio_json(&d);
-    T_TRUE(json_is_null(json)); /* not started */
-    dmn_gpio_start(&d);
-    T_TRUE(d.gpio);
-    uv_run(&d.loop, UV_RUN_ONCE); /* it is tried again */
-    json = dmn_gpio_json(&d);
-    T_STR(json_string_value(json_object_get(json, "state")), "unknown");
-    T_TRUE(json_string_length(json_object_get(json, "why")) > 0);
-    json_decref(json);
-    T_EQ(dmn_gpio_power(&d), -1);
-    dmn_gpio_stop(&d);
-    T_TRUE(!d.gpio);
-    uv_run(&d.loop, UV_RUN_DEFAULT);
-    T_EQ(uv_loop_close(&d.loop), 0);
-    dmn_config_free(d.config);
+    T_EQ(uv_loop_init(&loop), 0);
+    T_TRUE(!dmn_gpio_state(&m, &state)); /* not started */
+    dmn_gpio_start(&m, GOV_LED_ON);
+    T_TRUE(m.gpio);
+    uv_run(&loop, UV_RUN_ONCE); /* it is tried again */
+    T_TRUE(dmn_gpio_state(&m, &state));
+    T_TRUE(!state.open && state.has_button && !state.has_led);
+    T_TRUE(state.problem[0] != '\0');
+    dmn_gpio_stop(&m);
+    T_TRUE(!m.gpio);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    T_EQ(uv_loop_close(&loop), 0);
+    dmn_config_free(config);
 }
 
 TEST(no_line_is_no_gpio)
 {
     char error[DMN_CONFIG_ERROR_MAX] = "";
-    struct dmn_daemon d = {0};
+    struct dmn_config *config = NULL;
+    struct dmn_machine m = {.config = &config};
 
-    T_EQ(dmn_config_load(NULL, false, error, &d.config), 0);
-    dmn_gpio_start(&d);
-    T_TRUE(!d.gpio);
-    dmn_gpio_follow(&d);
-    dmn_gpio_stop(&d);
-    dmn_config_free(d.config);
+    T_EQ(dmn_config_load(NULL, false, error, &config), 0);
+    dmn_gpio_start(&m, GOV_LED_ON);
+    T_TRUE(!m.gpio);
+    dmn_gpio_show(&m, GOV_LED_SLOW);
+    dmn_gpio_stop(&m);
+    dmn_config_free(config);
 }
 
 TEST_MAIN()

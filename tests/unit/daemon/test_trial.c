@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pace of departures with its doubt, and the plans that show unknown shapes of team. */
+/* The pace of departures with its uncertainty, and the plans that show unknown shapes of team. */
 #include <math.h>
 
 #include "daemon/plans/pace.h"
-#include "daemon/shapes.h"
+#include "daemon/plans/shapes.h"
 #include "tests/harness.h"
 
 #define SEED 20260801u
@@ -14,7 +14,7 @@ static double chance(unsigned *state) /* uniform in 0..1 */
     return (double)(*state >> 8) / (double)(1u << 24);
 }
 
-TEST(even_departures_leave_no_doubt)
+TEST(even_departures_leave_no_uncertainty)
 {
     struct dmn_pace p;
 
@@ -74,13 +74,13 @@ TEST(student_falls_to_the_normal)
 
 static void problem(struct tun_problem *p, size_t big, size_t little, double slower)
 {
-    struct tun_kind kinds[] = {
+    struct tun_ep eps[] = {
         {.name = "big", .cores = (uint16_t)big, .speed = 1, .bandwidth = 1},
         {.name = "little", .cores = (uint16_t)little, .speed = 0.5, .bandwidth = 1}};
 
-    T_EQ(tun_problem_init(p, 3, kinds, 2), 0);
+    T_EQ(tun_problem_init(p, 3, eps, 2), 0);
     for (size_t k = 0; k < 2; k++) {
-        for (size_t w = 1; w <= kinds[k].cores; w++) {
+        for (size_t w = 1; w <= eps[k].cores; w++) {
             for (size_t u = 0; u < 3; u++) {
                 *tun_cell_at(&p->costs, k, w, u) =
                     (struct tun_cell){(k ? slower : 1) * 1e6 / (double)w, 0.1, TUN_PREDICTED};
@@ -120,7 +120,7 @@ TEST(all_cores_work_while_shapes_are_shown)
     tun_problem_deinit(&p);
 }
 
-/* Cores of one kind, all shapes of one core known: perfect scaling is what they do already. */
+/* Cores of one EP, all shapes of one core known: perfect scaling is what they do already. */
 TEST(width_is_left_alone_where_it_cannot_gain)
 {
     struct dmn_shapes s = {0};
@@ -139,7 +139,7 @@ TEST(width_is_left_alone_where_it_cannot_gain)
     expect(&s, &p, "0-2@bigx2+littlex2");
     p.bounds.latency_max_ns = 0;
     s = (struct dmn_shapes){.tried = {1, 1}};
-    tun_cell_at(&p.costs, 0, 1, 0)->ns /= 5; /* kinds with units of their own */
+    tun_cell_at(&p.costs, 0, 1, 0)->ns /= 5; /* EPs with units of their own */
     tun_cell_at(&p.costs, 1, 1, 2)->ns /= 5;
     for (size_t k = 0; k < 2; k++) {
         for (size_t u = 0; u < 3; u++) {

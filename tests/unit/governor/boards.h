@@ -4,8 +4,8 @@
  *
  * Written from the kernel's documented formats (Documentation/ABI/testing/sysfs-devices-system-cpu,
  * admin-guide/pm/cpufreq.rst, driver-api/thermal/sysfs-api.rst, power/powercap/powercap.rst,
- * hwmon/ina*.rst, admin-guide/cgroup-v2.rst) and from what is published about the boards' cores and
- * caches; they are not copies of a running board.
+ * hwmon/ina*.rst, admin-guide/cgroup-v2.rst) and from published data about the boards' cores and
+ * caches; not copied from running boards.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ enum board {
     BOARD_COUNT
 };
 
-/* What the governor is to make of each. */
+/* The EPs that the governor must find on each. */
 static const char *const board_eps[BOARD_COUNT] = {
     [BOARD_TX2] = "big:0,3,4,5 little:1,2",
     [BOARD_HIKEY970] = "big:4,5,6,7 little:0,1,2,3",

@@ -1,52 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "governor/topology.h"
 #include "tests/harness.h"
 #include "tests/unit/governor/boards.h"
-
-static const struct gov_topology *read_board(const struct tree *t)
-{
-    static struct gov_topology topology;
-
-    if (gov_topology_read(t->root, &topology) != 0) {
-        abort();
-    }
-    return &topology;
-}
-
-/* "big:0,1 little:2,3" */
-static const char *eps_text(const struct gov_topology *t)
-{
-    static char text[4096];
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (size_t e = 0; e < t->ep_count; e++) {
-        for (size_t i = 0; i < t->eps[e].cpu_count; i++) {
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s%u",
-                                     i == 0 && e > 0 ? " " : "", i ? "," : t->eps[e].name,
-                                     i ? "" : ":", t->eps[e].cpus[i]);
-        }
-    }
-    return text;
-}
-
-static const struct gov_cpu *cpu(const struct gov_topology *t, unsigned number)
-{
-    static const struct gov_cpu none = {.why = "no such CPU"};
-
-    for (size_t i = 0; i < t->cpu_count; i++) {
-        if (t->cpus[i].cpu == number) {
-            return &t->cpus[i];
-        }
-    }
-    return &none;
-}
+#include "tests/unit/governor/topologies.h"
 
 TEST(boards)
 {
     for (enum board b = 0; b < BOARD_COUNT; b++) {
         tree_auto struct tree tree = board_new(b);
-        const struct gov_topology *t = read_board(&tree);
+        const struct gov_topology *t = read_topology(&tree);
 
         T_STR(eps_text(t), board_eps[b]);
         for (size_t i = 0; i < t->cpu_count; i++) {
@@ -64,7 +25,7 @@ TEST(boards)
 TEST(tx2_kinds_are_told_by_part)
 {
     tree_auto struct tree tree = board_new(BOARD_TX2);
-    const struct gov_topology *t = read_board(&tree);
+    const struct gov_topology *t = read_topology(&tree);
 
     T_CONTAINS(t->eps[0].why, "0xd07");
     T_CONTAINS(t->eps[1].why, "0x3");
@@ -75,12 +36,12 @@ TEST(tx2_kinds_are_told_by_part)
 TEST(numa_nodes_of_chiplets)
 {
     tree_auto struct tree tree = board_new(BOARD_CHIPLETS);
-    const struct gov_topology *t = read_board(&tree);
+    const struct gov_topology *t = read_topology(&tree);
 
     T_EQ(t->eps[1].node, 0);
     T_EQ(t->eps[2].node, 1);
     T_STR(t->eps[3].kind, "big");
-    T_CONTAINS(cpu(t, 17)->why, "second thread of the core of CPU 1");
+    T_CONTAINS(cpu_of(t, 17)->why, "second thread of the core of CPU 1");
 }
 
 static void allow(const struct tree *tree, const char *list)
@@ -96,14 +57,16 @@ TEST(places_are_restricted_to_what_was_given)
     tree_auto struct tree tree = board_new(BOARD_RK3588);
 
     allow(&tree, "2-5");
-    const struct gov_topology *t = read_board(&tree);
+    const struct gov_topology *t = read_topology(&tree);
     T_STR(eps_text(t), "big:4,5 little:2,3");
-    T_TRUE(!cpu(t, 7)->used && cpu(t, 7)->online);
-    T_STR(cpu(t, 7)->why, "outside the CPU set of this process");
+    T_TRUE(!cpu_of(t, 7)->used && cpu_of(t, 7)->online);
+    T_STR(cpu_of(t, 7)->why, "outside the CPU set of this process");
     allow(&tree, "6");
-    T_STR(eps_text(read_board(&tree)), "big:6");
+    T_STR(eps_text(read_topology(&tree)), "big:6");
+    allow(&tree, "0-3");
+    T_STR(eps_text(read_topology(&tree)), "little:0,1,2,3");
     allow(&tree, "sixty");
-    T_STR(eps_text(read_board(&tree)), board_eps[BOARD_RK3588]);
+    T_STR(eps_text(read_topology(&tree)), board_eps[BOARD_RK3588]);
 }
 
 /* A second thread alone is a core. */
@@ -112,9 +75,9 @@ TEST(hybrid_with_second_threads_only)
     tree_auto struct tree tree = board_new(BOARD_HYBRID);
 
     allow(&tree, "1,3,8");
-    const struct gov_topology *t = read_board(&tree);
+    const struct gov_topology *t = read_topology(&tree);
     T_STR(eps_text(t), "big:1,3 little:8");
-    T_STR(cpu(t, 1)->why, "core of big");
+    T_STR(cpu_of(t, 1)->why, "core of big");
 }
 
 TEST(isolated_cores)
@@ -122,13 +85,13 @@ TEST(isolated_cores)
     tree_auto struct tree tree = board_new(BOARD_HIKEY970);
 
     tree_put(&tree, "isolated", "6-7");
-    const struct gov_topology *t = read_board(&tree);
+    const struct gov_topology *t = read_topology(&tree);
     T_STR(eps_text(t), "big:4,5 little:0,1,2,3");
-    T_CONTAINS(cpu(t, 6)->why, "isolated by the kernel");
+    T_CONTAINS(cpu_of(t, 6)->why, "isolated by the kernel");
     allow(&tree, "0-7");
-    t = read_board(&tree);
+    t = read_topology(&tree);
     T_STR(eps_text(t), board_eps[BOARD_HIKEY970]);
-    T_CONTAINS(cpu(t, 6)->why, "isolated from other programs");
+    T_CONTAINS(cpu_of(t, 6)->why, "isolated from other programs");
 }
 
 TEST(cores_that_went_away)
@@ -136,11 +99,11 @@ TEST(cores_that_went_away)
     tree_auto struct tree tree = board_new(BOARD_HIKEY970);
 
     tree_put(&tree, "online", "0-4");
-    const struct gov_topology *t = read_board(&tree);
+    const struct gov_topology *t = read_topology(&tree);
     T_STR(eps_text(t), "big:4 little:0,1,2,3");
-    T_STR(cpu(t, 5)->why, "offline");
+    T_STR(cpu_of(t, 5)->why, "offline");
     tree_put(&tree, "online", "0-3");
-    T_STR(eps_text(read_board(&tree)), "big:0,1,2,3");
+    T_STR(eps_text(read_topology(&tree)), "big:0,1,2,3");
 }
 
 TEST_MAIN()

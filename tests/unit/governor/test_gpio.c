@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Debouncing and blinking on a scripted clock; opening what is not there. */
 #include "base.h"
-#include "governor/gpio.h"
+#include "governor/gpio_logic.h"
 #include "tests/harness.h"
 
 #define MS BASE_NS_PER_MS

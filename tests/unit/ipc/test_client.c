@@ -6,241 +6,14 @@
  * tests/system.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "ipc/piped.h"
 #include "ipc/wire.h"
 #include "tests/harness.h"
-
-#define IN_BYTES 16u
-#define OUT_BYTES 8u
-
-/* A daemon whose model has one u8[16] input and one u8[8] output: the first 8 bytes, each plus one.
- */
-struct server {
-    int listener, sock;
-    char path[108];
-    pthread_t thread;
-    uint8_t *pool;
-    size_t pool_bytes;
-    uint32_t credits;
-    void (*script)(struct server *s);
-    int bad; /* the client broke the protocol: line number */
-};
-
-#define SERVER_CHECK(s, x)                                                                         \
-    do {                                                                                           \
-        if (!(x) && !(s)->bad) {                                                                   \
-            (s)->bad = __LINE__;                                                                   \
-        }                                                                                          \
-    } while (0)
-
-struct message {
-    struct ipc_header h;
-    uint8_t payload[4096];
-    int fd;
-};
-
-static bool read_bytes(struct server *s, void *to, size_t bytes, int *fd)
-{
-    size_t at = 0;
-
-    while (at < bytes) {
-        union {
-            struct cmsghdr align;
-            char bytes[CMSG_SPACE(4 * sizeof(int))];
-        } control;
-        struct iovec iov = {(char *)to + at, bytes - at};
-        struct msghdr msg = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
-        ssize_t n = recvmsg(s->sock, &msg, MSG_CMSG_CLOEXEC);
-
-        if (n <= 0) {
-            return false;
-        }
-        if (CMSG_FIRSTHDR(&msg)) {
-            memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-        }
-        at += (size_t)n;
-    }
-    return true;
-}
-
-/* Return: false at the end of the connection. */
-static bool receive(struct server *s, struct message *m)
-{
-    uint8_t b[IPC_HEADER_BYTES];
-
-    m->fd = -1;
-    if (!read_bytes(s, b, sizeof(b), &m->fd)) {
-        return false;
-    }
-    SERVER_CHECK(s, ipc_get_header(b, &m->h) == 0 && m->h.length <= sizeof(m->payload));
-    SERVER_CHECK(s, m->h.fd_count == (m->fd >= 0));
-    return !s->bad && read_bytes(s, m->payload, m->h.length, &m->fd);
-}
-
-static void send_all(struct server *s, struct ipc_header h, const void *a, size_t a_bytes,
-                     const void *b, size_t b_bytes)
-{
-    uint8_t head[IPC_HEADER_BYTES];
-
-    h.version = h.version ? h.version : IPC_VERSION;
-    h.length = (uint32_t)(a_bytes + b_bytes);
-    ipc_put_header(&h, head);
-    send(s->sock, head, sizeof(head), MSG_NOSIGNAL);
-    if (a_bytes) {
-        send(s->sock, a, a_bytes, MSG_NOSIGNAL);
-    }
-    if (b_bytes) {
-        send(s->sock, b, b_bytes, MSG_NOSIGNAL);
-    }
-}
-
-static bool accept_client(struct server *s)
-{
-    struct ipc_welcome w = {.version = 1, .server = "scripted", .instance = 1};
-    uint8_t b[IPC_WELCOME_BYTES];
-    struct message m;
-
-    s->sock = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (s->sock < 0 || !receive(s, &m)) {
-        return false;
-    }
-    SERVER_CHECK(s, m.h.type == IPC_HELLO);
-    ipc_put_welcome(&w, b);
-    send_all(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
-    return true;
-}
-
-static void send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
-{
-    struct ipc_opened o = {.credits = s->credits,
-                           .depth = 2,
-                           .input_count = 1,
-                           .output_count = 1,
-                           .input_bytes = IN_BYTES,
-                           .output_bytes = out_bytes};
-    struct ipc_tensor t[2] = {
-        {.name = "in", .dtype = IPC_U8, .rank = 1, .dim = {IN_BYTES}, .bytes = IN_BYTES},
-        {.name = "out", .dtype = IPC_U8, .rank = 1, .dim = {OUT_BYTES}, .bytes = OUT_BYTES}};
-    uint8_t b[IPC_OPENED_BYTES], tensors[2 * IPC_TENSOR_BYTES];
-
-    ipc_put_opened(&o, b);
-    ipc_put_tensor(&t[0], tensors);
-    ipc_put_tensor(&t[1], tensors + IPC_TENSOR_BYTES);
-    send_all(s, (struct ipc_header){.type = IPC_OPENED, .stream = stream}, b, sizeof(b), tensors,
-             sizeof(tensors));
-}
-
-/* OPEN and POOL. */
-static bool open_stream(struct server *s)
-{
-    struct message m;
-    struct ipc_pool p;
-
-    if (!receive(s, &m)) {
-        return false;
-    }
-    SERVER_CHECK(s, m.h.type == IPC_OPEN);
-    send_opened(s, m.h.stream, OUT_BYTES);
-    if (!receive(s, &m)) {
-        return false;
-    }
-    SERVER_CHECK(s, m.h.type == IPC_POOL && ipc_get_pool(m.payload, m.h.length, &p) == 0);
-    SERVER_CHECK(s, (fcntl(m.fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW)) ==
-                        (F_SEAL_SHRINK | F_SEAL_GROW));
-    if (s->pool) {
-        munmap(s->pool, s->pool_bytes);
-    }
-    s->pool_bytes = p.bytes;
-    s->pool = mmap(NULL, p.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
-    SERVER_CHECK(s, s->pool != MAP_FAILED);
-    close(m.fd);
-    send_all(s, (struct ipc_header){.type = IPC_POOLED, .stream = m.h.stream}, NULL, 0, NULL, 0);
-    return true;
-}
-
-static void answer(struct server *s, const struct message *m, enum ipc_status status)
-{
-    struct ipc_result r = {.credits = 1, .epoch = 1, .out_bytes = status ? 0 : OUT_BYTES};
-    uint8_t b[IPC_RESULT_BYTES];
-    struct ipc_frame f;
-
-    SERVER_CHECK(s, m->h.type == IPC_FRAME && ipc_get_frame(m->payload, m->h.length, &f) == 0);
-    SERVER_CHECK(s, f.in_offset + f.in_bytes <= s->pool_bytes &&
-                        f.out_offset + f.out_bytes <= s->pool_bytes && f.out_offset % 64 == 0);
-    if (s->bad) {
-        return;
-    }
-    for (size_t i = 0; i < OUT_BYTES && !status; i++) {
-        s->pool[f.out_offset + i] = (uint8_t)(s->pool[f.in_offset + i] + 1);
-    }
-    ipc_put_result(&r, b);
-    send_all(s,
-             (struct ipc_header){.type = IPC_RESULT,
-                                 .stream = m->h.stream,
-                                 .frame = m->h.frame,
-                                 .time_ns = m->h.time_ns,
-                                 .status = (uint16_t)status},
-             b, sizeof(b), "why", status ? 3 : 0);
-}
-
-static void hang_up(struct server *s)
-{
-    close(s->sock);
-    s->sock = -1;
-}
-
-static void *serve(void *arg)
-{
-    struct server *s = arg;
-
-    s->script(s);
-    if (s->sock >= 0) {
-        hang_up(s);
-    }
-    close(s->listener);
-    return NULL;
-}
-
-static void server_start(struct server *s, uint32_t credits, void (*script)(struct server *s))
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    char folder[] = "/tmp/piped-client-XXXXXX";
-
-    *s = (struct server){.sock = -1, .credits = credits, .script = script};
-    if (!mkdtemp(folder)) {
-        abort();
-    }
-    snprintf(s->path, sizeof(s->path), "%s/frames.sock", folder);
-    memcpy(at.sun_path, s->path, sizeof(at.sun_path));
-    s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(s->listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(s->listener, 4) < 0 ||
-        pthread_create(&s->thread, NULL, serve, s) != 0) {
-        abort();
-    }
-}
-
-static void server_join(struct server *s)
-{
-    pthread_join(s->thread, NULL);
-    unlink(s->path);
-    *strrchr(s->path, '/') = 0;
-    rmdir(s->path);
-    if (s->pool) {
-        munmap(s->pool, s->pool_bytes);
-    }
-}
+#include "tests/unit/ipc/scripted_daemon.h"
 
 static int client_open(const struct server *s, uint32_t reconnect_ms, uint32_t slots,
                        struct piped **p, struct piped_stream **stream)
@@ -287,17 +60,17 @@ static void script_disorder(struct server *s)
 {
     struct message m[4];
 
-    if (!accept_client(s) || !open_stream(s)) {
+    if (!server_accept(s) || !server_open_stream(s)) {
         return;
     }
     for (int i = 0; i < 4; i++) {
-        SERVER_CHECK(s, receive(s, &m[i]));
+        SERVER_CHECK(s, server_receive(s, &m[i]));
     }
     for (int i = 3; i >= 0; i--) {
-        answer(s, &m[i], IPC_OK);
+        server_answer(s, &m[i], IPC_OK);
     }
-    answer(s, &m[0], IPC_OK);
-    receive(s, &m[0]);
+    server_answer(s, &m[0], IPC_OK);
+    server_receive(s, &m[0]);
 }
 
 TEST(answers_in_disorder_are_put_right_and_counted)
@@ -330,27 +103,27 @@ static void script_dies(struct server *s)
 {
     struct message m;
 
-    if (!accept_client(s) || !open_stream(s)) {
+    if (!server_accept(s) || !server_open_stream(s)) {
         return;
     }
     for (int i = 0; i < 4; i++) {
-        SERVER_CHECK(s, receive(s, &m) && m.h.frame == (uint64_t)i + 1);
+        SERVER_CHECK(s, server_receive(s, &m) && m.h.frame == (uint64_t)i + 1);
         if (i == 0) {
-            answer(s, &m, IPC_OK);
+            server_answer(s, &m, IPC_OK);
         }
     }
-    hang_up(s);
+    server_hang_up(s);
     s->credits = 1;
-    if (!accept_client(s) || !open_stream(s)) {
+    if (!server_accept(s) || !server_open_stream(s)) {
         s->bad = __LINE__;
         return;
     }
     for (int i = 1; i < 4; i++) {
-        SERVER_CHECK(s,
-                     receive(s, &m) && m.h.frame == (uint64_t)i + 1 && m.h.time_ns == (uint64_t)i);
-        answer(s, &m, IPC_OK);
+        SERVER_CHECK(s, server_receive(s, &m) && m.h.frame == (uint64_t)i + 1 &&
+                            m.h.time_ns == (uint64_t)i);
+        server_answer(s, &m, IPC_OK);
     }
-    receive(s, &m);
+    server_receive(s, &m);
 }
 
 TEST(a_death_loses_nothing)
@@ -381,27 +154,27 @@ static void script_drains(struct server *s)
     uint8_t b[IPC_EVENT_BYTES];
     struct message m;
 
-    if (!accept_client(s) || !open_stream(s)) {
+    if (!server_accept(s) || !server_open_stream(s)) {
         return;
     }
-    SERVER_CHECK(s, receive(s, &m));
+    SERVER_CHECK(s, server_receive(s, &m));
     ipc_put_event(&e, b);
-    send_all(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
-    answer(s, &m, IPC_OK);
+    server_send(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
+    server_answer(s, &m, IPC_OK);
     for (int i = 1; i < 3; i++) {
-        SERVER_CHECK(s, receive(s, &m));
-        answer(s, &m, IPC_UNAVAILABLE);
+        SERVER_CHECK(s, server_receive(s, &m));
+        server_answer(s, &m, IPC_UNAVAILABLE);
     }
-    hang_up(s);
-    if (!accept_client(s) || !open_stream(s)) {
+    server_hang_up(s);
+    if (!server_accept(s) || !server_open_stream(s)) {
         s->bad = __LINE__;
         return;
     }
     for (int i = 1; i < 3; i++) {
-        SERVER_CHECK(s, receive(s, &m) && m.h.frame == (uint64_t)i + 1);
-        answer(s, &m, IPC_OK);
+        SERVER_CHECK(s, server_receive(s, &m) && m.h.frame == (uint64_t)i + 1);
+        server_answer(s, &m, IPC_OK);
     }
-    receive(s, &m);
+    server_receive(s, &m);
 }
 
 TEST(draining_is_waited_out)
@@ -423,8 +196,8 @@ static void script_vanishes(struct server *s)
 {
     struct message m;
 
-    if (accept_client(s) && open_stream(s)) {
-        SERVER_CHECK(s, receive(s, &m));
+    if (server_accept(s) && server_open_stream(s)) {
+        SERVER_CHECK(s, server_receive(s, &m));
     }
     unlink(s->path);
 }
@@ -454,9 +227,9 @@ static void script_nonsense(struct server *s)
 {
     struct message m;
 
-    if (accept_client(s) && open_stream(s) && receive(s, &m)) {
+    if (server_accept(s) && server_open_stream(s) && server_receive(s, &m)) {
         nonsense(s, &m);
-        while (receive(s, &m)) {
+        while (server_receive(s, &m)) {
         }
     }
 }
@@ -467,30 +240,32 @@ static void too_much_output(struct server *s, const struct message *m)
     uint8_t b[IPC_RESULT_BYTES];
 
     ipc_put_result(&r, b);
-    send_all(s, (struct ipc_header){.type = IPC_RESULT, .stream = m->h.stream, .frame = m->h.frame},
-             b, sizeof(b), NULL, 0);
+    server_send(s,
+                (struct ipc_header){.type = IPC_RESULT, .stream = m->h.stream, .frame = m->h.frame},
+                b, sizeof(b), NULL, 0);
 }
 static void another_version(struct server *s, const struct message *m)
 {
-    send_all(s, (struct ipc_header){.type = IPC_PING, .version = 9}, NULL, 0, NULL, 0);
+    server_send(s, (struct ipc_header){.type = IPC_PING, .version = 9}, NULL, 0, NULL, 0);
 }
 static void unknown_type(struct server *s, const struct message *m)
 {
-    send_all(s, (struct ipc_header){.type = 99}, NULL, 0, NULL, 0);
+    server_send(s, (struct ipc_header){.type = 99}, NULL, 0, NULL, 0);
 }
 static void second_welcome(struct server *s, const struct message *m)
 {
     uint8_t b[IPC_WELCOME_BYTES] = {1};
 
-    send_all(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
+    server_send(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
 }
 static void second_opened(struct server *s, const struct message *m)
 {
-    send_opened(s, m->h.stream, 1u << 20);
+    server_send_opened(s, m->h.stream, 1u << 20);
 }
 static void an_error(struct server *s, const struct message *m)
 {
-    send_all(s, (struct ipc_header){.type = IPC_ERROR, .status = IPC_PROTOCOL}, "you!", 4, NULL, 0);
+    server_send(s, (struct ipc_header){.type = IPC_ERROR, .status = IPC_PROTOCOL}, "you!", 4, NULL,
+                0);
 }
 
 TEST(a_daemon_that_makes_no_sense_is_left)
@@ -522,16 +297,16 @@ static void harmless(struct server *s, const struct message *m)
     struct message pong, other = *m;
 
     ipc_put_event(&e, b);
-    send_all(s, (struct ipc_header){.type = 0x9123}, "abc", 3, NULL, 0);
-    send_all(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
+    server_send(s, (struct ipc_header){.type = 0x9123}, "abc", 3, NULL, 0);
+    server_send(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
     other.h.stream = 77;
-    answer(s, &other, IPC_OK);
-    send_all(s, (struct ipc_header){.type = IPC_PING, .frame = 5}, "hello", 5, NULL, 0);
-    answer(s, m, IPC_OK);
-    SERVER_CHECK(s, receive(s, &pong));
+    server_answer(s, &other, IPC_OK);
+    server_send(s, (struct ipc_header){.type = IPC_PING, .frame = 5}, "hello", 5, NULL, 0);
+    server_answer(s, m, IPC_OK);
+    SERVER_CHECK(s, server_receive(s, &pong));
     while (pong.h.type == IPC_FRAME) {
-        answer(s, &pong, IPC_OK);
-        SERVER_CHECK(s, receive(s, &pong));
+        server_answer(s, &pong, IPC_OK);
+        SERVER_CHECK(s, server_receive(s, &pong));
     }
     SERVER_CHECK(s, pong.h.type == IPC_PONG && pong.h.frame == 5 && pong.h.length == 5 &&
                         memcmp(pong.payload, "hello", 5) == 0);
@@ -558,18 +333,18 @@ static void script_changes(struct server *s)
 {
     struct message m;
 
-    if (!accept_client(s) || !open_stream(s) || !receive(s, &m)) {
+    if (!server_accept(s) || !server_open_stream(s) || !server_receive(s, &m)) {
         s->bad = __LINE__;
         return;
     }
-    hang_up(s);
-    if (!accept_client(s) || !receive(s, &m)) {
+    server_hang_up(s);
+    if (!server_accept(s) || !server_receive(s, &m)) {
         s->bad = __LINE__;
         return;
     }
     SERVER_CHECK(s, m.h.type == IPC_OPEN);
-    send_opened(s, m.h.stream, 4096);
-    receive(s, &m);
+    server_send_opened(s, m.h.stream, 4096);
+    server_receive(s, &m);
 }
 
 TEST(a_model_that_changed_its_size_ends_the_stream)
@@ -595,14 +370,14 @@ static void script_late(struct server *s)
 {
     struct message m, cancel;
 
-    if (!accept_client(s) || !open_stream(s) || !receive(s, &m)) {
+    if (!server_accept(s) || !server_open_stream(s) || !server_receive(s, &m)) {
         s->bad = __LINE__;
         return;
     }
-    SERVER_CHECK(s, receive(s, &cancel) && cancel.h.type == IPC_CANCEL &&
+    SERVER_CHECK(s, server_receive(s, &cancel) && cancel.h.type == IPC_CANCEL &&
                         cancel.h.frame == m.h.frame && cancel.h.stream == m.h.stream);
-    answer(s, &m, IPC_CANCELLED);
-    receive(s, &m);
+    server_answer(s, &m, IPC_CANCELLED);
+    server_receive(s, &m);
 }
 
 TEST(wrong_use_and_cancelling)

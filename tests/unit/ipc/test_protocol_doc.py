@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and examples of docs/protocol.md against ipc/wire.h and the C codec.
+"""The tables and examples of docs/protocol*.md against ipc/protocol.h and the C codec.
 
-    test_protocol_doc.py DOC HEADER WIRE_DUMP      checks
-    test_protocol_doc.py --update DOC              writes the hexdumps of the examples anew from their fields
+    test_protocol_doc.py DOC... HEADER WIRE_DUMP   checks
+    test_protocol_doc.py --update DOC...           writes the hexdumps of the examples again from their fields
 
-Nothing is imported from the project: fields are packed here by the page's own tables.
+Nothing is imported from the project: fields are packed here by the pages' own tables.
 """
 import os
 import re
@@ -19,6 +19,7 @@ CODES = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "u32[8]": "<8I"}
 STRUCTS = {"Header": "ipc_header", "HELLO": "ipc_hello", "WELCOME": "ipc_welcome", "OPEN": "ipc_open",
            "OPENED": "ipc_opened", "Tensor": "ipc_tensor", "POOL": "ipc_pool", "FRAME and INLINE": "ipc_frame",
            "RESULT": "ipc_result", "CREDIT": "ipc_credit", "EVENT": "ipc_event_msg"}
+EXAMPLE = re.compile(r"^```example (\w+)\n(.*?)^```$", re.M | re.S)
 PAYLOADS = {"FRAME": "FRAME and INLINE", "INLINE": "FRAME and INLINE"}
 
 
@@ -89,8 +90,7 @@ class Page:
         self.sections = sections(text)
         self.layouts = {name: Layout(table(self.sections[name])) for name in STRUCTS}
         self.types = {r["type"]: r for r in table(self.sections["Types"])}
-        self.examples = [(m.group(1), m.group(2), m.span()) for m in
-                         re.finditer(r"^```example (\w+)\n(.*?)^```$", text, flags=re.M | re.S)]
+        self.examples = [(m.group(1), m.group(2)) for m in EXAMPLE.finditer(text)]
         check(len(self.examples) >= 10, "too few examples")
 
     def payload_layout(self, kind):
@@ -133,11 +133,25 @@ def dump_lines(data):
     return "".join("%04x  %s\n" % (i, data[i:i + 16].hex(" ")) for i in range(0, len(data), 16))
 
 
-def update(path):
-    with open(path, encoding="utf-8") as f:
-        page = Page(f.read())
-    text = page.text
-    for kind, body, (start, end) in reversed(page.examples):
+def read_pages(paths):
+    texts = []
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            texts.append(f.read())
+    return texts
+
+
+def update(paths):
+    texts = read_pages(paths)
+    page = Page("".join(texts))
+    for path, text in zip(paths, texts):
+        if EXAMPLE.search(text):
+            update_page(page, path, text)
+
+
+def update_page(page, path, text):
+    for m in reversed(list(EXAMPLE.finditer(text))):
+        kind, body, (start, end) = m.group(1), m.group(2), m.span()
         header, payload, tensors, words, _ = page.parse_example(kind, body)
         kept = "".join(line + "\n" for line in body.splitlines() if not re.match(r"[0-9a-f]{4} ", line))
         data = page.encode(kind, header, payload, tensors, words)
@@ -147,7 +161,7 @@ def update(path):
 
 
 def read_header(path):
-    """(defines, enums, struct sizes) of wire.h"""
+    """(defines, enums, struct sizes) of protocol.h"""
     with open(path, encoding="utf-8") as f:
         text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
     defines = {}
@@ -219,7 +233,7 @@ def test_numbers(page, header_path, tool):
 
 
 def test_examples(page, tool):
-    for kind, body, _ in page.examples:
+    for kind, body in page.examples:
         header, payload, tensors, text, dump = page.parse_example(kind, body)
         equal(dump.hex(" "), page.encode(kind, header, payload, tensors, text).hex(" "), "example " + kind)
         layout = page.layouts["Header"]
@@ -240,14 +254,14 @@ def test_examples(page, tool):
 
 def main(argv):
     if argv[:1] == ["--update"]:
-        update(argv[1])
+        update(argv[1:])
         return 0
-    with open(argv[0], encoding="utf-8") as f:
-        page = Page(f.read())
+    header, tool = argv[-2:]
+    page = Page("".join(read_pages(argv[:-2])))
     failed = 0
-    for name, run in (("layouts", lambda: test_layouts(page, argv[2])),
-                      ("numbers", lambda: test_numbers(page, argv[1], argv[2])),
-                      ("examples", lambda: test_examples(page, argv[2]))):
+    for name, run in (("layouts", lambda: test_layouts(page, tool)),
+                      ("numbers", lambda: test_numbers(page, header, tool)),
+                      ("examples", lambda: test_examples(page, tool))):
         try:
             run()
             print("ok", name)

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/choose.h"
+#include "kernels/select/choose.h"
 #include "tests/harness.h"
+#include "tests/unit/kernels/choose_uniform.h"
 #include "tests/unit/kernels/two_ops.h"
 
-static const struct krn_variant ours = {.name = "a__ours"}, library = {.name = "a__library"},
-                                pair = {.name = "ab__pair", .fused = true},
-                                rough = {.name = "a__rough", .inexact = true};
+static const struct krn_primitive ours = {.name = "a__ours"}, library = {.name = "a__library"},
+                                  pair = {.name = "ab__pair", .fused = true},
+                                  rough = {.name = "a__rough", .inexact = true};
 
 /* Three ops: the library is faster at the first and larger; a pair over the last two. */
 static const struct krn_time by_hand[] = {
@@ -64,7 +65,7 @@ TEST(choice_keeps_to_its_memory)
     o.objective = KRN_MEMORY;
     T_EQ(krn_choose(&t, &o, &c), 0);
     T_EQ(c.packed_bytes, 30);
-    T_EQ(c.ns, 210); /* of the two rows of op 1 that are as small the faster */
+    T_EQ(c.ns, 210); /* of the two primitives of op 1 that are as small the faster */
     krn_chosen_deinit(&c);
 }
 
@@ -85,10 +86,10 @@ TEST(front_and_uniform_choices)
     for (size_t i = 0; i < count; i++) {
         krn_chosen_deinit(&front[i]);
     }
-    T_EQ(krn_choose_uniform(&t, "__ours", &c), 0);
+    T_EQ(choose_uniform(&t, "__ours", &c), 0);
     T_EQ(c.ns, 210);
     krn_chosen_deinit(&c);
-    T_EQ(krn_choose_uniform(&t, "__library", &c), 0);
+    T_EQ(choose_uniform(&t, "__library", &c), 0);
     T_EQ(c.ns, 170);
     krn_chosen_deinit(&c);
 }
@@ -96,24 +97,24 @@ TEST(front_and_uniform_choices)
 #define OPS 5u
 #define ROWS 5u
 
-static const struct krn_variant of_forms[] = {
+static const struct krn_primitive of_forms[] = {
     {.name = "x__nhwc"},
-    {.name = "x__planes", .planes_in = true, .planes_out = true},
-    {.name = "x__takes", .planes_in = true},
-    {.name = "x__leaves", .planes_out = true},
+    {.name = "x__planes", .nchw_in = true, .nchw_out = true},
+    {.name = "x__takes", .nchw_in = true},
+    {.name = "x__leaves", .nchw_out = true},
     {.name = "xx__pair", .fused = true},
 };
 
 struct random_times {
     struct krn_times t;
     struct krn_time times[OPS * ROWS];
-    struct krn_form_time forms[OPS];
+    struct krn_layout_time layouts[OPS];
 };
 
 static void make_times(struct random_times *r)
 {
     r->t = (struct krn_times){
-        .op_count = (size_t)t_range(1, OPS), .times = r->times, .forms = r->forms};
+        .op_count = (size_t)t_range(1, OPS), .times = r->times, .layouts = r->layouts};
     for (size_t op = 0; op < r->t.op_count; op++) {
         for (size_t i = 0; i < ROWS; i++) {
             bool fits = !of_forms[i].fused || op + 1 < r->t.op_count;
@@ -123,34 +124,34 @@ static void make_times(struct random_times *r)
                                                            20, (size_t)t_range(0, 40)};
             }
         }
-        r->forms[op] = (struct krn_form_time){(double)t_range(0, 15), (double)t_range(0, 15),
-                                              op + 1 < r->t.op_count && t_range(0, 2)};
+        r->layouts[op] = (struct krn_layout_time){(double)t_range(0, 15), (double)t_range(0, 15),
+                                                  op + 1 < r->t.op_count && t_range(0, 2)};
     }
 }
 
-/* Is @x a row that a uniform choice may take? */
+/* Is @x a primitive that a uniform choice may take? */
 static bool uniform_takes(const struct random_times *r, const struct krn_time *x, const char *only)
 {
     bool any = false;
 
     for (size_t i = 0; i < r->t.count; i++) {
-        any |= r->times[i].op == x->op && strstr(r->times[i].row->name, only);
+        any |= r->times[i].op == x->op && strstr(r->times[i].primitive->name, only);
     }
-    return !x->row->fused && (!any || strstr(x->row->name, only));
+    return !x->primitive->fused && (!any || strstr(x->primitive->name, only));
 }
 
-/* The least time of what comes behind @before, told from what runs: a row that takes planes turns
- * its input over unless the row before has left it so, one that leaves planes its output unless the
- * next takes them. */
+/* The least time of what comes behind @before, told from what runs: a primitive that takes NCHW
+ * turns its input over unless the primitive before has left it so, one that leaves NCHW its output
+ * unless the next takes them. */
 static double brute_times(const struct random_times *r, const struct krn_time *before,
                           const char *only)
 {
-    size_t op = before ? before->op + (before->row->fused ? 2 : 1) : 0;
-    bool left = before && before->row->planes_out;
+    size_t op = before ? before->op + (before->primitive->fused ? 2 : 1) : 0;
+    bool left = before && before->primitive->nchw_out;
     double least = INFINITY;
 
     if (op == r->t.op_count) {
-        return left ? r->forms[op - 1].out_ns : 0;
+        return left ? r->layouts[op - 1].out_ns : 0;
     }
     for (size_t i = 0; i < r->t.count; i++) {
         const struct krn_time *x = &r->times[i];
@@ -159,9 +160,9 @@ static double brute_times(const struct random_times *r, const struct krn_time *b
         if (x->op != op || (only && !uniform_takes(r, x, only))) {
             continue;
         }
-        if (!left || !x->row->planes_in || !r->forms[op - 1].may_stay) {
-            ns +=
-                (left ? r->forms[op - 1].out_ns : 0) + (x->row->planes_in ? r->forms[op].in_ns : 0);
+        if (!left || !x->primitive->nchw_in || !r->layouts[op - 1].may_stay) {
+            ns += (left ? r->layouts[op - 1].out_ns : 0) +
+                  (x->primitive->nchw_in ? r->layouts[op].in_ns : 0);
         }
         least = fmin(least, ns + brute_times(r, x, only));
     }
@@ -194,16 +195,17 @@ TEST(changes_of_form_are_counted)
         for (size_t k = 0; k < count; k++) {
             krn_chosen_deinit(&front[k]);
         }
-        T_EQ(krn_choose_uniform(&r.t, "__nhwc", &c), 0);
+        T_EQ(choose_uniform(&r.t, "__nhwc", &c), 0);
         T_NEAR(c.ns, brute_times(&r, NULL, "__nhwc"), 1e-9);
         krn_chosen_deinit(&c);
-        T_EQ(krn_choose_uniform(&r.t, "__planes", &c), 0);
+        T_EQ(choose_uniform(&r.t, "__planes", &c), 0);
         T_NEAR(c.ns, brute_times(&r, NULL, "__planes"), 1e-9);
         krn_chosen_deinit(&c);
     }
 }
 
-/* A row of planes that is the fastest by itself, between rows that are not: greedy falls for it. */
+/* A primitive on NCHW that is the fastest by itself, between primitives that are not: greedy falls
+ * for it. */
 TEST(greedy_search_pays_for_changes_of_form)
 {
     struct krn_time times[] = {{0, &of_forms[0], 50, 20, 0},
@@ -211,8 +213,8 @@ TEST(greedy_search_pays_for_changes_of_form)
                                {1, &of_forms[0], 50, 20, 0},
                                {1, &of_forms[1], 70, 20, 0},
                                {2, &of_forms[0], 50, 20, 0}};
-    struct krn_form_time forms[] = {{10, 30, true}, {20, 20, true}, {0, 0, false}};
-    struct krn_times t = {.op_count = 3, .count = 5, .times = times, .forms = forms};
+    struct krn_layout_time layouts[] = {{10, 30, true}, {20, 20, true}, {0, 0, false}};
+    struct krn_times t = {.op_count = 3, .count = 5, .times = times, .layouts = layouts};
     static const double ns[] = {150, 150, 150, 170, 160, 150};
 
     for (int a = 0; a < KRN_PATH_ALGORITHM_COUNT; a++) {
@@ -255,8 +257,8 @@ TEST(measured_choice_runs_the_model)
     for (size_t i = 0; i < t.count; i++) {
         T_TRUE(t.times[i].op < 2 && (i == 0 || t.times[i].op >= t.times[i - 1].op));
         T_TRUE(t.times[i].ns > 0 && t.times[i].samples > 0 && t.times[i].samples <= 5);
-        T_TRUE(krn_usable(t.times[i].row, &model.m, t.times[i].op));
-        alone[t.times[i].op] |= !t.times[i].row->fused;
+        T_TRUE(krn_usable(t.times[i].primitive, &model.m, t.times[i].op));
+        alone[t.times[i].op] |= !t.times[i].primitive->fused;
     }
     T_TRUE(alone[0] && alone[1]);
     T_EQ(krn_choose(&t, &o, &c), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images that a first layer reads itself: for every row that does, the bits of krn_preprocess() and
- * then the same row, and no value of the input ever in memory.
+ * Images that a first layer reads itself: for every primitive that does, the bits of
+ * krn_preprocess() and then the same primitive, and no value of the input ever in memory.
  */
 #include "kernels/image/image_input.h"
 #include "kernels/image/preprocess.h"
@@ -109,7 +109,7 @@ static void operators(struct net *t, const struct shape *s)
     op[1].out[0] = OUTPUT;
 }
 
-/* @t may not be moved from then on. @only: the row that is to run the convolution. */
+/* @t may not be moved from then on. @only: the primitive that is to run the convolution. */
 static bool net_init(struct net *t, const struct shape *s, const struct mdl_preproc *pre,
                      const char *only)
 {
@@ -233,7 +233,7 @@ struct image_case {
     bool cut, other_size;
 };
 
-static bool case_passes(const struct krn_variant *v, const struct image_case *k)
+static bool case_passes(const struct krn_primitive *v, const struct image_case *k)
 {
     base_cleanup(net_deinit) struct net t;
     struct source src;
@@ -315,7 +315,7 @@ static struct image_case random_case(bool planes)
 TEST(the_same_bits_as_by_way_of_memory)
 {
     size_t count, rows = 0;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (size_t i = 0; i < count; i++) {
         if (!v[i].from_image || (v[i].needs & ~krn_cpu_features())) {
@@ -335,7 +335,7 @@ TEST(the_same_bits_as_by_way_of_memory)
 TEST(first_layer_of_a_real_network)
 {
     size_t count;
-    const struct krn_variant *v = krn_variants(&count);
+    const struct krn_primitive *v = krn_primitives(&count);
 
     for (size_t i = 0; i < count; i++) {
         for (int f = 0; v[i].from_image && f < KRN_PIX_COUNT; f++) {

@@ -47,7 +47,7 @@ static bool runs(struct tiny *o, const char *only)
     bool ok = y[0] == 11 && y[1] == 24 && y[2] == 39 && y[3] == 56 && scratch % 64 == 0 &&
               krn_net_model(net) == &o->m;
     if (only) {
-        ok &= strstr(krn_net_variant(net, 0)->name, only) != NULL;
+        ok &= strstr(krn_net_primitive(net, 0)->name, only) != NULL;
     }
     krn_net_free(net);
     free(exec.scratch);
@@ -64,7 +64,7 @@ TEST(net_runs_ranges_of_ops)
     T_TRUE(runs(&o, "__ref"));
 }
 
-/* File bytes: constants at odd addresses, for every variant (undefined behaviour shows under the
+/* File bytes: constants at odd addresses, for every primitive (undefined behaviour shows under the
  * sanitizers) */
 TEST(net_takes_constants_at_any_address)
 {
@@ -102,29 +102,29 @@ TEST(net_only_is_a_wish)
 
     tiny_init(&o, w, c);
     T_EQ(krn_net_new(&o.m, NULL, error, &a), 0);
-    T_EQ(krn_net_new(&o.m, "no_such_variant", error, &b), 0);
+    T_EQ(krn_net_new(&o.m, "no_such_primitive", error, &b), 0);
     T_EQ(krn_net_new(&o.m, "no_such,binary__ref", error, &d), 0);
-    T_TRUE(krn_net_variant(a, 0) == krn_net_variant(b, 0));
-    T_STR(krn_net_variant(d, 0)->name, "binary__ref");
+    T_TRUE(krn_net_primitive(a, 0) == krn_net_primitive(b, 0));
+    T_STR(krn_net_primitive(d, 0)->name, "binary__ref");
     krn_net_free(a);
     krn_net_free(b);
     krn_net_free(d);
     T_TRUE(krn_net_free(NULL) == NULL);
 }
 
-/* Two kinds of cores that run op 0 by different rows and op 1 by the same. */
+/* Two kinds of cores that run op 0 by different primitives and op 1 by the same. */
 static void choose_two(const struct tiny *o, struct krn_choice ret[2])
 {
     for (size_t k = 0; k < 2; k++) {
         T_EQ(krn_choice_init(&ret[k], 2), 0);
-        ret[k].own[0] = krn_row_next(&o->m, 0, false, k ? "__ref" : "tiled,vec,avx", NULL);
-        ret[k].own[1] = krn_row_next(&o->m, 1, false, NULL, NULL);
+        ret[k].own[0] = krn_primitive_next(&o->m, 0, false, k ? "__ref" : "tiled,vec,avx", NULL);
+        ret[k].own[1] = krn_primitive_next(&o->m, 1, false, NULL, NULL);
     }
     snprintf(ret[0].kind, sizeof(ret[0].kind), "big");
     snprintf(ret[1].kind, sizeof(ret[1].kind), "little");
 }
 
-TEST(net_runs_each_kinds_rows)
+TEST(net_runs_each_kinds_primitives)
 {
     const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4}, x[4] = {1, 2, 3, 4};
     char error[MDL_ERROR_MAX];
@@ -140,9 +140,9 @@ TEST(net_runs_each_kinds_rows)
     T_EQ(krn_net_kinds(net), 2);
     T_EQ(krn_net_kind(net, "little"), 1);
     T_EQ(krn_net_kind(net, "unheard of"), 0);
-    T_STR(krn_net_row(net, 1, 0)->name, "binary__ref");
-    T_TRUE(krn_net_row(net, 0, 0) != krn_net_row(net, 1, 0));
-    T_TRUE(krn_net_row_fused(net, 1, 0) == NULL);
+    T_STR(krn_net_chosen(net, 1, 0)->name, "binary__ref");
+    T_TRUE(krn_net_chosen(net, 0, 0) != krn_net_chosen(net, 1, 0));
+    T_TRUE(krn_net_chosen_fused(net, 1, 0) == NULL);
     for (size_t kind = 0; kind < 2; kind++) {
         float y[4] = {0};
         void *outputs[] = {y};
@@ -166,7 +166,8 @@ TEST(net_runs_each_kinds_rows)
     krn_choice_deinit(&choices[1]);
 }
 
-/* Op 0 has a row for each kind, op 1 one for both: what teams of both read is on both nodes. */
+/* Op 0 has a primitive for each kind, op 1 one for both: what teams of both read is on both
+ * nodes. */
 TEST(net_places_rows_where_they_are_read)
 {
     const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
@@ -259,14 +260,14 @@ TEST(net_refuses_a_choice_that_cannot_be)
 
     tiny_init(&o, w, c);
     choose_two(&o, choices);
-    choices[1].own[0] = krn_row_find("conv__ref");
+    choices[1].own[0] = krn_primitive_find("conv__ref");
     T_TRUE(choices[1].own[0] != NULL);
     T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), -EOPNOTSUPP);
     T_CONTAINS(error, "binary 'tiny'");
     choices[1].op_count = 1;
     T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), -EINVAL);
     T_EQ(krn_net_new_chosen(&o.m, choices, KRN_KIND_MAX + 1, error, &net), -EINVAL);
-    T_TRUE(net == NULL && krn_row_find("no such row") == NULL);
+    T_TRUE(net == NULL && krn_primitive_find("no such primitive") == NULL);
     krn_choice_deinit(&choices[0]);
     krn_choice_deinit(&choices[1]);
 }

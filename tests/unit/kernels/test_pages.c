@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "base.h"
-#include "kernels/pages.h"
+#include "kernels/common/pages.h"
 #include "tests/harness.h"
 
 #define MIB ((size_t)1 << 20)

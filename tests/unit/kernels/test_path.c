@@ -9,12 +9,12 @@
 
 #define STEPS 6
 #define PER_STEP 5
-#define FORMS 3
+#define LAYOUTS 3
 
 struct random_problem {
     struct krn_path_problem p;
     struct krn_path_node nodes[STEPS * PER_STEP];
-    double convert[STEPS * FORMS * FORMS];
+    double convert[STEPS * LAYOUTS * LAYOUTS];
 };
 
 static void make(struct random_problem *r, bool fused, bool convert)
@@ -28,18 +28,18 @@ static void make(struct random_problem *r, bool fused, bool convert)
             r->nodes[n++] = (struct krn_path_node){
                 .step = s,
                 .span = fused && i > 0 && s + 1 < steps && t_range(0, 3) == 0 ? 2 : 1,
-                .takes = (size_t)t_range(0, FORMS - 1),
-                .leaves = (size_t)t_range(0, FORMS - 1),
+                .takes = (size_t)t_range(0, LAYOUTS - 1),
+                .leaves = (size_t)t_range(0, LAYOUTS - 1),
                 .cost = (double)t_range(0, 40),
                 .bytes = (double)t_range(0, 40)};
         }
-        for (size_t i = 0; i < FORMS * FORMS; i++) {
-            r->convert[s * FORMS * FORMS + i] = i % (FORMS + 1) ? (double)t_range(0, 20) : 0;
+        for (size_t i = 0; i < LAYOUTS * LAYOUTS; i++) {
+            r->convert[s * LAYOUTS * LAYOUTS + i] = i % (LAYOUTS + 1) ? (double)t_range(0, 20) : 0;
         }
     }
     r->p = (struct krn_path_problem){.step_count = steps,
                                      .node_count = n,
-                                     .form_count = FORMS,
+                                     .layout_count = LAYOUTS,
                                      .nodes = r->nodes,
                                      .convert = convert ? r->convert : NULL};
 }
@@ -65,7 +65,7 @@ static double brute(const struct random_problem *r, size_t from, double cost, do
             continue;
         }
         if (from != SIZE_MAX && r->p.convert) {
-            edge += r->convert[(step * FORMS + r->nodes[from].leaves) * FORMS + n->takes];
+            edge += r->convert[(step * LAYOUTS + r->nodes[from].leaves) * LAYOUTS + n->takes];
         }
         least = base_min(least, brute(r, i, cost + edge, bytes + n->bytes, bytes_max));
     }
@@ -85,8 +85,8 @@ static void check_path(const struct random_problem *r, const struct krn_path *pa
         cost += n->cost;
         bytes += n->bytes;
         if (i && r->p.convert) {
-            cost +=
-                r->convert[(step * FORMS + r->nodes[path->nodes[i - 1]].leaves) * FORMS + n->takes];
+            cost += r->convert[(step * LAYOUTS + r->nodes[path->nodes[i - 1]].leaves) * LAYOUTS +
+                               n->takes];
         }
         step += n->span;
     }
@@ -139,7 +139,7 @@ TEST(other_searches_find_paths_that_are_no_better)
     }
 }
 
-/* What looks good at every step is bad in the end: two cheap rows of different forms. */
+/* What looks good at every step is bad in the end: two cheap primitives of different layouts. */
 TEST(learning_sees_past_the_next_step)
 {
     static const struct krn_path_node nodes[] = {{0, 1, 0, 0, 10, 0}, {0, 1, 1, 1, 12, 0},
@@ -209,7 +209,7 @@ TEST(bad_problems_are_refused)
     T_EQ(krn_path_check(&p), -EINVAL);
     nodes[0].cost = 1;
     nodes[0].span = 2;
-    T_EQ(krn_path_check(&p), -EINVAL); /* no row alone at step 0 */
+    T_EQ(krn_path_check(&p), -EINVAL); /* no primitive alone at step 0 */
     nodes[0].span = 1;
     nodes[1].takes = 1;
     T_EQ(krn_path_check(&p), -EINVAL);

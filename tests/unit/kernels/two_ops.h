@@ -3,8 +3,8 @@
  * tests/unit/kernels/two_ops.h - a model of two ops, one after the other, built by hand
  *
  * Tensors are 1 x elements of f32, each on its own storage; the first is the input, the last the
- * output. What lies between is in the arena, at no offset
- * yet; constants, and what the ops do and read, are for the caller to set.
+ * output. The tensors between are in the arena, without offsets yet. The caller sets constants,
+ * attributes and inputs of the ops.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct tiny {
     char name[8];
 };
 
-/* @o may not be moved from then on: the model points into it. Ops have no operand yet. */
+/* Do not move @o after this: the model points into it. The ops have no operands yet. */
 static inline void tiny_model(struct tiny *o, size_t tensor_count, size_t elements,
                               size_t arena_bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/unit/model/graph_builder.h - graphs written down in C, as the readers would deliver them
+ * tests/unit/model/graph_builder.h - builds graphs in C, like those of the readers
  *
  *     struct gb g;
  *     gb_init(&g, 13);
@@ -11,16 +11,16 @@
  *     gb_output(&g, "y");
  *     m = gb_compile(&g, NULL);
  *
- * Sizes are fixed and generous; a builder that overflows aborts.
+ * Sizes are fixed and generous; an overflow aborts.
  */
 #pragma once
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/compile.h"
+#include "model/common/pool.h"
+#include "model/compile/compile.h"
 
 #define GB_MAX 512
 #define GB_PORTS 40
@@ -34,6 +34,14 @@ struct gb {
     struct mdl_gvalue inputs[8], outputs[8];
     char error[MDL_ERROR_MAX];
 };
+
+/* an assertion that stays on in release builds */
+static inline void gb_need(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
 
 static inline void gb_init(struct gb *g, int64_t opset)
 {
@@ -90,7 +98,7 @@ static inline void gb_const(struct gb *g, const char *name, enum mdl_dtype dtype
     t->data = mdl_pool_memdup(g->pool, data, t->bytes);
 }
 
-/* f32 of small values that differ from element to element */
+/* f32 with small, different values */
 static inline void gb_weights(struct gb *g, const char *name, size_t rank, const size_t *dim)
 {
     size_t n = 1;
@@ -124,7 +132,7 @@ static inline const char *const *gb_names(struct gb *g, const char *text, size_t
 
     *ret_count = 0;
     for (char *s = strtok_r(copy, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
-        assert(*ret_count < GB_PORTS);
+        gb_need(*ret_count < GB_PORTS);
         names[(*ret_count)++] = strcmp(s, "-") == 0 ? "" : s;
     }
     return names;
@@ -135,7 +143,7 @@ static inline void gb_node(struct gb *g, const char *op, const char *name, const
 {
     struct mdl_gnode *n = &g->nodes[g->graph.node_count++];
 
-    assert(g->graph.node_count <= GB_MAX);
+    gb_need(g->graph.node_count <= GB_MAX);
     *n = (struct mdl_gnode){.op_type = mdl_pool_strdup(g->pool, op),
                             .domain = "",
                             .name = mdl_pool_strdup(g->pool, name)};
@@ -144,13 +152,13 @@ static inline void gb_node(struct gb *g, const char *op, const char *name, const
     n->attrs = mdl_pool_alloc(g->pool, GB_ATTRS, sizeof(*n->attrs));
 }
 
-/* attributes of the node added last */
+/* adds attributes to the last node */
 static inline struct mdl_gattr *gb_attr(struct gb *g, const char *name, enum mdl_attr_type type)
 {
     struct mdl_gnode *n = &g->nodes[g->graph.node_count - 1];
     struct mdl_gattr *a = (struct mdl_gattr *)(uintptr_t)&n->attrs[n->attr_count++];
 
-    assert(n->attr_count <= GB_ATTRS);
+    gb_need(n->attr_count <= GB_ATTRS);
     *a = (struct mdl_gattr){.name = name, .type = type};
     return a;
 }
@@ -178,7 +186,7 @@ static inline void gb_ints(struct gb *g, const char *name, size_t count, const i
     a->count = count;
 }
 
-/* NULL where it is refused; the reason is in g->error */
+/* Return: NULL if it is refused; g->error has the reason */
 static inline struct mdl_model *gb_compile(struct gb *g, const struct mdl_load_options *options)
 {
     struct mdl_model *m = NULL;
@@ -203,4 +211,15 @@ static inline size_t gb_count_ops(const struct mdl_model *m, enum mdl_op_kind ki
         n += m->ops[i].kind == kind;
     }
     return n;
+}
+
+/* Return: the first op of this kind, or NULL */
+static inline const struct mdl_op *gb_op(const struct mdl_model *m, enum mdl_op_kind kind)
+{
+    for (size_t i = 0; i < m->op_count; i++) {
+        if (m->ops[i].kind == kind) {
+            return &m->ops[i];
+        }
+    }
+    return NULL;
 }

@@ -2,8 +2,8 @@
 /**
  * tests/unit/model/onnx_bytes.h - writes ONNX files byte by byte, broken ones too
  *
- * A message is a growing buffer; a sub-message is written into a buffer of its own and then put
- * into its parent, as the wire format wants it. Nothing here shares code with the reader.
+ * A message is a growing buffer; a sub-message is written into its own buffer and then copied into
+ * its parent, as the wire format requires. Nothing here shares code with the reader.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /**
  * tests/unit/model/run_model.h - runs a compiled model once on the reference operators
  *
- * The arena starts full of NaN patterns, so that reading what nobody wrote shows.
+ * The arena starts full of NaN patterns, which expose reads of memory that was never written.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ static inline void run_model_init(struct run_model *r, const struct mdl_model *m
     r->scratch = run_model_alloc(krn_net_scratch_bytes(r->net, 1), 0);
 }
 
-/* f32 inputs become numbers out of @seed; false where the net could not be made */
+/* f32 inputs are random numbers from @seed. Return: false if the net could not be made */
 static inline bool run_model_go(struct run_model *r, uint64_t seed)
 {
     struct krn_mem mem = {r->arena, (const void *const *)r->inputs, r->outputs};

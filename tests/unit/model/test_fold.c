@@ -85,6 +85,7 @@ TEST(integer_arithmetic)
         {"Shape|x|s;Squeeze|two|q;Add|s q|y", {4, 5, 7, 9}, 4},
         {"Shape|x|s;Concat|two s|t|axis|0;Slice|t two four|y", {3, 5}, 2},
         {"Shape|x|s;Less|s four|l;Not|l|n;Cast|n|y|to|7", {0, 0, 1, 1}, 4},
+        {"Shape|x|s;Sub|s four|e;Pow|m1 e|y", {1, -1, -1, -1}, 4},
     };
 
     for (size_t p = 0; p < base_array_count(programs); p++) {
@@ -166,7 +167,7 @@ TEST(weights_out_of_constants)
     gb_free(&g);
 }
 
-/* What has no rule here goes to the kernels. */
+/* What has no rule here goes to the primitives. */
 TEST(evaluated_by_kernels)
 {
     struct mdl_load_options with = {.const_eval = krn_const_eval}, without = {0};
@@ -260,7 +261,7 @@ TEST(fold_budget_long_range)
     gb_free(&g);
 }
 
-/* Copies for the kernels count, however small the results are. */
+/* Copies for the primitives count, however small the results are. */
 TEST(fold_budget_copies)
 {
     struct mdl_load_options kernels = {.const_eval = krn_const_eval};

@@ -2,6 +2,7 @@
 /* Random nodes of every operator with random and extreme shapes, attributes and constants: each is
  * compiled or refused with a reason; nothing crashes, hangs or grows (the sanitizer setups look
  * closer). */
+#include "model/lower/lowering.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 
@@ -27,17 +28,15 @@ static int64_t number(void)
 
 static const char *random_operator(void)
 {
-    const struct mdl_lower_row *const tables[] = {
-        mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes,
-        mdl_lower_slices,  mdl_lower_resizes,  mdl_lower_reduces,  mdl_lower_consts,
-    };
-    const struct mdl_lower_row *t = tables[t_range(0, (int64_t)base_array_count(tables) - 1)];
-    int64_t n = 0;
+    const struct mdl_lower_row *row = NULL;
+    int64_t seen = 0;
 
-    while (t[n].op_type) {
-        n++;
+    for (const struct mdl_lower_row *const *table = mdl_lower_tables; *table; table++) {
+        for (const struct mdl_lower_row *r = *table; r->op_type; r++) {
+            row = t_range(0, seen++) ? row : r; /* each is as likely as any other */
+        }
     }
-    return t[t_range(0, n - 1)].op_type;
+    return row->op_type;
 }
 
 static void add_value(struct gb *g, const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where copies are needed and where not, counted; and the answers stay the same. */
 #include "kernels/kernels.h"
+#include "model/ir/strides.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/run_model.h"

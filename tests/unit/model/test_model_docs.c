@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
-#include "model/common/graph.h"
+#include "model/netdesc/netdesc.h"
 #include "model/sidecar.h"
 #include "tests/harness.h"
 

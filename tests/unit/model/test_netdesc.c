@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "model/common/graph.h"
+#include "model/netdesc/netdesc.h"
 #include "tests/harness.h"
 
 static char error[MDL_ERROR_MAX];
@@ -188,7 +188,7 @@ TEST(errors_name_layer_and_key)
         {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": 9}"), "larger than the padded input"},
         {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": 3, \"stride\": 0}"), "key 'stride'"},
         {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": 3, \"pad\": -1}"), "key 'pad'"},
-        {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": [1, 2, 3]}"), "wants N or [h, w]"},
+        {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": [1, 2, 3]}"), "must be N or [h, w]"},
         {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": 3, \"groups\": 2}"), "key 'groups'"},
         {NET("{\"op\": \"conv\", \"out\": 4, \"kernel\": 3, \"act\": \"relux\"}"), "key 'act'"},
         {NET("{\"op\": \"conv\", \"out\": 1e3, \"kernel\": 3}"), "key 'out'"},
@@ -204,7 +204,7 @@ TEST(errors_name_layer_and_key)
         {NET("{\"op\": \"softmax\", \"name\": \"input\"}"), "is already taken"},
         {NET("{\"op\": \"softmax\", \"name\": \"\"}"), "key 'name'"},
         {NET("{\"op\": \"softmax\", \"name\": \"a\\u001b\"}"), "key 'name'"},
-        {NET("{\"op\": \"add\"}"), "wants at least two names"},
+        {NET("{\"op\": \"add\"}"), "must have at least two names"},
         {NET("{\"op\": \"conv\", \"name\": \"a\", \"out\": 4, \"kernel\": 1}, {\"op\": \"add\", "
              "\"in\": [\"a\", \"input\"]}"),
          "the inputs have different shapes"},

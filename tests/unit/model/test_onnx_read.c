@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
-#include "model/common/graph.h"
+#include "model/onnx/onnx.h"
 #include "tests/harness.h"
 #include "tests/unit/model/onnx_bytes.h"
 

@@ -117,7 +117,8 @@ TEST(says_what_is_wrong)
     expect_error("0-70000@big", 4, "above 65535");
     expect_error("0-99999999999999999999@big", 4, "above 65535");
     expect_error("0-3@big*129", 4, "more than 128 teams");
-    expect_error("0-3@big+big+big+big+big+big+big+big+big", 4, "more than 8 groups");
+    expect_error("0-3@big+big+big+big+big+big+big+big+big+big+big+big+big+big+big+big+big", 4,
+                 "more than 16 groups");
     expect_error("0-0@big", 0, "the last unit is -1");
 }
 
@@ -247,6 +248,31 @@ TEST(hostile_texts)
         T_TRUE(pl_plan_equal(&p, &back));
     }
     T_LT(20000, accepted); /* unchanged ones at least */
+}
+
+TEST(boards)
+{
+    struct pl_ep_set eps = {.count = 3, .board = "hub"};
+    char error[128] = "", text[128];
+    struct pl_plan p;
+
+    snprintf(eps.eps[0].name, PL_EP_NAME_MAX, "hub:big");
+    snprintf(eps.eps[1].name, PL_EP_NAME_MAX, "little");
+    snprintf(eps.eps[2].name, PL_EP_NAME_MAX, "b2:bigx");
+    for (size_t i = 0; i < eps.count; i++) {
+        eps.eps[i].cpu_count = 4;
+    }
+    T_EQ(pl_plan_parse("0-1@big*2|2-3@b2:bigxx2+hub:littlex4", &eps, 4, error, sizeof(error), &p),
+         0);
+    T_EQ(p.stages[0].groups[0].ep, 0);
+    T_EQ(p.stages[1].groups[0].ep, 2);
+    T_EQ(p.stages[1].groups[0].width, 2);
+    T_EQ(p.stages[1].groups[1].ep, 1);
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "0-1@hub:big*2|2-3@b2:bigxx2+littlex4");
+    T_EQ(pl_plan_parse("0-3@b2:big", &eps, 4, error, sizeof(error), &p), -EINVAL);
+    T_CONTAINS(error, "b2:big");
+    T_EQ(pl_plan_parse("0-3@b2:little", &eps, 4, error, sizeof(error), &p), -EINVAL);
 }
 
 TEST_MAIN()

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/unit/pipeline/tiny_net.h - a small real network, built by hand, and what it answers
+ * tests/unit/pipeline/tiny_net.h - a small real network, built by hand, and its answers
  *
  * A chain of 3x3 convolutions (clip, residual from the one before the last), one per unit, with a
  * layout change in the first and the last unit. Three arena ranges are used in turn, so a unit that
- * is left out, done twice or done on another frame's memory changes the answer.
+ * is skipped, run twice or run on another frame's memory changes the answer.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct tiny_net {
     struct krn_net *net;
     size_t elements;             /* of input and output */
     float *inputs[TINY_INPUTS];  /* random */
-    float *answers[TINY_INPUTS]; /* of one thread that runs all ops in order */
+    float *answers[TINY_INPUTS]; /* computed by one thread that runs all ops in order */
     uint8_t *image;              /* RGB24, size x size; only with 3 channels */
     size_t image_side;
     float *image_answer;

@@ -9,23 +9,22 @@
 #include "tuner/eval.h"
 #include "tuner/search/search.h"
 
-/* Random weights 1..1000; costs are weight / speed of the kind, and 0.8 of perfect for a width;
+/* Random weights 1..1000; costs are weight / speed of the EP, and 0.8 of perfect for a width;
  * hand-off costs 1. */
-static inline struct tun_problem t_problem(size_t units, const struct tun_kind *kinds,
-                                           size_t kind_count)
+static inline struct tun_problem t_problem(size_t units, const struct tun_ep *eps, size_t ep_count)
 {
     struct tun_problem p;
 
-    if (tun_problem_init(&p, units, kinds, kind_count)) {
+    if (tun_problem_init(&p, units, eps, ep_count)) {
         abort();
     }
     p.handoff_ns = 1;
     for (size_t u = 0; u < units; u++) {
         p.units[u].weight = (double)t_range(1, 1000);
-        for (size_t k = 0; k < kind_count; k++) {
-            for (size_t w = 1; w <= kinds[k].cores; w++) {
+        for (size_t k = 0; k < ep_count; k++) {
+            for (size_t w = 1; w <= eps[k].cores; w++) {
                 *tun_cell_at(&p.costs, k, w, u) = (struct tun_cell){
-                    .ns = p.units[u].weight / kinds[k].speed / (w > 1 ? 0.8 * (double)w : 1),
+                    .ns = p.units[u].weight / eps[k].speed / (w > 1 ? 0.8 * (double)w : 1),
                     .source = TUN_MEASURED,
                 };
             }
@@ -61,7 +60,7 @@ static inline struct tun_trial t_measured(const struct tun_problem *p, const str
 
 typedef void (*t_spoil_fn)(struct tun_trial *t, void *context);
 
-/* Every other trial fails and the others are stopped. */
+/* Half of the trials fail, the others are stopped. */
 static inline void t_spoil_all(struct tun_trial *t, void *context)
 {
     (void)context;
@@ -81,7 +80,7 @@ static inline void t_spoil_some(struct tun_trial *t, void *context)
     }
 }
 
-/* Asks and tells until done; every plan asked for must be one that can be run. */
+/* Runs the search to its end; every plan that it asks for must be valid. */
 static inline void t_drive(struct tun_search *s, const struct tun_problem *p, t_spoil_fn spoil,
                            void *context)
 {
@@ -108,7 +107,7 @@ static inline void t_drive(struct tun_search *s, const struct tun_problem *p, t_
     T_EQ(tun_search_ask(s, &plan), TUN_E_DONE);
 }
 
-/* How many trials ran a plan that an earlier one had run. */
+/* Return: how many trials repeated the plan of an earlier trial. */
 static inline size_t t_repeats(const struct tun_search *s)
 {
     size_t count, repeats = 0;

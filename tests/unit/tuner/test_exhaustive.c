@@ -4,11 +4,11 @@
 #include "tests/unit/tuner/searches.h"
 #include "tuner/search/places.h"
 
-static const struct tun_kind ONE[] = {{"big", 1, 1, 1, 1}};
-static const struct tun_kind TWO_ONE[] = {{"big", 2, 1, 1, 1}, {"little", 1, 0.4, 0.5, 1}};
-static const struct tun_kind THREE[] = {
+static const struct tun_ep ONE[] = {{"big", 1, 1, 1, 1}};
+static const struct tun_ep TWO_ONE[] = {{"big", 2, 1, 1, 1}, {"little", 1, 0.4, 0.5, 1}};
+static const struct tun_ep THREE[] = {
     {"big", 1, 1, 1, 1}, {"middle", 2, 0.6, 1, 1}, {"little", 2, 0.3, 0.5, 1}};
-static const struct tun_kind HIKEY[] = {{"big", 4, 1, 1, 1}, {"little", 4, 0.35, 0.5, 1}};
+static const struct tun_ep HIKEY[] = {{"big", 4, 1, 1, 1}, {"little", 4, 0.35, 0.5, 1}};
 
 static const enum tun_space SPACES[] = {TUN_SPACE_CUTS, TUN_SPACE_PLACES, TUN_SPACE_ALL};
 
@@ -35,17 +35,17 @@ static void check_space(const struct tun_problem *p, const char *algorithm, enum
         best = base_min(best, outcome.bottleneck_ns);
     }
     T_NEAR(tun_search_result(s)->measured.bottleneck_ns, best, 0);
-    T_NEAR(tun_algorithm_find(algorithm)->space(p, &o), size, 0);
+    T_NEAR(tun_algorithm_space(tun_algorithm_find(algorithm), p, &o), size, 0);
     tun_search_free(s);
 }
 
-static void check_spaces(const struct tun_kind *kinds, size_t kind_count, size_t units,
-                         size_t stages_max, bool one_kind)
+static void check_spaces(const struct tun_ep *eps, size_t ep_count, size_t units, size_t stages_max,
+                         bool one_ep)
 {
-    struct tun_problem p = t_problem(units, kinds, kind_count);
+    struct tun_problem p = t_problem(units, eps, ep_count);
 
     p.bounds.stages_max = stages_max;
-    p.bounds.one_kind_stages = one_kind;
+    p.bounds.one_ep_stages = one_ep;
     for (size_t i = 0; i < base_array_count(SPACES) && !t_failed; i++) {
         check_space(&p, "exhaustive", SPACES[i]);
         if (!t_failed) {
@@ -53,8 +53,8 @@ static void check_spaces(const struct tun_kind *kinds, size_t kind_count, size_t
         }
     }
     if (t_failed) {
-        fprintf(stderr, "%zu units, %zu kinds, %zu stages at most, one kind %d\n", units,
-                kind_count, stages_max, one_kind);
+        fprintf(stderr, "%zu units, %zu EPs, %zu stages at most, one EP %d\n", units, ep_count,
+                stages_max, one_ep);
     }
     tun_problem_deinit(&p);
 }
@@ -63,10 +63,10 @@ TEST(as_many_plans_as_counted)
 {
     for (size_t units = 1; units <= 4 && !t_failed; units++) {
         for (size_t stages_max = 0; stages_max <= 3 && !t_failed; stages_max++) {
-            for (int one_kind = 0; one_kind < 2 && !t_failed; one_kind++) {
-                check_spaces(ONE, 1, units, stages_max, one_kind);
-                check_spaces(TWO_ONE, 2, units, stages_max, one_kind);
-                check_spaces(THREE, 3, base_min(units, (size_t)3), stages_max, one_kind);
+            for (int one_ep = 0; one_ep < 2 && !t_failed; one_ep++) {
+                check_spaces(ONE, 1, units, stages_max, one_ep);
+                check_spaces(TWO_ONE, 2, units, stages_max, one_ep);
+                check_spaces(THREE, 3, base_min(units, (size_t)3), stages_max, one_ep);
             }
         }
     }
@@ -135,8 +135,8 @@ TEST(default_space)
         struct tun_problem p = t_problem(cases[i].units, HIKEY, 2);
         struct tun_options o = {0};
 
-        T_NEAR(tun_algorithm_find("exhaustive")->space(&p, &o), tun_space_size(&p, cases[i].space),
-               0);
+        T_NEAR(tun_algorithm_space(tun_algorithm_find("exhaustive"), &p, &o),
+               tun_space_size(&p, cases[i].space), 0);
         tun_problem_deinit(&p);
     }
 }
@@ -224,15 +224,15 @@ TEST(random_stops_by_itself)
 /* The most a problem can have: counts pass every double, plans pass what a plan can hold. */
 TEST(largest_machine)
 {
-    struct tun_kind kinds[PL_EP_MAX];
+    struct tun_ep eps[PL_EP_MAX];
     struct tun_problem p;
     struct tun_options o = {.seed = t_seed, .trials_max = 20};
 
     for (size_t k = 0; k < PL_EP_MAX; k++) {
-        kinds[k] = (struct tun_kind){"k", 48, 1 / (1.0 + (double)k), 1, 1};
-        snprintf(kinds[k].name, sizeof(kinds[k].name), "k%zu", k);
+        eps[k] = (struct tun_ep){"k", 48, 1 / (1.0 + (double)k), 1, 1};
+        snprintf(eps[k].name, sizeof(eps[k].name), "k%zu", k);
     }
-    p = t_problem(600, kinds, PL_EP_MAX);
+    p = t_problem(600, eps, PL_EP_MAX);
     for (size_t i = 0; i < base_array_count(SPACES) && !t_failed; i++) {
         for (int random = 0; random < 2 && !t_failed; random++) {
             struct tun_search *s;

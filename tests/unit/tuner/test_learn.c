@@ -9,23 +9,23 @@
 
 static struct tun_problem p;
 
-static struct tun_cell *cell(size_t kind, size_t width, size_t unit)
+static struct tun_cell *cell(size_t ep, size_t width, size_t unit)
 {
-    return tun_cell_at(&p.costs, kind, width, unit);
+    return tun_cell_at(&p.costs, ep, width, unit);
 }
 
-static double true_ns(size_t kind, size_t width, size_t unit)
+static double true_ns(size_t ep, size_t width, size_t unit)
 {
-    return 1e5 * (double)(1 + unit % 7) * (kind ? 3 : 1) * (0.2 + 0.8 / (double)width);
+    return 1e5 * (double)(1 + unit % 7) * (ep ? 3 : 1) * (0.2 + 0.8 / (double)width);
 }
 
-/* Two kinds of four cores, every cell of @source unless that is TUN_UNKNOWN. */
+/* Two EPs of four cores, every cell of @source unless that is TUN_UNKNOWN. */
 static void make(enum tun_source source, double sigma)
 {
-    const struct tun_kind kinds[2] = {{.name = "big", .cores = 4, .speed = 1, .bandwidth = 1},
-                                      {.name = "little", .cores = 4, .speed = 0.4, .bandwidth = 1}};
+    const struct tun_ep eps[2] = {{.name = "big", .cores = 4, .speed = 1, .bandwidth = 1},
+                                  {.name = "little", .cores = 4, .speed = 0.4, .bandwidth = 1}};
 
-    if (tun_problem_init(&p, UNITS, kinds, 2) < 0) {
+    if (tun_problem_init(&p, UNITS, eps, 2) < 0) {
         abort();
     }
     for (size_t i = 0; i < 8 * UNITS && source != TUN_UNKNOWN; i++) {
@@ -93,7 +93,7 @@ TEST(nonsense_is_ignored)
     tun_problem_deinit(&p);
 }
 
-/* The error is the unit's: other widths of it follow, other kinds do not. */
+/* The error is the unit's: other widths of it follow, other EPs do not. */
 TEST(other_widths_follow)
 {
     struct tun_sample s[2] = {{0, 1, 3, true_ns(0, 1, 3) * 1.2, 0.005},
@@ -118,8 +118,8 @@ static size_t slow_samples(struct tun_sample *s, size_t count, double factor)
     return count;
 }
 
-/* Many samples with one factor: all of the kind, and it alone. One sample: only a part of it. */
-TEST(a_common_factor_of_a_kind)
+/* Many samples with one factor: all of the EP, and it alone. One sample: only a part of it. */
+TEST(a_common_factor_of_a_ep)
 {
     struct tun_sample s[UNITS];
     double ratio;
@@ -138,8 +138,8 @@ TEST(a_common_factor_of_a_kind)
     tun_problem_deinit(&p);
 }
 
-/* Samples that scatter: the doubt of the cells that were not sampled grows. */
-TEST(scatter_is_doubt)
+/* Samples that scatter: the uncertainty of the cells that were not sampled grows. */
+TEST(scatter_is_uncertainty)
 {
     struct tun_sample s[UNITS];
 
@@ -155,7 +155,7 @@ TEST(scatter_is_doubt)
 }
 
 /* Measured cells stay where evidence against beliefs would move them, and where a disagreement is
- * noise; they move when measurements of their kind have gone stale together. */
+ * noise; they move when measurements of their EP have gone stale together. */
 TEST(measured_cells_stay_until_stale)
 {
     struct tun_sample s[UNITS];
@@ -288,7 +288,7 @@ TEST(holes_are_filled_by_learned_ratios)
     tun_problem_deinit(&p);
 }
 
-/* Light units gain less from the faster kind: units of like size say so. */
+/* Light units gain less from the faster EP: units of like size say so. */
 TEST(units_of_like_size_first)
 {
     make(TUN_MEASURED, 0.005);

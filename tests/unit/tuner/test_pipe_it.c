@@ -3,14 +3,15 @@
 #include "tests/harness.h"
 #include "tuner/search/pipe_it.c" /* its static functions are what is tested */
 #include "tuner/search/random.h"
+#include "tuner/search/search_private.h"
 
-static const struct tun_kind KINDS[2] = {{.name = "B", .cores = 4, .speed = 1, .bandwidth = 1},
-                                         {.name = "s", .cores = 4, .speed = 0.4, .bandwidth = 1}};
+static const struct tun_ep EPS[2] = {{.name = "B", .cores = 4, .speed = 1, .bandwidth = 1},
+                                     {.name = "s", .cores = 4, .speed = 0.4, .bandwidth = 1}};
 
-/* @percent: [kind][width - 1] of a layer's time on one big core. */
+/* @percent: [EP][width - 1] of a layer's time on one big core. */
 static void make(struct tun_problem *p, const int *layers, size_t count, const int percent[2][4])
 {
-    if (tun_problem_init(p, count, KINDS, 2) < 0) {
+    if (tun_problem_init(p, count, EPS, 2) < 0) {
         abort();
     }
     for (size_t k = 0; k < 2; k++) {
@@ -49,7 +50,7 @@ TEST(walk_through)
     T_EQ(l.count, 8);
     work_flow(&l);
     for (size_t i = 0; i < 8; i++) {
-        T_EQ(l.stages[i].kind, i / 4);
+        T_EQ(l.stages[i].ep, i / 4);
         T_EQ(l.stages[i].width, 1);
         T_EQ(l.stages[i].end, first_ends[i]);
     }
@@ -138,18 +139,18 @@ TEST(merging_must_help)
 TEST(random_tables)
 {
     for (int round = 0; round < 2000; round++) {
-        struct tun_kind kinds[3] = {
+        struct tun_ep eps[3] = {
             {.name = "a", .cores = (uint16_t)t_range(1, 5), .speed = 0.3, .bandwidth = 1},
             {.name = "b", .cores = (uint16_t)t_range(1, 5), .speed = 1, .bandwidth = 1},
             {.name = "c", .cores = (uint16_t)t_range(1, 5), .speed = 0.5, .bandwidth = 1}};
         struct tun_problem p;
-        struct pl_ep_set eps;
+        struct pl_ep_set set;
         struct pl_plan plan;
         char error[200];
 
-        T_EQ(tun_problem_init(&p, (size_t)t_range(1, 30), kinds, (size_t)t_range(1, 3)), 0);
-        for (size_t k = 0; k < p.kind_count; k++) {
-            for (size_t w = 1; w <= p.kinds[k].cores; w++) {
+        T_EQ(tun_problem_init(&p, (size_t)t_range(1, 30), eps, (size_t)t_range(1, 3)), 0);
+        for (size_t k = 0; k < p.ep_count; k++) {
+            for (size_t w = 1; w <= p.eps[k].cores; w++) {
                 for (size_t u = 0; u < p.unit_count; u++) {
                     *tun_cell_at(&p.costs, k, w, u) =
                         (struct tun_cell){(double)t_range(1, 1000), 0, TUN_MEASURED};
@@ -168,10 +169,10 @@ TEST(random_tables)
             T_EQ(l.stages[i].end, end);
         }
         merge_stage(&p, &plan);
-        tun_eps(&p, &eps);
-        T_EQ(pl_plan_check(&plan, &eps, p.unit_count, error, sizeof(error)), 0);
+        tun_eps(&p, &set);
+        T_EQ(pl_plan_check(&plan, &set, p.unit_count, error, sizeof(error)), 0);
         T_TRUE(tun_fits(&p, &plan));
-        for (size_t s = 1; s < plan.stage_count; s++) { /* within a kind the wide ones first */
+        for (size_t s = 1; s < plan.stage_count; s++) { /* within an EP the wide ones first */
             const struct pl_group *a = plan.stages[s - 1].groups, *b = plan.stages[s].groups;
 
             T_TRUE(a->ep != b->ep || a->width >= b->width);
@@ -180,15 +181,15 @@ TEST(random_tables)
     }
 }
 
-/* More cores than a plan has stages, and bounds below the number of kinds. */
+/* More cores than a plan has stages, and bounds below the number of EPs. */
 TEST(many_cores)
 {
-    struct tun_kind kinds[2] = {{.name = "a", .cores = 100, .speed = 1, .bandwidth = 1},
-                                {.name = "b", .cores = 61, .speed = 0.5, .bandwidth = 1}};
+    struct tun_ep eps[2] = {{.name = "a", .cores = 100, .speed = 1, .bandwidth = 1},
+                            {.name = "b", .cores = 61, .speed = 0.5, .bandwidth = 1}};
     struct tun_problem p;
     struct pl_plan plan;
 
-    T_EQ(tun_problem_init(&p, 200, kinds, 2), 0);
+    T_EQ(tun_problem_init(&p, 200, eps, 2), 0);
     T_EQ(tun_fill(&p), 200 * 161);
     merge_stage(&p, &plan);
     T_TRUE(plan.stage_count >= 2 && plan.stage_count <= PL_STAGE_MAX);
@@ -210,11 +211,11 @@ TEST(as_a_search_it_has_one_trial)
     struct tun_trial trial = {0};
     char error[TUN_ERROR_MAX];
 
-    T_EQ(tun_problem_init(&p, 12, KINDS, 2), 0); /* all costs unknown: filled by weights */
+    T_EQ(tun_problem_init(&p, 12, EPS, 2), 0); /* all costs unknown: filled by weights */
     T_EQ(tun_search_new("pipe-it", &p, NULL, error, &s), 0);
     T_EQ(tun_search_ask(s, &plan), 0);
     trial.plan = plan;
-    T_EQ(tun_eval(tun_search_problem(s), &plan, &trial.measured), 0);
+    T_EQ(tun_eval(&s->problem, &plan, &trial.measured), 0);
     T_EQ(tun_search_tell(s, &trial), 0);
     T_EQ(tun_search_ask(s, &plan), TUN_E_DONE);
     T_TRUE(tun_search_result(s) && pl_plan_equal(&tun_search_result(s)->plan, &trial.plan));

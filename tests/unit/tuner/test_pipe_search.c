@@ -16,20 +16,20 @@ static void cleanup_search(struct tun_search **s)
 #define AUTO_SEARCH base_cleanup(cleanup_search) struct tun_search
 #define AUTO_PROBLEM base_cleanup(tun_problem_deinit) struct tun_problem
 
-/* Cores of two kinds, the second three times as slow; a unit's cost goes with its weight, with
+/* Cores of two EPs, the second three times as slow; a unit's cost goes with its weight, with
  * some of it not shared by wider teams, and @noise (relative) on every cell. */
 static int machine(size_t units, const double *weight, uint16_t big, uint16_t little, double noise,
                    struct tun_problem *ret)
 {
-    struct tun_kind kinds[2] = {
+    struct tun_ep eps[2] = {
         {.name = "big", .cores = big, .speed = 1, .bandwidth = 1},
         {.name = "little", .cores = little, .speed = 1.0 / 3, .bandwidth = 0.5}};
-    int error = tun_problem_init(ret, units, kinds, little ? 2 : 1);
+    int error = tun_problem_init(ret, units, eps, little ? 2 : 1);
 
     for (size_t u = 0; !error && u < units; u++) {
         ret->units[u].weight = weight ? weight[u] : (double)t_range(1, 50);
-        for (size_t k = 0; k < ret->kind_count; k++) {
-            for (size_t w = 1; w <= ret->kinds[k].cores; w++) {
+        for (size_t k = 0; k < ret->ep_count; k++) {
+            for (size_t w = 1; w <= ret->eps[k].cores; w++) {
                 *tun_cell_at(&ret->costs, k, w, u) = (struct tun_cell){
                     .ns = 1e6 * ret->units[u].weight * (0.9 / (double)w + 0.1) * (k ? 3 : 1) *
                           (1 + noise * t_float()),
@@ -276,7 +276,7 @@ TEST(patience_finds_the_best_cut)
         play(s, &p);
         tun_search_log(s, &count);
         /* Phase two walks on in one list; the others were walked to their ends as well. */
-        T_TRUE((double)count == tun_search_algorithm(s)->space(&p, NULL));
+        T_TRUE((double)count == tun_algorithm_space(tun_search_algorithm(s), &p, NULL));
         T_TRUE(tun_search_result(s)->measured.bottleneck_ns == best);
     }
 }
@@ -296,7 +296,7 @@ TEST(perfect_seeds_stay)
     T_TRUE(tun_search_result(s) == tun_search_log(s, &(size_t){0}) + 2);
 }
 
-/* It walks away from the seeds where one kind is slower: Synth 2 of table 7, two cores slowed. */
+/* It walks away from the seeds where one EP is slower: Synth 2 of table 7, two cores slowed. */
 TEST(leaves_the_seeds_on_unequal_cores)
 {
     const double weight[15] = {1, 9, 4, 8, 5, 4, 8, 5, 7, 1, 1, 1, 4, 8, 22};
@@ -340,7 +340,7 @@ TEST(the_one_obvious_plan)
         play(s, &p);
         tun_search_log(s, &count);
         T_EQ(count, 1);
-        T_TRUE(tun_search_algorithm(s)->space(&p, NULL) == 1);
+        T_TRUE(tun_algorithm_space(tun_search_algorithm(s), &p, NULL) == 1);
         tun_eps(&p, &eps);
         T_EQ(pl_plan_format(&tun_search_result(s)->plan, &eps, text, sizeof(text)), 0);
         T_STR(text, rows[i / 2].want);

@@ -5,11 +5,12 @@
 
 #include "base.h"
 #include "tests/harness.h"
-#include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/run.h"
+#include "tuner/pipesim/simulated_machine.h"
 
 #define UNITS 6u
 
-/* Two kinds, random costs; samples has room for a plan. */
+/* Two EPs, random costs; samples has room for a plan. */
 struct fixture {
     struct tun_problem p;
     struct tun_sample samples[6 * UNITS];
@@ -19,15 +20,15 @@ struct fixture {
 
 static void set_up(struct fixture *f, const char *plan)
 {
-    static const struct tun_kind kinds[] = {
+    static const struct tun_ep eps[] = {
         {.name = "big", .cores = 2, .speed = 1, .bandwidth = 1, .watts = 2},
         {.name = "little", .cores = 4, .speed = 0.4, .bandwidth = 0.5}};
-    struct pl_ep_set eps;
+    struct pl_ep_set set;
     char error[128];
 
-    T_EQ(tun_problem_init(&f->p, UNITS, kinds, base_array_count(kinds)), 0);
-    for (size_t k = 0; k < f->p.kind_count; k++) {
-        for (size_t w = 1; w <= kinds[k].cores; w++) {
+    T_EQ(tun_problem_init(&f->p, UNITS, eps, base_array_count(eps)), 0);
+    for (size_t k = 0; k < f->p.ep_count; k++) {
+        for (size_t w = 1; w <= eps[k].cores; w++) {
             for (size_t u = 0; u < UNITS; u++) {
                 tun_cell_at(&f->p.costs, k, w, u)->ns = (double)t_range(100000, 900000);
                 f->p.units[u].in_bytes = u ? (double)t_range(1, 100000) : 0;
@@ -40,8 +41,8 @@ static void set_up(struct fixture *f, const char *plan)
     for (size_t k = 0; k < PL_EP_MAX; k++) {
         f->m.slow[k] = 1;
     }
-    tun_eps(&f->p, &eps);
-    T_EQ(pl_plan_parse(plan, &eps, UNITS, error, sizeof(error), &f->plan), 0);
+    tun_eps(&f->p, &set);
+    T_EQ(pl_plan_parse(plan, &set, UNITS, error, sizeof(error), &f->plan), 0);
 }
 
 TEST(without_noise_it_is_what_eval_says)
@@ -80,8 +81,8 @@ TEST(every_shape_that_runs_is_sampled_once)
     for (size_t i = 0; i < t.sample_count; i++) {
         const struct tun_sample *s = &t.samples[i];
 
-        T_TRUE(!seen[s->kind][s->width][s->unit]);
-        seen[s->kind][s->width][s->unit] = true;
+        T_TRUE(!seen[s->ep][s->width][s->unit]);
+        seen[s->ep][s->width][s->unit] = true;
         T_EQ(s->sigma, 0.1);
     }
     for (size_t u = 0; u < 3; u++) {
@@ -136,7 +137,7 @@ TEST(noise_has_the_sigma_it_is_given)
     tun_problem_deinit(&f.p);
 }
 
-TEST(contention_slows_its_kind_alone)
+TEST(contention_slows_its_ep_alone)
 {
     struct fixture f;
     struct tun_trial still, slow;

@@ -12,24 +12,24 @@ struct machine {
     double speed[4];
 };
 
-static int problem(size_t units, size_t kinds, const struct machine *m, struct tun_problem *ret)
+static int problem(size_t units, size_t eps, const struct machine *m, struct tun_problem *ret)
 {
-    struct tun_kind kind[4] = {0};
+    struct tun_ep ep[4] = {0};
 
-    for (size_t k = 0; k < kinds; k++) {
-        snprintf(kind[k].name, sizeof(kind[k].name), "k%zu", k);
-        kind[k].cores = m->cores[k];
-        kind[k].speed = m->speed[k] > 0 ? m->speed[k] : 1;
-        kind[k].bandwidth = 1;
+    for (size_t k = 0; k < eps; k++) {
+        snprintf(ep[k].name, sizeof(ep[k].name), "k%zu", k);
+        ep[k].cores = m->cores[k];
+        ep[k].speed = m->speed[k] > 0 ? m->speed[k] : 1;
+        ep[k].bandwidth = 1;
     }
-    return tun_problem_init(ret, units, kind, kinds);
+    return tun_problem_init(ret, units, ep, eps);
 }
 
-static void set_costs(struct tun_problem *p, size_t kind, double ns)
+static void set_costs(struct tun_problem *p, size_t ep, double ns)
 {
-    for (size_t w = 1; w <= p->kinds[kind].cores; w++) {
+    for (size_t w = 1; w <= p->eps[ep].cores; w++) {
         for (size_t u = 0; u < p->unit_count; u++) {
-            tun_cell_at(&p->costs, kind, w, u)->ns = ns / (double)w;
+            tun_cell_at(&p->costs, ep, w, u)->ns = ns / (double)w;
         }
     }
 }
@@ -51,29 +51,29 @@ TEST(pipeline_becomes_plan)
     T_STR(text, "0-1@k1x2|2-2@k0|3-6@k1");
 }
 
-TEST(kinds_rank_by_speed_bandwidth_cores_order)
+TEST(eps_rank_by_speed_bandwidth_cores_order)
 {
     struct machine m = {{2, 2, 4, 2}, {0.5, 1, 0.5, 0.5}};
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     size_t rank[PL_EP_MAX];
 
     T_EQ(problem(3, 4, &m, &p), 0);
-    tun_rank_kinds(&p, rank);
+    tun_rank_eps(&p, rank);
     T_EQ(rank[0], 1);
     T_EQ(rank[1], 2);
     T_EQ(rank[2], 0);
     T_EQ(rank[3], 3);
-    p.kinds[3].bandwidth = 2;
-    tun_rank_kinds(&p, rank);
+    p.eps[3].bandwidth = 2;
+    tun_rank_eps(&p, rank);
     T_EQ(rank[1], 3);
     /* Costs say otherwise than the hints, once all of width 1 are known. */
     set_costs(&p, 0, 10);
     set_costs(&p, 1, 40);
     set_costs(&p, 2, 30);
-    tun_rank_kinds(&p, rank);
+    tun_rank_eps(&p, rank);
     T_EQ(rank[0], 1);
     set_costs(&p, 3, 20);
-    tun_rank_kinds(&p, rank);
+    tun_rank_eps(&p, rank);
     T_EQ(rank[0], 0);
     T_EQ(rank[1], 3);
     T_EQ(rank[2], 2);
@@ -92,7 +92,7 @@ static void slots_text(const struct tun_problem *p, size_t stages, char *ret, si
     }
     for (size_t s = 0; s < stages; s++) {
         used += (size_t)snprintf(ret + used, bytes - used, "%s%s.%u", s ? " " : "",
-                                 p->kinds[place[s].kind].name, place[s].width);
+                                 p->eps[place[s].ep].name, place[s].width);
     }
 }
 
@@ -100,7 +100,7 @@ TEST(slots_share_the_cores)
 {
     static const struct {
         struct machine m;
-        size_t kinds, stages;
+        size_t eps, stages;
         const char *want;
     } rows[] = {
         {{{4, 2}, {0.5, 1}}, 2, 1, "k1.2"},
@@ -108,11 +108,11 @@ TEST(slots_share_the_cores)
         {{{4, 2}, {0.5, 1}}, 2, 3, "k1.2 k0.2 k0.2"},
         {{{4, 2}, {0.5, 1}}, 2, 4, "k1.2 k0.2 k0.1 k0.1"},
         {{{4, 2}, {0.5, 1}}, 2, 6, "k1.1 k1.1 k0.1 k0.1 k0.1 k0.1"},
-        {{{2, 2}, {1, 0.5}}, 2, 3, "k0.1 k0.1 k1.2"}, /* equal remainders: the faster kind */
+        {{{2, 2}, {1, 0.5}}, 2, 3, "k0.1 k0.1 k1.2"}, /* equal remainders: the faster EP */
         {{{1, 8}, {1, 0.5}}, 2, 3, "k0.1 k1.4 k1.4"}, /* one each though its share is 0.3 */
         {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 3, "k0.1 k1.1 k2.8"},
         {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 4, "k0.1 k1.1 k2.4 k2.4"},
-        {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 2, "k0.1 k1.1"}, /* fewer stages than kinds */
+        {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 2, "k0.1 k1.1"}, /* fewer stages than EPs */
         {{{3}, {1}}, 1, 2, "k0.2 k0.1"},
         {{{3}, {1}}, 1, 4, "no"},
         {{{3}, {1}}, 1, 0, "no"},
@@ -122,37 +122,37 @@ TEST(slots_share_the_cores)
     for (size_t i = 0; i < base_array_count(rows); i++) {
         base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
 
-        T_EQ(problem(5, rows[i].kinds, &rows[i].m, &p), 0);
+        T_EQ(problem(5, rows[i].eps, &rows[i].m, &p), 0);
         slots_text(&p, rows[i].stages, text, sizeof(text));
         T_STR(text, rows[i].want);
     }
 }
 
-/* On any machine: as many as asked for, in rank order, each kind's cores all given out. */
+/* On any machine: as many as asked for, in rank order, each EP's cores all given out. */
 TEST(slots_always_fit)
 {
     for (int round = 0; round < 2000; round++) {
         base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
         struct machine m;
-        size_t kinds = (size_t)t_range(1, 4), stages, cores = 0, used[4] = {0};
+        size_t eps = (size_t)t_range(1, 4), stages, cores = 0, used[4] = {0};
         struct tun_place place[64];
 
-        for (size_t k = 0; k < kinds; k++) {
+        for (size_t k = 0; k < eps; k++) {
             m.cores[k] = (uint16_t)t_range(1, 9);
             m.speed[k] = (double)t_range(1, 4) / 4;
             cores += m.cores[k];
         }
         stages = (size_t)t_range(1, (int64_t)cores);
-        T_EQ(problem(5, kinds, &m, &p), 0);
+        T_EQ(problem(5, eps, &m, &p), 0);
         T_EQ(tun_slots(&p, stages, place), 0);
         for (size_t s = 0; s < stages; s++) {
-            T_LT(place[s].kind, kinds);
+            T_LT(place[s].ep, eps);
             T_LE(1, place[s].width);
-            used[place[s].kind] += place[s].width;
-            T_TRUE(s == 0 || p.kinds[place[s].kind].speed <= p.kinds[place[s - 1].kind].speed);
+            used[place[s].ep] += place[s].width;
+            T_TRUE(s == 0 || p.eps[place[s].ep].speed <= p.eps[place[s - 1].ep].speed);
         }
-        for (size_t k = 0; k < kinds; k++) {
-            T_TRUE(used[k] == p.kinds[k].cores || (used[k] == 0 && stages < kinds));
+        for (size_t k = 0; k < eps; k++) {
+            T_TRUE(used[k] == p.eps[k].cores || (used[k] == 0 && stages < eps));
         }
     }
 }
@@ -166,7 +166,7 @@ TEST(core_places_fastest_first)
     T_EQ(problem(3, 2, &m, &p), 0);
     T_EQ(tun_core_places(&p, place, 8), 5);
     for (size_t i = 0; i < 5; i++) {
-        T_EQ(place[i].kind, i < 3 ? 1 : 0);
+        T_EQ(place[i].ep, i < 3 ? 1 : 0);
         T_EQ(place[i].width, 1);
     }
     T_EQ(tun_core_places(&p, place, 4), 4);
@@ -218,11 +218,11 @@ struct tally {
 };
 static void next_stage(struct tally *t, size_t unit, size_t stages);
 
-/* A stage has teams: more of shapes from (kind, width) on, or the stage ends at any unit. */
-static void more_teams(struct tally *t, size_t unit, size_t stages, size_t kind, size_t width,
+/* A stage has teams: more of shapes from (EP, width) on, or the stage ends at any unit. */
+static void more_teams(struct tally *t, size_t unit, size_t stages, size_t ep, size_t width,
                        size_t teams)
 {
-    bool single = t->space == TUN_SPACE_PLACES || t->p->bounds.one_kind_stages;
+    bool single = t->space == TUN_SPACE_PLACES || t->p->bounds.one_ep_stages;
 
     if (teams > 0) {
         for (size_t end = unit + 1; end <= t->p->unit_count; end++) {
@@ -232,11 +232,11 @@ static void more_teams(struct tally *t, size_t unit, size_t stages, size_t kind,
             return;
         }
     }
-    for (size_t k = kind; k < t->p->kind_count; k++) {
-        size_t widest = t->space == TUN_SPACE_PLACES ? 1 : t->p->kinds[k].cores;
+    for (size_t k = ep; k < t->p->ep_count; k++) {
+        size_t widest = t->space == TUN_SPACE_PLACES ? 1 : t->p->eps[k].cores;
 
-        for (size_t w = k == kind ? width : 1; w <= widest; w++) {
-            if (t->used[k] + w <= t->p->kinds[k].cores) {
+        for (size_t w = k == ep ? width : 1; w <= widest; w++) {
+            if (t->used[k] + w <= t->p->eps[k].cores) {
                 t->used[k] = (uint16_t)(t->used[k] + w);
                 more_teams(t, unit, stages, k, w, teams + 1);
                 t->used[k] = (uint16_t)(t->used[k] - w);
@@ -259,14 +259,14 @@ TEST(spaces_match_brute_force)
     for (int round = 0; round < 150; round++) {
         base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
         struct machine m = {{0}, {0}};
-        size_t kinds = (size_t)t_range(1, 3);
+        size_t eps = (size_t)t_range(1, 3);
 
-        for (size_t k = 0; k < kinds; k++) {
-            m.cores[k] = (uint16_t)t_range(1, kinds == 1 ? 7 : kinds == 2 ? 4 : 2);
+        for (size_t k = 0; k < eps; k++) {
+            m.cores[k] = (uint16_t)t_range(1, eps == 1 ? 7 : eps == 2 ? 4 : 2);
         }
-        T_EQ(problem((size_t)t_range(1, 5), kinds, &m, &p), 0);
+        T_EQ(problem((size_t)t_range(1, 5), eps, &m, &p), 0);
         p.bounds.stages_max = (size_t)t_range(0, 4);
-        p.bounds.one_kind_stages = t_range(0, 3) == 0;
+        p.bounds.one_ep_stages = t_range(0, 3) == 0;
         for (int space = TUN_SPACE_PLACES; space <= TUN_SPACE_ALL; space++) {
             struct tally t = {.p = &p, .space = space};
 

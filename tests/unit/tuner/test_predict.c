@@ -142,12 +142,12 @@ TEST(predictions_are_positive)
 
 TEST(costs_are_filled_where_nothing_better_is)
 {
-    const struct tun_kind kind = {.name = "big", .cores = 2, .speed = 1, .bandwidth = 1};
+    const struct tun_ep ep = {.name = "big", .cores = 2, .speed = 1, .bandwidth = 1};
     struct tun_problem problem;
     struct tun_predictor p;
 
     T_EQ(tun_predictor_fit(benches, make(0, 2), &p), 0);
-    T_EQ(tun_problem_init(&problem, 4, &kind, 1), 0);
+    T_EQ(tun_problem_init(&problem, 4, &ep, 1), 0);
     for (size_t u = 0; u < 3; u++) {
         tun_gemm_of_conv(14, 14, 3, 3, 64, 128, &problem.units[u].gemm_n, &problem.units[u].gemm_k,
                          &problem.units[u].gemm_m);

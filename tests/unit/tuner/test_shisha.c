@@ -5,25 +5,25 @@
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 
-static const struct tun_kind ONE[] = {{"fast", 1, 1, 1, 1}};
-static const struct tun_kind TWO_TWO[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};
-static const struct tun_kind ONE_TWO[] = {{"fast", 1, 1, 1, 1}, {"slow", 2, 0.5, 0.5, 1}};
+static const struct tun_ep ONE[] = {{"fast", 1, 1, 1, 1}};
+static const struct tun_ep TWO_TWO[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};
+static const struct tun_ep ONE_TWO[] = {{"fast", 1, 1, 1, 1}, {"slow", 2, 0.5, 0.5, 1}};
 
 /* Machines C1..C6 of the paper's table 2, a core for each cluster. */
 static const uint16_t CONFIGURATIONS[6][2] = {{1, 1}, {2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 0}};
 
 /* The machine and the units of the hand-worked example: exact sums, no hand-off cost. */
-static struct tun_problem example(const struct tun_kind *kinds, size_t kind_count,
-                                  const double *weight, size_t units)
+static struct tun_problem example(const struct tun_ep *eps, size_t ep_count, const double *weight,
+                                  size_t units)
 {
-    struct tun_problem p = t_problem(units, kinds, kind_count);
+    struct tun_problem p = t_problem(units, eps, ep_count);
 
     p.handoff_ns = 0;
     for (size_t u = 0; u < units; u++) {
         p.units[u].weight = weight[u];
-        for (size_t k = 0; k < kind_count; k++) {
-            for (size_t w = 1; w <= kinds[k].cores; w++) {
-                tun_cell_at(&p.costs, k, w, u)->ns = weight[u] / kinds[k].speed;
+        for (size_t k = 0; k < ep_count; k++) {
+            for (size_t w = 1; w <= eps[k].cores; w++) {
+                tun_cell_at(&p.costs, k, w, u)->ns = weight[u] / eps[k].speed;
             }
         }
     }
@@ -108,9 +108,9 @@ TEST(random_seeds)
         T_EQ(tun_shisha_seed(&p, 6, &b, &again), 0);
         T_EQ(seed.layers[2], 4);
         for (size_t s = 0; s < 4; s++) {
-            T_EQ(seed.places[s].kind, again.places[s].kind);
-            fast += seed.places[s].kind;
-            pattern |= (size_t)seed.places[s].kind << s;
+            T_EQ(seed.places[s].ep, again.places[s].ep);
+            fast += seed.places[s].ep;
+            pattern |= (size_t)seed.places[s].ep << s;
         }
         T_EQ(fast, 2);
         count += !met[pattern];
@@ -206,22 +206,22 @@ TEST(one_unit_stays)
 /* The only FEP is the slowest stage: the nearest lighter stage gets the unit. */
 TEST(lone_fast_core_gives_to_the_nearest_lighter)
 {
-    static const struct tun_kind kinds[] = {{"fast", 1, 1, 1, 1}, {"slow", 2, 0.8, 0.5, 1}};
+    static const struct tun_ep eps[] = {{"fast", 1, 1, 1, 1}, {"slow", 2, 0.8, 0.5, 1}};
     static const double weight[] = {5, 5, 5, 5};
     static const char *const steps[] = {
         "0-1@fast|2-2@slow|3-3@slow", /* 10 6.25 6.25: 0 gives one to 1 */
         "0-0@fast|1-2@slow|3-3@slow", /* 5 12.5 6.25: 1 gives it back to the FEP, a circle */
     };
-    struct tun_problem p = example(kinds, 2, weight, 4);
+    struct tun_problem p = example(eps, 2, weight, 4);
 
     check_steps(&p, NULL, steps, base_array_count(steps), 11);
     tun_problem_deinit(&p);
 }
 
-/* Two kinds described alike are both fast ones: by H1 the units go to the lighter of them. */
-TEST(kinds_of_one_speed_are_all_fast)
+/* Two EPs described alike are both fast ones: by H1 the units go to the lighter of them. */
+TEST(eps_of_one_speed_are_all_fast)
 {
-    static const struct tun_kind kinds[] = {
+    static const struct tun_ep eps[] = {
         {"node0", 1, 1, 1, 1}, {"node1", 1, 1, 1, 1}, {"slow", 1, 0.5, 0.5, 1}};
     static const double weight[] = {4, 4, 5, 4};
     static const char *const steps[] = {
@@ -229,7 +229,7 @@ TEST(kinds_of_one_speed_are_all_fast)
         "0-0@slow|1-1@node0|2-3@node1", /* 8 4 9: better; 2 gives one to 1 */
         "0-0@slow|1-2@node0|3-3@node1", /* 8 9 4: gamma 1; 1 gives it back, a circle */
     };
-    struct tun_problem p = example(kinds, 3, weight, 4);
+    struct tun_problem p = example(eps, 3, weight, 4);
     struct tun_options o = {.heuristic = 1};
 
     check_steps(&p, &o, steps, base_array_count(steps), 12);
@@ -275,10 +275,10 @@ TEST(all_heuristics_on_the_paper_machines)
 {
     for (size_t c = 0; c < 6; c++) {
         for (int slower = 3; slower <= 12; slower *= 2) {
-            struct tun_kind kinds[] = {{"fast", CONFIGURATIONS[c][0], 1, 1, 1},
-                                       {"slow", CONFIGURATIONS[c][1], 1.0 / slower, 0.5, 1}};
+            struct tun_ep eps[] = {{"fast", CONFIGURATIONS[c][0], 1, 1, 1},
+                                   {"slow", CONFIGURATIONS[c][1], 1.0 / slower, 0.5, 1}};
             struct tun_problem p =
-                t_problem((size_t)t_range(1, 60), kinds, CONFIGURATIONS[c][1] ? 2 : 1);
+                t_problem((size_t)t_range(1, 60), eps, CONFIGURATIONS[c][1] ? 2 : 1);
 
             for (unsigned h = 1; h <= 6 && !t_failed; h++) {
                 struct tun_options o = {
@@ -303,10 +303,10 @@ TEST(all_heuristics_on_the_paper_machines)
 
 TEST(failed_and_stopped_trials)
 {
-    static const struct tun_kind kinds[] = {{"fast", 4, 1, 1, 1}, {"slow", 4, 0.3, 0.5, 1}};
+    static const struct tun_ep eps[] = {{"fast", 4, 1, 1, 1}, {"slow", 4, 0.3, 0.5, 1}};
 
     for (int round = 0; round < 200 && !t_failed; round++) {
-        struct tun_problem p = t_problem((size_t)t_range(1, 40), kinds, 2);
+        struct tun_problem p = t_problem((size_t)t_range(1, 40), eps, 2);
         struct tun_options o = {.seed = t_random(), .heuristic = (unsigned)t_range(1, 6)};
         struct tun_search *s = t_search("shisha", &p, &o);
 
@@ -322,10 +322,10 @@ TEST(failed_and_stopped_trials)
 }
 
 /* One plan, and the end. */
-static void check_single(size_t units, const struct tun_kind *kinds, size_t kind_count,
-                         size_t stages_max, const char *wanted)
+static void check_single(size_t units, const struct tun_ep *eps, size_t ep_count, size_t stages_max,
+                         const char *wanted)
 {
-    struct tun_problem p = t_problem(units, kinds, kind_count);
+    struct tun_problem p = t_problem(units, eps, ep_count);
 
     p.bounds.stages_max = stages_max;
     check_steps(&p, NULL, &wanted, 1, 1);

@@ -4,7 +4,10 @@
 #include "base.h"
 #include "tests/harness.h"
 #include "tuner/pipesim/brute.h"
-#include "tuner/solve.h"
+#include "tuner/solve/bound.h"
+#include "tuner/solve/front.h"
+#include "tuner/solve/solve.h"
+#include "tuner/solve/top.h"
 
 static struct psim_brute brute;
 static struct tun_solution solution, list[64];
@@ -45,20 +48,20 @@ static void release(struct tun_problem *p)
 }
 #define problem base_cleanup(release) struct tun_problem
 
-/* Kinds with the given cores; unit u costs base on kind 0, three times as much on the next. */
-static void simple(struct tun_problem *ret, size_t units, size_t kinds, size_t cores, double base)
+/* EPs with the given cores; unit u costs base on EP 0, three times as much on the next. */
+static void simple(struct tun_problem *ret, size_t units, size_t eps, size_t cores, double base)
 {
-    struct tun_kind kind[PL_EP_MAX] = {0};
+    struct tun_ep ep[PL_EP_MAX] = {0};
 
-    for (size_t k = 0; k < kinds; k++) {
-        snprintf(kind[k].name, sizeof(kind[k].name), "k%zu", k);
-        kind[k].cores = (uint16_t)cores;
-        kind[k].speed = kind[k].bandwidth = 1.0 / (double)(k + 1);
+    for (size_t k = 0; k < eps; k++) {
+        snprintf(ep[k].name, sizeof(ep[k].name), "k%zu", k);
+        ep[k].cores = (uint16_t)cores;
+        ep[k].speed = ep[k].bandwidth = 1.0 / (double)(k + 1);
     }
-    if (tun_problem_init(ret, units, kind, kinds) < 0) {
+    if (tun_problem_init(ret, units, ep, eps) < 0) {
         abort();
     }
-    for (size_t k = 0; k < kinds; k++) {
+    for (size_t k = 0; k < eps; k++) {
         for (size_t w = 1; w <= cores; w++) {
             for (size_t u = 0; u < units; u++) {
                 tun_cell_at(&ret->costs, k, w, u)->ns = base * (double)(1 + 2 * k) / (double)w;
@@ -199,13 +202,13 @@ TEST(top_is_distinct_and_sorted)
             }
             T_TRUE(i < 2 || !tun_better(&p, &list[i].outcome, &list[i - 1].outcome));
         }
-        for (size_t k = 0; k < p.kind_count; k++) {
+        for (size_t k = 0; k < p.ep_count; k++) {
             bool alone = false;
 
             for (size_t i = 0; i < count; i++) {
                 size_t others = 0;
 
-                for (size_t o = 0; o < p.kind_count; o++) {
+                for (size_t o = 0; o < p.ep_count; o++) {
                     others += o != k ? pl_plan_cores(&list[i].plan, o) : 0;
                 }
                 alone |= others == 0;
@@ -276,7 +279,7 @@ TEST(few_stages)
     double worse = 0;
 
     simple(&p, 9, 2, 3, 1000);
-    p.bounds.one_kind_stages = true;
+    p.bounds.one_ep_stages = true;
     for (size_t max = 6; max > 0; max--) {
         p.bounds.stages_max = max;
         T_EQ(tun_solve(&p, &solution), 0);
@@ -294,18 +297,18 @@ TEST(few_stages)
 TEST(largest_problems)
 {
     static const struct {
-        size_t units, kinds, cores;
+        size_t units, eps, cores;
     } sizes[] = {{24, 16, 1}, {6, 16, 16}, {20, 1, 256}, {300, 4, 3}, {4096, 2, 2}};
 
     for (size_t i = 0; i < base_array_count(sizes); i++) {
         problem p = TUN_PROBLEM_NULL;
         int r;
 
-        simple(&p, sizes[i].units, sizes[i].kinds, sizes[i].cores, 1000);
+        simple(&p, sizes[i].units, sizes[i].eps, sizes[i].cores, 1000);
         r = tun_solve(&p, &solution);
         if (r != 0 || !plan_is_sound(&p, &solution)) {
-            T_FAIL("%zu units on %zu kinds of %zu: %d", sizes[i].units, sizes[i].kinds,
-                   sizes[i].cores, r);
+            T_FAIL("%zu units on %zu EPs of %zu: %d", sizes[i].units, sizes[i].eps, sizes[i].cores,
+                   r);
         }
     }
 }
@@ -318,8 +321,8 @@ TEST(divisible_work_is_a_bound)
 
         random_problem(seed, &p);
         bound = tun_bound_ns(&p);
-        for (size_t k = 0; k < p.kind_count; k++) { /* no width does more than its cores alone */
-            for (size_t w = 2; w <= p.kinds[k].cores; w++) {
+        for (size_t k = 0; k < p.ep_count; k++) { /* no width does more than its cores alone */
+            for (size_t w = 2; w <= p.eps[k].cores; w++) {
                 for (size_t u = 0; u < p.unit_count; u++) {
                     double alone = tun_cell_at(&p.costs, k, 1, u)->ns / (double)w;
                     struct tun_cell *c = tun_cell_at(&p.costs, k, w, u);

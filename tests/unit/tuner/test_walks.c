@@ -3,13 +3,14 @@
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 #include "tuner/search/moves.h"
+#include "tuner/search/search_private.h"
 #include "tuner/search/shisha.h"
 
 static const char *const WALKS[] = {"hill-climbing", "hill-climbing-seeded", "annealing",
                                     "annealing-seeded"};
-static const struct tun_kind ONE[] = {{"big", 1, 1, 1, 1}};
-static const struct tun_kind SMALL[] = {{"big", 2, 1, 1, 1}, {"little", 2, 0.4, 0.5, 1}};
-static const struct tun_kind THREE[] = {
+static const struct tun_ep ONE[] = {{"big", 1, 1, 1, 1}};
+static const struct tun_ep SMALL[] = {{"big", 2, 1, 1, 1}, {"little", 2, 0.4, 0.5, 1}};
+static const struct tun_ep THREE[] = {
     {"big", 1, 1, 1, 1}, {"middle", 3, 0.6, 1, 1}, {"little", 4, 0.3, 0.5, 1}};
 
 static struct tun_pipeline to_pipeline(const struct pl_plan *plan)
@@ -18,7 +19,7 @@ static struct tun_pipeline to_pipeline(const struct pl_plan *plan)
 
     for (size_t s = 0; s < plan->stage_count; s++) {
         c.layers[s] = (uint16_t)(plan->stages[s].last_unit - plan->stages[s].first_unit + 1);
-        c.places[s].kind = plan->stages[s].groups[0].ep;
+        c.places[s].ep = plan->stages[s].groups[0].ep;
         c.places[s].width = plan->stages[s].groups[0].width;
     }
     return c;
@@ -87,17 +88,17 @@ TEST(neighbours)
 TEST(most_neighbours)
 {
     static struct tun_move moves[TUN_MOVE_MAX];
-    struct tun_kind kinds[PL_EP_MAX];
+    struct tun_ep eps[PL_EP_MAX];
     struct tun_pipeline c = {.stage_count = PL_STAGE_MAX - 1};
     struct tun_problem p;
 
     for (size_t k = 0; k < PL_EP_MAX; k++) {
-        kinds[k] = (struct tun_kind){"k", 64, 1, 1, 1};
+        eps[k] = (struct tun_ep){"k", 64, 1, 1, 1};
     }
-    p = t_problem(640, kinds, PL_EP_MAX);
+    p = t_problem(640, eps, PL_EP_MAX);
     for (size_t s = 0; s < c.stage_count; s++) {
         c.layers[s] = s ? 10 : 20;
-        c.places[s] = (struct tun_place){.kind = (uint16_t)(s % PL_EP_MAX), .width = 2};
+        c.places[s] = (struct tun_place){.ep = (uint16_t)(s % PL_EP_MAX), .width = 2};
     }
     T_LT(tun_moves(&p, &c, true, moves), TUN_MOVE_MAX);
     tun_problem_deinit(&p);
@@ -137,7 +138,7 @@ TEST(same_seed_same_trials)
             for (size_t i = 0; i < count_a; i++) {
                 T_TRUE(pl_plan_equal(&log_a[i].plan, &log_b[i].plan));
             }
-            T_TRUE(!tun_search_problem(a)->bounds.one_kind_stages);
+            T_TRUE(!a->problem.bounds.one_ep_stages);
             tun_search_free(a);
             tun_search_free(b);
         }

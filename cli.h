@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * cli.h - the commands and options of a program, in one table
+ *
+ * For pipectl and pipesim. Usage, --help, getopt_long(), shell completions and the check of man
+ * pages all read this table. Nothing here allocates or keeps state.
+ */
+#pragma once
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define CLI_OPTIONS_MAX 24u
+
+/* `words` lists the allowed values, separated by spaces or commas. A word that begins with '@'
+ * names what the shell completes: @file, @folder, @none (nothing), or what
+ * etc/completions/dynamic.* finds: @models, @networks, @platforms. */
+struct cli_option {
+    const char *name;  /* without the dashes */
+    int id;            /* what getopt_long() returns */
+    const char *value; /* as usage prints it; NULL: the option takes no value */
+    const char *words; /* allowed values; NULL: anything */
+    const char *help;  /* one line */
+    bool many;         /* may be repeated, or its value is a list with commas */
+};
+struct cli_argument {
+    const char *after; /* "": the first argument; "*": any; a word: the argument after it */
+    const char *words;
+};
+struct cli_command {
+    const char *name, *also;              /* also: another spelling, or NULL */
+    const char *usage;                    /* arguments after the options, or "" */
+    const char *help;                     /* one line */
+    const struct cli_option *options;     /* ends with a NULL name */
+    const struct cli_argument *arguments; /* NULL: nothing to complete */
+    const char *old; /* a former name that still works but is not shown, or NULL */
+};
+struct cli_program {
+    const char *name;
+    const struct cli_option *common;    /* of every command; ends with a NULL name */
+    const struct cli_command *commands; /* ends with a NULL name */
+};
+
+/** cli_find() - Return: the command with this name, spelling or former name; NULL: none. */
+static inline const struct cli_command *cli_find(const struct cli_command *commands,
+                                                 const char *name)
+{
+    for (const struct cli_command *c = commands; c->name; c++) {
+        if (strcmp(c->name, name) == 0 || (c->also && strcmp(c->also, name) == 0) ||
+            (c->old && strcmp(c->old, name) == 0)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/** cli_getopt() - reads the next option with getopt_long(), prints nothing. @ret_row: its row, or
+ * NULL for ':', '?' and -1. Return: its id; ':': the value is missing; '?': unknown; -1: no
+ * more. */
+static inline int cli_getopt(const struct cli_command *command, int argc, char **argv,
+                             const struct cli_option **ret_row)
+{
+    struct option options[CLI_OPTIONS_MAX + 1] = {{0}};
+    int index = -1, id;
+
+    for (size_t i = 0; i < CLI_OPTIONS_MAX && command->options[i].name; i++) {
+        options[i] = (struct option){
+            command->options[i].name,
+            command->options[i].value ? required_argument : no_argument,
+            NULL,
+            command->options[i].id,
+        };
+    }
+    opterr = 0;
+    id = getopt_long(argc, argv, ":", options, &index);
+    *ret_row = id == ':' || id == '?' || index < 0 ? NULL : &command->options[index];
+    return id;
+}

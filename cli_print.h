@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** cli_print.h - prints usage, help and the table of cli.h */
+#pragma once
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+#define CLI_COLUMNS 80 /* columns of a terminal */
+
+/* Prints " [--option VALUE]", on a new line if it does not fit. Return: the column after it. */
+static inline int cli_print_option(FILE *to, int column, const struct cli_option *o)
+{
+    const char *value = o->value ? o->value : "", *gap = o->value ? " " : "";
+    int n = 5 + (int)(strlen(o->name) + strlen(gap) + strlen(value)) + 3 * o->many;
+    bool fits = column + n <= CLI_COLUMNS;
+
+    fprintf(to, "%s [--%s%s%s]%s", fits ? "" : "\n       ", o->name, gap, value,
+            o->many ? "..." : "");
+    return fits ? column + n : 7 + n;
+}
+
+/** cli_print_usage() - prints "usage: PROGRAM COMMAND [--option VALUE]... ARGUMENTS". */
+static inline void cli_print_usage(FILE *to, const struct cli_program *program,
+                                   const struct cli_command *command)
+{
+    int column = fprintf(to, "usage: %s", program->name);
+
+    for (const struct cli_option *o = program->common; o->name; o++) {
+        column = cli_print_option(to, column, o);
+    }
+    column += fprintf(to, " %s", command->name);
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        column = cli_print_option(to, column, o);
+    }
+    if (*command->usage && column + 1 + (int)strlen(command->usage) > CLI_COLUMNS) {
+        fprintf(to, "\n       ");
+    }
+    fprintf(to, "%s%s\n", *command->usage ? " " : "", command->usage);
+}
+
+/** cli_print_message() - prints "PROGRAM: ..." or "PROGRAM COMMAND: ..." on stderr. @command: its
+ * name, or NULL. */
+static inline void cli_print_message(const struct cli_program *program, const char *command,
+                                     const char *format, va_list args)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s%s%s: ", program->name, command ? " " : "", command ? command : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+/** cli_print_help() - prints usage, what the command does, and one line per option. */
+static inline void cli_print_help(FILE *to, const struct cli_program *program,
+                                  const struct cli_command *command)
+{
+    cli_print_usage(to, program, command);
+    fprintf(to, "%s\n%s", command->help, command->options->name ? "\n" : "");
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        char text[48];
+
+        snprintf(text, sizeof(text), "--%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        fprintf(to, "  %-20s %s\n", text, o->help);
+    }
+}
+
+/** cli_print_commands() - prints one line per command. */
+static inline void cli_print_commands(FILE *to, const struct cli_program *program)
+{
+    for (const struct cli_command *c = program->commands; c->name; c++) {
+        fprintf(to, "  %-10s %s\n", c->name, c->help);
+    }
+}
+
+static inline void cli_print_row(FILE *to, const char *what, const struct cli_option *o)
+{
+    fprintf(to, "%s\t%s\t%s\t%s\t%s\t%d\n", what, o->name, o->value ? o->value : "",
+            o->words ? o->words : "", o->help, o->many);
+}
+
+/** cli_print_table() - prints the table as lines of cells separated by tabs, for the scripts that
+ * make completions and check man pages. */
+static inline void cli_print_table(FILE *to, const struct cli_program *program)
+{
+    fprintf(to, "program\t%s\n", program->name);
+    for (const struct cli_option *o = program->common; o->name; o++) {
+        cli_print_row(to, "common", o);
+    }
+    for (const struct cli_command *c = program->commands; c->name; c++) {
+        fprintf(to, "command\t%s\t%s\t%s\t%s\n", c->name, c->also ? c->also : "", c->usage,
+                c->help);
+        for (const struct cli_option *o = c->options; o->name; o++) {
+            cli_print_row(to, "option", o);
+        }
+        for (const struct cli_argument *a = c->arguments; a && a->after; a++) {
+            fprintf(to, "argument\t%s\t%s\n", a->after, a->words);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
+ * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), known states (known.c), events
+ * (told.c, machine_changes.c). Only these include it. */
+#pragma once
+
+#include <uv.h>
+
+#include "daemon/adapt/adapter.h"
+#include "daemon/adapt/watched_model.h"
+#include "daemon/machine/eps.h"
+#include "daemon/machine/hotplug.h"
+#include "daemon/machine/machine.h"
+#include "daemon/machine/sampling.h"
+#include "daemon/plans/kept.h"
+#include "daemon/plans/planner.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/profile.h"
+#include "daemon/plans/retune.h"
+#include "daemon/plans/switch.h"
+#include "governor/snapshot.h"
+#include "tuner/adapt/resume.h"
+
+/* Counters of the machine between the last two snapshots; all 0 before the first. */
+struct dmn_felt {
+    struct tun_felt now;
+    uint64_t sequence, at_ns, periods, throttles, waited_us;
+};
+
+struct dmn_adapt_change; /* of cores, in progress: cores.c */
+
+/* The last known state of the cpufreq policies. */
+struct dmn_adapt_machine {
+    uint64_t sequence; /* of the snapshot; 0: none yet */
+    size_t count;
+    struct dmn_adapt_policy {
+        uint32_t number;
+        char governor[GOV_NAME_MAX]; /* "": unknown */
+        uint64_t limit_khz;          /* 0: unknown */
+        bool by_heat;
+    } policies[GOV_POLICY_MAX];
+};
+
+struct dmn_adapt {
+    /* borrowed */
+    struct dmn_machine *machine;
+    struct dmn_models *models;
+    struct dmn_plans *plans;
+    uv_timer_t timer;
+    uint64_t period_ms;
+    struct dmn_adapt_machine known;
+    struct dmn_adapt_change *change; /* owned; NULL: none in progress */
+    struct dmn_felt felt;
+    /* of the machine at the newest snapshot; id 0: not computed yet */
+    struct {
+        uint64_t sequence, id;
+        double quota; /* of the control group; 0: none */
+    } state;
+    struct dmn_gpio_listener lines;
+    struct dmn_models_listener hears;
+};
+
+/* inputs.c */
+/** dmn_adapt_felt() - updates the counters. @s: the newest snapshot, NULL: none. */
+void dmn_adapt_felt(struct dmn_felt *f, const struct gov_snapshot *s);
+/** dmn_adapt_eps() - what the sensors show of the EPs. @ret: one for each EP. */
+void dmn_adapt_eps(const struct dmn_machine *m, struct tun_ep_seen *ret);
+/** dmn_adapt_window() - what the teams did since the last call. @ret: [PL_TEAM_MAX]. Return: how
+ * many groups of teams were written; 0 for the first call under a plan. */
+size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
+                        uint64_t *ret_start_ns);
+/** dmn_adapt_measured() - Return: every stage of the plan has computed at least @frames. */
+bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames);
+/** dmn_adapt_fps() - Return: departures per second over the last @windows; < 0: unknown. */
+double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);
+
+/* watched.c */
+/** dmn_adapt_pinned() - Return: a user set the serving plan. */
+bool dmn_adapt_pinned(const struct dmn_model *m);
+/** dmn_adapt_free_to_act() - Return: nothing else is changing the plan of @m. */
+bool dmn_adapt_free_to_act(const struct dmn_model *m);
+/** dmn_adapt_holds() - Return: the cost table must not learn now. */
+bool dmn_adapt_holds(const struct dmn_model *m);
+/** dmn_adapt_publish() - updates hold_learning and keep_nothing in m->planning, for plans/. Called
+ * whenever their inputs change. */
+void dmn_adapt_publish(struct dmn_model *m);
+/** dmn_adapt_forget() - restarts the watch; it begins once the serving plan is measured. */
+void dmn_adapt_forget(struct dmn_model *m);
+
+/* known.c */
+/** dmn_adapt_remember() - records the serving plan as good for the present state; also saves it for
+ * the daemon's next start. */
+void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_prefer_known() - for a decision about clocks or a changed quota: puts the plan known
+ * for the present state into @d, whatever the gain and the cool-down. It does not if the table
+ * says that this plan is slower than the alternative by more than two measurements of one plan
+ * differ. Return: it did. */
+bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r,
+                            struct tun_decision *d);
+
+/* decisions.c */
+/** dmn_adapt_decide() - queues the decision. @r: taken. If no thread is available, tells the
+ * watch. */
+void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r);
+/** dmn_adapt_back() - switches back to the previous plan. */
+void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_verify() - evaluates one window of a change that is being verified. */
+void dmn_adapt_verify(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_await() - starts to measure the change of plan in @event, which the result completes.
+ * @event: gets another reference; may be NULL. */
+void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event);
+/** dmn_adapt_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
+ * NULL. */
+struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j);
+/** dmn_adapt_switch() - switches the plan, without an event. @keep: save the plan for this state of
+ * the machine. Return: 0; PL_E_BUSY: an earlier plan still drains; -errno. */
+int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
+                     bool keep);
+
+/* cores.c */
+/** dmn_adapt_cores_changed() - the listener for daemon/machine/hotplug.h. */
+void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change);
+/** dmn_adapt_change_step() - goes on with a change of cores as soon as nothing prevents it. */
+void dmn_adapt_change_step(struct dmn_adapt *adapt);
+void dmn_adapt_change_leave(struct dmn_adapt *a);
+
+/* machine_changes.c */
+/** dmn_adapt_machine_see() - compares the newest snapshot (NULL: none) with the last known state.
+ * Each model keeps the changes until an event reports them. */
+void dmn_adapt_machine_see(struct dmn_adapt *adapt, const struct gov_snapshot *s, uint64_t now_ns);
+/** dmn_adapt_machine_told() - an event of @cause was added. Return: a change was waiting for it. */
+bool dmn_adapt_machine_told(struct dmn_adapt_model *a, enum tun_cause cause);
+/** dmn_adapt_machine_tell() - adds an event for each change that no decision has reported in
+ * time. */
+void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_may_tell() - takes one of the rationed events about measurements that led to nothing.
+ * Return: there was one left. */
+bool dmn_adapt_may_tell(struct dmn_adapt_model *a, uint64_t now_ns);

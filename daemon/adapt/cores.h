@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/adapt/cores.h - changes of cores: new EPs, new cost tables, new plans
+ *
+ * A change waits until no search or switch is in progress (it cancels searches). Then the EPs are
+ * found again, learned costs are carried over by core, and queued work decides on every model's
+ * plan. The loop moves all models at once, so that EPs, tables and plans always match. If the cores
+ * change again meanwhile, the change starts over.
+ *
+ * The files: a change from start to end (cores.c), the EPs (cores_map.c), a model's plan on them
+ * (cores_plan.c), its move and the event (cores_apply.c). Threads: the loop thread, except
+ * dmn_change_solve().
+ */
+#pragma once
+
+#include "daemon/adapt/adapter_private.h"
+
+/* One model's part of a change. */
+struct dmn_change_part {
+    char model[64];
+    uint64_t loaded_ns;         /* with the name: identifies the model */
+    struct tun_problem problem; /* owned; for the new EPs */
+    struct pl_plan same;        /* the serving plan translated to the new EPs, if it fits */
+    struct pl_plan known;       /* saved for this state */
+    struct dmn_origin known_as; /* DMN_FROM_NOBODY: no plan is saved */
+    bool fits, pinned, old_eps;
+    double *slow; /* owned: [EPs][units] of problem; known slowdown of EPs whose cores stay */
+    bool contended[PL_EP_MAX], slowed, unverified;
+    double before_ns, after_ns; /* of the previous plan, if it fits, and of the chosen one */
+    struct tun_record record;   /* owned; without units: solved without a record */
+    struct tun_decision decision;
+    struct tun_solution *solution; /* owned */
+    int result;
+};
+
+struct dmn_adapt_change {
+    uv_work_t work;
+    struct dmn_adapt *adapt; /* NULL: detached */
+    bool at_work, again;
+    enum tun_cause cause; /* hotplug or cpuset */
+    char text[192];
+    struct gov_cpuset usable;
+    struct gov_topology *topology; /* owned */
+    struct pl_ep_set eps;
+    uint64_t began_ns;
+    struct dmn_change_part *parts; /* owned */
+    size_t count;
+};
+
+/* cores_map.c */
+/** dmn_eps_find() - finds topology and EPs of @c from the usable cores. Return: 0; -errno, with
+ * the reason logged. */
+int dmn_eps_find(struct dmn_adapt_change *c);
+/** dmn_eps_served() - Return: the daemon and every model already use @eps. */
+bool dmn_eps_served(const struct dmn_adapt *adapt, const struct pl_ep_set *eps);
+/** dmn_eps_of() - Return: index of the EP in @eps with most cores of @ep; SIZE_MAX: none has
+ * any. */
+size_t dmn_eps_of(const struct pl_ep_set *eps, const struct pl_ep *ep);
+/** dmn_eps_only_less() - Return: each new EP has only cores of one old EP. */
+bool dmn_eps_only_less(const struct pl_ep_set *old, const struct pl_ep_set *new);
+/** dmn_eps_carry() - copies what was learned of the same cores on other EPs. */
+void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
+                   struct tun_problem *to, const struct pl_ep_set *to_eps);
+/** dmn_eps_translate() - translates a plan to other EPs. Return: it fits there. */
+bool dmn_eps_translate(const struct pl_plan *plan, const struct pl_ep_set *from,
+                       const struct pl_ep_set *to, size_t unit_count, struct pl_plan *ret);
+
+/* cores_plan.c */
+/** dmn_change_prepare() - collects all inputs for the decision about @m. @p: zeroed. Return: 0;
+ * -errno, with what was made so far in @p. */
+int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
+                       struct dmn_change_part *p);
+/** dmn_change_solve() - decides, if there is a decision to make. Threads: a work thread. */
+void dmn_change_solve(struct dmn_change_part *p);
+/** dmn_change_returns() - Return: the plan saved for these cores was made without interference. */
+bool dmn_change_returns(const struct dmn_change_part *p);
+/** dmn_change_slowed() - a copy of @problem with the slowdown of its EPs. @slow: [EPs][units].
+ * @ret: owned. Return: 0 or -ENOMEM. */
+int dmn_change_slowed(const struct tun_problem *problem, const double *slow,
+                      struct tun_problem *ret);
+/** dmn_change_choose() - chooses the plan and its origin. Return: a plan was found. */
+bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change *c,
+                       const struct dmn_change_part *p, struct pl_plan *ret,
+                       struct dmn_origin *ret_origin);
+
+/* cores_apply.c */
+/** dmn_change_apply() - moves @m to the new EPs, or leaves it unchanged and logs that. Adds an
+ * event either way. */
+void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, struct dmn_model *m);
+/** dmn_change_tell_nothing() - adds an event: the cores changed, the plan did not. */
+void dmn_change_tell_nothing(struct dmn_model *m, const struct dmn_adapt_change *c, const char *why,
+                             enum dmn_event_outcome outcome);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports decisions: history and log. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/adapt/told.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+
+#define AS_GOOD 0.005 /* a smaller gain is reported as none */
+
+/* Writes @detail, and how many events were withheld before this one. */
+static void with_untold(struct dmn_model *m, const char *detail, char *ret, size_t bytes)
+{
+    unsigned untold = m->adapt ? m->adapt->untold : 0;
+
+    snprintf(ret, bytes, "%s", detail);
+    if (untold > 0) {
+        size_t used = strlen(ret);
+
+        snprintf(ret + used, bytes - used, "; %u earlier one%s not reported", untold,
+                 untold == 1 ? " was" : "s were");
+        m->adapt->untold = 0;
+    }
+}
+
+struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
+{
+    char detail[600];
+
+    with_untold(m, t->detail, detail, sizeof(detail));
+    dmn_log_limited(
+        LOG_NOTICE,
+        ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = t->after}),
+        "model %s: %s: %s (%s)", m->name, tun_cause_name(t->cause), detail,
+        dmn_event_outcome_name(t->outcome));
+    return dmn_history_add(&m->planning->of->history,
+                           &(struct dmn_history_event){.model = m->name,
+                                                       .cause = dmn_cause_of(t->cause),
+                                                       .detail = detail,
+                                                       .origin = t->origin,
+                                                       .plan_before = t->before,
+                                                       .plan_after = t->after,
+                                                       .fps_before = t->fps_before,
+                                                       .fps_after = -1,
+                                                       .predicted_gain = t->gain,
+                                                       .duration_ms = t->duration_ms,
+                                                       .outcome = t->outcome,
+                                                       .decided = t->decided});
+}
+
+/* How many times longer an EP takes than the table says at the present frequency: for the units
+ * that the decision corrected, else by measurement. */
+static double times_slower(const struct tun_record *r, const struct tun_decision *d, size_t ep)
+{
+    size_t units = r->problem.unit_count, changed = 0;
+    double sum = 0;
+
+    for (size_t i = ep * units; i < (ep + 1) * units; i++) {
+        if (d->slow[i] != r->slow[i]) {
+            sum += log(d->slow[i]);
+            changed++;
+        }
+    }
+    return changed ? exp(sum / (double)changed) : d->factor[ep];
+}
+
+/* Describes what happened to the EP of the cause. */
+static size_t describe_ep(const struct tun_record *r, const struct tun_decision *d, char *ret,
+                          size_t bytes)
+{
+    const char *name = r->problem.eps[d->ep].name;
+    const struct tun_ep_now *k = &r->eps[d->ep];
+    double factor = times_slower(r, d, d->ep);
+    int used;
+
+    if (d->cause == TUN_CAUSE_HOTPLUG || d->cause == TUN_CAUSE_CPUSET) {
+        used = snprintf(ret, bytes, "%s has %u of %u cores", name, k->cores,
+                        r->problem.eps[d->ep].cores);
+    } else if (k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > 0.01) {
+        used = snprintf(ret, bytes, "%s runs at %.0f MHz instead of %.0f", name, k->khz / 1e3,
+                        k->khz_before / 1e3);
+    } else if (d->released) {
+        used = snprintf(ret, bytes, "%s is as fast as when free again", name);
+    } else if (factor > 1) {
+        used = snprintf(ret, bytes, "%s takes %.2f times as long as when free%s", name, factor,
+                        d->quota ? ", by the quota of the service" : "");
+    } else {
+        used = snprintf(ret, bytes, "%s takes %.2f times as long as expected", name, factor);
+    }
+    return base_min((size_t)base_max(used, 0), bytes - 1);
+}
+
+void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, char *ret,
+                      size_t bytes)
+{
+    size_t used;
+
+    if (d->ep < r->problem.ep_count) {
+        used = describe_ep(r, d, ret, bytes);
+    } else {
+        used = (size_t)snprintf(ret, bytes, "%s",
+                                d->cause == TUN_CAUSE_GPIO ? "a GPIO line asks" : "several EPs");
+    }
+    if (d->must) {
+        snprintf(ret + used, bytes - used, "; the previous plan no longer fits");
+    } else if (d->hold == TUN_HOLD_NONE && d->gain < AS_GOOD) {
+        snprintf(ret + used, bytes - used, "; the earlier plan is as good and returns");
+    } else if (d->hold == TUN_HOLD_NONE) {
+        snprintf(ret + used, bytes - used, "; the new plan should gain %.0f %%", 100 * d->gain);
+    } else if (d->hold == TUN_HOLD_GAIN) {
+        snprintf(ret + used, bytes - used,
+                 "; the best plan would gain %.1f %%, which is too little",
+                 base_max(100 * d->gain, 0.0));
+    } else if (d->hold == TUN_HOLD_COOLDOWN || d->hold == TUN_HOLD_BUDGET) {
+        snprintf(ret + used, bytes - used, "; a plan that gains %.0f %% waits until %s",
+                 100 * d->gain,
+                 d->hold == TUN_HOLD_COOLDOWN ? "the cool-down is over"
+                                              : "the hour allows another change");
+    } else if (d->hold == TUN_HOLD_BOUNDS) {
+        snprintf(ret + used, bytes - used, "; no plan keeps the bounds");
+    } else {
+        snprintf(ret + used, bytes - used, "; the present plan is the best one");
+    }
+}

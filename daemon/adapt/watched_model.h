@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/adapt/watched_model.h - what adapt/ keeps for one model: dmn_model.adapt
+ *
+ * A queued decision owns its record; the loop reads it when the work is done. A model that ends
+ * before that detaches the job. Plain data. Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "daemon/plans/history.h"
+#include "pipeline/pipeline.h"
+#include "tuner/adapt/resume.h"
+
+#define DMN_ADAPT_PACE 8u  /* windows over which throughput is measured */
+#define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */
+#define DMN_ADAPT_SEEN 4u  /* changes of the machine that wait for an event */
+/* Events about what led to nothing are rationed, so that noise does not displace others: at most so
+ * many at once, and one more after so many seconds. */
+#define DMN_ADAPT_CHANGES 16.0 /* of governors, limits and heat */
+#define DMN_ADAPT_CHANGES_S 60.0
+#define DMN_ADAPT_KEPT 4.0 /* measurements */
+#define DMN_ADAPT_KEPT_S 300.0
+
+/* A decision as queued work. */
+struct dmn_adapt_job {
+    uv_work_t work;
+    struct dmn_model *model;      /* NULL: detached */
+    struct tun_record record;     /* owned, until the event has it */
+    struct tun_decision decision; /* owned, if result is 0 */
+    uint32_t epoch;               /* of the plan that is decided on */
+    uint64_t began_ns;
+    int result;
+    bool known; /* it chose the plan known for this state of the machine */
+    /* owned: the record and the decision, before a known plan replaced it; NULL: not yet */
+    struct dmn_decided *told;
+};
+
+/* A team's counters at the end of the last window. */
+struct dmn_adapt_count {
+    struct pl_series service;
+    uint64_t frames, busy_ns, cpu_ns;
+};
+
+struct dmn_adapt_model {
+    struct tun_adapt *watch; /* owned */
+    bool serving;            /* the watch knows the serving plan */
+    uint32_t epoch;          /* of the plan that `counts` is for */
+    uint32_t pins_epoch;     /* of the plan whose teams were found to be pinned */
+    uint64_t epoch_ns;       /* when `epoch` was first seen */
+    uint64_t window_ns;      /* when the last window ended; 0: none yet */
+    struct dmn_adapt_count counts[PL_TEAM_MAX];
+    unsigned events;           /* TUN_EVENT_* since the last window */
+    struct dmn_adapt_job *job; /* in progress, or NULL */
+    bool corrected;            /* a correction is active: factors other than 1 */
+    bool alarmed;              /* a detector raised an alarm in the last window */
+    /* owned: the learned table one and two seconds ago, to go back to if interference had begun by
+     * then */
+    struct tun_problem good[2];
+    uint64_t good_ns;
+    /* departures at the end of the last windows, a ring */
+    struct {
+        uint64_t at_ns, collected;
+    } pace[DMN_ADAPT_PACE];
+    size_t pace_at;
+    /* a change that is being verified */
+    unsigned verify_left; /* windows */
+    uint64_t verify_ns, verify_collected, verify_failed;
+    struct dmn_history_event *event; /* owned reference: waits for the measurement */
+    bool tuning;                     /* a search runs that we asked for */
+    bool decided;                    /* there was a decision */
+    enum tun_cause last_cause;
+    enum dmn_event_outcome last_outcome;
+    enum tun_hold held; /* the guard that held the last decision back */
+    uint64_t windows;   /* watched so far */
+    unsigned decisions, switches;
+    uint64_t state_id;           /* of the machine in the last window: gov_machine_state() */
+    uint64_t state_ns;           /* since when */
+    uint64_t known_ns;           /* when its plan was last recorded */
+    double quota, quota_decided; /* of the control group, now and at the last decision; 0: none */
+    struct dmn_adapt_known {
+        uint64_t id, at_ns; /* id 0: free */
+        struct pl_plan plan;
+    } known[DMN_ADAPT_KNOWN]; /* plans that served well, by state of the machine */
+    /* changes of the machine that no event has reported yet, oldest first */
+    struct dmn_adapt_seen {
+        enum tun_cause cause;
+        uint64_t at_ns;
+        char text[224];
+    } seen[DMN_ADAPT_SEEN];
+    size_t seen_count;
+    double seen_left, kept_left; /* rations left, and when they were last filled */
+    uint64_t seen_ns, kept_ns;
+    unsigned untold; /* events withheld by the rations since the last one */
+    /* from a change of cores until the watch restarts: factors of EPs whose cores stayed,
+     * [EPs][units] of the new table (owned; NULL: none), and the previous plan, if it fits */
+    double *carried;
+    size_t carried_count;
+    bool carried_contended[PL_EP_MAX];
+    bool unverified;
+    struct pl_plan before;
+    double before_ns, after_ns; /* by the table */
+    /* owned: EPs and table before cores went, for their return */
+    struct pl_ep_set home_eps;
+    struct tun_problem home;
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/segment/segment_name.h"
+
+int dmn_config_set_string(char **to, const char *value)
+{
+    char *copy = strdup(value);
+
+    if (!copy) {
+        return -ENOMEM;
+    }
+    free(*to);
+    *to = copy;
+    return 0;
+}
+
+bool dmn_config_name_ok(const char *name)
+{
+    struct mdl_segment_name parsed;
+
+    return mdl_segment_name_parse(name, &parsed);
+}
+
+static void model_deinit(struct dmn_config_model *m)
+{
+    free(m->name);
+    free(m->path);
+    free(m->plan);
+    free(m->kernels);
+    free(m->calibration);
+}
+
+struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
+{
+    struct dmn_config_model *grown;
+
+    for (size_t i = 0; i < c->model_count; i++) {
+        if (strcmp(c->models[i].name, name) == 0) {
+            return &c->models[i];
+        }
+    }
+    grown = realloc(c->models, (c->model_count + 1) * sizeof(*grown));
+    if (!grown) {
+        return NULL;
+    }
+    c->models = grown;
+    grown = &c->models[c->model_count];
+    *grown = (struct dmn_config_model){.name = strdup(name),
+                                       .path = strdup(""),
+                                       .plan = strdup(""),
+                                       .kernels = strdup(""),
+                                       .calibration = strdup("")};
+    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration) {
+        model_deinit(grown);
+        return NULL;
+    }
+    c->model_count++;
+    return grown;
+}
+
+void dmn_config_eps_free(struct dmn_config *c)
+{
+    for (size_t i = 0; i < c->ep_count; i++) {
+        free(c->eps[i].name);
+        free(c->eps[i].cpus);
+    }
+    free(c->eps);
+    c->eps = NULL;
+    c->ep_count = 0;
+}
+
+struct dmn_config *dmn_config_free(struct dmn_config *c)
+{
+    if (!c) {
+        return NULL;
+    }
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        free(c->values[i].text);
+    }
+    for (size_t i = 0; i < c->model_count; i++) {
+        model_deinit(&c->models[i]);
+    }
+    free(c->models);
+    dmn_config_eps_free(c);
+    for (size_t i = 0; i < c->file_count; i++) {
+        free(c->files[i]);
+    }
+    free(c);
+    return NULL;
+}
+
+int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path, char *ret_error)
+{
+    struct dmn_config_model *m;
+
+    if (!dmn_config_name_ok(name)) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "--model: \"%.80s\" is not a model name (" MDL_SEGMENT_NAME_RULE ")", name);
+        return -EINVAL;
+    }
+    m = dmn_config_model_slot(c, name);
+    if (!m) {
+        return -ENOMEM;
+    }
+    m->origin = DMN_ORIGIN_ARGUMENT;
+    return dmn_config_set_string(&m->path, path);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/control/control.h - the control socket: Varlink calls in, replies out in the same order
+ *
+ * A call is answered at once, or keeps its struct dmn_call until something has happened (a plan
+ * drained, a model was loaded). Until then the connection's next call waits. A call outlives its
+ * connection; a reply without a connection is dropped. This room reads the others; none of them
+ * reads this room. Threads: the loop thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "daemon/control/host.h"
+#include "daemon/machine/machine.h"
+#include "daemon/models/done.h"
+#include "daemon/models/models.h"
+#include "daemon/plans/switch.h"
+#include "ipc/varlink.h"
+
+struct dmn_control;
+struct dmn_control_conn;
+struct dmn_frames;
+struct dmn_load_call;
+struct dmn_plans;
+
+struct dmn_call {
+    struct dmn_control_conn *conn; /* NULL once the connection is gone */
+    struct dmn_control *control;
+    LIST_ENTRY(dmn_call) subscriber; /* linked while subscribed */
+    char *method;                    /* owned */
+    json_t *message;                 /* owned; holds the parameters */
+    json_t *parameters;              /* borrowed from message */
+    bool more, oneway, subscribed;
+};
+
+struct dmn_control_conn {
+    uv_pipe_t pipe;
+    struct dmn_control *control;
+    LIST_ENTRY(dmn_control_conn) linked;
+    struct ipc_varlink_reader reader;
+    struct dmn_call *call; /* the call in progress */
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;
+    int fd; /* the newest that came and was not taken, or -1 */
+    bool may_change, eof, closing, working;
+    bool ready; /* its call was answered: dmn_control_settle() starts the next */
+};
+
+struct dmn_control {
+    /* set by the owner before dmn_control_start(); all borrowed */
+    struct dmn_machine *machine;
+    struct dmn_models *models;
+    struct dmn_frames *frames;
+    struct dmn_plans *plans;
+    const struct dmn_host *host;
+    void (*dispatch)(struct dmn_call *c); /* dmn_control_dispatch() */
+    /* state of this room */
+    uv_pipe_t pipe;
+    bool listening;
+    char *path; /* owned; NULL when the socket was passed in */
+    LIST_HEAD(, dmn_control_conn) conns;
+    size_t count;
+    LIST_HEAD(, dmn_call) subscribers;
+    bool ready;                       /* at least one connection is ready */
+    LIST_HEAD(, dmn_load_call) loads; /* Load calls in progress */
+    struct dmn_plans_listener plans_listener;
+    struct dmn_models_listener models_listener;
+    char read_buffer[65536];
+};
+
+/** dmn_control_start() - serves on listening socket @fd, which it owns from now on. @path: removed
+ * at the end, or NULL. Return: 0 or -errno. */
+int dmn_control_start(struct dmn_control *control, int fd, const char *path);
+void dmn_control_stop_accepting(struct dmn_control *control);
+void dmn_control_close_all(struct dmn_control *control);
+/** dmn_control_settle() - starts the next call of connections whose last call was answered. A reply
+ * itself never runs a method, so code that walks the models may reply. Return: a call was
+ * started. */
+bool dmn_control_settle(struct dmn_control *control);
+
+/** dmn_call_reply() - replies. @parameters: stolen, may be NULL. Ends the call unless
+ * @continues. */
+void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
+/** dmn_call_error() - replies with an error and one string parameter. @error: without "io.piped."
+ * if it is ours. Ends the call. */
+void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text);
+/** dmn_call_take_fd() - Return: the file descriptor that came with the call, owned by the caller;
+ * -1: none. */
+int dmn_call_take_fd(struct dmn_call *c);
+/** dmn_call_refuse() - replies with the error that matches @o. Ends the call. */
+void dmn_call_refuse(struct dmn_call *c, const struct dmn_outcome *o);
+/** dmn_call_done() - a dmn_done_fn with the call as context: replies with success or the error. */
+void dmn_call_done(void *call, const struct dmn_outcome *o);
+/** dmn_control_event() - sends an event to every subscriber. @event: stolen. */
+void dmn_control_event(struct dmn_control *control, json_t *event);
+
+/* events.c */
+/** dmn_control_listen() - starts to forward events of the other rooms to subscribers. */
+void dmn_control_listen(struct dmn_control *control);
+/** dmn_control_draining() - tells subscribers that the daemon is stopping. */
+void dmn_control_draining(struct dmn_control *control);
+
+/* auth.c */
+/** dmn_control_may_change() - Return: the user is root, the daemon's own user, or a member of
+ * @admin_group ("": no group). Blocks on the user database. */
+bool dmn_control_may_change(uid_t uid, gid_t gid, const char *admin_group);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forwards events of the other rooms to subscribers. */
+#include "base.h"
+#include "daemon/control/control.h"
+
+static void on_plan_changed(void *ctx, struct dmn_model *m)
+{
+    char plan[PL_PLAN_TEXT_MAX];
+
+    dmn_model_plan_text(m, plan);
+    dmn_control_event(ctx, json_pack("{s:s, s:s, s:s, s:I, s:s}", "event", "plan", "model", m->name,
+                                     "plan", plan, "epoch", (json_int_t)pl_epoch(m->pipe),
+                                     "algorithm", dmn_origin_name(m->origin)));
+}
+
+static void on_retune(void *ctx, struct dmn_model *m, const struct tun_algorithm *a)
+{
+    dmn_control_event(ctx, json_pack("{s:s, s:s, s:s}", "event", "retune", "model", m->name,
+                                     "algorithm", a->name));
+}
+
+/* The event keeps its old name, which subscribers know. */
+static void on_profile(void *ctx)
+{
+    dmn_control_event(ctx, json_pack("{s:s}", "event", "calibration"));
+}
+
+static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
+{
+    char plan[PL_PLAN_TEXT_MAX];
+
+    (void)cause;
+    (void)detail;
+    dmn_model_plan_text(m, plan);
+    dmn_control_event(
+        ctx, json_pack("{s:s, s:s, s:s}", "event", "model_loaded", "model", m->name, "plan", plan));
+}
+
+static void on_unloading(void *ctx, struct dmn_model *m)
+{
+    dmn_control_event(ctx, json_pack("{s:s, s:s}", "event", "model_unloaded", "model", m->name));
+}
+
+void dmn_control_draining(struct dmn_control *control)
+{
+    dmn_control_event(control, json_pack("{s:s, s:s}", "event", "state", "state",
+                                         dmn_state_name(DMN_STATE_DRAINING)));
+}
+
+void dmn_control_listen(struct dmn_control *control)
+{
+    control->plans_listener = (struct dmn_plans_listener){.ctx = control,
+                                                          .plan_changed = on_plan_changed,
+                                                          .retune_begun = on_retune,
+                                                          .profile_begun = on_profile};
+    control->models_listener = (struct dmn_models_listener){
+        .ctx = control, .started = on_started, .unloading = on_unloading};
+    dmn_plans_listen(control->plans, &control->plans_listener);
+    dmn_models_listen(control->models, &control->models_listener);
+}

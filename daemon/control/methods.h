@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/control/methods.h - the methods of io.piped, and their shared helpers
+ *
+ * Each method reads the parameters, which methods.c has checked, calls a room, and answers the call
+ * now or later. Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "daemon/control/control.h"
+
+struct dmn_model;
+struct pl_plan;
+
+/** dmn_control_dispatch() - finds the method of the call and runs it, or replies with an error. */
+void dmn_control_dispatch(struct dmn_call *c);
+
+typedef void (*dmn_method_fn)(struct dmn_call *c);
+void dmn_method_status(struct dmn_call *c);
+void dmn_method_models(struct dmn_call *c);
+void dmn_method_load(struct dmn_call *c);
+void dmn_method_unload(struct dmn_call *c);
+void dmn_method_get_plan(struct dmn_call *c);
+void dmn_method_set_plan(struct dmn_call *c);
+void dmn_method_auto_plan(struct dmn_call *c);
+void dmn_method_retune(struct dmn_call *c);
+void dmn_method_cancel_retune(struct dmn_call *c);
+void dmn_method_costs(struct dmn_call *c);
+void dmn_method_plan_front(struct dmn_call *c);
+void dmn_method_plan_explain(struct dmn_call *c);
+void dmn_method_profile(struct dmn_call *c);
+void dmn_method_optimise(struct dmn_call *c);
+void dmn_method_quantise(struct dmn_call *c);
+void dmn_method_history(struct dmn_call *c);
+void dmn_method_units(struct dmn_call *c);
+void dmn_method_metrics(struct dmn_call *c);
+void dmn_method_config(struct dmn_call *c);
+void dmn_method_reload(struct dmn_call *c);
+void dmn_method_subscribe(struct dmn_call *c);
+/** dmn_call_model() - Return: the model named by parameter @key, else the default model; NULL:
+ * there is none, and the call was answered. */
+struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
+/** dmn_method_may_switch() - Return: true; false: a search or change of plan is in progress, and
+ * the call was answered with Busy. */
+bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
+/** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. */
+void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
+                       struct dmn_origin origin);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/clients.h"
+
+#include <assert.h>
+
+#include "base.h"
+
+struct dmn_clients *dmn_clients_new(struct dmn_model *m)
+{
+    struct dmn_clients *w = calloc(1, sizeof(*w));
+
+    if (w) {
+        w->model = m;
+        dmn_admission_init(&w->admission);
+    }
+    return w;
+}
+
+struct dmn_clients *dmn_clients_free(struct dmn_clients *w)
+{
+    assert(!w || LIST_EMPTY(&w->streams));
+    free(w);
+    return NULL;
+}
+
+void dmn_clients_count(struct dmn_clients *w, enum ipc_status status, uint64_t arrival_ns,
+                       uint64_t done_ns)
+{
+    struct dmn_model_stats *counts = &w->model->stats;
+
+    switch (status) {
+    case IPC_OK:
+        counts->answered++;
+        break;
+    case IPC_DROPPED:
+    case IPC_DEADLINE_EXCEEDED:
+    case IPC_CANCELLED:
+    case IPC_RESOURCE_EXHAUSTED:
+        counts->dropped++;
+        break;
+    default:
+        counts->failed++;
+    }
+    dmn_client_stats_answered(&w->stats, status, arrival_ns, done_ns);
+}

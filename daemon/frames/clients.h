@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/frames/clients.h - what this room keeps for one model: its clients' streams, the waiting
+ * frames, and the counts of answers
+ *
+ * Owned by the model as dmn_model.clients, from its start until its pipeline is gone.
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "daemon/frames/admission.h"
+#include "daemon/frames/frame_stats.h"
+#include "daemon/models/models.h"
+
+struct dmn_stream;
+
+struct dmn_clients {
+    struct dmn_model *model; /* its owner */
+    struct dmn_admission admission;
+    LIST_HEAD(, dmn_stream) streams; /* all, even without a connection; written by stream.c */
+    struct dmn_client_stats stats;
+};
+
+/** dmn_clients_new() - for @m. Return: owned by the caller; NULL when out of memory. */
+struct dmn_clients *dmn_clients_new(struct dmn_model *m);
+/** dmn_clients_free() - call when its streams are gone or detached. Takes NULL. Return: NULL. */
+struct dmn_clients *dmn_clients_free(struct dmn_clients *w);
+/** dmn_clients_count() - counts a frame answered with @status, see dmn_client_stats_answered(). */
+void dmn_clients_count(struct dmn_clients *w, enum ipc_status status, uint64_t arrival_ns,
+                       uint64_t done_ns);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/frames/frames.h - clients' frames: the frames socket, its connections, and the frames that
+ * wait for each model
+ *
+ * Owns connections, streams, client memory and the record of each frame, and for each model its
+ * waiting frames and the counts of answers (dmn_model.clients). Uses models/: it listens for models
+ * that come, go or have room, and puts frames into their pipelines. It reports no events; others
+ * read it.
+ *
+ * The way of a frame: polling.c reads, intake.c cuts out its message, handlers.c finds the stream,
+ * frame_ring.c puts a record into its ring, submit.c decides whether it waits, puts it into the
+ * pipeline and gets it back when it was collected. frame_ring.c answers, peer.c writes.
+ *
+ * Each file uses only files later in this list: frames; polling; handlers; opening, model_events;
+ * conn, submit, frame_ring; stream; record, clients, intake; peer, admission, frame_stats,
+ * mapped_memory; accounts. room.h holds what they share.
+ *
+ * A record is answered only at its ring's head, so answers are in frame order whatever happened to
+ * each frame (computed, late, dropped, refused). Every FRAME and INLINE gets a record or, if its
+ * stream does not exist, an answer at once. Records come from the stream's free list: the frame
+ * path allocates nothing.
+ *
+ * Everything that a client can grow is capped: streams and credits (records), client memory, inline
+ * buffers, unread answers. While a ring is full or too many answers are unread, nothing is read
+ * from that connection.
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/frames/frame_stats.h"
+#include "daemon/frames/room.h"
+#include "ipc/wire.h"
+
+/** dmn_frames_init() - starts to listen to @models; opens no socket yet. All pointers are
+ * borrowed. */
+void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *const *config,
+                     struct dmn_models *models);
+/** dmn_frames_deinit() - call after dmn_frames_close_all() and the loop's last turn. */
+void dmn_frames_deinit(struct dmn_frames *f);
+/** dmn_frames_start() - serves on listening socket @fd, which it owns from now on. @path: removed
+ * at the end, or NULL. Return: 0 or -errno. */
+int dmn_frames_start(struct dmn_frames *f, int fd, const char *path);
+/** dmn_frames_stop_accepting() - closes the listening socket and removes its file. */
+void dmn_frames_stop_accepting(struct dmn_frames *f);
+/** dmn_frames_settle() - does what has become possible: answers, reads, writes. Called before the
+ * loop waits. */
+void dmn_frames_settle(struct dmn_frames *f);
+/** dmn_frames_take_in() - reads what clients have sent so far, and settles. */
+void dmn_frames_take_in(struct dmn_frames *f);
+/** dmn_frames_drain_begin() - reads what was already sent, then refuses frames and tells every
+ * client. */
+void dmn_frames_drain_begin(struct dmn_frames *f);
+/** dmn_frames_drained() - Return: every frame is answered and every answer written. */
+bool dmn_frames_drained(const struct dmn_frames *f);
+/** dmn_frames_close_all() - closes every connection, even with unwritten answers; the memory is
+ * freed in the loop's next turn. */
+void dmn_frames_close_all(struct dmn_frames *f);
+/** dmn_frames_tick() - once a second: closes clients that do not read, by DMN_KEY_LIMIT_SLOW_S. */
+void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns);
+
+/* A connection, as Status shows it. */
+struct dmn_client_info {
+    const char *client; /* borrowed */
+    pid_t pid;
+    uid_t uid;
+    size_t streams, unanswered, backlog_bytes;
+    uint64_t answered;
+};
+/** dmn_frames_each_client() - calls @fn for every connection. */
+void dmn_frames_each_client(const struct dmn_frames *f,
+                            void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx);
+
+/** dmn_clients_stats() - Return: the statistics of @m's clients, borrowed. */
+const struct dmn_client_stats *dmn_clients_stats(const struct dmn_model *m);
+/** dmn_clients_latency() - p50, p95, p99 and max of the newest answers, in ms; zeros before the
+ * first. */
+void dmn_clients_latency(const struct dmn_model *m, double ret[4]);
+/** dmn_clients_plan_changed() - tells @m's clients of the new plan, and grants more
+ * credits if it is deeper. */
+void dmn_clients_plan_changed(struct dmn_model *m);

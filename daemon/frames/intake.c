@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/intake.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base.h"
+
+void dmn_intake_deinit(struct dmn_intake *in)
+{
+    while (in->fd_count > 0) {
+        close(in->fds[--in->fd_count]);
+    }
+}
+
+static bool from_client(uint16_t type)
+{
+    switch (type) {
+    case IPC_HELLO:
+    case IPC_OPEN:
+    case IPC_POOL:
+    case IPC_FRAME:
+    case IPC_INLINE:
+    case IPC_CANCEL:
+    case IPC_PING:
+    case IPC_PONG:
+    case IPC_CLOSE:
+        return true;
+    default:
+        return type & 0x8000;
+    }
+}
+
+/* Return: how much of the payload must be in the buffer before the message is handled. */
+static size_t needed(const struct ipc_header *h)
+{
+    if (h->type == IPC_INLINE) {
+        return IPC_FRAME_BYTES;
+    }
+    return h->type & 0x8000 ? 0 : h->length;
+}
+
+void dmn_intake_payload(struct dmn_intake *in)
+{
+    size_t n = in->used - in->pos;
+
+    if (in->to) {
+        n = base_min(n, in->to_bytes - in->to_done);
+        memcpy(in->to + in->to_done, in->in + in->pos, n);
+        in->to_done += n;
+    } else {
+        n = base_min(n, in->skip_bytes);
+        in->skip_bytes -= n;
+    }
+    in->pos += n;
+}
+
+bool dmn_intake_next(struct dmn_intake *in, struct ipc_header *ret_h)
+{
+    size_t there = in->used - in->pos;
+    struct dmn_peer *p = in->peer;
+    int error;
+
+    if (there < IPC_HEADER_BYTES || p->ending || p->closed || dmn_peer_backlogged(p)) {
+        return false;
+    }
+    error = ipc_get_header(in->in + in->pos, ret_h);
+    if (error == IPC_E_VERSION) {
+        dmn_peer_fail(p, IPC_UNSUPPORTED, "unsupported header version %u", ret_h->version);
+        return false;
+    }
+    if (error) {
+        dmn_peer_fail(p, IPC_PROTOCOL, "invalid header: type %u (%s), length %u%s", ret_h->type,
+                      ipc_type_name(ret_h->type), ret_h->length,
+                      error == IPC_E_TOO_BIG ? " is above the limit" : "");
+        return false;
+    }
+    if (!from_client(ret_h->type)) {
+        dmn_peer_fail(p, IPC_PROTOCOL, "only a server may send %s", ipc_type_name(ret_h->type));
+        return false;
+    }
+    return there >= IPC_HEADER_BYTES + needed(ret_h);
+}
+
+/* Takes the descriptors of this message; only POOL uses one. */
+static bool claim_fds(struct dmn_intake *in, const struct ipc_header *h, int *ret_fd)
+{
+    if (h->fd_count > in->fd_count) {
+        dmn_peer_fail(in->peer, IPC_PROTOCOL, "%s announces %u file descriptors, %zu came",
+                      ipc_type_name(h->type), h->fd_count, in->fd_count);
+        return false;
+    }
+    for (size_t i = 0; i < h->fd_count; i++) {
+        if (h->fd_count == 1 && h->type == IPC_POOL) {
+            *ret_fd = in->fds[0];
+        } else {
+            close(in->fds[i]);
+        }
+    }
+    in->fd_count -= h->fd_count;
+    memmove(in->fds, in->fds + h->fd_count, in->fd_count * sizeof(in->fds[0]));
+    return true;
+}
+
+bool dmn_intake_take(struct dmn_intake *in, const struct ipc_header *h, const uint8_t **ret_payload,
+                     int *ret_fd)
+{
+    *ret_fd = -1;
+    if (h->fd_count > 0 && !claim_fds(in, h, ret_fd)) {
+        return false;
+    }
+    *ret_payload = in->in + in->pos + IPC_HEADER_BYTES;
+    in->pos += IPC_HEADER_BYTES + needed(h);
+    if (h->type & 0x8000) {
+        in->skip_bytes = h->length;
+    }
+    return true;
+}
+
+void dmn_intake_compact(struct dmn_intake *in)
+{
+    if (in->fd_count > IPC_FDS_MAX || (in->fd_count > 0 && in->pos == in->used)) {
+        dmn_peer_fail(in->peer, IPC_PROTOCOL, "file descriptors that no header announced");
+    }
+    if (in->pos == in->used) {
+        in->pos = in->used = 0;
+    } else if (in->pos > 0) {
+        memmove(in->in, in->in + in->pos, in->used - in->pos);
+        in->used -= in->pos;
+        in->pos = 0;
+    }
+}
+
+bool dmn_intake_wanted(const struct dmn_intake *in)
+{
+    const struct dmn_peer *p = in->peer;
+
+    return !p->ending && !p->closed && !dmn_peer_backlogged(p) && in->used < sizeof(in->in);
+}
+
+static void take_fds(struct dmn_intake *in, struct msghdr *m)
+{
+    for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm; cm = CMSG_NXTHDR(m, cm)) {
+        size_t count;
+
+        if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        count = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+            if (in->fd_count < base_array_count(in->fds)) {
+                in->fds[in->fd_count++] = fd;
+            } else {
+                close(fd);
+                dmn_peer_fail(in->peer, IPC_PROTOCOL, "too many file descriptors");
+            }
+        }
+    }
+    if (m->msg_flags & MSG_CTRUNC) {
+        dmn_peer_fail(in->peer, IPC_PROTOCOL, "file descriptors were lost in transit");
+    }
+}
+
+ssize_t dmn_intake_receive(struct dmn_intake *in, bool *ret_full)
+{
+    union {
+        char bytes[CMSG_SPACE(2 * IPC_FDS_MAX * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {in->in + in->used, sizeof(in->in) - in->used};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof(control.bytes)};
+    bool direct = in->to && in->used == 0;
+    ssize_t n;
+
+    if (direct) {
+        iov.iov_base = in->to + in->to_done;
+        iov.iov_len = in->to_bytes - in->to_done;
+    }
+    do {
+        n = recvmsg(in->peer->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return 0;
+    }
+    if (n <= 0) {
+        return -1;
+    }
+    *ret_full = (size_t)n == iov.iov_len;
+    if (direct) {
+        in->to_done += (size_t)n;
+    } else {
+        in->used += (size_t)n;
+    }
+    take_fds(in, &m);
+    return n;
+}

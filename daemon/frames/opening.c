@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/opening.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config/config.h"
+
+static enum ipc_dtype wire_dtype(enum mdl_dtype t)
+{
+    static const enum ipc_dtype map[MDL_DTYPE_COUNT] = {
+        [MDL_F32] = IPC_F32, [MDL_I32] = IPC_I32, [MDL_I64] = IPC_I64,
+        [MDL_U8] = IPC_U8,   [MDL_I8] = IPC_I8,   [MDL_BOOL] = IPC_BOOL,
+    };
+
+    return map[t];
+}
+
+static void describe(const struct mdl_model *m, const struct mdl_io *io, size_t offset,
+                     uint8_t *ret)
+{
+    const struct mdl_tensor *t = &m->tensors[io->tensor];
+    struct ipc_tensor w = {.dtype = wire_dtype(t->dtype),
+                           .rank = (uint32_t)t->rank,
+                           .offset = offset,
+                           .bytes = io->bytes};
+
+    snprintf(w.name, sizeof(w.name), "%s", io->name);
+    for (size_t i = 0; i < t->rank && i < IPC_RANK_MAX; i++) {
+        w.dim[i] = (uint32_t)t->dim[i];
+    }
+    ipc_put_tensor(&w, ret);
+}
+
+static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_status status,
+                   const char *text)
+{
+    struct ipc_opened m = {0};
+    uint8_t payload[IPC_OPENED_BYTES];
+
+    ipc_put_opened(&m, payload);
+    dmn_peer_send(&c->peer,
+                  (struct ipc_header){.type = IPC_OPENED, .stream = h->stream, .status = status},
+                  payload, sizeof(payload), text, strlen(text));
+}
+
+static void accept_open(struct dmn_stream *s)
+{
+    const struct dmn_model *m = s->clients->model;
+    struct ipc_opened o = {.credits = s->credits,
+                           .depth = (uint32_t)pl_depth(m->pipe),
+                           .input_count = (uint32_t)s->format.input_count,
+                           .output_count = (uint32_t)s->format.output_count,
+                           .input_bytes = s->format.input_bytes,
+                           .output_bytes = s->format.output_bytes,
+                           .image_width = m->image_width,
+                           .image_height = m->image_height};
+    uint8_t payload[IPC_OPENED_BYTES], tensors[2 * IPC_TENSORS_MAX * IPC_TENSOR_BYTES];
+    size_t bytes = 0;
+
+    ipc_put_opened(&o, payload);
+    for (size_t i = 0; i < s->format.input_count; i++, bytes += IPC_TENSOR_BYTES) {
+        describe(m->model, &m->model->inputs[i], s->format.in_offset[i], tensors + bytes);
+    }
+    for (size_t i = 0; i < s->format.output_count; i++, bytes += IPC_TENSOR_BYTES) {
+        describe(m->model, &m->model->outputs[i], s->format.out_offset[i], tensors + bytes);
+    }
+    dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_OPENED, .stream = s->id}, payload,
+                  sizeof(payload), tensors, bytes);
+}
+
+void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload)
+{
+    const struct dmn_frames *f = c->peer.frames;
+    size_t limit = (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_STREAMS);
+    struct dmn_stream *s;
+    struct dmn_model *m;
+    struct ipc_open o;
+
+    if (ipc_get_open(payload, IPC_OPEN_BYTES, &o) != 0 || h->stream == 0) {
+        refuse(c, h, IPC_INVALID_ARGUMENT, "a field of OPEN is out of range");
+        return;
+    }
+    if (dmn_conn_stream(c, h->stream)) {
+        refuse(c, h, IPC_INVALID_ARGUMENT, "the stream's number is in use");
+        return;
+    }
+    if (f->draining) {
+        refuse(c, h, IPC_UNAVAILABLE, "the daemon is stopping");
+        return;
+    }
+    if (c->stream_count >= base_min(limit, (size_t)IPC_STREAMS_MAX)) {
+        refuse(c, h, IPC_RESOURCE_EXHAUSTED, "too many streams on this connection");
+        return;
+    }
+    m = o.model[0] ? dmn_model_find(f->models, o.model) : dmn_model_default(f->models);
+    if (!m) {
+        char text[IPC_NAME_BYTES + 32];
+
+        snprintf(text, sizeof(text), o.model[0] ? "no such model: %s" : "no model is loaded",
+                 o.model);
+        refuse(c, h, IPC_NOT_FOUND, text);
+        return;
+    }
+    if (o.pixfmt != IPC_PIX_TENSOR && !m->image_width) {
+        refuse(c, h, IPC_UNSUPPORTED, "the model's input is not an image; send tensors (pixfmt 0)");
+        return;
+    }
+    s = dmn_stream_new(&c->peer, m->clients, h->stream, &o);
+    if (!s) {
+        refuse(c, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    c->streams[c->stream_count++] = s;
+    accept_open(s);
+}
+
+void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload, int fd)
+{
+    size_t limit = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB) << 20;
+    struct ipc_header answer = {.type = IPC_POOLED, .stream = h->stream};
+    struct dmn_stream *s = dmn_conn_stream(c, h->stream);
+    const char *text = "";
+    struct ipc_pool p = {0};
+
+    if (ipc_get_pool(payload, IPC_POOL_BYTES, &p) != 0) {
+        answer.status = IPC_INVALID_ARGUMENT;
+        text = "a field of POOL is out of range";
+    } else if (!s || s->closing) {
+        answer.status = IPC_NOT_FOUND;
+        text = "no such stream";
+    } else if (fd < 0) {
+        answer.status = IPC_INVALID_ARGUMENT;
+        text = "POOL needs exactly one file descriptor";
+    } else if (s->memory[p.pool]) {
+        answer.status = IPC_INVALID_ARGUMENT;
+        text = "the pool's number is in use";
+    } else {
+        answer.status = (uint16_t)dmn_client_memory_map(fd, p.bytes, c->peer.account, limit, &text,
+                                                        &s->memory[p.pool]);
+    }
+    answer.frame = p.pool;
+    dmn_peer_send(&c->peer, answer, NULL, 0, text, strlen(text));
+}

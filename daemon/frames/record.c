@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/record.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config/config.h"
+#include "pixfmt.h"
+
+struct dmn_record *dmn_record_new(struct dmn_stream *s)
+{
+    struct dmn_record *r = calloc(1, sizeof(*r));
+
+    if (r) {
+        r->stream = s;
+    }
+    return r;
+}
+
+struct dmn_record *dmn_record_free(struct dmn_record *r)
+{
+    dmn_record_release(r);
+    free(r->buffer);
+    free(r);
+    return NULL;
+}
+
+void dmn_record_reset(struct dmn_record *r, const struct ipc_header *h, bool has_credit)
+{
+    r->next_free = NULL;
+    r->state = DMN_RECORD_READING;
+    r->status = IPC_OK;
+    r->is_inline = h->type == IPC_INLINE;
+    r->has_credit = has_credit;
+    r->frame = h->frame;
+    r->time_ns = h->time_ns;
+    r->arrival_ns = base_now_ns();
+    r->deadline_ns = r->queue_ns = r->service_ns = r->done_ns = 0;
+    r->epoch = 0;
+    r->image = (struct krn_image){0};
+    r->text[0] = '\0';
+}
+
+void dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(r->text, sizeof(r->text), format, args);
+    va_end(args);
+    r->status = status;
+    r->state = DMN_RECORD_DONE;
+    dmn_record_release(r);
+}
+
+void dmn_record_release(struct dmn_record *r)
+{
+    r->memory = dmn_client_memory_unref(r->memory);
+    r->input = NULL;
+    r->output = NULL;
+}
+
+/* The record keeps the buffer for the next inline frame, so a steady client costs no allocation. */
+static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t input_bytes,
+                          size_t output_bytes)
+{
+    size_t at, total,
+        limit = (size_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_INLINE_MIB) << 20;
+
+    if (!base_add(input_bytes, 63, &at) || !base_add(at & ~(size_t)63, output_bytes, &total)) {
+        return false;
+    }
+    r->buffer_output = at & ~(size_t)63;
+    if (total > r->buffer_bytes) {
+        uint8_t *grown;
+
+        if (p->inline_bytes - r->buffer_bytes > limit ||
+            total > limit - (p->inline_bytes - r->buffer_bytes)) {
+            return false;
+        }
+        grown = aligned_alloc(64, base_align_up(total, 64));
+        if (!grown) {
+            return false;
+        }
+        free(r->buffer);
+        r->buffer = grown;
+        p->inline_bytes += total - r->buffer_bytes;
+        r->buffer_bytes = total;
+    }
+    r->input = r->buffer;
+    r->output = r->buffer + r->buffer_output;
+    return true;
+}
+
+/* Checks size and shape of the input. Return: true; false: the record was answered. */
+static bool check_input(struct dmn_record *r, const struct dmn_frame_format *format,
+                        const struct ipc_frame *f)
+{
+    size_t bytes;
+
+    if (format->pixfmt == IPC_PIX_TENSOR) {
+        if (f->in_bytes != format->input_bytes) {
+            dmn_record_fail(r, IPC_INVALID_ARGUMENT,
+                            "the input has %llu bytes; the model takes %zu",
+                            (unsigned long long)f->in_bytes, format->input_bytes);
+            return false;
+        }
+        return true;
+    }
+    r->image = (struct krn_image){.format = krn_pixfmt(format->pixfmt),
+                                  .width = f->width,
+                                  .height = f->height,
+                                  .stride = f->stride};
+    if (f->stride == 0 && f->width <= UINT32_MAX / 3) {
+        r->image.stride = pixfmt_row_bytes((enum pixfmt)format->pixfmt, f->width);
+    }
+    bytes = krn_image_bytes(&r->image);
+    if (bytes == 0 || bytes > f->in_bytes) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT,
+                        "an image of %ux%u with stride %u is impossible or larger than %llu bytes",
+                        f->width, f->height, r->image.stride, (unsigned long long)f->in_bytes);
+        return false;
+    }
+    return true;
+}
+
+void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
+                             const struct ipc_frame *f, struct dmn_client_memory *memory)
+{
+    uint64_t in_end, out_end;
+
+    if (!memory) {
+        dmn_record_fail(r, IPC_NOT_FOUND, "no pool %u on this stream", f->pool);
+    } else if (__builtin_add_overflow(f->in_offset, f->in_bytes, &in_end) ||
+               in_end > memory->bytes) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "the input is outside the pool of %zu bytes",
+                        memory->bytes);
+    } else if (__builtin_add_overflow(f->out_offset, f->out_bytes, &out_end) ||
+               out_end > memory->bytes) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "the output is outside the pool of %zu bytes",
+                        memory->bytes);
+    } else if (f->out_bytes < format->output_bytes) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT,
+                        "the output area has %llu bytes; the model writes %zu",
+                        (unsigned long long)f->out_bytes, format->output_bytes);
+    } else if (f->out_offset % 64 || (format->pixfmt == IPC_PIX_TENSOR && f->in_offset % 64)) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "offsets must be multiples of 64");
+    } else if (f->in_offset < out_end && f->out_offset < in_end) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "input and output overlap");
+    } else if (check_input(r, format, f)) {
+        r->memory = dmn_client_memory_ref(memory);
+        r->input = memory->map + f->in_offset;
+        r->output = memory->map + f->out_offset;
+        r->image.data = r->input;
+    }
+}
+
+size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
+                               const struct ipc_header *h, const struct ipc_frame *f,
+                               struct dmn_peer *p)
+{
+    if (f->in_bytes != h->length - IPC_FRAME_BYTES) {
+        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "in_bytes is %llu, but %u bytes follow",
+                        (unsigned long long)f->in_bytes, h->length - IPC_FRAME_BYTES);
+        return 0;
+    }
+    if (!check_input(r, format, f)) {
+        return 0;
+    }
+    if (!ensure_buffer(r, p, f->in_bytes, format->output_bytes)) {
+        dmn_record_fail(r, IPC_RESOURCE_EXHAUSTED,
+                        "no memory left for inline frames of this connection");
+        return 0;
+    }
+    r->image.data = r->input;
+    return f->in_bytes;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/frames/record.h - one frame from its message to its answer: its bytes and its outcome
+ *
+ * A record belongs to one stream for good. It is in the stream's ring from dmn_stream_take() until
+ * it is answered, otherwise in its free list. Its states follow in the order of the enum; each but
+ * RUNNING may go to DONE at once, by dmn_record_fail(). RUNNING ends only when the pipeline returns
+ * the frame, even if its client is gone: a team may be writing to its output.
+ *
+ * Threads: the loop thread. While RUNNING, teams use the bytes behind input and output.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/frames/mapped_memory.h"
+#include "daemon/frames/peer.h"
+#include "daemon/models/models.h"
+#include "ipc/wire.h"
+#include "kernels/kernels.h"
+#include "pipeline/pipeline.h"
+
+struct dmn_stream;
+
+enum dmn_record_state {
+    DMN_RECORD_READING, /* checked; the rest of an inline frame may still have to come */
+    DMN_RECORD_QUEUED,  /* waits for room in the pipeline; its stream's queue counts it */
+    DMN_RECORD_RUNNING, /* inside the pipeline; dmn_stream.running counts it */
+    DMN_RECORD_DONE     /* waits for its turn to be answered */
+};
+
+struct dmn_record {
+    struct dmn_frame_owner owner; /* while RUNNING: of its pipeline's frame */
+    struct dmn_record *next_free;
+    struct dmn_stream *stream; /* its owner */
+    enum dmn_record_state state;
+    enum ipc_status status; /* of the answer, once DONE */
+    bool is_inline, has_credit;
+    uint64_t frame, time_ns; /* from the client, returned with the answer */
+    uint64_t arrival_ns, deadline_ns;
+    struct dmn_client_memory *memory; /* a reference, or NULL */
+    const uint8_t *input;             /* in memory or in buffer */
+    uint8_t *output;
+    /* owned, kept for the next inline frame: input, then output at buffer_output */
+    uint8_t *buffer;
+    size_t buffer_bytes, buffer_output;
+    struct krn_image image;
+    struct pl_frame *running; /* borrowed from the pipeline while RUNNING */
+    uint64_t queue_ns, service_ns, done_ns;
+    uint32_t epoch;
+    char text[160]; /* the reason, if status is not OK */
+};
+
+/* The layout of every frame of a stream. Constant: a hot swap moves a stream only to a model with
+ * frames that look the same. */
+struct dmn_frame_format {
+    enum ipc_pixfmt pixfmt; /* IPC_PIX_TENSOR: the model's own inputs */
+    size_t input_bytes, output_bytes;
+    /* tensors back to back, each offset a multiple of 64 */
+    size_t in_offset[PL_FRAME_IO_MAX], out_offset[PL_FRAME_IO_MAX];
+    size_t input_count, output_count;
+};
+
+/** dmn_record_new() - a record of stream @s, without a buffer. Return: owned by the caller; NULL:
+ * out of memory. */
+struct dmn_record *dmn_record_new(struct dmn_stream *s);
+/** dmn_record_free() - must not be RUNNING. Return: NULL. */
+struct dmn_record *dmn_record_free(struct dmn_record *r);
+/** dmn_record_reset() - starts a new frame from header @h, READING; keeps the buffer. */
+void dmn_record_reset(struct dmn_record *r, const struct ipc_header *h, bool has_credit);
+
+/**
+ * dmn_record_place_shared() - uses bytes in client memory
+ *
+ * @memory: the memory of the frame's number, borrowed; NULL: there is none. Takes a reference. A
+ * frame that does not fit becomes DONE, with the reason.
+ */
+void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
+                             const struct ipc_frame *f, struct dmn_client_memory *memory);
+/**
+ * dmn_record_place_inline() - makes room in the buffer for the input that follows the message
+ *
+ * @p: counts the buffers' bytes against DMN_KEY_LIMIT_INLINE_MIB. Allocates only when the buffer is
+ * too small. Return: bytes of input to read to r->buffer; 0: none, the record is DONE with the
+ * reason.
+ */
+size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
+                               const struct ipc_header *h, const struct ipc_frame *f,
+                               struct dmn_peer *p);
+
+/** dmn_record_fail() - sets DONE with @status and a reason for its client; releases its bytes. The
+ * caller takes a QUEUED record out of its queue, see dmn_stream_unqueue(). */
+__attribute__((format(printf, 3, 4))) void
+dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...);
+/** dmn_record_release() - releases its bytes; the buffer stays. */
+void dmn_record_release(struct dmn_record *r);

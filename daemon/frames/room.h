@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/frames/room.h - the state of this room; its interface is daemon/frames/frames.h
+ *
+ * This is a separate header because connections and streams read here what they share: the
+ * configuration, whether the daemon drains, and the list of connections to settle.
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "daemon/frames/accounts.h"
+#include "daemon/models/models.h"
+
+struct dmn_config;
+struct dmn_conn;
+struct dmn_peer;
+
+struct dmn_frames {
+    /* borrowed */
+    uv_loop_t *loop;
+    struct dmn_config *const *config; /* points to the one in force, which a reload replaces */
+    const struct dmn_models *models;
+    struct dmn_models_listener listener;
+    /* written by frames.c */
+    int fd; /* listening, or -1 */
+    uv_poll_t poll;
+    uv_timer_t retry;     /* out of descriptors: accept again later */
+    bool polling, timing; /* these two handles are open */
+    bool draining;        /* refuse every new frame and stream */
+    char *path;           /* owned; NULL when the socket was passed in */
+    uint64_t instance;    /* random, sent in WELCOME: shows clients a restart */
+    uint64_t refused;     /* refused connections */
+    /* written by conn.c */
+    LIST_HEAD(, dmn_conn) conns; /* owned */
+    size_t conn_count;
+    struct dmn_accounts accounts; /* owned; only accounts in use, see accounts.h */
+    /* written through peer.h, emptied by dmn_frames_settle() */
+    LIST_HEAD(, dmn_peer) unsettled;
+};

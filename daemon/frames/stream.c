@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/stream.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config/config.h"
+
+static void link_stream(struct dmn_clients *w, struct dmn_stream *s)
+{
+    s->clients = w;
+    LIST_INSERT_HEAD(&w->streams, s, linked);
+}
+
+static void unlink_stream(struct dmn_stream *s)
+{
+    if (s->clients) {
+        LIST_REMOVE(s, linked);
+        s->clients = NULL;
+    }
+}
+
+void dmn_stream_move(struct dmn_stream *s, struct dmn_clients *to)
+{
+    size_t waiting = s->queue.waiting;
+
+    for (size_t i = 0; i < waiting; i++) {
+        dmn_admission_drop(&s->clients->admission, &s->queue);
+    }
+    unlink_stream(s);
+    link_stream(to, s);
+    for (size_t i = 0; i < waiting; i++) {
+        dmn_admission_add(&to->admission, &s->queue);
+    }
+}
+
+/* Return: false: out of memory; some of the records may have been added. */
+static bool grow_records(struct dmn_stream *s, size_t count)
+{
+    while (count-- > 0) {
+        struct dmn_record *r = dmn_record_new(s);
+
+        if (!r) {
+            return false;
+        }
+        r->next_free = s->free;
+        s->free = r;
+    }
+    return true;
+}
+
+struct dmn_stream *dmn_stream_free(struct dmn_stream *s)
+{
+    unlink_stream(s);
+    while (s->free) {
+        struct dmn_record *r = s->free;
+
+        s->free = r->next_free;
+        if (s->peer) {
+            s->peer->inline_bytes -= r->buffer_bytes;
+        }
+        dmn_record_free(r);
+    }
+    for (; s->head != s->tail; s->head++) {
+        dmn_record_free(s->ring[s->head & DMN_RING_MASK]);
+    }
+    for (size_t i = 0; i < IPC_POOLS_MAX; i++) {
+        s->memory[i] = dmn_client_memory_unref(s->memory[i]);
+    }
+    free(s);
+    return NULL;
+}
+
+static uint32_t grant(const struct dmn_peer *p, uint32_t wanted, size_t depth)
+{
+    uint32_t limit = (uint32_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_CREDITS);
+
+    /* enough for one full pipeline to run while another is on its way */
+    wanted = wanted ? wanted : (uint32_t)base_min(2 * depth, (size_t)IPC_CREDITS_MAX);
+    limit = base_min(limit, IPC_CREDITS_MAX);
+    wanted = base_min(wanted, limit);
+    return base_max(wanted, 1u);
+}
+
+struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uint32_t id,
+                                  const struct ipc_open *o)
+{
+    const struct dmn_model *m = w->model;
+    struct dmn_stream *s = calloc(1, sizeof(*s));
+
+    if (!s) {
+        return NULL;
+    }
+    s->peer = p;
+    s->id = id;
+    s->format.pixfmt = (enum ipc_pixfmt)o->pixfmt;
+    s->policy = (enum ipc_policy)o->policy;
+    if (m->latest && s->policy == IPC_POLICY_BLOCK) {
+        s->policy = IPC_POLICY_LATEST;
+    }
+    s->auto_credits = o->credits == 0;
+    s->credits = grant(p, o->credits, pl_depth(m->pipe));
+    s->deadline_ns = o->deadline_ns;
+    dmn_queue_init(&s->queue, o->priority);
+    s->format.input_bytes = m->input_bytes;
+    s->format.output_bytes = m->output_bytes;
+    s->format.input_count = m->model->input_count;
+    s->format.output_count = m->model->output_count;
+    memcpy(s->format.in_offset, m->in_offset, sizeof(s->format.in_offset));
+    memcpy(s->format.out_offset, m->out_offset, sizeof(s->format.out_offset));
+    link_stream(w, s);
+    if (!grow_records(s, s->credits + DMN_SPARE_RECORDS)) {
+        return dmn_stream_free(s);
+    }
+    return s;
+}
+
+void dmn_stream_unqueue(struct dmn_record *r, enum ipc_status status, const char *text)
+{
+    struct dmn_stream *s = r->stream;
+
+    dmn_admission_drop(&s->clients->admission, &s->queue);
+    dmn_record_fail(r, status, "%s", text);
+}
+
+/* Makes waiting frames DONE without running them; cancels running ones if nobody gets their
+ * answer. */
+static void give_up_waiting(struct dmn_stream *s, enum ipc_status status, const char *text)
+{
+    for (uint32_t i = s->head; i != s->tail; i++) {
+        struct dmn_record *r = s->ring[i & DMN_RING_MASK];
+
+        if (r->state == DMN_RECORD_QUEUED) {
+            dmn_stream_unqueue(r, status, text);
+        } else if (r->state == DMN_RECORD_RUNNING && !s->peer) {
+            atomic_store_explicit(&r->running->cancel, true, memory_order_relaxed);
+        }
+    }
+}
+
+void dmn_stream_orphan(struct dmn_stream *s)
+{
+    s->peer = NULL;
+    give_up_waiting(s, IPC_CANCELLED, "");
+    if (s->running == 0) {
+        dmn_stream_free(s);
+    }
+}
+
+void dmn_stream_detach(struct dmn_stream *s)
+{
+    struct dmn_peer *p = s->peer;
+
+    if (!p) {
+        dmn_stream_free(s);
+        return;
+    }
+    give_up_waiting(s, IPC_UNAVAILABLE, "the model was unloaded");
+    for (uint32_t i = s->head; i != s->tail; i++) { /* only at the end: no team computes any more */
+        struct dmn_record *r = s->ring[i & DMN_RING_MASK];
+
+        if (r->state == DMN_RECORD_RUNNING) {
+            r->running = NULL;
+            s->running--;
+            dmn_record_fail(r, IPC_UNAVAILABLE, "the daemon stopped");
+        }
+    }
+    unlink_stream(s);
+    dmn_peer_mark(p);
+}
+
+void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
+{
+    struct ipc_credit m = {0};
+    uint8_t payload[IPC_CREDIT_BYTES];
+    uint32_t wanted;
+
+    if (!s->peer || !s->auto_credits || s->closing) {
+        return;
+    }
+    wanted = grant(s->peer, 0, depth);
+    if (wanted <= s->credits || !grow_records(s, wanted - s->credits)) {
+        return;
+    }
+    m.credits = wanted - s->credits;
+    s->credits = wanted;
+    ipc_put_credit(&m, payload);
+    dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_CREDIT, .stream = s->id}, payload,
+                  sizeof(payload), NULL, 0);
+}
+
+void dmn_stream_event(struct dmn_stream *s, enum ipc_event event, uint32_t epoch)
+{
+    struct ipc_event_msg m = {.event = event, .epoch = epoch};
+    uint8_t payload[IPC_EVENT_BYTES];
+
+    if (!s->peer || s->peer->closed || dmn_peer_backlogged(s->peer)) {
+        return;
+    }
+    ipc_put_event(&m, payload);
+    dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_EVENT, .stream = s->id}, payload,
+                  sizeof(payload), NULL, 0);
+}

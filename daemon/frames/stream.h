@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/frames/stream.h - a stream: its frames in the order of arrival, and its life
+ *
+ * The ring holds the records from `head` to `tail`, and only its head is answered. A stream has two
+ * ends, and either may go first:
+ *
+ * - Its connection (peer). Waiting frames are given up, running ones are cancelled, none is
+ *   answered. The stream is freed when the pipeline has returned its last frame
+ *   (dmn_stream_orphan()).
+ * - Its model (clients). All frames, even later ones, are answered "unavailable"
+ *   (dmn_stream_detach()). A model is freed only when no pipeline has frames of its streams
+ *   any more: neither its own, nor that of a model that it replaced in a hot swap. When the daemon
+ *   ends, those pipelines are freed first.
+ *
+ * Otherwise CLOSE ends it, once everything is answered. Owned by the connection while there is one.
+ * About 4.5 KiB, mostly the ring, and 350 bytes per record (credits plus DMN_SPARE_RECORDS of
+ * them).
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include "daemon/frames/clients.h"
+#include "daemon/frames/peer.h"
+#include "daemon/frames/record.h"
+
+#define DMN_SPARE_RECORDS 16u /* for frames sent without credit, which are answered in turn */
+#define DMN_RING_SIZE 512u
+#define DMN_RING_MASK (DMN_RING_SIZE - 1)
+_Static_assert((DMN_RING_SIZE & DMN_RING_MASK) == 0 &&
+                   DMN_RING_SIZE > IPC_CREDITS_MAX + DMN_SPARE_RECORDS,
+               "a ring has room for every record of its stream");
+
+struct dmn_stream {
+    struct dmn_peer *peer;         /* borrowed; NULL once the connection is gone */
+    struct dmn_clients *clients;   /* borrowed; NULL once the model is gone */
+    LIST_ENTRY(dmn_stream) linked; /* in clients->streams */
+    /* as opened */
+    uint32_t id;
+    enum ipc_policy policy;
+    uint64_t deadline_ns; /* for frames without a deadline, after arrival; 0: none */
+    bool auto_credits;    /* grant more credits for a deeper plan */
+    struct dmn_frame_format format;
+    struct dmn_client_memory *memory[IPC_POOLS_MAX]; /* a reference each; written by opening.c */
+    uint32_t credits;                                /* granted */
+    bool closing;                                    /* CLOSE came; written by handlers.c */
+    /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
+     * by frame_ring.c, next also by submit.c */
+    uint32_t head, next, tail;
+    uint32_t unanswered; /* records with credit in the ring */
+    size_t running;      /* records inside the pipeline; written by submit.c */
+    bool numbered;       /* last_frame is valid; both written by frame_ring.c */
+    uint64_t last_frame;
+    struct dmn_queue queue;                 /* counts the QUEUED records of the ring */
+    struct dmn_record *free;                /* owned */
+    struct dmn_record *ring[DMN_RING_SIZE]; /* owned */
+};
+
+/** dmn_stream_new() - opens a stream of client @p on the model of @w, as @o asks. Return: owned by
+ * the caller; NULL: out of memory. */
+struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uint32_t id,
+                                  const struct ipc_open *o);
+/** dmn_stream_free() - frees it with its records and references; none may be running. Return:
+ * NULL. */
+struct dmn_stream *dmn_stream_free(struct dmn_stream *s);
+
+/** dmn_stream_empty() - Return: every frame is answered. */
+static inline bool dmn_stream_empty(const struct dmn_stream *s)
+{
+    return s->head == s->tail;
+}
+/** dmn_stream_finished() - Return: it was closed and every frame is answered: send CLOSED and free
+ * it. */
+static inline bool dmn_stream_finished(const struct dmn_stream *s)
+{
+    return s->closing && dmn_stream_empty(s);
+}
+
+/** dmn_stream_unqueue() - makes a QUEUED record DONE without running it. */
+void dmn_stream_unqueue(struct dmn_record *r, enum ipc_status status, const char *text);
+/** dmn_stream_orphan() - the connection is gone: frees @s, now or with its last running frame. */
+void dmn_stream_orphan(struct dmn_stream *s);
+/** dmn_stream_detach() - the model's pipeline is gone: frees @s if its connection is gone too. */
+void dmn_stream_detach(struct dmn_stream *s);
+/** dmn_stream_move() - moves @s with its waiting frames to the clients of another model. Running
+ * frames stay in the previous pipeline. */
+void dmn_stream_move(struct dmn_stream *s, struct dmn_clients *to);
+/** dmn_stream_more_credits() - grants credits for a deeper plan; none when out of memory. */
+void dmn_stream_more_credits(struct dmn_stream *s, size_t depth);
+/** dmn_stream_event() - sends an event; a client with too much to read misses it. */
+void dmn_stream_event(struct dmn_stream *s, enum ipc_event event, uint32_t epoch);

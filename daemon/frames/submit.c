@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/submit.h"
+
+#include "base.h"
+
+static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct pl_frame *f)
+{
+    struct dmn_record *r = base_container_of(owner, struct dmn_record, owner);
+    struct dmn_stream *s = r->stream;
+
+    m->running--;
+    m->stats.last_ns = f->done_ns;
+    r->running = NULL;
+    r->epoch = f->epoch;
+    r->done_ns = f->done_ns;
+    r->queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
+    r->service_ns = f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
+    s->running--;
+    switch (f->status) {
+    case PL_FRAME_OK:
+        r->state = DMN_RECORD_DONE;
+        if (r->service_ns > 0) {
+            dmn_client_stats_served(&m->clients->stats, r->service_ns);
+        }
+        break;
+    case PL_FRAME_EXPIRED:
+        dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline passed between two stages");
+        break;
+    case PL_FRAME_CANCELLED:
+        dmn_record_fail(r, IPC_CANCELLED, "cancelled");
+        break;
+    }
+    if (s->peer) {
+        dmn_peer_mark(s->peer);
+    } else if (s->running == 0) {
+        dmn_stream_free(s);
+    }
+}
+
+static void fill(struct pl_frame *f, struct dmn_record *r)
+{
+    const struct dmn_frame_format *format = &r->stream->format;
+
+    r->owner.collected = collected;
+    f->owner = &r->owner;
+    f->tag = r->frame;
+    f->deadline_ns = r->deadline_ns;
+    f->has_image = format->pixfmt != IPC_PIX_TENSOR;
+    f->image = r->image;
+    for (size_t i = 0; i < format->input_count && !f->has_image; i++) {
+        f->inputs[i] = r->input + format->in_offset[i];
+    }
+    for (size_t i = 0; i < format->output_count; i++) {
+        f->outputs[i] = r->output + format->out_offset[i];
+    }
+}
+
+/* Puts the stream's oldest waiting frame into the pipeline, or answers it. Return: false: the
+ * pipeline has no room. */
+static bool submit(struct dmn_clients *w, struct dmn_stream *s)
+{
+    struct dmn_model *m = w->model;
+    struct dmn_record *r;
+    struct pl_frame *f;
+
+    while (s->ring[s->next & DMN_RING_MASK]->state != DMN_RECORD_QUEUED) {
+        s->next++; /* the queue counts it, so it exists */
+    }
+    r = s->ring[s->next & DMN_RING_MASK];
+    if (r->deadline_ns && base_now_ns() >= r->deadline_ns) {
+        dmn_admission_taken(&w->admission, &s->queue);
+        dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
+        if (s->peer) {
+            dmn_peer_mark(s->peer);
+        }
+        return true;
+    }
+    f = pl_frame_get(m->pipe);
+    if (!f) {
+        return false;
+    }
+    fill(f, r);
+    if (pl_submit(m->pipe, f) != 0) {
+        pl_frame_put(m->pipe, f);
+        return false;
+    }
+    dmn_admission_taken(&w->admission, &s->queue);
+    r->state = DMN_RECORD_RUNNING;
+    r->running = f;
+    s->running++;
+    m->running++;
+    m->stats.admitted++;
+    return true;
+}
+
+void dmn_submit_waiting(struct dmn_clients *w)
+{
+    struct dmn_queue *q;
+
+    while ((q = dmn_admission_next(&w->admission)) != NULL) {
+        if (!submit(w, base_container_of(q, struct dmn_stream, queue))) {
+            break;
+        }
+    }
+}
+
+/* Policy "latest": waiting frames give way to the new one. That one is queued first: a queue that
+ * became empty would lose its turn with every new frame. */
+static void drop_older(struct dmn_stream *s, const struct dmn_record *newest)
+{
+    for (uint32_t i = s->next; i != s->tail; i++) {
+        struct dmn_record *r = s->ring[i & DMN_RING_MASK];
+
+        if (r->state == DMN_RECORD_QUEUED && r != newest) {
+            dmn_stream_unqueue(r, IPC_DROPPED, "a newer frame took its place");
+        }
+    }
+}
+
+void dmn_submit_frame(struct dmn_record *r)
+{
+    struct dmn_stream *s = r->stream;
+    struct dmn_clients *w = s->clients;
+    size_t ahead;
+
+    if (!w || w->model->leaving) {
+        dmn_record_fail(r, IPC_UNAVAILABLE, "the model was unloaded");
+        return;
+    }
+    ahead = pl_in_flight(w->model->pipe) + w->admission.waiting;
+    if (s->policy == IPC_POLICY_LATEST) {
+        ahead -= s->queue.waiting; /* these give way to this one */
+    }
+    if (dmn_admission_misses_deadline(r->deadline_ns, base_now_ns(), ahead, w->model->period_ns,
+                                      (uint64_t)w->stats.service_ewma_ns)) {
+        dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline cannot be met");
+        return;
+    }
+    r->state = DMN_RECORD_QUEUED;
+    dmn_admission_add(&w->admission, &s->queue);
+    if (s->policy == IPC_POLICY_LATEST) {
+        drop_older(s, r);
+    }
+    dmn_submit_waiting(w);
+    if (r->state == DMN_RECORD_QUEUED && s->policy == IPC_POLICY_REJECT) {
+        dmn_stream_unqueue(r, IPC_RESOURCE_EXHAUSTED, "the pipeline is full");
+    }
+}

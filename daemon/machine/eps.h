@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/machine/eps.h - EPs: execution places, from the machine or the configuration
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "governor/machine_state.h"
+#include "governor/topology.h"
+#include "pipeline/plan.h"
+
+struct dmn_config;
+
+/** dmn_eps_read() - reads the EPs from the configuration, else from the machine. @topology:
+ * borrowed. @ret_error: DMN_CONFIG_ERROR_MAX bytes. Return: 0 or -errno. */
+int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
+                 struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret);
+/** dmn_cpu_list_parse() - turns "0-3,6" into the kernel's CPU numbers. Return: count, or
+ * -EINVAL. */
+int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max);
+/** dmn_eps_state() - the state of @eps in snapshot @s. Without one (NULL) the clocks of @topology
+ * are read from @sysfs_root, which blocks on files; @sysfs_root NULL: the values last read. */
+void dmn_eps_state(const struct pl_ep_set *eps, const struct gov_snapshot *s,
+                   struct gov_topology *topology, const char *sysfs_root,
+                   struct gov_machine_state *ret);

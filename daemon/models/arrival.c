@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/models/arrival.h"
+
+#include "base.h"
+#include "daemon/machine/machine.h"
+
+static void finish(struct dmn_arrival *a, const struct dmn_outcome *o)
+{
+    LIST_REMOVE(a, linked);
+    a->end(a, o);
+}
+
+static void fail(struct dmn_arrival *a, enum dmn_refusal reason, const char *text)
+{
+    finish(a, &(struct dmn_outcome){.reason = reason, .text = text});
+}
+
+static const char *why(const struct dmn_arrival *a)
+{
+    return a->failed ? a->failed->error : "cannot start a work thread";
+}
+
+static void plan_work(uv_work_t *work)
+{
+    struct dmn_arrival *a = work->data;
+
+    for (size_t i = 0; i < a->count && a->error == 0; i++) {
+        a->error = a->models->planner->first(a->loads[i]);
+        a->failed = a->error ? a->loads[i] : NULL;
+    }
+}
+
+static void plan_done(uv_work_t *work, int status)
+{
+    struct dmn_arrival *a = work->data;
+
+    if (status < 0 || a->models->stopping) {
+        fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
+    } else if (a->error) {
+        fail(a, DMN_REFUSED_LOAD, why(a));
+    } else {
+        finish(a, NULL);
+    }
+}
+
+/* Prepares the planning of every model, then plans on a work thread. */
+static void prepare(struct dmn_arrival *a)
+{
+    const struct dmn_models *models = a->models;
+    const struct dmn_config *config = a->config ? a->config : dmn_machine_config(models->machine);
+
+    for (size_t i = 0; i < a->count && a->error == 0; i++) {
+        a->error = models->planner->prepare(models->planner_ctx, config, a->loads[i]);
+        a->failed = a->error ? a->loads[i] : NULL;
+    }
+    if (a->error || uv_queue_work(models->machine->loop, &a->work, plan_work, plan_done) < 0) {
+        fail(a, DMN_REFUSED_LOAD, why(a));
+    }
+}
+
+static void load_work(uv_work_t *work)
+{
+    struct dmn_arrival *a = work->data;
+
+    if (a->before) {
+        a->error = a->before(a);
+        a->failed = a->error < 0 ? a->loads[0] : NULL;
+    }
+    for (size_t i = 0; i < a->count && a->error == 0; i++) {
+        a->error = dmn_load_run(a->loads[i]);
+        a->failed = a->error ? a->loads[i] : NULL;
+    }
+}
+
+static void load_done(uv_work_t *work, int status)
+{
+    struct dmn_arrival *a = work->data;
+
+    if (status < 0 || a->models->stopping) {
+        fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
+    } else if (a->error < 0) {
+        fail(a, DMN_REFUSED_LOAD, why(a));
+    } else if (a->loaded && !a->loaded(a)) {
+        finish(a, &(struct dmn_outcome){.reason = DMN_REFUSED_LOAD});
+    } else {
+        prepare(a);
+    }
+}
+
+int dmn_arrival_begin(struct dmn_arrival *a)
+{
+    int error;
+
+    a->work.data = a;
+    error = uv_queue_work(a->models->machine->loop, &a->work, load_work, load_done);
+    if (!error) {
+        LIST_INSERT_HEAD(&a->models->arrivals, a, linked);
+    }
+    return error;
+}
+
+void dmn_arrivals_leave(struct dmn_models *models)
+{
+    struct dmn_arrival *a;
+
+    LIST_FOREACH(a, &models->arrivals, linked) {
+        if (a->leave) {
+            a->leave(a);
+        }
+        for (size_t i = 0; i < a->count; i++) {
+            atomic_store_explicit(&a->loads[i]->choose.stop, true, memory_order_relaxed);
+        }
+        uv_cancel((uv_req_t *)&a->work);
+    }
+}

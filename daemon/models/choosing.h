@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/models/choosing.h - which primitive runs each operator of a model on each kind of core
+ *
+ * A choice is read from its file or measured when the model is loaded. It is part of a load (struct
+ * dmn_load): the loop fills in the inputs, the load's thread runs it, and the loop passes the
+ * measured times to the tuner. There is one file per model. It is valid for one machine: its CPU,
+ * its set of libraries and its table of primitives.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/int8cal/examples.h"
+#include "kernels/kernels.h"
+#include "kernels/select/choose.h"
+#include "pipeline/plan.h"
+#include "tuner/problem.h"
+
+struct dmn_machine;
+
+#define DMN_CHOOSE_FRONT_MAX 16u
+
+struct dmn_choose_kind {
+    char name[PL_EP_NAME_MAX];
+    int cpu;     /* the core that is measured */
+    size_t same; /* index of the first kind with the same cores; its own index if it is the first */
+};
+
+struct dmn_choose {
+    /* inputs */
+    size_t kind_count;
+    struct dmn_choose_kind kinds[PL_EP_MAX];
+    unsigned ms; /* longest time for measuring a kind; 0: use the static order */
+    bool anew;   /* measure even if there is a saved choice */
+    bool wants_front;
+    struct krn_examples *examples; /* borrowed; inexact primitives are judged by them; NULL: none */
+    double agreement_min;          /* share of examples, 0..1, classed as by exact primitives */
+    struct krn_choose_options options;
+    _Atomic bool stop; /* writer: loop. Stops measuring. Relaxed: orders nothing else */
+    char *folder;      /* owned; holds the file; NULL: choices are not saved */
+    /* results; only for kinds that are the first with their cores */
+    bool chosen;   /* false: static order */
+    bool measured; /* false: read from the file */
+    struct krn_chosen of[PL_EP_MAX];
+    struct krn_chosen front[DMN_CHOOSE_FRONT_MAX]; /* of the first kind, fastest first */
+    size_t front_count;
+    double agreement; /* measured on the examples; 0: there were none */
+    uint64_t took_ns;
+    char note[256]; /* a warning about the choice, or "" */
+};
+
+/** dmn_choose_init() - sets the inputs from the cores and the configuration. @folder: where choices
+ * are saved; NULL: nowhere. Return: 0 or -ENOMEM. */
+int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, const char *folder);
+void dmn_choose_deinit(struct dmn_choose *c);
+
+/**
+ * dmn_choose_net() - reads or measures the choice of each kind, then builds the network with it
+ *
+ * With c->wants_front it measures the front and builds no network. If measuring fails it uses the
+ * static order and says so in c->note. Threads: the load's. Blocks for about c->ms per kind at
+ * most. Return and @ret_error: as krn_net_new().
+ */
+int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *name,
+                   char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
+
+/** dmn_choose_costs() - enters the times of the chosen primitives into @p as predictions for one
+ * core. A measured choice drops saved costs, which may be of other primitives; a choice from the
+ * file keeps them. */
+void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p);

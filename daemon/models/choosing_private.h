@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** daemon/models/choosing_private.h - reading, writing and judging choices; only for
+ * daemon/models/choosing*.c */
+#pragma once
+
+#include "daemon/models/choosing.h"
+
+/** dmn_choose_read() - reads the saved choice of this model, machine, set of libraries and table of
+ * primitives. A file that is not a valid choice is reported in c->note. Return: 0; -ENOENT:
+ * nothing that fits. */
+int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name);
+/**
+ * dmn_choose_agree() - finds the fastest choice whose classes agree with the exact choice's on at
+ * least c->agreement_min of c->examples; inexact primitives are allowed
+ *
+ * Sets c->agreement to the measured share. Return: 0; negative, with c->note, if the examples are
+ * unusable.
+ */
+int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const struct krn_times *t,
+                     struct krn_chosen *ret);
+/** dmn_choose_write() - saves the choice; c->note says so if that fails. Blocks on the file. */
+void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const char *name);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/models/loading.h - one load of a model: file, compilation, choice of primitives, packing
+ *
+ * The loop thread makes a load and turns it into a model (dmn_model_start()). In between, any one
+ * thread may call dmn_load_run(), which uses nothing but the load.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/models/choosing.h"
+#include "daemon/models/serving.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+#include "model/quant/calibration.h"
+#include "pipeline/plan.h"
+#include "tuner/problem.h"
+
+struct dmn_config;
+struct dmn_planner_ops;
+struct dmn_planning;
+
+/* Shows whether a model's files have changed since they were loaded. */
+struct dmn_file_stamp {
+    uint64_t device, inode, bytes, mtime_ns; /* all 0: the file does not exist */
+};
+struct dmn_stamp {
+    struct dmn_file_stamp model, sidecar, calibration;
+};
+/** dmn_stamp_read() - @path: the model's file; @calibration: its calibration file, or "". Return:
+ * the stamps of these files and of the model's sidecar. */
+struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
+
+/* What to load, borrowed during the call. name and path are set; the others may be NULL. */
+struct dmn_load_source {
+    const char *name, *path, *plan, *kernels, *calibration;
+    bool latest;
+};
+
+/* One load: inputs, then results. Plain data for one thread at a time. */
+struct dmn_load {
+    char name[64];
+    char *path, *plan, *kernels, *calibration; /* owned; calibration: a file, or "" */
+    bool latest, from_config;
+    bool as_is;                     /* ignore earlier quantisation */
+    struct mdl_calibration *ranges; /* owned; given, or read by the load: quantise with them */
+    bool bad_calibration;           /* the load failed because of the calibration file */
+    size_t weight_bytes_max, arena_bytes_max;
+    size_t threads;          /* that may share the work; 0: only the loading thread */
+    struct mdl_model *model; /* results, owned until the model starts */
+    struct krn_net *net;
+    struct dmn_choose choose;
+    struct pl_plan *first;         /* its first plan */
+    struct dmn_origin origin;      /* of the first plan */
+    struct dmn_planning *planning; /* owned: what plans/ keeps for the model; NULL: not prepared */
+    const struct dmn_planner_ops *planner; /* who owns `planning`; NULL: no planner */
+    char error[MDL_ERROR_MAX];             /* why the load failed */
+    struct dmn_stamp stamp;
+    uint64_t took_ns;
+};
+
+struct dmn_model;
+/* Callbacks of the planner (plans/), which sets models->planner. */
+struct dmn_planner_ops {
+    /* Prepares l->planning of a loaded model. Loop thread. @ctx: models->planner_ctx. @config: the
+     * configuration to serve under. Return: 0, or -errno with l->error. */
+    int (*prepare)(void *ctx, const struct dmn_config *config, struct dmn_load *l);
+    /* Then finds its first plan. Any thread that owns the load. Return: 0, or -errno with
+     * l->error. */
+    int (*first)(struct dmn_load *l);
+    /* Frees the planning of a load that did not become a model. Takes NULL. Return: NULL. */
+    struct dmn_planning *(*forget)(struct dmn_planning *p);
+    /* Return: a search or change of the plan of @m is in progress, so @m must not be replaced. */
+    bool (*changing)(const struct dmn_model *m);
+};
+
+/** dmn_load_run() - loads the model; blocks. Return: 0, or -errno with l->error set. */
+int dmn_load_run(struct dmn_load *l);
+struct dmn_load *dmn_load_free(struct dmn_load *l);

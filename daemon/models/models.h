@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/models/models.h - the loaded models, each with its own pipeline
+ *
+ * Owns the lists of models, and for each its sources, network, pipeline and measurements. A
+ * finished load becomes a model (daemon/models/loading.h). An unloaded model can no longer be found
+ * by name; it answers the frames it has admitted, drains, and is freed.
+ *
+ * This room knows no clients, no reasons for plans and no protocols. It returns frames through
+ * struct dmn_frame_owner and reports events to listeners. Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/models/done.h"
+#include "daemon/models/loading.h"
+#include "daemon/models/served.h"
+#include "daemon/models/serving.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+#include "pipeline/pipeline.h"
+
+struct dmn_machine;
+struct dmn_planning;
+struct dmn_arrival;
+struct dmn_config_model;
+struct dmn_hot_swap;
+
+/* The owner of a frame: pl_frame.owner of every frame in a model's pipeline. Embedded in the
+ * submitter's struct for the frame. */
+struct dmn_frame_owner {
+    /* The frame came out of @m's pipeline, which takes it back after this call. */
+    void (*collected)(struct dmn_frame_owner *owner, struct dmn_model *m, struct pl_frame *f);
+};
+
+/* Events of this room, on the loop thread, in this order for each model. Each function may be NULL.
+ * No function may start or free a model. */
+struct dmn_models_listener {
+    void *ctx;
+    /* The model is being made: allocate what the listener keeps for it. Return: 0; -errno: the
+     * model is not started. */
+    int (*starting)(void *ctx, struct dmn_model *m);
+    /* It serves. @cause, @detail: for people. */
+    void (*started)(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail);
+    /* A frame came out of its pipeline; its owner has already been called. */
+    void (*collected)(void *ctx, struct dmn_model *m, const struct pl_frame *f);
+    /* Its pipeline may have room for frames. */
+    void (*room)(void *ctx, struct dmn_model *m);
+    /* Return: how many frames the listener holds for it until there is room. */
+    size_t (*waiting)(void *ctx, const struct dmn_model *m);
+    /* It is unloaded and empty. Return: true to delay its end. */
+    bool (*busy)(void *ctx, const struct dmn_model *m);
+    /* Once a second while it serves. */
+    void (*second)(void *ctx, struct dmn_model *m, uint64_t now_ns);
+    /* @by, whose frames look the same, replaces it: move to @by what is kept for @m. */
+    void (*replaced)(void *ctx, struct dmn_model *m, struct dmn_model *by);
+    /* Its unloading began; it can no longer be found by name. */
+    void (*unloading)(void *ctx, struct dmn_model *m);
+    /* It ends now; the pipeline can still be read. */
+    void (*ending)(void *ctx, struct dmn_model *m);
+    /* Its pipeline is gone or was never made: free what starting() allocated, if anything. */
+    void (*gone)(void *ctx, struct dmn_model *m);
+    struct dmn_models_listener *next; /* in the list */
+};
+
+/* The room's state. */
+struct dmn_models {
+    struct dmn_model *models;  /* serving, in order of loading */
+    struct dmn_model *leaving; /* unloaded, still draining */
+    struct dmn_models_listener *listeners;
+    LIST_HEAD(, dmn_arrival) arrivals; /* loads in progress */
+    struct dmn_hot_swap *hot_swap;     /* in progress, or NULL */
+    bool stopping;                     /* start nothing new */
+    /* set before the first load; all borrowed */
+    const struct dmn_planner_ops *planner;
+    void *planner_ctx;
+    struct dmn_machine *machine;
+    const char *state_dir;   /* NULL: nothing is saved */
+    void (*wake)(void *arg); /* becomes pl_options.notify */
+    void *wake_arg;
+    size_t frame_bytes_max; /* limit for a frame's inputs, and for its outputs */
+};
+
+/** dmn_models_listen() - adds @l, which must live as long as @models, behind earlier listeners. */
+void dmn_models_listen(struct dmn_models *models, struct dmn_models_listener *l);
+struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *name);
+/** dmn_model_default() - Return: the model that requests without a name mean, or NULL. */
+struct dmn_model *dmn_model_default(const struct dmn_models *models);
+size_t dmn_model_count(const struct dmn_models *models);
+/** dmn_config_source() - Return: the sources of a configured model, borrowed from @c. */
+struct dmn_load_source dmn_config_source(const struct dmn_config_model *c);
+
+/** dmn_load_from() - makes a load with the limits, cores and state folder of @models. Return:
+ * owned; NULL: out of memory. */
+struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_models *models);
+/** dmn_load_new() - as dmn_load_from(), without a calibration. */
+struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
+                              const char *kernels, bool latest, const struct dmn_models *models);
+/** dmn_model_source() - Return: what @m was loaded from, borrowed from it. */
+struct dmn_load_source dmn_model_source(const struct dmn_model *m);
+/** dmn_model_plan_text() - writes the present plan. @ret: PL_PLAN_TEXT_MAX bytes. */
+void dmn_model_plan_text(const struct dmn_model *m, char *ret);
+/** dmn_model_integers() - Return: how many of its operators run on integers. */
+size_t dmn_model_integers(const struct dmn_model *m);
+
+/**
+ * dmn_model_start() - turns a finished load into a serving model, the last in the list
+ *
+ * Takes what the load owns, on success. @cause: for the history. Return: 0; -EINVAL or -errno, with
+ * @ret_error (MDL_ERROR_MAX bytes) set.
+ */
+int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_cause cause,
+                    char *ret_error, struct dmn_model **ret);
+/** dmn_model_unload() - admits no more frames. @done: called when the model is gone. */
+void dmn_model_unload(struct dmn_model *m, struct dmn_done done);
+/** dmn_model_replace() - moves the waiting frames and the clients of @m to @by, if the frames of
+ * both look the same. Return: they were moved. */
+bool dmn_model_replace(struct dmn_model *m, struct dmn_model *by);
+/** dmn_model_destroy() - frees the model now; cancels frames in flight. */
+void dmn_model_destroy(struct dmn_model *m);
+
+/** dmn_model_collect() - takes every finished frame, then reports the room in the pipeline. */
+void dmn_model_collect(struct dmn_model *m);
+/** dmn_model_waiting() - Return: how many frames wait for room in its pipeline. */
+size_t dmn_model_waiting(const struct dmn_model *m);
+/** dmn_model_after() - goes on after a finished switch or an emptied pipeline; may free @m. */
+void dmn_model_after(struct dmn_model *m);
+
+/* rates.c */
+double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns);
+/** dmn_model_tick() - once a second: rates, memory, listeners. */
+void dmn_model_tick(struct dmn_model *m, uint64_t now_ns);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/models/resident.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/models/models.h"
+
+#define SETTLED_NS (10 * BASE_NS_PER_S) /* a plan that serves this long will stay for a while */
+
+void dmn_memory_settle(struct dmn_model *m, uint64_t now_ns)
+{
+    uint32_t epoch = pl_epoch(m->pipe);
+
+    if (m->settling_epoch != epoch || m->of->planner->changing(m) || pl_switching(m->pipe)) {
+        m->settling_epoch = epoch;
+        m->settling_ns = now_ns;
+    } else if (m->settled_epoch != epoch && now_ns - m->settling_ns >= SETTLED_NS) {
+        m->settled_epoch = epoch;
+        krn_net_trim(m->net);
+        (void)malloc_trim(0);
+    }
+}
+
+static uint64_t status_bytes(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+
+    return at ? strtoull(at + strlen(key), NULL, 10) << 10 : 0;
+}
+
+struct dmn_memory dmn_memory_now(const struct dmn_models *models)
+{
+    struct dmn_memory t = {0};
+    FILE *f = fopen("/proc/self/status", "re");
+    char text[4096];
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+    text[n] = '\0';
+    if (f) {
+        fclose(f);
+    }
+    t.resident_bytes = status_bytes(text, "VmRSS:");
+    t.peak_bytes = status_bytes(text, "VmHWM:");
+    for (const struct dmn_model *m = models->models; m; m = m->next) {
+        t.weight_bytes += m->model->weight_bytes;
+        t.packed_bytes += krn_net_packed_bytes(m->net);
+        t.arena_bytes += pl_arena_bytes(m->pipe);
+    }
+    return t;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/models/loading_private.h"
+#include "model/leaves.h"
+#include "model/segment/segment.h"
+#include "model/segment/segment_name.h"
+
+/* Of a whole model that is loaded for a segment of it: its weights are mapped, not read, and no
+ * frame has its arena. */
+#define WHOLE_BYTES_MAX ((size_t)base_min((uint64_t)1 << 40, (uint64_t)SIZE_MAX / 8))
+
+/* Reads the leaf list beside the file, if there is one. Return: 0; 1: there is none; -errno. */
+static int read_leaves(struct dmn_load *l, struct mdl_leaves *ret)
+{
+    int r = mdl_leaves_file_read(l->path, ret);
+
+    if (r < 0 && r != -ENOENT) {
+        snprintf(l->error, sizeof(l->error), "%.400s" MDL_LEAVES_ENDING ": %s", l->path,
+                 r == -EBADMSG ? "not a leaf list" : strerror(-r));
+    }
+    return r == -ENOENT ? 1 : r;
+}
+
+static bool is_complete(const struct mdl_leaves *leaves)
+{
+    for (size_t i = 0; i < leaves->count; i++) {
+        if (!leaves->present[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int load_segment(struct dmn_load *l, const struct mdl_segment_name *name,
+                        const struct mdl_load_options *options)
+{
+    struct mdl_segment_limits limits = {options->weight_bytes_max, options->arena_bytes_max};
+    struct mdl_load_options of_whole = *options;
+    struct mdl_model *whole = NULL;
+    int r;
+
+    of_whole.weight_bytes_max = of_whole.arena_bytes_max = WHOLE_BYTES_MAX;
+    r = mdl_load(l->path, &of_whole, l->error, &whole);
+    r = r < 0 ? r
+              : mdl_segment(whole, name->first_unit, name->last_unit, &limits, l->error, &l->model);
+    mdl_free(whole);
+    return r;
+}
+
+int dmn_segment_load(struct dmn_load *l, const struct mdl_load_options *options)
+{
+    struct mdl_load_options with = *options;
+    struct mdl_leaves leaves = {0};
+    struct mdl_segment_name name;
+    int r = read_leaves(l, &leaves);
+
+    if (r < 0) {
+        return r;
+    }
+    with.leaves = r == 0 ? &leaves : NULL;
+    if (!mdl_segment_name_parse(l->name, &name)) {
+        snprintf(l->error, sizeof(l->error), "not a model name (" MDL_SEGMENT_NAME_RULE ")");
+        r = -EINVAL;
+    } else if (name.is_segment) {
+        with.name = name.model;
+        r = load_segment(l, &name, &with);
+    } else if (with.leaves && !is_complete(&leaves)) {
+        snprintf(l->error, sizeof(l->error),
+                 "%.300s lacks parts; only segments whose parts are there can be served", l->path);
+        r = -EBADMSG;
+    } else {
+        r = mdl_load(l->path, &with, l->error, &l->model);
+    }
+    mdl_leaves_deinit(&leaves);
+    return r;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What to load: from the configuration, from a serving model, from a call. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config/config.h"
+#include "daemon/machine/machine.h"
+#include "daemon/models/models.h"
+
+struct dmn_load_source dmn_model_source(const struct dmn_model *m)
+{
+    return (struct dmn_load_source){.name = m->name,
+                                    .path = m->path,
+                                    .plan = m->config_plan,
+                                    .kernels = m->kernels,
+                                    .calibration = m->calibration,
+                                    .latest = m->latest};
+}
+
+struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
+{
+    return (struct dmn_load_source){.name = c->name,
+                                    .path = c->path,
+                                    .plan = c->plan,
+                                    .kernels = c->kernels,
+                                    .calibration = c->calibration,
+                                    .latest = c->latest};
+}
+
+struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_models *models)
+{
+    const struct dmn_config *config = dmn_machine_config(models->machine);
+    struct dmn_load *l = calloc(1, sizeof(*l));
+
+    if (!l) {
+        return NULL;
+    }
+    snprintf(l->name, sizeof(l->name), "%s", s->name);
+    l->path = strdup(s->path);
+    l->plan = strdup(s->plan ? s->plan : "");
+    l->kernels = strdup(s->kernels ? s->kernels : "");
+    l->calibration = strdup(s->calibration ? s->calibration : "");
+    l->latest = s->latest;
+    l->planner = models->planner;
+    l->weight_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
+    l->arena_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
+    return dmn_choose_init(&l->choose, models->machine, models->state_dir) == 0 && l->path &&
+                   l->plan && l->kernels && l->calibration
+               ? l
+               : dmn_load_free(l);
+}
+
+struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
+                              const char *kernels, bool latest, const struct dmn_models *models)
+{
+    struct dmn_load_source source = {
+        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
+
+    return dmn_load_from(&source, models);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/kept.h - saves what was learned of each model, by EPs, governors, frequency limits
+ * and quota
+ *
+ * Threads: the loop thread; each function blocks on the file.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "pipeline/plan.h"
+
+struct dmn_load;
+struct dmn_machine;
+struct dmn_model;
+struct dmn_plans;
+
+/** dmn_state_suits() - Return: the serving plan suits this state of the machine; false: it only
+ * suits present interference. */
+bool dmn_state_suits(const struct dmn_model *m);
+/** dmn_state_save() - saves costs, hand-off, the serving plan and its origin for this state of the
+ * machine. Does nothing unless dmn_state_suits(). */
+void dmn_state_save(struct dmn_model *m);
+/**
+ * dmn_state_load() - loads what was saved for this state of the machine, else for one that differs
+ * only in limits and quota, into the problem of l->planning (TUN_SAVED)
+ *
+ * @on: the machine in that state. @ret: the plan; l->origin is the user's if a user set it, else
+ * DMN_FROM_SAVED. Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
+ */
+enum { DMN_E_NO_PLAN = 1 };
+int dmn_state_load(const struct dmn_plans *plans, const struct dmn_machine *on, struct dmn_load *l,
+                   struct pl_plan *ret);
+/** dmn_state_plan() - loads the plan that was saved for exactly this state of the machine, unless a
+ * user set it. Return: true with @ret set; false: there is none. */
+bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret);

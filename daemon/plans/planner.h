@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/planner.h - a model's costs on these cores, and the plans that follow from them
+ *
+ * A model's struct tun_problem holds its units, the daemon's EPs in their order, a time for each
+ * unit on each (EP, width) with source and uncertainty, and the cost of a hand-off. It starts with
+ * saved costs, the profile's predictions and guesses by weight; the clocks of the serving plan then
+ * correct it.
+ *
+ * tuner/solve/solve.h finds plans on a copy of it, on a work thread where possible. Threads: the
+ * loop thread, unless a function says otherwise.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/pipeline.h"
+#include "tuner/search/search.h"
+#include "tuner/solve/solve.h"
+
+struct dmn_config;
+struct dmn_load;
+struct dmn_machine;
+struct dmn_model;
+struct dmn_plans;
+
+/* What a plan is optimised for. */
+struct dmn_goal {
+    enum tun_objective objective;
+    double fps;        /* least throughput; 0: no bound. POWER needs it */
+    double latency_ms; /* greatest latency of a frame; 0: no bound */
+};
+/** dmn_goal_config() - Return: the goal of the configuration. */
+struct dmn_goal dmn_goal_config(const struct dmn_config *config);
+/** dmn_objective_name() - Return: "throughput", "latency" or "power"; static. */
+const char *dmn_objective_name(enum tun_objective objective);
+/** dmn_objective_find() - finds an objective by name. Return: 0; -EINVAL: unknown name. */
+int dmn_objective_find(const char *name, enum tun_objective *ret);
+
+/**
+ * dmn_planner_prepare() - makes l->planning of a loaded model: its problem with units, EPs, and a
+ * saved, profiled or guessed figure in every cell
+ *
+ * Sets l->first and l->origin if the configuration or an earlier run has a plan. @on: whose EPs to
+ * plan for. @config: whose goal to use. Blocks on the state file.
+ *
+ * Return: 0; -EINVAL (a configured plan that does not fit, more cores than PL_CPU_MAX) or -ENOMEM,
+ * with l->error set.
+ */
+int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
+                        const struct dmn_config *config, struct dmn_load *l);
+/** dmn_planner_first() - solves for the first plan, unless l->first is set, for the goal that
+ * dmn_planner_prepare() read. If no plan keeps the bounds, takes the fastest. Threads: any that
+ * owns @l. May take tens of ms. Return: 0, or -errno with l->error set. */
+int dmn_planner_first(struct dmn_load *l);
+/** dmn_planner_deinit() - frees m->planning; refuses whoever waits for a switch. */
+void dmn_planner_deinit(struct dmn_model *m);
+/** dmn_planner_clocks_free() - drops the mark; learning restarts with the present plan. */
+void dmn_planner_clocks_free(struct dmn_model *m);
+
+/** dmn_planner_guessed() - Return: the figure was made of the unit's weight alone. Threads: any. */
+bool dmn_planner_guessed(const struct tun_cell *c);
+/** dmn_planner_guess() - makes the guesses by weight again, from the times measured since. Old
+ * guesses beside measured times would misjudge every EP that has not run. Threads: any. */
+void dmn_planner_guess(struct tun_problem *p);
+
+/**
+ * dmn_planner_problem() - a deep copy with the objective and bounds of @goal and new guesses
+ *
+ * Bounds: fps as period_max_ns, latency, planner.stages_max. @goal: NULL: the configuration's.
+ * @ret: owned (tun_problem_deinit), for any thread. Return: 0; -EINVAL: POWER without fps; -ENOMEM.
+ */
+int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
+                        struct tun_problem *ret);
+
+/** dmn_planner_mark() - sets the mark: dmn_planner_trial() counts frames from now on. Without a
+ * mark, or after a switch, it counts from the start of the plan. Return: 0; -ENOMEM: mark
+ * unchanged. */
+int dmn_planner_mark(struct dmn_model *m);
+
+/**
+ * dmn_planner_trial() - the clocks of the serving plan since the mark, as a trial
+ *
+ * measured: mean service times of the teams (team_ns; the teams of a group are merged), stage
+ * periods, and the bottleneck. latency_ns is the sum over the stages of their slowest team.
+ * energy_nj is 0. A group without a frame has its figures from the table.
+ * frames: counted in the last stage. failed: a stage has no frame yet.
+ * samples: mean and relative standard error of each (EP, width, unit) with a frame. If the units'
+ * own (winsorised) means of a team add up to less than its service time, they are scaled up to it.
+ * @ret_samples: owned (free); ret->samples points to it; NULL: no samples. Return: 0 or -ENOMEM.
+ */
+int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,
+                      struct tun_sample **ret_samples);
+
+/** dmn_planner_learn() - enters the newest clocks into m->planning->problem, from at least the last
+ * 32 frames of each team. Cheap if no frame came. Called once a second and before solving. */
+void dmn_planner_learn(struct dmn_model *m);
+
+/** dmn_planner_expect() - evaluates @plan by the table. team_ns and stage_ns are 0 where a unit's
+ * figure is made of its weight alone. Return: false if there is such a stage; the sums are then
+ * meaningless. */
+bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
+                        struct tun_outcome *ret);

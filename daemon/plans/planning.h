@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/planning.h - what plans/ keeps for a model
+ *
+ * dmn_planner_prepare() makes it for a load; the model takes it over. Threads: the loop thread;
+ * before that, the thread that owns the load.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/models/done.h"
+#include "daemon/plans/plans.h"
+#include "tuner/problem.h"
+#include "tuner/search/search.h"
+
+struct dmn_clocks;
+struct dmn_retune;
+
+/* Clocks of the serving plan at earlier moments; all owned, NULL: none. */
+struct dmn_planner_clocks {
+    struct dmn_clocks *mark;    /* start of a trial */
+    struct dmn_clocks *base[2]; /* start of the present and of the next learning window */
+    uint64_t collected;         /* frames out of the pipeline at the last learning */
+    bool learned;               /* anything since the last save */
+    uint64_t saved_ns;          /* time of the last save; 0: not in this run */
+};
+
+struct dmn_planning {
+    struct dmn_plans *of;        /* borrowed */
+    struct tun_problem problem;  /* owned: the model's costs on these cores */
+    struct tun_outcome expected; /* of the serving plan, by the table when it began */
+    bool expects;                /* `expected` is complete */
+    struct dmn_planner_clocks clocks;
+    struct dmn_retune *retune; /* owned; the search in progress, or NULL */
+    struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */
+    char measured_at[DMN_DATE_MAX];
+    struct dmn_done switched; /* called when the previous plan has drained */
+    /* written by daemon/adapt/, read here */
+    bool hold_learning; /* the clocks show interference: do not learn costs */
+    bool keep_nothing;  /* nor save the plan of keep_nothing_epoch: it suits the interference */
+    uint32_t keep_nothing_epoch;
+};
+
+/** dmn_planning_free() - for a load that did not become a model. Takes NULL. Return: NULL. */
+struct dmn_planning *dmn_planning_free(struct dmn_planning *p);
+/** dmn_plan_changing() - Return: a search or a switch is in progress, or somebody waits for one. */
+bool dmn_plan_changing(const struct dmn_model *m);
+/** dmn_plan_wait() - calls @done when the previous plan has drained, or with why it never will. */
+void dmn_plan_wait(struct dmn_model *m, struct dmn_done done);

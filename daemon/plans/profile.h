@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/profile.h - micro-benchmarks on every kind of core, and predictors fitted to them
+ *
+ * As in Pipe-it, section V-B: a chain of convolutions and fully connected layers, with image widths
+ * 7 to 112, kernels 1 to 11 and channels 3 to 1024, is compiled like any model. It runs on each EP
+ * with 1, 2, 4, ... and all of its cores, in a pipeline of its own. The clock of each unit is one
+ * benchmark; tuner/predict.h is fitted to them. Clients' frames are served meanwhile and compete
+ * for the cores.
+ *
+ * All models, loaded now or later, use the predictors. They are saved in the state folder for these
+ * EPs and this version. Users see older names, which stay: the file calibration.json, the event
+ * "calibration" and the method io.piped.Calibrate.
+ *
+ * Threads: the loop thread. A work thread compiles the chain and teams run its frames; the loop
+ * never waits for them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/models/done.h"
+#include "model/model.h"
+#include "pipeline/plan.h"
+#include "tuner/predict.h"
+#include "tuner/problem.h"
+
+struct dmn_plans;
+
+#define DMN_PROFILE_MS 8000u /* default budget for all kinds together */
+#define DMN_PROFILE_MS_MAX 600000u
+
+/** dmn_profile_init() - reads the saved predictors that fit these EPs. An invalid file counts as
+ * missing. Return: 0 or -ENOMEM. */
+int dmn_profile_init(struct dmn_plans *plans);
+/** dmn_profile_deinit() - call when no profile runs (dmn_profile_abort()). */
+void dmn_profile_deinit(struct dmn_plans *plans);
+
+/** dmn_profile_begin() - starts a profile. @done: called at its end, if it starts. @ms: time for
+ * measuring, shared by all kinds and widths; each gets at least two frames. Return: 0; -EBUSY: one
+ * is in progress; -ENOMEM. */
+int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms);
+/** dmn_profile_step() - goes on if frames have come out. */
+void dmn_profile_step(struct dmn_plans *plans);
+/** dmn_profile_abort() - ends the profile without a result and refuses whoever waits. @why: for
+ * people. Blocks for at most one unit's time. */
+void dmn_profile_abort(struct dmn_plans *plans, const char *why);
+bool dmn_profiling(const struct dmn_plans *plans);
+
+/* The profile of an EP. */
+struct dmn_profiled {
+    char ep[PL_EP_NAME_MAX]; /* its name; "": unused */
+    bool known;
+    size_t benches; /* number of benchmarks fitted */
+    struct tun_predictor predictor;
+};
+/** dmn_profiled() - the profile of the EP named @ep. Return: borrowed; `known` is false if there is
+ * none. */
+const struct dmn_profiled *dmn_profiled(const struct dmn_plans *plans, const char *ep);
+
+/** dmn_profile_predict() - predicts costs of @p that are unknown or predicted, for units whose
+ * matrices are known, on EPs (by name) that were profiled. Return: the number of cells set. */
+size_t dmn_profile_predict(const struct dmn_plans *plans, struct tun_problem *p);
+
+/** dmn_unit_gemm() - the matrices of a unit's heavy operator, Pipe-it eq. 3 and 4: N rows (output
+ * positions), K terms of each sum, M columns (output channels). Return: false if it is not such a
+ * product (grouped convolution, product of two activations). */
+bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, double *ret_n, double *ret_k,
+                   double *ret_m);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start and end of this room, and its reactions to events of models. */
+#include <stdio.h>
+
+#include "base.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/kept.h"
+#include "daemon/plans/lines.h"
+#include "daemon/plans/planner.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/profile.h"
+#include "daemon/plans/retune.h"
+
+/* interval for saving what was learned, besides each change of plan and the end */
+#define SAVE_NS (300 * BASE_NS_PER_S)
+
+/* ---- of models ---- */
+
+static int prepare(void *ctx, const struct dmn_config *config, struct dmn_load *l)
+{
+    struct dmn_plans *plans = ctx;
+
+    return dmn_planner_prepare(plans, plans->machine, config, l);
+}
+
+static const struct dmn_planner_ops planner_ops = {.prepare = prepare,
+                                                   .first = dmn_planner_first,
+                                                   .forget = dmn_planning_free,
+                                                   .changing = dmn_plan_changing};
+
+static void started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
+{
+    struct dmn_planning *p = m->planning;
+    struct dmn_plans *plans = ctx;
+    char plan[PL_PLAN_TEXT_MAX];
+
+    p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
+    dmn_model_plan_text(m, plan);
+    dmn_history_add(&plans->history, &(struct dmn_history_event){.model = m->name,
+                                                                 .cause = cause,
+                                                                 .detail = detail,
+                                                                 .origin = m->origin,
+                                                                 .plan_after = plan,
+                                                                 .fps_before = -1,
+                                                                 .fps_after = -1,
+                                                                 .outcome = DMN_OUTCOME_SERVING});
+}
+
+static void collected(void *ctx, struct dmn_model *m, const struct pl_frame *f)
+{
+    (void)ctx;
+    if (m->planning->retune) {
+        dmn_retune_collected(m, f);
+    }
+}
+
+static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
+{
+    struct dmn_planning *p = m->planning;
+
+    (void)ctx;
+    dmn_planner_learn(m);
+    if (!p->expects) { /* nothing was known when the plan began */
+        p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
+    }
+    if (p->clocks.learned && now_ns - p->clocks.saved_ns > SAVE_NS && !p->retune) {
+        dmn_state_save(m);
+    }
+}
+
+static void unloading(void *ctx, struct dmn_model *m)
+{
+    (void)ctx;
+    dmn_retune_abort(m, "the model is being unloaded");
+    dmn_refuse(&m->planning->switched, DMN_REFUSED_NOT_FOUND, "the model is being unloaded");
+}
+
+static void ending(void *ctx, struct dmn_model *m)
+{
+    (void)ctx;
+    if (!m->planning->retune) { /* else the serving plan is on trial */
+        dmn_planner_learn(m);
+        if (m->planning->clocks.learned) {
+            dmn_state_save(m);
+        }
+    }
+}
+
+static void gone(void *ctx, struct dmn_model *m)
+{
+    (void)ctx;
+    if (m->planning) {
+        dmn_retune_free(m);
+        dmn_planner_deinit(m);
+    }
+}
+
+void dmn_plans_settle(struct dmn_model *m)
+{
+    if (m->planning->switched.fn && !pl_switching(m->pipe)) {
+        dmn_done(&m->planning->switched, NULL);
+    }
+    if (m->planning->retune) {
+        dmn_retune_step(m);
+    }
+}
+
+/* ---- start and end ---- */
+
+void dmn_plans_init(struct dmn_plans *plans)
+{
+    plans->hears = (struct dmn_models_listener){.ctx = plans,
+                                                .started = started,
+                                                .collected = collected,
+                                                .second = second,
+                                                .unloading = unloading,
+                                                .ending = ending,
+                                                .gone = gone};
+    plans->models->planner = &planner_ops;
+    plans->models->planner_ctx = plans;
+    dmn_models_listen(plans->models, &plans->hears);
+    dmn_lines_listen(plans);
+}
+
+int dmn_plans_start(struct dmn_plans *plans)
+{
+    int64_t events = dmn_config_int(dmn_machine_config(plans->machine), DMN_KEY_HISTORY_EVENTS);
+
+    uv_timer_init(plans->machine->loop, &plans->timer);
+    plans->timer.data = plans;
+    plans->timing = true;
+    return dmn_history_init(&plans->history, (size_t)events) < 0 ? -ENOMEM
+                                                                 : dmn_profile_init(plans);
+}
+
+void dmn_plans_give_up(struct dmn_plans *plans, const char *why)
+{
+    for (struct dmn_model *m = plans->models->models; m; m = m->next) {
+        dmn_retune_abort(m, why);
+    }
+    dmn_profile_abort(plans, why);
+}
+
+void dmn_plans_stop(struct dmn_plans *plans)
+{
+    dmn_profile_abort(plans, "the daemon is stopping");
+    dmn_profile_deinit(plans);
+    if (plans->timing) {
+        plans->timing = false;
+        uv_close((uv_handle_t *)&plans->timer, NULL);
+    }
+}
+
+void dmn_plans_deinit(struct dmn_plans *plans)
+{
+    dmn_history_deinit(&plans->history);
+}
+
+void dmn_plans_woken(struct dmn_plans *plans)
+{
+    dmn_profile_step(plans);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A retune is a chain of steps on the loop thread. Each waits for the old plan of a switch to
+ * drain, for frames of a measurement, or for the search. dmn_retune_step() is called whenever
+ * frames came out or time passed. retune_next.c decides what comes next. */
+#include "daemon/plans/retune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/retune_private.h"
+#include "daemon/plans/switch.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+
+#define STEP_MS 5u
+/* frames of a plan that only measures shapes of team */
+#define SHAPE_FRAMES 8u
+
+/* Switches if necessary, and measures. Return: 0, or an error if the plan cannot run. */
+static int measure(struct dmn_model *m, const struct pl_plan *plan)
+{
+    const struct dmn_config *config = dmn_machine_config(m->planning->of->machine);
+    struct dmn_retune *r = m->planning->retune;
+    struct dmn_trial_limits limits = {
+        .frames = (uint64_t)dmn_config_int(config, DMN_KEY_PLANNER_FRAMES),
+        .budget_ns = (uint64_t)dmn_config_int(config, DMN_KEY_PLANNER_MS) * BASE_NS_PER_MS,
+    };
+
+    if (r->phase == DMN_RETUNE_SHAPES) {
+        limits.frames = base_min(limits.frames, (uint64_t)SHAPE_FRAMES);
+        limits.every_team = true;
+    }
+    if (r->phase == DMN_RETUNE_SHAPES || r->phase == DMN_RETUNE_SEARCH) {
+        limits.stop_ns = dmn_retune_stop_ns(r);
+    }
+    if (!pl_plan_equal(plan, pl_current_plan(m->pipe))) {
+        int error =
+            dmn_plan_switch(m, &(struct dmn_switch){.plan = plan, .kind = DMN_SWITCH_TRIAL});
+
+        if (error) {
+            return error > 0 ? -EBUSY : error;
+        }
+    }
+    dmn_trial_begin(&r->trial, m, &limits);
+    r->measuring = true;
+    return 0;
+}
+
+static void perform(struct dmn_model *m, struct dmn_retune_next n);
+
+static void on_thought(struct dmn_model *m)
+{
+    perform(m, dmn_retune_thought(m));
+}
+
+/* Does what comes next, until it has to wait. */
+static void perform(struct dmn_model *m, struct dmn_retune_next n)
+{
+    struct dmn_retune *r = m->planning->retune;
+
+    while (n.what == DMN_NEXT_MEASURE) {
+        struct pl_plan plan = n.plan;
+
+        if (measure(m, &plan) == 0) {
+            return;
+        }
+        n = dmn_retune_refused(m, &plan);
+    }
+    if (n.what == DMN_NEXT_THINK) {
+        if (dmn_retune_job_start(r->job, m, on_thought, n.tell ? &r->last : NULL,
+                                 base_take(r->samples)) == 0) {
+            return;
+        }
+        snprintf(r->why, sizeof(r->why), "cannot start a work thread");
+        n.outcome = DMN_OUTCOME_FAILED;
+    }
+    dmn_retune_conclude(r, n.outcome);
+}
+
+/* The measurement is over; its result becomes r->last. */
+static void take_result(struct dmn_model *m)
+{
+    static const enum dmn_trial_role roles[] = {[DMN_RETUNE_BEFORE] = DMN_ROLE_BEFORE,
+                                                [DMN_RETUNE_SHAPES] = DMN_ROLE_SHAPES,
+                                                [DMN_RETUNE_SEARCH] = DMN_ROLE_SEARCH,
+                                                [DMN_RETUNE_AGAIN] = DMN_ROLE_AGAIN};
+    struct dmn_retune *r = m->planning->retune;
+    struct tun_outcome predicted;
+    double predicted_ns = 0;
+
+    r->measuring = false;
+    if (dmn_planner_expect(m, pl_current_plan(m->pipe), &predicted)) {
+        predicted_ns = predicted.bottleneck_ns;
+    }
+    free(base_take(r->samples));
+    if (dmn_trial_result(&r->trial, m, base_now_ns(), &r->last, &r->samples, &r->last_ci) != 0) {
+        r->last = (struct tun_trial){.plan = *pl_current_plan(m->pipe), .failed = true};
+    }
+    r->last.samples = NULL;
+    dmn_planner_learn(m);
+    dmn_retune_note_trial(r, roles[r->phase], r->last_ci, predicted_ns);
+}
+
+static void finish(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+
+    struct dmn_origin found = {.from = DMN_FROM_SEARCH, .algorithm = r->q.algorithm};
+
+    r->phase = DMN_RETUNE_OVER;
+    if (r->chosen->frames && !r->chosen->failed) {
+        m->planning->measured = *r->chosen;
+        dmn_history_now(m->planning->measured_at);
+    }
+    dmn_retune_write_event(m);
+    dmn_plan_adopt(m,
+                   &(struct dmn_switch){.origin = r->chosen == &r->first ? r->origin_before : found,
+                                        .keep = true});
+}
+
+/* Return: the final plan serves, or never will. */
+static bool arrive(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+    int error;
+
+    if (m->leaving || pl_plan_equal(pl_current_plan(m->pipe), &r->after)) {
+        return m->leaving || !pl_switching(m->pipe);
+    }
+    if (pl_switching(m->pipe)) {
+        return false;
+    }
+    error = dmn_plan_switch(m, &(struct dmn_switch){.plan = &r->after, .kind = DMN_SWITCH_AHEAD});
+    if (error) {
+        r->outcome = DMN_OUTCOME_FAILED;
+        snprintf(r->why, sizeof(r->why), "cannot build the plan that was to serve: %s",
+                 strerror(error < 0 ? -error : EBUSY));
+        r->result = (struct tun_trial){.plan = *pl_current_plan(m->pipe), .failed = true};
+        r->chosen = &r->result;
+        return true;
+    }
+    return false;
+}
+
+static bool deadline_passed(const struct dmn_model *m, uint64_t now_ns)
+{
+    uint64_t limit = (uint64_t)dmn_config_int(dmn_machine_config(m->planning->of->machine),
+                                              DMN_KEY_PLANNER_TUNE_S);
+
+    return now_ns - m->planning->retune->began_ns > limit * BASE_NS_PER_S;
+}
+
+void dmn_retune_step(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+    uint64_t now = base_now_ns();
+
+    if (r->phase < DMN_RETUNE_LAST && deadline_passed(m, now)) {
+        dmn_retune_conclude(r, r->phase == DMN_RETUNE_AGAIN ? DMN_OUTCOME_NONE /* was searched */
+                                                            : DMN_OUTCOME_DEADLINE);
+    }
+    while (r->phase < DMN_RETUNE_LAST) {
+        if (!r->measuring) {
+            return; /* the search is busy */
+        }
+        dmn_synthetic_fill(&r->synthetic, m);
+        if (pl_switching(m->pipe) || !dmn_trial_over(&r->trial, m, base_now_ns())) {
+            return;
+        }
+        take_result(m);
+        perform(m, dmn_retune_measured(m));
+    }
+    if (r->phase == DMN_RETUNE_LAST && arrive(m)) {
+        finish(m);
+    }
+    if (r->phase == DMN_RETUNE_OVER && r->synthetic.outstanding == 0) {
+        dmn_retune_free(m);
+    }
+}
+
+void dmn_retune_collected(struct dmn_model *m, const struct pl_frame *f)
+{
+    struct dmn_retune *r = m->planning->retune;
+
+    if (r->measuring) {
+        dmn_trial_collected(&r->trial, m, f);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct dmn_plans *plans = timer->data;
+    bool any = false;
+
+    for (struct dmn_model *m = plans->models->models; m; m = m->next) {
+        if (m->planning->retune) {
+            dmn_retune_step(m);
+        }
+        any |= m->planning->retune != NULL;
+    }
+    if (!any) {
+        uv_timer_stop(timer);
+    }
+}
+
+int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
+{
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    struct dmn_plans *plans = m->planning->of;
+    struct dmn_retune *r;
+    int error;
+
+    if (dmn_plan_changing(m) || pl_switching(m->pipe) || m->leaving || plans->models->stopping) {
+        return -EBUSY;
+    }
+    error = dmn_planner_problem(m, &q->goal, &p);
+    if (error) {
+        return error;
+    }
+    r = calloc(1, sizeof(*r));
+    if (!r || dmn_synthetic_init(&r->synthetic, m) < 0) {
+        tun_problem_deinit(&p);
+        free(r);
+        return -ENOMEM;
+    }
+    r->rule.objective = p.objective;
+    r->rule.bounds = p.bounds;
+    tun_problem_deinit(&p);
+    r->q = *q;
+    r->q.decided = dmn_decided_ref(q->decided);
+    r->began_ns = base_now_ns();
+    r->idle = dmn_synthetic_idle(m, r->began_ns);
+    r->before = *pl_current_plan(m->pipe);
+    r->first.plan = r->before;
+    dmn_model_plan_text(m, r->plan_before);
+    r->origin_before = m->origin;
+    r->collected = m->stats.collected;
+    r->answered = m->stats.answered;
+    r->failed = m->stats.failed;
+    m->planning->retune = r;
+    dmn_log_with(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_BEGIN, .model = m->name},
+                 "model %s: retune started, by %s", m->name, q->algorithm->name);
+    dmn_plans_tell_retune(m, q->algorithm);
+    uv_timer_start(&plans->timer, on_timer, STEP_MS, STEP_MS);
+    measure(m, &r->before); /* it serves already: nothing to switch */
+    dmn_retune_step(m);
+    return 0;
+}
+
+bool dmn_retune_cancel(struct dmn_model *m)
+{
+    if (!m->planning->retune || m->planning->retune->phase >= DMN_RETUNE_LAST) {
+        return false;
+    }
+    dmn_retune_conclude(m->planning->retune, DMN_OUTCOME_CANCELLED);
+    dmn_retune_step(m);
+    return true;
+}
+
+static void answer(struct dmn_retune *r, const struct dmn_outcome *o)
+{
+    dmn_retune_done_fn done = base_take(r->q.done);
+
+    if (done) {
+        done(r->q.done_ctx, o, o ? NULL : r->event);
+    }
+}
+
+void dmn_retune_abort(struct dmn_model *m, const char *why)
+{
+    struct dmn_retune *r = m->planning->retune;
+
+    if (!r) {
+        return;
+    }
+    answer(r, &(struct dmn_outcome){.reason = DMN_REFUSED_BUSY, .text = why});
+    if (r->phase < DMN_RETUNE_LAST) {
+        snprintf(r->why, sizeof(r->why), "%s", why);
+        dmn_retune_cancel(m);
+    }
+}
+
+void dmn_retune_free(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+
+    if (!r) {
+        return;
+    }
+    if (r->phase < DMN_RETUNE_OVER) { /* the model ends before the plan could be restored */
+        r->outcome = DMN_OUTCOME_CANCELLED;
+        r->chosen = NULL;
+        r->first.plan = r->before;
+        dmn_retune_write_event(m);
+    }
+    m->planning->retune = NULL;
+    dmn_retune_job_leave(r->job);
+    answer(r, r->event ? NULL
+                       : &(struct dmn_outcome){.reason = DMN_REFUSED_BUSY,
+                                               .text = "the daemon is stopping"});
+    dmn_event_unref(r->event);
+    dmn_decided_unref(r->q.decided);
+    free(r->notes);
+    dmn_synthetic_deinit(&r->synthetic);
+    free(r->samples);
+    free(r);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/retune.h - a search over plans on live frames
+ *
+ * It works with any algorithm of tuner/search/search.h. Its steps run on the loop thread and never
+ * block:
+ * - measure the serving plan;
+ * - if the algorithm reads the cost table, briefly run every shape of team that the table does not
+ *   know (daemon/plans/shapes.h);
+ * - ask, switch, measure, tell, until the search is done;
+ * - switch to the best plan. If it gained less than a tenth, or seems to have lost, the previous
+ *   plan and the best one are first measured again, one after the other.
+ *
+ * ask() and tell() run as queued work on the search's own copy of the problem. Clients' frames are
+ * served meanwhile; synthetic frames run only while no client uses the model
+ * (daemon/plans/synthetic.h).
+ *
+ * Every retune leaves an event in the history. The state "tuning" ends with its answer, so whoever
+ * reads the answer may start the next one. Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/models/done.h"
+#include "daemon/plans/history.h"
+#include "daemon/plans/planner.h"
+
+struct dmn_model;
+struct dmn_retune;
+
+/* @o: NULL: the retune is over, and @event (borrowed) describes it; else why it failed. */
+typedef void (*dmn_retune_done_fn)(void *ctx, const struct dmn_outcome *o,
+                                   const struct dmn_history_event *event);
+
+struct dmn_retune_request {
+    const struct tun_algorithm *algorithm;
+    struct dmn_goal goal;
+    struct tun_options options;  /* zeros: the algorithm's defaults */
+    enum dmn_cause cause;        /* of the history event */
+    struct dmn_decided *decided; /* the decision that started it, for the event; NULL: none */
+    dmn_retune_done_fn done;     /* called at the end; NULL: nobody waits */
+    void *done_ctx;
+};
+
+/** dmn_retune_begin() - starts a retune; only then q->done() is called. @q: copied, with a
+ * reference to its decision. Return: 0; -EBUSY: another retune or a change of plan is in progress;
+ * -EINVAL: POWER without fps; -ENOMEM. */
+int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q);
+/** dmn_retune_step() - goes on as far as possible; called when frames came out or time passed. */
+void dmn_retune_step(struct dmn_model *m);
+/** dmn_retune_collected() - a frame came out, a client's or a synthetic one; stays the caller's. */
+void dmn_retune_collected(struct dmn_model *m, const struct pl_frame *f);
+/** dmn_retune_cancel() - returns to the previous plan; whoever waits gets the event. Return: there
+ * was a retune to cancel. */
+bool dmn_retune_cancel(struct dmn_model *m);
+/** dmn_retune_abort() - as dmn_retune_cancel(), but whoever waits gets @why. For a model or daemon
+ * that ends. */
+void dmn_retune_abort(struct dmn_model *m, const char *why);
+/** dmn_retune_free() - frees the retune of a model that is being destroyed. */
+void dmn_retune_free(struct dmn_model *m);

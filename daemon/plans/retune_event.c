@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The history event and the log messages of a retune. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/retune_private.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+
+/* Later trials are listed only if they are the best so far; all are counted. */
+#define LISTED_MAX 256u
+
+static void plan_text(const struct dmn_plans *plans, const struct pl_plan *plan, char *ret)
+{
+    if (pl_plan_format(plan, &plans->machine->eps, ret, PL_PLAN_TEXT_MAX) < 0) {
+        ret[0] = '\0';
+    }
+}
+
+void dmn_retune_note_trial(struct dmn_retune *r, enum dmn_trial_role role, double ci,
+                           double predicted_ns)
+{
+    const struct tun_trial *t = &r->last;
+
+    if (r->note_count >= LISTED_MAX &&
+        (t->failed || t->stopped || !tun_better(&r->rule, &t->measured, &r->best.measured))) {
+        return;
+    }
+    if (r->note_count == r->note_room) {
+        size_t room = r->note_room ? 2 * r->note_room : 16;
+        struct dmn_retune_note *notes = realloc(r->notes, room * sizeof(*notes));
+
+        if (!notes) {
+            return; /* the event lists one less */
+        }
+        r->notes = notes;
+        r->note_room = room;
+    }
+    r->notes[r->note_count++] = (struct dmn_retune_note){
+        .plan = t->plan,
+        .trial = {.role = role,
+                  .bottleneck_ns = t->measured.bottleneck_ns,
+                  .predicted_ns = predicted_ns,
+                  .latency_ns = t->measured.latency_ns,
+                  .ci = ci,
+                  .spent_ns = t->spent_ns,
+                  .frames = t->frames,
+                  .stopped = t->stopped,
+                  .failed = t->failed},
+    };
+}
+
+void dmn_retune_note_predicted(struct dmn_retune *r)
+{
+    size_t count;
+    const struct tun_trial *log = tun_search_log(r->job->search, &count);
+
+    if (count > 0 && r->note_count > 0 && log[count - 1].predicted_ns > 0) {
+        r->notes[r->note_count - 1].trial.predicted_ns = log[count - 1].predicted_ns;
+    }
+}
+
+/* The trial that made @plan serve: its newest one that was completed. */
+static size_t kept_note(const struct dmn_retune *r, const struct pl_plan *plan)
+{
+    for (size_t i = r->note_count; i-- > 0;) {
+        const struct dmn_retune_note *n = &r->notes[i];
+
+        if (!n->trial.stopped && !n->trial.failed && pl_plan_equal(&n->plan, plan)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* The trials for the event. Return: owned; NULL: out of memory. */
+static struct dmn_history_trial *list_trials(struct dmn_model *m, size_t kept)
+{
+    struct dmn_retune *r = m->planning->retune;
+    struct dmn_history_trial *list = calloc(base_max(r->note_count, (size_t)1), sizeof(*list));
+
+    for (size_t i = 0; i < r->note_count && list; i++) {
+        char plan[PL_PLAN_TEXT_MAX];
+
+        plan_text(m->planning->of, &r->notes[i].plan, plan);
+        list[i] = r->notes[i].trial;
+        list[i].plan = strdup(plan);
+        list[i].kept = i == kept;
+    }
+    return list;
+}
+
+static double fps(const struct tun_trial *t)
+{
+    return t && !t->failed && t->measured.bottleneck_ns > 0 ? 1e9 / t->measured.bottleneck_ns : -1;
+}
+
+/* Gain of the new plan over the previous one, by the present table; 0: unknown. */
+static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
+{
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    struct tun_outcome a, b;
+    double gain = 0;
+
+    if (dmn_planner_problem(m, &m->planning->retune->q.goal, &p) == 0 &&
+        tun_eval(&p, after, &a) == 0 && tun_eval(&p, &m->planning->retune->before, &b) == 0 &&
+        a.bottleneck_ns > 0) {
+        gain = b.bottleneck_ns / a.bottleneck_ns - 1;
+    }
+    tun_problem_deinit(&p);
+    return gain;
+}
+
+static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
+{
+    int used =
+        snprintf(ret, bytes, "%s for %s: %zu trial%s", r->q.algorithm->name,
+                 dmn_objective_name(r->q.goal.objective), r->trials, r->trials == 1 ? "" : "s");
+
+    if (r->shape_trials && used > 0 && (size_t)used < bytes) {
+        used += snprintf(ret + used, bytes - (size_t)used, " after %zu of team shapes",
+                         r->shape_trials);
+    }
+    if (used > 0 && (size_t)used < bytes) {
+        used += snprintf(ret + used, bytes - (size_t)used, ", measured %s",
+                         r->idle ? "under a synthetic load" : "under live traffic");
+    }
+    if (r->why[0] && used > 0 && (size_t)used < bytes) {
+        snprintf(ret + used, bytes - (size_t)used, "; %s", r->why);
+    }
+}
+
+void dmn_retune_write_event(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+    uint64_t answered = m->stats.answered - r->answered;
+    uint64_t frames = answered ? answered : m->stats.collected - r->collected;
+    double took_ns = (double)(base_now_ns() - r->began_ns);
+    const struct pl_plan *plan = r->chosen ? &r->chosen->plan : &r->before;
+    char after[PL_PLAN_TEXT_MAX], detail[512];
+    struct dmn_history_trial *trials = list_trials(m, kept_note(r, plan));
+
+    plan_text(m->planning->of, plan, after);
+    detail_text(r, detail, sizeof(detail));
+    r->event = dmn_event_ref(
+        dmn_history_add(&m->planning->of->history,
+                        &(struct dmn_history_event){
+                            .model = m->name,
+                            .cause = r->q.cause,
+                            .detail = detail,
+                            .origin = {.from = DMN_FROM_SEARCH, .algorithm = r->q.algorithm},
+                            .trials = trials,
+                            .trial_count = trials ? r->note_count : 0,
+                            .plan_before = r->plan_before,
+                            .plan_after = after,
+                            .fps_before = fps(&r->first),
+                            .fps_after = fps(r->chosen ? r->chosen : &r->first),
+                            .predicted_gain = predicted_gain(m, plan),
+                            .duration_ms = took_ns / 1e6,
+                            .lost = m->stats.failed - r->failed,
+                            .outcome = r->outcome,
+                            .searched = true,
+                            .objective = r->q.goal.objective,
+                            .asked = r->trials,
+                            .fps_during = (double)frames * 1e9 / took_ns,
+                            .decided = r->q.decided,
+                        }));
+    dmn_log_limited(
+        LOG_NOTICE,
+        ((struct dmn_log_fields){.id = DMN_MSG_RETUNE_END, .model = m->name, .plan = after}),
+        "model %s: retune %s (%s): plan %s, %.1f frames/s before, %.1f after, %.0f ms", m->name,
+        dmn_event_outcome_name(r->outcome), detail, after, base_max(fps(&r->first), 0.0),
+        base_max(fps(r->chosen ? r->chosen : &r->first), 0.0), took_ns / 1e6);
+}

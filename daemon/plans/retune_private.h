@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/retune_private.h - a retune in progress: its steps (retune.c), what comes next
+ * (retune_next.c), its search as queued work (retune_job.c), its event (retune_event.c)
+ *
+ * Only these files and their unit test include it. A job owns the search. The loop thread reads the
+ * search only while the job is idle. If a retune ends while its job works, the job is detached and
+ * frees itself when the work is done.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "daemon/plans/retune.h"
+#include "daemon/plans/shapes.h"
+#include "daemon/plans/synthetic.h"
+#include "daemon/plans/trial.h"
+
+/* ---- retune_job.c ---- */
+
+struct dmn_retune_job {
+    uv_work_t work;
+    void (*done)(struct dmn_model *m); /* called on the loop when the work is done */
+    struct dmn_model *model;           /* NULL: detached */
+    bool at_work;
+    const struct tun_algorithm *algorithm;
+    struct tun_problem problem; /* owned, until the search has copied it */
+    struct tun_options options;
+    struct tun_search *search; /* owned */
+    bool tell;                 /* tell `trial` to the search before asking it */
+    struct tun_trial trial;
+    struct tun_sample *samples; /* owned */
+    struct pl_plan plan;        /* the plan that the search asked for, if result is 0 */
+    int result;                 /* of new, tell or ask */
+    char error[TUN_ERROR_MAX];
+};
+
+/** dmn_retune_job_new() - @p: taken on success. Return: 0 or -ENOMEM. */
+int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
+                       const struct tun_options *o, struct dmn_retune_job **ret);
+/** dmn_retune_job_start() - makes the search, or tells it @t (NULL: nothing), then asks it; calls
+ * @on_done at the end. @samples: taken. Return: 0 or -errno of libuv. */
+int dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
+                         void (*on_done)(struct dmn_model *m), const struct tun_trial *t,
+                         struct tun_sample *samples);
+/** dmn_retune_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
+ * NULL. */
+struct dmn_retune_job *dmn_retune_job_leave(struct dmn_retune_job *j);
+
+/* ---- the state ---- */
+
+enum dmn_retune_phase {
+    DMN_RETUNE_BEFORE, /* measures the serving plan */
+    DMN_RETUNE_SHAPES, /* measures shapes of team that the table does not know */
+    DMN_RETUNE_SEARCH, /* measures what the search asks for */
+    DMN_RETUNE_AGAIN,  /* measures the previous plan, then the best one, again */
+    DMN_RETUNE_LAST,   /* switches to the plan that will serve */
+    DMN_RETUNE_OVER,   /* waits for the last synthetic frames */
+};
+
+/* A trial for the event's list. */
+struct dmn_retune_note {
+    struct pl_plan plan;
+    struct dmn_history_trial trial; /* its plan text is written at the end */
+};
+
+struct dmn_retune {
+    struct dmn_retune_request q; /* q.done: NULL once called; q.decided: a reference */
+    enum dmn_retune_phase phase;
+    bool measuring;
+    struct dmn_trial trial; /* in progress */
+    struct dmn_synthetic synthetic;
+    struct dmn_shapes shapes;
+    struct dmn_retune_job *job; /* owned; NULL before the search begins */
+    struct tun_problem rule;    /* only objective and bounds, for tun_better() */
+    struct pl_plan before, after;
+    struct tun_trial first; /* the newest trial of the previous plan */
+    struct tun_trial best;  /* of the search; frames 0: none yet */
+    struct tun_trial shape; /* best plan of the phase SHAPES; frames 0: none */
+    struct tun_trial last;  /* the newest measurement */
+    double last_ci;
+    struct tun_sample *samples;     /* owned, of last */
+    const struct tun_trial *chosen; /* which plan will serve: &first, &result, or NULL */
+    struct tun_trial result;        /* the candidate to replace the previous plan */
+    bool fresh; /* `result` was measured right before `first` was measured again */
+    size_t trials, shape_trials, failures;
+    enum dmn_event_outcome outcome;
+    char why[TUN_ERROR_MAX]; /* of a failure */
+    bool idle;               /* no client used the model when it began */
+    struct dmn_origin origin_before;
+    uint64_t began_ns, collected, answered, failed; /* the model's counts when it began */
+    char plan_before[PL_PLAN_TEXT_MAX];
+    struct dmn_retune_note *notes; /* owned, grows */
+    size_t note_count, note_room;
+    struct dmn_history_event *event; /* owned reference, for whoever waits */
+};
+
+/* ---- retune_next.c: decides, changes nothing else ---- */
+
+/* The next step. */
+struct dmn_retune_next {
+    enum {
+        DMN_NEXT_MEASURE, /* measure `plan` */
+        DMN_NEXT_THINK,   /* start the search's job; `tell`: with the last trial */
+        DMN_NEXT_CONCLUDE,
+    } what;
+    struct pl_plan plan;
+    bool tell;
+    enum dmn_event_outcome outcome; /* of the conclusion; NONE: the measurements decide */
+};
+
+/** dmn_retune_measured() - r->last is a new measurement. Return: the next step. */
+struct dmn_retune_next dmn_retune_measured(struct dmn_model *m);
+/** dmn_retune_refused() - @plan could not be built for its measurement. Return: the next step. */
+struct dmn_retune_next dmn_retune_refused(struct dmn_model *m, const struct pl_plan *plan);
+/** dmn_retune_thought() - the job is done. Return: the next step. */
+struct dmn_retune_next dmn_retune_thought(struct dmn_model *m);
+/** dmn_retune_stop_ns() - Return: a bottleneck that is clearly worse than the best; 0: unknown. */
+double dmn_retune_stop_ns(const struct dmn_retune *r);
+/** dmn_retune_conclude() - chooses the plan that will serve: sets r->chosen and r->after. */
+void dmn_retune_conclude(struct dmn_retune *r, enum dmn_event_outcome outcome);
+
+/* ---- retune_event.c ---- */
+
+/** dmn_retune_note_trial() - adds the last measurement to the event. @ci: relative. @predicted_ns:
+ * 0: unknown. */
+void dmn_retune_note_trial(struct dmn_retune *r, enum dmn_trial_role role, double ci,
+                           double predicted_ns);
+/** dmn_retune_note_predicted() - adds the search's own prediction to the newest trial. */
+void dmn_retune_note_predicted(struct dmn_retune *r);
+/** dmn_retune_write_event() - writes history and log, once; the pipeline may be gone. */
+void dmn_retune_write_event(struct dmn_model *m);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/plans/switch.h - the only way to change a plan
+ *
+ * dmn_plan_switch() switches the pipeline and does what the request asks for: origin, expected
+ * figures, log, history, saved state, and listeners. Nobody else calls pl_switch() on a model's
+ * pipeline. Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "daemon/models/serving.h"
+#include "pipeline/pipeline.h"
+
+struct dmn_plans;
+struct dmn_model;
+struct tun_algorithm;
+
+enum dmn_switch_kind {
+    DMN_SWITCH_LASTING, /* the plan is to stay: do everything */
+    DMN_SWITCH_TRIAL,   /* the plan is to be measured: listeners are told, nothing is recorded */
+    DMN_SWITCH_AHEAD,   /* dmn_plan_adopt() follows once the old plan has drained, and tells */
+};
+
+/* A request; all pointers are borrowed during the call. */
+struct dmn_switch {
+    const struct pl_plan *plan;
+    enum dmn_switch_kind kind;
+    /* for DMN_SWITCH_LASTING */
+    struct dmn_origin origin;
+    enum dmn_cause cause; /* NONE: the caller writes the history event */
+    const char *detail;   /* of the history event */
+    bool keep;            /* save it for this state of the machine */
+    bool learn;           /* first learn from the clocks of the previous plan */
+};
+
+/** dmn_plan_switch() - Return: 0; PL_E_BUSY: an earlier plan still drains; -errno. */
+int dmn_plan_switch(struct dmn_model *m, const struct dmn_switch *s);
+/** dmn_plan_adopt() - makes the serving plan permanent, as @s (LASTING) says; writes no event. */
+void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s);
+
+/* Events of this room; each function may be NULL. */
+struct dmn_plans_listener {
+    void *ctx;
+    /* another plan serves, on trial or permanently */
+    void (*plan_changed)(void *ctx, struct dmn_model *m);
+    void (*retune_begun)(void *ctx, struct dmn_model *m, const struct tun_algorithm *a);
+    void (*profile_begun)(void *ctx);
+    struct dmn_plans_listener *next; /* in the list */
+};
+
+/** dmn_plans_listen() - adds @l, which must live as long as the daemon, behind earlier
+ * listeners. */
+void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l);
+/** dmn_plans_tell_retune(), dmn_plans_tell_profile() - for plans/ only: report a begin to
+ * listeners. */
+void dmn_plans_tell_retune(struct dmn_model *m, const struct tun_algorithm *a);
+void dmn_plans_tell_profile(struct dmn_plans *plans);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's state, and the status line (STATUS=) for the service manager. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/daemon.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/profile.h"
+
+enum dmn_state dmn_daemon_state(const struct dmn_daemon *d)
+{
+    if (d->draining) {
+        return DMN_STATE_DRAINING;
+    }
+    for (const struct dmn_model *m = d->models.models; m; m = m->next) {
+        if (m->stalled) {
+            return DMN_STATE_DEGRADED;
+        }
+    }
+    if (d->host.failed_models > 0 || !d->models.models) {
+        return DMN_STATE_DEGRADED;
+    }
+    for (const struct dmn_model *m = d->models.models; m; m = m->next) {
+        if (m->planning->retune) {
+            return DMN_STATE_TUNING;
+        }
+    }
+    return dmn_profiling(&d->plans) ? DMN_STATE_TUNING : DMN_STATE_SERVING;
+}
+
+void dmn_daemon_status(struct dmn_daemon *d)
+{
+    char text[sizeof(d->status_text)];
+    size_t used;
+
+    used = (size_t)snprintf(text, sizeof(text), "STATUS=%s:", dmn_state_name(dmn_daemon_state(d)));
+    for (const struct dmn_model *m = d->models.models; m && used < sizeof(text); m = m->next) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, " %s %zu stage%s %.1f fps;",
+                                 m->name, pl_current_plan(m->pipe)->stage_count,
+                                 pl_current_plan(m->pipe)->stage_count == 1 ? "" : "s",
+                                 dmn_model_fps(m, base_now_ns()));
+    }
+    if (strcmp(text, d->status_text) != 0) {
+        memcpy(d->status_text, text, sizeof(text));
+        dmn_notify(&d->notify, text);
+    }
+}

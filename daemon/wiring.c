@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connects the rooms: gives each the rooms it uses, and registers listeners. */
+#include <stdatomic.h>
+
+#include "base.h"
+#include "daemon/control/methods.h"
+#include "daemon/daemon.h"
+#include "ipc/wire.h"
+
+/* The fence orders the team's push before libuv reads its "already pending" flag. Its twin in
+ * on_wake() orders the clearing of that flag before the loop reads the rings. Without both, a send
+ * that finds one pending can be lost for good. */
+static void wake(void *daemon)
+{
+    struct dmn_daemon *d = daemon;
+
+    atomic_thread_fence(memory_order_seq_cst);
+    uv_async_send(&d->wake);
+}
+
+static uint64_t answered(void *ctx)
+{
+    struct dmn_daemon *d = ctx;
+    uint64_t frames = 0;
+
+    for (const struct dmn_model *m = d->models.models; m; m = m->next) {
+        frames += m->stats.answered;
+    }
+    return frames;
+}
+
+static void wire_machine(struct dmn_daemon *d)
+{
+    struct dmn_machine *machine = &d->machine;
+
+    machine->loop = &d->loop;
+    machine->config = &d->config;
+    machine->sysfs_root = d->args->sysfs_root ? d->args->sysfs_root : "/";
+    machine->answered = answered;
+    machine->answered_ctx = d;
+}
+
+static void wire_models(struct dmn_daemon *d)
+{
+    struct dmn_models *models = &d->models;
+
+    models->machine = &d->machine;
+    models->state_dir = d->state_dir;
+    models->wake = wake;
+    models->wake_arg = d;
+    models->frame_bytes_max = IPC_POOL_BYTES_MAX;
+}
+
+static void plan_changed(void *ctx, struct dmn_model *m)
+{
+    (void)ctx;
+    dmn_clients_plan_changed(m);
+}
+
+static enum dmn_state state(const void *ctx)
+{
+    return dmn_daemon_state(ctx);
+}
+
+static bool reload(void *ctx, struct dmn_done done)
+{
+    return dmn_reload_begin(ctx, done);
+}
+
+static void wire_control(struct dmn_daemon *d)
+{
+    struct dmn_control *control = &d->control;
+
+    d->host.ctx = d;
+    d->host.state = state;
+    d->host.reload = reload;
+    control->machine = &d->machine;
+    control->models = &d->models;
+    control->frames = &d->frames;
+    control->plans = &d->plans;
+    control->host = &d->host;
+    control->dispatch = dmn_control_dispatch;
+}
+
+/* plans/ listens before frames/: when a model goes, the end of its search may change the plan. */
+void dmn_wire(struct dmn_daemon *d)
+{
+    wire_machine(d);
+    wire_models(d);
+    d->plans.models = &d->models;
+    d->plans.machine = &d->machine;
+    d->plans.scratch_dir = d->runtime_dir ? d->runtime_dir : "/tmp";
+    dmn_plans_init(&d->plans);
+    dmn_frames_init(&d->frames, &d->loop, &d->config, &d->models);
+    d->frames_listener.plan_changed = plan_changed;
+    dmn_plans_listen(&d->plans, &d->frames_listener);
+    wire_control(d);
+}

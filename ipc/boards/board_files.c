@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "ipc/boards/board_files.h"
+#include "ipc/boards/known_boards.h"
+
+#define USER "piped-link"
+
+int brd_open(const char *folder, bool make)
+{
+    const struct passwd *user;
+    int fd;
+
+    if (make && mkdir(folder, 0750) == 0) {
+        user = geteuid() == 0 ? getpwnam(USER) : NULL;
+        if (user && chown(folder, user->pw_uid, user->pw_gid) < 0) {
+            return -errno;
+        }
+    } else if (make && errno != EEXIST) {
+        return -errno;
+    }
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    while (flock(fd, LOCK_EX) < 0) {
+        if (errno != EINTR) {
+            int error = -errno;
+
+            close(fd);
+            return error;
+        }
+    }
+    return fd;
+}
+
+int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
+{
+    base_autoclose int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char text[BRD_FILE_BYTES_MAX + 1];
+    struct stat st;
+    size_t used = 0;
+    ssize_t n = 1;
+    json_t *root;
+
+    if (fd < 0) {
+        return errno == ELOOP ? BRD_E_FILE : -errno;
+    }
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        return BRD_E_FILE;
+    }
+    if (secret && (st.st_mode & 077) != 0) {
+        return BRD_E_OPEN;
+    }
+    while (n > 0 && used <= BRD_FILE_BYTES_MAX) {
+        n = read(fd, text + used, BRD_FILE_BYTES_MAX + 1 - used);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (n < 0) {
+        return -errno;
+    }
+    root = used <= BRD_FILE_BYTES_MAX ? json_loadb(text, used, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    explicit_bzero(text, used);
+    if (!json_is_object(root) || !json_is_integer(json_object_get(root, "version"))) {
+        json_decref(root);
+        return BRD_E_FILE;
+    }
+    if (json_integer_value(json_object_get(root, "version")) != BRD_VERSION) {
+        json_decref(root);
+        return BRD_E_VERSION;
+    }
+    *ret = root;
+    return 0;
+}
+
+static int write_all(int fd, const char *text, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t n = write(fd, text, bytes);
+
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        text += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static int write_draft(int folder, const char *draft, unsigned mode, const char *text)
+{
+    base_autoclose int fd = -1;
+    struct stat st;
+    int rc;
+
+    /* Of a writer that was killed; the folder is locked. */
+    if (unlinkat(folder, draft, 0) < 0 && errno != ENOENT) {
+        return -errno;
+    }
+    fd = openat(folder, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(folder, &st) < 0) {
+        return -errno;
+    }
+    if (st.st_uid != geteuid() && fchown(fd, st.st_uid, st.st_gid) < 0) {
+        return -errno;
+    }
+    rc = write_all(fd, text, strlen(text));
+    return rc < 0 ? rc : fchmod(fd, mode) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+int brd_file_write(int folder, const char *name, unsigned mode, json_t *root)
+{
+    char draft[64], *text = NULL;
+    int rc = -ENOMEM;
+
+    snprintf(draft, sizeof(draft), "%s.new", name);
+    if (root && json_object_set_new(root, "version", json_integer(BRD_VERSION)) == 0) {
+        text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
+    }
+    json_decref(root);
+    if (text) {
+        rc = write_draft(folder, draft, mode, text);
+        rc = rc == 0 && renameat(folder, draft, folder, name) < 0 ? -errno : rc;
+        explicit_bzero(text, strlen(text));
+        free(text);
+    }
+    if (rc < 0) {
+        unlinkat(folder, draft, 0);
+        return rc;
+    }
+    fsync(folder); /* if this fails, the file is there anyway */
+    return 0;
+}

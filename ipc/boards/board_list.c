@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/boards/board_files.h"
+#include "ipc/boards/board_text.h"
+#include "ipc/boards/known_boards.h"
+
+const char *brd_sentence(int outcome)
+{
+    static const char *const sentences[BRD_E_OUTCOMES] = {
+        [BRD_E_NAME] =
+            "a board's name has at most 31 letters, digits, '-' and '_', and begins with a "
+            "letter or digit",
+        [BRD_E_ADDRESS] =
+            "the address is not the IP address of one machine, with or without a port, "
+            "such as 10.0.0.2, 10.0.0.2:8474 or [fd00::2]:8474",
+        [BRD_E_KEY] =
+            "that is not a public key; pipectl board key on the other board prints it: 64 "
+            "hex digits",
+        [BRD_E_OWN_KEY] =
+            "that is this board's own key; take the one that pipectl board key prints "
+            "on the other board",
+        [BRD_E_SECRET_KEY] = "that is this board's secret key, which no other board may know; make "
+                             "new keys with pipectl board key --replace",
+        [BRD_E_SAME_NAME] = "another board has this name; remove it first",
+        [BRD_E_SAME_ADDRESS] = "another board has this address",
+        [BRD_E_SAME_KEY] = "another board has this key",
+        [BRD_E_TOO_MANY] = "the list is full: 15 other boards",
+        [BRD_E_NO_BOARD] = "no board of this name is on the list",
+        [BRD_E_FILE] = "the file is broken",
+        [BRD_E_VERSION] = "the file is of another version of piped",
+        [BRD_E_OPEN] = "others than its owner may read the keys; make new ones with pipectl board "
+                       "key --replace",
+    };
+
+    return outcome > 0 && outcome < BRD_E_OUTCOMES ? sentences[outcome] : "";
+}
+
+static bool is_name(const char *name)
+{
+    size_t n = strnlen(name, BRD_NAME_BYTES);
+
+    return n > 0 && n < BRD_NAME_BYTES && name[0] != '-' && name[0] != '_' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == n;
+}
+
+/* @ret: 1 to 65535. */
+static bool is_port(const char *text, unsigned *ret)
+{
+    size_t n = strnlen(text, 6);
+    unsigned long port;
+
+    if (n == 0 || n > 5 || strspn(text, "0123456789") != n) {
+        return false;
+    }
+    port = strtoul(text, NULL, 10);
+    *ret = (unsigned)port;
+    return port > 0 && port <= 65535;
+}
+
+static bool is_one_machine(const uint8_t *ip, bool six)
+{
+    static const uint8_t zeros[16];
+
+    if (six) {
+        return memcmp(ip, zeros, 16) != 0 && ip[0] != 0xff;
+    }
+    return ip[0] != 0 && ip[0] < 224; /* not multicast or broadcast */
+}
+
+int brd_address(const char *text, bool listen, char ret[BRD_ADDRESS_BYTES])
+{
+    char host[BRD_ADDRESS_BYTES], shown[INET6_ADDRSTRLEN];
+    bool bracket = text[0] == '[', six;
+    const char *end = bracket ? strchr(text, ']') : NULL, *port = NULL;
+    unsigned number = BRD_PORT;
+    uint8_t ip[16] = {0};
+    size_t n;
+
+    if (strnlen(text, BRD_ADDRESS_BYTES) >= BRD_ADDRESS_BYTES || (bracket && !end)) {
+        return BRD_E_ADDRESS;
+    }
+    if (bracket) {
+        text++;
+        port = end[1] == ':' ? end + 2 : NULL;
+        if (!port && end[1] != 0) {
+            return BRD_E_ADDRESS;
+        }
+    } else {
+        end = strchr(text, ':');
+        port = end && !strchr(end + 1, ':') ? end + 1 : NULL; /* two: IPv6 without brackets */
+        end = port ? end : text + strlen(text);
+    }
+    n = (size_t)(end - text);
+    memcpy(host, text, n);
+    host[n] = 0;
+    six = inet_pton(AF_INET6, host, ip) == 1;
+    if ((port && !is_port(port, &number)) || (bracket && !six) ||
+        (!six && inet_pton(AF_INET, host, ip) != 1) || (!listen && !is_one_machine(ip, six))) {
+        return BRD_E_ADDRESS;
+    }
+    inet_ntop(six ? AF_INET6 : AF_INET, ip, shown, sizeof(shown));
+    snprintf(ret, BRD_ADDRESS_BYTES, six ? "[%s]:%u" : "%s:%u", shown, number);
+    return 0;
+}
+
+int brd_list_add(struct brd_list *list, const char *name, const char *address, const char *key,
+                 const struct brd_keys *own)
+{
+    struct brd_board b = {{0}};
+
+    if (!is_name(name)) {
+        return BRD_E_NAME;
+    }
+    strcpy(b.name, name);
+    if (brd_address(address, false, b.address) != 0) {
+        return BRD_E_ADDRESS;
+    }
+    if (!brd_key_from_text(key, b.key)) {
+        return BRD_E_KEY;
+    }
+    if (own && memcmp(b.key, own->secret_key, BRD_KEY_BYTES) == 0) {
+        return BRD_E_SECRET_KEY;
+    }
+    if (own && memcmp(b.key, own->public_key, BRD_KEY_BYTES) == 0) {
+        return BRD_E_OWN_KEY;
+    }
+    if (!brd_is_public_key(b.key)) {
+        return BRD_E_KEY;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        const struct brd_board *other = &list->board[i];
+
+        if (strcmp(other->name, b.name) == 0) {
+            return BRD_E_SAME_NAME;
+        }
+        if (strcmp(other->address, b.address) == 0) {
+            return BRD_E_SAME_ADDRESS;
+        }
+        if (memcmp(other->key, b.key, BRD_KEY_BYTES) == 0) {
+            return BRD_E_SAME_KEY;
+        }
+    }
+    if (list->count == BRD_MAX) {
+        return BRD_E_TOO_MANY;
+    }
+    list->board[list->count++] = b;
+    return 0;
+}
+
+int brd_list_remove(struct brd_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->board[i].name, name) == 0) {
+            list->count--;
+            memmove(&list->board[i], &list->board[i + 1],
+                    (list->count - i) * sizeof(list->board[0]));
+            return 0;
+        }
+    }
+    return BRD_E_NO_BOARD;
+}
+
+int brd_list_read(int folder, struct brd_list *ret)
+{
+    struct brd_list list = {0};
+    json_t *root, *boards, *b;
+    size_t i;
+    int rc = brd_file_read(folder, BRD_LIST_FILE, false, &root);
+
+    if (rc == -ENOENT) {
+        *ret = list;
+        return 0;
+    }
+    if (rc) {
+        return rc;
+    }
+    boards = json_object_get(root, "boards");
+    rc = json_is_array(boards) ? 0 : BRD_E_FILE;
+    json_array_foreach(boards, i, b)
+    {
+        const char *name = json_string_value(json_object_get(b, "name"));
+        const char *address = json_string_value(json_object_get(b, "address"));
+        const char *key = json_string_value(json_object_get(b, "public_key"));
+
+        if (rc == 0) {
+            rc =
+                name && address && key ? brd_list_add(&list, name, address, key, NULL) : BRD_E_FILE;
+        }
+    }
+    json_decref(root);
+    if (rc == 0) {
+        *ret = list;
+    }
+    return rc;
+}
+
+int brd_list_write(int folder, const struct brd_list *list)
+{
+    json_t *boards = json_array();
+
+    for (size_t i = 0; i < list->count; i++) {
+        char key[BRD_KEY_TEXT_BYTES];
+
+        brd_key_text(list->board[i].key, key);
+        json_array_append_new(boards,
+                              json_pack("{s:s, s:s, s:s}", "name", list->board[i].name, "address",
+                                        list->board[i].address, "public_key", key));
+    }
+    if (json_array_size(boards) != list->count) {
+        json_decref(boards);
+        return -ENOMEM;
+    }
+    return brd_file_write(folder, BRD_LIST_FILE, 0640, json_pack("{s:o}", "boards", boards));
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/link/link_wire.h - the messages between boards: bytes in, messages out
+ *
+ * A message is a first part and up to LNK_PARTS_MAX payload parts. The first part is a struct
+ * lnk_header and the struct of its type; what follows them there is said at the type. Numbers are
+ * little-endian, and a struct here is its bytes: no gaps, reserved members are sent as 0.
+ *
+ * It does no I/O, keeps no state and allocates nothing. Threads: any. Bytes may have any alignment.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LNK_VERSION 1u
+#define LNK_PARTS_MAX 16u              /* payload parts: one for each tensor */
+#define LNK_PAYLOAD_MAX (256ull << 20) /* of all parts of a message */
+#define LNK_NAME_BYTES 32u             /* of a board, with its NUL */
+#define LNK_HASH_BYTES 32u
+#define LNK_RANK_MAX 8u
+#define LNK_TEXT_MAX 512u /* of an error, without NUL */
+#define LNK_PLAN_TEXT_MAX 4096u
+#define LNK_LEAVES_MAX 256u /* of a WANT */
+#define LNK_LEAF_BYTES (1u << 20)
+#define LNK_PING_LARGE_BYTES (64u << 10) /* payload of a large PING; that of a small one is empty */
+
+enum lnk_type {
+    LNK_HELLO = 1,  /* first message after a link is up, both ways */
+    LNK_PLAN = 2,   /* head: a segment of an epoch; a text of text_bytes follows */
+    LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow; a part for each */
+    LNK_ANSWER = 4, /* the same, of an answer */
+    LNK_ERROR = 5,  /* a frame or a stream that failed; text_bytes of UTF-8 follow */
+    LNK_CREDIT = 6, /* frames that may be sent beyond those answered */
+    LNK_PING = 7,   /* one part of LNK_PING_LARGE_BYTES, or none */
+    LNK_PONG = 8,   /* the PING's struct, no parts */
+    LNK_WANT = 9,   /* leaf_count uint64_t follow: numbers of leaves */
+    LNK_LEAF = 10,  /* one part: the leaf's bytes */
+    LNK_BYE = 11,   /* no more frames; those here are still answered */
+    LNK_TYPE_COUNT
+};
+
+enum lnk_dtype { LNK_F32 = 1, LNK_I32 = 2, LNK_I64 = 3, LNK_U8 = 4, LNK_I8 = 5, LNK_BOOL = 6 };
+/* How a tensor lies on the wire. F16 and I8 stand for f32 tensors. */
+enum lnk_encoding { LNK_AS_IS = 0, LNK_AS_F16 = 1, LNK_AS_I8 = 2 };
+
+struct lnk_header {
+    uint16_t type;
+    uint8_t version; /* LNK_VERSION */
+    uint8_t part_count;
+    uint32_t body_bytes;    /* of the first part, after this struct */
+    uint64_t payload_bytes; /* of all parts together */
+};
+struct lnk_hello {
+    uint16_t version_min, version_max;
+    uint32_t features;
+    uint64_t instance; /* random, another after each start: a new one means a new process */
+    char name[LNK_NAME_BYTES];
+    uint8_t model[LNK_HASH_BYTES];  /* identity of the model; zeros: none */
+    uint8_t border[LNK_HASH_BYTES]; /* hash of its units and borders; zeros: none */
+};
+struct lnk_plan {
+    uint32_t stream, epoch;
+    uint32_t first_unit, last_unit;
+    uint16_t hop, hop_count; /* the segment's place among the segments */
+    uint32_t text_bytes;     /* of the plan */
+    uint8_t model[LNK_HASH_BYTES], border[LNK_HASH_BYTES];
+};
+struct lnk_frame {
+    uint32_t stream, epoch;
+    uint64_t frame;
+    uint64_t left_ns; /* until the deadline, when sent; 0: none. Clocks are not shared. */
+    uint16_t hop;
+    uint8_t tensor_count, reserved;
+    uint32_t reserved2;
+};
+struct lnk_tensor {
+    uint8_t dtype, encoding, rank, reserved;
+    float scale; /* LNK_AS_I8: x = scale * (q - zero) */
+    int32_t zero;
+    uint32_t reserved2;
+    uint32_t dim[LNK_RANK_MAX];
+    uint64_t bytes; /* on the wire */
+};
+struct lnk_answer {
+    uint32_t stream, epoch;
+    uint64_t frame;
+    uint64_t queue_ns, service_ns;
+    uint16_t hop;
+    uint8_t tensor_count, reserved;
+    uint32_t reserved2;
+};
+struct lnk_error {
+    uint32_t stream, epoch;
+    uint64_t frame; /* 0: the stream */
+    uint16_t hop, status;
+    uint32_t text_bytes;
+};
+struct lnk_credit {
+    uint32_t stream, epoch;
+    uint16_t hop, reserved;
+    uint32_t credits;
+};
+struct lnk_ping {
+    uint64_t id, sent_ns; /* of the sender's clock; only the sender reads it */
+};
+struct lnk_want {
+    uint8_t model[LNK_HASH_BYTES];
+    uint32_t leaf_count, reserved;
+};
+struct lnk_leaf {
+    uint8_t model[LNK_HASH_BYTES];
+    uint64_t leaf;
+};
+struct lnk_bye {
+    uint32_t reason, reserved;
+};
+
+/* A message as it was read. Pointers go into the first part. */
+struct lnk_message {
+    struct lnk_header header;
+    union {
+        struct lnk_hello hello;
+        struct lnk_plan plan;
+        struct lnk_frame frame;
+        struct lnk_answer answer;
+        struct lnk_error error;
+        struct lnk_credit credit;
+        struct lnk_ping ping;
+        struct lnk_want want;
+        struct lnk_leaf leaf;
+        struct lnk_bye bye;
+    };
+    struct lnk_tensor tensor[LNK_PARTS_MAX]; /* FRAME, ANSWER */
+    const uint8_t *tail;                     /* the text of PLAN and ERROR, the numbers of WANT */
+    size_t tail_bytes;
+};
+
+enum lnk_outcome { LNK_E_VERSION = 1, LNK_E_TOO_BIG = 2, LNK_E_MALFORMED = 3 };
+
+/**
+ * lnk_get() - reads a message
+ * @first: the first part
+ * @part_bytes: sizes of the @parts payload parts
+ *
+ * Return: 0; LNK_E_VERSION; LNK_E_TOO_BIG: more parts or bytes than a message may have;
+ * LNK_E_MALFORMED: anything else that its sender must not write. @ret is set only by 0.
+ */
+int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, size_t parts,
+            struct lnk_message *ret);
+
+/* No first part is longer than that. */
+#define LNK_FIRST_MAX (sizeof(struct lnk_header) + sizeof(struct lnk_plan) + LNK_PLAN_TEXT_MAX)
+
+/**
+ * lnk_put() - writes the first part of @m into @ret
+ *
+ * Reads the type, the union, the tensors that it counts, and the tail; works out version, sizes and
+ * counts of the header, and the counts of tail bytes in the struct. PING, PONG and LEAF have no
+ * tensors: @payload_bytes is that of their part. Return: bytes written; 0: not a valid message.
+ */
+size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[LNK_FIRST_MAX]);
+
+/** lnk_tensor_bytes() - bytes on the wire by shape. Return: false: no valid type, or too big. */
+bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret);
+/** lnk_leaf_number() - number @i of a WANT's tail. */
+uint64_t lnk_leaf_number(const struct lnk_message *want, size_t i);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped-link: who is there, and what the way to them costs. */
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/link.h"
+
+#define FIRST_PINGS 12u /* of each size half, when a link comes up */
+#define PING_NS (2 * BASE_NS_PER_S)
+#define PING_LOST_NS (2 * BASE_NS_PER_S)
+
+static void ping(struct link *l, size_t peer, uint64_t now_ns)
+{
+    static const uint8_t zeros[LNK_PING_LARGE_BYTES];
+    struct link_peer *p = &l->peer[peer];
+    struct lnk_message m = {.header.type = LNK_PING};
+    struct lnk_bytes large = {zeros, sizeof(zeros)};
+
+    p->ping_bytes = p->pings % 2 ? sizeof(zeros) : 0;
+    p->ping_sent_ns = now_ns;
+    p->ping_id = ++p->pings;
+    m.ping = (struct lnk_ping){p->ping_id, now_ns};
+    link_put(l, peer, LNK_URGENT, &m, &large, p->ping_bytes ? 1 : 0, NULL, NULL);
+}
+
+void links_tick(struct link *l, uint64_t now_ns)
+{
+    for (size_t i = 0; i < l->boards.count; i++) {
+        struct link_peer *p = &l->peer[i];
+
+        if (p->ping_id && now_ns - p->ping_sent_ns > PING_LOST_NS) {
+            p->ping_id = 0;
+        }
+        if (p->joined && !p->ping_id && now_ns >= p->next_ping_ns) {
+            ping(l, i, now_ns);
+        }
+    }
+}
+
+static void pong(struct link *l, size_t peer, const struct lnk_ping *m)
+{
+    struct link_peer *p = &l->peer[peer];
+    struct lnk_link_cost cost;
+    uint64_t now_ns = base_now_ns();
+
+    if (!p->ping_id || m->id != p->ping_id) {
+        return; /* too late, or of nobody's ping */
+    }
+    p->ping_id = 0;
+    lnk_measure_add(&p->measure, p->ping_bytes, 0, now_ns - p->ping_sent_ns);
+    p->next_ping_ns = p->pings < FIRST_PINGS ? now_ns : now_ns + PING_NS;
+    if (p->pings < FIRST_PINGS) {
+        ping(l, peer, now_ns);
+    } else if (p->pings == FIRST_PINGS && lnk_measure_get(&p->measure, &cost) == 0) {
+        link_log("%s: a message takes %.0f us (+-%.0f) and %.3f us (+-%.3f) a kB",
+                 l->boards.board[peer].name, cost.a_ns / 1e3, cost.a_err_ns / 1e3, cost.b_ns,
+                 cost.b_err_ns);
+    }
+}
+
+/* It takes our messages, and we know who it is. */
+static void join(struct link *l, size_t peer)
+{
+    struct link_peer *p = &l->peer[peer];
+
+    p->joined = true;
+    p->pings = 0;
+    p->ping_id = 0;
+    p->next_ping_ns = 0;
+    lnk_measure_init(&p->measure);
+    link_log("%s is there", l->boards.board[peer].name);
+    if (l->relay) {
+        relay_joined(l->relay, peer);
+    }
+}
+
+void links_up(void *user, size_t peer)
+{
+    struct link *l = user;
+    struct lnk_message m = {.header.type = LNK_HELLO};
+
+    l->peer[peer].up = true;
+    m.hello.version_min = m.hello.version_max = LNK_VERSION;
+    m.hello.instance = l->instance;
+    strncpy(m.hello.name, l->name, sizeof(m.hello.name) - 1);
+    /* The bulk lane: what follows there is behind it. */
+    link_put(l, peer, LNK_BULK, &m, NULL, 0, NULL, NULL);
+    if (l->peer[peer].instance != 0) { /* it has greeted before we reached it */
+        join(l, peer);
+    }
+}
+
+static void leave(struct link *l, size_t peer)
+{
+    l->peer[peer].joined = false;
+    serve_peer_gone(l->serve, peer);
+    if (l->relay) {
+        relay_gone(l->relay, peer);
+    }
+}
+
+void links_down(void *user, size_t peer, const char *why)
+{
+    struct link *l = user;
+
+    l->peer[peer].up = false;
+    if (l->peer[peer].joined) {
+        link_log("%s is gone: %s", l->boards.board[peer].name, why);
+        leave(l, peer);
+    }
+}
+
+static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
+{
+    struct link_peer *p = &l->peer[peer];
+
+    if (m->version_min > LNK_VERSION || m->version_max < LNK_VERSION) {
+        link_log("%s speaks versions %u to %u, not %u", l->boards.board[peer].name, m->version_min,
+                 m->version_max, LNK_VERSION);
+        return;
+    }
+    if (p->joined && p->instance != m->instance) { /* it was restarted before it was missed */
+        leave(l, peer);
+    }
+    p->instance = m->instance;
+    if (p->up && !p->joined) {
+        join(l, peer);
+    }
+}
+
+void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count)
+{
+    size_t part_bytes[LNK_PARTS_MAX], parts = count - 1;
+    struct link *l = user;
+    struct lnk_message m;
+    int rc;
+
+    for (size_t i = 0; i < parts && i < LNK_PARTS_MAX; i++) {
+        part_bytes[i] = part[1 + i].bytes;
+    }
+    rc = lnk_get(part[0].data, part[0].bytes, part_bytes, parts, &m);
+    if (rc != 0) {
+        link_log("%s sent a message that is %s; it is ignored", l->boards.board[peer].name,
+                 rc == LNK_E_VERSION ? "of another version" : "malformed");
+        return;
+    }
+    if (m.header.type == LNK_HELLO) {
+        hello(l, peer, &m.hello);
+    } else if (m.header.type == LNK_PING) {
+        m.header.type = LNK_PONG;
+        link_put(l, peer, LNK_URGENT, &m, NULL, 0, NULL, NULL);
+    } else if (m.header.type == LNK_PONG) {
+        pong(l, peer, &m.ping);
+    } else if (m.header.type == LNK_PLAN) {
+        serve_plan(l->serve, peer, &m);
+    } else if (m.header.type == LNK_FRAME) {
+        serve_frame(l->serve, peer, &m, part + 1);
+    } else if (l->relay && m.header.type == LNK_ANSWER) {
+        relay_answer(l->relay, peer, &m, part + 1);
+    } else if (l->relay && m.header.type == LNK_CREDIT) {
+        relay_credit(l->relay, peer, &m.credit);
+    } else if (l->relay && m.header.type == LNK_ERROR) {
+        relay_error(l->relay, peer, &m);
+    }
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/link/zmq_private.h - the transport over ZeroMQ
+ *
+ * Everything that comes in comes by one listening ROUTER; everything that goes out to a peer goes
+ * by two DEALERs of its own, one for each lane. Only the urgent one has heartbeats: behind a
+ * border of megabytes on a slow link a heartbeat would come too late, and end a connection that
+ * works.
+ *
+ * A peer is up when both its DEALERs have shaken hands. If either ends, both are closed, which
+ * drops what is queued, and dialed again.
+ *
+ * Host names are not accepted: libzmq would resolve them on the thread that sends and receives.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <zmq.h>
+
+#include "ipc/link/transport_code.h"
+
+#define ZL_DOMAIN "piped" /* of authentication */
+
+struct zl_out;
+
+enum zl_state { ZL_RESTING, ZL_URGENT_DIALS, ZL_BULK_DIALS, ZL_UP };
+
+struct zl_dialer {
+    void *socket, *monitor; /* owned; NULL: none */
+};
+struct zl_peer {
+    struct lnk_peer is;
+    struct zl_dialer lane[LNK_LANES];
+    enum zl_state state;
+    uint64_t until_ns; /* RESTING: dials then; dialing: gives up and begins again then */
+    bool wants_room;   /* a send was refused as full */
+};
+struct zl {
+    struct lnk_transport base;
+    void *context, *router, *router_monitor, *auth; /* owned */
+    int wake, timer;                                /* owned: eventfd, timerfd */
+    bool trusted_wire;
+    uint8_t public_key[LNK_KEY_BYTES], secret_key[LNK_KEY_BYTES];
+    uint64_t part_bytes_max, queue_bytes_max;
+    struct zl_peer peer[LNK_PEERS_MAX];
+    /* Messages that libzmq has let go of: pushed by its threads, freed in dispatch. */
+    pthread_mutex_t lock;
+    struct zl_out *let_go;
+    unsigned monitor_count; /* for names of monitors */
+};
+
+/* zmq_socket.c */
+int zl_watch_fd(struct zl *z, int fd);
+int zl_watch(struct zl *z, void *socket); /* adds its descriptor to base.fd; 0 or -errno */
+void zl_close_socket(struct zl *z, void **socket);
+int zl_set_int(void *socket, int option, int value);
+int zl_secure(struct zl *z, void *socket, const uint8_t *server_key); /* NULL: the server */
+/** zl_monitor() - @events: ZMQ_EVENT_... Return: the socket that tells them, owned; NULL. */
+void *zl_monitor(struct zl *z, void *socket, int events);
+/** zl_next_event() - Return: the next event of a monitor; 0: none. */
+uint16_t zl_next_event(void *monitor);
+
+/* zmq_peer.c */
+void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns);
+void zl_peer_hang_up(struct zl *z, size_t peer);
+void zl_set_timer(struct zl *z);
+
+/* zmq_auth.c: answers libzmq's questions who may connect (ZAP, RFC 27) */
+int zl_auth_open(struct zl *z);
+void zl_auth_dispatch(struct zl *z);
+/** zl_who() - the peer whose message that is. Return: LNK_PEERS_MAX: nobody on the list. */
+size_t zl_who(struct zl *z, zmq_msg_t *identity);
+
+/* zmq_send.c */
+int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
+            const struct lnk_bytes *range, size_t count, void (*released)(void *), void *arg);
+void zl_release_all(struct zl *z);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ZeroMQ: sending, and giving ranges back. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/zmq_private.h"
+
+#define QUEUED_MESSAGES_MAX 1024u
+
+/* A message that libzmq holds. */
+struct zl_out {
+    struct zl *transport;
+    struct zl_out *next; /* in let_go */
+    atomic_uint parts;   /* that libzmq holds; the last one pushes the message to let_go */
+    size_t peer, bytes;
+    void (*released)(void *arg);
+    void *arg;
+    uint8_t copy[];
+};
+
+/* libzmq lets go of a part; on any thread. */
+static void let_go(void *data, void *hint)
+{
+    struct zl_out *out = hint;
+    struct zl *z = out->transport;
+    uint64_t one = 1;
+    ssize_t n;
+
+    if (atomic_fetch_sub(&out->parts, 1) > 1) {
+        return;
+    }
+    pthread_mutex_lock(&z->lock);
+    out->next = z->let_go;
+    z->let_go = out;
+    pthread_mutex_unlock(&z->lock);
+    n = write(z->wake, &one, sizeof(one)); /* fails only when it is readable anyway */
+    (void)n;
+}
+
+void zl_release_all(struct zl *z)
+{
+    struct zl_out *list, *first_in = NULL;
+
+    pthread_mutex_lock(&z->lock);
+    list = z->let_go;
+    z->let_go = NULL;
+    pthread_mutex_unlock(&z->lock);
+    while (list) { /* into the order in which they were let go */
+        struct zl_out *next = list->next;
+
+        list->next = first_in;
+        first_in = list;
+        list = next;
+    }
+    while (first_in) {
+        struct zl_out *next = first_in->next;
+        struct lnk_peer_stats *stats = &z->base.peer[first_in->peer];
+
+        if (first_in->bytes > 0) {
+            stats->queued_messages--;
+            stats->queued_bytes -= first_in->bytes;
+        }
+        if (first_in->released) {
+            first_in->released(first_in->arg);
+        }
+        free(first_in);
+        first_in = next;
+    }
+}
+
+static int send_part(void *socket, const void *data, size_t bytes, struct zl_out *out, bool more)
+{
+    zmq_msg_t part;
+    int rc;
+
+    if (zmq_msg_init_data(&part, (void *)(uintptr_t)data, bytes, let_go, out) < 0) {
+        let_go(NULL, out);
+        return -ENOMEM;
+    }
+    rc = zmq_msg_send(&part, socket, ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0));
+    if (rc < 0) {
+        rc = -zmq_errno();
+        zmq_msg_close(&part);
+        return rc;
+    }
+    return 0;
+}
+
+int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
+            const struct lnk_bytes *range, size_t count, void (*released)(void *), void *arg)
+{
+    struct zl *z = (struct zl *)t;
+    struct zl_peer *p = &z->peer[peer];
+    size_t bytes = first.bytes, copied = first.bytes;
+    uint8_t *copy;
+    struct zl_out *out;
+
+    if (p->state != ZL_UP) {
+        return LNK_E_DOWN;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!base_add(bytes, range[i].bytes, &bytes)) {
+            return -EINVAL;
+        }
+        copied += released ? 0 : range[i].bytes;
+    }
+    /* One message always fits, however large. */
+    if (t->peer[peer].queued_messages >= QUEUED_MESSAGES_MAX ||
+        (t->peer[peer].queued_bytes > 0 &&
+         t->peer[peer].queued_bytes + bytes > z->queue_bytes_max)) {
+        p->wants_room = true;
+        return LNK_E_FULL;
+    }
+    out = malloc(sizeof(*out) + copied);
+    if (!out) {
+        return -ENOMEM;
+    }
+    *out = (struct zl_out){z, NULL, (unsigned)count + 1, peer, bytes, released, arg};
+    memcpy(out->copy, first.data, first.bytes);
+    t->peer[peer].queued_messages++;
+    t->peer[peer].queued_bytes += bytes;
+    if (send_part(p->lane[lane].socket, out->copy, first.bytes, out, count > 0) < 0) {
+        /* Nobody is connected any more; the monitor will tell. The part is let go already. */
+        t->peer[peer].queued_messages--;
+        t->peer[peer].queued_bytes -= bytes;
+        out->bytes = 0;
+        out->released = NULL;
+        for (size_t i = 0; i < count; i++) {
+            let_go(NULL, out);
+        }
+        return LNK_E_DOWN;
+    }
+    copy = out->copy + first.bytes;
+    for (size_t i = 0; i < count; i++) {
+        const void *data = range[i].data;
+
+        if (!released && range[i].bytes > 0) {
+            data = memcpy(copy, data, range[i].bytes);
+            copy += range[i].bytes;
+        }
+        /* If the peer is lost meanwhile, libzmq drops the rest of the message, and lets go of it.
+         * */
+        send_part(p->lane[lane].socket, data, range[i].bytes, out, i + 1 < count);
+    }
+    return 0;
+}

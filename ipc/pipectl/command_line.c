@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: messages, options and arguments. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_print.h"
+#include "ipc/pipectl/command_line.h"
+#include "ipc/pipectl/pipectl_options.h"
+
+void ctl_say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    cli_print_message(&ctl_program, NULL, format, args);
+    va_end(args);
+}
+
+int ctl_usage(const char *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    cli_print_message(&ctl_program, command, format, args);
+    va_end(args);
+    cli_print_usage(stderr, &ctl_program, cli_find(ctl_program.commands, command));
+    return CTL_USAGE;
+}
+
+int ctl_unreachable(const char *why, int error)
+{
+    ctl_say("%s", why);
+    if (error == EACCES) {
+        ctl_say("only members of the socket's group may connect; the service's is piped-clients");
+    } else {
+        ctl_say("is it running? Try systemctl status piped, or --socket PATH for a daemon that was "
+                "started with --runtime-dir");
+    }
+    return CTL_UNREACHABLE;
+}
+
+/* @c: ':' or '?'. */
+static int bad_option(char **argv, int c)
+{
+    const char *given = argv[optind - 1];
+
+    if (c == ':') {
+        return ctl_usage(argv[0], "%s needs a value", given);
+    }
+    if (strncmp(given, "--", 2) == 0 && strchr(given, '=') && optopt) {
+        return ctl_usage(argv[0], "%s: the option takes no value", given);
+    }
+    return ctl_usage(argv[0], "unknown option %s", given);
+}
+
+int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row)
+{
+    const struct cli_option *row;
+    int c;
+
+    if (*rc != CTL_DONE) {
+        return -1;
+    }
+    c = cli_getopt(cli_find(ctl_program.commands, argv[0]), argc, argv, &row);
+    if (c == ':' || c == '?') {
+        *rc = bad_option(argv, c);
+        return -1;
+    }
+    if (ret_row) {
+        *ret_row = row;
+    }
+    return c;
+}
+
+int ctl_no_more(int argc, char **argv)
+{
+    return optind < argc ? ctl_usage(argv[0], "unexpected argument '%s'", argv[optind]) : CTL_DONE;
+}
+
+bool ctl_number(const char *text, double least, double most, double *ret)
+{
+    char *end;
+    double v;
+
+    errno = 0;
+    v = strtod(text, &end);
+    if (errno || end == text || *end || !(v >= least && v <= most)) {
+        return false;
+    }
+    *ret = v;
+    return true;
+}
+
+int ctl_set_text(const char *command, const char *what, json_t *parameters, const char *key,
+                 const char *text)
+{
+    return json_object_set_new(parameters, key, json_string(text)) < 0
+               ? ctl_usage(command, "%s is not UTF-8", what)
+               : CTL_DONE;
+}
+
+int ctl_model_argument(int argc, char **argv, json_t *parameters)
+{
+    int rc = CTL_DONE;
+
+    if (optind < argc && !json_object_get(parameters, "model")) {
+        rc = ctl_set_text(argv[0], "the model's name", parameters, "model", argv[optind++]);
+    }
+    return rc ? rc : ctl_no_more(argc, argv);
+}
+
+int ctl_set(const char *command, const struct ctl_setting *settings, const char *option,
+            const char *text, json_t *parameters)
+{
+    const struct ctl_setting *s = settings;
+    double number;
+
+    while (strcmp(s->option, option) != 0) {
+        s++;
+    }
+    if (s->type == CTL_FLAG) {
+        json_object_set_new(parameters, s->parameter, json_true());
+        return CTL_DONE;
+    }
+    if (s->type == CTL_TEXT) {
+        return ctl_set_text(command, s->option, parameters, s->parameter, text);
+    }
+    if (!ctl_number(text, s->least, s->most, &number) ||
+        (s->type == CTL_WHOLE && number != (double)(json_int_t)number)) {
+        return ctl_usage(command, "--%s needs a %snumber from %.15g to %.15g, not '%s'", s->option,
+                         s->type == CTL_WHOLE ? "whole " : "", s->least, s->most, text);
+    }
+    json_object_set_new(parameters, s->parameter,
+                        s->type == CTL_WHOLE ? json_integer((json_int_t)number)
+                                             : json_real(number));
+    return CTL_DONE;
+}

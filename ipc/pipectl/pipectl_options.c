@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/pipectl/pipectl_options.h"
+
+#include "cli_print.h"
+#include "pixfmt.h"
+#include "search_names.h"
+
+#define MODEL                                                                                      \
+    {                                                                                              \
+        "model", 'm', "M", "@models", "the model; default: the daemon's default model"             \
+    }
+#define ONLY_MODEL                                                                                 \
+    {                                                                                              \
+        "model", 'm', "M", "@models", "only this model"                                            \
+    }
+static const struct cli_option COMMON[] = {{"socket", 's', "PATH", "@file", "control socket"},
+                                           {"json", 'j', NULL, NULL, "print JSON"},
+                                           {0}};
+static const struct cli_option NONE[] = {{0}};
+static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
+static const struct cli_option INFER[] = {
+    MODEL,
+    {"raw", 'r', "OUT.f32", "@file", "write all outputs as little-endian floats"},
+    {"expect", 'e', "LABELS", "@file",
+     "file with the expected class of each frame; print the accuracy"},
+    {"list", 'l', "FILE", "@file", "read more file names from FILE"},
+    {"top", 't', "N", "@none", "show N classes; default 5"},
+    {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {0}};
+static const struct cli_option BENCH[] = {
+    MODEL,
+    {"frames", 'f', "N", "@none", "stop after N frames, over all clients"},
+    {"seconds", 's', "S", "@none", "stop after S seconds; default 5"},
+    {"clients", 'c', "C", "@none", "connections; default 1"},
+    {"in-flight", 'n', "N", "@none", "unanswered frames of each client"},
+    {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {"rate", 'r', "FPS", "@none", "send at this rate over all clients"},
+    {"verify", 'v', NULL, NULL, "compare answers with those to single frames"},
+    {"pixfmt", 'p', "F", PIXFMT_NAMES, "format of the frames; default tensor"},
+    {"size", 'z', "WxH", "@none", "size of the pictures; default: the model's"},
+    {"policy", 'P', "P", "block latest reject", "what happens when the daemon is busy"},
+    {"deadline", 'd', "MS", "@none", "deadline of each frame"},
+    {"seed", 'S', "N", "@none", "random seed for frame contents"},
+    {"reconnect", 'R', "S", "@none", "seconds to look for a daemon that went away; default 30"},
+    {0}};
+static const struct cli_option PLAN[] = {
+    MODEL, {"max", 'x', "N", "@none", "front: show at most N plans"}, {0}};
+static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain"}, {0}};
+static const struct cli_option MODELS[] = {
+    {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"}, {0}};
+static const struct cli_argument MODELS_WORDS[] = {
+    {"", "list load unload"}, {"load", "@file"}, {"unload", "@models"}, {0}};
+static const struct cli_option RETUNE[] = {
+    MODEL,
+    {"algorithm", CTL_SETTING, "A", SEARCH_NAMES, "the search; default: the key planner.algorithm"},
+    {"objective", CTL_SETTING, "O", "throughput latency power",
+     "what to optimise; default: the key planner.objective"},
+    {"fps", CTL_SETTING, "F", "@none", "plans must reach F frames/s"},
+    {"latency", CTL_SETTING, "MS", "@none",
+     "plans must keep the latency of the worst frame within MS"},
+    {"alpha", CTL_SETTING, "N", "@none", "give up after N trials without a gain"},
+    {"heuristic", CTL_SETTING, "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3"},
+    {"encoding", CTL_SETTING, "E", "spe ne", "how nsga2 writes plans as genes; default spe"},
+    {"stages", CTL_SETTING, "N", "@none", "nsga2: only the last N stages; 1: without a model"},
+    {"trials", CTL_SETTING, "N", "@none", "stop after N trials"},
+    {"seed", CTL_SETTING, "N", "@none", "random seed of the search"},
+    {"wait", 'w', NULL, NULL, "return when the search has ended (the default)"},
+    {"no-wait", 'n', NULL, NULL, "return when the search has begun"},
+    {"cancel", 'c', NULL, NULL, "end the running search; the previous plan serves again"},
+    {0}};
+static const struct cli_option HISTORY[] = {
+    ONLY_MODEL,
+    {"limit", 'l', "N", "@none", "show the newest N events"},
+    {"trials", 't', NULL, NULL, "show the trials, too"},
+    {0}};
+static const struct cli_option PROFILE[] = {
+    {"ms", 'm', "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
+static const struct cli_option OPTIMISE[] = {
+    MODEL,
+    {"objective", CTL_SETTING, "O", "latency memory", "what to optimise; default latency"},
+    {"algorithm", CTL_SETTING, "A", "dijkstra a-star q-learning ds+ ds rs",
+     "the search; default dijkstra"},
+    {"memory", CTL_SETTING, "MIB", "@none", "keep packed weights below MIB"},
+    {"inexact", CTL_SETTING, NULL, NULL, "allow primitives that round more than f32"},
+    {"calibrate", 'c', "DIR", "@folder", "allow them where examples in DIR keep their class"},
+    {"agreement", CTL_SETTING, "R", "@none", "least share of examples that keep it; default 0.99"},
+    {"episodes", CTL_SETTING, "N", "@none", "episodes of q-learning, paths of rs"},
+    {"seed", CTL_SETTING, "N", "@none", "random seed of q-learning and rs"},
+    {"ms", CTL_SETTING, "N", "@none", "time to measure each execution place"},
+    {"pareto", CTL_SETTING, NULL, NULL, "change nothing; list the best choices"},
+    {"svg", 's', "FILE", "@file", "with a chart of them in FILE"},
+    {0}};
+static const struct cli_option QUANTIZE[] = {
+    MODEL,
+    {"calibrate", 'c', "DIR", "@folder", "examples: pictures or raw float32"},
+    {"min-max", 'x', NULL, NULL, "find ranges by extremes"},
+    {"kl", 'k', NULL, NULL, "find ranges by Kullback-Leibler divergence"},
+    {"symmetric", 's', NULL, NULL, "give activations no zero point"},
+    {"keep", 'o', "OP", "@none", "leave this operator f32", .many = true},
+    {"bound", 'b', "PERCENT", "@none", "least share of examples that keep their class; default 98"},
+    {"ms", 't', "N", "@none", "time to measure each model on each execution place"},
+    {"write", 'w', "FILE", "@file", "write the ranges to FILE, for the configuration"},
+    {"off", 'f', NULL, NULL, "serve the f32 model again"},
+    {0}};
+static const struct cli_option BOARD[] = {
+    {"state-dir", 'd', "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
+    {"replace", 'r', NULL, NULL, "key: make a new pair in place of the present one"},
+    {0}};
+static const struct cli_argument BOARD_WORDS[] = {{"", "key list add remove"}, {0}};
+static const struct cli_argument FILES[] = {{"*", "@file"}, {0}};
+static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
+
+static const struct cli_command COMMANDS[] = {
+    {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
+    {"infer", NULL, "FILE...", "print the answers to pictures (JPEG, PPM, PGM) or tensors (.f32)",
+     INFER, FILES},
+    {"bench", NULL, "", "stream frames; report speed, latency, order and loss", BENCH, NULL},
+    {"plan", NULL, "[show | set PLAN | auto | front | explain]",
+     "show, explain or set the plan; list others; plan automatically", PLAN, PLAN_WORDS},
+    {"models", NULL, "[list | load NAME FILE | unload NAME]", "list, load and unload models",
+     MODELS, MODELS_WORDS},
+    {"retune", NULL, "", "search for a better plan on live frames", RETUNE, NULL},
+    {"history", NULL, "", "show what changed a plan, and what was tried", HISTORY, NULL},
+    {"costs", NULL, "", "show the time of each unit on each execution place and width", ONE_MODEL,
+     NULL},
+    {"profile", NULL, "", "measure the cores, to predict costs that were not measured", PROFILE,
+     NULL, .old = "calibrate"},
+    {"optimise", "optimize", "[MODEL]", "measure the primitives again and serve by the best",
+     OPTIMISE, A_MODEL},
+    {"quantize", "quantise", "[MODEL]", "serve an f32 model on integers, or stop that", QUANTIZE,
+     A_MODEL},
+    {"units", NULL, "", "list units: weight, time, primitives", ONE_MODEL, NULL},
+    {"board", NULL, "[key | list | add NAME ADDRESS PUBLIC-KEY | remove NAME]",
+     "show or make this board's keys; list the boards that it works with", BOARD, BOARD_WORDS},
+    {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
+    {"config", NULL, "", "show the configuration, and where each value is from", NONE, NULL},
+    {"reload", NULL, "", "read the configuration again", NONE, NULL},
+    {"subscribe", "watch", "", "print a line for every change, until interrupted", NONE, NULL},
+    {0}};
+const struct cli_program ctl_program = {"pipectl", COMMON, COMMANDS};
+
+bool ctl_print_help(FILE *to, const char *command)
+{
+    const struct cli_command *c = cli_find(COMMANDS, command);
+
+    if (!c) {
+        return false;
+    }
+    cli_print_help(to, &ctl_program, c);
+    if (c->options == RETUNE) {
+        fputs("\nsearches:\n" SEARCH_HELP, to);
+    }
+    return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/pipectl/pipectl_options.h - the table of pipectl's commands and their options
+ *
+ * Plain data; main.c says which function runs a command. A new command or option is a row here, its
+ * code, and its lines in pipectl(1), which a lint test compares with this table.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+/* The id of options that become a parameter of the call, found by name. Other ids are letters. */
+#define CTL_SETTING 256
+
+extern const struct cli_program ctl_program;
+
+/** ctl_print_help() - prints the help of a command. Return: false if there is no such command. */
+bool ctl_print_help(FILE *to, const char *command);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/common/frame_mem.h - the memory of one frame, and where a tensor lies in it
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+struct krn_image; /* kernels/image/image.h */
+
+/* All of it is borrowed for the run. */
+struct krn_mem {
+    uint8_t *arena;            /* model.arena_bytes, 64-byte aligned */
+    const void *const *inputs; /* [model.input_count], row-major, any alignment */
+    void *const *outputs;      /* [model.output_count], row-major, any alignment */
+    /* The image that input 0 is made from. inputs[0] then points to the arena's space for input 0:
+     * arena + the offset of its storage. NULL: inputs[0] holds the tensor itself. */
+    const struct krn_image *image;
+};
+
+/**
+ * krn_tensor_ptr() - finds a tensor in a frame
+ * @t: index of the tensor in @m
+ *
+ * Return: the address of its element 0; never NULL. A constant may have any alignment and must not
+ * be written.
+ * Threads: any.
+ */
+void *krn_tensor_ptr(const struct mdl_model *m, size_t t, const struct krn_mem *mem);

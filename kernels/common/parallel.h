@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/common/parallel.h - work shared among the threads of a team
+ */
+#pragma once
+
+#include <pthreadpool.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The thread pool and scratch of one team; borrowed for each run. */
+struct krn_exec {
+    pthreadpool_t pool; /* NULL: width 1, the caller's thread alone */
+    size_t width;
+    void *scratch; /* krn_net_scratch_bytes(net, width), 64-byte aligned */
+    size_t kind;   /* kind of cores whose primitives run: 0 .. krn_net_kinds() - 1 */
+    /* The range of ops that this team runs for each frame, in one or several consecutive calls of
+     * krn_net_run_ops(). A value may stay in NCHW from one call to the next. {0, 0}: calls are
+     * independent. */
+    size_t first_op, last_op;
+};
+
+/**
+ * krn_parallel() - runs fn(arg, part) for part = 0 .. parts - 1 on a team
+ *
+ * Returns when all parts are done. Each part runs exactly once. With parts == width, each member
+ * usually gets one. A part may use its own share of the scratch, the part-th.
+ * Threads: the team's leader. Never allocates.
+ */
+void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t part), void *arg);
+
+/**
+ * krn_parallel_yield() - sets how the caller's team waits between two krn_parallel()
+ * @yield: true: members give up their cores; false, the default: they spin for some milliseconds
+ *
+ * Spinning is faster on cores that the team has to itself, and far slower on shared cores.
+ * Threads: a team's leader, about its own team.
+ */
+void krn_parallel_yield(bool yield);
+
+/* The indices from begin up to, but not including, end. */
+struct krn_range {
+    size_t begin, end;
+};
+
+/**
+ * krn_share() - divides @n items among @parts
+ * @step: every share begins at a multiple of @step
+ *
+ * Return: the items of part @part. Shares differ by at most one step and may be empty.
+ * Threads: any.
+ */
+struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts);

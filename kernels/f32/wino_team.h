@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/f32/wino_team.h - how a team computes a 3x3 convolution of floats or bytes by Winograd's
+ * algorithm
+ *
+ * The team transforms a block of tiles for a block of input channels (v). While v is in cache, each
+ * panel of outputs is computed: its weights are transformed unless packing did so (u), all points
+ * are multiplied (m), and after the last block of channels the results are transformed back. The
+ * team shares the tiles. If there are few tiles, it transforms the input together and then shares
+ * the panels.
+ *
+ *   v  transformed input    [point][group of tiles][channel / piece][row of the group][piece]
+ *   u  transformed weights  of one panel, as the primitive lays them out
+ *   m  products             [point][tile][lane] of one panel, 4 bytes each
+ *
+ * v, u and m follow each other in scratch; a piece is a cache line. The primitive supplies the
+ * transforms and products; this file decides their order and shares. It is compiled once, so the
+ * plan (wino_plan.h) holds what depends on the instruction set. Nothing is kept between runs.
+ */
+#pragma once
+
+#include "base.h"
+#include "kernels/common/conv_common.h"
+
+#define KRN_WINO_POINTS_MAX 64u /* F(6x6) */
+
+struct krn_wino_work {
+    size_t tiles;          /* of all images */
+    size_t blocks, panels; /* of input channels; of output channels */
+    size_t rows;           /* tiles per group; shares of tiles begin at a group */
+    size_t tiles_max;      /* of a block */
+};
+
+/* How a convolution is cut; set by krn_wino_plan(). */
+struct krn_wino_plan {
+    struct krn_conv c;
+    size_t size;       /* results on a tile's side */
+    size_t span;       /* pixels read on a tile's side: size + 2 */
+    size_t points;     /* span^2 */
+    size_t rows, cols; /* of tiles, per image */
+    size_t x_bytes;    /* of an element of the input */
+    size_t piece;      /* channels per cache line of v; blocks of channels begin at a multiple */
+    size_t channels;   /* limit per block */
+    size_t panel;      /* lanes of a whole panel */
+    size_t lanes;      /* of all panels */
+    struct krn_wino_work work;
+};
+
+/* channels of block @block */
+static inline struct krn_range krn_wino_block(const struct krn_wino_plan *p, size_t block)
+{
+    return krn_share(p->c.cg, p->piece, block, p->work.blocks);
+}
+
+/* Elements per point of v and m, for one block. Not a multiple of a page, or all points would share
+ * one cache set. */
+static inline size_t krn_wino_v_point(const struct krn_wino_plan *p, size_t tiles, size_t channels)
+{
+    size_t pieces = (channels + p->piece - 1) / p->piece;
+    size_t groups = (tiles + p->work.rows - 1) / p->work.rows;
+
+    return (groups * p->work.rows * pieces + 1) * p->piece;
+}
+static inline size_t krn_wino_m_point(const struct krn_wino_plan *p, size_t tiles)
+{
+    return tiles * p->panel + BASE_CACHE_LINE_BYTES / 4;
+}
+
+/* Where the results of tile @t go: the first pixel of y, and how many rows and columns lie in y. */
+struct krn_wino_place {
+    size_t pixel, rows, cols;
+};
+struct krn_wino_place krn_wino_place(const struct krn_wino_plan *p, size_t t);
+
+/**
+ * krn_wino_scratch() - Return: scratch for a team of @width, in bytes
+ * @u_bytes: of u, for one panel and the largest block of channels; 0: packing transforms the
+ * weights
+ */
+size_t krn_wino_scratch(const struct krn_wino_plan *p, size_t u_bytes, size_t width);
+
+struct krn_wino_job {
+    const struct krn_call *call; /* all borrowed for the run */
+    const struct krn_wino_plan *plan;
+    size_t u_bytes;    /* as in krn_wino_scratch() */
+    const void *zeros; /* [plan.channels] elements that represent padding */
+    /* transforms some channels of a tile. @at: its pixels, row by row, at the first channel. @v: of
+     * point 0, channel 0, this tile. @v_point: elements between points */
+    void (*transform)(const struct krn_wino_job *j, const void *const *at, size_t channels, void *v,
+                      size_t v_point);
+    /* adds a block of channels to the products of a panel; the first one sets them */
+    void (*multiply)(const struct krn_wino_job *j, size_t block, size_t panel, size_t tiles,
+                     const void *v, void *u, void *m);
+    /* transforms back and finishes @tiles from tile @first on */
+    void (*output)(const struct krn_wino_job *j, size_t panel, size_t first, size_t tiles,
+                   const void *m);
+};
+
+/** krn_wino_run() - computes the whole convolution. Threads: the team's leader; never allocates. */
+void krn_wino_run(const struct krn_wino_job *j);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/int8cal/quantise_private.h - shared by quantise*.c
+ *
+ * Lowest first: quantise_judge.c judges a calibration, quantise_learn.c shows it examples,
+ * quantise_ranges.c finds ranges, quantise_speed.c and quantise_keep.c choose what stays f32 for
+ * speed and for accuracy, quantise.c runs them.
+ */
+#pragma once
+
+#include "kernels/int8cal/quantise.h"
+#include "kernels/int8cal/runner.h"
+
+/* calibrating examples on which an operator's cost is measured */
+#define KRN_RANKED_EXAMPLES 16u
+
+/* Some examples and the f32 model's answers to them. */
+struct krn_answers {
+    size_t count;
+    size_t *example; /* [count], owned: indices */
+    uint8_t **of;    /* [count], owned: output 0 */
+};
+
+struct krn_judgement {
+    size_t same;      /* examples of the same class */
+    double sum, most; /* of krn_answer_error() */
+    double square;    /* sum of its squares */
+};
+
+#define KRN_QUANTISE_WAYS 3u
+
+/* One way to find ranges. */
+struct krn_quantise_way {
+    struct mdl_calibration *calibration; /* owned; NULL: not tried, or in use */
+    enum krn_calibrate_method method;
+};
+
+struct krn_quantise {
+    const char *path;
+    struct mdl_load_options load;
+    struct krn_examples *e;
+    const struct krn_quantise_options *o;
+    char *error;         /* MDL_ERROR_MAX */
+    struct mdl_model *m; /* f32, owned, as is what follows */
+    struct krn_runner real;
+    void *input;
+    struct krn_calibrate *ranges; /* values seen on calibrating examples */
+    double *saved;                /* [m->op_count]: ns saved by integers; all 1: not measured */
+    struct krn_answers learned, judged; /* of learned, the first KRN_RANKED_EXAMPLES have answers */
+    struct krn_quantise_way ways[KRN_QUANTISE_WAYS]; /* ways with a larger error */
+    struct krn_quantised q;
+};
+
+/* ---- quantise_judge.c ---- */
+
+/** krn_quantise_stopped() - Return: whether the caller stopped it; if so, sets the error text. */
+bool krn_quantise_stopped(const struct krn_quantise *j);
+/** krn_quantise_judge() - compares the model under the present calibration with @a. Return: 0,
+ * negative. */
+int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
+                       struct krn_judgement *ret);
+/** krn_quantise_add_keep() - one more operator stays f32. Return: 0, -ENOMEM. */
+int krn_quantise_add_keep(struct krn_quantise *j, const char *name, enum krn_kept_why why);
+/** krn_quantise_cut_keep() - shortens the list to the first @count. */
+void krn_quantise_cut_keep(struct krn_quantise *j, size_t count);
+/** krn_quantise_take() - swaps way @i, if it exists, with the calibration; the list of f32
+ * operators stays. */
+bool krn_quantise_take(struct krn_quantise *j, size_t i);
+/** krn_quantise_no_memory() - sets the error text. Return: -ENOMEM. */
+int krn_quantise_no_memory(const struct krn_quantise *j);
+
+/* ---- quantise_learn.c; all return 0 or a negative errno, the error says why ---- */
+
+/** krn_quantise_learn() - runs the calibrating examples; those that cause NaN or infinity in the
+ * model are ignored. */
+int krn_quantise_learn(struct krn_quantise *j);
+/** krn_quantise_find_judges() - finds the judging examples: the other half, or the same ones if
+ * there is no other half. */
+int krn_quantise_find_judges(struct krn_quantise *j);
+/** krn_quantise_answer() - computes the f32 model's answers to @a. */
+int krn_quantise_answer(struct krn_quantise *j, struct krn_answers *a);
+
+/* ---- quantise_ranges.c ---- */
+
+/** krn_quantise_ranked() - Return: the calibrating examples that have answers; the arrays belong to
+ * j->learned. */
+struct krn_answers krn_quantise_ranked(const struct krn_quantise *j);
+/** krn_quantise_ranges() - picks the best of the requested ways: by extremes, by extremes with
+ * channels equalised, by divergence. Equalising must be clearly better, since it leaves less room
+ * for unseen values. */
+int krn_quantise_ranges(struct krn_quantise *j);
+
+/* ---- quantise_speed.c ---- */
+
+/** krn_quantise_find_op() - Return: the op of @m called @name, and its index; NULL: none. */
+const struct mdl_op *krn_quantise_find_op(const struct mdl_model *m, const char *name, size_t *ret);
+/** krn_quantise_speed() - measures the model in f32 and on integers; ops that are slower on
+ * integers stay f32. */
+int krn_quantise_speed(struct krn_quantise *j);
+/** krn_quantise_measure_again() - measures again, since ops kept f32 for accuracy change the
+ * time. */
+int krn_quantise_measure_again(struct krn_quantise *j);
+
+/* ---- quantise_keep.c ---- */
+
+/** krn_quantise_bound() - keeps the ops that cost most in f32, as few as the judging examples need
+ * to agree
+ * @judgement: in: without these ops; out: with them. Return: 0; KRN_QUANTISE_E_USELESS;
+ * negative. */
+int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
+#include "kernels/image/image_input.h"
+#include "kernels/image/preprocess.h"
+#include "kernels/net_private.h"
+
+static size_t scratch_of(const struct krn_net *net, const struct krn_bound *bound, size_t i,
+                         size_t width)
+{
+    return krn_bound_scratch_bytes(bound->primitive, net->model, i, width);
+}
+
+size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width)
+{
+    size_t most = krn_preprocess_scratch_bytes(net->model, width);
+
+    for (size_t i = 0; i < net->model->op_count; i++) {
+        for (size_t k = 0; k < net->ops[i].bound_count; k++) {
+            struct krn_bound *bound = &net->ops[i].bound[k];
+
+            if (bound->ready) {
+                (void)krn_bound_ready(bound, net->model, i, width);
+            }
+            most = base_max(most, scratch_of(net, bound, i, width));
+        }
+    }
+    return base_align_up(most, 64);
+}
+
+/* Calls @visit for every primitive that a team running ops @first..@last may run. Return: 0 or what
+ * @visit returned. */
+static int each_bound(const struct krn_net *net, size_t kind, size_t first, size_t last,
+                      int (*visit)(const struct krn_net *net, struct krn_bound *bound, size_t op,
+                                   void *arg),
+                      void *arg)
+{
+    size_t entry = krn_image_entry(net->model);
+    int r = 0;
+
+    for (size_t i = first; r == 0 && i <= last && i < net->model->op_count; i++) {
+        struct krn_bound *fused = i < last ? krn_net_pair(net, kind, i) : NULL;
+
+        if (!fused) {
+            r = visit(net, krn_net_own(net, kind, i), i, arg);
+            continue;
+        }
+        r = visit(net, fused, i, arg);
+        for (size_t k = i; r == 0 && (i == entry || i + 1 == entry) && k <= i + 1; k++) {
+            r = visit(net, krn_net_own(net, kind, k), k, arg);
+        }
+        i++;
+    }
+    return r;
+}
+
+struct team_needs {
+    size_t width, scratch_bytes;
+};
+
+static int ready_bound(const struct krn_net *net, struct krn_bound *bound, size_t op, void *arg)
+{
+    struct team_needs *needs = arg;
+
+    needs->scratch_bytes = base_max(needs->scratch_bytes, scratch_of(net, bound, op, needs->width));
+    return krn_bound_ready(bound, net->model, op, needs->width);
+}
+
+static int use_bound(const struct krn_net *net, struct krn_bound *bound, size_t op, void *arg)
+{
+    const bool *more = arg;
+
+    (void)net;
+    (void)op;
+    bound->users += *more ? 1 : (size_t)-1;
+    return 0;
+}
+
+int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t last, size_t width,
+                 size_t *ret_scratch_bytes)
+{
+    struct team_needs needs = {width, krn_preprocess_scratch_bytes(net->model, width)};
+    bool more = true;
+    int r = each_bound(net, kind, first, last, ready_bound, &needs);
+
+    if (r == 0) {
+        each_bound(net, kind, first, last, use_bound, &more);
+        *ret_scratch_bytes = base_align_up(needs.scratch_bytes, 64);
+    }
+    return r;
+}
+
+void krn_net_leave(const struct krn_net *net, size_t kind, size_t first, size_t last)
+{
+    bool more = false;
+
+    each_bound(net, kind, first, last, use_bound, &more);
+}
+
+void krn_net_trim(const struct krn_net *net)
+{
+    for (size_t i = 0; i < net->model->op_count; i++) {
+        for (size_t k = 0; k < net->ops[i].bound_count; k++) {
+            if (net->ops[i].bound[k].users == 0) {
+                krn_bound_release(&net->ops[i].bound[k]);
+            }
+        }
+    }
+    mdl_drop_weights(net->model);
+}
+
+/* Adjacent primitives in the store that the same nodes read. */
+struct neighbours {
+    const uint8_t *from, *end;
+    uint64_t nodes;
+    bool changed;
+};
+
+static void place_neighbours(const struct krn_net *net, struct neighbours *n)
+{
+    if (n->changed) {
+        (void)krn_store_near(&net->store, n->from, n->end, n->nodes);
+    }
+    *n = (struct neighbours){.nodes = 0};
+}
+
+static void place_bound(const struct krn_net *net, struct krn_bound *bound, uint64_t nodes,
+                        struct neighbours *n)
+{
+    bool changed = bound->nodes != nodes;
+
+    bound->nodes = nodes;
+    if (!bound->packed.slot) {
+        (void)(changed ? krn_pages_near(&bound->packed, nodes) : 0);
+        return;
+    }
+    if (n->nodes != nodes) {
+        place_neighbours(net, n);
+        *n = (struct neighbours){.from = bound->packed.slot, .nodes = nodes};
+    }
+    n->end = bound->packed.slot + bound->packed.slot_bytes;
+    n->changed |= changed;
+}
+
+static uint64_t nodes_of(const struct krn_net *net, size_t op, size_t bound, const uint64_t *nodes)
+{
+    uint64_t all = 0;
+
+    for (size_t k = 0; k < net->kind_count; k++) {
+        const struct krn_net_pick *p = &net->ops[op].picks[k];
+
+        all |= p->own == bound || p->fused == bound ? nodes[k] : 0;
+    }
+    return all;
+}
+
+void krn_net_place(const struct krn_net *net, size_t first, size_t last, const uint64_t *nodes)
+{
+    struct neighbours n = {.nodes = 0};
+
+    for (size_t i = first; i <= last && i < net->model->op_count; i++) {
+        for (size_t at = 0; at < net->ops[i].bound_count; at++) {
+            uint64_t of_bound = nodes_of(net, i, at, nodes);
+
+            if (of_bound) { /* else no team runs it here, or the nodes are unknown */
+                place_bound(net, &net->ops[i].bound[at], of_bound, &n);
+            }
+        }
+    }
+    place_neighbours(net, &n);
+}
+
+uint64_t krn_net_nodes(const struct krn_net *net, size_t kind, size_t op)
+{
+    return krn_net_own(net, kind, op)->nodes;
+}

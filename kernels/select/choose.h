@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/select/choose.h - chooses primitives from measured times
+ *
+ * The nodes of the path (kernels/select/path.h) are the primitives that were timed; FUSED ones span
+ * two ops. Values have two layouts: the model's and NCHW (kernels/nchw.h). If a value between two
+ * ops may stay in NCHW, the edge costs a conversion only if the layouts differ; elsewhere an NCHW
+ * primitive always pays for its conversions. A plan that cuts where a value stays in NCHW pays for
+ * both conversions.
+ */
+#pragma once
+
+#include "kernels/select/measure.h"
+#include "kernels/select/path.h"
+
+enum krn_objective { KRN_LATENCY, KRN_MEMORY };
+
+struct krn_choose_options {
+    struct krn_path_options path;
+    enum krn_objective objective;
+    /* LATENCY: limit for all primitives of a plan of one stage; 0: none */
+    size_t packed_bytes_max;
+    bool exact; /* no INEXACT primitive */
+    /* krn_choose_front(): weighs INEXACT ops instead of packed bytes */
+    bool front_inexact;
+};
+
+struct krn_chosen {
+    struct krn_choice choice; /* owned; kind is empty */
+    double *op_ns;            /* [op_count], owned; a pair's time is split by its ops' own times; a
+                               * conversion counts for the NCHW op */
+    double ns;                /* of one frame, with layout conversions */
+    size_t packed_bytes;      /* of one frame's primitives */
+    size_t inexact;           /* ops that an INEXACT primitive runs */
+    size_t states;            /* visited by the search */
+};
+#define KRN_CHOSEN_NULL ((struct krn_chosen){0})
+
+/** krn_choose() - Return: 0, -EINVAL (invalid times), -ENOMEM, -ENOSPC (no choice stays within
+ * packed_bytes_max). */
+int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
+               struct krn_chosen *ret);
+
+/** krn_choose_front() - finds the Pareto-optimal choices in latency and packed bytes, fastest
+ * first.
+ * @ret: [@max]. Return: as krn_choose(). */
+int krn_choose_front(const struct krn_times *t, const struct krn_choose_options *o, size_t max,
+                     struct krn_chosen *ret, size_t *ret_count);
+
+void krn_chosen_deinit(struct krn_chosen *c);

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/select/measure.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernels/nchw.h"
+#include "kernels/select/measure_private.h"
+
+#define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */
+#define HUGE_FRAMES 5u                  /* samples of a primitive that alone fills a window */
+
+static bool ready(struct krn_measurement *r, size_t op, struct krn_candidate *c)
+{
+    const struct krn_primitive *v = c->bound.primitive;
+    size_t scratch;
+    int e = krn_bound_ready(&c->bound, r->m, op, 1);
+
+    e = e < 0 ? e : krn_bound_consts(v, r->m, op, r->copies, &r->copied);
+    if (e < 0) {
+        c->unable = true;
+        r->error = e == -EOPNOTSUPP ? r->error : e;
+        return false;
+    }
+    c->warm = false;
+    c->bytes = krn_bound_bytes(&c->bound);
+    scratch = krn_bound_scratch_bytes(v, r->m, op, 1);
+    if (scratch > r->scratch_bytes) {
+        free(r->scratch);
+        r->scratch = aligned_alloc(64, base_align_up(scratch, 64));
+        r->scratch_bytes = r->scratch ? scratch : 0;
+        r->error = r->scratch ? r->error : -ENOMEM;
+    }
+    return r->error == 0;
+}
+
+static bool give_up(struct krn_measurement *r)
+{
+    if (r->o->stop && atomic_load_explicit(r->o->stop, memory_order_relaxed)) {
+        r->error = -ECANCELED;
+    }
+    return r->error < 0;
+}
+
+/* The primitive for op @op in this pass: the least sampled unfinished one, else the fastest ready
+ * one. NULL: none. */
+static struct krn_candidate *next_candidate(const struct krn_measurement *r, size_t op, size_t last)
+{
+    struct krn_candidate *pick = NULL, *spare = NULL;
+
+    for (size_t i = 0; i < r->ops[op].count; i++) {
+        struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+
+        if (!c->bound.ready || (c->bound.primitive->fused && op == last)) {
+            continue;
+        }
+        if (!krn_measure_is_done(r, c) &&
+            (!pick || r->stats[c->stat].count < r->stats[pick->stat].count)) {
+            pick = c;
+        }
+        if (!c->bound.primitive->fused && (!spare || krn_stat_median(&r->stats[c->stat]) <
+                                                         krn_stat_median(&r->stats[spare->stat]))) {
+            spare = c;
+        }
+    }
+    return pick ? pick : spare;
+}
+
+static void add_sample(const struct krn_measurement *r, struct krn_stat *s, uint64_t ns)
+{
+    if (s->count < r->frames) {
+        s->samples[s->count++] = (double)ns;
+    }
+}
+
+static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candidate *c)
+{
+    struct krn_op_candidates *shapes = &r->ops[r->ops[op].same];
+    struct krn_exec exec = {.width = 1, .scratch = r->scratch};
+    struct krn_bound_laps laps;
+
+    krn_bound_run(&c->bound, &(struct krn_bound_run){.m = r->m,
+                                                     .op = op,
+                                                     .copies = r->copies,
+                                                     .mem = &r->mem,
+                                                     .exec = &exec,
+                                                     .laps = &laps});
+    if (c->warm && c->bound.primitive->nchw_in) {
+        add_sample(r, &shapes->takes, laps.in_ns);
+    }
+    if (c->warm && c->bound.primitive->nchw_out) {
+        add_sample(r, &shapes->gives, laps.out_ns);
+    }
+    if (c->warm && r->stats[c->stat].count < r->frames) {
+        add_sample(r, &r->stats[c->stat], laps.run_ns);
+        krn_measure_judge(r, op, c);
+    }
+    c->warm = true;
+}
+
+static void pass(struct krn_measurement *r, size_t first, size_t last)
+{
+    memcpy(r->arena, r->saved, r->m->arena_bytes);
+    for (size_t op = first; op <= last; op++) {
+        struct krn_candidate *c = next_candidate(r, op, last);
+
+        if (!c || mdl_elements(&r->m->tensors[r->m->ops[op].out[0]]) == 0) {
+            continue;
+        }
+        run_candidate(r, op, c);
+        op += c->bound.primitive->fused;
+    }
+}
+
+static bool all_done(const struct krn_measurement *r, size_t first, size_t last,
+                     size_t least_samples)
+{
+    for (size_t op = first; op <= last; op++) {
+        for (size_t i = 0; i < r->ops[op].count; i++) {
+            const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+
+            if (c->bound.ready && !krn_measure_is_done(r, c) &&
+                r->stats[c->stat].count < least_samples &&
+                !(c->bound.primitive->fused && op == last)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void passes(struct krn_measurement *r, size_t first, size_t last, size_t frames,
+                   uint64_t end_ns)
+{
+    memcpy(r->saved, r->arena, r->m->arena_bytes);
+    while (!give_up(r) && !all_done(r, first, last, frames) &&
+           (base_now_ns() < end_ns || !all_done(r, first, last, 1))) {
+        pass(r, first, last);
+    }
+}
+
+static size_t op_bytes(const struct krn_measurement *r, size_t op)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < r->ops[op].count; i++) {
+        const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+
+        bytes += krn_measure_is_done(r, c) ? 0 : c->bytes;
+    }
+    return bytes;
+}
+
+static void release(struct krn_measurement *r, size_t first, size_t last)
+{
+    for (size_t op = first; op <= last; op++) {
+        for (size_t i = 0; i < r->ops[op].count; i++) {
+            krn_bound_release(&r->candidates[r->ops[op].first + i].bound);
+        }
+    }
+}
+
+/* Measures ops whose weights alone fill a window, one primitive at a time. */
+static void measure_huge(struct krn_measurement *r, size_t op, uint64_t end_ns)
+{
+    for (size_t i = 0; !give_up(r) && i < r->ops[op].count; i++) {
+        struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+
+        if (!krn_measure_is_done(r, c) && !c->bound.primitive->fused && ready(r, op, c)) {
+            passes(r, op, op, HUGE_FRAMES, end_ns);
+            krn_bound_release(&c->bound);
+        }
+    }
+}
+
+/* Prepares every promising primitive of the window, or one to run the op with if none is left. */
+static void ready_window(struct krn_measurement *r, size_t first, size_t last)
+{
+    for (size_t op = first; !give_up(r) && op <= last; op++) {
+        bool any = false;
+
+        for (size_t i = 0; !give_up(r) && i < r->ops[op].count; i++) {
+            struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+
+            if (!krn_measure_is_done(r, c)) {
+                any |= ready(r, op, c) && !c->bound.primitive->fused;
+            }
+        }
+        for (struct krn_candidate *best;
+             !any && !give_up(r) && (best = krn_measure_fastest(r, op));) {
+            any = ready(r, op, best);
+        }
+        if (!any && r->error == 0) {
+            r->error = -EOPNOTSUPP;
+        }
+    }
+}
+
+static void measure_windows(struct krn_measurement *r)
+{
+    double before = 0;
+
+    for (size_t first = 0, last; first < r->m->op_count && !give_up(r); first = last + 1) {
+        size_t bytes = op_bytes(r, first);
+
+        before += r->ops[first].share;
+        for (last = first; last + 1 < r->m->op_count; last++) {
+            bytes += op_bytes(r, last + 1);
+            if (bytes > WINDOW_BYTES) {
+                break;
+            }
+            before += r->ops[last + 1].share;
+        }
+        uint64_t end = r->start_ns + (uint64_t)((double)r->o->budget_ns * before);
+
+        if (first == last && op_bytes(r, first) > WINDOW_BYTES) {
+            measure_huge(r, first, end);
+            continue;
+        }
+        ready_window(r, first, last);
+        passes(r, first, last, r->frames, end);
+        release(r, first, last);
+    }
+}
+
+static void *measuring_main(void *arg)
+{
+    struct krn_measurement *r = arg;
+
+    if (r->o->cpu >= 0) {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET((size_t)r->o->cpu, &set);
+        (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
+    }
+    r->error = krn_measure_frame(r);
+    if (r->error == 0) {
+        measure_windows(r);
+    }
+    return NULL;
+}
+
+static int results(const struct krn_measurement *r, struct krn_times *ret)
+{
+    struct krn_times t = {.op_count = r->m->op_count};
+
+    t.times = calloc(r->candidate_count + 1, sizeof(*t.times));
+    t.layouts = calloc(t.op_count + 1, sizeof(*t.layouts));
+    if (!t.times || !t.layouts) {
+        krn_times_deinit(&t);
+        return -ENOMEM;
+    }
+    for (size_t op = 0; op < r->m->op_count; op++) {
+        const struct krn_op_candidates *shapes = &r->ops[r->ops[op].same];
+        size_t alone = 0;
+
+        t.layouts[op] =
+            (struct krn_layout_time){krn_stat_median(&shapes->takes),
+                                     krn_stat_median(&shapes->gives), krn_nchw_may_stay(r->m, op)};
+        for (size_t i = 0; i < r->ops[op].count; i++) {
+            const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+            const struct krn_stat *s = &r->stats[c->stat];
+            /* an op that writes nothing takes no time */
+            bool empty = mdl_elements(&r->m->tensors[r->m->ops[op].out[0]]) == 0;
+
+            if (!c->unable && (s->count || (empty && !c->bound.primitive->fused))) {
+                t.times[t.count++] = (struct krn_time){op, c->bound.primitive, krn_stat_median(s),
+                                                       s->count, c->bytes};
+                alone += !c->bound.primitive->fused;
+            }
+        }
+        if (alone == 0) {
+            krn_times_deinit(&t);
+            return -EOPNOTSUPP;
+        }
+    }
+    t.took_ns = base_now_ns() - r->start_ns;
+    *ret = t;
+    return 0;
+}
+
+int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
+                struct krn_times *ret)
+{
+    struct krn_measurement r = {.m = m, .o = o, .start_ns = base_now_ns()};
+    pthread_t thread;
+
+    r.frames = o->frames ? base_min(o->frames, (size_t)KRN_MEASURE_FRAMES) : KRN_MEASURE_FRAMES;
+    r.error = krn_measure_list(&r);
+    if (r.error == 0) {
+        int e = pthread_create(&thread, NULL, measuring_main, &r);
+
+        if (e == 0) {
+            pthread_join(thread, NULL);
+        } else {
+            r.error = -e;
+        }
+    }
+    if (r.error == 0) {
+        r.error = results(&r, ret);
+    }
+    krn_measure_deinit(&r);
+    return r.error;
+}
+
+void krn_times_deinit(struct krn_times *t)
+{
+    free(t->times);
+    free(t->layouts);
+    *t = KRN_TIMES_NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/select/measure.h - measures the time of every primitive of every op on one core
+ *
+ * Primitives are timed in context: the model's ops run in order, a window of them at a time, on one
+ * frame's memory, and each op uses another of its primitives in each pass. So a primitive finds
+ * realistic caches: the previous op's output is there, and other ops have evicted its weights. Ops
+ * of the same shapes share their samples. All primitives of a window are packed at the same time,
+ * so a window holds some tens of megabytes, not the whole model.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "kernels/choice.h"
+
+struct krn_measure_options {
+    int cpu;            /* core to measure on; < 0: wherever the thread runs */
+    uint64_t budget_ns; /* approximate limit; every primitive runs at least once */
+    size_t frames;      /* samples of each promising primitive; 0: 20 */
+    bool inexact;       /* INEXACT primitives too */
+    /* as in krn_net_new(): only named primitives, if an op has any */
+    const char *only;
+    const _Atomic bool *stop; /* borrowed, may be NULL; true: stop early */
+};
+
+struct krn_time {
+    size_t op;
+    const struct krn_primitive *primitive; /* FUSED: of op and op + 1 */
+    double ns;                             /* median of the samples */
+    size_t samples;
+    size_t bytes; /* packed weights of the primitive for this op */
+};
+
+/* Layout conversions beside one op (kernels/nchw.h), medians; 0 if no primitive of the op needs
+ * them. */
+struct krn_layout_time {
+    double in_ns;  /* of input 0 to NCHW */
+    double out_ns; /* of output 0 from NCHW */
+    bool may_stay; /* krn_nchw_may_stay(), and the next op has a primitive that reads NCHW */
+};
+
+/* Sorted by op; each op has at least one primitive that is not FUSED. */
+struct krn_times {
+    size_t op_count, count;
+    struct krn_time *times;          /* [count], owned; without layout conversions */
+    struct krn_layout_time *layouts; /* [op_count], owned; NULL: no primitive is on NCHW */
+    uint64_t took_ns;
+};
+#define KRN_TIMES_NULL ((struct krn_times){0})
+
+/**
+ * krn_measure() - times the primitives of every op of @m
+ * An NCHW primitive runs on converted data; the conversions before and after it are timed
+ * separately. Not timed: references of ops that another primitive can run, and the portable build
+ * of a primitive that has a build for this CPU. A primitive more than twice as slow as the fastest
+ * is dropped after 3 samples. Threads: any; blocks for the budget, starts one thread, allocates a
+ * frame's memory beside the packed weights. Return: 0, -ENOMEM, -EAGAIN (no thread), -ECANCELED
+ * (stopped), -EOPNOTSUPP (an op that no primitive can run).
+ */
+int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
+                struct krn_times *ret);
+void krn_times_deinit(struct krn_times *t);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "kernels/choice.h"
+#include "kernels/select/measure_private.h"
+
+static bool same_tensor(const struct mdl_model *m, size_t a, size_t b)
+{
+    if (a == MDL_NONE || b == MDL_NONE) {
+        return a == b;
+    }
+    const struct mdl_tensor *x = &m->tensors[a], *y = &m->tensors[b];
+
+    return x->dtype == y->dtype && x->rank == y->rank &&
+           memcmp(x->dim, y->dim, x->rank * sizeof(x->dim[0])) == 0 &&
+           memcmp(x->stride, y->stride, x->rank * sizeof(x->stride[0])) == 0 &&
+           m->storages[x->storage].home == m->storages[y->storage].home;
+}
+
+/* Shapes, types, strides and attributes: what the time of an op depends on. */
+static bool same_op(const struct mdl_model *m, size_t a, size_t b)
+{
+    const struct mdl_op *x = &m->ops[a], *y = &m->ops[b];
+    bool same = x->kind == y->kind && x->act == y->act && x->residual == y->residual &&
+                !x->scale == !y->scale && !x->shift == !y->shift &&
+                memcmp(&x->attr, &y->attr, sizeof(x->attr)) == 0 &&
+                same_tensor(m, x->residual_in, y->residual_in);
+
+    for (size_t i = 0; same && i < MDL_OP_IN_MAX; i++) {
+        same = same_tensor(m, x->in[i], y->in[i]);
+    }
+    for (size_t i = 0; same && i < MDL_OP_OUT_MAX; i++) {
+        same = same_tensor(m, x->out[i], y->out[i]);
+    }
+    return same;
+}
+
+static bool is_portable(const char *name)
+{
+    const char *end = strstr(name, "__vec");
+
+    return end && end[5] == '\0';
+}
+
+/* Return: whether the same primitive has a build for this CPU. */
+static bool has_better_build(const struct krn_primitive *v, const struct mdl_model *m, size_t op)
+{
+    size_t count, stem = strlen(v->name) - strlen("vec");
+    const struct krn_primitive *table = krn_primitives(&count);
+
+    for (size_t i = 0; is_portable(v->name) && i < count; i++) {
+        if (&table[i] != v && !table[i].reference && strncmp(table[i].name, v->name, stem) == 0 &&
+            !strstr(table[i].name + stem, "__") && krn_usable(&table[i], m, op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_worth_it(const struct krn_measurement *r, const struct krn_primitive *v, size_t op,
+                        bool named, bool others)
+{
+    if (named) {
+        return krn_primitive_named(v, r->o->only);
+    }
+    return !(v->inexact && !r->o->inexact) && !(v->reference && others) &&
+           !has_better_build(v, r->m, op);
+}
+
+static size_t stat_of(struct krn_measurement *r, size_t op, const struct krn_primitive *v)
+{
+    const struct krn_op_candidates *same = &r->ops[r->ops[op].same];
+
+    for (size_t i = same->first; r->ops[op].same != op && i < same->first + same->count; i++) {
+        const struct krn_stat *s = &r->stats[r->candidates[i].stat];
+
+        /* a pair is the same only if its second op is, too */
+        if (s->primitive == v &&
+            (!v->fused || r->ops[op + 1].same == r->ops[r->ops[op].same + 1].same)) {
+            return r->candidates[i].stat;
+        }
+    }
+    r->stats[r->stat_count].primitive = v;
+    return r->stat_count++;
+}
+
+static void list_candidates(struct krn_measurement *r, size_t op)
+{
+    struct krn_op_candidates *ops = &r->ops[op];
+    const struct krn_primitive *table;
+    size_t count;
+    bool named = false, others = false;
+
+    table = krn_primitives(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!table[i].fused && krn_usable(&table[i], r->m, op)) {
+            named |= r->o->only && krn_primitive_named(&table[i], r->o->only);
+            others |= !table[i].reference;
+        }
+    }
+    ops->first = r->candidate_count;
+    for (size_t i = 0; i < count && ops->count < KRN_MEASURE_CANDIDATES_MAX; i++) {
+        const struct krn_primitive *v = &table[i];
+
+        if (!krn_usable(v, r->m, op) ||
+            !(v->fused && r->o->only ? krn_primitive_named(v, r->o->only)
+                                     : is_worth_it(r, v, op, named, others))) {
+            continue;
+        }
+        r->candidates[r->candidate_count++].bound.primitive = v;
+        ops->count++;
+    }
+}
+
+static size_t bytes_of(const struct krn_measurement *r, const struct krn_primitive *v, size_t op)
+{
+    const struct mdl_op *o = &r->m->ops[op];
+
+    if (v->packed_bytes) {
+        return v->packed_bytes(r->m, o);
+    }
+    return v->prepare && o->in[1] != MDL_NONE
+               ? r->m->storages[r->m->tensors[o->in[1]].storage].bytes
+               : 0;
+}
+
+/* Cycles, at 16 multiply-accumulates or one moved element per cycle; only divides the time
+ * budget. */
+static double estimate(const struct mdl_model *m, size_t op)
+{
+    return 1 + m->ops[op].macs / 16 + (double)mdl_elements(&m->tensors[m->ops[op].out[0]]);
+}
+
+int krn_measure_list(struct krn_measurement *r)
+{
+    size_t n = r->m->op_count;
+    double all = 0;
+
+    r->ops = calloc(n + 1, sizeof(*r->ops));
+    r->candidates = calloc(n * KRN_MEASURE_CANDIDATES_MAX + 1, sizeof(*r->candidates));
+    r->stats = calloc(n * KRN_MEASURE_CANDIDATES_MAX + 1, sizeof(*r->stats));
+    if (!r->ops || !r->candidates || !r->stats) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        while (!same_op(r->m, r->ops[i].same, i)) {
+            r->ops[i].same++;
+        }
+        all += estimate(r->m, i);
+    }
+    for (size_t i = 0; i < n; i++) {
+        list_candidates(r, i);
+        r->ops[i].share = estimate(r->m, i) / all;
+        for (size_t c = 0; c < r->ops[i].count; c++) {
+            struct krn_candidate *at = &r->candidates[r->ops[i].first + c];
+
+            at->bytes = bytes_of(r, at->bound.primitive, i);
+            at->stat = stat_of(r, i, at->bound.primitive);
+        }
+    }
+    return 0;
+}

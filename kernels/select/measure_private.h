@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/select/measure_private.h - a running measurement; for measure*.c only
+ *
+ * measure_list.c lists the candidates, measure_judge.c evaluates samples, measure_frame.c makes a
+ * frame to run on, measure.c runs passes over it.
+ */
+#pragma once
+
+#include "kernels/bound_primitive.h"
+#include "kernels/select/measure.h"
+
+#define KRN_MEASURE_FRAMES 20u
+#define KRN_MEASURE_CANDIDATES_MAX 24u /* candidates per op, fused ones included */
+
+/* One primitive of one op. */
+struct krn_candidate {
+    struct krn_bound bound;
+    size_t stat;
+    size_t bytes;
+    bool warm; /* has run since it was packed */
+    bool unable;
+};
+
+/* The samples of one primitive, shared by ops of the same shapes. */
+struct krn_stat {
+    const struct krn_primitive *primitive;
+    double samples[KRN_MEASURE_FRAMES];
+    size_t count;
+    bool dropped;
+};
+
+struct krn_op_candidates {
+    size_t first, count;          /* of the candidates */
+    struct krn_stat takes, gives; /* layout conversions; kept for the first op of these shapes */
+    size_t same;                  /* the first op of these shapes */
+    double share;                 /* share of the model's time, estimated */
+};
+
+struct krn_measurement {
+    const struct mdl_model *m;
+    const struct krn_measure_options *o;
+    struct krn_op_candidates *ops;
+    struct krn_candidate *candidates;
+    struct krn_stat *stats;
+    size_t candidate_count, stat_count, frames;
+    void **copies; /* of constants: krn_bound_consts() */
+    size_t copied;
+    struct krn_mem mem;
+    uint8_t *arena, *saved, *scratch, **buffers;
+    size_t scratch_bytes, buffer_count;
+    uint64_t start_ns;
+    int error;
+};
+
+/** krn_measure_list() - lists every op's candidates. Return: 0, -ENOMEM. */
+int krn_measure_list(struct krn_measurement *r);
+
+double krn_stat_median(const struct krn_stat *s);
+/** krn_measure_fastest() - Return: the candidate with the lowest median that runs @op alone; NULL:
+ * none has a sample. */
+struct krn_candidate *krn_measure_fastest(const struct krn_measurement *r, size_t op);
+/** krn_measure_judge() - drops @c of @op if its samples show that it will not win. */
+void krn_measure_judge(struct krn_measurement *r, size_t op, struct krn_candidate *c);
+bool krn_measure_is_done(const struct krn_measurement *r, const struct krn_candidate *c);
+
+/** krn_measure_frame() - makes a frame's memory, with input values like a normalised image's.
+ * Return: 0, -ENOMEM. */
+int krn_measure_frame(struct krn_measurement *r);
+void krn_measure_deinit(struct krn_measurement *r);

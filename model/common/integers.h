@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/common/integers.h - what operators compute on integers, the same where a constant is folded
+ * and where a primitive runs
+ *
+ * Sums and products wrap. Div truncates toward zero, and gives 0 for a zero divisor: ONNX leaves
+ * that undefined, and it must not trap. Threads: any.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "model/model.h"
+
+/** mdl_int_power() - @base^@exponent; a negative exponent gives the real result truncated toward
+ * zero, 0 for base 0. */
+static inline int64_t mdl_int_power(int64_t base, int64_t exponent)
+{
+    uint64_t result = 1, square = (uint64_t)base;
+
+    if (exponent < 0) {
+        return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+    }
+    for (; exponent; exponent >>= 1, square *= square) {
+        result *= exponent & 1 ? square : 1;
+    }
+    return (int64_t)result;
+}
+
+/** mdl_int_binary() - Return: @a op @b; a comparison gives 0 or 1. */
+static inline int64_t mdl_int_binary(enum mdl_binary which, int64_t a, int64_t b)
+{
+    switch (which) {
+    case MDL_BIN_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case MDL_BIN_SUB:
+        return (int64_t)((uint64_t)a - (uint64_t)b);
+    case MDL_BIN_MUL:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MDL_BIN_DIV:
+        return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case MDL_BIN_MAX:
+        return a > b ? a : b;
+    case MDL_BIN_MIN:
+        return a < b ? a : b;
+    case MDL_BIN_POW:
+        return mdl_int_power(a, b);
+    case MDL_BIN_EQUAL:
+        return a == b;
+    case MDL_BIN_LESS:
+        return a < b;
+    case MDL_BIN_GREATER:
+        return a > b;
+    case MDL_BIN_AND:
+        return a && b;
+    case MDL_BIN_OR:
+        return a || b;
+    case MDL_BIN_COUNT:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/common/private.h - what a model owns besides its plain data; for model/ only
+ *
+ * One rule makes mdl_free() correct on half-built models, too: every array, string and copied
+ * constant of a struct mdl_model (storages, tensors, ops, units, ios, names, labels, scale, shift,
+ * constants) is allocated from private->pool and never freed alone. Only the model itself, the pool
+ * and the mapping are freed.
+ */
+#pragma once
+
+#include "model/common/pool.h"
+#include "model/model.h"
+
+/* The mapping of a model's file, or of generated weights. The model and its segments share it. */
+struct mdl_map {
+    _Atomic size_t users; /* writers: whoever makes or frees a model */
+    const void *data;     /* munmap() by the last user */
+    size_t bytes;
+    bool is_file; /* maps a file: its clean pages may be dropped and are read again */
+};
+
+struct mdl_private {
+    struct mdl_pool *pool; /* owned */
+    struct mdl_map *map;   /* one use of it is owned; NULL without a file */
+    /* of a whole model that was loaded, for its leaves (model/segment/needed_leaves.c): */
+    size_t file_bytes;
+    const bool *spare;   /* [storage_count]: a weight whose bytes in the file no load reads;
+                          * NULL: none */
+    const bool *present; /* which leaves of the file are there; NULL: all */
+};
+
+/** mdl_map_new() - owns the mapping @data from now on. Return: with one user; NULL: no memory. */
+struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file);
+/** mdl_map_use() - adds a user; mdl_free() ends its use. @map: may be NULL. Return: @map. */
+struct mdl_map *mdl_map_use(struct mdl_map *map);
+/** mdl_map_has() - Return: whether @data points into @map, which may be NULL. */
+bool mdl_map_has(const struct mdl_map *map, const void *data);
+
+/**
+ * mdl_model_new() - makes an empty model with its private part and pool
+ * @pool_cap: the pool's cap in bytes; 0: its default
+ * @ret_model: owned by the caller, mdl_free(). Return: 0 or -ENOMEM.
+ */
+int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model);
+
+static inline void mdl_model_freep(struct mdl_model **m)
+{
+    *m = mdl_free(*m);
+}
+#define mdl_automodel base_cleanup(mdl_model_freep)
+
+/** mdl_fail() - formats @ret_error (control characters and broken UTF-8 become '?', so that names
+ * in a hostile file cannot control a terminal or break JSON) and returns @code. */
+int mdl_fail(char ret_error[MDL_ERROR_MAX], int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** mdl_utf8_length() - Return: bytes of the UTF-8 character at @s, of which @n > 0 are readable; 0
+ * if invalid. */
+size_t mdl_utf8_length(const unsigned char *s, size_t n);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
+#include "model/compile/layout.h"
+#include "model/ir/strides.h"
+
+static bool has_zero_stride(const struct mdl_ir_value *v)
+{
+    for (size_t i = 0; i < v->rank; i++) {
+        if (v->dim[i] > 1 && v->stride[i] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Order of an op's outputs. */
+void mdl_layout_order(const struct mdl_ir *ir, const struct mdl_ir_op *op, size_t out,
+                      size_t *order)
+{
+    const struct mdl_ir_value *y = &ir->values[out], *best = NULL;
+
+    if (mdl_ir_is_spatial(ir, op)) {
+        mdl_order_channels_last(y->rank, order);
+        return;
+    }
+    if (mdl_op_is(op->kind, MDL_OP_FOLLOWS)) {
+        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+            size_t in = op->op.in[i];
+            const struct mdl_ir_value *x = in == MDL_NONE ? NULL : &ir->values[in];
+
+            if (!x || x->rank != y->rank || has_zero_stride(x) ||
+                (op->kind != MDL_OP_PAD && !mdl_ir_same_dims(x, y))) {
+                continue;
+            }
+            /* constants do not decide: their order is the file's */
+            if (!best || (best->data && !x->data)) {
+                best = x;
+            }
+        }
+    }
+    /* An output is written row-major directly, except for images: copying them afterwards is faster
+     * than element functions across layouts. */
+    if (best && (!y->output || mdl_strides_nhwc(best->rank, best->dim, best->stride))) {
+        mdl_order_of(best->rank, best->dim, best->stride, order);
+    } else {
+        mdl_order_rows(y->rank, order);
+    }
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/compile/layout.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "model/ir/strides.h"
+
+void mdl_layout_dense(struct mdl_ir_value *v, const size_t *order)
+{
+    memcpy(v->order, order, v->rank * sizeof(*order));
+    mdl_strides_dense(v->rank, v->dim, order, v->stride);
+}
+
+/* Strides (and, in the real walk, storage and offset) of a view; false: only a copy can do it. */
+bool mdl_layout_view(const struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                     struct mdl_ir_value *y)
+{
+    ptrdiff_t at = 0;
+
+    y->storage = x->storage;
+    for (size_t i = 0; i < y->rank; i++) {
+        size_t k = i + x->rank - y->rank; /* EXPAND only; wraps for the dims that are new */
+
+        switch (op->view.kind) {
+        case MDL_VIEW_PERMUTE:
+            y->stride[i] = x->stride[op->view.perm[i]];
+            break;
+        case MDL_VIEW_SLICE:
+            y->stride[i] = x->stride[i] * op->view.step[i];
+            at += y->dim[i] ? x->stride[i] * (ptrdiff_t)op->view.start[i] : 0;
+            break;
+        case MDL_VIEW_EXPAND:
+            y->stride[i] = i + x->rank >= y->rank && x->dim[k] == y->dim[i] ? x->stride[k] : 0;
+            break;
+        default:
+            break;
+        }
+    }
+    if (op->view.kind == MDL_VIEW_RESHAPE &&
+        !mdl_strides_reshape(x->rank, x->dim, x->stride, y->rank, y->dim, y->stride)) {
+        return false;
+    }
+    if (mdl_ir_elements(y) == 0) {
+        at = 0;
+    }
+    y->offset = x->offset + (size_t)(at * (ptrdiff_t)mdl_dtype_bytes(x->dtype));
+    return true;
+}
+
+int mdl_layout_storage(struct mdl_ir *ir, enum mdl_home home, size_t bytes, size_t *ret)
+{
+    int r = mdl_ir_grow(ir, (void **)&ir->storages, &ir->storage_cap, ir->storage_count,
+                        sizeof(*ir->storages));
+
+    if (r < 0) {
+        return r;
+    }
+    ir->storages[ir->storage_count] =
+        (struct mdl_ir_storage){.home = home, .bytes = bytes, .alias = MDL_NONE};
+    *ret = ir->storage_count++;
+    return 0;
+}
+
+/* Memory of a value that an op writes: the concat's that it is part of, or its own. */
+int mdl_layout_value(struct mdl_ir *ir, size_t v, const size_t *order)
+{
+    size_t whole = ir->values[v].concat;
+    struct mdl_ir_value *x;
+    int r;
+
+    if (whole == MDL_NONE) {
+        x = &ir->values[v];
+        mdl_layout_dense(x, order);
+        x->offset = 0;
+        return x->storage != MDL_NONE
+                   ? 0
+                   : mdl_layout_storage(ir, MDL_HOME_ARENA, mdl_ir_bytes(x), &x->storage);
+    }
+    if (ir->values[whole].storage == MDL_NONE) { /* its first part */
+        r = mdl_layout_value(ir, whole, ir->values[whole].order);
+        if (r < 0) {
+            return r;
+        }
+    }
+    x = &ir->values[v];
+    memcpy(x->stride, ir->values[whole].stride, sizeof(x->stride));
+    x->storage = ir->values[whole].storage;
+    x->offset = ir->values[whole].offset + x->concat_at *
+                                               (size_t)ir->values[whole].stride[x->concat_axis] *
+                                               mdl_dtype_bytes(x->dtype);
+    return 0;
+}
+
+int mdl_layout_leaf(struct mdl_ir *ir, size_t v)
+{
+    struct mdl_ir_value *x = &ir->values[v];
+    size_t order[MDL_RANK_MAX];
+    int r;
+
+    if (x->storage != MDL_NONE || (!x->data && x->input == MDL_NONE)) {
+        return 0;
+    }
+    mdl_order_rows(x->rank, order);
+    mdl_layout_dense(x, order);
+    r = mdl_layout_storage(ir, x->data ? MDL_HOME_CONST : MDL_HOME_INPUT, mdl_ir_bytes(x),
+                           &x->storage);
+    if (r < 0) {
+        return r;
+    }
+    ir->storages[x->storage].data = x->data;
+    ir->storages[x->storage].in_file = x->in_file;
+    ir->storages[x->storage].index = x->data ? 0 : x->input;
+    return 0;
+}
+
+int mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    int r;
+
+    if (ir->run_count >= MDL_IR_RUN_MAX) {
+        return mdl_ir_refuse(ir, -E2BIG, "the model needs more than %u operators and copies",
+                             MDL_IR_RUN_MAX);
+    }
+    r = mdl_ir_grow(ir, (void **)&ir->run, &ir->run_cap, ir->run_count, sizeof(*ir->run));
+    if (r < 0) {
+        return r;
+    }
+    ir->run[ir->run_count++] = *op;
+    return 0;
+}
+
+/* A dense copy of @x in @order. */
+int mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
+                    const size_t *order, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
+    const struct mdl_ir_value *v = &ir->values[x];
+    size_t y;
+    int r = mdl_ir_value_new(ir, v->dtype, v->rank, v->dim, &y);
+
+    if (r < 0) {
+        return r;
+    }
+    ir->values[y].name = v->name;
+    r = mdl_layout_value(ir, y, order);
+    if (r < 0) {
+        return r;
+    }
+    op.op.name = because->op.name;
+    op.op.in[0] = x;
+    op.op.out[0] = y;
+    *ret = y;
+    return mdl_layout_run(ir, &op);
+}
+
+/* The value that spatial operators read instead of @x. */
+int mdl_layout_channels_last(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x)
+{
+    struct mdl_ir_value *v = &ir->values[*x];
+    size_t order[MDL_RANK_MAX], y = v->channels_last;
+    int r;
+
+    if (mdl_strides_nhwc(v->rank, v->dim, v->stride)) {
+        return 0;
+    }
+    if (y == MDL_NONE) {
+        mdl_order_channels_last(v->rank, order);
+        r = mdl_layout_copy(ir, op, *x, order, &y);
+        if (r < 0) {
+            return r;
+        }
+        ir->values[*x].channels_last = y;
+    }
+    *x = y;
+    return 0;
+}
+
+/* Weights that are computed per frame: as in ONNX. */
+int mdl_layout_row_major(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x)
+{
+    const struct mdl_ir_value *v = &ir->values[*x];
+    size_t order[MDL_RANK_MAX];
+
+    if (mdl_strides_rows(v->rank, v->dim, v->stride)) {
+        return 0;
+    }
+    mdl_order_rows(v->rank, order);
+    return mdl_layout_copy(ir, op, *x, order, x);
+}
+
+size_t mdl_ir_root(const struct mdl_ir *ir, size_t storage, size_t *offset)
+{
+    while (ir->storages[storage].alias != MDL_NONE) {
+        *offset += ir->storages[storage].alias_offset;
+        storage = ir->storages[storage].alias;
+    }
+    return storage;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/compile/passes.h - the compiler's passes from fusion on, in the order they run; for
+ * model/compile/ only
+ *
+ * Fusion (fuse_patterns.c, fuse.c), layout (layout.c: strides, copies, views), memory (memory.c),
+ * the model (emit.c) and its units (units.c). compile.c runs them, and those of ir/, lower/ and
+ * quant/ before.
+ */
+#pragma once
+
+#include "model/ir/ir.h"
+
+int mdl_fuse(struct mdl_ir *ir);
+int mdl_fuse_patterns(struct mdl_ir *ir); /* SiLU, hard swish: before the rest */
+int mdl_layout(struct mdl_ir *ir);
+int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes);
+size_t mdl_ir_entry_op(const struct mdl_ir *ir, size_t input); /* memory.c */
+int mdl_emit(struct mdl_ir *ir, size_t arena_bytes, struct mdl_model **ret);
+int mdl_units(struct mdl_model *m, char *error);
+/** mdl_ir_root() - Return: the storage that contains @storage; adds its place there to *@offset. */
+size_t mdl_ir_root(const struct mdl_ir *ir, size_t storage, size_t *offset);

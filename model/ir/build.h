@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/ir/build.h - makes ops; an op whose inputs are all constant is evaluated at once
+ *
+ * So shape arithmetic in an ONNX file never becomes an op of the model.
+ */
+#pragma once
+
+#include "model/ir/ir.h"
+
+int mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
+                const size_t *dim, size_t *ret);
+int mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm, size_t *ret);
+int mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff_t *step,
+                 const size_t *dim, size_t *ret);
+int mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret);
+/** mdl_ir_spread() - broadcasts @count operands of one op to a common shape: by stride 0, or, if
+ * all are constant and the op will be folded, by copying. */
+int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
+                  size_t *ret);
+int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret);
+int mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret);
+int mdl_ir_cast(struct mdl_ir *ir, size_t x, enum mdl_dtype dtype, size_t *ret);
+/** mdl_ir_binary() - makes a binary op; broadcasts both inputs to the common shape; types must
+ * agree. */
+int mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, size_t *ret);
+int mdl_ir_unary(struct mdl_ir *ir, enum mdl_act act, float a, float b, size_t x, size_t *ret);
+int mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool *axes,
+                  bool keep_dims, size_t *ret);
+int mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t *ret);
+/** mdl_ir_broadcast() - the common shape of @count shapes by numpy's rules. */
+int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size_t *ret_rank,
+                     size_t ret_dim[MDL_RANK_MAX]);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/constant.h"
+
+#include <string.h>
+
+int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i)
+{
+    const unsigned char *p = (const unsigned char *)v->data + i * mdl_dtype_bytes(v->dtype);
+    int64_t i64;
+    int32_t i32;
+    float f;
+
+    switch (v->dtype) {
+    case MDL_I64:
+        memcpy(&i64, p, sizeof(i64));
+        return i64;
+    case MDL_I32:
+        memcpy(&i32, p, sizeof(i32));
+        return i32;
+    case MDL_I8:
+        return (int8_t)*p;
+    case MDL_U8:
+        return *p;
+    case MDL_BOOL:
+        return *p != 0;
+    default:
+        memcpy(&f, p, sizeof(f));
+        /* saturate: a conversion out of range is undefined */
+        return f != f ? 0 : f >= 9.2e18f ? INT64_MAX : f <= -9.2e18f ? INT64_MIN : (int64_t)f;
+    }
+}
+
+double mdl_const_real(const struct mdl_ir_value *v, size_t i)
+{
+    float f;
+
+    if (v->dtype != MDL_F32) {
+        return (double)mdl_const_int(v, i);
+    }
+    memcpy(&f, (const unsigned char *)v->data + i * sizeof(f), sizeof(f));
+    return f;
+}
+
+void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, int64_t integer)
+{
+    unsigned char *p = (unsigned char *)data + i * mdl_dtype_bytes(dtype);
+    int32_t i32 = (int32_t)integer;
+    float f = (float)real;
+
+    switch (dtype) {
+    case MDL_I64:
+        memcpy(p, &integer, sizeof(integer));
+        break;
+    case MDL_I32:
+        memcpy(p, &i32, sizeof(i32));
+        break;
+    case MDL_F32:
+        memcpy(p, &f, sizeof(f));
+        break;
+    case MDL_BOOL:
+        *p = integer != 0;
+        break;
+    default:
+        *p = (unsigned char)integer;
+        break;
+    }
+}
+
+int mdl_const_make(struct mdl_ir *ir, size_t v, void **ret)
+{
+    int r = mdl_ir_fold_alloc(ir, mdl_ir_bytes(&ir->values[v]), ret);
+
+    if (r == 0) {
+        ir->values[v].data = *ret;
+        ir->values[v].in_file = false;
+    }
+    return r;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/ir/constant.h - elements of constants of any type and alignment
+ */
+#pragma once
+
+#include "model/ir/ir.h"
+
+/** mdl_const_int(), mdl_const_real() - Return: element @i as an integer (saturated; NaN gives 0),
+ * or as a real number. mdl_const_store() - writes element @i of an array of @dtype: @real if @dtype
+ * is f32, else @integer. */
+int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i);
+double mdl_const_real(const struct mdl_ir_value *v, size_t i);
+void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, int64_t integer);
+/** mdl_const_make() - allocates the data of value @v, which becomes a constant; counts against the
+ * folding budget. */
+int mdl_const_make(struct mdl_ir *ir, size_t v, void **ret);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/ir/ir.h - the compiler's own representation, between the graph and the model
+ *
+ * A graph is lowered node by node, in topological order, to *values* (logical tensors with type and
+ * dimensions, but no place in memory yet) and *IR ops*: model operators plus two that cost nothing,
+ * VIEW and CONCAT. The rooms keep one invariant: ops are in topological order, and every value is
+ * written by exactly one op (value.op).
+ *
+ * This is the room's contract, together with build.h (makes ops), constant.h (reads constants) and
+ * strides.h (orders of elements in memory). For model/ only.
+ *
+ * Everything is allocated from ir.pool and freed with it; compile/emit.c copies what the model
+ * keeps into the model's pool. Functions return 0, or a negative errno with the text in ir.error.
+ */
+#pragma once
+
+#include "model/common/graph.h"
+#include "model/common/pool.h"
+#include "model/common/private.h"
+#include "model/model.h"
+
+/* IR-only kinds, beside enum mdl_op_kind */
+#define MDL_IR_VIEW ((int)MDL_OP_COUNT)
+#define MDL_IR_CONCAT ((int)MDL_OP_COUNT + 1)
+
+/* passes are quadratic at worst; real networks have hundreds of operators and a few inputs */
+#define MDL_IR_OPS_MAX 20000u
+#define MDL_IR_RUN_MAX (2 * MDL_IR_OPS_MAX) /* includes the copies that layout adds */
+#define MDL_IR_INPUTS_MAX 1000u
+
+struct mdl_ir_value {
+    const char *name;
+    enum mdl_dtype dtype;
+    size_t rank;
+    size_t dim[MDL_RANK_MAX];
+    const void *data; /* constants: row-major, dense, any alignment; else NULL */
+    bool in_file;     /* data points into the file mapping */
+    bool output;      /* a model output */
+    bool named;       /* name came from the file */
+    size_t input;     /* index of the model input, or MDL_NONE */
+    size_t op;        /* IR op that writes it, or MDL_NONE */
+    size_t uses;      /* readers, see mdl_ir_count_uses() */
+    /* compile/layout.c */
+    size_t storage; /* index into ir.storages, or MDL_NONE */
+    ptrdiff_t stride[MDL_RANK_MAX];
+    size_t offset;                 /* bytes into the storage */
+    size_t order[MDL_RANK_MAX];    /* of a value that owns its storage: dims from outer to inner */
+    size_t concat;                 /* value of the concat that this is part of, or MDL_NONE ... */
+    size_t concat_axis, concat_at; /* ... along this dim, from this element */
+    size_t channels_last;          /* value with a channels-last copy of it, or MDL_NONE */
+    size_t tensor;                 /* compile/emit.c: index in the model, or MDL_NONE */
+};
+
+enum mdl_view_kind { MDL_VIEW_PERMUTE, MDL_VIEW_SLICE, MDL_VIEW_EXPAND, MDL_VIEW_RESHAPE };
+
+struct mdl_ir_view {
+    enum mdl_view_kind kind;
+    size_t perm[MDL_RANK_MAX];    /* PERMUTE: y.dim[i] = x.dim[perm[i]] */
+    size_t start[MDL_RANK_MAX];   /* SLICE: y[i] = x[start + i * step], y.dim gives the count */
+    ptrdiff_t step[MDL_RANK_MAX]; /* may be negative */
+};
+
+struct mdl_ir_op {
+    int kind;         /* enum mdl_op_kind, or MDL_IR_VIEW, MDL_IR_CONCAT */
+    struct mdl_op op; /* in, out and residual_in are values here */
+    bool dead;
+    struct mdl_ir_view view;
+    size_t concat_axis, concat_count;
+    size_t *concat_in; /* values; from the pool */
+};
+
+struct mdl_ir_storage {
+    enum mdl_home home;
+    size_t bytes, offset, index;
+    const void *data;
+    bool in_file;
+    size_t alias;        /* storage that contains this one, or MDL_NONE ... */
+    size_t alias_offset; /* ... at this byte */
+    size_t first_op, last_op;
+    bool used;
+    bool merged;  /* it contains another storage: do not move it */
+    size_t final; /* compile/emit.c: index in the model */
+};
+
+/* The source of a name in the graph: exactly one of node, initializer, input. Sorted by name. */
+struct mdl_ir_name {
+    const char *name;
+    size_t node, initializer, input;
+    size_t value; /* MDL_NONE until lowered */
+};
+
+struct mdl_ir {
+    const struct mdl_graph *g;
+    const struct mdl_load_options *options;
+    char *error;            /* MDL_ERROR_MAX */
+    struct mdl_pool *pool;  /* owned by the caller of the passes */
+    size_t value_bytes_max; /* limit for one value */
+    size_t fold_bytes_left; /* bytes that constant folding may still allocate ... */
+    double fold_work_left;  /* ... and elements that it may still compute */
+    struct mdl_ir_value *values;
+    size_t value_count, value_cap;
+    struct mdl_ir_op *ops;
+    size_t op_count, op_cap;
+    struct mdl_ir_name *names;
+    size_t name_count;
+    size_t *order; /* live nodes, topological */
+    size_t order_count;
+    const struct mdl_gnode *node; /* node being lowered, for messages */
+    const char *node_name;
+    size_t *inputs;        /* value of each graph input (even if unused) */
+    size_t *outputs;       /* value of each graph output */
+    double run_time_bytes; /* bytes of all values that nodes compute at run time */
+    /* from compile/layout.c on: the ops that will run, and where tensors live */
+    struct mdl_ir_op *run;
+    size_t run_count, run_cap;
+    struct mdl_ir_storage *storages;
+    size_t storage_count, storage_cap;
+    size_t *output_values; /* tensor of each output, in its OUTPUT storage */
+};
+
+/* ---- ir.c: values, ops, messages ---- */
+
+/** mdl_ir_refuse() - "node <name> (<op>): <text>" into ir.error. Return: @code. */
+int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int mdl_ir_nomem(const struct mdl_ir *ir);
+int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
+                     size_t *ret);
+int mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
+                     const void *data, bool in_file, size_t *ret);
+/** mdl_ir_fold_alloc() - allocates a folded constant; counts against the budget. */
+int mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes, void **ret);
+/** mdl_ir_fold_work() - takes @elements from the budget of work. Return: false if too little is
+ * left. */
+bool mdl_ir_fold_work(struct mdl_ir *ir, double elements);
+size_t mdl_ir_elements(const struct mdl_ir_value *v);
+size_t mdl_ir_bytes(const struct mdl_ir_value *v);
+bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v);
+/** mdl_ir_op_add() - appends a copy of @op; its outputs must exist and get op as their writer. */
+int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
+struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
+int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size);
+void mdl_ir_count_uses(struct mdl_ir *ir);
+void mdl_ir_drop_dead(struct mdl_ir *ir);
+/** mdl_ir_is_spatial() - Return: whether @op reads its first input and writes its outputs
+ * channels-last. */
+bool mdl_ir_is_spatial(const struct mdl_ir *ir, const struct mdl_ir_op *op);
+bool mdl_ir_same_dims(const struct mdl_ir_value *a, const struct mdl_ir_value *b);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/leaves.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/common/file.h"
+
+#define SIZE_BYTES 8u
+
+static size_t count_of(size_t file_bytes)
+{
+    return file_bytes ? (file_bytes - 1) / MDL_HASH_LEAF_BYTES + 1 : 1;
+}
+
+int mdl_leaves_new(size_t file_bytes, struct mdl_leaves *ret)
+{
+    struct mdl_leaves l = {.file_bytes = file_bytes, .count = count_of(file_bytes)};
+
+    l.hashes = calloc(l.count, sizeof(*l.hashes));
+    l.present = calloc(l.count, sizeof(*l.present));
+    if (!l.hashes || !l.present) {
+        mdl_leaves_deinit(&l);
+        return -ENOMEM;
+    }
+    *ret = l;
+    return 0;
+}
+
+void mdl_leaves_deinit(struct mdl_leaves *l)
+{
+    free(l->hashes);
+    free(l->present);
+    *l = (struct mdl_leaves){0};
+}
+
+int mdl_leaves_read(const void *data, size_t bytes, struct mdl_leaves *ret)
+{
+    const unsigned char *at = data;
+    uint64_t size = 0;
+    int r;
+
+    if (bytes < SIZE_BYTES + MDL_HASH_BYTES || (bytes - SIZE_BYTES) % MDL_HASH_BYTES != 0) {
+        return -EBADMSG;
+    }
+    for (size_t i = SIZE_BYTES; i-- > 0;) {
+        size = size << 8 | at[i];
+    }
+    if (size > MDL_LEAVES_MAX * MDL_HASH_LEAF_BYTES) {
+        return -E2BIG;
+    }
+    if ((bytes - SIZE_BYTES) / MDL_HASH_BYTES != count_of((size_t)size)) {
+        return -EBADMSG;
+    }
+    r = mdl_leaves_new((size_t)size, ret);
+    if (r == 0) {
+        memcpy(ret->hashes, at + SIZE_BYTES, bytes - SIZE_BYTES);
+    }
+    return r;
+}
+
+size_t mdl_leaves_bytes(const struct mdl_leaves *l)
+{
+    return SIZE_BYTES + l->count * MDL_HASH_BYTES;
+}
+
+void mdl_leaves_write(const struct mdl_leaves *l, unsigned char *ret)
+{
+    for (size_t i = 0; i < SIZE_BYTES; i++) {
+        ret[i] = (unsigned char)((uint64_t)l->file_bytes >> (8 * i));
+    }
+    memcpy(ret + SIZE_BYTES, l->hashes, l->count * MDL_HASH_BYTES);
+}
+
+void mdl_leaves_hash(const struct mdl_leaves *l, char ret[65])
+{
+    unsigned char size[SIZE_BYTES];
+    struct mdl_hash root;
+
+    for (size_t i = 0; i < sizeof(size); i++) {
+        size[i] = (unsigned char)((uint64_t)l->file_bytes >> (8 * i));
+    }
+    mdl_hash_init(&root);
+    mdl_hash_update(&root, size, sizeof(size));
+    mdl_hash_update(&root, l->hashes, l->count * sizeof(*l->hashes));
+    mdl_hash_hex(&root, ret);
+}
+
+size_t mdl_leaf_bytes(const struct mdl_leaves *l, size_t leaf)
+{
+    size_t at = leaf * MDL_HASH_LEAF_BYTES;
+
+    return at < l->file_bytes ? base_min(l->file_bytes - at, MDL_HASH_LEAF_BYTES) : 0;
+}
+
+bool mdl_leaf_ok(const struct mdl_leaves *l, size_t leaf, const void *data, size_t bytes)
+{
+    unsigned char hash[MDL_HASH_BYTES];
+    struct mdl_hash h;
+
+    if (leaf >= l->count || bytes != mdl_leaf_bytes(l, leaf)) {
+        return false;
+    }
+    mdl_hash_init(&h);
+    mdl_hash_update(&h, data, bytes);
+    mdl_hash_end(&h, hash);
+    return memcmp(hash, l->hashes[leaf], sizeof(hash)) == 0;
+}
+
+/* ---- MODEL.onnx.leaves ---- */
+
+static char *file_path(const char *path, const char *ending)
+{
+    char *ret = NULL;
+
+    return asprintf(&ret, "%s" MDL_LEAVES_ENDING "%s", path, ending) < 0 ? NULL : ret;
+}
+
+int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
+{
+    base_autofree char *file = file_path(path, ""), *text = NULL;
+    base_autoclose int fd = -1;
+    char error[MDL_ERROR_MAX];
+    size_t bytes, list, most = SIZE_BYTES + MDL_LEAVES_MAX * (MDL_HASH_BYTES + 1);
+    int r;
+
+    if (!file) {
+        return -ENOMEM;
+    }
+    r = mdl_file_open(AT_FDCWD, file, most, error, &fd, &bytes);
+    r = r < 0 ? r : mdl_file_text(fd, file, bytes, error, &text);
+    if (r < 0) {
+        return r;
+    }
+    /* n leaves: 8 + 32 n + n / 8, rounded up */
+    list = bytes < SIZE_BYTES ? 0 : (bytes - SIZE_BYTES) * 8 / (8 * MDL_HASH_BYTES + 1);
+    if (bytes != SIZE_BYTES + list * MDL_HASH_BYTES + (list + 7) / 8) {
+        return -EBADMSG;
+    }
+    r = mdl_leaves_read(text, SIZE_BYTES + list * MDL_HASH_BYTES, ret);
+    for (size_t i = 0; r == 0 && i < ret->count; i++) {
+        unsigned char set = (unsigned char)text[mdl_leaves_bytes(ret) + i / 8];
+
+        ret->present[i] = set >> (i % 8) & 1;
+    }
+    return r;
+}
+
+static int write_all(const char *path, const unsigned char *data, size_t bytes)
+{
+    base_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    if (fd < 0) {
+        return -errno;
+    }
+    for (size_t at = 0; at < bytes;) {
+        ssize_t n = write(fd, data + at, bytes - at);
+
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+int mdl_leaves_file_write(const char *path, const struct mdl_leaves *l)
+{
+    base_autofree char *file = file_path(path, ""), *draft = file_path(path, ".new");
+    size_t list = mdl_leaves_bytes(l), bytes = list + (l->count + 7) / 8;
+    base_autofree unsigned char *data = calloc(1, bytes);
+    int r;
+
+    if (!file || !draft || !data) {
+        return -ENOMEM;
+    }
+    mdl_leaves_write(l, data);
+    for (size_t i = 0; i < l->count; i++) {
+        data[list + i / 8] |= (unsigned char)(l->present[i] << (i % 8));
+    }
+    r = write_all(draft, data, bytes);
+    if (r == 0 && rename(draft, file) < 0) {
+        r = -errno;
+    }
+    if (r < 0) {
+        unlink(draft);
+    }
+    return r;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/lower/lower.h - lowers a node of the graph to ops: the supported ONNX operators and their
+ * ops (docs/operators.md)
+ */
+#pragma once
+
+#include "model/ir/ir.h"
+
+/** mdl_lower_node() - looks up the operator of node @node and lowers it; its inputs must be lowered
+ * already. Return: 0, -EOPNOTSUPP, -EBADMSG, -E2BIG, -ENOMEM; the text is in ir.error. */
+int mdl_lower_node(struct mdl_ir *ir, size_t node);

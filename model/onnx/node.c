@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/onnx/node.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "model/common/private.h"
+#include "model/onnx/tensor.h"
+#include "onnx.pb-c.h"
+
+#define NODE_ATTRS_MAX 256u
+
+/* Old exporters omit the type: it follows from the field that is set, if only one is. */
+static int guess_type(const Onnx__AttributeProto *a)
+{
+    int type = 0, count = 0;
+
+#define GUESS(there, t)                                                                            \
+    if (there) {                                                                                   \
+        type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##t;                                         \
+        count++;                                                                                   \
+    }
+    GUESS(a->has_f, FLOAT)
+    GUESS(a->has_i, INT)
+    GUESS(a->has_s, STRING)
+    GUESS(a->t, TENSOR)
+    GUESS(a->n_floats, FLOATS)
+    GUESS(a->n_ints, INTS)
+    GUESS(a->n_strings, STRINGS)
+#undef GUESS
+    return count == 1 ? type : 0;
+}
+
+static char *copy_text(struct mdl_pool *pool, const ProtobufCBinaryData *b)
+{
+    return mdl_pool_strndup(pool, b->data, b->len);
+}
+
+static int read_strings(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
+                        struct mdl_gattr *out)
+{
+    const char **list = mdl_pool_alloc(rd->graph->pool, a->n_strings, sizeof(*list));
+
+    if (!list) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < a->n_strings; i++) {
+        list[i] = copy_text(rd->graph->pool, &a->strings[i]);
+        if (!list[i]) {
+            return -ENOMEM;
+        }
+    }
+    out->strings = list;
+    out->count = a->n_strings;
+    return 0;
+}
+
+static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
+                     struct mdl_gattr *out)
+{
+    int type = a->has_type ? (int)a->type : 0;
+    struct mdl_gtensor *t;
+    int r = 0;
+
+    out->name = mdl_onnx_text(a->name);
+    if (out->name[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s: an attribute has no name", rd->where);
+    }
+    if (mdl_onnx_text(a->ref_attr_name)[0] != '\0') {
+        return mdl_fail(rd->error, -EOPNOTSUPP,
+                        "%s: attribute '%.80s' refers to a function's attribute", rd->where,
+                        out->name);
+    }
+    switch (type ? type : guess_type(a)) {
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
+        out->type = MDL_ATTR_FLOAT;
+        out->f = a->f;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
+        out->type = MDL_ATTR_INT;
+        out->i = a->i;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
+        out->type = MDL_ATTR_STRING;
+        out->s = copy_text(rd->graph->pool, &a->s);
+        r = out->s ? 0 : -ENOMEM;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
+        out->type = MDL_ATTR_TENSOR;
+        if (!a->t) {
+            return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' has no tensor", rd->where,
+                            out->name);
+        }
+        t = mdl_pool_alloc(rd->graph->pool, 1, sizeof(*t));
+        r = t ? mdl_onnx_tensor(rd, a->t, out->name, t) : -ENOMEM;
+        out->t = t;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
+        out->type = MDL_ATTR_FLOATS;
+        out->floats = a->floats;
+        out->count = a->n_floats;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
+        out->type = MDL_ATTR_INTS;
+        out->ints = a->ints;
+        out->count = a->n_ints;
+        break;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
+        out->type = MDL_ATTR_STRINGS;
+        r = read_strings(rd, a, out);
+        break;
+    default: /* subgraphs, sparse tensors, types: the compiler refuses the operator that has them */
+        out->type = MDL_ATTR_OTHER;
+        break;
+    }
+    return r;
+}
+
+int mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t index,
+                  struct mdl_gnode *out)
+{
+    struct mdl_gattr *attrs;
+
+    out->op_type = mdl_onnx_text(n->op_type);
+    out->name = mdl_onnx_text(n->name);
+    out->domain = strcmp(mdl_onnx_text(n->domain), "ai.onnx") == 0 ? "" : mdl_onnx_text(n->domain);
+    out->input_count = n->n_input;
+    out->inputs = (const char *const *)n->input;
+    out->output_count = n->n_output;
+    out->outputs = (const char *const *)n->output;
+    snprintf(rd->where, sizeof(rd->where), "node %zu '%.80s' (%.40s)", index,
+             out->name[0]        ? out->name
+             : out->output_count ? out->outputs[0]
+                                 : "",
+             out->op_type);
+    if (out->op_type[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s has no operator type", rd->where);
+    }
+    if (n->n_attribute > NODE_ATTRS_MAX) {
+        return mdl_fail(rd->error, -E2BIG, "%s has %zu attributes, more than %u", rd->where,
+                        n->n_attribute, NODE_ATTRS_MAX);
+    }
+    attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
+    if (!attrs) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n->n_attribute; i++) {
+        int r = read_attr(rd, n->attribute[i], &attrs[i]);
+
+        if (r < 0) {
+            return r;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(attrs[k].name, attrs[i].name) == 0) {
+                return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' is given twice",
+                                rd->where, attrs[i].name);
+            }
+        }
+    }
+    out->attrs = attrs;
+    out->attr_count = n->n_attribute;
+    return 0;
+}

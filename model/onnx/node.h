@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/onnx/node.h - reads a node and its attributes from protobuf-c's structs; for model/onnx/
+ * only
+ */
+#pragma once
+
+#include "model/common/graph.h"
+
+struct mdl_onnx_reader; /* model/onnx/tensor.h */
+struct Onnx__NodeProto;
+
+/* A string that may be absent. */
+
+static inline const char *mdl_onnx_text(const char *s)
+{
+    return s ? s : "";
+}
+
+/** mdl_onnx_node() - reads node @n, number @index of the graph, with its attributes. Return: as
+ * mdl_onnx_read(). */
+int mdl_onnx_node(struct mdl_onnx_reader *rd, const struct Onnx__NodeProto *n, size_t index,
+                  struct mdl_gnode *out);

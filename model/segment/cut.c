@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/segment/cut.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+
+/* Makes the segment: storages, then inputs with copies in, the ops, copies out with outputs, units,
+ * and at last the arena. */
+
+static void cut_deinit(struct mdl_cut *k)
+{
+    mdl_border_deinit(&k->front);
+    mdl_border_deinit(&k->back);
+    free(k->uses);
+    free(k->before);
+    free(k->now);
+    mdl_free(k->m);
+}
+
+/* ---- storages and tensors ---- */
+
+static size_t add_storage(struct mdl_cut *k, enum mdl_home home, size_t bytes, size_t index)
+{
+    k->m->storages[k->m->storage_count] = (struct mdl_storage){
+        .home = home, .bytes = bytes, .index = index, .first_op = SIZE_MAX, .last_op = 0};
+    return k->m->storage_count++;
+}
+
+static size_t live_at(const struct mdl_border *b, size_t storage)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->live[i].storage == storage) {
+            return i;
+        }
+    }
+    return MDL_NONE;
+}
+
+static int add_constant(struct mdl_cut *k, size_t storage)
+{
+    const struct mdl_storage *s = &k->whole->storages[storage];
+    struct mdl_storage *to = &k->m->storages[add_storage(k, MDL_HOME_CONST, s->bytes, 0)];
+
+    to->data = s->data;
+    if (s->bytes > 0 && !mdl_map_has(k->m->private->map, s->data)) {
+        to->data = mdl_pool_memdup(k->pool, s->data, s->bytes);
+    }
+    return to->data ? 0 : -ENOMEM;
+}
+
+static int add_storages(struct mdl_cut *k)
+{
+    for (size_t i = 0; i < k->whole->storage_count; i++) {
+        const struct mdl_storage *s = &k->whole->storages[i];
+        struct mdl_use *u = &k->uses[i];
+        size_t front = live_at(&k->front, i), back = live_at(&k->back, i);
+
+        u->before = u->now = MDL_NONE;
+        if (u->split_op != MDL_NONE) {
+            u->before = add_storage(k, MDL_HOME_INPUT, s->bytes, front);
+        }
+        if (u->place == MDL_PLACE_NONE) {
+            continue;
+        }
+        u->now = k->m->storage_count;
+        if (u->place == MDL_PLACE_CONST) {
+            int r = add_constant(k, i);
+
+            if (r < 0) {
+                return r;
+            }
+        } else {
+            add_storage(k,
+                        u->place == MDL_PLACE_ARENA   ? MDL_HOME_ARENA
+                        : u->place == MDL_PLACE_INPUT ? MDL_HOME_INPUT
+                                                      : MDL_HOME_OUTPUT,
+                        s->bytes,
+                        u->place == MDL_PLACE_INPUT    ? front
+                        : u->place == MDL_PLACE_OUTPUT ? back
+                                                       : 0);
+        }
+    }
+    return 0;
+}
+
+/* Return: the new tensor, or MDL_NONE without memory. */
+static size_t add_tensor(struct mdl_cut *k, const struct mdl_tensor *t)
+{
+    struct mdl_tensor *to = &k->m->tensors[k->m->tensor_count];
+
+    *to = *t;
+    to->name = mdl_pool_strdup(k->pool, t->name);
+    return to->name ? k->m->tensor_count++ : MDL_NONE;
+}
+
+/* Finds or makes the tensor that op @op of the whole reads (@reads) or writes as @tensor. */
+static int take_tensor(struct mdl_cut *k, size_t tensor, size_t op, bool reads, size_t *ret)
+{
+    const struct mdl_use *u;
+    struct mdl_tensor t;
+    size_t *at;
+
+    *ret = MDL_NONE;
+    if (tensor == MDL_NONE) {
+        return 0;
+    }
+    t = k->whole->tensors[tensor];
+    u = &k->uses[t.storage];
+    if (u->split_op != MDL_NONE && (op < u->split_op || (op == u->split_op && reads))) {
+        at = &k->before[tensor];
+        t.storage = u->before;
+    } else {
+        at = &k->now[tensor];
+        t.storage = u->now;
+    }
+    if (*at == MDL_NONE) {
+        *at = add_tensor(k, &t);
+    }
+    *ret = *at;
+    return *ret == MDL_NONE ? -ENOMEM : 0;
+}
+
+/* ---- inputs, outputs and their copies ---- */
+
+/* A live tensor in @storage of the segment: as it lies in the whole's, or dense. */
+static size_t add_live_tensor(struct mdl_cut *k, const struct mdl_live *l, size_t storage,
+                              bool dense)
+{
+    struct mdl_tensor t = {.name = (char *)(uintptr_t)l->name,
+                           .dtype = l->dtype,
+                           .storage = storage,
+                           .offset = dense ? 0 : l->offset,
+                           .rank = l->rank};
+
+    memcpy(t.dim, l->dim, sizeof(t.dim));
+    memcpy(t.stride, dense ? l->dense : l->stride, sizeof(t.stride));
+    return add_tensor(k, &t);
+}
+
+/* An input or output: its dims in the order that they have in memory, so that it is row-major. */
+static int add_io(struct mdl_cut *k, const struct mdl_live *l, size_t storage, struct mdl_io *io)
+{
+    struct mdl_live rows = *l;
+    size_t order[MDL_RANK_MAX];
+
+    mdl_memory_order(l->rank, l->dim, l->dense, order);
+    for (size_t i = 0; i < l->rank; i++) {
+        rows.dim[i] = l->dim[order[i]];
+        rows.dense[i] = l->dense[order[i]];
+    }
+    *io = (struct mdl_io){.name = mdl_pool_strdup(k->pool, l->name),
+                          .tensor = add_live_tensor(k, &rows, storage, true),
+                          .bytes = l->bytes,
+                          .entry_op = MDL_NONE};
+    return io->name && io->tensor != MDL_NONE ? 0 : -ENOMEM;
+}
+
+static int add_copy(struct mdl_cut *k, const struct mdl_live *l, size_t from, bool from_dense,
+                    size_t to, bool to_dense)
+{
+    struct mdl_op *op = &k->m->ops[k->m->op_count++];
+
+    *op = (struct mdl_op){
+        .kind = MDL_OP_COPY, .name = mdl_pool_strdup(k->pool, l->name), .residual_in = MDL_NONE};
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        op->in[i] = MDL_NONE;
+    }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        op->out[i] = MDL_NONE;
+    }
+    op->in[0] = add_live_tensor(k, l, from, from_dense);
+    op->out[0] = add_live_tensor(k, l, to, to_dense);
+    return op->name && op->in[0] != MDL_NONE && op->out[0] != MDL_NONE ? 0 : -ENOMEM;
+}
+
+static int add_inputs(struct mdl_cut *k)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < k->front.count; i++) {
+        const struct mdl_live *l = &k->front.live[i];
+        const struct mdl_use *u = &k->uses[l->storage];
+        size_t storage = u->split_op != MDL_NONE       ? u->before
+                         : u->place == MDL_PLACE_INPUT ? u->now
+                                                       : MDL_NONE;
+
+        if (storage == MDL_NONE) {
+            storage = add_storage(k, MDL_HOME_INPUT, l->bytes, i);
+        }
+        r = add_io(k, l, storage, &k->m->inputs[k->m->input_count++]);
+        if (r == 0 && u->copy_in) {
+            r = add_copy(k, l, storage, true, u->now, false);
+        }
+    }
+    k->copies_in = k->m->op_count;
+    return r;
+}
+
+/* Copies tensor @at of the back border, which passes by, from the input that it came as. */
+static int copy_past(struct mdl_cut *k, size_t at, size_t to)
+{
+    const struct mdl_live *l = &k->back.live[at];
+    size_t nth = 0;
+
+    for (size_t i = 0; i < at; i++) {
+        nth += k->back.live[i].storage == l->storage;
+    }
+    for (size_t i = 0; i < k->front.count; i++) {
+        if (k->front.live[i].storage == l->storage && nth-- == 0) {
+            size_t from = k->m->tensors[k->m->inputs[i].tensor].storage;
+
+            return add_copy(k, l, from, true, to, true);
+        }
+    }
+    return -EINVAL; /* cannot happen: both borders carry the same tensors of it */
+}
+
+static int add_outputs(struct mdl_cut *k)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < k->back.count; i++) {
+        const struct mdl_live *l = &k->back.live[i];
+        const struct mdl_use *u = &k->uses[l->storage];
+        size_t storage = u->place == MDL_PLACE_OUTPUT ? u->now : MDL_NONE;
+
+        if (storage == MDL_NONE) {
+            storage = add_storage(k, MDL_HOME_OUTPUT, l->bytes, i);
+        }
+        r = add_io(k, l, storage, &k->m->outputs[k->m->output_count++]);
+        if (r == 0 && u->passes_by) {
+            r = copy_past(k, i, storage);
+        } else if (r == 0 && u->copy_out) {
+            r = add_copy(k, l, u->now, false, storage, true);
+        }
+    }
+    return r;
+}
+
+/* ---- ops ---- */
+
+static int keep(struct mdl_cut *k, const void *array, size_t bytes, const void **ret)
+{
+    *ret = array ? mdl_pool_memdup(k->pool, array, bytes) : NULL;
+    return array && !*ret ? -ENOMEM : 0;
+}
+
+static int keep_quant(struct mdl_cut *k, struct mdl_op *op)
+{
+    size_t bytes = op->channels * sizeof(int32_t);
+    struct mdl_quant *q;
+    int r;
+
+    if (!op->quant) {
+        return 0;
+    }
+    q = mdl_pool_memdup(k->pool, op->quant, sizeof(*q));
+    if (!q) {
+        return -ENOMEM;
+    }
+    op->quant = q;
+    r = keep(k, q->w_zero, bytes, (const void **)&q->w_zero);
+    return r < 0 ? r : keep(k, q->bias, bytes, (const void **)&q->bias);
+}
+
+static int add_op(struct mdl_cut *k, size_t at)
+{
+    const struct mdl_op *from = &k->whole->ops[at];
+    struct mdl_op *op = &k->m->ops[k->m->op_count++];
+    int r = 0;
+
+    *op = *from;
+    for (size_t i = 0; r == 0 && i < MDL_OP_IN_MAX; i++) {
+        r = take_tensor(k, from->in[i], at, true, &op->in[i]);
+    }
+    r = r < 0 ? r : take_tensor(k, from->residual_in, at, true, &op->residual_in);
+    for (size_t i = 0; r == 0 && i < MDL_OP_OUT_MAX; i++) {
+        r = take_tensor(k, from->out[i], at, false, &op->out[i]);
+    }
+    r = r < 0 ? r : keep(k, op->scale, op->channels * sizeof(float), (const void **)&op->scale);
+    r = r < 0 ? r : keep(k, op->shift, op->channels * sizeof(float), (const void **)&op->shift);
+    r = r < 0 ? r : keep_quant(k, op);
+    op->name = mdl_pool_strdup(k->pool, from->name);
+    k->m->macs += op->macs;
+    return r < 0 ? r : op->name ? 0 : -ENOMEM;
+}
+
+/* ---- the rest of the model ---- */
+
+static int add_units(struct mdl_cut *k, size_t first, size_t last)
+{
+    const struct mdl_model *whole = k->whole;
+    struct mdl_model *m = k->m;
+    size_t back = k->first_op - k->copies_in; /* may wrap; so does the difference */
+
+    for (size_t i = first; i <= last; i++) {
+        struct mdl_unit *u = &m->units[m->unit_count++];
+
+        *u = whole->units[i];
+        u->name = mdl_pool_strdup(k->pool, u->name);
+        u->first_op = i == first ? 0 : u->first_op - back;
+        u->heavy_op -= back;
+        u->last_op = i == last ? m->op_count - 1 : u->last_op - back;
+        u->live_bytes = i == last ? 0 : u->live_bytes;
+        m->weight_bytes += u->weight_bytes;
+        if (!u->name) {
+            return -ENOMEM;
+        }
+    }
+    for (size_t i = 0; i < m->op_count; i++) {
+        for (size_t n = 0; n < MDL_OP_OUT_MAX; n++) {
+            const struct mdl_tensor *t =
+                m->ops[i].out[n] == MDL_NONE ? NULL : &m->tensors[m->ops[i].out[n]];
+
+            m->tensor_bytes += t ? mdl_elements(t) * mdl_dtype_bytes(t->dtype) : 0;
+        }
+    }
+    return 0;
+}
+
+static int add_labels(struct mdl_cut *k)
+{
+    const struct mdl_model *whole = k->whole;
+
+    if (!whole->labels) {
+        return 0;
+    }
+    k->m->labels = mdl_pool_alloc(k->pool, whole->label_count, sizeof(*k->m->labels));
+    for (size_t i = 0; k->m->labels && i < whole->label_count; i++) {
+        k->m->labels[i] = mdl_pool_strdup(k->pool, whole->labels[i]);
+        if (!k->m->labels[i]) {
+            return -ENOMEM;
+        }
+    }
+    k->m->label_count = k->m->labels ? whole->label_count : 0;
+    return k->m->labels ? 0 : -ENOMEM;
+}
+
+static int describe(struct mdl_cut *k, size_t first, size_t last)
+{
+    const struct mdl_model *whole = k->whole;
+    struct mdl_model *m = k->m;
+
+    m->name = mdl_pool_printf(k->pool, "%s#%zu-%zu", whole->name, first, last);
+    m->segment = mdl_pool_alloc(k->pool, 1, sizeof(*m->segment));
+    if (!m->name || !m->segment) {
+        return -ENOMEM;
+    }
+    *m->segment = (struct mdl_segment_of){
+        .first_unit = first, .last_unit = last, .unit_count = whole->unit_count};
+    memcpy(m->segment->front, k->front.hash, sizeof(m->segment->front));
+    memcpy(m->segment->back, k->back.hash, sizeof(m->segment->back));
+    memcpy(m->hash, whole->hash, sizeof(m->hash));
+    snprintf(m->identity, sizeof(m->identity), "%s#%zu-%zu", whole->hash, first, last);
+    m->preproc = first == 0 ? whole->preproc : (struct mdl_preproc){.std = {1, 1, 1, 1}};
+    return last + 1 == whole->unit_count ? add_labels(k) : 0;
+}
+
+static int make_room(struct mdl_cut *k)
+{
+    const struct mdl_model *whole = k->whole;
+    size_t ios = k->front.count + k->back.count;
+    int r = mdl_model_new(0, &k->m);
+
+    if (r < 0) {
+        return r;
+    }
+    k->pool = k->m->private->pool;
+    k->m->private->map = mdl_map_use(whole->private->map);
+    k->before = malloc((whole->tensor_count + 1) * sizeof(*k->before));
+    k->now = malloc((whole->tensor_count + 1) * sizeof(*k->now));
+    k->m->storages =
+        mdl_pool_alloc(k->pool, 2 * whole->storage_count + ios, sizeof(*k->m->storages));
+    k->m->tensors =
+        mdl_pool_alloc(k->pool, 2 * whole->tensor_count + 3 * ios, sizeof(*k->m->tensors));
+    k->m->ops = mdl_pool_alloc(k->pool, k->end_op - k->first_op + ios, sizeof(*k->m->ops));
+    k->m->units = mdl_pool_alloc(k->pool, whole->unit_count, sizeof(*k->m->units));
+    k->m->inputs = mdl_pool_alloc(k->pool, ios, sizeof(*k->m->inputs));
+    k->m->outputs = mdl_pool_alloc(k->pool, ios, sizeof(*k->m->outputs));
+    if (!k->before || !k->now || !k->m->storages || !k->m->tensors || !k->m->ops || !k->m->units ||
+        !k->m->inputs || !k->m->outputs) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < whole->tensor_count; i++) {
+        k->before[i] = k->now[i] = MDL_NONE;
+    }
+    return 0;
+}
+
+static int make_segment(struct mdl_cut *k, size_t first, size_t last,
+                        const struct mdl_segment_limits *limits, char *error)
+{
+    int r = make_room(k);
+
+    r = r < 0 ? r : mdl_cut_homes(k);
+    r = r < 0 ? r : describe(k, first, last);
+    r = r < 0 ? r : add_storages(k);
+    r = r < 0 ? r : add_inputs(k);
+    for (size_t i = k->first_op; r == 0 && i < k->end_op; i++) {
+        r = add_op(k, i);
+    }
+    r = r < 0 ? r : add_outputs(k);
+    r = r < 0 ? r : add_units(k, first, last);
+    if (r == 0 && limits->weight_bytes_max && k->m->weight_bytes > limits->weight_bytes_max) {
+        return mdl_fail(error, -E2BIG, "%s: the weights are larger than %zu bytes", k->m->name,
+                        limits->weight_bytes_max);
+    }
+    return r < 0 ? r : mdl_cut_place(k, limits->arena_bytes_max, error);
+}
+
+int mdl_segment(const struct mdl_model *whole, size_t first, size_t last,
+                const struct mdl_segment_limits *limits, char ret_error[MDL_ERROR_MAX],
+                struct mdl_model **ret)
+{
+    static const struct mdl_segment_limits none;
+    base_cleanup(cut_deinit) struct mdl_cut k = {.whole = whole};
+    int r;
+
+    ret_error[0] = '\0';
+    if (whole->segment) {
+        return mdl_fail(ret_error, -EINVAL, "%s is a segment; only a whole model can be cut",
+                        whole->name);
+    }
+    if (first > last || last >= whole->unit_count) {
+        return mdl_fail(ret_error, -EINVAL, "units %zu-%zu: %s has units 0-%zu", first, last,
+                        whole->name, whole->unit_count - 1);
+    }
+    r = mdl_segment_check_leaves(whole, first, last, ret_error);
+    if (r < 0) {
+        return ret_error[0] ? r : mdl_fail(ret_error, r, "%s", strerror(-r));
+    }
+    k.first_op = whole->units[first].first_op;
+    k.end_op = whole->units[last].last_op + 1;
+    r = mdl_border(whole, first, &k.front);
+    r = r < 0 ? r : mdl_border(whole, last + 1, &k.back);
+    if (r == 0 && (k.front.count == 0 || k.back.count == 0)) {
+        return mdl_fail(ret_error, -EOPNOTSUPP, "units %zu-%zu of %s: nothing is alive %s them",
+                        first, last, whole->name, k.front.count == 0 ? "before" : "behind");
+    }
+    r = r < 0 ? r : make_segment(&k, first, last, limits ? limits : &none, ret_error);
+    if (r < 0) {
+        return ret_error[0] ? r : mdl_fail(ret_error, r, "%s", strerror(-r));
+    }
+    *ret = base_take(k.m);
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * pipeline/dispatch.h - which team of a stage gets the next frame
+ *
+ * The team that is expected to finish it first. Pure functions on plain data; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pl_dispatch_view {
+    uint32_t pending;  /* frames dispatched to the team and not yet passed on: queued and held */
+    double service_ns; /* measured; 0: not measured yet */
+    double rate;       /* prior: speed of its EP x width; above 0 */
+    double held_ns;    /* time since it took its present frame; 0: holds none */
+};
+
+/**
+ * pl_dispatch_pick() - picks the team where one more frame would finish first
+ * @views: @count of them, at least 1
+ *
+ * finish = (pending + 1) * service. A frame held for longer than service counts with the time it
+ * has taken so far, so that a stuck team gets no more frames. The service of an unmeasured team is
+ * taken as work / rate, where work is the mean of service * rate over the measured teams (1 if
+ * there is none). Ties: fewer pending, then lower index. Return: the team's index.
+ */
+size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count);
+
+/**
+ * pl_dispatch_shares() - Return: the frames in flight that keep every team of a stage busy
+ * sum over teams of slowest / service, each at least 1 and at most 16: while the slowest team holds
+ * one frame, the others need that many, since their answers wait for its answer. Equal teams: one
+ * each.
+ */
+size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count);

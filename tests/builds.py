@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/run --builds: the quick tests in other builds than the developer's; a part of tests/runner.py.
+
+clang finds what gcc does not warn about or compiles otherwise, in the code for every instruction set. A release build
+without assertions finds work done inside them. A build without the libraries' primitives, and with SSE2 alone, finds
+what counts on code that is not there everywhere.
+"""
+import shutil
+
+from folders import Stop, build, introspect, need_names, say, suites_of, test
+
+# Build folder -> (what to call at the first setup instead of cc, meson options).
+BUILDS = {
+    "build-clang": ("clang", []),
+    "build-ndebug": (None, ["-Dbuildtype=release", "-Db_ndebug=true", "-Dx86_isa=avx2"]),
+    "build-lean": (None, ["-Donednn=disabled", "-Dxnnpack=disabled", "-Dx86_isa="]),
+}
+ALWAYS = ["-Dman=disabled"]
+SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
+LEAVES_OUT = ("check", "long", "system", "adapt", "networks")
+# The daemon itself: frames, plans that change, the commands of pipectl.
+SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-pipectl", "system-pipesim")
+# One random case of so many: the plain build runs them all.
+ENV = {"PIPED_TEST_SHARE": "8"}
+
+
+def quick_tests(folder):
+    """Names of the tests that are run in these builds."""
+    names = {t["name"] for t in introspect(folder)
+             if suites_of(t) & set(SUITES) and not suites_of(t) & set(LEAVES_OUT)}
+    return sorted(names | set(SYSTEM))
+
+
+def compiler(command):
+    """CC for meson, which looks for ccache by itself for the default compiler only."""
+    return "ccache %s" % command if shutil.which("ccache") else command
+
+
+def test_builds(names, options, jobs, totals, env):
+    """Builds all and runs their quick tests, or those of `names`."""
+    for folder, (command, more) in BUILDS.items():
+        if command and not shutil.which(command):
+            say("%s: no %s" % (folder, command))
+            totals.skip("skipped: %s is not installed" % command, folder)
+            continue
+        try:
+            build(folder, [*options, *ALWAYS, *more], jobs, {"CC": compiler(command)} if command else None)
+            need_names(names, {t["name"] for t in introspect(folder)}, "test")
+            wanted = names or quick_tests(folder)
+            test(folder, folder, totals, wanted, dict(ENV, **env), needed=wanted)
+        except Stop as stop:  # the others still have something to tell
+            say("%s failed" % folder)
+            totals.fail(folder, "build", str(stop))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build folders: sets them up, compiles, runs meson's tests in them; a part of tests/runner.py.
+
+Meson runs the tests and writes one JSON object a test into meson-logs/testlog.json.
+"""
+import difflib
+import json
+import os
+import subprocess
+import time
+
+from counts import TAIL_LINES
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NEAR_NAMES = 5
+
+
+class Stop(Exception):
+    """The run cannot go on; the text says why."""
+
+
+def say(text):
+    print("== %s" % text, flush=True)
+
+
+def run(command, log=None, env=None, timeout=None):
+    """Return: exit code. Output goes to `log`, or through."""
+    out = open(log, "ab") if log else None
+    try:
+        return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                              env=dict(os.environ, **(env or {})), timeout=timeout, check=False).returncode
+    finally:
+        if out:
+            out.close()
+
+
+def tail(path, lines=TAIL_LINES):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return "".join(f.readlines()[-lines:])
+
+
+def introspect(folder, what="--tests"):
+    out = subprocess.run(["meson", "introspect", folder, what], cwd=ROOT, capture_output=True, text=True,
+                         check=True).stdout
+    return json.loads(out)
+
+
+def targets(folder, wanted):
+    """Return: names for ninja of the targets for which wanted(target) is true."""
+    return [os.path.relpath(path, os.path.join(ROOT, folder)) for t in introspect(folder, "--targets") if wanted(t)
+            for path in t["filename"]]
+
+
+def installed(folder):
+    """Return: names for ninja of what is installed."""
+    return targets(folder, lambda t: t["installed"])
+
+
+def needed_in_setup(folder, setup):
+    """Return: names for ninja of what the tests of this test setup depend on."""
+    out = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--setup", setup, "--list"], cwd=ROOT,
+                         capture_output=True, text=True, check=True).stdout
+    names = {line.split(" / ", 1)[1] for line in out.splitlines() if " / " in line}
+    needed = {target for t in introspect(folder) if t["name"] in names for target in t["depends"]}
+    return targets(folder, lambda t: t["id"] in needed)
+
+
+def build(folder, options, jobs, env=None, only=None):
+    """Sets up where needed and builds everything, or what only(folder) names; says what failed. `env` is for the first
+    setup: CC, for example."""
+    start = time.monotonic()
+    os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
+    log = os.path.join(ROOT, folder, "tests-run-build.log")
+    open(log, "wb").close()
+    if not os.path.exists(os.path.join(ROOT, folder, "build.ninja")):
+        if run(["meson", "setup", folder, *options], log, env):
+            raise Stop("meson setup %s failed:\n%s" % (folder, tail(log)))
+    elif options and run(["meson", "configure", folder, *options], log):
+        raise Stop("meson configure %s failed:\n%s" % (folder, tail(log)))
+
+    def ninja():
+        if only and run(["ninja", "-C", folder, "build.ninja"], log):  # what there is may have changed
+            return 1
+        return run(["ninja", "-C", folder, *(["-j", str(jobs)] if jobs else []),
+                    *(only(folder) if only else [])], log)
+
+    if ninja():
+        # A folder of another meson or of moved sources: once more from scratch.
+        if b"ninja: build stopped" in open(log, "rb").read() or run(["meson", "setup", "--wipe", folder, *options],
+                                                                   log, env) or ninja():
+            if not os.path.exists(log):  # it is wiped, too
+                log = os.path.join(ROOT, folder, "meson-logs", "meson-log.txt")
+            raise Stop("building %s failed:\n%s" % (folder, tail(log)))
+    say("%s built in %.0f s" % (folder, time.monotonic() - start))
+
+
+def suites_of(test):
+    """Names without the project's prefix."""
+    return {s.split(":", 1)[-1] for s in test["suite"]}
+
+
+def need_names(wanted, known, what):
+    """Stops at a name of `wanted` that `known` lacks, with those that are near."""
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), NEAR_NAMES, 0.5)
+            near += sorted(k for k in known if name and name in k and k not in near)[:NEAR_NAMES]
+            raise Stop("there is no %s \"%s\"; %s" % (
+                what, name, "near it: %s" % ", ".join(near) if near else "tests/run --list shows all"))
+
+
+def records_of(folder, where):
+    """What meson wrote about its run; None without one. The name of a setup is in the file's name."""
+    for suffix in ("-" + where, ""):
+        path = os.path.join(ROOT, folder, "meson-logs", "testlog%s.json" % suffix)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                return [json.loads(line) for line in f if line.strip()]
+    return None
+
+
+def test(folder, where, totals, arguments, env, needed=(), suites=()):
+    """Runs meson test with `arguments` and counts into `totals`. Tests of the names `needed` and of each of `suites`
+    have to be among those that ran."""
+    start = time.monotonic()
+    log = os.path.join(ROOT, folder, "meson-logs", "tests-run.log")
+    command = ["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *arguments]
+    for suffix in ("", "-" + where):
+        path = os.path.join(ROOT, folder, "meson-logs", "testlog%s.json" % suffix)
+        if os.path.exists(path):
+            os.unlink(path)
+    if os.path.exists(log):
+        os.unlink(log)
+    code = run(command, log, env)
+    records = records_of(folder, where)
+    before = (totals.passed, totals.failed, totals.skipped)
+    if records is None:
+        if "No suitable tests" not in tail(log) and "No tests defined" not in tail(log):
+            raise Stop("meson test in %s failed:\n%s" % (folder, tail(log)))
+        totals.fail(where, "meson test", "no test ran: %s" % " ".join(arguments))
+        records = []
+    for record in records:
+        totals.add(where, record)
+    # "project:suite+suite / name"
+    ran = {r["name"].split(" / ")[-1] for r in records}
+    for name in needed:
+        if name not in ran:
+            totals.fail(where, name, "the test \"%s\" did not run" % name)
+    ran = set().union(*(r["name"].split(" / ")[0].split(":", 1)[-1].split("+") for r in records))
+    for suite in suites:
+        if suite not in ran:
+            totals.fail(where, suite, "no test of the suite \"%s\" ran" % suite)
+    if code and totals.failed == before[1]:
+        totals.fail(where, "meson test", tail(log))
+    say("%s: %d tests, %d cases passed, %d failed, %d skipped in %.0f s" % (
+        where, len(records), totals.passed - before[0], totals.failed - before[1], totals.skipped - before[2],
+        time.monotonic() - start))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The house's rooms: which folder may use which. One table for includes and for calls.
+
+A room is a source folder. It may use the rooms that its line names, and whatever those may use, but not what the line
+names behind a "!". A name that ends in ".h" is a contract: a header of a higher room that the line's room may include, but
+whose functions it may not call.
+"""
+import os
+
+ROOMS = {
+    # The lowest: these need nothing of ours but base.h.
+    "governor": "",
+    "ipc": "",
+    "ipc/boards": "",
+    "model/common": "model/model.h",
+    "model/onnx": "model/common",
+    "model/netdesc": "model/common",
+    "model/ir": "model/common",
+    "model/lower": "model/ir",
+    "model/quant": "model/ir",
+    "model/compile": "model/lower model/quant",
+    "model": "model/onnx model/netdesc model/compile",
+    "model/segment": "model",
+    # What a primitive is made of sees the contracts that the top of kernels/ declares.
+    "kernels/common": "model kernels/primitive.h kernels/table.h",
+    "kernels/image": "kernels/common",
+    "kernels/ref": "kernels/image",
+    "kernels/f32": "kernels/ref",
+    "kernels/i8": "kernels/f32",
+    "kernels/lib": "kernels/i8",
+    "kernels": "kernels/lib",
+    "kernels/select": "kernels",
+    "kernels/int8cal": "kernels/select",
+    "pipeline": "kernels/int8cal",
+    # Plain data only: a search touches no thread, file or clock.
+    "tuner": "pipeline/plan pipeline/stats governor",
+    "tuner/oneboard": "tuner",
+    "tuner/boards": "tuner/oneboard",
+    "tuner/solve": "tuner/boards",
+    "tuner/search": "tuner/solve",
+    "tuner/adapt": "tuner/solve",
+    "tuner/json": "tuner/adapt",
+    "daemon/service": "ipc",
+    "daemon/config": "daemon/service governor model/segment kernels/int8cal pipeline tuner/search tuner/json",
+    "daemon/machine": "daemon/config",
+    "daemon/models": "daemon/machine",
+    "daemon/frames": "daemon/models",
+    "daemon/plans": "daemon/models",
+    "daemon/adapt": "daemon/frames daemon/plans",
+    "daemon/control": "daemon/adapt",
+    "daemon": "daemon/control",
+    # Programs inside a library's folder, which uses nothing of theirs.
+    "ipc/pipectl": "ipc ipc/boards",
+    "ipc/link": "ipc ipc/boards",
+    "tuner/pipesim": "model tuner/search tuner/json !governor",
+}
+FOLDERS = sorted({room.split("/")[0] for room in ROOMS})
+
+
+def stem(name):
+    """A header and its implementation are one thing: the path without what follows the dot."""
+    return name.split(".")[0]
+
+
+def room_of(name):
+    """The room of a file, or None outside the house (tests, benches, base.h)."""
+    folder = os.path.dirname(name)
+    while folder and folder not in ROOMS:
+        folder = os.path.dirname(folder)
+    return folder or None
+
+
+def below(room):
+    """Everything that a room may use: rooms, contracts and single things ("pipeline/plan")."""
+    found, left = set(), [room]
+    while left:
+        for word in ROOMS.get(left.pop(), "").split():
+            if word not in found and word[0] != "!":
+                found.add(word)
+                left.append(word)
+    return {word for word in found if "!" + word not in ROOMS.get(room, "").split()}
+
+
+def may_use(name, target):
+    """May the file `name` use the file `target`? A contract is used by including it, so `target` is that header then."""
+    mine, theirs = room_of(name), room_of(target)
+    if theirs is None or mine is None or mine == theirs:
+        return True
+    return bool({theirs, target, stem(target)} & below(mine))

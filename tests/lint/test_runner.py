@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/run and .ci/run: how they count, and what they refuse. Real calls run in a small project of their own.
+
+usage: test_runner.py SOURCE_ROOT
+"""
+import contextlib
+import glob
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from cases import check, main
+
+ROOT = sys.argv[1]
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import builds  # noqa: E402  (the folder is known only now)
+import counts  # noqa: E402
+import folders  # noqa: E402
+
+FILES = ("tests/run", ".ci/run", *(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "tests", "*.py"))))
+MESON_BUILD = """project('small', 'c')
+foreach name, suite : {%s}
+  test(name, find_program('sh'), suite: suite,
+    args: ['-c', 'echo "cases: ${SMALL_COUNT:-2 passed, 0 failed, 0 skipped}"'])
+endforeach
+"""
+OPTIONS = """option('x86_isa', type: 'array', choices: ['avx2', 'avx512', 'vnni'])
+option('man', type: 'feature')
+option('onednn', type: 'feature')
+option('xnnpack', type: 'feature')
+"""
+TESTS = {"plan": "pipeline", "planner": "model", "vm": "vm", **{name: "system" for name in builds.SYSTEM}}
+
+
+@contextlib.contextmanager
+def small_project():
+    """A project that tests/run builds and tests within seconds: the scripts, and tests that print SMALL_COUNT."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in FILES:
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, name), os.path.join(folder, name))
+        listed = ", ".join("'%s': '%s'" % item for item in TESTS.items())
+        for name, text in (("meson.build", MESON_BUILD % listed), ("meson_options.txt", OPTIONS),
+                           ("etc/install-deps", "#!/bin/sh\n")):
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        os.chmod(os.path.join(folder, "etc/install-deps"), 0o755)
+        yield folder
+
+
+def call(*command, **env):
+    """Runs `command` in the small project. Return: exit code, what it printed, its last line."""
+    inherited = {k: v for k, v in os.environ.items() if k not in ("CC", "CI")}
+    done = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=240, env={**inherited, **env})
+    return done.returncode, done.stdout, done.stdout.rstrip("\n").split("\n")[-1]
+
+
+def count(*records):
+    totals = counts.Totals()
+    for result, out in records:
+        totals.add("build", {"name": "piped:x / t", "result": result, "stdout": out, "stderr": ""})
+    return totals
+
+
+def tests_are_counted_by_case():
+    for result, out, wanted in (
+            ("OK", "ok a\ncases: 3 passed, 0 failed, 1 skipped\n", (3, 0, 1)),
+            ("OK", "no count\n", (1, 0, 0)),
+            ("OK", "cases: 1 passed, 0 failed, 0 skipped\ncases: 2 passed, 0 failed, 0 skipped\n", (3, 0, 0)),
+            ("FAIL", "FAIL a\ncases: 3 passed, 2 failed, 0 skipped\n", (3, 2, 0)),
+            # It crashed behind its count, or before it: never a pass.
+            ("FAIL", "cases: 3 passed, 0 failed, 0 skipped\n", (3, 1, 0)),
+            ("FAIL", "", (0, 1, 0)),
+            ("TIMEOUT", "ok a\n", (0, 1, 0)),
+            ("ERROR", "", (0, 1, 0)),
+            ("INTERRUPT", "", (0, 1, 0)),
+            ("UNEXPECTEDPASS", "", (0, 1, 0)),
+            ("SKIP", "skipped: no root\n", (0, 0, 1)),
+            ("SKIP", "cases: 0 passed, 0 failed, 4 skipped\n", (0, 0, 4)),
+            # It ended well and tested nothing.
+            ("OK", "cases: 0 passed, 0 failed, 0 skipped\n", (0, 1, 0))):
+        t = count((result, out))
+        check((t.passed, t.failed, t.skipped) == wanted, result, repr(out), (t.passed, t.failed, t.skipped), wanted)
+        check(bool(t.failures) == bool(wanted[1]), result, "failures", t.failures)
+
+
+def the_last_line_is_plain():
+    said = io.StringIO()
+    totals = count(("OK", ""), ("FAIL", "FAIL first: no\n" + "later\n" * 200), ("SKIP", "skipped: no root\n"))
+    with contextlib.redirect_stdout(said):
+        totals.report()
+    lines = said.getvalue().rstrip("\n").split("\n")
+    check(lines[-1] == "1 passed, 1 failed, 1 skipped", lines[-1])
+    check("FAIL first: no" in lines, "a failure far from the end of a log is not shown")
+    check(any("no root" in line for line in lines), "the reason of a skip is not shown")
+    check(any(line.strip() == "build: t (fail)" for line in lines), "the failure is not named")
+
+
+def a_test_that_ran_no_case_is_named():
+    totals = count(("OK", "cases: 0 passed, 0 failed, 0 skipped\n"))
+    check(totals.failures[0][:3] == ("build", "t", "NO CASE RAN"), totals.failures)
+
+
+def a_harness_without_a_case_fails():
+    for folder, module in (("lint", "cases"), ("system", "daemon")):
+        code, said, last = call(sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); sys.argv[1:] = [];"
+                                "import %s; %s.main(())" % (module, module), os.path.join(ROOT, "tests", folder))
+        check(code == 1 and last == "cases: 0 passed, 1 failed, 0 skipped", module, code, said)
+    program = os.path.join(PROJECT, "harness")
+    with open(program + ".c", "w", encoding="utf-8") as f:
+        f.write('#include "tests/harness.h"\nTEST(one) { T_EQ(1, 1); }\nTEST_MAIN()\n')
+    code, said, last = call(os.environ.get("CC", "cc"), "-I", ROOT, "-o", program, program + ".c", "-lm")
+    check(code == 0, said)
+    for arguments, wanted in (((), (0, "cases: 1 passed, 0 failed, 0 skipped")), (("--list",), (0, "one")),
+                              (("two",), (1, "cases: 0 passed, 1 failed, 0 skipped"))):
+        code, said, last = call(program, *arguments)
+        check((code, last) == wanted, arguments, code, said)
+
+
+def an_unknown_name_gets_its_near_ones():
+    known = {"primitives", "primitives_i8", "primitives_light", "governor-sensors", "plan"}
+    folders.need_names(["plan", "primitives"], known, "test")
+    for name, near in (("primitivs", "primitives"), ("sensors", "governor-sensors"), ("plam", "plan")):
+        try:
+            folders.need_names(["plan", name], known, "test")
+        except folders.Stop as stop:
+            check(name in str(stop) and near in str(stop), stop)
+        else:
+            check(False, name, "is taken for a test")
+
+
+def only_what_there_is_can_be_asked_for():
+    for arguments, part in ((["plam"], "plan"), (["plan", "plam"], "plan"), (["--suite", "pipelin"], "pipeline"),
+                            (["zzz"], "--list")):
+        code, said, last = call("tests/run", *arguments)
+        check(code == 1 and last == "0 passed, 1 failed, 0 skipped", arguments, code, said)
+        check("\"%s\"" % arguments[-1] in said and part in said.split("there is no", 1)[1], arguments, said)
+    for arguments, wanted in ((["plan", "vm"], "4 passed, 0 failed, 0 skipped"),
+                              (["--suite", "model"], "2 passed, 0 failed, 0 skipped")):
+        code, said, last = call("tests/run", *arguments)
+        check(code == 0 and last == wanted, arguments, code, said)
+    for ended in ("0 passed, 0 failed, 0 skipped", "1 passed, 1 failed, 0 skipped"):
+        code, said, last = call("tests/run", "plan", SMALL_COUNT=ended)
+        check(code == 1 and "1 failed" in last and "build: plan" in said, ended, code, said)
+
+
+def a_suite_without_a_test_fails():
+    program = ("import sys; sys.path.insert(0, 'tests'); import counts, folders; t = counts.Totals();"
+               "folders.build('build', [], 0); folders.test('build', 'build', t, %s, {}, %s, %s);"
+               "print(t.failed, [f[1] for f in t.failures])")
+    for arguments, names, suites, wanted in (
+            (["--suite", "nothing"], [], ["nothing"], "2 ['meson test', 'nothing']"),
+            (["--suite", "model"], [], ["model", "nothing"], "1 ['nothing']"),
+            (["plan"], ["plan", "gone"], [], "1 ['gone']"),
+            (["plan"], ["plan"], ["pipeline"], "0 []")):
+        code, said, last = call(sys.executable, "-c", program % (arguments, names, suites))
+        check(code == 0 and last == wanted, arguments, code, said)
+
+
+def ci_adds_up_both_runs():
+    quick = [name for name, suite in TESTS.items() if suite != "vm"]
+    code, said, last = call(".ci/run", "--quick")
+    missing = said.count("is not installed")
+    found = 1 + len(builds.BUILDS) - missing
+    check(code == 0 and last == "%d passed, 0 failed, %d skipped" % (2 * found * len(quick), missing), code, said)
+    code, said, last = call(".ci/run", "plan", SMALL_COUNT="1 passed, 1 failed, 0 skipped")
+    each = 1 + (found - 1) * len(quick)
+    check(code == 1 and last == "%d passed, %d failed, %d skipped" % (each, each, missing), code, said)
+    names = said.rsplit("\nfailed:\n", 1)[1]
+    check("tests/run plan (exit code 1)" in names and "build: plan" in names and "build-lean: plan" in names, said)
+    # Neither run says how many there were.
+    script, aside = (os.path.join(PROJECT, name) for name in ("tests/runner.py", "aside"))
+    os.rename(script, aside)
+    code, said, last = call(".ci/run")
+    os.rename(aside, script)
+    check(code == 1 and last == "0 passed, 2 failed, 0 skipped", code, said)
+
+
+with small_project() as PROJECT:
+    main((tests_are_counted_by_case, the_last_line_is_plain, a_test_that_ran_no_case_is_named,
+          a_harness_without_a_case_fails, an_unknown_name_gets_its_near_ones, only_what_there_is_can_be_asked_for,
+          a_suite_without_a_test_fails, ci_adds_up_both_runs))

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
+#include "base.h"
+#include "pipeline/clocks.h"
+#include "pipeline/stats.h"
+#include "tests/harness.h"
+
+TEST(series_windows_and_merging)
+{
+    for (int round = 0; round < 200; round++) {
+        struct pl_clocks c;
+        struct pl_team_stats before = {0}, now = {0};
+        struct pl_series window, sum;
+        double x[400], mean = 0, m2 = 0;
+        size_t n = (size_t)t_range(2, 400), split = (size_t)t_range(0, (int64_t)n);
+
+        T_EQ(pl_clocks_init(&c, 3), 0);
+        for (size_t i = 0; i < n; i++) {
+            struct pl_clock_frame f = {.start_ns = 1000, .computed = true};
+
+            f.end_ns = 1000 + (uint64_t)t_range(1000, 2000);
+            x[i] = (double)(f.end_ns - 1000);
+            if (i == split) {
+                pl_clocks_read(&c, &before);
+            }
+            pl_clocks_fold(&c, &f);
+        }
+        pl_clocks_read(&c, &now);
+        if (split == n) {
+            before = now;
+        }
+        for (size_t i = split; i < n; i++) {
+            mean += x[i] / (double)(n - split);
+        }
+        for (size_t i = split; i < n; i++) {
+            m2 += (x[i] - mean) * (x[i] - mean);
+        }
+        pl_series_since(&before.service, &now.service, &window);
+        T_EQ(window.count, n - split);
+        if (n > split) {
+            T_NEAR(window.mean_ns, mean, 1e-6 * mean);
+            T_NEAR(window.m2, m2, 1e-6 * now.service.m2 + 1e-3);
+        }
+        /* before + window = all */
+        sum = before.service;
+        pl_series_merge(&sum, &window);
+        T_EQ(sum.count, n);
+        T_NEAR(sum.mean_ns, now.service.mean_ns, 1e-6 * mean + 1e-6);
+        T_NEAR(sum.m2, now.service.m2, 1e-6 * now.service.m2 + 1e-3);
+        pl_clocks_deinit(&c);
+    }
+}
+
+TEST(clocks_split_a_frame_into_units)
+{
+    struct pl_clocks c;
+    struct pl_series unit;
+
+    T_EQ(pl_clocks_init(&c, 3), 0);
+    for (int i = 0; i < 10; i++) {
+        struct pl_clock_frame f = {.start_ns = 500, .end_ns = 1500, .computed = true};
+
+        /* 400 ticks make 1000 ns */
+        f.timed = true;
+        c.laps[0] = 7000;
+        c.laps[1] = 7100;
+        c.laps[2] = 7100;
+        c.laps[3] = 7400;
+        pl_clocks_fold(&c, &f);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        static const double want[] = {250, 0, 750};
+
+        pl_clocks_read_unit(&c, i, &unit);
+        T_EQ(unit.count, 10);
+        T_NEAR(unit.mean_ns, want[i], 1e-9);
+        T_NEAR(unit.ewma_ns, want[i], 1e-9);
+        T_NEAR(unit.min_ns, want[i], 1e-9);
+        T_NEAR(unit.m2, 0, 1e-9);
+    }
+    pl_clocks_deinit(&c);
+}
+
+/* One frame of 1 ms in two even units but for @pause_ns inside the second. */
+static void fold_paused(struct pl_clocks *c, uint64_t pause_ns)
+{
+    struct pl_clock_frame f = {.end_ns = BASE_NS_PER_MS + pause_ns, .computed = true};
+
+    f.timed = true;
+    c->laps[1] = BASE_NS_PER_MS / 2;
+    c->laps[2] = f.end_ns;
+    pl_clocks_fold(c, &f);
+}
+
+TEST(a_lost_core_is_no_slow_unit)
+{
+    static const int at[] = {0, 1, 2, 17, 31};
+
+    for (size_t i = 0; i < base_array_count(at); i++) {
+        struct pl_team_stats s;
+        struct pl_series unit;
+        struct pl_clocks c;
+
+        T_EQ(pl_clocks_init(&c, 2), 0);
+        for (int n = 0; n < 32; n++) {
+            fold_paused(&c, n == at[i] ? 400 * BASE_NS_PER_MS : 0);
+        }
+        pl_clocks_read(&c, &s);
+        pl_clocks_read_unit(&c, 1, &unit);
+        T_LT(unit.mean_ns, 0.55e6);
+        T_LT(0.4999e6, unit.mean_ns);
+        T_LT(s.service.mean_ns, 1.2e6);
+        T_EQ(s.busy_ns, 432 * BASE_NS_PER_MS); /* the time itself is not lost */
+        pl_clocks_deinit(&c);
+    }
+}
+
+TEST(a_slow_core_is_a_slow_unit)
+{
+    struct pl_series before, now, window;
+    struct pl_team_stats s, later;
+    struct pl_clocks c;
+
+    T_EQ(pl_clocks_init(&c, 2), 0);
+    for (int n = 0; n < 100; n++) {
+        fold_paused(&c, 0);
+    }
+    for (int n = 0; n < 24; n++) {
+        fold_paused(&c, 7500 * BASE_NS_PER_US); /* the second unit is 16 times as slow */
+    }
+    pl_clocks_read(&c, &s);
+    pl_clocks_read_unit(&c, 1, &before);
+    for (int n = 0; n < 100; n++) {
+        fold_paused(&c, 7500 * BASE_NS_PER_US);
+    }
+    pl_clocks_read(&c, &later);
+    pl_clocks_read_unit(&c, 1, &now);
+    pl_series_since(&before, &now, &window);
+    T_NEAR(window.mean_ns, 8e6, 1);
+    pl_series_since(&s.service, &later.service, &window);
+    T_NEAR(window.mean_ns, 8.5e6, 1);
+    pl_clocks_deinit(&c);
+}
+
+/* A unit that takes no time by the clock for a while, and then does. */
+TEST(a_unit_may_begin_with_nothing)
+{
+    struct pl_series unit;
+    struct pl_clocks c;
+
+    T_EQ(pl_clocks_init(&c, 1), 0);
+    for (int n = 0; n < 100; n++) {
+        struct pl_clock_frame f = {.end_ns = n < 10 ? 0 : 50000, .computed = true};
+
+        f.timed = true;
+        c.laps[1] = f.end_ns;
+        pl_clocks_fold(&c, &f);
+    }
+    pl_clocks_read_unit(&c, 0, &unit);
+    T_NEAR(unit.ewma_ns, 50000, 500);
+    pl_clocks_deinit(&c);
+}
+
+#define FOLDS 300000u
+static void *clock_writer(void *arg)
+{
+    struct pl_clocks *c = arg;
+
+    for (uint64_t i = 0; i < FOLDS; i++) {
+        /* all frames up to the n-th take n ns on average 128 ns */
+        struct pl_clock_frame f = {.start_ns = 0, .end_ns = 128, .cpu_ns = 64, .computed = true};
+
+        f.timed = true;
+        for (size_t k = 0; k <= c->unit_count; k++) {
+            c->laps[k] = k * 128 / c->unit_count;
+        }
+        pl_clocks_fold(c, &f);
+    }
+    return NULL;
+}
+
+TEST(clocks_samples_are_consistent)
+{
+    struct pl_clocks c;
+    struct pl_team_stats s = {0};
+    pthread_t thread;
+    uint64_t last = 0, samples = 0;
+
+    T_EQ(pl_clocks_init(&c, 16), 0);
+    T_EQ(pthread_create(&thread, NULL, clock_writer, &c), 0);
+    do {
+        struct pl_series unit;
+
+        pl_clocks_read(&c, &s);
+        T_EQ(s.busy_ns, s.frames * 128);
+        T_EQ(s.cpu_ns, s.frames * 64);
+        T_EQ(s.service.count, s.frames);
+        T_TRUE(s.frames >= last);
+        last = s.frames;
+        pl_clocks_read_unit(&c, (size_t)t_range(0, 15), &unit);
+        T_TRUE(unit.count >= last);
+        T_TRUE(unit.count == 0 || unit.mean_ns == 8);
+        samples++;
+    } while (last < FOLDS);
+    pthread_join(thread, NULL);
+    T_LT(1, samples);
+    pl_clocks_deinit(&c);
+}
+
+TEST_MAIN()

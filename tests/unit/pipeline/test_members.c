@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "pipeline/members.h"
+#include "pipeline/plan.h"
+#include "tests/harness.h"
+#include "tests/unit/pipeline/scarce_threads.h"
+
+struct seen {
+    _Atomic uint32_t count;
+    int cpu[PL_CPU_MAX];
+    int allowed[PL_CPU_MAX];
+    pthread_t thread[PL_CPU_MAX];
+};
+
+static void look(void *arg, size_t i)
+{
+    struct seen *s = arg;
+    cpu_set_t set;
+
+    atomic_fetch_add(&s->count, 1);
+    s->cpu[i] = sched_getcpu();
+    s->thread[i] = pthread_self();
+    s->allowed[i] =
+        pthread_getaffinity_np(pthread_self(), sizeof(set), &set) == 0 ? CPU_COUNT(&set) : -1;
+}
+
+static size_t own_cpus(uint16_t cpus[PL_CPU_MAX])
+{
+    cpu_set_t set;
+    size_t n = 0;
+
+    sched_getaffinity(0, sizeof(set), &set);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && n < PL_CPU_MAX; cpu++) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus[n++] = (uint16_t)cpu;
+        }
+    }
+    return n;
+}
+
+struct members_case {
+    const uint16_t *cpus;
+    size_t width;
+    struct seen seen;
+    int result;
+    bool pinned;
+};
+
+static void *members_leader(void *arg)
+{
+    struct members_case *c = arg;
+    struct pl_members m = PL_MEMBERS_NULL;
+
+    c->result = pl_members_init(&m, c->cpus, c->width, "piped:test");
+    if (c->result == 0) {
+        c->pinned = m.pinned;
+        pl_members_each(&m, look, &c->seen);
+        pl_members_rest(&m);
+        pl_members_each(&m, look, &c->seen); /* wakes them again */
+    }
+    pl_members_deinit(&m);
+    return NULL;
+}
+
+static void run_members(struct members_case *c)
+{
+    pthread_t thread;
+
+    if (pl_thread_start(&thread, members_leader, c) == 0) {
+        pthread_join(thread, NULL);
+    }
+}
+
+TEST(members_sit_one_to_a_core)
+{
+    uint16_t cpus[PL_CPU_MAX];
+    size_t n = own_cpus(cpus);
+
+    for (size_t width = 1; width <= n && width <= 8; width++) {
+        struct members_case c = {.cpus = cpus, .width = width};
+
+        run_members(&c);
+        T_EQ(c.result, 0);
+        T_TRUE(c.pinned);
+        T_EQ(atomic_load(&c.seen.count), 2 * width);
+        for (size_t i = 0; i < width; i++) {
+            bool found = false;
+
+            T_EQ(c.seen.allowed[i], 1);
+            for (size_t k = 0; k < width; k++) {
+                found |= c.seen.cpu[k] == cpus[i];
+                T_TRUE(k == i || !pthread_equal(c.seen.thread[i], c.seen.thread[k]));
+            }
+            T_TRUE(found);
+        }
+    }
+}
+
+TEST(members_that_cannot_be_pinned_run_unpinned)
+{
+    uint16_t own[PL_CPU_MAX], cpus[3] = {1023, 1022, 1021};
+    size_t n = own_cpus(own);
+    struct members_case c = {.cpus = cpus, .width = 3};
+
+    run_members(&c);
+    T_EQ(c.result, 0);
+    T_TRUE(!c.pinned);
+    for (size_t i = 0; i < 3; i++) {
+        T_EQ(c.seen.allowed[i], n);
+    }
+    c = (struct members_case){.cpus = NULL, .width = 3};
+    run_members(&c);
+    T_EQ(c.result, 0);
+    T_TRUE(!c.pinned);
+    T_EQ(atomic_load(&c.seen.count), 6);
+}
+
+TEST(members_without_threads_fail_and_do_not_hang)
+{
+    for (int left = 1; left <= 3; left++) { /* the leader itself takes one */
+        struct members_case c = {.cpus = NULL, .width = 4, .result = 1};
+
+        scarce_threads(left);
+        run_members(&c);
+        enough_threads();
+        T_EQ(c.result, -EAGAIN);
+    }
+}
+
+TEST_MAIN()

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cost tables as JSON: their form does not change, and what is written is read again. */
+#include <jansson.h>
+#include <string.h>
+
+#include "base.h"
+#include "tests/harness.h"
+#include "tests/unit/tuner/searches.h"
+#include "tuner/json/costs_json.h"
+
+static const struct tun_ep EPS[] = {{"big", 2, 1, 1, 1}, {"little", 1, 0.5, 0.25, 2}};
+
+static void text_of(json_t *v, char *ret, size_t bytes)
+{
+    char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+    snprintf(ret, bytes, "%s", text ? text : "");
+    free(text);
+    json_decref(v);
+}
+
+/* Two units; big has both widths, of little one cell is unknown and one predicted. */
+static struct tun_problem two_units(void)
+{
+    struct tun_problem p = t_problem(2, EPS, base_array_count(EPS));
+
+    p.handoff_ns = 3;
+    for (size_t u = 0; u < 2; u++) {
+        p.units[u] = (struct tun_unit){.weight = 10.0 + (double)u, .in_bytes = 5, .gemm_n = 1};
+        *tun_cell_at(&p.costs, 0, 1, u) = (struct tun_cell){8, 0.5, TUN_MEASURED};
+        *tun_cell_at(&p.costs, 0, 2, u) = (struct tun_cell){4, 0.25, TUN_SAVED};
+        *tun_cell_at(&p.costs, 1, 1, u) = (struct tun_cell){0};
+    }
+    *tun_cell_at(&p.costs, 1, 1, 1) = (struct tun_cell){16, 1, TUN_PREDICTED};
+    return p;
+}
+
+TEST(the_form_of_recorded_tables)
+{
+    struct tun_problem p = two_units();
+    char text[2048];
+
+    text_of(tun_problem_json(&p, "net", true, NULL, NULL), text, sizeof(text));
+    T_STR(
+        text,
+        "{\"model\":\"net\",\"units\":[{\"name\":\"0\",\"weight\":10.0,\"in_bytes\":5.0,\"gemm\":"
+        "[1.0,0.0,0.0]},{\"name\":\"1\",\"weight\":11.0,\"in_bytes\":5.0,\"gemm\":[1.0,0.0,0.0]}],"
+        "\"kinds\":[{\"name\":\"big\",\"cores\":2,\"speed\":1.0,\"bandwidth\":1.0,\"watts\":1.0},{"
+        "\"name\":\"little\",\"cores\":1,\"speed\":0.5,\"bandwidth\":0.25,\"watts\":2.0}],"
+        "\"handoff_ns\":3.0,\"handoff_ns_per_byte\":0.0,\"costs\":{\"big\":{\"1\":[8.0,8.0],\"2\":"
+        "[4.0,4.0]},\"little\":{\"1\":[null,16.0]}},\"sources\":{\"big\":{\"1\":[\"measured\","
+        "\"measured\"],\"2\":[\"saved\",\"saved\"]},\"little\":{\"1\":[\"unknown\","
+        "\"predicted\"]}}}");
+    tun_problem_deinit(&p);
+}
+
+TEST(the_form_of_kept_cells)
+{
+    struct tun_problem p = two_units();
+    char text[512];
+
+    text_of(tun_costs_json(&p), text, sizeof(text));
+    T_STR(text,
+          "{\"big\":{\"1\":[[8.0,0.5],[8.0,0.5]],\"2\":[[4.0,0.25],[4.0,0.25]]},\"little\":{}}");
+    tun_problem_deinit(&p);
+}
+
+TEST(recorded_tables_are_read_again)
+{
+    struct tun_problem p = two_units(), again = TUN_PROBLEM_NULL;
+    char error[TUN_READER_ERROR_MAX] = "";
+    struct tun_reader r = {.path = "here", .error = error};
+    json_t *v = tun_problem_json(&p, "net", true, NULL, NULL);
+
+    tun_problem_read(&r, v, &again);
+    T_STR(error, "");
+    T_EQ(again.unit_count, 2);
+    T_EQ(again.ep_count, 2);
+    T_NEAR(again.handoff_ns, 3, 0);
+    T_NEAR(again.units[1].weight, 11, 0);
+    for (size_t u = 0; u < 2; u++) {
+        T_NEAR(tun_cell_at(&again.costs, 0, 1, u)->ns, 8, 0);
+        T_NEAR(tun_cell_at(&again.costs, 0, 2, u)->ns, 4, 0);
+    }
+    T_EQ(tun_cell_at(&again.costs, 1, 1, 0)->source, TUN_UNKNOWN);
+    tun_problem_deinit(&again);
+    json_object_set_new(json_object_get(v, "costs"), "huge", json_object());
+    tun_problem_read(&r, v, &again);
+    T_CONTAINS(error, "\"huge\" is not one of the kinds");
+    json_decref(v);
+    tun_problem_deinit(&again);
+    tun_problem_deinit(&p);
+}
+
+/* What is wrong in one cell, row or EP leaves the others. */
+TEST(kept_cells_are_taken_one_by_one)
+{
+    struct tun_problem p = two_units();
+    json_t *v = json_loads("{\"big\": {\"1\": [[7.5, 0.1], [-1, 0.1]], \"2\": [[1, 0]]}, "
+                           "\"little\": {\"1\": [[20, 99], [30, 0]], \"2\": 3}, \"other\": {}}",
+                           0, NULL);
+
+    T_TRUE(v);
+    tun_costs_take(&p, v);
+    T_NEAR(tun_cell_at(&p.costs, 0, 1, 0)->ns, 7.5, 0);
+    T_NEAR(tun_cell_at(&p.costs, 0, 1, 0)->sigma, 0.1, 0);
+    T_EQ(tun_cell_at(&p.costs, 0, 1, 0)->source, TUN_SAVED);
+    T_NEAR(tun_cell_at(&p.costs, 0, 1, 1)->ns, 8, 0);
+    T_NEAR(tun_cell_at(&p.costs, 0, 2, 0)->ns, 4, 0);
+    T_EQ(tun_cell_at(&p.costs, 1, 1, 0)->source, TUN_UNKNOWN);
+    T_NEAR(tun_cell_at(&p.costs, 1, 1, 1)->ns, 30, 0);
+    tun_costs_take(&p, NULL);
+    json_decref(v);
+    tun_problem_deinit(&p);
+}
+
+TEST_MAIN()

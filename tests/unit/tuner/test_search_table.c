@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the table of searches says of each is what the search does. */
+#include <string.h>
+
+#include "base.h"
+#include "tests/harness.h"
+#include "tests/unit/tuner/searches.h"
+
+static const struct tun_ep EPS[] = {{"big", 2, 1, 1, 1}, {"little", 2, 0.35, 0.5, 1}};
+static const struct tun_ep MORE[] = {{"big", 2, 1, 1, 1},
+                                     {"little", 2, 0.35, 0.5, 1},
+                                     {"third", 1, 0.7, 1, 1},
+                                     {"fourth", 1, 0.5, 1, 1}};
+#define ROUNDS 20
+
+/* What a search is tried on: nsga2's whole EPs leave few plans of eight units on two. */
+static struct tun_problem subject(const struct tun_algorithm *a)
+{
+    return a == &tun_nsga2 ? t_problem(14, MORE, base_array_count(MORE))
+                           : t_problem(8, EPS, base_array_count(EPS));
+}
+
+static const struct taking {
+    unsigned bit;
+    const char *name;
+    struct tun_options a, b;
+} TAKES[] = {
+    /* Shisha's heuristics 5 and 6 are the random ones. */
+    {TUN_TAKES_ALPHA, "alpha", {.alpha = 10}, {.alpha = 1}},
+    {TUN_TAKES_HEURISTIC, "heuristic", {.heuristic = 3}, {.heuristic = 6}},
+    {TUN_TAKES_SEED, "seed", {.seed = 0, .heuristic = 6}, {.seed = 1, .heuristic = 6}},
+    {TUN_TAKES_SPACE, "space", {.space = TUN_SPACE_PLACES}, {.space = TUN_SPACE_ALL}},
+    {TUN_TAKES_TOP, "top", {.top = 5}, {.top = 1}},
+    {TUN_TAKES_ENCODING, "encoding", {.encoding = TUN_ENCODING_SPE}, {.encoding = TUN_ENCODING_NE}},
+    {TUN_TAKES_STAGES, "stages", {.stages = 0}, {.stages = 1}},
+};
+
+/* Do two searches end with the same trials? */
+static bool same(const struct tun_search *a, const struct tun_search *b)
+{
+    size_t count, other;
+    const struct tun_trial *x = tun_search_log(a, &count), *y = tun_search_log(b, &other);
+
+    if (count != other) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!pl_plan_equal(&x[i].plan, &y[i].plan)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does a search of @name that is told @a and one that is told @b try the same, measured by @p? */
+static bool same_trials(const char *name, const struct tun_problem *p, const struct tun_problem *a,
+                        const struct tun_options *oa, const struct tun_problem *b,
+                        const struct tun_options *ob)
+{
+    struct tun_search *x = t_search(name, a, oa), *y = t_search(name, b, ob);
+    bool result;
+
+    if (!x || !y) {
+        abort();
+    }
+    t_drive(x, p, NULL, NULL);
+    t_drive(y, p, NULL, NULL);
+    result = same(x, y);
+    tun_search_free(x);
+    tun_search_free(y);
+    return result;
+}
+
+static void check_takes(const struct tun_algorithm *a, const struct taking *t)
+{
+    bool differs = false;
+
+    for (int round = 0; round < ROUNDS && !t_failed; round++) {
+        struct tun_problem p = subject(a);
+
+        struct tun_options x = t->a, y = t->b;
+
+        x.seed += 2 * (unsigned)round;
+        y.seed += 2 * (unsigned)round;
+        differs |= !same_trials(a->name, &p, &p, &x, &p, &y);
+        tun_problem_deinit(&p);
+    }
+    if (differs != ((a->takes & t->bit) != 0)) {
+        T_FAIL("%s: the table says that it %s %s", a->name,
+               a->takes & t->bit ? "takes" : "does not take", t->name);
+    }
+}
+
+TEST(searches_take_the_options_of_their_row)
+{
+    size_t count;
+    const struct tun_algorithm *const *all = tun_algorithms(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < base_array_count(TAKES) && !t_failed; j++) {
+            check_takes(all[i], &TAKES[j]);
+        }
+    }
+}
+
+TEST(searches_read_costs_as_their_row_says)
+{
+    size_t count;
+    const struct tun_algorithm *const *all = tun_algorithms(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        bool differs = false;
+
+        for (int round = 0; round < ROUNDS && !t_failed; round++) {
+            struct tun_problem p = subject(all[i]), unknown;
+
+            T_EQ(tun_problem_copy(&p, &unknown), 0);
+            for (size_t u = 0; u < p.unit_count; u++) {
+                for (size_t k = 0; k < p.ep_count; k++) {
+                    for (size_t w = 1; w <= p.eps[k].cores; w++) {
+                        *tun_cell_at(&unknown.costs, k, w, u) = (struct tun_cell){0};
+                    }
+                }
+            }
+            differs |= !same_trials(all[i]->name, &p, &p, NULL, &unknown, NULL);
+            tun_problem_deinit(&p);
+            tun_problem_deinit(&unknown);
+        }
+        if (differs != all[i]->reads_costs) {
+            T_FAIL("%s: the table says that it %s costs", all[i]->name,
+                   all[i]->reads_costs ? "reads" : "does not read");
+        }
+    }
+}
+
+TEST(the_default_comes_first)
+{
+    static const char names[] = TUN_SEARCH_NAMES;
+    size_t count;
+    const struct tun_algorithm *const *all = tun_algorithms(&count);
+
+    T_LT(5, count);
+    T_STR(all[0]->name, "exact");
+    T_EQ(strncmp(names, "exact, ", 7), 0);
+    for (size_t i = 0; i < count; i++) {
+        T_TRUE(tun_algorithm_find(all[i]->name) == all[i]);
+        T_TRUE(strstr(names, all[i]->name));
+    }
+}
+
+TEST_MAIN()

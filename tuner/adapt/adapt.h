@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/adapt/adapt.h - watches a serving plan, says when to decide, and holds changes back
+ *
+ *     tun_adapt_new(&options, &a);
+ *     tun_adapt_serve(a, &problem, &plan, eps, now);         a plan serves, with its cost table
+ *     every window:
+ *         switch (tun_adapt_observe(a, &window, &record)) {
+ *         case TUN_ADAPT_DECIDE: tun_decide(&record, &decision);       any thread, milliseconds
+ *             ...switch to decision.plan if decision.replan...
+ *             tun_adapt_decided(a, &record, &decision, switched, now); break;
+ *         case TUN_ADAPT_BACK: ...switch to *tun_adapt_before(a)...
+ *             tun_adapt_went_back(a, switched, now); break;
+ *         }
+ *
+ * Every group of teams of the plan has a detector (tuner/adapt/detect.h) on log(measured /
+ * expected) service time, expected at the present frequency. A decision is due when
+ *
+ * - cores came or went, or a line asks;
+ * - a frequency changed by 3 % (the median of five readings);
+ * - a detector is firm;
+ * - a settled plan differs from its prediction by more than verify_margin (TUN_FREE for a previous
+ *   plan that returned).
+ *
+ * A team that was starved in a window, or had no frame, gives no sample; nor do the first windows
+ * of a plan.
+ *
+ * Guards. Two changes are at least a cool-down apart. It doubles for every A-B-A-B, for every third
+ * change in a row whose cause is known from measurements alone (both only where changes are less
+ * than TUN_CALM cool-downs apart), and for every plan that was taken back. A calm change halves it.
+ *
+ * Until it has doubled twice, a plan that gains gain_urgent does not wait: one plan taken back is
+ * not a pattern. From then on measurements alone lead to a decision only if they hold for as long
+ * as the cool-down, without a break. What comes and goes faster is tolerated. Changes also come
+ * from a bucket of `hourly` that refills over an hour. Neither guard holds back the button, nor a
+ * new plan where the old one no longer fits.
+ *
+ * After a change the first window is left out and `settle` windows are measured. The previous plan
+ * returns if the bottleneck is worse than predicted by more than verify_margin and worse than what
+ * the previous plan would do. A level that led to no change becomes the expected level, but counts
+ * in the next decision: drifts add up.
+ *
+ * Probes. A contended EP on which only light teams run can look free while it is not: a quota or a
+ * scheduler lets a little work pass. When such a team gets as fast as on a free EP, or is so from
+ * the start and probe_ns have passed, that is tried as a probe.
+ *
+ * Nobody sees an EP recover on which nothing runs any more. So after probe_ns it is taken to be
+ * free (TUN_EVENT_PROBE), and twice as late each time. A failed probe restores the factors of
+ * before.
+ *
+ * Home of the record is the plan to return to: the last one that served while no factor was above 1
+ * by more than an error of the table (8 %).
+ *
+ * beta of units is learned: when an EP's frequency changes by 10 % and its teams then differ by x
+ * from what beta says, beta moves by half of x / log(khz_before / khz_now), within 0..1.
+ *
+ * Time is an argument and may jump. No threads, files or clocks; one thread at a time.
+ */
+#pragma once
+
+#include "tuner/adapt/adapt_options.h"
+#include "tuner/adapt/adapt_window.h"
+#include "tuner/adapt/decide.h"
+
+struct tun_adapt; /* opaque */
+
+/** tun_adapt_new() - @o: NULL: defaults. Return: 0, -EINVAL (options), -ENOMEM. */
+int tun_adapt_new(const struct tun_adapt_options *o, struct tun_adapt **ret);
+struct tun_adapt *tun_adapt_free(struct tun_adapt *a);
+
+/**
+ * tun_adapt_serve() - a plan from outside serves: at the start, after a request or a search
+ * @p: copied; every cost known, for the frequencies in @eps and nothing else running. Factors and
+ * levels begin anew, the guards and learned betas (of an equal number of units) stay.
+ * Return: 0, -EINVAL, -ENOMEM (then nothing is watched).
+ */
+int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const struct pl_plan *plan,
+                    const struct tun_ep_seen *eps, uint64_t now_ns);
+
+enum tun_adapt_asks { TUN_ADAPT_NOTHING, TUN_ADAPT_DECIDE, TUN_ADAPT_BACK };
+/**
+ * tun_adapt_observe() - one window
+ * @ret: set with TUN_ADAPT_DECIDE, owned by the caller (tun_record_deinit); until
+ * tun_adapt_decided() nothing else is asked. Return: enum tun_adapt_asks, or -ENOMEM (ask again in
+ * the next window). Does not solve: microseconds.
+ */
+int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, struct tun_record *ret);
+
+/* What can be told about one group of teams. */
+struct tun_watch_view {
+    uint16_t stage, group;
+    double expected_ns, level, sigma;
+    enum tun_change change;
+    bool firm, settled;
+    uint64_t since_ns; /* of a change */
+};
+/** tun_adapt_watch() - @index: 0..; Return: false past the last one. */
+bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_view *ret);
+/** tun_adapt_cooldown_ns() - the present one, back-off included. */
+uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cost table as it is now. */
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+#include "tuner/adapt/correct.h"
+#include "tuner/fill.h"
+
+double tun_beta_default(const struct tun_unit *u)
+{
+    double moved = u->gemm_n * u->gemm_k + u->gemm_k * u->gemm_m + u->gemm_n * u->gemm_m;
+    double flops_per_byte = 2 * u->gemm_n * u->gemm_k * u->gemm_m / (4 * moved);
+
+    if (!(moved > 0) || !isfinite(flops_per_byte)) {
+        return TUN_BETA_UNKNOWN;
+    }
+    return flops_per_byte / (flops_per_byte + TUN_BETA_HALF);
+}
+
+double tun_clock_factor(const struct tun_ep_now *k, double beta)
+{
+    return k->khz > 0 && k->khz_table > 0 ? pow(k->khz_table / k->khz, beta) : 1;
+}
+
+/* EPs with a core, as the present table's EPs. */
+static size_t eps_there(const struct tun_record *r, struct tun_ep *ret, size_t *ret_from)
+{
+    size_t count = 0;
+
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        if (r->eps[k].cores > 0) {
+            ret[count] = r->problem.eps[k];
+            ret[count].cores = r->eps[k].cores;
+            ret_from[count++] = k;
+        }
+    }
+    return count;
+}
+
+static void correct_ep(const struct tun_record *r, const double *slow, size_t from,
+                       struct tun_problem *p, size_t to)
+{
+    size_t widths = base_min(p->eps[to].cores, r->problem.eps[from].cores);
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        double factor =
+            slow[from * p->unit_count + u] * tun_clock_factor(&r->eps[from], r->beta[u]);
+
+        for (size_t w = 1; w <= widths; w++) {
+            struct tun_cell *cell = tun_cell_at(&p->costs, to, w, u);
+
+            *cell = *tun_cell_at(&r->problem.costs, from, w, u);
+            cell->ns *= cell->ns > 0 ? factor : 1;
+        }
+    }
+}
+
+int tun_correct(const struct tun_record *r, const double *slow, struct tun_problem *ret,
+                size_t *ret_eps)
+{
+    struct tun_ep eps[PL_EP_MAX];
+    struct tun_problem p;
+    size_t count = eps_there(r, eps, ret_eps);
+    int error;
+
+    error = count ? tun_problem_init(&p, r->problem.unit_count, eps, count) : -EINVAL;
+    if (error) {
+        return error;
+    }
+    memcpy(p.units, r->problem.units, p.unit_count * sizeof(*p.units));
+    p.handoff_ns = r->problem.handoff_ns;
+    p.handoff_ns_per_byte = r->problem.handoff_ns_per_byte;
+    p.objective = r->problem.objective;
+    p.bounds = r->problem.bounds;
+    for (size_t k = 0; k < count; k++) {
+        correct_ep(r, slow, ret_eps[k], &p, k);
+    }
+    tun_fill(&p);
+    *ret = p;
+    return 0;
+}

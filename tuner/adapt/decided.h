@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/adapt/decided.h - what became of a decision that the watch (tuner/adapt/adapt.h) asked for
+ *
+ * Threads: as tuner/adapt/adapt.h.
+ */
+#pragma once
+
+#include "tuner/adapt/decide.h"
+
+struct tun_adapt;
+
+/** tun_adapt_decided() - @d: of @r; NULL: it failed. @switched: decision.plan serves now. Return: 0
+ * or -ENOMEM (then nothing is watched until tun_adapt_serve()). */
+int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
+                      bool switched, uint64_t now_ns);
+
+/** tun_adapt_before() - the plan to return to after TUN_ADAPT_BACK; borrowed. */
+const struct pl_plan *tun_adapt_before(const struct tun_adapt *a);
+/** tun_adapt_went_back() - as tun_adapt_decided(). */
+int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns);
+
+/** tun_decided_home() - the plan that serves is the one to return to when everything is as it is
+ * now. */
+void tun_decided_home(struct tun_adapt *a);
+/** tun_decided_failed() - verifies a change, once in its life. Return: its plan is to be taken
+ * back. */
+bool tun_decided_failed(struct tun_adapt *a);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/adapt/decision_record.h - everything that a decision is made from
+ *
+ * Plain data, complete: the same record gives the same decision anywhere. The daemon keeps records
+ * in its history, and `pipesim replay` decides on them again.
+ */
+#pragma once
+
+#include "tuner/problem.h"
+
+/* Things that happened, one bit each. */
+enum {
+    TUN_EVENT_HOTPLUG = 1, /* a core went or came (online list, EINVAL from pinning) */
+    TUN_EVENT_CPUSET = 2,  /* the set of allowed cores changed */
+    TUN_EVENT_POWER = 4,   /* the power source line moved */
+    TUN_EVENT_BUTTON = 8, /* somebody asked by the retune line: cool-down and budget do not count */
+    TUN_EVENT_INPUT = 16, /* rate or shape of the input changed: measurements are void */
+    TUN_EVENT_PROBE = 32, /* an EP that nothing runs on is taken to be free again */
+};
+
+/* What is known of an EP at the moment of the decision. */
+struct tun_ep_now {
+    uint16_t cores;                       /* there and allowed, 0: none */
+    double khz_table, khz;                /* the table's figures are for, and now; 0: unknown */
+    double khz_before;                    /* at the last decision; 0: unknown */
+    bool governor_changed, limit_changed; /* of late */
+    bool thermal;                         /* a limit by heat stands, or did of late */
+    bool contended;                       /* its factors are above 1 because of contention */
+};
+
+/* What was measured of one group of teams of the serving plan. */
+struct tun_team_now {
+    uint16_t stage, group;
+    double level;   /* log(measured / expected at the present frequency) */
+    double sigma;   /* standard error of level */
+    double waiting; /* share of service time not spent on the CPU, rise since the plan was new,
+                       -1..1; NAN: unknown */
+    bool firm;      /* its detector says so */
+    bool light;     /* on a contended EP and rarely busy: that it is faster does not mean that more
+                       work would be */
+};
+
+/* What keeps all teams from their cores: shares of the last time, 0..1; 0: none, or unknown. */
+struct tun_felt {
+    double throttled; /* of the periods in which the quota of the cgroup was used up */
+    double pressure;  /* of the time in which a task waited for a core (PSI) */
+};
+
+struct tun_record {
+    struct tun_problem problem; /* owned: the table at khz_table, nothing else running, with the
+                                   cores of the day it was made */
+    struct pl_plan plan;        /* serving; eps are EPs of problem */
+    struct pl_plan home;        /* that served when every factor was 1, at the present frequencies
+                                   and cores; no stages: there is none */
+    double *beta;               /* [unit_count], owned: 0..1 */
+    double *slow; /* [ep_count][unit_count], owned: factors on costs known already, > 0 */
+    struct tun_ep_now eps[PL_EP_MAX];
+    size_t team_count;
+    struct tun_team_now *teams; /* [team_count], owned */
+    unsigned events;            /* TUN_EVENT_* */
+    struct tun_felt felt;
+    double gain_min;        /* relative */
+    double gain_urgent;     /* relative; as much does not wait for the cool-down; 0: all waits */
+    double cooldown_left_s; /* 0: over */
+    double budget_left;     /* changes that may still be made this hour; < 1: none */
+};
+#define TUN_RECORD_NULL ((struct tun_record){0})
+void tun_record_deinit(struct tun_record *r);
+
+/** tun_record_check() - checks that every figure is in its range and every team belongs to the
+ * plan.
+ * @ret_error: a sentence. Return: 0 or -EINVAL. */
+int tun_record_check(const struct tun_record *r, char ret_error[TUN_ERROR_MAX]);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/boards/solve_boards.h - the exact planner over several boards
+ *
+ * The space: every board runs one segment or none; a segment is any plan of one board
+ * (tuner/oneboard/oneboard.h), or a share of one stage that it has in common with other boards.
+ * There it
+ * uses the teams of its highest rate, of those the set whose slowest team is fastest. Left out: a
+ * board that is come back to, boards that share a stage with fewer cores than they have, and a
+ * bound on the number of stages (refused).
+ *
+ * Between boards a program runs over (unit, boards used, boards of the last segment), inside a
+ * board over (unit, cores used). The least period is closed in on: for a bound, which segments are
+ * possible, and is there a way through them. Latency and energy are sums of segments within that
+ * bound, memory and energy of a board are known when its segment is added. Boards that are equal
+ * and equally linked are exchanged for each other, not tried apart.
+ *
+ * Not exact (`blocks`) as tun_solve(), and where a segment would have more than 16 plans none of
+ * which is better in both latency and energy (only with bounds on both).
+ *
+ * Pure functions; any thread; they allocate.
+ */
+#pragma once
+
+#include "tuner/oneboard/oneboard.h"
+
+/** tun_boards_solve() - tun_solve() for boards.count > 1; called by it. @p: was checked. */
+int tun_boards_solve(const struct tun_problem *p, const struct tun_space_options *o,
+                     struct tun_solution *ret);
+
+/** tun_short_text() - why there is no plan, in words. */
+const char *tun_short_text(enum tun_short missing);

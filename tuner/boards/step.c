@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/boards/step.h"
+
+#include "base.h"
+#include "tuner/boards/board_nodes.h"
+
+static double busy_ns(const struct tun_map *m, size_t from, size_t to, double bytes)
+{
+    return from == to ? 0 : m->p->boards.links[from][to].ns_per_byte * bytes;
+}
+
+static double hop_ns(const struct tun_map *m, size_t from, size_t to, double bytes)
+{
+    return from == to ? 0 : m->p->boards.links[from][to].ns + busy_ns(m, from, to, bytes);
+}
+
+double tun_slowest_link(const struct tun_map *m, size_t board, uint32_t others, bool out,
+                        double bytes, bool hop)
+{
+    double worst = 0;
+
+    for (size_t b = 0; b < m->p->boards.count; b++) {
+        if (others >> b & 1) {
+            size_t from = out ? board : b, to = out ? b : board;
+
+            worst = base_max(worst, hop ? hop_ns(m, from, to, bytes) : busy_ns(m, from, to, bytes));
+        }
+    }
+    return worst;
+}
+
+double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x)
+{
+    const struct tun_boards *all = &m->p->boards;
+    bool head = b == all->head;
+    double in = head && s->from == 0 ? 0 : x * s->in_bytes;
+    double out = head && s->last ? 0 : x * s->out_bytes;
+
+    if (head) {
+        out += (s->from == 0 ? 1 - x : 1) * all->input_bytes;
+        in += (s->last ? 1 - x : 1) * all->output_bytes;
+    }
+    return all->boards[b].port_ns_per_byte * base_max(in, out);
+}
+
+double tun_head_ns(const struct tun_map *m, const struct tun_step *s)
+{
+    const struct tun_boards *all = &m->p->boards;
+    double port = all->boards[all->head].port_ns_per_byte;
+
+    return port * base_max(s->from > 0 ? 0 : all->input_bytes, s->last ? all->output_bytes : 0);
+}
+
+double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t b)
+{
+    double ns = 0;
+
+    if (m->p->boards.comm == TUN_COMM_ADDED) {
+        return 0;
+    }
+    if (tun_single(s->before)) {
+        ns = tun_slowest_link(m, b, s->before, false, s->in_bytes, false);
+    }
+    if (s->last) {
+        ns = base_max(ns, tun_slowest_link(m, b, s->after, true, s->out_bytes, false));
+    }
+    return base_max(ns, tun_port_ns(m, s, b, 1));
+}
+
+double tun_border_latency(const struct tun_map *m, uint32_t from, uint32_t to, double bytes)
+{
+    double worst = 0;
+
+    for (size_t b = 0; b < m->p->boards.count; b++) {
+        if (to >> b & 1) {
+            worst = base_max(worst, tun_slowest_link(m, b, from, false, bytes, true));
+        }
+    }
+    return worst;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** tuner/boards/step.h - a segment that a pass may add, and what its links and ports take */
+#pragma once
+
+#include "tuner/boards/map.h"
+
+/* A segment that may be added: units from..to-1 on the boards of an edge. */
+struct tun_step {
+    const struct tun_edge *edge;
+    uint32_t before, after; /* boards at its borders; after: 0, not known */
+    size_t from, to;
+    bool last;
+    double in_bytes, out_bytes;
+    double latency_ns; /* of the border in front of it, and of the answer */
+    double head_ns;    /* of the head's port, for frames and answers of others */
+};
+
+/** tun_slowest_link() - of @board to (@out) or from any of @others
+ * @hop: until a message is there, not only the time that the link is busy. */
+double tun_slowest_link(const struct tun_map *m, size_t board, uint32_t others, bool out,
+                        double bytes, bool hop);
+
+/** tun_port_ns() - of a board's port for a frame of the stream, of which it has the share @x. */
+double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x);
+
+/** tun_head_ns() - the same of the head, when it hands frames to others or takes answers and has no
+ * segment there. */
+double tun_head_ns(const struct tun_map *m, const struct tun_step *s);
+
+/** tun_unshared_ns() - the links and the port that count with a segment of one board. */
+double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t b);
+
+/** tun_border_latency() - the slowest link between two neighbours, until a message is there. */
+double tun_border_latency(const struct tun_map *m, uint32_t from, uint32_t to, double bytes);

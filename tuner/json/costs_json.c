@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/json/costs_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+
+#define MODEL_BYTES_MAX 256u
+#define NS_MAX 1e15    /* no unit takes longer */
+#define SIGMA_MAX 10.0 /* a figure that uncertain says nothing */
+
+const char *tun_source_name(enum tun_source source)
+{
+    static const char *const names[] = {[TUN_UNKNOWN] = "unknown",
+                                        [TUN_PREDICTED] = "predicted",
+                                        [TUN_SAVED] = "saved",
+                                        [TUN_MEASURED] = "measured"};
+
+    return names[source];
+}
+
+/* ---- a whole problem ---- */
+
+static json_t *units_json(const struct tun_problem *p, tun_unit_name_fn name_of,
+                          const void *context)
+{
+    json_t *list = json_array();
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        const struct tun_unit *unit = &p->units[u];
+        const char *name = name_of ? name_of(context, u) : NULL;
+        char number[24];
+
+        snprintf(number, sizeof(number), "%zu", u);
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:[f, f, f]}", "name",
+                                              name && *name ? name : number, "weight", unit->weight,
+                                              "in_bytes", unit->in_bytes, "gemm", unit->gemm_n,
+                                              unit->gemm_k, unit->gemm_m));
+    }
+    return list;
+}
+
+static json_t *eps_json(const struct tun_problem *p)
+{
+    json_t *list = json_array();
+
+    for (size_t k = 0; k < p->ep_count; k++) {
+        const struct tun_ep *ep = &p->eps[k];
+
+        json_array_append_new(list, json_pack("{s:s, s:i, s:f, s:f, s:f}", "name", ep->name,
+                                              "cores", (int)ep->cores, "speed", ep->speed,
+                                              "bandwidth", ep->bandwidth, "watts", ep->watts));
+    }
+    return list;
+}
+
+typedef json_t *(*cell_fn)(const struct tun_cell *c);
+
+static json_t *figure(const struct tun_cell *c)
+{
+    return c->ns > 0 ? json_real(c->ns) : json_null();
+}
+
+static json_t *source_of(const struct tun_cell *c)
+{
+    return json_string(tun_source_name(c->source));
+}
+
+/* What is worth keeping: null for the rest. */
+static json_t *kept(const struct tun_cell *c)
+{
+    return c->source >= TUN_SAVED ? json_pack("[f, f]", c->ns, c->sigma) : json_null();
+}
+
+static bool all_null(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (!json_is_null(json_array_get(list, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* {EP: {"1": [one a unit], "2": [...]}}; @sparse: without rows of nulls. */
+static json_t *rows_json(const struct tun_problem *p, cell_fn cell, bool sparse)
+{
+    json_t *eps = json_object();
+
+    for (size_t k = 0; k < p->ep_count; k++) {
+        json_t *widths = json_object();
+
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
+            json_t *row = json_array();
+            char name[24];
+
+            for (size_t u = 0; u < p->unit_count; u++) {
+                json_array_append_new(row, cell(tun_cell_at(&p->costs, k, w, u)));
+            }
+            snprintf(name, sizeof(name), "%zu", w);
+            if (sparse && all_null(row)) {
+                json_decref(row);
+            } else {
+                json_object_set_new(widths, name, row);
+            }
+        }
+        json_object_set_new(eps, p->eps[k].name, widths);
+    }
+    return eps;
+}
+
+json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool sources,
+                         tun_unit_name_fn name_of, const void *context)
+{
+    json_t *root = json_pack("{s:s, s:o, s:o, s:f, s:f, s:o}", "model", model, "units",
+                             units_json(p, name_of, context), "kinds", eps_json(p), "handoff_ns",
+                             p->handoff_ns, "handoff_ns_per_byte", p->handoff_ns_per_byte, "costs",
+                             rows_json(p, figure, false));
+
+    if (root && sources) {
+        json_object_set_new(root, "sources", rows_json(p, source_of, false));
+    }
+    return root;
+}
+
+static const json_t *list_of(struct tun_reader *r, const json_t *object, const char *where,
+                             const char *key, size_t least, size_t most)
+{
+    const json_t *v = json_object_get(object, key);
+    char way[160];
+
+    snprintf(way, sizeof(way), "%s%s%s", where, *where ? "." : "", key);
+    if (!json_is_array(v)) {
+        tun_wrong(r, way, "is not a list");
+    } else if (json_array_size(v) < least || json_array_size(v) > most) {
+        tun_wrong(r, way, "has %zu entries instead of %zu%s", json_array_size(v), least,
+                  most > least ? " or more" : "");
+    } else {
+        return v;
+    }
+    return NULL;
+}
+
+static void read_gemm(struct tun_reader *r, const char *where, const json_t *json,
+                      struct tun_unit *u)
+{
+    double *const figures[] = {&u->gemm_n, &u->gemm_k, &u->gemm_m};
+    const json_t *list = list_of(r, json, where, "gemm", 3, 3);
+
+    for (size_t i = 0; list && i < base_array_count(figures); i++) {
+        const json_t *v = json_array_get(list, i);
+
+        if (!json_is_number(v) || !(json_number_value(v) >= 0)) {
+            tun_wrong(r, where, "gemm must be three numbers, 0 for unknown");
+            return;
+        }
+        *figures[i] = json_number_value(v);
+    }
+}
+
+static void read_unit(struct tun_reader *r, size_t index, const json_t *json, struct tun_unit *u)
+{
+    static const char *const keys[] = {"name", "weight", "in_bytes", "gemm", NULL};
+    char where[48];
+
+    snprintf(where, sizeof(where), "units[%zu]", index);
+    if (!tun_read_keys(r, where, json, keys)) {
+        return;
+    }
+    tun_read_text(r, where, json, "name", MODEL_BYTES_MAX);
+    u->weight = tun_read_positive(r, where, json, "weight");
+    u->in_bytes = tun_read_number(r, where, json, "in_bytes", 0, 1e15);
+    read_gemm(r, where, json, u);
+}
+
+static void read_ep(struct tun_reader *r, const char *where, const json_t *json, struct tun_ep *ret)
+{
+    static const char *const keys[] = {"name", "cores", "speed", "bandwidth", "watts", NULL};
+
+    if (!tun_read_keys(r, where, json, keys)) {
+        return;
+    }
+    tun_read_ep(r, where, json, ret);
+    ret->speed = tun_read_number(r, where, json, "speed", 1e-6, 1);
+    ret->bandwidth = tun_read_number(r, where, json, "bandwidth", 1e-6, 1);
+    ret->watts = tun_read_number(r, where, json, "watts", 0, 1e6);
+}
+
+/* Return: how many of a row's costs are known. */
+static size_t read_row(struct tun_reader *r, const char *where, const json_t *row, size_t ep,
+                       size_t width, struct tun_problem *p)
+{
+    size_t known = 0;
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        const json_t *v = json_array_get(row, u);
+        double ns = json_number_value(v);
+
+        if (json_is_null(v)) {
+            continue;
+        }
+        if (!json_is_number(v) || !(ns > 0)) {
+            tun_wrong(r, where, "entry %zu is neither a time in ns above 0 nor null", u);
+            return 0;
+        }
+        *tun_cell_at(&p->costs, ep, width, u) = (struct tun_cell){.ns = ns, .source = TUN_MEASURED};
+        known++;
+    }
+    return known;
+}
+
+static size_t read_rows(struct tun_reader *r, const json_t *rows, size_t ep, struct tun_problem *p)
+{
+    const char *name = p->eps[ep].name, *key;
+    size_t known = 0;
+    char where[64], way[96];
+    json_t *value;
+
+    snprintf(where, sizeof(where), "costs.%s", name);
+    if (!json_is_object(rows)) {
+        tun_wrong(r, where, rows ? "is not an object" : "is missing");
+        return 0;
+    }
+    for (size_t w = 1; w <= p->eps[ep].cores; w++) {
+        char width[16];
+        const json_t *row;
+
+        snprintf(width, sizeof(width), "%zu", w);
+        snprintf(way, sizeof(way), "%s.%s", where, width);
+        row = list_of(r, rows, where, width, p->unit_count, p->unit_count);
+        known += row ? read_row(r, way, row, ep, w, p) : 0;
+    }
+    json_object_foreach((json_t *)(uintptr_t)rows, key, value)
+    {
+        char *end;
+        unsigned long w = strtoul(key, &end, 10);
+
+        if (*end || w < 1 || w > p->eps[ep].cores || *key == '0' || *key == '+') {
+            tun_wrong(r, where, "\"%.20s\" is not a width of %u cores", key, p->eps[ep].cores);
+        }
+    }
+    return known;
+}
+
+static void read_costs(struct tun_reader *r, const json_t *costs, struct tun_problem *p)
+{
+    size_t known = 0;
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(costs)) {
+        tun_wrong(r, "costs", "is not an object");
+        return;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        known += read_rows(r, json_object_get(costs, p->eps[k].name), k, p);
+    }
+    json_object_foreach((json_t *)(uintptr_t)costs, key, value)
+    {
+        bool found = false;
+
+        for (size_t k = 0; k < p->ep_count; k++) {
+            found |= strcmp(key, p->eps[k].name) == 0;
+        }
+        if (!found) {
+            tun_wrong(r, "costs", "\"%.40s\" is not one of the kinds", key);
+        }
+    }
+    if (known == 0) {
+        tun_wrong(r, "costs", "not one is known");
+    }
+}
+
+void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_problem *p)
+{
+    /* where figures are from is told to readers; here all of them are the truth */
+    static const char *const keys[] = {
+        "model", "units", "kinds", "handoff_ns", "handoff_ns_per_byte", "costs", "sources?", NULL};
+    struct tun_ep eps[PL_EP_MAX] = {0};
+    const json_t *units, *list;
+    size_t count;
+
+    if (!tun_read_keys(r, "", root, keys)) {
+        return;
+    }
+    tun_read_text(r, "", root, "model", MODEL_BYTES_MAX);
+    units = list_of(r, root, "", "units", 1, TUN_UNIT_MAX);
+    list = tun_read_eps(r, root);
+    count = json_array_size(list);
+    for (size_t k = 0; k < count; k++) {
+        char where[32];
+
+        snprintf(where, sizeof(where), "kinds[%zu]", k);
+        read_ep(r, where, json_array_get(list, k), &eps[k]);
+    }
+    tun_read_distinct(r, eps, count);
+    if (r->error[0]) {
+        return;
+    }
+    if (tun_problem_init(p, json_array_size(units), eps, count) < 0) {
+        tun_wrong(r, "", "out of memory");
+        return;
+    }
+    for (size_t u = 0; u < p->unit_count; u++) {
+        read_unit(r, u, json_array_get(units, u), &p->units[u]);
+    }
+    p->handoff_ns = tun_read_number(r, "", root, "handoff_ns", 0, 1e15);
+    p->handoff_ns_per_byte = tun_read_number(r, "", root, "handoff_ns_per_byte", 0, 1e6);
+    read_costs(r, json_object_get(root, "costs"), p);
+}
+
+/* ---- cells that are kept ---- */
+
+json_t *tun_costs_json(const struct tun_problem *p)
+{
+    return rows_json(p, kept, true);
+}
+
+static bool within(const json_t *value, double min, double max)
+{
+    double x = json_number_value(value);
+
+    return json_is_number(value) && isfinite(x) && x >= min && x <= max;
+}
+
+static void take_row(struct tun_problem *p, size_t ep, size_t width, const json_t *row)
+{
+    if (json_array_size(row) != p->unit_count) {
+        return;
+    }
+    for (size_t u = 0; u < p->unit_count; u++) {
+        const json_t *ns = json_array_get(json_array_get(row, u), 0);
+        const json_t *sigma = json_array_get(json_array_get(row, u), 1);
+
+        if (within(ns, 1e-3, NS_MAX) && within(sigma, 0, SIGMA_MAX)) {
+            *tun_cell_at(&p->costs, ep, width, u) =
+                (struct tun_cell){.ns = json_number_value(ns),
+                                  .sigma = json_number_value(sigma),
+                                  .source = TUN_SAVED};
+        }
+    }
+}
+
+void tun_costs_take(struct tun_problem *p, const json_t *costs)
+{
+    for (size_t k = 0; k < p->ep_count; k++) {
+        const json_t *widths = json_object_get(costs, p->eps[k].name);
+
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
+            char name[24];
+
+            snprintf(name, sizeof(name), "%zu", w);
+            take_row(p, k, w, json_object_get(widths, name));
+        }
+    }
+}

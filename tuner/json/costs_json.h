@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/json/costs_json.h - cost tables as JSON: the one writer and the one reader
+ *
+ * A recorded problem (RECORDED TABLES of pipesim(1)) has units, EPs and the time of every unit.
+ * `pipectl costs --json` prints it, a decision is recorded with it, and pipesim reads it.
+ *
+ * The daemon keeps only the measured cells of a model, each with its uncertainty:
+ *
+ *     {EP: {"1": [[ns, sigma] or null, one a unit], "2": ...}}
+ *
+ * A row without a measured cell is left out. A wrong entry in a kept row counts as missing.
+ *
+ * Any thread; nothing is shared.
+ */
+#pragma once
+
+#include "tuner/json/json_reader.h"
+
+/** tun_source_name() - "unknown", "predicted", "saved", "measured". Static. */
+const char *tun_source_name(enum tun_source source);
+
+/* The name of a unit, or NULL or "" for its number. */
+typedef const char *(*tun_unit_name_fn)(const void *context, size_t unit);
+
+/** tun_problem_json() - a recorded problem; @sources: also where each figure is from. @name_of:
+ * NULL: numbers. Return: new reference, NULL without memory. */
+json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool sources,
+                         tun_unit_name_fn name_of, const void *context);
+/** tun_problem_read() - a recorded problem; unknown costs stay unknown. @p is owned by the caller
+ * even after an error. */
+void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_problem *p);
+
+/** tun_costs_json() - the cells worth keeping. Return: new reference. */
+json_t *tun_costs_json(const struct tun_problem *p);
+/** tun_costs_take() - sets the cells of @p that @costs has, as TUN_SAVED. */
+void tun_costs_take(struct tun_problem *p, const json_t *costs);

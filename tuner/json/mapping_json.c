@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/json/mapping_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+
+#define DIGITS 10u /* cores that a key can name */
+#define KEY_MAX 96u
+
+static bool is_gpu(const struct tun_ep *ep)
+{
+    return strstr(ep->name, "gpu") != NULL;
+}
+
+static bool same_board(const struct tun_problem *p, size_t a, size_t b)
+{
+    return p->boards.count <= 1 || p->eps[a].board == p->eps[b].board;
+}
+
+/* The number of an EP's first core on its board. */
+static size_t first_core(const struct tun_problem *p, size_t ep)
+{
+    size_t core = 0;
+
+    for (size_t k = 0; k < ep; k++) {
+        core += same_board(p, k, ep) && !is_gpu(&p->eps[k]) ? p->eps[k].cores : 0;
+    }
+    return core;
+}
+
+static const char *device_of(const struct tun_problem *p, size_t ep)
+{
+    return p->boards.count > 1 ? p->boards.boards[p->eps[ep].board].name : "host";
+}
+
+/* @used: cores of the EP that teams before have. */
+static int write_key(const struct tun_problem *p, const struct pl_group *group, size_t used,
+                     char *ret_error, char ret[KEY_MAX])
+{
+    const struct tun_ep *ep = &p->eps[group->ep];
+    const char *device = device_of(p, group->ep);
+    size_t core = first_core(p, group->ep) + used;
+    int n;
+
+    if (strchr(device, '_')) {
+        snprintf(ret_error, TUN_ERROR_MAX, "the board's name \"%.24s\" has an underscore", device);
+        return -EINVAL;
+    }
+    if (is_gpu(ep)) {
+        snprintf(ret, KEY_MAX, "%.24s_gpu", device);
+        return 0;
+    }
+    if (core + group->width > DIGITS) {
+        snprintf(ret_error, TUN_ERROR_MAX, "a mapping cannot name core %zu of \"%.24s\"",
+                 core + group->width - 1, device);
+        return -EINVAL;
+    }
+    n = snprintf(ret, KEY_MAX, "%.24s_cpu", device);
+    for (size_t i = 0; i < group->width; i++) {
+        n += snprintf(ret + n, KEY_MAX - (size_t)n, "%zu", core + i);
+    }
+    return 0;
+}
+
+int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
+                     char ret_error[TUN_ERROR_MAX], json_t **ret)
+{
+    json_t *root = json_object();
+    size_t used[PL_EP_MAX] = {0};
+    int error = root ? 0 : -ENOMEM;
+
+    ret_error[0] = '\0';
+    for (size_t s = 0; !error && s < plan->stage_count; s++) {
+        const struct pl_stage_plan *stage = &plan->stages[s];
+        const struct pl_group *group = &stage->groups[0];
+        json_t *layers = json_array();
+        char key[KEY_MAX];
+
+        if (stage->group_count != 1 || group->count != 1) {
+            snprintf(ret_error, TUN_ERROR_MAX, "stage %zu has several teams; a mapping has one",
+                     s + 1);
+            error = -EINVAL;
+        } else {
+            error = write_key(p, group, used[group->ep], ret_error, key);
+        }
+        for (size_t u = stage->first_unit; !error && u <= stage->last_unit; u++) {
+            error = json_array_append_new(layers, json_string(names[u])) ? -ENOMEM : 0;
+        }
+        if (error) {
+            json_decref(layers);
+        } else {
+            used[group->ep] += group->width;
+            error = json_object_set_new(root, key, layers) ? -ENOMEM : 0;
+        }
+    }
+    if (error) {
+        json_decref(root);
+        return error;
+    }
+    *ret = root;
+    return 0;
+}
+
+/* ---- reading ---- */
+
+/* A key as a team; cores: which of the board's, one bit each. */
+struct place {
+    struct pl_group team;
+    uint32_t cores;
+};
+
+/* Is it an EP of the device? */
+static bool is_on(const struct tun_problem *p, size_t ep, const char *device, size_t length)
+{
+    const char *name;
+
+    if (p->boards.count <= 1) {
+        return true;
+    }
+    name = p->boards.boards[p->eps[ep].board].name;
+    return strlen(name) == length && strncmp(name, device, length) == 0;
+}
+
+static bool read_gpu(const struct tun_problem *p, const char *device, size_t length,
+                     struct place *ret)
+{
+    for (size_t k = 0; k < p->ep_count; k++) {
+        if (is_gpu(&p->eps[k]) && is_on(p, k, device, length)) {
+            *ret =
+                (struct place){.team = {.ep = (uint16_t)k, .width = p->eps[k].cores, .count = 1}};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The EP that has all of these cores. */
+static bool read_cores(const struct tun_problem *p, const char *device, size_t length,
+                       const char *digits, struct place *ret)
+{
+    uint32_t cores = 0;
+    uint16_t width = 0;
+
+    for (; *digits >= '0' && *digits <= '9'; digits++, width++) {
+        uint32_t bit = UINT32_C(1) << (*digits - '0');
+
+        if (cores & bit) {
+            return false;
+        }
+        cores |= bit;
+    }
+    if (*digits || width == 0) {
+        return false;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        size_t first = first_core(p, k), end = first + p->eps[k].cores;
+        uint32_t own = 0;
+
+        for (size_t c = first; c < base_min(end, (size_t)DIGITS); c++) {
+            own |= UINT32_C(1) << c;
+        }
+        if (!is_gpu(&p->eps[k]) && is_on(p, k, device, length) && (cores & own) == cores) {
+            *ret = (struct place){.team = {.ep = (uint16_t)k, .width = width, .count = 1},
+                                  .cores = cores};
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_key(struct tun_reader *r, const char *key, const struct tun_problem *p,
+                     struct place *ret)
+{
+    const char *bar = strchr(key, '_');
+    size_t length = bar ? (size_t)(bar - key) : 0;
+    bool found = false;
+
+    if (length > 0 && strcmp(bar + 1, "gpu") == 0) {
+        found = read_gpu(p, key, length, ret);
+    } else if (length > 0 && (strncmp(bar + 1, "cpu", 3) == 0 || strncmp(bar + 1, "arm", 3) == 0)) {
+        found = read_cores(p, key, length, bar + 4, ret);
+    }
+    if (!found) {
+        char where[64];
+
+        snprintf(where, sizeof(where), "%.60s", key);
+        tun_wrong(r, where, "is not BOARD_gpu or BOARD_cpuCORES with cores of one execution place");
+    }
+    return found;
+}
+
+struct mapping {
+    const struct tun_problem *p;
+    tun_unit_names names;
+    struct place places[PL_EP_MAX * DIGITS];
+    size_t place_count;
+    uint16_t *place_of; /* [unit_count], index + 1, 0: none yet; owned */
+};
+
+/* The units that a key lists. */
+static void read_layers(struct tun_reader *r, const char *key, const json_t *layers,
+                        struct mapping *m)
+{
+    const json_t *layer;
+    char where[64];
+    size_t i;
+
+    snprintf(where, sizeof(where), "%.60s", key);
+    if (!json_is_array(layers)) {
+        tun_wrong(r, where, "is not a list of layers");
+        return;
+    }
+    json_array_foreach(layers, i, layer)
+    {
+        const char *name = json_string_value(layer);
+
+        if (!name) {
+            tun_wrong(r, where, "entry %zu is not a string", i);
+            return;
+        }
+        for (size_t u = 0; u < m->p->unit_count; u++) {
+            if (strcmp(m->names[u], name) != 0) {
+                continue;
+            }
+            if (m->place_of[u]) {
+                tun_wrong(r, where, "layer \"%.60s\" is mapped twice", name);
+                return;
+            }
+            m->place_of[u] = (uint16_t)m->place_count;
+        }
+    }
+}
+
+static void make_plan(struct tun_reader *r, const struct mapping *m, struct pl_plan *ret)
+{
+    bool used[base_array_count(m->places) + 1] = {false};
+    struct pl_plan plan = {0};
+
+    for (size_t u = 0; u < m->p->unit_count; u++) {
+        uint16_t place = m->place_of[u];
+
+        if (place == 0) {
+            tun_wrong(r, "", "layer \"%.60s\" is not mapped", m->names[u]);
+            return;
+        }
+        if (u > 0 && place == m->place_of[u - 1]) {
+            plan.stages[plan.stage_count - 1].last_unit = (uint16_t)u;
+            continue;
+        }
+        if (used[place] || plan.stage_count == PL_STAGE_MAX) {
+            tun_wrong(r, "", "layer \"%.60s\" comes back to a place that was left; a plan cannot",
+                      m->names[u]);
+            return;
+        }
+        used[place] = true;
+        plan.stages[plan.stage_count++] =
+            (struct pl_stage_plan){.first_unit = (uint16_t)u,
+                                   .last_unit = (uint16_t)u,
+                                   .group_count = 1,
+                                   .groups = {m->places[place - 1].team}};
+    }
+    *ret = plan;
+}
+
+/* Two keys on the same cores, or devices where there is one. */
+static void check_places(struct tun_reader *r, const json_t *root, const struct mapping *m)
+{
+    const char *first = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)root)), *key;
+    json_t *value;
+
+    for (size_t a = 0; a < m->place_count; a++) {
+        for (size_t b = 0; b < a; b++) {
+            const struct place *x = &m->places[a], *y = &m->places[b];
+
+            if (same_board(m->p, x->team.ep, y->team.ep) && (x->cores & y->cores)) {
+                tun_wrong(r, "", "two keys name the same core");
+            }
+        }
+    }
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        size_t length = strcspn(first, "_");
+
+        if (m->p->boards.count <= 1 &&
+            (strcspn(key, "_") != length || strncmp(key, first, length) != 0)) {
+            tun_wrong(r, "",
+                      "\"%.40s\" names another device than \"%.40s\", but this machine has no "
+                      "other board",
+                      key, first);
+        }
+    }
+}
+
+void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
+                      tun_unit_names names, struct pl_plan *ret)
+{
+    struct mapping *m = calloc(1, sizeof(*m));
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(root) || json_object_size(root) > base_array_count(m->places)) {
+        tun_wrong(r, "", "is not an object with at most %zu keys", base_array_count(m->places));
+        free(m);
+        return;
+    }
+    if (m) {
+        m->p = p;
+        m->names = names;
+        m->place_of = calloc(p->unit_count, sizeof(*m->place_of));
+    }
+    if (!m || !m->place_of) {
+        tun_wrong(r, "", "out of memory");
+        free(m);
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        if (!r->error[0] && read_key(r, key, p, &m->places[m->place_count])) {
+            m->place_count++;
+            read_layers(r, key, value, m);
+        }
+    }
+    if (!r->error[0]) {
+        check_places(r, root, m);
+    }
+    if (!r->error[0]) {
+        make_plan(r, m, ret);
+    }
+    free(m->place_of);
+    free(m);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/json/mapping_json.h - plans as AutoDiCE's mapping.json
+ *
+ *     {"nx1_cpu012345": ["conv1", "conv2"], "nx1_gpu": ["conv3"], "nx2_gpu": ["fc"]}
+ *
+ * A key is DEVICE_RESOURCE, a value the layers that run there. AutoDiCE documents the format by its
+ * programs (tools/distributed/vertical/interface.py) and examples, so this is assumed:
+ *
+ *  - The device ends at the first underscore and is the board's name; with one board it is any one
+ *    name. Exported, that is "host".
+ *  - The resource is "gpu", or "cpu" or "arm" and one digit a core. Cores are numbered from 0 over
+ *    the board's EPs in their order, without those whose name contains "gpu"; such an EP is "gpu".
+ *    So AutoDiCE can name ten cores of a board.
+ *  - A key is one team; a layer has one key. A plan in which teams share a stage cannot be said.
+ *  - Layers may come in any order and may be split finer than units: a name that is no unit's is
+ *    passed over, but every unit must be named. A key may be empty.
+ *
+ * A mapping may leave a place and come back to it; a plan may not, and that is refused. Any thread.
+ */
+#pragma once
+
+#include "tuner/json/json_reader.h"
+
+/* Names of the units: [unit_count], distinct, borrowed. */
+typedef const char *const *tun_unit_names;
+
+/** tun_mapping_json() - Return: 0 with a new reference; -EINVAL with @ret_error, a sentence that
+ * says what a mapping cannot; -ENOMEM. @plan: valid for @p. */
+int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
+                     char ret_error[TUN_ERROR_MAX], json_t **ret);
+
+/** tun_mapping_read() - the plan of a mapping; written only without an error. */
+void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
+                      tun_unit_names names, struct pl_plan *ret);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/oneboard/space.h - the space of plans that one call of the exact planner searches
+ *
+ * Cores are counted in steps of dimensions. Usually a dimension is an EP and a step one core; a
+ * step may be a block of cores, and a dimension a bundle of EPs, where there are too many. A
+ * vector of steps is a row (all dimensions but the last, mixed radix) and the steps of the last
+ * dimension, which is the longest. Units are counted in atoms, usually one unit each; a segment
+ * is the atoms from..to-1. Everything here belongs to one call; nothing is shared by threads.
+ */
+#pragma once
+
+#include "tuner/problem.h"
+
+#define TUN_STATES_MAX 4096u
+#define TUN_STEPS_NONE ((int16_t)0x2000) /* more than any dimension has */
+
+enum tun_teams { /* what a stage may have, by falling freedom; see tun_solve() on the limits */
+                 TUN_TEAMS_ANY,
+                 TUN_TEAMS_ONE_WIDTH, /* of an EP */
+                 TUN_TEAMS_ONE_EP,    /* and only one EP of a bundle, at most TUN_GROUP_MAX
+                                         dimensions */
+};
+
+struct tun_space_options {
+    bool without[PL_EP_MAX]; /* EPs that must not be used */
+    size_t min_width;        /* of a team, where the EP has that many cores; 0: 1 */
+    enum tun_teams teams;
+    bool forbid; /* units forbid_first..forbid_last as a stage */
+    size_t forbid_first, forbid_last;
+};
+
+struct tun_space {
+    const struct tun_problem *p; /* borrowed */
+    struct tun_space_options options;
+    bool coarse;        /* blocks, bundles or atoms of several units: not exact */
+    size_t atom_count;  /* >= 1 */
+    size_t *atom_first; /* [atom_count + 1], owned */
+    size_t stages_max;  /* >= 1, <= PL_STAGE_MAX */
+
+    size_t dim_count;
+    uint16_t cap[PL_EP_MAX];   /* steps of a dimension, rising */
+    size_t dim_eps[PL_EP_MAX]; /* EPs in a dimension */
+    int dim_of[PL_EP_MAX];     /* of an EP, -1: not used */
+    uint16_t block[PL_EP_MAX]; /* cores of an EP in a step */
+    size_t rate_at[PL_EP_MAX]; /* where a dimension's rates begin */
+    size_t rate_len, team_len; /* of a segment */
+    uint16_t team_ep[PL_CPU_MAX], team_width[PL_CPU_MAX], team_steps[PL_CPU_MAX];
+
+    size_t row_count, line_len, plane_count, row_len, state_count;
+    size_t row_stride[PL_EP_MAX];
+    uint16_t *row_steps;       /* [row_count][dim_count - 1], owned */
+    unsigned char *row_fits;   /* [row_count][row_count]: may be added, owned */
+    unsigned char *plane_fits; /* [plane_count][plane_count], owned */
+    double *team_ns;           /* [segments][team_len], owned */
+    double *rate;              /* [segments][rate_len], owned */
+    double *watts;             /* [rate_len]: of all cores of so many steps, owned */
+};
+#define TUN_SPACE_NULL ((struct tun_space){0})
+
+/** tun_space_init() - Return: 0, -EINVAL (no core left), -ENOMEM. */
+int tun_space_init(const struct tun_problem *p, const struct tun_space_options *o,
+                   struct tun_space *ret);
+void tun_space_deinit(struct tun_space *s);
+
+/** tun_space_cores() - cores of an EP in so many steps of its dimension. */
+size_t tun_space_cores(const struct tun_space *s, size_t ep, size_t steps);
+double tun_core_watts(const struct tun_space *s, size_t ep);
+bool tun_space_forbids(const struct tun_space *s, size_t from, size_t to);
+
+static inline size_t tun_segment(const struct tun_space *s, size_t from, size_t to)
+{
+    return from * s->atom_count - from * (from - (from > 0)) / 2 + (to - from - 1);
+}
+
+/** tun_knapsack() - adds teams of @width with rate @gain to best[0..cores]. */
+void tun_knapsack(const struct tun_space *s, double *best, size_t cores, size_t width, double gain);

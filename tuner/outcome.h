@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** tuner/outcome.h - what a plan should do by a cost table: the figures, and those of one team */
+#pragma once
+
+#include "tuner/problem.h"
+
+enum { TUN_E_UNKNOWN = 1 }; /* of tun_eval(): a cost that the plan needs is not known */
+
+/* What the bottleneck is: a stage's teams, a link, or a board's port. */
+enum tun_limit { TUN_LIMIT_TEAMS, TUN_LIMIT_LINK, TUN_LIMIT_PORT };
+
+struct tun_outcome {
+    double bottleneck_ns, latency_ns, energy_nj;
+    size_t stage_count;
+    double stage_ns[PL_STAGE_MAX];              /* period of the stage, its teams counted */
+    double team_ns[PL_STAGE_MAX][PL_GROUP_MAX]; /* T of one team of the group */
+
+    /* With several boards; otherwise 0. */
+    enum tun_limit limit;
+    size_t limit_stage;          /* TEAMS; LINK: the stage behind the link, stage_count: the head */
+    size_t limit_from, limit_to; /* boards of the link; the port's board twice */
+    double memory_bytes[TUN_BOARD_MAX];       /* that the board's segments take */
+    double board_energy_nj[TUN_BOARD_MAX];    /* a frame of the stream, links included */
+    double most_memory_bytes, most_energy_nj; /* the largest of a board */
+};
+
+/** tun_team_ns() - T of one team for units first..last; < 0 if a cost is unknown. */
+double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep, size_t width);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/pipesim/dse.h - the three experiments of the hierarchical DSE, with simulated time
+ *
+ * 1s-NE and 1s-SPE judge every mapping on the boards; 3s-2l-SPE judges by a model first. A mapping
+ * takes `evaluation_s` on the boards and nothing in the model. On the boards a mapping has the
+ * figures of psim_mapping(); the model has a table of costs that is wrong by `sigma` for every unit
+ * and EP.
+ *
+ * A place is an EP with all its cores. Objectives: time a frame, largest memory and largest energy
+ * of a board. The hypervolume is measured within `limit`, twice the worst that the exact front has
+ * in each of them.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "tuner/pipesim/mapping.h"
+#include "tuner/pipesim/network.h"
+#include "tuner/pipesim/platform.h"
+#include "tuner/search/staged.h"
+
+enum psim_experiment { PSIM_1S_NE, PSIM_1S_SPE, PSIM_3S_2L_SPE, PSIM_EXPERIMENTS };
+extern const char *const psim_experiment_names[PSIM_EXPERIMENTS];
+
+#define PSIM_SAMPLES 141u /* of a run, from 0 to its end */
+
+struct psim_dse {
+    struct tun_problem truth; /* owned */
+    double hours, evaluation_s, sigma;
+    double early;  /* 3s-2l-SPE: share of the hours before its last stage; 0: a third each */
+    double *front; /* [front_count][3], the exact one of split points, owned */
+    size_t front_count;
+    double front_volume, limit[3];
+    double best_ns; /* bottleneck of the best of all plans, as tun_solve() finds it */
+};
+
+/** psim_dse_init() - @network, @platform: names; @nodes: every node is a unit (psim_network_nodes).
+ * Return: 0 or -errno with @ret_error. */
+int psim_dse_init(const char *network, bool nodes, const char *platform,
+                  char ret_error[PSIM_ERROR_MAX], struct psim_dse *ret);
+void psim_dse_deinit(struct psim_dse *d);
+
+/* What one run had found at each sample; 0 until there is something. */
+struct psim_trace {
+    double fps[PSIM_SAMPLES], memory_mb[PSIM_SAMPLES], energy_j[PSIM_SAMPLES];
+    double volume[PSIM_SAMPLES]; /* of the exact front's */
+    size_t evaluations;
+    size_t begun_with, ended_with; /* the last stage: seeds, and mappings on its front at the end */
+    double *front;                 /* [front_count][3]: the best of all, owned */
+    size_t front_count;
+};
+int psim_dse_run(const struct psim_dse *d, enum psim_experiment e, uint64_t seed,
+                 struct psim_trace *ret);
+void psim_trace_deinit(struct psim_trace *t);
+
+/** psim_trace_at() - the sample at an hour. */
+size_t psim_trace_at(const struct psim_dse *d, double hour);
