@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "atomic_file.h"
 #include "base.h"
 #include "model/common/file.h"
 
@@ -111,16 +112,16 @@ bool mdl_leaf_ok(const struct mdl_leaves *l, size_t leaf, const void *data, size
 
 /* ---- MODEL.onnx.leaves ---- */
 
-static char *file_path(const char *path, const char *ending)
+static char *file_path(const char *path)
 {
     char *ret = NULL;
 
-    return asprintf(&ret, "%s" MDL_LEAVES_ENDING "%s", path, ending) < 0 ? NULL : ret;
+    return asprintf(&ret, "%s" MDL_LEAVES_ENDING, path) < 0 ? NULL : ret;
 }
 
 int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
 {
-    base_autofree char *file = file_path(path, ""), *text = NULL;
+    base_autofree char *file = file_path(path), *text = NULL;
     base_autoclose int fd = -1;
     char error[MDL_ERROR_MAX];
     size_t bytes, list, most = SIZE_BYTES + MDL_LEAVES_MAX * (MDL_HASH_BYTES + 1);
@@ -148,44 +149,19 @@ int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
     return r;
 }
 
-static int write_all(const char *path, const unsigned char *data, size_t bytes)
-{
-    base_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    if (fd < 0) {
-        return -errno;
-    }
-    for (size_t at = 0; at < bytes;) {
-        ssize_t n = write(fd, data + at, bytes - at);
-
-        if (n < 0 && errno != EINTR) {
-            return -errno;
-        }
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd) < 0 ? -errno : 0;
-}
-
 int mdl_leaves_file_write(const char *path, const struct mdl_leaves *l)
 {
-    base_autofree char *file = file_path(path, ""), *draft = file_path(path, ".new");
+    base_autofree char *file = file_path(path);
+    struct atomic_file f = {.folder = AT_FDCWD, .path = file, .mode = 0644, .synced = true};
     size_t list = mdl_leaves_bytes(l), bytes = list + (l->count + 7) / 8;
     base_autofree unsigned char *data = calloc(1, bytes);
-    int r;
 
-    if (!file || !draft || !data) {
+    if (!file || !data) {
         return -ENOMEM;
     }
     mdl_leaves_write(l, data);
     for (size_t i = 0; i < l->count; i++) {
         data[list + i / 8] |= (unsigned char)(l->present[i] << (i % 8));
     }
-    r = write_all(draft, data, bytes);
-    if (r == 0 && rename(draft, file) < 0) {
-        r = -errno;
-    }
-    if (r < 0) {
-        unlink(draft);
-    }
-    return r;
+    return atomic_file_write(&f, data, bytes);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "atomic_file.h"
 #include "base.h"
 
 const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
@@ -106,60 +107,14 @@ static json_t *with_version(const struct dmn_state_row *row, json_t *root)
     return whole;
 }
 
-/* Makes the file's name survive a loss of power, too. */
-static void sync_folder(const char *path)
-{
-    char folder[DMN_STATE_PATH_MAX];
-    base_autoclose int fd = -1;
-
-    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    fd = open(*folder ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd); /* if this fails, the file is there anyway */
-    }
-}
-
-static int write_draft(const struct dmn_state_row *row, const char *draft, const json_t *root)
-{
-    FILE *f = fopen(draft, "we");
-    int r = 0;
-
-    if (!f) {
-        return -errno;
-    }
-    errno = 0;
-    if (json_dumpf(root, f, row->json_flags) < 0 || fflush(f) != 0 ||
-        (row->synced && fsync(fileno(f)) < 0)) {
-        r = errno ? -errno : -EIO;
-    }
-    if (fclose(f) != 0 && r == 0) {
-        r = -errno;
-    }
-    return r;
-}
-
 int dmn_state_file_write(enum dmn_state_file file, const char *path, json_t *root)
 {
     const struct dmn_state_row *row = &dmn_state_rows[file];
-    char draft[DMN_STATE_PATH_MAX + 8];
-    int r;
+    struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0600, .synced = row->synced};
+    base_autofree char *text = NULL;
 
     root = root ? with_version(row, root) : NULL;
-    if (!root) {
-        return -ENOMEM;
-    }
-    snprintf(draft, sizeof(draft), "%s.new", path);
-    r = write_draft(row, draft, root);
+    text = root ? json_dumps(root, row->json_flags) : NULL;
     json_decref(root);
-    if (r == 0 && rename(draft, path) < 0) {
-        r = -errno;
-    }
-    if (r < 0) {
-        unlink(draft);
-        return r;
-    }
-    if (row->synced) {
-        sync_folder(path);
-    }
-    return 0;
+    return text ? atomic_file_write(&f, text, strlen(text)) : -ENOMEM;
 }

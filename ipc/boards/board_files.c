@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "atomic_file.h"
 #include "base.h"
 #include "ipc/boards/board_files.h"
 #include "ipc/boards/known_boards.h"
@@ -79,61 +80,21 @@ int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
     return 0;
 }
 
-static int write_all(int fd, const char *text, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t n = write(fd, text, bytes);
-
-        if (n < 0 && errno != EINTR) {
-            return -errno;
-        }
-        text += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
-static int write_draft(int folder, const char *draft, unsigned mode, const char *text)
-{
-    base_autoclose int fd = -1;
-    struct stat st;
-    int rc;
-
-    /* Of a writer that was killed; the folder is locked. */
-    if (unlinkat(folder, draft, 0) < 0 && errno != ENOENT) {
-        return -errno;
-    }
-    fd = openat(folder, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || fstat(folder, &st) < 0) {
-        return -errno;
-    }
-    if (st.st_uid != geteuid() && fchown(fd, st.st_uid, st.st_gid) < 0) {
-        return -errno;
-    }
-    rc = write_all(fd, text, strlen(text));
-    return rc < 0 ? rc : fchmod(fd, mode) < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 int brd_file_write(int folder, const char *name, unsigned mode, json_t *root)
 {
-    char draft[64], *text = NULL;
+    struct atomic_file f = {
+        .folder = folder, .path = name, .mode = mode, .inherited = true, .synced = true};
+    char *text = NULL;
     int rc = -ENOMEM;
 
-    snprintf(draft, sizeof(draft), "%s.new", name);
     if (root && json_object_set_new(root, "version", json_integer(BRD_VERSION)) == 0) {
         text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
     }
     json_decref(root);
     if (text) {
-        rc = write_draft(folder, draft, mode, text);
-        rc = rc == 0 && renameat(folder, draft, folder, name) < 0 ? -errno : rc;
+        rc = atomic_file_write(&f, text, strlen(text));
         explicit_bzero(text, strlen(text));
         free(text);
     }
-    if (rc < 0) {
-        unlinkat(folder, draft, 0);
-        return rc;
-    }
-    fsync(folder); /* if this fails, the file is there anyway */
-    return 0;
+    return rc;
 }
