@@ -13,6 +13,7 @@ from counts import TAIL_LINES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NEAR_NAMES = 5
+SLOWEST = 5
 
 
 class Stop(Exception):
@@ -119,6 +120,14 @@ def records_of(folder, where):
     return None
 
 
+def slowest(records):
+    """What to shorten first, if many tests ran."""
+    if len(records) < SLOWEST * 4:
+        return ""
+    records = sorted(records, key=lambda r: -r["duration"])[:SLOWEST]
+    return "; slowest: " + ", ".join("%s %.0f s" % (r["name"].split(" / ")[-1], r["duration"]) for r in records)
+
+
 def test(folder, where, totals, arguments, env, needed=(), suites=()):
     """Runs meson test with `arguments` and counts into `totals`. Tests of the names `needed` and of each of `suites`
     have to be among those that ran."""
@@ -152,6 +161,6 @@ def test(folder, where, totals, arguments, env, needed=(), suites=()):
             totals.fail(where, suite, "no test of the suite \"%s\" ran" % suite)
     if code and totals.failed == before[1]:
         totals.fail(where, "meson test", tail(log))
-    say("%s: %d tests, %d cases passed, %d failed, %d skipped in %.0f s" % (
+    say("%s: %d tests, %d cases passed, %d failed, %d skipped in %.0f s%s" % (
         where, len(records), totals.passed - before[0], totals.failed - before[1], totals.skipped - before[2],
-        time.monotonic() - start))
+        time.monotonic() - start, slowest(records)))
