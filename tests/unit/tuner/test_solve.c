@@ -75,7 +75,7 @@ TEST(equals_brute_force)
 {
     int possible = 0;
 
-    for (uint64_t seed = t_seed; seed < t_seed + 400; seed++) {
+    for (uint64_t seed = t_seed; seed < t_seed + (uint64_t)t_times(400); seed++) {
         problem p = TUN_PROBLEM_NULL;
         int r;
 
@@ -110,7 +110,7 @@ TEST(equals_brute_force)
 /* The bound is the bottleneck of a plan to the last bit: rounding must not lose it or pass it. */
 TEST(bound_exactly_met)
 {
-    for (uint64_t seed = t_seed; seed < t_seed + 60; seed++) {
+    for (uint64_t seed = t_seed; seed < t_seed + (uint64_t)t_times(60); seed++) {
         problem p = TUN_PROBLEM_NULL;
 
         random_problem(seed, &p);
@@ -127,7 +127,7 @@ TEST(bound_exactly_met)
 
 TEST(front_equals_brute_force)
 {
-    for (uint64_t seed = t_seed; seed < t_seed + 60; seed++) {
+    for (uint64_t seed = t_seed; seed < t_seed + (uint64_t)t_times(60); seed++) {
         problem p = TUN_PROBLEM_NULL;
         size_t count = 0;
 
@@ -184,7 +184,7 @@ TEST(front_is_thinned_to_what_is_asked)
 
 TEST(top_is_distinct_and_sorted)
 {
-    for (uint64_t seed = t_seed; seed < t_seed + 60; seed++) {
+    for (uint64_t seed = t_seed; seed < t_seed + (uint64_t)t_times(60); seed++) {
         problem p = TUN_PROBLEM_NULL;
         size_t count = 0;
         int r;
@@ -315,7 +315,7 @@ TEST(largest_problems)
 
 TEST(divisible_work_is_a_bound)
 {
-    for (uint64_t seed = t_seed; seed < t_seed + 100; seed++) {
+    for (uint64_t seed = t_seed; seed < t_seed + (uint64_t)t_times(100); seed++) {
         problem p = TUN_PROBLEM_NULL;
         double bound;
 
