@@ -33,6 +33,8 @@ ARM64_FOLDER = "build-arm64"
 ALONE = {"nspawn": "PIPED_NSPAWN_REQUIRED", "vm": "PIPED_TEST_VM", "avx512": "PIPED_TEST_AVX512"}
 # A suite that only runs when it is asked for, as `tests/run boards`.
 BOARDS = "boards"
+# Soaks, for --long.
+LONG = "long"
 QUICK_LEAVES_OUT = ("networks", "conformance", "check", "nspawn")
 
 
@@ -56,7 +58,7 @@ def parse(argv):
                    help="only what depends on the CPU's features, once for every lesser CPU that this one can play")
     p.add_argument("--builds", action="store_true",
                    help="only the other builds (%s), with quick tests or the given ones" % ", ".join(BUILDS))
-    p.add_argument("--long", action="store_true", help="longer random tests and soaks (PIPED_TEST_LONG=1)")
+    p.add_argument("--long", action="store_true", help="longer random tests, and soaks (PIPED_TEST_LONG=1, suite long)")
     p.add_argument("--chroot", action="store_true",
                    help="do what the README says in a fresh Debian 12 chroot (root, network; several minutes)")
     p.add_argument("--list", action="store_true", help="list tests by suite")
@@ -90,7 +92,7 @@ def selected(args):
     wanted = [s for s in ALONE if getattr(args, s)] or args.suite
     if wanted:
         return [a for s in wanted for a in ("--suite", s)], (), wanted
-    out = ("vm", "avx512", BOARDS) + (QUICK_LEAVES_OUT if args.quick else ())
+    out = ("vm", "avx512", BOARDS) + (() if args.long else (LONG,)) + (QUICK_LEAVES_OUT if args.quick else ())
     return [a for s in out if s in known for a in ("--no-suite", s)], (), ()
 
 

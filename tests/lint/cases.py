@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases of a lint or system test and prints the lines that tests/run counts."""
 import sys
+import time
 import traceback
+
+SLOW_S = 1.0  # a case that takes longer says so
 
 
 class Failure(AssertionError):
@@ -28,6 +31,7 @@ def main(cases, names=(), trace=False):
     for case in cases:
         if names and not case.__name__.startswith(tuple(names)):
             continue
+        began = time.monotonic()
         try:
             reason = case()
         except Exception as e:  # each case reports on its own
@@ -40,7 +44,8 @@ def main(cases, names=(), trace=False):
             print("SKIP %s: %s" % (case.__name__, reason), flush=True)
             skipped += 1
         else:
-            print("ok %s" % case.__name__, flush=True)
+            took = time.monotonic() - began
+            print("ok %s%s" % (case.__name__, " (%.0f s)" % took if took > SLOW_S else ""), flush=True)
             passed += 1
     if passed + failed + skipped == 0:
         print("FAIL no case ran")
