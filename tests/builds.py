@@ -17,7 +17,7 @@ BUILDS = {
 }
 ALWAYS = ["-Dman=disabled"]
 SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
-LEAVES_OUT = ("check", "long", "system", "adapt", "networks")
+LEAVES_OUT = ("check", "long", "system", "adapt", "networks", "boards")
 # The daemon itself: frames, plans that change, the commands of pipectl.
 SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-pipectl", "system-pipesim")
 # One random case of so many: the plain build runs them all.

@@ -31,11 +31,10 @@ ARM64_ENV = {"PIPED_TEST_CPU": "neon,dotprod", "PIPED_TEST_SHARE": "8"}
 ARM64_FOLDER = "build-arm64"
 # Suites that an option of their own runs and nothing else, and what tells their tests so.
 ALONE = {"nspawn": "PIPED_NSPAWN_REQUIRED", "vm": "PIPED_TEST_VM", "avx512": "PIPED_TEST_AVX512"}
-# A suite that only runs when it is asked for, as `tests/run boards`.
-BOARDS = "boards"
+BOARDS = "boards"  # `tests/run boards` runs the suite
 # Soaks, for --long.
 LONG = "long"
-QUICK_LEAVES_OUT = ("networks", "conformance", "check", "nspawn")
+QUICK_LEAVES_OUT = ("networks", "conformance", "check", "nspawn", BOARDS)
 
 
 def parse(argv):
@@ -92,7 +91,7 @@ def selected(args):
     wanted = [s for s in ALONE if getattr(args, s)] or args.suite
     if wanted:
         return [a for s in wanted for a in ("--suite", s)], (), wanted
-    out = ("vm", "avx512", BOARDS) + (() if args.long else (LONG,)) + (QUICK_LEAVES_OUT if args.quick else ())
+    out = ("vm", "avx512") + (() if args.long else (LONG,)) + (QUICK_LEAVES_OUT if args.quick else ())
     return [a for s in out if s in known for a in ("--no-suite", s)], (), ()
 
 

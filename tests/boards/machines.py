@@ -214,8 +214,9 @@ class raw_dealer:
         check(self.zmq.zmq_setsockopt(self.socket, number, value, ctypes.c_size_t(len(value))) == 0, "option", number)
 
     def send(self, parts):
-        for i, part in enumerate(parts):
-            self.zmq.zmq_send(self.socket, part, ctypes.c_size_t(len(part)), 2 if i + 1 < len(parts) else 0)
+        """Never waits: a refused connection would never take it. Return: whether the message was taken."""
+        return all([self.zmq.zmq_send(self.socket, part, ctypes.c_size_t(len(part)), 1 | (2 if i + 1 < len(parts) else 0)) >= 0
+                    for i, part in enumerate(parts)])
 
     def __enter__(self):
         return self

@@ -37,8 +37,8 @@ static size_t own_tasks(void)
     return n;
 }
 
-/* Return: how many tasks there are once they are @wanted, or after all. The kernel lists a thread for
- * a moment after it was joined. */
+/* Return: how many tasks there are once they are @wanted, or after all. The kernel lists a thread
+ * for a moment after it was joined. */
 static size_t tasks_become(size_t wanted)
 {
     uint64_t deadline = base_now_ns() + 10 * BASE_NS_PER_S;
