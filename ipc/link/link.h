@@ -2,14 +2,15 @@
 /**
  * ipc/link/link.h - what the files of the program piped-link share
  *
- * links.c greets boards and measures links; serve.c computes other boards' frames by the daemon
- * here; relay.c sends frames from stdin to other boards. One thread, one loop (main.c).
+ * links.c greets boards, measures links and reports on them; serve.c computes other boards' frames
+ * by the daemon here; relay.c sends frames from stdin to other boards. One thread, one loop
+ * (main.c).
  */
 #pragma once
 
 #include <stdio.h>
 
-#include "ipc/boards/known_boards.h"
+#include "ipc/boards/link_report.h"
 #include "ipc/link/link_measure.h"
 #include "ipc/link/link_wire.h"
 #include "ipc/link/transport.h"
@@ -25,6 +26,8 @@ struct link_peer {
     struct lnk_measure measure;
     uint64_t ping_id, ping_sent_ns, ping_bytes, next_ping_ns; /* ping_id 0: none is out */
     uint32_t pings;
+    uint64_t since_ns; /* it joined or was lost then */
+    uint64_t losses, frames;
 };
 struct link {
     struct lnk_transport *transport; /* owned */
@@ -32,8 +35,10 @@ struct link {
     struct link_peer peer[BRD_MAX];
     const char *name;
     uint64_t instance;
-    struct serve *serve; /* owned */
-    struct relay *relay; /* owned; NULL: this is no relay */
+    struct serve *serve;       /* owned */
+    struct relay *relay;       /* owned; NULL: this is no relay */
+    const char *report_folder; /* NULL: it does not report */
+    uint64_t report_ns;        /* the next report is due then; 0: now */
 };
 
 /* link_out.c */
@@ -48,7 +53,7 @@ int link_put_error(struct link *l, size_t peer, const struct lnk_error *error, c
 void links_up(void *user, size_t peer);
 void links_down(void *user, size_t peer, const char *why);
 void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count);
-/** links_tick() - sends pings that are due. */
+/** links_tick() - sends pings that are due, and reports. */
 void links_tick(struct link *l, uint64_t now_ns);
 
 /* serve.c */

@@ -23,8 +23,43 @@ static void ping(struct link *l, size_t peer, uint64_t now_ns)
     link_put(l, peer, LNK_URGENT, &m, &large, p->ping_bytes ? 1 : 0, NULL, NULL);
 }
 
+static void report(struct link *l, uint64_t now_ns)
+{
+    struct brd_report r = {.count = l->boards.count};
+    struct lnk_transport_stats all = {0};
+    struct lnk_link_cost cost;
+    int rc;
+
+    for (size_t i = 0; i < l->boards.count; i++) {
+        const struct link_peer *p = &l->peer[i];
+        struct lnk_peer_stats unused;
+
+        lnk_transport_stats(l->transport, i, &unused, &all);
+        memcpy(r.link[i].name, l->boards.board[i].name, sizeof(r.link[i].name));
+        r.link[i].up = p->joined;
+        r.link[i].for_s = (double)(now_ns - p->since_ns) / (double)BASE_NS_PER_S;
+        r.link[i].losses = p->losses;
+        r.link[i].frames = p->frames;
+        r.link[i].measured = p->joined && lnk_measure_get(&p->measure, &cost) == 0;
+        if (r.link[i].measured) {
+            r.link[i].message_us = cost.a_ns / (double)BASE_NS_PER_US;
+            r.link[i].kilobyte_us = cost.b_ns; /* ns a byte are us a 1000 bytes */
+        }
+    }
+    r.refused = all.denied;
+    rc = brd_report_write(l->report_folder, &r);
+    if (rc < 0) {
+        link_log("%s: no reports for pipectl board list: %s", l->report_folder, strerror(-rc));
+        l->report_folder = NULL;
+    }
+    l->report_ns = now_ns + BRD_REPORT_EVERY_S * BASE_NS_PER_S;
+}
+
 void links_tick(struct link *l, uint64_t now_ns)
 {
+    if (l->report_folder && now_ns >= l->report_ns) {
+        report(l, now_ns);
+    }
     for (size_t i = 0; i < l->boards.count; i++) {
         struct link_peer *p = &l->peer[i];
 
@@ -55,6 +90,7 @@ static void pong(struct link *l, size_t peer, const struct lnk_ping *m)
         link_log("%s: a message takes %.0f us (+-%.0f) and %.3f us (+-%.3f) a kB",
                  l->boards.board[peer].name, cost.a_ns / 1e3, cost.a_err_ns / 1e3, cost.b_ns,
                  cost.b_err_ns);
+        l->report_ns = 0;
     }
 }
 
@@ -64,6 +100,8 @@ static void join(struct link *l, size_t peer)
     struct link_peer *p = &l->peer[peer];
 
     p->joined = true;
+    p->since_ns = base_now_ns();
+    l->report_ns = 0;
     p->pings = 0;
     p->ping_id = 0;
     p->next_ping_ns = 0;
@@ -92,7 +130,12 @@ void links_up(void *user, size_t peer)
 
 static void leave(struct link *l, size_t peer)
 {
-    l->peer[peer].joined = false;
+    struct link_peer *p = &l->peer[peer];
+
+    p->joined = false;
+    p->since_ns = base_now_ns();
+    p->losses++;
+    l->report_ns = 0;
     serve_peer_gone(l->serve, peer);
     if (l->relay) {
         relay_gone(l->relay, peer);

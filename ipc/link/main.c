@@ -15,16 +15,19 @@
 #define EXIT_CONFIG 6 /* no keys, no boards: trying again does not help */
 
 struct args {
-    const char *folder, *listen, *name, *socket, *relay, *to, *input;
+    const char *folder, *runtime, *listen, *name, *socket, *relay, *to, *input;
     bool trusted_wire;
 };
 
-static volatile sig_atomic_t ended;
+static volatile sig_atomic_t ended, reload;
 
-static void on_end(int number)
+static void on_signal(int number)
 {
-    (void)number;
-    ended = 1;
+    if (number == SIGHUP) {
+        reload = 1;
+    } else {
+        ended = 1;
+    }
 }
 
 static void help(FILE *to)
@@ -34,6 +37,7 @@ static void help(FILE *to)
         "Computes frames of other boards by the daemon here. See piped-link(8).\n\n"
         "  --listen ADDRESS    IP or IP:PORT; default 0.0.0.0:8474\n"
         "  --state-dir DIR     keys and boards of pipectl board; default " BRD_FOLDER "\n"
+        "  --runtime-dir DIR   reports of links; default " BRD_RUNTIME_FOLDER ", if it is there\n"
         "  --name NAME         of this board, for the others' logs; default: the host's\n"
         "  --socket PATH       the daemon's frames socket\n"
         "  --trusted-wire      do not encrypt; other boards must do the same\n"
@@ -46,23 +50,18 @@ static void help(FILE *to)
 /* Return: 0; EXIT_USAGE; -1: help was printed. */
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {{"listen", 1, 0, 'l'},
-                                            {"state-dir", 1, 0, 'd'},
-                                            {"name", 1, 0, 'n'},
-                                            {"socket", 1, 0, 's'},
-                                            {"trusted-wire", 0, 0, 'w'},
-                                            {"relay", 1, 0, 'r'},
-                                            {"to", 1, 0, 't'},
-                                            {"input", 1, 0, 'i'},
-                                            {"help", 0, 0, 'h'},
-                                            {"version", 0, 0, 'v'},
-                                            {0}};
+    static const struct option options[] = {
+        {"listen", 1, 0, 'l'}, {"state-dir", 1, 0, 'd'}, {"runtime-dir", 1, 0, 'u'},
+        {"name", 1, 0, 'n'},   {"socket", 1, 0, 's'},    {"trusted-wire", 0, 0, 'w'},
+        {"relay", 1, 0, 'r'},  {"to", 1, 0, 't'},        {"input", 1, 0, 'i'},
+        {"help", 0, 0, 'h'},   {"version", 0, 0, 'v'},   {0}};
     int c;
 
     *ret = (struct args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .input = ""};
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
         const char **text = c == 'l'   ? &ret->listen
                             : c == 'd' ? &ret->folder
+                            : c == 'u' ? &ret->runtime
                             : c == 'n' ? &ret->name
                             : c == 's' ? &ret->socket
                             : c == 'r' ? &ret->relay
@@ -158,11 +157,26 @@ static int open_transport(const struct args *a, struct link *l, const struct brd
     return 0;
 }
 
-static void loop(struct link *l)
+/* Return: whether there is another list of boards to go on with. */
+static bool may_reload(const struct args *a)
+{
+    struct brd_keys keys;
+    struct link probe = {0};
+    int rc = read_state(a, &probe, &keys);
+
+    brd_forget(&keys);
+    if (rc) {
+        link_log("goes on with the boards that it has");
+        reload = 0;
+    }
+    return rc == 0;
+}
+
+static void loop(const struct args *a, struct link *l)
 {
     bool more = true;
 
-    while (!ended && more) {
+    while (!ended && more && !(reload && may_reload(a))) {
         struct pollfd fds[3] = {{lnk_transport_fd(l->transport), POLLIN, 0},
                                 {serve_fd(l->serve), POLLIN, 0},
                                 {l->relay && relay_wants_input(l->relay) ? 0 : -1, POLLIN, 0}};
@@ -180,11 +194,19 @@ static void loop(struct link *l)
     }
 }
 
+/* Until a signal, or the end of the relay. */
 static int run(const struct args *a, struct link *l)
 {
     struct brd_keys keys;
     char error[256];
     int rc = read_state(a, l, &keys);
+
+    reload = 0;
+    l->report_ns = 0;
+    memset(l->peer, 0, sizeof(l->peer));
+    for (size_t i = 0; i < BRD_MAX; i++) {
+        l->peer[i].since_ns = base_now_ns();
+    }
 
     rc = rc ? rc : serve_new(l, a->socket, &l->serve) < 0 ? 1 : 0;
     if (rc == 0 && a->relay && relay_new(l, a->relay, a->to, a->input, &l->relay, error) < 0) {
@@ -194,7 +216,7 @@ static int run(const struct args *a, struct link *l)
     rc = rc ? rc : open_transport(a, l, &keys);
     brd_forget(&keys);
     if (rc == 0) {
-        loop(l);
+        loop(a, l);
     }
     l->transport = lnk_transport_close(l->transport);
     l->relay = relay_free(l->relay);
@@ -206,15 +228,15 @@ int main(int argc, char **argv)
 {
     static struct link l;
     static char host[LNK_NAME_BYTES];
-    struct sigaction end = {.sa_handler = on_end};
+    struct sigaction signals = {.sa_handler = on_signal};
     struct args a;
     int rc = take_args(argc, argv, &a);
 
     if (rc) {
         return rc < 0 ? 0 : rc;
     }
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, &signals, NULL);
+    sigaction(SIGINT, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (gethostname(host, sizeof(host) - 1) < 0 || !*host) {
         strcpy(host, "board");
@@ -223,5 +245,15 @@ int main(int argc, char **argv)
     if (getrandom(&l.instance, sizeof(l.instance), 0) < 0 || l.instance == 0) {
         l.instance = base_now_ns();
     }
-    return run(&a, &l);
+    if (!a.relay) {
+        sigaction(SIGHUP, &signals, NULL);
+        l.report_folder = a.runtime                               ? a.runtime
+                          : access(BRD_RUNTIME_FOLDER, W_OK) == 0 ? BRD_RUNTIME_FOLDER
+                                                                  : NULL;
+    }
+    do {
+        rc = run(&a, &l);
+    } while (rc == 0 && reload && !ended);
+    brd_report_remove(l.report_folder);
+    return rc;
 }

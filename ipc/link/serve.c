@@ -186,7 +186,9 @@ void serve_frame(struct serve *s, size_t peer, const struct lnk_message *m,
         f->deadline_ns = m->frame.left_ns ? base_now_ns() + m->frame.left_ns : 0;
         status = piped_submit(st->is, f) < 0 ? PIPED_UNAVAILABLE : 0;
     }
-    if (status != 0) {
+    if (status == 0) {
+        s->link->peer[peer].frames++;
+    } else {
         if (f) {
             piped_release(st->is, f);
         }

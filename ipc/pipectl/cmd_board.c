@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ipc/boards/known_boards.h"
+#include "base.h"
+#include "ipc/boards/link_report.h"
 #include "ipc/pipectl/pipectl.h"
 
 struct place {
-    const char *path;
+    const char *path, *runtime;
     int folder;
 };
 
@@ -60,18 +61,69 @@ static json_t *board_json(const struct brd_board *b)
                      fingerprint);
 }
 
-static int list_command(const struct ctl *ctl, const struct brd_list *list)
+/* @l: NULL: nothing is known of it */
+static json_t *link_json(const struct brd_link *l)
 {
-    static const char *const headings[] = {"name", "address", "fingerprint", NULL};
+    json_t *v = l ? json_pack("{s:b, s:f, s:I, s:I, s:n, s:n}", "up", l->up, "for_s", l->for_s,
+                              "losses", (json_int_t)l->losses, "frames", (json_int_t)l->frames,
+                              "message_us", "kilobyte_us")
+                  : json_null();
+
+    if (l && l->measured) {
+        json_object_set_new(v, "message_us", json_real(l->message_us));
+        json_object_set_new(v, "kilobyte_us", json_real(l->kilobyte_us));
+    }
+    return v;
+}
+
+static void link_text(const struct brd_link *l, char *ret, size_t bytes)
+{
+    char cost[64] = "";
+
+    if (l && l->measured) {
+        snprintf(cost, sizeof(cost), ", %.2f ms + %.1f us/kB", l->message_us / 1e3, l->kilobyte_us);
+    }
+    if (l) {
+        snprintf(ret, bytes, "%s for %.0f s%s", l->up ? "up" : "away", l->for_s, cost);
+    } else {
+        snprintf(ret, bytes, "-");
+    }
+}
+
+/* Says why the links are not known, unless piped-link just does not run. Return: as they are. */
+static const struct brd_report *read_report(const struct place *p, struct brd_report *r)
+{
+    int rc = brd_report_read(p->runtime, r);
+
+    if (rc == 0 && r->age_s > BRD_REPORT_STALE_S) {
+        ctl_say("piped-link has not reported for %.0f s; see journalctl -u piped-link", r->age_s);
+    } else if (rc && rc != -ENOENT) {
+        struct place runtime = {.path = p->runtime};
+
+        failed(&runtime, BRD_REPORT_FILE, rc);
+    }
+    return rc == 0 && r->age_s <= BRD_REPORT_STALE_S ? r : NULL;
+}
+
+static int list_command(const struct ctl *ctl, const struct place *p, const struct brd_list *list)
+{
+    static const char *const headings[] = {"name", "address", "fingerprint",
+                                           "link", "frames",  NULL};
+    struct brd_report read;
+    const struct brd_report *report = read_report(p, &read);
     json_t *all = json_array();
     struct ctl_table t;
 
-    ctl_table_init(&t, headings, "lll");
+    ctl_table_init(&t, headings, "llllr");
     for (size_t i = 0; i < list->count; i++) {
+        const struct brd_link *l = report ? brd_report_find(report, list->board[i].name) : NULL;
         json_t *b = board_json(&list->board[i]);
+        char text[128];
 
-        ctl_table_add(&t, "%s\t%s\t%s", ctl_text(b, "name"), ctl_text(b, "address"),
-                      ctl_text(b, "fingerprint"));
+        link_text(l, text, sizeof(text));
+        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%llu", ctl_text(b, "name"), ctl_text(b, "address"),
+                      ctl_text(b, "fingerprint"), text, l ? (unsigned long long)l->frames : 0);
+        json_object_set_new(b, "link", link_json(l));
         json_array_append_new(all, b);
     }
     if (ctl->json) {
@@ -82,6 +134,14 @@ static int list_command(const struct ctl *ctl, const struct brd_list *list)
     }
     json_decref(all);
     return CTL_DONE;
+}
+
+/* A line ends in it after a change: piped-link has the list that it read. */
+static const char *hint(const struct place *p)
+{
+    struct brd_report r;
+
+    return brd_report_read(p->runtime, &r) == 0 ? "; now run systemctl reload piped-link" : "";
 }
 
 /* Writes the list, unless the change failed. @rc: of the change. Return: an exit code. */
@@ -118,7 +178,7 @@ static int add_command(const struct ctl *ctl, const struct place *p, struct brd_
         json_decref(b);
     } else {
         printf("%s is on the list%s\n", argv[0],
-               have ? "" : "; this board has no keys yet: run pipectl board key");
+               have ? hint(p) : "; this board has no keys yet: run pipectl board key");
     }
     return CTL_DONE;
 }
@@ -134,7 +194,7 @@ static int remove_command(const struct ctl *ctl, const struct place *p, struct b
     if (ctl->json) {
         ctl_print_json(json_null());
     } else {
-        printf("%s is off the list\n", name);
+        printf("%s is off the list%s\n", name, hint(p));
     }
     return CTL_DONE;
 }
@@ -157,7 +217,7 @@ static int with_folder(const struct ctl *ctl, struct place *p, bool replace, int
         return failed(p, BRD_LIST_FILE, rc);
     }
     if (is_list) {
-        return list_command(ctl, &list);
+        return list_command(ctl, p, &list);
     }
     return argc == 4 ? add_command(ctl, p, &list, argv + 1)
                      : remove_command(ctl, p, &list, argv[1]);
@@ -165,7 +225,7 @@ static int with_folder(const struct ctl *ctl, struct place *p, bool replace, int
 
 int ctl_board(const struct ctl *ctl, int argc, char **argv)
 {
-    struct place p = {BRD_FOLDER, -1};
+    struct place p = {BRD_FOLDER, BRD_RUNTIME_FOLDER, -1};
     const char *verb;
     bool replace = false;
     int c, rc = CTL_DONE, left;
@@ -173,6 +233,8 @@ int ctl_board(const struct ctl *ctl, int argc, char **argv)
     while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         if (c == 'd') {
             p.path = optarg;
+        } else if (c == 'u') {
+            p.runtime = optarg;
         } else {
             replace = true;
         }

@@ -104,6 +104,7 @@ static const struct cli_option QUANTIZE[] = {
     {0}};
 static const struct cli_option BOARD[] = {
     {"state-dir", 'd', "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
+    {"runtime-dir", 'u', "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
     {"replace", 'r', NULL, NULL, "key: make a new pair in place of the present one"},
     {0}};
 static const struct cli_argument BOARD_WORDS[] = {{"", "key list add remove"}, {0}};

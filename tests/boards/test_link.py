@@ -53,12 +53,28 @@ class Boards:
         return [LINK, "--state-dir", self.state(name), "--name", name, "--listen", "127.0.0.1:%d" % self.port[name], *more]
 
     def start_daemon(self, name):
-        self.daemons[name] = Daemon(models={"digits": DIGITS}, runtime_dir=os.path.join(self.top.name, name + "-run"))
+        self.daemons[name] = Daemon(models={"digits": DIGITS}, runtime_dir=self.runtime(name))
         self.daemons[name].__enter__()
 
+    def runtime(self, name):
+        return os.path.join(self.top.name, name + "-run")
+
     def start_link(self, name):
-        self.links[name] = Node(self.command(name, "--socket", os.path.join(self.top.name, name + "-run", "frames.sock")))
+        self.links[name] = Node(self.command(name, "--socket", os.path.join(self.runtime(name), "frames.sock"),
+                                             "--runtime-dir", self.runtime(name)))
         self.links[name].wait("piped-link: listens", 20 * SLOW)
+
+    def board(self, name, *words):
+        return pipectl("board", "--state-dir", self.state(name), "--runtime-dir", self.runtime(name), *words)
+
+    def listed(self, name, good):
+        """Asks again and again, until the links are good(). Return: them, by name."""
+        end = time.monotonic() + 30 * SLOW
+        while True:
+            links = {b["name"]: b["link"] for b in json.loads(self.board(name, "list", "--json"))}
+            if good(links):
+                return links
+            check(time.monotonic() < end, "never good:", links)
 
     def __enter__(self):
         try:
@@ -99,7 +115,7 @@ class Boards:
 
 
 class Relay:
-    """piped-link --relay: feeds frames, checks every answer as it comes."""
+    """piped-link --relay: feeds frames once all boards are there, checks every answer as it comes."""
 
     def __init__(self, boards, frames, *more):
         daemon = next(iter(boards.daemons.values()))
@@ -108,11 +124,14 @@ class Relay:
         self.process = subprocess.Popen(boards.command("hub", "--relay", "digits", "--input", shape, *more),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.news = threading.Condition()
+        self.names = more[1].split(",") if more[:1] == ("--to",) else boards.names
         self.threads = [threading.Thread(target=t, daemon=True) for t in (self.feed, self.take, self.listen)]
         for t in self.threads:
             t.start()
 
     def feed(self):
+        with self.news:
+            self.news.wait_for(lambda: all(b"%s is there" % n.encode() in self.error for n in self.names), 30 * SLOW)
         try:
             for i in range(self.frames):
                 self.process.stdin.write(self.patterns[i % PATTERNS])
@@ -136,7 +155,9 @@ class Relay:
 
     def listen(self):
         for line in self.process.stderr:
-            self.error += line
+            with self.news:
+                self.error += line
+                self.news.notify_all()
 
     def wait(self, count):
         with self.news:
@@ -237,6 +258,36 @@ def the_daemon_behind_a_link_is_restarted():
         relayed(boards, 4000, ((500, restart),))
 
 
+def links_are_listed():
+    """pipectl board list: up, measured, frames; away when the other is gone; nothing without piped-link."""
+    with Boards("b2", "b3") as boards:
+        for a, b in (("b2", "b3"), ("b3", "b2")):
+            key = pipectl("board", "--state-dir", boards.state(b), "key").strip()
+            said = boards.board(a, "add", b, "127.0.0.1:%d" % boards.port[b], key)
+            check("systemctl reload piped-link" in said, said)
+            boards.links[a].signal(signal.SIGHUP)
+            boards.links[a].wait("piped-link: listens", 20 * SLOW)
+        links = boards.listed("b2", lambda x: x["b3"] and x["b3"]["up"] and x["b3"]["message_us"])
+        check(links["b3"]["message_us"] > 0 and not links["hub"]["up"], links)
+        relayed(boards, 300, (), "--to", "b2")
+        boards.listed("b2", lambda x: x["hub"]["frames"] == 300 and x["hub"]["losses"] >= 1 and not x["hub"]["up"])
+        text = boards.board("b2", "list")
+        check(re.search(r"^b3 .* up for \d+ s, [0-9.]+ ms \+ [0-9.]+ us/kB", text, re.M), text)
+        check(re.search(r"^hub .* away for", text, re.M), text)
+        print(text.rstrip())
+        lost = links["b3"]["losses"]
+        boards.links["b3"].kill()
+        boards.listed("b2", lambda x: not x["b3"]["up"] and x["b3"]["losses"] == lost + 1 and x["b3"]["message_us"] is None)
+        with open(os.path.join(boards.state("b2"), "boards.json"), "w", encoding="utf-8") as f:
+            f.write("[")  # half a list
+        boards.links["b2"].signal(signal.SIGHUP)
+        boards.links["b2"].wait("piped-link: goes on with the boards that it has", 20 * SLOW)
+        boards.links["b2"].signal(signal.SIGTERM)
+        check(boards.links["b2"].ended(20 * SLOW) == 0)
+        check(not os.path.exists(os.path.join(boards.runtime("b2"), "links.json")))
+        check(boards.listed("b3", lambda x: True)["b2"] is not None, "the report of a killed link is gone")
+
+
 def refusals_are_sentences():
     with tempfile.TemporaryDirectory() as folder:
         def run(*words):
@@ -265,5 +316,5 @@ def refusals_are_sentences():
         check(code == 6 and "this key" in said and theirs not in said and key not in said, said)
 
 
-main((refusals_are_sentences, one_board_computes_all, two_boards_share, links_are_killed_and_come_back,
+main((refusals_are_sentences, links_are_listed, one_board_computes_all, two_boards_share, links_are_killed_and_come_back,
       all_boards_are_gone_for_a_while, a_frozen_board_answers_late, the_daemon_behind_a_link_is_restarted))
