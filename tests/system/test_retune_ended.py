@@ -5,6 +5,7 @@ disturbed by whatever else is asked for; and state files that are absurd or cann
 
 usage: test_retune_ended.py [CASE]...
 """
+import itertools
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import tempfile
 from signal import SIGHUP, SIGTERM
 
 from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
-from searches import ALGORITHMS, FOREVER, QUICK, SLOWDOWN, Client, fails, good_event, serving
+from searches import ALGORITHMS, FOREVER, QUICK, SHARE, SLOWDOWN, Client, fails, good_event, serving
 
 
 def without_waiting():
@@ -217,19 +218,18 @@ def what_was_kept_may_be_absurd():
     with open(path, encoding="utf-8") as f:
         good = json.load(f)
     kinds = good["states"][0]["costs"]
-    for ns in (1e15, 1e-3, 1e308, -1.0, 0.0):
-        for handoff in (0.0, 1e10, 1e308):
-            state = dict(good["states"][0], handoff_ns=handoff, costs={
-                kind: {str(w): [[ns if (u + w) % 3 else 5e4, 0.01] for u in range(len(rows["1"]))]
-                       for w in range(1, 3)} for kind, rows in kinds.items()})
-            with open(path, "w", encoding="utf-8") as f:
-                json.dump(dict(good, states=[state]), f)
-            with Daemon(config=QUICK, state_dir=temp) as d:
-                check(d.call("PlanFront")["front"] and d.call("PlanExplain")["explanation"])
-                for name in ("exact", "pipe-it", "shisha"):
-                    event = d.call("Retune", {"algorithm": name})["event"]
-                    good_event(d, event)
-                    check(event["trial_count"] <= 20 or name != "exact", event)
+    for ns, handoff in list(itertools.product((1e15, 1e-3, 1e308, -1.0, 0.0), (0.0, 1e10, 1e308)))[::SHARE]:
+        state = dict(good["states"][0], handoff_ns=handoff, costs={
+            kind: {str(w): [[ns if (u + w) % 3 else 5e4, 0.01] for u in range(len(rows["1"]))]
+                   for w in range(1, 3)} for kind, rows in kinds.items()})
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(dict(good, states=[state]), f)
+        with Daemon(config=QUICK, state_dir=temp) as d:
+            check(d.call("PlanFront")["front"] and d.call("PlanExplain")["explanation"])
+            for name in ("exact", "pipe-it", "shisha"):
+                event = d.call("Retune", {"algorithm": name})["event"]
+                good_event(d, event)
+                check(event["trial_count"] <= 20 or name != "exact", event)
     shutil.rmtree(temp)
 
 
@@ -244,11 +244,11 @@ def state_that_cannot_be_kept():
         good_event(d, event)
         check("cannot keep" in d.log(), d.log())
         os.rmdir(os.path.join(temp, name + ".new"))
-        os.symlink("/dev/full", os.path.join(temp, name + ".new"))
+        os.symlink("/dev/full", os.path.join(temp, name + ".new"))  # a draft is a file of its own, whatever lies there
         before = os.path.getsize(os.path.join(temp, name))
         good_event(d, d.call("Retune", {"trials": 1})["event"])
         check(os.path.isfile(os.path.join(temp, name)) and not os.path.islink(os.path.join(temp, name)))
-        check(os.path.getsize(os.path.join(temp, name)) > before / 2, "a full disk left half a file")
+        check(os.path.getsize(os.path.join(temp, name)) > before / 2)
     shutil.rmtree(temp)
 
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of the state directory: written whole, read when they are of the right sort and version. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base.h"
@@ -142,6 +144,30 @@ TEST(a_failure_leaves_the_previous_file)
     T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, "/nowhere/calibration.json", json_object()),
          -ENOENT);
     T_EQ(rmdir(folder), 0);
+}
+
+/* What is written before the disk is full is in the draft alone. */
+TEST(a_full_disk_leaves_the_previous_file)
+{
+    struct rlimit before, little = {.rlim_cur = 4096};
+    char path[DMN_STATE_PATH_MAX], text[8192];
+    int r;
+
+    begin();
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    T_TRUE(dmn_state_file_path(DMN_STATE_PROFILE, folder, "", "", path));
+    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, json_pack("{s:i}", "x", 1)), 0);
+    T_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    T_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    r = dmn_state_file_write(DMN_STATE_PROFILE, path, json_pack("{s:s}", "x", text));
+    T_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    T_EQ(r, -EFBIG);
+    T_EQ(reading(DMN_STATE_PROFILE, path), 0);
+    T_EQ(unlink(path), 0);
+    T_EQ(rmdir(folder), 0); /* nothing else is in it */
 }
 
 TEST_MAIN()
