@@ -26,14 +26,14 @@
 
 #include "ipc/boards/known_boards.h"
 
-#define BRD_EPS_MAX 8u    /* EPs of one board */
-#define BRD_HOPS_MAX 16u  /* segments of a route */
-#define BRD_SHARE_MAX 8u  /* boards of one hop */
+#define BRD_EPS_MAX 8u   /* EPs of one board */
+#define BRD_HOPS_MAX 16u /* segments of a route */
+#define BRD_SHARE_MAX 8u /* boards of one hop */
 #define BRD_TENSORS_MAX 16u
 #define BRD_RANK_MAX 8u
 #define BRD_ROUTES_MAX 16u
-#define BRD_COSTS_MAX 8u        /* segments whose costs a state tells */
-#define BRD_COST_ROWS_MAX 64u   /* (EP, width) of one of them */
+#define BRD_COSTS_MAX 8u      /* segments whose costs a state tells */
+#define BRD_COST_ROWS_MAX 64u /* (EP, width) of one of them */
 #define BRD_COST_UNITS_MAX 4096u
 #define BRD_CONTENT_BYTES 64u /* with NUL */
 #define BRD_EP_NAME_BYTES 24u
@@ -82,6 +82,9 @@ enum brd_route_phase {
     BRD_READY,     /* frames of the model may be sent */
     BRD_FAILED,    /* it serves no more; .why */
 };
+/** brd_phase_name() - Return: "preparing", "ready", "failed"; static. */
+const char *brd_phase_name(enum brd_route_phase phase);
+
 struct brd_route_state {
     char model[BRD_CONTENT_BYTES];
     uint32_t number;
@@ -150,7 +153,9 @@ json_t *brd_routes_json(const struct brd_routes *r);
  * gap. */
 int brd_routes_read(const json_t *j, struct brd_routes *ret);
 
-/** brd_hops_text() - hops as a text for PLAN messages: FIRST-LAST@PRINT*SHARE+PRINT*SHARE|...
- * Return: 0; -ENOSPC. brd_hops_parse() - reads it, without leaves. Return: 0; -EBADMSG. */
+/** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE|...
+ * Return: 0; -ENOSPC. */
 int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t bytes);
+/** brd_hops_parse() - reads it, without leaves, from untrusted text. Return: 0; -EBADMSG, @ret has
+ * anything. */
 int brd_hops_parse(const char *text, struct brd_hop ret[BRD_HOPS_MAX], size_t *ret_count);
