@@ -202,7 +202,7 @@ static void add_way(struct bench *b, const char *name, const char *only)
     }
     w->name = name;
     w->ns = memory(b->o.frames * sizeof(*w->ns));
-    r = krn_net_new_chosen(b->m, &w->chosen.choice, 1, error, &w->net);
+    r = krn_net_new_chosen(b->m, &w->chosen.choice, 1, KRN_PACK_ONE_STAGE, error, &w->net);
     if (r < 0) {
         fail(error, r);
     }

@@ -172,7 +172,7 @@ static int new_net(const struct options *o, struct bench *b, char error[MDL_ERRO
     snprintf(error, MDL_ERROR_MAX, "its primitives could not be measured");
     r = krn_measure(b->m, &mo, &times);
     r = r < 0 ? r : krn_choose(&times, &co, &chosen);
-    r = r < 0 ? r : krn_net_new_chosen(b->m, &chosen.choice, 1, error, &b->net);
+    r = r < 0 ? r : krn_net_new_chosen(b->m, &chosen.choice, 1, KRN_PACK_ONE_STAGE, error, &b->net);
     krn_chosen_deinit(&chosen);
     krn_times_deinit(&times);
     return r;

@@ -40,9 +40,16 @@ struct krn_choice; /* kernels/choice.h */
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret);
 
-/** krn_net_new_preferred() - as krn_net_new(), for callers that use krn_net_join(): packs only what
- * a plan of one stage runs; krn_net_join() packs the rest. */
-int krn_net_new_preferred(const struct mdl_model *m, const char *only,
+/* What a new net packs for callers that use krn_net_join(), which packs the rest. */
+enum krn_pack {
+    KRN_PACK_ALL,       /* as krn_net_new() */
+    KRN_PACK_ONE_STAGE, /* what a plan of one stage runs on each kind */
+    KRN_PACK_NOTHING,   /* for a model whose weights do not fit, or are not run here for now */
+};
+
+/** krn_net_new_preferred() - as krn_net_new(), for callers that use krn_net_join(). With
+ * KRN_PACK_NOTHING it cannot see that a primitive cannot be prepared: krn_net_join() fails then. */
+int krn_net_new_preferred(const struct mdl_model *m, const char *only, enum krn_pack pack,
                           char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
 
 /**
@@ -50,13 +57,14 @@ int krn_net_new_preferred(const struct mdl_model *m, const char *only,
  * @choices: [@kind_count], read during the call. A primitive that several kinds choose is packed
  * once.
  *
- * Packs what a plan of one stage runs on each kind; krn_net_join() packs what other plans need.
+ * @pack: as for krn_net_new_preferred()
  *
  * Return: 0, -ENOMEM, -EINVAL (a choice of another model, or more than KRN_KIND_MAX kinds),
  * -EOPNOTSUPP (a chosen primitive cannot run its op; @ret_error says which).
  */
 int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choices,
-                       size_t kind_count, char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
+                       size_t kind_count, enum krn_pack pack, char ret_error[MDL_ERROR_MAX],
+                       struct krn_net **ret);
 
 /** krn_net_free() - no team may run the net any more. Accepts NULL. Return: NULL. */
 struct krn_net *krn_net_free(struct krn_net *net);

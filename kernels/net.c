@@ -44,10 +44,24 @@ static int no_primitive(const struct mdl_model *m, size_t i, char ret_error[MDL_
     return -EOPNOTSUPP;
 }
 
-/* Applies @choices to op @i. Prepares the primitives of a plan of one stage, with @all the others,
- * too, so that little remains to do when a plan is built. */
+/* Takes the primitives as they were chosen, and prepares none. */
+static int add(struct krn_net *net, size_t i, const struct krn_primitive *fused,
+               const struct krn_primitive *own, struct krn_net_pick *ret)
+{
+    int r = consts(net, i, own);
+
+    ret->own = krn_net_add(&net->ops[i], own);
+    if (r == 0 && fused) {
+        ret->fused = krn_net_add(&net->ops[i], fused);
+        r = consts(net, i, fused);
+    }
+    return r;
+}
+
+/* Applies @choices to op @i, and prepares what @pack says, so that little remains to do when a plan
+ * is built. */
 static int pick(struct krn_net *net, size_t i, const char *only, const struct krn_choice *choices,
-                bool all, char ret_error[MDL_ERROR_MAX])
+                enum krn_pack pack, char ret_error[MDL_ERROR_MAX])
 {
     struct krn_net_op *o = &net->ops[i];
     int r = 0;
@@ -63,13 +77,17 @@ static int pick(struct krn_net *net, size_t i, const char *only, const struct kr
         }
         second = i > 0 && o[-1].picks[k].fused != KRN_NET_NONE;
         p->fused = KRN_NET_NONE;
+        if (pack == KRN_PACK_NOTHING) {
+            r = add(net, i, fused, own, p);
+            continue;
+        }
         r = fused ? ready_some(net, i, true, only, fused, &p->fused) : 0;
         if (r == -EOPNOTSUPP) { /* then each op runs unfused */
             p->fused = KRN_NET_NONE;
             r = 0;
         }
         p->own = krn_net_add(o, own);
-        if (r == 0 && (all || (p->fused == KRN_NET_NONE && !second))) {
+        if (r == 0 && (pack == KRN_PACK_ALL || (p->fused == KRN_NET_NONE && !second))) {
             r = ready_some(net, i, false, only, own, &p->own);
         } else if (r == 0) {
             r = consts(net, i, own);
@@ -106,7 +124,8 @@ static void net_freep(struct krn_net **net)
 
 /* @only: selects the replacement of a primitive that cannot be prepared. */
 static int net_new(const struct mdl_model *m, const char *only, const struct krn_choice *choices,
-                   size_t kind_count, bool all, char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+                   size_t kind_count, enum krn_pack pack, char ret_error[MDL_ERROR_MAX],
+                   struct krn_net **ret)
 {
     base_cleanup(net_freep) struct krn_net *net = calloc(1, sizeof(*net));
     int r = 0;
@@ -132,9 +151,11 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
         net->ops[i].bound = calloc(4 * kind_count, sizeof(*net->ops[i].bound));
         r = net->ops[i].bound ? 0 : -ENOMEM;
     }
-    r = r < 0 ? r : krn_net_pack(net, choices, all);
+    if (r == 0 && pack != KRN_PACK_NOTHING) {
+        r = krn_net_pack(net, choices, pack == KRN_PACK_ALL);
+    }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
-        r = pick(net, i, only, choices, all, ret_error);
+        r = pick(net, i, only, choices, pack, ret_error);
     }
     mdl_drop_weights(m);
     if (r < 0) {
@@ -145,7 +166,7 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     return 0;
 }
 
-static int new_preferred(const struct mdl_model *m, const char *only, bool all,
+static int new_preferred(const struct mdl_model *m, const char *only, enum krn_pack pack,
                          char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
 {
     struct krn_choice choice;
@@ -155,7 +176,7 @@ static int new_preferred(const struct mdl_model *m, const char *only, bool all,
         snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return r;
     }
-    r = net_new(m, only, &choice, 1, all, ret_error, ret);
+    r = net_new(m, only, &choice, 1, pack, ret_error, ret);
     krn_choice_deinit(&choice);
     return r;
 }
@@ -163,17 +184,18 @@ static int new_preferred(const struct mdl_model *m, const char *only, bool all,
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret)
 {
-    return new_preferred(m, only, true, ret_error, ret);
+    return new_preferred(m, only, KRN_PACK_ALL, ret_error, ret);
 }
 
-int krn_net_new_preferred(const struct mdl_model *m, const char *only,
+int krn_net_new_preferred(const struct mdl_model *m, const char *only, enum krn_pack pack,
                           char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
 {
-    return new_preferred(m, only, false, ret_error, ret);
+    return new_preferred(m, only, pack, ret_error, ret);
 }
 
 int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choices,
-                       size_t kind_count, char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+                       size_t kind_count, enum krn_pack pack, char ret_error[MDL_ERROR_MAX],
+                       struct krn_net **ret)
 {
     if (kind_count == 0 || kind_count > KRN_KIND_MAX) {
         snprintf(ret_error, MDL_ERROR_MAX, "there are more than %u kinds of cores", KRN_KIND_MAX);
@@ -185,7 +207,7 @@ int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choic
             return -EINVAL;
         }
     }
-    return net_new(m, NULL, choices, kind_count, false, ret_error, ret);
+    return net_new(m, NULL, choices, kind_count, pack, ret_error, ret);
 }
 
 const struct mdl_model *krn_net_model(const struct krn_net *net)

@@ -63,6 +63,7 @@ static int new_set(struct pl_pipeline *p, const struct pl_plan *plan, uint32_t e
         .notify_arg = p->options.notify_arg,
         .no_pin = p->options.no_pin,
         .no_clocks = p->options.no_clocks,
+        .asleep = p->options.asleep,
     };
     size_t units = krn_net_model(p->net)->unit_count;
     int r = pl_plan_check(plan, &p->eps, units, NULL, 0);
@@ -150,6 +151,9 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     uint64_t now = base_now_ns();
 
     assert(f->private->place == PL_PLACE_CALLER);
+    if (p->set->common.asleep) {
+        return PL_E_ASLEEP;
+    }
     if (!pl_set_room(p->set, now)) {
         return PL_E_FULL;
     }
@@ -210,6 +214,36 @@ int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan)
     p->set = next;
     pl_set_close(p->old);
     return 0;
+}
+
+static int change_sleep(struct pl_pipeline *p, bool asleep)
+{
+    int r;
+
+    if (p->set->common.asleep == asleep) {
+        return 0;
+    }
+    p->options.asleep = asleep;
+    r = pl_switch(p, &p->set->plan);
+    if (r != 0) {
+        p->options.asleep = !asleep;
+    }
+    return r;
+}
+
+int pl_sleep(struct pl_pipeline *p)
+{
+    return change_sleep(p, true);
+}
+
+int pl_wake_up(struct pl_pipeline *p)
+{
+    return change_sleep(p, false);
+}
+
+bool pl_asleep(const struct pl_pipeline *p)
+{
+    return p->set->common.asleep;
 }
 
 int pl_set_eps(struct pl_pipeline *p, const struct pl_ep_set *eps)

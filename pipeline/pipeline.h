@@ -30,6 +30,7 @@ struct pl_options {
     void *notify_arg;
     bool no_pin;    /* pin no thread, for machines that forbid it; status shows it */
     bool no_clocks; /* no per-unit clocks; only bench/clocks sets it */
+    bool asleep;    /* it begins as after pl_sleep() */
 };
 
 struct pl_pipeline;
@@ -56,8 +57,8 @@ struct pl_frame *pl_frame_get(struct pl_pipeline *p);
 void pl_frame_put(struct pl_pipeline *p, struct pl_frame *f);
 
 /** pl_submit() - admits a frame. Return: 0, or PL_E_FULL (stage 0 has no room: retry after the next
- * collect). */
-enum { PL_E_FULL = 1 };
+ * collect), or PL_E_ASLEEP. */
+enum { PL_E_FULL = 1, PL_E_ASLEEP = 3 };
 int pl_submit(struct pl_pipeline *p, struct pl_frame *f);
 
 /** pl_collect() - Return: the next frame in admission order if it is finished, else NULL. The
@@ -73,6 +74,17 @@ struct pl_frame *pl_collect(struct pl_pipeline *p);
  */
 enum { PL_E_BUSY = 2 };
 int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
+
+/**
+ * pl_sleep() - lets go of the weights: no frame is admitted from now on
+ *
+ * A switch to the same plan, whose teams do not join the net: krn_net_trim() frees what the draining
+ * teams leave. Plans may be switched as ever; pl_wake_up() switches once more, to teams that join.
+ * Both return as pl_switch(), and 0 if there is nothing to do.
+ */
+int pl_sleep(struct pl_pipeline *p);
+int pl_wake_up(struct pl_pipeline *p);
+bool pl_asleep(const struct pl_pipeline *p);
 
 /** pl_set_eps() - sets the EPs (copied) that later plans refer to, after the machine has changed.
  * The serving plan keeps its EPs until pl_switch(). Return: 0, -EINVAL for more than PL_EP_MAX. */

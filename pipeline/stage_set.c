@@ -136,14 +136,16 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     name_team(t, ep);
     place_team(t, ep, &next_core[g->ep]);
     r = pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1);
-    if (r == 0) {
+    if (r == 0 && s->common.asleep) {
+        scratch_bytes = BASE_CACHE_LINE_BYTES;
+    } else if (r == 0) {
         r = krn_net_join(s->common.net, t->kind, units[t->first_unit].first_op,
                          units[t->last_unit].last_op, t->width, &scratch_bytes);
     }
     if (r < 0) {
         return r;
     }
-    t->joined = true;
+    t->joined = !s->common.asleep;
     t->scratch = alloc_scratch(scratch_bytes);
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
@@ -293,6 +295,7 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret)
     s->common.spin_ns = pl_plan_oversubscribed(c->plan, c->eps) ? 0 : c->spin_ns;
     s->common.no_pin = c->no_pin;
     s->common.no_clocks = c->no_clocks;
+    s->common.asleep = c->asleep;
     s->common.notify = c->notify;
     s->common.notify_arg = c->notify_arg;
     r = build(s, c->frames);

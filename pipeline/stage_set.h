@@ -25,6 +25,7 @@ struct pl_set_config {
     void (*notify)(void *arg);
     void *notify_arg;
     bool no_pin, no_clocks;
+    bool asleep; /* teams do not join the net */
 };
 
 struct pl_set {

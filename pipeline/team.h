@@ -26,6 +26,7 @@ struct pl_team_common {
     const struct krn_net *net; /* borrowed */
     uint64_t spin_ns;
     bool no_pin, no_clocks;
+    bool asleep;               /* has not joined the net: no frame comes */
     void (*notify)(void *arg); /* may be NULL */
     void *notify_arg;
     _Atomic bool abort;      /* writer: loop. Relaxed: read between units, and wakes repeat */

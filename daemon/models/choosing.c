@@ -96,7 +96,7 @@ static int build(const struct dmn_choose *c, const struct mdl_model *m, char *re
         choices[k] = c->of[c->kinds[k].same].choice; /* borrowed */
         snprintf(choices[k].kind, sizeof(choices[k].kind), "%s", c->kinds[k].name);
     }
-    return krn_net_new_chosen(m, choices, c->kind_count, ret_error, ret);
+    return krn_net_new_chosen(m, choices, c->kind_count, KRN_PACK_ONE_STAGE, ret_error, ret);
 }
 
 int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *name,
@@ -106,7 +106,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     int r = -ENOENT;
 
     if (c->ms == 0 || c->kind_count == 0 || m->op_count == 0) {
-        return krn_net_new_preferred(m, NULL, ret_error, ret);
+        return krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, ret_error, ret);
     }
     if (!c->anew) {
         r = dmn_choose_read(c, m, name);
@@ -135,7 +135,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         snprintf(c->note, sizeof(c->note),
                  "cannot measure its primitives (%s); using the default ones", strerror(-r));
     }
-    return krn_net_new_preferred(m, NULL, ret_error, ret);
+    return krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, ret_error, ret);
 }
 
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)

@@ -81,7 +81,8 @@ int dmn_load_run(struct dmn_load *l)
     }
     krn_pack_threads(l->threads);
     if (!error) {
-        error = l->kernels[0] ? krn_net_new_preferred(l->model, l->kernels, l->error, &l->net)
+        error = l->kernels[0] ? krn_net_new_preferred(l->model, l->kernels, KRN_PACK_ONE_STAGE,
+                                                      l->error, &l->net)
                               : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
     }
     if (error) {

@@ -35,7 +35,7 @@ int krn_runner_init(struct krn_runner *r, const struct mdl_model *m, const struc
         snprintf(ret_error, MDL_ERROR_MAX, "the model needs one input, an output and an operator");
         return -EINVAL;
     }
-    error = c ? krn_net_new_chosen(m, c, 1, ret_error, &r->net)
+    error = c ? krn_net_new_chosen(m, c, 1, KRN_PACK_ONE_STAGE, ret_error, &r->net)
               : krn_net_new(m, NULL, ret_error, &r->net);
     error = error < 0 ? error : krn_net_join(r->net, 0, 0, m->op_count - 1, 1, &scratch);
     if (error < 0) {

@@ -100,8 +100,9 @@ static void runner_init(struct runner *r, const struct mdl_model *m)
     char error[MDL_ERROR_MAX] = "";
 
     r->m = m;
-    if ((r->choice.op_count ? krn_net_new_chosen(m, &r->choice, 1, error, &r->net)
-                            : krn_net_new(m, NULL, error, &r->net)) < 0) {
+    if ((r->choice.op_count
+             ? krn_net_new_chosen(m, &r->choice, 1, KRN_PACK_ONE_STAGE, error, &r->net)
+             : krn_net_new(m, NULL, error, &r->net)) < 0) {
         fprintf(stderr, "%s: %s\n", m->name, error);
         exit(1);
     }

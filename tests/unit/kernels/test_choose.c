@@ -262,7 +262,7 @@ TEST(measured_choice_runs_the_model)
     }
     T_TRUE(alone[0] && alone[1]);
     T_EQ(krn_choose(&t, &o, &c), 0);
-    T_EQ(krn_net_new_chosen(&model.m, &c.choice, 1, error, &net), 0);
+    T_EQ(krn_net_new_chosen(&model.m, &c.choice, 1, KRN_PACK_ONE_STAGE, error, &net), 0);
 
     _Alignas(64) float x[256], y[256], arena[256];
     const void *inputs[] = {x};

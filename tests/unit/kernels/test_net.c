@@ -136,7 +136,7 @@ TEST(net_runs_each_kinds_primitives)
 
     tiny_init(&o, w, c);
     choose_two(&o, choices);
-    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), 0);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, KRN_PACK_ONE_STAGE, error, &net), 0);
     T_EQ(krn_net_kinds(net), 2);
     T_EQ(krn_net_kind(net, "little"), 1);
     T_EQ(krn_net_kind(net, "unheard of"), 0);
@@ -178,7 +178,7 @@ TEST(net_places_rows_where_they_are_read)
 
     tiny_init(&o, w, c);
     choose_two(&o, choices);
-    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), 0);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, KRN_PACK_ONE_STAGE, error, &net), 0);
     T_EQ(krn_net_nodes(net, 0, 0), 0);
     krn_net_place(net, 0, 1, (uint64_t[]){1, 2});
     T_EQ(krn_net_nodes(net, 0, 0), 1);
@@ -195,24 +195,34 @@ TEST(net_places_rows_where_they_are_read)
     krn_choice_deinit(&choices[1]);
 }
 
-/* A depthwise and a 1x1 convolution that the static order runs as one: what runs them apart is
- * packed when a team is to do that, by krn_net_new() at once. */
-TEST(net_packs_what_a_plan_runs)
+/* A depthwise and a 1x1 convolution that the static order runs as one. Return: owned; NULL. */
+static struct mdl_model *pair_model(void)
 {
     static const char text[] =
         "{\"input\": {\"shape\": [32, 14, 14]}, \"layers\": ["
         "{\"op\": \"dwconv\", \"kernel\": 3, \"pad\": 1, \"act\": \"relu\"},"
         "{\"op\": \"conv\", \"out\": 64, \"kernel\": 1, \"act\": \"relu\"}]}";
-    struct krn_net *all = NULL, *net = NULL;
     struct mdl_model *m = NULL;
     char error[MDL_ERROR_MAX];
-    size_t scratch, pair = 0, packed;
     FILE *f = fopen("pair.json", "w");
 
-    T_TRUE(f && fputs(text, f) >= 0 && fclose(f) == 0);
-    T_EQ(mdl_load("pair.json", NULL, error, &m), 0);
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0 || mdl_load("pair.json", NULL, error, &m) < 0) {
+        return NULL;
+    }
     unlink("pair.json");
-    T_EQ(krn_net_new_preferred(m, NULL, error, &net), 0);
+    return m;
+}
+
+/* What runs the two apart is packed when a team is to do that, by krn_net_new() at once. */
+TEST(net_packs_what_a_plan_runs)
+{
+    struct krn_net *all = NULL, *net = NULL;
+    struct mdl_model *m = pair_model();
+    char error[MDL_ERROR_MAX];
+    size_t scratch, pair = 0, packed;
+
+    T_TRUE(m != NULL);
+    T_EQ(krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, error, &net), 0);
     T_EQ(krn_net_new(m, NULL, error, &all), 0);
     while (pair < m->op_count && !krn_net_fused(net, pair)) {
         pair++;
@@ -232,6 +242,33 @@ TEST(net_packs_what_a_plan_runs)
     T_EQ(krn_net_packed_bytes(net), packed);
     krn_net_free(net);
     krn_net_free(all);
+    mdl_free(m);
+}
+
+/* Nothing is packed until a team joins, nor after it has left. */
+TEST(net_that_packs_nothing)
+{
+    struct krn_net *net = NULL, *none = NULL;
+    struct mdl_model *m = pair_model();
+    char error[MDL_ERROR_MAX];
+    size_t scratch;
+
+    T_TRUE(m != NULL);
+    T_EQ(krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, error, &net), 0);
+    T_EQ(krn_net_new_preferred(m, NULL, KRN_PACK_NOTHING, error, &none), 0);
+    T_EQ(krn_net_packed_bytes(none), 0);
+    T_TRUE(krn_net_packed_bytes(net) > 0);
+    for (size_t i = 0; i < m->op_count; i++) {
+        T_TRUE(krn_net_primitive(none, i) == krn_net_primitive(net, i));
+        T_TRUE(krn_net_fused(none, i) == krn_net_fused(net, i));
+    }
+    T_EQ(krn_net_join(none, 0, 0, m->op_count - 1, 1, &scratch), 0);
+    T_EQ(krn_net_packed_bytes(none), krn_net_packed_bytes(net));
+    krn_net_leave(none, 0, 0, m->op_count - 1);
+    krn_net_trim(none);
+    T_EQ(krn_net_packed_bytes(none), 0);
+    krn_net_free(net);
+    krn_net_free(none);
     mdl_free(m);
 }
 
@@ -262,11 +299,12 @@ TEST(net_refuses_a_choice_that_cannot_be)
     choose_two(&o, choices);
     choices[1].own[0] = krn_primitive_find("conv__ref");
     T_TRUE(choices[1].own[0] != NULL);
-    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), -EOPNOTSUPP);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, KRN_PACK_ONE_STAGE, error, &net), -EOPNOTSUPP);
     T_CONTAINS(error, "binary 'tiny'");
     choices[1].op_count = 1;
-    T_EQ(krn_net_new_chosen(&o.m, choices, 2, error, &net), -EINVAL);
-    T_EQ(krn_net_new_chosen(&o.m, choices, KRN_KIND_MAX + 1, error, &net), -EINVAL);
+    T_EQ(krn_net_new_chosen(&o.m, choices, 2, KRN_PACK_ONE_STAGE, error, &net), -EINVAL);
+    T_EQ(krn_net_new_chosen(&o.m, choices, KRN_KIND_MAX + 1, KRN_PACK_ONE_STAGE, error, &net),
+         -EINVAL);
     T_TRUE(net == NULL && krn_primitive_find("no such primitive") == NULL);
     krn_choice_deinit(&choices[0]);
     krn_choice_deinit(&choices[1]);

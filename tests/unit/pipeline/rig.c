@@ -127,7 +127,7 @@ bool rig_submit(struct rig *r, unsigned flags)
     }
     f->deadline_ns = j->expired_before ? 1 : flags & RIG_DEADLINE ? base_now_ns() + 200000 : 0;
     atomic_store_explicit(&f->cancel, j->cancelled_before, memory_order_relaxed);
-    if (pl_submit(r->p, f) == PL_E_FULL) {
+    if (pl_submit(r->p, f) != 0) {
         pl_frame_put(r->p, f);
         return false;
     }

@@ -220,6 +220,49 @@ TEST(one_switch_at_a_time)
     tiny_net_deinit(&net);
 }
 
+/* Asleep it admits nothing; frames that were admitted before are still answered. */
+TEST(sleeps_and_wakes_up)
+{
+    struct pl_options options;
+    struct pl_ep_set eps;
+    struct tiny_net net;
+    struct pl_plan plan;
+    struct rig r;
+
+    tiny_net_init(&net, 4, 4, 12);
+    rig_init(&r, &net);
+    rig_eps(&eps, false);
+    plan = rig_plan("0-1@big|2-3@big", &eps, 4);
+    options = rig_options(&r);
+    options.asleep = true;
+    T_EQ(pl_new(net.net, &eps, &plan, &options, &r.p), 0);
+    T_TRUE(pl_asleep(r.p) && !rig_submit(&r, 0));
+    T_EQ(pl_sleep(r.p), 0);
+    T_EQ(pl_epoch(r.p), 1);
+    T_EQ(pl_wake_up(r.p), 0);
+    for (int i = 0; i < 3; i++) {
+        T_TRUE(!pl_asleep(r.p) && rig_submit(&r, 0));
+        while (pl_switching(r.p)) {
+            pl_reap(r.p);
+        }
+        T_EQ(pl_sleep(r.p), 0);
+        T_TRUE(pl_asleep(r.p) && !rig_submit(&r, 0));
+        T_TRUE(rig_drain(&r));
+        while (pl_switching(r.p)) {
+            pl_reap(r.p);
+        }
+        T_EQ(pl_switch(r.p, &plan), 0); /* still asleep */
+        T_TRUE(pl_asleep(r.p));
+        while (pl_switching(r.p)) {
+            pl_reap(r.p);
+        }
+        T_EQ(pl_wake_up(r.p), 0);
+    }
+    T_TRUE(rig_stream(&r, 20, 0));
+    rig_deinit(&r);
+    tiny_net_deinit(&net);
+}
+
 TEST(sees_a_team_that_makes_no_progress)
 {
     const uint64_t later = 1000 * BASE_NS_PER_S;
