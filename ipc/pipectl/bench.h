@@ -20,7 +20,7 @@ struct bench_options {
     uint32_t width, height; /* 0: as the model needs */
     uint64_t deadline_ns, seed;
     double rate; /* frames/s of all clients; 0: as fast as answers come */
-    bool inline_frames, verify;
+    bool inline_frames, verify, autodice;
 };
 
 struct bench_slot {
@@ -47,6 +47,7 @@ struct bench {
     double *latency_ms; /* owned, of every good answer */
     size_t latency_count, latency_size;
     uint64_t first_ns, last_ns;
+    double joules; /* of this board during the run, with autodice; NAN: unknown */
 };
 
 /* bench_client.c */
@@ -60,6 +61,19 @@ void bench_client_close(struct bench *b, struct bench_client *c);
 bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns);
 /** bench_client_collect() - takes the answers that have come. Return: their number. */
 size_t bench_client_collect(struct bench *b, struct bench_client *c);
+
+/* bench_autodice.c */
+
+#define BENCH_AUTODICE_RUNS 20
+
+/** bench_autodice_options() - 20 frames of one client, one after the other. */
+void bench_autodice_options(struct bench_options *o);
+/** bench_joules() - Return: energy that this board has counted so far; NAN: unknown. */
+double bench_joules(const struct ctl *ctl);
+/** bench_autodice_json() - Return: averages over the runs, a new reference. */
+json_t *bench_autodice_json(const struct bench *b);
+void bench_autodice_print(const struct bench *b);
+
 /* bench_report.c */
 
 /** bench_report() - prints the summary. @cpu_s: CPU time of this program. */

@@ -55,6 +55,9 @@ static void print_json(const struct bench *b, double fps, double seconds, double
     json_object_set_new(v, "clients", json_integer(b->o.clients));
     json_object_set_new(v, "resent", json_integer((json_int_t)b->resent));
     json_object_set_new(v, "reconnects", json_integer((json_int_t)b->reconnects));
+    if (b->o.autodice) {
+        json_object_set_new(v, "autodice", bench_autodice_json(b));
+    }
     ctl_print_json(v);
     json_decref(v);
 }
@@ -84,6 +87,9 @@ static void print_text(const struct bench *b, double fps, double seconds, double
     if (b->reconnects) {
         printf("reconnected %llu times, resent %llu frames\n", (unsigned long long)b->reconnects,
                (unsigned long long)b->resent);
+    }
+    if (b->o.autodice) {
+        bench_autodice_print(b);
     }
     printf("pipectl itself took %.2f s of CPU\n", cpu_s);
 }

@@ -117,6 +117,9 @@ static int take_option(int c, const char *name, struct bench_options *o)
     case 'v':
         o->verify = true;
         break;
+    case 'A':
+        bench_autodice_options(o);
+        break;
     case 'z':
         rc = size_option(optarg, o);
         break;
@@ -294,7 +297,9 @@ int ctl_bench(const struct ctl *ctl, int argc, char **argv)
     cpu_before = cpu_seconds();
     if (rc == CTL_DONE) {
         catch_interrupt();
+        b.joules = b.o.autodice ? -bench_joules(ctl) : 0;
         run(&b, fds);
+        b.joules += b.o.autodice ? bench_joules(ctl) : 0;
     }
     for (size_t i = 0; b.clients && i < b.o.clients; i++) {
         bench_client_close(&b, &b.clients[i]);

@@ -36,6 +36,7 @@ static const struct cli_option BENCH[] = {
     {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
     {"rate", 'r', "FPS", "@none", "send at this rate over all clients"},
     {"verify", 'v', NULL, NULL, "compare answers with those to single frames"},
+    {"autodice", 'A', NULL, NULL, "20 frames, one after the other; report their averages"},
     {"pixfmt", 'p', "F", PIXFMT_NAMES, "format of the frames; default tensor"},
     {"size", 'z', "WxH", "@none", "size of the pictures; default: the model's"},
     {"policy", 'P', "P", "block latest reject", "what happens when the daemon is busy"},

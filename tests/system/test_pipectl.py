@@ -219,6 +219,10 @@ def test_bench():
     equal(set(r["errors"]), {"deadline_exceeded"})
     check("frames/s" in good("bench", "--seconds", "0.05", "--rate", "1000"), "no summary")
     bad(1, ["no such model"], "bench", "--model", "nothing")
+    r = good_json("bench", "--autodice")
+    equal((r["answered"], r["clients"], r["autodice"]["runs"]), (20, 1, 20), r)
+    check(abs(r["autodice"]["images_per_s"] * r["autodice"]["mean_ms"] - 1000) < 0.1 and r["autodice"]["stddev_ms"] > 0, r)
+    check("20 inferences, one after the other" in good("bench", "--autodice"))
 
 
 def test_verify_sees_plans_change():
