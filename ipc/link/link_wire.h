@@ -42,7 +42,7 @@ enum lnk_type {
 };
 
 enum lnk_dtype { LNK_F32 = 1, LNK_I32 = 2, LNK_I64 = 3, LNK_U8 = 4, LNK_I8 = 5, LNK_BOOL = 6 };
-/* How a tensor lies on the wire. F16 and I8 stand for f32 tensors. */
+/* How a tensor lies on the wire. F16 and I8 stand for f32 tensors: ipc/boards/border_encoding.h. */
 enum lnk_encoding { LNK_AS_IS = 0, LNK_AS_F16 = 1, LNK_AS_I8 = 2 };
 
 struct lnk_header {

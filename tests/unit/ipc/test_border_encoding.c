@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ipc/link/border_encoding.h"
+#include "ipc/boards/border_encoding.h"
 #include "tests/harness.h"
 
 #define MANY 1003 /* whole blocks and a rest */
@@ -26,7 +26,7 @@ static uint16_t f16_of(float x)
     for (size_t i = 0; i < MANY; i++) {
         many[i] = x;
     }
-    lnk_encode(LNK_AS_F16, many, MANY, h, &scale, &zero);
+    brd_encode(BRD_AS_F16, many, MANY, h, &scale, &zero);
     for (size_t i = 0; i < MANY; i++) {
         must(h[i] == h[0]);
     }
@@ -72,13 +72,13 @@ TEST(halves_come_back)
     for (uint32_t i = 0; i < 0x10000; i++) {
         h[i] = (uint16_t)i;
     }
-    lnk_decode(LNK_AS_F16, h, 0x10000, 0, 0, x);
+    brd_decode(BRD_AS_F16, h, 0x10000, 0, 0, x);
     for (uint32_t i = 0; i < 0x10000; i++) {
         float want = f16_value((uint16_t)i);
 
         T_TRUE(isnan(want) ? isnan(x[i]) : memcmp(&x[i], &want, 4) == 0);
     }
-    lnk_decode(LNK_AS_F16, h + 1, 3, 0, 0, (uint8_t *)x + 1); /* at any address */
+    brd_decode(BRD_AS_F16, h + 1, 3, 0, 0, (uint8_t *)x + 1); /* at any address */
 }
 
 static void there_and_back(const float *x, size_t count, float *ret)
@@ -87,9 +87,9 @@ static void there_and_back(const float *x, size_t count, float *ret)
     int32_t zero;
     float scale;
 
-    lnk_encode(LNK_AS_I8, x, count, q + 1, &scale, &zero);
+    brd_encode(BRD_AS_I8, x, count, q + 1, &scale, &zero);
     must(isfinite(scale) && scale > 0 && zero >= -128 && zero <= 127);
-    lnk_decode(LNK_AS_I8, q + 1, count, scale, zero, ret);
+    brd_decode(BRD_AS_I8, q + 1, count, scale, zero, ret);
 }
 
 TEST(eight_bits)
@@ -134,9 +134,9 @@ TEST(eight_bits_of_odd_values)
 
 TEST(sizes)
 {
-    T_EQ(lnk_encoded_bytes(LNK_AS_IS, 10), 40);
-    T_EQ(lnk_encoded_bytes(LNK_AS_F16, 10), 20);
-    T_EQ(lnk_encoded_bytes(LNK_AS_I8, 10), 10);
+    T_EQ(brd_encoded_bytes(BRD_AS_IS, 10), 40);
+    T_EQ(brd_encoded_bytes(BRD_AS_F16, 10), 20);
+    T_EQ(brd_encoded_bytes(BRD_AS_I8, 10), 10);
 }
 
 TEST_MAIN()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/link/border_encoding.h"
+#include "ipc/boards/border_encoding.h"
 
 #include <float.h>
 #include <math.h>
@@ -9,9 +9,9 @@
 #include <immintrin.h>
 #endif
 
-uint64_t lnk_encoded_bytes(enum lnk_encoding encoding, size_t count)
+uint64_t brd_encoded_bytes(enum brd_encoding encoding, size_t count)
 {
-    return (uint64_t)count * (encoding == LNK_AS_I8 ? 1 : encoding == LNK_AS_F16 ? 2 : 4);
+    return (uint64_t)count * (encoding == BRD_AS_I8 ? 1 : encoding == BRD_AS_F16 ? 2 : 4);
 }
 
 #if defined(__aarch64__)
@@ -197,14 +197,14 @@ static void decode_i8(const uint8_t *from, size_t count, float scale, int32_t ze
     }
 }
 
-void lnk_encode(enum lnk_encoding encoding, const void *floats, size_t count, void *to,
+void brd_encode(enum brd_encoding encoding, const void *floats, size_t count, void *to,
                 float *ret_scale, int32_t *ret_zero)
 {
     *ret_scale = 1;
     *ret_zero = 0;
-    if (encoding == LNK_AS_F16) {
+    if (encoding == BRD_AS_F16) {
         encode_f16(floats, count, to);
-    } else if (encoding == LNK_AS_I8) {
+    } else if (encoding == BRD_AS_I8) {
         range(floats, count, ret_scale, ret_zero);
         encode_i8(floats, count, to, *ret_scale, *ret_zero);
     } else {
@@ -212,12 +212,12 @@ void lnk_encode(enum lnk_encoding encoding, const void *floats, size_t count, vo
     }
 }
 
-void lnk_decode(enum lnk_encoding encoding, const void *from, size_t count, float scale,
+void brd_decode(enum brd_encoding encoding, const void *from, size_t count, float scale,
                 int32_t zero, void *floats)
 {
-    if (encoding == LNK_AS_F16) {
+    if (encoding == BRD_AS_F16) {
         decode_f16(from, count, floats);
-    } else if (encoding == LNK_AS_I8) {
+    } else if (encoding == BRD_AS_I8) {
         decode_i8(from, count, scale, zero, floats);
     } else {
         memcpy(floats, from, 4 * count);
