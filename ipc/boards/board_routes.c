@@ -36,8 +36,9 @@ static json_t *hop_json(const struct brd_hop *h)
         json_array_append_new(boards, json_pack("{s:s, s:I}", "board", h->board[i].print, "share",
                                                 (json_int_t)h->board[i].share));
     }
-    return json_pack("{s:I, s:I, s:s, s:o}", "first_unit", (json_int_t)h->first_unit, "last_unit",
-                     (json_int_t)h->last_unit, "leaves", h->leaves, "boards", boards);
+    return json_pack("{s:I, s:I, s:s, s:s, s:o}", "first_unit", (json_int_t)h->first_unit,
+                     "last_unit", (json_int_t)h->last_unit, "encoding",
+                     brd_encoding_name(h->encoding), "leaves", h->leaves, "boards", boards);
 }
 
 static json_t *route_json(const struct brd_route *r)
@@ -131,6 +132,14 @@ static bool is_next(const struct brd_hop *hop, size_t at)
            hop[at].first_unit == (at ? hop[at - 1].last_unit + 1 : 0);
 }
 
+static bool read_encoding(const json_t *j, enum brd_encoding *ret)
+{
+    const json_t *v = json_object_get(j, "encoding");
+
+    *ret = BRD_AS_IS;
+    return !v || (json_is_string(v) && brd_encoding_find(json_string_value(v), ret));
+}
+
 static bool read_hop(const json_t *j, struct brd_hop *ret)
 {
     const json_t *boards, *v;
@@ -139,6 +148,7 @@ static bool read_hop(const json_t *j, struct brd_hop *ret)
 
     if (!brd_get_count(j, "first_unit", 0, UNIT_MAX, &first) ||
         !brd_get_count(j, "last_unit", first, UNIT_MAX, &last) ||
+        !read_encoding(j, &ret->encoding) ||
         !brd_get_optional_text(j, "leaves", ret->leaves, sizeof(ret->leaves)) ||
         !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) || json_array_size(boards) == 0) {
         return false;
@@ -220,6 +230,9 @@ int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t byt
             at += (size_t)snprintf(ret + at, bytes - at, "%s%s*%u", b ? "+" : "",
                                    hop[i].board[b].print, hop[i].board[b].share);
         }
+        if (at < bytes && hop[i].encoding != BRD_AS_IS) {
+            at += (size_t)snprintf(ret + at, bytes - at, ":%s", brd_encoding_name(hop[i].encoding));
+        }
         if (at >= bytes) {
             return -ENOSPC;
         }
@@ -262,6 +275,23 @@ static bool take_board(const char **at, struct brd_hop *h)
     return take(at, '*') && take_number(at, &share) && add_board(h, print, share);
 }
 
+static bool take_encoding(const char **at, enum brd_encoding *ret)
+{
+    char name[8] = "";
+    size_t n;
+
+    if (!take(at, ':')) {
+        return true;
+    }
+    n = strcspn(*at, "|");
+    if (n >= sizeof(name)) {
+        return false;
+    }
+    memcpy(name, *at, n);
+    *at += n;
+    return brd_encoding_find(name, ret) && *ret != BRD_AS_IS;
+}
+
 int brd_hops_parse(const char *text, struct brd_hop ret[BRD_HOPS_MAX], size_t *ret_count)
 {
     const char *at = text;
@@ -283,6 +313,9 @@ int brd_hops_parse(const char *text, struct brd_hop ret[BRD_HOPS_MAX], size_t *r
                 return -EBADMSG;
             }
         } while (take(&at, '+'));
+        if (!take_encoding(&at, &h->encoding)) {
+            return -EBADMSG;
+        }
         count++;
     } while (take(&at, '|'));
     *ret_count = count;

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ipc/boards/border_encoding.h"
 #include "ipc/boards/known_boards.h"
 
 #define BRD_EPS_MAX 8u   /* EPs of one board */
@@ -114,6 +115,7 @@ struct brd_hop {
         char print[BRD_FINGERPRINT_BYTES];
         uint32_t share; /* of the frames, relative to the others'; 1 to 1000 */
     } board[BRD_SHARE_MAX];
+    enum brd_encoding encoding;       /* of f32 tensors that it sends on to the next hop */
     char leaves[BRD_LEAVES_TEXT_MAX]; /* of the file, that the segment needs; "": all */
 };
 struct brd_route {
@@ -153,7 +155,7 @@ json_t *brd_routes_json(const struct brd_routes *r);
  * gap. */
 int brd_routes_read(const json_t *j, struct brd_routes *ret);
 
-/** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE|...
+/** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE:f16|...
  * Return: 0; -ENOSPC. */
 int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t bytes);
 /** brd_hops_parse() - reads it, without leaves, from untrusted text. Return: 0; -EBADMSG, @ret has

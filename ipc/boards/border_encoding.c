@@ -3,11 +3,30 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "base.h"
+
+static const char *const names[] = {[BRD_AS_IS] = "f32", [BRD_AS_F16] = "f16", [BRD_AS_I8] = "i8"};
+
+const char *brd_encoding_name(enum brd_encoding encoding)
+{
+    return names[encoding];
+}
+
+bool brd_encoding_find(const char *name, enum brd_encoding *ret)
+{
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *ret = (enum brd_encoding)i;
+            return true;
+        }
+    }
+    return false;
+}
 
 uint64_t brd_encoded_bytes(enum brd_encoding encoding, size_t count)
 {

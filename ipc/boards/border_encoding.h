@@ -11,11 +11,17 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Numbers of the wire (ipc/link/link_wire.h). */
 enum brd_encoding { BRD_AS_IS = 0, BRD_AS_F16 = 1, BRD_AS_I8 = 2 };
+
+/** brd_encoding_name() - Return: "f32", "f16" or "i8"; static. */
+const char *brd_encoding_name(enum brd_encoding encoding);
+/** brd_encoding_find() - by its name. Return: true with @ret set. */
+bool brd_encoding_find(const char *name, enum brd_encoding *ret);
 
 /** brd_encoded_bytes() - of @count floats. */
 uint64_t brd_encoded_bytes(enum brd_encoding encoding, size_t count);
