@@ -2,7 +2,7 @@
 /**
  * daemon/frames/accounts.h - what each user's clients hold, over all their connections
  *
- * The limits per user use these counts. conn.c writes connections, mapped_memory.c writes
+ * The limits per user use these counts. conn.c writes connections, ipc/mapped_memory.c writes
  * memory_bytes. Client memory may outlive its connection, so an account lives until both are 0.
  *
  * Threads: the loop thread.

@@ -13,8 +13,8 @@
  * pipeline and gets it back when it was collected. frame_ring.c answers, peer.c writes.
  *
  * Each file uses only files later in this list: frames; polling; handlers; opening, model_events;
- * conn, submit, frame_ring; stream; record, clients, intake; peer, admission, frame_stats,
- * mapped_memory; accounts. room.h holds what they share.
+ * conn, submit, frame_ring; stream; record, clients, intake; peer, admission, frame_stats;
+ * accounts. room.h holds what they share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to
  * each frame (computed, late, dropped, refused). Every FRAME and INLINE gets a record or, if its

@@ -137,8 +137,8 @@ void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8
         answer.status = IPC_INVALID_ARGUMENT;
         text = "the pool's number is in use";
     } else {
-        answer.status = (uint16_t)dmn_client_memory_map(fd, p.bytes, c->peer.account, limit, &text,
-                                                        &s->memory[p.pool]);
+        answer.status = (uint16_t)ipc_memory_map(fd, p.bytes, &c->peer.account->memory_bytes, limit,
+                                                 &text, &s->memory[p.pool]);
     }
     answer.frame = p.pool;
     dmn_peer_send(&c->peer, answer, NULL, 0, text, strlen(text));

@@ -57,7 +57,7 @@ void dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *f
 
 void dmn_record_release(struct dmn_record *r)
 {
-    r->memory = dmn_client_memory_unref(r->memory);
+    r->memory = ipc_memory_unref(r->memory);
     r->input = NULL;
     r->output = NULL;
 }
@@ -127,7 +127,7 @@ static bool check_input(struct dmn_record *r, const struct dmn_frame_format *for
 }
 
 void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct dmn_client_memory *memory)
+                             const struct ipc_frame *f, struct ipc_memory *memory)
 {
     uint64_t in_end, out_end;
 
@@ -150,7 +150,7 @@ void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format
     } else if (f->in_offset < out_end && f->out_offset < in_end) {
         dmn_record_fail(r, IPC_INVALID_ARGUMENT, "input and output overlap");
     } else if (check_input(r, format, f)) {
-        r->memory = dmn_client_memory_ref(memory);
+        r->memory = ipc_memory_ref(memory);
         r->input = memory->map + f->in_offset;
         r->output = memory->map + f->out_offset;
         r->image.data = r->input;

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/frames/mapped_memory.h"
 #include "daemon/frames/peer.h"
 #include "daemon/models/models.h"
+#include "ipc/mapped_memory.h"
 #include "ipc/wire.h"
 #include "kernels/kernels.h"
 #include "pipeline/pipeline.h"
@@ -40,8 +40,8 @@ struct dmn_record {
     bool is_inline, has_credit;
     uint64_t frame, time_ns; /* from the client, returned with the answer */
     uint64_t arrival_ns, deadline_ns;
-    struct dmn_client_memory *memory; /* a reference, or NULL */
-    const uint8_t *input;             /* in memory or in buffer */
+    struct ipc_memory *memory; /* a reference, or NULL */
+    const uint8_t *input;      /* in memory or in buffer */
     uint8_t *output;
     /* owned, kept for the next inline frame: input, then output at buffer_output */
     uint8_t *buffer;
@@ -78,7 +78,7 @@ void dmn_record_reset(struct dmn_record *r, const struct ipc_header *h, bool has
  * frame that does not fit becomes DONE, with the reason.
  */
 void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct dmn_client_memory *memory);
+                             const struct ipc_frame *f, struct ipc_memory *memory);
 /**
  * dmn_record_place_inline() - makes room in the buffer for the input that follows the message
  *

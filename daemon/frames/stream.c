@@ -66,7 +66,7 @@ struct dmn_stream *dmn_stream_free(struct dmn_stream *s)
         dmn_record_free(s->ring[s->head & DMN_RING_MASK]);
     }
     for (size_t i = 0; i < IPC_POOLS_MAX; i++) {
-        s->memory[i] = dmn_client_memory_unref(s->memory[i]);
+        s->memory[i] = ipc_memory_unref(s->memory[i]);
     }
     free(s);
     return NULL;

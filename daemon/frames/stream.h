@@ -42,9 +42,9 @@ struct dmn_stream {
     uint64_t deadline_ns; /* for frames without a deadline, after arrival; 0: none */
     bool auto_credits;    /* grant more credits for a deeper plan */
     struct dmn_frame_format format;
-    struct dmn_client_memory *memory[IPC_POOLS_MAX]; /* a reference each; written by opening.c */
-    uint32_t credits;                                /* granted */
-    bool closing;                                    /* CLOSE came; written by handlers.c */
+    struct ipc_memory *memory[IPC_POOLS_MAX]; /* a reference each; written by opening.c */
+    uint32_t credits;                         /* granted */
+    bool closing;                             /* CLOSE came; written by handlers.c */
     /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
      * by frame_ring.c, next also by submit.c */
     uint32_t head, next, tail;

@@ -6,19 +6,18 @@
 #include <sys/vfs.h>
 
 #include "base.h"
-#include "daemon/frames/mapped_memory.h"
+#include "ipc/mapped_memory.h"
 
 /* Only a memfd can be sealed, so seals also prove that no file system of the client's can stall a
  * page fault. hugetlbfs is refused because its faults may raise SIGBUS. */
-enum ipc_status dmn_client_memory_map(int fd, uint64_t bytes, struct dmn_account *account,
-                                      size_t account_max_bytes, const char **ret_text,
-                                      struct dmn_client_memory **ret)
+enum ipc_status ipc_memory_map(int fd, uint64_t bytes, size_t *total, size_t total_max,
+                               const char **ret_text, struct ipc_memory **ret)
 {
     const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
-    struct dmn_client_memory *m;
+    struct ipc_memory *m;
     struct statfs fs;
     struct stat st;
-    size_t total;
+    size_t sum;
     int seals;
 
     if (bytes == 0 || bytes > IPC_POOL_BYTES_MAX) {
@@ -42,8 +41,8 @@ enum ipc_status dmn_client_memory_map(int fd, uint64_t bytes, struct dmn_account
         *ret_text = "the size of the memfd is not the one that POOL says";
         return IPC_INVALID_ARGUMENT;
     }
-    if (!base_add(account->memory_bytes, bytes, &total) || total > account_max_bytes) {
-        *ret_text = "too much client memory of this user";
+    if (!base_add(*total, bytes, &sum) || sum > total_max) {
+        *ret_text = "too much client memory";
         return IPC_RESOURCE_EXHAUSTED;
     }
     m = calloc(1, sizeof(*m));
@@ -59,17 +58,17 @@ enum ipc_status dmn_client_memory_map(int fd, uint64_t bytes, struct dmn_account
     }
     m->refs = 1;
     m->bytes = bytes;
-    m->account = account;
-    account->memory_bytes = total;
+    m->total = total;
+    *total = sum;
     *ret = m;
     return IPC_OK;
 }
 
-struct dmn_client_memory *dmn_client_memory_unref(struct dmn_client_memory *m)
+struct ipc_memory *ipc_memory_unref(struct ipc_memory *m)
 {
     if (m && --m->refs == 0) {
         munmap(m->map, m->bytes);
-        m->account->memory_bytes -= m->bytes;
+        *m->total -= m->bytes;
         free(m);
     }
     return NULL;
