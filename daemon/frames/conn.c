@@ -27,7 +27,7 @@ void dmn_conn_close(struct dmn_conn *c)
     while (c->stream_count > 0) {
         dmn_stream_orphan(c->streams[--c->stream_count]);
     }
-    dmn_intake_deinit(&c->intake);
+    ipc_intake_deinit(&c->intake);
     c->peer.account->connections--;
     dmn_account_trim(&f->accounts);
     uv_close((uv_handle_t *)&c->poll, on_closed);
@@ -62,7 +62,6 @@ int dmn_conn_new(struct dmn_frames *f, int fd, struct dmn_account *account, pid_
     c->peer.pid = pid;
     c->peer.account = account;
     snprintf(c->peer.client, sizeof(c->peer.client), "?");
-    c->intake.peer = &c->peer;
     error = uv_poll_init(f->loop, &c->poll, fd);
     if (error < 0) {
         free(c);

@@ -7,16 +7,16 @@
  * may still be in a pipeline. The memory stays, with peer.closed set, until libuv has released the
  * descriptor.
  *
- * About 17 KiB, nearly all of it the buffer of intake.h.
+ * About 17 KiB, nearly all of it the buffer of ipc/intake.h.
  *
  * Threads: the loop thread.
  */
 #pragma once
 
-#include "daemon/frames/intake.h"
 #include "daemon/frames/peer.h"
 #include "daemon/frames/room.h"
 #include "daemon/frames/stream.h"
+#include "ipc/intake.h"
 
 struct dmn_conn {
     struct dmn_peer peer;
@@ -28,7 +28,7 @@ struct dmn_conn {
     size_t stream_count;
     struct dmn_stream *streams[IPC_STREAMS_MAX];
     struct dmn_record *reading; /* of a stream: its input is being read; written by handlers.c */
-    struct dmn_intake intake;
+    struct ipc_intake intake;
 };
 
 /**
@@ -43,6 +43,11 @@ int dmn_conn_new(struct dmn_frames *f, int fd, struct dmn_account *account, pid_
 /** dmn_conn_close() - closes it now, even with unwritten answers. A second call does nothing. */
 void dmn_conn_close(struct dmn_conn *c);
 
+/** dmn_conn_takes() - Return: it may send more: it reads its answers, and nothing ends it. */
+static inline bool dmn_conn_takes(const struct dmn_conn *c)
+{
+    return !c->peer.ending && !c->peer.closed && !dmn_peer_backlogged(&c->peer);
+}
 /** dmn_conn_stream() - the open stream of this number, or NULL. */
 static inline struct dmn_stream *dmn_conn_stream(const struct dmn_conn *c, uint32_t id)
 {

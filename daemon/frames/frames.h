@@ -8,12 +8,12 @@
  * that come, go or have room, and puts frames into their pipelines. It reports no events; others
  * read it.
  *
- * The way of a frame: polling.c reads, intake.c cuts out its message, handlers.c finds the stream,
- * frame_ring.c puts a record into its ring, submit.c decides whether it waits, puts it into the
- * pipeline and gets it back when it was collected. frame_ring.c answers, peer.c writes.
+ * The way of a frame: polling.c reads, ipc/intake.c cuts out its message, handlers.c finds the
+ * stream, frame_ring.c puts a record into its ring, submit.c decides whether it waits, puts it into
+ * the pipeline and gets it back when it was collected. frame_ring.c answers, peer.c writes.
  *
  * Each file uses only files later in this list: frames; polling; handlers; opening, model_events;
- * conn, submit, frame_ring; stream; record, clients, intake; peer, admission, frame_stats;
+ * conn, submit, frame_ring; stream; record, clients; peer, admission, frame_stats;
  * accounts. room.h holds what they share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to

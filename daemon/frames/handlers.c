@@ -69,11 +69,11 @@ static void frame(struct dmn_conn *c, const struct ipc_header *h, const uint8_t 
     }
     if (wanted > 0) {
         c->reading = r;
-        dmn_intake_payload_to(&c->intake, r->buffer, wanted);
+        ipc_intake_payload_to(&c->intake, r->buffer, wanted);
         return;
     }
     if (h->type == IPC_INLINE) {
-        dmn_intake_skip(&c->intake, h->length - IPC_FRAME_BYTES);
+        ipc_intake_skip(&c->intake, h->length - IPC_FRAME_BYTES);
     }
     if (r && r->state == DMN_RECORD_READING) {
         dmn_submit_frame(r);
@@ -160,7 +160,7 @@ static bool has_room(const struct dmn_conn *c, const struct ipc_header *h)
 /* Goes on with an inline frame whose last byte has arrived. */
 static void finish_reading(struct dmn_conn *c)
 {
-    if (dmn_intake_finish(&c->intake)) {
+    if (ipc_intake_finish(&c->intake)) {
         dmn_submit_frame(base_take(c->reading));
         dmn_peer_mark(&c->peer);
     }
@@ -169,19 +169,20 @@ static void finish_reading(struct dmn_conn *c)
 /* Return: false: it needs more bytes or room first. */
 static bool next_message(struct dmn_conn *c)
 {
-    struct dmn_intake *in = &c->intake;
+    struct ipc_intake *in = &c->intake;
     base_autoclose int fd = -1;
     const uint8_t *payload;
     struct ipc_header h;
 
-    if (dmn_intake_in_payload(in)) {
-        dmn_intake_payload(in);
+    if (ipc_intake_in_payload(in)) {
+        ipc_intake_payload(in);
         finish_reading(c);
-        if (dmn_intake_in_payload(in)) {
+        if (ipc_intake_in_payload(in)) {
             return false;
         }
     }
-    if (!dmn_intake_next(in, &h) || !has_room(c, &h) || !dmn_intake_take(in, &h, &payload, &fd)) {
+    if (!dmn_conn_takes(c) || !ipc_intake_next(in, &h) || !has_room(c, &h) ||
+        !ipc_intake_take(in, &h, &payload, &fd)) {
         return false;
     }
     handle(c, &h, payload, fd);
@@ -192,5 +193,8 @@ void dmn_handle_messages(struct dmn_conn *c)
 {
     while (next_message(c)) {
     }
-    dmn_intake_compact(&c->intake);
+    ipc_intake_compact(&c->intake);
+    if (c->intake.failed) {
+        dmn_peer_fail(&c->peer, c->intake.failed, "%s", c->intake.why);
+    }
 }

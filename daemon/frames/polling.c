@@ -7,12 +7,17 @@
 
 #define READ_ROUNDS 8 /* so that one busy client does not keep the others waiting */
 
+static bool wanted(const struct dmn_conn *c)
+{
+    return dmn_conn_takes(c) && ipc_intake_room(&c->intake);
+}
+
 /* Return: false: the connection has ended. */
 static bool read_rounds(struct dmn_conn *c)
 {
-    for (int round = 0; round < READ_ROUNDS && dmn_intake_wanted(&c->intake); round++) {
+    for (int round = 0; round < READ_ROUNDS && wanted(c); round++) {
         bool full = false;
-        ssize_t n = dmn_intake_receive(&c->intake, &full);
+        ssize_t n = ipc_intake_receive(&c->intake, c->peer.fd, &full);
 
         if (n <= 0) {
             return n == 0;
@@ -41,7 +46,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     if (events & (UV_READABLE | UV_DISCONNECT)) {
-        if (dmn_intake_wanted(&c->intake)) {
+        if (wanted(c)) {
             dmn_polling_read(c);
         } else if (events & UV_DISCONNECT) {
             dmn_conn_close(c);
@@ -54,7 +59,7 @@ static void update_poll(struct dmn_conn *c)
 {
     int events = UV_DISCONNECT;
 
-    if (dmn_intake_wanted(&c->intake)) {
+    if (wanted(c)) {
         events |= UV_READABLE;
     }
     if (c->peer.out_pos < c->peer.out_used) {

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/intake.h"
+#include "ipc/intake.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base.h"
 
-void dmn_intake_deinit(struct dmn_intake *in)
+void ipc_intake_deinit(struct ipc_intake *in)
 {
     while (in->fd_count > 0) {
         close(in->fds[--in->fd_count]);
+    }
+}
+
+/* The first failure is the one that the client is told. */
+__attribute__((format(printf, 3, 4))) static void
+fail(struct ipc_intake *in, enum ipc_status status, const char *format, ...)
+{
+    va_list args;
+
+    if (!in->failed) {
+        in->failed = status;
+        va_start(args, format);
+        vsnprintf(in->why, sizeof(in->why), format, args);
+        va_end(args);
     }
 }
 
@@ -40,7 +56,7 @@ static size_t needed(const struct ipc_header *h)
     return h->type & 0x8000 ? 0 : h->length;
 }
 
-void dmn_intake_payload(struct dmn_intake *in)
+void ipc_intake_payload(struct ipc_intake *in)
 {
     size_t n = in->used - in->pos;
 
@@ -55,39 +71,38 @@ void dmn_intake_payload(struct dmn_intake *in)
     in->pos += n;
 }
 
-bool dmn_intake_next(struct dmn_intake *in, struct ipc_header *ret_h)
+bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h)
 {
     size_t there = in->used - in->pos;
-    struct dmn_peer *p = in->peer;
     int error;
 
-    if (there < IPC_HEADER_BYTES || p->ending || p->closed || dmn_peer_backlogged(p)) {
+    if (there < IPC_HEADER_BYTES || in->failed) {
         return false;
     }
     error = ipc_get_header(in->in + in->pos, ret_h);
     if (error == IPC_E_VERSION) {
-        dmn_peer_fail(p, IPC_UNSUPPORTED, "unsupported header version %u", ret_h->version);
+        fail(in, IPC_UNSUPPORTED, "unsupported header version %u", ret_h->version);
         return false;
     }
     if (error) {
-        dmn_peer_fail(p, IPC_PROTOCOL, "invalid header: type %u (%s), length %u%s", ret_h->type,
-                      ipc_type_name(ret_h->type), ret_h->length,
-                      error == IPC_E_TOO_BIG ? " is above the limit" : "");
+        fail(in, IPC_PROTOCOL, "invalid header: type %u (%s), length %u%s", ret_h->type,
+             ipc_type_name(ret_h->type), ret_h->length,
+             error == IPC_E_TOO_BIG ? " is above the limit" : "");
         return false;
     }
     if (!from_client(ret_h->type)) {
-        dmn_peer_fail(p, IPC_PROTOCOL, "only a server may send %s", ipc_type_name(ret_h->type));
+        fail(in, IPC_PROTOCOL, "only a server may send %s", ipc_type_name(ret_h->type));
         return false;
     }
     return there >= IPC_HEADER_BYTES + needed(ret_h);
 }
 
 /* Takes the descriptors of this message; only POOL uses one. */
-static bool claim_fds(struct dmn_intake *in, const struct ipc_header *h, int *ret_fd)
+static bool claim_fds(struct ipc_intake *in, const struct ipc_header *h, int *ret_fd)
 {
     if (h->fd_count > in->fd_count) {
-        dmn_peer_fail(in->peer, IPC_PROTOCOL, "%s announces %u file descriptors, %zu came",
-                      ipc_type_name(h->type), h->fd_count, in->fd_count);
+        fail(in, IPC_PROTOCOL, "%s announces %u file descriptors, %zu came", ipc_type_name(h->type),
+             h->fd_count, in->fd_count);
         return false;
     }
     for (size_t i = 0; i < h->fd_count; i++) {
@@ -102,7 +117,7 @@ static bool claim_fds(struct dmn_intake *in, const struct ipc_header *h, int *re
     return true;
 }
 
-bool dmn_intake_take(struct dmn_intake *in, const struct ipc_header *h, const uint8_t **ret_payload,
+bool ipc_intake_take(struct ipc_intake *in, const struct ipc_header *h, const uint8_t **ret_payload,
                      int *ret_fd)
 {
     *ret_fd = -1;
@@ -117,10 +132,10 @@ bool dmn_intake_take(struct dmn_intake *in, const struct ipc_header *h, const ui
     return true;
 }
 
-void dmn_intake_compact(struct dmn_intake *in)
+void ipc_intake_compact(struct ipc_intake *in)
 {
     if (in->fd_count > IPC_FDS_MAX || (in->fd_count > 0 && in->pos == in->used)) {
-        dmn_peer_fail(in->peer, IPC_PROTOCOL, "file descriptors that no header announced");
+        fail(in, IPC_PROTOCOL, "file descriptors that no header announced");
     }
     if (in->pos == in->used) {
         in->pos = in->used = 0;
@@ -131,14 +146,7 @@ void dmn_intake_compact(struct dmn_intake *in)
     }
 }
 
-bool dmn_intake_wanted(const struct dmn_intake *in)
-{
-    const struct dmn_peer *p = in->peer;
-
-    return !p->ending && !p->closed && !dmn_peer_backlogged(p) && in->used < sizeof(in->in);
-}
-
-static void take_fds(struct dmn_intake *in, struct msghdr *m)
+static void take_fds(struct ipc_intake *in, struct msghdr *m)
 {
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm; cm = CMSG_NXTHDR(m, cm)) {
         size_t count;
@@ -155,16 +163,16 @@ static void take_fds(struct dmn_intake *in, struct msghdr *m)
                 in->fds[in->fd_count++] = fd;
             } else {
                 close(fd);
-                dmn_peer_fail(in->peer, IPC_PROTOCOL, "too many file descriptors");
+                fail(in, IPC_PROTOCOL, "too many file descriptors");
             }
         }
     }
     if (m->msg_flags & MSG_CTRUNC) {
-        dmn_peer_fail(in->peer, IPC_PROTOCOL, "file descriptors were lost in transit");
+        fail(in, IPC_PROTOCOL, "file descriptors were lost in transit");
     }
 }
 
-ssize_t dmn_intake_receive(struct dmn_intake *in, bool *ret_full)
+ssize_t ipc_intake_receive(struct ipc_intake *in, int fd, bool *ret_full)
 {
     union {
         char bytes[CMSG_SPACE(2 * IPC_FDS_MAX * sizeof(int))];
@@ -183,7 +191,7 @@ ssize_t dmn_intake_receive(struct dmn_intake *in, bool *ret_full)
         iov.iov_len = in->to_bytes - in->to_done;
     }
     do {
-        n = recvmsg(in->peer->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         return 0;
