@@ -192,7 +192,7 @@ bool dmn_frames_drained(const struct dmn_frames *f)
     const struct dmn_conn *c;
 
     LIST_FOREACH(c, &f->conns, linked) {
-        if (c->peer.out_pos < c->peer.out_used) {
+        if (ipc_outgoing_waiting(&c->peer.out)) {
             return false;
         }
         for (size_t i = 0; i < c->stream_count; i++) {
@@ -218,8 +218,10 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns)
     struct dmn_conn *c, *next;
 
     for (c = LIST_FIRST(&f->conns); c; c = next) {
+        uint64_t stuck_ns = c->peer.out.stuck_ns;
+
         next = LIST_NEXT(c, linked);
-        if (c->peer.stuck_ns && now_ns > c->peer.stuck_ns && now_ns - c->peer.stuck_ns > limit) {
+        if (stuck_ns && now_ns > stuck_ns && now_ns - stuck_ns > limit) {
             dmn_log_limited(
                 LOG_WARNING,
                 ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->peer.client}),
@@ -240,7 +242,7 @@ void dmn_frames_each_client(const struct dmn_frames *f,
                                        .pid = c->peer.pid,
                                        .uid = c->peer.account->uid,
                                        .streams = c->stream_count,
-                                       .backlog_bytes = c->peer.out_used - c->peer.out_pos,
+                                       .backlog_bytes = ipc_outgoing_waiting(&c->peer.out),
                                        .answered = c->peer.answered};
 
         for (size_t i = 0; i < c->stream_count; i++) {

@@ -22,6 +22,7 @@
 
 #include "daemon/frames/accounts.h"
 #include "daemon/frames/room.h"
+#include "ipc/outgoing.h"
 #include "ipc/wire.h"
 
 struct dmn_peer {
@@ -31,10 +32,7 @@ struct dmn_peer {
     bool ending; /* after an ERROR or out of memory: append nothing, flush and close */
     bool closed; /* the connection is closed; libuv may still use its memory */
     int fd;      /* borrowed from the connection */
-    /* owned; bytes [out_pos, out_used) are not written yet */
-    uint8_t *out;
-    size_t out_pos, out_used, out_size;
-    uint64_t stuck_ns;           /* since when the socket accepts nothing; 0: it does */
+    struct ipc_outgoing out;
     uint64_t answered;           /* frames; written by frame_ring.c */
     size_t inline_bytes;         /* buffers of all its records; written by record.c, stream.c */
     struct dmn_account *account; /* borrowed until closed */
@@ -73,14 +71,11 @@ void dmn_peer_send(struct dmn_peer *p, struct ipc_header h, const void *payload,
  * connection. */
 __attribute__((format(printf, 3, 4))) void dmn_peer_fail(struct dmn_peer *p, enum ipc_status status,
                                                          const char *format, ...);
-/** dmn_peer_flush() - writes what the socket accepts. Return: true; false: the connection is
- * broken. */
-bool dmn_peer_flush(struct dmn_peer *p);
 /** dmn_peer_over_limit() - Return: more is unwritten than DMN_KEY_LIMIT_BACKLOG_KIB: read and
  * answer nothing until it shrinks. */
 bool dmn_peer_over_limit(const struct dmn_peer *p);
 
 static inline bool dmn_peer_backlogged(const struct dmn_peer *p)
 {
-    return p->out_pos != p->out_used && dmn_peer_over_limit(p);
+    return ipc_outgoing_waiting(&p->out) && dmn_peer_over_limit(p);
 }

@@ -62,7 +62,7 @@ static void update_poll(struct dmn_conn *c)
     if (wanted(c)) {
         events |= UV_READABLE;
     }
-    if (c->peer.out_pos < c->peer.out_used) {
+    if (ipc_outgoing_waiting(&c->peer.out) > 0) {
         events |= UV_WRITABLE;
     }
     if (events != c->events) {
@@ -87,7 +87,8 @@ bool dmn_polling_settle(struct dmn_conn *c)
             dmn_conn_end_stream(c, s); /* the stream that takes its place was already seen */
         }
     }
-    if (!dmn_peer_flush(&c->peer) || (c->peer.ending && c->peer.out_pos == c->peer.out_used)) {
+    if (!ipc_outgoing_flush(&c->peer.out, c->peer.fd) ||
+        (c->peer.ending && !ipc_outgoing_waiting(&c->peer.out))) {
         dmn_conn_close(c);
         return false;
     }
