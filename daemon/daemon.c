@@ -15,6 +15,7 @@
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 #include "daemon/service/sockets.h"
+#include "ipc/listen.h"
 
 #define TICK_MS 1000u
 
@@ -166,7 +167,7 @@ static int socket_for(struct dmn_daemon *d, const char *name, int *fd, char *ret
         return 0;
     }
     snprintf(ret_path, bytes, "%s/%s.sock", d->runtime_dir, name);
-    *fd = dmn_socket_listen(ret_path, mode, dmn_config_string(d->config, DMN_KEY_SOCKET_GROUP));
+    *fd = ipc_listen(ret_path, mode, dmn_config_string(d->config, DMN_KEY_SOCKET_GROUP));
     if (*fd < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot listen on %s: %s", ret_path,

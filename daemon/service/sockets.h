@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/service/sockets.h - the runtime and state folders, and listening sockets
+ * daemon/service/sockets.h - the runtime and state folders, and the files of sockets
  *
  * Threads: the main thread, before the loop runs; dmn_socket_remove() also while it runs.
  */
@@ -9,9 +9,6 @@
 /** dmn_sockets_lock() - locks the runtime folder. @ret_fd: holds the lock, owned by the caller.
  * Return: 0; -EADDRINUSE: another daemon serves there; -errno. */
 int dmn_sockets_lock(const char *dir, int *ret_fd);
-/** dmn_socket_listen() - opens a listening Unix socket; replaces a stale socket file. @group: its
- * group. Return: an owned descriptor, or -errno. */
-int dmn_socket_listen(const char *path, unsigned mode, const char *group);
 /** dmn_socket_remove() - removes the file of a listening socket and frees its path. Does nothing if
  * @path is NULL: the socket was passed in. */
 void dmn_socket_remove(char **path);
