@@ -20,6 +20,8 @@ ROOT, BUILD = sys.argv[1:3]
 HOUSE = ("model/", "kernels/", "governor/", "ipc/", "pipeline/", "tuner/", "daemon/")
 OTHERS = ("tests/", "bench/")
 KEPT = {
+    "front_answer": "the head of a plan over boards, as the next four",
+    "front_dispatch": "", "front_fd": "", "front_models": "", "front_open": "",
     "lnk_ledger_refuse": "the head of a plan over boards, when no plan fits what is left",
     "lnk_leaf_number": "a board that is asked for weights",
     "lnk_transport_self": "programs under mpirun, which the tests are",

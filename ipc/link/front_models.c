@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front: which models may be opened, and where their tensors are. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/front_server_private.h"
+
+size_t front_offset(const struct brd_tensor *t, size_t count, size_t i)
+{
+    size_t at = 0;
+
+    for (size_t k = 0; k < count; k++) {
+        at = base_align_up(at, 64);
+        if (k == i) {
+            break;
+        }
+        at += t[k].bytes;
+    }
+    return at;
+}
+
+/* Copies tensors that make sense. Return: false: they do not. */
+static bool set_tensors(const struct brd_tensor *from, size_t count, struct brd_tensor *to,
+                        size_t *ret_bytes)
+{
+    if (count == 0 || count > BRD_TENSORS_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes = ipc_dtype_bytes(from[i].dtype);
+
+        if (from[i].rank > BRD_RANK_MAX) {
+            return false;
+        }
+        to[i] = (struct brd_tensor){
+            .dtype = from[i].dtype, .rank = from[i].rank, .bytes = from[i].bytes};
+        for (size_t d = 0; d < from[i].rank; d++) {
+            to[i].dim[d] = from[i].dim[d];
+            if (__builtin_mul_overflow(bytes, (uint64_t)from[i].dim[d], &bytes)) {
+                return false;
+            }
+        }
+        if (bytes == 0 || bytes != from[i].bytes || bytes > IPC_POOL_BYTES_MAX) {
+            return false;
+        }
+    }
+    *ret_bytes = front_offset(to, count, count);
+    return *ret_bytes <= IPC_POOL_BYTES_MAX;
+}
+
+bool front_model_set(const struct brd_route *r, struct front_model *ret)
+{
+    size_t boards = 0;
+
+    memset(ret, 0, sizeof(*ret));
+    if (r->hop_count == 0 || r->hop_count > BRD_HOPS_MAX ||
+        !set_tensors(r->input, r->input_count, ret->format.input, &ret->format.input_bytes) ||
+        !set_tensors(r->output, r->output_count, ret->format.output, &ret->format.output_bytes)) {
+        return false;
+    }
+    snprintf(ret->name, sizeof(ret->name), "%s", r->model);
+    ret->format.input_count = r->input_count;
+    ret->format.output_count = r->output_count;
+    for (size_t i = 0; i < r->hop_count; i++) {
+        boards += r->hop[i].board_count;
+    }
+    ret->depth = (uint32_t)(2 * boards); /* one is computed while another is on its way */
+    return true;
+}
+
+const struct front_model *front_model_find(const struct front *f, const char *name)
+{
+    for (size_t i = 0; i < f->model_count; i++) {
+        if (!*name || strcmp(f->model[i].name, name) == 0) {
+            return &f->model[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/link/front_server.h - the front of piped-link: a server of the frames protocol
+ * (docs/protocol.md), for models that are spread over boards
+ *
+ * Its client is the daemon of this board. It takes tensors only (OPEN with another pixel format or
+ * policy is answered "unsupported"), in shared memory or inline. Each frame goes to the listener,
+ * which answers when it likes, in any order; clients get answers in the order of their frames.
+ *
+ * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/mapped_memory.h). What a
+ * client can grow is bounded: connections, streams, credits, client memory, inline buffers, unread
+ * answers. A bad header ends its connection and no other.
+ *
+ * A frame's memory stays mapped until front_answer(), also when its client is gone.
+ *
+ * Threads: one, in which the listener is called; nothing blocks. Files: front_models.c has models,
+ * front_stream.c streams and records, front_open.c OPEN and POOL, front_conn.c connections and
+ * messages, front_server.c the socket.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/boards/board_state.h"
+
+struct front;
+
+/* A frame of a client: the front's memory, until front_answer(). */
+struct front_frame {
+    const char *model;    /* as in the routes */
+    const uint8_t *input; /* input tensors back to back, see front_offset(); 64-byte aligned */
+    uint8_t *output;      /* the same for outputs: write there before front_answer(..., 0, ...) */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+    bool gone;            /* nobody reads the answer any more, but front_answer() is still due */
+    void *user;           /* of the listener; NULL at first */
+};
+
+struct front_listener {
+    void *user;
+    /* A frame came; called by front_dispatch() only. It may call front_answer(), for any frame, and
+     * front_models(). Return: 0: taken, front_answer() is due; else a status of the protocol (enum
+     * ipc_status), which refuses it. */
+    int (*frame)(void *user, struct front_frame *f);
+};
+
+/**
+ * front_open() - listens at @path; no model may be opened yet
+ *
+ * @l: copied. The socket has mode 0660 and the group piped-clients, if there is one and the process
+ * may give it away.
+ *
+ * Return: 0; -EADDRINUSE: somebody serves there; -errno.
+ */
+int front_open(const char *path, const struct front_listener *l, struct front **ret);
+/** front_close() - closes everything and removes the socket. Frames that are not answered are over:
+ * their memory is gone. @f may be NULL. Return: NULL. */
+struct front *front_close(struct front *f);
+
+/** front_fd() - an epoll descriptor for poll(), for reading only: front_dispatch() is due. */
+int front_fd(const struct front *f);
+/** front_dispatch() - accepts, reads, calls the listener, writes. Never waits. Call it at least
+ * once a second, too: it closes clients that have not read for 30 s. */
+void front_dispatch(struct front *f);
+
+/**
+ * front_models() - which models may be opened, with their shapes; @r is copied
+ *
+ * Routes without hops, or with tensors that make no sense, are not there. Streams of a model that
+ * is no longer there, or has other shapes, get EVENT "unloading"; their later frames are answered
+ * "unavailable", until it is there again with the same shapes. Frames that the listener has stay
+ * due.
+ */
+void front_models(struct front *f, const struct brd_routes *r);
+
+/**
+ * front_answer() - answers a frame, which is the front's again
+ *
+ * @status: 0: the output is written; else enum ipc_status, with @text for people (copied; NULL: the
+ * status' name). @epoch, @queue_ns, @service_ns: for the client's RESULT.
+ *
+ * May be called at any time, in any order. Writes what is due to the socket, but calls no listener.
+ */
+void front_answer(struct front *f, struct front_frame *fr, int status, const char *text,
+                  uint32_t epoch, uint64_t queue_ns, uint64_t service_ns);
+
+/** front_offset() - where tensor @i of @count begins in a frame's input or output: back to back,
+ * each at a multiple of 64. Return: the offset; for @i == @count: all bytes. */
+size_t front_offset(const struct brd_tensor *t, size_t count, size_t i);

@@ -1,0 +1,435 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The front of piped-link: clients of libpiped and of pyclient.py, good and hostile ones, against a listener that negates.
+
+usage: test_front.py SOURCE_ROOT FRONT_NODE [CASE...]
+"""
+import contextlib
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT, NODE = sys.argv[1:3]
+for folder in ("lint", "system"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", folder))
+import pyclient as pc  # noqa: E402  (the folders are known only now)
+from cases import check, main  # noqa: E402
+from machines import Node  # noqa: E402
+
+SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
+LIMIT_S = 60 * SLOW
+IN_BYTES, OUT_BYTES = 64 + 100, 64 + 100  # f32[3][5], then u8[100] at the next multiple of 64
+
+
+class Front(Node):
+    def __init__(self, path, models="small"):
+        super().__init__([NODE, "serve", path])
+        self.path = path
+        self.wait("ready", LIMIT_S)
+        if models:
+            self.obey("models " + models)
+
+    def obey(self, line):
+        self.tell(line)
+        self.wait("ready", LIMIT_S)
+
+    def stats(self):
+        self.tell("stats")
+        return {k: int(v) for k, v in (w.split("=") for w in self.wait("stats", LIMIT_S).split()[1:])}
+
+    def until(self, key, value):
+        """Until so many frames are there: a client that died is noticed, and its frames read, when the front looks."""
+        self.tell_until("stats", lambda line: " %s=%d" % (key, value) in line, LIMIT_S)
+
+    def client(self, frames, model="small", how="shared"):
+        return Node([NODE, "client", self.path, model, str(frames), how])
+
+
+@contextlib.contextmanager
+def front(models="small"):
+    with tempfile.TemporaryDirectory(prefix="piped-front-") as folder:
+        node = Front(os.path.join(folder, "frames.sock"), models)
+        try:
+            yield node
+            check(node.end() == 0, node.said())
+            check(not os.path.exists(node.path), "the socket is still there")
+        finally:
+            node.kill()
+
+
+def frame(seed):
+    rng = random.Random(seed)
+    floats = struct.pack("<15f", *(rng.uniform(-9, 9) for _ in range(15)))
+    return floats + bytes(4) + bytes(rng.randrange(256) for _ in range(100))
+
+
+def right(data, output):
+    want = struct.pack("<15f", *(-v for v in struct.unpack("<15f", data[:60])))
+    return output[:60] == want and output[64:] == bytes(255 - b for b in data[64:])
+
+
+def equal(a, b, *text):
+    check(a == b, repr(a), "against", repr(b), *text)
+
+
+def finished(client, frames, **counts):
+    """The client got every answer, right and in order."""
+    line = client.wait(("done", "frame", "wrong", "cannot", "submit"), LIMIT_S)
+    check(line.startswith("done answered=%d " % frames), client.said())
+    for key, value in counts.items():
+        check(" %s=%d" % (key, value) in line, key, value, line)
+    equal(client.ended(LIMIT_S), 0)
+
+
+def ends_with(c, status, *words):
+    e = c.closed()
+    equal(e.status, status, e.text)
+    for word in words:
+        check(word in e.text, word, "is not in", e.text)
+
+
+def refused(make, status):
+    try:
+        make()
+    except pc.Refused as e:
+        equal(e.status, status, e.text)
+    else:
+        check(False, "not refused with", status)
+
+
+def still_serves(f):
+    with pc.Connection(f.path) as c:
+        r = pc.Stream(c, model="small").infer(frame(1))
+        check(r.status == "ok" and right(frame(1), r.output), r)
+
+
+def libpiped_in_shared_memory_and_inline():
+    with front("small large:big") as f:
+        for order in ("now", "random"):
+            f.obey("order " + order)
+            for how in ("shared", "inline"):
+                finished(f.client(500, how=how), 500, resent=0, reordered=0, duplicated=0)
+                finished(f.client(40, "large", how), 40, resent=0, reordered=0, duplicated=0)
+
+
+def clients_beside_each_other():
+    with front("small large:big") as f:
+        f.obey("order random")
+        clients = [f.client(1000), f.client(1000, how="inline"), f.client(60, "large"), f.client(60, "large", "inline")]
+        for c, count in zip(clients, (1000, 1000, 60, 60)):
+            finished(c, count, reordered=0, duplicated=0)
+        equal(f.stats()["taken"], 2120)
+
+
+def answers_in_any_order_come_in_order():
+    with front() as f, pc.Connection(f.path) as c:
+        f.obey("order hold")
+        streams = [pc.Stream(c, number=i, model="small", inline=i == 2) for i in (1, 2)]
+        for k in range(20):
+            for s in streams:
+                s.submit(frame(k), time_ns=k)
+        f.until("held", 40)
+        f.obey("answer")
+        for s in streams:
+            for k in range(20):
+                r = s.result()
+                equal((r.frame, r.status, r.time_ns, r.credits, r.epoch, r.queue_ns, r.service_ns),
+                      (k + 1, "ok", k, 1, 7, 1000, 2000))
+                check(right(frame(k), r.output), "answer", k)
+        f.obey("order now")
+        for s in streams:
+            s.close()
+
+
+def what_opened_says():
+    with front("small large:big") as f, pc.Connection(f.path) as c:
+        check(c.server.startswith("piped-link "), c.server)
+        s = pc.Stream(c, model="small")
+        equal((s.credits, s.input_bytes, s.output_bytes), (32, IN_BYTES, OUT_BYTES))
+        equal([(t.dtype, t.shape, t.offset, t.bytes) for t in s.inputs],
+              [("<f4", (3, 5), 0, 60), ("<u1", (100,), 64, 100)])
+        check(1 <= s.depth <= s.credits, s.depth)
+        equal(pc.Stream(c, number=2, credits=5).input_bytes, IN_BYTES)  # no name: the first model
+        equal(pc.Stream(c, number=3, credits=256).credits, 64)
+        refused(lambda: pc.Stream(c, number=4, model="other"), "not_found")
+        refused(lambda: pc.Stream(c, number=1, model="small"), "invalid_argument")
+        refused(lambda: pc.Stream(c, number=4, model="small", pixfmt=pc.GRAY8, image=(5, 3)), "unsupported")
+        refused(lambda: pc.Stream(c, number=4, model="small", policy=pc.LATEST), "unsupported")
+        refused(lambda: pc.Stream(c, number=4, model=b"\xff"), "invalid_argument")
+        for i in range(4, 17):
+            pc.Stream(c, number=i, model="small", inline=True)
+        refused(lambda: pc.Stream(c, number=17, model="small", inline=True), "resource_exhausted")
+        c.ping()
+
+
+def more_frames_than_credits():
+    with front() as f, pc.Connection(f.path) as c:
+        f.obey("order hold")
+        s = pc.Stream(c, model="small", credits=3, slots=64)
+        for k in range(60):  # more than there are records: the rest waits unread
+            s.submit(frame(k))
+        f.until("held", 3)
+        f.obey("order now")
+        f.obey("answer")
+        results = [s.result() for _ in range(60)]
+        equal([r.frame for r in results], list(range(1, 61)))
+        equal([(r.status, r.credits) for r in results[:4]], [("ok", 1)] * 3 + [("resource_exhausted", 0)])
+        check(all((r.status, r.credits) in (("ok", 1), ("resource_exhausted", 0)) for r in results))
+        s.close()
+
+
+def bad_frames_are_answered():
+    with front() as f, pc.Connection(f.path) as c:
+        s = pc.Stream(c, model="small")
+        for status, changes in (
+                ("invalid_argument", dict(in_bytes=IN_BYTES - 1)), ("invalid_argument", dict(out_bytes=OUT_BYTES - 1)),
+                ("invalid_argument", dict(in_offset=1)), ("invalid_argument", dict(out_offset=8)),
+                ("invalid_argument", dict(in_offset=1 << 30)), ("invalid_argument", dict(out_offset=1 << 30)),
+                ("invalid_argument", dict(in_offset=2 ** 64 - 64)), ("invalid_argument", dict(out_bytes=2 ** 64 - 1)),
+                ("invalid_argument", dict(in_offset=0, out_offset=64)), ("not_found", dict(pool=2)),
+                ("invalid_argument", dict(pool=4)), ("deadline_exceeded", dict(deadline_ns=1))):
+            equal(s.infer(frame(1), **changes).status, status, changes)
+        equal(s.infer(frame(1), deadline_ns=2 ** 64 - 1).status, "ok")
+        s.submit(frame(1), number=3)
+        equal(s.result().status, "invalid_argument")
+        t = pc.Stream(c, number=2, model="small", inline=True)
+        equal(t.infer(frame(1)[:-1], in_bytes=IN_BYTES - 1).status, "invalid_argument")
+        equal(t.infer(frame(1), in_bytes=5).status, "invalid_argument")
+        equal(t.infer(bytes(1 << 20)).status, "invalid_argument")
+        check(right(frame(1), t.infer(frame(1)).output))
+        f.obey("refuse 5")
+        equal(s.infer(frame(1)).status, "resource_exhausted")
+        f.obey("refuse 0")
+        check(right(frame(1), s.infer(frame(1)).output))
+        c.send(pc.FRAME, pc.frame_payload(), stream=9, frame=1)
+        h, _ = c.expect(pc.RESULT, 9)
+        equal(pc.STATUS[h.status], "not_found")
+        c.send(pc.CANCEL, stream=1, frame=1)
+        c.send(pc.CLOSE, stream=9)
+        h, _ = c.expect(pc.CLOSED, 9)
+        equal(pc.STATUS[h.status], "not_found")
+        s.close()
+        pc.Stream(c, model="small").close()
+
+
+def bad_pools_are_refused():
+    with front() as f, pc.Connection(f.path) as c:
+        pc.Stream(c, model="small", inline=True)
+
+        def pool(status, size, fds, number=0, said=None, stream=1):
+            c.send(pc.POOL, pc.pool_payload(number, size if said is None else said), fds, stream=stream)
+            h, _ = c.expect(pc.POOLED, stream)
+            equal(pc.STATUS[h.status], status)
+
+        good, _ = pc.memfd(4096)
+        unsealed, _ = pc.memfd(4096, 0)
+        for status, size, fds, more in (
+                ("invalid_argument", 4096, [unsealed], {}), ("invalid_argument", 4096, [], {}),
+                ("invalid_argument", 4096, [good], dict(said=8192)), ("invalid_argument", 4096, [good], dict(number=4)),
+                ("not_found", 4096, [good], dict(stream=7)), ("invalid_argument", 4096, [good, good], {}),
+                ("ok", 4096, [good], {}), ("invalid_argument", 4096, [good], {})):
+            pool(status, size, fds, **more)
+        most, _ = pc.memfd(1 << 30)
+        pool("resource_exhausted", 1 << 30, [most], number=1)
+        for fd in (good, unsealed, most):
+            os.close(fd)
+        still_serves(f)
+
+
+def hostile_bytes_end_their_connection_alone():
+    with front() as f:
+        f.obey("order random")
+        beside = f.client(3000)
+        fd, _ = pc.memfd(4096)
+
+        def bad(status, kind=pc.PING, payload=b"", fds=(), **fields):
+            with pc.Connection(f.path) as c:
+                c.send(kind, payload, fds, **fields)
+                ends_with(c, status)
+
+        bad("unsupported", version=2)
+        for fields in (dict(length=65), dict(length=0xffffffff), dict(kind=pc.INLINE, length=(64 << 20) + 1),
+                       dict(kind=pc.FRAME, length=63), dict(kind=pc.OPEN, length=95), dict(kind=0), dict(kind=99),
+                       dict(kind=0x8002, length=65537), dict(fd_count=5), dict(fd_count=1), dict(fds=[fd], fd_count=0),
+                       dict(fds=[fd] * 200, fd_count=4), dict(kind=pc.RESULT, payload=bytes(48)),
+                       dict(kind=pc.HELLO, payload=pc.hello())):
+            bad("protocol", **fields)
+        for first in (pc.header(pc.OPEN, 96, stream=1) + pc.open_payload("small"), pc.header(pc.HELLO, 80) + pc.hello(9, 2),
+                      pc.header(pc.HELLO, 80) + pc.hello(client=b"\xff" * 64)):
+            with pc.Connection(f.path, greet=False) as c:
+                c.send_bytes(first)
+                ends_with(c, "protocol")
+        rng = random.Random(5)
+        for size in (1, 31, 33, 1000, 100000):
+            with pc.Connection(f.path, greet=False) as c:
+                c.send_bytes(bytes(rng.randrange(256) for _ in range(size)))
+                c.sock.shutdown(socket.SHUT_WR)
+                check(c.closed().status in (None, "protocol", "unsupported"))
+        for _ in range(200 if "PIPED_TEST_SANITIZER" not in os.environ else 50):  # a good beginning, then bytes that lie
+            with pc.Connection(f.path) as c:
+                s = pc.Stream(c, model="small", inline=rng.random() < 0.5)
+                for _ in range(rng.randrange(5)):
+                    s.submit(frame(1))
+                raw = bytearray(pc.header(pc.FRAME, 64, stream=1, frame=99) + pc.frame_payload(**s.fields()))
+                for _ in range(rng.randrange(1, 4)):
+                    raw[rng.randrange(len(raw))] = rng.randrange(256)
+                c.send_bytes(bytes(raw))
+                s.free()
+        os.close(fd)
+        finished(beside, 3000, resent=0, reordered=0)
+        still_serves(f)
+
+
+def bytes_in_pieces():
+    with front() as f, pc.Connection(f.path, greet=False) as c:
+        for byte in pc.header(pc.HELLO, 80) + pc.hello():
+            c.send_bytes(bytes([byte]))
+        c.expect(pc.WELCOME)
+        s = pc.Stream(c, model="small", inline=True)
+        raw = pc.header(pc.INLINE, 64 + IN_BYTES, stream=1, frame=1) + pc.frame_payload(in_bytes=IN_BYTES) + frame(3)
+        for i in range(0, len(raw), 7):
+            c.send_bytes(raw[i:i + 7])
+        check(right(frame(3), s.result().output))
+        c.send(0x8000 + 77, bytes(4096), stream=5)
+        c.ping()
+
+
+def clients_die_with_frames_in_flight():
+    """Their frames stay the listener's, in memory that stays; with half a message or answers that nobody reads, too."""
+    with front("small large:big") as f:
+        f.obey("order hold")
+        killed = [f.client(1000, "large", how) for how in ("shared", "inline")]
+        f.until("held", 64)
+        for c in killed:
+            c.signal(signal.SIGKILL)
+            c.process.wait()
+        with pc.Connection(f.path) as c:
+            s = pc.Stream(c, model="small", inline=True)
+            s.submit(frame(1))
+            c.send_bytes(pc.header(pc.INLINE, 64 + IN_BYTES, stream=1, frame=2) + bytes(80))
+            f.until("held", 65)
+        f.obey("answer")
+        equal(f.stats()["held"], 0)
+        f.until("answered", 65)
+        check(f.stats()["gone"] >= 64, f.stats())
+        f.obey("order now")
+        still_serves(f)
+        f.obey("order hold")
+        end = f.client(100)
+        f.until("held", 32)
+        f.tell("exit")  # with frames of a client, and of none
+        f.wait("ready", LIMIT_S)
+        end.kill()
+
+
+def a_model_that_goes_and_comes_back():
+    with front("small") as f, pc.Connection(f.path) as c:
+        f.obey("order hold")
+        s = pc.Stream(c, model="small")
+        s.submit(frame(1))
+        f.until("held", 1)
+        f.obey("models")
+        c.receive(lambda h: h.type == pc.EVENT)
+        equal(c.events, [(1, 3, 0)])
+        refused(lambda: pc.Stream(c, number=2, model="small"), "not_found")
+        s.submit(frame(2))
+        f.obey("models small:big")
+        s.submit(frame(3))
+        c.ping()
+        f.obey("models small")
+        f.obey("answer")
+        r = s.result()
+        check(r.status == "ok" and right(frame(1), r.output), r)
+        equal([s.result().status for _ in range(2)], ["unavailable"] * 2)
+        f.obey("order now")
+        equal(s.infer(frame(4)).status, "ok")
+
+
+def a_client_that_does_not_read():
+    """What waits for it is bounded, it loses nothing, and others go on."""
+    with front("small large:big") as f:
+        with pc.Connection(f.path) as c:
+            s = pc.Stream(c, model="large", inline=True, credits=8)
+            data = bytes(s.input_bytes)
+            c.sock.settimeout(0)
+            out, sent, blocked = b"", 0, 0
+            while sent < 100 << 20 and blocked < 3:
+                if not out:
+                    number = s.advance(None)
+                    out = (pc.header(pc.INLINE, 64 + len(data), stream=1, frame=number) +
+                           pc.frame_payload(in_bytes=len(data)) + data)
+                try:
+                    done = c.sock.send(out)
+                    out, sent, blocked = out[done:], sent + done, 0
+                except BlockingIOError:
+                    blocked += 1
+                    for _ in range(2):  # after the second one it has had its turn
+                        f.obey("stats")
+            check(2 << 20 < sent, sent)
+            check(sent < 50 << 20, sent, "bytes were taken from a client that reads nothing")
+            with open("/proc/%d/statm" % f.pid, encoding="utf-8") as statm:
+                pages = int(statm.read().split()[1])
+            check("PIPED_TEST_SANITIZER" in os.environ or pages * 4096 < 64 << 20, pages, "pages in memory")
+            still_serves(f)
+            c.sock.settimeout(LIMIT_S)
+            results = [s.result() for _ in range(s.frame - bool(out))]
+            equal([r.frame for r in results], list(range(1, len(results) + 1)))
+            c.send_bytes(out)
+            check(s.result().status in ("ok", "resource_exhausted") if out else True)
+
+
+def too_many_connections():
+    with front() as f:
+        held = [pc.Connection(f.path) for _ in range(16)]
+        with pc.Connection(f.path, greet=False) as c:
+            ends_with(c, "resource_exhausted", "connections")
+        held.pop().close()
+        f.obey("stats")
+        still_serves(f)
+        for c in held:
+            c.close()
+
+
+def libpiped_over_restarts():
+    with tempfile.TemporaryDirectory(prefix="piped-front-") as folder:
+        path = os.path.join(folder, "frames.sock")
+        node = Front(path)
+        client = None
+        try:
+            node.obey("order random")
+            client = node.client(20000)
+            for _ in range(3):
+                client.wait("progress", LIMIT_S)
+                client.wait("progress", LIMIT_S)
+                node.obey("order hold")
+                node.kill()
+                node = Front(path, models=None)  # the models come later
+                node.obey("order random")
+                node.obey("models small")
+            finished(client, 20000, reconnects=3, reordered=0, duplicated=0)
+            check(" resent=0 " not in client.said(), client.said())
+        finally:
+            node.kill()
+            if client:
+                client.kill()
+
+
+def the_socket_file():
+    with front() as f:
+        mode = os.stat(f.path).st_mode
+        equal(mode & 0o777, 0o660)
+        done = subprocess.run([NODE, "serve", f.path], capture_output=True, text=True, check=False, timeout=LIMIT_S,
+                              stdin=subprocess.DEVNULL)
+        check(done.returncode == 1 and "in use" in done.stdout, done)
+        still_serves(f)
+
+
+main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_in_any_order_come_in_order, what_opened_says,
+      more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, hostile_bytes_end_their_connection_alone,
+      bytes_in_pieces, clients_die_with_frames_in_flight, a_model_that_goes_and_comes_back, a_client_that_does_not_read,
+      too_many_connections, libpiped_over_restarts, the_socket_file), sys.argv[3:], trace=True)
