@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/route_text.h"
 #include "model/segment/segment_name.h"
 
 int dmn_config_set_string(char **to, const char *value)
@@ -33,6 +34,7 @@ static void model_deinit(struct dmn_config_model *m)
     free(m->plan);
     free(m->kernels);
     free(m->calibration);
+    free(m->boards);
 }
 
 struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
@@ -54,8 +56,10 @@ struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char 
                                        .path = strdup(""),
                                        .plan = strdup(""),
                                        .kernels = strdup(""),
-                                       .calibration = strdup("")};
-    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration) {
+                                       .calibration = strdup(""),
+                                       .boards = strdup(DMN_BOARDS_OFF)};
+    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration ||
+        !grown->boards) {
         model_deinit(grown);
         return NULL;
     }

@@ -34,7 +34,8 @@ struct dmn_config_value {
 
 struct dmn_config_model {
     char *name, *path, *plan, *kernels,
-        *calibration; /* owned; all but the first two are "" where absent */
+        *calibration, /* owned; all but the first two are "" where absent */
+        *boards;      /* owned: "off", "auto" or a route (route_text.h) */
     bool latest;
     size_t origin, line;
 };

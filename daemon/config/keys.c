@@ -138,6 +138,8 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_KERNELS_MEASURE_MS, "kernels.measure_ms", "ms", 0, 600000, 4000, NOW,
         "How long primitives are measured on each EP when a model is first loaded on this machine; "
         "the result is kept. 0: use the default order."),
+    STRING(DMN_KEY_BOARDS_FRAMES_SOCKET, "boards.frames_socket", 107, "/run/piped-link/frames.sock",
+           START, "Frames socket of piped-link, for models that are served over several boards."),
     INT(DMN_KEY_LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,
         "Maximum number of loaded models."),
     INT(DMN_KEY_LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,
@@ -185,6 +187,11 @@ static const struct dmn_config_item_row items[] = {
      "Quantise the model by this file of ranges, written by \"pipectl quantize --write\"; a "
      "relative path is relative to this file's folder. Empty: use what pipectl quantize kept, "
      "if anything.",
+     false},
+    {"models", "boards", "string", "off",
+     "Serve the model over several boards: \"auto\", or a route FIRST-LAST@BOARDS|... such as "
+     "\"0-16@here|17-44@b2+b3\", with the names of pipectl board list and \"here\" for this board. "
+     "\"off\": this board alone.",
      false},
     {"eps", "name", "string", "",
      "Name of the execution place: a letter, then letters, digits and '_'.", true},

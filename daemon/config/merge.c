@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/merge.h"
+#include "daemon/config/route_text.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -209,6 +210,23 @@ static const char *item_string(json_t *item, const char *key)
     return s ? s : "";
 }
 
+/* Return: 0; -EINVAL, also when out of memory. */
+static int merge_boards(const struct dmn_config_reader *r, size_t index, json_t *item,
+                        struct dmn_config_model *m)
+{
+    const char *text =
+        item_string(item, "boards")[0] ? item_string(item, "boards") : DMN_BOARDS_OFF;
+    base_autofree struct dmn_route_text *route = calloc(1, sizeof(*route));
+    char why[DMN_ROUTE_ERROR_MAX] = "out of memory", key[64];
+
+    snprintf(key, sizeof(key), "models[%zu].boards", index);
+    if (!route || (strcmp(text, DMN_BOARDS_OFF) != 0 && strcmp(text, DMN_BOARDS_AUTO) != 0 &&
+                   dmn_route_text_parse(text, why, route) != 0)) {
+        return dmn_config_fail(r, key, "%s", why);
+    }
+    return dmn_config_set_string(&m->boards, text) < 0 ? -EINVAL : 0;
+}
+
 static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *item)
 {
     const char *name = item_string(item, "name");
@@ -240,6 +258,9 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
     if (dmn_config_set_string(&m->plan, item_string(item, "plan")) < 0 ||
         dmn_config_set_string(&m->kernels, item_string(item, "kernels")) < 0) {
         return -ENOMEM;
+    }
+    if (merge_boards(r, index, item, m) < 0) {
+        return -EINVAL;
     }
     path = item_string(item, "calibration")[0] ? resolve(r->path, item_string(item, "calibration"))
                                                : strdup("");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frame_ring.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base.h"
@@ -75,7 +74,7 @@ void dmn_stream_cancel(struct dmn_stream *s, uint64_t frame)
         if (r->state == DMN_RECORD_QUEUED) {
             dmn_stream_unqueue(r, IPC_CANCELLED, "cancelled");
         } else if (r->state == DMN_RECORD_RUNNING) {
-            atomic_store_explicit(&r->running->cancel, true, memory_order_relaxed);
+            dmn_record_cancel(r);
         }
         return;
     }

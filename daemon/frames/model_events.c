@@ -75,6 +75,6 @@ void dmn_model_events_plan(struct dmn_model *m)
 
     LIST_FOREACH(s, &m->clients->streams, linked) {
         dmn_stream_event(s, IPC_EVENT_PLAN, pl_epoch(m->pipe));
-        dmn_stream_more_credits(s, pl_depth(m->pipe));
+        dmn_stream_more_credits(s, dmn_model_depth(m));
     }
 }

@@ -49,7 +49,7 @@ static void accept_open(struct dmn_stream *s)
 {
     const struct dmn_model *m = s->clients->model;
     struct ipc_opened o = {.credits = s->credits,
-                           .depth = (uint32_t)pl_depth(m->pipe),
+                           .depth = (uint32_t)dmn_model_depth(m),
                            .input_count = (uint32_t)s->format.input_count,
                            .output_count = (uint32_t)s->format.output_count,
                            .input_bytes = s->format.input_bytes,

@@ -2,6 +2,7 @@
 #include "daemon/frames/record.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ void dmn_record_reset(struct dmn_record *r, const struct ipc_header *h, bool has
     r->status = IPC_OK;
     r->is_inline = h->type == IPC_INLINE;
     r->has_credit = has_credit;
+    r->here = false;
     r->frame = h->frame;
     r->time_ns = h->time_ns;
     r->arrival_ns = base_now_ns();
@@ -53,6 +55,15 @@ void dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *f
     r->status = status;
     r->state = DMN_RECORD_DONE;
     dmn_record_release(r);
+}
+
+void dmn_record_cancel(struct dmn_record *r)
+{
+    if (r->running) {
+        atomic_store_explicit(&r->running->cancel, true, memory_order_relaxed);
+    } else if (r->far.at) {
+        r->far.at->cancel(r->far.at, &r->far);
+    }
 }
 
 void dmn_record_release(struct dmn_record *r)

@@ -4,8 +4,9 @@
  *
  * A record belongs to one stream for good. It is in the stream's ring from dmn_stream_take() until
  * it is answered, otherwise in its free list. Its states follow in the order of the enum; each but
- * RUNNING may go to DONE at once, by dmn_record_fail(). RUNNING ends only when the pipeline returns
- * the frame, even if its client is gone: a team may be writing to its output.
+ * RUNNING may go to DONE at once, by dmn_record_fail(). RUNNING ends only when the pipeline, or the
+ * place elsewhere, returns the frame, even if its client is gone: a team may be writing to its
+ * output. A frame that elsewhere did not compute goes back to QUEUED, once.
  *
  * Threads: the loop thread. While RUNNING, teams use the bytes behind input and output.
  */
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "daemon/frames/peer.h"
+#include "daemon/models/elsewhere.h"
 #include "daemon/models/models.h"
 #include "ipc/mapped_memory.h"
 #include "ipc/wire.h"
@@ -27,7 +29,7 @@ struct dmn_stream;
 enum dmn_record_state {
     DMN_RECORD_READING, /* checked; the rest of an inline frame may still have to come */
     DMN_RECORD_QUEUED,  /* waits for room in the pipeline; its stream's queue counts it */
-    DMN_RECORD_RUNNING, /* inside the pipeline; dmn_stream.running counts it */
+    DMN_RECORD_RUNNING, /* inside the pipeline or elsewhere; dmn_stream.running counts it */
     DMN_RECORD_DONE     /* waits for its turn to be answered */
 };
 
@@ -38,6 +40,7 @@ struct dmn_record {
     enum dmn_record_state state;
     enum ipc_status status; /* of the answer, once DONE */
     bool is_inline, has_credit;
+    bool here;               /* only for the model's own pipeline: it came back from elsewhere */
     uint64_t frame, time_ns; /* from the client, returned with the answer */
     uint64_t arrival_ns, deadline_ns;
     struct ipc_memory *memory; /* a reference, or NULL */
@@ -47,7 +50,8 @@ struct dmn_record {
     uint8_t *buffer;
     size_t buffer_bytes, buffer_output;
     struct krn_image image;
-    struct pl_frame *running; /* borrowed from the pipeline while RUNNING */
+    struct pl_frame *running; /* borrowed from the pipeline while RUNNING there */
+    struct dmn_far_frame far; /* far.at: RUNNING elsewhere */
     uint64_t queue_ns, service_ns, done_ns;
     uint32_t epoch;
     char text[160]; /* the reason, if status is not OK */
@@ -94,5 +98,7 @@ size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_form
  * caller takes a QUEUED record out of its queue, see dmn_stream_unqueue(). */
 __attribute__((format(printf, 3, 4))) void
 dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...);
+/** dmn_record_cancel() - asks whoever has the RUNNING frame not to compute it. */
+void dmn_record_cancel(struct dmn_record *r);
 /** dmn_record_release() - releases its bytes; the buffer stays. */
 void dmn_record_release(struct dmn_record *r);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/stream.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base.h"
@@ -100,7 +99,7 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
         s->policy = IPC_POLICY_LATEST;
     }
     s->auto_credits = o->credits == 0;
-    s->credits = grant(p, o->credits, pl_depth(m->pipe));
+    s->credits = grant(p, o->credits, dmn_model_depth(m));
     s->deadline_ns = o->deadline_ns;
     dmn_queue_init(&s->queue, o->priority);
     s->format.input_bytes = m->input_bytes;
@@ -134,9 +133,23 @@ static void give_up_waiting(struct dmn_stream *s, enum ipc_status status, const 
         if (r->state == DMN_RECORD_QUEUED) {
             dmn_stream_unqueue(r, status, text);
         } else if (r->state == DMN_RECORD_RUNNING && !s->peer) {
-            atomic_store_explicit(&r->running->cancel, true, memory_order_relaxed);
+            dmn_record_cancel(r);
         }
     }
+}
+
+void dmn_stream_requeue(struct dmn_record *r)
+{
+    struct dmn_stream *s = r->stream;
+    uint32_t at = s->head;
+
+    while (at != s->next && s->ring[at & DMN_RING_MASK] != r) {
+        at++;
+    }
+    s->next = at;
+    r->state = DMN_RECORD_QUEUED;
+    r->here = true;
+    dmn_admission_add(&s->clients->admission, &s->queue);
 }
 
 void dmn_stream_orphan(struct dmn_stream *s)
@@ -162,6 +175,7 @@ void dmn_stream_detach(struct dmn_stream *s)
 
         if (r->state == DMN_RECORD_RUNNING) {
             r->running = NULL;
+            r->far.at = NULL;
             s->running--;
             dmn_record_fail(r, IPC_UNAVAILABLE, "the daemon stopped");
         }

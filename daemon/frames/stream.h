@@ -79,6 +79,9 @@ static inline bool dmn_stream_finished(const struct dmn_stream *s)
 
 /** dmn_stream_unqueue() - makes a QUEUED record DONE without running it. */
 void dmn_stream_unqueue(struct dmn_record *r, enum ipc_status status, const char *text);
+/** dmn_stream_requeue() - a RUNNING record came back from elsewhere without an answer: it waits for
+ * the model's own pipeline. The stream has a model. */
+void dmn_stream_requeue(struct dmn_record *r);
 /** dmn_stream_orphan() - the connection is gone: frees @s, now or with its last running frame. */
 void dmn_stream_orphan(struct dmn_stream *s);
 /** dmn_stream_detach() - the model's pipeline is gone: frees @s if its connection is gone too. */

@@ -3,20 +3,12 @@
 
 #include "base.h"
 
-static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct pl_frame *f)
+/* The frame came back from where it was computed: from the pipeline, or from elsewhere. */
+static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_status status)
 {
-    struct dmn_record *r = base_container_of(owner, struct dmn_record, owner);
     struct dmn_stream *s = r->stream;
 
-    m->running--;
-    m->stats.last_ns = f->done_ns;
-    r->running = NULL;
-    r->epoch = f->epoch;
-    r->done_ns = f->done_ns;
-    r->queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
-    r->service_ns = f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
-    s->running--;
-    switch (f->status) {
+    switch (status) {
     case PL_FRAME_OK:
         r->state = DMN_RECORD_DONE;
         if (r->service_ns > 0) {
@@ -37,6 +29,44 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
     }
 }
 
+static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct pl_frame *f)
+{
+    struct dmn_record *r = base_container_of(owner, struct dmn_record, owner);
+
+    m->running--;
+    m->stats.last_ns = f->done_ns;
+    r->running = NULL;
+    r->epoch = f->epoch;
+    r->done_ns = f->done_ns;
+    r->queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
+    r->service_ns = f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
+    r->stream->running--;
+    ended(r, m, f->status);
+}
+
+/* A frame came back from elsewhere. Undone, it waits for the pipeline again. */
+static void came_back(struct dmn_far_frame *f, struct dmn_model *m, const struct dmn_far_answer *a)
+{
+    struct dmn_record *r = base_container_of(f, struct dmn_record, far);
+    struct dmn_stream *s = r->stream;
+    uint64_t taken = a->done_ns - base_min(a->done_ns, r->arrival_ns);
+
+    m->running--;
+    s->running--;
+    if (a->undone && s->peer && s->clients) {
+        dmn_stream_requeue(r);
+        if (s->clients->model != m) { /* a hot swap moved the stream: nobody tells of room there */
+            dmn_submit_waiting(s->clients);
+        }
+        return;
+    }
+    m->stats.last_ns = r->done_ns = a->done_ns;
+    r->epoch = a->epoch;
+    r->service_ns = base_min(a->service_ns, taken);
+    r->queue_ns = taken - r->service_ns;
+    ended(r, m, a->undone ? PL_FRAME_CANCELLED : a->status);
+}
+
 static void fill(struct pl_frame *f, struct dmn_record *r)
 {
     const struct dmn_frame_format *format = &r->stream->format;
@@ -55,13 +85,45 @@ static void fill(struct pl_frame *f, struct dmn_record *r)
     }
 }
 
-/* Puts the stream's oldest waiting frame into the pipeline, or answers it. Return: false: the
- * pipeline has no room. */
+static bool elsewhere(const struct dmn_model *m)
+{
+    return m->elsewhere && m->elsewhere->depth(m->elsewhere) > 0;
+}
+
+/* Offers a frame of tensors elsewhere; pictures are for the pipeline, which converts them. */
+static enum dmn_offer offer(struct dmn_model *m, struct dmn_record *r)
+{
+    if (!m->elsewhere || r->here || r->stream->format.pixfmt != IPC_PIX_TENSOR) {
+        return DMN_OFFER_NONE;
+    }
+    r->far = (struct dmn_far_frame){
+        .input = r->input, .output = r->output, .deadline_ns = r->deadline_ns, .done = came_back};
+    return m->elsewhere->offer(m->elsewhere, &r->far);
+}
+
+/* Return: 0; PL_E_FULL. */
+static int to_pipeline(struct dmn_model *m, struct dmn_record *r)
+{
+    struct pl_frame *f = pl_frame_get(m->pipe);
+
+    if (!f) {
+        return PL_E_FULL;
+    }
+    fill(f, r);
+    if (pl_submit(m->pipe, f) != 0) {
+        pl_frame_put(m->pipe, f);
+        return PL_E_FULL;
+    }
+    r->running = f;
+    return 0;
+}
+
+/* Submits the stream's oldest waiting frame, or answers it. Return: false: there is no room. */
 static bool submit(struct dmn_clients *w, struct dmn_stream *s)
 {
     struct dmn_model *m = w->model;
+    enum dmn_offer offered;
     struct dmn_record *r;
-    struct pl_frame *f;
 
     while (s->ring[s->next & DMN_RING_MASK]->state != DMN_RECORD_QUEUED) {
         s->next++; /* the queue counts it, so it exists */
@@ -75,21 +137,15 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
         }
         return true;
     }
-    f = pl_frame_get(m->pipe);
-    if (!f) {
-        return false;
-    }
-    fill(f, r);
-    if (pl_submit(m->pipe, f) != 0) {
-        pl_frame_put(m->pipe, f);
+    offered = offer(m, r);
+    if (offered == DMN_OFFER_FULL || (offered == DMN_OFFER_NONE && to_pipeline(m, r) != 0)) {
         return false;
     }
     dmn_admission_taken(&w->admission, &s->queue);
     r->state = DMN_RECORD_RUNNING;
-    r->running = f;
     s->running++;
     m->running++;
-    m->stats.admitted++;
+    m->stats.admitted += !r->here;
     return true;
 }
 
@@ -111,7 +167,7 @@ static void drop_older(struct dmn_stream *s, const struct dmn_record *newest)
     for (uint32_t i = s->next; i != s->tail; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
-        if (r->state == DMN_RECORD_QUEUED && r != newest) {
+        if (r->state == DMN_RECORD_QUEUED && r != newest && !r->here) {
             dmn_stream_unqueue(r, IPC_DROPPED, "a newer frame took its place");
         }
     }
@@ -131,7 +187,9 @@ void dmn_submit_frame(struct dmn_record *r)
     if (s->policy == IPC_POLICY_LATEST) {
         ahead -= s->queue.waiting; /* these give way to this one */
     }
-    if (dmn_admission_misses_deadline(r->deadline_ns, base_now_ns(), ahead, w->model->period_ns,
+    /* the period is the pipeline's; elsewhere has another one */
+    if (dmn_admission_misses_deadline(r->deadline_ns, base_now_ns(), ahead,
+                                      elsewhere(w->model) ? 0 : w->model->period_ns,
                                       (uint64_t)w->stats.service_ewma_ns)) {
         dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline cannot be met");
         return;

@@ -7,6 +7,7 @@
 #include "base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
+#include "daemon/models/elsewhere.h"
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -58,6 +59,13 @@ size_t dmn_model_integers(const struct dmn_model *m)
         count += m->model->ops[i].quant != NULL;
     }
     return count;
+}
+
+size_t dmn_model_depth(const struct dmn_model *m)
+{
+    size_t there = m->elsewhere ? m->elsewhere->depth(m->elsewhere) : 0;
+
+    return base_max(pl_depth(m->pipe), there);
 }
 
 void dmn_model_plan_text(const struct dmn_model *m, char *ret)
@@ -150,6 +158,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->calibration = strdup(l->calibration);
     m->latest = l->latest;
     m->from_config = l->from_config;
+    m->quantised = l->ranges != NULL;
     m->load_took_ns = l->took_ns;
     m->stamp = l->stamp;
     m->loaded_ns = base_now_ns();
@@ -346,7 +355,7 @@ static bool busy(const struct dmn_model *m)
             return true;
         }
     }
-    return pl_in_flight(m->pipe) > 0 || pl_switching(m->pipe);
+    return m->running > 0 || pl_in_flight(m->pipe) > 0 || pl_switching(m->pipe);
 }
 
 void dmn_model_after(struct dmn_model *m)

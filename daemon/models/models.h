@@ -104,6 +104,9 @@ struct dmn_load *dmn_load_new(const char *name, const char *path, const char *pl
 struct dmn_load_source dmn_model_source(const struct dmn_model *m);
 /** dmn_model_plan_text() - writes the present plan. @ret: PL_PLAN_TEXT_MAX bytes. */
 void dmn_model_plan_text(const struct dmn_model *m, char *ret);
+/** dmn_model_depth() - Return: the frames in flight that keep its pipeline busy, or the place
+ * elsewhere. */
+size_t dmn_model_depth(const struct dmn_model *m);
 /** dmn_model_integers() - Return: how many of its operators run on integers. */
 size_t dmn_model_integers(const struct dmn_model *m);
 

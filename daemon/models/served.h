@@ -19,6 +19,7 @@
 
 struct dmn_adapt_model;
 struct dmn_clients;
+struct dmn_elsewhere;
 struct dmn_models;
 struct dmn_planning;
 
@@ -48,6 +49,7 @@ struct dmn_model {
     char name[64];
     char *path, *config_plan, *kernels, *calibration; /* owned */
     bool latest, from_config;
+    bool quantised;           /* by examples, which its segments on other boards would not be */
     struct mdl_model *model;  /* owned */
     struct krn_net *net;      /* owned */
     struct pl_pipeline *pipe; /* owned */
@@ -60,7 +62,7 @@ struct dmn_model {
     struct dmn_origin origin;           /* of the serving plan; written by plans/ */
     struct dmn_busy busy[2];            /* samples from one and two seconds ago */
     uint64_t period_ns;                 /* of a busy pipeline, for admission; 0: not known yet */
-    size_t running;           /* clients' frames in the pipeline, counted by daemon/frames/ */
+    size_t running;           /* clients' frames in the pipeline or elsewhere, counted by frames/ */
     bool leaving;             /* unloaded: no longer found by name */
     struct dmn_done unloaded; /* called when the model is gone */
     bool stalled;             /* has been logged as stalled */
@@ -69,7 +71,8 @@ struct dmn_model {
     uint64_t settling_ns;
     struct dmn_model_stats stats;
     /* State of the rooms above; this room does not look into it. */
-    struct dmn_clients *clients;   /* frames/ */
-    struct dmn_planning *planning; /* plans/; never NULL while the model serves */
-    struct dmn_adapt_model *adapt; /* adapt/; NULL: not watched */
+    struct dmn_clients *clients;     /* frames/ */
+    struct dmn_planning *planning;   /* plans/; never NULL while the model serves */
+    struct dmn_adapt_model *adapt;   /* adapt/; NULL: not watched */
+    struct dmn_elsewhere *elsewhere; /* boards/; NULL: its pipeline computes every frame */
 };

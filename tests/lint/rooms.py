@@ -47,7 +47,8 @@ ROOMS = {
     "daemon/frames": "daemon/models",
     "daemon/plans": "daemon/models",
     "daemon/adapt": "daemon/frames daemon/plans",
-    "daemon/control": "daemon/adapt",
+    "daemon/boards": "daemon/plans ipc/boards",
+    "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
     "ipc/pipectl": "ipc ipc/boards",
