@@ -66,6 +66,9 @@ static void settle(uv_prepare_t *prepare)
         }
     } while (dmn_control_settle(&d->control));
     dmn_frames_settle(&d->frames);
+    if (dmn_boards_settle(&d->boards)) {
+        dmn_frames_settle(&d->frames);
+    }
     dmn_gpio_show(&d->machine, led(d));
     dmn_drain_check(d);
 }
@@ -386,6 +389,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
         }
     }
     dmn_frames_deinit(&d->frames);
+    dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
     d->config = dmn_config_free(d->config);
     base_close_fd(&d->lock_fd);

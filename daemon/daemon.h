@@ -18,6 +18,7 @@
 
 #include "daemon/adapt/adapter.h"
 #include "daemon/args.h"
+#include "daemon/boards/boards.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
 #include "daemon/control/host.h"
@@ -50,9 +51,11 @@ struct dmn_daemon {
     struct dmn_frames frames;
     struct dmn_plans plans;
     struct dmn_adapt *adapt; /* owned; NULL: not started */
+    struct dmn_boards boards;
     struct dmn_control control;
     struct dmn_host host;
     struct dmn_plans_listener frames_listener; /* tells streams that the plan changed */
+    struct dmn_boards_listener route_listener; /* the same of routes */
     struct dmn_reload *reload;                 /* owned; the reload in progress, or NULL */
     uint64_t watchdog_us;
     bool ready, draining, drained;

@@ -257,6 +257,7 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
     }
     dmn_sensors_configure(&d->machine);
     dmn_adapt_configure(d->adapt);
+    dmn_boards_configure(&d->boards);
 }
 
 /* All models are loaded and planned, or one failed. */

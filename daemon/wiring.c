@@ -57,6 +57,12 @@ static void plan_changed(void *ctx, struct dmn_model *m)
     dmn_clients_plan_changed(m);
 }
 
+static void serving_changed(void *ctx, struct dmn_model *m)
+{
+    (void)ctx;
+    dmn_clients_plan_changed(m);
+}
+
 static enum dmn_state state(const void *ctx)
 {
     return dmn_daemon_state(ctx);
@@ -78,6 +84,7 @@ static void wire_control(struct dmn_daemon *d)
     control->models = &d->models;
     control->frames = &d->frames;
     control->plans = &d->plans;
+    control->boards = &d->boards;
     control->host = &d->host;
     control->dispatch = dmn_control_dispatch;
 }
@@ -94,5 +101,9 @@ void dmn_wire(struct dmn_daemon *d)
     dmn_frames_init(&d->frames, &d->loop, &d->config, &d->models);
     d->frames_listener.plan_changed = plan_changed;
     dmn_plans_listen(&d->plans, &d->frames_listener);
+    d->boards.plans = &d->plans;
+    dmn_boards_init(&d->boards);
+    d->route_listener.serving_changed = serving_changed;
+    dmn_boards_listen(&d->boards, &d->route_listener);
     wire_control(d);
 }

@@ -7,6 +7,18 @@
 #include "daemon/control/control.h"
 
 #define GROUPS_MAX 1024
+#define LINK_USER "piped-link"
+
+bool dmn_control_is_link(struct dmn_control_conn *c)
+{
+    const struct passwd *user;
+
+    if (c->link == DMN_LINK_UNKNOWN) {
+        user = getpwnam(LINK_USER);
+        c->link = user && user->pw_uid == c->uid ? DMN_LINK_YES : DMN_LINK_NO;
+    }
+    return c->link == DMN_LINK_YES;
+}
 
 bool dmn_control_may_change(uid_t uid, gid_t gid, const char *admin_group)
 {

@@ -54,6 +54,10 @@ static void conn_close(struct dmn_control_conn *c)
             call_free(call);
         }
     }
+    if (control->reporter == c) {
+        control->reporter = NULL;
+        dmn_boards_reporter_gone(control->boards);
+    }
     uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
 

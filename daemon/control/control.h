@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "daemon/boards/boards.h"
 #include "daemon/control/host.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/done.h"
@@ -50,6 +51,7 @@ struct dmn_control_conn {
     pid_t pid;
     int fd; /* the newest that came and was not taken, or -1 */
     bool may_change, eof, closing, working;
+    enum { DMN_LINK_UNKNOWN, DMN_LINK_NO, DMN_LINK_YES } link; /* written by auth.c */
     bool ready; /* its call was answered: dmn_control_settle() starts the next */
 };
 
@@ -59,6 +61,7 @@ struct dmn_control {
     struct dmn_models *models;
     struct dmn_frames *frames;
     struct dmn_plans *plans;
+    struct dmn_boards *boards;
     const struct dmn_host *host;
     void (*dispatch)(struct dmn_call *c); /* dmn_control_dispatch() */
     /* state of this room */
@@ -68,10 +71,13 @@ struct dmn_control {
     LIST_HEAD(, dmn_control_conn) conns;
     size_t count;
     LIST_HEAD(, dmn_call) subscribers;
-    bool ready;                       /* at least one connection is ready */
-    LIST_HEAD(, dmn_load_call) loads; /* Load calls in progress */
+    LIST_HEAD(, dmn_call) route_calls; /* those of LinkRoutes */
+    struct dmn_control_conn *reporter; /* that called LinkReport last; NULL: none */
+    bool ready;                        /* at least one connection is ready */
+    LIST_HEAD(, dmn_load_call) loads;  /* Load calls in progress */
     struct dmn_plans_listener plans_listener;
     struct dmn_models_listener models_listener;
+    struct dmn_boards_listener boards_listener;
     char read_buffer[65536];
 };
 
@@ -111,3 +117,6 @@ void dmn_control_draining(struct dmn_control *control);
 /** dmn_control_may_change() - Return: the user is root, the daemon's own user, or a member of
  * @admin_group ("": no group). Blocks on the user database. */
 bool dmn_control_may_change(uid_t uid, gid_t gid, const char *admin_group);
+/** dmn_control_is_link() - Return: the client runs as the user piped-link. Asks the user database
+ * once for each connection. */
+bool dmn_control_is_link(struct dmn_control_conn *c);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forwards events of the other rooms to subscribers. */
 #include "base.h"
+#include "daemon/boards/board_model.h"
 #include "daemon/control/control.h"
+#include "daemon/control/methods.h"
 
 static void on_plan_changed(void *ctx, struct dmn_model *m)
 {
@@ -47,6 +49,16 @@ void dmn_control_draining(struct dmn_control *control)
                                          dmn_state_name(DMN_STATE_DRAINING)));
 }
 
+static void on_serving_changed(void *ctx, struct dmn_model *m)
+{
+    struct dmn_control *control = ctx;
+    const struct dmn_board_model *bm = dmn_boards_of(control->boards, m);
+
+    dmn_control_event(ctx, json_pack("{s:s, s:s, s:s, s:I}", "event", "route", "model", m->name,
+                                     "route", bm && bm->serving ? bm->text : "", "number",
+                                     (json_int_t)(bm ? bm->serving : 0)));
+}
+
 void dmn_control_listen(struct dmn_control *control)
 {
     control->plans_listener = (struct dmn_plans_listener){.ctx = control,
@@ -55,6 +67,11 @@ void dmn_control_listen(struct dmn_control *control)
                                                           .profile_begun = on_profile};
     control->models_listener = (struct dmn_models_listener){
         .ctx = control, .started = on_started, .unloading = on_unloading};
+    control->boards_listener =
+        (struct dmn_boards_listener){.ctx = control,
+                                     .routes_changed = dmn_link_routes_changed,
+                                     .serving_changed = on_serving_changed};
+    dmn_boards_listen(control->boards, &control->boards_listener);
     dmn_plans_listen(control->plans, &control->plans_listener);
     dmn_models_listen(control->models, &control->models_listener);
 }

@@ -5,6 +5,7 @@
 #include "base.h"
 #include "daemon/control/methods.h"
 #include "daemon/service/log.h"
+#include "model/segment/segment_name.h"
 
 static const char service_interface[] =
     "# The Varlink service interface\n"
@@ -41,8 +42,8 @@ static void get_description(struct dmn_call *c)
     }
 }
 
-/* A parameter: its name, its type ('s' string, 'i' integer, 'f' number, 'b' boolean, 'a' list), and
- * whether it may be absent or null. */
+/* A parameter: its name, its type ('s' string, 'i' integer, 'f' number, 'b' boolean, 'a' list, 'o'
+ * object), and whether it may be absent or null. */
 struct parameter {
     const char *name;
     char type;
@@ -52,8 +53,9 @@ struct parameter {
 static const struct method {
     const char *name;
     dmn_method_fn run;
-    bool changes; /* needs permission */
-    bool more;    /* needs "more" */
+    bool changes;                                /* needs permission */
+    bool more;                                   /* needs "more" */
+    enum { NOT_LINK, LINK, LINK_SEGMENTS } link; /* piped-link may, too; of segments only */
     struct parameter parameters[12];
 } methods[] = {
     {"org.varlink.service.GetInfo", get_info},
@@ -61,9 +63,10 @@ static const struct method {
      .parameters = {{"interface", 's', false}}},
     {"io.piped.Status", dmn_method_status, .parameters = {{"model", 's', true}}},
     {"io.piped.Models", dmn_method_models},
-    {"io.piped.Load", dmn_method_load, .changes = true,
+    {"io.piped.Load", dmn_method_load, .changes = true, .link = LINK_SEGMENTS,
      .parameters = {{"name", 's', false}, {"path", 's', false}, {"plan", 's', true}}},
-    {"io.piped.Unload", dmn_method_unload, .changes = true, .parameters = {{"name", 's', false}}},
+    {"io.piped.Unload", dmn_method_unload, .changes = true, .link = LINK_SEGMENTS,
+     .parameters = {{"name", 's', false}}},
     {"io.piped.GetPlan", dmn_method_get_plan, .parameters = {{"model", 's', true}}},
     {"io.piped.SetPlan", dmn_method_set_plan, .changes = true,
      .parameters = {{"model", 's', true}, {"plan", 's', false}}},
@@ -120,6 +123,9 @@ static const struct method {
     {"io.piped.Config", dmn_method_config},
     {"io.piped.Reload", dmn_method_reload, .changes = true},
     {"io.piped.Subscribe", dmn_method_subscribe, .more = true},
+    {"io.piped.LinkReport", dmn_method_link_report, .changes = true, .link = LINK,
+     .parameters = {{"report", 'o', false}}},
+    {"io.piped.LinkRoutes", dmn_method_link_routes, .changes = true, .more = true, .link = LINK},
 };
 
 static bool of_type(const json_t *value, char type)
@@ -133,6 +139,8 @@ static bool of_type(const json_t *value, char type)
         return json_is_number(value);
     case 'a':
         return json_is_array(value);
+    case 'o':
+        return json_is_object(value);
     default:
         return json_is_boolean(value);
     }
@@ -186,6 +194,18 @@ static void no_such_method(struct dmn_call *c)
     }
 }
 
+/* Return: piped-link calls, and may. */
+static bool link_may(const struct method *m, struct dmn_call *c)
+{
+    struct mdl_segment_name name;
+
+    return m->link != NOT_LINK && dmn_control_is_link(c->conn) &&
+           (m->link == LINK ||
+            (mdl_segment_name_parse(json_string_value(json_object_get(c->parameters, "name")),
+                                    &name) &&
+             name.is_segment));
+}
+
 void dmn_control_dispatch(struct dmn_call *c)
 {
     struct dmn_control *control = c->control;
@@ -210,7 +230,7 @@ void dmn_control_dispatch(struct dmn_call *c)
         dmn_call_error(c, "org.varlink.service.ExpectedMore", NULL, NULL);
         return;
     }
-    if (m->changes &&
+    if (m->changes && !link_may(m, c) &&
         !dmn_control_may_change(
             c->conn->uid, c->conn->gid,
             dmn_config_string(dmn_machine_config(control->machine), DMN_KEY_ADMIN_GROUP))) {

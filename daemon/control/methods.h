@@ -39,6 +39,10 @@ void dmn_method_metrics(struct dmn_call *c);
 void dmn_method_config(struct dmn_call *c);
 void dmn_method_reload(struct dmn_call *c);
 void dmn_method_subscribe(struct dmn_call *c);
+void dmn_method_link_report(struct dmn_call *c);
+void dmn_method_link_routes(struct dmn_call *c);
+/** dmn_link_routes_changed() - tells piped-link the routes. @control: struct dmn_control. */
+void dmn_link_routes_changed(void *control);
 /** dmn_call_model() - Return: the model named by parameter @key, else the default model; NULL:
  * there is none, and the call was answered. */
 struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);

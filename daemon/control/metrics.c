@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/control/boards_json.h"
 #include "daemon/control/control.h"
 #include "daemon/control/costs_table.h"
 #include "daemon/control/json.h"
@@ -187,6 +188,7 @@ char *dmn_metrics_text(struct dmn_control *control)
     memory(to, control);
     cost_cells(to, control);
     teams(to, control);
+    dmn_boards_metrics(to, control);
     dmn_sensors_metrics(to, control->machine);
     if (fclose(to) != 0) {
         free(text);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/control/boards_json.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/control/sensors_json.h"
@@ -168,17 +169,20 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
     gov_topology_update_freq(control->machine->sysfs_root, control->machine->topology);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if (!model || strcmp(m->name, model) == 0) {
-            json_array_append_new(models, dmn_model_status_json(m));
+            json_t *entry = dmn_model_status_json(m);
+
+            json_object_set_new(entry, "route", dmn_route_json(control->boards, m));
+            json_array_append_new(models, entry);
         }
     }
     return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I, s:o, s:s}", "state",
-        dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I, s:o, s:s, s:o}",
+        "state", dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
         "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
         "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
         unused_json(control), "sensors", dmn_sensors_json(control->machine), "clients",
         clients_json(control), "blas", "core", control->host->blas.core, "config",
         control->host->blas.config, "failed_models", (json_int_t)control->host->failed_models,
-        "memory", memory_json(control), "cpu_features",
-        krn_cpu_names(krn_cpu_features(), features));
+        "memory", memory_json(control), "cpu_features", krn_cpu_names(krn_cpu_features(), features),
+        "boards", dmn_boards_json(control->boards));
 }

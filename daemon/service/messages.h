@@ -24,3 +24,5 @@
 #define DMN_MSG_BLAS "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c0f"
 #define DMN_MSG_ADAPTED "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c11"
 #define DMN_MSG_STARTUP_FAILED "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c10"
+#define DMN_MSG_ROUTE "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c12"
+#define DMN_MSG_BOARD "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c13"

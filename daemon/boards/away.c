@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/boards/away.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/boards/away_open.h"
+#include "daemon/models/models.h"
+#include "ipc/piped.h"
+
+#define RETRY_NS (500 * BASE_NS_PER_MS)
+#define DISPATCHES 64 /* at once; the loop calls again if there is more */
+
+/* An open stream. */
+struct line {
+    uv_poll_t poll;
+    struct dmn_away *away; /* NULL: closed, waits for the loop */
+    struct piped *piped;
+    struct piped_stream *stream;
+};
+
+struct dmn_away {
+    uv_loop_t *loop;         /* borrowed, like the next three */
+    struct dmn_model *model; /* whose frames these are */
+    const char *path;
+    struct dmn_elsewhere *at;
+    struct dmn_away_listener listener;
+    struct dmn_away_opening *opening;   /* on a work thread; NULL: none */
+    struct line *line;                  /* NULL: not open */
+    TAILQ_HEAD(, dmn_far_frame) frames; /* in flight, in the order in which they were taken */
+    struct dmn_away_counts counts;
+    uint64_t retry_ns;
+    bool unsettled, broken; /* look at the line before the loop waits; it takes no more frames */
+    char why[DMN_AWAY_WHY_MAX];
+};
+
+static void on_line_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void close_line(struct line *line)
+{
+    line->away = NULL;
+    uv_close((uv_handle_t *)&line->poll,
+             on_line_closed); /* stops to watch the descriptor at once */
+    piped_stream_close(line->stream);
+    piped_close(line->piped);
+}
+
+/* Gives @f back to its submitter. */
+static void give_back(struct dmn_away *a, struct dmn_far_frame *f, const struct dmn_far_answer *as)
+{
+    TAILQ_REMOVE(&a->frames, f, linked);
+    a->counts.in_flight--;
+    a->counts.undone += as->undone;
+    f->at = NULL;
+    f->slot = NULL;
+    f->done(f, a->model, as);
+}
+
+/* What the answer in slot @s means for @f. */
+static struct dmn_far_answer answer_of(const struct dmn_away *a, const struct dmn_far_frame *f,
+                                       const struct piped_frame *s)
+{
+    uint64_t now = base_now_ns();
+    struct dmn_far_answer as = {.epoch = s->epoch, .service_ns = s->service_ns, .done_ns = now};
+
+    if (s->done_ns > s->submitted_ns && s->done_ns < now) {
+        as.done_ns = s->done_ns;
+    }
+    if (s->status == PIPED_OK && s->output_bytes == a->model->output_bytes) {
+        as.status = PL_FRAME_OK;
+    } else if (s->status == PIPED_DEADLINE_EXCEEDED && f->deadline_ns) {
+        as.status = PL_FRAME_EXPIRED;
+    } else if (s->status == PIPED_CANCELLED && f->cancelled) {
+        as.status = PL_FRAME_CANCELLED;
+    } else {
+        as.undone = true;
+    }
+    return as;
+}
+
+static void collect(struct dmn_away *a)
+{
+    struct piped_frame *s;
+    bool any = false;
+
+    while (a->line && piped_next(a->line->stream, &s) == 0) {
+        struct dmn_far_frame *f = s->user;
+        struct dmn_far_answer as = answer_of(a, f, s);
+
+        if (!as.undone && as.status == PL_FRAME_OK) {
+            memcpy(f->output, s->output, a->model->output_bytes);
+        }
+        piped_release(a->line->stream, s);
+        give_back(a, f, &as);
+        any = true;
+    }
+    if (any) {
+        a->listener.room(a->listener.ctx);
+    }
+}
+
+void dmn_away_close(struct dmn_away *a)
+{
+    const struct dmn_far_answer undone = {.undone = true};
+    struct line *line;
+
+    a->opening = dmn_away_open_leave(a->opening);
+    if (!a->line) {
+        return;
+    }
+    collect(a);
+    line = base_take(a->line); /* from here on nothing is taken */
+    close_line(line);
+    while (!TAILQ_EMPTY(&a->frames)) {
+        give_back(a, TAILQ_FIRST(&a->frames), &undone);
+    }
+    a->broken = a->unsettled = false;
+    a->listener.changed(a->listener.ctx);
+    a->listener.room(a->listener.ctx);
+}
+
+/* Sends, receives, and takes what came back. */
+static void dispatch(struct dmn_away *a)
+{
+    int r = 1;
+
+    a->unsettled = false;
+    for (size_t i = 0; r == 1 && i < DISPATCHES; i++) {
+        r = piped_dispatch(a->line->piped, 0);
+    }
+    collect(a);
+    if (a->line && (r < 0 || a->broken)) {
+        snprintf(a->why, sizeof(a->why), "the connection to piped-link was lost");
+        dmn_away_close(a);
+    }
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct line *line = poll->data;
+
+    (void)status;
+    (void)events;
+    if (line->away) {
+        dispatch(line->away);
+    }
+}
+
+bool dmn_away_settle(struct dmn_away *a)
+{
+    bool due = a->line && a->unsettled;
+
+    if (due) {
+        dispatch(a);
+    }
+    return due;
+}
+
+/* Return: false: out of memory or descriptors; both were closed. */
+static bool watch(struct dmn_away *a, struct piped *p, struct piped_stream *s)
+{
+    struct line *line = calloc(1, sizeof(*line));
+
+    if (!line || uv_poll_init(a->loop, &line->poll, piped_fd(p)) < 0) {
+        free(line);
+        piped_stream_close(s);
+        piped_close(p);
+        return false;
+    }
+    line->poll.data = line;
+    line->away = a;
+    line->piped = p;
+    line->stream = s;
+    a->line = line;
+    uv_poll_start(&line->poll, UV_READABLE, on_readable);
+    return true;
+}
+
+/* Return: the stream's frames lie in memory as the model's do. */
+static bool same_layout(const struct dmn_model *m, const struct piped_stream_info *i)
+{
+    bool same = i->input_count == m->model->input_count &&
+                i->output_count == m->model->output_count && i->input_bytes == m->input_bytes &&
+                i->output_bytes == m->output_bytes;
+
+    for (size_t k = 0; same && k < i->input_count; k++) {
+        same = i->inputs[k].offset == m->in_offset[k];
+    }
+    for (size_t k = 0; same && k < i->output_count; k++) {
+        same = i->outputs[k].offset == m->out_offset[k];
+    }
+    return same;
+}
+
+static void on_opened(void *ctx, struct piped *p, struct piped_stream *s, const char *why)
+{
+    struct dmn_away *a = ctx;
+
+    a->opening = NULL;
+    if (s && !same_layout(a->model, piped_stream_info(s))) {
+        why = "piped-link has other inputs or outputs for the model";
+        piped_stream_close(s);
+        piped_close(p);
+        s = NULL;
+    } else if (s && !watch(a, p, s)) {
+        why = "out of memory or descriptors";
+        s = NULL;
+    }
+    snprintf(a->why, sizeof(a->why), "%s", s ? "" : why);
+    if (s) {
+        a->listener.changed(a->listener.ctx);
+        a->listener.room(a->listener.ctx);
+    }
+}
+
+void dmn_away_want(struct dmn_away *a, uint64_t now_ns)
+{
+    if (a->line || a->opening || now_ns < a->retry_ns) {
+        return;
+    }
+    a->retry_ns = now_ns + RETRY_NS;
+    a->opening = dmn_away_open(a->loop, a->path, a->model->name, on_opened, a);
+}
+
+enum dmn_offer dmn_away_offer(struct dmn_away *a, struct dmn_far_frame *f)
+{
+    struct piped_frame *s;
+
+    if (!a->line || a->broken) {
+        return DMN_OFFER_NONE;
+    }
+    if (piped_acquire(a->line->stream, &s) < 0) {
+        return DMN_OFFER_FULL;
+    }
+    memcpy(s->input, f->input, a->model->input_bytes);
+    s->deadline_ns = f->deadline_ns;
+    s->user = f;
+    if (piped_submit(a->line->stream, s) < 0) {
+        piped_release(a->line->stream, s);
+        a->broken = a->unsettled = true;
+        return DMN_OFFER_NONE;
+    }
+    f->at = a->at;
+    f->slot = s;
+    TAILQ_INSERT_TAIL(&a->frames, f, linked);
+    a->counts.in_flight++;
+    a->counts.taken++;
+    return DMN_OFFER_TAKEN;
+}
+
+void dmn_away_cancel(struct dmn_away *a, struct dmn_far_frame *f)
+{
+    f->cancelled = true;
+    piped_cancel(a->line->stream, f->slot);
+    a->unsettled = true; /* what was not sent yet is answered without a message */
+}
+
+bool dmn_away_ready(const struct dmn_away *a)
+{
+    return a->line && !a->broken;
+}
+
+const char *dmn_away_why(const struct dmn_away *a)
+{
+    return a->why;
+}
+
+size_t dmn_away_depth(const struct dmn_away *a)
+{
+    const struct piped_stream_info *i = a->line ? piped_stream_info(a->line->stream) : NULL;
+
+    return i ? base_max((size_t)i->depth, (size_t)1) : 0;
+}
+
+struct dmn_away_counts dmn_away_counts(const struct dmn_away *a)
+{
+    return a->counts;
+}
+
+struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, const char *path,
+                              struct dmn_elsewhere *at, const struct dmn_away_listener *l)
+{
+    struct dmn_away *a = calloc(1, sizeof(*a));
+
+    if (a) {
+        *a = (struct dmn_away){.loop = loop, .model = m, .path = path, .at = at, .listener = *l};
+        TAILQ_INIT(&a->frames);
+    }
+    return a;
+}
+
+struct dmn_away *dmn_away_free(struct dmn_away *a)
+{
+    if (a) {
+        dmn_away_open_leave(a->opening);
+        if (a->line) {
+            close_line(a->line);
+        }
+        free(a);
+    }
+    return NULL;
+}

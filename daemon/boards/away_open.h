@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/boards/away_open.h - opens a stream to piped-link on a work thread, where libpiped may wait
+ *
+ * Threads: the loop thread calls, and is called back.
+ */
+#pragma once
+
+#include <uv.h>
+
+#define DMN_AWAY_WHY_MAX 256u
+
+struct dmn_away_opening;
+struct piped;
+struct piped_stream;
+
+/* @p, @s: owned by the callee from now on; both NULL: it failed. @why: borrowed, a sentence. */
+typedef void (*dmn_away_opened_fn)(void *ctx, struct piped *p, struct piped_stream *s,
+                                   const char *why);
+
+/** dmn_away_open() - opens a stream for tensors of @model (copied) on the socket @path (copied).
+ * @done: called once, later. Return: borrowed until @done; NULL: it could not begin. */
+struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const char *path, const char *model,
+                                       dmn_away_opened_fn done, void *ctx);
+/** dmn_away_open_leave() - @done is not called any more. Takes NULL. Return: NULL. */
+struct dmn_away_opening *dmn_away_open_leave(struct dmn_away_opening *o);

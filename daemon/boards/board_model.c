@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One model: whether its frames go to other boards, and why that changed. */
+#include "daemon/boards/board_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/boards/away.h"
+#include "daemon/boards/spread.h"
+#include "daemon/config/route_text.h"
+#include "daemon/machine/machine.h"
+#include "daemon/plans/plans.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+
+/* ---- the place elsewhere ---- */
+
+static enum dmn_offer offer(struct dmn_elsewhere *e, struct dmn_far_frame *f)
+{
+    struct dmn_board_model *bm = base_container_of(e, struct dmn_board_model, elsewhere);
+
+    return bm->serving ? dmn_away_offer(bm->away, f) : DMN_OFFER_NONE;
+}
+
+static void cancel(struct dmn_elsewhere *e, struct dmn_far_frame *f)
+{
+    dmn_away_cancel(base_container_of(e, struct dmn_board_model, elsewhere)->away, f);
+}
+
+static size_t depth(const struct dmn_elsewhere *e)
+{
+    const struct dmn_board_model *bm =
+        base_container_of((struct dmn_elsewhere *)e, struct dmn_board_model, elsewhere);
+
+    return bm->serving ? dmn_away_depth(bm->away) : 0;
+}
+
+/* ---- where its frames go ---- */
+
+static bool failed(const struct dmn_board_model *bm)
+{
+    return bm->state.number && bm->state.phase == BRD_FAILED;
+}
+
+const char *dmn_board_model_why(const struct dmn_board_model *bm)
+{
+    if (bm->serving) {
+        return "";
+    }
+    if (!bm->of->report) {
+        return "piped-link is away";
+    }
+    if (failed(bm) && bm->state.why[0]) {
+        return bm->state.why;
+    }
+    if (bm->route->hop_count > 0 && dmn_away_why(bm->away)[0]) {
+        return dmn_away_why(bm->away);
+    }
+    return bm->route->hop_count > 0 && !bm->ready ? "boards load their segments"
+                                                  : dmn_spread_why(bm->spread);
+}
+
+/* What took the route away: a link, or a board. */
+static enum dmn_cause cause(const struct dmn_board_model *bm)
+{
+    bool of_link = !bm->of->report || (failed(bm) && bm->state.to[0]) ||
+                   (!failed(bm) && bm->ready && !dmn_away_ready(bm->away));
+
+    return of_link && !bm->serving ? DMN_CAUSE_LINK : DMN_CAUSE_BOARD;
+}
+
+/* Writes down that frames went by @before and go by the present way. */
+static void record(const struct dmn_board_model *bm, const char *before)
+{
+    struct dmn_model *m = bm->model;
+    char here[PL_PLAN_TEXT_MAX];
+    const char *after = bm->serving ? bm->text : here;
+    const char *why = bm->serving ? dmn_spread_why(bm->spread) : dmn_board_model_why(bm);
+    struct dmn_origin by = strcmp(bm->config, DMN_BOARDS_AUTO) == 0
+                               ? DMN_ORIGIN_EXACT
+                               : (struct dmn_origin){.from = DMN_FROM_CONFIG};
+
+    dmn_model_plan_text(m, here);
+    dmn_log_with(LOG_NOTICE,
+                 ((struct dmn_log_fields){.id = DMN_MSG_ROUTE, .model = m->name, .plan = after}),
+                 bm->serving ? "model %s: served over boards by %s (%s)"
+                             : "model %s: served by this board alone, plan %s (%s)",
+                 m->name, after, why);
+    dmn_history_add(&bm->of->plans->history,
+                    &(struct dmn_history_event){.model = m->name,
+                                                .detail = why,
+                                                .plan_before = before ? before : here,
+                                                .plan_after = after,
+                                                .cause = cause(bm),
+                                                .origin = bm->serving ? by : m->origin,
+                                                .outcome = DMN_OUTCOME_SWITCHED,
+                                                .fps_before = dmn_model_fps(m, base_now_ns()),
+                                                .fps_after = -1});
+}
+
+static void tell_serving(const struct dmn_board_model *bm)
+{
+    for (struct dmn_boards_listener *l = bm->of->listeners; l; l = l->next) {
+        if (l->serving_changed) {
+            l->serving_changed(l->ctx, bm->model);
+        }
+    }
+}
+
+/* Lets frames go by the route that is ready, if there is one and the stream is open. */
+static void update(struct dmn_board_model *bm)
+{
+    bool may = bm->ready && bm->route->hop_count > 0 && !bm->model->leaving;
+    uint32_t to = may && dmn_away_ready(bm->away) ? bm->ready : 0;
+    char before[DMN_ROUTE_TEXT_MAX];
+    bool was = bm->serving != 0;
+
+    if (to == bm->serving) {
+        return;
+    }
+    memcpy(before, bm->text, sizeof(before));
+    bm->serving = to;
+    if (to == bm->route->number) {
+        dmn_route_text(bm->route, bm->of->report, bm->text);
+    }
+    if (!bm->model->leaving) {
+        record(bm, was ? before : NULL);
+        tell_serving(bm);
+    }
+}
+
+static void on_away_changed(void *ctx)
+{
+    update(ctx);
+}
+
+static void on_room(void *ctx)
+{
+    struct dmn_board_model *bm = ctx;
+
+    dmn_model_collect(bm->model);
+}
+
+/* ---- routes ---- */
+
+/* Opens the stream once piped-link knows the route; closes it when no route is wanted. */
+static void follow(struct dmn_board_model *bm, uint64_t now_ns)
+{
+    if (bm->route->hop_count == 0 || !bm->of->report) {
+        bm->ready = 0;
+        dmn_away_close(bm->away);
+    } else if (bm->state.number && !bm->model->leaving) {
+        dmn_away_want(bm->away, now_ns);
+    }
+    update(bm);
+}
+
+static void on_wanted(void *ctx, struct dmn_spread *s)
+{
+    struct dmn_board_model *bm = ctx;
+
+    *bm->route = *dmn_spread_route(s);
+    bm->of->routes_changed = true;
+    if (bm->route->hop_count == 0) {
+        follow(bm, base_now_ns());
+    }
+}
+
+/* Takes what the newest report says of the route. */
+static void take_state(struct dmn_board_model *bm)
+{
+    const struct brd_route_state *now =
+        dmn_route_state(bm->of->report, bm->model->name, bm->route->number);
+    const struct brd_route_state *before =
+        dmn_route_state(bm->of->report, bm->model->name, bm->ready);
+
+    bm->state = now ? *now : (struct brd_route_state){0};
+    if (now && now->phase == BRD_READY) {
+        bm->ready = now->number;
+    } else if (failed(bm) || (before && before->phase == BRD_FAILED)) {
+        bm->ready = 0;
+    }
+}
+
+void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns)
+{
+    take_state(bm);
+    update(bm);
+    if (!bm->model->leaving) {
+        dmn_spread_report(bm->spread, bm->of->report, now_ns);
+    }
+    follow(bm, now_ns);
+}
+
+/* ---- life ---- */
+
+struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_model *m,
+                                            const char *config)
+{
+    uv_loop_t *loop = m->of->machine->loop;
+    const char *path =
+        dmn_config_string(dmn_machine_config(m->of->machine), DMN_KEY_BOARDS_FRAMES_SOCKET);
+    struct dmn_board_model *bm = calloc(1, sizeof(*bm));
+
+    if (!bm) {
+        return NULL;
+    }
+    *bm = (struct dmn_board_model){
+        .elsewhere = {.offer = offer, .cancel = cancel, .depth = depth}, .of = b, .model = m};
+    LIST_INSERT_HEAD(&b->models, bm, linked);
+    bm->route = calloc(1, sizeof(*bm->route));
+    bm->config = strdup(config);
+    bm->away = dmn_away_new(
+        loop, m, path, &bm->elsewhere,
+        &(struct dmn_away_listener){.ctx = bm, .changed = on_away_changed, .room = on_room});
+    if (!bm->route || !bm->config || !bm->away ||
+        dmn_spread_new(m, loop, config, on_wanted, bm, &bm->spread) < 0) {
+        return dmn_board_model_free(bm, true);
+    }
+    m->elsewhere = &bm->elsewhere;
+    return bm;
+}
+
+struct dmn_board_model *dmn_board_model_free(struct dmn_board_model *bm, bool ends)
+{
+    if (!ends) {
+        bm->route->hop_count = 0;
+        follow(bm, base_now_ns());
+    }
+    bm->of->routes_changed = true;
+    bm->model->elsewhere = NULL;
+    LIST_REMOVE(bm, linked);
+    dmn_spread_free(bm->spread);
+    dmn_away_free(bm->away);
+    free(bm->route);
+    free(bm->config);
+    free(bm);
+    return NULL;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/boards/route_fill.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base.h"
+#include "daemon/config/route_text.h"
+#include "daemon/models/models.h"
+#include "ipc/piped.h"
+#include "model/leaves.h"
+#include "model/segment/segment.h"
+#include "model/segment/segment_name.h"
+
+#define IDENTITY_DIGITS 8
+#define SEGMENT_ENDING (sizeof("#9999999-9999999") - 1)
+
+_Static_assert(BRD_CONTENT_BYTES == MDL_SEGMENT_NAME_MAX, "a route's content is a model's name");
+
+uint32_t dmn_route_number(void)
+{
+    static uint32_t last;
+    uint32_t now = (uint32_t)time(NULL);
+
+    last = base_max(last + 1, now);
+    return last;
+}
+
+const char *dmn_route_fits(const struct dmn_model *m)
+{
+    if (m->model->segment) {
+        return "it is a segment itself";
+    }
+    if (m->quantised) {
+        return "it is quantised by examples, which other boards do not have";
+    }
+    if (strlen(m->model->hash) != 64) {
+        return "its file has no identity";
+    }
+    return NULL;
+}
+
+static void fill_tensors(const struct mdl_model *m, const struct mdl_io *io, size_t count,
+                         struct brd_tensor *ret)
+{
+    static const uint32_t dtypes[MDL_DTYPE_COUNT] = {
+        [MDL_F32] = PIPED_F32, [MDL_I32] = PIPED_I32, [MDL_I64] = PIPED_I64,
+        [MDL_U8] = PIPED_U8,   [MDL_I8] = PIPED_I8,   [MDL_BOOL] = PIPED_BOOL,
+    };
+
+    for (size_t i = 0; i < count; i++) {
+        const struct mdl_tensor *t = &m->tensors[io[i].tensor];
+
+        ret[i] = (struct brd_tensor){
+            .dtype = dtypes[t->dtype], .rank = (uint32_t)t->rank, .bytes = io[i].bytes};
+        for (size_t k = 0; k < t->rank && k < BRD_RANK_MAX; k++) {
+            ret[i].dim[k] = (uint32_t)t->dim[k];
+        }
+    }
+}
+
+int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
+{
+    /* with the ending of a segment it is still a name */
+    int name = (int)(BRD_CONTENT_BYTES - 1 - SEGMENT_ENDING - 1 - IDENTITY_DIGITS);
+    char path[PATH_MAX];
+
+    *ret = (struct brd_route){.input_count = m->model->input_count,
+                              .output_count = m->model->output_count};
+    if (m->model->input_count > BRD_TENSORS_MAX || m->model->output_count > BRD_TENSORS_MAX ||
+        !realpath(m->path, path) || strlen(path) >= sizeof(ret->path)) {
+        return -EINVAL;
+    }
+    snprintf(ret->model, sizeof(ret->model), "%s", m->name);
+    snprintf(ret->content, sizeof(ret->content), "%.*s-%.*s", name, m->name, IDENTITY_DIGITS,
+             m->model->hash);
+    snprintf(ret->identity, sizeof(ret->identity), "%s", m->model->hash);
+    memcpy(ret->path, path, strlen(path) + 1);
+    fill_tensors(m->model, m->model->inputs, m->model->input_count, ret->input);
+    fill_tensors(m->model, m->model->outputs, m->model->output_count, ret->output);
+    return 0;
+}
+
+/* Writes numbers as "0-3,7". Return: false: too long, @ret is "". */
+static bool leaves_text(const bool *needed, size_t count, char *ret, size_t bytes)
+{
+    size_t at = 0;
+
+    ret[0] = '\0';
+    for (size_t i = 0, last; i < count && at < bytes; i = last + 1) {
+        for (last = i; last + 1 < count && needed[last + 1] == needed[i]; last++) {
+        }
+        if (needed[i]) {
+            at += (size_t)snprintf(ret + at, bytes - at, last > i ? "%s%zu-%zu" : "%s%zu",
+                                   at ? "," : "", i, last);
+        }
+    }
+    if (at >= bytes) {
+        ret[0] = '\0';
+    }
+    return at < bytes;
+}
+
+int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
+{
+    size_t count = (m->stamp.model.bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES;
+    base_autofree bool *needed = calloc(count + 1, sizeof(*needed));
+
+    if (!needed) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < r->hop_count; i++) {
+        struct brd_hop *h = &r->hop[i];
+
+        h->leaves[0] = '\0';
+        if (mdl_segment_leaves(m->model, h->first_unit, h->last_unit, needed, count) == 0) {
+            leaves_text(needed, count, h->leaves, sizeof(h->leaves));
+        }
+    }
+    return 0;
+}
+
+const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print)
+{
+    if (r && r->self.known && strcmp(r->self.print, print) == 0) {
+        return &r->self;
+    }
+    for (size_t i = 0; r && i < r->board_count; i++) {
+        if (strcmp(r->board[i].print, print) == 0) {
+            return &r->board[i];
+        }
+    }
+    return NULL;
+}
+
+const char *dmn_board_name(const struct brd_link_report_all *r, const char *print)
+{
+    const struct brd_state *b = dmn_board_find(r, print);
+
+    return !b ? print : b == &r->self ? DMN_BOARD_HERE : b->name;
+}
+
+bool dmn_board_up(const struct brd_link_report_all *r, const char *print)
+{
+    const struct brd_state *b = dmn_board_find(r, print);
+
+    return b && (b == &r->self || b->up);
+}
+
+const struct brd_route_state *dmn_route_state(const struct brd_link_report_all *r,
+                                              const char *model, uint32_t number)
+{
+    for (size_t i = 0; r && i < r->route_count; i++) {
+        if (r->route[i].number == number && strcmp(r->route[i].model, model) == 0) {
+            return &r->route[i];
+        }
+    }
+    return NULL;
+}
+
+void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret)
+{
+    size_t at = 0;
+
+    ret[0] = '\0';
+    for (size_t i = 0; i < route->hop_count && at < DMN_ROUTE_TEXT_MAX; i++) {
+        const struct brd_hop *h = &route->hop[i];
+
+        at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "%s%u-%u@", i ? "|" : "",
+                               h->first_unit, h->last_unit);
+        for (size_t b = 0; b < h->board_count && at < DMN_ROUTE_TEXT_MAX; b++) {
+            at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "%s%s", b ? "+" : "",
+                                   dmn_board_name(r, h->board[b].print));
+            if (h->board[b].share != 1 && at < DMN_ROUTE_TEXT_MAX) {
+                at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "*%u", h->board[b].share);
+            }
+        }
+    }
+    if (at >= DMN_ROUTE_TEXT_MAX) {
+        snprintf(ret + DMN_ROUTE_TEXT_MAX - sizeof("..."), sizeof("..."), "...");
+    }
+}

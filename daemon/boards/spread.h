@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/boards/spread.h - which route a model should have now
+ *
+ * One for each model whose key `boards` is not "off". It hears every report of piped-link and says
+ * what it wants by wanted(); others tell piped-link and watch what becomes of it.
+ *
+ * Threads: the loop thread; slow work runs on a uv work thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <uv.h>
+
+#include "ipc/boards/board_state.h"
+
+struct dmn_model;
+struct dmn_spread;
+
+/**
+ * dmn_spread_new() - @config_text: models[].boards, "auto" or a route; not "off"
+ * @wanted: called when dmn_spread_route() has changed, from dmn_spread_report() or later, but not
+ * from here. Return: 0; -ENOMEM. A model that cannot be spread has no route; dmn_spread_why() says
+ * why.
+ */
+int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text,
+                   void (*wanted)(void *ctx, struct dmn_spread *s), void *ctx,
+                   struct dmn_spread **ret);
+/** dmn_spread_free() - Takes NULL. Return: NULL. */
+struct dmn_spread *dmn_spread_free(struct dmn_spread *s);
+/** dmn_spread_report() - @r: borrowed during the call; NULL: piped-link is away. Called at each
+ * report, so once a second at least while piped-link is there. */
+void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns);
+/** dmn_spread_route() - Return: what it wants now, with a number of its own (dmn_route_number());
+ * hop_count 0: this board alone. Valid until wanted() is called again. */
+const struct brd_route *dmn_spread_route(const struct dmn_spread *s);
+/** dmn_spread_why() - Return: a phrase for the history, such as "board b2 is away". */
+const char *dmn_spread_why(const struct dmn_spread *s);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boards and routes for status and metrics. */
+#include "daemon/control/boards_json.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "daemon/boards/away.h"
+#include "daemon/boards/board_model.h"
+#include "daemon/control/control.h"
+
+static json_t *boards_of_hop_json(const struct brd_link_report_all *r, const struct brd_hop *h)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < h->board_count; i++) {
+        const char *print = h->board[i].print;
+
+        json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "name", dmn_board_name(r, print),
+                                              "share", (int)h->board[i].share, "up",
+                                              dmn_board_up(r, print)));
+    }
+    return list;
+}
+
+static json_t *hops_json(const struct dmn_board_model *bm)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < bm->route->hop_count; i++) {
+        const struct brd_hop *h = &bm->route->hop[i];
+        double ns = bm->state.service_ns[i];
+
+        json_array_append_new(list,
+                              json_pack("{s:o, s:o, s:o}", "units",
+                                        json_sprintf("%u-%u", h->first_unit, h->last_unit),
+                                        "boards", boards_of_hop_json(bm->of->report, h),
+                                        "service_ms", ns > 0 ? json_real(ns / 1e6) : json_null()));
+    }
+    return list;
+}
+
+json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
+{
+    const struct dmn_board_model *bm = dmn_boards_of(b, m);
+    char text[DMN_ROUTE_TEXT_MAX];
+    struct dmn_away_counts n;
+    const char *phase;
+
+    if (!bm) {
+        return json_null();
+    }
+    n = dmn_away_counts(bm->away);
+    dmn_route_text(bm->route, b->report, text);
+    phase = bm->route->hop_count == 0 ? "none"
+            : bm->state.number        ? brd_phase_name(bm->state.phase)
+                                      : "asked";
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "boards",
+                     bm->config, "route", text, "serving", bm->serving != 0, "phase", phase, "why",
+                     dmn_board_model_why(bm), "number", (json_int_t)bm->route->number, "hops",
+                     hops_json(bm), "answered", (json_int_t)bm->state.answered, "resent",
+                     (json_int_t)bm->state.resent, "sent", (json_int_t)n.taken, "returned",
+                     (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight);
+}
+
+static json_t *eps_json(const struct brd_state *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->ep_count; i++) {
+        json_array_append_new(list, json_pack("{s:s, s:i, s:f}", "name", s->ep[i].name, "cores",
+                                              (int)s->ep[i].cores, "speed", s->ep[i].speed));
+    }
+    return list;
+}
+
+static const struct brd_way *way_to(const struct brd_link_report_all *r, const char *print)
+{
+    for (size_t i = 0; i < r->self.way_count; i++) {
+        if (strcmp(r->self.way[i].print, print) == 0) {
+            return &r->self.way[i];
+        }
+    }
+    return NULL;
+}
+
+static json_t *link_json(const struct brd_way *w)
+{
+    return w && w->measured
+               ? json_pack("{s:f, s:f}", "message_us", w->ns / 1e3, "kilobyte_us", w->ns_per_byte)
+               : json_null();
+}
+
+json_t *dmn_boards_json(const struct dmn_boards *b)
+{
+    json_t *list = json_array();
+    uint64_t now = base_now_ns();
+
+    for (size_t i = 0; b->report && i < b->report->board_count; i++) {
+        const struct brd_state *s = &b->report->board[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:f, s:o, s:f, s:s, s:o}", "name",
+                                              s->name, "board", s->print, "up", s->up, "for_s",
+                                              (double)(now - b->seen[i].since_ns) / 1e9, "link",
+                                              link_json(way_to(b->report, s->print)),
+                                              "memory_bytes", s->memory_bytes, "version",
+                                              s->version, "eps", eps_json(s)));
+    }
+    return list;
+}
+
+static void head(FILE *to, const char *name, const char *type, const char *help)
+{
+    fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
+}
+
+/* The model's frames that came back so far, answered or not. */
+static void frames(FILE *to, const struct dmn_model *m, const struct dmn_away *away)
+{
+    struct dmn_away_counts n = dmn_away_counts(away);
+
+    fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"answered\"} %llu\n", m->name,
+            (unsigned long long)(n.taken - n.undone - n.in_flight));
+    fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"returned\"} %llu\n", m->name,
+            (unsigned long long)n.undone);
+}
+
+void dmn_boards_metrics(FILE *to, const struct dmn_control *control)
+{
+    const struct dmn_boards *b = control->boards;
+    const struct dmn_board_model *bm;
+
+    head(to, "board_up", "gauge", "1 while the other board is there.");
+    for (size_t i = 0; b->report && i < b->report->board_count; i++) {
+        fprintf(to, "piped_board_up{board=\"%s\"} %d\n", b->report->board[i].name,
+                b->report->board[i].up);
+    }
+    head(to, "route_serving", "gauge", "1 while frames go over several boards.");
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+        if ((bm = dmn_boards_of(b, m)) != NULL) {
+            fprintf(to, "piped_route_serving{model=\"%s\"} %d\n", m->name, bm->serving != 0);
+        }
+    }
+    head(to, "route_frames_total", "counter",
+         "Frames sent over several boards: answered, or returned and computed here.");
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+        if ((bm = dmn_boards_of(b, m)) != NULL) {
+            frames(to, m, bm->away);
+        }
+    }
+}
