@@ -212,6 +212,7 @@ static void on_opened(void *ctx, struct piped *p, struct piped_stream *s, const 
     }
     snprintf(a->why, sizeof(a->why), "%s", s ? "" : why);
     if (s) {
+        a->retry_ns = 0;
         a->listener.changed(a->listener.ctx);
         a->listener.room(a->listener.ctx);
     }

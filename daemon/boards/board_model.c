@@ -144,8 +144,7 @@ static void on_room(void *ctx)
 
 /* ---- routes ---- */
 
-/* Opens the stream once piped-link knows the route; closes it when no route is wanted. */
-static void follow(struct dmn_board_model *bm, uint64_t now_ns)
+void dmn_board_model_follow(struct dmn_board_model *bm, uint64_t now_ns)
 {
     if (bm->route->hop_count == 0 || !bm->of->report) {
         bm->ready = 0;
@@ -163,7 +162,7 @@ static void on_wanted(void *ctx, struct dmn_spread *s)
     *bm->route = *dmn_spread_route(s);
     bm->of->routes_changed = true;
     if (bm->route->hop_count == 0) {
-        follow(bm, base_now_ns());
+        dmn_board_model_follow(bm, base_now_ns());
     }
 }
 
@@ -190,7 +189,7 @@ void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns)
     if (!bm->model->leaving) {
         dmn_spread_report(bm->spread, bm->of->report, now_ns);
     }
-    follow(bm, now_ns);
+    dmn_board_model_follow(bm, now_ns);
 }
 
 /* ---- life ---- */
@@ -226,7 +225,7 @@ struct dmn_board_model *dmn_board_model_free(struct dmn_board_model *bm, bool en
 {
     if (!ends) {
         bm->route->hop_count = 0;
-        follow(bm, base_now_ns());
+        dmn_board_model_follow(bm, base_now_ns());
     }
     bm->of->routes_changed = true;
     bm->model->elsewhere = NULL;

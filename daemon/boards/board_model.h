@@ -39,5 +39,8 @@ struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_mod
 struct dmn_board_model *dmn_board_model_free(struct dmn_board_model *bm, bool ends);
 /** dmn_board_model_report() - the room has a new report, or none any more. */
 void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns);
+/** dmn_board_model_follow() - opens the stream once piped-link knows the route, closes it when no
+ * route is wanted. Call it once a second, too. */
+void dmn_board_model_follow(struct dmn_board_model *bm, uint64_t now_ns);
 /** dmn_board_model_why() - Return: why frames are not sent there; "": they are. */
 const char *dmn_board_model_why(const struct dmn_board_model *bm);

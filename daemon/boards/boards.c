@@ -191,9 +191,12 @@ static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, con
 
 static void on_second(void *ctx, struct dmn_model *m, uint64_t now_ns)
 {
+    struct dmn_board_model *bm = find(ctx, m);
     struct dmn_boards *b = ctx;
 
-    (void)m;
+    if (bm) {
+        dmn_board_model_follow(bm, now_ns);
+    }
     if (b->report && now_ns > b->reported_ns && now_ns - b->reported_ns > DMN_REPORTER_SILENT_NS) {
         gone(b, "it is silent");
     }

@@ -34,6 +34,40 @@ static void print_stages(const json_t *model)
     ctl_table_print(&t);
 }
 
+/* The boards that share the model, or why it is served here alone. */
+static void print_route(const json_t *route)
+{
+    size_t i, k;
+    json_t *hop, *board;
+
+    if (!json_is_object(route)) {
+        return;
+    }
+    if (!json_is_true(json_object_get(route, "serving"))) {
+        printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
+               ctl_text(route, "why"));
+    }
+    if (!*ctl_text(route, "route")) {
+        return;
+    }
+    printf("  route %s (%s, number %.0f): %.0f answered, %.0f sent again, %.0f computed here\n",
+           ctl_text(route, "route"), ctl_text(route, "phase"), ctl_real(route, "number"),
+           ctl_real(route, "answered"), ctl_real(route, "resent"), ctl_real(route, "returned"));
+    json_array_foreach(json_object_get(route, "hops"), i, hop)
+    {
+        printf("    units %s:", ctl_text(hop, "units"));
+        json_array_foreach(json_object_get(hop, "boards"), k, board)
+        {
+            printf(" %s%s", ctl_text(board, "name"),
+                   json_is_true(json_object_get(board, "up")) ? "" : " (away)");
+        }
+        if (ctl_real(hop, "service_ms") > 0) {
+            printf(", %.3f ms", ctl_real(hop, "service_ms"));
+        }
+        printf("\n");
+    }
+}
+
 static void print_model(const json_t *m)
 {
     char input[256], units[32], epoch[32], latency[160];
@@ -49,7 +83,48 @@ static void print_model(const json_t *m)
     printf("  frames: %.0f admitted, %.0f answered, %.0f dropped, %.0f failed\n",
            ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
            ctl_real(frames, "failed"));
+    print_route(json_object_get(m, "route"));
     print_stages(m);
+}
+
+static void print_boards(const json_t *boards)
+{
+    static const char *const headings[] = {"board",           "is",         "for s",  "message us",
+                                           "us a 1000 bytes", "memory MiB", "places", NULL};
+    struct ctl_table t;
+    json_t *b, *ep;
+    size_t i, k;
+
+    if (json_array_size(boards) == 0) {
+        return;
+    }
+    ctl_table_init(&t, headings, "llrrrrl");
+    json_array_foreach(boards, i, b)
+    {
+        const json_t *link = json_object_get(b, "link");
+        char message[32] = "-", kilobyte[32] = "-", memory[32] = "-", places[256] = "";
+        size_t at = 0;
+
+        if (json_is_object(link)) {
+            snprintf(message, sizeof(message), "%.0f", ctl_real(link, "message_us"));
+            snprintf(kilobyte, sizeof(kilobyte), "%.2f", ctl_real(link, "kilobyte_us"));
+        }
+        if (ctl_real(b, "memory_bytes") > 0) {
+            snprintf(memory, sizeof(memory), "%.0f", ctl_real(b, "memory_bytes") / (1 << 20));
+        }
+        json_array_foreach(json_object_get(b, "eps"), k, ep)
+        {
+            if (at < sizeof(places)) {
+                at += (size_t)snprintf(places + at, sizeof(places) - at, "%s%s x%.0f",
+                                       k ? ", " : "", ctl_text(ep, "name"), ctl_real(ep, "cores"));
+            }
+        }
+        ctl_table_add(&t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
+                      json_is_true(json_object_get(b, "up")) ? "there" : "away",
+                      ctl_real(b, "for_s"), message, kilobyte, memory, places);
+    }
+    printf("\n");
+    ctl_table_print(&t);
 }
 
 static void print_eps(const json_t *eps)
@@ -122,6 +197,7 @@ static void print_status(const json_t *status)
         print_model(m);
     }
     print_eps(json_object_get(status, "eps"));
+    print_boards(json_object_get(status, "boards"));
     print_memory(json_object_get(status, "memory"));
     ctl_print_machine(status);
     print_warnings(status, NULL);

@@ -1,0 +1,354 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A model over several boards, as piped sees it: a piped-link of the test reports boards and takes frames.
+
+Whatever piped-link and boards do, every frame is answered once, in order, right.
+
+usage: test_elsewhere.py [CASE]...
+"""
+import os
+import random
+import struct
+
+import pyclient as pc
+from daemon import DIGITS, Daemon, check, equal, main
+from fake_link import SELF, FakeLink, board_print
+
+UNITS = None  # of the model
+UP = {"b2": True}
+
+
+def config(route=None, **keys):
+    global UNITS
+    if UNITS is None:
+        with Daemon(models={"digits": DIGITS}) as d:
+            UNITS = d.status()["models"][0]["units"]
+    route = route or "0-0@here|1-%d@b2" % (UNITS - 1)
+    return dict({"models": [{"name": "digits", "path": DIGITS, "boards": route}, {"name": "worker", "path": DIGITS}]}, **keys)
+
+
+class Spread:
+    """A daemon and its piped-link, with the events of the daemon."""
+
+    def __init__(self, route=None, **options):
+        self.d = Daemon()
+        self.d.write_config(config(route, boards={"frames_socket": os.path.join(self.d.runtime_dir, "link.sock")}))
+        self.options = options
+
+    def __enter__(self):
+        self.d.__enter__()
+        self.events = self.d.connect()
+        self.events.send("io.piped.Subscribe", more=True)
+        self.events.receive()
+        self.link = FakeLink(self.d, "worker", **self.options).start()
+        return self
+
+    def __exit__(self, *exc):
+        self.events.close()
+        if exc[0] is None:
+            self.link.die()
+        return self.d.__exit__(*exc)
+
+    def wait_event(self, serving):
+        """The next event of a route, which must be so."""
+        while True:
+            event = self.events.receive()["event"]
+            if event["event"] == "route":
+                equal(bool(event["route"]), serving, event)
+                return event
+
+    def serve(self, **ready):
+        """Boards are up, the route is asked for and ready."""
+        self.link.report(UP)
+        route = self.link.wait_route("digits")
+        self.link.report(UP, preparing=[route])
+        self.link.report(UP, ready=[route])
+        self.wait_event(True)
+        return route
+
+    def route(self):
+        return next(m for m in self.d.status()["models"] if m["name"] == "digits")["route"]
+
+    def causes(self):
+        return [(e["cause"], e["outcome"]) for e in self.d.call("History", {"model": "digits"})["events"]]
+
+    def connect(self, **options):
+        c = pc.Connection(self.d.frames_path)
+        return pc.Stream(c, 1, "digits", **options)
+
+
+def inputs(s, count, seed=1):
+    rng = random.Random(seed)
+    return [struct.pack("<%df" % (s.input_bytes // 4), *(rng.uniform(-1, 1) for _ in range(s.input_bytes // 4)))
+            for _ in range(count)]
+
+
+def answers(d, frames):
+    """What one board alone answers."""
+    with pc.Connection(d.frames_path) as c:
+        s = pc.Stream(c, 1, "worker")
+        return [s.infer(f).output for f in frames]
+
+
+def check_all(s, sent, wanted):
+    """Answers come in order, once, right."""
+    got = []
+    for number, output in zip(sent, wanted):
+        r = s.result()
+        equal((r.frame, r.status), (number, "ok"), r.text)
+        check(r.output == output, "frame", number, "has a wrong answer")
+        got.append(r)
+    return got
+
+
+def frames_go_over_boards_while_the_route_is_ready():
+    with Spread() as t:
+        equal(t.route()["phase"], "none")
+        equal(t.link.routes, {}, "nothing was reported yet")
+        t.link.report({"b2": False})
+        equal((t.route()["phase"], t.route()["why"]), ("none", "board b2 is away"))
+        t.link.report(UP)
+        route = t.link.wait_route("digits")
+        model = next(m for m in t.d.call("Models")["models"] if m["name"] == "digits")
+        equal(route["identity"], model["hash"])
+        equal(route["content"], "digits-" + model["hash"][:8])
+        equal(route["path"], os.path.realpath(DIGITS))
+        equal([(h["first_unit"], h["last_unit"], [b["board"] for b in h["boards"]]) for h in route["hops"]],
+              [(0, 0, [SELF]), (1, UNITS - 1, [board_print("b2")])])
+        equal([i["bytes"] for i in route["inputs"]], [i["bytes"] for i in model["inputs"]])
+        equal(t.route()["phase"], "asked")
+        s = t.connect()
+        frames = inputs(s, 6)
+        wanted = answers(t.d, frames)
+        check_all(s, [s.submit(frames[0])], wanted)
+        equal(t.link.taken, 0, "it is not ready")
+        t.link.report(UP, preparing=[route])
+        equal(t.route()["phase"], "preparing")
+        t.link.report(UP, ready=[route])
+        event = t.wait_event(True)
+        equal((event["model"], event["route"], event["number"]),
+              ("digits", "0-0@here|1-%d@b2" % (UNITS - 1), route["number"]))
+        got = check_all(s, [s.submit(f) for f in frames], wanted)
+        equal(t.link.taken, 6)
+        equal({r.epoch for r in got}, {route["number"]}, "the route's number is the epoch")
+        shown = t.route()
+        equal((shown["serving"], shown["phase"], shown["sent"], shown["returned"], shown["why"]), (True, "ready", 6, 0, ""))
+        equal(shown["hops"][1]["boards"], [{"name": "b2", "share": 1, "up": True}])
+        equal(t.d.status()["boards"][0]["name"], "b2")
+        equal(t.causes()[-1], ("board", "switched"))
+        text = t.d.call("Metrics")["text"]
+        for line in ('piped_board_up{board="b2"} 1', 'piped_route_serving{model="digits"} 1',
+                     'piped_route_frames_total{model="digits",outcome="answered"} 6'):
+            check(line + "\n" in text, line, "is missing in", text)
+
+
+def pictures_stay_here():
+    with Spread() as t:
+        t.serve()
+        with pc.Connection(t.d.frames_path) as c:
+            s = pc.Stream(c, 1, "digits", pixfmt=pc.GRAY8, image=(16, 16))
+            equal(s.infer(bytes(256)).status, "ok")
+        equal(t.link.taken, 0)
+
+
+def what_comes_back_without_an_answer_is_computed_here():
+    with Spread() as t:
+        t.serve()
+        s = t.connect()
+        frames = inputs(s, 12)
+        wanted = answers(t.d, frames)
+        for n, mode in enumerate(["unavailable", "resource_exhausted", "internal", "cancelled", "deadline_exceeded", "relay"]):
+            t.link.mode = mode
+            check_all(s, [s.submit(f) for f in frames[2 * n:2 * n + 2]], wanted[2 * n:])
+        equal((t.link.taken, t.route()["returned"]), (12, 10))
+
+
+def frames_of_several_streams_stay_in_order_when_some_come_back():
+    """Held frames come back between others that were computed here and there."""
+    with Spread(mode="hold", credits=3) as t:
+        route = t.serve()
+        streams = [t.connect(credits=4) for _ in range(3)]
+        frames = inputs(streams[0], 4)
+        wanted = answers(t.d, frames)
+        sent = [[s.submit(f) for f in frames] for s in streams]
+        t.link.wait(lambda: len(t.link.held) == 3, "three frames away")
+        t.link.release("unavailable")
+        t.link.wait(lambda: len(t.link.held) == 3, "the next three")
+        t.link.report(UP, failed=[route])
+        t.wait_event(False)
+        for s, numbers in zip(streams, sent):
+            check_all(s, numbers, wanted)
+
+
+def nothing_is_lost_when_piped_link_dies():
+    with Spread(mode="hold") as t:
+        t.serve()
+        s = t.connect(credits=8)
+        frames = inputs(s, 8)
+        wanted = answers(t.d, frames)
+        sent = [s.submit(f) for f in frames]
+        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        t.link.die()
+        check_all(s, sent, wanted)
+        t.wait_event(False)
+        equal(t.causes()[-1], ("link", "switched"))
+        equal((t.route()["serving"], t.route()["why"]), (False, "piped-link is away"))
+        equal(t.d.status()["boards"], [])
+        t.link.mode = "relay"
+        t.link.start()
+        t.serve()
+        check_all(s, [s.submit(f) for f in frames], wanted)
+        check(t.link.taken == 12, t.link.taken)
+
+
+def a_failed_route_is_withdrawn_and_made_again():
+    with Spread(mode="hold") as t:
+        first = t.serve()
+        s = t.connect(credits=4)
+        frames = inputs(s, 4)
+        wanted = answers(t.d, frames)
+        sent = [s.submit(f) for f in frames]
+        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        t.link.report({"b2": False}, failed=[first], to=SELF)
+        t.wait_event(False)
+        check_all(s, sent, wanted)
+        equal(t.causes()[-1][0], "link")
+        gone = t.link.wait_route("digits", hops=False)
+        check(gone["number"] > first["number"], gone)
+        equal(t.route()["why"], "the link was cut")
+        t.link.report({"b2": False})
+        equal(t.route()["why"], "board b2 is away")
+        equal(t.link.routes["digits"]["hops"], [], "b2 is away")
+        second = None
+        while not second:  # after the back-off
+            t.link.report(UP)
+            second = t.link.routes["digits"] if t.link.routes["digits"]["hops"] else None
+        check(second["number"] > gone["number"], second)
+        t.link.report(UP, ready=[second])
+        t.wait_event(True)
+
+
+def a_new_route_replaces_the_present_one_without_a_gap():
+    """One hop of two boards: one goes, the other serves on; it is back: another number, make before break."""
+    with Spread(route="0-9@b2+b3*2".replace("9", str(config() and UNITS - 1))) as t:
+        both = {"b2": True, "b3": True}
+        t.link.report(both)
+        first = t.link.wait_route("digits")
+        equal([b["share"] for b in first["hops"][0]["boards"]], [1, 2])
+        t.link.report(both, ready=[first])
+        t.wait_event(True)
+        t.link.report({"b2": True, "b3": False}, ready=[first])
+        equal((t.route()["serving"], t.route()["hops"][0]["boards"][1]["up"]), (True, False))
+        t.link.report(both, ready=[first])
+        second = t.link.wait_route("digits", other_than=first["number"])
+        t.link.report(both, preparing=[second])
+        equal(t.route()["serving"], True, "the first one still serves")
+        s = t.connect()
+        equal(s.infer(inputs(s, 1)[0]).status, "ok")
+        equal(t.link.taken, 1)
+        t.link.report(both, ready=[second])
+        equal(t.wait_event(True)["number"], second["number"])
+
+
+def silence_counts_as_away():
+    with Spread() as t:
+        t.serve()
+        t.wait_event(False)
+        equal(t.causes()[-1], ("link", "switched"))
+
+
+def clients_and_models_may_go_while_frames_are_away():
+    with Spread(mode="hold") as t:
+        t.serve()
+        s = t.connect(credits=4)
+        frames = inputs(s, 4)
+        wanted = answers(t.d, frames)
+        number = [s.submit(f) for f in frames][1]
+        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        s.c.send(pc.CANCEL, stream=1, frame=number)
+        s.c.ping()
+        t.link.wait(lambda: t.link.cancelled, "the cancelling there")
+        held, t.link.held = t.link.held, []
+        for i, h in enumerate(held):
+            h[0].answer(h[1], h[2], "cancelled" if i == 1 else "ok")
+        equal([s.result().status for _ in frames], ["ok", "cancelled", "ok", "ok"])
+        for f in frames:
+            s.submit(f)
+        t.link.wait(lambda: len(t.link.held) == 4, "frames away again")
+        s.c.close()  # they are cancelled, and nobody reads their answers
+        t.link.wait(lambda: len(t.link.cancelled) == 5, "all are cancelled")
+        t.link.release("cancelled")
+        other = t.connect(credits=4)
+        sent = [other.submit(f) for f in frames]
+        t.link.wait(lambda: len(t.link.held) == 4, "frames of another client")
+        with t.d.connect() as control:
+            control.send("io.piped.Unload", {"name": "digits"})
+            t.link.wait(lambda: "digits" not in t.link.routes, "no route")
+            t.link.release("unavailable")
+            control.receive()
+        check_all(other, sent, wanted)
+
+
+def a_stop_answers_what_is_away():
+    with Spread(mode="hold") as t:
+        t.serve()
+        s = t.connect(credits=4)
+        frames = inputs(s, 4)
+        wanted = answers(t.d, frames)
+        sent = [s.submit(f) for f in frames]
+        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        t.d.signal(15)
+        t.d.wait_notify(lambda m: m.get("STOPPING") == "1")
+        t.link.release("unavailable")
+        check_all(s, sent, wanted)
+        equal(t.d.wait_exit(), 0)
+
+
+def a_reload_turns_it_on_and_off():
+    with Spread() as t:
+        t.serve()
+        c = config(boards={"frames_socket": os.path.join(t.d.runtime_dir, "link.sock")})
+        c["models"][0]["boards"] = "off"
+        t.d.write_config(c)
+        t.d.call("Reload")
+        t.wait_event(False)
+        equal(t.route(), None)
+        t.link.wait(lambda: "digits" not in t.link.routes, "no route")
+        t.d.write_config(config(boards={"frames_socket": os.path.join(t.d.runtime_dir, "link.sock")}))
+        t.d.call("Reload")
+        t.serve()
+
+
+def bench_verifies_every_answer():
+    with Spread() as t:
+        route = t.serve()
+        r = t.d.pipectl("bench", "--model", "digits", "--frames", "200", "--clients", "2", "--verify")
+        equal([r[k] for k in ("answered", "lost", "wrong", "reordered", "duplicated")], [200, 0, 0, 0, 0], r)
+        check(t.link.taken >= 200, t.link.taken)
+        text = t.d.pipectl("status", as_json=False)
+        check("route 0-0@here|1-%d@b2" % (UNITS - 1) in text and "b2" in text, text)
+        check(str(route["number"]) in text, text)
+
+
+def bad_reports_change_nothing():
+    with Spread() as t:
+        t.serve()
+        for bad in ({}, {"self": 1}, {"boards": [{"name": "x"}]}):
+            with t.d.connect() as v:
+                v.send("io.piped.LinkReport", {"report": bad})
+                try:
+                    v.receive()
+                    check(bad == {}, "taken:", bad)
+                except Exception as e:  # noqa: BLE001
+                    check("InvalidParameter" in str(e), e)
+        check(t.d.process.poll() is None, "it ended")
+
+
+LISTED = [frames_go_over_boards_while_the_route_is_ready, pictures_stay_here, what_comes_back_without_an_answer_is_computed_here,
+          frames_of_several_streams_stay_in_order_when_some_come_back, nothing_is_lost_when_piped_link_dies,
+          a_failed_route_is_withdrawn_and_made_again, a_new_route_replaces_the_present_one_without_a_gap,
+          silence_counts_as_away, clients_and_models_may_go_while_frames_are_away, a_stop_answers_what_is_away,
+          a_reload_turns_it_on_and_off, bench_verifies_every_answer, bad_reports_change_nothing]
+
+if __name__ == "__main__":
+    main(LISTED)
