@@ -18,7 +18,7 @@
 
 #include "daemon/adapt/adapter.h"
 #include "daemon/args.h"
-#include "daemon/boards/boards.h"
+#include "daemon/boards/over_boards.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
 #include "daemon/control/host.h"

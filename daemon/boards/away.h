@@ -54,6 +54,6 @@ struct dmn_away_counts dmn_away_counts(const struct dmn_away *a);
 /* As in struct dmn_elsewhere. */
 enum dmn_offer dmn_away_offer(struct dmn_away *a, struct dmn_far_frame *f);
 void dmn_away_cancel(struct dmn_away *a, struct dmn_far_frame *f);
-/** dmn_away_settle() - takes what came back without a message. Called before the loop waits. Return:
- * it looked. */
+/** dmn_away_settle() - takes what came back without a message. Call it before the loop waits.
+ * Return: it looked. */
 bool dmn_away_settle(struct dmn_away *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/boards/away_open.h - opens a stream to piped-link on a work thread, where libpiped may wait
+ * daemon/boards/away_open.h - opens a stream to piped-link on a work thread, where libpiped waits
  *
  * Threads: the loop thread calls, and is called back.
  */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "daemon/boards/boards.h"
+#include "daemon/boards/board_room.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/models/elsewhere.h"
 

@@ -122,7 +122,8 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
-const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print)
+/* Return: the board with fingerprint @print, also this one; NULL. */
+static const struct brd_state *find_board(const struct brd_link_report_all *r, const char *print)
 {
     if (r && r->self.known && strcmp(r->self.print, print) == 0) {
         return &r->self;
@@ -137,14 +138,14 @@ const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, cons
 
 const char *dmn_board_name(const struct brd_link_report_all *r, const char *print)
 {
-    const struct brd_state *b = dmn_board_find(r, print);
+    const struct brd_state *b = find_board(r, print);
 
     return !b ? print : b == &r->self ? DMN_BOARD_HERE : b->name;
 }
 
 bool dmn_board_up(const struct brd_link_report_all *r, const char *print)
 {
-    const struct brd_state *b = dmn_board_find(r, print);
+    const struct brd_state *b = find_board(r, print);
 
     return b && (b == &r->self || b->up);
 }

@@ -26,8 +26,6 @@ int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret);
  * known. Return: 0; -ENOMEM. */
 int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r);
 
-/** dmn_board_find() - Return: the board with fingerprint @print in @r, also this one; NULL. */
-const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print);
 /** dmn_board_name() - Return: its name, or "here", or @print if @r does not know it; borrowed. */
 const char *dmn_board_name(const struct brd_link_report_all *r, const char *print);
 /** dmn_board_up() - Return: it is this board, or one that is there. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/merge.h"
-#include "daemon/config/route_text.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What piped-link calls: its reports, and the routes that it shall carry. */
 #include "base.h"
-#include "daemon/boards/boards.h"
+#include "daemon/boards/over_boards.h"
 #include "daemon/control/methods.h"
 
 static void free_report(struct brd_link_report_all **r)

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "daemon/boards/boards.h"
+#include "daemon/boards/over_boards.h"
 #include "daemon/control/host.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/done.h"

@@ -70,7 +70,7 @@ def declared():
 
 def the_interface_is_that_of_the_table():
     """The rows of methods.c have the parameters that the interface declares, and no row is missing from it."""
-    types = {"s": "string", "i": "int", "f": "float", "b": "bool", "a": "list"}
+    types = {"s": "string", "i": "int", "f": "float", "b": "bool", "a": "list", "o": "object"}
     with open(os.path.join(ROOT, "daemon", "control", "methods.c"), encoding="utf-8") as f:
         rows = re.findall(r'\{"io\.piped\.(\w+)",(.*?)\}(?=,\n    [{/]|,\n\};)', f.read(), re.S)
     table = {name: [(p, types[t], optional == "true") for p, t, optional in
@@ -443,8 +443,9 @@ def others_may_read_but_not_change():
         reading = [n for n in declared() if n in READING]
         changing = [n for n in declared() if n not in READING | {"Subscribe"}]
         # every method with what it must be given; nobody may change anything by it
-        calls = [json.dumps({"method": "io.piped." + n,
-                             "parameters": {p: "/x" for p, _, optional in declared()[n] if not optional}})
+        calls = [json.dumps({"method": "io.piped." + n, "more": n == "LinkRoutes",
+                             "parameters": {p: {} if t == "object" else "/x" for p, t, optional in declared()[n]
+                                            if not optional}})
                  for n in reading + changing]
 
         def run(*ids):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
 #include "daemon/machine/eps.h"
 #include "tests/harness.h"
@@ -89,7 +90,7 @@ TEST(every_key_is_checked)
 {
     const struct dmn_config_row *rows;
     struct dmn_config *c = NULL;
-    char value[64], at[128];
+    char value[256], at[128];
     size_t count;
 
     rows = dmn_config_table(&count);
@@ -121,11 +122,8 @@ TEST(every_key_is_checked)
             T_EQ(load_key(r->key, "1", &c), -EINVAL);
         } else {
             T_EQ(load_key(r->key, "7", &c), -EINVAL);
-            T_EQ(load_key(
-                     r->key,
-                     "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
-                     &c),
-                 -EINVAL);
+            snprintf(value, sizeof(value), "\"%0*d\"", (int)r->max + 1, 0);
+            T_EQ(load_key(r->key, value, &c), -EINVAL);
         }
         T_CONTAINS(error_text, at);
         T_EQ(load_key(r->key, "null", &c), -EINVAL);
@@ -215,6 +213,48 @@ TEST(models_merge_by_name_over_files)
     rmdir(path);
 }
 
+TEST(routes_of_models)
+{
+    char why[DMN_ROUTE_ERROR_MAX];
+    struct dmn_route_text r;
+    static const char *const bad[] = {
+        "",
+        "on",
+        "0-1",
+        "0-1@",
+        "0-1@b2|",
+        "0-1@b2+",
+        "0-1@b2|3-4@b3",
+        "0-1@b2|1-4@b3",
+        "1-4@b2",
+        "2-1@b2",
+        "0-1@b2+b2",
+        "0-1@b2*0",
+        "0-1@b2*1001",
+        "0-1@b2*",
+        "0-1@-b",
+        "0-1@b2 ",
+        "0-99999999@b2",
+        "0-0@a+b+c+d+e+f+g+h+i",
+        "0-0@a2345678901234567890123456789012",
+    };
+
+    T_EQ(dmn_route_text_parse("0-16@here|17-44@b2+b_3*20", why, &r), 0);
+    T_EQ(r.hop_count, 2);
+    T_EQ(r.hop[1].first_unit, 17);
+    T_EQ(r.hop[1].last_unit, 44);
+    T_EQ(r.hop[1].board_count, 2);
+    T_STR(r.hop[0].board[0].name, DMN_BOARD_HERE);
+    T_STR(r.hop[1].board[1].name, "b_3");
+    T_EQ(r.hop[1].board[0].share, 1);
+    T_EQ(r.hop[1].board[1].share, 20);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (dmn_route_text_parse(bad[i], why, &r) != -EINVAL || !why[0]) {
+            T_FAIL("taken: %s", bad[i]);
+        }
+    }
+}
+
 TEST(bad_models_and_places)
 {
     struct dmn_config *c = NULL;
@@ -227,6 +267,8 @@ TEST(bad_models_and_places)
         "{\"models\": [{\"name\":\"a\",\"path\":3}]}",
         "{\"models\": [{\"name\":\"a\",\"path\":\"x\",\"latest\":1}]}",
         "{\"models\": [{\"name\":\"a\",\"path\":\"x\",\"more\":1}]}",
+        "{\"models\": [{\"name\":\"a\",\"path\":\"x\",\"boards\":\"1-2@b\"}]}",
+        "{\"models\": [{\"name\":\"a\",\"path\":\"x\",\"boards\":true}]}",
         "{\"models\": [{\"name\":\"a\",\"path\":\"x\"},{\"name\":\"a\",\"path\":\"y\"}]}",
         "{\"models\": [{\"name\":\"\",\"path\":\"x\"}]}",
         "{\"models\": [{\"name\":\"-a\",\"path\":\"x\"}]}",

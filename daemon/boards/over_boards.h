@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/boards/boards.h - models that several boards serve together: the state of this room
+ * daemon/boards/over_boards.h - models that several boards serve together; the state is in
+ * board_room.h
  *
  * piped-link alone speaks to other boards. It reports how they and the routes are
  * (dmn_boards_report()), and is told which routes are wanted (dmn_boards_routes()), both by the
@@ -17,46 +18,11 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
 
 #include "base.h"
-#include "daemon/models/models.h"
-#include "ipc/boards/board_state.h"
+#include "daemon/boards/board_room.h"
 
 #define DMN_REPORTER_SILENT_NS (5 * BASE_NS_PER_S)
-
-struct dmn_board_model;
-struct dmn_plans;
-
-/* Each function may be NULL. */
-struct dmn_boards_listener {
-    void *ctx;
-    /* dmn_boards_routes() has others now. */
-    void (*routes_changed)(void *ctx);
-    /* The model's frames go to another route now, or to none. */
-    void (*serving_changed)(void *ctx, struct dmn_model *m);
-    struct dmn_boards_listener *next; /* in the list */
-};
-
-/* A board of the newest report. */
-struct dmn_board_seen {
-    char print[BRD_FINGERPRINT_BYTES];
-    bool up;
-    uint64_t since_ns; /* it has been up, or not */
-};
-
-struct dmn_boards {
-    struct dmn_plans *plans; /* set by the owner before dmn_boards_init(), borrowed */
-    /* state of this room */
-    struct dmn_models_listener hears;
-    struct dmn_boards_listener *listeners; /* borrowed */
-    LIST_HEAD(, dmn_board_model) models;   /* owned */
-    struct brd_link_report_all *report;    /* owned; NULL: piped-link is away */
-    uint64_t reported_ns;                  /* when it came */
-    struct dmn_board_seen seen[BRD_MAX];   /* of report->board, in their order */
-    bool routes_changed;                   /* listeners are told before the loop waits */
-};
 
 /** dmn_boards_init() - starts to hear of models. */
 void dmn_boards_init(struct dmn_boards *b);

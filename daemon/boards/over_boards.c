@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/boards/boards.h"
+#include "daemon/boards/over_boards.h"
 
 #include <string.h>
 
