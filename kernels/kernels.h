@@ -129,6 +129,9 @@ size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
 
 const struct mdl_model *krn_net_model(const struct krn_net *net);
 size_t krn_net_packed_bytes(const struct krn_net *net);
+/** krn_net_need_bytes() - Return: packed bytes that a plan of one stage on all kinds needs, packed
+ * already or not. */
+size_t krn_net_need_bytes(const struct krn_net *net);
 size_t krn_net_kinds(const struct krn_net *net);
 /** krn_net_kind() - Return: the kind whose choice is called @name, or 0. */
 size_t krn_net_kind(const struct krn_net *net, const char *name);

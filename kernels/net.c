@@ -264,4 +264,34 @@ size_t krn_net_packed_bytes(const struct krn_net *net)
     return bytes;
 }
 
+/* Does a kind before @kind run the same primitive of @op? */
+static bool is_counted(const struct krn_net *net, size_t kind, const struct krn_bound *bound,
+                       size_t op, bool fused)
+{
+    for (size_t k = 0; k < kind; k++) {
+        if (bound == (fused ? krn_net_pair(net, k, op) : krn_net_own(net, k, op))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t krn_net_need_bytes(const struct krn_net *net)
+{
+    size_t bytes = 0;
+
+    for (size_t k = 0; k < net->kind_count; k++) {
+        for (size_t i = 0; i < net->model->op_count; i++) {
+            const struct krn_bound *fused = krn_net_pair(net, k, i);
+            const struct krn_bound *bound = fused ? fused : krn_net_own(net, k, i);
+
+            if (!is_counted(net, k, bound, i, fused != NULL)) {
+                bytes += krn_bound_packed_bytes(bound, net->model, i);
+            }
+            i += fused != NULL;
+        }
+    }
+    return bytes + net->copied_bytes;
+}
+
 /* ---- what teams run ---- */

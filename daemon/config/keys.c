@@ -140,6 +140,10 @@ static const struct dmn_config_row rows[] = {
         "the result is kept. 0: use the default order."),
     STRING(DMN_KEY_BOARDS_FRAMES_SOCKET, "boards.frames_socket", 107, "/run/piped-link/frames.sock",
            START, "Frames socket of piped-link, for models that are served over several boards."),
+    INT(DMN_KEY_BOARDS_MEMORY_MIB, "boards.memory_mib", "MiB", 0, 1048576, 0, NOW,
+        "Memory that a model may take on this board when other boards can serve it, too. A larger "
+        "one "
+        "is not packed, and served over boards only. 0: no limit; plans count with what is free."),
     INT(DMN_KEY_LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,
         "Maximum number of loaded models."),
     INT(DMN_KEY_LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,

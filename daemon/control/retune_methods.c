@@ -144,6 +144,9 @@ void dmn_method_retune(struct dmn_call *c)
     error = dmn_retune_begin(m, &q);
     if (error == -EBUSY) {
         dmn_call_error(c, "Busy", "why", "a retune or a change of plan is in progress");
+    } else if (error == -ENODATA) {
+        dmn_call_error(c, "Unsupported", "why",
+                       "the model is too large to run on this board alone (boards.memory_mib)");
     } else if (error == -EINVAL) {
         refuse(c, "objective");
     } else if (error) {

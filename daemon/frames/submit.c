@@ -118,6 +118,17 @@ static int to_pipeline(struct dmn_model *m, struct dmn_record *r)
     return 0;
 }
 
+/* Answers a waiting frame, which is not computed. */
+static void refuse(struct dmn_clients *w, struct dmn_record *r, enum ipc_status status,
+                   const char *why)
+{
+    dmn_admission_taken(&w->admission, &r->stream->queue);
+    dmn_record_fail(r, status, "%s", why);
+    if (r->stream->peer) {
+        dmn_peer_mark(r->stream->peer);
+    }
+}
+
 /* Submits the stream's oldest waiting frame, or answers it. Return: false: there is no room. */
 static bool submit(struct dmn_clients *w, struct dmn_stream *s)
 {
@@ -130,14 +141,15 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
     }
     r = s->ring[s->next & DMN_RING_MASK];
     if (r->deadline_ns && base_now_ns() >= r->deadline_ns) {
-        dmn_admission_taken(&w->admission, &s->queue);
-        dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
-        if (s->peer) {
-            dmn_peer_mark(s->peer);
-        }
+        refuse(w, r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
         return true;
     }
     offered = offer(m, r);
+    if (offered == DMN_OFFER_NONE && pl_asleep(m->pipe)) {
+        refuse(w, r, IPC_UNAVAILABLE,
+               "the model is too large for this board, and other boards do not serve it now");
+        return true;
+    }
     if (offered == DMN_OFFER_FULL || (offered == DMN_OFFER_NONE && to_pipeline(m, r) != 0)) {
         return false;
     }

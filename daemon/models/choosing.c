@@ -20,7 +20,8 @@ int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, con
     const struct gov_topology *topology = machine->topology;
     const struct pl_ep_set *eps = &machine->eps;
 
-    *c = (struct dmn_choose){.kind_count = eps->count,
+    *c = (struct dmn_choose){.pack = KRN_PACK_ONE_STAGE,
+                             .kind_count = eps->count,
                              .ms = (unsigned)dmn_config_int(config, DMN_KEY_KERNELS_MEASURE_MS),
                              .options = {.exact = true}};
     for (size_t e = 0; e < eps->count; e++) {
@@ -96,7 +97,7 @@ static int build(const struct dmn_choose *c, const struct mdl_model *m, char *re
         choices[k] = c->of[c->kinds[k].same].choice; /* borrowed */
         snprintf(choices[k].kind, sizeof(choices[k].kind), "%s", c->kinds[k].name);
     }
-    return krn_net_new_chosen(m, choices, c->kind_count, KRN_PACK_ONE_STAGE, ret_error, ret);
+    return krn_net_new_chosen(m, choices, c->kind_count, c->pack, ret_error, ret);
 }
 
 int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *name,
@@ -106,7 +107,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     int r = -ENOENT;
 
     if (c->ms == 0 || c->kind_count == 0 || m->op_count == 0) {
-        return krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, ret_error, ret);
+        return krn_net_new_preferred(m, NULL, c->pack, ret_error, ret);
     }
     if (!c->anew) {
         r = dmn_choose_read(c, m, name);
@@ -135,7 +136,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         snprintf(c->note, sizeof(c->note),
                  "cannot measure its primitives (%s); using the default ones", strerror(-r));
     }
-    return krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, ret_error, ret);
+    return krn_net_new_preferred(m, NULL, c->pack, ret_error, ret);
 }
 
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)

@@ -31,6 +31,7 @@ struct dmn_choose_kind {
 };
 
 struct dmn_choose {
+    enum krn_pack pack; /* of the net */
     /* inputs */
     size_t kind_count;
     struct dmn_choose_kind kinds[PL_EP_MAX];

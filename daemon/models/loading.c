@@ -62,6 +62,12 @@ struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration)
     return stamp;
 }
 
+/* Return: bytes that the model takes when it serves: packed weights, and one frame in work. */
+static size_t needs(const struct dmn_load *l)
+{
+    return krn_net_need_bytes(l->net) + l->model->arena_bytes;
+}
+
 int dmn_load_run(struct dmn_load *l)
 {
     struct mdl_load_options options = {.name = l->name,
@@ -81,10 +87,11 @@ int dmn_load_run(struct dmn_load *l)
     }
     krn_pack_threads(l->threads);
     if (!error) {
-        error = l->kernels[0] ? krn_net_new_preferred(l->model, l->kernels, KRN_PACK_ONE_STAGE,
-                                                      l->error, &l->net)
-                              : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
+        error = l->kernels[0]
+                    ? krn_net_new_preferred(l->model, l->kernels, l->choose.pack, l->error, &l->net)
+                    : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
     }
+    l->asleep = !error && l->memory_max && needs(l) > l->memory_max;
     if (error) {
         l->model = mdl_free(l->model);
         if (!l->error[0]) {

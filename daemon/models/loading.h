@@ -49,6 +49,8 @@ struct dmn_load {
     struct mdl_calibration *ranges; /* owned; given, or read by the load: quantise with them */
     bool bad_calibration;           /* the load failed because of the calibration file */
     size_t weight_bytes_max, arena_bytes_max;
+    size_t memory_max;       /* with more, the model is loaded asleep; 0: no bound */
+    bool asleep;             /* result: its pipeline begins asleep */
     size_t threads;          /* that may share the work; 0: only the loading thread */
     struct mdl_model *model; /* results, owned until the model starts */
     struct krn_net *net;

@@ -146,6 +146,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
         .frames = (size_t)dmn_config_int(config, DMN_KEY_FRAMES_IN_FLIGHT),
         .spin_ns = (uint64_t)dmn_config_int(config, DMN_KEY_SPIN_US) * BASE_NS_PER_US,
         .no_pin = !dmn_config_int(config, DMN_KEY_PIN),
+        .asleep = l->asleep,
         .notify = of->wake,
         .notify_arg = of->wake_arg,
     };
@@ -240,8 +241,9 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     if (dmn_model_integers(m)) {
         snprintf(integers, sizeof(integers), ", %zu operators on integers", dmn_model_integers(m));
     }
-    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s%s", m->model->unit_count,
+    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s%s%s", m->model->unit_count,
              (double)m->load_took_ns / 1e6,
+             l->asleep ? ", too large to run on this board alone" : "",
              l->choose.chosen && l->choose.measured ? ", its primitives measured" : "", integers);
     if (l->choose.note[0]) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",

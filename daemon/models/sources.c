@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 
@@ -28,6 +29,19 @@ struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
                                     .latest = c->latest};
 }
 
+/* Return: bytes that the model may take here, if other boards can serve it, too; 0: no bound. */
+static size_t memory_max(const struct dmn_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->model_count; i++) {
+        const struct dmn_config_model *c = &config->models[i];
+
+        if (strcmp(c->name, name) == 0 && strcmp(c->boards, DMN_BOARDS_OFF) != 0) {
+            return (size_t)dmn_config_int(config, DMN_KEY_BOARDS_MEMORY_MIB) << 20;
+        }
+    }
+    return 0;
+}
+
 struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_models *models)
 {
     const struct dmn_config *config = dmn_machine_config(models->machine);
@@ -45,10 +59,13 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     l->planner = models->planner;
     l->weight_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
     l->arena_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
-    return dmn_choose_init(&l->choose, models->machine, models->state_dir) == 0 && l->path &&
-                   l->plan && l->kernels && l->calibration
-               ? l
-               : dmn_load_free(l);
+    l->memory_max = memory_max(config, s->name);
+    if (dmn_choose_init(&l->choose, models->machine, models->state_dir) < 0 || !l->path ||
+        !l->plan || !l->kernels || !l->calibration) {
+        return dmn_load_free(l);
+    }
+    l->choose.pack = l->memory_max ? KRN_PACK_NOTHING : KRN_PACK_ONE_STAGE;
+    return l;
 }
 
 struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,

@@ -216,6 +216,9 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     if (dmn_plan_changing(m) || pl_switching(m->pipe) || m->leaving || plans->models->stopping) {
         return -EBUSY;
     }
+    if (pl_asleep(m->pipe)) {
+        return -ENODATA;
+    }
     error = dmn_planner_problem(m, &q->goal, &p);
     if (error) {
         return error;

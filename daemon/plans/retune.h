@@ -46,7 +46,7 @@ struct dmn_retune_request {
 
 /** dmn_retune_begin() - starts a retune; only then q->done() is called. @q: copied, with a
  * reference to its decision. Return: 0; -EBUSY: another retune or a change of plan is in progress;
- * -EINVAL: POWER without fps; -ENOMEM. */
+ * -EINVAL: POWER without fps; -ENODATA: its pipeline sleeps, so nothing runs here; -ENOMEM. */
 int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q);
 /** dmn_retune_step() - goes on as far as possible; called when frames came out or time passed. */
 void dmn_retune_step(struct dmn_model *m);

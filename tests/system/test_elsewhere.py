@@ -12,6 +12,7 @@ import random
 import shutil
 import struct
 import subprocess
+import tempfile
 
 import pyclient as pc
 from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
@@ -33,9 +34,12 @@ def config(route=None, **keys):
 class Spread:
     """A daemon and its piped-link, with the events of the daemon."""
 
-    def __init__(self, route=None, **options):
+    def __init__(self, route=None, model=DIGITS, memory_mib=0, **options):
         self.d = Daemon()
-        self.d.write_config(config(route, boards={"frames_socket": os.path.join(self.d.runtime_dir, "link.sock")}))
+        c = config(route, boards={"frames_socket": os.path.join(self.d.runtime_dir, "link.sock"), "memory_mib": memory_mib})
+        for m in c["models"]:
+            m["path"] = model
+        self.d.write_config(c)
         self.options = options
 
     def __enter__(self):
@@ -102,6 +106,36 @@ def check_all(s, sent, wanted):
         check(r.output == output, "frame", number, "has a wrong answer")
         got.append(r)
     return got
+
+
+def a_model_that_is_too_large_for_this_board():
+    """Nothing of it is packed here. It is refused with the reason until other boards serve it, and again without them."""
+    with tempfile.TemporaryDirectory() as folder:
+        large = os.path.join(folder, "large.json")
+        with open(large, "w", encoding="utf-8") as f:
+            json.dump({"input": {"shape": [64, 8, 8]}, "layers": [{"op": "conv", "out": 256, "kernel": 3, "pad": 1}] * 2}, f)
+        with Spread("0-0@here|1-1@b2", large, 1) as t:
+            digits, worker = t.d.call("Models")["models"]
+            equal((digits["asleep"], worker["asleep"]), (True, False))
+            check(digits["packed_bytes"] < 100000 < worker["packed_bytes"], digits, worker)
+            s = t.connect()
+            frames = inputs(s, 4)
+            wanted = answers(t.d, frames)
+            s.submit(frames[0])
+            r = s.result()
+            equal(r.status, "unavailable")
+            check("too large for this board" in r.text, r.text)
+            t.serve()
+            check_all(s, [s.submit(f) for f in frames], wanted)
+            try:
+                t.d.call("Retune", {"model": "digits"})
+                check(False, "a model that sleeps was retuned")
+            except VarlinkError as e:
+                check("too large" in str(e), e)
+            t.link.report({"b2": False}, failed=[t.link.wait_route("digits")])
+            t.wait_event(False)
+            s.submit(frames[1])
+            equal(s.result().status, "unavailable")
 
 
 def frames_go_over_boards_while_the_route_is_ready():
@@ -385,7 +419,8 @@ def the_user_piped_link_may_do_its_work_and_nothing_else():
         equal([(m, e) for (m, _, _), e in zip(calls, got)], [(m, e) for m, _, e in calls])
 
 
-LISTED = [frames_go_over_boards_while_the_route_is_ready, pictures_stay_here, what_comes_back_without_an_answer_is_computed_here,
+LISTED = [frames_go_over_boards_while_the_route_is_ready, pictures_stay_here,
+          a_model_that_is_too_large_for_this_board, what_comes_back_without_an_answer_is_computed_here,
           frames_of_several_streams_stay_in_order_when_some_come_back, nothing_is_lost_when_piped_link_dies,
           a_failed_route_is_withdrawn_and_made_again, a_new_route_replaces_the_present_one_without_a_gap,
           silence_counts_as_away, clients_and_models_may_go_while_frames_are_away, a_stop_answers_what_is_away,

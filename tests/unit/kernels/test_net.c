@@ -258,6 +258,8 @@ TEST(net_that_packs_nothing)
     T_EQ(krn_net_new_preferred(m, NULL, KRN_PACK_NOTHING, error, &none), 0);
     T_EQ(krn_net_packed_bytes(none), 0);
     T_TRUE(krn_net_packed_bytes(net) > 0);
+    T_EQ(krn_net_need_bytes(none), krn_net_packed_bytes(net));
+    T_EQ(krn_net_need_bytes(net), krn_net_packed_bytes(net));
     for (size_t i = 0; i < m->op_count; i++) {
         T_TRUE(krn_net_primitive(none, i) == krn_net_primitive(net, i));
         T_TRUE(krn_net_fused(none, i) == krn_net_fused(net, i));
