@@ -79,8 +79,8 @@ int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
  * pl_sleep() - lets go of the weights: no frame is admitted from now on
  *
  * A switch to the same plan, whose teams do not join the net: krn_net_trim() frees what the
- * draining teams leave. Plans may be switched as ever; pl_wake_up() switches once more, to teams that join.
- * Both return as pl_switch(), and 0 if there is nothing to do.
+ * draining teams leave. Plans may be switched as ever; pl_wake_up() switches once more, to teams
+ * that join. Both return as pl_switch(), and 0 if there is nothing to do.
  */
 int pl_sleep(struct pl_pipeline *p);
 int pl_wake_up(struct pl_pipeline *p);
