@@ -2,6 +2,7 @@
 #include "tuner/eval_boards.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base.h"
 
@@ -344,34 +345,59 @@ static void eval_energy(struct eval *e)
     }
 }
 
+/* All but memory and energy. Return: 0 or TUN_E_UNKNOWN. */
+static int eval_times(struct eval *e)
+{
+    double in_bytes[TUN_BOARD_MAX] = {0}, out_bytes[TUN_BOARD_MAX] = {0};
+
+    for (size_t s = 0; s < e->plan->stage_count; s++) {
+        if (eval_teams(e, s) != 0) {
+            return TUN_E_UNKNOWN;
+        }
+    }
+    e->count = segments_of(e->p, e->plan, e->segments);
+    for (size_t s = 0; s < e->count; s++) {
+        eval_segment(e, s);
+    }
+    for (size_t s = 0; s <= e->count; s++) {
+        eval_border(e, s, in_bytes, out_bytes);
+    }
+    for (size_t b = 0; b < e->p->boards.count && e->p->boards.comm == TUN_COMM_OVERLAPPED; b++) {
+        double port = e->p->boards.boards[b].port_ns_per_byte;
+
+        raise_limit(e, port * base_max(in_bytes[b], out_bytes[b]), TUN_LIMIT_PORT, 0, b, b);
+    }
+    return 0;
+}
+
 int tun_eval_boards(const struct tun_problem *p, const struct pl_plan *plan,
                     struct tun_outcome *ret)
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
     struct eval e = {.p = p, .plan = plan, .o = &o};
-    double in_bytes[TUN_BOARD_MAX] = {0}, out_bytes[TUN_BOARD_MAX] = {0};
+    int r = eval_times(&e);
 
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        if (eval_teams(&e, s) != 0) {
-            return TUN_E_UNKNOWN;
+    if (r == 0) {
+        tun_plan_memory(p, plan, o.memory_bytes);
+        eval_energy(&e);
+        *ret = o;
+    }
+    return r;
+}
+
+int tun_eval_shares(const struct tun_problem *p, const struct pl_plan *plan,
+                    double ret[PL_STAGE_MAX][TUN_BOARD_MAX])
+{
+    struct tun_outcome o = {.stage_count = plan->stage_count};
+    struct eval e = {.p = p, .plan = plan, .o = &o};
+    int r = eval_times(&e);
+
+    for (size_t s = 0; r == 0 && s < e.count; s++) {
+        for (size_t i = e.segments[s].stage; i <= e.segments[s].last_stage; i++) {
+            memcpy(ret[i], e.segments[s].share, sizeof(e.segments[s].share));
         }
     }
-    e.count = segments_of(p, plan, e.segments);
-    for (size_t s = 0; s < e.count; s++) {
-        eval_segment(&e, s);
-    }
-    for (size_t s = 0; s <= e.count; s++) {
-        eval_border(&e, s, in_bytes, out_bytes);
-    }
-    for (size_t b = 0; b < p->boards.count && p->boards.comm == TUN_COMM_OVERLAPPED; b++) {
-        double port = p->boards.boards[b].port_ns_per_byte;
-
-        raise_limit(&e, port * base_max(in_bytes[b], out_bytes[b]), TUN_LIMIT_PORT, 0, b, b);
-    }
-    tun_plan_memory(p, plan, o.memory_bytes);
-    eval_energy(&e);
-    *ret = o;
-    return 0;
+    return r;
 }
 
 void tun_limit_text(const struct tun_problem *p, const struct pl_plan *plan,

@@ -37,6 +37,11 @@
 int tun_eval_boards(const struct tun_problem *p, const struct pl_plan *plan,
                     struct tun_outcome *ret);
 
+/** tun_eval_shares() - which part of its frames each board takes, of every stage; 1 where it has
+ * the stage for itself. @plan: valid for a problem of several boards. Return: as tun_eval(). */
+int tun_eval_shares(const struct tun_problem *p, const struct pl_plan *plan,
+                    double ret[PL_STAGE_MAX][TUN_BOARD_MAX]);
+
 /** tun_board_mask() - boards that have a team in the stage, one bit each. */
 uint32_t tun_board_mask(const struct tun_problem *p, const struct pl_stage_plan *stage);
 
