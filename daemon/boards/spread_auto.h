@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/boards/spread_auto.h - a model's route as it is planned: joins costs, decisions and the
+ * planner over boards
+ *
+ * It hears every report of piped-link. When a route is to be sought, a work thread solves on a copy
+ * of all it needs, and the loop thread applies the answer, unless boards went meanwhile: then it is
+ * sought again. One search at a time.
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "daemon/boards/spread_query.h"
+
+struct dmn_auto;
+struct dmn_model;
+
+/**
+ * dmn_auto_new() - @content: what boards call the model (brd_route.content), copied
+ * @changed: called when dmn_auto_hops() has changed, from dmn_auto_report() or later
+ * Return: 0; -EINVAL: the model is a segment; -ENOMEM.
+ */
+int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
+                 void (*changed)(void *ctx), void *ctx, struct dmn_auto **ret);
+/** dmn_auto_free() - Takes NULL. The loop must run once more if a search is going on. Return:
+ * NULL. */
+struct dmn_auto *dmn_auto_free(struct dmn_auto *a);
+
+/** dmn_auto_report() - @r: borrowed during the call; NULL: piped-link is away. @state: in @r, of
+ * the route that was made of the present hops; NULL: none. */
+void dmn_auto_report(struct dmn_auto *a, const struct brd_link_report_all *r,
+                     const struct brd_route_state *state, uint64_t now_ns);
+
+/** dmn_auto_hops() - Return: the wanted hops, without leaves; *ret_count 0: this board alone. Valid
+ * until changed() is called again. */
+const struct brd_hop *dmn_auto_hops(const struct dmn_auto *a, size_t *ret_count);
+/** dmn_auto_why() - Return: a sentence on why these. */
+const char *dmn_auto_why(const struct dmn_auto *a);
+
+/** dmn_auto_query() - all that is known now, for planning on a work thread. @ret: the caller's,
+ * dmn_spread_query_deinit(). Return: 0; -ENODATA: piped-link is away; -EINVAL or -ENOMEM. */
+int dmn_auto_query(const struct dmn_auto *a, struct dmn_spread_query *ret);

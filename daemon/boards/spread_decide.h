@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/boards/spread_decide.h - when a model's route is sought again, and when it changes
+ *
+ * A board that comes back must stay for a while (dwell) before it is planned for, longer each time
+ * it goes away again. The same holds for a board or link that piped-link says a route failed at,
+ * although it is there. A board that is seen for the first time waits a moment for the others.
+ *
+ * A route is sought again at once when the present one is broken; else, when boards came or costs
+ * or links changed, after a cool-down since the last change. Two corrections by what the boards
+ * measured may follow a change soon. A new route must gain more than DMN_DECIDE_GAIN.
+ *
+ * Pure: times are given. Threads: the loop thread.
+ */
+#pragma once
+
+#include "daemon/boards/spread_signs.h"
+
+#define DMN_DECIDE_GAIN 0.03
+#define DMN_DECIDE_FIRST_NS UINT64_C(1000000000) /* a board that is new */
+#define DMN_DECIDE_DWELL_NS UINT64_C(5000000000) /* one that is back; doubled for each loss */
+#define DMN_DECIDE_DWELL_MOST_NS UINT64_C(300000000000)
+#define DMN_DECIDE_MEMORY_NS UINT64_C(600000000000) /* losses and changes are counted for so long */
+#define DMN_DECIDE_EVENT_NS UINT64_C(2000000000)    /* what is told twice within it is one loss */
+#define DMN_DECIDE_COOLDOWN_NS UINT64_C(10000000000)
+#define DMN_DECIDE_CORRECT_NS UINT64_C(2000000000) /* instead, for corrections */
+#define DMN_DECIDE_CORRECTIONS 2u
+#define DMN_DECIDE_PREPARE_NS UINT64_C(60000000000) /* a route that is prepared is left alone */
+#define DMN_DECIDE_GAPS 8u
+#define DMN_DECIDE_CHANGES 8u
+
+/* How often something was lost, and since when it is there. */
+struct dmn_steady {
+    bool there;
+    unsigned losses;
+    uint64_t since_ns, lost_ns;
+};
+
+struct dmn_decide {
+    size_t board_count, gap_count;
+    struct {
+        char print[BRD_FINGERPRINT_BYTES];
+        struct dmn_steady steady;
+    } board[BRD_MAX];
+    struct {
+        struct dmn_spread_gap at;
+        struct dmn_steady steady;
+    } gap[DMN_DECIDE_GAPS];
+    struct dmn_steady routes; /* failures that no board is to blame for */
+    uint32_t blamed;          /* number of the route whose failure was taken in; 0: none */
+    uint64_t change_ns[DMN_DECIDE_CHANGES]; /* the newest, newest first; 0: none */
+    unsigned corrections;                   /* since a board came or went */
+    bool sought;                            /* .signs and .used are of the last search */
+    bool used[BRD_MAX];                     /* by .board */
+    struct dmn_signs signs;
+};
+
+/* The route that is wanted now; borrowed. */
+struct dmn_present {
+    const struct brd_hop *hop;
+    size_t hop_count;                    /* 0: the head alone */
+    const struct brd_route_state *state; /* of just this route; NULL: piped-link has not told */
+};
+
+enum dmn_due {
+    DMN_DUE_NOT,
+    DMN_DUE_BROKEN, /* the present route: now */
+    DMN_DUE_BOARDS, /* others than when a route was sought last */
+    DMN_DUE_LINKS,
+    DMN_DUE_COSTS,
+};
+
+void dmn_decide_init(struct dmn_decide *d);
+/** dmn_decide_away() - piped-link is away: no board can be used, and none is to blame. */
+void dmn_decide_away(struct dmn_decide *d);
+/** dmn_decide_see() - takes in who is there and what failed. */
+void dmn_decide_see(struct dmn_decide *d, const struct brd_link_report_all *r,
+                    const struct dmn_present *now, uint64_t now_ns);
+/** dmn_decide_usable() - Return: how many boards may be planned for. @ret: [r->board_count].
+ * @ret_gaps: [DMN_DECIDE_GAPS], *ret_gap_count: links that may not. */
+size_t dmn_decide_usable(const struct dmn_decide *d, const struct brd_link_report_all *r,
+                         uint64_t now_ns, bool *ret, struct dmn_spread_gap *ret_gaps,
+                         size_t *ret_gap_count);
+/** dmn_decide_due() - is a route to be sought? @in: with what dmn_decide_usable() says. */
+enum dmn_due dmn_decide_due(const struct dmn_decide *d, const struct dmn_spread_inputs *in,
+                            const struct dmn_present *now, uint64_t now_ns);
+/** dmn_decide_broken() - Return: the route sends frames to a board, or over a link, that is not
+ * there, or piped-link says that it failed. */
+bool dmn_decide_broken(const struct dmn_spread_inputs *in, const struct dmn_present *now);
+/** dmn_decide_sought() - a route is being sought with these inputs. */
+void dmn_decide_sought(struct dmn_decide *d, const struct dmn_spread_inputs *in);
+/** dmn_decide_changed() - the wanted route changed. */
+void dmn_decide_changed(struct dmn_decide *d, enum dmn_due why, uint64_t now_ns);
+
+/* What a way to serve should do; by one table. */
+struct dmn_figures {
+    bool possible;
+    double bottleneck_ns, latency_ns, energy_nj;
+};
+enum dmn_worth { DMN_KEEP, DMN_TAKE_ROUTE, DMN_TAKE_NONE };
+/**
+ * dmn_decide_worth() - which way to serve pays
+ * @p: objective and bounds. @best: the new route. @present: the present one; not possible: broken,
+ * or there is none. @alone: the head alone. @spread: there is a present route.
+ */
+enum dmn_worth dmn_decide_worth(const struct tun_problem *p, const struct dmn_figures *best,
+                                const struct dmn_figures *present, const struct dmn_figures *alone,
+                                bool spread);

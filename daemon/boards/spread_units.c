@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/boards/spread_units.h"
+
+#include <errno.h>
+
+#include "base.h"
+#include "model/segment/segment.h"
+
+/* Bytes in the arena that some op of the unit needs. */
+static double arena_of(const struct mdl_model *m, const struct mdl_unit *unit)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < m->storage_count; i++) {
+        const struct mdl_storage *s = &m->storages[i];
+
+        if (s->home == MDL_HOME_ARENA && s->first_op <= unit->last_op &&
+            s->last_op >= unit->first_op) {
+            bytes += (double)s->bytes;
+        }
+    }
+    return base_min(bytes, (double)m->arena_bytes);
+}
+
+int dmn_spread_units(const struct mdl_model *m, double weights, struct tun_problem *p)
+{
+    if (p->unit_count != m->unit_count) {
+        return -EINVAL;
+    }
+    for (size_t u = 0; u <= m->unit_count; u++) {
+        struct mdl_border border;
+        int error = mdl_border(m, u, &border);
+
+        if (error) {
+            return error;
+        }
+        if (u == 0) {
+            p->boards.input_bytes = (double)border.bytes;
+        } else if (u == m->unit_count) {
+            p->boards.output_bytes = (double)border.bytes;
+        } else {
+            p->units[u].in_bytes = (double)border.bytes;
+        }
+        mdl_border_deinit(&border);
+        if (u < m->unit_count) {
+            p->units[u].weight_bytes = weights * (double)m->units[u].weight_bytes;
+            p->units[u].arena_bytes = arena_of(m, &m->units[u]);
+        }
+    }
+    return 0;
+}
