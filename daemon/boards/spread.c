@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A route that the configuration fixes: it is wanted while all its boards are there. */
+/* A route that the configuration fixes: it is wanted while all its boards are there. One that is
+ * planned: spread_auto.h has its hops, and here they become a route. */
 #include "daemon/boards/spread.h"
 
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 
 #include "base.h"
 #include "daemon/boards/route_fill.h"
+#include "daemon/boards/spread_auto.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
 
@@ -19,7 +21,8 @@ struct dmn_spread {
     struct dmn_model *model; /* borrowed */
     void (*wanted)(void *ctx, struct dmn_spread *s);
     void *ctx;
-    struct dmn_route_text text; /* hop_count 0: it cannot be spread */
+    struct dmn_auto *plan;      /* owned; NULL: the configuration has a route */
+    struct dmn_route_text text; /* hop_count 0: there is none, or the model cannot be spread */
     struct brd_route route;     /* wanted now */
     bool missing;               /* a board went since the route was made; the others go on */
     uint64_t retry_ns, back_off_ns, ready_ns;
@@ -73,6 +76,48 @@ static void withdraw(struct dmn_spread *s)
     }
 }
 
+/* The hops of the route are set: the rest. Return: it is complete. */
+static bool complete(struct dmn_spread *s)
+{
+    if (dmn_route_leaves(s->model, &s->route) < 0) {
+        s->route.hop_count = 0;
+        return false;
+    }
+    s->route.number = dmn_route_number();
+    return true;
+}
+
+/* ---- a route that is planned ---- */
+
+static void on_planned(void *ctx)
+{
+    struct dmn_spread *s = ctx;
+    size_t count;
+    const struct brd_hop *hop = dmn_auto_hops(s->plan, &count);
+
+    if (count == 0) {
+        withdraw(s);
+        return;
+    }
+    s->route.hop_count = count;
+    memcpy(s->route.hop, hop, count * sizeof(*hop));
+    if (!complete(s)) {
+        s->route.number = dmn_route_number();
+    }
+    s->wanted(s->ctx, s);
+}
+
+static int plan(struct dmn_spread *s, uv_loop_t *loop)
+{
+    if (dmn_route_fill(s->model, &s->route) < 0) {
+        say(s, "the model's path or name is too long for a route");
+        return 0;
+    }
+    return dmn_auto_new(s->model, loop, s->route.content, on_planned, s, &s->plan);
+}
+
+/* ---- a route that is fixed ---- */
+
 /* All boards of the text are there. */
 static void make(struct dmn_spread *s, const struct brd_link_report_all *r)
 {
@@ -93,12 +138,10 @@ static void make(struct dmn_spread *s, const struct brd_link_report_all *r)
             h->board[b].share = s->text.hop[i].board[b].share;
         }
     }
-    if (dmn_route_leaves(s->model, &s->route) < 0) {
-        s->route.hop_count = 0;
+    if (!complete(s)) {
         say(s, "out of memory");
         return;
     }
-    s->route.number = dmn_route_number();
     s->missing = false;
     s->ready_ns = 0;
     say(s, "all boards of the configured route are there");
@@ -145,6 +188,10 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
 {
     const char *away;
 
+    if (s->plan) {
+        dmn_auto_report(s->plan, r, dmn_route_state(r, s->route.model, s->route.number), now_ns);
+        return;
+    }
     if (s->text.hop_count == 0) {
         return;
     }
@@ -172,11 +219,11 @@ const struct brd_route *dmn_spread_route(const struct dmn_spread *s)
 
 const char *dmn_spread_why(const struct dmn_spread *s)
 {
-    return s->why;
+    return s->plan ? dmn_auto_why(s->plan) : s->why;
 }
 
 /* Takes what the configuration says, as far as the model has these units. */
-static void take_text(struct dmn_spread *s, const char *config_text)
+static int take_text(struct dmn_spread *s, uv_loop_t *loop, const char *config_text)
 {
     const char *cannot = dmn_route_fits(s->model);
     char why[DMN_ROUTE_ERROR_MAX];
@@ -186,7 +233,7 @@ static void take_text(struct dmn_spread *s, const char *config_text)
     if (cannot) {
         say(s, "%s", cannot);
     } else if (strcmp(config_text, DMN_BOARDS_AUTO) == 0) {
-        say(s, "routes are not planned yet; name one");
+        return plan(s, loop);
     } else if (dmn_route_text_parse(config_text, why, &s->text) < 0) {
         say(s, "%s", why);
         s->text.hop_count = 0;
@@ -198,6 +245,7 @@ static void take_text(struct dmn_spread *s, const char *config_text)
             s->text.hop_count = 0;
         }
     }
+    return 0;
 }
 
 int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text,
@@ -206,20 +254,25 @@ int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text
 {
     struct dmn_spread *s = calloc(1, sizeof(*s));
 
-    (void)loop;
     if (!s) {
         return -ENOMEM;
     }
     s->model = m;
     s->wanted = wanted;
     s->ctx = ctx;
-    take_text(s, config_text);
+    if (take_text(s, loop, config_text) < 0) {
+        free(s);
+        return -ENOMEM;
+    }
     *ret = s;
     return 0;
 }
 
 struct dmn_spread *dmn_spread_free(struct dmn_spread *s)
 {
-    free(s);
+    if (s) {
+        dmn_auto_free(s->plan);
+        free(s);
+    }
     return NULL;
 }

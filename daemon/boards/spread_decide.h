@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "daemon/boards/spread_judge.h"
 #include "daemon/boards/spread_signs.h"
 
 #define DMN_DECIDE_GAIN 0.03
@@ -92,11 +93,6 @@ void dmn_decide_sought(struct dmn_decide *d, const struct dmn_spread_inputs *in)
 /** dmn_decide_changed() - the wanted route changed. */
 void dmn_decide_changed(struct dmn_decide *d, enum dmn_due why, uint64_t now_ns);
 
-/* What a way to serve should do; by one table. */
-struct dmn_figures {
-    bool possible;
-    double bottleneck_ns, latency_ns, energy_nj;
-};
 enum dmn_worth { DMN_KEEP, DMN_TAKE_ROUTE, DMN_TAKE_NONE };
 /**
  * dmn_decide_worth() - which way to serve pays

@@ -2,12 +2,17 @@
 #include "daemon/boards/spread_query.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
+#include "tuner/solve/solve.h"
+
+#define SHORTENINGS 6
+#define NEAR 1.02
 
 int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
                           const struct dmn_spread_inputs *in, const struct dmn_present *present)
@@ -42,7 +47,7 @@ void dmn_spread_query_deinit(struct dmn_spread_query *q)
     dmn_past_deinit(&q->past);
 }
 
-struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *q)
+static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
 {
     return (struct dmn_spread_inputs){.here = &q->here,
                                       .report = &q->report,
@@ -50,172 +55,6 @@ struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *
                                       .usable = q->usable,
                                       .gap_count = q->gap_count,
                                       .gaps = q->gaps};
-}
-
-/* ---- hops as a plan ---- */
-
-/* Units first..last on the EPs of one board. @ret_eps: which these are. */
-static int part_of(const struct tun_problem *p, size_t board, const struct brd_hop *hop,
-                   struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX])
-{
-    size_t units = hop->last_unit - hop->first_unit + 1, count = 0;
-    struct tun_ep eps[PL_EP_MAX];
-    int error;
-
-    for (size_t k = 0; k < p->ep_count; k++) {
-        if (p->eps[k].board == board) {
-            eps[count] = p->eps[k];
-            eps[count].board = 0;
-            ret_eps[count++] = (uint16_t)k;
-        }
-    }
-    error = tun_problem_init(ret, units, eps, count);
-    if (error) {
-        return error;
-    }
-    memcpy(ret->units, p->units + hop->first_unit, units * sizeof(*ret->units));
-    ret->handoff_ns = p->handoff_ns;
-    ret->handoff_ns_per_byte = p->handoff_ns_per_byte;
-    for (size_t k = 0; k < count; k++) {
-        for (size_t w = 1; w <= eps[k].cores; w++) {
-            memcpy(tun_cell_at(&ret->costs, k, w, 0),
-                   tun_cell_at(&p->costs, ret_eps[k], w, hop->first_unit),
-                   units * sizeof(struct tun_cell));
-        }
-    }
-    return 0;
-}
-
-/* Adds the stages of a board's part to @plan; a shared hop has one stage, which all join. */
-static int add_part(const struct tun_problem *p, size_t board, const struct brd_hop *hop,
-                    bool first, struct pl_plan *plan)
-{
-    base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
-    struct tun_problem part;
-    uint16_t eps[PL_EP_MAX];
-    int r = best ? part_of(p, board, hop, &part, eps) : -ENOMEM;
-
-    if (r) {
-        return r;
-    }
-    part.bounds.stages_max = hop->board_count > 1 ? 1 : 0;
-    r = tun_solve(&part, best);
-    tun_problem_deinit(&part);
-    for (size_t s = 0; r == 0 && s < best->plan.stage_count; s++) {
-        const struct pl_stage_plan *from = &best->plan.stages[s];
-        struct pl_stage_plan *to = &plan->stages[plan->stage_count - !first];
-
-        if (first && plan->stage_count == PL_STAGE_MAX) {
-            return -EINVAL;
-        }
-        if (first) {
-            *to =
-                (struct pl_stage_plan){.first_unit = (uint16_t)(from->first_unit + hop->first_unit),
-                                       .last_unit = (uint16_t)(from->last_unit + hop->first_unit)};
-            plan->stage_count++;
-        }
-        for (size_t g = 0; g < from->group_count; g++) {
-            if (to->group_count == PL_GROUP_MAX) {
-                return -EINVAL;
-            }
-            to->groups[to->group_count] = from->groups[g];
-            to->groups[to->group_count++].ep = eps[from->groups[g].ep];
-        }
-    }
-    return r < 0 ? r : r > 0 ? -EINVAL : 0;
-}
-
-static size_t board_of(const struct dmn_spread_table *t, const char *print)
-{
-    size_t b = 0;
-
-    while (b < t->p.boards.count && strcmp(t->print[b], print) != 0) {
-        b++;
-    }
-    return b;
-}
-
-/* By how much the slowest board of each stage is slower than with the best shares. */
-static int lateness(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                    const struct pl_plan *plan, double late[PL_STAGE_MAX])
-{
-    base_autofree double(*best)[TUN_BOARD_MAX] = calloc(PL_STAGE_MAX, sizeof(*best));
-    size_t h = 0;
-
-    if (!best) {
-        return -ENOMEM;
-    }
-    if (t->p.boards.count < 2 || tun_eval_shares(&t->p, plan, best) != 0) {
-        return -EINVAL;
-    }
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        double sum = 0;
-
-        late[s] = 1;
-        h += plan->stages[s].first_unit > hop[h].last_unit && h + 1 < count;
-        for (size_t b = 0; b < hop[h].board_count; b++) {
-            sum += hop[h].board[b].share;
-        }
-        for (size_t b = 0; b < hop[h].board_count && hop[h].board_count > 1; b++) {
-            double ideal = best[s][board_of(t, hop[h].board[b].print)];
-
-            late[s] = base_max(late[s], hop[h].board[b].share / sum / ideal);
-        }
-    }
-    return 0;
-}
-
-/* The best plan with just these hops. */
-static int plan_of(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                   struct pl_plan *ret, double late[PL_STAGE_MAX])
-{
-    size_t next = 0;
-
-    ret->stage_count = 0;
-    for (size_t h = 0; h < count; h++) {
-        if (hop[h].first_unit != next || hop[h].last_unit < next ||
-            hop[h].last_unit >= t->p.unit_count || hop[h].board_count == 0) {
-            return -EINVAL;
-        }
-        next = (size_t)hop[h].last_unit + 1;
-        for (size_t b = 0; b < hop[h].board_count; b++) {
-            size_t board = board_of(t, hop[h].board[b].print);
-            int r =
-                board < t->p.boards.count ? add_part(&t->p, board, &hop[h], b == 0, ret) : -EINVAL;
-
-            if (r) {
-                return r;
-            }
-        }
-    }
-    return next == t->p.unit_count ? lateness(t, hop, count, ret, late) : -EINVAL;
-}
-
-/* ---- what a plan does ---- */
-
-static struct dmn_figures figures(const struct tun_outcome *o)
-{
-    return (struct dmn_figures){true, o->bottleneck_ns, o->latency_ns, o->energy_nj};
-}
-
-int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                     struct dmn_figures *ret)
-{
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    base_autofree struct tun_outcome *o = calloc(1, sizeof(*o));
-    double late[PL_STAGE_MAX];
-    int r = plan && o ? plan_of(t, hop, count, plan, late) : -ENOMEM;
-
-    *ret = (struct dmn_figures){0};
-    if (r || tun_eval(&t->p, plan, o) != 0) {
-        return r ? r : -EINVAL;
-    }
-    *ret = figures(o);
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        ret->bottleneck_ns = base_max(ret->bottleneck_ns, o->stage_ns[s] * late[s]);
-    }
-    ret->possible = !dmn_spread_crosses_gap(&t->p, plan);
-    return 0;
 }
 
 static int judge_alone(const struct dmn_spread_table *t, struct dmn_figures *ret)
@@ -226,10 +65,54 @@ static int judge_alone(const struct dmn_spread_table *t, struct dmn_figures *ret
 
     if (!r) {
         r = tun_solve(&alone, s);
+        if (r >= 0) {
+            *ret = dmn_spread_figures(&alone, &s->plan, &s->outcome);
+        }
         tun_problem_deinit(&alone);
     }
-    if (r >= 0) {
-        *ret = figures(&s->outcome);
+    return base_min(r, 0);
+}
+
+/* Takes a solution if it is better than what there is. */
+static void take(const struct dmn_spread_table *t, const struct tun_solution *s,
+                 struct dmn_spread_answer *ret)
+{
+    struct dmn_figures f = dmn_spread_figures(&t->p, &s->plan, &s->outcome);
+
+    if (f.possible && (!ret->best.possible || f.bottleneck_ns < ret->best.bottleneck_ns)) {
+        ret->best = f;
+        ret->plan = s->plan;
+        tun_limit_text(&t->p, &s->plan, &s->outcome, ret->limit);
+        if (f.bottleneck_ns > s->outcome.bottleneck_ns) {
+            snprintf(ret->limit, sizeof(ret->limit), "the way of a frame, %.4g ms",
+                     s->outcome.latency_ns / 1e6);
+        }
+    }
+}
+
+/* A route has only so many frames on their way. Where that decides, a plan of less latency may have
+ * a higher throughput: the bound on latency at which both are equal is closed in on. */
+static int shorten(const struct dmn_spread_table *t, struct tun_solution *s,
+                   struct dmn_spread_answer *ret)
+{
+    double low = s->outcome.bottleneck_ns, frames = dmn_spread_frames(&t->p, &s->plan);
+    double most = t->p.bounds.latency_max_ns, high = s->outcome.latency_ns / frames;
+    struct tun_problem p = t->p; /* borrows */
+    int r = 0;
+
+    for (int i = 0; i < SHORTENINGS && r >= 0 && high > low * NEAR; i++) {
+        double period = sqrt(low * high);
+
+        p.bounds.latency_max_ns = most > 0 ? base_min(most, period * frames) : period * frames;
+        r = tun_solve(&p, s);
+        if (r == 0) {
+            take(t, s, ret);
+        }
+        if (r == 0 && s->outcome.bottleneck_ns <= period) {
+            high = period;
+        } else {
+            low = period;
+        }
     }
     return base_min(r, 0);
 }
@@ -247,24 +130,30 @@ static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret
         snprintf(ret->limit, sizeof(ret->limit), "%s", tun_short_text(s->missing));
         return 0;
     }
-    if (dmn_spread_crosses_gap(&t->p, &s->plan)) {
+    take(t, s, ret);
+    if (t->p.objective == TUN_THROUGHPUT) {
+        r = shorten(t, s, ret);
+    }
+    if (r < 0 || !ret->best.possible) {
         snprintf(ret->limit, sizeof(ret->limit), "boards that would have to are not linked");
-        return 0;
+        return r;
     }
     tun_eps(&t->p, eps);
-    pl_plan_format(&s->plan, eps, ret->text, sizeof(ret->text));
-    tun_limit_text(&t->p, &s->plan, &s->outcome, ret->limit);
-    ret->plan = s->plan;
-    r = dmn_plan_hops(t, &s->plan, ret->hop, &ret->hop_count);
+    pl_plan_format(&ret->plan, eps, ret->text, sizeof(ret->text));
+    r = dmn_plan_hops(t, &ret->plan, ret->hop, &ret->hop_count);
     if (r == 0 && ret->hop_count > 0) {
-        ret->best = figures(&s->outcome);
+        /* as the present route is judged: boards decide themselves how they compute their units */
+        return dmn_spread_judge(t, ret->hop, ret->hop_count, &ret->best);
     }
+    ret->hop_count = 0;
+    ret->best.possible = false;
+    snprintf(ret->limit, sizeof(ret->limit), "no route is faster than this board alone");
     return r == -ENOSPC ? 0 : r;
 }
 
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret)
 {
-    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
+    struct dmn_spread_inputs in = inputs_of(q);
     struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 

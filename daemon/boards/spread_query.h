@@ -8,8 +8,8 @@
 #pragma once
 
 #include "daemon/boards/spread_decide.h"
+#include "daemon/boards/spread_judge.h"
 #include "daemon/boards/spread_plan.h"
-#include "tuner/solve/solve.h"
 
 struct dmn_spread_query {
     struct tun_problem here;           /* owned */
@@ -26,8 +26,6 @@ struct dmn_spread_query {
 int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
                           const struct dmn_spread_inputs *in, const struct dmn_present *present);
 void dmn_spread_query_deinit(struct dmn_spread_query *q);
-/** dmn_spread_query_inputs() - Return: the copy as inputs, borrowed from @q. */
-struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *q);
 
 struct dmn_spread_answer {
     struct dmn_figures best, present, alone;
@@ -35,15 +33,9 @@ struct dmn_spread_answer {
     size_t hop_count;    /* 0: the head alone is best */
     struct brd_hop hop[BRD_HOPS_MAX];
     char text[PL_PLAN_TEXT_MAX]; /* the best plan with boards' names */
-    char limit[TUN_ERROR_MAX];   /* what decides its throughput; else why there is none */
+    char limit[TUN_ERROR_MAX];   /* what decides its throughput, else why there is none */
 };
 
-/** dmn_spread_query_run() - makes the table, solves, and judges the present route. May take a
- * second. Return: 0; -EINVAL or -ENOMEM. */
+/** dmn_spread_query_run() - makes the table, solves, and judges the present route. May take
+ * seconds. Return: 0; -EINVAL or -ENOMEM. */
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret);
-
-/** dmn_spread_judge() - what hops do by the table, where each board computes its units as well as it
- * can. Return: 0; -EINVAL: a board is not of the table, or the hops do not fit the model;
- * -ENOMEM. */
-int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                     struct dmn_figures *ret);

@@ -32,6 +32,7 @@ KEPT = {
     "mdl_leaf_ok": "for whoever fetches leaves of a model's file",
     "mdl_leaves_file_write": "for whoever fetches leaves of a model's file",
     "mdl_segment_name_format": "for whoever tells a board which segment to serve",
+    "dmn_auto_query": "plan front and plan explain over boards",
     "dmn_conn_fail": "for all files of a connection",
     "dmn_account_get": "for all files of a connection",
 }

@@ -2,6 +2,7 @@
 /* A model over boards as a problem: boards, links, costs; and plans as hops. */
 #include "daemon/boards/spread_units.h"
 #include "tests/unit/daemon/spread_rig.h"
+#include "tuner/eval.h"
 #include "tuner/eval_boards.h"
 
 #define UNITS 12u
@@ -320,6 +321,28 @@ TEST(hops_alike)
     T_TRUE(!dmn_hops_same(a, 1, b, 1));
 }
 
+TEST(few_frames_do_not_fill_a_long_way)
+{
+    struct dmn_present none = {0};
+    static struct dmn_spread_answer answer;
+
+    for (int slow = 0; slow < 2; slow++) {
+        struct dmn_spread_query q;
+        struct tun_problem copy;
+
+        begin(2, 1);
+        rig_link(&report.self, &report.board[0], true, slow ? 5e9 : 2e5, 1);
+        T_EQ(tun_problem_copy(&here, &copy), 0);
+        T_EQ(dmn_spread_query_init(&q, &copy, &in, &none), 0);
+        T_EQ(dmn_spread_query_run(&q, &answer), 0);
+        dmn_spread_query_deinit(&q);
+        T_TRUE(answer.best.possible);
+        T_TRUE(answer.best.bottleneck_ns < answer.alone.bottleneck_ns / (slow ? 1.8 : 2.5));
+        T_EQ(strstr(answer.text, "b1:") == NULL, slow);
+        end();
+    }
+}
+
 /* Random boards: whatever is planned is sound, and is what tun_eval() says of it. */
 static void check_answer(void)
 {
@@ -341,15 +364,16 @@ static void check_answer(void)
     }
     T_EQ(dmn_spread_table_init(&in, &table), 0);
     T_EQ(tun_eval(&table.p, &answer.plan, &o), 0);
-    T_NEAR(o.bottleneck_ns, answer.best.bottleneck_ns, 0);
+    /* boards compute their segments for throughput, the plan may have less latency instead */
+    T_TRUE(answer.best.bottleneck_ns >= o.bottleneck_ns / 2);
+    T_TRUE(answer.best.bottleneck_ns <=
+           base_max(o.bottleneck_ns * 1.05,
+                    2 * o.latency_ns / dmn_spread_frames(&table.p, &answer.plan)));
     T_TRUE(tun_fits_boards(&table.p, &answer.plan));
     T_TRUE(!dmn_spread_crosses_gap(&table.p, &answer.plan));
     T_EQ(dmn_spread_judge(&table, answer.hop, answer.hop_count, &again), 0);
     T_TRUE(again.possible);
-    /* the planner may take a slower stage for a lower latency; hops are judged at their best; small
-     * shares are left out */
-    T_TRUE(again.bottleneck_ns <= answer.best.bottleneck_ns * 1.05);
-    T_TRUE(again.bottleneck_ns >= answer.best.bottleneck_ns / (1 + TUN_SLACK) / 1.05);
+    T_NEAR(again.bottleneck_ns, answer.best.bottleneck_ns, 0);
     dmn_spread_table_deinit(&table);
 }
 
