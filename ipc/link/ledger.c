@@ -108,6 +108,18 @@ uint32_t lnk_ledger_void(struct lnk_ledger *l, uint32_t epoch, uint32_t way)
     return count;
 }
 
+uint32_t lnk_ledger_unanswered(const struct lnk_ledger *l, uint32_t epoch)
+{
+    uint32_t count = 0;
+
+    for (uint64_t f = l->first; f < l->end; f++) {
+        const struct entry *e = &l->entry[f % l->capacity];
+
+        count += e->state == SENT && e->epoch <= epoch;
+    }
+    return count;
+}
+
 void lnk_ledger_window(struct lnk_ledger *l, uint32_t epoch, uint32_t way, uint32_t window)
 {
     if (epoch == l->epoch && way < l->way_count) {

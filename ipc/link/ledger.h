@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LNK_WAYS_MAX 8u
+#define LNK_WAYS_MAX 16u     /* one for each board there may be */
 #define LNK_LEDGER_MAX 4096u /* frames in one ledger */
 #define LNK_ALL_WAYS UINT32_MAX
 
@@ -70,6 +70,9 @@ uint32_t lnk_ledger_begin(struct lnk_ledger *l, const struct lnk_way *ways, uint
  * with @epoch: its unanswered frames wait to be sent again. If @epoch is the present one, the way's
  * window is 0 from now on. Return: how many frames. */
 uint32_t lnk_ledger_void(struct lnk_ledger *l, uint32_t epoch, uint32_t way);
+/** lnk_ledger_unanswered() - Return: how many frames were sent under epochs up to and with @epoch,
+ * and neither answered nor voided since. */
+uint32_t lnk_ledger_unanswered(const struct lnk_ledger *l, uint32_t epoch);
 /** lnk_ledger_window() - new credits. Ignores epochs other than the present one. */
 void lnk_ledger_window(struct lnk_ledger *l, uint32_t epoch, uint32_t way, uint32_t window);
 /** lnk_ledger_refuse() - answers all frames that wait to be sent with @status: no plan serves them.

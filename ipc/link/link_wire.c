@@ -31,6 +31,7 @@ AT(lnk_frame, frame, 8);
 AT(lnk_frame, left_ns, 16);
 AT(lnk_frame, hop, 24);
 AT(lnk_frame, tensor_count, 26);
+AT(lnk_frame, way, 28);
 IS(lnk_tensor, 56);
 AT(lnk_tensor, scale, 4);
 AT(lnk_tensor, zero, 8);
@@ -40,10 +41,12 @@ IS(lnk_answer, 40);
 AT(lnk_answer, queue_ns, 16);
 AT(lnk_answer, hop, 32);
 AT(lnk_answer, tensor_count, 34);
+AT(lnk_answer, way, 36);
 IS(lnk_error, 24);
 AT(lnk_error, frame, 8);
 AT(lnk_error, hop, 16);
 AT(lnk_error, text_bytes, 20);
+AT(lnk_error, way, 22);
 IS(lnk_credit, 16);
 AT(lnk_credit, credits, 12);
 IS(lnk_ping, 16);
@@ -78,6 +81,10 @@ static size_t tail_of(const struct lnk_message *m)
     switch (m->header.type) {
     case LNK_PLAN:
         return m->plan.text_bytes;
+    case LNK_FRAME:
+        return m->frame.time_count * sizeof(uint64_t);
+    case LNK_ANSWER:
+        return m->answer.time_count * sizeof(uint64_t);
     case LNK_ERROR:
         return m->error.text_bytes;
     case LNK_WANT:
@@ -140,11 +147,16 @@ static bool name_is_valid(const char name[LNK_NAME_BYTES])
     return n > 0 && n < LNK_NAME_BYTES;
 }
 
-/* No control characters: texts are shown and logged. Bytes above ASCII pass. */
-static bool text_is_valid(const uint8_t *text, size_t bytes)
+/* No control characters: texts are shown and logged. A plan has lines. Bytes above ASCII pass. */
+static bool text_is_valid(const struct lnk_message *m)
 {
-    for (size_t i = 0; i < bytes; i++) {
-        if (text[i] < ' ' || text[i] == 0x7f) {
+    if (m->header.type != LNK_PLAN && m->header.type != LNK_ERROR) {
+        return true;
+    }
+    for (size_t i = 0; i < m->tail_bytes; i++) {
+        uint8_t c = m->tail[i];
+
+        if ((c < ' ' && !(c == '\n' && m->header.type == LNK_PLAN)) || c == 0x7f) {
             return false;
         }
     }
@@ -158,21 +170,21 @@ static bool body_is_valid(const struct lnk_message *m)
     case LNK_HELLO:
         return m->hello.version_min <= m->hello.version_max && name_is_valid(m->hello.name);
     case LNK_PLAN:
-        return m->plan.first_unit <= m->plan.last_unit && m->plan.hop < m->plan.hop_count &&
+        return m->plan.first_unit <= m->plan.last_unit &&
+               (m->plan.hop < m->plan.hop_count || (m->plan.hop == 0 && m->plan.hop_count == 0)) &&
                m->plan.text_bytes <= LNK_PLAN_TEXT_MAX;
     case LNK_FRAME:
         return m->frame.tensor_count > 0 && m->frame.tensor_count <= LNK_PARTS_MAX &&
-               !m->frame.reserved && !m->frame.reserved2;
+               m->frame.time_count <= LNK_HOPS_MAX;
     case LNK_ANSWER:
         return m->answer.tensor_count > 0 && m->answer.tensor_count <= LNK_PARTS_MAX &&
-               !m->answer.reserved && !m->answer.reserved2;
+               m->answer.time_count <= LNK_HOPS_MAX;
     case LNK_ERROR:
         return m->error.status != 0 && m->error.text_bytes <= LNK_TEXT_MAX;
     case LNK_CREDIT:
         return m->credit.reserved == 0;
     case LNK_WANT:
-        return m->want.leaf_count > 0 && m->want.leaf_count <= LNK_LEAVES_MAX &&
-               m->want.reserved == 0;
+        return m->want.leaf_count <= LNK_LEAVES_MAX && m->want.reserved == 0;
     default:
         return true;
     }
@@ -197,6 +209,8 @@ static bool parts_are_valid(const struct lnk_message *m, const size_t *part_byte
         return parts == 0 || (parts == 1 && part_bytes[0] == LNK_PING_LARGE_BYTES);
     case LNK_LEAF:
         return parts == 1 && part_bytes[0] > 0 && part_bytes[0] <= LNK_LEAF_BYTES;
+    case LNK_BOARD:
+        return parts == 1 && part_bytes[0] > 0 && part_bytes[0] <= LNK_BOARD_BYTES;
     default:
         return parts == 0;
     }
@@ -261,8 +275,7 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
     }
     m.tail = at + tensors * sizeof(struct lnk_tensor);
     m.tail_bytes = tail_of(&m);
-    if ((m.header.type != LNK_WANT && !text_is_valid(m.tail, m.tail_bytes)) ||
-        !parts_are_valid(&m, part_bytes, parts)) {
+    if (!text_is_valid(&m) || !parts_are_valid(&m, part_bytes, parts)) {
         return LNK_E_MALFORMED;
     }
     memcpy(ret, &m, offsetof(struct lnk_message, tensor) + tensors * sizeof(struct lnk_tensor));
@@ -285,9 +298,13 @@ size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[
     if (type == LNK_PLAN) {
         whole.plan.text_bytes = (uint32_t)m->tail_bytes;
     } else if (type == LNK_ERROR) {
-        whole.error.text_bytes = (uint32_t)m->tail_bytes;
+        whole.error.text_bytes = (uint16_t)m->tail_bytes;
     } else if (type == LNK_WANT) {
         whole.want.leaf_count = (uint32_t)(m->tail_bytes / sizeof(uint64_t));
+    } else if (type == LNK_FRAME) {
+        whole.frame.time_count = (uint8_t)base_min(m->tail_bytes / sizeof(uint64_t), 255u);
+    } else if (type == LNK_ANSWER) {
+        whole.answer.time_count = (uint8_t)base_min(m->tail_bytes / sizeof(uint64_t), 255u);
     }
     part_bytes[0] = (size_t)payload_bytes;
     for (size_t i = 0; i < tensors; i++) {
@@ -318,10 +335,20 @@ size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[
     return lnk_get(ret, body, part_bytes, whole.header.part_count, &check) == 0 ? body : 0;
 }
 
-uint64_t lnk_leaf_number(const struct lnk_message *want, size_t i)
+static uint64_t number(const struct lnk_message *m, size_t i)
 {
     uint64_t n;
 
-    memcpy(&n, want->tail + i * sizeof(n), sizeof(n));
+    memcpy(&n, m->tail + i * sizeof(n), sizeof(n));
     return n;
+}
+
+uint64_t lnk_leaf_number(const struct lnk_message *want, size_t i)
+{
+    return number(want, i);
+}
+
+uint64_t lnk_hop_ns(const struct lnk_message *m, size_t i)
+{
+    return number(m, i);
 }

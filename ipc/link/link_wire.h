@@ -21,23 +21,27 @@
 #define LNK_HASH_BYTES 32u
 #define LNK_RANK_MAX 8u
 #define LNK_TEXT_MAX 512u /* of an error, without NUL */
-#define LNK_PLAN_TEXT_MAX 4096u
-#define LNK_LEAVES_MAX 256u /* of a WANT */
+#define LNK_PLAN_TEXT_MAX 8192u
+#define LNK_LEAVES_MAX 256u      /* of a WANT */
+#define LNK_HOPS_MAX 16u         /* whose times a message tells */
+#define LNK_LEAF_LIST UINT64_MAX /* the number of the list of all leaves */
+#define LNK_BOARD_BYTES (256u << 10)
 #define LNK_LEAF_BYTES (1u << 20)
 #define LNK_PING_LARGE_BYTES (64u << 10) /* payload of a large PING; that of a small one is empty */
 
 enum lnk_type {
     LNK_HELLO = 1,  /* first message after a link is up, both ways */
-    LNK_PLAN = 2,   /* head: a segment of an epoch; a text of text_bytes follows */
-    LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow; a part for each */
+    LNK_PLAN = 2,   /* head: a segment of an epoch, or the end of epochs; three lines follow */
+    LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
     LNK_ANSWER = 4, /* the same, of an answer */
     LNK_ERROR = 5,  /* a frame or a stream that failed; text_bytes of UTF-8 follow */
     LNK_CREDIT = 6, /* frames that may be sent beyond those answered */
     LNK_PING = 7,   /* one part of LNK_PING_LARGE_BYTES, or none */
     LNK_PONG = 8,   /* the PING's struct, no parts */
-    LNK_WANT = 9,   /* leaf_count uint64_t follow: numbers of leaves */
+    LNK_WANT = 9,   /* leaf_count uint64_t follow: numbers of leaves; none: their list */
     LNK_LEAF = 10,  /* one part: the leaf's bytes */
     LNK_BYE = 11,   /* no more frames; those here are still answered */
+    LNK_BOARD = 12, /* one part: what a board says of itself, ipc/boards/board_state.h as text */
     LNK_TYPE_COUNT
 };
 
@@ -60,20 +64,23 @@ struct lnk_hello {
     uint8_t model[LNK_HASH_BYTES];  /* identity of the model; zeros: none */
     uint8_t border[LNK_HASH_BYTES]; /* hash of its units and borders; zeros: none */
 };
+/* Its text: the model's name at boards, the hops (brd_hops_text()), the leaves that the segment
+ * needs ("": all). A name alone: the whole model, as the board has it under that name. */
 struct lnk_plan {
     uint32_t stream, epoch;
     uint32_t first_unit, last_unit;
-    uint16_t hop, hop_count; /* the segment's place among the segments */
-    uint32_t text_bytes;     /* of the plan */
+    uint16_t hop, hop_count; /* the segment's place; count 0: epochs before this one are over */
+    uint32_t text_bytes;
     uint8_t model[LNK_HASH_BYTES], border[LNK_HASH_BYTES];
 };
 struct lnk_frame {
     uint32_t stream, epoch;
     uint64_t frame;
     uint64_t left_ns; /* until the deadline, when sent; 0: none. Clocks are not shared. */
-    uint16_t hop;
-    uint8_t tensor_count, reserved;
-    uint32_t reserved2;
+    uint16_t hop;     /* that computes it */
+    uint8_t tensor_count;
+    uint8_t time_count; /* uint64_t follow: ns that each hop before computed it */
+    uint32_t way;       /* of the head's ledger */
 };
 struct lnk_tensor {
     uint8_t dtype, encoding, rank, reserved;
@@ -86,16 +93,17 @@ struct lnk_tensor {
 struct lnk_answer {
     uint32_t stream, epoch;
     uint64_t frame;
-    uint64_t queue_ns, service_ns;
+    uint64_t queue_ns, service_ns; /* of the last hop */
     uint16_t hop;
-    uint8_t tensor_count, reserved;
-    uint32_t reserved2;
+    uint8_t tensor_count, time_count; /* as of a frame */
+    uint32_t way;
 };
 struct lnk_error {
     uint32_t stream, epoch;
     uint64_t frame; /* 0: the stream */
     uint16_t hop, status;
-    uint32_t text_bytes;
+    uint16_t text_bytes;
+    uint16_t way; /* of the frame */
 };
 struct lnk_credit {
     uint32_t stream, epoch;
@@ -133,7 +141,7 @@ struct lnk_message {
         struct lnk_bye bye;
     };
     struct lnk_tensor tensor[LNK_PARTS_MAX]; /* FRAME, ANSWER */
-    const uint8_t *tail;                     /* the text of PLAN and ERROR, the numbers of WANT */
+    const uint8_t *tail; /* the text of PLAN and ERROR, the numbers of WANT, FRAME and ANSWER */
     size_t tail_bytes;
 };
 
@@ -157,8 +165,8 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
  * lnk_put() - writes the first part of @m into @ret
  *
  * Reads the type, the union, the tensors that it counts, and the tail; works out version, sizes and
- * counts of the header, and the counts of tail bytes in the struct. PING, PONG and LEAF have no
- * tensors: @payload_bytes is that of their part. Return: bytes written; 0: not a valid message.
+ * counts of the header, and the counts of tail bytes in the struct. PING, PONG, LEAF and BOARD have
+ * no tensors: @payload_bytes is that of their part. Return: bytes written; 0: not a valid message.
  */
 size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[LNK_FIRST_MAX]);
 
@@ -166,3 +174,5 @@ size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[
 bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret);
 /** lnk_leaf_number() - number @i of a WANT's tail. */
 uint64_t lnk_leaf_number(const struct lnk_message *want, size_t i);
+/** lnk_hop_ns() - time @i of the tail of a FRAME or an ANSWER. */
+uint64_t lnk_hop_ns(const struct lnk_message *m, size_t i);

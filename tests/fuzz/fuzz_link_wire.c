@@ -30,8 +30,8 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         strcpy(m.hello.name, "hub");
     } else if (type == LNK_PLAN) {
         m.plan.hop_count = 3;
-        m.tail = (const uint8_t *)"0-16@hub:big*4|17-44@b2:big*4";
-        m.tail_bytes = 29;
+        m.tail = (const uint8_t *)"a-12345678\n0-16@0011223344556677*1\n0-3,7";
+        m.tail_bytes = 40;
     } else if (type == LNK_ERROR) {
         m.error.status = 4;
         m.tail = (const uint8_t *)"no such model";
@@ -39,11 +39,13 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
     } else if (type == LNK_WANT) {
         m.tail = (const uint8_t *)leaves;
         m.tail_bytes = sizeof(leaves);
-    } else if (type == LNK_LEAF || type == LNK_PING) {
+    } else if (type == LNK_LEAF || type == LNK_PING || type == LNK_BOARD) {
         parts = 1;
         sizes[0] = LNK_PING_LARGE_BYTES;
     } else if (type == LNK_FRAME || type == LNK_ANSWER) {
         parts = 2;
+        m.tail = (const uint8_t *)leaves;
+        m.tail_bytes = 16;
         m.frame.tensor_count = type == LNK_FRAME ? 2 : 0;
         m.answer.tensor_count = type == LNK_ANSWER ? 2 : m.answer.tensor_count;
         for (size_t i = 0; i < parts; i++) {
@@ -85,6 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         MUST(memcmp(again, data, bytes) == 0);
         for (size_t i = 0; m.header.type == LNK_WANT && i < m.want.leaf_count; i++) {
             lnk_leaf_number(&m, i);
+        }
+        for (size_t i = 0; m.header.type == LNK_FRAME && i < m.frame.time_count; i++) {
+            lnk_hop_ns(&m, i);
         }
     }
     return 0;

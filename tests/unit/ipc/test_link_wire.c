@@ -123,10 +123,15 @@ static struct lnk_message any_message(uint16_t type, uint64_t *ret_payload)
     case LNK_FRAME:
         m.frame.frame = t_random();
         m.frame.tensor_count = (uint8_t)t_range(1, LNK_PARTS_MAX);
+        m.frame.way = (uint32_t)t_random();
+        m.tail = (const uint8_t *)leaves;
+        m.tail_bytes = 8 * (size_t)t_range(0, LNK_HOPS_MAX);
         break;
     case LNK_ANSWER:
         m.answer.service_ns = t_random();
         m.answer.tensor_count = (uint8_t)t_range(1, LNK_PARTS_MAX);
+        m.tail = (const uint8_t *)leaves;
+        m.tail_bytes = 8 * (size_t)t_range(0, LNK_HOPS_MAX);
         break;
     case LNK_ERROR:
         m.error.status = (uint16_t)t_range(1, 65535);
@@ -141,8 +146,11 @@ static struct lnk_message any_message(uint16_t type, uint64_t *ret_payload)
         break;
     case LNK_WANT:
         m.tail = (const uint8_t *)leaves;
-        m.tail_bytes = 8 * (size_t)t_range(1, LNK_LEAVES_MAX);
-        leaves[m.tail_bytes / 8 - 1] = 12345;
+        m.tail_bytes = 8 * (size_t)t_range(0, LNK_LEAVES_MAX);
+        leaves[t_range(0, LNK_LEAVES_MAX - 1)] = 12345;
+        break;
+    case LNK_BOARD:
+        *ret_payload = (uint64_t)t_range(1, LNK_BOARD_BYTES);
         break;
     case LNK_LEAF:
         m.leaf.leaf = t_random();
@@ -286,6 +294,30 @@ TEST(hostile_texts_and_names)
     T_EQ(put_get(&m, 0, &got), -1);
 }
 
+TEST(plans_have_lines_and_ends)
+{
+    struct lnk_message m = {.header.type = LNK_PLAN}, got;
+
+    T_EQ(put_get(&m, 0, &got), 0); /* epochs are over */
+    m.plan.hop = 1;
+    T_EQ(put_get(&m, 0, &got), -1);
+    m.plan.hop_count = 2;
+    m.tail = (const uint8_t *)"a-12345678\n0-3@0011223344556677*1\n";
+    m.tail_bytes = strlen((const char *)m.tail);
+    T_EQ(put_get(&m, 0, &got), 0);
+    m.tail = (const uint8_t *)"a\tb";
+    m.tail_bytes = 3;
+    T_EQ(put_get(&m, 0, &got), -1);
+    m = frame_message();
+    m.tail = (const uint8_t *)"\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0";
+    m.tail_bytes = 16;
+    T_EQ(put_get(&m, 0, &got), 0);
+    T_EQ(got.frame.time_count, 2);
+    T_EQ(lnk_hop_ns(&got, 1), 2);
+    m.tail_bytes = 15;
+    T_EQ(put_get(&m, 0, &got), -1);
+}
+
 TEST(parts_by_type)
 {
     struct lnk_message m = {.header.type = LNK_PING}, got;
@@ -299,8 +331,13 @@ TEST(parts_by_type)
     T_EQ(put_get(&m, 0, &got), -1);
     T_EQ(put_get(&m, LNK_LEAF_BYTES + 1, &got), -1);
     T_EQ(put_get(&m, LNK_LEAF_BYTES, &got), 0);
-    m.header.type = LNK_WANT;
+    m.header.type = LNK_BOARD;
     T_EQ(put_get(&m, 0, &got), -1);
+    T_EQ(put_get(&m, LNK_BOARD_BYTES + 1, &got), -1);
+    T_EQ(put_get(&m, LNK_BOARD_BYTES, &got), 0);
+    m.header.type = LNK_WANT;
+    T_EQ(put_get(&m, 0, &got), 0); /* the list of leaves */
+    T_EQ(got.want.leaf_count, 0);
     m.tail = (const uint8_t *)"\7\0\0\0\0\0\0\0";
     m.tail_bytes = 8;
     T_EQ(put_get(&m, 0, &got), 0);
