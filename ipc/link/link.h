@@ -2,73 +2,101 @@
 /**
  * ipc/link/link.h - what the files of the program piped-link share
  *
- * links.c greets boards, measures links and reports on them; serve.c computes other boards' frames
- * by the daemon here; relay.c sends frames from stdin to other boards. One thread, one loop
+ * links.c greets boards, measures links and reports on them. hop.c computes frames by segments of
+ * the daemon here (segments.c) and sends them on; route.c is the head of this board's own models;
+ * talk.c tells the daemon how boards and routes are, and hears routes; own_state.c is what this
+ * board says of itself. relay.c sends frames from stdin to other boards. One thread, one loop
  * (main.c).
+ *
+ * A board is a peer's index in the list, or LINK_SELF. link_put() to LINK_SELF is a call.
  */
 #pragma once
 
 #include <stdio.h>
 
+#include "ipc/boards/board_state.h"
 #include "ipc/boards/link_report.h"
 #include "ipc/link/link_measure.h"
 #include "ipc/link/link_wire.h"
 #include "ipc/link/transport.h"
 #include "ipc/piped.h"
 
-struct serve;
+#define LINK_SELF BRD_MAX
+#define LINK_BOARDS (BRD_MAX + 1u) /* the others and this one */
+#define LINK_NOBODY SIZE_MAX
+
+struct front;
 struct relay;
+struct segments;
+struct hops;
+struct heads;
+struct own_state;
+struct talk;
 
 /* Another board. */
 struct link_peer {
     bool up, joined;   /* joined: up, and it has greeted us */
     uint64_t instance; /* of its greeting; 0: none yet */
+    char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;
     uint64_t ping_id, ping_sent_ns, ping_bytes, next_ping_ns; /* ping_id 0: none is out */
     uint32_t pings;
     uint64_t since_ns; /* it joined or was lost then */
     uint64_t losses, frames;
+    struct brd_state state; /* what it says of itself; all zeros: nothing yet */
 };
 struct link {
+    /* A valid message for routes, hops or the relay: of another board, or of this one to itself. */
+    void (*take)(struct link *l, size_t board, const struct lnk_message *m,
+                 const struct lnk_bytes *part);
     struct lnk_transport *transport; /* owned */
     struct brd_list boards;
     struct link_peer peer[BRD_MAX];
     const char *name;
+    char print[BRD_FINGERPRINT_BYTES]; /* of this board */
     uint64_t instance;
-    struct serve *serve;       /* owned */
-    struct relay *relay;       /* owned; NULL: this is no relay */
-    const char *report_folder; /* NULL: it does not report */
-    uint64_t report_ns;        /* the next report is due then; 0: now */
+    const char *state_folder, *models_folder; /* models_folder: NULL: none */
+    const char *frames_path, *control_path;   /* the daemon's sockets */
+    struct segments *segments;                /* owned, as all below */
+    struct hops *hops;
+    struct heads *heads;         /* NULL: this is a relay */
+    struct own_state *own_state; /* NULL: this is a relay */
+    struct talk *talk;           /* NULL: this is a relay */
+    struct front *front;         /* NULL: nothing is spread from here */
+    struct relay *relay;         /* NULL: this is no relay */
+    const char *report_folder;   /* NULL: it does not write links.json */
+    uint64_t report_ns;          /* the next links.json is due then; 0: now */
+    bool news;                   /* the daemon shall hear of a change at once */
 };
 
 /* link_out.c */
 /** link_log() - a line for the journal. Keys never stand in one. */
 void link_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/** link_put() - sends a message; see lnk_put(), lnk_send(). Return: as lnk_send(). */
-int link_put(struct link *l, size_t peer, enum lnk_lane lane, const struct lnk_message *m,
+/** link_name() - Return: of a board, for people. */
+const char *link_name(const struct link *l, size_t board);
+/** link_print() - Return: a board's fingerprint. */
+const char *link_print(const struct link *l, size_t board);
+/** link_find() - Return: the board with this fingerprint; LINK_NOBODY. */
+size_t link_find(const struct link *l, const char *print);
+/** link_is_up() - Return: may messages be sent to it? */
+bool link_is_up(const struct link *l, size_t board);
+/** link_cost() - Return: false: the link to @peer is not measured, or down. */
+bool link_cost(const struct link *l, size_t peer, struct lnk_link_cost *ret);
+/** link_put() - sends a message; see lnk_put(), lnk_send(). To LINK_SELF, @released may be called
+ * before it returns. Return: as lnk_send(). */
+int link_put(struct link *l, size_t board, enum lnk_lane lane, const struct lnk_message *m,
              const struct lnk_bytes *range, size_t count, void (*released)(void *arg), void *arg);
-int link_put_error(struct link *l, size_t peer, const struct lnk_error *error, const char *text);
+int link_put_error(struct link *l, size_t board, const struct lnk_error *error, const char *text);
 
 /* links.c */
 void links_up(void *user, size_t peer);
 void links_down(void *user, size_t peer, const char *why);
 void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count);
+/** links_take() - is struct link's take(). */
+void links_take(struct link *l, size_t board, const struct lnk_message *m,
+                const struct lnk_bytes *part);
 /** links_tick() - sends pings that are due, and reports. */
 void links_tick(struct link *l, uint64_t now_ns);
-
-/* serve.c */
-/** serve_new() - @socket: the daemon's frames socket; NULL: the default. Connects when it is
- * asked. */
-int serve_new(struct link *l, const char *socket, struct serve **ret);
-struct serve *serve_free(struct serve *s);
-void serve_plan(struct serve *s, size_t peer, const struct lnk_message *m);
-void serve_frame(struct serve *s, size_t peer, const struct lnk_message *m,
-                 const struct lnk_bytes *part);
-void serve_peer_gone(struct serve *s, size_t peer);
-/** serve_fd() - for poll(); -1: not connected. */
-int serve_fd(const struct serve *s);
-/** serve_answers() - sends what the daemon has answered. */
-void serve_answers(struct serve *s);
 
 /* relay.c */
 /** relay_new() - @model: as the other boards' daemons have it; @to: their names with commas, NULL:

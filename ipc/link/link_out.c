@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piped-link: messages to other boards, lines to the journal. */
+/* piped-link: messages to boards, lines to the journal. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,27 +18,79 @@ void link_log(const char *format, ...)
     fputc('\n', stderr);
 }
 
-int link_put(struct link *l, size_t peer, enum lnk_lane lane, const struct lnk_message *m,
+const char *link_name(const struct link *l, size_t board)
+{
+    return board == LINK_SELF ? l->name : l->boards.board[board].name;
+}
+
+const char *link_print(const struct link *l, size_t board)
+{
+    return board == LINK_SELF ? l->print : l->peer[board].print;
+}
+
+size_t link_find(const struct link *l, const char *print)
+{
+    for (size_t i = 0; i < l->boards.count; i++) {
+        if (strcmp(l->peer[i].print, print) == 0) {
+            return i;
+        }
+    }
+    return strcmp(l->print, print) == 0 ? LINK_SELF : LINK_NOBODY;
+}
+
+bool link_is_up(const struct link *l, size_t board)
+{
+    return board == LINK_SELF || (board < l->boards.count && l->peer[board].joined);
+}
+
+bool link_cost(const struct link *l, size_t peer, struct lnk_link_cost *ret)
+{
+    return l->peer[peer].joined && lnk_measure_get(&l->peer[peer].measure, ret) == 0;
+}
+
+/* The counts that lnk_put() would work out. */
+static void count_tail(struct lnk_message *m)
+{
+    uint8_t times = (uint8_t)(m->tail_bytes / sizeof(uint64_t));
+
+    if (m->header.type == LNK_FRAME) {
+        m->frame.time_count = times;
+    } else if (m->header.type == LNK_ANSWER) {
+        m->answer.time_count = times;
+    }
+}
+
+int link_put(struct link *l, size_t board, enum lnk_lane lane, const struct lnk_message *m,
              const struct lnk_bytes *range, size_t count, void (*released)(void *arg), void *arg)
 {
     uint8_t first[LNK_FIRST_MAX];
     uint64_t payload = 0;
     size_t n;
 
+    if (board == LINK_SELF) {
+        struct lnk_message copy = *m;
+
+        count_tail(&copy);
+        l->take(l, LINK_SELF, &copy, range);
+        if (released) {
+            released(arg);
+        }
+        return 0;
+    }
     for (size_t i = 0; i < count; i++) {
         payload += range[i].bytes;
     }
     n = lnk_put(m, payload, first);
-    return n ? lnk_send(l->transport, peer, lane, (struct lnk_bytes){first, n}, range, count,
+    return n ? lnk_send(l->transport, board, lane, (struct lnk_bytes){first, n}, range, count,
                         released, arg)
              : -EINVAL;
 }
 
-int link_put_error(struct link *l, size_t peer, const struct lnk_error *error, const char *text)
+int link_put_error(struct link *l, size_t board, const struct lnk_error *error, const char *text)
 {
     struct lnk_message m = {.header.type = LNK_ERROR, .error = *error};
 
     m.tail = (const uint8_t *)text;
     m.tail_bytes = strnlen(text, LNK_TEXT_MAX);
-    return link_put(l, peer, LNK_BULK, &m, NULL, 0, NULL, NULL);
+    return link_put(l, board, LNK_BULK, &m, NULL, 0, NULL, NULL);
 }

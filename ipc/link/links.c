@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/link/hop.h"
 #include "ipc/link/link.h"
+#include "ipc/link/own_state.h"
+#include "ipc/link/route.h"
 
 #define FIRST_PINGS 12u /* of each size half, when a link comes up */
 #define PING_NS (2 * BASE_NS_PER_S)
@@ -40,7 +43,7 @@ static void report(struct link *l, uint64_t now_ns)
         r.link[i].for_s = (double)(now_ns - p->since_ns) / (double)BASE_NS_PER_S;
         r.link[i].losses = p->losses;
         r.link[i].frames = p->frames;
-        r.link[i].measured = p->joined && lnk_measure_get(&p->measure, &cost) == 0;
+        r.link[i].measured = link_cost(l, i, &cost);
         if (r.link[i].measured) {
             r.link[i].message_us = cost.a_ns / (double)BASE_NS_PER_US;
             r.link[i].kilobyte_us = cost.b_ns; /* ns a byte are us a 1000 bytes */
@@ -106,7 +109,11 @@ static void join(struct link *l, size_t peer)
     p->ping_id = 0;
     p->next_ping_ns = 0;
     lnk_measure_init(&p->measure);
+    l->news = true;
     link_log("%s is there", l->boards.board[peer].name);
+    if (l->own_state) {
+        own_state_joined(l, peer);
+    }
     if (l->relay) {
         relay_joined(l->relay, peer);
     }
@@ -136,7 +143,11 @@ static void leave(struct link *l, size_t peer)
     p->since_ns = base_now_ns();
     p->losses++;
     l->report_ns = 0;
-    serve_peer_gone(l->serve, peer);
+    l->news = true;
+    if (l->heads) {
+        route_peer_gone(l, peer);
+    }
+    hop_peer_gone(l, peer);
     if (l->relay) {
         relay_gone(l->relay, peer);
     }
@@ -171,6 +182,37 @@ static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
     }
 }
 
+static void take_error(struct link *l, size_t board, const struct lnk_message *m)
+{
+    if (l->relay && board != LINK_SELF) {
+        relay_error(l->relay, board, m);
+    } else if (!l->heads || !route_error(l, board, m)) {
+        hop_error(l, board, &m->error);
+    }
+}
+
+void links_take(struct link *l, size_t board, const struct lnk_message *m,
+                const struct lnk_bytes *part)
+{
+    if (m->header.type == LNK_PLAN) {
+        hop_plan(l, board, m);
+    } else if (m->header.type == LNK_FRAME) {
+        hop_frame(l, board, m, part);
+    } else if (m->header.type == LNK_ERROR) {
+        take_error(l, board, m);
+    } else if (m->header.type == LNK_ANSWER && l->heads) {
+        route_answer(l, board, m, part);
+    } else if (m->header.type == LNK_ANSWER && l->relay) {
+        relay_answer(l->relay, board, m, part);
+    } else if (m->header.type == LNK_CREDIT && l->heads) {
+        route_credit(l, board, &m->credit);
+    } else if (m->header.type == LNK_CREDIT && l->relay) {
+        relay_credit(l->relay, board, &m->credit);
+    } else if (m->header.type == LNK_BOARD && l->own_state) {
+        own_state_take(l, board, part);
+    }
+}
+
 void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count)
 {
     size_t part_bytes[LNK_PARTS_MAX], parts = count - 1;
@@ -194,15 +236,7 @@ void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t
         link_put(l, peer, LNK_URGENT, &m, NULL, 0, NULL, NULL);
     } else if (m.header.type == LNK_PONG) {
         pong(l, peer, &m.ping);
-    } else if (m.header.type == LNK_PLAN) {
-        serve_plan(l->serve, peer, &m);
-    } else if (m.header.type == LNK_FRAME) {
-        serve_frame(l->serve, peer, &m, part + 1);
-    } else if (l->relay && m.header.type == LNK_ANSWER) {
-        relay_answer(l->relay, peer, &m, part + 1);
-    } else if (l->relay && m.header.type == LNK_CREDIT) {
-        relay_credit(l->relay, peer, &m.credit);
-    } else if (l->relay && m.header.type == LNK_ERROR) {
-        relay_error(l->relay, peer, &m);
+    } else {
+        l->take(l, peer, &m, part + 1);
     }
 }

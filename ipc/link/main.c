@@ -8,14 +8,20 @@
 #include <sys/random.h>
 
 #include "base.h"
+#include "ipc/link/front_server.h"
+#include "ipc/link/hop.h"
 #include "ipc/link/link.h"
+#include "ipc/link/own_state.h"
+#include "ipc/link/route.h"
+#include "ipc/link/segments.h"
+#include "ipc/link/talk.h"
 
 #define TICK_MS 250
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 6 /* no keys, no boards: trying again does not help */
 
 struct args {
-    const char *folder, *runtime, *listen, *name, *socket, *relay, *to, *input;
+    const char *folder, *runtime, *listen, *name, *socket, *control, *models, *relay, *to, *input;
     bool trusted_wire;
 };
 
@@ -34,12 +40,14 @@ static void help(FILE *to)
 {
     fputs(
         "usage: piped-link [OPTIONS]\n\n"
-        "Computes frames of other boards by the daemon here. See piped-link(8).\n\n"
+        "Computes frames with other boards, by the daemons there and here. See piped-link(8).\n\n"
         "  --listen ADDRESS    IP or IP:PORT; default 0.0.0.0:8474\n"
         "  --state-dir DIR     keys and boards of pipectl board; default " BRD_FOLDER "\n"
         "  --runtime-dir DIR   reports of links; default " BRD_RUNTIME_FOLDER ", if it is there\n"
         "  --name NAME         of this board, for the others' logs; default: the host's\n"
         "  --socket PATH       the daemon's frames socket\n"
+        "  --control PATH      the daemon's control socket; default: control.sock beside that\n"
+        "  --models DIR        look there for files of models, IDENTITY.onnx\n"
         "  --trusted-wire      do not encrypt; other boards must do the same\n"
         "  --relay MODEL       send frames of stdin to other boards, write answers to stdout, end\n"
         "  --to NAME,...       --relay: to these boards; default: all of the list\n"
@@ -50,11 +58,13 @@ static void help(FILE *to)
 /* Return: 0; EXIT_USAGE; -1: help was printed. */
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {
-        {"listen", 1, 0, 'l'}, {"state-dir", 1, 0, 'd'}, {"runtime-dir", 1, 0, 'u'},
-        {"name", 1, 0, 'n'},   {"socket", 1, 0, 's'},    {"trusted-wire", 0, 0, 'w'},
-        {"relay", 1, 0, 'r'},  {"to", 1, 0, 't'},        {"input", 1, 0, 'i'},
-        {"help", 0, 0, 'h'},   {"version", 0, 0, 'v'},   {0}};
+    static const struct option options[] = {{"listen", 1, 0, 'l'},      {"state-dir", 1, 0, 'd'},
+                                            {"runtime-dir", 1, 0, 'u'}, {"name", 1, 0, 'n'},
+                                            {"socket", 1, 0, 's'},      {"trusted-wire", 0, 0, 'w'},
+                                            {"control", 1, 0, 'c'},     {"models", 1, 0, 'm'},
+                                            {"relay", 1, 0, 'r'},       {"to", 1, 0, 't'},
+                                            {"input", 1, 0, 'i'},       {"help", 0, 0, 'h'},
+                                            {"version", 0, 0, 'v'},     {0}};
     int c;
 
     *ret = (struct args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .input = ""};
@@ -64,6 +74,8 @@ static int take_args(int argc, char **argv, struct args *ret)
                             : c == 'u' ? &ret->runtime
                             : c == 'n' ? &ret->name
                             : c == 's' ? &ret->socket
+                            : c == 'c' ? &ret->control
+                            : c == 'm' ? &ret->models
                             : c == 'r' ? &ret->relay
                             : c == 't' ? &ret->to
                             : c == 'i' ? &ret->input
@@ -172,25 +184,119 @@ static bool may_reload(const struct args *a)
     return rc == 0;
 }
 
+/* What to wait for, and how long. */
+static void wait_for(struct link *l, uint64_t until_ns)
+{
+    struct pollfd fds[8 + SEGMENTS_MAX + 1];
+    uint64_t now_ns = base_now_ns();
+    uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    size_t n = 0;
+
+    fds[n++] = (struct pollfd){lnk_transport_fd(l->transport), POLLIN, 0};
+    if (l->relay) {
+        fds[n++] = (struct pollfd){relay_wants_input(l->relay) ? 0 : -1, POLLIN, 0};
+    } else {
+        fds[n++] = (struct pollfd){l->front ? front_fd(l->front) : -1, POLLIN, 0};
+        fds[n++] = own_state_poll(l->own_state);
+        n += talk_poll(l->talk, fds + n);
+    }
+    n += segments_poll(l, fds + n, base_array_count(fds) - n);
+    poll(fds, n, (int)base_min((wait_ns + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS, (uint64_t)TICK_MS));
+    if (l->relay && fds[1].revents) {
+        relay_input(l->relay);
+    }
+}
+
+/* Return: when the next turn is due, at the latest. */
+static uint64_t turn(struct link *l, bool *ret_more)
+{
+    uint64_t again_ns = UINT64_MAX;
+
+    lnk_transport_dispatch(l->transport);
+    if (l->front) {
+        front_dispatch(l->front);
+    }
+    if (!l->relay) {
+        own_state_go(l, base_now_ns());
+        talk_go(l, base_now_ns());
+    }
+    segments_go(l, base_now_ns());
+    hop_go(l);
+    links_tick(l, base_now_ns());
+    if (l->relay) {
+        *ret_more = relay_go(l->relay, base_now_ns());
+    } else {
+        again_ns = route_go(l, base_now_ns());
+    }
+    return l->news ? 0 : again_ns;
+}
+
 static void loop(const struct args *a, struct link *l)
 {
+    uint64_t until_ns = 0;
     bool more = true;
 
     while (!ended && more && !(reload && may_reload(a))) {
-        struct pollfd fds[3] = {{lnk_transport_fd(l->transport), POLLIN, 0},
-                                {serve_fd(l->serve), POLLIN, 0},
-                                {l->relay && relay_wants_input(l->relay) ? 0 : -1, POLLIN, 0}};
+        wait_for(l, until_ns);
+        until_ns = turn(l, &more);
+    }
+}
 
-        poll(fds, 3, TICK_MS);
-        lnk_transport_dispatch(l->transport);
-        serve_answers(l->serve);
-        if (fds[2].revents) {
-            relay_input(l->relay);
+/* Without a folder for its socket nothing is spread from here. Return: 0 or -errno. */
+static int open_front(struct link *l)
+{
+    struct front_listener listener = {l, route_frame};
+    char path[128];
+
+    if (!l->report_folder) {
+        link_log("there is no runtime folder, so models of this board are not spread");
+        return 0;
+    }
+    if ((size_t)snprintf(path, sizeof(path), "%s/frames.sock", l->report_folder) >= sizeof(path)) {
+        return -ENAMETOOLONG;
+    }
+    return front_open(path, &listener, &l->front);
+}
+
+/* All parts but the transport. Return: 0 or an exit code. */
+static int make_parts(const struct args *a, struct link *l)
+{
+    char error[256] = "no memory";
+    int rc = segments_new(l, hop_segment_changed, &l->segments);
+
+    rc = rc < 0 ? rc : hops_new(&l->hops);
+    if (rc == 0 && a->relay) {
+        rc = relay_new(l, a->relay, a->to, a->input, &l->relay, error);
+        if (rc < 0) {
+            link_log("%s", error);
+            return EXIT_USAGE;
         }
-        links_tick(l, base_now_ns());
-        if (l->relay) {
-            more = relay_go(l->relay, base_now_ns());
-        }
+    }
+    if (rc == 0 && !a->relay) {
+        rc = heads_new(&l->heads);
+        rc = rc < 0 ? rc : own_state_new(l, &l->own_state);
+        rc = rc < 0 ? rc : talk_new(l, &l->talk);
+        rc = rc < 0 ? rc : open_front(l);
+    }
+    if (rc < 0) {
+        link_log("cannot start: %s", strerror(-rc));
+    }
+    return rc < 0 ? 1 : 0;
+}
+
+/* Messages that the transport still has are given back first. */
+static void free_parts(struct link *l)
+{
+    l->transport = lnk_transport_close(l->transport);
+    l->relay = relay_free(l->relay);
+    l->talk = talk_free(l->talk);
+    l->own_state = own_state_free(l->own_state);
+    l->front = front_close(l->front);
+    l->heads = heads_free(l->heads);
+    l->hops = hops_free(l->hops);
+    l->segments = segments_free(l->segments);
+    for (size_t i = 0; i < BRD_MAX; i++) {
+        brd_state_deinit(&l->peer[i].state);
     }
 }
 
@@ -198,30 +304,42 @@ static void loop(const struct args *a, struct link *l)
 static int run(const struct args *a, struct link *l)
 {
     struct brd_keys keys;
-    char error[256];
     int rc = read_state(a, l, &keys);
 
     reload = 0;
     l->report_ns = 0;
     memset(l->peer, 0, sizeof(l->peer));
+    brd_fingerprint(keys.public_key, l->print);
     for (size_t i = 0; i < BRD_MAX; i++) {
         l->peer[i].since_ns = base_now_ns();
+        brd_fingerprint(l->boards.board[i].key, l->peer[i].print);
     }
-
-    rc = rc ? rc : serve_new(l, a->socket, &l->serve) < 0 ? 1 : 0;
-    if (rc == 0 && a->relay && relay_new(l, a->relay, a->to, a->input, &l->relay, error) < 0) {
-        link_log("%s", error);
-        rc = EXIT_USAGE;
-    }
+    rc = rc ? rc : make_parts(a, l);
     rc = rc ? rc : open_transport(a, l, &keys);
     brd_forget(&keys);
     if (rc == 0) {
         loop(a, l);
     }
-    l->transport = lnk_transport_close(l->transport);
-    l->relay = relay_free(l->relay);
-    l->serve = serve_free(l->serve);
+    free_parts(l);
     return rc;
+}
+
+/* The daemon's sockets are beside each other. Return: false: a path is too long. */
+static bool find_daemon(const struct args *a, struct link *l)
+{
+    static char frames[128], control[128];
+    const char *slash;
+    int n;
+
+    if (!a->socket && piped_socket_path(frames, sizeof(frames)) < 0) {
+        return false;
+    }
+    l->frames_path = a->socket ? a->socket : frames;
+    slash = strrchr(l->frames_path, '/');
+    n = snprintf(control, sizeof(control), "%.*scontrol.sock",
+                 slash ? (int)(slash + 1 - l->frames_path) : 0, l->frames_path);
+    l->control_path = a->control ? a->control : control;
+    return n > 0 && (size_t)n < sizeof(control);
 }
 
 int main(int argc, char **argv)
@@ -235,6 +353,13 @@ int main(int argc, char **argv)
     if (rc) {
         return rc < 0 ? 0 : rc;
     }
+    if (!find_daemon(&a, &l)) {
+        link_log("the path of the daemon's socket is too long");
+        return EXIT_USAGE;
+    }
+    l.take = links_take;
+    l.state_folder = a.folder;
+    l.models_folder = a.models;
     sigaction(SIGTERM, &signals, NULL);
     sigaction(SIGINT, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);

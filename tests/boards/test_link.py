@@ -59,13 +59,17 @@ class Boards:
     def runtime(self, name):
         return os.path.join(self.top.name, name + "-run")
 
+    def reports(self, name):
+        return os.path.join(self.top.name, name + "-link")
+
     def start_link(self, name):
+        os.makedirs(self.reports(name), exist_ok=True)
         self.links[name] = Node(self.command(name, "--socket", os.path.join(self.runtime(name), "frames.sock"),
-                                             "--runtime-dir", self.runtime(name)))
+                                             "--runtime-dir", self.reports(name)))
         self.links[name].wait("piped-link: listens", 20 * SLOW)
 
     def board(self, name, *words):
-        return pipectl("board", "--state-dir", self.state(name), "--runtime-dir", self.runtime(name), *words)
+        return pipectl("board", "--state-dir", self.state(name), "--runtime-dir", self.reports(name), *words)
 
     def listed(self, name, good):
         """Asks again and again, until the links are good(). Return: them, by name."""
@@ -284,7 +288,7 @@ def links_are_listed():
         boards.links["b2"].wait("piped-link: goes on with the boards that it has", 20 * SLOW)
         boards.links["b2"].signal(signal.SIGTERM)
         check(boards.links["b2"].ended(20 * SLOW) == 0)
-        check(not os.path.exists(os.path.join(boards.runtime("b2"), "links.json")))
+        check(not os.path.exists(os.path.join(boards.reports("b2"), "links.json")))
         check(boards.listed("b3", lambda x: True)["b2"] is not None, "the report of a killed link is gone")
 
 

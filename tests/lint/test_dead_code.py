@@ -22,7 +22,6 @@ OTHERS = ("tests/", "bench/")
 KEPT = {
     "front_answer": "the head of a plan over boards, as the next four",
     "front_dispatch": "", "front_fd": "", "front_models": "", "front_open": "",
-    "lnk_ledger_refuse": "the head of a plan over boards, when no plan fits what is left",
     "lnk_leaf_number": "a board that is asked for weights",
     "lnk_transport_self": "programs under mpirun, which the tests are",
     "krn_net_fused": "tests and benches ask what a net is made of",

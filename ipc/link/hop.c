@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/link/hop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/hop_private.h"
+
+int hops_new(struct hops **ret)
+{
+    *ret = calloc(1, sizeof(**ret));
+    return *ret ? 0 : -ENOMEM;
+}
+
+struct hops *hops_free(struct hops *h)
+{
+    free(h);
+    return NULL;
+}
+
+static struct lnk_error error_of(const struct hop_place *p, int status)
+{
+    return (struct lnk_error){
+        .stream = p->stream, .epoch = p->epoch, .hop = p->hop, .status = (uint16_t)status};
+}
+
+static void end_place(struct hop_place *p)
+{
+    segment_release(p->segment);
+    *p = (struct hop_place){0};
+}
+
+/* Ends a place and tells its head. */
+static void refuse(struct link *l, struct hop_place *p, int status, const char *why)
+{
+    struct lnk_error e = error_of(p, status);
+    size_t head = p->head;
+
+    end_place(p);
+    link_put_error(l, head, &e, why);
+}
+
+static void give_credit(struct link *l, struct hop_place *p)
+{
+    struct lnk_message m = {.header.type = LNK_CREDIT};
+
+    m.credit = (struct lnk_credit){p->stream, p->epoch, p->hop, 0,
+                                   piped_stream_info(p->segment->stream)->slots};
+    link_put(l, p->head, LNK_BULK, &m, NULL, 0, NULL, NULL);
+}
+
+void hop_segment_changed(struct link *l, struct segment *s)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        struct hop_place *p = &l->hops->place[i];
+
+        if (p->segment != s) {
+            continue;
+        }
+        if (s->phase == SEGMENT_READY) {
+            give_credit(l, p);
+        } else if (s->phase == SEGMENT_FAILED) {
+            refuse(l, p, s->status, s->why);
+        }
+    }
+}
+
+/* The three lines of a plan's text. Return: false: not so. */
+struct lines {
+    char content[BRD_CONTENT_BYTES], leaves[BRD_LEAVES_TEXT_MAX], hops[LNK_PLAN_TEXT_MAX];
+    bool plain; /* a name alone */
+};
+static bool read_lines(const struct lnk_message *m, struct lines *ret)
+{
+    const char *at = (const char *)m->tail, *end = at + m->tail_bytes;
+    struct {
+        char *text;
+        size_t bytes;
+    } line[] = {{ret->content, sizeof(ret->content)},
+                {ret->hops, sizeof(ret->hops)},
+                {ret->leaves, sizeof(ret->leaves)}};
+    size_t n = 0;
+
+    for (; n < base_array_count(line) && at <= end; n++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t bytes = (size_t)((stop ? stop : end) - at);
+
+        if (bytes >= line[n].bytes) {
+            return false;
+        }
+        memcpy(line[n].text, at, bytes);
+        line[n].text[bytes] = 0;
+        at += bytes + 1;
+    }
+    ret->plain = n == 1;
+    return ret->content[0] && at > end && (n == 1 || n == 3);
+}
+
+/* Who sends frames to the place, and who gets them from it. Return: NULL, or what is wrong. */
+static const char *read_neighbours(const struct link *l, const struct lnk_plan *m, const char *text,
+                                   struct hop_place *p)
+{
+    base_autofree struct brd_hop *hop = calloc(BRD_HOPS_MAX, sizeof(*hop));
+    bool here = false;
+    size_t count, board;
+
+    if (!hop || brd_hops_parse(text, hop, &count) != 0 || count != m->hop_count ||
+        hop[m->hop].first_unit != m->first_unit || hop[m->hop].last_unit != m->last_unit) {
+        return "the route cannot be read";
+    }
+    for (size_t i = 0; i < hop[m->hop].board_count; i++) {
+        here |= strcmp(hop[m->hop].board[i].print, l->print) == 0;
+    }
+    if (!here) {
+        return "the route does not name this board here";
+    }
+    for (size_t i = 0; m->hop > 0 && i < hop[m->hop - 1].board_count; i++) {
+        board = link_find(l, hop[m->hop - 1].board[i].print);
+        p->from |= board == LINK_NOBODY ? 0 : 1u << board;
+    }
+    for (size_t i = 0; m->hop + 1u < count && i < hop[m->hop + 1].board_count; i++) {
+        board = link_find(l, hop[m->hop + 1].board[i].print);
+        if (board == LINK_NOBODY) {
+            return "the route names a board that is not on this board's list";
+        }
+        p->next[p->next_count++] = (struct hop_next){board, (int)hop[m->hop + 1].board[i].share, 0};
+    }
+    return NULL;
+}
+
+static struct hop_place *find_place(struct hops *h, size_t head, const struct lnk_plan *m,
+                                    bool plain)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        struct hop_place *p = &h->place[i];
+
+        if (p->number && p->head == head && p->stream == m->stream && p->plain == plain &&
+            (plain || (p->epoch == m->epoch && p->hop == m->hop))) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static void end_epochs(struct hops *h, size_t head, const struct lnk_plan *m)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        struct hop_place *p = &h->place[i];
+
+        if (p->number && p->head == head && p->stream == m->stream && p->epoch < m->epoch) {
+            end_place(p);
+        }
+    }
+}
+
+static struct hop_place *free_place(struct hops *h)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        if (!h->place[i].number) {
+            return &h->place[i];
+        }
+    }
+    return NULL;
+}
+
+static void refuse_plan(struct link *l, size_t head, const struct lnk_plan *m, int status,
+                        const char *why)
+{
+    struct hop_place p = {.head = head, .stream = m->stream, .epoch = m->epoch, .hop = m->hop};
+
+    link_log("a route of %s cannot be served: %s", link_name(l, head), why);
+    refuse(l, &p, status, why);
+}
+
+void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
+{
+    base_autofree struct lines *lines = malloc(sizeof(*lines));
+    struct hop_place made = {
+        .head = head, .stream = m->plan.stream, .epoch = m->plan.epoch, .hop = m->plan.hop};
+    struct hop_place *p;
+    const char *why;
+
+    if (m->plan.hop_count == 0) {
+        end_epochs(l->hops, head, &m->plan);
+        return;
+    }
+    if (!lines || !read_lines(m, lines)) {
+        refuse_plan(l, head, &m->plan, PIPED_INVALID_ARGUMENT, "the plan cannot be read");
+        return;
+    }
+    made.last = m->plan.hop + 1u == m->plan.hop_count;
+    made.plain = lines->plain;
+    p = find_place(l->hops, head, &m->plan, lines->plain);
+    if (p && strcmp(p->segment->content, lines->content) == 0) {
+        p->epoch = m->plan.epoch; /* a plain one goes on */
+        if (p->segment->phase == SEGMENT_READY) {
+            give_credit(l, p);
+        }
+        return;
+    }
+    if (p) {
+        end_place(p);
+    }
+    why = lines->plain ? NULL : read_neighbours(l, &m->plan, lines->hops, &made);
+    p = why ? NULL : free_place(l->hops);
+    if (p) {
+        made.segment = segment_hold(l, head, m, lines->content, lines->leaves, lines->plain);
+    }
+    if (!made.segment) {
+        refuse_plan(l, head, &m->plan, why ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,
+                    why ? why : "this board serves too many segments");
+        return;
+    }
+    made.number = ++l->hops->last_number;
+    *p = made;
+    if (p->segment->phase == SEGMENT_READY) {
+        give_credit(l, p);
+    }
+}
+
+/* A place cannot go on: what it gets from or sends to a board is lost. */
+static void lose(struct link *l, struct hop_place *p, size_t board)
+{
+    link_log("%s cannot be reached for a route of %s", link_name(l, board), link_name(l, p->head));
+    refuse(l, p, PIPED_UNAVAILABLE, link_print(l, board));
+}
+
+void hop_peer_gone(struct link *l, size_t peer)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        struct hop_place *p = &l->hops->place[i];
+        bool next = false;
+
+        if (!p->number) {
+            continue;
+        }
+        for (size_t k = 0; k < p->next_count; k++) {
+            next |= p->next[k].board == peer;
+        }
+        if (p->head == peer) {
+            end_place(p);
+        } else if (next) {
+            lose(l, p, peer);
+        }
+    }
+}
+
+void hop_error(struct link *l, size_t from, const struct lnk_error *e)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        struct hop_place *p = &l->hops->place[i];
+
+        if (p->number && p->stream == e->stream && p->epoch == e->epoch && p->hop + 1u == e->hop) {
+            lose(l, p, from);
+        }
+    }
+}

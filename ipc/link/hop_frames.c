@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped-link: frames into segments, and what they computed out of them. */
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/hop_private.h"
+
+static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        struct hop_place *p = &h->place[i];
+        bool sender = f->hop == 0 ? p->head == from : (p->from & 1u << from) != 0;
+
+        if (p->number && p->stream == f->stream && p->epoch == f->epoch && p->hop == f->hop &&
+            sender) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static struct hop_place *place_of(struct hops *h, uint64_t number)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        if (h->place[i].number == number) {
+            return &h->place[i];
+        }
+    }
+    return NULL;
+}
+
+/* Copies a frame's tensors to where the daemon wants them. Return: 0 or a status. */
+static int take_inputs(const struct segment *s, const struct lnk_message *m,
+                       const struct lnk_bytes *part, struct piped_frame *f)
+{
+    const struct piped_stream_info *info = piped_stream_info(s->stream);
+
+    if (m->frame.tensor_count != info->input_count) {
+        return PIPED_INVALID_ARGUMENT;
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        const struct piped_tensor *t = &info->inputs[i];
+
+        if (m->tensor[i].dtype != t->dtype || m->tensor[i].encoding != LNK_AS_IS ||
+            m->tensor[i].bytes != t->bytes || t->offset > f->input_size ||
+            t->bytes > f->input_size - t->offset) {
+            return PIPED_INVALID_ARGUMENT;
+        }
+        memcpy((uint8_t *)f->input + t->offset, part[i].data, t->bytes);
+    }
+    return 0;
+}
+
+/* Return: 0 or a status. */
+static int submit(struct hop_place *p, const struct lnk_message *m, const struct lnk_bytes *part)
+{
+    struct segment *s = p->segment;
+    struct segment_job *j = s->phase == SEGMENT_READY ? segment_job(s) : NULL;
+    int status;
+
+    if (!j) {
+        return PIPED_RESOURCE_EXHAUSTED;
+    }
+    status = take_inputs(s, m, part, j->frame);
+    if (status == 0) {
+        j->plan = p->number;
+        j->number = m->frame.frame;
+        j->epoch = m->frame.epoch;
+        j->way = m->frame.way;
+        j->to = LINK_NOBODY;
+        j->deadline_ns = m->frame.left_ns ? base_now_ns() + m->frame.left_ns : 0;
+        j->time_count = base_min((size_t)m->frame.time_count, (size_t)LNK_HOPS_MAX - 1);
+        for (size_t i = 0; i < j->time_count; i++) {
+            j->time_ns[i] = lnk_hop_ns(m, i);
+        }
+        j->frame->deadline_ns = j->deadline_ns;
+        status = piped_submit(s->stream, j->frame) < 0 ? PIPED_UNAVAILABLE : 0;
+    }
+    if (status != 0) {
+        segment_job_end(j);
+    }
+    return status;
+}
+
+void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
+               const struct lnk_bytes *part)
+{
+    struct hop_place *p = place_for(l->hops, from, &m->frame);
+    struct lnk_error e = {.stream = m->frame.stream,
+                          .epoch = m->frame.epoch,
+                          .frame = m->frame.frame,
+                          .hop = m->frame.hop,
+                          .way = (uint16_t)m->frame.way};
+    int status = p ? submit(p, m, part) : PIPED_NOT_FOUND;
+
+    if (status == 0) {
+        if (from != LINK_SELF) {
+            l->peer[from].frames++;
+        }
+        return;
+    }
+    e.status = (uint16_t)status;
+    /* Without a place its head is unknown, so the sender tells it. */
+    link_put_error(l, p ? p->head : from, &e, piped_status_name(status));
+}
+
+/* Smooth weighted round robin: dealt frames never differ by more than one from the shares. */
+static size_t deal(struct hop_place *p)
+{
+    size_t best = 0;
+    int all = 0;
+
+    for (size_t i = 0; i < p->next_count; i++) {
+        all += p->next[i].share;
+        p->next[i].due += p->next[i].share;
+        best = p->next[i].due > p->next[best].due ? i : best;
+    }
+    p->next[best].due -= all;
+    return p->next[best].board;
+}
+
+/* The transport has let go of an answer. */
+static void sent(void *arg)
+{
+    struct segment_job *j = arg;
+
+    j->segment->held--;
+    segment_job_end(j);
+}
+
+static int put_error(struct link *l, const struct hop_place *p, const struct segment_job *j,
+                     int status, const char *text)
+{
+    struct lnk_error e = {.stream = p->stream,
+                          .epoch = j->epoch,
+                          .frame = j->number,
+                          .hop = p->hop,
+                          .status = (uint16_t)status,
+                          .way = (uint16_t)j->way};
+
+    return link_put_error(l, p->head, &e, text);
+}
+
+/* The message for the next hop, or the answer for the head. */
+static void make_message(const struct hop_place *p, const struct segment_job *j, uint64_t left_ns,
+                         size_t tensors, struct lnk_message *m)
+{
+    if (p->last) {
+        m->header.type = LNK_ANSWER;
+        m->answer = (struct lnk_answer){.stream = p->stream,
+                                        .epoch = j->epoch,
+                                        .frame = j->number,
+                                        .queue_ns = j->frame->queue_ns,
+                                        .service_ns = j->frame->service_ns,
+                                        .hop = p->hop,
+                                        .tensor_count = (uint8_t)tensors,
+                                        .way = j->way};
+    } else {
+        m->header.type = LNK_FRAME;
+        m->frame = (struct lnk_frame){.stream = p->stream,
+                                      .epoch = j->epoch,
+                                      .frame = j->number,
+                                      .left_ns = left_ns,
+                                      .hop = (uint16_t)(p->hop + 1),
+                                      .tensor_count = (uint8_t)tensors,
+                                      .way = j->way};
+    }
+    m->tail = (const uint8_t *)j->time_ns;
+    m->tail_bytes = j->time_count * sizeof(j->time_ns[0]);
+}
+
+/* Sends what a segment computed, from its slot. Return: as lnk_send(). */
+static int send_on(struct link *l, struct hop_place *p, struct segment_job *j, uint64_t left_ns)
+{
+    const struct piped_stream_info *info = piped_stream_info(j->segment->stream);
+    size_t count = base_min(info->output_count, LNK_PARTS_MAX);
+    struct lnk_bytes range[LNK_PARTS_MAX];
+    struct lnk_message m = {.header = {0}};
+    int rc;
+
+    make_message(p, j, left_ns, count, &m);
+    for (size_t i = 0; i < count; i++) {
+        const struct piped_tensor *t = &info->outputs[i];
+
+        m.tensor[i] = (struct lnk_tensor){.dtype = (uint8_t)t->dtype, .rank = (uint8_t)t->rank};
+        memcpy(m.tensor[i].dim, t->dim, t->rank * sizeof(t->dim[0]));
+        m.tensor[i].bytes = t->bytes;
+        range[i] = (struct lnk_bytes){(const uint8_t *)j->frame->output + t->offset, t->bytes};
+    }
+    j->segment->held++;
+    rc = link_put(l, j->to, LNK_BULK, &m, range, count, sent, j);
+    if (rc != 0) {
+        j->segment->held--;
+    }
+    return rc;
+}
+
+/* What becomes of a computed frame. Return: LNK_E_FULL: try again later; else it is done with. */
+static int pass_on(struct link *l, struct hop_place *p, struct segment_job *j)
+{
+    uint64_t now_ns = base_now_ns();
+    uint64_t left_ns = j->deadline_ns > now_ns ? j->deadline_ns - now_ns : 0;
+    int rc;
+
+    if (j->frame->status != PIPED_OK) {
+        rc = put_error(l, p, j, j->frame->status, j->frame->text);
+    } else if (!p->last && j->deadline_ns && left_ns == 0) {
+        rc = put_error(l, p, j, PIPED_DEADLINE_EXCEEDED, "it was late between two boards");
+    } else {
+        j->to = j->to != LINK_NOBODY ? j->to : p->last ? p->head : deal(p);
+        rc = send_on(l, p, j, left_ns);
+        if (rc == 0) {
+            return 0; /* sent() frees the slot */
+        }
+        if (rc != LNK_E_FULL) { /* a lost head sends it again, when it is back */
+            put_error(l, p, j, p->last ? PIPED_INTERNAL : PIPED_UNAVAILABLE, link_print(l, j->to));
+        }
+    }
+    if (rc != LNK_E_FULL) {
+        segment_job_end(j);
+    }
+    return rc;
+}
+
+/* A stream that says so of a frame serves no more. */
+static bool serves_no_more(const struct piped_frame *f)
+{
+    return f->status == PIPED_UNAVAILABLE || f->status == PIPED_NOT_FOUND;
+}
+
+static void segment_answers(struct link *l, struct segment *s)
+{
+    struct segment_job *j = s->waits;
+    struct piped_frame *f = NULL;
+
+    s->waits = NULL;
+    while (j || piped_next(s->stream, &f) == 0) {
+        struct hop_place *p;
+
+        j = j ? j : f->user;
+        p = place_of(l->hops, j->plan);
+        if (!p) { /* its epoch is over */
+            segment_job_end(j);
+        } else if (serves_no_more(j->frame)) {
+            segment_job_end(j);
+            segment_fail(s, PIPED_UNAVAILABLE, "the daemon serves it no more");
+            return;
+        } else {
+            if (j->time_count < LNK_HOPS_MAX) {
+                j->time_ns[j->time_count] = j->frame->service_ns;
+                j->time_count += j->to == LINK_NOBODY;
+            }
+            if (pass_on(l, p, j) == LNK_E_FULL) {
+                s->waits = j;
+                return;
+            }
+        }
+        j = NULL;
+    }
+}
+
+void hop_go(struct link *l)
+{
+    struct segment *s;
+    size_t at = 0;
+
+    while ((s = segments_each(l, &at))) {
+        segment_answers(l, s);
+    }
+}

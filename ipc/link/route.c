@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/link/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/route_private.h"
+
+#define PAUSE_NS (2 * BASE_NS_PER_MS) /* after a board had no room */
+
+static void withdraw(struct head *h)
+{
+    h->withdrawn = true;
+    h->link->news = true;
+    link_log("the route of %s is withdrawn", h->state.model);
+}
+
+/* A new number, or the same of a daemon that was restarted. */
+static bool is_new(const struct head *h, const struct brd_route *r)
+{
+    const struct brd_route *old = head_newest(h);
+
+    return r->number != h->state.number ||
+           (old && (old->hop_count != r->hop_count ||
+                    memcmp(old->hop, r->hop, r->hop_count * sizeof(r->hop[0])) != 0));
+}
+
+static void set_one(struct link *l, const struct brd_route *r)
+{
+    struct head *h = head_by_model(l, r->model);
+
+    if (h && (r->hop_count == 0 || strcmp(h->content, r->content) != 0)) {
+        withdraw(h); /* also when its file is another: frames must not mix */
+        h = NULL;
+    }
+    if (r->hop_count == 0) {
+        return;
+    }
+    if (!h) {
+        h = head_new(l, r->model);
+        if (!h) {
+            link_log("no memory for the route of %s", r->model);
+            return;
+        }
+        memcpy(h->content, r->content, sizeof(h->content));
+    } else if (!is_new(h, r)) {
+        return;
+    }
+    head_prepare(h, r);
+}
+
+void route_set(struct link *l, const struct brd_routes *routes)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        struct head *h = l->heads->head[i];
+        bool there = false;
+
+        for (size_t k = 0; h && k < routes->count; k++) {
+            there |= strcmp(routes->route[k].model, h->state.model) == 0;
+        }
+        if (h && !h->withdrawn && !there) {
+            withdraw(h);
+        }
+    }
+    for (size_t k = 0; k < routes->count; k++) {
+        set_one(l, &routes->route[k]);
+    }
+}
+
+bool route_error(struct link *l, size_t board, const struct lnk_message *m)
+{
+    struct head *h = head_by_stream(l, m->error.stream);
+    struct head_epoch *e = h ? head_epoch(h, m->error.epoch) : NULL;
+    char text[LNK_TEXT_MAX + 1];
+    size_t to;
+
+    if (!h || !e) {
+        return h != NULL;
+    }
+    memcpy(text, m->tail, m->tail_bytes);
+    text[m->tail_bytes] = 0;
+    to = m->error.status == PIPED_UNAVAILABLE ? link_find(l, text) : LINK_NOBODY;
+    if (m->error.frame != 0 && m->error.status == PIPED_RESOURCE_EXHAUSTED) {
+        struct lnk_due due = {.frame = m->error.frame, .epoch = e->ledger, .way = m->error.way};
+
+        lnk_ledger_unsend(h->ledger, &due);
+        h->pause_ns = base_now_ns() + PAUSE_NS;
+    } else if (to != LINK_NOBODY && (board == LINK_SELF || !link_is_up(l, to))) {
+        head_lose(h, e, to, "is gone");
+    } else if (to != LINK_NOBODY) {
+        char why[128];
+
+        snprintf(why, sizeof(why), "%s cannot reach %s", link_name(l, board), link_name(l, to));
+        head_epoch_fail(h, e, board, to, why);
+    } else if (m->error.frame == 0 || m->error.status == PIPED_UNAVAILABLE ||
+               m->error.status == PIPED_NOT_FOUND) {
+        char why[256];
+
+        snprintf(why, sizeof(why), "cannot serve: %.200s", text);
+        head_lose(h, e, board, why);
+    } else {
+        head_final(h, e, &m->error);
+    }
+    return true;
+}
+
+void route_peer_gone(struct link *l, size_t peer)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        struct head *h = l->heads->head[i];
+
+        if (h) {
+            h->told &= ~(1u << peer);
+        }
+        for (size_t k = 0; h && k < HEAD_EPOCHS_MAX; k++) {
+            if (h->epoch[k].number) {
+                head_lose(h, &h->epoch[k], peer, "is gone");
+            }
+        }
+    }
+}
+
+uint64_t route_go(struct link *l, uint64_t now_ns)
+{
+    uint64_t again_ns = UINT64_MAX;
+
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        struct head *h = l->heads->head[i];
+
+        if (!h) {
+            continue;
+        }
+        if (h->withdrawn) {
+            lnk_ledger_refuse(h->ledger, PIPED_UNAVAILABLE);
+        } else if (now_ns >= h->pause_ns) {
+            head_send(h, now_ns);
+        } else {
+            again_ns = base_min(again_ns, h->pause_ns);
+        }
+        head_answer(h);
+        head_tidy(h);
+        if (h->withdrawn && !head_newest(h) && head_is_empty(h)) {
+            l->heads->head[i] = head_free(h);
+        }
+    }
+    return again_ns;
+}
+
+size_t route_states(const struct link *l, struct brd_route_state ret[BRD_ROUTES_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        const struct head *h = l->heads->head[i];
+        struct lnk_ledger_counts c;
+
+        if (h && !h->withdrawn) {
+            lnk_ledger_counts(h->ledger, &c);
+            ret[count] = h->state;
+            ret[count].resent = c.resent;
+            ret[count].late = c.late + c.doubled + h->late;
+            count++;
+        }
+    }
+    return count;
+}
+
+const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES])
+{
+    char text[BRD_KEY_TEXT_BYTES];
+
+    brd_key_text(identity, text);
+    for (size_t i = 0; l->heads && i < BRD_ROUTES_MAX; i++) {
+        const struct brd_route *r = l->heads->head[i] ? head_newest(l->heads->head[i]) : NULL;
+
+        if (r && strcmp(r->identity, text) == 0) {
+            return r->path;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped-link: frames of the front, to boards and back. */
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/route_private.h"
+
+static void finish(struct head_frame *f)
+{
+    struct front_frame *front = f->front;
+    uint64_t waited_ns = base_now_ns() - f->begun_ns;
+
+    f->front = NULL;
+    front_answer(f->head->link->front, front, (int)f->status, NULL, f->route,
+                 waited_ns - base_min(waited_ns, f->service_ns), f->service_ns);
+}
+
+/* The transport has let go of a frame's input. */
+static void let_go(void *arg)
+{
+    struct head_frame *f = arg;
+
+    if (--f->held == 0 && f->released) {
+        finish(f);
+    }
+}
+
+int route_frame(void *user, struct front_frame *front)
+{
+    struct link *l = user;
+    struct head *h = head_by_model(l, front->model);
+    struct head_frame *f = NULL;
+    uint64_t number;
+
+    if (!h || !head_present(h)) {
+        return PIPED_UNAVAILABLE;
+    }
+    for (size_t i = 0; i < HEAD_FRAMES && !f; i++) {
+        f = h->frame[i].front ? NULL : &h->frame[i];
+    }
+    if (!f || lnk_ledger_admit(h->ledger, f, front->deadline_ns, &number) != 0) {
+        return PIPED_UNAVAILABLE; /* the daemon computes it itself */
+    }
+    *f = (struct head_frame){.head = h, .front = front, .begun_ns = base_now_ns()};
+    h->numbered[number % HEAD_FRAMES] = f;
+    return 0;
+}
+
+/* Return: as lnk_send(). */
+static int send_frame(struct head *h, const struct head_epoch *e, const struct lnk_due *due)
+{
+    struct head_frame *f = due->input;
+    struct lnk_message m = {.header.type = LNK_FRAME};
+    struct lnk_bytes range[BRD_TENSORS_MAX];
+    const struct brd_route *r = e->route;
+    int rc;
+
+    m.frame = (struct lnk_frame){.stream = h->stream,
+                                 .epoch = e->number,
+                                 .frame = due->frame,
+                                 .left_ns = due->left_ns,
+                                 .tensor_count = (uint8_t)r->input_count,
+                                 .way = due->way};
+    for (size_t i = 0; i < r->input_count; i++) {
+        const struct brd_tensor *t = &r->input[i];
+
+        m.tensor[i] = (struct lnk_tensor){
+            .dtype = (uint8_t)t->dtype, .rank = (uint8_t)t->rank, .bytes = t->bytes};
+        memcpy(m.tensor[i].dim, t->dim, t->rank * sizeof(t->dim[0]));
+        range[i] = (struct lnk_bytes){f->front->input + front_offset(r->input, r->input_count, i),
+                                      t->bytes};
+    }
+    f->held++;
+    rc = link_put(h->link, due->way, LNK_BULK, &m, range, r->input_count, let_go, f);
+    if (rc != 0) {
+        f->held--;
+    }
+    return rc;
+}
+
+void head_send(struct head *h, uint64_t now_ns)
+{
+    const struct head_epoch *e = head_present(h);
+    struct lnk_due due;
+
+    while (e && h->pause_ns <= now_ns &&
+           lnk_ledger_next(h->ledger, now_ns, PIPED_DEADLINE_EXCEEDED, &due) == 0) {
+        if (send_frame(h, e, &due) != 0) {
+            lnk_ledger_unsend(h->ledger, &due);
+            return; /* room or a loss will come as an event */
+        }
+    }
+}
+
+/* Do an answer's tensors fit the model's outputs? */
+static bool fits(const struct brd_route *r, const struct lnk_message *m)
+{
+    bool same = m->answer.tensor_count == r->output_count;
+
+    for (size_t i = 0; same && i < r->output_count; i++) {
+        same = m->tensor[i].dtype == r->output[i].dtype && m->tensor[i].encoding == LNK_AS_IS &&
+               m->tensor[i].bytes == r->output[i].bytes;
+    }
+    return same;
+}
+
+static void note_times(struct head *h, struct head_frame *f, const struct lnk_message *m)
+{
+    for (size_t i = 0; i < m->answer.time_count && i < BRD_HOPS_MAX; i++) {
+        double ns = (double)lnk_hop_ns(m, i), *mean = &h->state.service_ns[i];
+
+        *mean = *mean > 0 ? *mean + (ns - *mean) / 8 : ns;
+        f->service_ns += lnk_hop_ns(m, i);
+    }
+}
+
+void route_answer(struct link *l, size_t board, const struct lnk_message *m,
+                  const struct lnk_bytes *part)
+{
+    struct head *h = head_by_stream(l, m->answer.stream);
+    struct head_epoch *e = h ? head_epoch(h, m->answer.epoch) : NULL;
+    struct head_frame *f;
+
+    if (!e || !e->ledger) {
+        if (h) {
+            h->late++; /* of an epoch that is over */
+        }
+        return;
+    }
+    if (!fits(e->route, m)) {
+        head_epoch_fail(h, e, board, LINK_NOBODY, "an answer has another shape than the model's");
+        return;
+    }
+    f = h->numbered[m->answer.frame % HEAD_FRAMES];
+    if (lnk_ledger_answer(h->ledger, m->answer.frame, e->ledger, m->answer.way, 0, f) != 0) {
+        return; /* late or doubled: the ledger counts it */
+    }
+    for (size_t i = 0; i < e->route->output_count; i++) {
+        memcpy(f->front->output + front_offset(e->route->output, e->route->output_count, i),
+               part[i].data, part[i].bytes);
+    }
+    f->route = e->route->number;
+    h->state.answered++;
+    note_times(h, f, m);
+}
+
+void head_final(struct head *h, const struct head_epoch *e, const struct lnk_error *error)
+{
+    lnk_ledger_answer(h->ledger, error->frame, e->ledger, error->way, error->status, NULL);
+}
+
+void head_answer(struct head *h)
+{
+    struct lnk_done done;
+
+    while (lnk_ledger_release(h->ledger, &done) == 0) {
+        struct head_frame *f = done.input;
+
+        f->status = done.status;
+        f->released = true;
+        if (f->held == 0) {
+            finish(f);
+        }
+    }
+}
+
+bool head_is_empty(const struct head *h)
+{
+    for (size_t i = 0; i < HEAD_FRAMES; i++) {
+        if (h->frame[i].front) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** ipc/link/route_private.h - what route.c, route_epochs.c and route_frames.c share */
+#pragma once
+
+#include "ipc/link/ledger.h"
+#include "ipc/link/route.h"
+
+#define HEAD_FRAMES 256u
+#define HEAD_EPOCHS_MAX 6u /* the present one, one that boards prepare, and those that end */
+
+/* A frame of the front. */
+struct head_frame {
+    struct head *head;
+    struct front_frame *front; /* NULL: free */
+    unsigned held;             /* messages of the transport that have its input */
+    bool released;             /* by the ledger: it is answered when nothing holds it */
+    uint32_t status;
+    uint32_t route;                /* number of the route that answered */
+    uint64_t begun_ns, service_ns; /* when it came; how long boards computed it */
+};
+struct head_epoch {
+    uint32_t number; /* of the messages; 0: free */
+    uint32_t ledger; /* its number in the ledger; 0: not begun */
+    uint32_t gone;   /* bits of boards of a single hop that were lost */
+    uint32_t credits[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* 0: not yet */
+    struct brd_route *route;                       /* owned */
+};
+/* A model of this board that is spread. */
+struct head {
+    struct link *link;
+    bool withdrawn;                     /* no more frames; it ends when all are answered */
+    uint32_t stream, last_epoch, ended; /* epochs before @ended are over, and boards know */
+    uint32_t told;                      /* bits of boards that know the stream */
+    char content[BRD_CONTENT_BYTES];
+    struct brd_route_state state;
+    uint64_t late;             /* answers of epochs that are over */
+    struct lnk_ledger *ledger; /* owned */
+    struct head_epoch epoch[HEAD_EPOCHS_MAX];
+    struct head_frame frame[HEAD_FRAMES];
+    struct head_frame *numbered[HEAD_FRAMES]; /* frame of the ledger % HEAD_FRAMES -> it */
+    uint64_t pause_ns;                        /* nothing is sent until then */
+};
+struct heads {
+    struct head *head[BRD_ROUTES_MAX]; /* owned; NULL: free */
+};
+
+/* route_heads.c */
+/** head_new() - for a model. Return: NULL: there are too many, or no memory. */
+struct head *head_new(struct link *l, const char *model);
+/** head_free() - @h may be NULL. Return: NULL. */
+struct head *head_free(struct head *h);
+/** head_by_stream() - Return: NULL: none. */
+struct head *head_by_stream(const struct link *l, uint32_t stream);
+/** head_by_model() - the head of a model that is not withdrawn. Return: NULL: none. */
+struct head *head_by_model(const struct link *l, const char *model);
+/** head_epoch() - Return: the epoch with this number in messages; NULL. */
+struct head_epoch *head_epoch(struct head *h, uint32_t number);
+/** head_present() - Return: the epoch that new frames go under; NULL. */
+struct head_epoch *head_present(struct head *h);
+/** head_newest() - Return: the route of the newest epoch; NULL: there is none. */
+const struct brd_route *head_newest(const struct head *h);
+/** head_end_epoch() - forgets it. */
+void head_end_epoch(struct head_epoch *e);
+
+/* route_epochs.c */
+/** head_prepare() - a new epoch by a copy of @route. */
+void head_prepare(struct head *h, const struct brd_route *route);
+/** head_epoch_fail() - the epoch is over. @board: of which the failure is, or LINK_NOBODY; @to: its
+ * link to this board, or LINK_NOBODY. */
+void head_epoch_fail(struct head *h, struct head_epoch *e, size_t board, size_t to,
+                     const char *why);
+/** head_lose() - the epoch cannot use a board any more. */
+void head_lose(struct head *h, struct head_epoch *e, size_t board, const char *why);
+/** head_tidy() - ends epochs that are not needed any more, and tells boards. */
+void head_tidy(struct head *h);
+
+/* route_frames.c */
+/** head_send() - sends what is due. */
+void head_send(struct head *h, uint64_t now_ns);
+/** head_final() - a frame failed for good. */
+void head_final(struct head *h, const struct head_epoch *e, const struct lnk_error *error);
+/** head_answer() - answers what is answered, in order. */
+void head_answer(struct head *h);
+/** head_is_empty() - Return: no frame of the front is here. */
+bool head_is_empty(const struct head *h);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** ipc/link/segment_file.h - the file that a segment is loaded from */
+#pragma once
+
+#include "ipc/link/link.h"
+
+struct daemon_conn;
+
+struct segment_file {
+    struct link *link;
+    struct daemon_conn *conn; /* to the daemon */
+    size_t head;              /* the board whose model it is */
+    const uint8_t *identity;  /* LNK_HASH_BYTES, valid until found() */
+    const char *leaves;       /* that must be there; "": all */
+};
+
+/**
+ * segment_file_find() - finds a file with this identity
+ * @found: called once, perhaps before it returns. @status: 0, or of the protocol; @path_or_why: the
+ * path, or a sentence
+ */
+void segment_file_find(const struct segment_file *f,
+                       void (*found)(void *arg, int status, const char *path_or_why), void *arg);

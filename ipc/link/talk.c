@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/link/talk.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/daemon_call.h"
+#include "ipc/link/front_server.h"
+#include "ipc/link/own_state.h"
+#include "ipc/link/route.h"
+#include "ipc/varlink.h"
+
+#define REPORT_NS (1 * BASE_NS_PER_S)
+#define REFUSED_NS (10 * BASE_NS_PER_S) /* a daemon that knows no boards, or does not let us */
+
+struct talk {
+    struct link *link;
+    struct daemon_conn *reports, *routes; /* owned */
+    unsigned asked;                       /* the connection of @routes that was asked */
+    bool waits;                           /* for the answer to a report */
+    bool complained;
+    uint64_t report_ns; /* the next report is due then */
+    uint64_t not_before_ns;
+};
+
+int talk_new(struct link *l, struct talk **ret)
+{
+    struct talk *t = calloc(1, sizeof(*t));
+    int rc = t ? daemon_conn_new(l->control_path, &t->reports) : -ENOMEM;
+
+    rc = rc < 0 ? rc : daemon_conn_new(l->control_path, &t->routes);
+    if (rc < 0) {
+        talk_free(t);
+        return rc;
+    }
+    t->link = l;
+    *ret = t;
+    return 0;
+}
+
+struct talk *talk_free(struct talk *t)
+{
+    if (t) {
+        daemon_conn_free(t->reports);
+        daemon_conn_free(t->routes);
+        free(t);
+    }
+    return NULL;
+}
+
+size_t talk_poll(const struct talk *t, struct pollfd ret[2])
+{
+    ret[0] = daemon_conn_poll(t->reports);
+    ret[1] = daemon_conn_poll(t->routes);
+    return 2;
+}
+
+static void complain(struct talk *t, const char *method, const char *error)
+{
+    if (!t->complained) {
+        link_log("the daemon refuses %s: %s; no model is spread", method, error);
+    }
+    t->complained = true;
+}
+
+static void report_came(void *arg, const char *error, const json_t *parameters)
+{
+    struct talk *t = arg;
+
+    (void)parameters;
+    t->waits = false;
+    if (error && *error) {
+        complain(t, "LinkReport", error);
+        t->not_before_ns = base_now_ns() + REFUSED_NS;
+    }
+}
+
+static void routes_came(void *arg, const char *error, const json_t *parameters)
+{
+    struct talk *t = arg;
+    base_autofree struct brd_routes *r = calloc(1, sizeof(*r));
+
+    if (error || !r) {
+        if (error && *error) {
+            complain(t, "LinkRoutes", error);
+        }
+        return;
+    }
+    if (brd_routes_read(json_object_get(parameters, "routes"), r) != 0) {
+        link_log("the daemon's routes cannot be read; they are ignored");
+        return;
+    }
+    t->complained = false;
+    if (t->link->front) {
+        front_models(t->link->front, r);
+        route_set(t->link, r);
+    }
+}
+
+/* States of the others are borrowed. */
+static json_t *make_report(const struct link *l)
+{
+    base_autofree struct brd_link_report_all *r = calloc(1, sizeof(*r));
+
+    if (!r) {
+        return NULL;
+    }
+    r->self = *own_state(l->own_state);
+    r->board_count = l->boards.count;
+    for (size_t i = 0; i < l->boards.count; i++) {
+        r->board[i] = l->peer[i].state;
+        r->board[i].up = l->peer[i].joined;
+        memcpy(r->board[i].print, l->peer[i].print, sizeof(r->board[i].print));
+        memcpy(r->board[i].name, l->boards.board[i].name, sizeof(r->board[i].name));
+    }
+    r->route_count = route_states(l, r->route);
+    return brd_report_all_json(r);
+}
+
+void talk_go(struct link *l, uint64_t now_ns)
+{
+    struct talk *t = l->talk;
+    unsigned ups;
+
+    daemon_conn_go(t->routes, now_ns);
+    daemon_conn_go(t->reports, now_ns);
+    ups = daemon_conn_up(t->routes);
+    if (ups && ups != t->asked &&
+        daemon_conn_call(t->routes, "io.piped.LinkRoutes", NULL, true, routes_came, t) == 0) {
+        t->asked = ups;
+    }
+    if (!t->waits && now_ns >= t->not_before_ns && (l->news || now_ns >= t->report_ns) &&
+        daemon_conn_up(t->reports)) {
+        json_t *report = make_report(l);
+
+        t->waits = report && daemon_conn_call(t->reports, "io.piped.LinkReport",
+                                              json_pack("{s:o}", "report", report), false,
+                                              report_came, t) == 0;
+        l->news = false;
+        t->report_ns = now_ns + REPORT_NS;
+    }
+}

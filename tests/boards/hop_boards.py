@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards that carry routes: real daemons and links, all on the loopback device; the head's daemon is told by the test.
+
+The head's piped-link talks to a control socket of the test, which sends routes, keeps reports, and passes all other calls
+to the real daemon there.
+"""
+import hashlib
+import json
+import os
+import random
+import socket
+import subprocess
+import tempfile
+import threading
+
+import pyclient as pc
+from cases import check
+from daemon import DIGITS, Daemon, Varlink, VarlinkError
+from machines import Node, free_ports
+
+SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
+LIMIT_S = 60 * SLOW
+
+
+class Control:
+    """The control socket that the head's piped-link sees."""
+
+    def __init__(self, path, behind):
+        self.behind = behind
+        self.report, self.routes = None, []
+        self.news = threading.Condition()
+        self.server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.server.bind(path)
+        self.server.listen(16)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                sock, _ = self.server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+
+    def serve(self, sock):
+        buffer = b""
+        while True:
+            try:
+                data = sock.recv(1 << 16)
+            except OSError:
+                return
+            if not data:
+                return
+            buffer += data
+            while b"\0" in buffer:
+                text, buffer = buffer.split(b"\0", 1)
+                try:
+                    self.answer(sock, json.loads(text))
+                except OSError:
+                    return
+
+    def answer(self, sock, call):
+        method, reply = call["method"], {}
+        if method == "io.piped.LinkReport":
+            with self.news:
+                self.report = call["parameters"]["report"]
+                self.news.notify_all()
+        elif method == "io.piped.LinkRoutes":
+            self.follow(sock)
+            return
+        else:
+            try:
+                with Varlink(self.behind) as v:
+                    reply = v.call(method, call["parameters"])
+            except VarlinkError as e:
+                sock.sendall(json.dumps({"error": e.error, "parameters": e.parameters}).encode() + b"\0")
+                return
+            except OSError:
+                sock.close()
+                return
+        sock.sendall(json.dumps({"parameters": reply}).encode() + b"\0")
+
+    def follow(self, sock):
+        sent = None
+        with self.news:
+            while True:
+                if self.routes != sent:
+                    sent = list(self.routes)
+                    sock.sendall(json.dumps({"parameters": {"routes": {"routes": sent}}, "continues": True}).encode() + b"\0")
+                self.news.wait()
+
+    def set(self, *routes):
+        with self.news:
+            self.routes = list(routes)
+            self.news.notify_all()
+
+    def wait(self, good, what):
+        """Until a report is good(). Return: it."""
+        with self.news:
+            there = self.news.wait_for(lambda: self.report and good(self.report), LIMIT_S)
+            check(there, "never", what, json.dumps(self.report, indent=1)[:3000])
+            return self.report
+
+    def close(self):
+        self.server.close()
+
+
+class Boards:
+    """The hub, which is the head, and others; each knows all."""
+
+    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None):
+        """@boards: the key of the head's model, which a real head has; else the test is its daemon's mouth."""
+        self.boards = boards
+        self.top = tempfile.TemporaryDirectory(prefix="piped-hops-")
+        self.pipectl, self.link, self.model = pipectl, link, model
+        self.names = ("hub",) + others
+        self.port = dict(zip(self.names, free_ports(len(self.names))))
+        for name in self.names:
+            os.makedirs(self.path(name, "link"))
+            os.makedirs(self.path(name, "models"))
+        self.key = {n: self.run("board", "--state-dir", self.path(n, "state"), "key").strip() for n in self.names}
+        self.print = {n: hashlib.blake2b(bytes.fromhex(k), digest_size=16).hexdigest()[:16] for n, k in self.key.items()}
+        for a in self.names:
+            for b in self.names:
+                if a != b:
+                    self.run("board", "--state-dir", self.path(a, "state"), "add", b, "127.0.0.1:%d" % self.port[b], self.key[b])
+        self.daemons, self.links, self.control, self.number = {}, {}, None, 0
+
+    def path(self, *words):
+        return os.path.join(self.top.name, *words)
+
+    def run(self, *words):
+        done = subprocess.run([self.pipectl, *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                              timeout=60)
+        check(done.returncode == 0, words, done.stdout, done.stderr)
+        return done.stdout
+
+    def start_daemon(self, name):
+        config = {"boards": {"frames_socket": self.path(name, "link", "frames.sock")}}
+        if name == "hub":
+            config["models"] = [{"name": "digits", "path": self.model, **({"boards": self.boards} if self.boards else {})}]
+        self.daemons[name] = Daemon(config=config, runtime_dir=self.path(name, "run"))
+        self.daemons[name].__enter__()
+
+    def kill_daemon(self, name):
+        daemon = self.daemons[name]
+        daemon.expect_exit = None
+        daemon.process.kill()
+        daemon.process.wait()
+        daemon.process = None
+
+    def start_link(self, name):
+        more = ["--control", self.path("control.sock")] if name == "hub" and not self.boards else []
+        self.links[name] = Node([self.link, "--state-dir", self.path(name, "state"), "--name", name, "--listen",
+                                 "127.0.0.1:%d" % self.port[name], "--socket", self.path(name, "run", "frames.sock"),
+                                 "--models", self.path(name, "models"), "--runtime-dir", self.path(name, "link"), *more])
+        self.links[name].wait("piped-link: listens", LIMIT_S)
+
+    def __enter__(self):
+        try:
+            for name in self.names:
+                self.start_daemon(name)
+            self.control = Control(self.path("control.sock"), self.daemons["hub"].control_path)
+            for name in self.names:
+                self.start_link(name)
+            self.known = self.daemons["hub"].call("Models")["models"][0]
+            for name in self.names:
+                os.symlink(self.model, self.path(name, "models", self.known["hash"] + ".onnx"))
+            if not self.boards:
+                self.wait_up(*self.names[1:])
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for name, link in self.links.items():
+            if kind and link.process.poll() is None:
+                link.read(0)
+                print("--- link of %s\n%s" % (name, link.said()))
+            link.kill()
+        if self.control:
+            self.control.close()
+        for daemon in self.daemons.values():
+            daemon.__exit__(kind, value, trace)
+        self.top.cleanup()
+
+    def up(self, report, name):
+        return any(b["board"] == self.print[name] and b["up"] and b["known"] for b in report["boards"])
+
+    def wait_up(self, *names):
+        self.control.wait(lambda r: all(self.up(r, n) for n in names), "up: " + " ".join(names))
+
+    def route(self, text):
+        """`0-2@hub|3-11@b2*2+b3`: the next route of the model; "": none."""
+        self.number += 1
+        hops = []
+        for hop in filter(None, text.split("|")):
+            units, boards = hop.split("@")
+            first, last = units.split("-")
+            hops.append({"first_unit": int(first), "last_unit": int(last), "leaves": "", "boards": [
+                {"board": self.print[b.split("*")[0]], "share": int((b + "*1").split("*")[1])} for b in boards.split("+")]})
+        tensors = [[{"dtype": 1, "dims": t["shape"], "bytes": t["bytes"]} for t in self.known[k]] for k in ("inputs", "outputs")]
+        return {"model": "digits", "content": "digits-" + self.known["hash"][:8], "number": self.number, "identity":
+                self.known["hash"], "path": self.model, "hops": hops, "inputs": tensors[0], "outputs": tensors[1]}
+
+    def state(self, report):
+        return next((r for r in report["routes"] if r["model"] == "digits" and r["number"] == self.number), None)
+
+    def set(self, text, phase="ready"):
+        """Sets a route and waits until it is in this phase. Return: its state."""
+        self.control.set(self.route(text))
+        return self.wait(phase)
+
+    def wait(self, phase):
+        return self.state(self.control.wait(lambda r: (self.state(r) or {}).get("phase") == phase, "route " + phase))
+
+
+class Client(threading.Thread):
+    """Streams frames of a few kinds into the front, checks every answer against the daemon's own; all in order."""
+    PATTERNS = 8
+
+    def __init__(self, boards, path=None):
+        super().__init__(daemon=True)
+        daemon = boards.daemons["hub"]
+        with pc.Connection(daemon.frames_path) as c:
+            s = pc.Stream(c, model="digits")
+            draw = random.Random(11)
+            self.inputs = [bytes(pc.struct.pack("<%df" % (s.input_bytes // 4),
+                                                *[draw.random() for _ in range(s.input_bytes // 4)]))
+                           for _ in range(self.PATTERNS)]
+            self.wanted = [s.infer(i).output for i in self.inputs]
+        self.path = path or boards.path("hub", "link", "frames.sock")
+        self.stopped, self.news = False, threading.Condition()
+        self.answered, self.unavailable, self.failure, self.epochs = 0, 0, None, set()
+        self.start()
+
+    def run(self):
+        try:
+            with pc.Connection(self.path) as c:
+                s = pc.Stream(c, model="digits", credits=8)
+                sent = []
+                while True:
+                    while len(sent) < s.credits and not self.stopped:
+                        sent.append(s.submit(self.inputs[(s.frame + 1) % self.PATTERNS]))
+                    if not sent:
+                        return
+                    self.take(s.result(), sent.pop(0))
+        except BaseException as e:  # reported by wait()
+            with self.news:
+                self.failure = self.failure or e
+                self.news.notify_all()
+
+    def take(self, r, number):
+        check(r.frame == number, "answer", r.frame, "came, not", number)
+        check(r.status in ("ok", "unavailable"), r.status, r.text)
+        check(r.status != "ok" or r.output == self.wanted[number % self.PATTERNS], "the answer to frame %d is wrong" % number)
+        with self.news:
+            self.answered += r.status == "ok"
+            self.unavailable += r.status == "unavailable"
+            self.epochs.add(r.epoch)
+            self.news.notify_all()
+            if r.status != "ok":
+                self.news.wait(0.002)  # a daemon would compute the frame meanwhile
+
+    def more(self, count=200):
+        """Waits for so many more good answers."""
+        with self.news:
+            goal = self.answered + count
+            done = self.news.wait_for(lambda: self.failure or self.answered >= goal, LIMIT_S)
+            check(done and not self.failure, "stuck at", self.answered, "of", goal, self.unavailable, "unavailable", self.failure)
+
+    def until_unavailable(self):
+        with self.news:
+            done = self.news.wait_for(lambda: self.failure or self.unavailable, LIMIT_S)
+            check(done and not self.failure, "nothing is refused", self.failure)
+            self.unavailable = 0
+
+    def end(self):
+        self.stopped = True
+        self.join(LIMIT_S)
+        check(not self.is_alive() and not self.failure, "does not end", self.failure)

@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""One model over several boards: piped-link carries routes, while links, boards and daemons die.
+
+usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
+"""
+import os
+import sys
+import time
+
+ROOT, LINK, PIPECTL = sys.argv[1:4]
+for folder in ("lint", "system"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", folder))
+from cases import check, main  # noqa: E402  (the folders are known only now)
+from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
+
+
+def boards(*others, **more):
+    return Boards(PIPECTL, LINK, *others, **more)
+
+
+def two_boards_in_a_chain():
+    with boards("b2") as b:
+        for text in ("0-2@hub|3-11@b2", "0-11@b2", "0-5@b2|6-11@hub", "0-11@hub", "0-2@hub|3-7@b2|8-11@hub"):
+            b.set(text)
+            client = Client(b)
+            client.more(100)
+            client.end()
+            check(client.unavailable == 0 and client.epochs == {b.number}, text, client.unavailable, client.epochs)
+        state = b.state(b.control.wait(lambda r: b.state(r)["answered"] >= 500, "counted"))
+        check(state["resent"] == 0 and state["late"] == 0 and min(state["service_ns"][:3]) > 0, state)
+
+
+def failed(b, board, to=None):
+    state = b.wait("failed")
+    check((state["board"], state["to"]) == (b.print[board], b.print[to] if to else ""), state)
+    check(state["why"], state)
+
+
+def the_middle_link_is_killed():
+    """A link of a board in the middle dies; another route serves; it is back; all under load, nothing is lost."""
+    with boards("b2", "b3") as b:
+        b.set("0-2@hub|3-7@b2|8-11@b3")
+        client = Client(b)
+        client.more()
+        for _ in range(3):
+            b.links["b2"].kill()
+            failed(b, "b2")
+            b.set("0-5@hub|6-11@b3")
+            client.more()
+            b.start_link("b2")
+            b.wait_up("b2")
+            b.set("0-2@hub|3-7@b2|8-11@b3")
+            client.more()
+        client.end()
+
+
+def the_middle_daemon_is_killed():
+    with boards("b2", "b3") as b:
+        b.set("0-2@hub|3-7@b2|8-11@b3")
+        client = Client(b)
+        client.more()
+        b.kill_daemon("b2")
+        failed(b, "b2")
+        b.set("0-11@hub")
+        client.more()
+        b.start_daemon("b2")
+        b.set("0-2@hub|3-7@b2|8-11@b3")
+        client.more()
+        client.end()
+
+
+def routes_change_under_load():
+    texts = ("0-11@hub", "0-11@b2+b3*3", "0-2@b2|3-11@b3", "0-2@b3|3-7@hub|8-11@b2", "0-5@hub+b2|6-11@b3+b2", "0-2@b2|3-11@b3")
+    with boards("b2", "b3") as b:
+        b.set("0-11@b2")
+        client = Client(b)
+        for text in 2 * texts:
+            client.more(60)
+            b.set(text)
+        for text in texts:  # as fast as they come
+            b.control.set(b.route(text))
+        b.wait("ready")
+        client.more()
+        client.end()
+        check(client.unavailable == 0, client.unavailable)
+        check(b.state(b.control.report)["resent"] == 0, b.control.report)
+
+
+def copies_lose_one_and_go_on():
+    """A route of one hop that loses a board serves on, without a new route."""
+    with boards("b2", "b3") as b:
+        b.set("0-11@b2+b3")
+        client = Client(b)
+        client.more()
+        b.links["b3"].kill()
+        b.control.wait(lambda r: not b.up(r, "b3"), "b3 is gone")
+        client.more()
+        check(b.state(b.control.report)["phase"] == "ready", b.control.report)
+        b.links["b2"].kill()
+        failed(b, "b2")
+        b.set("0-11@hub")
+        client.more()
+        client.end()
+
+
+def a_withdrawn_route_is_unavailable():
+    with boards("b2") as b:
+        b.set("0-2@hub|3-11@b2")
+        client = Client(b)
+        client.more()
+        b.links["b2"].kill()
+        failed(b, "b2")
+        b.control.set(b.route(""))  # what waits comes back
+        client.until_unavailable()
+        b.start_link("b2")
+        b.wait_up("b2")
+        b.set("0-2@b2|3-11@hub")
+        client.more()
+        b.control.set()  # no routes at all
+        client.until_unavailable()
+        client.end()
+
+
+def the_daemon_decides():
+    """The head's daemon has a fixed route, which fails and comes back; its client notices nothing."""
+    with boards("b2", boards="0-5@here|6-11@b2") as b:
+        hub = b.daemons["hub"]
+        client = Client(b, hub.frames_path)
+
+        def until(good):
+            end = time.monotonic() + LIMIT_S
+            while True:
+                client.more(50)
+                route = hub.status()["models"][0]["route"]
+                if good(route):
+                    return route
+                check(time.monotonic() < end, "never good:", route)
+
+        sent = until(lambda r: r["serving"])["answered"]
+        until(lambda r: r["answered"] > sent + 200)
+        b.links["b2"].kill()
+        until(lambda r: not r["serving"])
+        b.start_link("b2")
+        until(lambda r: r["serving"])
+        b.kill_daemon("b2")
+        until(lambda r: not r["serving"])
+        b.start_daemon("b2")
+        until(lambda r: r["serving"])
+        b.links["hub"].kill()
+        until(lambda r: not r["serving"])
+        b.start_link("hub")
+        sent = until(lambda r: r["serving"])["answered"]
+        until(lambda r: r["answered"] > sent + 200)
+        client.end()
+        check(client.unavailable == 0, client.unavailable)
+
+
+CASES = (two_boards_in_a_chain, the_middle_link_is_killed, the_middle_daemon_is_killed, routes_change_under_load,
+         copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable, the_daemon_decides)
+main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])
