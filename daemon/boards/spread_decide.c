@@ -320,8 +320,9 @@ static bool keeps(const struct tun_problem *p, const struct dmn_figures *f)
            (b->latency_max_ns <= 0 || f->latency_ns <= b->latency_max_ns);
 }
 
+/* Is @a better than @b by more than @gain? */
 static bool gains(const struct tun_problem *p, const struct dmn_figures *a,
-                  const struct dmn_figures *b)
+                  const struct dmn_figures *b, double gain)
 {
     double x = a->bottleneck_ns, y = b->bottleneck_ns;
 
@@ -338,15 +339,19 @@ static bool gains(const struct tun_problem *p, const struct dmn_figures *a,
         x = a->energy_nj;
         y = b->energy_nj;
     }
-    return x * (1 + DMN_DECIDE_GAIN) < y;
+    return x * (1 + gain) < y;
 }
 
 enum dmn_worth dmn_decide_worth(const struct tun_problem *p, const struct dmn_figures *best,
                                 const struct dmn_figures *present, const struct dmn_figures *alone,
-                                bool spread)
+                                bool spread, bool moves)
 {
-    if (gains(p, best, alone)) {
-        return gains(p, best, present) ? DMN_TAKE_ROUTE : DMN_KEEP;
+    double gain = moves ? DMN_DECIDE_MOVE_GAIN : DMN_DECIDE_GAIN;
+
+    if (gains(p, best, alone, DMN_DECIDE_GAIN)) {
+        return gains(p, best, present, gain) ? DMN_TAKE_ROUTE : DMN_KEEP;
     }
-    return spread && (!present->possible || gains(p, alone, present)) ? DMN_TAKE_NONE : DMN_KEEP;
+    return spread && (!present->possible || gains(p, alone, present, DMN_DECIDE_GAIN))
+               ? DMN_TAKE_NONE
+               : DMN_KEEP;
 }

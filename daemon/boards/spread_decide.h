@@ -8,7 +8,8 @@
  *
  * A route is sought again at once when the present one is broken; else, when boards came or costs
  * or links changed, after a cool-down since the last change. Two corrections by what the boards
- * measured may follow a change soon. A new route must gain more than DMN_DECIDE_GAIN.
+ * measured may follow a change soon. A new route must gain more than DMN_DECIDE_GAIN, and more than
+ * DMN_DECIDE_MOVE_GAIN if boards must load other segments for it.
  *
  * Pure: times are given. Threads: the loop thread.
  */
@@ -18,6 +19,7 @@
 #include "daemon/boards/spread_signs.h"
 
 #define DMN_DECIDE_GAIN 0.03
+#define DMN_DECIDE_MOVE_GAIN 0.1 /* if boards must load other segments: that takes their time */
 #define DMN_DECIDE_FIRST_NS UINT64_C(1000000000) /* a board that is new */
 #define DMN_DECIDE_DWELL_NS UINT64_C(5000000000) /* one that is back; doubled for each loss */
 #define DMN_DECIDE_DWELL_MOST_NS UINT64_C(300000000000)
@@ -97,8 +99,9 @@ enum dmn_worth { DMN_KEEP, DMN_TAKE_ROUTE, DMN_TAKE_NONE };
 /**
  * dmn_decide_worth() - which way to serve pays
  * @p: objective and bounds. @best: the new route. @present: the present one; not possible: broken,
- * or there is none. @alone: the head alone. @spread: there is a present route.
+ * or there is none. @alone: the head alone. @spread: there is a present route. @moves: boards must
+ * load other segments than those of the present route.
  */
 enum dmn_worth dmn_decide_worth(const struct tun_problem *p, const struct dmn_figures *best,
                                 const struct dmn_figures *present, const struct dmn_figures *alone,
-                                bool spread);
+                                bool spread, bool moves);

@@ -101,3 +101,29 @@ bool dmn_hops_same(const struct brd_hop *a, size_t a_count, const struct brd_hop
     }
     return a_count == b_count;
 }
+
+static bool has_segment(const struct brd_hop *a, size_t count, const struct brd_hop *hop,
+                        const char *print)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < a[i].board_count; k++) {
+            if (a[i].first_unit == hop->first_unit && a[i].last_unit == hop->last_unit &&
+                strcmp(a[i].board[k].print, print) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool dmn_hops_load(const struct brd_hop *a, size_t a_count, const struct brd_hop *b, size_t b_count)
+{
+    for (size_t i = 0; i < b_count; i++) {
+        for (size_t k = 0; k < b[i].board_count; k++) {
+            if (!has_segment(a, a_count, &b[i], b[i].board[k].print)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

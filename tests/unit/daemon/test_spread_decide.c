@@ -102,8 +102,8 @@ static void step(void)
     T_EQ(dmn_spread_query_init(&q, &copy, &w.in, &w.present), 0);
     dmn_decide_sought(&w.decide, &w.in);
     T_EQ(dmn_spread_query_run(&q, &answer), 0);
-    switch (
-        dmn_decide_worth(&q.here, &answer.best, &answer.present, &answer.alone, w.hop_count > 0)) {
+    switch (dmn_decide_worth(&q.here, &answer.best, &answer.present, &answer.alone, w.hop_count > 0,
+                             dmn_hops_load(w.hop, w.hop_count, answer.hop, answer.hop_count))) {
     case DMN_TAKE_ROUTE:
         if (due == DMN_DUE_BROKEN ||
             !dmn_hops_same(w.hop, w.hop_count, answer.hop, answer.hop_count)) {
@@ -341,22 +341,26 @@ TEST(worth)
     struct dmn_figures none = {0}, slow = {true, 100, 5, 9}, fast = {true, 90, 20, 5},
                        near = {true, 98, 5, 9};
 
-    T_EQ(dmn_decide_worth(&p, &fast, &none, &slow, false), DMN_TAKE_ROUTE);
-    T_EQ(dmn_decide_worth(&p, &near, &none, &slow, false), DMN_KEEP);
-    T_EQ(dmn_decide_worth(&p, &fast, &slow, &slow, true), DMN_TAKE_ROUTE);
-    T_EQ(dmn_decide_worth(&p, &fast, &fast, &slow, true), DMN_KEEP);
-    T_EQ(dmn_decide_worth(&p, &near, &near, &slow, true), DMN_KEEP);
-    T_EQ(dmn_decide_worth(&p, &slow, &slow, &fast, true), DMN_TAKE_NONE);
-    T_EQ(dmn_decide_worth(&p, &none, &none, &slow, true), DMN_TAKE_NONE);
-    T_EQ(dmn_decide_worth(&p, &near, &none, &slow, true), DMN_TAKE_NONE);
-    T_EQ(dmn_decide_worth(&p, &none, &none, &slow, false), DMN_KEEP);
+    T_EQ(dmn_decide_worth(&p, &fast, &none, &slow, false, true), DMN_TAKE_ROUTE);
+    T_EQ(dmn_decide_worth(&p, &near, &none, &slow, false, true), DMN_KEEP);
+    T_EQ(dmn_decide_worth(&p, &fast, &slow, &slow, true, false), DMN_TAKE_ROUTE);
+    T_EQ(dmn_decide_worth(&p, &fast, &slow, &slow, true, true), DMN_TAKE_ROUTE);
+    T_EQ(dmn_decide_worth(&p, &fast, &near, &slow, true, true), DMN_KEEP);
+    T_EQ(dmn_decide_worth(&p, &fast, &near, &slow, true, false), DMN_TAKE_ROUTE);
+    T_EQ(dmn_decide_worth(&p, &fast, &fast, &slow, true, false), DMN_KEEP);
+    T_EQ(dmn_decide_worth(&p, &near, &near, &slow, true, false), DMN_KEEP);
+    T_EQ(dmn_decide_worth(&p, &slow, &slow, &fast, true, true), DMN_TAKE_NONE);
+    T_EQ(dmn_decide_worth(&p, &none, &none, &slow, true, true), DMN_TAKE_NONE);
+    T_EQ(dmn_decide_worth(&p, &near, &none, &slow, true, true), DMN_TAKE_NONE);
+    T_EQ(dmn_decide_worth(&p, &none, &none, &slow, false, true), DMN_KEEP);
     p.objective = TUN_LATENCY;
-    T_EQ(dmn_decide_worth(&p, &fast, &none, &slow, false), DMN_KEEP);
+    T_EQ(dmn_decide_worth(&p, &fast, &none, &slow, false, true), DMN_KEEP);
     p.bounds.period_max_ns = 95;
-    T_EQ(dmn_decide_worth(&p, &fast, &none, &slow, false), DMN_TAKE_ROUTE); /* keeps the bound */
+    T_EQ(dmn_decide_worth(&p, &fast, &none, &slow, false, true),
+         DMN_TAKE_ROUTE); /* keeps the bound */
     p.objective = TUN_POWER;
     p.bounds.period_max_ns = 110;
-    T_EQ(dmn_decide_worth(&p, &fast, &slow, &slow, true), DMN_TAKE_ROUTE);
+    T_EQ(dmn_decide_worth(&p, &fast, &slow, &slow, true, false), DMN_TAKE_ROUTE);
 }
 
 /* Never a route over a board that is away; every fault is answered at once; few changes. */
