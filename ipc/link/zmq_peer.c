@@ -7,8 +7,8 @@
 #include "base.h"
 #include "ipc/link/zmq_private.h"
 
-#define HEARTBEAT_MS 200
-#define SILENT_MS 600 /* without an answer to a heartbeat */
+#define HEARTBEAT_MS 350
+#define SILENT_MS 550 /* without an answer to a heartbeat */
 #define CONNECT_MS 1000
 #define RETRY_MS 100 /* doubled up to RETRY_MAX_MS by libzmq */
 #define RETRY_MAX_MS 1000

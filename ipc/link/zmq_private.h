@@ -47,6 +47,7 @@ struct zl {
     pthread_mutex_t lock;
     struct zl_out *let_go;
     unsigned monitor_count; /* for names of monitors */
+    bool sent; /* since the last dispatch: libzmq may have taken in what it tells once */
 };
 
 /* zmq_socket.c */

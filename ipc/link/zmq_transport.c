@@ -65,13 +65,26 @@ static bool receive(struct zl *z)
     return true;
 }
 
+/* Return: no socket has news. Asking each of them costs more than all heartbeats. */
+static bool is_quiet(struct zl *z)
+{
+    struct epoll_event unused;
+
+    return !z->sent && epoll_wait(z->base.fd, &unused, 1, 0) == 0;
+}
+
 static void zl_dispatch(struct lnk_transport *t)
 {
     struct zl *z = (struct zl *)t;
     uint64_t unused, one = 1, now_ns = base_now_ns();
-    ssize_t n = read(z->wake, &unused, sizeof(unused));
     int left = MESSAGES_A_TURN;
+    ssize_t n;
 
+    if (is_quiet(z)) {
+        return;
+    }
+    n = read(z->wake, &unused, sizeof(unused));
+    z->sent = false;
     zl_release_all(z);
     zl_auth_dispatch(z);
     while (zl_next_event(z->router_monitor) != 0) {
