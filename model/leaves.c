@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "atomic_file.h"
 #include "base.h"
-#include "model/common/file.h"
 
 #define SIZE_BYTES 8u
 
@@ -119,19 +119,46 @@ static char *file_path(const char *path)
     return asprintf(&ret, "%s" MDL_LEAVES_ENDING, path) < 0 ? NULL : ret;
 }
 
-int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
+/* Reads a whole regular file of at most @most bytes. Return: 0, -errno, -EBADMSG, -ENOMEM. */
+static int read_all(const char *file, size_t most, unsigned char **ret, size_t *ret_bytes)
 {
-    base_autofree char *file = file_path(path), *text = NULL;
-    base_autoclose int fd = -1;
-    char error[MDL_ERROR_MAX];
-    size_t bytes, list, most = SIZE_BYTES + MDL_LEAVES_MAX * (MDL_HASH_BYTES + 1);
-    int r;
+    /* O_NONBLOCK: a fifo must not wait for a writer */
+    base_autoclose int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    base_autofree unsigned char *data = NULL;
+    struct stat st;
+    size_t have = 0;
 
-    if (!file) {
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode) || (uintmax_t)st.st_size > most) {
+        return -EBADMSG;
+    }
+    data = malloc((size_t)st.st_size + 1);
+    if (!data) {
         return -ENOMEM;
     }
-    r = mdl_file_open(AT_FDCWD, file, most, error, &fd, &bytes);
-    r = r < 0 ? r : mdl_file_text(fd, file, bytes, error, &text);
+    while (have < (size_t)st.st_size) {
+        ssize_t n = read(fd, data + have, (size_t)st.st_size - have);
+
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            return n < 0 ? -errno : -EBADMSG;
+        }
+        have += n > 0 ? (size_t)n : 0;
+    }
+    *ret = base_take(data);
+    *ret_bytes = have;
+    return 0;
+}
+
+int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
+{
+    base_autofree char *file = file_path(path);
+    base_autofree unsigned char *data = NULL;
+    size_t bytes = 0, list;
+    int r = file ? read_all(file, SIZE_BYTES + MDL_LEAVES_MAX * (MDL_HASH_BYTES + 1), &data, &bytes)
+                 : -ENOMEM;
+
     if (r < 0) {
         return r;
     }
@@ -140,9 +167,9 @@ int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
     if (bytes != SIZE_BYTES + list * MDL_HASH_BYTES + (list + 7) / 8) {
         return -EBADMSG;
     }
-    r = mdl_leaves_read(text, SIZE_BYTES + list * MDL_HASH_BYTES, ret);
+    r = mdl_leaves_read(data, SIZE_BYTES + list * MDL_HASH_BYTES, ret);
     for (size_t i = 0; r == 0 && i < ret->count; i++) {
-        unsigned char set = (unsigned char)text[mdl_leaves_bytes(ret) + i / 8];
+        unsigned char set = data[mdl_leaves_bytes(ret) + i / 8];
 
         ret->present[i] = set >> (i % 8) & 1;
     }
