@@ -4,7 +4,7 @@
 
 #include "base.h"
 #include "kernels/net_private.h"
-#include "model/common/share.h"
+#include "model/leaves/share.h"
 
 uint8_t krn_net_add(struct krn_net_op *o, const struct krn_primitive *v)
 {

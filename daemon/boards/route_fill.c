@@ -10,7 +10,7 @@
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
 #include "ipc/piped.h"
-#include "model/leaves.h"
+#include "model/leaves/leaves.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 

@@ -4,7 +4,7 @@
 
 #include "base.h"
 #include "daemon/models/loading_private.h"
-#include "model/leaves.h"
+#include "model/leaves/leaves.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 

@@ -122,7 +122,7 @@ struct brd_route {
     char model[BRD_CONTENT_BYTES];   /* as clients call it */
     char content[BRD_CONTENT_BYTES]; /* as boards call it: the name and a part of the identity */
     uint32_t number;                 /* another for each change of the model's route */
-    char identity[65];               /* hash of the file (model/hash.h), hex */
+    char identity[65];               /* hash of the file (model/leaves/hash.h), hex */
     char path[1024];                 /* of the file, at the head */
     size_t hop_count;                /* 0: the model is not spread (any more) */
     struct brd_hop hop[BRD_HOPS_MAX];

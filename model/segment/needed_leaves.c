@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base.h"
-#include "model/leaves.h"
+#include "model/leaves/leaves.h"
 #include "model/segment/cut.h"
 
 /* Weights that the segment does not need, as ranges of the file. */

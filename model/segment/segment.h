@@ -82,7 +82,7 @@ int mdl_segment(const struct mdl_model *whole, size_t first, size_t last,
                 struct mdl_model **ret);
 
 /**
- * mdl_segment_leaves() - which leaves of its file (model/leaves.h) the segment needs
+ * mdl_segment_leaves() - which leaves of its file (model/leaves/leaves.h) the segment needs
  * @whole: loaded from a file, whole or with the leaves for any of its segments. @ret_needed:
  * [@count], the file's leaves
  *

@@ -12,6 +12,7 @@ ROOMS = {
     "governor": "",
     "ipc": "",
     "ipc/boards": "",
+    "model/leaves": "",
     "model/common": "model/model.h",
     "model/onnx": "model/common",
     "model/netdesc": "model/common",
@@ -19,7 +20,7 @@ ROOMS = {
     "model/lower": "model/ir",
     "model/quant": "model/ir",
     "model/compile": "model/lower model/quant",
-    "model": "model/onnx model/netdesc model/compile",
+    "model": "model/leaves model/onnx model/netdesc model/compile",
     "model/segment": "model",
     # What a primitive is made of sees the contracts that the top of kernels/ declares.
     "kernels/common": "model kernels/primitive.h kernels/table.h",
@@ -52,7 +53,7 @@ ROOMS = {
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
     "ipc/pipectl": "ipc ipc/boards",
-    "ipc/link": "ipc ipc/boards",
+    "ipc/link": "ipc ipc/boards model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json !governor",
 }
 FOLDERS = sorted({room.split("/")[0] for room in ROOMS})

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 #include "kernels/kernels.h"
-#include "model/leaves.h"
+#include "model/leaves/leaves.h"
 #include "model/model.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/common/share.h"
+#include "model/leaves/share.h"
 
 #include <pthread.h>
 #include <signal.h>

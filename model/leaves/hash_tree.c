@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/common/share.h"
-#include "model/hash.h"
-#include "model/leaves.h"
+#include "model/leaves/hash.h"
+#include "model/leaves/leaves.h"
+#include "model/leaves/share.h"
 
 #define PIECE_BYTES ((size_t)128 << 10) /* read at a time */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/hash.h"
+#include "model/leaves/hash.h"
 
 #include "base.h"
 
