@@ -25,6 +25,8 @@
 #define LNK_LEAVES_MAX 256u      /* of a WANT */
 #define LNK_HOPS_MAX 16u         /* whose times a message tells */
 #define LNK_LEAF_LIST UINT64_MAX /* the number of the list of all leaves */
+/* The number of no leaf: the file cannot be had, and the part, at most LNK_TEXT_MAX, says why. */
+#define LNK_LEAF_REFUSED (UINT64_MAX - 1)
 #define LNK_BOARD_BYTES (256u << 10)
 #define LNK_LEAF_BYTES (1u << 20)
 #define LNK_PING_LARGE_BYTES (64u << 10) /* payload of a large PING; that of a small one is empty */
