@@ -28,8 +28,6 @@ KEPT = {
     "krn_net_nodes": "tests and benches ask what a net is made of",
     "mdl_act_name": "tests/unit/model/dump.c, which is not built by default",
     "mdl_binary_name": "tests/unit/model/dump.c, which is not built by default",
-    "mdl_leaf_ok": "for whoever fetches leaves of a model's file",
-    "mdl_leaves_file_write": "for whoever fetches leaves of a model's file",
     "mdl_segment_name_format": "for whoever tells a board which segment to serve",
     "dmn_auto_query": "plan front and plan explain over boards",
     "dmn_conn_fail": "for all files of a connection",
