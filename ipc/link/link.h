@@ -5,8 +5,8 @@
  * links.c greets boards, measures links and reports on them. hop.c computes frames by segments of
  * the daemon here (segments.c) and sends them on; route.c is the head of this board's own models;
  * talk.c tells the daemon how boards and routes are, and hears routes; own_state.c is what this
- * board says of itself. relay.c sends frames from stdin to other boards. One thread, one loop
- * (main.c).
+ * board says of itself. relay.c sends frames from stdin to other boards; fetch.h moves weights. One
+ * loop (main.c), whose thread owns all this; a second one reads and writes files (jobs.h).
  *
  * A board is a peer's index in the list, or LINK_SELF. link_put() to LINK_SELF is a call.
  */
@@ -25,6 +25,7 @@
 #define LINK_BOARDS (BRD_MAX + 1u) /* the others and this one */
 #define LINK_NOBODY SIZE_MAX
 
+struct fetch;
 struct front;
 struct relay;
 struct segments;
@@ -59,6 +60,7 @@ struct link {
     const char *frames_path, *control_path;   /* the daemon's sockets */
     struct segments *segments;                /* owned, as all below */
     struct hops *hops;
+    struct fetch *fetch;         /* NULL: this is a relay */
     struct heads *heads;         /* NULL: this is a relay */
     struct own_state *own_state; /* NULL: this is a relay */
     struct talk *talk;           /* NULL: this is a relay */
