@@ -3,48 +3,15 @@
  * not need. */
 #include <fcntl.h>
 
-#include "kernels/kernels.h"
 #include "model/leaves/leaves.h"
 #include "model/model.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"
-#include "tests/unit/model/onnx_bytes.h"
+#include "tests/unit/model/two_products.h"
 
 static char error[MDL_ERROR_MAX];
 static char folder[] = "/tmp/piped-leaves-XXXXXX";
 static char path[256];
-
-/* Two products with weights of 4 MiB each, x[1][1024] -> 1024 -> 1024, and small biases between. */
-static struct pb two_products(void)
-{
-    static const int64_t x[] = {1, 1024}, w[] = {1024, 1024}, b[] = {1024};
-    static float weights[1024 * 1024], bias[1024];
-    static const char *const names[2][4] = {{"x", "w1", "h", "b1"}, {"h", "w2", "y", "b2"}};
-    struct pb g = {0}, t;
-    uint64_t seed = 1;
-
-    for (int i = 0; i < 2; i++) {
-        struct pb n = pb_node("Gemm", names[i][2], names[i][0], names[i][1], names[i][2]);
-
-        pb_text(&n, 1, names[i][3]);
-        pb_sub(&g, 1, n);
-    }
-    pb_text(&g, 2, "two");
-    for (int i = 0; i < 2; i++) {
-        for (size_t k = 0; k < base_array_count(weights); k++) {
-            weights[k] = (float)(base_splitmix64(&seed) % 1000) * 1e-3f - 0.5f;
-        }
-        t = pb_tensor(names[i][1], 1, w, 2);
-        pb_bytes(&t, 9, weights, sizeof(weights));
-        pb_sub(&g, 5, t);
-        t = pb_tensor(names[i][3], 1, b, 1);
-        pb_bytes(&t, 9, bias, sizeof(bias));
-        pb_sub(&g, 5, t);
-    }
-    pb_sub(&g, 11, pb_value("x", 1, x, 2));
-    pb_sub(&g, 12, pb_value("y", 1, x, 2));
-    return pb_model(g, 7, 13);
-}
 
 static void put(const void *data, size_t bytes)
 {
@@ -66,33 +33,6 @@ static void of_file(struct mdl_leaves *ret)
         abort();
     }
     close(fd);
-}
-
-/* Return: element 0 of the answer to ones; 0 on failure. */
-static float run(const struct mdl_model *m)
-{
-    static _Alignas(64) float in[1024], out[1024];
-    struct krn_net *net = NULL;
-    uint8_t *arena = aligned_alloc(64, m->arena_bytes + 64), *scratch;
-    const void *inputs[] = {in};
-    void *outputs[] = {out};
-    struct krn_mem mem = {arena, inputs, outputs};
-    struct krn_exec exec = {.width = 1};
-
-    for (size_t i = 0; i < 1024; i++) {
-        in[i] = 1;
-    }
-    if (!arena || krn_net_new(m, "__ref", error, &net) < 0) {
-        free(arena);
-        return 0;
-    }
-    scratch = aligned_alloc(64, krn_net_scratch_bytes(net, 1) + 64);
-    exec.scratch = scratch;
-    krn_net_run_ops(net, 0, m->op_count - 1, &mem, &exec);
-    krn_net_free(net);
-    free(scratch);
-    free(arena);
-    return out[0];
 }
 
 TEST(lists_as_data)
@@ -167,7 +107,7 @@ TEST(a_segment_from_its_leaves)
     struct mdl_load_options o = {.name = "two"};
     struct mdl_leaves l;
     bool needed[9];
-    float want[2];
+    float want[2], out[1024];
 
     put(file.data, file.bytes);
     of_file(&l);
@@ -179,7 +119,7 @@ TEST(a_segment_from_its_leaves)
         size_t spared = 0;
 
         T_EQ(mdl_segment(whole, unit, unit, NULL, error, &s), 0);
-        want[unit] = run(s);
+        want[unit] = run_ones(s, out);
         mdl_free(s);
         T_EQ(mdl_segment_leaves(whole, unit, unit, needed, 9), 0);
         part = (struct pb){0};
@@ -198,7 +138,7 @@ TEST(a_segment_from_its_leaves)
         T_EQ(mdl_segment(m, 1 - unit, 1 - unit, NULL, error, &s), -EBADMSG);
         T_TRUE(strstr(error, "is not there") != NULL);
         T_EQ(mdl_segment(m, unit, unit, NULL, error, &s), 0);
-        T_NEAR(run(s), want[unit], 0);
+        T_NEAR(run_ones(s, out), want[unit], 0);
         T_TRUE(want[unit] != 0);
         mdl_free(s);
         m = mdl_free(m);
