@@ -178,8 +178,8 @@ static void end_complete(struct fetch_file *f)
         if (all) {
             fetch_end(a, PIPED_OK, "");
             f->uses++;
-            link_log("%s: %zu leaves have come; it has all that is needed", store_file_path(f->is),
-                     f->got);
+            link_log("%zu leaves have come; %s has all that is needed", f->got,
+                     store_file_path(f->is));
             f->got = 0;
         }
     }

@@ -46,8 +46,8 @@ void fetch_go(struct link *l, uint64_t now_ns);
 int fetch_begin(struct link *l, size_t head_peer, const uint8_t identity[LNK_HASH_BYTES],
                 const char *leaves, void (*done)(void *arg, int status, const char *path_or_why),
                 void *arg);
-/** fetch_cancel() - ends all fetches with @arg that are not done. */
-void fetch_cancel(struct link *l, const void *arg);
+/** fetch_cancel() - ends all fetches with @arg that are not done. Return: how many. */
+size_t fetch_cancel(struct link *l, const void *arg);
 /** fetch_release() - the file of a fetch that is done with status 0 is no longer used. Files are
  * removed only when nobody uses them, and then only for want of room. */
 void fetch_release(struct link *l, const uint8_t identity[LNK_HASH_BYTES]);

@@ -111,8 +111,10 @@ int fetch_begin(struct link *l, size_t head_peer, const uint8_t identity[LNK_HAS
     return 0;
 }
 
-void fetch_cancel(struct link *l, const void *arg)
+size_t fetch_cancel(struct link *l, const void *arg)
 {
+    size_t count = 0;
+
     for (struct fetch_file *f = l->fetch->files; f; f = f->next) {
         for (struct fetch_ask **at = &f->asks; *at;) {
             struct fetch_ask *a = *at;
@@ -124,8 +126,10 @@ void fetch_cancel(struct link *l, const void *arg)
             *at = a->next;
             f->uses -= a->ended && a->status == 0;
             fetch_free_ask(a);
+            count++;
         }
     }
+    return count;
 }
 
 void fetch_release(struct link *l, const uint8_t identity[LNK_HASH_BYTES])

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/link/fetch.h"
 #include "ipc/link/hop.h"
 #include "ipc/link/link.h"
 #include "ipc/link/own_state.h"
@@ -148,6 +149,9 @@ static void leave(struct link *l, size_t peer)
         route_peer_gone(l, peer);
     }
     hop_peer_gone(l, peer);
+    if (l->fetch) {
+        fetch_peer_gone(l, peer);
+    }
     if (l->relay) {
         relay_gone(l->relay, peer);
     }
@@ -236,6 +240,10 @@ void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t
         link_put(l, peer, LNK_URGENT, &m, NULL, 0, NULL, NULL);
     } else if (m.header.type == LNK_PONG) {
         pong(l, peer, &m.ping);
+    } else if (m.header.type == LNK_WANT && l->fetch) {
+        fetch_want(l, peer, &m);
+    } else if (m.header.type == LNK_LEAF && l->fetch) {
+        fetch_leaf(l, peer, &m, part + 1);
     } else {
         l->take(l, peer, &m, part + 1);
     }

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base.h"
+#include "ipc/link/fetch.h"
 #include "ipc/link/front_server.h"
 #include "ipc/link/hop.h"
 #include "ipc/link/link.h"
@@ -22,6 +23,7 @@
 
 struct args {
     const char *folder, *runtime, *listen, *name, *socket, *control, *models, *relay, *to, *input;
+    uint64_t store_bytes;
     bool trusted_wire;
 };
 
@@ -48,6 +50,8 @@ static void help(FILE *to)
         "  --socket PATH       the daemon's frames socket\n"
         "  --control PATH      the daemon's control socket; default: control.sock beside that\n"
         "  --models DIR        look there for files of models, IDENTITY.onnx\n"
+        "  --store-mb MB       most that parts of other boards' models may take; default: the "
+        "disk\n"
         "  --trusted-wire      do not encrypt; other boards must do the same\n"
         "  --relay MODEL       send frames of stdin to other boards, write answers to stdout, end\n"
         "  --to NAME,...       --relay: to these boards; default: all of the list\n"
@@ -58,13 +62,12 @@ static void help(FILE *to)
 /* Return: 0; EXIT_USAGE; -1: help was printed. */
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    static const struct option options[] = {{"listen", 1, 0, 'l'},      {"state-dir", 1, 0, 'd'},
-                                            {"runtime-dir", 1, 0, 'u'}, {"name", 1, 0, 'n'},
-                                            {"socket", 1, 0, 's'},      {"trusted-wire", 0, 0, 'w'},
-                                            {"control", 1, 0, 'c'},     {"models", 1, 0, 'm'},
-                                            {"relay", 1, 0, 'r'},       {"to", 1, 0, 't'},
-                                            {"input", 1, 0, 'i'},       {"help", 0, 0, 'h'},
-                                            {"version", 0, 0, 'v'},     {0}};
+    static const struct option options[] = {
+        {"listen", 1, 0, 'l'},  {"state-dir", 1, 0, 'd'}, {"runtime-dir", 1, 0, 'u'},
+        {"name", 1, 0, 'n'},    {"socket", 1, 0, 's'},    {"trusted-wire", 0, 0, 'w'},
+        {"control", 1, 0, 'c'}, {"models", 1, 0, 'm'},    {"store-mb", 1, 0, 'b'},
+        {"relay", 1, 0, 'r'},   {"to", 1, 0, 't'},        {"input", 1, 0, 'i'},
+        {"help", 0, 0, 'h'},    {"version", 0, 0, 'v'},   {0}};
     int c;
 
     *ret = (struct args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .input = ""};
@@ -83,6 +86,14 @@ static int take_args(int argc, char **argv, struct args *ret)
 
         if (text) {
             *text = optarg;
+        } else if (c == 'b') {
+            char *end;
+
+            ret->store_bytes = strtoull(optarg, &end, 10) * 1000000;
+            if (*optarg < '0' || *optarg > '9' || *end || ret->store_bytes / 1000000 > 1000000000) {
+                link_log("--store-mb '%s' is not a number of MB", optarg);
+                return EXIT_USAGE;
+            }
         } else if (c == 'w') {
             ret->trusted_wire = true;
         } else if (c == 'h') {
@@ -187,7 +198,7 @@ static bool may_reload(const struct args *a)
 /* What to wait for, and how long. */
 static void wait_for(struct link *l, uint64_t until_ns)
 {
-    struct pollfd fds[8 + SEGMENTS_MAX + 1];
+    struct pollfd fds[9 + SEGMENTS_MAX + 1];
     uint64_t now_ns = base_now_ns();
     uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     size_t n = 0;
@@ -198,6 +209,7 @@ static void wait_for(struct link *l, uint64_t until_ns)
     } else {
         fds[n++] = (struct pollfd){l->front ? front_fd(l->front) : -1, POLLIN, 0};
         fds[n++] = own_state_poll(l->own_state);
+        fds[n++] = (struct pollfd){fetch_fd(l), POLLIN, 0};
         n += talk_poll(l->talk, fds + n);
     }
     n += segments_poll(l, fds + n, base_array_count(fds) - n);
@@ -219,6 +231,7 @@ static uint64_t turn(struct link *l, bool *ret_more)
     if (!l->relay) {
         own_state_go(l, base_now_ns());
         talk_go(l, base_now_ns());
+        fetch_go(l, base_now_ns());
     }
     segments_go(l, base_now_ns());
     hop_go(l);
@@ -274,6 +287,7 @@ static int make_parts(const struct args *a, struct link *l)
     }
     if (rc == 0 && !a->relay) {
         rc = heads_new(&l->heads);
+        rc = rc < 0 ? rc : fetch_new(l, l->state_folder, a->store_bytes);
         rc = rc < 0 ? rc : own_state_new(l, &l->own_state);
         rc = rc < 0 ? rc : talk_new(l, &l->talk);
         rc = rc < 0 ? rc : open_front(l);
@@ -288,6 +302,7 @@ static int make_parts(const struct args *a, struct link *l)
 static void free_parts(struct link *l)
 {
     l->transport = lnk_transport_close(l->transport);
+    fetch_free(l);
     l->relay = relay_free(l->relay);
     l->talk = talk_free(l->talk);
     l->own_state = own_state_free(l->own_state);

@@ -6,18 +6,32 @@
 
 #include "base.h"
 #include "ipc/link/daemon_call.h"
+#include "ipc/link/fetch.h"
 #include "ipc/link/route.h"
 
 /* One search at a time for each segment. */
 struct search {
-    const uint8_t *identity;
+    struct segment_file file;
     void (*found)(void *arg, int status, const char *path_or_why);
+    void (*fetched)(void *arg, int status, const char *path_or_why);
     void *arg;
 };
 
-static void none(struct search *s)
+/* No file here: its head has one. */
+static void fetch(const struct search *s)
 {
-    s->found(s->arg, PIPED_NOT_FOUND, "this board has no file of that model");
+    struct link *l = s->file.link;
+    int rc;
+
+    if (s->file.head == LINK_SELF || !l->fetch) {
+        s->found(s->arg, PIPED_NOT_FOUND, "this board has no file of that model");
+        return;
+    }
+    rc = fetch_begin(l, s->file.head, s->file.identity, s->file.leaves, s->fetched, s->arg);
+    if (rc < 0) {
+        s->found(s->arg, rc == -EINVAL ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,
+                 rc == -EINVAL ? "the plan names leaves that are none" : "out of memory");
+    }
 }
 
 /* A loaded model that is the same file. */
@@ -28,7 +42,7 @@ static void listed(void *arg, const char *error, const json_t *parameters)
     char identity[BRD_KEY_TEXT_BYTES];
     size_t i;
 
-    brd_key_text(s->identity, identity);
+    brd_key_text(s->file.identity, identity);
     json_array_foreach(error ? NULL : list, i, m)
     {
         const char *hash = json_string_value(json_object_get(m, "hash"));
@@ -39,11 +53,12 @@ static void listed(void *arg, const char *error, const json_t *parameters)
             return;
         }
     }
-    none(s);
+    fetch(s);
 }
 
 void segment_file_find(const struct segment_file *f,
-                       void (*found)(void *arg, int status, const char *path_or_why), void *arg)
+                       void (*found)(void *arg, int status, const char *path_or_why),
+                       void (*fetched)(void *arg, int status, const char *path_or_why), void *arg)
 {
     const char *path = f->head == LINK_SELF ? route_path(f->link, f->identity) : NULL;
     const char *folder = f->link->models_folder;
@@ -58,7 +73,7 @@ void segment_file_find(const struct segment_file *f,
     }
     search = malloc(sizeof(*search));
     if (search) {
-        *search = (struct search){f->identity, found, arg};
+        *search = (struct search){*f, found, fetched, arg};
     }
     if (!search || daemon_conn_call(f->conn, "io.piped.Models", NULL, false, listed, search) < 0) {
         free(search);

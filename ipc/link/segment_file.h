@@ -18,6 +18,8 @@ struct segment_file {
  * segment_file_find() - finds a file with this identity
  * @found: called once, perhaps before it returns. @status: 0, or of the protocol; @path_or_why: the
  * path, or a sentence
+ * @fetched: called instead, later, if the file had to be fetched from the head: see fetch_begin()
  */
 void segment_file_find(const struct segment_file *f,
-                       void (*found)(void *arg, int status, const char *path_or_why), void *arg);
+                       void (*found)(void *arg, int status, const char *path_or_why),
+                       void (*fetched)(void *arg, int status, const char *path_or_why), void *arg);

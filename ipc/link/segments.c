@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "ipc/link/daemon_call.h"
+#include "ipc/link/fetch.h"
 #include "ipc/link/segment_file.h"
 
 #define CONNECT_MS 200u               /* how long to look for the daemon */
@@ -40,6 +41,9 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
 static void close_segment(struct segment *s)
 {
     piped_close(s->piped);
+    if (s->fetched) {
+        fetch_release(s->link, s->identity);
+    }
     *s = (struct segment){0};
 }
 
@@ -177,6 +181,14 @@ static void found(void *arg, int status, const char *path_or_why)
     load(s);
 }
 
+static void fetched(void *arg, int status, const char *path_or_why)
+{
+    struct segment *s = arg;
+
+    s->fetched = status == 0;
+    found(s, status, path_or_why);
+}
+
 static struct segment *find(struct segments *s, const char *name)
 {
     struct segment *unused = NULL;
@@ -252,7 +264,7 @@ static void look(struct segments *all, struct segment *s, uint64_t now_ns)
         open_segment(s);
     } else if (all->conn && daemon_conn_up(all->conn)) {
         s->asked = true;
-        segment_file_find(&f, found, s);
+        segment_file_find(&f, found, fetched, s);
     } else if (now_ns - s->begun_ns > DAEMON_NS) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");
     }
@@ -262,6 +274,10 @@ static void go(struct segments *all, struct segment *s, uint64_t now_ns)
 {
     if (s->phase == SEGMENT_FINDING && !s->asked) {
         look(all, s, now_ns);
+    } else if (s->phase == SEGMENT_FINDING && s->users == 0 && s->link->fetch &&
+               fetch_cancel(s->link, s) > 0) {
+        close_segment(s);
+        return;
     }
     if (s->phase == SEGMENT_READY && piped_dispatch(s->piped, 0) == -ENOTCONN) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is gone");

@@ -46,9 +46,10 @@ struct segment {
     char name[SEGMENT_NAME_BYTES]; /* CONTENT#a-b; a plain model's name */
     char content[BRD_CONTENT_BYTES];
     uint32_t first_unit, last_unit;
-    bool plain;  /* a whole model that the daemon has: never loaded or unloaded */
-    bool loaded; /* by us */
-    bool asked;  /* FINDING: its file is being looked for */
+    bool plain;   /* a whole model that the daemon has: never loaded or unloaded */
+    bool loaded;  /* by us */
+    bool asked;   /* FINDING: its file is being looked for */
+    bool fetched; /* its file is in use: fetch_release() */
     char path[1024];
     size_t head; /* the board that asked for it first */
     uint8_t identity[LNK_HASH_BYTES];

@@ -108,9 +108,10 @@ class Control:
 class Boards:
     """The hub, which is the head, and others; each knows all."""
 
-    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None):
-        """@boards: the key of the head's model, which a real head has; else the test is its daemon's mouth."""
-        self.boards = boards
+    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None, files=True):
+        """@boards: the key of the head's model, which a real head has; else the test is its daemon's mouth. @files: all have
+        the model's file."""
+        self.boards, self.files = boards, files
         self.top = tempfile.TemporaryDirectory(prefix="piped-hops-")
         self.pipectl, self.link, self.model = pipectl, link, model
         self.names = ("hub",) + others
@@ -164,7 +165,7 @@ class Boards:
             for name in self.names:
                 self.start_link(name)
             self.known = self.daemons["hub"].call("Models")["models"][0]
-            for name in self.names:
+            for name in self.names if self.files else ():
                 os.symlink(self.model, self.path(name, "models", self.known["hash"] + ".onnx"))
             if not self.boards:
                 self.wait_up(*self.names[1:])

@@ -5,13 +5,16 @@
 usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
 """
 import os
+import random
 import sys
+import tempfile
 import time
 
 ROOT, LINK, PIPECTL = sys.argv[1:4]
 for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 from cases import check, main  # noqa: E402  (the folders are known only now)
+from daemon import DIGITS  # noqa: E402
 from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
 
 
@@ -29,6 +32,54 @@ def two_boards_in_a_chain():
             check(client.unavailable == 0 and client.epochs == {b.number}, text, client.unavailable, client.epochs)
         state = b.state(b.control.wait(lambda r: b.state(r)["answered"] >= 500, "counted"))
         check(state["resent"] == 0 and state["late"] == 0 and min(state["service_ns"][:3]) > 0, state)
+
+
+def larger(folder):
+    """The model as a file of four leaves: its last field is a doc_string."""
+    path = os.path.join(folder, "larger.onnx")
+    with open(DIGITS, "rb") as f, open(path, "wb") as to:
+        to.write(f.read() + b"\x32\x80\x80\xc0\x01" + random.Random(5).randbytes(3 << 20).translate(bytes(range(32, 96)) * 4))
+    return path
+
+
+def weights_come_from_the_head():
+    """Boards without the model's file get what they need, keep it, and need no more when they are back."""
+    with tempfile.TemporaryDirectory(prefix="piped-weights-") as folder, \
+            boards("b2", "b3", model=larger(folder), files=False) as b:
+        kept = b.path("b2", "state", "models", b.known["hash"] + ".onnx")
+
+        def serve(came):
+            b.set("0-2@hub|3-11@b2")
+            b.links["b2"].wait("piped-link: %d leaves have come" % came, LIMIT_S)
+            client = Client(b)
+            client.more(100)
+            client.end()
+            check(client.unavailable == 0, client.unavailable)
+
+        def restart():
+            b.start_daemon("b2")
+            b.start_link("b2")
+            b.wait_up("b2")
+
+        serve(4)
+        with open(kept, "rb") as f, open(b.model, "rb") as of:
+            check(f.read() == of.read(), "not the same file")
+        check(os.stat(kept).st_mode & 0o777 == 0o644 and os.stat(os.path.dirname(kept)).st_mode & 0o777 == 0o755)
+        b.links["b2"].kill()
+        b.kill_daemon("b2")
+        restart()
+        serve(0)
+        b.links["b2"].kill()
+        b.kill_daemon("b2")
+        with open(kept, "r+b") as f:  # a damaged leaf is seen by the next process, and comes again
+            f.seek(2 << 20)
+            f.write(b"damaged")
+        restart()
+        serve(1)
+        b.set("0-2@b2|3-7@b3|8-11@b2")
+        client = Client(b)
+        client.more(100)
+        client.end()
 
 
 def failed(b, board, to=None):
@@ -156,6 +207,6 @@ def the_daemon_decides():
         check(client.unavailable == 0, client.unavailable)
 
 
-CASES = (two_boards_in_a_chain, the_middle_link_is_killed, the_middle_daemon_is_killed, routes_change_under_load,
-         copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable, the_daemon_decides)
+CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
+         routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable, the_daemon_decides)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])

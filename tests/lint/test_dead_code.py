@@ -22,10 +22,6 @@ OTHERS = ("tests/", "bench/")
 KEPT = {
     "front_answer": "the head of a plan over boards, as the next four",
     "front_dispatch": "", "front_fd": "", "front_models": "", "front_open": "",
-    "fetch_new": "a board that is to serve a segment", "fetch_free": "with fetch_new", "fetch_go": "with fetch_new",
-    "fetch_fd": "with fetch_new", "fetch_begin": "with fetch_new", "fetch_cancel": "with fetch_new",
-    "fetch_release": "with fetch_new", "fetch_want": "with fetch_new", "fetch_leaf": "with fetch_new",
-    "fetch_peer_gone": "with fetch_new",
     "lnk_transport_self": "programs under mpirun, which the tests are",
     "krn_net_fused": "tests and benches ask what a net is made of",
     "krn_net_nodes": "tests and benches ask what a net is made of",
