@@ -20,7 +20,7 @@ import threading
 import time
 
 from cases import Failure, check
-from daemon import BUILD, PIPECTL, Daemon
+from daemon import BUILD, HEARTBEAT, PIPECTL, Daemon
 from groups import Group
 from network import Network
 from program import SLOW, TAIL, Program, dies_with_parent
@@ -42,7 +42,7 @@ class Board:
         self.frames_path, self.control_path = (os.path.join(self.runtime, n + ".sock") for n in ("frames", "control"))
         self.address = fleet.network.address(name)
         self.group = self.daemon = self.link = None
-        self.link_args = list(fleet.link_args)
+        self.link_args, self.link_wrapper = list(fleet.link_args), []
         cpu, memory = fleet.cpu.get(name), fleet.memory.get(name)
         if cpu or memory:
             self.group = Group(name, cpu, memory)
@@ -73,7 +73,7 @@ class Board:
         if self.daemon:
             self.daemon.cleanup()
         self.daemon = Daemon(config=self.fleet.configs[self.name], runtime_dir=self.runtime, state_dir=self.state,
-                             wrapper=self.fleet.network.spaces[self.name].inside(), preexec=self.prepare)
+                             wrapper=self.fleet.network.spaces[self.name].inside(), preexec=self.prepare, env=HEARTBEAT)
         self.daemon.log_path = os.path.join(self.folder, "piped.log")
         self.daemon.start()
 
@@ -83,7 +83,7 @@ class Board:
         self.link.wait("piped-link: listens")
 
     def link_command(self, *more):
-        return self.fleet.network.spaces[self.name].inside() + [
+        return self.fleet.network.spaces[self.name].inside() + self.link_wrapper + [
             LINK, "--state-dir", self.link_state, "--runtime-dir", self.link_runtime, "--listen", self.address,
             *self.link_args, *more]
 
