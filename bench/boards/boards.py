@@ -199,14 +199,14 @@ def handoff(options):
         path = os.path.join(folder, "border.json")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(MEGABYTE, f)
-        with fleet_of(options, 2, [{"name": "border", "path": path, "boards": "0-0@here|1-3@b2"}], cpu=None,
+        with fleet_of(options, 2, [{"name": "border", "path": path, "boards": "0-0@here|1-2@b2"}], cpu=None,
                       trusted_wire=True) as fleet:
-            for board, segment in ((fleet.head, "alone#0-0"), (fleet["b2"], "alone#1-3")):
+            for board, segment in ((fleet.head, "alone#0-0"), (fleet["b2"], "alone#1-2")):
                 board.pipectl("models", "load", segment, path)
             wait_route(fleet, "border", ("b2",))
             rounds = []
             for _ in range(options.rounds):
-                ways = (fleet.head, "border"), (fleet.head, "alone#0-0"), (fleet["b2"], "alone#1-3")
+                ways = (fleet.head, "border"), (fleet.head, "alone#0-0"), (fleet["b2"], "alone#1-2")
                 rounds.append([latency_ms(options, *way) for way in ways] + [plain_wire_ms(fleet, BORDER_BYTES)])
     names = ("route_ms", "first_ms", "second_ms", "wire_ms")
     return {"border_bytes": BORDER_BYTES, "rate": options.rate,

@@ -73,7 +73,8 @@ class Board:
         if self.daemon:
             self.daemon.cleanup()
         self.daemon = Daemon(config=self.fleet.configs[self.name], runtime_dir=self.runtime, state_dir=self.state,
-                             wrapper=self.fleet.network.spaces[self.name].inside(), preexec=self.prepare, env=HEARTBEAT)
+                             wrapper=self.fleet.network.spaces[self.name].inside(), preexec=self.prepare,
+                             env=HEARTBEAT if self.fleet.heartbeat else None)
         self.daemon.log_path = os.path.join(self.folder, "piped.log")
         self.daemon.start()
 
@@ -157,15 +158,15 @@ class Fleet:
     @head: the configuration of b1's piped      @others: of all others
     @cpu, @memory: cores and bytes of each board, or {name: value}      @cpus: function from a name to a set of cores
     @rate: of all cables      @cable: the cable program, if cables will be bad (Cable)
-    @trusted_wire: no encryption      @start: whether programs run at once
+    @trusted_wire: no encryption      @heartbeat: for daemon.wait_until()      @start: whether programs run at once
     """
 
     def __init__(self, count, head=None, others=None, cpu=None, memory=None, cpus=None, rate=None, cable=None,
-                 trusted_wire=False, start=True):
+                 trusted_wire=False, heartbeat=False, start=True):
         self.names = ["b%d" % (i + 1) for i in range(count)]
         self.configs = {n: (head if n == "b1" else others) or {} for n in self.names}
         self.cpu, self.memory = (x if isinstance(x, dict) else dict.fromkeys(self.names, x) for x in (cpu, memory))
-        self.cpus, self.rate, self.cable, self.start = cpus, rate, cable, start
+        self.cpus, self.rate, self.cable, self.heartbeat, self.start = cpus, rate, cable, heartbeat, start
         self.link_args = ["--trusted-wire"] if trusted_wire else []
         self.boards, self.network, self.programs = {}, None, []
         self.top = tempfile.TemporaryDirectory(prefix="piped-fleet-")

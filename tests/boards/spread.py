@@ -29,7 +29,7 @@ class Spread(Fleet):
     """
 
     def __init__(self, count, route, path=DIGITS, keys=None, **more):
-        super().__init__(count, **more)
+        super().__init__(count, heartbeat=True, **more)
         self.route_text, self.path, self.keys = route, path or write_borders(self.folder), keys or {}
         self.configs["b1"] = self.head_config()
 

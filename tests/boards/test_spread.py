@@ -40,8 +40,8 @@ def two_boards_at_every_cut():
     with Spread(2, "0-5@here|6-11@b2") as fleet:
         fleet.serving()
         with fleet.load() as load:
-            for cut in range(1, UNITS):
-                for first, second in (("here", "b2"), ("b2", "here")) if LONG or cut % 3 == 0 else (("here", "b2"),):
+            for cut in range(1, UNITS, 1 if LONG else 2):
+                for first, second in (("here", "b2"), ("b2", "here")) if LONG or cut == 7 else (("here", "b2"),):
                     fleet.set_route("0-%d@%s|%d-%d@%s" % (cut - 1, first, cut, UNITS - 1, second))
                     before = fleet.computed("b2")
                     load.more(100)
@@ -49,7 +49,7 @@ def two_boards_at_every_cut():
             for route in ("0-11@b2", "0-11@here+b2", "0-3@b2|4-7@here|8-11@b2", "0-3@here|4-7@b2|8-11@here"):
                 fleet.set_route(route)
                 load.more(100)
-        check(load.epochs() > UNITS, load.epochs())
+        check(load.epochs() > 10, load.epochs())
 
 
 @on_boards
