@@ -66,6 +66,14 @@ static int name_file(char error[MDL_ERROR_MAX], int code, const char *path)
     return mdl_fail(error, code, "%.150s: %.340s", path, why[0] ? why : strerror(-code));
 }
 
+/* A network description, whatever its name: no ONNX file begins so. */
+static bool begins_as_json(int fd)
+{
+    char first;
+
+    return pread(fd, &first, 1, 0) == 1 && first == '{';
+}
+
 static int source_open(struct source *s, const char *path, size_t weight_bytes_max, char *error)
 {
     size_t length = strlen(path), bytes_max;
@@ -83,6 +91,7 @@ static int source_open(struct source *s, const char *path, size_t weight_bytes_m
     if (s->bytes == 0) {
         return mdl_fail(error, -EBADMSG, "%.200s: the file is empty", path);
     }
+    s->is_netdesc |= s->bytes <= NETDESC_BYTES_MAX && begins_as_json(s->fd);
     if (fstat(s->fd, &s->before) < 0) {
         r = -errno;
         return mdl_fail(error, r, "%.200s: %s", path, strerror(-r));

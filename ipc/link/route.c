@@ -139,6 +139,7 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
             again_ns = base_min(again_ns, h->pause_ns);
         }
         head_answer(h);
+        head_remind(h, now_ns);
         head_tidy(h);
         if (h->withdrawn && !head_newest(h) && head_is_empty(h)) {
             l->heads->head[i] = head_free(h);

@@ -7,6 +7,8 @@
 #include "ipc/boards/board_text.h"
 #include "ipc/link/route_private.h"
 
+#define REMIND_NS (BASE_NS_PER_S / 2)
+
 static bool uses(const struct head *h, const struct head_epoch *e, size_t board)
 {
     const char *print = link_print(h->link, board);
@@ -115,19 +117,32 @@ static bool tell_place(struct head *h, struct head_epoch *e, size_t i, size_t k,
     return e->number == number; /* a place here may be refused at once */
 }
 
+/* Tells boards that have not given credit. */
 static void tell_places(struct head *h, struct head_epoch *e)
 {
     base_autofree char *text = malloc(LNK_PLAN_TEXT_MAX);
 
+    e->told_ns = base_now_ns();
     for (size_t i = 0; i < e->route->hop_count; i++) {
         if (!text || !plan_text(e->route, i, text)) {
             head_epoch_fail(h, e, LINK_NOBODY, LINK_NOBODY, "its plan is too long");
             return;
         }
         for (size_t k = 0; k < e->route->hop[i].board_count; k++) {
-            if (!tell_place(h, e, i, k, text)) {
+            if (e->credits[i][k] == 0 && !tell_place(h, e, i, k, text)) {
                 return;
             }
+        }
+    }
+}
+
+void head_remind(struct head *h, uint64_t now_ns)
+{
+    for (size_t i = 0; i < HEAD_EPOCHS_MAX; i++) {
+        struct head_epoch *e = &h->epoch[i];
+
+        if (e->number && !e->ledger && now_ns - e->told_ns > REMIND_NS) {
+            tell_places(h, e);
         }
     }
 }

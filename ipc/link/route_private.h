@@ -19,9 +19,10 @@ struct head_frame {
     uint64_t begun_ns, service_ns; /* when it came; how long boards computed it */
 };
 struct head_epoch {
-    uint32_t number; /* of the messages; 0: free */
-    uint32_t ledger; /* its number in the ledger; 0: not begun */
-    uint32_t gone;   /* bits of boards of a single hop that were lost */
+    uint32_t number;  /* of the messages; 0: free */
+    uint32_t ledger;  /* its number in the ledger; 0: not begun */
+    uint32_t gone;    /* bits of boards of a single hop that were lost */
+    uint64_t told_ns; /* when boards were told their places */
     uint32_t credits[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* 0: not yet */
     struct brd_route *route;                       /* owned */
 };
@@ -65,6 +66,9 @@ void head_end_epoch(struct head_epoch *e);
 /* route_epochs.c */
 /** head_prepare() - a new epoch by a copy of @route. */
 void head_prepare(struct head *h, const struct brd_route *route);
+/** head_remind() - tells boards that have not given credit their places again: one that has not
+ * yet seen its own link to us break forgets them when it does. */
+void head_remind(struct head *h, uint64_t now_ns);
 /** head_epoch_fail() - the epoch is over. @board: of which the failure is, or LINK_NOBODY; @to: its
  * link to this board, or LINK_NOBODY. */
 void head_epoch_fail(struct head *h, struct head_epoch *e, size_t board, size_t to,

@@ -256,7 +256,7 @@ def a_full_disk_while_fetching():
         fleet.wait_joined()
         with fleet.load() as load:
             fleet.ask_route(fleet.in_two())
-            print("  " + fleet.until(lambda r: "space" in r["why"], "the reason")["why"])
+            print("  " + fleet.until(lambda r: "the disk is full" in r["why"], "the reason")["why"])
             load.more(50)
             fleet["b2"].link.kill()
             fleet["b2"].link_wrapper = []
