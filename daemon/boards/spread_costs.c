@@ -47,7 +47,7 @@ static struct tun_cell expected(const struct filler *f, size_t ep, size_t width,
 }
 
 /* Takes what the board told of a row; what it did not tell is left to tun_fill(). The head's own
- * table is complete, and only corrected. */
+ * table is complete, and only corrected: correct_here(). */
 static void take_told(struct filler *f, size_t ep, size_t width, const struct dmn_past_row *row)
 {
     size_t board = f->p->eps[ep].board;
@@ -71,18 +71,42 @@ static void take_told(struct filler *f, size_t ep, size_t width, const struct dm
     }
 }
 
-static void correct_row(struct filler *f, size_t ep, size_t width)
+/* Return: by how much an EP was slower than expected, as far as it or its board told. */
+static double slower(const struct filler *f, size_t ep, double *ret_sigma)
 {
     size_t board = f->p->eps[ep].board;
-    double ratio = 1, sigma = SIGMA_UNKNOWN;
 
     if (f->ep_ns[ep] > 0) {
-        ratio = f->ep_ns[ep] / f->ep_expected_ns[ep];
-        sigma = SIGMA_LIKE_EP;
-    } else if (f->board_ns[board] > 0) {
-        ratio = f->board_ns[board] / f->board_expected_ns[board];
-        sigma = SIGMA_LIKE_BOARD;
+        *ret_sigma = SIGMA_LIKE_EP;
+        return f->ep_ns[ep] / f->ep_expected_ns[ep];
     }
+    if (f->board_ns[board] > 0) {
+        *ret_sigma = SIGMA_LIKE_BOARD;
+        return f->board_ns[board] / f->board_expected_ns[board];
+    }
+    *ret_sigma = SIGMA_UNKNOWN;
+    return 1;
+}
+
+/* What the head's segments took counts for its other units, too: under a quota, or beside other
+ * programs, all are slower than the table says. Else those that do not run now would seem faster
+ * than those that do, and routes would swing. */
+static void correct_here(struct filler *f, size_t ep, size_t width)
+{
+    const struct dmn_past_row *row = past_of(f, ep, width);
+    double sigma, ratio = slower(f, ep, &sigma);
+
+    for (size_t u = 0; u < f->p->unit_count; u++) {
+        if (!row || !(row->ns[u] > 0)) {
+            tun_cell_at(&f->p->costs, ep, width, u)->ns *= ratio;
+        }
+    }
+}
+
+static void correct_row(struct filler *f, size_t ep, size_t width)
+{
+    double sigma, ratio = slower(f, ep, &sigma);
+
     for (size_t u = 0; u < f->p->unit_count; u++) {
         struct tun_cell *c = tun_cell_at(&f->p->costs, ep, width, u);
 
@@ -99,6 +123,11 @@ void dmn_spread_costs(struct tun_problem *p, const struct tun_problem *here,
     for (size_t k = 0; k < p->ep_count; k++) {
         for (size_t w = 1; w <= p->eps[k].cores; w++) {
             take_told(&f, k, w, past_of(&f, k, w));
+        }
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 1; w <= p->eps[k].cores && p->eps[k].board == 0; w++) {
+            correct_here(&f, k, w);
         }
     }
     tun_fill(p);
