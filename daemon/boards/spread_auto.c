@@ -199,9 +199,14 @@ static const char *cause(enum dmn_due due)
 static void apply(struct dmn_auto *a, const struct job *j, uint64_t now_ns)
 {
     const struct dmn_spread_answer *o = &j->answer;
+    bool moves = dmn_hops_load(a->hop, a->hop_count, o->hop, o->hop_count);
     enum dmn_worth worth =
-        dmn_decide_worth(&j->query.here, &o->best, &o->present, &o->alone, a->hop_count > 0,
-                         dmn_hops_load(a->hop, a->hop_count, o->hop, o->hop_count));
+        dmn_decide_worth(&j->query.here, &o->best, &o->present, &o->alone, a->hop_count > 0, moves);
+
+    if (!dmn_decide_sustained(&a->decide, j->due, worth == DMN_TAKE_ROUTE, moves, now_ns) &&
+        worth == DMN_TAKE_ROUTE) {
+        return;
+    }
 
     if (worth == DMN_TAKE_ROUTE &&
         (j->due == DMN_DUE_BROKEN || !dmn_hops_same(a->hop, a->hop_count, o->hop, o->hop_count))) {

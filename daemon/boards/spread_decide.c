@@ -283,6 +283,9 @@ enum dmn_due dmn_decide_due(const struct dmn_decide *d, const struct dmn_spread_
         return DMN_DUE_NOT;
     }
     due = what_changed(d, in);
+    if (due == DMN_DUE_NOT && d->gain_ns && now_ns - d->gain_ns >= DMN_DECIDE_SUSTAIN_NS) {
+        return DMN_DUE_COSTS;
+    }
     if (due == DMN_DUE_COSTS && spread && d->corrections < DMN_DECIDE_CORRECTIONS) {
         return since >= DMN_DECIDE_CORRECT_NS ? due : DMN_DUE_NOT;
     }
@@ -303,10 +306,25 @@ void dmn_decide_sought(struct dmn_decide *d, const struct dmn_spread_inputs *in)
     d->sought = true;
 }
 
+bool dmn_decide_sustained(struct dmn_decide *d, enum dmn_due why, bool gain, bool moves,
+                          uint64_t now_ns)
+{
+    if (!gain || !moves || why == DMN_DUE_BROKEN || why == DMN_DUE_BOARDS) {
+        d->gain_ns = 0;
+        return gain;
+    }
+    if (!d->gain_ns) {
+        d->gain_ns = now_ns;
+        return false;
+    }
+    return now_ns - d->gain_ns >= DMN_DECIDE_SUSTAIN_NS;
+}
+
 void dmn_decide_changed(struct dmn_decide *d, enum dmn_due why, uint64_t now_ns)
 {
     memmove(d->change_ns + 1, d->change_ns, sizeof(d->change_ns) - sizeof(d->change_ns[0]));
     d->change_ns[0] = now_ns;
+    d->gain_ns = 0;
     d->corrections = why == DMN_DUE_COSTS ? d->corrections + 1 : 0;
 }
 

@@ -9,7 +9,9 @@
  * A route is sought again at once when the present one is broken; else, when boards came or costs
  * or links changed, after a cool-down since the last change. Two corrections by what the boards
  * measured may follow a change soon. A new route must gain more than DMN_DECIDE_GAIN, and more than
- * DMN_DECIDE_MOVE_GAIN if boards must load other segments for it.
+ * DMN_DECIDE_MOVE_GAIN if boards must load other segments for it. If no board came or went, such a
+ * gain must be found once more after DMN_DECIDE_SUSTAIN_NS: of many routes judged by noisy costs,
+ * the best one looks better than it is.
  *
  * Pure: times are given. Threads: the loop thread.
  */
@@ -28,6 +30,7 @@
 #define DMN_DECIDE_COOLDOWN_NS UINT64_C(10000000000)
 #define DMN_DECIDE_CORRECT_NS UINT64_C(2000000000) /* instead, for corrections */
 #define DMN_DECIDE_CORRECTIONS 2u
+#define DMN_DECIDE_SUSTAIN_NS UINT64_C(10000000000) /* a gain by costs or links must last so long */
 #define DMN_DECIDE_PREPARE_NS UINT64_C(60000000000) /* a route that is prepared is left alone */
 #define DMN_DECIDE_GAPS 8u
 #define DMN_DECIDE_CHANGES 8u
@@ -53,6 +56,7 @@ struct dmn_decide {
     uint32_t blamed;          /* number of the route whose failure was taken in; 0: none */
     uint64_t change_ns[DMN_DECIDE_CHANGES]; /* the newest, newest first; 0: none */
     unsigned corrections;                   /* since a board came or went */
+    uint64_t gain_ns;                       /* a gain that has to last was found then; 0: none */
     bool sought;                            /* .signs and .used are of the last search */
     bool used[BRD_MAX];                     /* by .board */
     struct dmn_signs signs;
@@ -92,6 +96,10 @@ enum dmn_due dmn_decide_due(const struct dmn_decide *d, const struct dmn_spread_
 bool dmn_decide_broken(const struct dmn_spread_inputs *in, const struct dmn_present *now);
 /** dmn_decide_sought() - a route is being sought with these inputs. */
 void dmn_decide_sought(struct dmn_decide *d, const struct dmn_spread_inputs *in);
+/** dmn_decide_sustained() - a search because of @why found a gain, or none. @moves: as for
+ * dmn_decide_worth(). Return: it has lasted long enough, or need not last. */
+bool dmn_decide_sustained(struct dmn_decide *d, enum dmn_due why, bool gain, bool moves,
+                          uint64_t now_ns);
 /** dmn_decide_changed() - the wanted route changed. */
 void dmn_decide_changed(struct dmn_decide *d, enum dmn_due why, uint64_t now_ns);
 
