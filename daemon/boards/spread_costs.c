@@ -71,7 +71,8 @@ static void take_told(struct filler *f, size_t ep, size_t width, const struct dm
     }
 }
 
-/* Return: by how much an EP was slower than expected, as far as it or its board told. */
+/* Return: by how much an EP was slower than expected, as far as it or its board told. What a board
+ * that told nothing is expected to take is of the head's table, and as wrong as that proved here. */
 static double slower(const struct filler *f, size_t ep, double *ret_sigma)
 {
     size_t board = f->p->eps[ep].board;
@@ -85,7 +86,7 @@ static double slower(const struct filler *f, size_t ep, double *ret_sigma)
         return f->board_ns[board] / f->board_expected_ns[board];
     }
     *ret_sigma = SIGMA_UNKNOWN;
-    return 1;
+    return f->board_ns[0] > 0 ? f->board_ns[0] / f->board_expected_ns[0] : 1;
 }
 
 /* What the head's segments took counts for its other units, too: under a quota, or beside other
