@@ -216,31 +216,6 @@ int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan)
     return 0;
 }
 
-static int change_sleep(struct pl_pipeline *p, bool asleep)
-{
-    int r;
-
-    if (p->set->common.asleep == asleep) {
-        return 0;
-    }
-    p->options.asleep = asleep;
-    r = pl_switch(p, &p->set->plan);
-    if (r != 0) {
-        p->options.asleep = !asleep;
-    }
-    return r;
-}
-
-int pl_sleep(struct pl_pipeline *p)
-{
-    return change_sleep(p, true);
-}
-
-int pl_wake_up(struct pl_pipeline *p)
-{
-    return change_sleep(p, false);
-}
-
 bool pl_asleep(const struct pl_pipeline *p)
 {
     return p->set->common.asleep;

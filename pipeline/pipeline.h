@@ -30,7 +30,7 @@ struct pl_options {
     void *notify_arg;
     bool no_pin;    /* pin no thread, for machines that forbid it; status shows it */
     bool no_clocks; /* no per-unit clocks; only bench/clocks sets it */
-    bool asleep;    /* it begins as after pl_sleep() */
+    bool asleep;    /* its teams hold no weights, and no frame is admitted, by any plan */
 };
 
 struct pl_pipeline;
@@ -75,15 +75,7 @@ struct pl_frame *pl_collect(struct pl_pipeline *p);
 enum { PL_E_BUSY = 2 };
 int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
 
-/**
- * pl_sleep() - lets go of the weights: no frame is admitted from now on
- *
- * A switch to the same plan, whose teams do not join the net: krn_net_trim() frees what the
- * draining teams leave. Plans may be switched as ever; pl_wake_up() switches once more, to teams
- * that join. Both return as pl_switch(), and 0 if there is nothing to do.
- */
-int pl_sleep(struct pl_pipeline *p);
-int pl_wake_up(struct pl_pipeline *p);
+/** pl_asleep() - Return: pl_options.asleep. */
 bool pl_asleep(const struct pl_pipeline *p);
 
 /** pl_set_eps() - sets the EPs (copied) that later plans refer to, after the machine has changed.

@@ -71,8 +71,9 @@ static void take_told(struct filler *f, size_t ep, size_t width, const struct dm
     }
 }
 
-/* Return: by how much an EP was slower than expected, as far as it or its board told. What a board
- * that told nothing is expected to take is of the head's table, and as wrong as that proved here. */
+/* Return: by how much an EP was slower than expected, as far as it or its board told. What is
+ * expected of a board that told nothing is of the head's table, and as wrong as that proved here.
+ */
 static double slower(const struct filler *f, size_t ep, double *ret_sigma)
 {
     size_t board = f->p->eps[ep].board;

@@ -18,8 +18,8 @@
 int dmn_plan_hops(const struct dmn_spread_table *t, const struct pl_plan *plan, struct brd_hop *ret,
                   size_t *ret_count);
 
-/** dmn_hops_load() - Return: a board of @b has other units there than in @a: it must load a segment.
- */
+/** dmn_hops_load() - Return: a board of @b has other units there than in @a, so it must load a
+ * segment. */
 bool dmn_hops_load(const struct brd_hop *a, size_t a_count, const struct brd_hop *b,
                    size_t b_count);
 /** dmn_hops_same() - Return: the same boards have the same units, in about the same shares. */
