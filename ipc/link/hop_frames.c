@@ -29,28 +29,6 @@ static struct hop_place *place_of(struct hops *h, uint64_t number)
     return NULL;
 }
 
-/* Copies a frame's tensors to where the daemon wants them. Return: 0 or a status. */
-static int take_inputs(const struct segment *s, const struct lnk_message *m,
-                       const struct lnk_bytes *part, struct piped_frame *f)
-{
-    const struct piped_stream_info *info = piped_stream_info(s->stream);
-
-    if (m->frame.tensor_count != info->input_count) {
-        return PIPED_INVALID_ARGUMENT;
-    }
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        const struct piped_tensor *t = &info->inputs[i];
-
-        if (m->tensor[i].dtype != t->dtype || m->tensor[i].encoding != LNK_AS_IS ||
-            m->tensor[i].bytes != t->bytes || t->offset > f->input_size ||
-            t->bytes > f->input_size - t->offset) {
-            return PIPED_INVALID_ARGUMENT;
-        }
-        memcpy((uint8_t *)f->input + t->offset, part[i].data, t->bytes);
-    }
-    return 0;
-}
-
 /* Return: 0 or a status. */
 static int submit(struct hop_place *p, const struct lnk_message *m, const struct lnk_bytes *part)
 {
@@ -61,7 +39,7 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
     if (!j) {
         return PIPED_RESOURCE_EXHAUSTED;
     }
-    status = take_inputs(s, m, part, j->frame);
+    status = hop_border_take(&j->border, piped_stream_info(s->stream), m, part, p->takes, j->frame);
     if (status == 0) {
         j->plan = p->number;
         j->number = m->frame.frame;
@@ -169,24 +147,17 @@ static void make_message(const struct hop_place *p, const struct segment_job *j,
     m->tail_bytes = j->time_count * sizeof(j->time_ns[0]);
 }
 
-/* Sends what a segment computed, from its slot. Return: as lnk_send(). */
+/* Sends what a segment computed, from its slot or encoded. Return: as lnk_send(). */
 static int send_on(struct link *l, struct hop_place *p, struct segment_job *j, uint64_t left_ns)
 {
-    const struct piped_stream_info *info = piped_stream_info(j->segment->stream);
-    size_t count = base_min(info->output_count, LNK_PARTS_MAX);
+    enum brd_encoding as = p->last || j->to == LINK_SELF ? BRD_AS_IS : p->sends;
     struct lnk_bytes range[LNK_PARTS_MAX];
     struct lnk_message m = {.header = {0}};
+    size_t count =
+        hop_border_put(&j->border, piped_stream_info(j->segment->stream), j->frame, as, &m, range);
     int rc;
 
     make_message(p, j, left_ns, count, &m);
-    for (size_t i = 0; i < count; i++) {
-        const struct piped_tensor *t = &info->outputs[i];
-
-        m.tensor[i] = (struct lnk_tensor){.dtype = (uint8_t)t->dtype, .rank = (uint8_t)t->rank};
-        memcpy(m.tensor[i].dim, t->dim, t->rank * sizeof(t->dim[0]));
-        m.tensor[i].bytes = t->bytes;
-        range[i] = (struct lnk_bytes){(const uint8_t *)j->frame->output + t->offset, t->bytes};
-    }
     j->segment->held++;
     rc = link_put(l, j->to, LNK_BULK, &m, range, count, sent, j);
     if (rc != 0) {

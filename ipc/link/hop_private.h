@@ -18,8 +18,9 @@ struct hop_place {
     uint32_t stream, epoch;
     uint16_t hop;
     bool last, plain;
-    uint32_t from;           /* bits of boards that send to it; hop 0: the head does */
-    struct segment *segment; /* held */
+    uint32_t from;                  /* bits of boards that send to it; hop 0: the head does */
+    enum brd_encoding takes, sends; /* of borders: the hop before, and this one */
+    struct segment *segment;        /* held */
     size_t next_count;
     struct hop_next next[BRD_SHARE_MAX];
 };

@@ -38,9 +38,17 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
     return 0;
 }
 
-static void close_segment(struct segment *s)
+static void free_owned(struct segment *s)
 {
     piped_close(s->piped);
+    for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
+        hop_border_deinit(&s->job[i].border);
+    }
+}
+
+static void close_segment(struct segment *s)
+{
+    free_owned(s);
     if (s->fetched) {
         fetch_release(s->link, s->identity);
     }
@@ -51,7 +59,7 @@ struct segments *segments_free(struct segments *s)
 {
     if (s) {
         for (size_t i = 0; i < SEGMENTS_MAX; i++) {
-            piped_close(s->segment[i].piped);
+            free_owned(&s->segment[i]);
         }
         daemon_conn_free(s->conn);
         free(s);
@@ -90,7 +98,8 @@ struct segment_job *segment_job(struct segment *s)
             if (piped_acquire(s->stream, &f) < 0) {
                 return NULL;
             }
-            *j = (struct segment_job){.segment = s, .frame = f};
+            hop_border_next(&j->border);
+            *j = (struct segment_job){.segment = s, .frame = f, .border = j->border};
             f->user = j;
             return j;
         }

@@ -11,6 +11,7 @@
 
 #include <poll.h>
 
+#include "ipc/link/hop_border.h"
 #include "ipc/link/link.h"
 
 #define SEGMENTS_MAX 16u
@@ -37,6 +38,7 @@ struct segment_job {
     size_t to; /* the board that gets what was computed; LINK_NOBODY: not dealt yet */
     size_t time_count;
     uint64_t time_ns[LNK_HOPS_MAX]; /* that each hop computed it */
+    struct hop_border border;
 };
 struct segment {
     struct link *link;

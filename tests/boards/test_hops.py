@@ -4,8 +4,10 @@
 
 usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
 """
+import array
 import os
 import random
+import struct
 import sys
 import tempfile
 import time
@@ -13,7 +15,8 @@ import time
 ROOT, LINK, PIPECTL = sys.argv[1:4]
 for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
-from cases import check, main  # noqa: E402  (the folders are known only now)
+import pyclient as pc  # noqa: E402  (the folders are known only now)
+from cases import check, main  # noqa: E402
 from daemon import DIGITS  # noqa: E402
 from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
 
@@ -173,6 +176,77 @@ def a_withdrawn_route_is_unavailable():
         client.end()
 
 
+def rounded(data, encoding):
+    """Floats after a link with this encoding."""
+    x = array.array("f", data)
+    if encoding == "f16":
+        return array.array("f", struct.unpack("<%de" % len(x), struct.pack("<%de" % len(x), *x))).tobytes()
+    scale = (max(0, *x) - min(0, *x)) / 255 or 1
+    return array.array("f", [scale * round(v / scale) for v in x]).tobytes()
+
+
+class Segments:
+    """The model in the head's daemon, as segments that the test joins by hand."""
+
+    def __init__(self, b, *units):
+        self.connection = pc.Connection(b.daemons["hub"].frames_path)
+        self.streams = []
+        for i, u in enumerate(units):
+            b.daemons["hub"].call("Load", {"name": "part#" + u, "path": b.model})
+            self.streams.append(pc.Stream(self.connection, i + 1, "part#" + u, credits=1))
+
+    def answer(self, data, *encodings):
+        """@encodings: of the borders between them; None: as it is."""
+        for s, encoding in zip(self.streams, encodings + (None,)):
+            out = s.infer(data).output
+            data = bytearray(out)
+            for t in s.outputs if encoding else ():
+                if t.dtype == "<f4":
+                    data[t.offset:t.offset + t.bytes] = rounded(out[t.offset:t.offset + t.bytes], encoding)
+            data = bytes(data)
+        return data
+
+
+def borders_are_rounded_as_the_route_says():
+    """f16: bit for bit what a reference computes that rounds there; i8: close. A board sends to itself as it is."""
+    with boards("b2") as b:
+        known = Segments(b, "0-2", "3-7", "8-11")
+        with pc.Connection(b.daemons["hub"].frames_path) as c:
+            s = pc.Stream(c, model="digits")
+            draw = random.Random(5)
+            frames = [struct.pack("<%df" % (s.input_bytes // 4), *[draw.random() for _ in range(s.input_bytes // 4)])
+                      for _ in range(6)]
+            exact = [s.infer(f).output for f in frames]
+        check([known.answer(f, None, None) for f in frames] == exact, "segments are not the model")
+
+        def route(text):
+            b.set(text)
+            with pc.Connection(b.path("hub", "link", "frames.sock")) as c:
+                s = pc.Stream(c, model="digits", credits=4)
+                r = [s.infer(f) for f in frames]
+                check(all(x.status == "ok" for x in r), text, [(x.status, x.text) for x in r])
+                return [x.output for x in r]
+
+        wanted = [known.answer(f, "f16", "f16") for f in frames]
+        check(wanted != exact, "rounding changes nothing")
+        check(route("0-2@hub:f16|3-7@b2:f16|8-11@hub") == wanted, "f16")
+        check(route("0-2@b2:f16|3-7@hub:f16|8-11@b2") == wanted, "f16 the other way")
+        check(route("0-2@hub:f16|3-7@b2|8-11@hub") == [known.answer(f, "f16", None) for f in frames], "f16 once")
+        check(route("0-2@hub:f16|3-7@hub:i8|8-11@hub:f16") == exact, "to itself")
+        check(route("0-7@b2:f16|8-11@b2:i8") == exact, "to itself, on another board")
+        both = route("0-2@hub:f16|3-11@hub+b2")
+        half = [known.answer(f, "f16", None) for f in frames]
+        check(all(x in (e, h) for x, e, h in zip(both, exact, half)), "neither rounded nor as it is")
+        check(any(x == e for x, e in zip(both, exact)) and any(x == h for x, h in zip(both, half)), "one board got all")
+        got = route("0-2@hub:i8|3-7@b2:i8|8-11@hub")
+        check(got != exact and got != wanted, "i8 changes nothing")
+        for g, e, r in zip(got, exact, [known.answer(f, "i8", "i8") for f in frames]):
+            x, y, z = (array.array("f", v) for v in (g, e, r))
+            most = max(map(abs, y))
+            check(max(abs(p - q) for p, q in zip(x, y)) < 0.2 * most, "i8 is far off", list(x), list(y))
+            check(max(abs(p - q) for p, q in zip(x, z)) < 0.02 * most, "i8 differs from its reference", list(x), list(z))
+
+
 def the_daemon_decides():
     """The head's daemon has a fixed route, which fails and comes back; its client notices nothing."""
     with boards("b2", boards="0-5@here|6-11@b2") as b:
@@ -208,5 +282,6 @@ def the_daemon_decides():
 
 
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
-         routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable, the_daemon_decides)
+         routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
+         borders_are_rounded_as_the_route_says, the_daemon_decides)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])
