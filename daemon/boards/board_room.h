@@ -14,6 +14,7 @@
 #include "ipc/boards/board_state.h"
 
 struct dmn_board_model;
+struct dmn_border_kept;
 struct dmn_plans;
 
 /* Each function may be NULL. */
@@ -39,6 +40,7 @@ struct dmn_boards {
     struct dmn_models_listener hears;
     struct dmn_boards_listener *listeners; /* borrowed */
     LIST_HEAD(, dmn_board_model) models;   /* owned */
+    LIST_HEAD(, dmn_border_kept) borders;  /* owned: border_kept.h */
     struct brd_link_report_all *report;    /* owned; NULL: piped-link is away */
     uint64_t reported_ns;                  /* when it came */
     struct dmn_board_seen seen[BRD_MAX];   /* of report->board, in their order */

@@ -11,9 +11,9 @@
 struct judge {
     const struct mdl_model *m;
     enum brd_encoding encoding;
-    struct krn_runner as_is, rounded;
-    struct mdl_border *borders; /* [unit_count], owned; [u]: in front of unit u */
-    float *floats;              /* [most elements of a tensor], owned, as the next */
+    struct krn_runner as_is, rounded; /* rounded: without a net */
+    struct mdl_border *borders;       /* [unit_count], owned; [u]: in front of unit u */
+    float *floats;                    /* [most elements of a tensor], owned, as the next */
     uint8_t *encoded;
     void *input;
 };
@@ -36,19 +36,28 @@ static size_t elements(const struct mdl_live *l)
     return l->bytes / mdl_dtype_bytes(l->dtype);
 }
 
-/* Its units run one by one, so what would be fused over two of them runs apart, and needs scratch of
- * its own. */
-static int rounded_init(struct judge *j, char *error)
+static void *memory(size_t bytes)
 {
-    int r = krn_runner_init(&j->rounded, j->m, NULL, error);
+    return aligned_alloc(64, base_align_up(base_max(bytes, (size_t)1), 64));
+}
 
-    if (r < 0) {
-        return r;
+/* Memory of another frame for the same net. Its units run one by one, so what would be fused over
+ * two of them runs apart, and needs other scratch. */
+static int rounded_init(struct judge *j)
+{
+    struct krn_runner *r = &j->rounded;
+    bool all;
+
+    r->m = j->m;
+    r->arena = memory(j->m->arena_bytes);
+    r->scratch = memory(krn_net_scratch_bytes(j->as_is.net, 1));
+    r->outputs = calloc(j->m->output_count, sizeof(*r->outputs));
+    all = r->arena && r->scratch && r->outputs;
+    for (size_t i = 0; all && i < j->m->output_count; i++) {
+        r->outputs[i] = memory(j->m->outputs[i].bytes);
+        all = r->outputs[i] != NULL;
     }
-    free(j->rounded.scratch);
-    j->rounded.scratch =
-        aligned_alloc(64, base_max(krn_net_scratch_bytes(j->rounded.net, 1), (size_t)64));
-    return j->rounded.scratch ? 0 : -ENOMEM;
+    return all ? 0 : -ENOMEM;
 }
 
 static int judge_init(struct judge *j, char *error)
@@ -57,7 +66,7 @@ static int judge_init(struct judge *j, char *error)
     size_t most = 1;
     int r = krn_runner_init(&j->as_is, m, NULL, error);
 
-    r = r < 0 ? r : rounded_init(j, error);
+    r = r < 0 ? r : rounded_init(j);
     j->borders = r < 0 ? NULL : calloc(m->unit_count, sizeof(*j->borders));
     if (r == 0 && !j->borders) {
         r = -ENOMEM;
@@ -73,7 +82,7 @@ static int judge_init(struct judge *j, char *error)
     }
     j->floats = malloc(most * sizeof(*j->floats));
     j->encoded = malloc(most * sizeof(*j->floats));
-    j->input = aligned_alloc(64, base_align_up(m->inputs[0].bytes + 1, 64));
+    j->input = memory(m->inputs[0].bytes);
     return j->floats && j->encoded && j->input ? 0 : -ENOMEM;
 }
 
@@ -145,8 +154,7 @@ static void run_rounded(struct judge *j)
         if (u > 0) {
             round_border(j, &j->borders[u]);
         }
-        krn_net_run_ops(j->rounded.net, j->m->units[u].first_op, j->m->units[u].last_op, &mem,
-                        &exec);
+        krn_net_run_ops(j->as_is.net, j->m->units[u].first_op, j->m->units[u].last_op, &mem, &exec);
     }
 }
 

@@ -5,6 +5,8 @@
 
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
+#include "daemon/boards/border_kept.h"
+#include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
@@ -170,7 +172,10 @@ static void configure(struct dmn_boards *b, struct dmn_model *m)
     if (!bm) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: cannot be spread over boards: out of memory", m->name);
-    } else if (b->report) {
+        return;
+    }
+    dmn_spread_encode(bm->spread, dmn_border_encoding(b, m));
+    if (b->report) {
         dmn_board_model_report(bm, base_now_ns());
     }
 }
@@ -186,6 +191,7 @@ static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, con
 {
     (void)cause;
     (void)detail;
+    dmn_border_load(ctx, m);
     configure(ctx, m);
 }
 
@@ -221,6 +227,39 @@ static void on_ending(void *ctx, struct dmn_model *m)
     if (bm) {
         dmn_board_model_free(bm, true);
     }
+    if (!dmn_model_find(m->of, m->name)) {
+        dmn_border_unload(ctx, m->name);
+    }
+}
+
+/* ---- borders ---- */
+
+static void encode(struct dmn_boards *b, const struct dmn_model *m)
+{
+    struct dmn_board_model *bm = find(b, m);
+
+    if (bm) {
+        dmn_spread_encode(bm->spread, dmn_border_encoding(b, m));
+    }
+}
+
+int dmn_boards_judged(struct dmn_boards *b, const struct dmn_model *m,
+                      const struct dmn_border_kept *k, int *ret_saved)
+{
+    int r = dmn_border_keep(b, m, k, ret_saved);
+
+    if (r == 0) {
+        encode(b, m);
+    }
+    return r;
+}
+
+int dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m)
+{
+    int r = dmn_border_forget(b, m);
+
+    encode(b, m);
+    return r;
 }
 
 void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)
@@ -236,6 +275,7 @@ void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)
 void dmn_boards_init(struct dmn_boards *b)
 {
     LIST_INIT(&b->models);
+    LIST_INIT(&b->borders);
     b->hears = (struct dmn_models_listener){.ctx = b,
                                             .started = on_started,
                                             .second = on_second,
@@ -247,4 +287,5 @@ void dmn_boards_init(struct dmn_boards *b)
 void dmn_boards_deinit(struct dmn_boards *b)
 {
     b->report = report_free(b->report);
+    dmn_border_unload(b, NULL);
 }

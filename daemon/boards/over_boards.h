@@ -42,5 +42,14 @@ void dmn_boards_reporter_gone(struct dmn_boards *b);
 /** dmn_boards_routes() - Return: the routes that are wanted now, owned by the caller (free); NULL:
  * out of memory. */
 struct brd_routes *dmn_boards_routes(const struct dmn_boards *b);
+/**
+ * dmn_boards_judged() - examples said @k of the model's borders: keeps that, and changes its route
+ * @ret_saved, return: as dmn_border_keep()
+ */
+int dmn_boards_judged(struct dmn_boards *b, const struct dmn_model *m,
+                      const struct dmn_border_kept *k, int *ret_saved);
+/** dmn_boards_unjudged() - borders of the model go as they are again. Return: 0; -errno: the file
+ * stays, for the next start. */
+int dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m);
 /** dmn_boards_of() - Return: what the room keeps for @m; NULL: it is not spread. */
 const struct dmn_board_model *dmn_boards_of(const struct dmn_boards *b, const struct dmn_model *m);

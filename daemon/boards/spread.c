@@ -24,6 +24,7 @@ struct dmn_spread {
     struct dmn_auto *plan;      /* owned; NULL: the configuration has a route */
     struct dmn_route_text text; /* hop_count 0: there is none, or the model cannot be spread */
     struct brd_route route;     /* wanted now */
+    enum brd_encoding encoding; /* of borders between boards */
     bool missing;               /* a board went since the route was made; the others go on */
     uint64_t retry_ns, back_off_ns, ready_ns;
     char why[256];
@@ -82,6 +83,11 @@ static bool complete(struct dmn_spread *s)
     if (dmn_route_leaves(s->model, &s->route) < 0) {
         s->route.hop_count = 0;
         return false;
+    }
+    for (size_t i = 0; i < s->route.hop_count; i++) {
+        bool last = i + 1 == s->route.hop_count;
+
+        s->route.hop[i].encoding = last ? BRD_AS_IS : s->encoding;
     }
     s->route.number = dmn_route_number();
     return true;
@@ -209,6 +215,23 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
         say(s, print_of(r, away) ? "board %s is away" : "no board is called %s", away);
     } else if (now_ns >= s->retry_ns) {
         make(s, r);
+    }
+}
+
+void dmn_spread_encode(struct dmn_spread *s, enum brd_encoding encoding)
+{
+    if (encoding == s->encoding) {
+        return;
+    }
+    s->encoding = encoding;
+    if (s->plan) {
+        dmn_auto_encode(s->plan, encoding);
+    }
+    if (s->route.hop_count > 1) {
+        if (!complete(s)) {
+            s->route.number = dmn_route_number();
+        }
+        s->wanted(s->ctx, s);
     }
 }
 

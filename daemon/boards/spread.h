@@ -19,15 +19,17 @@ struct dmn_spread;
 
 /**
  * dmn_spread_new() - @config_text: models[].boards, "auto" or a route; not "off"
- * @wanted: called when dmn_spread_route() has changed, from dmn_spread_report() or later, but not
- * from here. Return: 0; -ENOMEM. A model that cannot be spread has no route; dmn_spread_why() says
- * why.
+ * @wanted: called when dmn_spread_route() has changed, but not from here. Return: 0; -ENOMEM. A
+ * model that cannot be spread has no route; dmn_spread_why() says why.
  */
 int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text,
                    void (*wanted)(void *ctx, struct dmn_spread *s), void *ctx,
                    struct dmn_spread **ret);
 /** dmn_spread_free() - Takes NULL. Return: NULL. */
 struct dmn_spread *dmn_spread_free(struct dmn_spread *s);
+/** dmn_spread_encode() - how f32 tensors of borders go between boards from now on; at first as they
+ * are. A wanted route becomes another, by wanted(). */
+void dmn_spread_encode(struct dmn_spread *s, enum brd_encoding encoding);
 /** dmn_spread_report() - @r: borrowed during the call; NULL: piped-link is away. Called at each
  * report, so once a second at least while piped-link is there. */
 void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns);

@@ -18,6 +18,7 @@ struct job {
     uv_work_t work;
     struct dmn_auto *owner; /* NULL: it has gone */
     enum dmn_due due;
+    bool encoded; /* because borders go in other encodings */
     struct dmn_spread_query query;
     struct dmn_spread_answer answer;
     int result;
@@ -30,6 +31,8 @@ struct dmn_auto {
     void *ctx;
     char content[BRD_CONTENT_BYTES];
     struct tun_problem memory; /* owned: only what dmn_spread_units() sets */
+    double weights;            /* packed, relative to the file's */
+    bool encoded;              /* borders have other sizes since the last search */
     struct dmn_decide decide;
     struct dmn_spread_past past;
     struct brd_link_report_all *report; /* owned, without costs; NULL: piped-link is away */
@@ -61,9 +64,8 @@ int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
         error = tun_problem_copy(&m->planning->problem, &a->memory);
     }
     if (!error) {
-        error = dmn_spread_units(m->model,
-                                 file > 0 ? base_min(base_max(packed / file, 1.0), PACKED_MOST) : 1,
-                                 &a->memory);
+        a->weights = file > 0 ? base_min(base_max(packed / file, 1.0), PACKED_MOST) : 1;
+        error = dmn_spread_units(m->model, a->weights, BRD_AS_IS, &a->memory);
     }
     if (error) {
         dmn_auto_free(a);
@@ -182,9 +184,9 @@ static double fps(const struct dmn_figures *f)
     return f->possible && f->bottleneck_ns > 0 ? 1e9 / f->bottleneck_ns : 0;
 }
 
-static const char *cause(enum dmn_due due)
+static const char *cause(const struct job *j)
 {
-    switch (due) {
+    switch (j->due) {
     case DMN_DUE_BROKEN:
         return "the route broke";
     case DMN_DUE_LINKS:
@@ -192,7 +194,7 @@ static const char *cause(enum dmn_due due)
     case DMN_DUE_COSTS:
         return "times were measured";
     default:
-        return "boards came or went";
+        return j->encoded ? "borders are encoded otherwise" : "boards came or went";
     }
 }
 
@@ -210,15 +212,15 @@ static void apply(struct dmn_auto *a, const struct job *j, uint64_t now_ns)
 
     if (worth == DMN_TAKE_ROUTE &&
         (j->due == DMN_DUE_BROKEN || !dmn_hops_same(a->hop, a->hop_count, o->hop, o->hop_count))) {
-        say(a, "%s: %.4g fps by the table, %.4g alone; %s decides", cause(j->due), fps(&o->best),
+        say(a, "%s: %.4g fps by the table, %.4g alone; %s decides", cause(j), fps(&o->best),
             fps(&o->alone), o->limit);
         take_hops(a, o->hop, o->hop_count, j->due, now_ns);
     } else if (worth == DMN_TAKE_NONE || (worth == DMN_KEEP && a->hop_count == 0)) {
         if (o->best.possible) {
-            say(a, "%s: the best route would have %.4g fps, this board alone has %.4g",
-                cause(j->due), fps(&o->best), fps(&o->alone));
+            say(a, "%s: the best route would have %.4g fps, this board alone has %.4g", cause(j),
+                fps(&o->best), fps(&o->alone));
         } else {
-            say(a, "%s: %s", cause(j->due), o->limit);
+            say(a, "%s: %s", cause(j), o->limit);
         }
         if (worth == DMN_TAKE_NONE) {
             take_hops(a, NULL, 0, j->due, now_ns);
@@ -275,6 +277,8 @@ static void start(struct dmn_auto *a, const struct view *v, enum dmn_due due, ui
     dmn_decide_sought(&a->decide, &v->in);
     j->owner = a;
     j->due = due;
+    j->encoded = a->encoded;
+    a->encoded = false;
     j->work.data = j;
     a->job = j;
     if (uv_queue_work(a->loop, &j->work, work, done) < 0) {
@@ -300,6 +304,14 @@ static void consider(struct dmn_auto *a, uint64_t now_ns)
         if (a->hop_count > 0) {
             take_hops(a, NULL, 0, due, now_ns);
         }
+    }
+}
+
+void dmn_auto_encode(struct dmn_auto *a, enum brd_encoding encoding)
+{
+    if (dmn_spread_units(a->model->model, a->weights, encoding, &a->memory) == 0) {
+        a->decide.sought = false;
+        a->encoded = true;
     }
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "ipc/boards/border_encoding.h"
 #include "model/model.h"
 #include "tuner/problem.h"
 
@@ -13,9 +14,11 @@
  * dmn_spread_units() - sets weight_bytes, arena_bytes and in_bytes of the units, and input_bytes
  * and output_bytes of @p->boards
  *
- * in_bytes are the bytes of the border (model/segment/segment.h), which may be more than what one
- * team hands to the next. arena_bytes is what is alive in the arena while the unit runs.
+ * in_bytes are the bytes of the border (model/segment/segment.h) on a link, where f32 tensors have
+ * @encoding; the model's input and output keep theirs. Without an encoding that may be more than
+ * what one team hands to the next. arena_bytes is what is alive in the arena while the unit runs.
  * @weights: packed weights relative to the file's, about 1 to 3. @p: with the model's units.
  * Return: 0; -EINVAL: the model is a segment, or has other units; -ENOMEM.
  */
-int dmn_spread_units(const struct mdl_model *m, double weights, struct tun_problem *p);
+int dmn_spread_units(const struct mdl_model *m, double weights, enum brd_encoding encoding,
+                     struct tun_problem *p);

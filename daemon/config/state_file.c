@@ -27,6 +27,12 @@ const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
                           .bytes_max = 16 << 20,
                           .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(9),
                           .synced = true},
+    /* written on the loop thread, too; whoever loses it judges again */
+    [DMN_STATE_BORDERS] = {.form = "borders-NAME.v1.json",
+                           .version_key = "version",
+                           .version = 1,
+                           .bytes_max = 1 << 20,
+                           .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(17)},
     [DMN_STATE_PROFILE] = {.form = "calibration.json",
                            .version_key = "format",
                            .version = 1,

@@ -2,11 +2,13 @@
 /* Boards and routes for status and metrics. */
 #include "daemon/control/boards_json.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
+#include "daemon/boards/border_kept.h"
 #include "daemon/control/control.h"
 
 static json_t *boards_of_hop_json(const struct brd_link_report_all *r, const struct brd_hop *h)
@@ -40,6 +42,23 @@ static json_t *hops_json(const struct dmn_board_model *bm)
     return list;
 }
 
+static json_t *finite_json(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *dmn_border_json(const struct dmn_border_kept *k)
+{
+    if (!k) {
+        return json_null();
+    }
+    return json_pack(
+        "{s:s, s:b, s:f, s:f, s:I, s:o, s:o}", "encoding", brd_encoding_name(k->encoding),
+        "allowed", dmn_border_allowed(k), "agreement", k->verdict.agreement, "bound", k->bound,
+        "judged", (json_int_t)k->verdict.judged, "error_mean", finite_json(k->verdict.error_mean),
+        "error_most", finite_json(k->verdict.error_most));
+}
+
 json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
 {
     const struct dmn_board_model *bm = dmn_boards_of(b, m);
@@ -55,12 +74,13 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
     phase = bm->route->hop_count == 0 ? "none"
             : bm->state.number        ? brd_phase_name(bm->state.phase)
                                       : "asked";
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "boards",
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "boards",
                      bm->config, "route", text, "serving", bm->serving != 0, "phase", phase, "why",
                      dmn_board_model_why(bm), "number", (json_int_t)bm->route->number, "hops",
                      hops_json(bm), "answered", (json_int_t)bm->state.answered, "resent",
                      (json_int_t)bm->state.resent, "sent", (json_int_t)n.taken, "returned",
-                     (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight);
+                     (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight, "borders",
+                     dmn_border_json(dmn_border_of(b, m)));
 }
 
 static json_t *eps_json(const struct brd_state *s)

@@ -413,6 +413,7 @@ int dmn_control_start(struct dmn_control *control, int fd, const char *path)
 
 void dmn_control_stop_accepting(struct dmn_control *control)
 {
+    control->stopping = true;
     dmn_socket_remove(&control->path);
     if (control->listening) {
         control->listening = false;

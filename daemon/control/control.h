@@ -10,6 +10,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
@@ -74,6 +75,8 @@ struct dmn_control {
     LIST_HEAD(, dmn_call) route_calls; /* those of LinkRoutes */
     struct dmn_control_conn *reporter; /* that called LinkReport last; NULL: none */
     bool ready;                        /* at least one connection is ready */
+    bool judging;                      /* a JudgeBorders call is in progress */
+    _Atomic bool stopping;             /* it ends early */
     LIST_HEAD(, dmn_load_call) loads;  /* Load calls in progress */
     struct dmn_plans_listener plans_listener;
     struct dmn_models_listener models_listener;

@@ -33,6 +33,7 @@ void dmn_method_plan_explain(struct dmn_call *c);
 void dmn_method_profile(struct dmn_call *c);
 void dmn_method_optimise(struct dmn_call *c);
 void dmn_method_quantise(struct dmn_call *c);
+void dmn_method_judge_borders(struct dmn_call *c);
 void dmn_method_history(struct dmn_call *c);
 void dmn_method_units(struct dmn_call *c);
 void dmn_method_metrics(struct dmn_call *c);

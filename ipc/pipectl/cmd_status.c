@@ -34,6 +34,18 @@ static void print_stages(const json_t *model)
     ctl_table_print(&t);
 }
 
+/* How what goes between boards does, if examples said something of that. */
+static void print_borders(const json_t *b)
+{
+    bool allowed = json_is_true(json_object_get(b, "allowed"));
+
+    if (json_is_object(b)) {
+        printf("  borders go as %s: with %s %.2f %% of %.0f examples agree (required: %.2f)\n",
+               allowed ? ctl_text(b, "encoding") : "f32", ctl_text(b, "encoding"),
+               100 * ctl_real(b, "agreement"), ctl_real(b, "judged"), 100 * ctl_real(b, "bound"));
+    }
+}
+
 /* The boards that share the model, or why it is served here alone. */
 static void print_route(const json_t *route)
 {
@@ -47,6 +59,7 @@ static void print_route(const json_t *route)
         printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
                ctl_text(route, "why"));
     }
+    print_borders(json_object_get(route, "borders"));
     if (!*ctl_text(route, "route")) {
         return;
     }

@@ -89,7 +89,8 @@ const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
 /* clang-format off */
 #define CTL_COMMANDS(X)                                                                            \
     X(status) X(infer) X(bench) X(plan) X(models) X(retune) X(history) X(costs)                    \
-    X(profile) X(optimise) X(quantize) X(units) X(board) X(metrics) X(config) X(reload) X(subscribe)
+    X(profile) X(optimise) X(quantize) X(units) X(board) X(borders) X(metrics) X(config)           \
+    X(reload) X(subscribe)
 /* clang-format on */
 #define CTL_DECLARE(name) int ctl_##name(const struct ctl *ctl, int argc, char **argv);
 CTL_COMMANDS(CTL_DECLARE)

@@ -103,6 +103,13 @@ static const struct cli_option QUANTIZE[] = {
     {"write", 'w', "FILE", "@file", "write the ranges to FILE, for the configuration"},
     {"off", 'f', NULL, NULL, "serve the f32 model again"},
     {0}};
+static const struct cli_option BORDERS[] = {
+    MODEL,
+    {"calibrate", 'c', "DIR", "@folder", "examples: pictures or raw float32"},
+    {"encoding", 'e', "E", "f16 i8", "bytes of a number: 2 or 1; default f16"},
+    {"bound", 'b', "PERCENT", "@none", "least share of examples that keep their class; default 98"},
+    {"off", 'f', NULL, NULL, "send them as they are again"},
+    {0}};
 static const struct cli_option BOARD[] = {
     {"state-dir", 'd', "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
     {"runtime-dir", 'u', "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
@@ -134,6 +141,8 @@ static const struct cli_command COMMANDS[] = {
     {"units", NULL, "", "list units: weight, time, primitives", ONE_MODEL, NULL},
     {"board", NULL, "[key | list | add NAME ADDRESS PUBLIC-KEY | remove NAME]",
      "show or make this board's keys; list the boards that it works with", BOARD, BOARD_WORDS},
+    {"borders", NULL, "[MODEL]", "send what goes between boards in fewer bytes, if examples agree",
+     BORDERS, A_MODEL},
     {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
     {"config", NULL, "", "show the configuration, and where each value is from", NONE, NULL},
     {"reload", NULL, "", "read the configuration again", NONE, NULL},

@@ -281,7 +281,39 @@ def the_daemon_decides():
         check(client.unavailable == 0, client.unavailable)
 
 
+def examples_decide_how_borders_go():
+    """The daemon judges, and the route sends so: clients get what rounding at its border gives."""
+    with boards("b2", boards="0-2@here|3-11@b2") as b, tempfile.TemporaryDirectory() as folder:
+        hub, draw = b.daemons["hub"], random.Random(7)
+        known = Segments(b, "0-2", "3-11")
+        frames = [struct.pack("<256f", *[draw.random() for _ in range(256)]) for _ in range(6)]
+        for i, f in enumerate(frames):
+            with open(os.path.join(folder, "%d.f32" % i), "wb") as to:
+                to.write(f)
+
+        def until_answers_are(encoding):
+            """Of frames that went over the boards."""
+            wanted = [known.answer(f, encoding) for f in frames]
+            end = time.monotonic() + LIMIT_S
+            while True:
+                before = hub.status()["models"][0]["route"]
+                with pc.Connection(hub.frames_path) as c:
+                    s = pc.Stream(c, model="digits")
+                    got = [s.infer(f).output for f in frames]
+                after = hub.status()["models"][0]["route"]
+                if got == wanted and before["serving"] and after["sent"] >= before["sent"] + len(frames):
+                    return after
+                check(time.monotonic() < end, "never", encoding, after)
+
+        check(until_answers_are(None)["borders"] is None, "judged by nobody")
+        hub.pipectl("borders", "digits", "--calibrate", folder, "--bound", "0")
+        route = until_answers_are("f16")
+        check((route["borders"]["encoding"], route["borders"]["judged"]) == ("f16", 6), route)
+        hub.pipectl("borders", "digits", "--off")
+        until_answers_are(None)
+
+
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
          routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
-         borders_are_rounded_as_the_route_says, the_daemon_decides)
+         borders_are_rounded_as_the_route_says, the_daemon_decides, examples_decide_how_borders_go)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/boards/border_judge.h"
+#include "daemon/boards/spread_units.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"
 
@@ -89,6 +90,39 @@ TEST(as_it_is_nothing_changes)
     T_TRUE(v.agreement == 1.0);
     T_TRUE(v.error_most < 1e-5); /* what is fused over two units sums in another order */
     krn_examples_deinit(&e);
+    mdl_free(m);
+}
+
+/* Bytes in front of each unit, on a link. */
+static bool border_bytes(const struct mdl_model *m, enum brd_encoding encoding,
+                         struct tun_problem *ret)
+{
+    struct tun_ep ep = {.name = "big", .cores = 1, .speed = 1};
+
+    return tun_problem_init(ret, m->unit_count, &ep, 1) == 0 &&
+           dmn_spread_units(m, 1, encoding, ret) == 0;
+}
+
+TEST(planning_counts_the_bytes_of_the_encoding)
+{
+    struct tun_problem f32 = TUN_PROBLEM_NULL, f16 = TUN_PROBLEM_NULL, i8 = TUN_PROBLEM_NULL;
+    struct mdl_model *m = load(10);
+
+    T_TRUE(m != NULL && border_bytes(m, BRD_AS_IS, &f32) && border_bytes(m, BRD_AS_F16, &f16) &&
+           border_bytes(m, BRD_AS_I8, &i8));
+    for (size_t u = 1; u < m->unit_count; u++) {
+        struct mdl_border border;
+
+        T_EQ(mdl_border(m, u, &border), 0);
+        T_TRUE(f32.units[u].in_bytes == (double)border.bytes);
+        T_TRUE(f16.units[u].in_bytes * 2 == f32.units[u].in_bytes);
+        T_TRUE(i8.units[u].in_bytes * 4 == f32.units[u].in_bytes);
+        mdl_border_deinit(&border);
+    }
+    T_TRUE(i8.boards.input_bytes == INPUT * 4 && i8.boards.output_bytes == 40);
+    tun_problem_deinit(&f32);
+    tun_problem_deinit(&f16);
+    tun_problem_deinit(&i8);
     mdl_free(m);
 }
 

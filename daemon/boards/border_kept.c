@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/boards/border_kept.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "daemon/config/state_file.h"
+#include "daemon/plans/plans.h"
+#include "daemon/service/log.h"
+
+bool dmn_border_allowed(const struct dmn_border_kept *k)
+{
+    return k->verdict.judged > 0 && k->verdict.agreement >= k->bound;
+}
+
+static struct dmn_border_kept *find(const struct dmn_boards *b, const char *model)
+{
+    struct dmn_border_kept *k;
+
+    LIST_FOREACH(k, &b->borders, linked) {
+        if (strcmp(k->model, model) == 0) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+const struct dmn_border_kept *dmn_border_of(const struct dmn_boards *b, const struct dmn_model *m)
+{
+    const struct dmn_border_kept *k = find(b, m->name);
+
+    return k && strcmp(k->hash, m->model->hash) == 0 ? k : NULL;
+}
+
+enum brd_encoding dmn_border_encoding(const struct dmn_boards *b, const struct dmn_model *m)
+{
+    const struct dmn_border_kept *k = dmn_border_of(b, m);
+
+    return k && dmn_border_allowed(k) ? k->encoding : BRD_AS_IS;
+}
+
+/* ---- in memory ---- */
+
+static void drop(struct dmn_border_kept *k)
+{
+    LIST_REMOVE(k, linked);
+    free(k);
+}
+
+/* Return: 0 or -ENOMEM. */
+static int put(struct dmn_boards *b, const struct dmn_border_kept *k)
+{
+    struct dmn_border_kept *before = find(b, k->model), *new = malloc(sizeof(*new));
+
+    if (!new) {
+        return -ENOMEM;
+    }
+    if (before) {
+        drop(before);
+    }
+    *new = *k;
+    LIST_INSERT_HEAD(&b->borders, new, linked);
+    return 0;
+}
+
+void dmn_border_unload(struct dmn_boards *b, const char *model)
+{
+    struct dmn_border_kept *k, *next;
+
+    for (k = LIST_FIRST(&b->borders); k; k = next) {
+        next = LIST_NEXT(k, linked);
+        if (!model || strcmp(k->model, model) == 0) {
+            drop(k);
+        }
+    }
+}
+
+/* ---- in the state folder ---- */
+
+static json_t *finite_json(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *kept_json(const struct dmn_border_kept *k)
+{
+    return json_pack("{s:s, s:s, s:f, s:f, s:I, s:o, s:o}", "model", k->hash, "encoding",
+                     brd_encoding_name(k->encoding), "bound", k->bound, "agreement",
+                     k->verdict.agreement, "judged", (json_int_t)k->verdict.judged, "error_mean",
+                     finite_json(k->verdict.error_mean), "error_most",
+                     finite_json(k->verdict.error_most));
+}
+
+static double share(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static double error(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+
+    return json_is_number(v) ? json_number_value(v) : INFINITY;
+}
+
+/* Return: false: not a verdict. */
+static bool read_kept(const json_t *j, struct dmn_border_kept *ret)
+{
+    const char *hash = json_string_value(json_object_get(j, "model"));
+    const char *encoding = json_string_value(json_object_get(j, "encoding"));
+    json_int_t judged = json_integer_value(json_object_get(j, "judged"));
+
+    if (!hash || strlen(hash) + 1 != sizeof(ret->hash) || !encoding ||
+        !brd_encoding_find(encoding, &ret->encoding) || judged < 0 || judged > KRN_EXAMPLES_MAX) {
+        return false;
+    }
+    memcpy(ret->hash, hash, sizeof(ret->hash));
+    ret->bound = share(j, "bound");
+    ret->verdict = (struct dmn_border_verdict){.judged = (size_t)judged,
+                                               .agreement = share(j, "agreement"),
+                                               .error_mean = error(j, "error_mean"),
+                                               .error_most = error(j, "error_most")};
+    return ret->bound >= 0 && ret->bound <= 1 && ret->verdict.agreement >= 0 &&
+           ret->verdict.agreement <= 1;
+}
+
+static bool path_of(const struct dmn_boards *b, const char *model, char ret[DMN_STATE_PATH_MAX])
+{
+    return dmn_state_file_path(DMN_STATE_BORDERS, b->plans->models->state_dir, "", model, ret);
+}
+
+void dmn_border_load(struct dmn_boards *b, const struct dmn_model *m)
+{
+    struct dmn_border_kept k = {.linked = {NULL, NULL}};
+    char path[DMN_STATE_PATH_MAX];
+    json_t *root = NULL;
+    int r =
+        path_of(b, m->name, path) ? dmn_state_file_read(DMN_STATE_BORDERS, path, &root) : -ENOENT;
+    bool good = r == 0 && read_kept(root, &k);
+
+    json_decref(root);
+    snprintf(k.model, sizeof(k.model), "%s", m->name);
+    if (good && strcmp(k.hash, m->model->hash) == 0) {
+        put(b, &k);
+    } else if (r != -ENOENT) {
+        dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
+                     "model %s: borders go between boards as they are: what was judged is %s",
+                     m->name, good ? "another file" : "lost");
+    }
+}
+
+int dmn_border_keep(struct dmn_boards *b, const struct dmn_model *m,
+                    const struct dmn_border_kept *k, int *ret_saved)
+{
+    const struct dmn_border_kept *before = dmn_border_of(b, m);
+    char path[DMN_STATE_PATH_MAX];
+    int r;
+
+    *ret_saved = 0;
+    if (before && dmn_border_allowed(before) && !dmn_border_allowed(k) &&
+        k->encoding > before->encoding) {
+        return 0;
+    }
+    r = put(b, k);
+    if (r == 0) {
+        *ret_saved = path_of(b, m->name, path)
+                         ? dmn_state_file_write(DMN_STATE_BORDERS, path, kept_json(k))
+                         : -ENOENT;
+    }
+    return r;
+}
+
+int dmn_border_forget(struct dmn_boards *b, const struct dmn_model *m)
+{
+    char path[DMN_STATE_PATH_MAX];
+
+    dmn_border_unload(b, m->name);
+    return path_of(b, m->name, path) && unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JudgeBorders: may f32 tensors go between boards in fewer bytes? A work thread asks examples, by a
+ * model of its own while the served one goes on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/boards/border_kept.h"
+#include "daemon/boards/route_fill.h"
+#include "daemon/control/boards_json.h"
+#include "daemon/control/example_files.h"
+#include "daemon/control/methods.h"
+
+#define AGREEMENT 0.98
+
+struct judge {
+    uv_work_t work;
+    struct dmn_control *control;
+    struct dmn_call *call;
+    struct dmn_examples *examples; /* owned */
+    struct dmn_load *load;         /* owned: name, path, limits; for the error */
+    struct dmn_border_kept kept;   /* the outcome; hash: of the served model */
+    uint64_t took_ns;
+    int error;
+};
+
+static void judge_free(struct judge *j)
+{
+    dmn_examples_free(j->examples);
+    dmn_load_free(j->load);
+    free(j);
+}
+
+/* Work thread. */
+static void work(uv_work_t *w)
+{
+    struct judge *j = w->data;
+    struct dmn_load *l = j->load;
+    struct mdl_load_options options = {.name = l->name,
+                                       .weight_bytes_max = l->weight_bytes_max,
+                                       .arena_bytes_max = l->arena_bytes_max,
+                                       .weights_dir = l->choose.folder,
+                                       .const_eval = krn_const_eval};
+    uint64_t start = base_now_ns();
+    struct mdl_model *m = NULL;
+
+    j->error = mdl_load(l->path, &options, l->error, &m);
+    if (j->error == 0 && strcmp(m->hash, j->kept.hash) != 0) {
+        snprintf(l->error, sizeof(l->error), "the file changed since it was loaded");
+        j->error = -ESTALE;
+    }
+    if (j->error == 0) {
+        j->error = dmn_border_judge(m, &j->examples->set, j->kept.encoding, &j->control->stopping,
+                                    l->error, &j->kept.verdict);
+    }
+    mdl_free(m);
+    j->took_ns = base_now_ns() - start;
+}
+
+/* Names come from files; one that is not UTF-8 must not spoil the reply. */
+static json_t *text_json(const char *text)
+{
+    json_t *s = json_string(text);
+
+    return s ? s : json_string("(unprintable)");
+}
+
+/* @saved: 0 or -errno. */
+static json_t *outcome(const struct judge *j, const struct dmn_model *m, int saved)
+{
+    const struct krn_examples *e = &j->examples->set;
+    json_t *verdict = dmn_border_json(&j->kept);
+    char note[128] = "";
+
+    if (saved < 0) {
+        snprintf(note, sizeof(note), "not kept for the next start: %s",
+                 saved == -ENOENT ? "no state directory" : strerror(-saved));
+    }
+    json_object_set_new(verdict, "serves",
+                        json_string(brd_encoding_name(dmn_border_encoding(j->control->boards, m))));
+    json_object_set_new(verdict, "left_out", json_integer((json_int_t)e->left_out));
+    json_object_set_new(verdict, "left_out_first", text_json(e->note));
+    json_object_set_new(verdict, "took_ms", json_real((double)j->took_ns / 1e6));
+    json_object_set_new(verdict, "note", json_string(note));
+    return json_pack("{s:s, s:o}", "model", j->kept.model, "verdict", verdict);
+}
+
+static void keep(struct judge *j)
+{
+    struct dmn_model *m = dmn_model_find(j->control->models, j->kept.model);
+    int saved = 0;
+
+    if (!m || strcmp(m->model->hash, j->kept.hash) != 0) {
+        dmn_call_error(j->call, "NotFound", "what", "the model was unloaded meanwhile");
+    } else if (dmn_boards_judged(j->control->boards, m, &j->kept, &saved) < 0) {
+        dmn_call_error(j->call, "Unsupported", "why", "out of memory");
+    } else {
+        dmn_call_reply(j->call, outcome(j, m, saved), false);
+    }
+}
+
+static void done(uv_work_t *w, int status)
+{
+    struct judge *j = w->data;
+
+    j->control->judging = false;
+    if (status < 0 || j->control->models->stopping) {
+        dmn_call_error(j->call, "Busy", "why", "the daemon is stopping");
+    } else if (j->error < 0) {
+        dmn_call_error(j->call, "Unsupported", "why", j->load->error);
+    } else {
+        keep(j);
+    }
+    judge_free(j);
+}
+
+/* Return: the invalid parameter, or NULL. */
+static const char *take_options(const struct dmn_call *c, struct dmn_border_kept *ret)
+{
+    const char *encoding = json_string_value(json_object_get(c->parameters, "encoding"));
+    const json_t *agreement = json_object_get(c->parameters, "agreement");
+
+    ret->encoding = BRD_AS_F16;
+    if (encoding && (!brd_encoding_find(encoding, &ret->encoding) || ret->encoding == BRD_AS_IS)) {
+        return "encoding";
+    }
+    ret->bound = json_is_number(agreement) ? json_number_value(agreement) : AGREEMENT;
+    return ret->bound >= 0 && ret->bound <= 1 ? NULL : "agreement";
+}
+
+/* Return: why the model's borders are not judged; NULL: they are. */
+static const char *refusal(const struct dmn_model *m)
+{
+    const char *why = dmn_route_fits(m);
+
+    return why                        ? why
+           : pl_asleep(m->pipe)       ? "the model is too large to be run here"
+           : m->model->unit_count < 2 ? "the model has one unit, so no border"
+                                      : NULL;
+}
+
+static void begin(struct dmn_call *c, const struct dmn_model *m, const struct dmn_border_kept *k)
+{
+    struct dmn_load_source source = dmn_model_source(m);
+    struct dmn_examples *examples = dmn_examples_take(c);
+    struct judge *j = examples ? calloc(1, sizeof(*j)) : NULL;
+
+    if (!j || !(j->load = dmn_load_from(&source, c->control->models))) {
+        if (examples) {
+            dmn_call_error(c, "Unsupported", "why", "out of memory");
+        }
+        dmn_examples_free(examples);
+        free(j);
+        return;
+    }
+    j->control = c->control;
+    j->call = c;
+    j->examples = examples;
+    j->kept = *k;
+    j->work.data = j;
+    if (uv_queue_work(c->control->machine->loop, &j->work, work, done) < 0) {
+        dmn_call_error(c, "Busy", "why", "cannot start a work thread");
+        judge_free(j);
+        return;
+    }
+    c->control->judging = true;
+}
+
+static void off(struct dmn_call *c, const struct dmn_model *m)
+{
+    int error = dmn_boards_unjudged(c->control->boards, m);
+
+    if (error < 0) {
+        dmn_call_error(c, "Unsupported", "why", strerror(-error));
+    } else {
+        dmn_call_reply(c, json_pack("{s:s, s:n}", "model", m->name, "verdict"), false);
+    }
+}
+
+void dmn_method_judge_borders(struct dmn_call *c)
+{
+    const struct dmn_model *m = dmn_call_model(c, "model");
+    struct dmn_border_kept k = {.bound = 0};
+    const char *wrong, *why;
+
+    if (!m) {
+        return;
+    }
+    if (c->control->judging) {
+        dmn_call_error(c, "Busy", "why", "borders are being judged");
+        return;
+    }
+    if (json_is_true(json_object_get(c->parameters, "off"))) {
+        off(c, m);
+        return;
+    }
+    wrong = take_options(c, &k);
+    why = refusal(m);
+    if (wrong) {
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", wrong);
+    } else if (why) {
+        dmn_call_error(c, "Unsupported", "why", why);
+    } else {
+        snprintf(k.model, sizeof(k.model), "%s", m->name);
+        snprintf(k.hash, sizeof(k.hash), "%s", m->model->hash);
+        begin(c, m, &k);
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl borders: lets what goes between boards go in fewer bytes, or no longer. */
+#include <stdio.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+struct args {
+    json_t *parameters; /* owned */
+    const char *calibrate;
+    bool off, how; /* how: --encoding or --bound was given */
+};
+
+static int take_option(int c, struct args *ret)
+{
+    double percent;
+
+    switch (c) {
+    case 'm':
+        return ctl_set_text("borders", "the model's name", ret->parameters, "model", optarg);
+    case 'c':
+        ret->calibrate = optarg;
+        return CTL_DONE;
+    case 'e':
+        ret->how = true;
+        return ctl_set_text("borders", "the encoding", ret->parameters, "encoding", optarg);
+    case 'b':
+        if (!ctl_number(optarg, 0, 100, &percent)) {
+            return ctl_usage("borders", "--bound needs a number from 0 to 100, not '%s'", optarg);
+        }
+        ret->how = true;
+        json_object_set_new(ret->parameters, "agreement", json_real(percent * 0.01));
+        return CTL_DONE;
+    default:
+        ret->off = true;
+        json_object_set_new(ret->parameters, "off", json_true());
+        return CTL_DONE;
+    }
+}
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    int c, rc = CTL_DONE;
+
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        rc = take_option(c, ret);
+    }
+    rc = rc ? rc : ctl_model_argument(argc, argv, ret->parameters);
+    if (rc == CTL_DONE && (ret->off == (ret->calibrate != NULL) || (ret->off && ret->how))) {
+        rc = ctl_usage(argv[0], "give either --calibrate DIR or --off alone");
+    }
+    return rc;
+}
+
+static void print(const char *model, const json_t *v)
+{
+    char mean[32], most[32];
+
+    printf("%s: borders between boards go as %s, %.1f s\n", model, ctl_text(v, "serves"),
+           ctl_real(v, "took_ms") / 1e3);
+    printf("  %s on %.0f examples: top-1 agreement %.2f %% (required: %.2f), error %s mean, %s "
+           "maximum\n",
+           ctl_text(v, "encoding"), ctl_real(v, "judged"), 100 * ctl_real(v, "agreement"),
+           100 * ctl_real(v, "bound"), ctl_known(v, "error_mean", "%.4f", mean, sizeof(mean)),
+           ctl_known(v, "error_most", "%.4f", most, sizeof(most)));
+    if (ctl_real(v, "left_out") > 0) {
+        printf("  %.0f left out; %s\n", ctl_real(v, "left_out"), ctl_text(v, "left_out_first"));
+    }
+    if (ctl_text(v, "note")[0]) {
+        printf("  %s\n", ctl_text(v, "note"));
+    }
+}
+
+static int show(const struct ctl *ctl, const json_t *reply)
+{
+    const json_t *v = json_object_get(reply, "verdict");
+
+    if (ctl->json) {
+        ctl_print_json(v);
+    } else {
+        print(ctl_text(reply, "model"), v);
+    }
+    if (!json_is_true(json_object_get(v, "allowed"))) {
+        ctl_say("%s: too few examples keep their class with %s", ctl_text(reply, "model"),
+                ctl_text(v, "encoding"));
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+int ctl_borders(const struct ctl *ctl, int argc, char **argv)
+{
+    struct args args = {.parameters = json_object()};
+    json_t *reply = NULL;
+    int rc = take_args(argc, argv, &args);
+
+    if (rc) {
+        json_decref(args.parameters);
+        return rc;
+    }
+    rc = ctl_call_examples(ctl, "JudgeBorders", args.calibrate, args.parameters, &reply);
+    if (rc) {
+        return rc;
+    }
+    if (!args.off) {
+        rc = show(ctl, reply);
+    } else if (!ctl->json) {
+        printf("borders of %s go between boards as they are\n", ctl_text(reply, "model"));
+    }
+    json_decref(reply);
+    return rc;
+}
