@@ -77,9 +77,10 @@ static void record(const struct dmn_board_model *bm, const char *before)
     char here[PL_PLAN_TEXT_MAX];
     const char *after = bm->serving ? bm->text : here;
     const char *why = bm->serving ? dmn_spread_why(bm->spread) : dmn_board_model_why(bm);
-    struct dmn_origin by = strcmp(bm->config, DMN_BOARDS_AUTO) == 0
-                               ? DMN_ORIGIN_EXACT
-                               : (struct dmn_origin){.from = DMN_FROM_CONFIG};
+    struct dmn_origin by =
+        dmn_spread_is_set(bm->spread)              ? (struct dmn_origin){.from = DMN_FROM_USER}
+        : strcmp(bm->config, DMN_BOARDS_AUTO) == 0 ? DMN_ORIGIN_EXACT
+                                                   : (struct dmn_origin){.from = DMN_FROM_CONFIG};
 
     dmn_model_plan_text(m, here);
     dmn_log_with(LOG_NOTICE,

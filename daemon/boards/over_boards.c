@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/over_boards.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/boards/away.h"
@@ -124,6 +126,37 @@ struct brd_routes *dmn_boards_routes(const struct dmn_boards *b)
         }
     }
     return routes;
+}
+
+int dmn_boards_set(struct dmn_boards *b, const struct dmn_model *m, const char *text, char *why)
+{
+    struct dmn_board_model *bm = find(b, m);
+
+    if (!bm) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX,
+                 "the model's key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
+                 "\" and reload");
+        return -EINVAL;
+    }
+    return dmn_spread_set(bm->spread, text, b->report, why);
+}
+
+void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m)
+{
+    struct dmn_board_model *bm = find(b, m);
+
+    if (bm) {
+        dmn_spread_set_alone(bm->spread);
+    }
+}
+
+void dmn_boards_unset(struct dmn_boards *b, const struct dmn_model *m)
+{
+    struct dmn_board_model *bm = find(b, m);
+
+    if (bm) {
+        dmn_spread_unset(bm->spread, b->report);
+    }
 }
 
 bool dmn_boards_settle(struct dmn_boards *b)

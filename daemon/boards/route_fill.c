@@ -161,25 +161,48 @@ const struct brd_route_state *dmn_route_state(const struct brd_link_report_all *
     return NULL;
 }
 
-void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret)
+static uint32_t common_share(const struct brd_hop *h)
+{
+    uint32_t a = h->board[0].share;
+
+    for (size_t b = 1; b < h->board_count; b++) {
+        for (uint32_t k = h->board[b].share; k;) {
+            uint32_t rest = a % k;
+
+            a = k;
+            k = rest;
+        }
+    }
+    return base_max(a, 1u);
+}
+
+void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_link_report_all *r,
+                   char *ret)
 {
     size_t at = 0;
 
     ret[0] = '\0';
-    for (size_t i = 0; i < route->hop_count && at < DMN_ROUTE_TEXT_MAX; i++) {
-        const struct brd_hop *h = &route->hop[i];
+    for (size_t i = 0; i < count && at < DMN_ROUTE_TEXT_MAX; i++) {
+        const struct brd_hop *h = &hop[i];
+        uint32_t one = common_share(h);
 
         at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "%s%u-%u@", i ? "|" : "",
                                h->first_unit, h->last_unit);
         for (size_t b = 0; b < h->board_count && at < DMN_ROUTE_TEXT_MAX; b++) {
             at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "%s%s", b ? "+" : "",
                                    dmn_board_name(r, h->board[b].print));
-            if (h->board[b].share != 1 && at < DMN_ROUTE_TEXT_MAX) {
-                at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "*%u", h->board[b].share);
+            if (h->board[b].share != one && at < DMN_ROUTE_TEXT_MAX) {
+                at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "*%u",
+                                       h->board[b].share / one);
             }
         }
     }
     if (at >= DMN_ROUTE_TEXT_MAX) {
         snprintf(ret + DMN_ROUTE_TEXT_MAX - sizeof("..."), sizeof("..."), "...");
     }
+}
+
+void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret)
+{
+    dmn_hops_text(route->hop, route->hop_count, r, ret);
 }

@@ -36,3 +36,6 @@ const struct brd_route_state *dmn_route_state(const struct brd_link_report_all *
 /** dmn_route_text() - "0-16@here|17-44@b2*2+b3". @r: for the names, may be NULL. @ret:
  * DMN_ROUTE_TEXT_MAX bytes; ends with "..." where it is longer. */
 void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret);
+/** dmn_hops_text() - the same of hops. Shares have no common divisor. Threads: any. */
+void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_link_report_all *r,
+                   char *ret);

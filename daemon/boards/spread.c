@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A route that the configuration fixes: it is wanted while all its boards are there. One that is
- * planned: spread_auto.h has its hops, and here they become a route. */
+/* A route that the configuration or a user fixes: it is wanted while all its boards are there. One
+ * that is planned: spread_auto.h has its hops, and here they become a route. */
 #include "daemon/boards/spread.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "daemon/boards/route_fill.h"
+#include "daemon/boards/route_names.h"
 #include "daemon/boards/spread_auto.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
@@ -21,7 +23,10 @@ struct dmn_spread {
     struct dmn_model *model; /* borrowed */
     void (*wanted)(void *ctx, struct dmn_spread *s);
     void *ctx;
-    struct dmn_auto *plan;      /* owned; NULL: the configuration has a route */
+    struct dmn_auto *plan;      /* owned; NULL: the model cannot be spread */
+    bool fixed;                 /* .text is wanted, and .plan only listens */
+    bool set;                   /* by a user, not by the configuration */
+    char *config;               /* owned: models[].boards */
     struct dmn_route_text text; /* hop_count 0: there is none, or the model cannot be spread */
     struct brd_route route;     /* wanted now */
     enum brd_encoding encoding; /* of borders between boards */
@@ -37,35 +42,6 @@ __attribute__((format(printf, 2, 3))) static void say(struct dmn_spread *s, cons
     va_start(args, format);
     vsnprintf(s->why, sizeof(s->why), format, args);
     va_end(args);
-}
-
-/* Return: the fingerprint of the board that is called @name; NULL: there is none. */
-static const char *print_of(const struct brd_link_report_all *r, const char *name)
-{
-    if (strcmp(name, DMN_BOARD_HERE) == 0) {
-        return r->self.known ? r->self.print : NULL;
-    }
-    for (size_t i = 0; i < r->board_count; i++) {
-        if (strcmp(r->board[i].name, name) == 0) {
-            return r->board[i].print;
-        }
-    }
-    return NULL;
-}
-
-/* Return: the first board of the text that is not there; NULL: all are. */
-static const char *who_is_away(const struct dmn_spread *s, const struct brd_link_report_all *r)
-{
-    for (size_t i = 0; i < s->text.hop_count; i++) {
-        for (size_t b = 0; b < s->text.hop[i].board_count; b++) {
-            const char *print = print_of(r, s->text.hop[i].board[b].name);
-
-            if (!print || !dmn_board_up(r, print)) {
-                return s->text.hop[i].board[b].name;
-            }
-        }
-    }
-    return NULL;
 }
 
 static void withdraw(struct dmn_spread *s)
@@ -113,6 +89,7 @@ static void on_planned(void *ctx)
     s->wanted(s->ctx, s);
 }
 
+/* Return: 0, also if the model cannot be spread; -ENOMEM. */
 static int plan(struct dmn_spread *s, uv_loop_t *loop)
 {
     if (dmn_route_fill(s->model, &s->route) < 0) {
@@ -125,33 +102,22 @@ static int plan(struct dmn_spread *s, uv_loop_t *loop)
 /* ---- a route that is fixed ---- */
 
 /* All boards of the text are there. */
-static void make(struct dmn_spread *s, const struct brd_link_report_all *r)
+static int make(struct dmn_spread *s, const struct brd_link_report_all *r)
 {
     if (dmn_route_fill(s->model, &s->route) < 0) {
         say(s, "the model's path or name is too long for a route");
-        return;
+        return -EINVAL;
     }
-    s->route.hop_count = s->text.hop_count;
-    for (size_t i = 0; i < s->text.hop_count; i++) {
-        struct brd_hop *h = &s->route.hop[i];
-
-        h->first_unit = s->text.hop[i].first_unit;
-        h->last_unit = s->text.hop[i].last_unit;
-        h->board_count = s->text.hop[i].board_count;
-        for (size_t b = 0; b < h->board_count; b++) {
-            snprintf(h->board[b].print, sizeof(h->board[b].print), "%s",
-                     print_of(r, s->text.hop[i].board[b].name));
-            h->board[b].share = s->text.hop[i].board[b].share;
-        }
-    }
+    dmn_names_hops(&s->text, r, &s->route);
     if (!complete(s)) {
         say(s, "out of memory");
-        return;
+        return -ENOMEM;
     }
     s->missing = false;
     s->ready_ns = 0;
-    say(s, "all boards of the configured route are there");
+    say(s, "all boards of the %s are there", s->set ? "route that was set" : "configured route");
     s->wanted(s->ctx, s);
+    return 0;
 }
 
 static void failed(struct dmn_spread *s, const struct brd_route_state *state, uint64_t now_ns)
@@ -166,7 +132,7 @@ static void failed(struct dmn_spread *s, const struct brd_route_state *state, ui
 static void watch(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns)
 {
     const struct brd_route_state *state = dmn_route_state(r, s->route.model, s->route.number);
-    const char *away = who_is_away(s, r);
+    const char *away = dmn_names_away(&s->text, r);
 
     if (state && state->phase == BRD_FAILED) {
         failed(s, state, now_ns);
@@ -195,10 +161,11 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
     const char *away;
 
     if (s->plan) {
-        dmn_auto_report(s->plan, r, dmn_route_state(r, s->route.model, s->route.number), now_ns);
-        return;
+        dmn_auto_report(s->plan, r,
+                        s->fixed ? NULL : dmn_route_state(r, s->route.model, s->route.number),
+                        now_ns);
     }
-    if (s->text.hop_count == 0) {
+    if (!s->fixed || s->text.hop_count == 0) {
         return;
     }
     if (!r) {
@@ -210,9 +177,9 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
         watch(s, r, now_ns);
         return;
     }
-    away = who_is_away(s, r);
+    away = dmn_names_away(&s->text, r);
     if (away) {
-        say(s, print_of(r, away) ? "board %s is away" : "no board is called %s", away);
+        say(s, dmn_names_print(r, away) ? "board %s is away" : "no board is called %s", away);
     } else if (now_ns >= s->retry_ns) {
         make(s, r);
     }
@@ -242,51 +209,140 @@ const struct brd_route *dmn_spread_route(const struct dmn_spread *s)
 
 const char *dmn_spread_why(const struct dmn_spread *s)
 {
-    return s->plan ? dmn_auto_why(s->plan) : s->why;
+    return s->fixed ? s->why : dmn_auto_why(s->plan);
+}
+
+/* ---- who decides ---- */
+
+/* From now on @text is wanted; its hop_count 0: no route. */
+static void fix(struct dmn_spread *s, const struct dmn_route_text *text)
+{
+    if (s->plan) {
+        dmn_auto_hold(s->plan);
+    }
+    s->fixed = true;
+    s->text = *text;
+    s->retry_ns = s->back_off_ns = 0;
 }
 
 /* Takes what the configuration says, as far as the model has these units. */
-static int take_text(struct dmn_spread *s, uv_loop_t *loop, const char *config_text)
+static void take_config(struct dmn_spread *s)
 {
-    const char *cannot = dmn_route_fits(s->model);
+    struct dmn_route_text text = {0};
     char why[DMN_ROUTE_ERROR_MAX];
-    size_t last;
 
-    say(s, "nothing was heard of piped-link yet");
-    if (cannot) {
-        say(s, "%s", cannot);
-    } else if (strcmp(config_text, DMN_BOARDS_AUTO) == 0) {
-        return plan(s, loop);
-    } else if (dmn_route_text_parse(config_text, why, &s->text) < 0) {
+    s->set = false;
+    if (s->plan && strcmp(s->config, DMN_BOARDS_AUTO) == 0) {
+        s->fixed = false;
+        dmn_auto_release(s->plan, s->route.hop, s->route.hop_count);
+        return;
+    }
+    if (s->plan && dmn_names_read(s->model, s->config, why, &text) < 0) {
         say(s, "%s", why);
-        s->text.hop_count = 0;
-    } else {
-        last = s->text.hop[s->text.hop_count - 1].last_unit;
-        if (last + 1 != s->model->model->unit_count) {
-            say(s, "the route ends with unit %zu; the model's last one is %zu", last,
-                s->model->model->unit_count - 1);
-            s->text.hop_count = 0;
-        }
+    }
+    fix(s, &text);
+}
+
+int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link_report_all *r,
+                   char *why)
+{
+    struct dmn_route_text read;
+    const char *away;
+
+    if (!s->plan) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, s->why);
+        return -EINVAL;
+    }
+    if (dmn_names_read(s->model, text, why, &read) < 0) {
+        return -EINVAL;
+    }
+    if (dmn_names_here(&read)) {
+        dmn_spread_set_alone(s);
+        return 0;
+    }
+    if (!r) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX, "piped-link is away; start the service piped-link");
+        return -EINVAL;
+    }
+    away = dmn_names_away(&read, r);
+    if (away) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX,
+                 dmn_names_print(r, away)
+                     ? "board %s is away; start piped-link there, or leave it out"
+                     : "no board is called %s; pipectl board list names them",
+                 away);
+        return -EINVAL;
+    }
+    s->set = true;
+    fix(s, &read);
+    if (make(s, r) < 0) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, s->why);
+        take_config(s);
+        return -EINVAL;
     }
     return 0;
 }
+
+void dmn_spread_set_alone(struct dmn_spread *s)
+{
+    s->set = true;
+    fix(s, &(struct dmn_route_text){0});
+    say(s, "a plan of this board was set");
+    withdraw(s);
+}
+
+void dmn_spread_unset(struct dmn_spread *s, const struct brd_link_report_all *r)
+{
+    if (!s->set) {
+        return;
+    }
+    take_config(s);
+    if (s->fixed &&
+        (!r || s->text.hop_count == 0 || dmn_names_away(&s->text, r) || make(s, r) < 0)) {
+        withdraw(s);
+    }
+}
+
+bool dmn_spread_is_set(const struct dmn_spread *s)
+{
+    return s->set;
+}
+
+int dmn_spread_query(const struct dmn_spread *s, struct dmn_spread_query *ret)
+{
+    int r = s->plan ? dmn_auto_query(s->plan, ret) : -EOPNOTSUPP;
+
+    if (r == 0 && s->fixed) {
+        ret->hop_count = s->route.hop_count;
+        memcpy(ret->hop, s->route.hop, s->route.hop_count * sizeof(ret->hop[0]));
+    }
+    return r;
+}
+
+/* ---- life ---- */
 
 int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text,
                    void (*wanted)(void *ctx, struct dmn_spread *s), void *ctx,
                    struct dmn_spread **ret)
 {
     struct dmn_spread *s = calloc(1, sizeof(*s));
+    const char *cannot = dmn_route_fits(m);
 
-    if (!s) {
+    if (!s || !(s->config = strdup(config_text))) {
+        free(s);
         return -ENOMEM;
     }
     s->model = m;
     s->wanted = wanted;
     s->ctx = ctx;
-    if (take_text(s, loop, config_text) < 0) {
-        free(s);
+    say(s, "nothing was heard of piped-link yet");
+    if (cannot) {
+        say(s, "%s", cannot);
+    } else if (plan(s, loop) < 0) {
+        dmn_spread_free(s);
         return -ENOMEM;
     }
+    take_config(s);
     *ret = s;
     return 0;
 }
@@ -295,6 +351,7 @@ struct dmn_spread *dmn_spread_free(struct dmn_spread *s)
 {
     if (s) {
         dmn_auto_free(s->plan);
+        free(s->config);
         free(s);
     }
     return NULL;

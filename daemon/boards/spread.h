@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -16,6 +17,7 @@
 
 struct dmn_model;
 struct dmn_spread;
+struct dmn_spread_query;
 
 /**
  * dmn_spread_new() - @config_text: models[].boards, "auto" or a route; not "off"
@@ -38,3 +40,18 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
 const struct brd_route *dmn_spread_route(const struct dmn_spread *s);
 /** dmn_spread_why() - Return: a phrase for the history, such as "board b2 is away". */
 const char *dmn_spread_why(const struct dmn_spread *s);
+
+/** dmn_spread_set() - a user sets a route, until dmn_spread_unset()
+ * @r: the newest report; NULL: piped-link is away. @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0, and
+ * wanted() was called; -EINVAL with @why, and nothing was changed. */
+int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link_report_all *r,
+                   char *why);
+/** dmn_spread_set_alone() - the same: no route. */
+void dmn_spread_set_alone(struct dmn_spread *s);
+/** dmn_spread_unset() - the configuration decides again. */
+void dmn_spread_unset(struct dmn_spread *s, const struct brd_link_report_all *r);
+bool dmn_spread_is_set(const struct dmn_spread *s);
+/** dmn_spread_query() - what is known now, for a work thread. @ret: the caller's,
+ * dmn_spread_query_deinit(). Return: 0; -EOPNOTSUPP: the model cannot be spread, dmn_spread_why();
+ * -ENODATA: piped-link is away; -EINVAL or -ENOMEM. */
+int dmn_spread_query(const struct dmn_spread *s, struct dmn_spread_query *ret);

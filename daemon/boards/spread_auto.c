@@ -37,7 +37,7 @@ struct dmn_auto {
     struct dmn_spread_past past;
     struct brd_link_report_all *report; /* owned, without costs; NULL: piped-link is away */
     struct brd_route_state state;       /* of the newest report, of the present hops */
-    bool has_state;
+    bool has_state, held;
     struct job *job; /* at work, or NULL */
     size_t hop_count;
     struct brd_hop hop[BRD_HOPS_MAX];
@@ -241,7 +241,7 @@ static void done(uv_work_t *w, int status)
         return;
     }
     a->job = NULL;
-    if (a->report && status == 0) {
+    if (a->report && status == 0 && !a->held) {
         uint64_t now = base_now_ns();
 
         look(a, now, &v);
@@ -294,7 +294,7 @@ static void consider(struct dmn_auto *a, uint64_t now_ns)
 
     look(a, now_ns, &v);
     due = dmn_decide_due(&a->decide, &v.in, &v.now, now_ns);
-    if (a->job || due == DMN_DUE_NOT) {
+    if (a->job || a->held || due == DMN_DUE_NOT) {
         return;
     }
     if (v.boards > 0) {
@@ -351,6 +351,26 @@ void dmn_auto_report(struct dmn_auto *a, const struct brd_link_report_all *r,
     look(a, now_ns, &v);
     dmn_decide_see(&a->decide, a->report, &v.now, now_ns);
     consider(a, now_ns);
+}
+
+void dmn_auto_hold(struct dmn_auto *a)
+{
+    a->held = true;
+    a->hop_count = 0;
+    a->has_state = false;
+}
+
+void dmn_auto_release(struct dmn_auto *a, const struct brd_hop *hop, size_t count)
+{
+    a->held = false;
+    a->hop_count = count;
+    a->has_state = false;
+    for (size_t i = 0; i < count; i++) {
+        a->hop[i] = hop[i];
+    }
+    a->decide.sought = false;
+    memset(a->decide.change_ns, 0, sizeof(a->decide.change_ns));
+    say(a, "no route was sought yet");
 }
 
 const struct brd_hop *dmn_auto_hops(const struct dmn_auto *a, size_t *ret_count)

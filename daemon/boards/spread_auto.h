@@ -37,6 +37,12 @@ void dmn_auto_encode(struct dmn_auto *a, enum brd_encoding encoding);
 void dmn_auto_report(struct dmn_auto *a, const struct brd_link_report_all *r,
                      const struct brd_route_state *state, uint64_t now_ns);
 
+/** dmn_auto_hold() - from now on it seeks nothing and wants no hops; it goes on to hear reports.
+ * changed() is not called. */
+void dmn_auto_hold(struct dmn_auto *a);
+/** dmn_auto_release() - it seeks again. @hop: wanted until something better is found. */
+void dmn_auto_release(struct dmn_auto *a, const struct brd_hop *hop, size_t count);
+
 /** dmn_auto_hops() - Return: the wanted hops, without leaves; *ret_count 0: this board alone. Valid
  * until changed() is called again. */
 const struct brd_hop *dmn_auto_hops(const struct dmn_auto *a, size_t *ret_count);

@@ -2,6 +2,7 @@
 #include "daemon/boards/spread_judge.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base.h"
@@ -204,21 +205,64 @@ struct dmn_figures dmn_spread_figures(const struct tun_problem *p, const struct 
     return f;
 }
 
-int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                     struct dmn_figures *ret)
+void dmn_spread_limit(const struct tun_problem *p, const struct pl_plan *plan,
+                      const struct tun_outcome *o, const struct dmn_figures *f,
+                      char ret[TUN_ERROR_MAX])
+{
+    tun_limit_text(p, plan, o, ret);
+    if (f->bottleneck_ns > o->bottleneck_ns) {
+        snprintf(ret, TUN_ERROR_MAX, "the way of a frame, %.4g ms", o->latency_ns / 1e6);
+    }
+}
+
+/* The slowest team of each stage, summed over the stages of a hop. */
+static void hop_times(const struct pl_plan *plan, const struct tun_outcome *o,
+                      const struct brd_hop *hop, size_t count, double *ret)
+{
+    size_t h = 0;
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        double slowest = 0;
+
+        h += plan->stages[s].first_unit > hop[h].last_unit && h + 1 < count;
+        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
+            slowest = base_max(slowest, o->team_ns[s][g]);
+        }
+        ret[h] += slowest;
+    }
+}
+
+int dmn_spread_judge_hops(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
+                          struct dmn_judged *ret)
 {
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     base_autofree struct tun_outcome *o = calloc(1, sizeof(*o));
     double late[PL_STAGE_MAX];
     int r = plan && o ? plan_of(t, hop, count, plan, late) : -ENOMEM;
 
-    *ret = (struct dmn_figures){0};
+    memset(ret, 0, sizeof(*ret));
     if (r || tun_eval(&t->p, plan, o) != 0) {
         return r ? r : -EINVAL;
     }
-    *ret = dmn_spread_figures(&t->p, plan, o);
+    ret->figures = dmn_spread_figures(&t->p, plan, o);
+    dmn_spread_limit(&t->p, plan, o, &ret->figures, ret->limit);
     for (size_t s = 0; s < plan->stage_count; s++) {
-        ret->bottleneck_ns = base_max(ret->bottleneck_ns, o->stage_ns[s] * late[s]);
+        if (o->stage_ns[s] * late[s] > ret->figures.bottleneck_ns) {
+            ret->figures.bottleneck_ns = o->stage_ns[s] * late[s];
+            snprintf(ret->limit, sizeof(ret->limit), "the boards' shares of units %u-%u",
+                     plan->stages[s].first_unit, plan->stages[s].last_unit);
+        }
     }
+    hop_times(plan, o, hop, count, ret->hop_ns);
     return 0;
+}
+
+int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
+                     struct dmn_figures *ret)
+{
+    base_autofree struct dmn_judged *judged = calloc(1, sizeof(*judged));
+    int r = judged ? dmn_spread_judge_hops(t, hop, count, judged) : -ENOMEM;
+
+    *ret = judged ? judged->figures : (struct dmn_figures){0};
+    return r;
 }

@@ -47,7 +47,7 @@ void dmn_spread_query_deinit(struct dmn_spread_query *q)
     dmn_past_deinit(&q->past);
 }
 
-static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
+struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *q)
 {
     return (struct dmn_spread_inputs){.here = &q->here,
                                       .report = &q->report,
@@ -82,11 +82,7 @@ static void take(const struct dmn_spread_table *t, const struct tun_solution *s,
     if (f.possible && (!ret->best.possible || f.bottleneck_ns < ret->best.bottleneck_ns)) {
         ret->best = f;
         ret->plan = s->plan;
-        tun_limit_text(&t->p, &s->plan, &s->outcome, ret->limit);
-        if (f.bottleneck_ns > s->outcome.bottleneck_ns) {
-            snprintf(ret->limit, sizeof(ret->limit), "the way of a frame, %.4g ms",
-                     s->outcome.latency_ns / 1e6);
-        }
+        dmn_spread_limit(&t->p, &s->plan, &s->outcome, &f, ret->limit);
     }
 }
 
@@ -153,7 +149,7 @@ static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret
 
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret)
 {
-    struct dmn_spread_inputs in = inputs_of(q);
+    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
     struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 

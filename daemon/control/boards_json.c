@@ -9,6 +9,7 @@
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/border_kept.h"
+#include "daemon/boards/spread.h"
 #include "daemon/control/control.h"
 
 static json_t *boards_of_hop_json(const struct brd_link_report_all *r, const struct brd_hop *h)
@@ -74,13 +75,13 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
     phase = bm->route->hop_count == 0 ? "none"
             : bm->state.number        ? brd_phase_name(bm->state.phase)
                                       : "asked";
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "boards",
-                     bm->config, "route", text, "serving", bm->serving != 0, "phase", phase, "why",
-                     dmn_board_model_why(bm), "number", (json_int_t)bm->route->number, "hops",
-                     hops_json(bm), "answered", (json_int_t)bm->state.answered, "resent",
-                     (json_int_t)bm->state.resent, "sent", (json_int_t)n.taken, "returned",
-                     (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight, "borders",
-                     dmn_border_json(dmn_border_of(b, m)));
+    return json_pack("{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+                     "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text,
+                     "serving", bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm),
+                     "number", (json_int_t)bm->route->number, "hops", hops_json(bm), "answered",
+                     (json_int_t)bm->state.answered, "resent", (json_int_t)bm->state.resent, "sent",
+                     (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight",
+                     (json_int_t)n.in_flight, "borders", dmn_border_json(dmn_border_of(b, m)));
 }
 
 static json_t *eps_json(const struct brd_state *s)

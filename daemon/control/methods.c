@@ -89,7 +89,7 @@ static const struct method {
      .parameters = {{"model", 's', true}}},
     {"io.piped.Costs", dmn_method_costs, .parameters = {{"model", 's', true}}},
     {"io.piped.PlanFront", dmn_method_plan_front,
-     .parameters = {{"model", 's', true}, {"max", 'i', true}}},
+     .parameters = {{"model", 's', true}, {"max", 'i', true}, {"boards", 'b', true}}},
     {"io.piped.PlanExplain", dmn_method_plan_explain, .parameters = {{"model", 's', true}}},
     {"io.piped.Profile", dmn_method_profile, .changes = true, .parameters = {{"ms", 'i', true}}},
     /* the old name */

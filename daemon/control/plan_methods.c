@@ -6,6 +6,11 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/boards/board_model.h"
+#include "daemon/boards/spread.h"
+#include "daemon/config/route_text.h"
+#include "daemon/control/boards_explain.h"
+#include "daemon/control/boards_json.h"
 #include "daemon/control/costs_table.h"
 #include "daemon/control/explain.h"
 #include "daemon/control/json.h"
@@ -27,14 +32,22 @@ struct job {
     struct dmn_explain explain; /* its problem is used by every job */
     size_t max;
     bool energy;
-    struct tun_solution *solution; /* owned */
-    json_t *result;                /* owned */
+    struct tun_solution *solution;  /* owned */
+    struct dmn_spread_query *query; /* over boards, owned; NULL: none */
+    bool fixed;                     /* the route is not planned */
+    json_t *route;                  /* of an explanation, owned */
+    json_t *result;                 /* owned */
     int error;
 };
 
 static void job_free(struct job *j)
 {
     tun_problem_deinit(&j->explain.problem);
+    if (j->query) {
+        dmn_spread_query_deinit(j->query);
+        free(j->query);
+    }
+    json_decref(j->route);
     json_decref(j->result);
     free(j->solution);
     free(j);
@@ -154,6 +167,82 @@ static void front_done(struct job *j, struct dmn_model *m)
     answer(j, "front");
 }
 
+/* ---- over boards ---- */
+
+/* Gives the job what is known of boards. Return: 0; -EOPNOTSUPP, -ENODATA: there is nothing. */
+static int take_query(struct job *j, const struct dmn_board_model *bm)
+{
+    int r;
+
+    j->query = calloc(1, sizeof(*j->query));
+    r = j->query ? dmn_spread_query(bm->spread, j->query) : -ENOMEM;
+    if (r < 0) {
+        free(base_take(j->query));
+    }
+    return r;
+}
+
+/* Every board that is there counts, also one that was away a moment ago. */
+static size_t use_all(struct dmn_spread_query *q)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < q->report.board_count; i++) {
+        q->usable[i] = true;
+        count += q->report.board[i].up && q->report.board[i].known;
+    }
+    q->gap_count = 0;
+    return count;
+}
+
+static void boards_front_run(struct job *j)
+{
+    j->error = dmn_boards_front_json(j->query, j->max, j->energy, &j->result);
+}
+
+static void boards_front_done(struct job *j, struct dmn_model *m)
+{
+    (void)m;
+    if (j->result) {
+        dmn_call_reply(j->call, base_take(j->result), false);
+    } else {
+        dmn_call_error(j->call, "Unsupported", "why",
+                       j->error == -ENODATA  ? "no board that is there is linked with this one"
+                       : j->error == -ENOENT ? "no plan fits in the memory of the boards"
+                       : j->error == -ENOMEM ? "out of memory"
+                                             : "no plan was found");
+    }
+}
+
+/* Answers the call, and frees the job, if it cannot be. Return: it can. */
+static bool boards_front(struct job *j, const struct dmn_board_model *bm)
+{
+    char why[512] = "";
+    int r = bm ? take_query(j, bm) : -ENOENT;
+
+    if (r == -ENOENT) {
+        snprintf(why, sizeof(why),
+                 "the model's key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
+                 "\" and reload");
+    } else if (r == -EOPNOTSUPP) {
+        snprintf(why, sizeof(why), "the model cannot be spread over boards: %.400s",
+                 dmn_spread_why(bm->spread));
+    } else if (r == -ENODATA) {
+        snprintf(why, sizeof(why), "piped-link is away; start the service piped-link");
+    } else if (r < 0) {
+        snprintf(why, sizeof(why), "%s", strerror(-r));
+    } else if (use_all(j->query) == 0) {
+        snprintf(why, sizeof(why), "no other board is there; pipectl board list shows their links");
+    }
+    if (why[0]) {
+        dmn_call_error(j->call, "Unsupported", "why", why);
+        job_free(j);
+    }
+    return why[0] == '\0';
+}
+
+/* ---- methods ---- */
+
 /* Estimated watts rank kinds of core; they are not good enough for energy. */
 static bool watts_known(const struct dmn_control *control)
 {
@@ -180,7 +269,15 @@ void dmn_method_plan_front(struct dmn_call *c)
         return;
     }
     j = job_new(c, m);
-    if (j) {
+    if (j && json_is_true(json_object_get(c->parameters, "boards"))) {
+        j->max = (size_t)max;
+        j->energy = watts_known(c->control);
+        j->run = boards_front_run;
+        j->done = boards_front_done;
+        if (boards_front(j, dmn_boards_of(c->control->boards, m))) {
+            job_queue(j);
+        }
+    } else if (j) {
         j->max = (size_t)max;
         j->energy = watts_known(c->control);
         j->run = front_run;
@@ -193,6 +290,26 @@ static void explain_run(struct job *j)
 {
     j->error = -EINVAL;
     j->result = dmn_explain_json(&j->explain);
+    if (j->query && json_is_object(j->route)) {
+        j->error = dmn_boards_explain_json(j->query, j->fixed, j->route);
+    }
+    if (j->result && j->route) {
+        json_object_set(j->result, "boards", j->route);
+    }
+}
+
+/* What this thread knows of the model's route, and what the work thread needs for the rest. */
+static void take_route(struct job *j, const struct dmn_model *m)
+{
+    const struct dmn_board_model *bm = dmn_boards_of(j->control->boards, m);
+
+    j->route = dmn_route_json(j->control->boards, m);
+    if (bm) {
+        json_object_set_new(j->route, "measured_fps",
+                            bm->serving ? json_real(dmn_model_fps(m, base_now_ns())) : json_null());
+        j->fixed = dmn_spread_is_set(bm->spread) || strcmp(bm->config, DMN_BOARDS_AUTO) != 0;
+        take_query(j, bm);
+    }
 }
 
 static void explain_done(struct job *j, struct dmn_model *m)
@@ -226,6 +343,7 @@ void dmn_method_plan_explain(struct dmn_call *c)
     j->explain.expects = m->planning->expects;
     j->explain.algorithm = dmn_origin_name(m->origin);
     dmn_model_busy(m, j->explain.busy);
+    take_route(j, m);
     j->run = explain_run;
     j->done = explain_done;
     job_queue(j);

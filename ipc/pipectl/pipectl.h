@@ -78,6 +78,13 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 /** ctl_front_svg() - draws the "front" of an Optimise reply into a file. Return: an exit code. */
 int ctl_front_svg(const char *path, const json_t *front);
 
+/* plan_explain.c, plan_boards.c: for plan */
+
+void ctl_print_explanation(const json_t *reply);
+void ctl_print_front_boards(const json_t *reply);
+/** ctl_print_route() - @route: "boards" of an explanation. */
+void ctl_print_route(const json_t *route);
+
 /* cmd_retune.c: an event in words, for the history too */
 
 /** ctl_trial_note() - Return: " (stopped: worse)" and the like, or "". */

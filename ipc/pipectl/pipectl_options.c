@@ -45,7 +45,10 @@ static const struct cli_option BENCH[] = {
     {"reconnect", 'R', "S", "@none", "seconds to look for a daemon that went away; default 30"},
     {0}};
 static const struct cli_option PLAN[] = {
-    MODEL, {"max", 'x', "N", "@none", "front: show at most N plans"}, {0}};
+    MODEL,
+    {"max", 'x', "N", "@none", "front: show at most N plans"},
+    {"boards", 'b', NULL, NULL, "front: plans over all boards that are there"},
+    {0}};
 static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain"}, {0}};
 static const struct cli_option MODELS[] = {
     {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"}, {0}};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl plan explain: why the present plan serves. */
+#include <stdio.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+static void print_figures(const json_t *e)
+{
+    static const char *const headings[] = {"", "frames/s", "bottleneck ms", "latency ms", NULL};
+    static const char *const rows[] = {"predicted", "measured"};
+    const char *at = json_string_value(json_object_get(e, "measured_at"));
+    struct ctl_table t;
+    char bound[32];
+
+    ctl_table_init(&t, headings, "lrrr");
+    t.indent = 2;
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        const json_t *f = json_object_get(e, rows[i]);
+        char fps[32], bottleneck[32], latency[32];
+
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i], ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
+                      ctl_known(f, "bottleneck_ms", "%.3f", bottleneck, sizeof(bottleneck)),
+                      ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)));
+    }
+    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
+    ctl_table_print(&t);
+    if (at) {
+        printf("  measured at %s by the last retune; no frame came since\n", at);
+    }
+}
+
+static void print_stages(const json_t *e)
+{
+    static const char *const headings[] = {"stage", "units", "predicted ms", "measured ms",
+                                           "ratio", "busy",  "teams",        NULL};
+    struct ctl_table t;
+    size_t i;
+    json_t *s;
+
+    ctl_table_init(&t, headings, "rlrrrrw");
+    t.indent = 2;
+    json_array_foreach(json_object_get(e, "stages"), i, s)
+    {
+        char units[64], predicted[32], measured[32], ratio[32], busy[32] = "-";
+
+        if (json_is_number(json_object_get(s, "busy"))) {
+            snprintf(busy, sizeof(busy), "%.0f %%", 100 * ctl_real(s, "busy"));
+        }
+        ctl_table_add(
+            &t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units", units, sizeof(units)),
+            ctl_known(s, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
+            ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
+            ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)), busy, ctl_text(s, "teams"),
+            json_is_true(json_object_get(s, "bottleneck")) ? " (bottleneck)" : "");
+    }
+    ctl_table_print(&t);
+}
+
+static void print_cores(const json_t *e)
+{
+    size_t i;
+    json_t *c;
+
+    json_array_foreach(json_object_get(e, "cores"), i, c)
+    {
+        const char *why = json_string_value(json_object_get(c, "why"));
+        base_autofree char *line = NULL;
+
+        if (asprintf(&line, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
+                     ctl_real(c, "total"), why ? why : "") < 0) {
+            line = NULL;
+            return;
+        }
+        printf("  ");
+        ctl_print_wrapped(line, 4);
+    }
+}
+
+static void print_runners_up(const json_t *e)
+{
+    static const char *const headings[] = {"frames/s", "latency ms", "plan", NULL};
+    const json_t *list = json_object_get(e, "runners_up");
+    struct ctl_table t;
+    size_t i;
+    json_t *p;
+
+    if (json_array_size(list) == 0) {
+        printf("\nNo other plan comes near.\n");
+        return;
+    }
+    printf("\nRunners-up, by the same costs:\n");
+    ctl_table_init(&t, headings, "rrw");
+    t.indent = 2;
+    json_array_foreach(list, i, p)
+    {
+        const char *why = json_string_value(json_object_get(p, "why"));
+        char fps[32], latency[32];
+
+        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
+                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)),
+                      ctl_text(p, "plan"));
+        if (why && *why) {
+            ctl_table_note(&t, 24, "%s", why);
+        }
+    }
+    ctl_table_print(&t);
+}
+
+void ctl_print_explanation(const json_t *reply)
+{
+    const json_t *e = json_object_get(reply, "explanation");
+    const json_t *table = json_object_get(e, "table");
+    double measured = ctl_real(table, "measured"), saved = ctl_real(table, "saved");
+    double predicted = ctl_real(table, "predicted");
+
+    printf("Plan  ");
+    ctl_print_wrapped(ctl_text(e, "plan"), 6);
+    printf("Chosen by %s for %s.\n", ctl_text(e, "algorithm"), ctl_text(e, "objective"));
+    printf("Of its costs, %.0f were measured, %.0f measured in earlier runs, %.0f predicted.\n\n",
+           measured, saved, predicted);
+    print_figures(e);
+    printf("\n");
+    print_stages(e);
+    printf("\nCores:\n");
+    print_cores(e);
+    print_runners_up(e);
+    if (json_is_object(json_object_get(e, "boards"))) {
+        printf("\n");
+        ctl_print_route(json_object_get(e, "boards"));
+    }
+}
