@@ -256,6 +256,10 @@ int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link
     if (dmn_names_read(s->model, text, why, &read) < 0) {
         return -EINVAL;
     }
+    if (dmn_names_here(&read) && pl_asleep(s->model->pipe)) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX, "the model is too large for this board alone");
+        return -EINVAL;
+    }
     if (dmn_names_here(&read)) {
         dmn_spread_set_alone(s);
         return 0;

@@ -24,6 +24,8 @@ void dmn_method_load(struct dmn_call *c);
 void dmn_method_unload(struct dmn_call *c);
 void dmn_method_get_plan(struct dmn_call *c);
 void dmn_method_set_plan(struct dmn_call *c);
+void dmn_method_get_mapping(struct dmn_call *c);
+void dmn_method_set_mapping(struct dmn_call *c);
 void dmn_method_auto_plan(struct dmn_call *c);
 void dmn_method_retune(struct dmn_call *c);
 void dmn_method_cancel_retune(struct dmn_call *c);
@@ -50,6 +52,9 @@ struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
 /** dmn_method_may_switch() - Return: true; false: a search or change of plan is in progress, and
  * the call was answered with Busy. */
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
-/** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. */
+/** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. A plan
+ * of a user then serves instead of a route; by any other origin routes are planned again. */
 void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
                        struct dmn_origin origin);
+/** dmn_method_set_route() - serves by a route over boards, as text, and answers the call. */
+void dmn_method_set_route(struct dmn_model *m, struct dmn_call *c, const char *text);

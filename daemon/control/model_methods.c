@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods about one model: loading, plans, measurements. */
+/* Methods about one model: loading, measurements. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,6 @@
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/plans.h"
-#include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "model/segment/segment_name.h"
@@ -152,111 +151,6 @@ void dmn_method_unload(struct dmn_call *c)
     if (m) {
         dmn_model_unload(m, (struct dmn_done){dmn_call_done, c});
     }
-}
-
-void dmn_method_get_plan(struct dmn_call *c)
-{
-    struct dmn_model *m = dmn_call_model(c, "model");
-    char plan[PL_PLAN_TEXT_MAX];
-
-    if (!m) {
-        return;
-    }
-    dmn_model_plan_text(m, plan);
-    dmn_call_reply(c,
-                   json_pack("{s:s, s:s, s:I, s:o}", "plan", plan, "algorithm",
-                             dmn_origin_name(m->origin), "epoch", (json_int_t)pl_epoch(m->pipe),
-                             "warnings", dmn_model_warnings_json(m)),
-                   false);
-}
-
-bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
-{
-    if (m->planning->retune || m->planning->switched.fn) {
-        dmn_call_error(c, "Busy", "why",
-                       m->planning->retune ? "a retune is in progress"
-                                           : "another plan is being set");
-        return false;
-    }
-    return true;
-}
-
-/* A call that waits for a switch. The model exists as long as the call waits: an unload ends the
- * wait first. */
-struct switch_call {
-    struct dmn_call *call;
-    struct dmn_model *model;
-    bool warns; /* its reply has warnings */
-};
-
-static void switched(void *ctx, const struct dmn_outcome *o)
-{
-    struct switch_call *s = ctx;
-    char plan[PL_PLAN_TEXT_MAX];
-    json_t *reply;
-
-    if (o) {
-        dmn_call_refuse(s->call, o);
-    } else {
-        dmn_model_plan_text(s->model, plan);
-        reply =
-            json_pack("{s:s, s:I}", "plan", plan, "epoch", (json_int_t)pl_epoch(s->model->pipe));
-        if (s->warns) {
-            json_object_set_new(reply, "warnings", dmn_model_warnings_json(s->model));
-        }
-        dmn_call_reply(s->call, reply, false);
-    }
-    free(s);
-}
-
-void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
-                       struct dmn_origin origin)
-{
-    struct switch_call *s;
-    int error;
-
-    if (!dmn_method_may_switch(m, c)) {
-        return;
-    }
-    s = calloc(1, sizeof(*s));
-    if (!s) {
-        dmn_call_error(c, "InvalidPlan", "why", "out of memory");
-        return;
-    }
-    *s = (struct switch_call){c, m, .warns = origin.from == DMN_FROM_USER};
-    error = dmn_plan_switch(m, &(struct dmn_switch){.plan = plan,
-                                                    .origin = origin,
-                                                    .cause = DMN_CAUSE_REQUEST,
-                                                    .detail = c->method,
-                                                    .keep = true,
-                                                    .learn = true});
-    if (!error) {
-        dmn_plan_wait(m, (struct dmn_done){switched, s});
-        return;
-    }
-    free(s);
-    if (error == PL_E_BUSY) {
-        dmn_call_error(c, "Busy", "why", "the previous plan is still draining");
-    } else {
-        dmn_call_error(c, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
-    }
-}
-
-void dmn_method_set_plan(struct dmn_call *c)
-{
-    struct dmn_model *m = dmn_call_model(c, "model");
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    char error[256] = "out of memory";
-
-    if (!m) {
-        return;
-    }
-    if (!plan || pl_plan_parse(text(c, "plan"), pl_current_eps(m->pipe), m->model->unit_count,
-                               error, sizeof(error), plan) < 0) {
-        dmn_call_error(c, "InvalidPlan", "why", error);
-        return;
-    }
-    dmn_method_switch(m, c, plan, (struct dmn_origin){.from = DMN_FROM_USER});
 }
 
 void dmn_method_units(struct dmn_call *c)

@@ -41,7 +41,12 @@ static void print_warnings(const json_t *reply)
 
 static void print_present(const json_t *reply)
 {
+    const char *route = json_string_value(json_object_get(reply, "route"));
+
     printf("%s\n", ctl_text(reply, "plan"));
+    if (route) {
+        printf("frames go over boards instead, by %s\n", route);
+    }
     print_warnings(reply);
 }
 
@@ -86,8 +91,71 @@ static const struct verb {
     {"auto", "AutoPlan", NULL, print_changed},
     {"front", "PlanFront", "front", print_front},
     {"explain", "PlanExplain", "explanation", ctl_print_explanation},
+    {"export", NULL, NULL, NULL},
+    {"import", NULL, NULL, NULL},
 };
 static const struct verb front_boards = {"front", "PlanFront", NULL, ctl_print_front_boards};
+
+/* ---- mappings ---- */
+
+static int export_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
+{
+    json_t *reply;
+    int rc = ctl_call(ctl, "GetMapping", parameters, &reply);
+    const json_t *mapping;
+
+    if (rc) {
+        return rc;
+    }
+    mapping = json_object_get(reply, "mapping");
+    if (json_dump_file(mapping, path, JSON_INDENT(1)) < 0) {
+        ctl_say("cannot write %s", path);
+        rc = CTL_FAILED;
+    } else if (ctl->json) {
+        ctl_print_json(mapping);
+    } else {
+        printf("%s has %s\n", path, ctl_text(reply, "plan"));
+    }
+    json_decref(reply);
+    return rc;
+}
+
+static int import_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
+{
+    json_error_t e;
+    json_t *mapping = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+
+    if (!json_is_object(mapping)) {
+        if (mapping) {
+            ctl_say("%s: is not an object", path);
+        } else if (e.line < 0) {
+            ctl_say("%s: %s", path, e.text);
+        } else {
+            ctl_say("%s: line %d: %s", path, e.line, e.text);
+        }
+        json_decref(mapping);
+        json_decref(parameters);
+        return CTL_FAILED;
+    }
+    json_object_set_new(parameters, "mapping", mapping);
+    return ctl_show(ctl, "SetMapping", parameters, NULL, print_changed);
+}
+
+/* export and import. Takes the reference @parameters. */
+static int map_plan(const struct ctl *ctl, const char *verb, json_t *parameters, int argc,
+                    char **argv)
+{
+    const char *path = optind < argc ? argv[optind++] : NULL;
+    int rc = path ? ctl_no_more(argc, argv)
+                  : ctl_usage("plan", "%s needs a file, such as mapping.json", verb);
+
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    return strcmp(verb, "export") == 0 ? export_mapping(ctl, parameters, path)
+                                       : import_mapping(ctl, parameters, path);
+}
 
 static int add_plan(json_t *parameters, const char *plan)
 {
@@ -113,13 +181,17 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
         verb = strcmp(verbs[i].name, name) == 0 ? &verbs[i] : verb;
     }
     if (!verb) {
-        return ctl_usage("plan", "expected show, set, auto, front or explain, not '%s'", name);
+        return ctl_usage(
+            "plan", "expected show, set, auto, front, explain, export or import, not '%s'", name);
     }
     if ((a.max > 0 || a.boards) && strcmp(name, "front") != 0) {
         return ctl_usage("plan", "only front takes --max and --boards");
     }
     verb = a.boards ? &front_boards : verb;
     parameters = ctl_model_parameter(a.model);
+    if (!verb->method) {
+        return map_plan(ctl, name, parameters, argc, argv);
+    }
     if (strcmp(name, "set") == 0) {
         rc = add_plan(parameters, optind < argc ? argv[optind++] : NULL);
     } else if (a.max > 0) {

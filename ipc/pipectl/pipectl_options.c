@@ -49,7 +49,10 @@ static const struct cli_option PLAN[] = {
     {"max", 'x', "N", "@none", "front: show at most N plans"},
     {"boards", 'b', NULL, NULL, "front: plans over all boards that are there"},
     {0}};
-static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain"}, {0}};
+static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain export import"},
+                                                 {"export", "@file"},
+                                                 {"import", "@file"},
+                                                 {0}};
 static const struct cli_option MODELS[] = {
     {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"}, {0}};
 static const struct cli_argument MODELS_WORDS[] = {
@@ -127,7 +130,7 @@ static const struct cli_command COMMANDS[] = {
     {"infer", NULL, "FILE...", "print the answers to pictures (JPEG, PPM, PGM) or tensors (.f32)",
      INFER, FILES},
     {"bench", NULL, "", "stream frames; report speed, latency, order and loss", BENCH, NULL},
-    {"plan", NULL, "[show | set PLAN | auto | front | explain]",
+    {"plan", NULL, "[show | set PLAN | auto | front | explain | export FILE | import FILE]",
      "show, explain or set the plan; list others; plan automatically", PLAN, PLAN_WORDS},
     {"models", NULL, "[list | load NAME FILE | unload NAME]", "list, load and unload models",
      MODELS, MODELS_WORDS},

@@ -17,7 +17,8 @@ MODEL_KEYS = {"name", "units", "input", "plan", "epoch", "algorithm", "fps", "la
 STAGE_KEYS = {"units", "ep", "cpus", "width", "replicas", "service_ms", "expected_ms", "busy", "queue"}
 EP_KEYS = {"name", "cpus", "kind", "capacity", "policy", "governor", "freq_khz", "max_freq_khz", "speed", "used", "why"}
 # Methods that anybody may call; Subscribe, too, but it wants "more".
-READING = {"Status", "Models", "GetPlan", "Costs", "PlanFront", "PlanExplain", "History", "Units", "Metrics", "Config"}
+READING = {"Status", "Models", "GetPlan", "Costs", "PlanFront", "PlanExplain", "History", "Units", "Metrics", "Config",
+           "GetMapping"}
 HISTORY_KEYS = {"id", "at", "cause", "detail", "algorithm", "trials", "plan_before", "plan_after", "fps_before",
                 "fps_after", "predicted_gain", "duration_ms", "lost", "outcome"}
 
@@ -440,6 +441,7 @@ def others_may_read_but_not_change():
     with Daemon(config={"socket_mode": "0666", "admin_group": "games"}) as d:
         os.chmod(d.temp, 0o755)
         os.chmod(d.runtime_dir, 0o755)
+        d.call("SetPlan", {"plan": "0-%d@%s" % (d.status()["models"][0]["units"] - 1, d.status()["eps"][0]["name"])})  # GetMapping
         reading = [n for n in declared() if n in READING]
         changing = [n for n in declared() if n not in READING | {"Subscribe"}]
         # every method with what it must be given; nobody may change anything by it

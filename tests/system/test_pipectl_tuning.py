@@ -123,6 +123,28 @@ def test_plan_explain():
     check(len(text.splitlines()) <= 40, "more than a screen:\n" + text)
 
 
+def test_plan_mapping():
+    path = os.path.join(DAEMON.temp, "mapping.json")
+    last = good_json("status")["models"][0]["units"] - 1
+    plan = "0-2@left|3-%d@right" % last
+    good("plan", "set", plan)
+    has(good("plan", "export", path), path, plan)
+    with open(path, encoding="utf-8") as f:
+        mapping = json.load(f)
+    equal([(k, len(v)) for k, v in mapping.items()], [("host_cpu0", 3), ("host_cpu1", last - 2)])
+    good("plan", "auto")
+    has(good("plan", "import", path), "serving by " + plan)
+    equal(good_json("plan", "show")["plan"], plan)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"host_cpu0": mapping["host_cpu0"]}, f)
+    bad(1, ["is not mapped"], "plan", "import", path)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"a_cpu0": mapping["host_cpu0"], "b_cpu1": mapping["host_cpu1"]}, f)
+    bad(1, ["several devices", '"auto"'], "plan", "import", path)
+    equal(good_json("plan", "show")["plan"], plan)
+    good("plan", "auto")
+
+
 def test_costs():
     problem = good_json("costs")
     equal([k["name"] for k in problem["kinds"]], ["left", "right"])
@@ -188,7 +210,7 @@ if __name__ == "__main__":
     with Daemon(models={"digits": DIGITS, "net": NET}, config=CONFIG) as DAEMON:
         try:
             main([test_retune_says_what_it_tried, test_goals_reach_the_search, test_retune_without_waiting_and_its_end,
-                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_costs, test_profile,
+                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_plan_mapping, test_costs, test_profile,
                   test_former_name_of_profile, test_history, test_wrong_usage])
         except SystemExit as e:
             CODE = e.code

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GetPlan and SetPlan: which plan, or which route over boards, serves a model. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/boards/board_model.h"
+#include "daemon/config/route_text.h"
+#include "daemon/control/json.h"
+#include "daemon/control/methods.h"
+#include "daemon/plans/planning.h"
+#include "daemon/plans/switch.h"
+
+void dmn_method_get_plan(struct dmn_call *c)
+{
+    struct dmn_model *m = dmn_call_model(c, "model");
+    const struct dmn_board_model *bm = m ? dmn_boards_of(c->control->boards, m) : NULL;
+    char plan[PL_PLAN_TEXT_MAX];
+
+    if (!m) {
+        return;
+    }
+    dmn_model_plan_text(m, plan);
+    dmn_call_reply(c,
+                   json_pack("{s:s, s:s, s:I, s:o, s:o}", "plan", plan, "algorithm",
+                             dmn_origin_name(m->origin), "epoch", (json_int_t)pl_epoch(m->pipe),
+                             "warnings", dmn_model_warnings_json(m), "route",
+                             bm && bm->serving ? json_string(bm->text) : json_null()),
+                   false);
+}
+
+bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
+{
+    if (m->planning->retune || m->planning->switched.fn) {
+        dmn_call_error(c, "Busy", "why",
+                       m->planning->retune ? "a retune is in progress"
+                                           : "another plan is being set");
+        return false;
+    }
+    return true;
+}
+
+/* A call that waits for a switch. The model exists as long as the call waits: an unload ends the
+ * wait first. */
+struct switch_call {
+    struct dmn_call *call;
+    struct dmn_model *model;
+    bool user; /* by a plan of a user: no route serves; its reply has warnings */
+};
+
+static void switched(void *ctx, const struct dmn_outcome *o)
+{
+    struct switch_call *s = ctx;
+    char plan[PL_PLAN_TEXT_MAX];
+    json_t *reply;
+
+    if (o) {
+        dmn_call_refuse(s->call, o);
+    } else {
+        if (s->user) {
+            dmn_boards_set_alone(s->call->control->boards, s->model);
+        } else {
+            dmn_boards_unset(s->call->control->boards, s->model);
+        }
+        dmn_model_plan_text(s->model, plan);
+        reply =
+            json_pack("{s:s, s:I}", "plan", plan, "epoch", (json_int_t)pl_epoch(s->model->pipe));
+        if (s->user) {
+            json_object_set_new(reply, "warnings", dmn_model_warnings_json(s->model));
+        }
+        dmn_call_reply(s->call, reply, false);
+    }
+    free(s);
+}
+
+void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
+                       struct dmn_origin origin)
+{
+    struct switch_call *s;
+    int error;
+
+    if (!dmn_method_may_switch(m, c)) {
+        return;
+    }
+    if (origin.from == DMN_FROM_USER && pl_asleep(m->pipe)) {
+        dmn_call_error(c, "InvalidPlan", "why",
+                       "the model is too large for this board alone; set a route over boards");
+        return;
+    }
+    s = calloc(1, sizeof(*s));
+    if (!s) {
+        dmn_call_error(c, "InvalidPlan", "why", "out of memory");
+        return;
+    }
+    *s = (struct switch_call){c, m, .user = origin.from == DMN_FROM_USER};
+    error = dmn_plan_switch(m, &(struct dmn_switch){.plan = plan,
+                                                    .origin = origin,
+                                                    .cause = DMN_CAUSE_REQUEST,
+                                                    .detail = c->method,
+                                                    .keep = true,
+                                                    .learn = true});
+    if (!error) {
+        dmn_plan_wait(m, (struct dmn_done){switched, s});
+        return;
+    }
+    free(s);
+    if (error == PL_E_BUSY) {
+        dmn_call_error(c, "Busy", "why", "the previous plan is still draining");
+    } else {
+        dmn_call_error(c, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
+    }
+}
+
+/* @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0, and the call was answered; -EINVAL with @why. */
+static int set_route(struct dmn_model *m, struct dmn_call *c, const char *text, char *why)
+{
+    const struct dmn_board_model *bm = dmn_boards_of(c->control->boards, m);
+    int r = dmn_boards_set(c->control->boards, m, text, why);
+
+    if (r == 0) {
+        dmn_call_reply(c,
+                       json_pack("{s:s, s:I, s:[s]}", "plan", text, "epoch",
+                                 (json_int_t)bm->route->number, "warnings",
+                                 pl_asleep(m->pipe)
+                                     ? "frames are refused until the boards have loaded their "
+                                       "segments"
+                                     : "this board computes the frames until the boards have "
+                                       "loaded their segments"),
+                       false);
+    }
+    return r;
+}
+
+void dmn_method_set_route(struct dmn_model *m, struct dmn_call *c, const char *text)
+{
+    char why[DMN_ROUTE_ERROR_MAX];
+
+    if (set_route(m, c, text, why) < 0) {
+        dmn_call_error(c, "InvalidPlan", "why", why);
+    }
+}
+
+void dmn_method_set_plan(struct dmn_call *c)
+{
+    const char *text = json_string_value(json_object_get(c->parameters, "plan"));
+    struct dmn_model *m = dmn_call_model(c, "model");
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    char error[256] = "out of memory", why[DMN_ROUTE_ERROR_MAX], both[512];
+    struct dmn_route_text route;
+
+    if (!m) {
+        return;
+    }
+    if (plan && pl_plan_parse(text, pl_current_eps(m->pipe), m->model->unit_count, error,
+                              sizeof(error), plan) == 0) {
+        dmn_method_switch(m, c, plan, (struct dmn_origin){.from = DMN_FROM_USER});
+    } else if (!dmn_boards_of(c->control->boards, m) ||
+               dmn_route_text_parse(text, why, &route) < 0) {
+        dmn_call_error(c, "InvalidPlan", "why", error);
+    } else if (set_route(m, c, text, why) < 0) {
+        snprintf(both, sizeof(both), "%s; as a route over boards: %s", error, why);
+        dmn_call_error(c, "InvalidPlan", "why", both);
+    }
+}
