@@ -14,12 +14,14 @@
 struct pending {
     daemon_reply *reply;
     void *arg;
+    bool answered; /* by a reply that continues */
 };
 struct daemon_conn {
     const char *path;
     int fd; /* -1: not connected */
     unsigned ups;
     uint64_t retry_ns;
+    uint64_t heard_ns; /* the last reply came then, or a call when none was out */
     struct pending pending[DAEMON_CALLS_MAX];
     size_t pending_count;
     char *out; /* owned: bytes that are not yet written */
@@ -58,6 +60,13 @@ struct daemon_conn *daemon_conn_free(struct daemon_conn *c)
 unsigned daemon_conn_up(const struct daemon_conn *c)
 {
     return c->fd < 0 ? 0 : c->ups;
+}
+
+uint64_t daemon_conn_waits_ns(const struct daemon_conn *c, uint64_t now_ns)
+{
+    bool owes = c->pending_count > 0 && !c->pending[0].answered;
+
+    return owes && now_ns > c->heard_ns ? now_ns - c->heard_ns : 0;
 }
 
 struct pollfd daemon_conn_poll(const struct daemon_conn *c)
@@ -124,7 +133,8 @@ int daemon_conn_call(struct daemon_conn *c, const char *method, json_t *paramete
     c->out = grown;
     memcpy(c->out + c->out_bytes, text, bytes);
     c->out_bytes += bytes;
-    c->pending[c->pending_count++] = (struct pending){reply, arg};
+    c->heard_ns = c->pending_count == 0 ? base_now_ns() : c->heard_ns;
+    c->pending[c->pending_count++] = (struct pending){reply, arg, false};
     return 0;
 }
 
@@ -152,6 +162,8 @@ static bool take_reply(struct daemon_conn *c, json_t *message)
     if (c->pending_count == 0) {
         return false;
     }
+    c->heard_ns = base_now_ns();
+    c->pending[0].answered = true;
     if (!more) {
         c->pending_count--;
         memmove(c->pending, c->pending + 1, c->pending_count * sizeof(first));

@@ -28,6 +28,9 @@ struct daemon_conn *daemon_conn_free(struct daemon_conn *c);
 /** daemon_conn_up() - Return: 0: not connected; else how often it was, another number for each
  * connection. */
 unsigned daemon_conn_up(const struct daemon_conn *c);
+/** daemon_conn_waits_ns() - Return: for how long the daemon has not answered, though it owes an
+ * answer; 0: it does not. A call with @more owes only its first. */
+uint64_t daemon_conn_waits_ns(const struct daemon_conn *c, uint64_t now_ns);
 /**
  * daemon_conn_call() - calls a method
  * @parameters: reference taken; may be NULL

@@ -54,6 +54,9 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
         j->frame->deadline_ns = j->deadline_ns;
         status = piped_submit(s->stream, j->frame) < 0 ? PIPED_UNAVAILABLE : 0;
     }
+    if (status == 0) {
+        lnk_progress_due(&s->progress, base_now_ns());
+    }
     if (status != 0) {
         segment_job_end(j);
     }
@@ -201,14 +204,17 @@ static bool serves_no_more(const struct piped_frame *f)
 
 static void segment_answers(struct link *l, struct segment *s)
 {
-    struct segment_job *j = s->waits;
+    struct segment_job *j = s->waits_for_link;
     struct piped_frame *f = NULL;
 
-    s->waits = NULL;
+    s->waits_for_link = NULL;
     while (j || piped_next(s->stream, &f) == 0) {
         struct hop_place *p;
 
-        j = j ? j : f->user;
+        if (!j) {
+            j = f->user;
+            lnk_progress_came(&s->progress, base_now_ns());
+        }
         p = place_of(l->hops, j->plan);
         if (!p) { /* its epoch is over */
             segment_job_end(j);
@@ -222,7 +228,7 @@ static void segment_answers(struct link *l, struct segment *s)
                 j->time_count += j->to == LINK_NOBODY;
             }
             if (pass_on(l, p, j) == LNK_E_FULL) {
-                s->waits = j;
+                s->waits_for_link = j;
                 return;
             }
         }

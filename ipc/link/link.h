@@ -41,8 +41,8 @@ struct link_peer {
     char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;
     uint64_t ping_id, ping_sent_ns, ping_bytes, next_ping_ns; /* ping_id 0: none is out */
-    uint32_t pings;
-    uint64_t since_ns; /* it joined or was lost then */
+    uint32_t pings, pings_lost; /* pings_lost: without an answer since the last one */
+    uint64_t since_ns;          /* it joined or was lost then */
     uint64_t losses, frames;
     struct brd_state state; /* what it says of itself; all zeros: nothing yet */
 };
@@ -58,7 +58,9 @@ struct link {
     uint64_t instance;
     const char *state_folder, *models_folder; /* models_folder: NULL: none */
     const char *frames_path, *control_path;   /* the daemon's sockets */
-    struct segments *segments;                /* owned, as all below */
+    uint64_t unused_ns;                       /* segments that nobody uses so long are unloaded */
+    bool daemon_silent;        /* it is there, but has not answered for some seconds */
+    struct segments *segments; /* owned, as all below */
     struct hops *hops;
     struct fetch *fetch;         /* NULL: this is a relay */
     struct heads *heads;         /* NULL: this is a relay */

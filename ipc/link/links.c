@@ -69,6 +69,7 @@ void links_tick(struct link *l, uint64_t now_ns)
 
         if (p->ping_id && now_ns - p->ping_sent_ns > PING_LOST_NS) {
             p->ping_id = 0;
+            p->pings_lost++;
         }
         if (p->joined && !p->ping_id && now_ns >= p->next_ping_ns) {
             ping(l, i, now_ns);
@@ -86,6 +87,7 @@ static void pong(struct link *l, size_t peer, const struct lnk_ping *m)
         return; /* too late, or of nobody's ping */
     }
     p->ping_id = 0;
+    p->pings_lost = 0;
     lnk_measure_add(&p->measure, p->ping_bytes, 0, now_ns - p->ping_sent_ns);
     p->next_ping_ns = p->pings < FIRST_PINGS ? now_ns : now_ns + PING_NS;
     if (p->pings < FIRST_PINGS) {
@@ -106,7 +108,7 @@ static void join(struct link *l, size_t peer)
     p->joined = true;
     p->since_ns = base_now_ns();
     l->report_ns = 0;
-    p->pings = 0;
+    p->pings = p->pings_lost = 0;
     p->ping_id = 0;
     p->next_ping_ns = 0;
     lnk_measure_init(&p->measure);

@@ -10,16 +10,19 @@
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/own_costs.h"
 #include "ipc/link/own_memory.h"
+#include "ipc/link/segments.h"
 
 #define STATUS_NS (10 * BASE_NS_PER_S)
-#define TELL_NS (1 * BASE_NS_PER_S) /* at most that often */
-#define SMALL_CHANGE 0.1            /* of a link's figures: not told */
+#define CALL_NS (1 * BASE_NS_PER_S)   /* the same, is it alive? while segments are used */
+#define SILENT_NS (3 * BASE_NS_PER_S) /* an answer takes much less */
+#define TELL_NS (1 * BASE_NS_PER_S)   /* at most that often */
+#define SMALL_CHANGE 0.1              /* of a link's figures: not told */
 
 struct own_state {
     struct link *link;
     struct daemon_conn *conn; /* owned */
     unsigned conn_ups;        /* of the connection that was asked last */
-    uint64_t status_ns, tell_ns;
+    uint64_t status_ns, call_ns, tell_ns;
     bool changed;
     struct brd_state state;
     struct own_costs costs;
@@ -170,23 +173,55 @@ void own_state_joined(struct link *l, size_t peer)
     }
 }
 
+static void forget(struct own_state *o, uint64_t now_ns)
+{
+    o->status_ns = now_ns;
+    o->changed |= o->state.known;
+    o->state.known = false; /* until the daemon has answered */
+    own_costs_drop(&o->state);
+}
+
+static void called(void *arg, const char *error, const json_t *parameters)
+{
+    (void)arg; /* whatever it says: it answers */
+    (void)error;
+    (void)parameters;
+}
+
+/* Is the daemon another one, is it gone, or silent? */
+static void look_at_daemon(struct link *l, struct own_state *o, uint64_t now_ns)
+{
+    bool silent = daemon_conn_waits_ns(o->conn, now_ns) > SILENT_NS;
+
+    if (daemon_conn_up(o->conn) != o->conn_ups || silent != l->daemon_silent) {
+        link_log("the daemon here %s", silent                    ? "does not answer"
+                                       : daemon_conn_up(o->conn) ? "is there"
+                                                                 : "is gone");
+        o->conn_ups = daemon_conn_up(o->conn);
+        l->daemon_silent = silent;
+        forget(o, now_ns);
+    }
+}
+
+static void ask(struct link *l, struct own_state *o, uint64_t now_ns)
+{
+    if (now_ns >= o->status_ns) {
+        o->status_ns = now_ns + STATUS_NS;
+        daemon_conn_call(o->conn, "io.piped.Status", NULL, false, status_came, o);
+    } else if (now_ns >= o->call_ns && segments_are_used(l)) {
+        o->call_ns = now_ns + CALL_NS;
+        daemon_conn_call(o->conn, "org.varlink.service.GetInfo", NULL, false, called, o);
+    }
+}
+
 void own_state_go(struct link *l, uint64_t now_ns)
 {
     struct own_state *o = l->own_state;
 
     daemon_conn_go(o->conn, now_ns);
-    if (daemon_conn_up(o->conn) != o->conn_ups) { /* another daemon, or none */
-        o->conn_ups = daemon_conn_up(o->conn);
-        o->status_ns = now_ns;
-        o->changed |= o->state.known;
-        o->state.known = false; /* until the daemon there has answered */
-        own_costs_drop(&o->state);
-    }
-    if (o->conn_ups && now_ns >= o->status_ns) {
-        o->status_ns = now_ns + STATUS_NS;
-        daemon_conn_call(o->conn, "io.piped.Status", NULL, false, status_came, o);
-    }
-    if (o->conn_ups) {
+    look_at_daemon(l, o, now_ns);
+    if (o->conn_ups && !l->daemon_silent) {
+        ask(l, o, now_ns);
         o->changed |= own_costs_go(&o->costs, l, &o->state, o->conn, now_ns);
     }
     look_at_ways(l, o);

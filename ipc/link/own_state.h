@@ -18,7 +18,7 @@ struct own_state *own_state_free(struct own_state *o);
 /** own_state() - Return: the present state. */
 const struct brd_state *own_state(const struct own_state *o);
 struct pollfd own_state_poll(const struct own_state *o);
-/** own_state_go() - asks the daemon, tells boards. */
+/** own_state_go() - asks the daemon, tells boards; notices whether the daemon is silent. */
 void own_state_go(struct link *l, uint64_t now_ns);
 /** own_state_joined() - tells a board that has just come. */
 void own_state_joined(struct link *l, size_t peer);

@@ -7,7 +7,9 @@
 #include "base.h"
 #include "ipc/link/route_private.h"
 
-#define PAUSE_NS (2 * BASE_NS_PER_MS) /* after a board had no room */
+#define PAUSE_NS (2 * BASE_NS_PER_MS)  /* after a board had no room */
+#define STUCK_NS (10 * BASE_NS_PER_S)  /* see progress.h; hops notice their daemons before */
+#define TURN_NS (500 * BASE_NS_PER_MS) /* a longer turn was nobody's fault but ours */
 
 static void withdraw(struct head *h)
 {
@@ -121,16 +123,44 @@ void route_peer_gone(struct link *l, size_t peer)
     }
 }
 
+/* No hop complains, and yet nothing comes: a piped-link hangs, or a frame was lost. */
+static void watch(struct head *h, bool slept, uint64_t now_ns)
+{
+    struct head_epoch *e = head_present(h);
+    struct lnk_ledger_counts c;
+
+    lnk_ledger_counts(h->ledger, &c);
+    h->progress.due = base_min(h->progress.due, c.in_flight);
+    if (slept) {
+        lnk_progress_excuse(&h->progress, now_ns);
+    }
+    if (!e || !lnk_progress_stuck(&h->progress, now_ns, STUCK_NS)) {
+        return;
+    }
+    h->progress = (struct lnk_progress){0};
+    for (size_t i = 0; i < h->link->boards.count && e->number; i++) {
+        if (h->link->peer[i].pings_lost > 0) {
+            head_lose(h, e, i, "does not answer");
+        }
+    }
+    if (e->number) {
+        head_epoch_fail(h, e, LINK_NOBODY, LINK_NOBODY, "no board answers");
+    }
+}
+
 uint64_t route_go(struct link *l, uint64_t now_ns)
 {
     uint64_t again_ns = UINT64_MAX;
+    bool slept = now_ns > l->heads->turn_ns + TURN_NS;
 
+    l->heads->turn_ns = now_ns;
     for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
         struct head *h = l->heads->head[i];
 
         if (!h) {
             continue;
         }
+        watch(h, slept, now_ns);
         if (h->withdrawn) {
             lnk_ledger_refuse(h->ledger, PIPED_UNAVAILABLE);
         } else if (now_ns >= h->pause_ns) {

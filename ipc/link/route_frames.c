@@ -89,6 +89,7 @@ void head_send(struct head *h, uint64_t now_ns)
             lnk_ledger_unsend(h->ledger, &due);
             return; /* room or a loss will come as an event */
         }
+        lnk_progress_due(&h->progress, now_ns);
     }
 }
 
@@ -139,6 +140,7 @@ void route_answer(struct link *l, size_t board, const struct lnk_message *m,
         memcpy(f->front->output + front_offset(e->route->output, e->route->output_count, i),
                part[i].data, part[i].bytes);
     }
+    lnk_progress_came(&h->progress, base_now_ns());
     f->route = e->route->number;
     h->state.answered++;
     note_times(h, f, m);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ipc/link/ledger.h"
+#include "ipc/link/progress.h"
 #include "ipc/link/route.h"
 
 #define HEAD_FRAMES 256u
@@ -40,8 +41,10 @@ struct head {
     struct head_frame frame[HEAD_FRAMES];
     struct head_frame *numbered[HEAD_FRAMES]; /* frame of the ledger % HEAD_FRAMES -> it */
     uint64_t pause_ns;                        /* nothing is sent until then */
+    struct lnk_progress progress;             /* of answers of boards */
 };
 struct heads {
+    uint64_t turn_ns;                  /* the last one */
     struct head *head[BRD_ROUTES_MAX]; /* owned; NULL: free */
 };
 

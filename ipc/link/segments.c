@@ -7,20 +7,11 @@
 #include "base.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/fetch.h"
-#include "ipc/link/segment_file.h"
+#include "ipc/link/segments_private.h"
 
-#define CONNECT_MS 200u               /* how long to look for the daemon */
-#define DAEMON_NS (2 * BASE_NS_PER_S) /* the same, before it shall load */
-#define UNUSED_NS (30 * BASE_NS_PER_S)
-#define SLOTS 16u                 /* frames that one may have, computed or waiting */
-#define SLOTS_BYTES (64ull << 20) /* unless they take more than that */
-
-struct segments {
-    struct link *link;
-    struct daemon_conn *conn; /* owned: Load, Unload; NULL: a relay */
-    void (*changed)(struct link *l, struct segment *s);
-    struct segment segment[SEGMENTS_MAX];
-};
+#define OPEN_NS (5 * BASE_NS_PER_S)  /* how long it may take to open a stream */
+#define STUCK_NS (1 * BASE_NS_PER_S) /* see progress.h */
+#define TURN_NS (500 * BASE_NS_PER_MS)
 
 int segments_new(struct link *l, void (*changed)(struct link *l, struct segment *s),
                  struct segments **ret)
@@ -40,6 +31,7 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
 
 static void free_owned(struct segment *s)
 {
+    segment_open_leave(s->opening);
     piped_close(s->piped);
     for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
         hop_border_deinit(&s->job[i].border);
@@ -113,91 +105,6 @@ void segment_job_end(struct segment_job *j)
     j->frame = NULL;
 }
 
-/* Opens the stream with as many slots as fit. Return: 0 or -errno. */
-static int open_stream(struct segment *s, const struct piped_options *o)
-{
-    struct piped_stream_options so = {.size = sizeof(so), .model = s->name};
-    const struct piped_stream_info *info;
-    uint64_t slots;
-    int rc = piped_connect(o, &s->piped);
-
-    rc = rc < 0 ? rc : piped_stream_open(s->piped, &so, &s->stream);
-    if (rc < 0) {
-        return rc;
-    }
-    info = piped_stream_info(s->stream);
-    slots = SLOTS_BYTES / base_max(info->input_bytes + info->output_bytes, 1ull);
-    slots = base_min(slots, (uint64_t)SLOTS);
-    if (slots > info->slots) {
-        so.slots = (uint32_t)slots;
-        s->stream = piped_stream_close(s->stream);
-        rc = piped_stream_open(s->piped, &so, &s->stream);
-    }
-    return rc;
-}
-
-static void open_segment(struct segment *s)
-{
-    struct piped_options o = {sizeof(o), s->link->frames_path, "piped-link", CONNECT_MS};
-    int rc = open_stream(s, &o);
-
-    if (rc < 0) {
-        segment_fail(s, rc == -ENOENT && s->piped ? PIPED_NOT_FOUND : PIPED_UNAVAILABLE,
-                     piped_last_error());
-        return;
-    }
-    s->phase = SEGMENT_READY;
-    link_log("serves %s for %s", s->name, link_name(s->link, s->head));
-    s->link->segments->changed(s->link, s);
-}
-
-static void loaded(void *arg, const char *error, const json_t *parameters)
-{
-    struct segment *s = arg;
-    const char *why = json_string_value(json_object_get(parameters, "why"));
-    char text[256];
-
-    if (error && strcmp(error, "io.piped.Busy") != 0) { /* Busy: it is loaded already */
-        snprintf(text, sizeof(text), "%s", why ? why : *error ? error : "the daemon is gone");
-        segment_fail(s, PIPED_UNAVAILABLE, text);
-        return;
-    }
-    s->loaded = true;
-    open_segment(s);
-}
-
-static void load(struct segment *s)
-{
-    struct daemon_conn *c = s->link->segments->conn;
-
-    s->phase = SEGMENT_LOADING;
-    if (daemon_conn_call(c, "io.piped.Load",
-                         json_pack("{s:s, s:s}", "name", s->name, "path", s->path), false, loaded,
-                         s) < 0) {
-        segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");
-    }
-}
-
-static void found(void *arg, int status, const char *path_or_why)
-{
-    struct segment *s = arg;
-
-    if (status != 0) {
-        segment_fail(s, status, path_or_why);
-        return;
-    }
-    snprintf(s->path, sizeof(s->path), "%s", path_or_why);
-    load(s);
-}
-
-static void fetched(void *arg, int status, const char *path_or_why)
-{
-    struct segment *s = arg;
-
-    s->fetched = status == 0;
-    found(s, status, path_or_why);
-}
-
 static struct segment *find(struct segments *s, const char *name)
 {
     struct segment *unused = NULL;
@@ -247,56 +154,47 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
     return s;
 }
 
-static void unloaded(void *arg, const char *error, const json_t *parameters)
-{
-    (void)arg;
-    (void)error; /* it was not there: as wanted */
-    (void)parameters;
-}
-
 /* Nobody uses it. */
 static void retire(struct segments *all, struct segment *s)
 {
     if (s->loaded && all->conn) {
-        daemon_conn_call(all->conn, "io.piped.Unload", json_pack("{s:s}", "name", s->name), false,
-                         unloaded, NULL);
+        segment_unload(s);
     }
     close_segment(s);
 }
 
-/* Begins to look for the file, once the daemon is there. */
-static void look(struct segments *all, struct segment *s, uint64_t now_ns)
+static bool is_over(const struct segment *s, uint64_t now_ns)
 {
-    struct segment_file f = {s->link, all->conn, s->head, s->identity, s->leaves};
+    bool idle = s->users == 0 && s->held == 0 && !s->waits;
 
-    if (s->plain) {
-        open_segment(s);
-    } else if (all->conn && daemon_conn_up(all->conn)) {
-        s->asked = true;
-        segment_file_find(&f, found, fetched, s);
-    } else if (now_ns - s->begun_ns > DAEMON_NS) {
-        segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");
-    }
+    return idle && (s->phase == SEGMENT_FAILED ||
+                    (s->phase == SEGMENT_READY && now_ns > s->unused_ns + s->link->unused_ns));
 }
 
-static void go(struct segments *all, struct segment *s, uint64_t now_ns)
+static void go(struct segments *all, struct segment *s, bool silent, uint64_t now_ns)
 {
-    if (s->phase == SEGMENT_FINDING && !s->asked) {
-        look(all, s, now_ns);
-    } else if (s->phase == SEGMENT_FINDING && s->users == 0 && s->link->fetch &&
-               fetch_cancel(s->link, s) > 0) {
+    if (s->waits && s->users == 0 && s->link->fetch && fetch_cancel(s->link, s) > 0) {
         close_segment(s);
         return;
+    }
+    if (s->phase == SEGMENT_FINDING && !s->asked) {
+        segment_look(s, silent, now_ns);
+    } else if (s->phase != SEGMENT_FAILED && silent) {
+        segment_fail(s, PIPED_UNAVAILABLE, SEGMENT_SILENT);
+    }
+    if (s->phase == SEGMENT_LOADING && s->opening) {
+        segment_opened(s);
+    }
+    if (s->phase == SEGMENT_LOADING && s->opening && now_ns > s->begun_ns + OPEN_NS) {
+        segment_fail(s, PIPED_UNAVAILABLE, SEGMENT_SILENT);
     }
     if (s->phase == SEGMENT_READY && piped_dispatch(s->piped, 0) == -ENOTCONN) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is gone");
     }
-    if (s->phase == SEGMENT_FAILED && s->users == 0 && s->held == 0) {
-        s->loaded = false; /* the daemon has it no more, or says why it has not */
-        close_segment(s);
-    } else if (s->phase == SEGMENT_READY && s->users == 0 && s->held == 0 &&
-               now_ns - s->unused_ns > UNUSED_NS) {
+    if (is_over(s, now_ns) && s->phase == SEGMENT_READY) {
         retire(all, s);
+    } else if (is_over(s, now_ns)) {
+        close_segment(s); /* the daemon has it no more, or says why it has not */
     }
 }
 
@@ -308,10 +206,39 @@ void segments_go(struct link *l, uint64_t now_ns)
         daemon_conn_go(all->conn, now_ns);
     }
     for (size_t i = 0; i < SEGMENTS_MAX; i++) {
-        if (all->segment[i].phase != SEGMENT_NONE) {
-            go(all, &all->segment[i], now_ns);
+        struct segment *s = &all->segment[i];
+
+        if (all->turn_ns + TURN_NS < now_ns) {
+            lnk_progress_excuse(&s->progress, now_ns);
+        }
+        if (s->phase != SEGMENT_NONE) {
+            go(all, s, l->daemon_silent, now_ns);
         }
     }
+    all->turn_ns = now_ns;
+}
+
+void segments_watch(struct link *l, uint64_t now_ns)
+{
+    size_t at = 0;
+
+    for (struct segment *s; (s = segments_each(l, &at));) {
+        if (s->waits_for_link) { /* who takes no answers gets none */
+            lnk_progress_excuse(&s->progress, now_ns);
+        } else if (lnk_progress_stuck(&s->progress, now_ns, STUCK_NS)) {
+            segment_fail(s, PIPED_UNAVAILABLE, SEGMENT_SILENT);
+        }
+    }
+}
+
+bool segments_are_used(const struct link *l)
+{
+    bool used = false;
+
+    for (size_t i = 0; i < SEGMENTS_MAX; i++) {
+        used |= l->segments->segment[i].users > 0;
+    }
+    return used;
 }
 
 size_t segments_poll(const struct link *l, struct pollfd *ret, size_t max)
@@ -323,8 +250,12 @@ size_t segments_poll(const struct link *l, struct pollfd *ret, size_t max)
         ret[n++] = daemon_conn_poll(all->conn);
     }
     for (size_t i = 0; i < SEGMENTS_MAX && n < max; i++) {
-        if (all->segment[i].phase == SEGMENT_READY) {
-            ret[n++] = (struct pollfd){piped_fd(all->segment[i].piped), POLLIN, 0};
+        const struct segment *s = &all->segment[i];
+
+        if (s->phase == SEGMENT_READY) {
+            ret[n++] = (struct pollfd){piped_fd(s->piped), POLLIN, 0};
+        } else if (s->opening) {
+            ret[n++] = (struct pollfd){segment_open_fd(s->opening), POLLIN, 0};
         }
     }
     return n;

@@ -4,8 +4,9 @@
  *
  * A segment is found (its file), loaded by the daemon, and opened as a stream of a connection of
  * its own. Those who use it hold it; one that nobody uses is unloaded after a while. A segment that
- * fails is told to its users, and is closed when the transport has let go of its
- * answers. Threads: the loop.
+ * fails is told to its users, and is closed when the transport has let go of its answers. It also
+ * fails if its daemon has frames and answers none of them for too long (progress.h). Threads: the
+ * loop.
  */
 #pragma once
 
@@ -13,9 +14,10 @@
 
 #include "ipc/link/hop_border.h"
 #include "ipc/link/link.h"
+#include "ipc/link/progress.h"
+#include "ipc/link/segment_open.h"
 
 #define SEGMENTS_MAX 16u
-#define SEGMENT_SLOTS_MAX 32u
 #define SEGMENT_NAME_BYTES (BRD_CONTENT_BYTES + 24u)
 
 enum segment_phase {
@@ -52,6 +54,7 @@ struct segment {
     bool loaded;  /* by us */
     bool asked;   /* FINDING: its file is being looked for */
     bool fetched; /* its file is in use: fetch_release() */
+    bool waits;   /* a reply will name it */
     char path[1024];
     size_t head; /* the board that asked for it first */
     uint8_t identity[LNK_HASH_BYTES];
@@ -60,10 +63,12 @@ struct segment {
     unsigned users;
     unsigned held; /* jobs whose answers the transport has */
     uint64_t unused_ns;
-    struct piped *piped;         /* owned */
-    struct piped_stream *stream; /* owned */
+    struct segment_opening *opening; /* owned; LOADING */
+    struct piped *piped;             /* owned */
+    struct piped_stream *stream;     /* owned */
+    struct lnk_progress progress;    /* of the frames that the daemon has */
     struct segment_job job[SEGMENT_SLOTS_MAX];
-    struct segment_job *waits; /* an answer for which the link had no room */
+    struct segment_job *waits_for_link; /* an answer for which the link had no room */
 };
 
 /** segments_new() - @changed: a segment is READY or FAILED. Return: 0, -ENAMETOOLONG, -ENOMEM. */
@@ -93,5 +98,10 @@ void segment_job_end(struct segment_job *j);
 size_t segments_poll(const struct link *l, struct pollfd *ret, size_t max);
 /** segments_go() - takes messages of the daemon, loads and unloads. */
 void segments_go(struct link *l, uint64_t now_ns);
+/** segments_watch() - fails segments whose daemon does not answer; after their answers were taken.
+ */
+void segments_watch(struct link *l, uint64_t now_ns);
+/** segments_are_used() - Return: does somebody hold one? */
+bool segments_are_used(const struct link *l);
 /** segments_each() - Return: the next READY one at or after *@at, which is set behind it; NULL. */
 struct segment *segments_each(const struct link *l, size_t *at);

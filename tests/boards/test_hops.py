@@ -7,6 +7,7 @@ usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the bui
 import array
 import os
 import random
+import signal
 import struct
 import sys
 import tempfile
@@ -122,6 +123,32 @@ def the_middle_daemon_is_killed():
         b.set("0-2@hub|3-7@b2|8-11@b3")
         client.more()
         client.end()
+
+
+def the_middle_daemon_is_stopped():
+    """A daemon that hangs: its link lives, and says so; what it answers after all is dropped."""
+    with boards("b2", "b3") as b:
+        b.set("0-2@hub|3-7@b2|8-11@b3")
+        client = Client(b)
+        client.more()
+        for _ in range(2):
+            process = b.daemons["b2"].process
+            process.send_signal(signal.SIGSTOP)
+            failed(b, "b2")
+            check("does not answer" in b.state(b.control.report)["why"], b.control.report)
+            b.set("0-5@hub|6-11@b3")
+            client.more()
+            b.control.wait(lambda r: not b.up(r, "b2"), "nothing is known of b2")
+            b.control.set(b.route("0-11@b2"))
+            failed(b, "b2")
+            b.set("0-5@hub|6-11@b3")
+            client.more()
+            process.send_signal(signal.SIGCONT)
+            b.wait_up("b2")
+            b.set("0-2@hub|3-7@b2|8-11@b3")
+            client.more()
+        client.end()
+        check(client.unavailable == 0, client.unavailable)
 
 
 def routes_change_under_load():
@@ -314,6 +341,6 @@ def examples_decide_how_borders_go():
 
 
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
-         routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
+         the_middle_daemon_is_stopped, routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
          borders_are_rounded_as_the_route_says, the_daemon_decides, examples_decide_how_borders_go)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped-link: how a segment gets to be served by the daemon here, and not any more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/link/daemon_call.h"
+#include "ipc/link/segment_file.h"
+#include "ipc/link/segments_private.h"
+
+#define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
+
+static void open_segment(struct segment *s)
+{
+    int rc = segment_open(s->link->frames_path, s->name, &s->opening);
+
+    s->phase = SEGMENT_LOADING;
+    s->begun_ns = base_now_ns();
+    if (rc < 0) {
+        segment_fail(s, PIPED_RESOURCE_EXHAUSTED, strerror(-rc));
+    }
+}
+
+void segment_opened(struct segment *s)
+{
+    struct segment_opened r;
+
+    if (!segment_open_take(s->opening, &r)) {
+        return;
+    }
+    s->opening = NULL;
+    s->piped = r.piped;
+    s->stream = r.stream;
+    if (r.rc < 0) {
+        segment_fail(s, r.rc == -ENOENT && r.reached ? PIPED_NOT_FOUND : PIPED_UNAVAILABLE, r.why);
+        return;
+    }
+    s->phase = SEGMENT_READY;
+    link_log("serves %s for %s", s->name, link_name(s->link, s->head));
+    s->link->segments->changed(s->link, s);
+}
+
+static void unloaded(void *arg, const char *error, const json_t *parameters)
+{
+    (void)arg;
+    (void)error; /* it was not there: as wanted */
+    (void)parameters;
+}
+
+void segment_unload(const struct segment *s)
+{
+    daemon_conn_call(s->link->segments->conn, "io.piped.Unload",
+                     json_pack("{s:s}", "name", s->name), false, unloaded, NULL);
+}
+
+static void loaded(void *arg, const char *error, const json_t *parameters)
+{
+    struct segment *s = arg;
+    const char *why = json_string_value(json_object_get(parameters, "why"));
+    char text[256];
+
+    s->waits = false;
+    if (s->phase == SEGMENT_FAILED) { /* too late */
+        if (!error) {
+            segment_unload(s);
+        }
+        return;
+    }
+    if (error && strcmp(error, "io.piped.Busy") != 0) { /* Busy: it is loaded already */
+        snprintf(text, sizeof(text), "%s", why ? why : *error ? error : "the daemon is gone");
+        segment_fail(s, PIPED_UNAVAILABLE, text);
+        return;
+    }
+    s->loaded = true;
+    open_segment(s);
+}
+
+static void load(struct segment *s)
+{
+    struct daemon_conn *c = s->link->segments->conn;
+
+    s->phase = SEGMENT_LOADING;
+    s->waits = daemon_conn_call(c, "io.piped.Load",
+                                json_pack("{s:s, s:s}", "name", s->name, "path", s->path), false,
+                                loaded, s) == 0;
+    if (!s->waits) {
+        segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");
+    }
+}
+
+static void found(void *arg, int status, const char *path_or_why)
+{
+    struct segment *s = arg;
+
+    s->waits = false;
+    if (s->phase == SEGMENT_FAILED) {
+        return;
+    }
+    if (status != 0) {
+        segment_fail(s, status, path_or_why);
+        return;
+    }
+    snprintf(s->path, sizeof(s->path), "%s", path_or_why);
+    load(s);
+}
+
+static void fetched(void *arg, int status, const char *path_or_why)
+{
+    struct segment *s = arg;
+
+    s->fetched = status == 0;
+    found(s, status, path_or_why);
+}
+
+void segment_look(struct segment *s, bool silent, uint64_t now_ns)
+{
+    const struct segments *all = s->link->segments;
+    struct segment_file f = {s->link, all->conn, s->head, s->identity, s->leaves};
+
+    if (s->plain) {
+        open_segment(s);
+    } else if (all->conn && daemon_conn_up(all->conn) && !silent) {
+        s->asked = s->waits = true;
+        segment_file_find(&f, found, fetched, s);
+    } else if (now_ns > s->begun_ns + DAEMON_NS) {
+        segment_fail(s, PIPED_UNAVAILABLE, silent ? SEGMENT_SILENT : "the daemon is not there");
+    }
+}
