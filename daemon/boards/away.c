@@ -224,7 +224,8 @@ void dmn_away_want(struct dmn_away *a, uint64_t now_ns)
         return;
     }
     a->retry_ns = now_ns + RETRY_NS;
-    a->opening = dmn_away_open(a->loop, a->path, a->model->name, on_opened, a);
+    a->opening = dmn_away_open(a->loop, a->path, a->model->name,
+                               a->model->input_bytes + a->model->output_bytes, on_opened, a);
 }
 
 enum dmn_offer dmn_away_offer(struct dmn_away *a, struct dmn_far_frame *f)

@@ -33,7 +33,11 @@ static size_t depth(const struct dmn_elsewhere *e)
     const struct dmn_board_model *bm =
         base_container_of((struct dmn_elsewhere *)e, struct dmn_board_model, elsewhere);
 
-    return bm->serving ? dmn_away_depth(bm->away) : 0;
+    if (!bm->serving) {
+        return 0;
+    }
+    /* streams have twice the depth as credits: the route's window */
+    return bm->state.frames ? (bm->state.frames + 1) / 2 : dmn_away_depth(bm->away);
 }
 
 /* ---- where its frames go ---- */

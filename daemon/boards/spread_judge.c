@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/boards/route_window.h"
 #include "tuner/eval_boards.h"
 #include "tuner/solve/solve.h"
 
@@ -150,8 +151,7 @@ static int plan_of(const struct dmn_spread_table *t, const struct brd_hop *hop, 
 
 /* ---- what a plan does ---- */
 
-/* Frames that a board takes of a hop before it has answered any: twice what keeps its pipeline busy
- * (pl_depth()). */
+/* Frames that keep a board busy with a hop, as ipc/boards/route_window.h counts them (pl_depth()). */
 static double room(const struct tun_problem *p, const struct pl_plan *plan, size_t board,
                    size_t first_stage, size_t last_stage)
 {
@@ -165,32 +165,46 @@ static double room(const struct tun_problem *p, const struct pl_plan *plan, size
             teams += p->eps[stage->groups[g].ep].board == board ? stage->groups[g].count : 0;
         }
     }
-    return 2 * (stages + teams + 1);
+    return BRD_WINDOW_TIMES * (stages + teams + 1);
+}
+
+/* The most frames that a link from one of @from to one of @to holds; both are bits of boards. */
+static double on_links(const struct tun_problem *p, uint32_t from, uint32_t to, size_t unit)
+{
+    double most = 0;
+
+    for (size_t a = 0; a < p->boards.count; a++) {
+        for (size_t b = 0; b < p->boards.count; b++) {
+            const struct tun_link *link = &p->boards.links[a][b];
+
+            if (a != b && from >> a & 1 && to >> b & 1) {
+                most = base_max(
+                    most, brd_link_frames(link->ns, link->ns_per_byte, tun_border_bytes(p, unit)));
+            }
+        }
+    }
+    return most;
 }
 
 double dmn_spread_frames(const struct tun_problem *p, const struct pl_plan *plan)
 {
-    double least = INFINITY, narrowest = INFINITY;
+    uint32_t head = 1u << p->boards.head, before = head;
+    double frames = 0;
 
     for (size_t s = 0, last; s < plan->stage_count; s = last + 1) {
         uint32_t mask = tun_board_mask(p, &plan->stages[s]);
-        double all = 0;
 
         for (last = s; (mask & (mask - 1)) == 0 && last + 1 < plan->stage_count &&
                        tun_board_mask(p, &plan->stages[last + 1]) == mask;
              last++) {
         }
+        frames += on_links(p, before, mask, plan->stages[s].first_unit);
         for (size_t b = 0; b < p->boards.count; b++) {
-            if (mask >> b & 1) {
-                double frames = room(p, plan, b, s, last);
-
-                least = base_min(least, frames);
-                all += frames;
-            }
+            frames += mask >> b & 1 ? room(p, plan, b, s, last) : 0;
         }
-        narrowest = base_min(narrowest, all);
+        before = mask;
     }
-    return base_max(least, narrowest * 3 / 4);
+    return frames + on_links(p, before, head, p->unit_count);
 }
 
 struct dmn_figures dmn_spread_figures(const struct tun_problem *p, const struct pl_plan *plan,

@@ -2,9 +2,9 @@
 /**
  * daemon/boards/spread_judge.h - what a way to serve should do, by the table
  *
- * Beyond tuner/eval_boards.h, it counts that a route has only so many frames on their way: those
- * that its narrowest hop takes unanswered, as piped-link's window has it (ipc/link/). With N of
- * them and a latency L of the worst frame, a frame comes out each L / N at best.
+ * Beyond tuner/eval_boards.h, it counts that a route has only so many frames on their way, as
+ * piped-link's window has it (ipc/boards/route_window.h). With N of them and a latency L of the
+ * worst frame, a frame comes out each L / N at best.
  *
  * Pure functions; any thread.
  */

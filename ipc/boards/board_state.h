@@ -93,6 +93,7 @@ struct brd_route_state {
     char why[256];                     /* FAILED: a sentence */
     char board[BRD_FINGERPRINT_BYTES]; /* FAILED: of which board; "": none in particular */
     char to[BRD_FINGERPRINT_BYTES];    /* FAILED: its link to this one; "": the board itself */
+    uint32_t frames;                   /* that may be on their way; 0: unknown */
     uint64_t answered, resent, late;
     double service_ns[BRD_HOPS_MAX]; /* of a frame in each hop, mean of the newest; 0: unknown */
 };

@@ -25,9 +25,9 @@
 #define FRONT_BACKLOG_MAX ((size_t)1 << 20)  /* unread bytes: then nothing is read or answered */
 #define FRONT_SLOW_NS (30 * BASE_NS_PER_S)   /* so long may a client read nothing */
 #define FRONT_CREDITS 32u                    /* of a stream, if the client does not say */
-#define FRONT_CREDITS_MAX 64u
+#define FRONT_CREDITS_MAX 256u
 #define FRONT_SPARE 16u /* records for frames sent without credit, which are answered in turn */
-#define FRONT_RING 128u
+#define FRONT_RING 512u
 _Static_assert(FRONT_RING >= FRONT_CREDITS_MAX + FRONT_SPARE &&
                    (FRONT_RING & (FRONT_RING - 1)) == 0,
                "a ring has room for every record of its stream");

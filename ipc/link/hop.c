@@ -10,11 +10,18 @@
 int hops_new(struct hops **ret)
 {
     *ret = calloc(1, sizeof(**ret));
-    return *ret ? 0 : -ENOMEM;
+    if (!*ret) {
+        return -ENOMEM;
+    }
+    hop_queue_init(&(*ret)->queue);
+    return 0;
 }
 
 struct hops *hops_free(struct hops *h)
 {
+    if (h) {
+        hop_queue_deinit(&h->queue);
+    }
     free(h);
     return NULL;
 }
@@ -43,10 +50,15 @@ static void refuse(struct link *l, struct hop_place *p, int status, const char *
 
 static void give_credit(struct link *l, struct hop_place *p)
 {
+    const struct piped_stream_info *info = piped_stream_info(p->segment->stream);
     struct lnk_message m = {.header.type = LNK_CREDIT};
 
-    m.credit = (struct lnk_credit){p->stream, p->epoch, p->hop, 0,
-                                   piped_stream_info(p->segment->stream)->slots};
+    m.credit = (struct lnk_credit){.stream = p->stream,
+                                   .epoch = p->epoch,
+                                   .hop = p->hop,
+                                   .depth = (uint16_t)base_min(info->depth, (uint32_t)UINT16_MAX),
+                                   .credits = info->slots,
+                                   .frame_bytes = info->input_bytes};
     link_put(l, p->head, LNK_BULK, &m, NULL, 0, NULL, NULL);
 }
 

@@ -29,8 +29,9 @@ static struct hop_place *place_of(struct hops *h, uint64_t number)
     return NULL;
 }
 
-/* Return: 0 or a status. */
-static int submit(struct hop_place *p, const struct lnk_message *m, const struct lnk_bytes *part)
+/* @came_ns: when it came here. Return: 0 or a status; RESOURCE_EXHAUSTED: no slot is free. */
+static int submit(struct hop_place *p, const struct lnk_message *m, const struct lnk_bytes *part,
+                  uint64_t came_ns)
 {
     struct segment *s = p->segment;
     struct segment_job *j = s->phase == SEGMENT_READY ? segment_job(s) : NULL;
@@ -46,7 +47,7 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
         j->epoch = m->frame.epoch;
         j->way = m->frame.way;
         j->to = LINK_NOBODY;
-        j->deadline_ns = m->frame.left_ns ? base_now_ns() + m->frame.left_ns : 0;
+        j->deadline_ns = m->frame.left_ns ? came_ns + m->frame.left_ns : 0;
         j->time_count = base_min((size_t)m->frame.time_count, (size_t)LNK_HOPS_MAX - 1);
         for (size_t i = 0; i < j->time_count; i++) {
             j->time_ns[i] = lnk_hop_ns(m, i);
@@ -56,33 +57,88 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
     }
     if (status == 0) {
         lnk_progress_due(&s->progress, base_now_ns());
-    }
-    if (status != 0) {
+    } else {
         segment_job_end(j);
     }
     return status;
+}
+
+/* @head: that is told. */
+static void put_frame_error(struct link *l, size_t head, const struct lnk_frame *f, int status)
+{
+    struct lnk_error e = {.stream = f->stream,
+                          .epoch = f->epoch,
+                          .frame = f->frame,
+                          .hop = f->hop,
+                          .status = (uint16_t)status,
+                          .way = (uint16_t)f->way};
+
+    link_put_error(l, head, &e, piped_status_name(status));
+}
+
+/* Does a frame of the place's segment wait? */
+static bool others_wait(struct hops *h, const struct hop_place *p)
+{
+    struct hop_waiting *w;
+
+    TAILQ_FOREACH(w, &h->queue.frames, linked) {
+        const struct hop_place *of = place_of(h, w->place);
+
+        if (of && of->segment == p->segment) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
                const struct lnk_bytes *part)
 {
     struct hop_place *p = place_for(l->hops, from, &m->frame);
-    struct lnk_error e = {.stream = m->frame.stream,
-                          .epoch = m->frame.epoch,
-                          .frame = m->frame.frame,
-                          .hop = m->frame.hop,
-                          .way = (uint16_t)m->frame.way};
-    int status = p ? submit(p, m, part) : PIPED_NOT_FOUND;
+    int status = !p                        ? PIPED_NOT_FOUND
+                 : others_wait(l->hops, p) ? PIPED_RESOURCE_EXHAUSTED
+                                           : submit(p, m, part, base_now_ns());
 
-    if (status == 0) {
-        if (from != LINK_SELF) {
-            l->peer[from].frames++;
-        }
-        return;
+    if (status == PIPED_RESOURCE_EXHAUSTED && p->segment->phase == SEGMENT_READY &&
+        hop_queue_add(&l->hops->queue, p->number, m, part) == 0) {
+        status = 0;
     }
-    e.status = (uint16_t)status;
-    /* Without a place its head is unknown, so the sender tells it. */
-    link_put_error(l, p ? p->head : from, &e, piped_status_name(status));
+    if (status != 0) { /* Without a place its head is unknown, so the sender tells it. */
+        put_frame_error(l, p ? p->head : from, &m->frame, status);
+    } else if (from != LINK_SELF) {
+        l->peer[from].frames++;
+    }
+}
+
+/* Gives frames that wait to their segments, as far as these have slots. */
+static void submit_waiting(struct link *l)
+{
+    const struct segment *full[SEGMENTS_MAX];
+    struct hop_waiting *w = TAILQ_FIRST(&l->hops->queue.frames), *next;
+    size_t full_count = 0;
+
+    for (; w && full_count < SEGMENTS_MAX; w = next) {
+        struct hop_place *p = place_of(l->hops, w->place);
+        bool is_full = false;
+        int status;
+
+        next = TAILQ_NEXT(w, linked);
+        for (size_t i = 0; p && i < full_count; i++) {
+            is_full |= full[i] == p->segment;
+        }
+        if (is_full) {
+            continue;
+        }
+        status = p ? submit(p, &w->message, w->part, w->came_ns) : 0; /* its epoch is over */
+        if (status == PIPED_RESOURCE_EXHAUSTED) {
+            full[full_count++] = p->segment;
+            continue;
+        }
+        if (status != 0) {
+            put_frame_error(l, p->head, &w->message.frame, status);
+        }
+        hop_queue_drop(&l->hops->queue, w);
+    }
 }
 
 /* Smooth weighted round robin: dealt frames never differ by more than one from the shares. */
@@ -244,4 +300,5 @@ void hop_go(struct link *l)
     while ((s = segments_each(l, &at))) {
         segment_answers(l, s);
     }
+    submit_waiting(l);
 }

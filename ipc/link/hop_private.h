@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ipc/link/hop.h"
+#include "ipc/link/hop_queue.h"
 #include "ipc/link/segments.h"
 
 #define HOP_PLACES_MAX 64u
@@ -27,4 +28,5 @@ struct hop_place {
 struct hops {
     struct hop_place place[HOP_PLACES_MAX];
     uint64_t last_number;
+    struct hop_queue queue;
 };

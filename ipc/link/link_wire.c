@@ -47,8 +47,9 @@ AT(lnk_error, frame, 8);
 AT(lnk_error, hop, 16);
 AT(lnk_error, text_bytes, 20);
 AT(lnk_error, way, 22);
-IS(lnk_credit, 16);
+IS(lnk_credit, 24);
 AT(lnk_credit, credits, 12);
+AT(lnk_credit, frame_bytes, 16);
 IS(lnk_ping, 16);
 IS(lnk_want, 40);
 AT(lnk_want, leaf_count, 32);
@@ -181,8 +182,6 @@ static bool body_is_valid(const struct lnk_message *m)
                m->answer.time_count <= LNK_HOPS_MAX;
     case LNK_ERROR:
         return m->error.status != 0 && m->error.text_bytes <= LNK_TEXT_MAX;
-    case LNK_CREDIT:
-        return m->credit.reserved == 0;
     case LNK_WANT:
         return m->want.leaf_count <= LNK_LEAVES_MAX && m->want.reserved == 0;
     default:

@@ -109,8 +109,9 @@ struct lnk_error {
 };
 struct lnk_credit {
     uint32_t stream, epoch;
-    uint16_t hop, reserved;
+    uint16_t hop, depth; /* depth: frames that keep the board busy */
     uint32_t credits;
+    uint64_t frame_bytes; /* of a frame's tensors, as they are sent there */
 };
 struct lnk_ping {
     uint64_t id, sent_ns; /* of the sender's clock; only the sender reads it */

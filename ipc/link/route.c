@@ -7,8 +7,9 @@
 #include "base.h"
 #include "ipc/link/route_private.h"
 
-#define PAUSE_NS (2 * BASE_NS_PER_MS)  /* after a board had no room */
-#define STUCK_NS (10 * BASE_NS_PER_S)  /* see progress.h; hops notice their daemons before */
+#define PAUSE_NS (2 * BASE_NS_PER_MS) /* after a board had no room */
+#define STUCK_NS (10 * BASE_NS_PER_S) /* see progress.h; hops notice their daemons before */
+#define WINDOW_NS (1 * BASE_NS_PER_S)
 #define TURN_NS (500 * BASE_NS_PER_MS) /* a longer turn was nobody's fault but ours */
 
 static void withdraw(struct head *h)
@@ -161,6 +162,10 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
             continue;
         }
         watch(h, slept, now_ns);
+        if (now_ns >= h->window_ns && head_present(h)) {
+            h->window_ns = now_ns + WINDOW_NS;
+            head_windows(h, head_present(h));
+        }
         if (h->withdrawn) {
             lnk_ledger_refuse(h->ledger, PIPED_UNAVAILABLE);
         } else if (now_ns >= h->pause_ns) {

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "ipc/boards/board_text.h"
+#include "ipc/boards/route_window.h"
 #include "ipc/link/route_private.h"
 
 #define REMIND_NS (BASE_NS_PER_S / 2)
@@ -129,7 +130,7 @@ static void tell_places(struct head *h, struct head_epoch *e)
             return;
         }
         for (size_t k = 0; k < e->route->hop[i].board_count; k++) {
-            if (e->credits[i][k] == 0 && !tell_place(h, e, i, k, text)) {
+            if (e->room[i][k] == 0 && !tell_place(h, e, i, k, text)) {
                 return;
             }
         }
@@ -180,46 +181,62 @@ void head_prepare(struct head *h, const struct brd_route *route)
     tell_places(h, e);
 }
 
-/* How many frames may be unanswered: what the narrowest hop has room for. */
-static uint32_t window_of(const struct head_epoch *e)
+/* @hop: the first. Return: its boards' shares together. */
+static uint32_t shares_of(const struct brd_hop *hop)
 {
-    uint32_t least = UINT32_MAX, narrowest = UINT32_MAX;
+    uint32_t shares = 0;
 
-    for (size_t i = 0; i < e->route->hop_count; i++) {
-        uint32_t all = 0;
-
-        for (size_t k = 0; k < e->route->hop[i].board_count; k++) {
-            least = base_min(least, e->credits[i][k]);
-            all += e->credits[i][k];
-        }
-        narrowest = base_min(narrowest, all);
+    for (size_t k = 0; k < hop->board_count; k++) {
+        shares += hop->board[k].share;
     }
-    return base_max(least, narrowest / 4 * 3);
+    return shares;
+}
+
+static uint32_t window_of(const struct head *h, const struct head_epoch *e, size_t k)
+{
+    const struct brd_hop *hop = &e->route->hop[0];
+    uint64_t all;
+
+    if (e->route->hop_count == 1) {
+        return e->gone & 1u << link_find(h->link, hop->board[k].print) ? 0
+                                                                       : head_way_window(h, e, k);
+    }
+    all = head_window(h, e);
+    return (uint32_t)base_max(all * hop->board[k].share / shares_of(hop), 1ull);
 }
 
 static void begin(struct head *h, struct head_epoch *e)
 {
     const struct brd_hop *hop = &e->route->hop[0];
     struct lnk_way way[LNK_WAYS_MAX] = {{0}};
-    uint32_t window = window_of(e), shares = 0;
 
-    for (size_t k = 0; k < hop->board_count; k++) {
-        shares += hop->board[k].share;
-    }
     for (size_t k = 0; k < hop->board_count; k++) {
         size_t board = link_find(h->link, hop->board[k].print);
-        uint32_t part = e->route->hop_count == 1
-                            ? e->credits[0][k]
-                            : (uint32_t)((uint64_t)window * hop->board[k].share / shares);
 
-        way[board].window = base_min(base_max(part, 1u), e->credits[0][k]);
+        way[board].window = window_of(h, e, k);
         way[board].period = 1.0 / hop->board[k].share;
     }
     e->ledger = lnk_ledger_begin(h->ledger, way, LNK_WAYS_MAX);
     h->state.phase = BRD_READY;
     memset(h->state.service_ns, 0, sizeof(h->state.service_ns));
     h->link->news = true;
-    link_log("route %u of %s serves", e->route->number, e->route->model);
+    head_windows(h, e);
+    link_log("route %u of %s serves, up to %u frames at once", e->route->number, e->route->model,
+             h->state.frames);
+}
+
+void head_windows(struct head *h, const struct head_epoch *e)
+{
+    const struct brd_hop *hop = &e->route->hop[0];
+
+    h->state.frames = 0;
+    for (size_t k = 0; k < hop->board_count; k++) {
+        uint32_t window = window_of(h, e, k);
+
+        lnk_ledger_window(h->ledger, e->ledger, (uint32_t)link_find(h->link, hop->board[k].print),
+                          window);
+        h->state.frames += window;
+    }
 }
 
 void route_credit(struct link *l, size_t board, const struct lnk_credit *c)
@@ -234,12 +251,15 @@ void route_credit(struct link *l, size_t board, const struct lnk_credit *c)
     }
     for (size_t k = 0; k < e->route->hop[c->hop].board_count; k++) {
         if (strcmp(e->route->hop[c->hop].board[k].print, print) == 0) {
-            e->credits[c->hop][k] = c->credits;
+            uint32_t busy = BRD_WINDOW_TIMES * c->depth;
+
+            e->room[c->hop][k] = busy ? base_min(c->credits, busy) : c->credits;
+            e->frame_bytes[c->hop] = base_max(e->frame_bytes[c->hop], c->frame_bytes);
         }
     }
     for (size_t i = 0; i < e->route->hop_count; i++) {
         for (size_t k = 0; k < e->route->hop[i].board_count; k++) {
-            all = all && e->credits[i][k] > 0;
+            all = all && e->room[i][k] > 0;
         }
     }
     if (all && !e->ledger) {

@@ -11,6 +11,9 @@ static void finish(struct head_frame *f)
     uint64_t waited_ns = base_now_ns() - f->begun_ns;
 
     f->front = NULL;
+    f->next_free = f->head->free;
+    f->head->free = f;
+    f->head->taken--;
     front_answer(f->head->link->front, front, (int)f->status, NULL, f->route,
                  waited_ns - base_min(waited_ns, f->service_ns), f->service_ns);
 }
@@ -29,18 +32,17 @@ int route_frame(void *user, struct front_frame *front)
 {
     struct link *l = user;
     struct head *h = head_by_model(l, front->model);
-    struct head_frame *f = NULL;
+    struct head_frame *f = h ? h->free : NULL;
     uint64_t number;
 
     if (!h || !head_present(h)) {
         return PIPED_UNAVAILABLE;
     }
-    for (size_t i = 0; i < HEAD_FRAMES && !f; i++) {
-        f = h->frame[i].front ? NULL : &h->frame[i];
-    }
     if (!f || lnk_ledger_admit(h->ledger, f, front->deadline_ns, &number) != 0) {
         return PIPED_UNAVAILABLE; /* the daemon computes it itself */
     }
+    h->free = f->next_free;
+    h->taken++;
     *f = (struct head_frame){.head = h, .front = front, .begun_ns = base_now_ns()};
     h->numbered[number % HEAD_FRAMES] = f;
     return 0;
@@ -168,10 +170,5 @@ void head_answer(struct head *h)
 
 bool head_is_empty(const struct head *h)
 {
-    for (size_t i = 0; i < HEAD_FRAMES; i++) {
-        if (h->frame[i].front) {
-            return false;
-        }
-    }
-    return true;
+    return h->taken == 0;
 }

@@ -102,6 +102,10 @@ struct head *head_new(struct link *l, const char *model)
     }
     if (h) {
         h->link = l;
+        for (size_t i = HEAD_FRAMES; i-- > 0;) {
+            h->frame[i].next_free = h->free;
+            h->free = &h->frame[i];
+        }
         h->ended = 1;
         if (getrandom(&h->stream, sizeof(h->stream), 0) < 0) {
             h->stream = (uint32_t)base_now_ns();

@@ -6,12 +6,13 @@
 #include "ipc/link/progress.h"
 #include "ipc/link/route.h"
 
-#define HEAD_FRAMES 256u
+#define HEAD_FRAMES 1024u
 #define HEAD_EPOCHS_MAX 6u /* the present one, one that boards prepare, and those that end */
 
 /* A frame of the front. */
 struct head_frame {
     struct head *head;
+    struct head_frame *next_free;
     struct front_frame *front; /* NULL: free */
     unsigned held;             /* messages of the transport that have its input */
     bool released;             /* by the ledger: it is answered when nothing holds it */
@@ -20,12 +21,13 @@ struct head_frame {
     uint64_t begun_ns, service_ns; /* when it came; how long boards computed it */
 };
 struct head_epoch {
-    uint32_t number;  /* of the messages; 0: free */
-    uint32_t ledger;  /* its number in the ledger; 0: not begun */
-    uint32_t gone;    /* bits of boards of a single hop that were lost */
-    uint64_t told_ns; /* when boards were told their places */
-    uint32_t credits[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* 0: not yet */
-    struct brd_route *route;                       /* owned */
+    uint32_t number;                            /* of the messages; 0: free */
+    uint32_t ledger;                            /* its number in the ledger; 0: not begun */
+    uint32_t gone;                              /* bits of boards of a single hop that were lost */
+    uint64_t told_ns;                           /* when boards were told their places */
+    uint32_t room[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* frames that keep a board busy; 0: not yet */
+    uint64_t frame_bytes[BRD_HOPS_MAX];         /* sent to a board of the hop for a frame */
+    struct brd_route *route;                    /* owned */
 };
 /* A model of this board that is spread. */
 struct head {
@@ -38,8 +40,10 @@ struct head {
     uint64_t late;             /* answers of epochs that are over */
     struct lnk_ledger *ledger; /* owned */
     struct head_epoch epoch[HEAD_EPOCHS_MAX];
-    struct head_frame frame[HEAD_FRAMES];
+    struct head_frame frame[HEAD_FRAMES], *free;
+    uint32_t taken;                           /* frames that are not free */
     struct head_frame *numbered[HEAD_FRAMES]; /* frame of the ledger % HEAD_FRAMES -> it */
+    uint64_t window_ns;                       /* windows are worked out again then */
     uint64_t pause_ns;                        /* nothing is sent until then */
     struct lnk_progress progress;             /* of answers of boards */
 };
@@ -78,8 +82,17 @@ void head_epoch_fail(struct head *h, struct head_epoch *e, size_t board, size_t 
                      const char *why);
 /** head_lose() - the epoch cannot use a board any more. */
 void head_lose(struct head *h, struct head_epoch *e, size_t board, const char *why);
+/** head_windows() - the ledger's windows, by links and boards as they are now. @e: the present one.
+ */
+void head_windows(struct head *h, const struct head_epoch *e);
 /** head_tidy() - ends epochs that are not needed any more, and tells boards. */
 void head_tidy(struct head *h);
+
+/* route_window.c */
+/** head_window() - Return: how many frames of an epoch may be unanswered. */
+uint32_t head_window(const struct head *h, const struct head_epoch *e);
+/** head_way_window() - the same of board @k of a single hop. */
+uint32_t head_way_window(const struct head *h, const struct head_epoch *e, size_t k);
 
 /* route_frames.c */
 /** head_send() - sends what is due. */

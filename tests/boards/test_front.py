@@ -155,7 +155,7 @@ def what_opened_says():
               [("<f4", (3, 5), 0, 60), ("<u1", (100,), 64, 100)])
         check(1 <= s.depth <= s.credits, s.depth)
         equal(pc.Stream(c, number=2, credits=5).input_bytes, IN_BYTES)  # no name: the first model
-        equal(pc.Stream(c, number=3, credits=256).credits, 64)
+        equal(pc.Stream(c, number=3, credits=256).credits, 256)
         refused(lambda: pc.Stream(c, number=4, model="other"), "not_found")
         refused(lambda: pc.Stream(c, number=1, model="small"), "invalid_argument")
         refused(lambda: pc.Stream(c, number=4, model="small", pixfmt=pc.GRAY8, image=(5, 3)), "unsupported")

@@ -321,6 +321,31 @@ TEST(hops_alike)
     T_TRUE(!dmn_hops_same(a, 1, b, 1));
 }
 
+/* By hand: each board twice what keeps its pipeline busy, and what the links hold. */
+TEST(frames_on_their_way)
+{
+    struct pl_plan way = {.stage_count = 3};
+
+    begin(2, 2);
+    rig_link(&report.self, &report.board[0], true, 20e6, 8);
+    rig_link(&report.self, &report.board[1], true, 900e6, 8);
+    rig_link(&report.board[0], &report.board[1], true, 2e5, 80);
+    T_EQ(dmn_spread_table_init(&in, &table), 0);
+    way.stages[0] = (struct pl_stage_plan){0, 3, 1, {{0, 2, 1}}};
+    way.stages[1] = (struct pl_stage_plan){4, 7, 1, {{(uint16_t)ep_of("b1:big"), 1, 2}}};
+    way.stages[2] = (struct pl_stage_plan){8, 11, 1, {{(uint16_t)ep_of("b2:big"), 1, 1}}};
+    T_TRUE(way.stages[1].groups[0].count == 2);
+    /* 2 (1 + 1 + 1), 2 (1 + 2 + 1), 2 (1 + 1 + 1) at the boards; 20 ms hold 20 frames that are
+     * 100 kB in 0.8 ms; 66.7 kB take 5.33 ms; no link holds more than 64 */
+    T_NEAR(dmn_spread_frames(&table.p, &way), 6 + 8 + 6 + 21 + (1 + 2e5 / 66667 / 80) + 65, 0.01);
+    way.stage_count = 2;
+    way.stages[1].last_unit = 11;
+    T_NEAR(dmn_spread_frames(&table.p, &way), 6 + 8 + 21 + 21, 0.01);
+    way.stages[1].groups[0] = way.stages[0].groups[0]; /* one board, two stages */
+    T_NEAR(dmn_spread_frames(&table.p, &way), 2 * (2 + 2 + 1), 0.01);
+    end();
+}
+
 TEST(few_frames_do_not_fill_a_long_way)
 {
     struct dmn_present none = {0};

@@ -140,6 +140,8 @@ static struct lnk_message any_message(uint16_t type, uint64_t *ret_payload)
         break;
     case LNK_CREDIT:
         m.credit.credits = (uint32_t)t_random();
+        m.credit.depth = (uint16_t)t_random();
+        m.credit.frame_bytes = t_random();
         break;
     case LNK_PING:
         *ret_payload = t_random() % 2 ? LNK_PING_LARGE_BYTES : 0;

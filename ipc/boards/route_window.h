@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/boards/route_window.h - how many frames of a route may be on their way
+ *
+ * Window = sum over hops of the frames that keep its boards busy, twice (one pipeline runs while
+ * another is on its way) + sum over the borders between boards of the frames that the link holds.
+ * So neither a long chain nor a slow link starves its boards. piped-link uses it (ipc/link/), and
+ * piped when it judges plans (daemon/boards/).
+ *
+ * A link of a + b x bytes holds the frame that is being sent, and those that were sent within a:
+ * frames that take less than 1 ms to send count as that long, because boards compute no faster.
+ *
+ * Pure. Threads: any.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define BRD_WINDOW_BYTES (256ull << 20) /* of a route's frames at one border */
+#define BRD_WINDOW_TIMES 2u             /* the frames that keep a pipeline full */
+#define BRD_LINK_FRAMES_MAX 64.0
+#define BRD_LINK_FRAME_NS 1e6
+
+/** brd_link_frames() - Return: frames that a link holds, 1 to 1 + BRD_LINK_FRAMES_MAX. */
+static inline double brd_link_frames(double ns, double ns_per_byte, double bytes)
+{
+    double busy_ns = ns_per_byte * bytes;
+    double held = ns / (busy_ns > BRD_LINK_FRAME_NS ? busy_ns : BRD_LINK_FRAME_NS);
+
+    return 1 + (held < BRD_LINK_FRAMES_MAX ? held : BRD_LINK_FRAMES_MAX);
+}
