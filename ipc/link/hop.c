@@ -7,6 +7,8 @@
 #include "base.h"
 #include "ipc/link/hop_private.h"
 
+#define REACH_NS (3 * BASE_NS_PER_S) /* how long the boards of the next hop may be away at first */
+
 int hops_new(struct hops **ret)
 {
     *ret = calloc(1, sizeof(**ret));
@@ -48,6 +50,13 @@ static void refuse(struct link *l, struct hop_place *p, int status, const char *
     link_put_error(l, head, &e, why);
 }
 
+/* A place cannot go on: what it gets from or sends to a board is lost. */
+static void lose(struct link *l, struct hop_place *p, size_t board)
+{
+    link_log("%s cannot be reached for a route of %s", link_name(l, board), link_name(l, p->head));
+    refuse(l, p, PIPED_UNAVAILABLE, link_print(l, board));
+}
+
 static void give_credit(struct link *l, struct hop_place *p)
 {
     const struct piped_stream_info *info = piped_stream_info(p->segment->stream);
@@ -62,6 +71,23 @@ static void give_credit(struct link *l, struct hop_place *p)
     link_put(l, p->head, LNK_BULK, &m, NULL, 0, NULL, NULL);
 }
 
+/* Gives credit, if there is a segment, and every board that the place sends to. The head asks again
+ * while it does not have credit. */
+static void offer(struct link *l, struct hop_place *p)
+{
+    for (size_t k = 0; k < p->next_count; k++) {
+        if (!link_is_up(l, p->next[k].board)) {
+            if (base_now_ns() > p->since_ns + REACH_NS) {
+                lose(l, p, p->next[k].board);
+            }
+            return;
+        }
+    }
+    if (p->segment->phase == SEGMENT_READY) {
+        give_credit(l, p);
+    }
+}
+
 void hop_segment_changed(struct link *l, struct segment *s)
 {
     for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
@@ -71,7 +97,7 @@ void hop_segment_changed(struct link *l, struct segment *s)
             continue;
         }
         if (s->phase == SEGMENT_READY) {
-            give_credit(l, p);
+            offer(l, p);
         } else if (s->phase == SEGMENT_FAILED) {
             refuse(l, p, s->status, s->why);
         }
@@ -208,9 +234,7 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
     p = find_place(l->hops, head, &m->plan, lines->plain);
     if (p && strcmp(p->segment->content, lines->content) == 0) {
         p->epoch = m->plan.epoch; /* a plain one goes on */
-        if (p->segment->phase == SEGMENT_READY) {
-            give_credit(l, p);
-        }
+        offer(l, p);
         return;
     }
     if (p) {
@@ -227,17 +251,9 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
         return;
     }
     made.number = ++l->hops->last_number;
+    made.since_ns = base_now_ns();
     *p = made;
-    if (p->segment->phase == SEGMENT_READY) {
-        give_credit(l, p);
-    }
-}
-
-/* A place cannot go on: what it gets from or sends to a board is lost. */
-static void lose(struct link *l, struct hop_place *p, size_t board)
-{
-    link_log("%s cannot be reached for a route of %s", link_name(l, board), link_name(l, p->head));
-    refuse(l, p, PIPED_UNAVAILABLE, link_print(l, board));
+    offer(l, p);
 }
 
 void hop_peer_gone(struct link *l, size_t peer)

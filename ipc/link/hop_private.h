@@ -15,6 +15,7 @@ struct hop_next {
 /* This board's part of an epoch. */
 struct hop_place {
     uint64_t number; /* another for each place there ever was; 0: free */
+    uint64_t since_ns;
     size_t head;
     uint32_t stream, epoch;
     uint16_t hop;
