@@ -155,10 +155,10 @@ static json_t *memory_json(const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
 
-    return json_pack("{s:o, s:o, s:I, s:I, s:I}", "resident_bytes", bytes(m.resident_bytes),
+    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:o}", "resident_bytes", bytes(m.resident_bytes),
                      "peak_bytes", bytes(m.peak_bytes), "weight_bytes", (json_int_t)m.weight_bytes,
                      "packed_bytes", (json_int_t)m.packed_bytes, "arena_bytes",
-                     (json_int_t)m.arena_bytes);
+                     (json_int_t)m.arena_bytes, "for_models_bytes", bytes(m.for_models_bytes));
 }
 
 json_t *dmn_status_json(struct dmn_control *control, const char *model)

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/config.h"
+#include "daemon/machine/machine.h"
+#include "daemon/models/memory_room.h"
 #include "daemon/models/models.h"
 
 #define SETTLED_NS (10 * BASE_NS_PER_S) /* a plan that serves this long will stay for a while */
@@ -44,6 +47,12 @@ struct dmn_memory dmn_memory_now(const struct dmn_models *models)
     }
     t.resident_bytes = status_bytes(text, "VmRSS:");
     t.peak_bytes = status_bytes(text, "VmHWM:");
+    t.for_models_bytes =
+        (uint64_t)dmn_config_int(dmn_machine_config(models->machine), DMN_KEY_BOARDS_MEMORY_MIB)
+        << 20;
+    if (t.for_models_bytes == 0) {
+        t.for_models_bytes = dmn_memory_room("", t.resident_bytes);
+    }
     for (const struct dmn_model *m = models->models; m; m = m->next) {
         t.weight_bytes += m->model->weight_bytes;
         t.packed_bytes += krn_net_packed_bytes(m->net);

@@ -17,5 +17,7 @@ void dmn_memory_settle(struct dmn_model *m, uint64_t now_ns);
 struct dmn_memory {
     uint64_t resident_bytes, peak_bytes; /* of the process; 0: unknown */
     uint64_t weight_bytes, packed_bytes, arena_bytes;
+    uint64_t for_models_bytes; /* what models may take here: boards.memory_mib, or what they have
+                                * and what is free; 0: unknown */
 };
 struct dmn_memory dmn_memory_now(const struct dmn_models *models);

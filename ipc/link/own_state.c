@@ -9,7 +9,6 @@
 #include "base.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/own_costs.h"
-#include "ipc/link/own_memory.h"
 #include "ipc/link/segments.h"
 
 #define STATUS_NS (10 * BASE_NS_PER_S)
@@ -105,7 +104,7 @@ static void status_came(void *arg, const char *error, const json_t *parameters)
     {
         count += count < BRD_EPS_MAX && read_ep(j, &ep[count]);
     }
-    memory = own_memory_bytes(status);
+    memory = number(json_object_get(status, "memory"), "for_models_bytes");
     o->changed |= !o->state.known || count != o->state.ep_count ||
                   memory != o->state.memory_bytes || memcmp(ep, o->state.ep, sizeof(ep)) != 0;
     if (count != o->state.ep_count || memcmp(ep, o->state.ep, sizeof(ep)) != 0) {

@@ -167,6 +167,15 @@ def metrics_tell_the_same():
         check(int(re.search(r"^piped_resident_bytes (\d+)$", text, re.M).group(1)) > 0)
 
 
+def room_for_models():
+    """What is free on this machine, unless the configuration says it."""
+    with Daemon() as d:
+        room = d.status()["memory"]["for_models_bytes"]
+        check(16 * MIB <= room <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), room)
+    with Daemon(config={"boards": {"memory_mib": 77}}) as d:
+        equal(d.status()["memory"]["for_models_bytes"], 77 * MIB)
+
+
 if __name__ == "__main__":
     main([networks_stay_within_bounds, measuring_anew_leaves_nothing, static_order_packs_what_it_runs,
-          metrics_tell_the_same])
+          metrics_tell_the_same, room_for_models])
