@@ -75,7 +75,7 @@ struct brd_state {
     size_t ep_count, way_count, costs_count;
     struct brd_ep ep[BRD_EPS_MAX];
     struct brd_way way[BRD_MAX];
-    struct brd_costs *costs[BRD_COSTS_MAX]; /* owned */
+    struct brd_costs *costs[BRD_COSTS_MAX]; /* owned; the newest last */
 };
 
 enum brd_route_phase {
@@ -139,12 +139,17 @@ struct brd_routes {
 void brd_state_deinit(struct brd_state *s);
 /** brd_state_json() - Return: a new reference; NULL: out of memory. */
 json_t *brd_state_json(const struct brd_state *s);
+/** brd_state_json_within() - the same, without as many costs, the first ones first, as make its
+ * compact text longer than @bytes; what is left without any is much shorter. */
+json_t *brd_state_json_within(const struct brd_state *s, size_t bytes);
 /** brd_state_read() - sets all but name and up. @ret: of brd_state_deinit() or zeros. Return: 0;
  * -EBADMSG, @ret is zeros; -ENOMEM. */
 int brd_state_read(const json_t *j, struct brd_state *ret);
 
 /** brd_report_all_json() - Return: a new reference; NULL: out of memory. */
 json_t *brd_report_all_json(const struct brd_link_report_all *r);
+/** brd_report_all_json_within() - as brd_state_json_within(), of all boards alike. */
+json_t *brd_report_all_json_within(const struct brd_link_report_all *r, size_t bytes);
 /** brd_report_all_read() - @ret: the caller's, brd_report_all_deinit(). Return: 0; -EBADMSG, @ret
  * is zeros; -ENOMEM. */
 int brd_report_all_read(const json_t *j, struct brd_link_report_all *ret);

@@ -146,7 +146,7 @@ static void look_at_ways(struct link *l, struct own_state *o)
 /* Return: the state as text, of malloc(); NULL: out of memory. */
 static char *text_of(const struct own_state *o)
 {
-    json_t *j = brd_state_json(&o->state);
+    json_t *j = brd_state_json_within(&o->state, LNK_BOARD_BYTES);
     char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
     json_decref(j);
@@ -158,9 +158,7 @@ static void tell(struct link *l, size_t peer, const char *text)
     struct lnk_message m = {.header.type = LNK_BOARD};
     struct lnk_bytes part = {text, strlen(text)};
 
-    if (part.bytes <= LNK_BOARD_BYTES) {
-        link_put(l, peer, LNK_BULK, &m, &part, 1, NULL, NULL);
-    }
+    link_put(l, peer, LNK_BULK, &m, &part, 1, NULL, NULL);
 }
 
 void own_state_joined(struct link *l, size_t peer)

@@ -12,6 +12,7 @@
 #include "ipc/varlink.h"
 
 #define REPORT_NS (1 * BASE_NS_PER_S)
+#define REPORT_BYTES (IPC_VARLINK_MESSAGE_MAX - 4096u) /* the rest of a message is shorter */
 #define REFUSED_NS (10 * BASE_NS_PER_S) /* a daemon that knows no boards, or does not let us */
 
 struct talk {
@@ -115,7 +116,7 @@ static json_t *make_report(const struct link *l)
         memcpy(r->board[i].name, l->boards.board[i].name, sizeof(r->board[i].name));
     }
     r->route_count = route_states(l, r->route);
-    return brd_report_all_json(r);
+    return brd_report_all_json_within(r, REPORT_BYTES);
 }
 
 void talk_go(struct link *l, uint64_t now_ns)

@@ -192,6 +192,84 @@ TEST(spoilt_routes)
     spoil_many(some_routes, again_routes, 2);
 }
 
+/* Many costs of many boards: the newest that fit are told. */
+static void fill_costs(struct brd_state *s, const char *print)
+{
+    fill_state(s, print);
+    while (s->costs_count < BRD_COSTS_MAX) {
+        struct brd_costs *c = calloc(1, sizeof(*c));
+
+        strcpy(c->content, "net-01234567");
+        c->first_unit = (uint32_t)s->costs_count * 100;
+        c->unit_count = 1000;
+        for (size_t i = 0; i < 4; i++) {
+            c->row[i] = (struct brd_cost_row){.ep = 0, .width = (uint32_t)i + 1};
+            c->row[i].ns = malloc(c->unit_count * sizeof(double));
+            for (size_t u = 0; u < c->unit_count; u++) {
+                c->row[i].ns[u] = 1e6 * (1 + t_float());
+            }
+            c->row_count++;
+        }
+        s->costs[s->costs_count++] = c;
+    }
+}
+
+TEST(long_states_leave_costs_out)
+{
+    struct brd_state s, back = {0};
+    json_t *j;
+
+    fill_costs(&s, a);
+    j = brd_state_json_within(&s, SIZE_MAX);
+    T_EQ(json_array_size(json_object_get(j, "costs")), BRD_COSTS_MAX);
+    T_TRUE(json_dumpb(j, NULL, 0, JSON_COMPACT) > BRD_STATE_TEXT_MAX);
+    json_decref(j);
+    j = brd_state_json_within(&s, BRD_STATE_TEXT_MAX);
+    T_TRUE(json_dumpb(j, NULL, 0, JSON_COMPACT) <= BRD_STATE_TEXT_MAX);
+    T_EQ(brd_state_read(j, &back), 0);
+    T_TRUE(back.costs_count > 0 && back.costs_count < BRD_COSTS_MAX);
+    for (size_t i = 1; i <= back.costs_count; i++) {
+        T_EQ(back.costs[back.costs_count - i]->first_unit, s.costs[s.costs_count - i]->first_unit);
+    }
+    json_decref(j);
+    brd_state_deinit(&back);
+    j = brd_state_json_within(&s, 1);
+    T_EQ(json_array_size(json_object_get(j, "costs")), 0);
+    T_TRUE(json_dumpb(j, NULL, 0, JSON_COMPACT) < 4096);
+    json_decref(j);
+    T_EQ(s.costs_count, BRD_COSTS_MAX);
+    brd_state_deinit(&s);
+}
+
+TEST(long_reports_leave_costs_out)
+{
+    struct brd_link_report_all *r = calloc(1, sizeof(*r)), *back = calloc(1, sizeof(*back));
+    json_t *j;
+
+    fill_costs(&r->self, a);
+    for (size_t i = 0; i < BRD_MAX; i++) {
+        char print[BRD_FINGERPRINT_BYTES];
+
+        snprintf(print, sizeof(print), "%016zx", i);
+        fill_costs(&r->board[r->board_count], print);
+        snprintf(r->board[r->board_count++].name, BRD_NAME_BYTES, "b%zu", i);
+    }
+    j = brd_report_all_json_within(r, 2 << 20);
+    T_TRUE(json_dumpb(j, NULL, 0, JSON_COMPACT) <= 2 << 20);
+    T_EQ(brd_report_all_read(j, back), 0);
+    T_EQ(back->board_count, BRD_MAX);
+    T_TRUE(back->self.costs_count == 1);
+    for (size_t i = 0; i < BRD_MAX; i++) {
+        T_EQ(back->board[i].costs_count, back->self.costs_count);
+        T_EQ(back->board[i].way_count, 1);
+    }
+    json_decref(j);
+    brd_report_all_deinit(r);
+    brd_report_all_deinit(back);
+    free(r);
+    free(back);
+}
+
 TEST(hops_as_text)
 {
     static const char *const bad[] = {
