@@ -39,41 +39,62 @@ static uint64_t available(const char *root)
     return 0;
 }
 
+/* A version of control groups. */
+struct hierarchy {
+    const char *folder, *file, *line; /* line: of /proc/self/cgroup, behind its number */
+};
+static const struct hierarchy hierarchies[] = {
+    {"/sys/fs/cgroup", "memory.max", "::"},
+    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", ":memory:"},
+};
+
 /* Return: the limit of a control group; UINT64_MAX: none ("max"), or none can be read. */
-static uint64_t limit_of(const char *root, const char *group)
+static uint64_t limit_of(const char *root, const struct hierarchy *h, const char *group)
 {
     char path[PATH_MAX];
     base_cleanup(close_file) FILE *f = NULL;
     unsigned long long n;
 
-    snprintf(path, sizeof(path), "%s/memory.max", group);
-    f = open_in(root, "/sys/fs/cgroup", path);
+    snprintf(path, sizeof(path), "%s/%s", group, h->file);
+    f = open_in(root, h->folder, path);
     return f && fscanf(f, "%llu", &n) == 1 ? n : UINT64_MAX;
+}
+
+/* Return: our group in the hierarchy, "" for its root, or if nothing says; false: there are no
+ * groups. */
+static bool find_group(const char *root, const struct hierarchy *h, char ret[1024])
+{
+    base_cleanup(close_file) FILE *f = open_in(root, "/proc/self/cgroup", "");
+    char line[1100];
+
+    ret[0] = '\0';
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *at = line + strspn(line, "0123456789");
+
+        if (strncmp(at, h->line, strlen(h->line)) == 0) {
+            at += strlen(h->line);
+            snprintf(ret, 1024, "%.*s", (int)strcspn(at, "\n"), at);
+            ret[0] = strcmp(ret, "/") == 0 ? '\0' : ret[0];
+            break;
+        }
+    }
+    return f != NULL;
 }
 
 /* The least limit of our control groups, up to the root, which has one inside a container. */
 static uint64_t least_limit(const char *root)
 {
-    base_cleanup(close_file) FILE *f = open_in(root, "/proc/self/cgroup", "");
-    char line[1100], group[1024] = "";
     uint64_t least = UINT64_MAX;
+    char group[1024];
 
-    while (f && fgets(line, sizeof(line), f)) {
-        if (sscanf(line, "0::%1023[^\n]", group) == 1) {
-            break;
-        }
-    }
-    if (strcmp(group, "/") == 0) {
-        group[0] = '\0';
-    }
-    while (f) {
-        char *end = strrchr(group, '/');
+    for (size_t i = 0; i < base_array_count(hierarchies); i++) {
+        char *end = find_group(root, &hierarchies[i], group) ? group + strlen(group) : NULL;
 
-        least = base_min(least, limit_of(root, group));
-        if (!end) {
-            break;
+        while (end) {
+            *end = '\0';
+            least = base_min(least, limit_of(root, &hierarchies[i], group));
+            end = strrchr(group, '/');
         }
-        *end = '\0';
     }
     return least;
 }

@@ -8,13 +8,15 @@ usage: test_spread.py SOURCE_ROOT [--long] [CASE...]     (PIPED_BUILD: the build
 import os
 import random
 import sys
+import tempfile
 import time
 
 ROOT = sys.argv[1]
 LONG = "--long" in sys.argv
 for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
-from cases import check, main  # noqa: E402  (the folders are known only now)
+import tiny_onnx  # noqa: E402  (the folders are known only now)
+from cases import check, main  # noqa: E402
 from fleet import CABLE  # noqa: E402
 from groups import group_reason  # noqa: E402
 from load import known  # noqa: E402
@@ -234,8 +236,14 @@ def a_board_with_little_memory():
     why = group_reason(memory=1 << 28)
     if why:
         return why
-    path = os.path.join(ROOT, "model", "networks", "vgg16.json")
-    with Spread(2, "off", path, memory={"b2": 160 << 20}) as fleet:
+    with tempfile.TemporaryDirectory() as folder:
+        return large_segment(os.path.join(folder, "large.onnx"))
+
+
+def large_segment(path):
+    """Of 96 MiB, for a board that has 80."""
+    tiny_onnx.write(path, [("conv", 16, 3), ("relu",), ("pool",), ("linear", 1536), ("linear", 10)], channels=3, size=64)
+    with Spread(2, "off", path, memory={"b2": 80 << 20}) as fleet:
         fleet.ask_route(fleet.in_two(0.2))
         reason = fleet.until(lambda r: r["why"] and "memory" in r["why"], "the reason", 60)["why"]
         print("  " + reason)

@@ -86,6 +86,16 @@ TEST(in_a_container)
     end();
 }
 
+TEST(groups_of_version_1)
+{
+    begin(FREE_1000_MIB, "4:memory:/a/b\n3:cpuset:/\n0::/\n");
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    T_EQ(dmn_memory_room(root, 0), 992 * MIB);
+    put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "268435456\n");
+    T_EQ(dmn_memory_room(root, 0), 256 * MIB);
+    end();
+}
+
 TEST(what_is_not_there_is_unknown)
 {
     begin(NULL, NULL);
