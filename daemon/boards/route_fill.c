@@ -122,6 +122,29 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
+int dmn_route_borders(const struct dmn_model *m, struct brd_route *r)
+{
+    for (size_t i = 0; i < r->hop_count; i++) {
+        struct brd_hop *h = &r->hop[i];
+        struct mdl_border front, back;
+        int rc = mdl_border(m->model, h->first_unit, &front);
+
+        if (rc < 0) {
+            return rc;
+        }
+        rc = mdl_border(m->model, (size_t)h->last_unit + 1, &back);
+        if (rc == 0) {
+            brd_border_text(front.hash, back.hash, h->border);
+            mdl_border_deinit(&back);
+        }
+        mdl_border_deinit(&front);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 /* Return: the board with fingerprint @print, also this one; NULL. */
 static const struct brd_state *find_board(const struct brd_link_report_all *r, const char *print)
 {

@@ -56,7 +56,7 @@ static void withdraw(struct dmn_spread *s)
 /* The hops of the route are set: the rest. Return: it is complete. */
 static bool complete(struct dmn_spread *s)
 {
-    if (dmn_route_leaves(s->model, &s->route) < 0) {
+    if (dmn_route_leaves(s->model, &s->route) < 0 || dmn_route_borders(s->model, &s->route) < 0) {
         s->route.hop_count = 0;
         return false;
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes: which boards serve which units. */
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 
 #include "base.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
+#include "ipc/boards/board_text.h"
 
 #define UNIT_MAX 9999999
 #define SHARE_MAX 1000
@@ -36,9 +38,10 @@ static json_t *hop_json(const struct brd_hop *h)
         json_array_append_new(boards, json_pack("{s:s, s:I}", "board", h->board[i].print, "share",
                                                 (json_int_t)h->board[i].share));
     }
-    return json_pack("{s:I, s:I, s:s, s:s, s:o}", "first_unit", (json_int_t)h->first_unit,
+    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:o}", "first_unit", (json_int_t)h->first_unit,
                      "last_unit", (json_int_t)h->last_unit, "encoding",
-                     brd_encoding_name(h->encoding), "leaves", h->leaves, "boards", boards);
+                     brd_encoding_name(h->encoding), "leaves", h->leaves, "border", h->border,
+                     "boards", boards);
 }
 
 static json_t *route_json(const struct brd_route *r)
@@ -140,6 +143,14 @@ static bool read_encoding(const json_t *j, enum brd_encoding *ret)
     return !v || (json_is_string(v) && brd_encoding_find(json_string_value(v), ret));
 }
 
+static bool read_border(const json_t *j, char ret[BRD_KEY_TEXT_BYTES])
+{
+    uint8_t border[BRD_KEY_BYTES];
+
+    return brd_get_optional_text(j, "border", ret, BRD_KEY_TEXT_BYTES) &&
+           (!*ret || brd_key_from_text(ret, border));
+}
+
 static bool read_hop(const json_t *j, struct brd_hop *ret)
 {
     const json_t *boards, *v;
@@ -150,7 +161,8 @@ static bool read_hop(const json_t *j, struct brd_hop *ret)
         !brd_get_count(j, "last_unit", first, UNIT_MAX, &last) ||
         !read_encoding(j, &ret->encoding) ||
         !brd_get_optional_text(j, "leaves", ret->leaves, sizeof(ret->leaves)) ||
-        !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) || json_array_size(boards) == 0) {
+        !read_border(j, ret->border) || !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) ||
+        json_array_size(boards) == 0) {
         return false;
     }
     ret->first_unit = (uint32_t)first;
@@ -216,6 +228,18 @@ int brd_routes_read(const json_t *j, struct brd_routes *ret)
         ret->count++;
     }
     return 0;
+}
+
+void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES])
+{
+    crypto_generichash_state s;
+    uint8_t hash[BRD_KEY_BYTES];
+
+    crypto_generichash_init(&s, NULL, 0, sizeof(hash));
+    crypto_generichash_update(&s, (const uint8_t *)front, strlen(front) + 1);
+    crypto_generichash_update(&s, (const uint8_t *)back, strlen(back) + 1);
+    crypto_generichash_final(&s, hash, sizeof(hash));
+    brd_key_text(hash, ret);
 }
 
 int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t bytes)

@@ -118,6 +118,7 @@ struct brd_hop {
     } board[BRD_SHARE_MAX];
     enum brd_encoding encoding;       /* of f32 tensors that it sends on to the next hop */
     char leaves[BRD_LEAVES_TEXT_MAX]; /* of the file, that the segment needs; "": all */
+    char border[BRD_KEY_TEXT_BYTES];  /* brd_border_text() of the segment; "": unknown */
 };
 struct brd_route {
     char model[BRD_CONTENT_BYTES];   /* as clients call it */
@@ -160,6 +161,10 @@ json_t *brd_routes_json(const struct brd_routes *r);
 /** brd_routes_read() - Return: 0; -EBADMSG, @ret is zeros. Hops cover units from 0 on without a
  * gap. */
 int brd_routes_read(const json_t *j, struct brd_routes *ret);
+
+/** brd_border_text() - what boards compare before they work together: a hash of the hashes of the
+ * borders before and after a segment (model/segment/segment.h), which piped tells. */
+void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES]);
 
 /** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE:f16|...
  * Return: 0; -ENOSPC. */

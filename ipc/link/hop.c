@@ -71,6 +71,27 @@ static void give_credit(struct link *l, struct hop_place *p)
     link_put(l, p->head, LNK_BULK, &m, NULL, 0, NULL, NULL);
 }
 
+/* Do the head and the daemon here mean the same by these units, as far as both say? */
+static bool same_cut(const struct hop_place *p)
+{
+    static const uint8_t unknown[LNK_HASH_BYTES];
+    const uint8_t *here = p->segment->border;
+
+    return memcmp(p->border, unknown, LNK_HASH_BYTES) == 0 ||
+           memcmp(here, unknown, LNK_HASH_BYTES) == 0 ||
+           memcmp(p->border, here, LNK_HASH_BYTES) == 0;
+}
+
+static void refuse_cut(struct link *l, struct hop_place *p)
+{
+    const char *head = p->head == LINK_SELF ? PIPED_VERSION : l->peer[p->head].state.version;
+    char why[256];
+
+    snprintf(why, sizeof(why), "it cuts the model in another way (piped %s there, %s here)",
+             PIPED_VERSION, *head ? head : "of another version");
+    refuse(l, p, PIPED_UNSUPPORTED, why);
+}
+
 /* Gives credit, if there is a segment, and every board that the place sends to. The head asks again
  * while it does not have credit. */
 static void offer(struct link *l, struct hop_place *p)
@@ -83,8 +104,13 @@ static void offer(struct link *l, struct hop_place *p)
             return;
         }
     }
-    if (p->segment->phase == SEGMENT_READY) {
+    if (p->segment->phase != SEGMENT_READY) {
+        return;
+    }
+    if (same_cut(p)) {
         give_credit(l, p);
+    } else {
+        refuse_cut(l, p);
     }
 }
 
@@ -231,6 +257,7 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
     }
     made.last = m->plan.hop + 1u == m->plan.hop_count;
     made.plain = lines->plain;
+    memcpy(made.border, m->plan.border, sizeof(made.border));
     p = find_place(l->hops, head, &m->plan, lines->plain);
     if (p && strcmp(p->segment->content, lines->content) == 0) {
         p->epoch = m->plan.epoch; /* a plain one goes on */

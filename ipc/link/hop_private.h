@@ -22,6 +22,7 @@ struct hop_place {
     bool last, plain;
     uint32_t from;                  /* bits of boards that send to it; hop 0: the head does */
     enum brd_encoding takes, sends; /* of borders: the hop before, and this one */
+    uint8_t border[LNK_HASH_BYTES]; /* as the head cuts the model; zeros: unknown */
     struct segment *segment;        /* held */
     size_t next_count;
     struct hop_next next[BRD_SHARE_MAX];

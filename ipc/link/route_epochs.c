@@ -109,6 +109,7 @@ static bool tell_place(struct head *h, struct head_epoch *e, size_t i, size_t k,
                                .hop = (uint16_t)i,
                                .hop_count = (uint16_t)e->route->hop_count};
     brd_key_from_text(e->route->identity, m.plan.model);
+    brd_key_from_text(hop->border, m.plan.border); /* zeros: unknown */
     m.tail = (const uint8_t *)text;
     m.tail_bytes = strlen(text);
     h->told |= 1u << board;

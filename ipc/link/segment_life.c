@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/boards/board_text.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/segment_file.h"
 #include "ipc/link/segments_private.h"
@@ -53,6 +54,38 @@ void segment_unload(const struct segment *s)
                      json_pack("{s:s}", "name", s->name), false, unloaded, NULL);
 }
 
+static void read_border(struct segment *s, const json_t *models)
+{
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(models, i, m)
+    {
+        const json_t *cut = json_object_get(m, "segment");
+        const char *name = json_string_value(json_object_get(m, "name"));
+        const char *front = json_string_value(json_object_get(cut, "front"));
+        const char *back = json_string_value(json_object_get(cut, "back"));
+        char text[BRD_KEY_TEXT_BYTES];
+
+        if (name && front && back && strcmp(name, s->name) == 0) {
+            brd_border_text(front, back, text);
+            brd_key_from_text(text, s->border);
+        }
+    }
+}
+
+static void listed(void *arg, const char *error, const json_t *parameters)
+{
+    struct segment *s = arg;
+
+    s->waits = false;
+    if (s->phase == SEGMENT_FAILED) {
+        return;
+    }
+    read_border(s, error ? NULL : json_object_get(parameters, "models"));
+    open_segment(s);
+}
+
 static void loaded(void *arg, const char *error, const json_t *parameters)
 {
     struct segment *s = arg;
@@ -72,7 +105,11 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
         return;
     }
     s->loaded = true;
-    open_segment(s);
+    s->waits =
+        daemon_conn_call(s->link->segments->conn, "io.piped.Models", NULL, false, listed, s) == 0;
+    if (!s->waits) {
+        open_segment(s);
+    }
 }
 
 static void load(struct segment *s)

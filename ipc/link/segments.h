@@ -58,6 +58,7 @@ struct segment {
     char path[1024];
     size_t head; /* the board that asked for it first */
     uint8_t identity[LNK_HASH_BYTES];
+    uint8_t border[LNK_HASH_BYTES]; /* as the daemon here cuts the model; zeros: unknown */
     char leaves[BRD_LEAVES_TEXT_MAX];
     uint64_t begun_ns;
     unsigned users;

@@ -90,6 +90,7 @@ def failed(b, board, to=None):
     state = b.wait("failed")
     check((state["board"], state["to"]) == (b.print[board], b.print[to] if to else ""), state)
     check(state["why"], state)
+    return state
 
 
 def the_middle_link_is_killed():
@@ -146,6 +147,23 @@ def the_middle_daemon_is_stopped():
             process.send_signal(signal.SIGCONT)
             b.wait_up("b2")
             b.set("0-2@hub|3-7@b2|8-11@b3")
+            client.more()
+        client.end()
+        check(client.unavailable == 0, client.unavailable)
+
+
+def another_cut_is_refused():
+    """A board whose piped cuts the model in other units, as another version may."""
+    with boards("b2") as b:
+        b.set("0-2@b2|3-11@hub")
+        client = Client(b)
+        client.more()
+        for _ in range(2):
+            b.control.set(b.route("0-11@b2", border="ab" * 32))
+            state = failed(b, "b2")
+            check(state["why"].startswith("b2 cannot serve: it cuts the model in another way (piped "), state)
+            client.more()  # the route before goes on
+            b.set("0-2@hub|3-11@b2")
             client.more()
         client.end()
         check(client.unavailable == 0, client.unavailable)
@@ -341,6 +359,7 @@ def examples_decide_how_borders_go():
 
 
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
-         the_middle_daemon_is_stopped, routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
-         borders_are_rounded_as_the_route_says, the_daemon_decides, examples_decide_how_borders_go)
+         the_middle_daemon_is_stopped, another_cut_is_refused, routes_change_under_load, copies_lose_one_and_go_on,
+         a_withdrawn_route_is_unavailable, borders_are_rounded_as_the_route_says, the_daemon_decides,
+         examples_decide_how_borders_go)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])

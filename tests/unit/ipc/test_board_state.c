@@ -58,6 +58,7 @@ static void fill_route(struct brd_route *r)
         (struct brd_hop){.first_unit = 0, .last_unit = 4, .board_count = 1, .leaves = "0-3,7"};
     r->hop[1] = (struct brd_hop){.first_unit = 5, .last_unit = 9, .board_count = 2};
     r->hop[0].encoding = BRD_AS_F16;
+    memset(r->hop[0].border, 'b', 64);
     strcpy(r->hop[0].board[0].print, a);
     strcpy(r->hop[1].board[0].print, a);
     strcpy(r->hop[1].board[1].print, b);
