@@ -110,7 +110,32 @@ def link_is_sandboxed():
         level = re.search(r"Overall exposure level.*: ([0-9.]+)", done.stdout)
         check(level and done.returncode == 0, "exposure of the link:\n" + done.stdout + done.stderr)
         print("exposure of the link %s" % level.group(1))
-    check("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n" in text and "PrivateDevices=yes\n" in text)
+    check("PrivateDevices=yes\n" in text and "ProcSubset=pid\n" in text)
+    return None
+
+
+def lines_of(unit):
+    with open(os.path.join(UNITS, unit), encoding="utf-8") as f:
+        return f.read().split("\n")
+
+
+def link_has_what_it_needs():
+    """What was found to be missing: libzmq aborts without, or no socket of the daemon is there."""
+    path = os.path.join(UNITS, LINK)
+    if not os.path.exists(path):
+        return "this is a build without ZeroMQ"
+    lines = lines_of(LINK)
+    filters = [line.split("=", 1)[1] for line in lines if line.startswith("SystemCallFilter=")]
+    check(filters[-1] == "sched_setscheduler", "threads of libzmq cannot start:", filters)
+    check("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK" in lines, "libzmq cannot listen")
+    for key in ("Wants=", "After="):
+        words = next(line for line in lines if line.startswith(key)).split("=", 1)[1].split()
+        check({"piped.socket", "piped-control.socket"} <= set(words), key, words)
+    check("Group=piped-clients" in lines, "piped could not connect to its socket")
+    for name, unit in (("piped-link", lines), ("piped", lines_of("piped.service"))):
+        check("StateDirectoryMode=0751" in unit, "models of", name, "cannot be reached")
+        with open(os.path.join(SYSTEMD, "piped.tmpfiles.conf"), encoding="utf-8") as f:
+            check("d /var/lib/%s/models 0755 %s %s -" % (name, name, name) in f.read().split("\n"), name)
     return None
 
 
@@ -189,6 +214,6 @@ def catalog_compiles():
     return None
 
 
-main((units_are_valid, exposure_is_low, link_is_sandboxed, examples_are_valid, gpio_chips_may_be_opened,
-      netlink_is_closed_by_default, threads_can_be_pinned, sockets_are_named,
+main((units_are_valid, exposure_is_low, link_is_sandboxed, link_has_what_it_needs, examples_are_valid,
+      gpio_chips_may_be_opened, netlink_is_closed_by_default, threads_can_be_pinned, sockets_are_named,
       catalog_matches_messages, catalog_compiles))

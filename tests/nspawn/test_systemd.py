@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from nspawn import boot_command, check_tools, install, installed, skip
+
 ROOT, BUILD, PREFIX, SYSCONFDIR = sys.argv[1:5]
 LIMIT_S = 240
 UNIT = """[Unit]
@@ -29,18 +31,6 @@ StandardOutput=file:/host/out
 StandardError=file:/host/err
 TimeoutStartSec={limit}
 """
-# Bind-mounts / without what is mounted on it, so that nspawn takes it for a root other than ours.
-BOOT = """
-mount --bind / "$1" && cd "$1" && shift && exec "$@"
-"""
-
-
-def skip(reason):
-    if os.environ.get("PIPED_NSPAWN_REQUIRED"):
-        print("FAIL nspawn: %s" % reason)
-        sys.exit(1)
-    print("skipped: tests under a real systemd: %s" % reason)
-    sys.exit(77)
 
 
 def read(path):
@@ -49,27 +39,6 @@ def read(path):
             return f.read()
     except FileNotFoundError:
         return ""
-
-
-def check_tools():
-    if os.geteuid() != 0:
-        skip("this needs root")
-    for tool in ("systemd-nspawn", "unshare", "mount", "setpriv"):
-        if shutil.which(tool) is None:
-            skip("%s is not installed" % tool)
-    if not os.path.exists("/lib/systemd/systemd"):
-        skip("systemd is not installed")
-
-
-def install(temp):
-    """What meson install makes of PREFIX, and the models of the test. Return: its folder."""
-    env = dict(os.environ, DESTDIR=os.path.join(temp, "dest"))
-    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild"], env=env, capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        print("FAIL install: meson install failed:\n%s%s" % (done.stdout, done.stderr))
-        sys.exit(1)
-    return os.path.join(temp, "dest")
 
 
 def boot(temp, dest):
@@ -82,16 +51,11 @@ def boot(temp, dest):
     unit = os.path.join(temp, "piped-tests.service")
     with open(unit, "w", encoding="utf-8") as f:
         f.write(UNIT.format(prefix=PREFIX, sysconfdir=SYSCONFDIR, limit=LIMIT_S))
-    binds = ["--bind=%s:%s" % (dest + PREFIX, PREFIX)]
-    if not SYSCONFDIR.startswith(PREFIX):
-        binds.append("--bind=%s:%s" % (dest + SYSCONFDIR + "/piped", SYSCONFDIR + "/piped"))
     root = os.path.join(temp, "root")
     os.mkdir(root)
-    command = ["unshare", "-m", "sh", "-c", BOOT, "boot", root, "systemd-nspawn", "--quiet", "--directory=" + root,
-               "--volatile=overlay", "--boot", "--bind=%s:/host" % host, *binds,
-               "--bind-ro=%s:/usr/lib/systemd/system/piped-tests.service" % unit, "--register=no", "--keep-unit",
-               "--private-network", "--console=pipe", "--link-journal=no", "--machine=piped-%d" % os.getpid(), "--",
-               "--unit=piped-tests.service"]
+    command = boot_command(root, "piped-%d" % os.getpid(), [
+        "--bind=%s:/host" % host, *installed(dest, PREFIX, SYSCONFDIR), "--private-network",
+        "--bind-ro=%s:/usr/lib/systemd/system/piped-tests.service" % unit], "piped-tests.service")
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                               timeout=LIMIT_S + 30)
@@ -103,7 +67,7 @@ def boot(temp, dest):
 def main():
     check_tools()
     with tempfile.TemporaryDirectory(prefix="piped-nspawn-") as temp:
-        host, said = boot(temp, install(temp))
+        host, said = boot(temp, install(BUILD, temp))
         out, err = read(os.path.join(host, "out")), read(os.path.join(host, "err"))
         if not os.path.exists(os.path.join(host, "started")):
             skip("no systemd could be booted here: " + " ".join(said.split())[-300:])
