@@ -105,6 +105,23 @@ static const struct brd_report *read_report(const struct place *p, struct brd_re
     return rc == 0 && r->age_s <= BRD_REPORT_STALE_S ? r : NULL;
 }
 
+/* What a table of links that are away does not tell. @report: NULL: none. */
+static void say_why_away(const struct brd_report *report, size_t count)
+{
+    size_t up = 0;
+
+    for (size_t i = 0; report && i < report->count; i++) {
+        up += report->link[i].up;
+    }
+    if (!report && count > 0) {
+        printf("\npiped-link does not run here\n");
+    } else if (report && up < count && report->refused > 0) {
+        printf("\n%llu connections were refused: here or there, a key on the list is not the other "
+               "board's\n",
+               (unsigned long long)report->refused);
+    }
+}
+
 static int list_command(const struct ctl *ctl, const struct place *p, const struct brd_list *list)
 {
     static const char *const headings[] = {"name", "address", "fingerprint",
@@ -131,6 +148,7 @@ static int list_command(const struct ctl *ctl, const struct place *p, const stru
         json_decref(t.rows);
     } else {
         ctl_table_print(&t);
+        say_why_away(report, list->count);
     }
     json_decref(all);
     return CTL_DONE;

@@ -276,6 +276,20 @@ def restart(board, unit):
 
 
 @logged
+def a_wrong_key_is_told():
+    right = S.hub.pipectl("board", "key").strip()
+    for key, good in (("42" * 32, False), (right, True)):
+        S.b2.pipectl("board", "remove", "hub")
+        S.b2.pipectl("board", "add", "hub", S.hub.address, key)
+        S.b2.run("systemctl", "reload", "piped-link")
+        if good:
+            until(serving, "the route")
+        else:
+            until(lambda: "connections were refused" in S.hub.pipectl("board", "list", user=MEMBER), "word of the key")
+            check("b2" in S.hub.model()["route"]["why"], S.hub.model()["route"])
+
+
+@logged
 def sandboxes_let_everything_through():
     for board in S.boards.values():
         text = board.journal()
@@ -305,7 +319,7 @@ with tempfile.TemporaryDirectory(prefix="piped-nspawn-") as temp:
               everything_can_be_watched, a_pulled_cable_loses_nothing,
               links_at_one_address_and_read_again_lose_nothing, restart(S.b2, "piped-link"), restart(S.b2, "piped"),
               restart(S.hub, "piped-link"), restart(S.hub, "piped"),
-              sandboxes_let_everything_through, everything_stops_cleanly), trace=True)
+              a_wrong_key_is_told, sandboxes_let_everything_through, everything_stops_cleanly), trace=True)
     finally:
         if S:
             S.remove()
