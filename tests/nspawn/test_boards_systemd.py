@@ -77,10 +77,14 @@ class Setup:
     def __init__(self, top):
         self.boards, self.network = {}, None
         dest = install(BUILD, top)
-        self.network = Network(["hub", "b2"])
-        for name in self.network.names:
-            self.boards[name] = Board(top, dest, self.network, name)
-        write_borders(self.hub.folder)
+        try:
+            self.network = Network(["hub", "b2"])
+            for name in self.network.names:
+                self.boards[name] = Board(top, dest, self.network, name)
+            write_borders(self.hub.folder)
+        except BaseException:
+            self.remove()
+            raise
 
     @property
     def hub(self):
