@@ -19,7 +19,8 @@ typedef void (*dmn_away_opened_fn)(void *ctx, struct piped *p, struct piped_stre
                                    const char *why);
 
 /** dmn_away_open() - opens a stream for tensors of @model (copied) on the socket @path (copied).
- * @frame_bytes: of inputs and outputs. @done: called once, later. Return: borrowed until @done; NULL: it could not begin. */
+ * @frame_bytes: of inputs and outputs. @done: called once, later. Return: borrowed until @done;
+ * NULL: it could not begin. */
 struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const char *path, const char *model,
                                        size_t frame_bytes, dmn_away_opened_fn done, void *ctx);
 /** dmn_away_open_leave() - @done is not called any more. Takes NULL. Return: NULL. */

@@ -26,8 +26,8 @@ int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret);
  * known. Return: 0; -ENOMEM. */
 int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r);
 
-/** dmn_route_borders() - sets the border hashes of the hops. Return: 0; -EINVAL: units that the model
- * does not have; -ENOMEM. */
+/** dmn_route_borders() - sets the border hashes of the hops. Return: 0; -EINVAL: units that the
+ * model does not have; -ENOMEM. */
 int dmn_route_borders(const struct dmn_model *m, struct brd_route *r);
 
 /** dmn_board_name() - Return: its name, or "here", or @print if @r does not know it; borrowed. */

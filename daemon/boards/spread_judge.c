@@ -151,7 +151,8 @@ static int plan_of(const struct dmn_spread_table *t, const struct brd_hop *hop, 
 
 /* ---- what a plan does ---- */
 
-/* Frames that keep a board busy with a hop, as ipc/boards/route_window.h counts them (pl_depth()). */
+/* Frames that keep a board busy with a hop, as ipc/boards/route_window.h counts them: twice
+ * pl_depth(). */
 static double room(const struct tun_problem *p, const struct pl_plan *plan, size_t board,
                    size_t first_stage, size_t last_stage)
 {

@@ -11,6 +11,18 @@
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
 
+void segment_fail(struct segment *s, int status, const char *why)
+{
+    if (s->phase == SEGMENT_FAILED) {
+        return;
+    }
+    s->phase = SEGMENT_FAILED;
+    s->status = status;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    link_log("%s does not serve: %s", s->name, s->why);
+    s->link->segments->changed(s->link, s);
+}
+
 static void open_segment(struct segment *s)
 {
     int rc = segment_open(s->link->frames_path, s->name, &s->opening);

@@ -67,18 +67,6 @@ struct segment *segment_release(struct segment *s)
     return NULL;
 }
 
-void segment_fail(struct segment *s, int status, const char *why)
-{
-    if (s->phase == SEGMENT_FAILED) {
-        return;
-    }
-    s->phase = SEGMENT_FAILED;
-    s->status = status;
-    snprintf(s->why, sizeof(s->why), "%s", why);
-    link_log("%s does not serve: %s", s->name, s->why);
-    s->link->segments->changed(s->link, s);
-}
-
 struct segment_job *segment_job(struct segment *s)
 {
     struct piped_frame *f;
