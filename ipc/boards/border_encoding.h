@@ -5,7 +5,7 @@
  * BRD_AS_F16: IEEE binary16, rounded to nearest even; beyond its range infinity. BRD_AS_I8:
  * x = scale x (q - zero), the scale and zero of each tensor from its least and greatest value, so
  * that 0 is exact; NaN becomes 0, and infinities the ends. Both are for links of routes that were
- * judged with examples (docs/boards.md).
+ * judged with examples (docs/boards_inside.md).
  *
  * Pure functions; any thread; any alignment.
  */
