@@ -11,7 +11,7 @@ from daemon import DIGITS, LIMIT_S, Daemon, check, equal, main
 from fake_link import SELF, FakeLink, board_print
 
 FAST = (100.0, 0.0001)  # a link on which even this small model pays
-SLOW = (1e6, 1e5)
+SLOW = (1e6, 1e7)  # a frame takes ten seconds
 
 
 class Planned:

@@ -176,7 +176,7 @@ def table_and_plan_are_kept_for_the_next_start():
         equal(d.call("GetPlan")["algorithm"], "exact")
     one = "0-%d@%s" % (len(after["units"]) - 1, after["kinds"][0]["name"])
     with Daemon(state_dir=temp, models={}, config={"models": [{"name": "digits", "path": DIGITS, "plan": one}]}) as d:
-        equal(d.call("GetPlan"), {"plan": one, "algorithm": "config", "epoch": 1, "warnings": []})
+        equal(d.call("GetPlan"), {"plan": one, "algorithm": "config", "epoch": 1, "warnings": [], "route": None})
         check("saved" in sources(costs(d)), "a configured plan still profits from the table")
         serve(d)
     with Daemon(state_dir=temp) as d:
