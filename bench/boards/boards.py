@@ -157,20 +157,32 @@ def scale(options):
     return result
 
 
+def wait_serving(fleet, model, seconds=120):
+    """Until frames of the model go over boards."""
+    end = time.monotonic() + seconds
+    while not next(m for m in fleet.head.status()["models"] if m["name"] == model)["route"]["serving"]:
+        if time.monotonic() > end:
+            raise RuntimeError("%s is not served over boards: %s" % (model, fleet.logs()))
+        time.sleep(0.2)
+
+
 def memory(options):
-    """Each board may use memory for 60 % of the weights, beside what piped takes without a model."""
+    """Each board may use memory for 60 % of the weights. The plan's prediction is that of the table after the runs."""
     from fleet import Fleet
     with Fleet(1, cpus=core_of) as fleet:
         fleet.head.pipectl("models", "load", "net", options.model)
-        model = next(m for m in fleet.head.daemon.call("Models")["models"] if m["name"] == "net")
-    weights = model["packed_bytes"]
-    limit = {"limits": {"boards_memory_mib": max(int(0.6 * weights / 2 ** 20), 1)}}
-    with Fleet(2, head={"models": [{"name": "net", "path": options.model, "boards": "auto"}], **limit}, others=limit,
-               cpu=options.cpu, cpus=core_of, rate=options.rate) as fleet:
-        wait_route(fleet, "net", ("b2",))
+        weights = next(m for m in fleet.head.daemon.call("Models")["models"] if m["name"] == "net")["packed_bytes"]
+    limit = {"memory_mib": max(int(0.6 * weights / 2 ** 20), 1)}
+    models = [{"name": "net", "path": options.model, "boards": "auto"}]
+    fleet = fleet_of(options, 2, models, others={"boards": limit})
+    fleet.configs["b1"]["boards"].update(limit)
+    with fleet:
+        wait_serving(fleet, "net")
         fps = spread([bench(fleet.head, "net", options.seconds)["fps"] for _ in range(options.rounds)])
-        return {"packed_bytes": weights, "limit": limit, "fps": fps,
-                "explained": fleet.head.daemon.call("PlanExplain", {"model": "net"})}
+        explained = fleet.head.daemon.call("PlanExplain", {"model": "net"})["explanation"]["boards"]
+        asleep = fleet.head.daemon.call("Models")["models"][0]["asleep"]
+        return {"packed_bytes": weights, "limit": limit, "fps": fps, "asleep": asleep, "route": explained["route"],
+                "predicted": explained["predicted"]}
 
 
 def plain_wire_ms(fleet, size):

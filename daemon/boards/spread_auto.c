@@ -57,7 +57,7 @@ int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
                  void (*changed)(void *ctx), void *ctx, struct dmn_auto **ret)
 {
     struct dmn_auto *a = calloc(1, sizeof(*a));
-    double packed = (double)krn_net_packed_bytes(m->net), file = (double)m->model->weight_bytes;
+    double packed = (double)krn_net_need_bytes(m->net), file = (double)m->model->weight_bytes;
     int error = a ? 0 : -ENOMEM;
 
     if (!error) {
@@ -156,7 +156,9 @@ static int make_query(const struct dmn_auto *a, const struct view *v, struct dmn
     struct tun_problem here;
     int error = copy_here(a, &here);
 
-    return error ? error : dmn_spread_query_init(ret, &here, &v->in, &v->now);
+    error = error ? error : dmn_spread_query_init(ret, &here, &v->in, &v->now);
+    ret->here_sleeps = pl_asleep(a->model->pipe);
+    return error;
 }
 
 int dmn_auto_query(const struct dmn_auto *a, struct dmn_spread_query *ret)

@@ -157,7 +157,7 @@ int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_ans
     if (r) {
         return r;
     }
-    r = judge_alone(&t, &ret->alone);
+    r = q->here_sleeps ? 0 : judge_alone(&t, &ret->alone);
     if (!r && t.p.boards.count > 1) {
         r = solve(&t, ret);
     } else if (!r) {

@@ -368,6 +368,31 @@ TEST(few_frames_do_not_fill_a_long_way)
     }
 }
 
+/* A route pays for a head that cannot serve alone, however slow its links. */
+TEST(a_head_that_sleeps_needs_a_route)
+{
+    struct dmn_present none = {0};
+    static struct dmn_spread_answer answer;
+
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        struct dmn_spread_query q;
+        struct tun_problem copy;
+
+        begin(1, 1);
+        report.self.memory_bytes = sleeps ? 1 : 0;
+        rig_link(&report.self, &report.board[0], true, 1e6, 1e5);
+        T_EQ(tun_problem_copy(&here, &copy), 0);
+        T_EQ(dmn_spread_query_init(&q, &copy, &in, &none), 0);
+        q.here_sleeps = sleeps;
+        T_EQ(dmn_spread_query_run(&q, &answer), 0);
+        T_EQ(answer.alone.possible, !sleeps);
+        T_EQ(dmn_decide_worth(&q.here, &answer.best, &answer.present, &answer.alone, false, true),
+             sleeps ? DMN_TAKE_ROUTE : DMN_KEEP);
+        dmn_spread_query_deinit(&q);
+        end();
+    }
+}
+
 /* Random boards: whatever is planned is sound, and is what tun_eval() says of it. */
 static void check_answer(void)
 {
