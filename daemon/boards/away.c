@@ -21,10 +21,10 @@ struct line {
 };
 
 struct dmn_away {
-    uv_loop_t *loop;         /* borrowed, like the next three */
+    uv_loop_t *loop;         /* borrowed, like the next two */
     struct dmn_model *model; /* whose frames these are */
-    const char *path;
     struct dmn_elsewhere *at;
+    char path[108]; /* of the socket */
     struct dmn_away_listener listener;
     struct dmn_away_opening *opening;   /* on a work thread; NULL: none */
     struct line *line;                  /* NULL: not open */
@@ -289,7 +289,8 @@ struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, const char *
     struct dmn_away *a = calloc(1, sizeof(*a));
 
     if (a) {
-        *a = (struct dmn_away){.loop = loop, .model = m, .path = path, .at = at, .listener = *l};
+        *a = (struct dmn_away){.loop = loop, .model = m, .at = at, .listener = *l};
+        snprintf(a->path, sizeof(a->path), "%s", path);
         TAILQ_INIT(&a->frames);
     }
     return a;

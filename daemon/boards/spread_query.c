@@ -32,7 +32,9 @@ int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
     }
     if (present) {
         q->hop_count = present->hop_count;
-        memcpy(q->hop, present->hop, present->hop_count * sizeof(q->hop[0]));
+        for (size_t i = 0; i < q->hop_count; i++) {
+            q->hop[i] = present->hop[i];
+        }
     }
     if (dmn_past_copy(in->past, &q->past) != 0) {
         dmn_spread_query_deinit(q);
