@@ -169,7 +169,7 @@ def wait_serving(fleet, model, seconds=120):
 def memory(options):
     """Each board may use memory for 60 % of the weights. The plan's prediction is that of the table after the runs."""
     from fleet import Fleet
-    with Fleet(1, cpus=core_of) as fleet:
+    with Fleet(2, cpus=core_of) as fleet:
         fleet.head.pipectl("models", "load", "net", options.model)
         weights = next(m for m in fleet.head.daemon.call("Models")["models"] if m["name"] == "net")["packed_bytes"]
     limit = {"memory_mib": max(int(0.6 * weights / 2 ** 20), 1)}
