@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * autodice - a model over several boards in the way of AutoDiCE, to compare with
+ * autodice - a model over several boards run as AutoDiCE runs it, for comparison
  *
  * usage: mpirun ... autodice MODEL FIRST-LAST,FIRST-LAST,... FRAMES [--lockstep] [--polite]
  *

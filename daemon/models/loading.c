@@ -8,6 +8,7 @@
 #include "base.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/memory_room.h"
+#include "daemon/models/resident.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
@@ -69,23 +70,11 @@ static size_t needs(const struct dmn_load *l)
     return krn_net_need_bytes(l->net) + l->model->arena_bytes;
 }
 
-static uint64_t resident_bytes(void)
-{
-    unsigned long long all, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-
-    if (f) {
-        resident = fscanf(f, "%llu %llu", &all, &resident) == 2 ? resident : 0;
-        fclose(f);
-    }
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* A segment is loaded because another board asks, which knows this one's memory only roughly: it is
  * refused rather than that all models here are killed for memory. */
 static int check_memory(struct dmn_load *l)
 {
-    uint64_t taken = resident_bytes(), room = dmn_memory_room("", taken);
+    uint64_t taken = dmn_resident_bytes(), room = dmn_memory_room("", taken);
     uint64_t needs = l->model->weight_bytes + l->model->arena_bytes;
 
     if (!l->model->segment || room == 0 || needs + taken <= room) {

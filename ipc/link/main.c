@@ -29,7 +29,7 @@ static void on_signal(int number)
     }
 }
 
-/* Return: whether there is another list of boards to go on with. */
+/* Return: the new list of boards can be used. */
 static bool may_reload(const struct link_args *a)
 {
     struct brd_keys keys;

@@ -34,7 +34,7 @@ static void set_one(struct link *l, const struct brd_route *r)
     struct head *h = head_by_model(l, r->model);
 
     if (h && (r->hop_count == 0 || strcmp(h->content, r->content) != 0)) {
-        withdraw(h); /* also when its file is another: frames must not mix */
+        withdraw(h); /* or its file changed: frames of two files must not mix */
         h = NULL;
     }
     if (r->hop_count == 0) {

@@ -138,7 +138,7 @@ static int make_file(struct store_file *f, const struct mdl_leaves *l, int *ret_
     base_autoclose int fd = -1;
     int r;
 
-    /* Never truncated: somebody may have mapped what stands there. */
+    /* Never truncated: piped may have mapped the file. */
     store_remove(f->store, f->name);
     fd =
         openat(f->store->folder, f->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl bench --autodice: as AutoDiCE's authors measure a mapping (hierarchical DSE, section 5:
- * averages of 20 inferences, each begun when the one before has ended). */
+ * averages of 20 inferences, one at a time). */
 #include <math.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ double bench_joules(const struct ctl *ctl)
     return ret;
 }
 
-/* Sums over the latencies: each frame was sent when the one before had been answered. */
+/* One frame is sent at a time, so throughput follows from the latencies. */
 static void figures(const struct bench *b, double *ret_mean_ms, double *ret_stddev_ms)
 {
     double n = (double)b->latency_count, sum = 0, squares = 0;
