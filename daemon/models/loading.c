@@ -8,7 +8,6 @@
 #include "base.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/memory_room.h"
-#include "daemon/models/resident.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
@@ -74,7 +73,7 @@ static size_t needs(const struct dmn_load *l)
  * refused rather than that all models here are killed for memory. */
 static int check_memory(struct dmn_load *l)
 {
-    uint64_t taken = dmn_resident_bytes(), room = dmn_memory_room("", taken);
+    uint64_t taken = dmn_process_memory().resident_bytes, room = dmn_memory_room("", taken);
     uint64_t needs = l->model->weight_bytes + l->model->arena_bytes;
 
     if (!l->model->segment || room == 0 || needs + taken <= room) {

@@ -3,11 +3,13 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 
 #define STEP_BYTES (16ull << 20)
+#define STATUS_BYTES 4096 /* of /proc/self/status, at most */
 
 static void close_file(FILE **f)
 {
@@ -105,4 +107,23 @@ uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes)
     uint64_t bytes = free_bytes ? base_min(free_bytes + resident_bytes, limit) : limit;
 
     return bytes == UINT64_MAX ? 0 : bytes / STEP_BYTES * STEP_BYTES;
+}
+
+static uint64_t status_bytes(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+
+    return at ? strtoull(at + strlen(key), NULL, 10) << 10 : 0;
+}
+
+struct dmn_process_memory dmn_process_memory(void)
+{
+    base_cleanup(close_file) FILE *f = open_in("", "/proc/self/status", "");
+    char text[STATUS_BYTES];
+
+    text[f ? fread(text, 1, sizeof(text) - 1, f) : 0] = '\0';
+    return (struct dmn_process_memory){
+        .resident_bytes = status_bytes(text, "VmRSS:"),
+        .peak_bytes = status_bytes(text, "VmHWM:"),
+    };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** daemon/models/memory_room.h - how much memory models may take on this board */
+/** daemon/models/memory_room.h - memory of the process, and how much models may take here */
 #pragma once
 
 #include <stdint.h>
@@ -13,3 +13,8 @@
  * control groups, in steps of 16 MiB. Reads a few small files. Return: bytes; 0: unknown.
  */
 uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes);
+
+/** dmn_process_memory() - memory of this process; 0: unknown. Reads a small file. Threads: any. */
+struct dmn_process_memory {
+    uint64_t resident_bytes, peak_bytes;
+} dmn_process_memory(void);

@@ -2,8 +2,6 @@
 #include "daemon/models/resident.h"
 
 #include <malloc.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base.h"
 #include "daemon/config/config.h"
@@ -11,7 +9,6 @@
 #include "daemon/models/memory_room.h"
 #include "daemon/models/models.h"
 
-#define STATUS_BYTES 4096               /* of /proc/self/status, at most */
 #define SETTLED_NS (10 * BASE_NS_PER_S) /* a plan that serves this long will stay for a while */
 
 void dmn_memory_settle(struct dmn_model *m, uint64_t now_ns)
@@ -28,40 +25,14 @@ void dmn_memory_settle(struct dmn_model *m, uint64_t now_ns)
     }
 }
 
-static void read_status(char ret[STATUS_BYTES])
-{
-    FILE *f = fopen("/proc/self/status", "re");
-    size_t n = f ? fread(ret, 1, STATUS_BYTES - 1, f) : 0;
-
-    ret[n] = '\0';
-    if (f) {
-        fclose(f);
-    }
-}
-
-static uint64_t status_bytes(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-
-    return at ? strtoull(at + strlen(key), NULL, 10) << 10 : 0;
-}
-
-uint64_t dmn_resident_bytes(void)
-{
-    char text[STATUS_BYTES];
-
-    read_status(text);
-    return status_bytes(text, "VmRSS:");
-}
-
 struct dmn_memory dmn_memory_now(const struct dmn_models *models)
 {
-    struct dmn_memory t = {0};
-    char text[STATUS_BYTES];
+    struct dmn_process_memory process = dmn_process_memory();
+    struct dmn_memory t = {
+        .resident_bytes = process.resident_bytes,
+        .peak_bytes = process.peak_bytes,
+    };
 
-    read_status(text);
-    t.resident_bytes = status_bytes(text, "VmRSS:");
-    t.peak_bytes = status_bytes(text, "VmHWM:");
     t.for_models_bytes =
         (uint64_t)dmn_config_int(dmn_machine_config(models->machine), DMN_KEY_BOARDS_MEMORY_MIB)
         << 20;

@@ -20,6 +20,4 @@ struct dmn_memory {
     uint64_t for_models_bytes; /* what models may take here: boards.memory_mib, or what they have
                                 * and what is free; 0: unknown */
 };
-/** dmn_resident_bytes() - Return: of the process; 0: unknown. Threads: any. */
-uint64_t dmn_resident_bytes(void);
 struct dmn_memory dmn_memory_now(const struct dmn_models *models);
