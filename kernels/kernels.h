@@ -132,6 +132,9 @@ size_t krn_net_packed_bytes(const struct krn_net *net);
 /** krn_net_need_bytes() - Return: packed bytes that a plan of one stage on all kinds needs, packed
  * already or not. */
 size_t krn_net_need_bytes(const struct krn_net *net);
+/** krn_net_ops_need_bytes() - Return: what ops @first to @last have of krn_net_need_bytes(); an
+ * operator that is fused with the one in front counts there. */
+size_t krn_net_ops_need_bytes(const struct krn_net *net, size_t first, size_t last);
 size_t krn_net_kinds(const struct krn_net *net);
 /** krn_net_kind() - Return: the kind whose choice is called @name, or 0. */
 size_t krn_net_kind(const struct krn_net *net, const char *name);

@@ -276,12 +276,14 @@ static bool is_counted(const struct krn_net *net, size_t kind, const struct krn_
     return false;
 }
 
-size_t krn_net_need_bytes(const struct krn_net *net)
+size_t krn_net_ops_need_bytes(const struct krn_net *net, size_t first, size_t last)
 {
     size_t bytes = 0;
 
     for (size_t k = 0; k < net->kind_count; k++) {
-        for (size_t i = 0; i < net->model->op_count; i++) {
+        size_t i = first + (first > 0 && krn_net_pair(net, k, first - 1));
+
+        for (; i <= last; i++) {
             const struct krn_bound *fused = krn_net_pair(net, k, i);
             const struct krn_bound *bound = fused ? fused : krn_net_own(net, k, i);
 
@@ -291,7 +293,12 @@ size_t krn_net_need_bytes(const struct krn_net *net)
             i += fused != NULL;
         }
     }
-    return bytes + net->copied_bytes;
+    return bytes;
+}
+
+size_t krn_net_need_bytes(const struct krn_net *net)
+{
+    return krn_net_ops_need_bytes(net, 0, net->model->op_count - 1) + net->copied_bytes;
 }
 
 /* ---- what teams run ---- */

@@ -26,6 +26,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BOARDS = 4
+FRAMES_HELD = 4  # by a board of one core at once
 MEGABYTE = {"name": "border", "seed": 1, "input": {"shape": [3, 64, 64]},
             "layers": [{"op": "conv", "out": 64, "kernel": 1, "act": "relu"}, {"op": "conv", "out": 16, "kernel": 1},
                        {"op": "globalavgpool"}, {"op": "fc", "out": 10}]}
@@ -167,12 +168,13 @@ def wait_serving(fleet, model, seconds=120):
 
 
 def memory(options):
-    """Each board may use memory for 60 % of the weights. The plan's prediction is that of the table after the runs."""
+    """Each board may use memory for 60 % of the packed weights, and for its frames. The plan's prediction is that of
+    the table after the runs."""
     from fleet import Fleet
     with Fleet(2, cpus=core_of) as fleet:
         fleet.head.pipectl("models", "load", "net", options.model)
-        weights = next(m for m in fleet.head.daemon.call("Models")["models"] if m["name"] == "net")["packed_bytes"]
-    limit = {"memory_mib": max(int(0.6 * weights / 2 ** 20), 1)}
+        net = next(m for m in fleet.head.daemon.call("Models")["models"] if m["name"] == "net")
+    limit = {"memory_mib": round((0.6 * net["packed_bytes"] + FRAMES_HELD * net["arena_bytes"]) / 2 ** 20)}
     models = [{"name": "net", "path": options.model, "boards": "auto"}]
     fleet = fleet_of(options, 2, models, others={"boards": limit})
     fleet.configs["b1"]["boards"].update(limit)
@@ -181,7 +183,7 @@ def memory(options):
         fps = spread([bench(fleet.head, "net", options.seconds)["fps"] for _ in range(options.rounds)])
         explained = fleet.head.daemon.call("PlanExplain", {"model": "net"})["explanation"]["boards"]
         asleep = fleet.head.daemon.call("Models")["models"][0]["asleep"]
-        return {"packed_bytes": weights, "limit": limit, "fps": fps, "asleep": asleep, "route": explained["route"],
+        return {"packed_bytes": net["packed_bytes"], "arena_bytes": net["arena_bytes"], "limit": limit, "fps": fps, "asleep": asleep, "route": explained["route"],
                 "predicted": explained["predicted"]}
 
 

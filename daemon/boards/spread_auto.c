@@ -12,7 +12,6 @@
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 
-#define PACKED_MOST 4.0 /* packed weights relative to the file's */
 
 struct job {
     uv_work_t work;
@@ -31,7 +30,6 @@ struct dmn_auto {
     void *ctx;
     char content[BRD_CONTENT_BYTES];
     struct tun_problem memory; /* owned: only what dmn_spread_units() sets */
-    double weights;            /* packed, relative to the file's */
     bool encoded;              /* borders have other sizes since the last search */
     struct dmn_decide decide;
     struct dmn_spread_past past;
@@ -57,15 +55,13 @@ int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
                  void (*changed)(void *ctx), void *ctx, struct dmn_auto **ret)
 {
     struct dmn_auto *a = calloc(1, sizeof(*a));
-    double packed = (double)krn_net_need_bytes(m->net), file = (double)m->model->weight_bytes;
     int error = a ? 0 : -ENOMEM;
 
     if (!error) {
         error = tun_problem_copy(&m->planning->problem, &a->memory);
     }
     if (!error) {
-        a->weights = file > 0 ? base_min(base_max(packed / file, 1.0), PACKED_MOST) : 1;
-        error = dmn_spread_units(m->model, a->weights, BRD_AS_IS, &a->memory);
+        error = dmn_spread_units(m->model, m->net, BRD_AS_IS, &a->memory);
     }
     if (error) {
         dmn_auto_free(a);
@@ -311,7 +307,7 @@ static void consider(struct dmn_auto *a, uint64_t now_ns)
 
 void dmn_auto_encode(struct dmn_auto *a, enum brd_encoding encoding)
 {
-    if (dmn_spread_units(a->model->model, a->weights, encoding, &a->memory) == 0) {
+    if (dmn_spread_units(a->model->model, a->model->net, encoding, &a->memory) == 0) {
         a->decide.sought = false;
         a->encoded = true;
     }

@@ -13,6 +13,7 @@
 
 #define SHORTENINGS 6
 #define NEAR 1.02
+#define MIB 1048576.0
 
 int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
                           const struct dmn_spread_inputs *in, const struct dmn_present *present)
@@ -115,6 +116,24 @@ static int shorten(const struct dmn_spread_table *t, struct tun_solution *s,
     return base_min(r, 0);
 }
 
+static void say_short(const struct tun_problem *p, enum tun_short missing, char ret[TUN_ERROR_MAX])
+{
+    double all = tun_segment_memory(p, 0, 0, p->unit_count - 1), weights = 0, room = 0;
+    int n = snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_text(missing));
+
+    for (size_t b = 0; b < p->boards.count; b++) {
+        room += p->boards.boards[b].memory_bytes;
+    }
+    for (size_t u = 0; u < p->unit_count; u++) {
+        weights += p->units[u].weight_bytes;
+    }
+    if (missing == TUN_SHORT_MEMORY) {
+        snprintf(ret + n, TUN_ERROR_MAX - (size_t)n,
+                 ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
+                 room / MIB, weights / MIB, (all - weights) / MIB);
+    }
+}
+
 static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret)
 {
     base_autofree struct tun_solution *s = calloc(1, sizeof(*s));
@@ -125,7 +144,7 @@ static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret
         return r;
     }
     if (s->plan.stage_count == 0) {
-        snprintf(ret->limit, sizeof(ret->limit), "%s", tun_short_text(s->missing));
+        say_short(&t->p, s->missing, ret->limit);
         return 0;
     }
     take(t, s, ret);

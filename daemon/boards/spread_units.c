@@ -22,6 +22,14 @@ static double arena_of(const struct mdl_model *m, const struct mdl_unit *unit)
     return base_min(bytes, (double)m->arena_bytes);
 }
 
+/* Some primitives read the file's weights as they are. */
+static double weights_of(const struct krn_net *net, const struct mdl_unit *unit)
+{
+    size_t packed = net ? krn_net_ops_need_bytes(net, unit->first_op, unit->last_op) : 0;
+
+    return (double)base_max(packed, unit->weight_bytes);
+}
+
 /* Bytes on a link. */
 static double bytes_of(const struct mdl_model *m, const struct mdl_border *border,
                        enum brd_encoding encoding)
@@ -38,8 +46,8 @@ static double bytes_of(const struct mdl_model *m, const struct mdl_border *borde
     return bytes;
 }
 
-int dmn_spread_units(const struct mdl_model *m, double weights, enum brd_encoding encoding,
-                     struct tun_problem *p)
+int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
+                     enum brd_encoding encoding, struct tun_problem *p)
 {
     if (p->unit_count != m->unit_count) {
         return -EINVAL;
@@ -60,7 +68,7 @@ int dmn_spread_units(const struct mdl_model *m, double weights, enum brd_encodin
         }
         mdl_border_deinit(&border);
         if (u < m->unit_count) {
-            p->units[u].weight_bytes = weights * (double)m->units[u].weight_bytes;
+            p->units[u].weight_bytes = weights_of(net, &m->units[u]);
             p->units[u].arena_bytes = arena_of(m, &m->units[u]);
         }
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ipc/boards/border_encoding.h"
+#include "kernels/kernels.h"
 #include "model/model.h"
 #include "tuner/problem.h"
 
@@ -17,8 +18,8 @@
  * in_bytes are the bytes of the border (model/segment/segment.h) on a link, where f32 tensors have
  * @encoding; the model's input and output keep theirs. Without an encoding that may be more than
  * what one team hands to the next. arena_bytes is what is alive in the arena while the unit runs.
- * @weights: packed weights relative to the file's, about 1 to 3. @p: with the model's units.
+ * weight_bytes are those that @net packs (NULL: those of the file). @p: with the model's units.
  * Return: 0; -EINVAL: the model is a segment, or has other units; -ENOMEM.
  */
-int dmn_spread_units(const struct mdl_model *m, double weights, enum brd_encoding encoding,
-                     struct tun_problem *p);
+int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
+                     enum brd_encoding encoding, struct tun_problem *p);

@@ -100,7 +100,7 @@ static bool border_bytes(const struct mdl_model *m, enum brd_encoding encoding,
     struct tun_ep ep = {.name = "big", .cores = 1, .speed = 1};
 
     return tun_problem_init(ret, m->unit_count, &ep, 1) == 0 &&
-           dmn_spread_units(m, 1, encoding, ret) == 0;
+           dmn_spread_units(m, NULL, encoding, ret) == 0;
 }
 
 TEST(planning_counts_the_bytes_of_the_encoding)

@@ -393,6 +393,29 @@ TEST(a_head_that_sleeps_needs_a_route)
     }
 }
 
+/* The reason has the figures that a user needs to choose boards. */
+TEST(no_memory_is_told_with_figures)
+{
+    struct dmn_spread_query q;
+    struct tun_problem copy;
+    struct dmn_present none = {0};
+    static struct dmn_spread_answer answer;
+
+    begin(1, 1);
+    report.self.memory_bytes = report.board[0].memory_bytes = 1 << 20;
+    T_EQ(tun_problem_copy(&here, &copy), 0);
+    for (size_t u = 0; u < copy.unit_count; u++) {
+        copy.units[u].weight_bytes = 2 << 20;
+    }
+    T_EQ(dmn_spread_query_init(&q, &copy, &in, &none), 0);
+    T_EQ(dmn_spread_query_run(&q, &answer), 0);
+    T_EQ(answer.hop_count, 0);
+    T_TRUE(strstr(answer.limit, "in the memory of the boards, 2 MiB together: weights take ") !=
+           NULL);
+    dmn_spread_query_deinit(&q);
+    end();
+}
+
 /* Random boards: whatever is planned is sound, and is what tun_eval() says of it. */
 static void check_answer(void)
 {

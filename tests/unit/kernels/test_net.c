@@ -245,6 +245,16 @@ TEST(net_packs_what_a_plan_runs)
     mdl_free(m);
 }
 
+static size_t need_by_units(const struct krn_net *net, const struct mdl_model *m)
+{
+    size_t bytes = 0;
+
+    for (size_t u = 0; u < m->unit_count; u++) {
+        bytes += krn_net_ops_need_bytes(net, m->units[u].first_op, m->units[u].last_op);
+    }
+    return bytes;
+}
+
 /* Nothing is packed until a team joins, nor after it has left. */
 TEST(net_that_packs_nothing)
 {
@@ -260,6 +270,7 @@ TEST(net_that_packs_nothing)
     T_TRUE(krn_net_packed_bytes(net) > 0);
     T_EQ(krn_net_need_bytes(none), krn_net_packed_bytes(net));
     T_EQ(krn_net_need_bytes(net), krn_net_packed_bytes(net));
+    T_EQ(need_by_units(net, m), krn_net_need_bytes(net));
     for (size_t i = 0; i < m->op_count; i++) {
         T_TRUE(krn_net_primitive(none, i) == krn_net_primitive(net, i));
         T_TRUE(krn_net_fused(none, i) == krn_net_fused(net, i));
