@@ -183,8 +183,8 @@ def memory(options):
         fps = spread([bench(fleet.head, "net", options.seconds)["fps"] for _ in range(options.rounds)])
         explained = fleet.head.daemon.call("PlanExplain", {"model": "net"})["explanation"]["boards"]
         asleep = fleet.head.daemon.call("Models")["models"][0]["asleep"]
-        return {"packed_bytes": net["packed_bytes"], "arena_bytes": net["arena_bytes"], "limit": limit, "fps": fps, "asleep": asleep, "route": explained["route"],
-                "predicted": explained["predicted"]}
+        return {"packed_bytes": net["packed_bytes"], "arena_bytes": net["arena_bytes"], "limit": limit, "fps": fps,
+                "asleep": asleep, "route": explained["route"], "predicted": explained["predicted"]}
 
 
 def plain_wire_ms(fleet, size):

@@ -12,7 +12,6 @@
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 
-
 struct job {
     uv_work_t work;
     struct dmn_auto *owner; /* NULL: it has gone */
