@@ -16,7 +16,7 @@ int zl_auth_open(struct zl *z)
     if (!z->auth || zl_set_int(z->auth, ZMQ_LINGER, 0) < 0 || zmq_bind(z->auth, ZAP_ENDPOINT) < 0) {
         return -zmq_errno();
     }
-    return zl_watch(z, z->auth);
+    return zl_watch(z, z->auth, &z->auth_news);
 }
 
 static size_t find_key(const struct zl *z, const void *key, size_t bytes)

@@ -64,8 +64,9 @@ static int dial(struct zl *z, struct zl_peer *p, enum lnk_lane lane)
         rc |= zmq_setsockopt(d->socket, ZMQ_ROUTING_ID, id, sizeof(id));
     }
     rc |= zl_secure(z, d->socket, p->is.key);
-    d->monitor = rc == 0 ? zl_monitor(z, d->socket, EVENTS) : NULL;
-    if (!d->monitor || zl_watch(z, d->socket) < 0 || zmq_connect(d->socket, endpoint) < 0) {
+    d->monitor = rc == 0 ? zl_monitor(z, d->socket, EVENTS, &d->monitor_news) : NULL;
+    if (!d->monitor || zl_watch(z, d->socket, &d->socket_news) < 0 ||
+        zmq_connect(d->socket, endpoint) < 0) {
         close_dialer(z, d);
         return -EIO;
     }
@@ -118,11 +119,12 @@ static void drop_what_came(struct zl *z, void *socket)
     }
 }
 
-static void lane_dispatch(struct zl *z, size_t peer, enum lnk_lane lane, uint64_t now_ns)
+static void monitor_dispatch(struct zl *z, size_t peer, enum lnk_lane lane, uint64_t now_ns)
 {
     struct zl_dialer *d = &z->peer[peer].lane[lane];
     uint16_t event;
 
+    d->monitor_news = false;
     while (d->monitor && (event = zl_next_event(d->monitor)) != 0) {
         if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             shaken_hands(z, peer, lane, now_ns);
@@ -133,7 +135,17 @@ static void lane_dispatch(struct zl *z, size_t peer, enum lnk_lane lane, uint64_
             begin_again(z, peer, now_ns, REST_NS, "the connection ended or fell silent");
         }
     }
-    if (d->socket) {
+}
+
+static void lane_dispatch(struct zl *z, size_t peer, enum lnk_lane lane, uint64_t now_ns)
+{
+    struct zl_dialer *d = &z->peer[peer].lane[lane];
+
+    if (d->monitor_news) {
+        monitor_dispatch(z, peer, lane, now_ns);
+    }
+    if (d->socket_news && d->socket) {
+        d->socket_news = false;
         drop_what_came(z, d->socket);
     }
 }
@@ -172,6 +184,11 @@ void zl_set_timer(struct zl *z)
             next = base_min(next, base_max(z->peer[i].until_ns, (uint64_t)1));
         }
     }
+    if (next == z->timer_ns && !z->timed) {
+        return;
+    }
+    z->timer_ns = next;
+    z->timed = false;
     if (next != UINT64_MAX) {
         at.it_value.tv_sec = (time_t)(next / BASE_NS_PER_S);
         at.it_value.tv_nsec = (long)(next % BASE_NS_PER_S);

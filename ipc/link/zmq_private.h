@@ -26,7 +26,8 @@ struct zl_out;
 enum zl_state { ZL_RESTING, ZL_URGENT_DIALS, ZL_BULK_DIALS, ZL_UP };
 
 struct zl_dialer {
-    void *socket, *monitor; /* owned; NULL: none */
+    void *socket, *monitor;         /* owned; NULL: none */
+    bool socket_news, monitor_news; /* must be asked: since the last time it told, or was used */
 };
 struct zl_peer {
     struct lnk_peer is;
@@ -38,7 +39,10 @@ struct zl_peer {
 struct zl {
     struct lnk_transport base;
     void *context, *router, *router_monitor, *auth; /* owned */
+    bool router_news, refused_news, auth_news;      /* as a dialer's */
     int wake, timer;                                /* owned: eventfd, timerfd */
+    bool woken, timed;
+    uint64_t timer_ns; /* that it is set to; UINT64_MAX: to none */
     bool trusted_wire;
     uint8_t public_key[LNK_KEY_BYTES], secret_key[LNK_KEY_BYTES];
     uint64_t part_bytes_max, queue_bytes_max;
@@ -47,17 +51,20 @@ struct zl {
     pthread_mutex_t lock;
     struct zl_out *let_go;
     unsigned monitor_count; /* for names of monitors */
-    bool sent; /* since the last dispatch: libzmq may have taken in what it tells once */
+    bool news;              /* of some socket, that no descriptor may tell */
 };
 
 /* zmq_socket.c */
-int zl_watch_fd(struct zl *z, int fd);
-int zl_watch(struct zl *z, void *socket); /* adds its descriptor to base.fd; 0 or -errno */
+/** zl_watch(), zl_watch_fd() - adds its descriptor to base.fd; @news becomes true now, and when it
+ * tells. Return: 0 or -errno. */
+int zl_watch_fd(struct zl *z, int fd, bool *news);
+int zl_watch(struct zl *z, void *socket, bool *news);
 void zl_close_socket(struct zl *z, void **socket);
 int zl_set_int(void *socket, int option, int value);
 int zl_secure(struct zl *z, void *socket, const uint8_t *server_key); /* NULL: the server */
-/** zl_monitor() - @events: ZMQ_EVENT_... Return: the socket that tells them, owned; NULL. */
-void *zl_monitor(struct zl *z, void *socket, int events);
+/** zl_monitor() - @events: ZMQ_EVENT_... @news: as zl_watch()'s. Return: the socket that tells
+ * them, owned; NULL. */
+void *zl_monitor(struct zl *z, void *socket, int events, bool *news);
 /** zl_next_event() - Return: the next event of a monitor; 0: none. */
 uint16_t zl_next_event(void *monitor);
 

@@ -118,7 +118,7 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
     }
     *out = (struct zl_out){z, NULL, (unsigned)count + 1, peer, bytes, released, arg};
     memcpy(out->copy, first.data, first.bytes);
-    z->sent = true;
+    p->lane[lane].socket_news = z->news = true; /* sending takes in what would be told */
     t->peer[peer].queued_messages++;
     t->peer[peer].queued_bytes += bytes;
     if (send_part(p->lane[lane].socket, out->copy, first.bytes, out, count > 0) < 0) {

@@ -15,19 +15,20 @@ int zl_set_int(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof(value));
 }
 
-int zl_watch_fd(struct zl *z, int fd)
+int zl_watch_fd(struct zl *z, int fd, bool *news)
 {
-    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = news};
 
+    *news = z->news = true;
     return epoll_ctl(z->base.fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
 
-int zl_watch(struct zl *z, void *socket)
+int zl_watch(struct zl *z, void *socket, bool *news)
 {
     size_t size = sizeof(int);
     int fd;
 
-    return zmq_getsockopt(socket, ZMQ_FD, &fd, &size) < 0 ? -zmq_errno() : zl_watch_fd(z, fd);
+    return zmq_getsockopt(socket, ZMQ_FD, &fd, &size) < 0 ? -zmq_errno() : zl_watch_fd(z, fd, news);
 }
 
 void zl_close_socket(struct zl *z, void **socket)
@@ -64,7 +65,7 @@ int zl_secure(struct zl *z, void *socket, const uint8_t *server_key)
     return rc;
 }
 
-void *zl_monitor(struct zl *z, void *socket, int events)
+void *zl_monitor(struct zl *z, void *socket, int events, bool *news)
 {
     void *monitor = zmq_socket(z->context, ZMQ_PAIR);
     char name[48];
@@ -72,7 +73,7 @@ void *zl_monitor(struct zl *z, void *socket, int events)
     snprintf(name, sizeof(name), "inproc://monitor-%u", z->monitor_count++);
     if (monitor && zl_set_int(monitor, ZMQ_LINGER, 0) == 0 &&
         zmq_socket_monitor(socket, name, events) == 0 && zmq_connect(monitor, name) == 0 &&
-        zl_watch(z, monitor) == 0) {
+        zl_watch(z, monitor, news) == 0) {
         return monitor;
     }
     zl_close_socket(z, &monitor);

@@ -13,6 +13,7 @@
 #define QUEUE_BYTES_MAX (64ull << 20)
 #define RECEIVED_MAX 16    /* messages of a connection that wait here; more wait in the network */
 #define MESSAGES_A_TURN 64 /* then the event loop gets its turn */
+#define EVENTS_A_TURN 32   /* what is left is told again */
 #define REFUSALS                                                                                   \
     (ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |                  \
      ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
@@ -65,41 +66,70 @@ static bool receive(struct zl *z)
     return true;
 }
 
-/* Return: no socket has news. Asking each of them costs more than all heartbeats. */
+/* Notes what has news. Asking each socket costs more than all heartbeats. Return: nothing has. */
 static bool is_quiet(struct zl *z)
 {
-    struct epoll_event unused;
+    struct epoll_event told[EVENTS_A_TURN];
+    int count = epoll_wait(z->base.fd, told, EVENTS_A_TURN, 0);
 
-    return !z->sent && epoll_wait(z->base.fd, &unused, 1, 0) == 0;
+    for (int i = 0; i < count; i++) {
+        *(bool *)told[i].data.ptr = true;
+    }
+    return count <= 0 && !z->news;
+}
+
+static bool take(bool *news)
+{
+    bool was = *news;
+
+    *news = false;
+    return was;
+}
+
+static void receive_some(struct zl *z)
+{
+    uint64_t one = 1;
+    int left = MESSAGES_A_TURN;
+    ssize_t n = 0;
+
+    while (left > 0 && receive(z)) {
+        left--;
+    }
+    z->router_news = left == 0;
+    if (left == 0) {
+        n = write(z->wake, &one, sizeof(one));
+    }
+    (void)n;
 }
 
 static void zl_dispatch(struct lnk_transport *t)
 {
     struct zl *z = (struct zl *)t;
-    uint64_t unused, one = 1, now_ns = base_now_ns();
-    int left = MESSAGES_A_TURN;
-    ssize_t n;
+    uint64_t unused, now_ns = base_now_ns();
+    ssize_t n = 0;
 
     if (is_quiet(z)) {
         return;
     }
-    n = read(z->wake, &unused, sizeof(unused));
-    z->sent = false;
-    zl_release_all(z);
-    zl_auth_dispatch(z);
-    while (zl_next_event(z->router_monitor) != 0) {
-        z->base.all.denied++;
+    if (take(&z->woken)) {
+        n = read(z->wake, &unused, sizeof(unused));
     }
-    while (left > 0 && receive(z)) {
-        left--;
+    z->news = false;
+    zl_release_all(z);
+    if (take(&z->auth_news)) {
+        zl_auth_dispatch(z);
+    }
+    while (z->refused_news) {
+        z->refused_news = zl_next_event(z->router_monitor) != 0;
+        z->base.all.denied += z->refused_news;
+    }
+    if (z->router_news) {
+        receive_some(z);
     }
     for (size_t i = 0; i < t->peer_count; i++) {
         zl_peer_dispatch(z, i, now_ns);
     }
     zl_set_timer(z);
-    if (left == 0) {
-        n = write(z->wake, &one, sizeof(one));
-    }
     (void)n;
 }
 
@@ -142,8 +172,8 @@ static int listen_at(struct zl *z, const char *address)
     rc |= zl_set_int(z->router, ZMQ_ROUTER_HANDOVER, z->trusted_wire);
     rc |= zl_set_int(z->router, ZMQ_RCVHWM, RECEIVED_MAX);
     rc |= zl_secure(z, z->router, NULL);
-    z->router_monitor = rc == 0 ? zl_monitor(z, z->router, REFUSALS) : NULL;
-    if (!z->router_monitor || zl_watch(z, z->router) < 0) {
+    z->router_monitor = rc == 0 ? zl_monitor(z, z->router, REFUSALS, &z->refused_news) : NULL;
+    if (!z->router_monitor || zl_watch(z, z->router, &z->router_news) < 0) {
         return -EIO;
     }
     if (zmq_bind(z->router, endpoint) < 0 ||
@@ -211,8 +241,8 @@ static int zl_open(const struct lnk_config *c, struct lnk_transport **ret, char 
     }
     z->context = zmq_ctx_new();
     rc = z->base.fd < 0 || z->wake < 0 || z->timer < 0 || !z->context ? -ENOMEM : 0;
-    rc = rc ? rc : zl_watch_fd(z, z->wake);
-    rc = rc ? rc : zl_watch_fd(z, z->timer);
+    rc = rc ? rc : zl_watch_fd(z, z->wake, &z->woken);
+    rc = rc ? rc : zl_watch_fd(z, z->timer, &z->timed);
     rc = rc ? rc : zl_auth_open(z);
     rc = rc ? rc : listen_at(z, c->listen);
     if (rc < 0) {
