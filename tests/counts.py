@@ -24,7 +24,7 @@ class Totals:
         self.reasons = {}  # reason -> tests
 
     def add(self, where, record):
-        """One line of meson's testlog.json, of the build or setup `where`."""
+        """One line of meson's log as JSON, of the part `where` of a run."""
         name = record["name"].split(" / ")[-1]
         text = (record.get("stdout") or "") + "\n" + (record.get("stderr") or "")
         counts = CASES.findall(text)

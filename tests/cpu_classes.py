@@ -69,10 +69,10 @@ def play(folder, run_tests, env):
     cannot play."""
     missing, there = [], names_of(folder)
 
-    def run(cpu, names, own):
+    def run(part, names, own):
         names = [n for n in names if n in there]
         if names:
-            run_tests("cpu " + cpu, names, dict(env, **own))
+            run_tests("cpu " + part, names, dict(env, **own))
 
     for i, (title, cpu, features) in enumerate(CLASSES.get(platform.machine(), ())):
         own = environment(folder, cpu, features)
@@ -80,5 +80,5 @@ def play(folder, run_tests, env):
             missing.append("%s (%s)" % (title, cpu))
             continue
         run(cpu, TESTS if i else TESTS + LEAST, own)
-        run(cpu, OVER_LIBRARIES, dict(own, PIPED_TEST_PRIMITIVES=LIBRARIES))
+        run(cpu + " libraries", OVER_LIBRARIES, dict(own, PIPED_TEST_PRIMITIVES=LIBRARIES))
     return missing

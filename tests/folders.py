@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build folders: sets them up, compiles, runs meson's tests in them; a part of tests/runner.py.
 
-Meson runs the tests and writes one JSON object a test into meson-logs/testlog.json.
+Meson runs the tests. Each part of a run has logs of its own, meson-logs/tests-run-PART in its folder: .txt has what the
+tests said, .json one object a test, .log what meson said.
 """
 import difflib
+import glob
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -110,14 +113,17 @@ def need_names(wanted, known, what):
                 what, name, "near it: %s" % ", ".join(near) if near else "tests/run --list shows all"))
 
 
-def records_of(folder, where):
-    """What meson wrote about its run; None without one. The name of a setup is in the file's name."""
-    for suffix in ("-" + where, ""):
-        path = os.path.join(ROOT, folder, "meson-logs", "testlog%s.json" % suffix)
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as f:
-                return [json.loads(line) for line in f if line.strip()]
-    return None
+def logs_of(folder, where):
+    """Return: path of the logs of one part of a run, without their endings."""
+    return os.path.join(ROOT, folder, "meson-logs", "tests-run-" + re.sub(r"\W+", "-", where))
+
+
+def records_of(path):
+    """What meson wrote about its run; None without it."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
 
 
 def slowest(records):
@@ -132,16 +138,15 @@ def test(folder, where, totals, arguments, env, needed=(), suites=()):
     """Runs meson test with `arguments` and counts into `totals`. Tests of the names `needed` and of each of `suites`
     have to be among those that ran."""
     start = time.monotonic()
-    log = os.path.join(ROOT, folder, "meson-logs", "tests-run.log")
-    command = ["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *arguments]
-    for suffix in ("", "-" + where):
-        path = os.path.join(ROOT, folder, "meson-logs", "testlog%s.json" % suffix)
-        if os.path.exists(path):
-            os.unlink(path)
-    if os.path.exists(log):
-        os.unlink(log)
-    code = run(command, log, env)
-    records = records_of(folder, where)
+    logs = logs_of(folder, where)
+    log = logs + ".log"
+    for path in glob.glob(glob.escape(logs) + ".*"):
+        os.unlink(path)
+    # meson appends the name of a setup by itself
+    base = os.path.basename(logs)[:-len("-" + where) if "--setup" in arguments else None]
+    code = run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--logbase", base, *arguments], log,
+               env)
+    records = records_of(logs + ".json")
     before = (totals.passed, totals.failed, totals.skipped)
     if records is None:
         if "No suitable tests" not in tail(log) and "No tests defined" not in tail(log):
@@ -161,6 +166,7 @@ def test(folder, where, totals, arguments, env, needed=(), suites=()):
             totals.fail(where, suite, "no test of the suite \"%s\" ran" % suite)
     if code and totals.failed == before[1]:
         totals.fail(where, "meson test", tail(log))
-    say("%s: %d tests, %d cases passed, %d failed, %d skipped in %.0f s%s" % (
-        where, len(records), totals.passed - before[0], totals.failed - before[1], totals.skipped - before[2],
-        time.monotonic() - start, slowest(records)))
+    failed = totals.failed - before[1]
+    say("%s: %d tests, %d cases passed, %d failed, %d skipped in %.0f s%s%s" % (
+        where, len(records), totals.passed - before[0], failed, totals.skipped - before[2], time.monotonic() - start,
+        slowest(records), "; logs: %s.txt" % os.path.relpath(logs, ROOT) if failed else ""))

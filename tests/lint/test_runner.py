@@ -27,6 +27,7 @@ foreach name, suite : {%s}
   test(name, find_program('sh'), suite: suite,
     args: ['-c', 'echo "cases: ${SMALL_COUNT:-2 passed, 0 failed, 0 skipped}"'])
 endforeach
+add_test_setup('tsan')
 """
 OPTIONS = """option('x86_isa', type: 'array', choices: ['avx2', 'avx512', 'vnni'])
 option('man', type: 'feature')
@@ -163,6 +164,21 @@ def a_suite_without_a_test_fails():
         check(code == 0 and last == wanted, arguments, code, said)
 
 
+def parts_of_a_run_keep_their_logs():
+    """Of two parts in one folder, and of a setup: what the first said is there after the others."""
+    program = ("import sys; sys.path.insert(0, 'tests'); import counts, folders; t = counts.Totals();"
+               "folders.build('build', [], 0);"
+               "[folders.test('build', where, t, more, {'SMALL_COUNT': '%d passed, %d failed, 0 skipped' % n})"
+               " for where, more, n in (('build', ['plan'], (1, 3)), ('cpu a', ['plan'], (5, 0)),"
+               " ('tsan', ['--setup', 'tsan'], (7, 0)))]; print(t.passed, t.failed)")
+    code, said, last = call(sys.executable, "-c", program)
+    check(code == 0 and last == "%d 3" % (1 + 5 + 7 * len(TESTS)), code, said)
+    check("logs: build/meson-logs/tests-run-build.txt" in said and said.count("logs:") == 1, said)
+    for part, wanted in (("build", "1 passed, 3 failed"), ("cpu-a", "5 passed"), ("tsan", "7 passed")):
+        with open(os.path.join(PROJECT, "build", "meson-logs", "tests-run-%s.txt" % part), encoding="utf-8") as f:
+            check("cases: " + wanted in f.read(), part, "has another log")
+
+
 def ci_adds_up_both_runs():
     quick = [name for name, suite in TESTS.items() if suite != "vm"]
     code, said, last = call(".ci/run", "--quick")
@@ -185,4 +201,5 @@ def ci_adds_up_both_runs():
 with small_project() as PROJECT:
     main((tests_are_counted_by_case, the_last_line_is_plain, a_test_that_ran_no_case_is_named,
           a_harness_without_a_case_fails, an_unknown_name_gets_its_near_ones, only_what_there_is_can_be_asked_for,
-          a_suite_without_a_test_fails, ci_adds_up_both_runs))
+          a_suite_without_a_test_fails,
+          parts_of_a_run_keep_their_logs, ci_adds_up_both_runs))
