@@ -9,6 +9,7 @@
 #pragma once
 
 #include "tests/harness.h"
+#include "tests/kernels/kept_pool.h"
 #include "tests/kernels/one_op.h"
 
 #define DIMS(...)                                                                                  \
@@ -70,7 +71,6 @@ static inline bool by_hand_run(struct one_op *o)
     const struct krn_primitive *v = by_hand_reference(o->op.kind);
     struct one_op_buffer out[MDL_OP_OUT_MAX] = {0};
     base_autofree uint8_t *first = NULL;
-    pthreadpool_t pool;
     bool ok;
 
     if (!v || !v->supports(&o->m, &o->op)) {
@@ -87,10 +87,8 @@ static inline bool by_hand_run(struct one_op *o)
     first = malloc(out[0].bytes + 1);
     memcpy(first, out[0].data, out[0].bytes);
     memset(out[0].data, ONE_OP_PATTERN, out[0].bytes);
-    pool = pthreadpool_create(3);
-    struct krn_call team = one_op_call(o, out, pool, 3, NULL, NULL);
+    struct krn_call team = one_op_call(o, out, kept_pool(3), 3, NULL, NULL);
     v->run(&team);
-    pthreadpool_destroy(pool);
     ok = memcmp(first, out[0].data, out[0].bytes) == 0;
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         ok &= !out[i].map || one_op_buffer_intact(&out[i]);

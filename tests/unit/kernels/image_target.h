@@ -13,6 +13,7 @@
 #include "kernels/image/preprocess.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
+#include "tests/kernels/kept_pool.h"
 
 #define GUARD 0xcb
 #define GUARD_BYTES ((size_t)128)
@@ -64,11 +65,9 @@ static inline void target_free(struct target *o)
 /* krn_preprocess() into @o, by a team if it is wider than 1 */
 static inline void target_go(struct target *o, const struct krn_image *img)
 {
-    pthreadpool_t pool = o->width > 1 ? pthreadpool_create(o->width) : NULL;
-    struct krn_exec exec = {.pool = pool, .width = o->width, .scratch = o->scratch};
+    struct krn_exec exec = {.pool = kept_pool(o->width), .width = o->width, .scratch = o->scratch};
 
     krn_preprocess(img, &o->pre, &o->t, o->data, &exec);
-    pthreadpool_destroy(pool);
 }
 
 /* Return: whether the memory around the tensor and behind the scratch is as it was */

@@ -6,6 +6,7 @@
 #include "kernels/image/image_input.h"
 #include "kernels/image/preprocess.h"
 #include "tests/harness.h"
+#include "tests/kernels/kept_pool.h"
 #include "tests/kernels/one_op.h"
 
 #define WIDTH_MAX 3u
@@ -181,17 +182,6 @@ static void source_repad(struct source *s, size_t pad)
     }
 }
 
-static pthreadpool_t pool_of(size_t width)
-{
-    static pthreadpool_t pools[WIDTH_MAX + 1];
-
-    if (width > 1 && !pools[width]) {
-        pools[width] = pthreadpool_create(width);
-        krn_parallel_yield(true);
-    }
-    return pools[width];
-}
-
 /* Runs the net on @values, or, where that is NULL, on @img, op by op with @cut. */
 static void run(struct net *t, const void *values, const struct krn_image *img, size_t width,
                 bool cut, struct one_op_buffer *out)
@@ -199,7 +189,7 @@ static void run(struct net *t, const void *values, const struct krn_image *img, 
     const void *inputs[1] = {values ? values : t->arena.data + t->storages[INPUT].offset};
     void *outputs[1] = {out->data};
     struct krn_mem mem = {t->arena.data, inputs, outputs, values ? NULL : img};
-    struct krn_exec exec = {pool_of(width), width, t->scratch.data, 0};
+    struct krn_exec exec = {kept_pool(width), width, t->scratch.data, 0};
     size_t ops = t->m.op_count;
 
     memset(t->arena.data, ONE_OP_PATTERN, t->arena.bytes);
