@@ -18,14 +18,9 @@ import sys
 import tempfile
 import time
 
+from machine import machine
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-def machine():
-    with open('/proc/cpuinfo') as f:
-        names = [line.split(':')[1].strip() for line in f if line.startswith('model name')]
-    return {'cpu': names[0] if names else os.uname().machine, 'cores': os.cpu_count(),
-            'kernel': os.uname().release, 'load': os.getloadavg()[0]}
 
 
 def cpu_seconds(pid):

@@ -17,7 +17,6 @@ The default network is model/networks/resnet50.json. What a run gave is added to
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,9 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from machine import machine  # noqa: E402  (the folder is known only now)
+
 BOARDS = 4
 FRAMES_HELD = 4  # by a board of one core at once
 MEGABYTE = {"name": "border", "seed": 1, "input": {"shape": [3, 64, 64]},
@@ -66,15 +68,6 @@ def arguments():
     if unknown:
         p.error("no part " + ", ".join(unknown))
     return options
-
-
-def machine():
-    name = platform.machine()
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
-        for line in f:
-            if line.startswith(("model name", "Model")):
-                name = line.split(":", 1)[1].strip()
-    return {"cpu": name, "cores": os.cpu_count(), "kernel": platform.release(), "load": round(os.getloadavg()[0], 2)}
 
 
 def core_of(name):

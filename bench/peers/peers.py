@@ -30,13 +30,14 @@ import argparse
 import contextlib
 import json
 import os
-import platform
 import statistics
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import table  # noqa: E402
+from machine import machine  # noqa: E402
 from ways import CPUS, ROOT, Slowed, Way, has_opencv, in_order, note, ort_dir, rate, ways  # noqa: E402
 
 NETWORKS = ['resnet50', 'mobilenet_v1', 'mobilenet_v2', 'squeezenet1_1', 'alexnet', 'googlenet', 'vgg16', 'yolov3_tiny',
@@ -46,15 +47,6 @@ SLOWED = ['piped', 'piped-adapting', 'piped-places', 'ort-queue', 'ort-sessions'
 FRAMES = 10  # that a slice should hold at least
 SLICE_MAX_S = 6.0
 ADAPT_S = 12.0  # under load before anything counts, where plans may follow
-
-
-def machine():
-    name = platform.machine()
-    with open('/proc/cpuinfo', encoding='ascii', errors='replace') as f:
-        for line in f:
-            if line.startswith(('model name', 'Model')):
-                name = line.split(':', 1)[1].strip()
-    return {'cpu': name, 'cores': os.cpu_count(), 'kernel': platform.release(), 'load': round(os.getloadavg()[0], 2)}
 
 
 def start(options, model, inputs, names):
