@@ -73,6 +73,17 @@ class Spread:
         self.wait_event(True)
         return route
 
+    def held(self, count):
+        """Frames of one stream are away, and four of them held. Return: the route, the stream, the frames, their answers,
+        their numbers."""
+        route = self.serve()
+        s = self.connect(credits=count)
+        frames = inputs(s, count)
+        wanted = answers(self.d, frames)
+        sent = [s.submit(f) for f in frames]
+        self.link.wait(lambda: len(self.link.held) == 4, "frames away")
+        return route, s, frames, wanted, sent
+
     def route(self):
         return next(m for m in self.d.status()["models"] if m["name"] == "digits")["route"]
 
@@ -219,12 +230,7 @@ def frames_of_several_streams_stay_in_order_when_some_come_back():
 
 def nothing_is_lost_when_piped_link_dies():
     with Spread(mode="hold") as t:
-        t.serve()
-        s = t.connect(credits=8)
-        frames = inputs(s, 8)
-        wanted = answers(t.d, frames)
-        sent = [s.submit(f) for f in frames]
-        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        _, s, frames, wanted, sent = t.held(8)
         t.link.die()
         check_all(s, sent, wanted)
         t.wait_event(False)
@@ -240,12 +246,7 @@ def nothing_is_lost_when_piped_link_dies():
 
 def a_failed_route_is_withdrawn_and_made_again():
     with Spread(mode="hold") as t:
-        first = t.serve()
-        s = t.connect(credits=4)
-        frames = inputs(s, 4)
-        wanted = answers(t.d, frames)
-        sent = [s.submit(f) for f in frames]
-        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        first, s, frames, wanted, sent = t.held(4)
         t.link.report({"b2": False}, failed=[first], to=SELF)
         t.wait_event(False)
         check_all(s, sent, wanted)
@@ -296,13 +297,8 @@ def silence_counts_as_away():
 
 def clients_and_models_may_go_while_frames_are_away():
     with Spread(mode="hold") as t:
-        t.serve()
-        s = t.connect(credits=4)
-        frames = inputs(s, 4)
-        wanted = answers(t.d, frames)
-        number = [s.submit(f) for f in frames][1]
-        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
-        s.c.send(pc.CANCEL, stream=1, frame=number)
+        _, s, frames, wanted, sent = t.held(4)
+        s.c.send(pc.CANCEL, stream=1, frame=sent[1])
         s.c.ping()
         t.link.wait(lambda: t.link.cancelled, "the cancelling there")
         held, t.link.held = t.link.held, []
@@ -328,12 +324,7 @@ def clients_and_models_may_go_while_frames_are_away():
 
 def a_stop_answers_what_is_away():
     with Spread(mode="hold") as t:
-        t.serve()
-        s = t.connect(credits=4)
-        frames = inputs(s, 4)
-        wanted = answers(t.d, frames)
-        sent = [s.submit(f) for f in frames]
-        t.link.wait(lambda: len(t.link.held) == 4, "frames away")
+        _, s, _, wanted, sent = t.held(4)
         t.d.signal(15)
         t.d.wait_notify(lambda m: m.get("STOPPING") == "1")
         t.link.release("unavailable")
