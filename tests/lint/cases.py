@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases of a lint or system test and prints the lines that tests/run counts."""
+import concurrent.futures
 import sys
 import time
 import traceback
@@ -22,31 +23,34 @@ def none(problems, what):
     check(not problems, "%d %s:\n  %s" % (len(problems), what, "\n  ".join(problems)))
 
 
-def main(cases, names=(), trace=False):
+def run(case, trace):
+    """Runs a case and says how it ended. Return: passed, failed or skipped."""
+    began = time.monotonic()
+    try:
+        reason = case()
+    except Exception as e:  # each case reports on its own
+        if trace:
+            traceback.print_exc()
+        print("FAIL %s: %s" % (case.__name__, e if isinstance(e, Failure) else repr(e)), flush=True)
+        return "failed"
+    if isinstance(reason, str):
+        print("SKIP %s: %s" % (case.__name__, reason), flush=True)
+        return "skipped"
+    took = time.monotonic() - began
+    print("ok %s%s" % (case.__name__, " (%.0f s)" % took if took > SLOW_S else ""), flush=True)
+    return "passed"
+
+
+def main(cases, names=(), trace=False, at_once=1):
     """Runs cases: all, or those whose names start with one of `names`. A case returns a reason if it was skipped.
 
-    `trace`: print where a case failed, too. Exits 0, 1 or 77.
+    `trace`: print where a case failed, too. `at_once`: so many cases beside each other, where they mostly wait and share
+    nothing. Exits 0, 1 or 77.
     """
-    passed = failed = skipped = 0
-    for case in cases:
-        if names and not case.__name__.startswith(tuple(names)):
-            continue
-        began = time.monotonic()
-        try:
-            reason = case()
-        except Exception as e:  # each case reports on its own
-            if trace:
-                traceback.print_exc()
-            print("FAIL %s: %s" % (case.__name__, e if isinstance(e, Failure) else repr(e)), flush=True)
-            failed += 1
-            continue
-        if isinstance(reason, str):
-            print("SKIP %s: %s" % (case.__name__, reason), flush=True)
-            skipped += 1
-        else:
-            took = time.monotonic() - began
-            print("ok %s%s" % (case.__name__, " (%.0f s)" % took if took > SLOW_S else ""), flush=True)
-            passed += 1
+    wanted = [c for c in cases if not names or c.__name__.startswith(tuple(names))]
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        ended = list(pool.map(lambda c: run(c, trace), wanted)) if at_once > 1 else [run(c, trace) for c in wanted]
+    passed, failed, skipped = (ended.count(how) for how in ("passed", "failed", "skipped"))
     if passed + failed + skipped == 0:
         print("FAIL no case ran")
         failed = 1

@@ -261,6 +261,7 @@ def run_piped(*args, env=None, timeout=LIMIT_S):
                           env=dict(os.environ, **(env or {})))
 
 
-def main(listed, argv=None):
-    """Runs the functions of `listed` (all, or those whose names start with an argument); exits 0, 1 or 77."""
-    cases.main(listed, sys.argv[1:] if argv is None else argv, trace=True)
+def main(listed, argv=None, at_once=1):
+    """Runs the functions of `listed` (all, or those whose names start with an argument), so many at once; exits 0, 1 or
+    77."""
+    cases.main(listed, sys.argv[1:] if argv is None else argv, trace=True, at_once=at_once)

@@ -134,4 +134,4 @@ LISTED = [a_route_is_planned_and_left, links_decide, measured_costs_correct_a_ro
           nothing_is_planned_without_piped_link]
 
 if __name__ == "__main__":
-    main(LISTED)
+    main(LISTED, at_once=len(LISTED))  # they wait for back-offs and for gains to last
