@@ -56,7 +56,13 @@ static size_t needed(const struct ipc_header *h)
     return h->type & 0x8000 ? 0 : h->length;
 }
 
-void ipc_intake_payload(struct ipc_intake *in)
+static bool in_payload(const struct ipc_intake *in)
+{
+    return in->to || in->skip_bytes;
+}
+
+/* Moves payload out of the buffer. */
+static void take_payload(struct ipc_intake *in)
 {
     size_t n = in->used - in->pos;
 
@@ -71,7 +77,9 @@ void ipc_intake_payload(struct ipc_intake *in)
     in->pos += n;
 }
 
-bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h)
+/* The header of the next message, once its fixed part is in the buffer; changes nothing. Return:
+ * false: more bytes must come, or it failed. */
+static bool next_header(struct ipc_intake *in, struct ipc_header *ret_h)
 {
     size_t there = in->used - in->pos;
     int error;
@@ -117,22 +125,41 @@ static bool claim_fds(struct ipc_intake *in, const struct ipc_header *h, int *re
     return true;
 }
 
-bool ipc_intake_take(struct ipc_intake *in, const struct ipc_header *h, const uint8_t **ret_payload,
-                     int *ret_fd)
+static bool has_room(const struct ipc_intake_ops *ops, const void *conn, const struct ipc_header *h)
 {
-    *ret_fd = -1;
-    if (h->fd_count > 0 && !claim_fds(in, h, ret_fd)) {
+    return (h->type != IPC_FRAME && h->type != IPC_INLINE) || ops->has_room(conn, h->stream);
+}
+
+/* Return: false: it needs more bytes or room first. */
+static bool next_message(struct ipc_intake *in, const struct ipc_intake_ops *ops, void *conn)
+{
+    base_autoclose int fd = -1;
+    const uint8_t *payload;
+    struct ipc_header h;
+
+    if (in_payload(in)) {
+        take_payload(in);
+        if (in->to && in->to_done == in->to_bytes) {
+            in->to = NULL;
+            ops->payload_done(conn);
+        }
+        if (in_payload(in)) {
+            return false;
+        }
+    }
+    if (!ops->takes(conn) || !next_header(in, &h) || !has_room(ops, conn, &h) ||
+        (h.fd_count > 0 && !claim_fds(in, &h, &fd))) {
         return false;
     }
-    *ret_payload = in->in + in->pos + IPC_HEADER_BYTES;
-    in->pos += IPC_HEADER_BYTES + needed(h);
-    if (h->type & 0x8000) {
-        in->skip_bytes = h->length;
-    }
+    payload = in->in + in->pos + IPC_HEADER_BYTES;
+    in->pos += IPC_HEADER_BYTES + needed(&h);
+    in->skip_bytes = h.length - needed(&h);
+    ops->handle(conn, &h, payload, fd);
     return true;
 }
 
-void ipc_intake_compact(struct ipc_intake *in)
+/* Makes room in the buffer, when no further message can be taken. */
+static void compact(struct ipc_intake *in)
 {
     if (in->fd_count > IPC_FDS_MAX || (in->fd_count > 0 && in->pos == in->used)) {
         fail(in, IPC_PROTOCOL, "file descriptors that no header announced");
@@ -144,6 +171,13 @@ void ipc_intake_compact(struct ipc_intake *in)
         in->used -= in->pos;
         in->pos = 0;
     }
+}
+
+void ipc_intake_run(struct ipc_intake *in, const struct ipc_intake_ops *ops, void *conn)
+{
+    while (next_message(in, ops, conn)) {
+    }
+    compact(in);
 }
 
 static void take_fds(struct ipc_intake *in, struct msghdr *m)

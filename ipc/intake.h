@@ -53,53 +53,35 @@ static inline bool ipc_intake_room(const struct ipc_intake *in)
  */
 ssize_t ipc_intake_receive(struct ipc_intake *in, int fd, bool *ret_full);
 
-/**
- * ipc_intake_next() - the header of the next message, once its fixed part is in the buffer
- *
- * Changes nothing, so it can be called again. Return: true with @ret_h set; false: more bytes must
- * come, or it failed.
- */
-bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h);
-/**
- * ipc_intake_take() - takes the message that ipc_intake_next() found
- *
- * @ret_payload: its fixed part, borrowed until ipc_intake_compact()
- * @ret_fd: of a POOL, owned by the caller; or -1
- *
- * Return: true; false: its descriptors are missing, it failed.
- */
-bool ipc_intake_take(struct ipc_intake *in, const struct ipc_header *h, const uint8_t **ret_payload,
-                     int *ret_fd);
-/** ipc_intake_compact() - makes room in the buffer. Call when no further message can be taken. */
-void ipc_intake_compact(struct ipc_intake *in);
+/* What a server does with the messages of one connection, @conn. */
+struct ipc_intake_ops {
+    /* Return: it may send more: it reads its answers, and nothing ends it. */
+    bool (*takes)(const void *conn);
+    /* Return: a FRAME or INLINE of this stream may be handled now. Until then it stays in the
+     * buffer, with everything that follows it. */
+    bool (*has_room)(const void *conn, uint32_t stream);
+    /* Handles a message. @payload: what is fixed of it, borrowed during the call; @fd: of a POOL,
+     * closed afterwards; -1: none. What follows the fixed part of an INLINE is skipped, unless the
+     * call says ipc_intake_payload_to(). */
+    void (*handle)(void *conn, const struct ipc_header *h, const uint8_t *payload, int fd);
+    /* The last byte for ipc_intake_payload_to() has arrived. */
+    void (*payload_done)(void *conn);
+};
 
-/** ipc_intake_payload_to() - the next @bytes > 0 of payload go to @to, borrowed until the last of
- * them has arrived. */
-static inline void ipc_intake_payload_to(struct ipc_intake *in, uint8_t *to, size_t bytes)
+/**
+ * ipc_intake_run() - handles the received messages while there is room for them
+ *
+ * Afterwards the buffer has room again, unless a message in it must wait; and the caller looks at
+ * `failed`.
+ */
+void ipc_intake_run(struct ipc_intake *in, const struct ipc_intake_ops *ops, void *conn);
+
+/** ipc_intake_payload_to() - for a handler of an INLINE: what follows goes to @to, borrowed until
+ * the last byte has arrived. */
+static inline void ipc_intake_payload_to(struct ipc_intake *in, uint8_t *to)
 {
     in->to = to;
     in->to_done = 0;
-    in->to_bytes = bytes;
-}
-/** ipc_intake_skip() - skips the next @bytes of payload. */
-static inline void ipc_intake_skip(struct ipc_intake *in, size_t bytes)
-{
-    in->skip_bytes = bytes;
-}
-/** ipc_intake_in_payload() - Return: the next bytes belong to a payload. */
-static inline bool ipc_intake_in_payload(const struct ipc_intake *in)
-{
-    return in->to || in->skip_bytes;
-}
-/** ipc_intake_payload() - moves payload out of the buffer while ipc_intake_in_payload(). */
-void ipc_intake_payload(struct ipc_intake *in);
-/** ipc_intake_finish() - Return: true, once, when the last byte for ipc_intake_payload_to() has
- * arrived. */
-static inline bool ipc_intake_finish(struct ipc_intake *in)
-{
-    if (!in->to || in->to_done < in->to_bytes) {
-        return false;
-    }
-    in->to = NULL;
-    return true;
+    in->to_bytes = in->skip_bytes;
+    in->skip_bytes = 0;
 }

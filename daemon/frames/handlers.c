@@ -40,42 +40,29 @@ static void hello(struct dmn_conn *c, const uint8_t *payload)
 
 static void no_such_stream(struct dmn_conn *c, const struct ipc_header *h)
 {
-    struct ipc_result m = {0};
-    uint8_t bytes[IPC_RESULT_BYTES];
-    static const char text[] = "no such stream";
+    struct ipc_reply reply;
 
-    ipc_put_result(&m, bytes);
-    dmn_peer_send(&c->peer,
-                  (struct ipc_header){.type = IPC_RESULT,
-                                      .stream = h->stream,
-                                      .status = IPC_NOT_FOUND,
-                                      .frame = h->frame,
-                                      .time_ns = h->time_ns},
-                  bytes, sizeof(bytes), text, sizeof(text) - 1);
+    ipc_no_stream_reply(h, &reply);
+    dmn_peer_reply(&c->peer, &reply);
 }
 
 /* Handles a FRAME or INLINE whose fixed part has arrived; then its payload is read or skipped. */
 static void frame(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload)
 {
     struct dmn_stream *s = dmn_conn_stream(c, h->stream);
-    struct dmn_record *r = NULL;
-    size_t wanted = 0;
+    struct dmn_record *r;
+    size_t wanted;
 
     if (!s || s->closing) {
         no_such_stream(c, h);
-    } else {
-        r = dmn_stream_take(s, h, payload, &wanted);
-        dmn_peer_mark(&c->peer);
-    }
-    if (wanted > 0) {
-        c->reading = r;
-        ipc_intake_payload_to(&c->intake, r->buffer, wanted);
         return;
     }
-    if (h->type == IPC_INLINE) {
-        ipc_intake_skip(&c->intake, h->length - IPC_FRAME_BYTES);
-    }
-    if (r && r->state == DMN_RECORD_READING) {
+    r = dmn_stream_take(s, h, payload, &wanted);
+    dmn_peer_mark(&c->peer);
+    if (wanted > 0) {
+        c->reading = r;
+        ipc_intake_payload_to(&c->intake, r->buffer);
+    } else if (r->state == DMN_RECORD_READING) {
         dmn_submit_frame(r);
     }
 }
@@ -97,8 +84,9 @@ static void close_stream(struct dmn_conn *c, const struct ipc_header *h)
     }
 }
 
-static void handle(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload, int fd)
+static void handle(void *conn, const struct ipc_header *h, const uint8_t *payload, int fd)
 {
+    struct dmn_conn *c = conn;
     struct dmn_stream *s;
 
     if (!c->greeted && h->type != IPC_HELLO) {
@@ -145,55 +133,32 @@ static void handle(struct dmn_conn *c, const struct ipc_header *h, const uint8_t
     }
 }
 
-/* Return: @h may be handled now. */
-static bool has_room(const struct dmn_conn *c, const struct ipc_header *h)
+static bool takes(const void *conn)
 {
-    const struct dmn_stream *s;
+    return dmn_conn_takes(conn);
+}
 
-    if (h->type != IPC_FRAME && h->type != IPC_INLINE) {
-        return true;
-    }
-    s = dmn_conn_stream(c, h->stream);
+static bool has_room(const void *conn, uint32_t stream)
+{
+    const struct dmn_stream *s = dmn_conn_stream(conn, stream);
+
     return !s || s->closing || dmn_stream_room(s);
 }
 
 /* Goes on with an inline frame whose last byte has arrived. */
-static void finish_reading(struct dmn_conn *c)
+static void payload_done(void *conn)
 {
-    if (ipc_intake_finish(&c->intake)) {
-        dmn_submit_frame(base_take(c->reading));
-        dmn_peer_mark(&c->peer);
-    }
-}
+    struct dmn_conn *c = conn;
 
-/* Return: false: it needs more bytes or room first. */
-static bool next_message(struct dmn_conn *c)
-{
-    struct ipc_intake *in = &c->intake;
-    base_autoclose int fd = -1;
-    const uint8_t *payload;
-    struct ipc_header h;
-
-    if (ipc_intake_in_payload(in)) {
-        ipc_intake_payload(in);
-        finish_reading(c);
-        if (ipc_intake_in_payload(in)) {
-            return false;
-        }
-    }
-    if (!dmn_conn_takes(c) || !ipc_intake_next(in, &h) || !has_room(c, &h) ||
-        !ipc_intake_take(in, &h, &payload, &fd)) {
-        return false;
-    }
-    handle(c, &h, payload, fd);
-    return true;
+    dmn_submit_frame(base_take(c->reading));
+    dmn_peer_mark(&c->peer);
 }
 
 void dmn_handle_messages(struct dmn_conn *c)
 {
-    while (next_message(c)) {
-    }
-    ipc_intake_compact(&c->intake);
+    static const struct ipc_intake_ops ops = {takes, has_room, handle, payload_done};
+
+    ipc_intake_run(&c->intake, &ops, c);
     if (c->intake.failed) {
         dmn_peer_fail(&c->peer, c->intake.failed, "%s", c->intake.why);
     }

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "ipc/open_rules.h"
 
 static enum ipc_dtype wire_dtype(enum mdl_dtype t)
 {
@@ -36,19 +37,16 @@ static void describe(const struct mdl_model *m, const struct mdl_io *io, size_t 
 static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_status status,
                    const char *text)
 {
-    struct ipc_opened m = {0};
-    uint8_t payload[IPC_OPENED_BYTES];
+    struct ipc_reply reply;
 
-    ipc_put_opened(&m, payload);
-    dmn_peer_send(&c->peer,
-                  (struct ipc_header){.type = IPC_OPENED, .stream = h->stream, .status = status},
-                  payload, sizeof(payload), text, strlen(text));
+    ipc_open_refusal(h, status, text, &reply);
+    dmn_peer_reply(&c->peer, &reply);
 }
 
 static void accept_open(struct dmn_stream *s)
 {
     const struct dmn_model *m = s->clients->model;
-    struct ipc_opened o = {.credits = s->credits,
+    struct ipc_opened o = {.credits = s->flow.credits,
                            .depth = (uint32_t)dmn_model_depth(m),
                            .input_count = (uint32_t)s->format.input_count,
                            .output_count = (uint32_t)s->format.output_count,
@@ -74,24 +72,20 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
 {
     const struct dmn_frames *f = c->peer.frames;
     size_t limit = (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_STREAMS);
+    const struct ipc_open_place place = {.in_use = dmn_conn_stream(c, h->stream) != NULL,
+                                         .unavailable =
+                                             f->draining ? "the daemon is stopping" : NULL,
+                                         .streams = c->stream_count,
+                                         .streams_max = base_min(limit, (size_t)IPC_STREAMS_MAX)};
+    const char *why = "";
+    enum ipc_status status;
     struct dmn_stream *s;
     struct dmn_model *m;
     struct ipc_open o;
 
-    if (ipc_get_open(payload, IPC_OPEN_BYTES, &o) != 0 || h->stream == 0) {
-        refuse(c, h, IPC_INVALID_ARGUMENT, "a field of OPEN is out of range");
-        return;
-    }
-    if (dmn_conn_stream(c, h->stream)) {
-        refuse(c, h, IPC_INVALID_ARGUMENT, "the stream's number is in use");
-        return;
-    }
-    if (f->draining) {
-        refuse(c, h, IPC_UNAVAILABLE, "the daemon is stopping");
-        return;
-    }
-    if (c->stream_count >= base_min(limit, (size_t)IPC_STREAMS_MAX)) {
-        refuse(c, h, IPC_RESOURCE_EXHAUSTED, "too many streams on this connection");
+    status = ipc_open_check(h, payload, &place, &o, &why);
+    if (status != IPC_OK) {
+        refuse(c, h, status, why);
         return;
     }
     m = o.model[0] ? dmn_model_find(f->models, o.model) : dmn_model_default(f->models);
@@ -118,28 +112,13 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
 
 void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload, int fd)
 {
-    size_t limit = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB) << 20;
-    struct ipc_header answer = {.type = IPC_POOLED, .stream = h->stream};
     struct dmn_stream *s = dmn_conn_stream(c, h->stream);
-    const char *text = "";
-    struct ipc_pool p = {0};
+    const struct ipc_pool_place place = {
+        .memory = s && !s->closing ? s->memory : NULL,
+        .total = &c->peer.account->memory_bytes,
+        .total_max = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB) << 20};
+    struct ipc_reply reply;
 
-    if (ipc_get_pool(payload, IPC_POOL_BYTES, &p) != 0) {
-        answer.status = IPC_INVALID_ARGUMENT;
-        text = "a field of POOL is out of range";
-    } else if (!s || s->closing) {
-        answer.status = IPC_NOT_FOUND;
-        text = "no such stream";
-    } else if (fd < 0) {
-        answer.status = IPC_INVALID_ARGUMENT;
-        text = "POOL needs exactly one file descriptor";
-    } else if (s->memory[p.pool]) {
-        answer.status = IPC_INVALID_ARGUMENT;
-        text = "the pool's number is in use";
-    } else {
-        answer.status = (uint16_t)ipc_memory_map(fd, p.bytes, &c->peer.account->memory_bytes, limit,
-                                                 &text, &s->memory[p.pool]);
-    }
-    answer.frame = p.pool;
-    dmn_peer_send(&c->peer, answer, NULL, 0, text, strlen(text));
+    ipc_pool_take(h, payload, fd, &place, &reply);
+    dmn_peer_reply(&c->peer, &reply);
 }

@@ -22,6 +22,7 @@
 
 #include "daemon/frames/accounts.h"
 #include "daemon/frames/room.h"
+#include "ipc/frame_rules.h"
 #include "ipc/outgoing.h"
 #include "ipc/wire.h"
 
@@ -67,6 +68,11 @@ void dmn_peer_settled(struct dmn_peer *p);
  */
 void dmn_peer_send(struct dmn_peer *p, struct ipc_header h, const void *payload, size_t bytes,
                    const void *tail, size_t tail_bytes);
+/** dmn_peer_reply() - sends what ipc/frame_rules.h or ipc/open_rules.h made. */
+static inline void dmn_peer_reply(struct dmn_peer *p, const struct ipc_reply *r)
+{
+    dmn_peer_send(p, r->h, r->payload, r->bytes, r->tail, r->tail_bytes);
+}
 /** dmn_peer_fail() - logs the error, appends an ERROR with the same text, and ends the
  * connection. */
 __attribute__((format(printf, 3, 4))) void dmn_peer_fail(struct dmn_peer *p, enum ipc_status status,

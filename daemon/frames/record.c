@@ -3,8 +3,6 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base.h"
 #include "daemon/config/config.h"
@@ -28,21 +26,20 @@ struct dmn_record *dmn_record_free(struct dmn_record *r)
     return NULL;
 }
 
-void dmn_record_reset(struct dmn_record *r, const struct ipc_header *h, bool has_credit)
+void dmn_record_reset(struct dmn_record *r)
 {
     r->next_free = NULL;
     r->state = DMN_RECORD_READING;
-    r->status = IPC_OK;
-    r->is_inline = h->type == IPC_INLINE;
-    r->has_credit = has_credit;
     r->here = false;
-    r->frame = h->frame;
-    r->time_ns = h->time_ns;
     r->arrival_ns = base_now_ns();
-    r->deadline_ns = r->queue_ns = r->service_ns = r->done_ns = 0;
-    r->epoch = 0;
+    r->deadline_ns = 0;
     r->image = (struct krn_image){0};
-    r->text[0] = '\0';
+}
+
+void dmn_record_refused(struct dmn_record *r)
+{
+    r->state = DMN_RECORD_DONE;
+    dmn_record_release(r);
 }
 
 void dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...)
@@ -50,11 +47,9 @@ void dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *f
     va_list args;
 
     va_start(args, format);
-    vsnprintf(r->text, sizeof(r->text), format, args);
+    ipc_answer_vrefuse(&r->answer, status, format, args);
     va_end(args);
-    r->status = status;
-    r->state = DMN_RECORD_DONE;
-    dmn_record_release(r);
+    dmn_record_refused(r);
 }
 
 void dmn_record_cancel(struct dmn_record *r)
@@ -105,19 +100,20 @@ static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t input
     return true;
 }
 
-/* Checks size and shape of the input. Return: true; false: the record was answered. */
-static bool check_input(struct dmn_record *r, const struct dmn_frame_format *format,
-                        const struct ipc_frame *f)
+static struct ipc_areas areas_of(const struct dmn_frame_format *format)
+{
+    return (struct ipc_areas){.input_bytes = format->input_bytes,
+                              .output_bytes = format->output_bytes,
+                              .image = format->pixfmt != IPC_PIX_TENSOR};
+}
+
+/* Describes the input if it is an image. Return: false: it does not fit its bytes, refused. */
+static bool set_image(struct dmn_record *r, const struct dmn_frame_format *format,
+                      const struct ipc_frame *f)
 {
     size_t bytes;
 
     if (format->pixfmt == IPC_PIX_TENSOR) {
-        if (f->in_bytes != format->input_bytes) {
-            dmn_record_fail(r, IPC_INVALID_ARGUMENT,
-                            "the input has %llu bytes; the model takes %zu",
-                            (unsigned long long)f->in_bytes, format->input_bytes);
-            return false;
-        }
         return true;
     }
     r->image = (struct krn_image){.format = krn_pixfmt(format->pixfmt),
@@ -129,9 +125,10 @@ static bool check_input(struct dmn_record *r, const struct dmn_frame_format *for
     }
     bytes = krn_image_bytes(&r->image);
     if (bytes == 0 || bytes > f->in_bytes) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT,
-                        "an image of %ux%u with stride %u is impossible or larger than %llu bytes",
-                        f->width, f->height, r->image.stride, (unsigned long long)f->in_bytes);
+        ipc_answer_refuse(
+            &r->answer, IPC_INVALID_ARGUMENT,
+            "an image of %ux%u with stride %u is impossible or larger than %llu bytes", f->width,
+            f->height, r->image.stride, (unsigned long long)f->in_bytes);
         return false;
     }
     return true;
@@ -140,44 +137,26 @@ static bool check_input(struct dmn_record *r, const struct dmn_frame_format *for
 void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
                              const struct ipc_frame *f, struct ipc_memory *memory)
 {
-    uint64_t in_end, out_end;
+    const struct ipc_areas areas = areas_of(format);
 
-    if (!memory) {
-        dmn_record_fail(r, IPC_NOT_FOUND, "no pool %u on this stream", f->pool);
-    } else if (__builtin_add_overflow(f->in_offset, f->in_bytes, &in_end) ||
-               in_end > memory->bytes) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "the input is outside the pool of %zu bytes",
-                        memory->bytes);
-    } else if (__builtin_add_overflow(f->out_offset, f->out_bytes, &out_end) ||
-               out_end > memory->bytes) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "the output is outside the pool of %zu bytes",
-                        memory->bytes);
-    } else if (f->out_bytes < format->output_bytes) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT,
-                        "the output area has %llu bytes; the model writes %zu",
-                        (unsigned long long)f->out_bytes, format->output_bytes);
-    } else if (f->out_offset % 64 || (format->pixfmt == IPC_PIX_TENSOR && f->in_offset % 64)) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "offsets must be multiples of 64");
-    } else if (f->in_offset < out_end && f->out_offset < in_end) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "input and output overlap");
-    } else if (check_input(r, format, f)) {
-        r->memory = ipc_memory_ref(memory);
-        r->input = memory->map + f->in_offset;
-        r->output = memory->map + f->out_offset;
-        r->image.data = r->input;
+    if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) || !set_image(r, format, f)) {
+        dmn_record_refused(r);
+        return;
     }
+    r->memory = ipc_memory_ref(memory);
+    r->input = memory->map + f->in_offset;
+    r->output = memory->map + f->out_offset;
+    r->image.data = r->input;
 }
 
 size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
                                const struct ipc_header *h, const struct ipc_frame *f,
                                struct dmn_peer *p)
 {
-    if (f->in_bytes != h->length - IPC_FRAME_BYTES) {
-        dmn_record_fail(r, IPC_INVALID_ARGUMENT, "in_bytes is %llu, but %u bytes follow",
-                        (unsigned long long)f->in_bytes, h->length - IPC_FRAME_BYTES);
-        return 0;
-    }
-    if (!check_input(r, format, f)) {
+    const struct ipc_areas areas = areas_of(format);
+
+    if (!ipc_frame_fits_message(&r->answer, h, f, &areas) || !set_image(r, format, f)) {
+        dmn_record_refused(r);
         return 0;
     }
     if (!ensure_buffer(r, p, f->in_bytes, format->output_bytes)) {

@@ -19,6 +19,7 @@
 #include "daemon/frames/peer.h"
 #include "daemon/models/elsewhere.h"
 #include "daemon/models/models.h"
+#include "ipc/frame_rules.h"
 #include "ipc/mapped_memory.h"
 #include "ipc/wire.h"
 #include "kernels/kernels.h"
@@ -38,10 +39,8 @@ struct dmn_record {
     struct dmn_record *next_free;
     struct dmn_stream *stream; /* its owner */
     enum dmn_record_state state;
-    enum ipc_status status; /* of the answer, once DONE */
-    bool is_inline, has_credit;
-    bool here;               /* only for the model's own pipeline: it came back from elsewhere */
-    uint64_t frame, time_ns; /* from the client, returned with the answer */
+    bool here;                /* only for the model's own pipeline: it came back from elsewhere */
+    struct ipc_answer answer; /* complete once DONE */
     uint64_t arrival_ns, deadline_ns;
     struct ipc_memory *memory; /* a reference, or NULL */
     const uint8_t *input;      /* in memory or in buffer */
@@ -52,9 +51,6 @@ struct dmn_record {
     struct krn_image image;
     struct pl_frame *running; /* borrowed from the pipeline while RUNNING there */
     struct dmn_far_frame far; /* far.at: RUNNING elsewhere */
-    uint64_t queue_ns, service_ns, done_ns;
-    uint32_t epoch;
-    char text[160]; /* the reason, if status is not OK */
 };
 
 /* The layout of every frame of a stream. Constant: a hot swap moves a stream only to a model with
@@ -72,8 +68,9 @@ struct dmn_frame_format {
 struct dmn_record *dmn_record_new(struct dmn_stream *s);
 /** dmn_record_free() - must not be RUNNING. Return: NULL. */
 struct dmn_record *dmn_record_free(struct dmn_record *r);
-/** dmn_record_reset() - starts a new frame from header @h, READING; keeps the buffer. */
-void dmn_record_reset(struct dmn_record *r, const struct ipc_header *h, bool has_credit);
+/** dmn_record_reset() - a new frame arrives, READING; keeps the buffer. ipc_frame_take() begins its
+ * answer. */
+void dmn_record_reset(struct dmn_record *r);
 
 /**
  * dmn_record_place_shared() - uses bytes in client memory
@@ -94,8 +91,10 @@ size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_form
                                const struct ipc_header *h, const struct ipc_frame *f,
                                struct dmn_peer *p);
 
-/** dmn_record_fail() - sets DONE with @status and a reason for its client; releases its bytes. The
+/** dmn_record_refused() - its answer has a status and a reason: sets DONE; releases its bytes. The
  * caller takes a QUEUED record out of its queue, see dmn_stream_unqueue(). */
+void dmn_record_refused(struct dmn_record *r);
+/** dmn_record_fail() - as dmn_record_refused(), with @status and a reason for its client. */
 __attribute__((format(printf, 3, 4))) void
 dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...);
 /** dmn_record_cancel() - asks whoever has the RUNNING frame not to compute it. */

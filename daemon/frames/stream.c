@@ -99,8 +99,8 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
         s->policy = IPC_POLICY_LATEST;
     }
     s->auto_credits = o->credits == 0;
-    s->credits = grant(p, o->credits, dmn_model_depth(m));
-    s->deadline_ns = o->deadline_ns;
+    s->flow.credits = grant(p, o->credits, dmn_model_depth(m));
+    s->flow.deadline_ns = o->deadline_ns;
     dmn_queue_init(&s->queue, o->priority);
     s->format.input_bytes = m->input_bytes;
     s->format.output_bytes = m->output_bytes;
@@ -109,7 +109,7 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
     memcpy(s->format.in_offset, m->in_offset, sizeof(s->format.in_offset));
     memcpy(s->format.out_offset, m->out_offset, sizeof(s->format.out_offset));
     link_stream(w, s);
-    if (!grow_records(s, s->credits + DMN_SPARE_RECORDS)) {
+    if (!grow_records(s, s->flow.credits + DMN_SPARE_RECORDS)) {
         return dmn_stream_free(s);
     }
     return s;
@@ -194,11 +194,11 @@ void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
         return;
     }
     wanted = grant(s->peer, 0, depth);
-    if (wanted <= s->credits || !grow_records(s, wanted - s->credits)) {
+    if (wanted <= s->flow.credits || !grow_records(s, wanted - s->flow.credits)) {
         return;
     }
-    m.credits = wanted - s->credits;
-    s->credits = wanted;
+    m.credits = wanted - s->flow.credits;
+    s->flow.credits = wanted;
     ipc_put_credit(&m, payload);
     dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_CREDIT, .stream = s->id}, payload,
                   sizeof(payload), NULL, 0);

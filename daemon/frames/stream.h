@@ -39,19 +39,15 @@ struct dmn_stream {
     /* as opened */
     uint32_t id;
     enum ipc_policy policy;
-    uint64_t deadline_ns; /* for frames without a deadline, after arrival; 0: none */
-    bool auto_credits;    /* grant more credits for a deeper plan */
+    bool auto_credits; /* grant more credits for a deeper plan */
     struct dmn_frame_format format;
     struct ipc_memory *memory[IPC_POOLS_MAX]; /* a reference each; written by opening.c */
-    uint32_t credits;                         /* granted */
     bool closing;                             /* CLOSE came; written by handlers.c */
+    struct ipc_flow flow;                     /* counted by frame_ring.c */
     /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
      * by frame_ring.c, next also by submit.c */
     uint32_t head, next, tail;
-    uint32_t unanswered; /* records with credit in the ring */
-    size_t running;      /* records inside the pipeline; written by submit.c */
-    bool numbered;       /* last_frame is valid; both written by frame_ring.c */
-    uint64_t last_frame;
+    size_t running;                         /* records inside the pipeline; written by submit.c */
     struct dmn_queue queue;                 /* counts the QUEUED records of the ring */
     struct dmn_record *free;                /* owned */
     struct dmn_record *ring[DMN_RING_SIZE]; /* owned */

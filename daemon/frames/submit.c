@@ -11,8 +11,8 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
     switch (status) {
     case PL_FRAME_OK:
         r->state = DMN_RECORD_DONE;
-        if (r->service_ns > 0) {
-            dmn_client_stats_served(&m->clients->stats, r->service_ns);
+        if (r->answer.service_ns > 0) {
+            dmn_client_stats_served(&m->clients->stats, r->answer.service_ns);
         }
         break;
     case PL_FRAME_EXPIRED:
@@ -36,10 +36,11 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
     m->running--;
     m->stats.last_ns = f->done_ns;
     r->running = NULL;
-    r->epoch = f->epoch;
-    r->done_ns = f->done_ns;
-    r->queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
-    r->service_ns = f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
+    r->answer.epoch = f->epoch;
+    r->answer.done_ns = f->done_ns;
+    r->answer.queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
+    r->answer.service_ns =
+        f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
     r->stream->running--;
     ended(r, m, f->status);
 }
@@ -60,10 +61,10 @@ static void came_back(struct dmn_far_frame *f, struct dmn_model *m, const struct
         }
         return;
     }
-    m->stats.last_ns = r->done_ns = a->done_ns;
-    r->epoch = a->epoch;
-    r->service_ns = base_min(a->service_ns, taken);
-    r->queue_ns = taken - r->service_ns;
+    m->stats.last_ns = r->answer.done_ns = a->done_ns;
+    r->answer.epoch = a->epoch;
+    r->answer.service_ns = base_min(a->service_ns, taken);
+    r->answer.queue_ns = taken - r->answer.service_ns;
     ended(r, m, a->undone ? PL_FRAME_CANCELLED : a->status);
 }
 
@@ -73,7 +74,7 @@ static void fill(struct pl_frame *f, struct dmn_record *r)
 
     r->owner.collected = collected;
     f->owner = &r->owner;
-    f->tag = r->frame;
+    f->tag = r->answer.frame;
     f->deadline_ns = r->deadline_ns;
     f->has_image = format->pixfmt != IPC_PIX_TENSOR;
     f->image = r->image;

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front: which models may be opened, and where their tensors are. */
+#include "ipc/link/front_models.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "ipc/link/front_server_private.h"
-
-size_t front_offset(const struct brd_tensor *t, size_t count, size_t i)
-{
-    size_t at = 0;
-
-    for (size_t k = 0; k < count; k++) {
-        at = base_align_up(at, 64);
-        if (k == i) {
-            break;
-        }
-        at += t[k].bytes;
-    }
-    return at;
-}
+#include "ipc/link/front_frame.h"
+#include "ipc/wire.h"
 
 /* Copies tensors that make sense. Return: false: they do not. */
 static bool set_tensors(const struct brd_tensor *from, size_t count, struct brd_tensor *to,
@@ -49,7 +37,8 @@ static bool set_tensors(const struct brd_tensor *from, size_t count, struct brd_
     return *ret_bytes <= IPC_POOL_BYTES_MAX;
 }
 
-bool front_model_set(const struct brd_route *r, struct front_model *ret)
+/* Return: false: the route has no hops, or tensors that make no sense. */
+static bool set_model(const struct brd_route *r, struct front_model *ret)
 {
     size_t boards = 0;
 
@@ -69,11 +58,19 @@ bool front_model_set(const struct brd_route *r, struct front_model *ret)
     return true;
 }
 
-const struct front_model *front_model_find(const struct front *f, const char *name)
+void front_list_set(struct front_list *l, const struct brd_routes *r)
 {
-    for (size_t i = 0; i < f->model_count; i++) {
-        if (!*name || strcmp(f->model[i].name, name) == 0) {
-            return &f->model[i];
+    l->count = 0;
+    for (size_t i = 0; i < r->count && i < BRD_ROUTES_MAX; i++) {
+        l->count += set_model(&r->route[i], &l->model[l->count]);
+    }
+}
+
+const struct front_model *front_list_find(const struct front_list *l, const char *name)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (!*name || strcmp(l->model[i].name, name) == 0) {
+            return &l->model[i];
         }
     }
     return NULL;

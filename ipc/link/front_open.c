@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front: OPEN and POOL. */
+#include "ipc/link/front_open.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
-#include "ipc/link/front_server_private.h"
+#include "ipc/open_rules.h"
 
 static void refuse(struct front_conn *c, const struct ipc_header *h, enum ipc_status status,
                    const char *text)
 {
-    struct ipc_opened m = {0};
-    uint8_t payload[IPC_OPENED_BYTES];
+    struct ipc_reply reply;
 
-    ipc_put_opened(&m, payload);
-    front_send(
-        c, (struct ipc_header){.type = IPC_OPENED, .stream = h->stream, .status = (uint16_t)status},
-        payload, sizeof(payload), text, strlen(text));
+    ipc_open_refusal(h, status, text, &reply);
+    front_reply(&c->peer, &reply);
 }
 
 static size_t describe(const struct brd_tensor *t, size_t count, const char *kind, uint8_t *ret)
@@ -34,8 +32,8 @@ static size_t describe(const struct brd_tensor *t, size_t count, const char *kin
 static void accept_open(struct front_stream *s, uint32_t depth)
 {
     const struct front_format *m = &s->format;
-    struct ipc_opened o = {.credits = s->credits,
-                           .depth = base_min(depth, s->credits),
+    struct ipc_opened o = {.credits = s->flow.credits,
+                           .depth = base_min(depth, s->flow.credits),
                            .input_count = (uint32_t)m->input_count,
                            .output_count = (uint32_t)m->output_count,
                            .input_bytes = m->input_bytes,
@@ -45,38 +43,36 @@ static void accept_open(struct front_stream *s, uint32_t depth)
 
     bytes += describe(m->output, m->output_count, "output", tensors + bytes);
     ipc_put_opened(&o, payload);
-    front_send(s->conn, (struct ipc_header){.type = IPC_OPENED, .stream = s->id}, payload,
+    front_send(s->peer, (struct ipc_header){.type = IPC_OPENED, .stream = s->id}, payload,
                sizeof(payload), tensors, bytes);
 }
 
 void front_open_stream(struct front_conn *c, const struct ipc_header *h, const uint8_t *payload)
 {
+    const struct ipc_open_place place = {.in_use = front_conn_stream(c, h->stream) != NULL,
+                                         .streams = c->stream_count,
+                                         .streams_max = FRONT_STREAMS_MAX};
     const struct front_model *m;
+    const char *why = "";
+    enum ipc_status status;
     struct front_stream *s;
     struct ipc_open o;
 
-    if (ipc_get_open(payload, IPC_OPEN_BYTES, &o) != 0 || h->stream == 0) {
-        refuse(c, h, IPC_INVALID_ARGUMENT, "a field of OPEN is out of range");
-        return;
-    }
-    if (front_conn_stream(c, h->stream)) {
-        refuse(c, h, IPC_INVALID_ARGUMENT, "the stream's number is in use");
-        return;
-    }
-    if (c->stream_count == FRONT_STREAMS_MAX) {
-        refuse(c, h, IPC_RESOURCE_EXHAUSTED, "too many streams on this connection");
+    status = ipc_open_check(h, payload, &place, &o, &why);
+    if (status != IPC_OK) {
+        refuse(c, h, status, why);
         return;
     }
     if (o.pixfmt != IPC_PIX_TENSOR || o.policy != IPC_POLICY_BLOCK) {
         refuse(c, h, IPC_UNSUPPORTED, "boards take tensors (pixfmt 0) under policy block");
         return;
     }
-    m = front_model_find(c->front, o.model);
+    m = front_list_find(&c->room->models, o.model);
     if (!m) {
         refuse(c, h, IPC_NOT_FOUND, "no boards serve such a model");
         return;
     }
-    s = front_stream_new(c, h->stream, m, &o);
+    s = front_stream_new(&c->peer, h->stream, m, &o);
     if (!s) {
         refuse(c, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
         return;
@@ -88,26 +84,12 @@ void front_open_stream(struct front_conn *c, const struct ipc_header *h, const u
 void front_open_memory(struct front_conn *c, const struct ipc_header *h, const uint8_t *payload,
                        int fd)
 {
-    struct ipc_header answer = {.type = IPC_POOLED, .stream = h->stream};
     struct front_stream *s = front_conn_stream(c, h->stream);
-    enum ipc_status status = IPC_INVALID_ARGUMENT;
-    const char *text = "";
-    struct ipc_pool p = {0};
+    const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
+                                         .total = &c->peer.memory_bytes,
+                                         .total_max = FRONT_MEMORY_MAX};
+    struct ipc_reply reply;
 
-    if (ipc_get_pool(payload, IPC_POOL_BYTES, &p) != 0) {
-        text = "a field of POOL is out of range";
-    } else if (!s || s->closing) {
-        status = IPC_NOT_FOUND;
-        text = "no such stream";
-    } else if (fd < 0) {
-        text = "POOL needs exactly one file descriptor";
-    } else if (s->memory[p.pool]) {
-        text = "the pool's number is in use";
-    } else {
-        status = ipc_memory_map(fd, p.bytes, &c->memory_bytes, FRONT_MEMORY_MAX, &text,
-                                &s->memory[p.pool]);
-    }
-    answer.status = (uint16_t)status;
-    answer.frame = p.pool;
-    front_send(c, answer, NULL, 0, text, strlen(text));
+    ipc_pool_take(h, payload, fd, &place, &reply);
+    front_reply(&c->peer, &reply);
 }

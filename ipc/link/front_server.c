@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front: its socket, and what its owner calls. */
 #include "ipc/link/front_server.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,18 +9,29 @@
 #include <sys/socket.h>
 
 #include "base.h"
-#include "ipc/link/front_server_private.h"
+#include "ipc/link/front_conn.h"
+#include "ipc/link/front_messages.h"
 #include "ipc/listen.h"
 
+#define CONNS_MAX 16u
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16
 #define PAUSE_NS (BASE_NS_PER_S / 2)
+
+struct front {
+    struct front_room room;
+    char *path; /* owned */
+    int listen_fd, wake_fd;
+    uint64_t paused_ns; /* since when it accepts nobody, for lack of descriptors; 0: it accepts */
+    bool woken;         /* wake_fd is readable */
+    bool dispatching, again; /* again: front_answer() was called meanwhile */
+};
 
 static int wait_for(struct front *f, int fd, void *ptr)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = ptr};
 
-    return epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+    return epoll_ctl(f->room.epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
 static int listen_at(struct front *f, const char *path)
@@ -47,11 +56,11 @@ int front_open(const char *path, const struct front_listener *l, struct front **
     if (!f) {
         return -ENOMEM;
     }
-    f->listener = *l;
+    f->room.listener = *l;
     f->listen_fd = -1;
-    f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    f->room.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    error = f->epoll_fd < 0 || f->wake_fd < 0 ? -errno : wait_for(f, f->wake_fd, &f->wake_fd);
+    error = f->room.epoll_fd < 0 || f->wake_fd < 0 ? -errno : wait_for(f, f->wake_fd, &f->wake_fd);
     if (error == 0) {
         error = listen_at(f, path);
     }
@@ -59,8 +68,9 @@ int front_open(const char *path, const struct front_listener *l, struct front **
         front_close(f);
         return error;
     }
-    if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
-        f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
+    if (getrandom(&f->room.instance, sizeof(f->room.instance), GRND_NONBLOCK) !=
+        sizeof(f->room.instance)) {
+        f->room.instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
     }
     *ret = f;
     return 0;
@@ -71,17 +81,11 @@ struct front *front_close(struct front *f)
     if (!f) {
         return NULL;
     }
-    while (!LIST_EMPTY(&f->conns)) {
-        front_conn_close(LIST_FIRST(&f->conns));
+    while (!LIST_EMPTY(&f->room.conns)) {
+        front_conn_close(LIST_FIRST(&f->room.conns));
     }
-    while (!LIST_EMPTY(&f->orphans)) {
-        struct front_stream *s = LIST_FIRST(&f->orphans);
-        struct front_conn *c = s->conn;
-
-        LIST_REMOVE(s, linked);
-        front_stream_free(s);
-        c->orphans--;
-        front_conn_release(c);
+    while (!LIST_EMPTY(&f->room.orphans)) {
+        front_conn_end_orphan(LIST_FIRST(&f->room.orphans));
     }
     if (f->path) {
         unlink(f->path);
@@ -89,14 +93,14 @@ struct front *front_close(struct front *f)
     free(f->path);
     base_close_fd(&f->listen_fd);
     base_close_fd(&f->wake_fd);
-    base_close_fd(&f->epoll_fd);
+    base_close_fd(&f->room.epoll_fd);
     free(f);
     return NULL;
 }
 
 int front_fd(const struct front *f)
 {
-    return f->epoll_fd;
+    return f->room.epoll_fd;
 }
 
 /* Makes front_fd() readable: what became possible outside of front_dispatch() is done there. */
@@ -139,14 +143,14 @@ static void accept_clients(struct front *f)
         int fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            if (f->conn_count == FRONT_CONNS_MAX || front_conn_new(f, fd) < 0) {
+            if (f->room.conn_count == CONNS_MAX || front_conn_new(&f->room, fd) < 0) {
                 refuse(fd);
             }
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             /* the socket stays readable: without a pause the loop would spin */
-            epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, f->listen_fd, NULL);
+            epoll_ctl(f->room.epoll_fd, EPOLL_CTL_DEL, f->listen_fd, NULL);
             f->paused_ns = base_now_ns();
         }
         if (errno != EINTR && errno != ECONNABORTED) {
@@ -162,9 +166,9 @@ static void settle_all(struct front *f)
 
     do {
         f->again = again = false;
-        for (c = LIST_FIRST(&f->conns); c; c = next) {
+        for (c = LIST_FIRST(&f->room.conns); c; c = next) {
             next = LIST_NEXT(c, linked);
-            again |= front_conn_settle(c);
+            again |= front_messages_settle(c);
         }
     } while (again || f->again);
 }
@@ -172,7 +176,7 @@ static void settle_all(struct front *f)
 void front_dispatch(struct front *f)
 {
     struct epoll_event events[EVENTS_MAX];
-    int count = epoll_wait(f->epoll_fd, events, EVENTS_MAX, 0);
+    int count = epoll_wait(f->room.epoll_fd, events, EVENTS_MAX, 0);
 
     f->dispatching = true;
     sleep_again(f);
@@ -180,7 +184,8 @@ void front_dispatch(struct front *f)
         if (events[i].data.ptr == &f->listen_fd) {
             accept_clients(f);
         } else if (events[i].data.ptr != &f->wake_fd) {
-            front_conn_read(events[i].data.ptr, events[i].events); /* closes none of the others */
+            front_messages_read(events[i].data.ptr,
+                                events[i].events); /* closes none of the others */
         }
     }
     settle_all(f);
@@ -195,48 +200,14 @@ void front_models(struct front *f, const struct brd_routes *r)
 {
     struct front_conn *c;
 
-    f->model_count = 0;
-    for (size_t i = 0; i < r->count && i < BRD_ROUTES_MAX; i++) {
-        f->model_count += front_model_set(&r->route[i], &f->model[f->model_count]);
-    }
-    LIST_FOREACH(c, &f->conns, linked) {
+    front_list_set(&f->room.models, r);
+    LIST_FOREACH(c, &f->room.conns, linked) {
         for (size_t i = 0; i < c->stream_count; i++) {
             struct front_stream *s = c->streams[i];
-            const struct front_model *m = front_model_find(f, s->model);
-            bool there = m && memcmp(&m->format, &s->format, sizeof(s->format)) == 0;
 
-            if (s->there && !there) {
-                front_stream_event(s, IPC_EVENT_UNLOADING);
-            }
-            s->there = there;
+            front_stream_serves(s, front_list_find(&f->room.models, s->model));
         }
         front_conn_flush(c);
-    }
-}
-
-static void put_answer(struct front_record *r, int status, const char *text, uint32_t epoch)
-{
-    assert(r->state == FRONT_TAKEN);
-    r->state = FRONT_DONE;
-    r->status = (enum ipc_status)status;
-    r->epoch = epoch;
-    r->done_ns = base_now_ns();
-    if (status != 0) {
-        snprintf(r->text, sizeof(r->text), "%s",
-                 text && *text ? text : ipc_status_name((enum ipc_status)status));
-    }
-    r->stream->taken--;
-}
-
-static void answer_orphan(struct front_stream *s)
-{
-    struct front_conn *c = s->conn;
-
-    if (s->taken == 0) {
-        LIST_REMOVE(s, linked);
-        front_stream_free(s);
-        c->orphans--;
-        front_conn_release(c);
     }
 }
 
@@ -245,19 +216,21 @@ void front_answer(struct front *f, struct front_frame *fr, int status, const cha
 {
     struct front_record *r = base_container_of(fr, struct front_record, frame);
     struct front_stream *s = r->stream;
-    struct front_conn *c = s->conn;
+    struct front_conn *c = base_container_of(s->peer, struct front_conn, peer);
 
-    put_answer(r, status, text, epoch);
-    r->queue_ns = queue_ns;
-    r->service_ns = service_ns;
+    front_stream_done(r, status, text, epoch);
+    r->answer.queue_ns = queue_ns;
+    r->answer.service_ns = service_ns;
     if (c->closed) {
-        answer_orphan(s);
+        if (s->taken == 0) {
+            front_conn_end_orphan(s);
+        }
     } else if (f->dispatching) {
         f->again = true;
     } else {
         front_stream_answer(s);
         front_conn_flush(c);
-        if (c->broken || c->ending || s->closing || c->intake.used > 0) {
+        if (c->broken || c->peer.ending || s->closing || c->intake.used > 0) {
             wake(f);
         }
     }

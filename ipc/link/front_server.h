@@ -7,15 +7,17 @@
  * policy is answered "unsupported"), in shared memory or inline. Each frame goes to the listener,
  * which answers when it likes, in any order; clients get answers in the order of their frames.
  *
- * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/mapped_memory.h). What a
- * client can grow is bounded: connections, streams, credits, client memory, inline buffers, unread
- * answers. A bad header ends its connection and no other.
+ * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/frame_rules.h,
+ * ipc/open_rules.h, ipc/mapped_memory.h). What a client can grow is bounded: connections, streams,
+ * credits, client memory, inline buffers, unread answers. A bad header ends its connection and no
+ * other.
  *
  * A frame's memory stays mapped until front_answer(), also when its client is gone.
  *
- * Threads: one, in which the listener is called; nothing blocks. Files: front_models.c has models,
- * front_stream.c streams and records, front_open.c OPEN and POOL, front_conn.c connections and
- * messages, front_server.c the socket.
+ * Threads: one, in which the listener is called; nothing blocks. Files, each of which uses those
+ * before it: front_frame has frames, front_models models, front_peer what a client is sent,
+ * front_stream streams and records, front_conn connections, front_open OPEN and POOL,
+ * front_messages the other messages, front_server the socket.
  */
 #pragma once
 
@@ -24,26 +26,9 @@
 #include <stdint.h>
 
 #include "ipc/boards/board_state.h"
+#include "ipc/link/front_frame.h"
 
 struct front;
-
-/* A frame of a client: the front's memory, until front_answer(). */
-struct front_frame {
-    const char *model;    /* as in the routes */
-    const uint8_t *input; /* input tensors back to back, see front_offset(); 64-byte aligned */
-    uint8_t *output;      /* the same for outputs: write there before front_answer(..., 0, ...) */
-    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool gone;            /* nobody reads the answer any more, but front_answer() is still due */
-    void *user;           /* of the listener; NULL at first */
-};
-
-struct front_listener {
-    void *user;
-    /* A frame came; called by front_dispatch() only. It may call front_answer(), for any frame, and
-     * front_models(). Return: 0: taken, front_answer() is due; else a status of the protocol (enum
-     * ipc_status), which refuses it. */
-    int (*frame)(void *user, struct front_frame *f);
-};
 
 /**
  * front_open() - listens at @path; no model may be opened yet
@@ -84,7 +69,3 @@ void front_models(struct front *f, const struct brd_routes *r);
  */
 void front_answer(struct front *f, struct front_frame *fr, int status, const char *text,
                   uint32_t epoch, uint64_t queue_ns, uint64_t service_ns);
-
-/** front_offset() - where tensor @i of @count begins in a frame's input or output: back to back,
- * each at a multiple of 64. Return: the offset; for @i == @count: all bytes. */
-size_t front_offset(const struct brd_tensor *t, size_t count, size_t i);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/frame_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ipc_answer_vrefuse(struct ipc_answer *a, enum ipc_status status, const char *format,
+                        va_list args)
+{
+    vsnprintf(a->text, sizeof(a->text), format, args);
+    a->status = status;
+}
+
+void ipc_answer_refuse(struct ipc_answer *a, enum ipc_status status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    ipc_answer_vrefuse(a, status, format, args);
+    va_end(args);
+}
+
+static void begin_answer(struct ipc_answer *a, const struct ipc_header *h, bool has_credit)
+{
+    a->status = IPC_OK;
+    a->epoch = 0;
+    a->is_inline = h->type == IPC_INLINE;
+    a->has_credit = has_credit;
+    a->frame = h->frame;
+    a->time_ns = h->time_ns;
+    a->queue_ns = a->service_ns = a->done_ns = 0;
+    a->text[0] = '\0';
+}
+
+bool ipc_frame_take(struct ipc_flow *flow, struct ipc_answer *a, const struct ipc_header *h,
+                    const uint8_t *payload, struct ipc_frame *ret_f)
+{
+    bool fresh = !flow->numbered || h->frame > flow->last_frame;
+
+    begin_answer(a, h, flow->unanswered < flow->credits);
+    flow->unanswered += a->has_credit;
+    if (fresh) {
+        flow->numbered = true;
+        flow->last_frame = h->frame;
+    }
+    if (!a->has_credit) {
+        ipc_answer_refuse(a, IPC_RESOURCE_EXHAUSTED, "no credit left: %u frames are unanswered",
+                          flow->unanswered);
+    } else if (!fresh) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT,
+                          "frame number %llu is not above the last one, %llu",
+                          (unsigned long long)h->frame, (unsigned long long)flow->last_frame);
+    } else if (ipc_get_frame(payload, IPC_FRAME_BYTES, ret_f) != 0) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "a field of the frame is out of range");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool input_fits(struct ipc_answer *a, const struct ipc_frame *f,
+                       const struct ipc_areas *areas)
+{
+    if (!areas->image && f->in_bytes != areas->input_bytes) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "the input has %llu bytes; the model takes %zu",
+                          (unsigned long long)f->in_bytes, areas->input_bytes);
+        return false;
+    }
+    return true;
+}
+
+bool ipc_frame_fits_memory(struct ipc_answer *a, const struct ipc_frame *f,
+                           const struct ipc_memory *m, const struct ipc_areas *areas)
+{
+    uint64_t in_end = f->in_offset + f->in_bytes, out_end = f->out_offset + f->out_bytes;
+
+    if (!m) {
+        ipc_answer_refuse(a, IPC_NOT_FOUND, "no pool %u on this stream", f->pool);
+    } else if (in_end > m->bytes || out_end > m->bytes) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "the %s is outside the pool of %zu bytes",
+                          in_end > m->bytes ? "input" : "output", m->bytes);
+    } else if (f->out_bytes < areas->output_bytes) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT,
+                          "the output area has %llu bytes; the model writes %zu",
+                          (unsigned long long)f->out_bytes, areas->output_bytes);
+    } else if (f->out_offset % 64 || (!areas->image && f->in_offset % 64)) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "offsets must be multiples of 64");
+    } else if (f->in_offset < out_end && f->out_offset < in_end) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "input and output overlap");
+    } else {
+        return input_fits(a, f, areas);
+    }
+    return false;
+}
+
+bool ipc_frame_fits_message(struct ipc_answer *a, const struct ipc_header *h,
+                            const struct ipc_frame *f, const struct ipc_areas *areas)
+{
+    if (f->in_bytes != h->length - IPC_FRAME_BYTES) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "in_bytes is %llu, but %u bytes follow",
+                          (unsigned long long)f->in_bytes, h->length - IPC_FRAME_BYTES);
+        return false;
+    }
+    if (!input_fits(a, f, areas)) {
+        return false;
+    }
+    if (areas->output_bytes > IPC_PAYLOAD_MAX - IPC_RESULT_BYTES) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "the output does not fit into a message");
+        return false;
+    }
+    return true;
+}
+
+void ipc_answer_reply(const struct ipc_answer *a, uint32_t stream, const uint8_t *output,
+                      size_t output_bytes, struct ipc_reply *ret)
+{
+    struct ipc_result m = {.queue_ns = a->queue_ns,
+                           .service_ns = a->service_ns,
+                           .done_ns = a->done_ns,
+                           .credits = a->has_credit,
+                           .epoch = a->epoch};
+
+    ret->h = (struct ipc_header){.type = IPC_RESULT,
+                                 .stream = stream,
+                                 .status = (uint16_t)a->status,
+                                 .frame = a->frame,
+                                 .time_ns = a->time_ns};
+    if (a->status != IPC_OK) {
+        ret->tail = a->text;
+        ret->tail_bytes = strlen(a->text);
+    } else {
+        m.out_bytes = output_bytes;
+        ret->tail = a->is_inline ? output : NULL;
+        ret->tail_bytes = a->is_inline ? output_bytes : 0;
+    }
+    ret->bytes = IPC_RESULT_BYTES;
+    ipc_put_result(&m, ret->payload);
+}
+
+void ipc_no_stream_reply(const struct ipc_header *h, struct ipc_reply *ret)
+{
+    static const char text[] = "no such stream";
+
+    *ret = (struct ipc_reply){.h = {.type = IPC_RESULT,
+                                    .stream = h->stream,
+                                    .status = IPC_NOT_FOUND,
+                                    .frame = h->frame,
+                                    .time_ns = h->time_ns},
+                              .bytes = IPC_RESULT_BYTES,
+                              .tail = text,
+                              .tail_bytes = sizeof(text) - 1};
+}

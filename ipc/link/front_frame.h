@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/link/front_frame.h - a frame of the front's clients, and who gets it
+ *
+ * Threads: the front's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/boards/board_state.h"
+
+/* A frame of a client: the front's memory, until front_answer(). */
+struct front_frame {
+    const char *model;    /* as in the routes */
+    const uint8_t *input; /* input tensors back to back, see front_offset(); 64-byte aligned */
+    uint8_t *output;      /* the same for outputs: write there before front_answer(..., 0, ...) */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+    bool gone;            /* nobody reads the answer any more, but front_answer() is still due */
+    void *user;           /* of the listener; NULL at first */
+};
+
+struct front_listener {
+    void *user;
+    /* A frame came; called by front_dispatch() only. It may call front_answer(), for any frame, and
+     * front_models(). Return: 0: taken, front_answer() is due; else a status of the protocol (enum
+     * ipc_status), which refuses it. */
+    int (*frame)(void *user, struct front_frame *f);
+};
+
+/** front_offset() - where tensor @i of @count begins in a frame's input or output: back to back,
+ * each at a multiple of 64. Return: the offset; for @i == @count: all bytes. */
+size_t front_offset(const struct brd_tensor *t, size_t count, size_t i);

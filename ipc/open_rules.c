@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/open_rules.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(((struct ipc_reply *)NULL)->payload) >= IPC_OPENED_BYTES,
+               "a reply has room for OPENED");
+
+enum ipc_status ipc_open_check(const struct ipc_header *h, const uint8_t *payload,
+                               const struct ipc_open_place *place, struct ipc_open *ret,
+                               const char **ret_text)
+{
+    if (ipc_get_open(payload, IPC_OPEN_BYTES, ret) != 0 || h->stream == 0) {
+        *ret_text = "a field of OPEN is out of range";
+        return IPC_INVALID_ARGUMENT;
+    }
+    if (place->in_use) {
+        *ret_text = "the stream's number is in use";
+        return IPC_INVALID_ARGUMENT;
+    }
+    if (place->unavailable) {
+        *ret_text = place->unavailable;
+        return IPC_UNAVAILABLE;
+    }
+    if (place->streams >= place->streams_max) {
+        *ret_text = "too many streams on this connection";
+        return IPC_RESOURCE_EXHAUSTED;
+    }
+    return IPC_OK;
+}
+
+void ipc_open_refusal(const struct ipc_header *h, enum ipc_status status, const char *text,
+                      struct ipc_reply *ret)
+{
+    *ret = (struct ipc_reply){
+        .h = {.type = IPC_OPENED, .stream = h->stream, .status = (uint16_t)status},
+        .bytes = IPC_OPENED_BYTES,
+        .tail = text,
+        .tail_bytes = strlen(text)};
+}
+
+static enum ipc_status take_pool(const uint8_t *payload, int fd, const struct ipc_pool_place *place,
+                                 struct ipc_pool *ret, const char **ret_text)
+{
+    if (ipc_get_pool(payload, IPC_POOL_BYTES, ret) != 0) {
+        *ret_text = "a field of POOL is out of range";
+        return IPC_INVALID_ARGUMENT;
+    }
+    if (!place->memory) {
+        *ret_text = "no such stream";
+        return IPC_NOT_FOUND;
+    }
+    if (fd < 0) {
+        *ret_text = "POOL needs exactly one file descriptor";
+        return IPC_INVALID_ARGUMENT;
+    }
+    if (place->memory[ret->pool]) {
+        *ret_text = "the pool's number is in use";
+        return IPC_INVALID_ARGUMENT;
+    }
+    return ipc_memory_map(fd, ret->bytes, place->total, place->total_max, ret_text,
+                          &place->memory[ret->pool]);
+}
+
+void ipc_pool_take(const struct ipc_header *h, const uint8_t *payload, int fd,
+                   const struct ipc_pool_place *place, struct ipc_reply *ret)
+{
+    struct ipc_pool p = {0};
+    const char *text = "";
+    enum ipc_status status = take_pool(payload, fd, place, &p, &text);
+
+    *ret = (struct ipc_reply){
+        .h = {.type = IPC_POOLED, .stream = h->stream, .status = (uint16_t)status, .frame = p.pool},
+        .tail = text,
+        .tail_bytes = strlen(text)};
+}
