@@ -114,7 +114,7 @@ void route_peer_gone(struct link *l, size_t peer)
         struct head *h = l->heads->head[i];
 
         if (h) {
-            h->told &= ~(1u << peer);
+            h->over[peer] = 0; /* if it has not noticed, it is told when it is back */
         }
         for (size_t k = 0; h && k < HEAD_EPOCHS_MAX; k++) {
             if (h->epoch[k].number) {
@@ -157,6 +157,7 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
     l->heads->turn_ns = now_ns;
     for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
         struct head *h = l->heads->head[i];
+        bool boards_know;
 
         if (!h) {
             continue;
@@ -175,8 +176,8 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
         }
         head_answer(h);
         head_remind(h, now_ns);
-        head_tidy(h);
-        if (h->withdrawn && !head_newest(h) && head_is_empty(h)) {
+        boards_know = head_tidy(h);
+        if (h->withdrawn && !head_newest(h) && head_is_empty(h) && boards_know) {
             l->heads->head[i] = head_free(h);
         }
     }

@@ -268,7 +268,27 @@ void route_credit(struct link *l, size_t board, const struct lnk_credit *c)
     }
 }
 
-void head_tidy(struct head *h)
+/* Tells boards that epochs before @first are over. Return: false: not all that are there know. */
+static bool tell_over(struct head *h, uint32_t first)
+{
+    struct lnk_message m = {.header.type = LNK_PLAN};
+    bool all = true;
+
+    m.plan = (struct lnk_plan){.stream = h->stream, .epoch = first};
+    for (size_t i = 0; i < LINK_BOARDS; i++) {
+        if (!(h->told & 1u << i) || first <= base_max(h->over[i], 1u) || !link_is_up(h->link, i)) {
+            continue;
+        }
+        if (link_put(h->link, i, LNK_BULK, &m, NULL, 0, NULL, NULL) == 0) {
+            h->over[i] = first;
+        } else { /* its link is full */
+            all = false;
+        }
+    }
+    return all;
+}
+
+bool head_tidy(struct head *h)
 {
     const struct head_epoch *present = head_present(h);
     uint32_t first = h->last_epoch + 1;
@@ -283,15 +303,5 @@ void head_tidy(struct head *h)
         }
         first = e->number ? base_min(first, e->number) : first;
     }
-    if (first > h->ended) {
-        struct lnk_message m = {.header.type = LNK_PLAN};
-
-        m.plan = (struct lnk_plan){.stream = h->stream, .epoch = first};
-        for (size_t i = 0; i < LINK_BOARDS; i++) {
-            if (h->told & 1u << i && link_is_up(h->link, i)) {
-                link_put(h->link, i, LNK_BULK, &m, NULL, 0, NULL, NULL);
-            }
-        }
-        h->ended = first;
-    }
+    return tell_over(h, first);
 }

@@ -85,9 +85,10 @@ void head_send(struct head *h, uint64_t now_ns)
     const struct head_epoch *e = head_present(h);
     struct lnk_due due;
 
-    while (e && h->pause_ns <= now_ns &&
+    /* Without an epoch no way has credit, but deadlines pass. */
+    while (h->pause_ns <= now_ns &&
            lnk_ledger_next(h->ledger, now_ns, PIPED_DEADLINE_EXCEEDED, &due) == 0) {
-        if (send_frame(h, e, &due) != 0) {
+        if (!e || send_frame(h, e, &due) != 0) {
             lnk_ledger_unsend(h->ledger, &due);
             return; /* room or a loss will come as an event */
         }
@@ -150,7 +151,10 @@ void route_answer(struct link *l, size_t board, const struct lnk_message *m,
 
 void head_final(struct head *h, const struct head_epoch *e, const struct lnk_error *error)
 {
-    lnk_ledger_answer(h->ledger, error->frame, e->ledger, error->way, error->status, NULL);
+    if (lnk_ledger_answer(h->ledger, error->frame, e->ledger, error->way, error->status, NULL) ==
+        0) {
+        lnk_progress_came(&h->progress, base_now_ns());
+    }
 }
 
 void head_answer(struct head *h)

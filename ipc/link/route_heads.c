@@ -106,7 +106,6 @@ struct head *head_new(struct link *l, const char *model)
             h->frame[i].next_free = h->free;
             h->free = &h->frame[i];
         }
-        h->ended = 1;
         if (getrandom(&h->stream, sizeof(h->stream), 0) < 0) {
             h->stream = (uint32_t)base_now_ns();
         }

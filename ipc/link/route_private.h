@@ -32,9 +32,10 @@ struct head_epoch {
 /* A model of this board that is spread. */
 struct head {
     struct link *link;
-    bool withdrawn;                     /* no more frames; it ends when all are answered */
-    uint32_t stream, last_epoch, ended; /* epochs before @ended are over, and boards know */
-    uint32_t told;                      /* bits of boards that know the stream */
+    bool withdrawn; /* no more frames; it ends when all are answered */
+    uint32_t stream, last_epoch;
+    uint32_t told;              /* bits of boards that may know the stream */
+    uint32_t over[LINK_BOARDS]; /* epochs before it are over, and the board knows; 0: none */
     char content[BRD_CONTENT_BYTES];
     struct brd_route_state state;
     uint64_t late;             /* answers of epochs that are over */
@@ -85,8 +86,9 @@ void head_lose(struct head *h, struct head_epoch *e, size_t board, const char *w
 /** head_windows() - the ledger's windows, by links and boards as they are now. @e: the present one.
  */
 void head_windows(struct head *h, const struct head_epoch *e);
-/** head_tidy() - ends epochs that are not needed any more, and tells boards. */
-void head_tidy(struct head *h);
+/** head_tidy() - ends epochs that are not needed any more, and tells boards. Return: false: a board
+ * that is there could not be told yet. */
+bool head_tidy(struct head *h);
 
 /* route_window.c */
 /** head_window() - Return: how many frames of an epoch may be unanswered. */

@@ -7,21 +7,10 @@
 #include <sys/stat.h>
 
 #include "base.h"
-
-struct packet {
-    struct packet *next;
-    size_t from, to; /* nodes */
-    enum lnk_lane lane;
-    uint8_t first[LNK_FIRST_MAX];
-    size_t first_bytes, bytes;
-    uint8_t *data;
-    void (*released)(void *arg);
-    void *arg;
-};
+#include "tests/unit/ipc/fake_wire.h"
 
 struct wire wire;
 struct node node[NODES];
-static struct packet *packets;
 static uint64_t now_ns;
 static uint64_t bytes_max;
 static char folders[NODES][300];
@@ -41,7 +30,7 @@ static int send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct
 {
     size_t from = (size_t)((struct node *)t - node), bytes = count ? range[0].bytes : 0;
     struct lnk_peer_stats *stats = &t->peer[peer];
-    struct packet *p, **end = &packets;
+    struct packet *p;
 
     if (!stats->up) {
         return LNK_E_DOWN;
@@ -51,57 +40,31 @@ static int send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct
         wire.full++;
         return LNK_E_FULL;
     }
-    p = calloc(1, sizeof(*p));
-    *p = (struct packet){.from = from,
-                         .to = other_end(from, peer),
-                         .lane = lane,
-                         .first_bytes = first.bytes,
-                         .bytes = bytes,
-                         .data = malloc(bytes + 1),
-                         .released = released,
-                         .arg = arg};
-    memcpy(p->first, first.data, first.bytes);
-    if (bytes > 0) {
-        memcpy(p->data, range[0].data, bytes);
-    }
+    p = packet_put(from, other_end(from, peer), lane, first, range, count);
+    p->released = released;
+    p->arg = arg;
     stats->queued_bytes += bytes;
-    while (*end) {
-        end = &(*end)->next;
-    }
-    *end = p;
     return 0;
 }
 
 static const struct lnk_code code = {.kind = "fake", .send = send};
 
 /* Takes it from the list. */
-static void take(struct packet **at)
+static struct packet *take(struct packet **at)
 {
-    struct packet *p = *at;
+    const struct packet *p = *at;
 
-    *at = p->next;
     node[p->from].base.peer[peer_of(p->from, p->to)].queued_bytes -= p->bytes;
-    if (p->released) {
-        p->released(p->arg);
-    }
-}
-
-static void free_packet(struct packet *p)
-{
-    free(p->data);
-    free(p);
+    return packet_take(at);
 }
 
 static void receive(const struct packet *p)
 {
     struct link *l = &node[p->to].link;
-    size_t peer = peer_of(p->to, p->from), bytes = p->bytes;
-    struct lnk_bytes part = {p->data, bytes};
+    size_t peer = peer_of(p->to, p->from);
     struct lnk_message m;
 
-    if (lnk_get(p->first, p->first_bytes, &bytes, bytes > 0, &m) != 0) {
-        abort();
-    }
+    packet_read(p, &m);
     if (m.header.type == LNK_WANT) {
         wire.wants++;
         fetch_want(l, peer, &m);
@@ -112,36 +75,12 @@ static void receive(const struct packet *p)
     wire.leaves += m.leaf.leaf < LNK_LEAF_REFUSED;
     if (wire.flip && t_random() % wire.flip == 0) {
         wire.flipped++;
-        p->data[t_random() % bytes] ^= (uint8_t)(1u << t_random() % 8);
+        p->data[t_random() % p->bytes] ^= (uint8_t)(1u << t_random() % 8);
     }
-    fetch_leaf(l, peer, &m, &part);
+    fetch_leaf(l, peer, &m, p->part);
     if (wire.twice && t_random() % wire.twice == 0) {
-        fetch_leaf(l, peer, &m, &part);
+        fetch_leaf(l, peer, &m, p->part);
     }
-}
-
-/* One that may come next: any, or the first of its way and lane. */
-static struct packet **choose(void)
-{
-    size_t count = 0, n;
-    struct packet **at = &packets;
-
-    for (const struct packet *p = packets; p; p = p->next) {
-        count++;
-    }
-    n = (size_t)t_random() % base_max(count, (size_t)1);
-    while (n-- > 0) {
-        at = &(*at)->next;
-    }
-    if (*at && !wire.any_order) {
-        const struct packet *like = *at;
-
-        for (at = &packets;
-             (*at)->from != like->from || (*at)->to != like->to || (*at)->lane != like->lane;) {
-            at = &(*at)->next;
-        }
-    }
-    return at;
 }
 
 static void wait_for_threads(void)
@@ -156,7 +95,7 @@ static void wait_for_threads(void)
 
 bool links_turn(void)
 {
-    struct packet **at = choose(), *p = *at;
+    struct packet **at = packet_choose(wire.any_order, NULL), *p = *at;
 
     if (!p) {
         wait_for_threads();
@@ -167,7 +106,7 @@ bool links_turn(void)
         } else {
             receive(p);
         }
-        free_packet(p);
+        packet_free(p);
     }
     for (size_t i = 0; i < NODES; i++) {
         fetch_go(&node[i].link, now_ns);
@@ -195,7 +134,7 @@ void links_cut(size_t i)
 
         if (p->from == i || p->to == i) {
             take(at);
-            free_packet(p);
+            packet_free(p);
         } else {
             at = &p->next;
         }

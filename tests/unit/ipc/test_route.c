@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of spread models: whatever boards and links do, each frame is answered once, in order,
+ * right, or given back; windows hold, and nothing is left over. */
+#include "ipc/boards/board_text.h"
+#include "ipc/link/route_private.h"
+#include "tests/unit/ipc/fake_boards.h"
+
+#define MODELS 2u
+#define FRAMES 8192u
+#define BOUNDS 4096u
+#define TURNS 20000
+#define MS BASE_NS_PER_MS
+
+static const char *const names[MODELS] = {"first", "second"};
+
+struct frame {
+    struct front_frame front;
+    uint64_t input[16], output[16]; /* two tensors each */
+    size_t model;
+    uint32_t stream;
+    uint64_t number;            /* of its messages; 0: not sent yet */
+    uint32_t route, epoch, way; /* that it was sent on, the last time */
+    unsigned withdrawals;
+    int answers, status;
+    bool failed; /* a board said that it failed for good */
+};
+/* The largest window of a way in an epoch so far. */
+struct bound {
+    uint32_t stream, epoch, way, most;
+};
+
+static struct frame frame[FRAMES];
+static size_t frame_count, answered, oldest; /* oldest: no frame before it waits */
+static struct bound bound[BOUNDS];
+static size_t bound_count;
+static struct brd_routes routes;
+static uint32_t last_number;
+static unsigned withdrawals[MODELS];
+
+/* ---- what is checked at any time ---- */
+
+static struct bound *find_bound(uint32_t stream, uint32_t epoch, uint32_t way)
+{
+    for (size_t i = bound_count; i-- > 0;) {
+        if (bound[i].stream == stream && bound[i].epoch == epoch && bound[i].way == way) {
+            return &bound[i];
+        }
+    }
+    return NULL;
+}
+
+static void note_bound(uint32_t stream, uint32_t epoch, uint32_t way, uint32_t window)
+{
+    struct bound *b = find_bound(stream, epoch, way);
+
+    if (!b) {
+        b = &bound[bound_count++ % BOUNDS];
+        *b = (struct bound){stream, epoch, way, 0};
+        bound_count = base_min(bound_count, (size_t)BOUNDS - 1);
+    }
+    b->most = base_max(b->most, window);
+}
+
+/* The windows of the ways, as routes and boards are now. */
+static void note_bounds(void)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        struct head *h = head.heads->head[i];
+        const struct head_epoch *e = h ? head_present(h) : NULL;
+        const struct brd_hop *hop = e ? &e->route->hop[0] : NULL;
+        uint32_t shares = 0;
+
+        for (size_t k = 0; e && k < hop->board_count; k++) {
+            shares += hop->board[k].share;
+        }
+        for (size_t k = 0; e && k < hop->board_count; k++) {
+            uint32_t all = head_window(h, e) * hop->board[k].share / shares;
+
+            note_bound(h->stream, e->number, (uint32_t)link_find(&head, hop->board[k].print),
+                       e->route->hop_count == 1 ? head_way_window(h, e, k) : base_max(all, 1u));
+        }
+    }
+}
+
+static void sent(const struct lnk_frame *m, const struct lnk_bytes *part)
+{
+    const struct bound *b = find_bound(m->stream, m->epoch, m->way);
+    struct frame *f;
+    uint64_t value[2];
+
+    T_EQ(m->tensor_count, 2);
+    memcpy(&value[0], part[0].data, sizeof(value[0]));
+    memcpy(&value[1], part[1].data, sizeof(value[1]));
+    T_LT(value[0], frame_count);
+    T_EQ(value[1], ~value[0]);
+    f = &frame[value[0]];
+    T_EQ(f->answers, 0);
+    T_EQ(f->stream, m->stream);
+    T_TRUE(f->number == 0 || f->number == m->frame);
+    f->number = m->frame;
+    f->route = head_epoch(head_by_stream(&head, m->stream), m->epoch)->route->number;
+    f->epoch = m->epoch;
+    f->way = m->way;
+    T_EQ(m->left_ns, f->front.deadline_ns ? f->front.deadline_ns - clock_ns : 0);
+    T_TRUE(b != NULL);
+    T_LE(boards_open(m->stream, m->epoch, m->way), b->most);
+}
+
+static void failed(uint32_t stream, uint64_t number)
+{
+    for (size_t i = oldest; i < frame_count; i++) {
+        if (frame[i].stream == stream && frame[i].number == number) {
+            frame[i].failed = true;
+        }
+    }
+}
+
+/* An earlier frame of the stream may wait only for the transport to let go of its input. */
+static void check_order(const struct frame *f)
+{
+    for (const struct frame *g = &frame[oldest]; g < f; g++) {
+        if (g->stream == f->stream && g->answers == 0) {
+            T_TRUE(boards_holding(g->stream, g->number));
+        }
+    }
+}
+
+void __wrap_front_answer(struct front *front, struct front_frame *fr, int status, const char *text,
+                         uint32_t epoch, uint64_t queue_ns, uint64_t service_ns);
+void __wrap_front_answer(struct front *front, struct front_frame *fr, int status, const char *text,
+                         uint32_t epoch, uint64_t queue_ns, uint64_t service_ns)
+{
+    struct frame *f = base_container_of(fr, struct frame, front);
+    uint64_t wanted = boards_answer((uint64_t)(f - frame));
+
+    (void)front, (void)text, (void)queue_ns;
+    T_EQ(f->answers, 0);
+    check_order(f);
+    f->answers++;
+    f->status = status;
+    answered++;
+    if (status == PIPED_OK) {
+        T_EQ(epoch, f->route); /* not the answer to an earlier time that it was sent */
+        T_EQ(service_ns, boards_ns(f->epoch, f->way));
+        T_TRUE(f->output[0] == wanted && f->output[8] == ~wanted);
+    } else if (status == PIPED_UNAVAILABLE) {
+        T_LT(f->withdrawals, withdrawals[f->model]);
+    } else if (status == PIPED_DEADLINE_EXCEEDED) {
+        T_TRUE(f->front.deadline_ns != 0);
+        T_LE(f->front.deadline_ns, clock_ns);
+    } else {
+        T_EQ(status, PIPED_INTERNAL);
+        T_TRUE(f->failed);
+    }
+    while (oldest < frame_count && frame[oldest].answers > 0) {
+        oldest++;
+    }
+    memset(f->input, 0xff, sizeof(f->input)); /* it is the front's again */
+}
+
+static void go(void)
+{
+    struct lnk_ledger_counts c;
+
+    note_bounds();
+    route_go(&head, clock_ns);
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        if (head.heads->head[i]) {
+            lnk_ledger_counts(head.heads->head[i]->ledger, &c);
+            T_EQ(c.admitted, c.released + c.waiting + c.in_flight + c.held);
+        }
+    }
+}
+
+static void pass(uint64_t ns)
+{
+    clock_ns += ns;
+    go();
+}
+
+/* ---- what happens ---- */
+
+static void submit(size_t model, uint64_t for_ns)
+{
+    struct frame *f = &frame[frame_count];
+    int rc;
+
+    if (frame_count == FRAMES) {
+        return;
+    }
+    *f = (struct frame){.model = model, .withdrawals = withdrawals[model]};
+    f->input[0] = frame_count;
+    f->input[8] = ~(uint64_t)frame_count;
+    f->front = (struct front_frame){.model = names[model],
+                                    .input = (const uint8_t *)f->input,
+                                    .output = (uint8_t *)f->output,
+                                    .deadline_ns = for_ns ? clock_ns + for_ns : 0};
+    rc = route_frame(&head, &f->front);
+    if (rc != 0) { /* given back at once */
+        T_EQ(rc, PIPED_UNAVAILABLE);
+        return;
+    }
+    f->stream = head_by_model(&head, names[model])->stream;
+    frame_count++;
+}
+
+static void add_board(struct brd_hop *hop, size_t board)
+{
+    for (size_t i = 0; i < hop->board_count; i++) {
+        if (strcmp(hop->board[i].print, link_print(&head, board)) == 0) {
+            return;
+        }
+    }
+    snprintf(hop->board[hop->board_count].print, BRD_FINGERPRINT_BYTES, "%s",
+             link_print(&head, board));
+    hop->board[hop->board_count++].share = (uint32_t)t_range(1, 5);
+}
+
+/* A route of @hops hops over any boards. */
+static void set_route(size_t model, size_t hops)
+{
+    struct brd_route *r = &routes.route[model];
+
+    memset(r, 0, sizeof(*r));
+    snprintf(r->model, sizeof(r->model), "%s", names[model]);
+    snprintf(r->content, sizeof(r->content), "%s-1", names[model]);
+    memset(r->identity, 'a', sizeof(r->identity) - 1);
+    r->number = ++last_number;
+    r->hop_count = hops;
+    for (size_t i = 0; i < hops; i++) {
+        r->hop[i].first_unit = (uint32_t)(i * UNITS / hops);
+        r->hop[i].last_unit = (uint32_t)((i + 1) * UNITS / hops - 1);
+        for (int64_t k = t_range(1, 3); k > 0; k--) {
+            size_t board = (size_t)t_range(0, (int64_t)head.boards.count);
+
+            add_board(&r->hop[i], board < head.boards.count ? board : SELF);
+        }
+    }
+    r->input_count = r->output_count = 2;
+    for (size_t i = 0; i < 2; i++) {
+        r->input[i] = (struct brd_tensor){.dtype = LNK_I64, .rank = 1, .dim = {1}, .bytes = 8};
+        r->output[i] = r->input[i];
+    }
+    routes.count = MODELS;
+    route_set(&head, &routes);
+}
+
+static void withdraw(size_t model)
+{
+    withdrawals[model]++;
+    routes.route[model].hop_count = 0;
+    route_set(&head, &routes);
+}
+
+static void change_routes(void)
+{
+    size_t model = t_random() % MODELS;
+
+    if (t_random() % 6 == 0) {
+        withdraw(model);
+    } else {
+        set_route(model, t_random() % 2 ? 1 : (size_t)t_range(2, 4));
+    }
+}
+
+/* A daemon wants another route soon when one has failed. */
+static void replace_failed(void)
+{
+    struct brd_route_state state[BRD_ROUTES_MAX];
+    size_t count = route_states(&head, state);
+
+    for (size_t i = 0; i < count; i++) {
+        if (state[i].phase == BRD_FAILED && t_random() % 8 == 0) {
+            set_route(strcmp(state[i].model, names[0]) == 0 ? 0 : 1,
+                      t_random() % 2 ? 1 : (size_t)t_range(2, 4));
+        }
+    }
+}
+
+static void one_event(void)
+{
+    uint64_t event = t_random() % 256;
+
+    if (event < 80) {
+        submit(t_random() % MODELS, t_random() % 4 ? 0 : (uint64_t)t_range(1, 20) * MS);
+    } else if (event < 160) {
+        boards_deliver();
+    } else if (event < 232) {
+        boards_compute();
+    } else if (event < 240) {
+        clock_ns += (uint64_t)t_range(0, 3000) * BASE_NS_PER_US;
+    } else if (event < 243) {
+        clock_ns += (uint64_t)t_range(50, 600) * MS;
+    } else if (event < 252) {
+        boards_change();
+    } else if (event < 255) {
+        change_routes();
+    } else if (t_random() % 16 == 0) {
+        for (int i = 0; i < 100 && !t_failed; i++) { /* nothing comes for long */
+            pass(400 * MS);
+        }
+    }
+    replace_failed();
+    go();
+}
+
+/* ---- how it ends ---- */
+
+/* Until all frames are answered. */
+static void settle(void)
+{
+    for (int i = 0; i < TURNS && answered < frame_count && !t_failed; i++) {
+        if (!boards_deliver() && !boards_compute()) {
+            clock_ns += 100 * MS;
+        }
+        go();
+    }
+    T_EQ(answered, frame_count);
+    for (size_t i = 0; i < frame_count; i++) {
+        T_EQ(frame[i].answers, 1);
+    }
+}
+
+static void all_ready(void)
+{
+    size_t ready = 0;
+
+    for (int i = 0; i < TURNS && ready < MODELS && !t_failed; i++) {
+        struct brd_route_state state[BRD_ROUTES_MAX];
+        size_t count = route_states(&head, state);
+
+        if (!boards_deliver() && !boards_compute()) {
+            clock_ns += 100 * MS;
+        }
+        go();
+        ready = 0;
+        for (size_t k = 0; k < count; k++) {
+            ready += state[k].phase == BRD_READY;
+        }
+    }
+    T_EQ(ready, MODELS);
+}
+
+/* All credits are there again: just so many frames are sent. */
+static void credits_are_back(size_t model)
+{
+    const struct head *h = head_by_model(&head, names[model]);
+    struct lnk_ledger_counts c;
+
+    T_TRUE(h != NULL);
+    lnk_ledger_counts(h->ledger, &c);
+    T_EQ(c.waiting + c.in_flight + c.held, 0);
+    T_EQ(h->taken, 0);
+    for (uint32_t i = 0; i < h->state.frames + 3 && !t_failed; i++) {
+        submit(model, 0);
+    }
+    go();
+    lnk_ledger_counts(h->ledger, &c);
+    T_EQ(c.in_flight, base_min(h->state.frames, HEAD_FRAMES));
+    settle();
+}
+
+/* Routes are taken back: no board has a place any more, even if links are full for a while. */
+static void all_is_over(void)
+{
+    bool any = true;
+
+    routes.count = 0;
+    withdrawals[0]++;
+    withdrawals[1]++;
+    route_set(&head, &routes);
+    chance.full = 2;
+    for (int i = 0; i < 1000 && any && !t_failed; i++) {
+        if (!boards_deliver()) {
+            clock_ns += 100 * MS;
+        }
+        go();
+        any = boards_places() > 0;
+        for (size_t k = 0; k < BRD_ROUTES_MAX; k++) {
+            any = any || head.heads->head[k];
+        }
+    }
+    T_EQ(boards_places(), 0);
+    T_TRUE(!any);
+}
+
+static void begin(size_t boards)
+{
+    frame_count = answered = oldest = bound_count = 0;
+    memset(withdrawals, 0, sizeof(withdrawals));
+    memset(&routes, 0, sizeof(routes));
+    for (size_t i = 0; i < MODELS; i++) {
+        snprintf(routes.route[i].model, sizeof(routes.route[i].model), "%s", names[i]);
+    }
+    boards_begin(boards, (struct boards_told){failed, sent});
+}
+
+static void end_well(void)
+{
+    boards_heal();
+    chance = (struct boards_chance){0};
+    for (size_t i = 0; i < MODELS && !t_failed; i++) {
+        set_route(i, (size_t)t_range(1, 4));
+    }
+    if (!t_failed) {
+        settle();
+    }
+    if (!t_failed) {
+        all_ready();
+    }
+    for (size_t i = 0; i < MODELS && !t_failed; i++) {
+        credits_are_back(i);
+    }
+    if (!t_failed) {
+        all_is_over();
+    }
+}
+
+static unsigned maybe(unsigned one_in)
+{
+    return t_random() % 2 ? one_in : 0;
+}
+
+static void one_schedule(void)
+{
+    begin((size_t)t_range(1, BOARDS_MAX));
+    chance = (struct boards_chance){.full = maybe(30),
+                                    .no_memory = maybe(200),
+                                    .twice = maybe(8),
+                                    .refuse_place = maybe(20),
+                                    .refuse_frame = maybe(20),
+                                    .final_error = maybe(40),
+                                    .silent = maybe(4),
+                                    .odd_answer = maybe(300)};
+    set_route(0, t_random() % 2 ? 1 : (size_t)t_range(2, 4));
+    for (int i = 0; i < 3000 && !t_failed; i++) {
+        one_event();
+    }
+    end_well();
+    boards_end();
+}
+
+static void deliver_all(void)
+{
+    while (!t_failed && boards_deliver()) {
+        go();
+    }
+}
+
+static void begin_ready(size_t boards)
+{
+    begin(boards);
+    set_route(0, 1);
+    set_route(1, 1);
+    all_ready();
+}
+
+TEST(boards_that_answer_errors_are_there)
+{
+    begin_ready(1);
+    chance.final_error = 1;
+    submit(0, 0);
+    go();
+    for (int i = 0; i < 1000 && !t_failed; i++) { /* there is always one that waits */
+        submit(0, 0);
+        go();
+        deliver_all();
+        T_TRUE(boards_compute());
+        deliver_all();
+        pass(100 * MS);
+    }
+    T_EQ(head_by_model(&head, names[0])->state.phase, BRD_READY);
+    T_LT(900, answered);
+    end_well();
+    boards_end();
+}
+
+TEST(deadlines_pass_while_no_route_serves)
+{
+    struct head *h;
+
+    begin_ready(2);
+    h = head_by_model(&head, names[0]);
+    submit(0, 50 * MS);
+    submit(0, 0);
+    go();
+    head_epoch_fail(h, head_present(h), LINK_NOBODY, LINK_NOBODY, "it is over");
+    deliver_all(); /* the transport lets go of the inputs */
+    T_EQ(answered, 0);
+    pass(60 * MS);
+    T_EQ(answered, 1);
+    T_EQ(frame[0].status, PIPED_DEADLINE_EXCEEDED);
+    end_well();
+    boards_end();
+}
+
+TEST(any_schedule_answers_each_frame_once_in_order_and_right)
+{
+    int runs = t_times(getenv("PIPED_TEST_LONG") ? 600 : 60);
+    size_t ok = 0, all = 0;
+
+    for (int run = 0; run < runs && !t_failed; run++) {
+        one_schedule();
+        for (size_t i = 0; i < frame_count; i++) {
+            ok += frame[i].status == PIPED_OK;
+        }
+        all += frame_count;
+        if (t_failed) {
+            fprintf(stderr, "in schedule %d\n", run);
+        }
+    }
+    if (!t_failed) { /* else the schedules would test nothing */
+        T_LT(all / 2, ok);
+    }
+}
+
+TEST_MAIN()
