@@ -105,13 +105,82 @@ class Control:
         self.server.close()
 
 
+class Relay:
+    """The frames socket of a daemon as its link sees it. Notes the frames that go in, and may hold what comes out."""
+
+    def __init__(self, path, behind):
+        self.path, self.behind = path, behind
+        self.frames = []  # of each, its deadline and when it was here
+        self.news = threading.Condition()
+        self.open = threading.Event()
+        self.open.set()
+        self.server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.server.bind(path)
+        self.server.listen(16)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                sock, _ = self.server.accept()
+            except OSError:
+                return
+            daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            daemon.connect(self.behind)
+            for source, to, inward in ((sock, daemon, True), (daemon, sock, False)):
+                threading.Thread(target=self.pass_on, args=(source, to, inward), daemon=True).start()
+
+    def pass_on(self, source, to, inward):
+        buffer = b""
+        try:
+            while True:
+                data, fds, _, _ = socket.recv_fds(source, 1 << 16, 16)
+                if not data:
+                    to.shutdown(socket.SHUT_WR)
+                    return
+                if inward:
+                    buffer = self.note(buffer + data)
+                else:
+                    self.open.wait()
+                sent = socket.send_fds(to, [data], fds) if fds else 0
+                for fd in fds:
+                    os.close(fd)
+                to.sendall(data[sent:])
+        except OSError:
+            return
+
+    def note(self, data):
+        """Return: the beginning of a message."""
+        while len(data) >= pc.HEADER_BYTES:
+            length, kind = pc.struct.unpack_from("<IH", data)
+            if len(data) < pc.HEADER_BYTES + length:
+                break
+            if kind in (pc.FRAME, pc.INLINE):
+                with self.news:
+                    self.frames.append((pc.struct.unpack_from("<Q", data, pc.HEADER_BYTES + 40)[0], pc.now_ns()))
+                    self.news.notify_all()
+            data = data[pc.HEADER_BYTES + length:]
+        return data
+
+    def wait(self, count):
+        """Until so many frames were here. Return: the last one's deadline, and when it was here."""
+        with self.news:
+            check(self.news.wait_for(lambda: len(self.frames) >= count, LIMIT_S), len(self.frames), "frames of", count)
+            return self.frames[count - 1]
+
+    def close(self):
+        self.open.set()
+        self.server.close()
+
+
 class Boards:
     """The hub, which is the head, and others; each knows all."""
 
-    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None, files=True):
+    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None, files=True, relays=(), link_args=()):
         """@boards: the key of the head's model, which a real head has; else the test is its daemon's mouth. @files: all have
-        the model's file."""
-        self.boards, self.files = boards, files
+        the model's file. @relays: boards whose links reach their daemons by a Relay. @link_args: more, of all links."""
+        self.boards, self.files, self.link_args = boards, files, list(link_args)
+        self.relays = dict.fromkeys(relays)
         self.top = tempfile.TemporaryDirectory(prefix="piped-hops-")
         self.pipectl, self.link, self.model = pipectl, link, model
         self.names = ("hub",) + others
@@ -151,9 +220,14 @@ class Boards:
         daemon.process = None
 
     def start_link(self, name):
-        more = ["--control", self.path("control.sock")] if name == "hub" and not self.boards else []
+        own = name == "hub" and not self.boards
+        more = ["--control", self.path("control.sock") if own else self.path(name, "run", "control.sock"), *self.link_args]
+        frames = self.path(name, "run", "frames.sock")
+        if name in self.relays:
+            self.relays[name] = self.relays[name] or Relay(self.path(name, "relay.sock"), frames)
+            frames = self.relays[name].path
         self.links[name] = Node([self.link, "--state-dir", self.path(name, "state"), "--name", name, "--listen",
-                                 "127.0.0.1:%d" % self.port[name], "--socket", self.path(name, "run", "frames.sock"),
+                                 "127.0.0.1:%d" % self.port[name], "--socket", frames,
                                  "--models", self.path(name, "models"), "--runtime-dir", self.path(name, "link"), *more])
         self.links[name].wait("piped-link: listens", LIMIT_S)
 
@@ -182,6 +256,8 @@ class Boards:
             link.kill()
         if self.control:
             self.control.close()
+        for relay in filter(None, self.relays.values()):
+            relay.close()
         for daemon in self.daemons.values():
             daemon.__exit__(kind, value, trace)
         self.top.cleanup()

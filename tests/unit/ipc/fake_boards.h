@@ -51,5 +51,6 @@ uint32_t boards_open(uint32_t stream, uint32_t epoch, uint32_t way);
 bool boards_holding(uint32_t stream, uint64_t frame);
 /** boards_answer() - Return: what all units make of an input. */
 uint64_t boards_answer(uint64_t input);
-/** boards_ns() - Return: how long boards say that they computed a frame: it tells when it was sent. */
+/** boards_ns() - Return: how long boards say that they computed a frame: another for each epoch and
+ * way. */
 uint64_t boards_ns(uint32_t epoch, uint32_t way);
