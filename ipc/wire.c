@@ -114,8 +114,7 @@ static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
     memcpy(b, name, n);
 }
 
-/* Return: bytes of the UTF-8 character at @s; 0: invalid, overlong, a surrogate, above U+10FFFF. */
-static size_t utf8_length(const uint8_t *s, size_t left)
+size_t ipc_utf8_length(const uint8_t *s, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     uint32_t c = s[0];
@@ -149,7 +148,7 @@ static bool get_name(const uint8_t b[IPC_NAME_BYTES], char ret[IPC_NAME_BYTES])
         return false;
     }
     for (size_t i = 0; i < n; i += step) {
-        step = utf8_length(b + i, n - i);
+        step = ipc_utf8_length(b + i, n - i);
         if (step == 0 || b[i] < 0x20 || b[i] == 0x7f) {
             return false;
         }

@@ -91,7 +91,7 @@ static bool read_ep(const json_t *j, struct brd_ep *ret)
     json_int_t cores;
 
     if (!brd_get_text(j, "name", ret->name, sizeof(ret->name)) || !*ret->name ||
-        !brd_get_count(j, "cores", 1, CORES_MAX, &cores) ||
+        !brd_is_shown(ret->name) || !brd_get_count(j, "cores", 1, CORES_MAX, &cores) ||
         !brd_get_number(j, "speed", 1, &ret->speed) || ret->speed <= 0 ||
         !brd_get_number(j, "max_khz", KHZ_MAX, &ret->max_khz) ||
         !brd_get_number(j, "capacity", CAPACITY_MAX, &ret->capacity)) {
@@ -216,7 +216,8 @@ int brd_state_read(const json_t *j, struct brd_state *ret)
     brd_state_deinit(ret);
     if (json_is_object(j) && brd_get_print(j, "board", true, s.print) &&
         brd_get_optional_text(j, "version", s.version, sizeof(s.version)) &&
-        brd_get_number(j, "memory_bytes", BYTES_MAX, &s.memory_bytes) && read_eps_and_ways(j, &s)) {
+        brd_is_shown(s.version) && brd_get_number(j, "memory_bytes", BYTES_MAX, &s.memory_bytes) &&
+        read_eps_and_ways(j, &s)) {
         rc = read_all_costs(j, &s);
     }
     if (rc) {

@@ -123,8 +123,10 @@ int daemon_conn_call(struct daemon_conn *c, const char *method, json_t *paramete
     if (rc < 0) {
         return rc;
     }
-    memmove(c->out, c->out + c->out_sent, c->out_bytes - c->out_sent);
-    c->out_bytes -= c->out_sent;
+    if (c->out_sent > 0) {
+        memmove(c->out, c->out + c->out_sent, c->out_bytes - c->out_sent);
+        c->out_bytes -= c->out_sent;
+    }
     c->out_sent = 0;
     grown = realloc(c->out, c->out_bytes + bytes);
     if (!grown) {

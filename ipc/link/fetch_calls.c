@@ -187,16 +187,13 @@ static bool forget_peer(struct fetch_file *f, size_t peer)
 static void refused(struct fetch_file *f, size_t peer, const struct lnk_bytes *part)
 {
     char why[STORE_WHY_BYTES];
-    int n;
 
     if (!forget_peer(f, peer)) {
         return;
     }
-    n = snprintf(why, sizeof(why), "%s: %.*s", f->fetch->link->boards.board[peer].name,
-                 (int)base_min(part->bytes, (size_t)LNK_TEXT_MAX), (const char *)part->data);
-    for (int i = 0; i < n && i < (int)sizeof(why) - 1; i++) { /* it goes into logs */
-        why[i] = why[i] < ' ' || why[i] > '~' ? '?' : why[i];
-    }
+    snprintf(why, sizeof(why), "%s: %.*s", f->fetch->link->boards.board[peer].name,
+             (int)base_min(part->bytes, (size_t)LNK_TEXT_MAX), (const char *)part->data);
+    link_plain(why);
     for (struct fetch_ask *a = f->asks; a; a = a->next) {
         if (!a->ended && a->peer == peer) {
             fetch_end(a, PIPED_UNAVAILABLE, why);

@@ -274,7 +274,8 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
     }
     if (!made.segment) {
         refuse_plan(l, head, &m->plan, why ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,
-                    why ? why : "this board serves too many segments");
+                    why ? why
+                        : "this board serves too many segments, or another file by that name");
         return;
     }
     made.number = ++l->hops->last_number;
@@ -283,21 +284,27 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
     offer(l, p);
 }
 
+static bool sends_to(const struct hop_place *p, size_t board)
+{
+    bool found = false;
+
+    for (size_t k = 0; k < p->next_count; k++) {
+        found |= p->next[k].board == board;
+    }
+    return found;
+}
+
 void hop_peer_gone(struct link *l, size_t peer)
 {
     for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
         struct hop_place *p = &l->hops->place[i];
-        bool next = false;
 
         if (!p->number) {
             continue;
         }
-        for (size_t k = 0; k < p->next_count; k++) {
-            next |= p->next[k].board == peer;
-        }
         if (p->head == peer) {
             end_place(p);
-        } else if (next) {
+        } else if (sends_to(p, peer)) {
             lose(l, p, peer);
         }
     }
@@ -308,7 +315,8 @@ void hop_error(struct link *l, size_t from, const struct lnk_error *e)
     for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
         struct hop_place *p = &l->hops->place[i];
 
-        if (p->number && p->stream == e->stream && p->epoch == e->epoch && p->hop + 1u == e->hop) {
+        if (p->number && p->stream == e->stream && p->epoch == e->epoch && p->hop + 1u == e->hop &&
+            sends_to(p, from)) {
             lose(l, p, from);
         }
     }

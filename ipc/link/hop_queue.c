@@ -42,7 +42,9 @@ int hop_queue_add(struct hop_queue *q, uint64_t place, const struct lnk_message 
     w->bytes = bytes;
     w->message = *m;
     w->message.tail = w->data;
-    memcpy(w->data, m->tail, m->tail_bytes);
+    if (m->tail_bytes > 0) {
+        memcpy(w->data, m->tail, m->tail_bytes);
+    }
     at = w->data + m->tail_bytes;
     for (size_t i = 0; i < m->frame.tensor_count; i++) {
         memcpy(at, part[i].data, part[i].bytes);

@@ -6,16 +6,80 @@
 
 #include "base.h"
 #include "ipc/link/link.h"
+#include "ipc/wire.h"
+
+#define LINE_BYTES 2048u
+#define LINES_MAX 20u /* because of one board, within LINES_NS */
+#define LINES_NS (10 * BASE_NS_PER_S)
+
+/* Because of whom lines are written now. The loop's. */
+static struct {
+    const struct link *link;
+    size_t board; /* of no matter while link is NULL */
+    struct {
+        uint64_t since_ns;
+        unsigned count;
+    } of[BRD_MAX];
+} blamed;
+
+void link_plain(char *text)
+{
+    size_t left = strlen(text);
+
+    for (uint8_t *at = (uint8_t *)text; left > 0;) {
+        size_t bytes = ipc_utf8_length(at, left);
+        bool is_control = *at < ' ' || *at == 0x7f || (bytes == 2 && *at == 0xc2 && at[1] < 0xa0);
+
+        if (bytes == 0 || is_control) {
+            *at = '?';
+            bytes = 1;
+        }
+        at += bytes;
+        left -= bytes;
+    }
+}
+
+void link_blame(const struct link *l, size_t board)
+{
+    blamed.link = board < BRD_MAX ? l : NULL;
+    blamed.board = board;
+}
+
+/* Return: the line is written; @ret_last: and no more for a while. */
+static bool may_say(bool *ret_last)
+{
+    uint64_t now_ns = base_now_ns();
+
+    *ret_last = false;
+    if (!blamed.link) {
+        return true;
+    }
+    if (now_ns - blamed.of[blamed.board].since_ns > LINES_NS) {
+        blamed.of[blamed.board].since_ns = now_ns;
+        blamed.of[blamed.board].count = 0;
+    }
+    *ret_last = ++blamed.of[blamed.board].count == LINES_MAX;
+    return blamed.of[blamed.board].count <= LINES_MAX;
+}
 
 void link_log(const char *format, ...)
 {
+    char line[LINE_BYTES];
     va_list args;
+    bool last;
 
-    fputs("piped-link: ", stderr);
+    if (!may_say(&last)) {
+        return;
+    }
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    fputc('\n', stderr);
+    link_plain(line);
+    fprintf(stderr, "piped-link: %s\n", line);
+    if (last) {
+        fprintf(stderr, "piped-link: more lines because of %s are left out for some seconds\n",
+                link_name(blamed.link, blamed.board));
+    }
 }
 
 const char *link_name(const struct link *l, size_t board)

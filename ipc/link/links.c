@@ -219,10 +219,9 @@ void links_take(struct link *l, size_t board, const struct lnk_message *m,
     }
 }
 
-void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count)
+static void take_message(struct link *l, size_t peer, const struct lnk_bytes *part, size_t count)
 {
     size_t part_bytes[LNK_PARTS_MAX], parts = count - 1;
-    struct link *l = user;
     struct lnk_message m;
     int rc;
 
@@ -249,4 +248,11 @@ void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t
     } else {
         l->take(l, peer, &m, part + 1);
     }
+}
+
+void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count)
+{
+    link_blame(user, peer);
+    take_message(user, peer, part, count);
+    link_blame(user, LINK_NOBODY);
 }

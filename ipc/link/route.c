@@ -71,6 +71,13 @@ void route_set(struct link *l, const struct brd_routes *routes)
     }
 }
 
+/* Boards without a place in the route have no say; where frames have one hop, each has its own. */
+static bool may_complain(const struct head *h, const struct head_epoch *e, size_t board,
+                         const struct lnk_error *m)
+{
+    return head_uses(h, e, board) && (m->frame == 0 || e->route->hop_count > 1 || m->way == board);
+}
+
 bool route_error(struct link *l, size_t board, const struct lnk_message *m)
 {
     struct head *h = head_by_stream(l, m->error.stream);
@@ -78,11 +85,12 @@ bool route_error(struct link *l, size_t board, const struct lnk_message *m)
     char text[LNK_TEXT_MAX + 1];
     size_t to;
 
-    if (!h || !e) {
+    if (!h || !e || !may_complain(h, e, board, &m->error)) {
         return h != NULL;
     }
     memcpy(text, m->tail, m->tail_bytes);
     text[m->tail_bytes] = 0;
+    link_plain(text);
     to = m->error.status == PIPED_UNAVAILABLE ? link_find(l, text) : LINK_NOBODY;
     if (m->error.frame != 0 && m->error.status == PIPED_RESOURCE_EXHAUSTED) {
         struct lnk_due due = {.frame = m->error.frame, .epoch = e->ledger, .way = m->error.way};

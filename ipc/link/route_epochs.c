@@ -10,18 +10,24 @@
 
 #define REMIND_NS (BASE_NS_PER_S / 2)
 
-static bool uses(const struct head *h, const struct head_epoch *e, size_t board)
+bool head_hop_has(const struct head *h, const struct brd_hop *hop, size_t board)
 {
-    const char *print = link_print(h->link, board);
-
-    for (size_t i = 0; i < e->route->hop_count; i++) {
-        for (size_t k = 0; k < e->route->hop[i].board_count; k++) {
-            if (strcmp(e->route->hop[i].board[k].print, print) == 0) {
-                return true;
-            }
+    for (size_t k = 0; k < hop->board_count; k++) {
+        if (strcmp(hop->board[k].print, link_print(h->link, board)) == 0) {
+            return true;
         }
     }
     return false;
+}
+
+bool head_uses(const struct head *h, const struct head_epoch *e, size_t board)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < e->route->hop_count; i++) {
+        found |= head_hop_has(h, &e->route->hop[i], board);
+    }
+    return found;
 }
 
 void head_epoch_fail(struct head *h, struct head_epoch *e, size_t board, size_t to, const char *why)
@@ -59,7 +65,7 @@ void head_lose(struct head *h, struct head_epoch *e, size_t board, const char *w
 {
     char text[256];
 
-    if (!uses(h, e, board) || e->gone & 1u << board) {
+    if (!head_uses(h, e, board) || e->gone & 1u << board) {
         return;
     }
     snprintf(text, sizeof(text), "%s %s", link_name(h->link, board), why);

@@ -108,6 +108,14 @@ static bool fits(const struct brd_route *r, const struct lnk_message *m)
     return same;
 }
 
+/* Only the last hop answers; where it is the first, too, only the board that has the frame. */
+static bool may_answer(const struct head *h, const struct head_epoch *e, size_t board, uint32_t way)
+{
+    const struct brd_route *r = e->route;
+
+    return head_hop_has(h, &r->hop[r->hop_count - 1], board) && (r->hop_count > 1 || way == board);
+}
+
 static void note_times(struct head *h, struct head_frame *f, const struct lnk_message *m)
 {
     for (size_t i = 0; i < m->answer.time_count && i < BRD_HOPS_MAX; i++) {
@@ -125,9 +133,9 @@ void route_answer(struct link *l, size_t board, const struct lnk_message *m,
     struct head_epoch *e = h ? head_epoch(h, m->answer.epoch) : NULL;
     struct head_frame *f;
 
-    if (!e || !e->ledger) {
+    if (!e || !e->ledger || !may_answer(h, e, board, m->answer.way)) {
         if (h) {
-            h->late++; /* of an epoch that is over */
+            h->late++; /* of an epoch that is over, or another board's to give */
         }
         return;
     }

@@ -83,6 +83,10 @@ void head_epoch_fail(struct head *h, struct head_epoch *e, size_t board, size_t 
                      const char *why);
 /** head_lose() - the epoch cannot use a board any more. */
 void head_lose(struct head *h, struct head_epoch *e, size_t board, const char *why);
+/** head_hop_has() - Return: the board has a share of that hop. */
+bool head_hop_has(const struct head *h, const struct brd_hop *hop, size_t board);
+/** head_uses() - Return: it has a place in the epoch's route. */
+bool head_uses(const struct head *h, const struct head_epoch *e, size_t board);
 /** head_windows() - the ledger's windows, by links and boards as they are now. @e: the present one.
  */
 void head_windows(struct head *h, const struct head_epoch *e);

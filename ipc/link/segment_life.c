@@ -19,7 +19,9 @@ void segment_fail(struct segment *s, int status, const char *why)
     s->phase = SEGMENT_FAILED;
     s->status = status;
     snprintf(s->why, sizeof(s->why), "%s", why);
+    link_blame(s->link, s->head);
     link_log("%s does not serve: %s", s->name, s->why);
+    link_blame(s->link, LINK_NOBODY);
     s->link->segments->changed(s->link, s);
 }
 
@@ -49,7 +51,9 @@ void segment_opened(struct segment *s)
         return;
     }
     s->phase = SEGMENT_READY;
+    link_blame(s->link, s->head);
     link_log("serves %s for %s", s->name, link_name(s->link, s->head));
+    link_blame(s->link, LINK_NOBODY);
     s->link->segments->changed(s->link, s);
 }
 

@@ -93,7 +93,9 @@ void segment_job_end(struct segment_job *j)
     j->frame = NULL;
 }
 
-static struct segment *find(struct segments *s, const char *name)
+/* Return: the one with this name, or a free one; NULL: there is none, or it is of another file. */
+static struct segment *find(struct segments *s, const char *name, const uint8_t *identity,
+                            bool plain)
 {
     struct segment *unused = NULL;
 
@@ -103,7 +105,10 @@ static struct segment *find(struct segments *s, const char *name)
         if (g->phase == SEGMENT_NONE) {
             unused = unused ? unused : g;
         } else if (g->phase != SEGMENT_FAILED && strcmp(g->name, name) == 0) {
-            return g;
+            bool same = g->plain == plain &&
+                        (plain || memcmp(g->identity, identity, sizeof(g->identity)) == 0);
+
+            return same ? g : NULL;
         }
     }
     return unused;
@@ -120,7 +125,7 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
     } else {
         snprintf(name, sizeof(name), "%s#%u-%u", content, m->plan.first_unit, m->plan.last_unit);
     }
-    s = find(l->segments, name);
+    s = find(l->segments, name, m->plan.model, plain);
     if (!s) {
         return NULL;
     }

@@ -82,7 +82,8 @@ struct segments *segments_free(struct segments *s);
  * segment_hold() - a segment to compute frames by
  * @m: a PLAN     @content, @leaves: of its text     @plain: the whole model of that name
  *
- * It may be READY or not; its users are told later. Return: NULL: there are too many.
+ * It may be READY or not; its users are told later. Return: NULL: there are too many,
+ * or another file has that name here.
  */
 struct segment *segment_hold(struct link *l, size_t head, const struct lnk_message *m,
                              const char *content, const char *leaves, bool plain);
