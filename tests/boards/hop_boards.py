@@ -299,7 +299,7 @@ class Client(threading.Thread):
     """Streams frames of a few kinds into the front, checks every answer against the daemon's own; all in order."""
     PATTERNS = 8
 
-    def __init__(self, boards, path=None):
+    def __init__(self, boards, path=None, model="digits"):
         super().__init__(daemon=True)
         daemon = boards.daemons["hub"]
         with pc.Connection(daemon.frames_path) as c:
@@ -309,6 +309,7 @@ class Client(threading.Thread):
                                                 *[draw.random() for _ in range(s.input_bytes // 4)]))
                            for _ in range(self.PATTERNS)]
             self.wanted = [s.infer(i).output for i in self.inputs]
+        self.model = model
         self.path = path or boards.path("hub", "link", "frames.sock")
         self.stopped, self.news = False, threading.Condition()
         self.answered, self.unavailable, self.failure, self.epochs = 0, 0, None, set()
@@ -317,7 +318,7 @@ class Client(threading.Thread):
     def run(self):
         try:
             with pc.Connection(self.path) as c:
-                s = pc.Stream(c, model="digits", credits=8)
+                s = pc.Stream(c, model=self.model, credits=8)
                 sent = []
                 while True:
                     while len(sent) < s.credits and not self.stopped:

@@ -194,7 +194,8 @@ def keys_of(name):
 
 
 class raw_dealer:
-    """A client of libzmq that keeps to none of our rules. @key: a name; None: it speaks without keys."""
+    """A client of libzmq that keeps to none of our rules. @server: a name, or a public key; @key: a name; None:
+    it speaks without keys."""
 
     def __init__(self, port, server, key):
         self.zmq = ctypes.CDLL(ctypes.util.find_library("zmq"))
@@ -207,7 +208,7 @@ class raw_dealer:
             public, secret = keys_of(key)
             self.option(48, public)
             self.option(49, secret)
-            self.option(50, keys_of(server)[0])
+            self.option(50, server if isinstance(server, bytes) else keys_of(server)[0])
         check(self.zmq.zmq_connect(self.socket, b"tcp://127.0.0.1:%d" % port) == 0)
 
     def option(self, number, value):
