@@ -12,7 +12,7 @@
  *     small PEER COUNT            pings and pongs as fast as they go
  *     greet PEER COUNT            greetings of ever another process
  *     forge PEER STREAM EPOCH FIRST COUNT PRINT
- *                                 answers and errors, as if COUNT frames from FIRST on were its own;
+ *                                 answers and errors, as if COUNT frames from FIRST on were its;
  *                                 PRINT: the fingerprint of a board that it says it cannot reach
  *
  * It tells "up PEER", "down PEER", and "plan STREAM EPOCH" when it is given a place.
