@@ -18,6 +18,11 @@ static const struct cli_option COMMON[] = {{"socket", 's', "PATH", "@file", "con
                                            {0}};
 static const struct cli_option NONE[] = {{0}};
 static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
+static const struct cli_option TOP[] = {
+    {"model", 'm', "M", "@models", "show this model first; with --once: only this one"},
+    {"interval", 'i', "S", "@none", "seconds from one picture to the next; default 1"},
+    {"once", 'o', NULL, NULL, "print one picture as text"},
+    {0}};
 static const struct cli_option INFER[] = {
     MODEL,
     {"raw", 'r', "OUT.f32", "@file", "write all outputs as little-endian floats"},
@@ -127,6 +132,7 @@ static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
 
 static const struct cli_command COMMANDS[] = {
     {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
+    {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
     {"infer", NULL, "FILE...", "print the answers to pictures (JPEG, PPM, PGM) or tensors (.f32)",
      INFER, FILES},
     {"bench", NULL, "", "stream frames; report speed, latency, order and loss", BENCH, NULL},
