@@ -106,25 +106,24 @@ static int print_text(const struct top *top, const struct top_options *o, const 
     return CTL_DONE;
 }
 
-/* What the planner expects of the first model that has a route. */
-static int take_explanation(const struct ctl *ctl, const struct top *top, json_t **ret)
+/* What the planner expects of the first model that has a route. Return: a new reference, or NULL. */
+static json_t *explanation_of(const struct ctl *ctl, const struct top *top)
 {
-    json_t *model, *reply;
+    json_t *model, *reply, *explanation = NULL;
     size_t i;
-    int rc = CTL_DONE;
 
     json_array_foreach(json_object_get(top->status, "models"), i, model)
     {
         if (top_number(json_object_get(model, "route"), "number") > 0) {
-            rc = ctl_call(ctl, "PlanExplain", ctl_model_parameter(ctl_text(model, "name")), &reply);
-            if (rc == CTL_DONE) {
-                *ret = json_incref(json_object_get(reply, "explanation"));
+            if (ctl_call(ctl, "PlanExplain", ctl_model_parameter(ctl_text(model, "name")),
+                         &reply) == CTL_DONE) {
+                explanation = json_incref(json_object_get(reply, "explanation"));
                 json_decref(reply);
             }
             break;
         }
     }
-    return rc;
+    return explanation;
 }
 
 static int once(const struct ctl *ctl, const struct top_options *o)
@@ -139,8 +138,8 @@ static int once(const struct ctl *ctl, const struct top_options *o)
         nanosleep(&pause, NULL);
         rc = take_status(ctl, o->model, &top);
     }
-    rc = rc ? rc : take_explanation(ctl, &top, &explanation);
     if (rc == CTL_DONE) {
+        explanation = explanation_of(ctl, &top);
         json_object_set_new(parameters, "limit", json_integer(ONCE_EVENTS));
         rc = ctl_call(ctl, "History", json_incref(parameters), &reply);
     }

@@ -200,10 +200,11 @@ static void put_blanks(struct top_screen *s, enum top_look look, size_t count)
 void top_put_field(struct top_screen *s, enum top_look look, const char *text, size_t width,
                    bool right)
 {
+    enum top_look blanks = look == TOP_TITLE ? look : TOP_PLAIN; /* it is underlined */
     size_t all = top_width(s, text), used;
 
     if (right && all < width) {
-        put_blanks(s, TOP_PLAIN, width - all);
+        put_blanks(s, blanks, width - all);
     }
     used = put_text(s, look, text, all > width ? width - (width > 0) : width);
     if (all > width && width > 0) {
@@ -211,7 +212,7 @@ void top_put_field(struct top_screen *s, enum top_look look, const char *text, s
         used++;
     }
     if (used < width && (!right || all > width)) {
-        put_blanks(s, TOP_PLAIN, width - used);
+        put_blanks(s, blanks, width - used);
     }
 }
 

@@ -83,8 +83,8 @@ static void add_hop(struct top_table *t, const struct top_view *v, const json_t 
 void top_draw_route(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     static const struct top_column columns[] = {
-        {"units", 'l', 0}, {"board", 'l', 0},      {"is", 'l', 0},          {"share", 'b', 2},
-        {"", 'r', 1},      {"service ms", 'r', 0}, {"expected ms", 'r', 3}, {"off", 'r', 0},
+        {"units", 'l', 0}, {"board", 'l', 0},      {"is", 'l', 0},          {"share", 'b', 3},
+        {"", 'r', 1},      {"service ms", 'r', 0}, {"expected ms", 'r', 2}, {"off", 'r', 0},
     };
     const json_t *route = json_object_get(model, "route");
     struct top_table t;

@@ -33,6 +33,7 @@ OUTSIDE = {
     r"xnnpack\.h": ("kernels",),
     r"pthreadpool\.h": ("kernels", "pipeline"),
     r"jpeglib\.h": ("ipc/pipectl",),
+    r"curses\.h": ("ipc/pipectl",),
 }
 
 

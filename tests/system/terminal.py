@@ -129,6 +129,8 @@ class Terminal:
                 at = m.end()
                 if m.group(3):
                     self.control(m.group(1), m.group(2), m.group(3))
+                elif m.group() == "\x1bM":  # up, or scroll down
+                    self.control("", "1", "T" if self.row == self.margins[0] else "A")
             else:
                 self.character(text[at])
                 at += 1

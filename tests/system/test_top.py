@@ -87,7 +87,7 @@ class FakeDaemon:
                 return
             threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
 
-    def reply(self, method):
+    def reply(self, method, parameters):
         if method == "Status":
             self.status["uptime_s"] += 1
             for m in self.status["models"]:
@@ -98,7 +98,7 @@ class FakeDaemon:
         if method == "PlanExplain":
             return {"explanation": {"model": "net", "boards": {"number": 7, "hops": [{"predicted_ms": 2.0},
                                                                                     {"predicted_ms": 5.0}]}}}
-        return {"events": [event(i) for i in range(20)]}
+        return {"events": [event(i) for i in range(20)][-parameters.get("limit", 20):]}
 
     def serve(self, sock):
         buffer = b""
@@ -110,9 +110,12 @@ class FakeDaemon:
             buffer += data
             while b"\0" in buffer:
                 text, buffer = buffer.split(b"\0", 1)
-                method = json.loads(text)["method"].rsplit(".", 1)[1]
-                if not self.mute:
-                    sock.sendall(json.dumps({"parameters": self.reply(method)}).encode() + b"\0")
+                call = json.loads(text)
+                reply = self.reply(call["method"].rsplit(".", 1)[1], call["parameters"])
+                try:
+                    sock.sendall(b"" if self.mute else json.dumps({"parameters": reply}).encode() + b"\0")
+                except OSError:  # the program left
+                    return
 
 
 def once(path, *args, env=None, expect=0):
@@ -166,7 +169,7 @@ def text_of_everything():
     only_text(text)
     has(text, "50.0", "0-1@bigx4|2-3@littlex2", "+100 %", "0-1@here|2-3@b2*600+b3*400", "3 sent again", "2 computed here",
         "1000", "by heat", "81.5 C (above its trip point)", "12.2 %", "heat: serving by exact", "100.0 to 80.0 frames/s", "60 %", "-20 %", "+50 %",
-        "there", "away", "150 min", "8192", "e?[2Jv?il?1m???\u6885\u82b1-\u00e9", "\u2588")
+        "there", "away", "2 h", "8192", "e?[2Jv?il?1m???\u6885\u82b1-\u00e9", "\u2588")
     for line in text.splitlines():
         check(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) <= 80, line)
 
