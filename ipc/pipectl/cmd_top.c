@@ -106,7 +106,7 @@ static int print_text(const struct top *top, const struct top_options *o, const 
     return CTL_DONE;
 }
 
-/* What the planner expects of the first model that has a route. Return: a new reference, or NULL. */
+/* What the planner expects of the first model that has a route. Return: owned, or NULL. */
 static json_t *explanation_of(const struct ctl *ctl, const struct top *top)
 {
     json_t *model, *reply, *explanation = NULL;

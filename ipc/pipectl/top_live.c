@@ -112,6 +112,9 @@ static void ask_all(struct live *l, uint64_t now_ns)
     }
     ask(l, "History", limit, now_ns);
     if (l->feed.sock >= 0 && l->view.page == TOP_PAGE_UNITS && l->model) {
+        if (!l->units_of || strcmp(l->units_of, l->model) != 0) {
+            set_json(&l->units, NULL);
+        }
         set_text(&l->units_of, l->model);
         ask(l, "Units", ctl_model_parameter(l->model), now_ns);
     }

@@ -51,8 +51,13 @@ struct top {
 
 /** top_deinit() - frees all; may be called twice. */
 void top_deinit(struct top *t);
-/** top_take() - @status: of the method Status, read at @now_ns, later than the last one; a new
- * reference is taken. Rates are by the daemon's own clock, uptime_s: answers may be late. A model that was away for a series' length is forgotten. */
+/**
+ * top_take() - takes the next status
+ *
+ * @status: of the method Status, read at @now_ns, later than the last one; a new reference is
+ * taken. Rates are by the daemon's own clock, uptime_s: answers may be late. A model that was away
+ * for a series' length is forgotten.
+ */
 void top_take(struct top *t, json_t *status, uint64_t now_ns);
 /** top_find() - Return: what is known of the model; NULL: nothing. */
 const struct top_model *top_find(const struct top *t, const char *name);

@@ -37,7 +37,5 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
 void top_draw_machine(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_decisions(const struct top_view *v, struct top_screen *s, const json_t *model);
 
-/** top_look_of_share() - good, warn from 0.7 on, bad from 0.95 on. */
-enum top_look top_look_of_share(double share);
 /** top_look_of_off() - bad from 0.5 on, warn from 0.2 on; NAN: plain. */
 enum top_look top_look_of_off(double off);

@@ -10,7 +10,8 @@
 
 #define LABEL_CELLS 18u /* before the curve */
 
-enum top_look top_look_of_share(double share)
+/* Of a stage: from 95 % on it decides the throughput. */
+static enum top_look look_of_share(double share)
 {
     return share >= 0.95 ? TOP_BAD : share >= 0.7 ? TOP_WARN : TOP_GOOD;
 }
@@ -153,7 +154,7 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, look, "%.4g", answered ? top_number(latency, "p99") : NAN);
         top_table_value(&t, look, "%.0f", top_number(m, "waiting"));
         top_table_value(&t, look, "%.1f", known ? known->rate[TOP_DROPPED] : NAN);
-        top_table_bar(&t, top_look_of_share(share), share);
+        top_table_bar(&t, look_of_share(share), share);
         top_table_value(&t, look, "%.0f %%", share * 100);
     }
     top_table_draw(&t, s);
@@ -209,7 +210,7 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(stage, "units"));
         top_table_text(&t, TOP_PLAIN, "%s%s%s", ctl_text(stage, "ep"), wide, many);
         top_table_text(&t, TOP_PLAIN, "%s", cpus);
-        top_table_bar(&t, top_look_of_share(busy), busy);
+        top_table_bar(&t, look_of_share(busy), busy);
         top_table_value(&t, TOP_PLAIN, "%.0f %%", busy * 100);
         top_table_value(&t, TOP_PLAIN, "%.0f", top_number(stage, "queue"));
         top_table_value(&t, TOP_BOLD, "%.3f", ms);
@@ -238,6 +239,10 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
     double all = 0;
     size_t i;
 
+    if (!v->units) { /* they have been asked for */
+        json_decref(sorted);
+        return;
+    }
     json_array_foreach(sorted, i, u)
     {
         all += isnan(unit_ms(u)) ? 0 : unit_ms(u);

@@ -54,11 +54,11 @@ TEST(a_restart_gives_no_rate_and_no_spike)
 
     take(&t, status_of(1, 10, "a", 1000, 0), 50 * S);
     take(&t, status_of(1, 11, "a", 1010, 0), 51 * S);
-    take(&t, status_of(2, 1, "a", 2000, 0), 52 * S); /* another process, higher counters */
+    take(&t, status_of(2, 12, "a", 2000, 0), 52 * S); /* another process, all is higher */
     T_TRUE(isnan(rate(&t, "a", TOP_ANSWERED)));
-    take(&t, status_of(2, 2, "a", 2020, 0), 53 * S);
+    take(&t, status_of(2, 13, "a", 2020, 0), 53 * S);
     T_NEAR(rate(&t, "a", TOP_ANSWERED), 20, 1e-9);
-    take(&t, status_of(2, 3, "a", 5, 0), 54 * S); /* the same process; the model is a new one */
+    take(&t, status_of(2, 14, "a", 5, 0), 54 * S); /* the same process; the model is a new one */
     T_TRUE(isnan(rate(&t, "a", TOP_ANSWERED)));
     T_TRUE(isnan(rate(&t, "a", TOP_DROPPED)));
     top_series(top_find(&t, "a"), 54 * S, series);
