@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/route_fill.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "model/segment/segment_name.h"
 
 #define IDENTITY_DIGITS 8
+#define CHOICE_ENDING (sizeof("-0123abcd") - 1)
 #define SEGMENT_ENDING (sizeof("#9999999-9999999") - 1)
 
 _Static_assert(BRD_CONTENT_BYTES == MDL_SEGMENT_NAME_MAX, "a route's content is a model's name");
@@ -64,7 +66,8 @@ static void fill_tensors(const struct mdl_model *m, const struct mdl_io *io, siz
 int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
 {
     /* with the ending of a segment it is still a name */
-    int name = (int)(BRD_CONTENT_BYTES - 1 - SEGMENT_ENDING - 1 - IDENTITY_DIGITS);
+    int name = (int)(BRD_CONTENT_BYTES - 1 - SEGMENT_ENDING - CHOICE_ENDING - 1 - IDENTITY_DIGITS);
+    char choice[CHOICE_ENDING + 1] = "";
     char path[PATH_MAX];
 
     *ret = (struct brd_route){.input_count = m->model->input_count,
@@ -74,8 +77,11 @@ int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
         return -EINVAL;
     }
     snprintf(ret->model, sizeof(ret->model), "%s", m->name);
-    snprintf(ret->content, sizeof(ret->content), "%.*s-%.*s", name, m->name, IDENTITY_DIGITS,
-             m->model->hash);
+    if (m->choice.special) { /* frames of two choices must not mix: they may differ in bits */
+        snprintf(choice, sizeof(choice), "-%08" PRIx32, dmn_choice_digest(&m->choice, m->net));
+    }
+    snprintf(ret->content, sizeof(ret->content), "%.*s-%.*s%s", name, m->name, IDENTITY_DIGITS,
+             m->model->hash, choice);
     snprintf(ret->identity, sizeof(ret->identity), "%s", m->model->hash);
     memcpy(ret->path, path, strlen(path) + 1);
     fill_tensors(m->model, m->model->inputs, m->model->input_count, ret->input);
@@ -120,6 +126,17 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
         }
     }
     return 0;
+}
+
+void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r)
+{
+    for (size_t i = 0; i < r->hop_count; i++) {
+        struct brd_hop *h = &r->hop[i];
+        const struct mdl_unit *units = m->model->units;
+
+        dmn_choice_text(&m->choice, m->net, units[h->first_unit].first_op,
+                        units[h->last_unit].last_op + 1, h->primitives, sizeof(h->primitives));
+    }
 }
 
 int dmn_route_borders(const struct dmn_model *m, struct brd_route *r)

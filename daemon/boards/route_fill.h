@@ -29,6 +29,8 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r);
 /** dmn_route_borders() - sets the border hashes of the hops. Return: 0; -EINVAL: units that the
  * model does not have; -ENOMEM. */
 int dmn_route_borders(const struct dmn_model *m, struct brd_route *r);
+/** dmn_route_primitives() - sets the primitives of the hops, all of whose units are in the model. */
+void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r);
 
 /** dmn_board_name() - Return: its name, or "here", or @print if @r does not know it; borrowed. */
 const char *dmn_board_name(const struct brd_link_report_all *r, const char *print);

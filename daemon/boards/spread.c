@@ -60,6 +60,7 @@ static bool complete(struct dmn_spread *s)
         s->route.hop_count = 0;
         return false;
     }
+    dmn_route_primitives(s->model, &s->route);
     for (size_t i = 0; i < s->route.hop_count; i++) {
         bool last = i + 1 == s->route.hop_count;
 

@@ -101,7 +101,8 @@ static bool being_loaded(const struct dmn_control *control, const char *name, si
 void dmn_method_load(struct dmn_call *c)
 {
     const char *name = text(c, "name"), *path = text(c, "path"), *plan = text(c, "plan");
-    struct dmn_load_source source = {.name = name, .path = path, .plan = plan};
+    struct dmn_load_source source = {
+        .name = name, .path = path, .plan = plan, .primitives = text(c, "primitives")};
     struct dmn_control *control = c->control;
     struct dmn_load_call *l;
     size_t loading;

@@ -56,7 +56,8 @@ void dmn_choose_deinit(struct dmn_choose *c)
     }
     c->front_count = 0;
     free(c->folder);
-    c->folder = NULL;
+    free(c->given);
+    c->folder = c->given = NULL;
 }
 
 static int measure(struct dmn_choose *c, const struct mdl_model *m)
@@ -106,6 +107,12 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     uint64_t start = base_now_ns();
     int r = -ENOENT;
 
+    if (c->given && c->kind_count > 0 && dmn_choose_given(c, m) == 0 &&
+        build(c, m, ret_error, ret) == 0) {
+        c->took_ns = base_now_ns() - start;
+        c->chosen = true;
+        return 0;
+    }
     if (c->ms == 0 || c->kind_count == 0 || m->op_count == 0) {
         return krn_net_new_preferred(m, NULL, c->pack, ret_error, ret);
     }

@@ -28,6 +28,19 @@ struct dmn_choose_kind {
     char name[PL_EP_NAME_MAX];
     int cpu;     /* the core that is measured */
     size_t same; /* index of the first kind with the same cores; its own index if it is the first */
+    uint64_t class; /* dmn_choose_class(); set by the load */
+};
+
+/* What a model that serves keeps of its choice, for segments of it. Beside it, the net says which
+ * primitives were chosen. */
+struct dmn_kept_choice {
+    bool special; /* measured, or named by a user: other loads may choose otherwise */
+    size_t count;
+    struct {
+        char name[PL_EP_NAME_MAX];
+        uint64_t class;
+        double *op_ns; /* [op_count], owned; NULL: not known */
+    } kind[PL_EP_MAX]; /* only kinds that are the first with their cores */
 };
 
 struct dmn_choose {
@@ -36,6 +49,7 @@ struct dmn_choose {
     size_t kind_count;
     struct dmn_choose_kind kinds[PL_EP_MAX];
     unsigned ms; /* longest time for measuring a kind; 0: use the static order */
+    char *given; /* owned; dmn_choice_text() of the whole model, for a segment of it; NULL: none */
     bool anew;   /* measure even if there is a saved choice */
     bool wants_front;
     struct krn_examples *examples; /* borrowed; inexact primitives are judged by them; NULL: none */
@@ -73,3 +87,26 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
  * core. A measured choice drops saved costs, which may be of other primitives; a choice from the
  * file keeps them. */
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p);
+
+/** dmn_choose_classes() - sets the class of each kind, before dmn_choose_net(). Threads: the load's.
+ */
+void dmn_choose_classes(struct dmn_choose *c);
+
+/** dmn_choose_keep() - copies what a served model keeps. @special: as in the struct. Times that no
+ * memory is left for are missing. @ret: the caller's, dmn_kept_choice_deinit(). */
+void dmn_choose_keep(const struct dmn_choose *c, bool special, struct dmn_kept_choice *ret);
+void dmn_kept_choice_deinit(struct dmn_kept_choice *k);
+
+/**
+ * dmn_choice_text() - the primitives that run ops @first_op..@end_op - 1, as text for other boards
+ * @net: of the model that keeps @k. @ret: printable ASCII
+ *
+ * For each kind of cores, separated by ";": its class, the names of its primitives, and for each op
+ * their numbers in that list, "OWN+FUSED:NANOSECONDS", such as
+ * "00c0ffee00c0ffee conv_f32__a,copy_f32__b 0:51200 1". A kind for which there is no room is left
+ * out; @ret may be "". Threads: the loop thread.
+ */
+void dmn_choice_text(const struct dmn_kept_choice *k, const struct krn_net *net, size_t first_op,
+                     size_t end_op, char *ret, size_t bytes);
+/** dmn_choice_digest() - Return: a number for the names of all chosen primitives. */
+uint32_t dmn_choice_digest(const struct dmn_kept_choice *k, const struct krn_net *net);

@@ -22,7 +22,7 @@ struct key {
 };
 
 /* FNV-1a. Source: G. Fowler, L. C. Noll, K.-P. Vo, "The FNV non-cryptographic hash algorithm". */
-static uint64_t mix(uint64_t h, const char *text)
+uint64_t dmn_choose_mix(uint64_t h, const char *text)
 {
     for (; *text; text++) {
         h = (h ^ (uint8_t)*text) * 0x100000001b3ull;
@@ -79,12 +79,46 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
+static void describe_table(char *ret, size_t bytes)
+{
+    uint64_t h = DMN_CHOOSE_MIX_START;
+    size_t count;
+    const struct krn_primitive *table = krn_primitives(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        h = dmn_choose_mix(h, table[i].name);
+    }
+    snprintf(ret, bytes, "%s-%016llx", PIPED_VERSION, (unsigned long long)h);
+}
+
+uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind)
+{
+    base_autofree struct key *key = calloc(1, sizeof(*key));
+    uint64_t h = DMN_CHOOSE_MIX_START;
+    char core[256], features[16], *at;
+
+    if (!key) {
+        return 0;
+    }
+    describe_core(base_max(c->kinds[kind].cpu, 0), core, sizeof(core));
+    snprintf(features, sizeof(features), "%x", krn_cpu_features());
+    describe_table(key->table, sizeof(key->table));
+    dl_iterate_phdr(add_library, key);
+    h = dmn_choose_mix(dmn_choose_mix(dmn_choose_mix(h, core), features), key->table);
+    at = key->libraries;
+    for (char *word; (word = strsep(&at, " ")) != NULL;) { /* boards differ in the dates */
+        char *date = strrchr(word, ':');
+
+        if (date) {
+            *date = '\0';
+        }
+        h = dmn_choose_mix(h, word);
+    }
+    return h;
+}
+
 static void describe(const struct dmn_choose *c, struct key *k)
 {
-    const struct krn_primitive *table;
-    uint64_t h = 0xcbf29ce484222325ull;
-    size_t count;
-
     *k = (struct key){0};
     for (size_t i = 0; i < c->kind_count; i++) {
         size_t used = strlen(k->cpu);
@@ -97,11 +131,7 @@ static void describe(const struct dmn_choose *c, struct key *k)
         }
     }
     dl_iterate_phdr(add_library, k);
-    table = krn_primitives(&count);
-    for (size_t i = 0; i < count; i++) {
-        h = mix(h, table[i].name);
-    }
-    snprintf(k->table, sizeof(k->table), "%s-%016llx", PIPED_VERSION, (unsigned long long)h);
+    describe_table(k->table, sizeof(k->table));
     snprintf(k->wanted, sizeof(k->wanted), "%s%s-%zu",
              c->options.objective == KRN_MEMORY ? "memory" : "latency",
              c->options.exact ? "" : "-inexact", c->options.packed_bytes_max);

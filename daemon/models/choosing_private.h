@@ -5,6 +5,18 @@
 
 #include "daemon/models/choosing.h"
 
+/** dmn_choose_class() - Return: what two boards' cores have in common if each runs best what the
+ * other does, and with the same results: the CPU's model and features, the libraries, and the table
+ * of primitives. */
+uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind);
+/** dmn_choose_mix() - FNV-1a of @text and its end, after @h. */
+uint64_t dmn_choose_mix(uint64_t h, const char *text);
+#define DMN_CHOOSE_MIX_START 0xcbf29ce484222325ull
+
+/** dmn_choose_given() - takes the choice from c->given, if it has one for the class of each kind
+ * here. Return: 0; 1: it does not fit, nothing is taken; -ENOMEM. */
+int dmn_choose_given(struct dmn_choose *c, const struct mdl_model *m);
+
 /** dmn_choose_read() - reads the saved choice of this model, machine, set of libraries and table of
  * primitives. A file that is not a valid choice is reported in c->note. Return: 0; -ENOENT:
  * nothing that fits. */

@@ -105,6 +105,7 @@ int dmn_load_run(struct dmn_load *l)
         error = error ? error : check_memory(l);
     }
     krn_pack_threads(l->threads);
+    dmn_choose_classes(&l->choose);
     if (!error) {
         error = l->kernels[0]
                     ? krn_net_new_preferred(l->model, l->kernels, l->choose.pack, l->error, &l->net)

@@ -37,6 +37,7 @@ struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
 /* What to load, borrowed during the call. name and path are set; the others may be NULL. */
 struct dmn_load_source {
     const char *name, *path, *plan, *kernels, *calibration;
+    const char *primitives; /* dmn_choice_text() of the whole model, for a segment of it */
     bool latest;
 };
 

@@ -193,6 +193,7 @@ static void free_parts(struct dmn_model *m)
     free(m->config_plan);
     free(m->kernels);
     free(m->calibration);
+    dmn_kept_choice_deinit(&m->choice);
     free(m);
 }
 
@@ -232,6 +233,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     }
     l->model = NULL;
     l->net = NULL;
+    dmn_choose_keep(&l->choose, l->choose.chosen || l->kernels[0], &m->choice);
     for (at = &models->models; *at; at = &(*at)->next) {
     }
     *at = m;

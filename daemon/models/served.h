@@ -49,6 +49,7 @@ struct dmn_model {
     char name[64];
     char *path, *config_plan, *kernels, *calibration; /* owned */
     bool latest, from_config;
+    struct dmn_kept_choice choice;
     bool quantised;           /* by examples, which its segments on other boards would not be */
     struct mdl_model *model;  /* owned */
     struct krn_net *net;      /* owned */

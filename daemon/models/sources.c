@@ -61,7 +61,8 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     l->arena_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
     l->memory_max = memory_max(config, s->name);
     if (dmn_choose_init(&l->choose, models->machine, models->state_dir) < 0 || !l->path ||
-        !l->plan || !l->kernels || !l->calibration) {
+        !l->plan || !l->kernels || !l->calibration ||
+        (s->primitives && !(l->choose.given = strdup(s->primitives)))) {
         return dmn_load_free(l);
     }
     l->choose.pack = l->memory_max ? KRN_PACK_NOTHING : KRN_PACK_ONE_STAGE;

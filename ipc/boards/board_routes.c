@@ -38,10 +38,10 @@ static json_t *hop_json(const struct brd_hop *h)
         json_array_append_new(boards, json_pack("{s:s, s:I}", "board", h->board[i].print, "share",
                                                 (json_int_t)h->board[i].share));
     }
-    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:o}", "first_unit", (json_int_t)h->first_unit,
+    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:o}", "first_unit", (json_int_t)h->first_unit,
                      "last_unit", (json_int_t)h->last_unit, "encoding",
                      brd_encoding_name(h->encoding), "leaves", h->leaves, "border", h->border,
-                     "boards", boards);
+                     "primitives", h->primitives, "boards", boards);
 }
 
 static json_t *route_json(const struct brd_route *r)
@@ -151,6 +151,14 @@ static bool read_border(const json_t *j, char ret[BRD_KEY_TEXT_BYTES])
            (!*ret || brd_key_from_text(ret, border));
 }
 
+bool brd_primitives_ok(const char *text)
+{
+    while (*text >= ' ' && *text <= '~') {
+        text++;
+    }
+    return *text == '\0';
+}
+
 static bool read_hop(const json_t *j, struct brd_hop *ret)
 {
     const json_t *boards, *v;
@@ -161,8 +169,9 @@ static bool read_hop(const json_t *j, struct brd_hop *ret)
         !brd_get_count(j, "last_unit", first, UNIT_MAX, &last) ||
         !read_encoding(j, &ret->encoding) ||
         !brd_get_optional_text(j, "leaves", ret->leaves, sizeof(ret->leaves)) ||
-        !read_border(j, ret->border) || !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) ||
-        json_array_size(boards) == 0) {
+        !brd_get_optional_text(j, "primitives", ret->primitives, sizeof(ret->primitives)) ||
+        !brd_primitives_ok(ret->primitives) || !read_border(j, ret->border) ||
+        !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) || json_array_size(boards) == 0) {
         return false;
     }
     ret->first_unit = (uint32_t)first;

@@ -40,6 +40,7 @@
 #define BRD_EP_NAME_BYTES 24u
 #define BRD_STATE_TEXT_MAX (256u << 10) /* of a state as text */
 #define BRD_LEAVES_TEXT_MAX 2048u       /* "0-3,7" */
+#define BRD_PRIMITIVES_TEXT_MAX 3072u   /* of a hop */
 
 struct brd_ep {
     char name[BRD_EP_NAME_BYTES];
@@ -119,6 +120,8 @@ struct brd_hop {
     enum brd_encoding encoding;       /* of f32 tensors that it sends on to the next hop */
     char leaves[BRD_LEAVES_TEXT_MAX]; /* of the file, that the segment needs; "": all */
     char border[BRD_KEY_TEXT_BYTES];  /* brd_border_text() of the segment; "": unknown */
+    /* that the head's whole model has for these units (daemon/models/choosing.h); "": unknown */
+    char primitives[BRD_PRIMITIVES_TEXT_MAX];
 };
 struct brd_route {
     char model[BRD_CONTENT_BYTES];   /* as clients call it */
@@ -165,6 +168,9 @@ int brd_routes_read(const json_t *j, struct brd_routes *ret);
 /** brd_border_text() - what boards compare before they work together: a hash of the hashes of the
  * borders before and after a segment (model/segment/segment.h), which piped tells. */
 void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES]);
+
+/** brd_primitives_ok() - Return: a line that may stand for a hop's primitives: printable ASCII. */
+bool brd_primitives_ok(const char *text);
 
 /** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE:f16|...
  * Return: 0; -ENOSPC. */

@@ -130,10 +130,10 @@ void hop_segment_changed(struct link *l, struct segment *s)
     }
 }
 
-/* The three lines of a plan's text. Return: false: not so. */
+/* The lines of a plan's text. Return: false: not so. */
 struct lines {
-    char content[BRD_CONTENT_BYTES], leaves[BRD_LEAVES_TEXT_MAX], hops[LNK_PLAN_TEXT_MAX];
-    bool plain; /* a name alone */
+    struct segment_text of;
+    char hops[LNK_PLAN_TEXT_MAX];
 };
 static bool read_lines(const struct lnk_message *m, struct lines *ret)
 {
@@ -141,9 +141,10 @@ static bool read_lines(const struct lnk_message *m, struct lines *ret)
     struct {
         char *text;
         size_t bytes;
-    } line[] = {{ret->content, sizeof(ret->content)},
+    } line[] = {{ret->of.content, sizeof(ret->of.content)},
                 {ret->hops, sizeof(ret->hops)},
-                {ret->leaves, sizeof(ret->leaves)}};
+                {ret->of.leaves, sizeof(ret->of.leaves)},
+                {ret->of.primitives, sizeof(ret->of.primitives)}};
     size_t n = 0;
 
     for (; n < base_array_count(line) && at <= end; n++) {
@@ -157,8 +158,8 @@ static bool read_lines(const struct lnk_message *m, struct lines *ret)
         line[n].text[bytes] = 0;
         at += bytes + 1;
     }
-    ret->plain = n == 1;
-    return ret->content[0] && at > end && (n == 1 || n == 3);
+    ret->of.plain = n == 1;
+    return ret->of.content[0] && at > end && n != 2 && brd_primitives_ok(ret->of.primitives);
 }
 
 /* Who sends frames to the place, and who gets them from it. Return: NULL, or what is wrong. */
@@ -241,7 +242,7 @@ static void refuse_plan(struct link *l, size_t head, const struct lnk_plan *m, i
 
 void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
 {
-    base_autofree struct lines *lines = malloc(sizeof(*lines));
+    base_autofree struct lines *lines = calloc(1, sizeof(*lines));
     struct hop_place made = {
         .head = head, .stream = m->plan.stream, .epoch = m->plan.epoch, .hop = m->plan.hop};
     struct hop_place *p;
@@ -256,10 +257,10 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
         return;
     }
     made.last = m->plan.hop + 1u == m->plan.hop_count;
-    made.plain = lines->plain;
+    made.plain = lines->of.plain;
     memcpy(made.border, m->plan.border, sizeof(made.border));
-    p = find_place(l->hops, head, &m->plan, lines->plain);
-    if (p && strcmp(p->segment->content, lines->content) == 0) {
+    p = find_place(l->hops, head, &m->plan, lines->of.plain);
+    if (p && strcmp(p->segment->of.content, lines->of.content) == 0) {
         p->epoch = m->plan.epoch; /* a plain one goes on */
         offer(l, p);
         return;
@@ -267,10 +268,10 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
     if (p) {
         end_place(p);
     }
-    why = lines->plain ? NULL : read_neighbours(l, &m->plan, lines->hops, &made);
+    why = lines->of.plain ? NULL : read_neighbours(l, &m->plan, lines->hops, &made);
     p = why ? NULL : free_place(l->hops);
     if (p) {
-        made.segment = segment_hold(l, head, m, lines->content, lines->leaves, lines->plain);
+        made.segment = segment_hold(l, head, m, &lines->of);
     }
     if (!made.segment) {
         refuse_plan(l, head, &m->plan, why ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,

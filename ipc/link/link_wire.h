@@ -33,7 +33,7 @@
 
 enum lnk_type {
     LNK_HELLO = 1,  /* first message after a link is up, both ways */
-    LNK_PLAN = 2,   /* head: a segment of an epoch, or the end of epochs; three lines follow */
+    LNK_PLAN = 2,   /* head: a segment of an epoch, or the end of epochs; lines follow */
     LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
     LNK_ANSWER = 4, /* the same, of an answer */
     LNK_ERROR = 5,  /* a frame or a stream that failed; text_bytes of UTF-8 follow */
@@ -67,7 +67,7 @@ struct lnk_hello {
     uint8_t border[LNK_HASH_BYTES]; /* hash of its units and borders; zeros: none */
 };
 /* Its text: the model's name at boards, the hops (brd_hops_text()), the leaves that the segment
- * needs ("": all). A name alone: the whole model, as the board has it under that name. */
+ * needs ("": all), the primitives of the whole model for it; the last line may be missing. A name alone: the whole model, as the board has it under that name. */
 struct lnk_plan {
     uint32_t stream, epoch;
     uint32_t first_unit, last_unit;

@@ -154,13 +154,13 @@ bool own_costs_go(struct own_costs *c, struct link *l, struct brd_state *state,
     }
     do {
         s = segments_each(l, &c->at);
-    } while (s && (s->plain || s->last_unit >= BRD_COST_UNITS_MAX));
+    } while (s && (s->of.plain || s->last_unit >= BRD_COST_UNITS_MAX));
     if (!s) {
         c->at = 0;
         c->next_ns = now_ns + ASK_NS;
         return changed;
     }
-    memcpy(c->content, s->content, sizeof(c->content));
+    memcpy(c->content, s->of.content, sizeof(c->content));
     c->first_unit = s->first_unit;
     c->unit_count = s->last_unit - s->first_unit + 1;
     c->waits = daemon_conn_call(conn, "io.piped.Costs", json_pack("{s:s}", "model", s->name), false,

@@ -88,7 +88,11 @@ static bool plan_text(const struct brd_route *r, size_t hop, char ret[LNK_PLAN_T
     if (brd_hops_text(r->hop, r->hop_count, hops, sizeof(hops)) != 0) {
         return false;
     }
-    n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s", r->content, hops, r->hop[hop].leaves);
+    n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s\n%s", r->content, hops, r->hop[hop].leaves,
+                 r->hop[hop].primitives);
+    if (n >= (int)LNK_PLAN_TEXT_MAX) { /* boards can choose primitives by themselves */
+        n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s", r->content, hops, r->hop[hop].leaves);
+    }
     return n > 0 && (size_t)n < LNK_PLAN_TEXT_MAX;
 }
 

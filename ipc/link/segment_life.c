@@ -131,11 +131,13 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
 static void load(struct segment *s)
 {
     struct daemon_conn *c = s->link->segments->conn;
+    const char *primitives = s->of.primitives;
 
     s->phase = SEGMENT_LOADING;
     s->waits = daemon_conn_call(c, "io.piped.Load",
-                                json_pack("{s:s, s:s}", "name", s->name, "path", s->path), false,
-                                loaded, s) == 0;
+                                json_pack("{s:s, s:s, s:s*}", "name", s->name, "path", s->path,
+                                          "primitives", primitives[0] ? primitives : NULL),
+                                false, loaded, s) == 0;
     if (!s->waits) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");
     }
@@ -168,9 +170,9 @@ static void fetched(void *arg, int status, const char *path_or_why)
 void segment_look(struct segment *s, bool silent, uint64_t now_ns)
 {
     const struct segments *all = s->link->segments;
-    struct segment_file f = {s->link, all->conn, s->head, s->identity, s->leaves};
+    struct segment_file f = {s->link, all->conn, s->head, s->identity, s->of.leaves};
 
-    if (s->plain) {
+    if (s->of.plain) {
         open_segment(s);
     } else if (all->conn && daemon_conn_up(all->conn) && !silent) {
         s->asked = s->waits = true;

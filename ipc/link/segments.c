@@ -115,15 +115,16 @@ static struct segment *find(struct segments *s, const char *name, const uint8_t 
 }
 
 struct segment *segment_hold(struct link *l, size_t head, const struct lnk_message *m,
-                             const char *content, const char *leaves, bool plain)
+                             const struct segment_text *of)
 {
     char name[SEGMENT_NAME_BYTES];
     struct segment *s;
 
-    if (plain) {
-        snprintf(name, sizeof(name), "%s", content);
+    if (of->plain) {
+        snprintf(name, sizeof(name), "%s", of->content);
     } else {
-        snprintf(name, sizeof(name), "%s#%u-%u", content, m->plan.first_unit, m->plan.last_unit);
+        snprintf(name, sizeof(name), "%s#%u-%u", of->content, m->plan.first_unit,
+                 m->plan.last_unit);
     }
     s = find(l->segments, name, m->plan.model, plain);
     if (!s) {
@@ -135,14 +136,12 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
     }
     s->link = l;
     s->head = head;
-    s->plain = plain;
+    s->of = *of;
     s->phase = SEGMENT_FINDING;
     s->begun_ns = base_now_ns();
     s->first_unit = m->plan.first_unit;
     s->last_unit = m->plan.last_unit;
     memcpy(s->name, name, sizeof(name));
-    snprintf(s->content, sizeof(s->content), "%s", content);
-    snprintf(s->leaves, sizeof(s->leaves), "%s", leaves);
     memcpy(s->identity, m->plan.model, sizeof(s->identity));
     return s;
 }

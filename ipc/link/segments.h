@@ -42,15 +42,21 @@ struct segment_job {
     uint64_t time_ns[LNK_HOPS_MAX]; /* that each hop computed it */
     struct hop_border border;
 };
+/* A segment, as a PLAN's text has it. */
+struct segment_text {
+    char content[BRD_CONTENT_BYTES];
+    char leaves[BRD_LEAVES_TEXT_MAX];
+    char primitives[BRD_PRIMITIVES_TEXT_MAX];
+    bool plain; /* a whole model that the daemon has: never loaded or unloaded */
+};
 struct segment {
     struct link *link;
     enum segment_phase phase;
     int status;                    /* FAILED: of the protocol */
     char why[256];                 /* FAILED */
     char name[SEGMENT_NAME_BYTES]; /* CONTENT#a-b; a plain model's name */
-    char content[BRD_CONTENT_BYTES];
+    struct segment_text of;
     uint32_t first_unit, last_unit;
-    bool plain;   /* a whole model that the daemon has: never loaded or unloaded */
     bool loaded;  /* by us */
     bool asked;   /* FINDING: its file is being looked for */
     bool fetched; /* its file is in use: fetch_release() */
@@ -59,7 +65,6 @@ struct segment {
     size_t head; /* the board that asked for it first */
     uint8_t identity[LNK_HASH_BYTES];
     uint8_t border[LNK_HASH_BYTES]; /* as the daemon here cuts the model; zeros: unknown */
-    char leaves[BRD_LEAVES_TEXT_MAX];
     uint64_t begun_ns;
     unsigned users;
     unsigned held; /* jobs whose answers the transport has */
@@ -80,13 +85,13 @@ struct segments *segments_free(struct segments *s);
 
 /**
  * segment_hold() - a segment to compute frames by
- * @m: a PLAN     @content, @leaves: of its text     @plain: the whole model of that name
+ * @m: a PLAN     @of: its text
  *
  * It may be READY or not; its users are told later. Return: NULL: there are too many,
  * or another file has that name here.
  */
 struct segment *segment_hold(struct link *l, size_t head, const struct lnk_message *m,
-                             const char *content, const char *leaves, bool plain);
+                             const struct segment_text *of);
 /** segment_release() - @s may be NULL. Return: NULL. */
 struct segment *segment_release(struct segment *s);
 /** segment_fail() - it serves no more. @why: a sentence. */

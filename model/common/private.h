@@ -28,6 +28,7 @@ struct mdl_private {
     const bool *spare;   /* [storage_count]: a weight whose bytes in the file no load reads;
                           * NULL: none */
     const bool *present; /* which leaves of the file are there; NULL: all */
+    size_t copies_in;    /* mdl_segment_copies() */
 };
 
 /** mdl_map_new() - owns the mapping @data from now on. Return: with one user; NULL: no memory. */

@@ -194,7 +194,7 @@ static int add_inputs(struct mdl_cut *k)
             r = add_copy(k, l, storage, true, u->now, false);
         }
     }
-    k->copies_in = k->m->op_count;
+    k->m->private->copies_in = k->copies_in = k->m->op_count;
     return r;
 }
 
@@ -408,6 +408,11 @@ static int make_segment(struct mdl_cut *k, size_t first, size_t last,
                         limits->weight_bytes_max);
     }
     return r < 0 ? r : mdl_cut_place(k, limits->arena_bytes_max, error);
+}
+
+size_t mdl_segment_copies(const struct mdl_model *m)
+{
+    return m->private->copies_in;
 }
 
 int mdl_segment(const struct mdl_model *whole, size_t first, size_t last,

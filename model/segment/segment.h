@@ -81,6 +81,10 @@ int mdl_segment(const struct mdl_model *whole, size_t first, size_t last,
                 const struct mdl_segment_limits *limits, char ret_error[MDL_ERROR_MAX],
                 struct mdl_model **ret);
 
+/** mdl_segment_copies() - Return: how many ops of the segment, its first ones, the whole model does not
+ * have; those after them are the whole's, up to COPY ops at the end. 0 of a whole model. */
+size_t mdl_segment_copies(const struct mdl_model *m);
+
 /**
  * mdl_segment_leaves() - which leaves of its file (model/leaves/leaves.h) the segment needs
  * @whole: loaded from a file, whole or with the leaves for any of its segments. @ret_needed:

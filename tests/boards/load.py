@@ -21,27 +21,27 @@ PATTERNS = 16
 
 
 class Known:
-    """Inputs of a model, and its answers by one daemon that has all of it."""
+    """Inputs of a model, and its answers by a daemon that has all of it. @by: a Daemon or a Board; it serves that model first.
+    @folder: for files"""
     kept = {}
 
-    def __init__(self, path):
-        with Daemon(models={"whole": path}) as d:
-            status = d.status()["models"][0]
-            count = 1
-            for n in status["input"]["shape"]:
-                count *= n
-            self.units = status["units"]
-            draw = random.Random(7)
-            inputs = [array.array("f", [draw.random() for _ in range(count)]).tobytes() for _ in range(PATTERNS)]
-            files = [os.path.join(d.temp, "%d.f32" % i) for i in range(PATTERNS)]
-            for name, data in zip(files, inputs):
-                with open(name, "wb") as f:
-                    f.write(data)
-            out = os.path.join(d.temp, "answers.f32")
-            d.pipectl("infer", "--raw", out, *files)
-            with open(out, "rb") as f:
-                self.answers = f.read()
-            self.inputs = b"".join(inputs)
+    def __init__(self, by, folder):
+        status = by.status()["models"][0]
+        count = 1
+        for n in status["input"]["shape"]:
+            count *= n
+        self.units = status["units"]
+        draw = random.Random(7)
+        inputs = [array.array("f", [draw.random() for _ in range(count)]).tobytes() for _ in range(PATTERNS)]
+        files = [os.path.join(folder, "%d.f32" % i) for i in range(PATTERNS)]
+        for name, data in zip(files, inputs):
+            with open(name, "wb") as f:
+                f.write(data)
+        out = os.path.join(folder, "answers.f32")
+        by.pipectl("infer", "--raw", out, *files)
+        with open(out, "rb") as f:
+            self.answers = f.read()
+        self.inputs = b"".join(inputs)
 
     def write(self, folder):
         """Return: paths of both files."""
@@ -56,7 +56,14 @@ class Known:
 def known(path):
     """Return: Known, computed once for each file."""
     if path not in Known.kept:
-        Known.kept[path] = Known(path)
+        with Daemon(models={"whole": path}) as d:
+            Known.kept[path] = Known(d, d.temp)
+    return Known.kept[path]
+
+
+def know_by(path, board):
+    """From now on the answers of this file are those of the board."""
+    Known.kept[path] = Known(board, board.folder)
     return Known.kept[path]
 
 

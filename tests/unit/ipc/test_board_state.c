@@ -59,6 +59,7 @@ static void fill_route(struct brd_route *r)
     r->hop[1] = (struct brd_hop){.first_unit = 5, .last_unit = 9, .board_count = 2};
     r->hop[0].encoding = BRD_AS_F16;
     memset(r->hop[0].border, 'b', 64);
+    strcpy(r->hop[0].primitives, "00c0ffee00c0ffee conv__a,copy__b 0:51200 1");
     strcpy(r->hop[0].board[0].print, a);
     strcpy(r->hop[1].board[0].print, a);
     strcpy(r->hop[1].board[1].print, b);

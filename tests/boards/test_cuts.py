@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Networks cut anywhere, over two and four boards: every frame is answered once, in order, bit for bit as by one board,
+which measured its primitives. Links of many kinds: what the planner predicts beside what was measured.
+
+usage: test_cuts.py SOURCE_ROOT [--long] [CASE...]     (PIPED_BUILD: the build folder)
+"""
+import os
+import random
+import sys
+import tempfile
+import time
+
+ROOT = sys.argv[1]
+LONG = "--long" in sys.argv
+for folder in ("lint", "system"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", folder))
+import cut_networks  # noqa: E402  (the folders are known only now)
+from cases import check, main  # noqa: E402
+from fleet import CABLE, segments_of  # noqa: E402
+from load import know_by, known  # noqa: E402
+from network import bad_cable_reason  # noqa: E402
+from program import SLOW  # noqa: E402
+from spread import MODEL, Spread, random_route, spread_reason  # noqa: E402
+
+RESNET50 = os.path.join(ROOT, "model", "networks", "resnet50.json")
+FRAMES = 16 if LONG else 8  # by each route
+
+
+def on_boards(case):
+    """Skips where there can be none."""
+    def run():
+        return spread_reason() or case()
+    run.__name__ = case.__name__
+    return run
+
+
+class Measured(Spread):
+    """All boards measure primitives, as they do for users, and know() makes those of the head's whole model the truth."""
+
+    def __init__(self, count, path, measure_ms, **more):
+        kernels = {"kernels": {"measure_ms": measure_ms}}
+        super().__init__(count, "auto", path, kernels, others=kernels, **more)
+
+    def know(self):
+        """The head alone computes the answers. Return: units."""
+        self.set_here()
+        return know_by(self.path, self.head).units
+
+    def set_here(self):
+        self.head.pipectl("plan", "set", self.head.status()["models"][0]["plan"])
+        self.alone()
+
+    def go(self, route):
+        """A load must run. Return: seconds until each board of the route has computed a frame of each of its segments."""
+        began = time.monotonic()
+        wanted = set()
+        for hop in route.split("|"):
+            units, boards = hop.split("@")
+            for name in boards.split("+"):
+                wanted.add(("b1" if name == "here" else name, tuple(int(n) for n in units.split("-"))))
+        before = {(b, s): n for b in self.names for s, n in segments_of(self[b]).items()}
+        self.head.pipectl("plan", "set", route)
+        self.serving(60, route)
+
+        def all_computed():
+            now = {(b, s): n for b in self.names for s, n in segments_of(self[b]).items()}
+            return all(now.get(w, 0) > before.get(w, 0) for w in wanted)
+        check(self.head.daemon.wait_until(all_computed, 60 * SLOW), "not all of", wanted, "compute:", self.route())
+        return time.monotonic() - began
+
+    def check_primitives(self, board):
+        """The segments there run what the head's units run."""
+        whole = primitives(self.head, MODEL)
+        for name in (m["name"] for m in board.status()["models"]):
+            if "#" in name:
+                first = int(name.split("#")[1].split("-")[0])
+                units = primitives(board, name)
+                for i, (here, there) in enumerate(zip(units, whole[first:])):
+                    cut_pair = i + 1 == len(units) and any("+" in n for names in there.values() for n in names)
+                    check(here == there or cut_pair, name, "unit", i, "has", here, "and the head", there)
+
+
+def primitives(board, model):
+    """Return: for each unit the primitives of its operators by kind, without copies. One that runs the next operator, too,
+    ends with "+"."""
+    units = board.daemon.call("Units", {"model": model})["units"]
+    return [{kind: [n for n in names if not n.startswith("copy_")] for kind, names in u["primitives"].items()}
+            for u in units]
+
+
+def cuts(path, step, measure_ms):
+    with Measured(2, path, measure_ms) as fleet:
+        units, took = fleet.know(), []
+        with fleet.load("--in-flight", "4") as load:
+            for at in range(1, units, step):
+                took.append(fleet.go("0-%d@here|%d-%d@b2" % (at - 1, at, units - 1)))
+                load.more(FRAMES, 60)
+                fleet.check_primitives(fleet["b2"])
+        took.sort()
+        print("  %d cuts; a route serves after %.2f s, at most %.2f s" % (len(took), took[len(took) // 2], took[-1]))
+
+
+# ---- cuts and routes ----
+
+@on_boards
+def a_small_network_is_cut():
+    with tempfile.TemporaryDirectory() as folder:
+        cuts(cut_networks.write_small(folder), 2, 300)
+
+
+@on_boards
+def mobilenet_v2_is_cut_everywhere():
+    with tempfile.TemporaryDirectory() as folder:
+        cuts(cut_networks.write_mobilenet_v2(folder), 1, 4000)
+
+
+@on_boards
+def resnet50_is_cut_everywhere():
+    cuts(RESNET50, 1, 4000)
+
+
+def random_routes(path, count):
+    seed = random.SystemRandom().randrange(1 << 30)
+    print("  seed %d" % seed)
+    draw, names = random.Random(seed), ["here", "b2", "b3", "b4"]
+    with Measured(4, path, 4000) as fleet:
+        units = fleet.know()
+        with fleet.load("--in-flight", "8") as load:
+            for _ in range(count):
+                route = random_route(draw, units, names)
+                print("  %s: after %.2f s" % (route, fleet.go(route)), flush=True)
+                load.more(FRAMES, 120)
+
+
+@on_boards
+def mobilenet_v2_by_random_routes():
+    with tempfile.TemporaryDirectory() as folder:
+        random_routes(cut_networks.write_mobilenet_v2(folder), 20)
+
+
+@on_boards
+def resnet50_by_random_routes():
+    random_routes(RESNET50, 12)
+
+
+@on_boards
+def a_segment_is_loaded_with_and_without_primitives():
+    """What a load takes that measures, and one that is told the primitives."""
+    with Measured(2, RESNET50, 4000) as fleet:
+        units = fleet.know()
+        route = "0-%d@here|%d-%d@b2" % (units // 2 - 1, units // 2, units - 1)
+        with fleet.load("--in-flight", "4"):
+            told = fleet.go(route)
+        began = time.monotonic()
+        fleet["b2"].pipectl("models", "load", "alone#%d-%d" % (units // 2, units - 1), RESNET50)
+        print("  told: %.2f s for both segments; measured: %.2f s for one" % (told, time.monotonic() - began))
+
+
+# ---- links ----
+
+def explained(fleet):
+    return fleet.head.daemon.call("PlanExplain", {"model": MODEL})["explanation"]["boards"]
+
+
+def try_link(fleet, load, route, rate, late_ms, lost):
+    """Frames over links of this kind, and a line of figures."""
+    for change in (lambda c: c.shape(rate), lambda c: c.bad(late_ms, lost)):
+        fleet.all_cables(change)
+    load.more(20, 120)
+    took = load.more(40, 180)
+    e, state = explained(fleet), fleet.route()
+    predicted, alone, best = (e.get(k) or {} for k in ("predicted", "alone", "best"))
+    print("  %8s %2d ms %d %%: %6.1f frames/s, predicted %6.1f; alone %6.1f; best %6.1f by %s%s" % (
+        rate, late_ms, lost, 40 / took, predicted.get("fps", 0), alone.get("fps", 0), best.get("fps", 0),
+        best.get("route") or "this board", "" if state["serving"] else " (%s)" % state["why"]), flush=True)
+    check(e["verdict"], "no verdict")
+    return e
+
+
+@on_boards
+def links_of_many_kinds():
+    program = CABLE if bad_cable_reason(None) else None
+    why = bad_cable_reason(program)
+    if why:
+        return why
+    with Spread(2, "auto", None, cable=program) as fleet:
+        route = fleet.in_two()
+        known(fleet.path)
+        fleet.until(lambda r: True, "a status")
+        fleet.head.pipectl("plan", "set", route)
+        fleet.serving()
+        with fleet.load("--in-flight", "16") as load:
+            for rate in ("1000mbit", "100mbit", "10mbit"):
+                for late_ms in (0, 5, 50):
+                    for lost in (0, 1, 5):
+                        try_link(fleet, load, route, rate, late_ms, lost)
+            e = try_link(fleet, load, route, "10mbit", 0, 0)
+            print("  10 Mbit/s: " + e["verdict"])
+            if not (e.get("best") or {}).get("fps", 0) > e["alone"]["fps"]:
+                fleet.head.pipectl("plan", "auto")
+                print("  the slow link is left: " + fleet.alone(60))
+                load.more(100, 60)
+    return None
+
+
+SHORT = [a_small_network_is_cut]
+MORE = [a_segment_is_loaded_with_and_without_primitives, mobilenet_v2_is_cut_everywhere, resnet50_is_cut_everywhere,
+        mobilenet_v2_by_random_routes, resnet50_by_random_routes, links_of_many_kinds]
+main(MORE if LONG else SHORT, [a for a in sys.argv[2:] if a != "--long"])
