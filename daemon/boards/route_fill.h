@@ -29,7 +29,7 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r);
 /** dmn_route_borders() - sets the border hashes of the hops. Return: 0; -EINVAL: units that the
  * model does not have; -ENOMEM. */
 int dmn_route_borders(const struct dmn_model *m, struct brd_route *r);
-/** dmn_route_primitives() - sets the primitives of the hops, all of whose units are in the model. */
+/** dmn_route_primitives() - sets the primitives of the hops. The model has all their units. */
 void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r);
 
 /** dmn_board_name() - Return: its name, or "here", or @print if @r does not know it; borrowed. */
