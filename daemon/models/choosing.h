@@ -88,7 +88,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
  * file keeps them. */
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p);
 
-/** dmn_choose_classes() - sets the class of each kind, before dmn_choose_net(). Threads: the load's.
+/** dmn_choose_classes() - sets each kind's class, before dmn_choose_net(). Threads: the load's.
  */
 void dmn_choose_classes(struct dmn_choose *c);
 

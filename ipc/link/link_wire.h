@@ -67,7 +67,7 @@ struct lnk_hello {
     uint8_t border[LNK_HASH_BYTES]; /* hash of its units and borders; zeros: none */
 };
 /* Its text: the model's name at boards, the hops (brd_hops_text()), the leaves that the segment
- * needs ("": all), the primitives of the whole model for it, which may be missing. A name alone: the
+ * needs ("": all), the primitives of the whole model for it, which may lack. A name alone: the
  * whole model, as the board has it under that name. */
 struct lnk_plan {
     uint32_t stream, epoch;

@@ -81,7 +81,7 @@ int mdl_segment(const struct mdl_model *whole, size_t first, size_t last,
                 const struct mdl_segment_limits *limits, char ret_error[MDL_ERROR_MAX],
                 struct mdl_model **ret);
 
-/** mdl_segment_copies() - Return: how many of its first ops copy inputs. They are the segment's own,
+/** mdl_segment_copies() - Return: how many of its first ops copy inputs. They are its own,
  * as COPY ops at its end may be; all between are the whole model's. 0: of a whole model, too. */
 size_t mdl_segment_copies(const struct mdl_model *m);
 
