@@ -24,6 +24,7 @@ from program import SLOW  # noqa: E402
 from spread import MODEL, Spread, random_route, spread_reason  # noqa: E402
 
 RESNET50 = os.path.join(ROOT, "model", "networks", "resnet50.json")
+LEARN_S = 10  # in which the planner should have learnt that a link changed
 FRAMES = 16 if LONG else 8  # by each route
 
 
@@ -42,14 +43,13 @@ class Measured(Spread):
         kernels = {"kernels": {"measure_ms": measure_ms}}
         super().__init__(count, "auto", path, kernels, others=kernels, **more)
 
-    def know(self):
-        """The head alone computes the answers. Return: units."""
-        self.set_here()
-        return know_by(self.path, self.head).units
-
-    def set_here(self):
-        self.head.pipectl("plan", "set", self.head.status()["models"][0]["plan"])
+    def know(self, cut=None):
+        """The head alone computes the answers. @cut: by a plan of two stages, cut there; None: of one. Return: units."""
+        ep, last = next(iter(primitives(self.head, MODEL)[0])), self.head.status()["models"][0]["units"] - 1
+        stages = [(0, last)] if cut is None else [(0, cut - 1), (cut, last)]
+        self.head.pipectl("plan", "set", "|".join("%d-%d@%sx1" % (a, b, ep) for a, b in stages))
         self.alone()
+        return know_by(self.path, self.head).units
 
     def go(self, route):
         """A load must run. Return: seconds until each board of the route has computed a frame of each of its segments."""
@@ -102,7 +102,13 @@ def cuts(path, step, measure_ms):
                 fleet.check_primitives(fleet["b2"], at)
         took.sort()
         print("  %d cuts; a route serves after %.2f s, at most %.2f s" % (len(took), took[len(took) // 2], took[-1]))
-        print("  not cut, because one primitive computes both sides: before %s" % (", ".join(map(str, parted)) or "none"))
+        print("  as a plan of this board cut there, because one primitive computes both sides: before %s" % (
+            ", ".join(map(str, parted)) or "none"))
+        for at in parted if len(os.sched_getaffinity(0)) > 1 else ():
+            fleet.know(at)
+            with fleet.load("--in-flight", "4") as load:
+                fleet.go("0-%d@here|%d-%d@b2" % (at - 1, at, units - 1))
+                load.more(FRAMES, 60)
 
 
 # ---- cuts and routes ----
@@ -153,12 +159,12 @@ def resnet50_by_random_routes():
 @on_boards
 def a_segment_is_loaded_with_and_without_primitives():
     """What a load takes that measures, and one that is told the primitives."""
-    with Measured(2, RESNET50, 4000) as fleet:
+    with tempfile.TemporaryDirectory() as folder, Measured(2, cut_networks.write_mobilenet_v2(folder), 4000) as fleet:
         units = fleet.know()
         route = "0-%d@here|%d-%d@b2" % (units // 2 - 1, units // 2, units - 1)
         with fleet.load("--in-flight", "4"):
             fleet.go(route)
-        fleet["b2"].pipectl("models", "load", "alone#%d-%d" % (units // 2, units - 1), RESNET50)
+        fleet["b2"].pipectl("models", "load", "alone#%d-%d" % (units // 2, units - 1), fleet.path)
         for m in fleet["b2"].daemon.call("Models")["models"]:
             if m["name"].endswith("#%d-%d" % (units // 2, units - 1)):
                 print("  %s was loaded in %.0f ms" % (m["name"], m["load_ms"]))
@@ -170,13 +176,19 @@ def explained(fleet):
     return fleet.head.daemon.call("PlanExplain", {"model": MODEL})["explanation"]["boards"]
 
 
+def predicted_fps(fleet):
+    return (explained(fleet).get("predicted") or {}).get("fps")
+
+
 def try_link(fleet, load, route, rate, late_ms, lost):
     """Frames over links of this kind, and a line of figures."""
+    before = predicted_fps(fleet)
     for change in (lambda c: c.shape(rate), lambda c: c.bad(late_ms, lost)):
         fleet.all_cables(change)
     fleet.head.daemon.wait_until(lambda: fleet.route()["serving"], (60 if lost == 0 else 20) * SLOW)
     check(fleet.route()["serving"] or lost, "the route does not come back:", fleet.route())
     load.more(20, 120)
+    fleet.head.daemon.wait_until(lambda: predicted_fps(fleet) != before, LEARN_S * SLOW)  # it may be as before
     took = load.more(40, 180)
     e, state = explained(fleet), fleet.route()
     predicted, alone, best = (e.get(k) or {} for k in ("predicted", "alone", "best"))
