@@ -29,15 +29,6 @@ static inline bool brd_get_optional_text(const json_t *o, const char *key, char 
     return !json_object_get(o, key) || brd_get_text(o, key, ret, bytes);
 }
 
-/** brd_is_shown() - Return: printable ASCII, which may go to terminals and logs. */
-static inline bool brd_is_shown(const char *text)
-{
-    while (*text >= ' ' && *text <= '~') {
-        text++;
-    }
-    return *text == '\0';
-}
-
 /** brd_get_number() - a finite number from 0 to @max; 0 if the key is missing. Return: false:
  * anything else is there. */
 static inline bool brd_get_number(const json_t *o, const char *key, double max, double *ret)

@@ -151,14 +151,6 @@ static bool read_border(const json_t *j, char ret[BRD_KEY_TEXT_BYTES])
            (!*ret || brd_key_from_text(ret, border));
 }
 
-bool brd_primitives_ok(const char *text)
-{
-    while (*text >= ' ' && *text <= '~') {
-        text++;
-    }
-    return *text == '\0';
-}
-
 static bool read_hop(const json_t *j, struct brd_hop *ret)
 {
     const json_t *boards, *v;
@@ -170,7 +162,7 @@ static bool read_hop(const json_t *j, struct brd_hop *ret)
         !read_encoding(j, &ret->encoding) ||
         !brd_get_optional_text(j, "leaves", ret->leaves, sizeof(ret->leaves)) ||
         !brd_get_optional_text(j, "primitives", ret->primitives, sizeof(ret->primitives)) ||
-        !brd_primitives_ok(ret->primitives) || !read_border(j, ret->border) ||
+        !brd_is_shown(ret->primitives) || !read_border(j, ret->border) ||
         !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) || json_array_size(boards) == 0) {
         return false;
     }

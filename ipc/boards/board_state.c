@@ -86,6 +86,14 @@ json_t *brd_state_json(const struct brd_state *s)
                      ways, "costs", costs);
 }
 
+bool brd_is_shown(const char *text)
+{
+    while (*text >= ' ' && *text <= '~') {
+        text++;
+    }
+    return *text == '\0';
+}
+
 static bool read_ep(const json_t *j, struct brd_ep *ret)
 {
     json_int_t cores;

@@ -159,7 +159,7 @@ static bool read_lines(const struct lnk_message *m, struct lines *ret)
         at += bytes + 1;
     }
     ret->of.plain = n == 1;
-    return ret->of.content[0] && at > end && n != 2 && brd_primitives_ok(ret->of.primitives);
+    return ret->of.content[0] && at > end && n != 2 && brd_is_shown(ret->of.primitives);
 }
 
 /* Who sends frames to the place, and who gets them from it. Return: NULL, or what is wrong. */

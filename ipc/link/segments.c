@@ -105,7 +105,7 @@ static struct segment *find(struct segments *s, const char *name, const uint8_t 
         if (g->phase == SEGMENT_NONE) {
             unused = unused ? unused : g;
         } else if (g->phase != SEGMENT_FAILED && strcmp(g->name, name) == 0) {
-            bool same = g->plain == plain &&
+            bool same = g->of.plain == plain &&
                         (plain || memcmp(g->identity, identity, sizeof(g->identity)) == 0);
 
             return same ? g : NULL;
@@ -126,7 +126,7 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
         snprintf(name, sizeof(name), "%s#%u-%u", of->content, m->plan.first_unit,
                  m->plan.last_unit);
     }
-    s = find(l->segments, name, m->plan.model, plain);
+    s = find(l->segments, name, m->plan.model, of->plain);
     if (!s) {
         return NULL;
     }
