@@ -134,7 +134,7 @@ def link_has_what_it_needs():
     check("Group=piped-clients" in lines, "piped could not connect to its socket")
     for name, unit in (("piped-link", lines), ("piped", lines_of("piped.service"))):
         check("StateDirectoryMode=0751" in unit, "models of", name, "cannot be reached")
-        with open(os.path.join(SYSTEMD, "piped.tmpfiles.conf"), encoding="utf-8") as f:
+        with open(os.path.join(SYSTEMD, name + ".tmpfiles.conf"), encoding="utf-8") as f:
             check("d /var/lib/%s/models 0755 %s %s -" % (name, name, name) in f.read().split("\n"), name)
     return None
 

@@ -168,7 +168,8 @@ def logged(case):
 def users_are_there():
     for board in S.boards.values():
         board.run("systemd-sysusers")
-        board.run("systemd-tmpfiles", "--create", os.path.join(PREFIX, "lib/tmpfiles.d/piped.conf"))
+        for name in ("piped", "piped-link"):
+            board.run("systemd-tmpfiles", "--create", os.path.join(PREFIX, "lib/tmpfiles.d/%s.conf" % name))
         board.run("useradd", "--no-create-home", "--groups", "piped-clients", MEMBER)
         os.makedirs(os.path.join(board.folder, "etc", "piped.json.d"), exist_ok=True)
     S.hub.run("install", "-m", "644", "/host/borders.onnx", NET)
