@@ -60,6 +60,8 @@ def parse(argv):
     p.add_argument("--long", action="store_true", help="longer random tests, and soaks (PIPED_TEST_LONG=1, suite long)")
     p.add_argument("--chroot", action="store_true",
                    help="do what the README says in a fresh Debian 12 chroot (root, network; several minutes)")
+    p.add_argument("--packages", action="store_true",
+                   help="make the Debian packages; install, upgrade and purge them in a fresh Debian 12 (root, network)")
     p.add_argument("--list", action="store_true", help="list tests by suite")
     p.add_argument("--jobs", type=int, default=0, metavar="N", help="compile N files at a time")
     p.add_argument("--no-install", action="store_true", help="do not install missing packages")
@@ -144,6 +146,8 @@ def main(argv):
     options = ["-Dwerror=true"] if os.environ.get("CI") == "true" else []
     if args.chroot:
         return run(["tests/chroot/try_readme.sh"])
+    if args.packages:
+        return run(["tests/packages/try_packages.py", *(["--jobs", str(args.jobs)] if args.jobs else [])])
     for tool in ("meson", "ninja"):
         if not shutil.which(tool):
             raise Stop("%s is not installed; run etc/install-deps" % tool)

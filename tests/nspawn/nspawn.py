@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines of systemd-nspawn with this machine's own files, under an overlay that is thrown away.
+"""Machines of systemd-nspawn with this machine's own files, or another tree's, under an overlay that is thrown away.
 
 No packages are fetched, nothing here is changed. What `meson install` makes is bound over the prefix.
 """
@@ -11,9 +11,9 @@ import socket
 import subprocess
 import sys
 
-# Bind-mounts / without what is mounted on it, so that nspawn takes it for a root other than ours.
+# Bind-mounts a tree without what is mounted on it, so that nspawn takes / for a root other than ours.
 BOOT = """
-mount --bind / "$1" && cd "$1" && shift && exec "$@"
+mount --bind "$1" "$2" && cd "$2" && shift 2 && exec "$@"
 """
 
 
@@ -54,9 +54,9 @@ def installed(dest, prefix, sysconfdir):
     return binds
 
 
-def boot_command(root, name, options, unit):
+def boot_command(root, name, options, unit, tree="/"):
     """Return: a command that boots a machine and runs as long as it does. @root: an empty folder"""
-    return ["unshare", "-m", "sh", "-c", BOOT, "boot", root, "systemd-nspawn", "--quiet", "--directory=" + root,
+    return ["unshare", "-m", "sh", "-c", BOOT, "boot", tree, root, "systemd-nspawn", "--quiet", "--directory=" + root,
             "--volatile=overlay", "--boot", "--register=no", "--keep-unit", "--console=pipe", "--link-journal=no",
             "--machine=" + name, *options, "--", "--unit=" + unit]
 
@@ -88,7 +88,7 @@ class Group:
 class Machine:
     """Boots at once, to @unit; commands run in it as from a root shell."""
 
-    def __init__(self, folder, name, options, unit="basic.target"):
+    def __init__(self, folder, name, options, unit="basic.target", tree="/"):
         """@folder: of the machine's own, which it sees as /host"""
         self.folder, self.name, self.leader, self.process = folder, name, None, None
         self.group = Group("piped-nspawn-%d-%s" % (os.getpid(), name))
@@ -102,7 +102,7 @@ class Machine:
         with open(os.path.join(folder, "console"), "wb") as console:
             self.process = subprocess.Popen(
                 boot_command(root, name, ["--notify-ready=yes", "--bind=%s:/host" % folder,
-                                          "--bind=%s/hostname:/etc/hostname" % folder, *options], unit),
+                                          "--bind=%s/hostname:/etc/hostname" % folder, *options], unit, tree),
                 stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, preexec_fn=self.group.join,
                 env=dict(os.environ, NOTIFY_SOCKET=path))
 
