@@ -51,7 +51,8 @@ class FreshDebian:
 
     def inside(self, tree, folder, *command, binds=()):
         env = {"PATH": "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
-               "DEBIAN_FRONTEND": "noninteractive", "CCACHE_DIR": "/ccache", "CCACHE_BASEDIR": "/", "CCACHE_NOHASHDIR": "1",
+               "DEBIAN_FRONTEND": "noninteractive", "CCACHE_DIR": "/ccache", "CCACHE_BASEDIR": "/",
+               "CCACHE_NOHASHDIR": "1",
                **{k: v for k, v in os.environ.items() if k in ("http_proxy", "https_proxy")}}
         binds = (*binds, (self.archives, "/var/cache/apt/archives"))
         run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-euc", ENTER, "enter", tree, folder,
@@ -59,8 +60,8 @@ class FreshDebian:
 
     def make_trees(self):
         if not os.path.exists(os.path.join(self.tree, "sbin", "init")):
-            run(["mmdebstrap", "--quiet", "--variant=apt", "--include=ca-certificates,systemd-sysv", "bookworm", self.tree],
-                self.log)
+            run(["mmdebstrap", "--quiet", "--variant=apt", "--include=ca-certificates,systemd-sysv",
+                 "bookworm", self.tree], self.log)
         if not os.path.exists(self.build_tree):
             run(["cp", "-a", "--reflink=auto", self.tree, self.build_tree], self.log)
         for tree in (self.tree, self.build_tree):
@@ -100,8 +101,8 @@ class FreshDebian:
 
     def fetch(self, out, words):
         """Fetches what these packages need: the machines have no network. @words: of apt-get install"""
-        self.inside(self.tree, "/packages", "apt-get", "install", "-qqy", "--download-only", "--no-install-recommends", *words,
-                    binds=[(out, "/packages")])
+        self.inside(self.tree, "/packages", "apt-get", "install", "-qqy", "--download-only",
+                    "--no-install-recommends", *words, binds=[(out, "/packages")])
 
 
 def raise_version(folder, names, suffix, to):

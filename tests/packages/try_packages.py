@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the Debian packages and lives with them in a fresh Debian 12: install, serve, upgrade, boards, remove, purge.
 
-usage: try_packages.py [--jobs N]
+usage: try_packages.py [--jobs N] [--packages FOLDER]
 
 Needs root, mmdebstrap, systemd-nspawn, and a network for apt. Packages are built in a tree with nothing but what
-debian/control asks for, and installed in a machine under systemd, which has no network and is thrown away. The last
+debian/control asks for, and installed in a machine under systemd, which has no network and is thrown away.
+--packages: those that etc/make-packages has made in FOLDER, instead of new ones. The last
 line is "N passed, N failed, N skipped". PIPED_CHROOT=DIR keeps trees and fetched packages in DIR and uses them again.
 Each case goes on where the one before ended; after a failure the rest is left out.
 """
@@ -34,26 +35,29 @@ SUFFIX = "+upgrade1"
 EXPOSURE_MOST = 2.0
 STATE = ("/var/lib/piped/models", "/var/lib/piped-link/board.key")
 # What policy leaves: the user and group files, journals, what apt and dpkg know, and folders of the machine itself.
-LEFT = ("/var/log/", "/var/lib/apt/", "/var/cache/apt/", "/var/lib/dpkg/", "/var/cache/ldconfig/", "/var/cache/debconf/")
+LEFT = ("/var/log/", "/var/lib/apt/", "/var/cache/apt/", "/var/lib/dpkg/", "/var/cache/ldconfig/",
+        "/var/cache/debconf/")
 INSTALLED = ("piped", "pipectl", "piped-link", "libpiped0", "libpiped-dev", "pipesim", "piped-doc")
 
 
 class Life:
     """The machine and the packages."""
 
-    def __init__(self, debian, top, jobs):
-        self.debian, self.top, self.jobs = debian, top, jobs
-        self.machine = self.files = self.out = None
+    def __init__(self, debian, top, jobs, made):
+        self.debian, self.top, self.jobs, self.out = debian, top, jobs, made
+        self.machine = self.files = None
 
     def run(self, *words, expect=0, limit=LIMIT_S):
         """Return: stdout."""
-        done = subprocess.run(self.machine.inside() + ["DEBIAN_FRONTEND=noninteractive", *words], capture_output=True,
-                              text=True, check=False, timeout=limit, stdin=subprocess.DEVNULL)
-        check(expect is None or done.returncode == expect, *words, "exit", done.returncode, "\n", done.stdout, done.stderr)
+        inside = self.machine.inside() + ["DEBIAN_FRONTEND=noninteractive", "env", "--chdir=/"]
+        done = subprocess.run(inside + list(words), capture_output=True, text=True, check=False, timeout=limit,
+                              stdin=subprocess.DEVNULL)
+        check(expect is None or done.returncode == expect, *words, "exit", done.returncode, "\n", done.stdout,
+              done.stderr)
         return done.stdout
 
     def apt(self, *words):
-        return self.run("apt-get", "-qqy", "--no-install-recommends", "--no-download", *words, limit=600)
+        return self.run("apt-get", "-qqy", "--no-install-recommends", *words, limit=600)
 
     def show(self, unit, prop):
         return self.run("systemctl", "show", "--value", "-p", prop, unit).strip()
@@ -73,8 +77,8 @@ class Life:
 
     def ours(self):
         """Return: files and folders whose path has our name."""
-        found = self.run("find", "/etc", "/usr", "/var", "/run", "-path", "*piped*", "-o", "-path", "*pipectl*", "-o", "-path",
-                         "*pipesim*", expect=None)
+        found = self.run("find", "/etc", "/usr", "/var", "/run", "-path", "*piped*", "-o", "-path", "*pipectl*",
+                         "-o", "-path", "*pipesim*", expect=None)
         return sorted(n for n in found.split("\n") if n and not n.startswith(LEFT))
 
 
@@ -96,7 +100,7 @@ def trees_are_made(life):
 
 
 def packages_are_made(life):
-    life.out = life.debian.make_packages(life.jobs)
+    life.out = life.out or life.debian.make_packages(life.jobs)
     made = {n.split("_")[0] for n in names_in(life.out)}
     check(made == set(INSTALLED), made)
 
@@ -126,7 +130,8 @@ def a_machine_boots(life):
 def packages_install(life):
     life.apt("install", *["/host/first/" + n for n in names_in(os.path.join(life.machine.folder, "first"))])
     for unit, active, enabled in (("piped.socket", "active", "enabled"), ("piped-control.socket", "active", "enabled"),
-                                  ("piped.service", "inactive", "disabled"), ("piped-link.service", "inactive", "disabled")):
+                                  ("piped.service", "inactive", "disabled"),
+                                  ("piped-link.service", "inactive", "disabled")):
         check(life.show(unit, "ActiveState") == active, unit, life.show(unit, "ActiveState"))
         check(life.run("systemctl", "is-enabled", unit, expect=None).strip() == enabled, unit, "is not", enabled)
     life.run("getent", "passwd", "piped", "piped-link")
@@ -140,8 +145,8 @@ def tests_of_the_package(name):
     """As autopkgtest would run it."""
     def run(life):
         life.apt("install", *needs_of_tests())
-        life.run("sh", "-c", 'AUTOPKGTEST_TMP=$(mktemp -d) && export AUTOPKGTEST_TMP && cd /host/source && debian/tests/%s '
-                 '2>&1' % name)
+        life.run("sh", "-c", "AUTOPKGTEST_TMP=$(mktemp -d) && export AUTOPKGTEST_TMP && cd /host/source && "
+                 "debian/tests/%s 2>&1" % name)
     run.__name__ = "the_packages_test_%s_passes" % name
     return run
 
@@ -155,8 +160,8 @@ def the_sandbox_holds(life):
 @contextlib.contextmanager
 def stream(life):
     """Frames of a client while something happens; each must be answered once, in order, right."""
-    bench = subprocess.Popen(life.machine.inside() + ["pipectl", "--json", "bench", "--seconds", "600", "--rate", str(RATE),
-                                                      "--verify", "--reconnect", "60"],
+    bench = subprocess.Popen(life.machine.inside() + ["pipectl", "--json", "bench", "--seconds", "600", "--rate",
+                                                      str(RATE), "--verify", "--reconnect", "60"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              start_new_session=True)
 
@@ -212,8 +217,8 @@ def a_purge_leaves_nothing(life):
 
 
 CASES = (trees_are_made, packages_are_made, lintian_finds_no_errors, a_machine_boots, packages_install,
-         tests_of_the_package("serve"), tests_of_the_package("client"), tests_of_the_package("board"), the_sandbox_holds,
-         an_upgrade_loses_nothing, removal_stops_units, a_purge_leaves_nothing)
+         tests_of_the_package("serve"), tests_of_the_package("client"), tests_of_the_package("board"),
+         the_sandbox_holds, an_upgrade_loses_nothing, removal_stops_units, a_purge_leaves_nothing)
 
 
 def skip(reason):
@@ -240,6 +245,7 @@ def go_through(life):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--packages", type=os.path.abspath)
     args = p.parse_args()
     if os.geteuid() != 0:
         skip("this needs root")
@@ -247,7 +253,8 @@ def main():
         if shutil.which(tool) is None:
             skip("%s is not installed" % tool)
     with tempfile.TemporaryDirectory(prefix="piped-packages-", dir=os.environ.get("TMPDIR", "/var/tmp")) as top:
-        life = Life(FreshDebian(os.environ.get("PIPED_CHROOT") or os.path.join(top, "debian")), top, args.jobs)
+        life = Life(FreshDebian(os.environ.get("PIPED_CHROOT") or os.path.join(top, "debian")), top, args.jobs,
+                    args.packages)
         try:
             return go_through(life)
         finally:
