@@ -69,6 +69,7 @@ class Terminal:
         """The size of the window; the kernel sends SIGWINCH."""
         self.rows, self.columns = rows, columns
         self.clear()
+        self.keep_inside()
         self.resize_only(rows, columns)
 
     def wait(self, wanted):
@@ -160,7 +161,16 @@ class Terminal:
             self.column += wide
             self.last = c
 
+    def keep_inside(self):
+        """What was written for a larger screen may still come."""
+        self.row = max(0, min(self.row, self.rows - 1))
+        self.column = max(0, min(self.column, self.columns - 1))
+
     def control(self, private, numbers, what):
+        self.obey(private, numbers, what)
+        self.keep_inside()
+
+    def obey(self, private, numbers, what):
         n = [int(x or 0) for x in numbers.split(";")]
         one = max(n[0], 1)
         if private:
@@ -194,9 +204,11 @@ class Terminal:
                 self.cells.insert(first if what in "LT" else last + 1, [" "] * self.columns)
                 self.cells.pop(last + 1 if what in "LT" else first)
         elif what == "r":
-            self.margins = (one - 1, (n[1] if len(n) > 1 and n[1] else self.rows) - 1)
+            last = min(n[1] if len(n) > 1 and n[1] else self.rows, self.rows) - 1
+            self.margins = (min(one - 1, last), last)
             self.row = self.column = 0
         elif what in "P@":
+            self.keep_inside()
             row = self.cells[self.row]
             for _ in range(one):
                 if what == "P":
