@@ -259,5 +259,6 @@ def segments_of(board):
     for name, answered in board.served().items():
         part = re.fullmatch(r".*#(\d+)-(\d+)", name)
         if part:
-            found[int(part.group(1)), int(part.group(2))] = answered
+            units = int(part.group(1)), int(part.group(2))
+            found[units] = found.get(units, 0) + answered
     return found
