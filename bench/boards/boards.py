@@ -11,6 +11,7 @@ Parts, all by default:
   memory    a pipeline over two boards where memory for weights is 60 % of the model's
   handoff   a border of 1 MB to the next board, beyond the wire's own time (a plain TCP connection), unencrypted
   idle      CPU time of a board whose route is ready and that has no frames
+  links     links of 1000, 100 and 10 Mbit/s, whole cores: a route and what the table predicts of it, what "auto" does
   autodice  the same boards, network and mapping in the way of AutoDiCE (MPI), against ours
 The default network is model/networks/resnet50.json. What a run gave is added to the file of results.
 """
@@ -263,7 +264,29 @@ def versus_autodice(options):
             "ratio": {k: spread([a / b for a, b in zip(fps["ours"], v)]) for k, v in fps.items() if k != "ours"}}
 
 
-PARTS = {"scale": scale, "memory": memory, "handoff": handoff, "idle": idle, "autodice": versus_autodice}
+def on_link(options, rate, route):
+    """Return: what a route is predicted and measured to do over links of this rate; or, for "auto", what is decided."""
+    options = argparse.Namespace(**{**vars(options), "rate": rate, "cpu": None})
+    with fleet_of(options, 2, [{"name": "net", "path": options.model, "boards": route}]) as fleet:
+        if route != "auto":
+            wait_route(fleet, "net", ("b2",))
+        bench(fleet.head, "net", 10)  # links and segments are measured
+        fps = spread([bench(fleet.head, "net", options.seconds)["fps"] for _ in range(options.rounds)])
+        explained = fleet.head.daemon.call("PlanExplain", {"model": "net"})["explanation"]["boards"]
+    found = {k: explained.get(k) for k in ("route", "predicted", "alone", "verdict")}
+    if route != "auto":
+        found["of_prediction"] = round(fps["median"] / explained["predicted"]["fps"], 3)
+    return {"fps": fps, **found}
+
+
+def links(options):
+    route = route_text(parts_of(options)[2], ("b1", "b2"))
+    return {rate: {"route": on_link(options, rate, route), "auto": on_link(options, rate, "auto")}
+            for rate in ("1gbit", "100mbit", "10mbit")}
+
+
+PARTS = {"scale": scale, "memory": memory, "handoff": handoff, "idle": idle, "links": links,
+         "autodice": versus_autodice}
 
 
 def load(path):
