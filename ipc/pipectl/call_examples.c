@@ -148,3 +148,32 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
     }
     return ctl_call_fd(ctl, method, parameters, fd, ret);
 }
+
+int ctl_set_bound(const char *command, json_t *parameters)
+{
+    double percent;
+
+    if (!ctl_number(optarg, 0, 100, &percent)) {
+        return ctl_usage(command, "--bound needs a number from 0 to 100, not '%s'", optarg);
+    }
+    json_object_set_new(parameters, "agreement", json_real(percent * 0.01));
+    return CTL_DONE;
+}
+
+void ctl_print_agreement(const json_t *verdict)
+{
+    char mean[32], most[32];
+
+    printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
+           100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
+           ctl_known(verdict, "error_mean", "%.4f", mean, sizeof(mean)),
+           ctl_known(verdict, "error_most", "%.4f", most, sizeof(most)));
+}
+
+void ctl_print_left_out(const json_t *verdict)
+{
+    if (ctl_real(verdict, "left_out") > 0) {
+        printf("  %.0f left out; %s\n", ctl_real(verdict, "left_out"),
+               ctl_text(verdict, "left_out_first"));
+    }
+}

@@ -12,8 +12,6 @@ struct args {
 
 static int take_option(int c, struct args *ret)
 {
-    double percent;
-
     switch (c) {
     case 'm':
         return ctl_set_text("borders", "the model's name", ret->parameters, "model", optarg);
@@ -24,12 +22,8 @@ static int take_option(int c, struct args *ret)
         ret->how = true;
         return ctl_set_text("borders", "the encoding", ret->parameters, "encoding", optarg);
     case 'b':
-        if (!ctl_number(optarg, 0, 100, &percent)) {
-            return ctl_usage("borders", "--bound needs a number from 0 to 100, not '%s'", optarg);
-        }
         ret->how = true;
-        json_object_set_new(ret->parameters, "agreement", json_real(percent * 0.01));
-        return CTL_DONE;
+        return ctl_set_bound("borders", ret->parameters);
     default:
         ret->off = true;
         json_object_set_new(ret->parameters, "off", json_true());
@@ -53,18 +47,11 @@ static int take_args(int argc, char **argv, struct args *ret)
 
 static void print(const char *model, const json_t *v)
 {
-    char mean[32], most[32];
-
     printf("%s: borders between boards go as %s, %.1f s\n", model, ctl_text(v, "serves"),
            ctl_real(v, "took_ms") / 1e3);
-    printf("  %s on %.0f examples: top-1 agreement %.2f %% (required: %.2f), error %s mean, %s "
-           "maximum\n",
-           ctl_text(v, "encoding"), ctl_real(v, "judged"), 100 * ctl_real(v, "agreement"),
-           100 * ctl_real(v, "bound"), ctl_known(v, "error_mean", "%.4f", mean, sizeof(mean)),
-           ctl_known(v, "error_most", "%.4f", most, sizeof(most)));
-    if (ctl_real(v, "left_out") > 0) {
-        printf("  %.0f left out; %s\n", ctl_real(v, "left_out"), ctl_text(v, "left_out_first"));
-    }
+    printf("  %s on %.0f examples: ", ctl_text(v, "encoding"), ctl_real(v, "judged"));
+    ctl_print_agreement(v);
+    ctl_print_left_out(v);
     if (ctl_text(v, "note")[0]) {
         printf("  %s\n", ctl_text(v, "note"));
     }

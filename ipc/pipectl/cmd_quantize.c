@@ -11,18 +11,14 @@ struct args {
     bool off;
 };
 
-static int take_number(const char *option, const char *text, double least, double most,
-                       double factor, const char *parameter, json_t *parameters)
+static int take_ms(json_t *parameters)
 {
-    double number;
+    double ms;
 
-    if (!ctl_number(text, least, most, &number)) {
-        return ctl_usage("quantize", "%s needs a number from %.15g to %.15g, not '%s'", option,
-                         least, most, text);
+    if (!ctl_number(optarg, 0, 600000, &ms)) {
+        return ctl_usage("quantize", "--ms needs a number from 0 to 600000, not '%s'", optarg);
     }
-    json_object_set_new(parameters, parameter,
-                        factor == 1 ? json_integer((json_int_t)number)
-                                    : json_real(number * factor));
+    json_object_set_new(parameters, "ms", json_integer((json_int_t)ms));
     return CTL_DONE;
 }
 
@@ -59,9 +55,9 @@ static int take_option(int c, struct args *ret)
     case 'o':
         return take_keep(optarg, ret->parameters);
     case 'b':
-        return take_number("--bound", optarg, 0, 100, 0.01, "agreement", ret->parameters);
+        return ctl_set_bound("quantize", ret->parameters);
     case 't':
-        return take_number("--ms", optarg, 0, 600000, 1, "ms", ret->parameters);
+        return take_ms(ret->parameters);
     case 'w':
         ret->write = optarg;
         json_object_set_new(ret->parameters, "ranges", json_true());
@@ -98,9 +94,7 @@ static void print_examples(const json_t *q)
         printf("  calibrated and judged on the same example (%s): give more than one\n",
                ctl_text(q, "method"));
     }
-    if (ctl_real(q, "left_out") > 0) {
-        printf("  %.0f left out; %s\n", ctl_real(q, "left_out"), ctl_text(q, "left_out_first"));
-    }
+    ctl_print_left_out(q);
     if (ctl_real(q, "zeros") > 0) {
         printf("  %.0f values were 0 in every example\n", ctl_real(q, "zeros"));
     }
@@ -121,16 +115,12 @@ static void print_kept(const json_t *q)
 
 static void print(const json_t *q)
 {
-    char mean[32], most[32];
-
     printf("%s: %s, %.1f s\n", ctl_text(q, "model"),
            json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
            ctl_real(q, "took_ms") / 1e3);
     print_examples(q);
-    printf("  top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
-           100 * ctl_real(q, "agreement"), 100 * ctl_real(q, "bound"),
-           ctl_known(q, "error_mean", "%.4f", mean, sizeof(mean)),
-           ctl_known(q, "error_most", "%.4f", most, sizeof(most)));
+    fputs("  ", stdout);
+    ctl_print_agreement(q);
     if (ctl_real(q, "int8_ms") > 0) {
         printf("  f32 %.3f ms, int8 %.3f ms on one core: %.2f times as fast\n",
                ctl_real(q, "f32_ms"), ctl_real(q, "int8_ms"),
