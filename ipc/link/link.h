@@ -37,6 +37,7 @@ struct talk;
 /* Another board. */
 struct link_peer {
     bool up, joined;   /* joined: up, and it has greeted us */
+    bool greeted;      /* since it was lost last */
     uint64_t instance; /* of its greeting; 0: none yet */
     char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;

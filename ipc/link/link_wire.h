@@ -58,9 +58,10 @@ struct lnk_header {
     uint32_t body_bytes;    /* of the first part, after this struct */
     uint64_t payload_bytes; /* of all parts together */
 };
+#define LNK_HELLO_BACK 1u /* it answers a HELLO, which came over a connection that had ended */
 struct lnk_hello {
     uint16_t version_min, version_max;
-    uint32_t features;
+    uint32_t features; /* LNK_HELLO_ bits; others are ignored */
     uint64_t instance; /* random, another after each start: a new one means a new process */
     char name[LNK_NAME_BYTES];
     uint8_t model[LNK_HASH_BYTES];  /* identity of the model; zeros: none */

@@ -122,17 +122,24 @@ static void join(struct link *l, size_t peer)
     }
 }
 
-void links_up(void *user, size_t peer)
+static void greet(struct link *l, size_t peer, uint32_t features)
 {
-    struct link *l = user;
     struct lnk_message m = {.header.type = LNK_HELLO};
 
-    l->peer[peer].up = true;
     m.hello.version_min = m.hello.version_max = LNK_VERSION;
+    m.hello.features = features;
     m.hello.instance = l->instance;
     strncpy(m.hello.name, l->name, sizeof(m.hello.name) - 1);
     /* The bulk lane: what follows there is behind it. */
     link_put(l, peer, LNK_BULK, &m, NULL, 0, NULL, NULL);
+}
+
+void links_up(void *user, size_t peer)
+{
+    struct link *l = user;
+
+    l->peer[peer].up = true;
+    greet(l, peer, 0);
     if (l->peer[peer].instance != 0) { /* it has greeted before we reached it */
         join(l, peer);
     }
@@ -142,7 +149,7 @@ static void leave(struct link *l, size_t peer)
 {
     struct link_peer *p = &l->peer[peer];
 
-    p->joined = false;
+    p->joined = p->greeted = false;
     p->since_ns = base_now_ns();
     p->losses++;
     l->report_ns = 0;
@@ -181,8 +188,16 @@ static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
     }
     if (p->joined && p->instance != m->instance) { /* it was restarted before it was missed */
         leave(l, peer);
+    } else if (p->joined && !(m->features & LNK_HELLO_BACK)) {
+        if (p->greeted) { /* it missed this board, and forgot what it had from here */
+            link_log("%s is gone: it lost its connection to this board",
+                     l->boards.board[peer].name);
+            leave(l, peer);
+        }
+        greet(l, peer, LNK_HELLO_BACK);
     }
     p->instance = m->instance;
+    p->greeted = true;
     if (p->up && !p->joined) {
         join(l, peer);
     }

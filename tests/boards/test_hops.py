@@ -5,9 +5,12 @@
 usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
 """
 import array
+import contextlib
+import ctypes
 import os
 import random
 import signal
+import socket
 import struct
 import sys
 import tempfile
@@ -20,6 +23,9 @@ import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from daemon import DIGITS  # noqa: E402
 from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PIDFD_GETFD = 438  # its number on x86 and arm64
 
 
 def boards(*others, **more):
@@ -147,6 +153,40 @@ def the_middle_daemon_is_stopped():
             process.send_signal(signal.SIGCONT)
             b.wait_up("b2")
             b.set("0-2@hub|3-7@b2|8-11@b3")
+            client.more()
+        client.end()
+        check(client.unavailable == 0, client.unavailable)
+
+
+def end_connections(process, port):
+    """Ends the connections that a process has made to a port, as a network may."""
+    pid = os.pidfd_open(process.pid)
+    ended = 0
+    for fd in os.listdir("/proc/%d/fd" % process.pid):
+        with contextlib.suppress(OSError):
+            if os.readlink("/proc/%d/fd/%s" % (process.pid, fd)).startswith("socket:"):
+                copy = LIBC.syscall(PIDFD_GETFD, pid, int(fd), 0)
+                check(copy >= 0, "pidfd_getfd:", os.strerror(ctypes.get_errno()))
+                with socket.socket(fileno=copy) as sock:
+                    if sock.family in (socket.AF_INET, socket.AF_INET6) and sock.getpeername()[1] == port:
+                        sock.shutdown(socket.SHUT_RDWR)
+                        ended += 1
+    os.close(pid)
+    check(ended > 0, "no connection to the port", port)  # it ends the others itself
+
+
+def a_connection_ends_in_one_direction():
+    """b2 misses the hub and forgets its frames. The hub, whose own connections live, must know, and at once."""
+    with boards("b2") as b:
+        b.set("0-2@hub|3-11@b2")
+        client = Client(b)
+        client.more()
+        for _ in range(3):
+            end_connections(b.links["b2"].process, b.port["hub"])
+            state = failed(b, "b2")
+            check(state["why"].endswith("is gone"), state)
+            b.wait_up("b2")
+            b.set("0-2@hub|3-11@b2")
             client.more()
         client.end()
         check(client.unavailable == 0, client.unavailable)
@@ -359,7 +399,7 @@ def examples_decide_how_borders_go():
 
 
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
-         the_middle_daemon_is_stopped, another_cut_is_refused, routes_change_under_load, copies_lose_one_and_go_on,
-         a_withdrawn_route_is_unavailable, borders_are_rounded_as_the_route_says, the_daemon_decides,
-         examples_decide_how_borders_go)
+         the_middle_daemon_is_stopped, a_connection_ends_in_one_direction, another_cut_is_refused,
+         routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
+         borders_are_rounded_as_the_route_says, the_daemon_decides, examples_decide_how_borders_go)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])
