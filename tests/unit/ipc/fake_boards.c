@@ -163,7 +163,7 @@ static const struct lnk_code code = {.kind = "fake", .send = head_sends};
 /* A board sends. Return: false: the other is away. */
 bool boards_put(size_t from, size_t to, struct lnk_message *m, uint64_t *value, size_t tensors)
 {
-    struct lnk_bytes range[LNK_PARTS_MAX];
+    struct lnk_bytes range[LNK_PARTS_MAX] = {{0}};
     uint8_t first[LNK_FIRST_MAX];
     size_t bytes;
 
@@ -306,7 +306,7 @@ static void join(size_t a, size_t b)
     for (size_t i = 0; i < 2; i++) {
         size_t other = i ? a : b;
 
-        if ((i ? b : a) == SELF) {
+        if ((i ? b : a) == SELF && other < BOARDS_MAX) {
             head.peer[other].joined = head.peer[other].up = true;
             head.peer[other].pings_lost = 0;
         }
