@@ -74,7 +74,7 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
                       json_t *parameters, json_t **ret);
 /** ctl_set_bound() - takes --bound, in optarg, into @parameters.agreement. Return: an exit code. */
 int ctl_set_bound(const char *command, json_t *parameters);
-/** ctl_print_agreement(), ctl_print_left_out() - what examples said; which of them were not used. */
+/** ctl_print_agreement(), ctl_print_left_out() - what examples said, and which were not used. */
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);
 
