@@ -20,11 +20,17 @@ const struct mdl_lower_row *const mdl_lower_tables[] = {
     NULL,
 };
 
-static const struct mdl_lower_row *find_row(const char *op_type)
+/* Return: whether a node's domain is that of a row. */
+static bool domain_is(const char *domain, const char *row)
+{
+    return row ? strcmp(domain, row) == 0 : !domain[0] || strcmp(domain, "ai.onnx") == 0;
+}
+
+static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)
 {
     for (const struct mdl_lower_row *const *table = mdl_lower_tables; *table; table++) {
         for (const struct mdl_lower_row *row = *table; row->op_type; row++) {
-            if (strcmp(row->op_type, op_type) == 0) {
+            if (strcmp(row->op_type, n->op_type) == 0 && domain_is(n->domain, row->domain)) {
                 return row;
             }
         }
@@ -94,17 +100,14 @@ int mdl_lower_node(struct mdl_ir *ir, size_t node)
     ir->node_name = n->name[0]                                 ? n->name
                     : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
                                                                : n->op_type;
-    if (n->domain[0] && strcmp(n->domain, "ai.onnx") != 0) {
+    row = find_row(n);
+    if (!row) {
+        bool own = domain_is(n->domain, NULL);
+
         return mdl_ir_refuse(
             ir, -EOPNOTSUPP,
-            "operator %s of domain %s is not supported; docs/operators.md lists those that are",
-            n->op_type, n->domain);
-    }
-    row = find_row(n->op_type);
-    if (!row) {
-        return mdl_ir_refuse(ir, -EOPNOTSUPP,
-                             "operator %s is not supported; docs/operators.md lists those that are",
-                             n->op_type);
+            "operator %s%s%s is not supported; docs/operators.md lists those that are", n->op_type,
+            own ? "" : " of domain ", own ? "" : n->domain);
     }
     l.in_count = n->input_count;
     l.out_count = n->output_count;

@@ -25,6 +25,7 @@ struct mdl_lower_row {
     const char *op_type;
     mdl_lower_fn fn;
     int arg;
+    const char *domain; /* NULL: ONNX's own */
 };
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
