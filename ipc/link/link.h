@@ -41,9 +41,12 @@ struct link_peer {
     uint64_t instance; /* of its greeting; 0: none yet */
     char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;
-    uint64_t ping_id, ping_sent_ns, ping_bytes, next_ping_ns; /* ping_id 0: none is out */
-    uint32_t pings, pings_lost; /* pings_lost: without an answer since the last one */
-    uint64_t since_ns;          /* it joined or was lost then */
+    uint64_t ping_id, ping_sent_ns, next_ping_ns; /* ping_id 0: no trip is out */
+    uint64_t pair_id, pair_sent_ns, pair_first_ns,
+        next_pair_ns;       /* pair_id: of the second; 0: none */
+    uint32_t pings, rounds; /* pings: ever sent; rounds: trips and pairs, since it joined */
+    uint32_t pings_lost;    /* trips without an answer since the last one */
+    uint64_t since_ns;      /* it joined or was lost then */
     uint64_t losses, frames;
     struct brd_state state; /* what it says of itself; all zeros: nothing yet */
 };

@@ -7,40 +7,34 @@
 
 #include "base.h"
 
-#define SAMPLES_MAX (2 * LNK_MEASURE_RING)
 #define LEAST_OF_A_KIND 3u
-#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
-
-struct weighted {
-    double value, weight;
-};
+#define MAD_TO_SIGMA 1.4826  /* of a normal distribution */
+#define QUARTILE_ERROR 1.363 /* standard error of its quartiles x sqrt(n) / sigma */
 
 static int compare(const void *a, const void *b)
 {
-    const struct weighted *x = a, *y = b;
+    const double *x = a, *y = b;
 
-    return (x->value > y->value) - (x->value < y->value);
+    return (*x > *y) - (*x < *y);
 }
 
-/* @w: sorted here. Return: where half of the weight is below. */
-static double median(struct weighted *w, size_t count)
+/* Sorts @x. Return: the value below which a share @q of the @n is, between neighbours by line. */
+static double quantile(double *x, size_t n, double q)
 {
-    double total = 0, below = 0;
+    double at = q * (double)(n - 1);
+    size_t below = (size_t)at;
 
-    qsort(w, count, sizeof(*w), compare);
-    for (size_t i = 0; i < count; i++) {
-        total += w[i].weight;
+    qsort(x, n, sizeof(*x), compare);
+    return x[below] + (at - (double)below) * (x[base_min(below + 1, n - 1)] - x[below]);
+}
+
+/* The spread around @centre as a standard deviation, but by the median: some may be far off. */
+static double scatter(double *x, size_t n, double centre)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = fabs(x[i] - centre);
     }
-    for (size_t i = 0; i < count; i++) {
-        below += w[i].weight;
-        if (below == total / 2 && i + 1 < count) {
-            return (w[i].value + w[i + 1].value) / 2;
-        }
-        if (below >= total / 2) {
-            return w[i].value;
-        }
-    }
-    return 0;
+    return MAD_TO_SIGMA * quantile(x, n, 0.5);
 }
 
 void lnk_measure_init(struct lnk_measure *m)
@@ -48,75 +42,54 @@ void lnk_measure_init(struct lnk_measure *m)
     memset(m, 0, sizeof(*m));
 }
 
-void lnk_measure_add(struct lnk_measure *m, uint64_t bytes_out, uint64_t bytes_back, uint64_t ns)
+void lnk_measure_trip(struct lnk_measure *m, uint64_t ns)
 {
-    double bytes = (double)bytes_out + (double)bytes_back;
-    size_t kind = bytes > LNK_MEASURE_SMALL_BYTES;
-
-    m->sample[kind][m->count[kind]++ % LNK_MEASURE_RING] = (struct lnk_sample){bytes, (double)ns};
+    m->trip_ns[m->trips++ % LNK_MEASURE_RING] = (double)ns;
 }
 
-/* Return: how many samples there are. */
-static size_t gather(const struct lnk_measure *m, struct lnk_sample ret[SAMPLES_MAX])
+void lnk_measure_pair(struct lnk_measure *m, uint64_t bytes, uint64_t first_ns, uint64_t second_ns)
 {
-    size_t n = 0;
-
-    for (size_t kind = 0; kind < 2; kind++) {
-        size_t kept = (size_t)base_min(m->count[kind], (uint64_t)LNK_MEASURE_RING);
-
-        memcpy(ret + n, m->sample[kind], kept * sizeof(*ret));
-        n += kept;
+    if (bytes > 0) {
+        m->pair[m->pairs++ % LNK_MEASURE_RING] =
+            (struct lnk_pair){.bytes = (double)bytes,
+                              .apart_ns = base_max((double)second_ns - (double)first_ns, 0.0),
+                              .second_ns = (double)second_ns};
     }
-    return n;
 }
 
-/* The median of the slopes of all pairs. The pairs of 48 samples take 18 kB of the stack. */
-static double slope(const struct lnk_sample *s, size_t n)
+/* @both_ns: 2 a. */
+static double byte_ns(const struct lnk_measure *m, size_t pairs, double both_ns, double *ret_error)
 {
-    struct weighted w[SAMPLES_MAX * (SAMPLES_MAX - 1) / 2];
-    size_t pairs = 0;
+    double apart[LNK_MEASURE_RING], beyond[LNK_MEASURE_RING], by_pairs, by_trips;
 
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = i + 1; k < n; k++) {
-            double dx = s[k].bytes - s[i].bytes;
+    for (size_t i = 0; i < pairs; i++) {
+        const struct lnk_pair *p = &m->pair[i];
 
-            if (dx != 0) {
-                w[pairs++] = (struct weighted){(s[k].ns - s[i].ns) / dx, fabs(dx)};
-            }
-        }
+        apart[i] = p->apart_ns / p->bytes;
+        beyond[i] = base_max(p->second_ns - both_ns, 0.0) / p->bytes;
     }
-    return pairs ? base_max(median(w, pairs), 0.0) : 0;
+    by_pairs = quantile(apart, pairs, 0.75);
+    by_trips = quantile(beyond, pairs, 0.25);
+    *ret_error =
+        QUARTILE_ERROR / sqrt((double)pairs) *
+        (by_pairs < by_trips ? scatter(apart, pairs, by_pairs) : scatter(beyond, pairs, by_trips));
+    return base_min(by_pairs, by_trips);
 }
 
 int lnk_measure_get(const struct lnk_measure *m, struct lnk_link_cost *ret)
 {
-    struct lnk_sample s[SAMPLES_MAX];
-    struct weighted w[SAMPLES_MAX];
-    double b, both, sigma, mean = 0, spread = 0;
-    size_t n;
+    size_t trips = (size_t)base_min(m->trips, (uint64_t)LNK_MEASURE_RING);
+    size_t pairs = (size_t)base_min(m->pairs, (uint64_t)LNK_MEASURE_RING);
+    double trip[LNK_MEASURE_RING], both;
 
-    if (m->count[0] < LEAST_OF_A_KIND || m->count[1] < LEAST_OF_A_KIND) {
+    if (trips < LEAST_OF_A_KIND || pairs < LEAST_OF_A_KIND) {
         return LNK_MEASURE_E_UNKNOWN;
     }
-    n = gather(m, s);
-    b = slope(s, n);
-    for (size_t i = 0; i < n; i++) {
-        w[i] = (struct weighted){s[i].ns - b * s[i].bytes, 1};
-        mean += s[i].bytes / (double)n;
-    }
-    both = base_max(median(w, n), 0.0);
-    for (size_t i = 0; i < n; i++) {
-        w[i] = (struct weighted){fabs(s[i].ns - b * s[i].bytes - both), 1};
-        spread += (s[i].bytes - mean) * (s[i].bytes - mean);
-    }
-    sigma = MAD_TO_SIGMA * median(w, n);
-    *ret = (struct lnk_link_cost){
-        .a_ns = both / 2, /* two ways */
-        .b_ns = b,
-        /* least squares' errors of intercept and slope, with the robust sigma */
-        .a_err_ns = sigma * sqrt(1 / (double)n + mean * mean / spread) / 2,
-        .b_err_ns = sigma / sqrt(spread),
-        .samples = n,
-    };
+    memcpy(trip, m->trip_ns, trips * sizeof(*trip));
+    both = quantile(trip, trips, 0.25);
+    ret->a_ns = both / 2;
+    ret->a_err_ns = QUARTILE_ERROR * scatter(trip, trips, both) / sqrt((double)trips) / 2;
+    ret->b_ns = byte_ns(m, pairs, both, &ret->b_err_ns);
+    ret->samples = trips + pairs;
     return 0;
 }

@@ -2,28 +2,33 @@
 /**
  * ipc/link/link_measure.h - what a link costs: one way takes a + b x bytes
  *
- * Fed with round trips: a few of two sizes when a link comes up, then those of frames and pings
- * that happen anyway. Pure: no clock, no I/O.
+ * a is half of a round trip without payload. Frames on their way fill queues, which only ever make
+ * a round trip longer; so a is the lower quartile of the last ones.
  *
- * Small and large round trips have rings of their own, so many of one kind do not push out the
- * other. b is a weighted Theil-Sen estimate: the median of the slopes between all pairs of samples,
- * each as heavy as its pair is far apart. a is the median of what is left. Up to a quarter of the
- * samples may be arbitrarily wrong. (P. K. Sen 1968; weights: Jaeckel 1972.)
+ * b is the dispersion of a packet pair: a message without payload and a large one, sent one right
+ * behind the other on the same connection, arrive as far apart as the wire takes to carry the large
+ * one. What is queued before them delays both, so a link that is busy with frames is measured as
+ * well as an idle one; a round trip of a large message would share the wire with the frames, and
+ * show half of the rate. (S. Keshav, A Control-Theoretic Approach to Flow Control, SIGCOMM 1991.)
+ *
+ * A board that is busy may read both at once, which brings the answers together. So b is the upper
+ * quartile of the last pairs, but at most what is left of the large ones' round trips without 2 a
+ * (their lower quartile): on an idle link, that holds whatever the board does.
+ *
+ * Pure: no clock, no I/O.
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
-#define LNK_MEASURE_RING 24u               /* samples of each kind that are kept */
-#define LNK_MEASURE_SMALL_BYTES (8u << 10) /* at most: a small round trip */
+#define LNK_MEASURE_RING 16u /* samples of each kind that are kept */
 
-struct lnk_sample {
-    double bytes, ns; /* of a round trip, both ways together */
-};
 struct lnk_measure {
-    struct lnk_sample sample[2][LNK_MEASURE_RING];
-    uint64_t count[2]; /* ever added: [0] small, [1] large */
+    double trip_ns[LNK_MEASURE_RING];
+    struct lnk_pair {
+        double bytes, apart_ns, second_ns;
+    } pair[LNK_MEASURE_RING];
+    uint64_t trips, pairs; /* ever added */
 };
 struct lnk_link_cost {
     double a_ns, b_ns;         /* of a message; of one byte */
@@ -34,13 +39,14 @@ enum { LNK_MEASURE_E_UNKNOWN = 1 };
 
 void lnk_measure_init(struct lnk_measure *m);
 
+/** lnk_measure_trip() - adds a round trip without payload. */
+void lnk_measure_trip(struct lnk_measure *m, uint64_t ns);
 /**
- * lnk_measure_add() - adds a round trip
- * @bytes_out, @bytes_back: payload of the message and of its answer
- * @ns: from sending to the answer, without the time that the other board computed
+ * lnk_measure_pair() - adds a pair
+ * @bytes: of the large message; 0 is ignored
+ * @first_ns, @second_ns: from sending both to the answer of each
  */
-void lnk_measure_add(struct lnk_measure *m, uint64_t bytes_out, uint64_t bytes_back, uint64_t ns);
+void lnk_measure_pair(struct lnk_measure *m, uint64_t bytes, uint64_t first_ns, uint64_t second_ns);
 
-/** lnk_measure_get() - Return: 0; LNK_MEASURE_E_UNKNOWN: fewer than three samples of either kind.
- * */
+/** lnk_measure_get() - Return: 0; LNK_MEASURE_E_UNKNOWN: fewer than three trips or pairs. */
 int lnk_measure_get(const struct lnk_measure *m, struct lnk_link_cost *ret);

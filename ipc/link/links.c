@@ -9,22 +9,41 @@
 #include "ipc/link/own_state.h"
 #include "ipc/link/route.h"
 
-#define FIRST_PINGS 12u /* of each size half, when a link comes up */
+#define FIRST_ROUNDS 12u /* one after the other when a link comes up: trips and pairs by turns */
 #define PING_NS (2 * BASE_NS_PER_S)
+#define PAIR_NS (4 * BASE_NS_PER_S)
 #define PING_LOST_NS (2 * BASE_NS_PER_S)
 
-static void ping(struct link *l, size_t peer, uint64_t now_ns)
+static int ping(struct link *l, size_t peer, enum lnk_lane lane, size_t bytes, uint64_t now_ns)
 {
     static const uint8_t zeros[LNK_PING_LARGE_BYTES];
-    struct link_peer *p = &l->peer[peer];
     struct lnk_message m = {.header.type = LNK_PING};
-    struct lnk_bytes large = {zeros, sizeof(zeros)};
+    struct lnk_bytes large = {zeros, bytes};
 
-    p->ping_bytes = p->pings % 2 ? sizeof(zeros) : 0;
+    m.ping = (struct lnk_ping){++l->peer[peer].pings, now_ns};
+    return link_put(l, peer, lane, &m, &large, bytes > 0, NULL, NULL);
+}
+
+static void ping_trip(struct link *l, size_t peer, uint64_t now_ns)
+{
+    struct link_peer *p = &l->peer[peer];
+
+    ping(l, peer, LNK_URGENT, 0, now_ns);
+    p->ping_id = p->pings;
     p->ping_sent_ns = now_ns;
-    p->ping_id = ++p->pings;
-    m.ping = (struct lnk_ping){p->ping_id, now_ns};
-    link_put(l, peer, LNK_URGENT, &m, &large, p->ping_bytes ? 1 : 0, NULL, NULL);
+}
+
+/* Both in the lane of frames, where nothing comes between them. */
+static void ping_pair(struct link *l, size_t peer, uint64_t now_ns)
+{
+    struct link_peer *p = &l->peer[peer];
+
+    if (ping(l, peer, LNK_BULK, 0, now_ns) == 0 &&
+        ping(l, peer, LNK_BULK, LNK_PING_LARGE_BYTES, now_ns) == 0) {
+        p->pair_id = p->pings;
+        p->pair_sent_ns = now_ns;
+        p->pair_first_ns = 0;
+    }
 }
 
 static void report(struct link *l, uint64_t now_ns)
@@ -72,32 +91,53 @@ void links_tick(struct link *l, uint64_t now_ns)
             p->pings_lost++;
         }
         if (p->joined && !p->ping_id && now_ns >= p->next_ping_ns) {
-            ping(l, i, now_ns);
+            p->next_ping_ns = now_ns + PING_NS;
+            ping_trip(l, i, now_ns);
         }
+        /* However late, a pair is answered: it waits behind frames. */
+        if (p->joined && !p->pair_id && now_ns >= p->next_pair_ns) {
+            p->next_pair_ns = now_ns + PAIR_NS;
+            ping_pair(l, i, now_ns);
+        }
+    }
+}
+
+static void round_done(struct link *l, size_t peer, uint64_t now_ns)
+{
+    struct link_peer *p = &l->peer[peer];
+    struct lnk_link_cost cost;
+
+    if (++p->rounds == FIRST_ROUNDS && lnk_measure_get(&p->measure, &cost) == 0) {
+        link_log("%s: a message takes %.0f us (+-%.0f) and %.3f us (+-%.3f) a kB",
+                 l->boards.board[peer].name, cost.a_ns / 1e3, cost.a_err_ns / 1e3, cost.b_ns,
+                 cost.b_err_ns);
+        l->report_ns = 0;
+    }
+    if (p->rounds < FIRST_ROUNDS && p->rounds % 2 == 1) {
+        ping_pair(l, peer, now_ns);
+    } else if (p->rounds < FIRST_ROUNDS) {
+        ping_trip(l, peer, now_ns);
     }
 }
 
 static void pong(struct link *l, size_t peer, const struct lnk_ping *m)
 {
     struct link_peer *p = &l->peer[peer];
-    struct lnk_link_cost cost;
     uint64_t now_ns = base_now_ns();
 
-    if (!p->ping_id || m->id != p->ping_id) {
-        return; /* too late, or of nobody's ping */
-    }
-    p->ping_id = 0;
-    p->pings_lost = 0;
-    lnk_measure_add(&p->measure, p->ping_bytes, 0, now_ns - p->ping_sent_ns);
-    p->next_ping_ns = p->pings < FIRST_PINGS ? now_ns : now_ns + PING_NS;
-    if (p->pings < FIRST_PINGS) {
-        ping(l, peer, now_ns);
-    } else if (p->pings == FIRST_PINGS && lnk_measure_get(&p->measure, &cost) == 0) {
-        link_log("%s: a message takes %.0f us (+-%.0f) and %.3f us (+-%.3f) a kB",
-                 l->boards.board[peer].name, cost.a_ns / 1e3, cost.a_err_ns / 1e3, cost.b_ns,
-                 cost.b_err_ns);
-        l->report_ns = 0;
-    }
+    if (p->ping_id && m->id == p->ping_id) {
+        p->ping_id = 0;
+        p->pings_lost = 0;
+        lnk_measure_trip(&p->measure, now_ns - p->ping_sent_ns);
+        round_done(l, peer, now_ns);
+    } else if (p->pair_id && m->id == p->pair_id - 1) {
+        p->pair_first_ns = now_ns;
+    } else if (p->pair_id && m->id == p->pair_id && p->pair_first_ns) {
+        p->pair_id = 0;
+        lnk_measure_pair(&p->measure, LNK_PING_LARGE_BYTES, p->pair_first_ns - p->pair_sent_ns,
+                         now_ns - p->pair_sent_ns);
+        round_done(l, peer, now_ns);
+    } /* else too late, or of nobody's ping */
 }
 
 /* It takes our messages, and we know who it is. */
@@ -108,9 +148,10 @@ static void join(struct link *l, size_t peer)
     p->joined = true;
     p->since_ns = base_now_ns();
     l->report_ns = 0;
-    p->pings = p->pings_lost = 0;
-    p->ping_id = 0;
-    p->next_ping_ns = 0;
+    p->rounds = p->pings_lost = 0; /* ids go on: answers may be late */
+    p->ping_id = p->pair_id = 0;
+    p->next_ping_ns = 0; /* at once; pairs follow it */
+    p->next_pair_ns = p->since_ns + PAIR_NS;
     lnk_measure_init(&p->measure);
     l->news = true;
     link_log("%s is there", l->boards.board[peer].name);

@@ -96,7 +96,8 @@ class Cable:
             space.run("tc", "qdisc", "delete", "dev", device, "root")
             parent = ["root"]
             if self.rate:
-                burst = "256kb" if self.rate.endswith("gbit") else "16kb"
+                # small against what measures a link: a burst costs no time, on no cable
+                burst = "16kb" if self.rate.endswith("gbit") else "4kb"
                 good, why = space.run("tc", "qdisc", "add", "dev", device, *parent, "handle", "1:", "tbf", "rate",
                                       self.rate, "burst", burst, "latency", "%dms" % QUEUE_MS)
                 if not good:

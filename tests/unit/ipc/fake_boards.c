@@ -419,8 +419,10 @@ void boards_begin(size_t count, struct boards_told t)
         snprintf(head.peer[i].print, sizeof(head.peer[i].print), "%016zx", i + 1);
         lnk_measure_init(&head.peer[i].measure);
         for (size_t k = t_random() % 2 ? 16 : 0; k > 0; k--) { /* else nobody has measured it */
-            lnk_measure_add(&head.peer[i].measure, k % 2 ? LNK_PING_LARGE_BYTES : 0, 0,
-                            (uint64_t)t_range(100000, 20000000));
+            uint64_t ns = (uint64_t)t_range(100000, 20000000);
+
+            lnk_measure_trip(&head.peer[i].measure, ns);
+            lnk_measure_pair(&head.peer[i].measure, LNK_PING_LARGE_BYTES, ns, 2 * ns);
         }
     }
     if (heads_new(&head.heads) < 0) {

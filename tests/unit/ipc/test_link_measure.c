@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a link costs: exact lines, noise, outliers, links that change. */
+/* What a link costs: exact answers, noise, outliers, queues, links that change. */
+#include "base.h"
 #include "ipc/link/link_measure.h"
 #include "tests/harness.h"
+
+#define LARGE 65536u
 
 static double normal(void)
 {
@@ -13,12 +16,13 @@ static double normal(void)
     return sum;
 }
 
-static void add(struct lnk_measure *m, uint64_t bytes, double a, double b, double more)
+static void add(struct lnk_measure *m, double a, double b)
 {
-    lnk_measure_add(m, bytes, 0, (uint64_t)(2 * a + b * (double)bytes + more));
+    lnk_measure_trip(m, (uint64_t)(2 * a));
+    lnk_measure_pair(m, LARGE, (uint64_t)(2 * a), (uint64_t)(2 * a + b * LARGE));
 }
 
-TEST(unknown_until_both_sizes)
+TEST(unknown_until_both_kinds)
 {
     struct lnk_link_cost c;
     struct lnk_measure m;
@@ -26,25 +30,25 @@ TEST(unknown_until_both_sizes)
     lnk_measure_init(&m);
     for (int i = 0; i < 100; i++) {
         T_EQ(lnk_measure_get(&m, &c), LNK_MEASURE_E_UNKNOWN);
-        add(&m, 16, 50000, 8, 0);
+        lnk_measure_trip(&m, 100000);
     }
-    add(&m, 65536, 50000, 8, 0);
-    add(&m, 65536, 50000, 8, 0);
+    lnk_measure_pair(&m, LARGE, 100000, 600000);
+    lnk_measure_pair(&m, LARGE, 100000, 600000);
+    lnk_measure_pair(&m, 0, 100000, 600000);
     T_EQ(lnk_measure_get(&m, &c), LNK_MEASURE_E_UNKNOWN);
-    add(&m, 65536, 50000, 8, 0);
+    lnk_measure_pair(&m, LARGE, 100000, 600000);
     T_EQ(lnk_measure_get(&m, &c), 0);
     T_EQ(c.samples, LNK_MEASURE_RING + 3);
 }
 
-TEST(exact_line)
+TEST(exact_answers)
 {
     struct lnk_link_cost c;
     struct lnk_measure m;
 
     lnk_measure_init(&m);
-    for (uint64_t i = 0; i < 12; i++) {
-        add(&m, 16, 50000, 8, 0);
-        add(&m, 65536 + 4096 * i, 50000, 8, 0);
+    for (int i = 0; i < 12; i++) {
+        add(&m, 50000, 8);
     }
     T_EQ(lnk_measure_get(&m, &c), 0);
     T_NEAR(c.a_ns, 50000, 1);
@@ -52,22 +56,8 @@ TEST(exact_line)
     T_TRUE(c.a_err_ns < 2 && c.b_err_ns < 1e-4);
 }
 
-TEST(both_ways_count)
-{
-    struct lnk_link_cost c;
-    struct lnk_measure m;
-
-    lnk_measure_init(&m);
-    for (int i = 0; i < 5; i++) {
-        lnk_measure_add(&m, 100, 100, 2000 + 200 * 3);
-        lnk_measure_add(&m, 50000, 30000, 2000 + 80000 * 3);
-    }
-    T_EQ(lnk_measure_get(&m, &c), 0);
-    T_NEAR(c.a_ns, 1000, 1);
-    T_NEAR(c.b_ns, 3, 1e-3);
-}
-
-/* 1 Gbit/s, 0.1 ms, noise of 10 us: within the errors that it names, nearly always. */
+/* 1 Gbit/s, 0.1 ms, noise of 10 us: mostly within the errors that it names. Quartiles are off the
+ * middle of the noise by 0.67 of it; both ways together, in a. */
 TEST(noise_is_within_the_stated_errors)
 {
     int near_a = 0, near_b = 0, runs = t_times(400);
@@ -77,20 +67,47 @@ TEST(noise_is_within_the_stated_errors)
         struct lnk_measure m;
 
         lnk_measure_init(&m);
-        for (int i = 0; i < 24; i++) {
-            add(&m, 16, 100000, 8, 10000 * normal());
-            add(&m, (uint64_t)t_range(60000, 900000), 100000, 8, 10000 * normal());
+        for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
+            lnk_measure_trip(&m, (uint64_t)(200000 + 10000 * normal()));
+            lnk_measure_pair(&m, LARGE, (uint64_t)(200000 + 10000 * normal()),
+                             (uint64_t)(200000 + 8 * LARGE + 10000 * normal()));
         }
         T_EQ(lnk_measure_get(&m, &c), 0);
-        near_a += fabs(c.a_ns - 100000) < 3 * c.a_err_ns;
+        near_a += fabs(c.a_ns - 100000 + 0.674 * 10000 / 2) < 3 * c.a_err_ns;
         near_b += fabs(c.b_ns - 8) < 3 * c.b_err_ns;
-        T_TRUE(c.a_err_ns < 5000 && c.b_err_ns < 0.02);
+        T_TRUE(c.a_err_ns < 5000 && c.b_err_ns < 0.3);
     }
-    T_LE(runs * 95 / 100, near_a);
-    T_LE(runs * 95 / 100, near_b);
+    T_LE(runs * 93 / 100, near_a);
+    T_LE(runs * 93 / 100, near_b);
 }
 
-/* A fifth of the round trips waited for something: a busy core, a packet sent again. */
+static void add_pair_behind(struct lnk_measure *m, uint64_t queue_ns, uint64_t b)
+{
+    lnk_measure_pair(m, LARGE, 200000 + queue_ns, 200000 + queue_ns + b * LARGE);
+}
+
+/* A board of 0.4 core stands still for 60 ms of 100: most pairs come in while it does, and it reads
+ * both when it goes on. */
+TEST(a_board_that_reads_late_does_not_make_the_link_fast)
+{
+    for (int r = 0; r < t_times(200); r++) {
+        struct lnk_link_cost c;
+        struct lnk_measure m;
+
+        lnk_measure_init(&m);
+        for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
+            uint64_t asleep_ns = i % 5 < 3 ? (uint64_t)t_range(1000000, 60000000) : 0;
+
+            lnk_measure_trip(&m, 200000 + asleep_ns);
+            lnk_measure_pair(&m, LARGE, 200000 + asleep_ns,
+                             base_max(210000 + asleep_ns, 200000ul + 8 * LARGE));
+        }
+        T_EQ(lnk_measure_get(&m, &c), 0);
+        T_NEAR(c.b_ns, 8, 0.2);
+    }
+}
+
+/* A fifth waited for something: a busy core, a packet sent again. */
 TEST(outliers_do_not_matter)
 {
     for (int r = 0; r < t_times(200); r++) {
@@ -98,17 +115,33 @@ TEST(outliers_do_not_matter)
         struct lnk_measure m;
 
         lnk_measure_init(&m);
-        for (int i = 0; i < 24; i++) {
+        for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
             double late = i % 5 == 0 ? 2e8 * (1 + fabs((double)t_float())) : 0;
 
-            add(&m, 16, 100000, 8, 5000 * normal() + late);
-            add(&m, 802816, 100000, 8, 5000 * normal() + (i % 5 == 2 ? 3e8 : 0));
+            lnk_measure_trip(&m, (uint64_t)(200000 + 5000 * normal() + late));
+            lnk_measure_pair(&m, LARGE, 200000 + (i % 5 == 2 ? 8 * LARGE : 0),
+                             (uint64_t)(200000 + 8 * LARGE + late));
         }
         T_EQ(lnk_measure_get(&m, &c), 0);
         T_NEAR(c.a_ns, 100000, 10000);
-        T_NEAR(c.b_ns, 8, 0.1);
-        T_TRUE(c.a_err_ns < 20000 && c.b_err_ns < 0.1);
+        T_NEAR(c.b_ns, 8, 0.3);
     }
+}
+
+/* Frames in queues make two of three round trips longer. Pairs keep their distance. */
+TEST(queues_do_not_count)
+{
+    struct lnk_link_cost c;
+    struct lnk_measure m;
+
+    lnk_measure_init(&m);
+    for (int i = 0; i < 60; i++) {
+        lnk_measure_trip(&m, (uint64_t)(200000 + (i % 3 ? t_range(0, 40000000) : 0)));
+        add_pair_behind(&m, (uint64_t)t_range(0, 2000000000), 800);
+    }
+    T_EQ(lnk_measure_get(&m, &c), 0);
+    T_NEAR(c.a_ns, 100000, 1000);
+    T_NEAR(c.b_ns, 800, 0.1);
 }
 
 TEST(a_link_that_changes_is_followed)
@@ -117,9 +150,8 @@ TEST(a_link_that_changes_is_followed)
     struct lnk_measure m;
 
     lnk_measure_init(&m);
-    for (int i = 0; i < 60; i++) { /* 1 Gbit/s, then 100 Mbit/s */
-        add(&m, 16, 100000, i < 30 ? 8 : 80, 0);
-        add(&m, 400000, 100000, i < 30 ? 8 : 80, 0);
+    for (unsigned i = 0; i < 3 * LNK_MEASURE_RING; i++) { /* 1 Gbit/s, then 100 Mbit/s */
+        add(&m, 100000, i < LNK_MEASURE_RING ? 8 : 80);
     }
     T_EQ(lnk_measure_get(&m, &c), 0);
     T_NEAR(c.b_ns, 80, 0.1);
@@ -132,10 +164,12 @@ TEST(nonsense_gives_numbers)
 
     lnk_measure_init(&m);
     for (int i = 0; i < 50; i++) {
-        lnk_measure_add(&m, (uint64_t)t_range(0, 1 << 20), 0, t_random() >> 20);
-        lnk_measure_add(&m, 0, 0, 0);
+        lnk_measure_pair(&m, (uint64_t)t_range(0, 1 << 20), t_random() >> 20, t_random() >> 20);
+        lnk_measure_trip(&m, 0);
     }
-    lnk_measure_add(&m, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    lnk_measure_pair(&m, UINT64_MAX, UINT64_MAX, 0);
+    lnk_measure_pair(&m, 1, 0, UINT64_MAX);
+    lnk_measure_trip(&m, UINT64_MAX);
     T_EQ(lnk_measure_get(&m, &c), 0);
     T_TRUE(isfinite(c.a_ns) && isfinite(c.b_ns) && isfinite(c.a_err_ns) && isfinite(c.b_err_ns));
     T_TRUE(c.a_ns >= 0 && c.b_ns >= 0);
