@@ -74,7 +74,7 @@ static int ml_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, str
     if (!t->peer[peer].up) {
         return LNK_E_DOWN;
     }
-    if (t->peer[peer].queued_bytes > 0 && t->peer[peer].queued_bytes + bytes > m->queue_bytes_max) {
+    if (lnk_code_full(t, peer, count, bytes, m->queue_bytes_max)) {
         m->wants_room[peer] = true;
         return LNK_E_FULL;
     }

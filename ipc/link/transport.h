@@ -62,7 +62,7 @@ struct lnk_config {
     const struct lnk_peer *peers; /* at most LNK_PEERS_MAX; mpi: all ranks in order, self too */
     size_t peer_count;
     uint64_t part_bytes_max;  /* a longer part from a peer ends its connection; 0: 256 MiB */
-    uint64_t queue_bytes_max; /* unsent to one peer, before LNK_E_FULL; 0: 64 MiB */
+    uint64_t queue_bytes_max; /* of ranges, unsent to one peer, before LNK_E_FULL; 0: 64 MiB */
     struct lnk_listener listener;
 };
 
@@ -101,7 +101,7 @@ size_t lnk_transport_self(const struct lnk_transport *t);
 /**
  * lnk_send() - sends a message
  * @first: copied
- * @range: @count ranges, at most LNK_RANGES_MAX
+ * @range: @count ranges, at most LNK_RANGES_MAX; a message without any is not refused as full
  * @released: NULL: ranges are copied. Else they must not change until it is called with @arg, which
  * happens once, in dispatch or close: sent or lost, the bytes are the caller's again.
  *

@@ -2,6 +2,8 @@
 /** ipc/link/transport_code.h - what a transport is made of; see transport.h for what each does */
 #pragma once
 
+#include <stdbool.h>
+
 #include "ipc/link/transport.h"
 
 struct lnk_code {
@@ -28,3 +30,20 @@ struct lnk_transport {
 /* NULL in builds without its library. */
 extern const struct lnk_code *const lnk_zmq_code;
 extern const struct lnk_code *const lnk_mpi_code;
+
+#define LNK_QUEUED_MESSAGES_MAX 1024u
+
+/* Is a message of @bytes, in @count ranges and its first part, too much for what is queued? One
+ * message fits, however large. What has no ranges (credits, errors, plans) is small and waits for
+ * nobody: without it frames would never be answered. */
+static inline bool lnk_code_full(const struct lnk_transport *t, size_t peer, size_t count,
+                                 uint64_t bytes, uint64_t bytes_max)
+{
+    const struct lnk_peer_stats *s = &t->peer[peer];
+
+    if (count == 0) {
+        return s->queued_messages >= 4 * LNK_QUEUED_MESSAGES_MAX;
+    }
+    return s->queued_messages >= LNK_QUEUED_MESSAGES_MAX ||
+           (s->queued_bytes > 0 && s->queued_bytes + bytes > bytes_max);
+}

@@ -6,8 +6,6 @@
 #include "base.h"
 #include "ipc/link/zmq_private.h"
 
-#define QUEUED_MESSAGES_MAX 1024u
-
 /* A message that libzmq holds. */
 struct zl_out {
     struct zl *transport;
@@ -105,10 +103,7 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
         }
         copied += released ? 0 : range[i].bytes;
     }
-    /* One message always fits, however large. */
-    if (t->peer[peer].queued_messages >= QUEUED_MESSAGES_MAX ||
-        (t->peer[peer].queued_bytes > 0 &&
-         t->peer[peer].queued_bytes + bytes > z->queue_bytes_max)) {
+    if (lnk_code_full(t, peer, count, bytes, z->queue_bytes_max)) {
         p->wants_room = true;
         return LNK_E_FULL;
     }
