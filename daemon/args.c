@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/config/keys.h"
+#include "model/open_shapes.h"
 
 /* Prints --help, with the configuration keys. */
 static void print_help(FILE *to)
@@ -17,7 +18,13 @@ static void print_help(FILE *to)
           "Serves neural networks as pipelines of pinned stages.\n\n"
           "  --config FILE          read FILE and FILE.d/*.json instead of " PIPED_CONFIG_FILE "\n"
           "  --model [NAME=]FILE    also serve this model; may be given several times.\n"
-          "                         NAME#FIRST-LAST=FILE serves these units of it\n"
+          "                         NAME#FIRST-LAST=FILE serves these units of it;\n"
+          "                         FILE:INPUT=1x3x480x640,... settles open dimensions\n"
+          "  --inspect FILE[:SHAPES] say what the model is and whether it can be served: 0 yes, 1 "
+          "no\n"
+          "  --json                 --inspect: print JSON\n"
+          "  --write-sidecar        --inspect: write a draft of its sidecar beside FILE\n"
+          "  --force                --write-sidecar: replace a sidecar that is there\n"
           "  --check-config         check configuration and models, then exit: 0 good, 78 bad\n"
           "  --runtime-dir DIR      make frames.sock and control.sock in DIR\n"
           "  --state-dir DIR        keep learned plans in DIR\n"
@@ -34,6 +41,18 @@ static void print_help(FILE *to)
     fputs("  models, eps                  Models to serve, and execution places that replace the "
           "found ones.\n",
           to);
+}
+
+const char *dmn_args_shapes(const char *text)
+{
+    const char *equals = strchr(text, '='), *slash = strchr(text, '/');
+    const char *colon = strchr(text, ':');
+
+    /* NAME= comes first, and a name has neither colon nor slash */
+    if (equals && (!slash || equals < slash) && (!colon || equals < colon)) {
+        text = equals + 1;
+    }
+    return mdl_shapes_suffix(text);
 }
 
 const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
@@ -56,10 +75,26 @@ const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
 
 int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 {
-    enum { OPT_CONFIG = 256, OPT_MODEL, OPT_CHECK, OPT_RUNTIME, OPT_STATE, OPT_SYSFS, OPT_VERSION };
+    enum {
+        OPT_CONFIG = 256,
+        OPT_MODEL,
+        OPT_INSPECT,
+        OPT_JSON,
+        OPT_SIDECAR,
+        OPT_FORCE,
+        OPT_CHECK,
+        OPT_RUNTIME,
+        OPT_STATE,
+        OPT_SYSFS,
+        OPT_VERSION
+    };
     static const struct option options[] = {
         {"config", required_argument, NULL, OPT_CONFIG},
         {"model", required_argument, NULL, OPT_MODEL},
+        {"inspect", required_argument, NULL, OPT_INSPECT},
+        {"json", no_argument, NULL, OPT_JSON},
+        {"write-sidecar", no_argument, NULL, OPT_SIDECAR},
+        {"force", no_argument, NULL, OPT_FORCE},
         {"check-config", no_argument, NULL, OPT_CHECK},
         {"runtime-dir", required_argument, NULL, OPT_RUNTIME},
         {"state-dir", required_argument, NULL, OPT_STATE},
@@ -83,6 +118,18 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
                 return DMN_ARGS_E_USAGE;
             }
             a.models[a.model_count++] = optarg;
+            break;
+        case OPT_INSPECT:
+            a.inspect = optarg;
+            break;
+        case OPT_JSON:
+            a.json = true;
+            break;
+        case OPT_SIDECAR:
+            a.write_sidecar = true;
+            break;
+        case OPT_FORCE:
+            a.force = true;
             break;
         case OPT_CHECK:
             a.check_config = true;
@@ -112,6 +159,11 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
     }
     if (optind < argc) {
         fprintf(stderr, "piped: unexpected argument \"%s\"; try --help\n", argv[optind]);
+        return DMN_ARGS_E_USAGE;
+    }
+    if (!a.inspect && (a.json || a.write_sidecar || a.force)) {
+        fputs("piped: --json, --write-sidecar and --force belong to --inspect; try --help\n",
+              stderr);
         return DMN_ARGS_E_USAGE;
     }
     *ret = a;

@@ -1,31 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration for a command line: files, then the models it names. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base.h"
+#include "daemon/config/saved.h"
 #include "daemon/daemon.h"
+#include "daemon/service/log.h"
+#include "daemon/service/sockets.h"
+
+/* A reload must not depend on the working folder. Links stay: a sidecar may be beside one. */
+static char *absolute(const char *file)
+{
+    base_autofree char *here = file[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *path;
+
+    return !here ? strdup(file) : asprintf(&path, "%s/%s", here, file) < 0 ? NULL : path;
+}
 
 static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
     for (size_t i = 0; i < args->model_count; i++) {
-        base_autofree char *path = NULL;
+        const char *shapes = dmn_args_shapes(args->models[i]);
+        size_t bytes = shapes ? (size_t)(shapes - 1 - args->models[i]) : strlen(args->models[i]);
+        base_autofree char *text = strndup(args->models[i], bytes), *path = NULL;
         char name[4200];
-        const char *file = dmn_args_model_name(args->models[i], name, sizeof(name));
+        const char *file = text ? dmn_args_model_name(text, name, sizeof(name)) : NULL;
         int error;
 
-        path = realpath(file, NULL); /* a reload must not depend on the working folder */
-        error = dmn_config_add_model(c, name, path ? path : file, ret_error);
+        path = file ? absolute(file) : NULL;
+        error =
+            path ? dmn_config_add_model(c, name, path, shapes ? shapes : "", ret_error) : -ENOMEM;
         if (error < 0) {
             return error;
         }
     }
-    if (c->model_count == 0) { /* serve something out of the box */
+    return 0;
+}
+
+/* Models that pipectl saved; then, if there is none at all, the one that comes with piped. */
+static int add_others(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
+{
+    base_autofree char *folder = args->check_config ? NULL : dmn_state_dir(args->state_dir);
+    char note[DMN_CONFIG_ERROR_MAX];
+    int error = dmn_saved_merge(c, folder, note);
+
+    if (note[0]) {
+        dmn_log(LOG_WARNING, "%s", note);
+    }
+    if (!error && c->model_count == 0) {
         const char *path = access(PIPED_DEFAULT_MODEL, R_OK) == 0 ? PIPED_DEFAULT_MODEL
                                                                   : PIPED_DEFAULT_MODEL_BUILD;
 
-        return dmn_config_add_model(c, "digits", path, ret_error);
+        return dmn_config_add_model(c, "digits", path, "", ret_error);
     }
-    return 0;
+    return error;
 }
 
 int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dmn_config **ret)
@@ -39,6 +70,7 @@ int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dm
     }
     snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
     error = add_models(args, ret_error, c);
+    error = error ? error : add_others(args, ret_error, c);
     if (!error && c->model_count > (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS)) {
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "models: more than limits.models, %lld",
                  (long long)dmn_config_int(c, DMN_KEY_LIMIT_MODELS));

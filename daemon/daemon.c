@@ -154,7 +154,9 @@ static void load_models(struct dmn_daemon *d)
             d->host.failed_models++;
             dmn_log_with(LOG_ERR,
                          (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
-                         "cannot serve model %s from %s: %s", c->name, c->path, error);
+                         "cannot serve model %s from %s: %s%s%s%s", c->name, c->path, error,
+                         c->saved ? "; pipectl models unload " : "", c->saved ? c->name : "",
+                         c->saved ? " --save forgets it" : "");
         }
         dmn_load_free(l);
     }

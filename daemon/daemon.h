@@ -98,6 +98,10 @@ bool dmn_watchdog_healthy(struct dmn_daemon *d);
  * the exit code. */
 int dmn_check_config(const struct dmn_args *args);
 
+/* inspect.c */
+/** dmn_inspect() - `piped --inspect`: prints what a model's file is. Return: the exit code. */
+int dmn_inspect(const struct dmn_args *args);
+
 /* args_config.c */
 /** dmn_config_from_args() - loads the configuration that @args ask for. @ret_error:
  * DMN_CONFIG_ERROR_MAX bytes. Return: 0, or -errno with @ret_error set. */

@@ -51,6 +51,9 @@ int main(int argc, char **argv)
     if (status) {
         return status;
     }
+    if (args.inspect) {
+        return dmn_inspect(&args);
+    }
     if (args.check_config) {
         return dmn_check_config(&args);
     }

@@ -63,7 +63,8 @@ static bool unchanged(const struct dmn_model *m, const struct dmn_config_model *
     struct dmn_stamp now = dmn_stamp_read(c->path, c->calibration);
 
     return m && strcmp(m->path, c->path) == 0 && strcmp(m->kernels, c->kernels) == 0 &&
-           strcmp(m->calibration, c->calibration) == 0 && memcmp(&now, &m->stamp, sizeof(now)) == 0;
+           strcmp(m->calibration, c->calibration) == 0 && strcmp(m->shapes, c->shapes) == 0 &&
+           memcmp(&now, &m->stamp, sizeof(now)) == 0;
 }
 
 static int check_plan(struct dmn_reload *r, const struct dmn_model *m,

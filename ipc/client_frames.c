@@ -154,6 +154,28 @@ int piped_acquire(struct piped_stream *s, struct piped_frame **ret)
     return -EAGAIN;
 }
 
+/* A tensor's bytes must be all of them, and no more: floats for a model of bytes are four times as
+ * many. */
+static int check_tensor(const struct piped_stream *s, const struct piped_frame *f)
+{
+    static const char *const types[] = {
+        [PIPED_F32] = "f32", [PIPED_I32] = "i32", [PIPED_I64] = "i64",
+        [PIPED_U8] = "u8",   [PIPED_I8] = "i8",   [PIPED_BOOL] = "bool"};
+    size_t needed = (size_t)s->info.input_bytes;
+
+    if (f->width || f->height || f->stride) {
+        return ipc_client_error(-EINVAL, "a tensor has no width, height or stride");
+    }
+    if (f->input_bytes != needed) {
+        return ipc_client_error(-EINVAL,
+                                "wrong size: the model takes %zu bytes, the first of them %s; "
+                                "input_bytes is %zu",
+                                needed, s->info.input_count ? types[s->info.inputs[0].dtype] : "?",
+                                f->input_bytes);
+    }
+    return 0;
+}
+
 /* Fills in what the caller left 0; checks the rest. */
 static int check_frame(const struct piped_stream *s, struct piped_frame *f)
 {
@@ -166,10 +188,11 @@ static int check_frame(const struct piped_stream *s, struct piped_frame *f)
         f->width = f->width ? f->width : s->width;
         f->height = f->height ? f->height : s->height;
         needed = ipc_image_bytes(s->open.pixfmt, f->width, f->height, f->stride);
-    } else if (f->width || f->height || f->stride) {
-        needed = 0;
     }
     f->input_bytes = f->input_bytes ? f->input_bytes : needed;
+    if (s->open.pixfmt == IPC_PIX_TENSOR && check_tensor(s, f) < 0) {
+        return -EINVAL;
+    }
     if (needed == 0 || f->input_bytes < needed || f->input_bytes > s->input_size ||
         (s->inline_frames && f->input_bytes > IPC_PAYLOAD_MAX - IPC_FRAME_BYTES)) {
         return ipc_client_error(-EINVAL,

@@ -10,6 +10,7 @@
  * does, as with every program that maps files: replace models by rename(2).
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,11 +22,14 @@
 #include "model/common/pool.h"
 #include "model/common/private.h"
 #include "model/compile/compile.h"
+#include "model/guess.h"
 #include "model/leaves/hash.h"
 #include "model/leaves/leaves.h"
+#include "model/looks_like.h"
 #include "model/model.h"
 #include "model/netdesc/netdesc.h"
 #include "model/onnx/onnx.h"
+#include "model/open_shapes.h"
 #include "model/quant/calibration.h"
 #include "model/sidecar.h"
 #include "model/spare.h"
@@ -102,6 +106,7 @@ static int source_open(struct source *s, const char *path, size_t weight_bytes_m
 static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
 {
     base_autofree char *text = NULL;
+    const char *what;
     int r;
 
     if (s->is_netdesc) {
@@ -115,33 +120,30 @@ static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
     }
     /* The walk jumps from tensor to tensor: readahead would fill RAM with weights. */
     (void)madvise(s->map, s->bytes, MADV_RANDOM);
-    return mdl_onnx_read(s->map, s->bytes, error, ret);
+    r = mdl_onnx_read(s->map, s->bytes, error, ret);
+    what = r < 0 ? mdl_looks_like(s->map, s->bytes) : NULL;
+    return what ? mdl_fail(error, -EBADMSG, "this is %s; it is not an ONNX model", what) : r;
 }
 
-/* The sidecar's size fixes an input of open size; it must equal a size that the model fixes. */
-static int apply_size(struct mdl_graph *g, const struct mdl_sidecar *side, char *error)
+/* Settles open dimensions: by the caller's shapes, then by the sidecar's, then by its size, which
+ * must equal a size that the model fixes. */
+static int settle(struct mdl_graph *g, const char *shapes, struct mdl_sidecar *side, char *error,
+                  uint64_t *ret_digest)
 {
-    struct mdl_gvalue *v = g->input_count ? &g->inputs[0] : NULL;
-    size_t at = side->preproc.nhwc ? 1 : 2;
-    int64_t want[2] = {(int64_t)side->height, (int64_t)side->width};
+    struct mdl_settling s;
+    struct mdl_shapes given = {0};
+    int r = mdl_settle_begin(&s, g, error);
 
-    if (side->height == 0) {
-        return 0;
+    r = r < 0 ? r : mdl_shapes_parse(shapes ? shapes : "", g->pool, error, &given);
+    r = r < 0 ? r : mdl_settle(&s, &given, MDL_SHAPES_CALLER);
+    r = r < 0 ? r : mdl_settle(&s, &side->shapes, MDL_SHAPES_SIDECAR);
+    if (r == 0 && !side->layout_given) {
+        side->preproc.nhwc = mdl_guess_nhwc(g);
     }
-    if (!v || !v->typed || v->rank != 4) {
-        return mdl_fail(error, -EBADMSG,
-                        "sidecar key 'size': the model's first input is not an image");
+    if (r == 0 && side->height) {
+        r = mdl_settle_size(&s, side->height, side->width, side->preproc.nhwc);
     }
-    for (size_t i = 0; i < 2; i++) {
-        if (v->dim[at + i] < 0) {
-            v->dim[at + i] = want[i];
-        } else if (v->dim[at + i] != want[i]) {
-            return mdl_fail(error, -EBADMSG,
-                            "sidecar key 'size': %lld where input '%.80s' has %lld (dimension %zu)",
-                            (long long)want[i], v->name, (long long)v->dim[at + i], at + i);
-        }
-    }
-    return 0;
+    return r < 0 ? r : mdl_settle_end(&s, ret_digest);
 }
 
 static bool is_heavy(enum mdl_op_kind kind)
@@ -202,6 +204,26 @@ static int copy_labels(struct mdl_model *m, const struct mdl_sidecar *side)
     }
     m->label_count = m->labels ? side->label_count : 0;
     return m->labels ? 0 : -ENOMEM;
+}
+
+/* Says so if pictures become the model's input in a way that nobody stated. The generated weights
+ * of a network description have no way that is right. */
+static int note_doubt(struct mdl_model *m, const struct mdl_graph *g, bool is_netdesc)
+{
+    struct mdl_guess guess;
+
+    if (m->preproc.given || is_netdesc) {
+        return 0;
+    }
+    mdl_guess(g, &guess);
+    if (!guess.doubtful) {
+        return 0;
+    }
+    m->doubt = mdl_pool_strdup(m->private->pool,
+                               "its input is a picture in floats, and no sidecar says how pixels "
+                               "become them; they stay 0 to 255. pipectl models inspect "
+                               "--write-sidecar makes a draft");
+    return m->doubt ? 0 : -ENOMEM;
 }
 
 /* Moves the mapping from the reader of the file or description to the model. */
@@ -302,11 +324,15 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     mdl_automodel struct mdl_model *m = NULL;
     mdl_autopool struct mdl_pool *side_pool = NULL;
     struct mdl_sidecar side;
+    uint64_t digest = 0;
     int r = mdl_pool_new(64u << 20, &side_pool);
 
     r = r < 0 ? r : mdl_sidecar_read(path, side_pool, error, &side);
     r = r < 0 ? r : read_graph(s, error, &g);
-    r = r < 0 ? r : apply_size(g, &side, error);
+    if (r == 0 && options->look) {
+        options->look(options->look_arg, g);
+    }
+    r = r < 0 ? r : settle(g, options->shapes, &side, error, &digest);
     r = r < 0 ? r : mdl_compile(g, options, error, &m);
     if (r < 0) {
         return r;
@@ -315,6 +341,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     m->name = mdl_pool_strdup(m->private->pool, options->name);
     r = r < 0 ? r : m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
+    r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
     if (r == 0 && !s->is_netdesc && !options->calibration) {
         r = mdl_spare_weights(g, m);
     }
@@ -335,7 +362,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
                       MADV_NORMAL);
     }
     mdl_drop_weights(m);
-    snprintf(m->identity, sizeof(m->identity), "%s", m->hash);
+    snprintf(m->identity, sizeof(m->identity), digest ? "%s@%016" PRIx64 : "%s", m->hash, digest);
     *ret = base_take(m);
     return 0;
 }

@@ -51,6 +51,7 @@ struct mdl_io {
  * the input's H x W. */
 struct mdl_preproc {
     bool known; /* false: the model has no sidecar; defaults: mean 0, std 1, RGB, stretch */
+    bool given; /* the sidecar has preprocessing */
     float mean[4];
     float std[4];
     bool bgr;  /* channel order of the model's input */
@@ -69,13 +70,15 @@ struct mdl_segment_of {
     char front[65], back[65];     /* hashes of the borders before and after it */
 };
 
-#define MDL_IDENTITY_MAX 112u
+#define MDL_IDENTITY_MAX 128u
 
 struct mdl_model {
     char *name;    /* owned: as given to mdl_load() */
     char hash[65]; /* 256-bit hash of the model's bytes in hex; a segment has the whole's */
-    char identity[MDL_IDENTITY_MAX]; /* key of learned costs: hash, and "#17-44" if a segment */
-    struct mdl_segment_of *segment;  /* owned; NULL: a whole model */
+    /* key of learned costs: hash, "@" and a digest of the sizes that open dimensions were given, if
+     * any, and "#17-44" if a segment */
+    char identity[MDL_IDENTITY_MAX];
+    struct mdl_segment_of *segment; /* owned; NULL: a whole model */
     size_t storage_count, tensor_count, op_count, unit_count, input_count, output_count;
     struct mdl_storage *storages; /* all owned by the model */
     struct mdl_tensor *tensors;
@@ -89,6 +92,9 @@ struct mdl_model {
     size_t weight_bytes; /* constants that heavy ops read */
     double macs;
     struct mdl_preproc preproc;
+    /* owned: its input looks like a picture, and nothing says how pictures become that input; for
+     * people. NULL: no doubt */
+    char *doubt;
     char **labels; /* label_count strings, owned, or NULL */
     size_t label_count;
     struct mdl_private *private; /* owned: the file mapping, the pool */
@@ -103,6 +109,7 @@ struct mdl_model {
 typedef int (*mdl_const_eval_fn)(const struct mdl_model *m, void *arena);
 
 struct mdl_calibration;
+struct mdl_graph;
 struct mdl_leaves;
 
 struct mdl_load_options {
@@ -122,6 +129,13 @@ struct mdl_load_options {
      * borrowed: these are checked, and the hash is the list's. Such a model is for mdl_segment()
      * only. NULL: the whole file is there */
     const struct mdl_leaves *leaves;
+    /* sizes of open dimensions, as in model/open_shapes.h: "images=1x3x480x640,height=480". They
+     * come before those of the sidecar. NULL: none */
+    const char *shapes;
+    /* called with the network as the file has it, before anything of it is refused; NULL: nobody
+     * looks */
+    void (*look)(void *arg, const struct mdl_graph *g);
+    void *look_arg;
 };
 
 /**

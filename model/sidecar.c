@@ -5,7 +5,9 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "model/common/file.h"
@@ -111,6 +113,7 @@ static int read_layout(struct reader *rd, const char *key, const json_t *v)
     int r = read_word(rd, key, v, words, &which);
 
     rd->out->preproc.nhwc = which == 1;
+    rd->out->layout_given = true;
     return r;
 }
 
@@ -248,6 +251,16 @@ static int read_labels_file(struct reader *rd, const char *key, const json_t *v)
     return parse_label_lines(rd, key, text, bytes);
 }
 
+static int read_shapes(struct reader *rd, const char *key, const json_t *v)
+{
+    char why[MDL_ERROR_MAX];
+    int r = mdl_shapes_read(v, rd->pool, why, &rd->out->shapes);
+
+    return r == -EBADMSG ? key_fail(rd, key, why)
+           : r < 0       ? mdl_fail(rd->error, r, "%.200s: out of memory", rd->name)
+                         : 0;
+}
+
 static int read_comment(struct reader *rd, const char *key, const json_t *v)
 {
     return json_is_string(v) ? 0 : key_fail(rd, key, "must be a string");
@@ -289,17 +302,15 @@ static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
         {"layout", read_layout}, {"fit", read_fit},       {NULL, NULL},
     };
 
+    rd->out->preproc.given = true;
     return json_is_object(v) ? read_keys(rd, v, keys) : key_fail(rd, key, "must be an object");
 }
 
 static int read_root(struct reader *rd, const json_t *root)
 {
     static const struct key keys[] = {
-        {"comment", read_comment},
-        {"preprocess", read_preprocess},
-        {"labels", read_labels},
-        {"labels_file", read_labels_file},
-        {NULL, NULL},
+        {"comment", read_comment}, {"preprocess", read_preprocess},   {"shapes", read_shapes},
+        {"labels", read_labels},   {"labels_file", read_labels_file}, {NULL, NULL},
     };
 
     return read_keys(rd, root, keys);
@@ -345,7 +356,8 @@ int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_
     return 0;
 }
 
-size_t mdl_sidecar_stem(const char *model_path)
+/* Return: the bytes of @model_path before its extension. */
+static size_t stem_bytes(const char *model_path)
 {
     const char *slash = strrchr(model_path, '/');
     const char *base = slash ? slash + 1 : model_path;
@@ -354,18 +366,40 @@ size_t mdl_sidecar_stem(const char *model_path)
     return dot && dot > base ? (size_t)(dot - model_path) : strlen(model_path);
 }
 
+static char *beside(const char *model_path)
+{
+    char *path;
+
+    return asprintf(&path, "%.*s" MDL_SIDECAR_ENDING, (int)stem_bytes(model_path), model_path) < 0
+               ? NULL
+               : path;
+}
+
+char *mdl_sidecar_find(const char *model_path)
+{
+    base_autofree char *near = beside(model_path), *target = NULL, *far = NULL;
+
+    if (near && access(near, F_OK) < 0 && errno == ENOENT) {
+        target = realpath(model_path, NULL);
+        far = target ? beside(target) : NULL;
+        if (far && access(far, F_OK) == 0) {
+            return base_take(far);
+        }
+    }
+    return base_take(near);
+}
+
 int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
                      struct mdl_sidecar *ret)
 {
-    const char *slash = strrchr(model_path, '/');
-    const char *base = slash ? slash + 1 : model_path;
-    size_t stem = mdl_sidecar_stem(model_path) - (size_t)(base - model_path);
+    base_autofree char *path = mdl_sidecar_find(model_path);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *name = slash ? slash + 1 : path;
     char *dir = mdl_pool_strndup(pool,
-                                 slash == model_path ? "/"
-                                 : slash             ? model_path
-                                                     : ".",
-                                 slash == model_path || !slash ? 1 : (size_t)(slash - model_path));
-    char *name = mdl_pool_printf(pool, "%.*s" MDL_SIDECAR_ENDING, (int)stem, base);
+                                 slash && slash == path ? "/"
+                                 : slash                ? path
+                                                        : ".",
+                                 slash == path || !slash ? 1 : (size_t)(slash - path));
     base_autoclose int dir_fd = -1, fd = -1;
     base_autofree char *text = NULL;
     size_t bytes;

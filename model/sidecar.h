@@ -2,28 +2,35 @@
 /**
  * model/sidecar.h - the file beside a model that describes its preprocessing and names its classes
  *
- * For models/x.onnx the sidecar is models/x.sidecar.json (format: docs/models.md). Unknown keys are
- * refused: a misspelt "mean" would otherwise lose accuracy silently.
+ * For models/x.onnx the sidecar is models/x.sidecar.json (format: docs/models.md). If x.onnx is a
+ * link and there is none beside it, the one beside the file that it leads to is used. Unknown keys
+ * are refused: a misspelt "mean" would otherwise lose accuracy silently.
  */
 #pragma once
 
 #include "model/common/pool.h"
 #include "model/model.h"
+#include "model/open_shapes.h"
 
 #define MDL_SIDECAR_BYTES_MAX ((size_t)4 << 20)
 #define MDL_LABELS_MAX 100000u
 
 struct mdl_sidecar {
     struct mdl_preproc preproc; /* preproc.known: there is a sidecar */
-    size_t height, width;       /* 0: not given */
-    char **labels;              /* label_count strings in the pool given, or NULL */
+    bool layout_given;
+    size_t height, width; /* 0: not given */
+    struct mdl_shapes shapes;
+    char **labels; /* label_count strings in the pool given, or NULL */
     size_t label_count;
 };
 
 #define MDL_SIDECAR_ENDING ".sidecar.json"
-/** mdl_sidecar_stem() - Return: the bytes of @model_path before its extension; with
- * MDL_SIDECAR_ENDING appended they are the sidecar's path. Threads: any. */
-size_t mdl_sidecar_stem(const char *model_path);
+/**
+ * mdl_sidecar_find() - the path of a model's sidecar
+ * Threads: any; blocks on files. Return: owned by the caller; where it would be, beside
+ * @model_path, if there is none; NULL: out of memory.
+ */
+char *mdl_sidecar_find(const char *model_path);
 
 /**
  * mdl_sidecar_read() - reads the sidecar beside the model file @model_path, if there is one

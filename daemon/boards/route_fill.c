@@ -38,6 +38,10 @@ const char *dmn_route_fits(const struct dmn_model *m)
     if (m->quantised) {
         return "it is quantised by examples, which other boards do not have";
     }
+    if (m->shapes[0]) {
+        return "its shapes were given here, and other boards do not have them; put them into a "
+               "sidecar on every board";
+    }
     if (strlen(m->model->hash) != 64) {
         return "its file has no identity";
     }

@@ -34,6 +34,7 @@ static void model_deinit(struct dmn_config_model *m)
     free(m->plan);
     free(m->kernels);
     free(m->calibration);
+    free(m->shapes);
     free(m->boards);
 }
 
@@ -57,9 +58,10 @@ struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char 
                                        .plan = strdup(""),
                                        .kernels = strdup(""),
                                        .calibration = strdup(""),
+                                       .shapes = strdup(""),
                                        .boards = strdup(DMN_BOARDS_OFF)};
     if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration ||
-        !grown->boards) {
+        !grown->shapes || !grown->boards) {
         model_deinit(grown);
         return NULL;
     }
@@ -98,7 +100,8 @@ struct dmn_config *dmn_config_free(struct dmn_config *c)
     return NULL;
 }
 
-int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path, char *ret_error)
+int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path,
+                         const char *shapes, char *ret_error)
 {
     struct dmn_config_model *m;
 
@@ -112,5 +115,8 @@ int dmn_config_add_model(struct dmn_config *c, const char *name, const char *pat
         return -ENOMEM;
     }
     m->origin = DMN_ORIGIN_ARGUMENT;
-    return dmn_config_set_string(&m->path, path);
+    return dmn_config_set_string(&m->path, path) < 0 ||
+                   dmn_config_set_string(&m->shapes, shapes) < 0
+               ? -ENOMEM
+               : 0;
 }

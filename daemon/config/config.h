@@ -33,10 +33,10 @@ struct dmn_config_value {
 };
 
 struct dmn_config_model {
-    char *name, *path, *plan, *kernels,
-        *calibration, /* owned; all but the first two are "" where absent */
-        *boards;      /* owned: "off", "auto" or a route (route_text.h) */
-    bool latest;
+    char *name, *path, *plan, *kernels, *calibration,
+        *shapes;        /* owned; all but the first two are "" where absent */
+    char *boards;       /* owned: "off", "auto" or a route (route_text.h) */
+    bool latest, saved; /* saved: by a call, not configured (saved.h) */
     size_t origin, line;
 };
 
@@ -71,11 +71,13 @@ struct dmn_config *dmn_config_free(struct dmn_config *c);
 /**
  * dmn_config_add_model() - adds a model of the command line; replaces one of the same name
  *
- * @name, @path: copied     @ret_error: DMN_CONFIG_ERROR_MAX
+ * @name, @path, @shapes: copied; shapes: as in model/open_shapes.h, or ""
+ * @ret_error: DMN_CONFIG_ERROR_MAX
  *
  * Return: 0; -EINVAL for a bad name, with @ret_error set; -ENOMEM.
  */
-int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path, char *ret_error);
+int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path,
+                         const char *shapes, char *ret_error);
 
 static inline int64_t dmn_config_int(const struct dmn_config *c, enum dmn_config_id id)
 {

@@ -179,6 +179,11 @@ static const struct dmn_config_item_row items[] = {
      true},
     {"models", "path", "string", "",
      "ONNX file or network description; a relative path is relative to this file's folder.", true},
+    {"models", "shapes", "shapes", "",
+     "Sizes for dimensions that the file leaves open, before those of the sidecar: an object such "
+     "as {\"images\": [1, 3, 480, 640], \"height\": 480}, or text such as "
+     "\"images=1x3x480x640,height=480\", by names of inputs or of dimensions.",
+     false},
     {"models", "plan", "string", "",
      "Serve by this plan (FIRST-LAST@TEAMS|...). Empty: the daemon plans.", false},
     {"models", "latest", "bool", "false",

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
+#include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"
 #include "tuner/search/search.h"
@@ -135,10 +136,11 @@ static char *cores_text(json_t *value)
 
 static bool is_of_type(const char *type, json_t *value)
 {
-    return strcmp(type, "string") == 0  ? json_is_string(value)
-           : strcmp(type, "bool") == 0  ? json_is_boolean(value)
-           : strcmp(type, "cores") == 0 ? is_cores(value)
-                                        : json_is_number(value);
+    return strcmp(type, "string") == 0   ? json_is_string(value)
+           : strcmp(type, "shapes") == 0 ? json_is_string(value) || json_is_object(value)
+           : strcmp(type, "bool") == 0   ? json_is_boolean(value)
+           : strcmp(type, "cores") == 0  ? is_cores(value)
+                                         : json_is_number(value);
 }
 
 /* Checks models[i] or eps[i] against the table: keys known, types right, required keys present. */
@@ -169,11 +171,12 @@ static int check_item(const struct dmn_config_reader *r, const char *array, size
             return dmn_config_fail(r, path, "unknown key");
         }
         if (!is_of_type(row->type, value)) {
-            return dmn_config_fail(r, path,
-                                   strcmp(row->type, "cores") == 0
-                                       ? "must be a string or a list of %s"
-                                       : "must be a %s",
-                                   row->type);
+            return dmn_config_fail(
+                r, path,
+                strcmp(row->type, "cores") == 0    ? "must be a string or a list of %s"
+                : strcmp(row->type, "shapes") == 0 ? "must be a string, or an object of %s"
+                                                   : "must be a %s",
+                row->type);
         }
         if (json_is_string(value) &&
             (strlen(json_string_value(value)) != json_string_length(value) ||
@@ -227,6 +230,25 @@ static int merge_boards(const struct dmn_config_reader *r, size_t index, json_t 
     return dmn_config_set_string(&m->boards, text) < 0 ? -EINVAL : 0;
 }
 
+/* Return: 0; -EINVAL, also when out of memory. */
+static int merge_shapes(const struct dmn_config_reader *r, size_t index, json_t *item,
+                        struct dmn_config_model *m)
+{
+    json_t *value = json_object_get(item, "shapes");
+    char why[MDL_ERROR_MAX] = "out of memory", key[64];
+    mdl_autopool struct mdl_pool *pool = NULL;
+    base_autofree char *text = NULL;
+    struct mdl_shapes shapes;
+
+    snprintf(key, sizeof(key), "models[%zu].shapes", index);
+    text =
+        json_is_object(value) ? mdl_shapes_text(value, why) : strdup(item_string(item, "shapes"));
+    if (!text || mdl_pool_new(0, &pool) < 0 || mdl_shapes_parse(text, pool, why, &shapes) < 0) {
+        return dmn_config_fail(r, key, "%s", why);
+    }
+    return dmn_config_set_string(&m->shapes, text) < 0 ? -EINVAL : 0;
+}
+
 static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *item)
 {
     const char *name = item_string(item, "name");
@@ -259,7 +281,7 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
         dmn_config_set_string(&m->kernels, item_string(item, "kernels")) < 0) {
         return -ENOMEM;
     }
-    if (merge_boards(r, index, item, m) < 0) {
+    if (merge_boards(r, index, item, m) < 0 || merge_shapes(r, index, item, m) < 0) {
         return -EINVAL;
     }
     path = item_string(item, "calibration")[0] ? resolve(r->path, item_string(item, "calibration"))

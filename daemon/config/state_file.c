@@ -39,6 +39,12 @@ const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
                            .bytes_max = 1 << 20,
                            .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(17),
                            .synced = true},
+    [DMN_STATE_SAVED] = {.form = "models.v1.json",
+                         .version_key = "version",
+                         .version = 1,
+                         .bytes_max = 1 << 20,
+                         .json_flags = JSON_INDENT(1),
+                         .synced = true},
 };
 
 bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const char *identity,
@@ -50,7 +56,7 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
 
     for (used = (size_t)n; *form && used < DMN_STATE_PATH_MAX; used += (size_t)n) {
         if (strncmp(form, "HASH", 4) == 0) {
-            n = snprintf(ret + used, DMN_STATE_PATH_MAX - used, "%.111s", identity);
+            n = snprintf(ret + used, DMN_STATE_PATH_MAX - used, "%.127s", identity);
             form += 4;
         } else if (strncmp(form, "NAME", 4) == 0) {
             n = snprintf(ret + used, DMN_STATE_PATH_MAX - used, "%s", name);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/saved.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/models/arrival.h"
@@ -11,6 +12,7 @@
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 
 static const char *text(struct dmn_call *c, const char *key)
@@ -40,6 +42,7 @@ struct dmn_load_call {
     LIST_ENTRY(dmn_load_call) linked;
     struct dmn_load *load; /* owned */
     struct dmn_call *call; /* NULL: nobody waits */
+    bool save;             /* keep it across restarts */
 };
 
 static void load_free(struct dmn_load_call *l)
@@ -49,12 +52,27 @@ static void load_free(struct dmn_load_call *l)
     free(l);
 }
 
+/* Keeps a model that has just been loaded across restarts. Return: NULL, or why not. */
+static const char *save(const struct dmn_model *m)
+{
+    int error = dmn_saved_add(m->of->state_dir, m->name, m->path, m->config_plan, m->shapes);
+
+    if (error) {
+        dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
+                     "model %s serves, but cannot be saved: %s", m->name, strerror(-error));
+    }
+    return error == -ENOENT ? "the model serves, but is not saved: there is no state directory"
+           : error          ? "the model serves, but cannot be saved in the state directory"
+                            : NULL;
+}
+
 /* The end of a Load, with or without success. */
 static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
 {
     struct dmn_load_call *l = base_container_of(a, struct dmn_load_call, arrival);
     char error[MDL_ERROR_MAX] = "";
     struct dmn_model *m = NULL;
+    const char *why;
 
     if (o) {
         snprintf(error, sizeof(error), "%s", o->text);
@@ -68,7 +86,10 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
                      (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = l->load->name},
                      "cannot serve model %s from %s: %s", l->load->name, l->load->path, error);
     }
-    if (l->call && m) {
+    why = m && l->save ? save(m) : NULL;
+    if (l->call && why) {
+        dmn_call_error(l->call, "LoadFailed", "why", why);
+    } else if (l->call && m) {
         dmn_call_reply(l->call, json_pack("{s:o}", "model", dmn_model_json(m)), false);
     } else if (l->call) {
         dmn_call_error(l->call, "LoadFailed", "why", error);
@@ -98,31 +119,54 @@ static bool being_loaded(const struct dmn_control *control, const char *name, si
     return same;
 }
 
-void dmn_method_load(struct dmn_call *c)
+static bool wants_save(struct dmn_call *c)
 {
-    const char *name = text(c, "name"), *path = text(c, "path"), *plan = text(c, "plan");
-    struct dmn_load_source source = {
-        .name = name, .path = path, .plan = plan, .primitives = text(c, "primitives")};
-    struct dmn_control *control = c->control;
-    struct dmn_load_call *l;
+    return json_is_true(json_object_get(c->parameters, "save"));
+}
+
+/* Refuses what a Load asks for. Return: it was refused. */
+static bool refuse_load(struct dmn_call *c, const char *name, const char *path, const char *shapes,
+                        const char *why_shapes)
+{
+    const struct dmn_control *control = c->control;
+    const char *why = NULL;
     size_t loading;
 
     if (!dmn_config_name_ok(name)) {
-        dmn_call_error(c, "LoadFailed", "why", "not a model name (" MDL_SEGMENT_NAME_RULE ")");
-        return;
-    }
-    if (path[0] != '/' || strlen(path) >= 4096) {
-        dmn_call_error(c, "LoadFailed", "why",
-                       "the path must be absolute and shorter than 4096 bytes");
-        return;
-    }
-    if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
+        why = "not a model name (" MDL_SEGMENT_NAME_RULE ")";
+    } else if (path[0] != '/' || strlen(path) >= 4096) {
+        why = "the path must be absolute and shorter than 4096 bytes";
+    } else if (!shapes) {
+        why = why_shapes;
+    } else if (wants_save(c) && dmn_control_is_link(c->conn)) {
+        why = "models of other boards are not saved here";
+    } else if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
         dmn_call_error(c, "Busy", "why", "a model of that name is loaded already");
-        return;
+        return true;
+    } else if (dmn_model_count(control->models) + loading >=
+               (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS)) {
+        why = "too many models (limits.models)";
     }
-    if (dmn_model_count(control->models) + loading >=
-        (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS)) {
-        dmn_call_error(c, "LoadFailed", "why", "too many models (limits.models)");
+    if (why) {
+        dmn_call_error(c, "LoadFailed", "why", why);
+    }
+    return why != NULL;
+}
+
+void dmn_method_load(struct dmn_call *c)
+{
+    const json_t *given = json_object_get(c->parameters, "shapes");
+    char why_shapes[MDL_ERROR_MAX] = "out of memory";
+    base_autofree char *shapes = mdl_shapes_text(json_is_object(given) ? given : NULL, why_shapes);
+    struct dmn_load_source source = {.name = text(c, "name"),
+                                     .path = text(c, "path"),
+                                     .plan = text(c, "plan"),
+                                     .shapes = shapes,
+                                     .primitives = text(c, "primitives")};
+    struct dmn_control *control = c->control;
+    struct dmn_load_call *l;
+
+    if (refuse_load(c, source.name, source.path, shapes, why_shapes)) {
         return;
     }
     l = calloc(1, sizeof(*l));
@@ -133,6 +177,7 @@ void dmn_method_load(struct dmn_call *c)
     }
     l->control = control;
     l->call = c;
+    l->save = wants_save(c);
     l->arrival = (struct dmn_arrival){.models = control->models,
                                       .loads = &l->load,
                                       .count = 1,
@@ -145,10 +190,43 @@ void dmn_method_load(struct dmn_call *c)
     }
 }
 
+/* Forgets a saved model. A configured one would be back after a restart: its file must change.
+ * Return: the call was answered. */
+static bool forget(struct dmn_call *c, const char *name)
+{
+    const struct dmn_config *config = dmn_machine_config(c->control->machine);
+    int error = dmn_saved_remove(c->control->models->state_dir, name);
+    char why[600];
+
+    if (error == 0) {
+        return false;
+    }
+    snprintf(why, sizeof(why), "%s",
+             error < 0 ? strerror(-error) : "no model of that name is saved");
+    for (size_t i = 0; error > 0 && i < config->model_count; i++) {
+        if (!config->models[i].saved && strcmp(config->models[i].name, name) == 0) {
+            snprintf(why, sizeof(why),
+                     "model %s is configured: remove it from %.400s, or unload it without --save",
+                     name, config->files[config->models[i].origin]);
+        }
+    }
+    dmn_call_error(c, "Unsupported", "why", why);
+    return true;
+}
+
 void dmn_method_unload(struct dmn_call *c)
 {
-    struct dmn_model *m = dmn_call_model(c, "name");
+    const char *name = text(c, "name");
+    struct dmn_model *m = *name ? dmn_model_find(c->control->models, name) : NULL;
 
+    if (wants_save(c) && forget(c, name)) {
+        return;
+    }
+    if (!m && wants_save(c)) { /* saved, but it could not be loaded */
+        dmn_call_reply(c, json_object(), false);
+        return;
+    }
+    m = m ? m : dmn_call_model(c, "name");
     if (m) {
         dmn_model_unload(m, (struct dmn_done){dmn_call_done, c});
     }

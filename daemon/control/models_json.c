@@ -89,6 +89,10 @@ json_t *dmn_model_json(const struct dmn_model *m)
     json_object_set_new(entry, "asleep", json_boolean(pl_asleep(m->pipe)));
     json_object_set_new(entry, "integers", json_integer((json_int_t)dmn_model_integers(m)));
     json_object_set_new(entry, "calibration", json_string(m->calibration));
+    json_object_set_new(entry, "shapes", json_string(m->shapes));
+    json_object_set_new(entry, "warnings",
+                        m->image_width && model->doubt ? json_pack("[s]", model->doubt)
+                                                       : json_array());
     return entry;
 }
 

@@ -48,17 +48,14 @@ static struct dmn_file_stamp file_stamp(const char *path)
 
 struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration)
 {
-    base_autofree char *sidecar = NULL;
+    base_autofree char *sidecar = mdl_sidecar_find(path);
     struct dmn_stamp stamp = {.model = file_stamp(path)};
 
     if (calibration[0]) {
         stamp.calibration = file_stamp(calibration);
     }
-
-    if (asprintf(&sidecar, "%.*s" MDL_SIDECAR_ENDING, (int)mdl_sidecar_stem(path), path) >= 0) {
+    if (sidecar) {
         stamp.sidecar = file_stamp(sidecar);
-    } else {
-        sidecar = NULL;
     }
     return stamp;
 }
@@ -92,6 +89,7 @@ int dmn_load_run(struct dmn_load *l)
                                        .weight_bytes_max = l->weight_bytes_max,
                                        .arena_bytes_max = l->arena_bytes_max,
                                        .threads = l->threads,
+                                       .shapes = l->shapes,
                                        .weights_dir = l->choose.folder,
                                        .const_eval = krn_const_eval};
     uint64_t start = base_now_ns();
@@ -137,6 +135,7 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
         free(l->plan);
         free(l->kernels);
         free(l->calibration);
+        free(l->shapes);
         mdl_calibration_free(l->ranges);
         free(l);
     }

@@ -37,6 +37,7 @@ struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
 /* What to load, borrowed during the call. name and path are set; the others may be NULL. */
 struct dmn_load_source {
     const char *name, *path, *plan, *kernels, *calibration;
+    const char *shapes;     /* of open dimensions, as text (model/open_shapes.h) */
     const char *primitives; /* dmn_choice_text() of the whole model, for a segment of it */
     bool latest;
 };
@@ -44,7 +45,7 @@ struct dmn_load_source {
 /* One load: inputs, then results. Plain data for one thread at a time. */
 struct dmn_load {
     char name[64];
-    char *path, *plan, *kernels, *calibration; /* owned; calibration: a file, or "" */
+    char *path, *plan, *kernels, *calibration, *shapes; /* owned; calibration: a file, or "" */
     bool latest, from_config;
     bool as_is;                     /* ignore earlier quantisation */
     struct mdl_calibration *ranges; /* owned; given, or read by the load: quantise with them */

@@ -157,6 +157,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->config_plan = strdup(l->plan);
     m->kernels = strdup(l->kernels);
     m->calibration = strdup(l->calibration);
+    m->shapes = strdup(l->shapes);
     m->latest = l->latest;
     m->from_config = l->from_config;
     m->quantised = l->ranges != NULL;
@@ -166,7 +167,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->stats.rate[m->stats.rate_at++].at_ns = m->loaded_ns;
     m->model = l->model; /* lent: the caller takes it back on failure */
     m->net = l->net;
-    if (!m->path || !m->config_plan || !m->kernels || !m->calibration) {
+    if (!m->path || !m->config_plan || !m->kernels || !m->calibration || !m->shapes) {
         snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return -ENOMEM;
     }
@@ -193,6 +194,7 @@ static void free_parts(struct dmn_model *m)
     free(m->config_plan);
     free(m->kernels);
     free(m->calibration);
+    free(m->shapes);
     dmn_kept_choice_deinit(&m->choice);
     free(m);
 }
@@ -250,6 +252,10 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     if (l->choose.note[0]) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
                      m->name, l->choose.note);
+    }
+    if (m->image_width && m->model->doubt) {
+        dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
+                     m->name, m->model->doubt);
     }
     dmn_log_with(
         LOG_NOTICE,

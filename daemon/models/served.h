@@ -47,7 +47,7 @@ struct dmn_model {
     struct dmn_model *next;
     struct dmn_models *of;
     char name[64];
-    char *path, *config_plan, *kernels, *calibration; /* owned */
+    char *path, *config_plan, *kernels, *calibration, *shapes; /* owned */
     bool latest, from_config;
     struct dmn_kept_choice choice;
     bool quantised;           /* by examples, which its segments on other boards would not be */

@@ -16,6 +16,7 @@ struct dmn_load_source dmn_model_source(const struct dmn_model *m)
                                     .plan = m->config_plan,
                                     .kernels = m->kernels,
                                     .calibration = m->calibration,
+                                    .shapes = m->shapes,
                                     .latest = m->latest};
 }
 
@@ -26,6 +27,7 @@ struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
                                     .plan = c->plan,
                                     .kernels = c->kernels,
                                     .calibration = c->calibration,
+                                    .shapes = c->shapes,
                                     .latest = c->latest};
 }
 
@@ -55,13 +57,14 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     l->plan = strdup(s->plan ? s->plan : "");
     l->kernels = strdup(s->kernels ? s->kernels : "");
     l->calibration = strdup(s->calibration ? s->calibration : "");
+    l->shapes = strdup(s->shapes ? s->shapes : "");
     l->latest = s->latest;
     l->planner = models->planner;
     l->weight_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;
     l->arena_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_ARENA_MIB) << 20;
     l->memory_max = memory_max(config, s->name);
     if (dmn_choose_init(&l->choose, models->machine, models->state_dir) < 0 || !l->path ||
-        !l->plan || !l->kernels || !l->calibration ||
+        !l->plan || !l->kernels || !l->calibration || !l->shapes ||
         (s->primitives && !(l->choose.given = strdup(s->primitives)))) {
         return dmn_load_free(l);
     }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: commands that make one call on the control socket. */
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
 
 struct args {
-    const char *model, *plan;
+    const char *model;
 };
 
 /* @ret: the options of all commands here; getopt knows which this one takes. */
@@ -18,11 +16,7 @@ static int take_args(int argc, char **argv, struct args *ret)
 
     *ret = (struct args){0};
     while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else {
-            ret->plan = optarg;
-        }
+        ret->model = optarg;
     }
     return rc;
 }
@@ -35,8 +29,7 @@ static int take_only_options(int argc, char **argv, struct args *ret)
     return rc ? rc : ctl_no_more(argc, argv);
 }
 
-/* Prints a list of objects as a table with these keys. */
-static void print_list(const json_t *list, const char *const *keys, const char *align)
+void ctl_print_list(const json_t *list, const char *const *keys, const char *align)
 {
     struct ctl_table t;
     json_t *item;
@@ -71,74 +64,7 @@ static int list_command(const struct ctl *ctl, const char *method, json_t *param
     if (ctl->json) {
         ctl_print_json(json_object_get(reply, key));
     } else {
-        print_list(json_object_get(reply, key), keys, align);
-    }
-    json_decref(reply);
-    return CTL_DONE;
-}
-
-static int load_model(const struct ctl *ctl, const char *name, const char *file, const char *plan)
-{
-    char path[PATH_MAX];
-    json_t *parameters, *reply;
-    int rc;
-
-    if (!realpath(file, path)) {
-        ctl_say("%s: %m", file);
-        return CTL_FAILED;
-    }
-    parameters = json_pack("{s:s, s:s}", "name", name, "path", path);
-    if (!parameters || (plan && json_object_set_new(parameters, "plan", json_string(plan)) < 0)) {
-        json_decref(parameters);
-        return ctl_usage("models", "the name, path or plan is not UTF-8");
-    }
-    rc = ctl_call(ctl, "Load", parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(json_object_get(reply, "model"));
-    } else {
-        printf("%s is loaded\n", name);
-    }
-    json_decref(reply);
-    return CTL_DONE;
-}
-
-int ctl_models(const struct ctl *ctl, int argc, char **argv)
-{
-    static const char *const keys[] = {"name", "units", "input", "outputs", "plan", "path", NULL};
-    json_t *reply, *parameters;
-    struct args a;
-    const char *verb;
-    int left, rc = take_args(argc, argv, &a);
-
-    if (rc) {
-        return rc;
-    }
-    verb = optind < argc ? argv[optind++] : "list";
-    left = argc - optind;
-    if (strcmp(verb, "list") == 0 && left == 0) {
-        return list_command(ctl, "Models", json_object(), "models", keys, "lrllll");
-    }
-    if (strcmp(verb, "load") == 0 && left == 2) {
-        return load_model(ctl, argv[optind], argv[optind + 1], a.plan);
-    }
-    if (strcmp(verb, "unload") != 0 || left != 1) {
-        return ctl_usage("models", "expected list, load NAME FILE or unload NAME");
-    }
-    parameters = json_pack("{s:s}", "name", argv[optind]);
-    if (!parameters) {
-        return ctl_usage("models", "the name is not UTF-8");
-    }
-    rc = ctl_call(ctl, "Unload", parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(reply);
-    } else {
-        printf("%s is unloaded\n", argv[optind]);
+        ctl_print_list(json_object_get(reply, key), keys, align);
     }
     json_decref(reply);
     return CTL_DONE;

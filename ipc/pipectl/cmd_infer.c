@@ -184,6 +184,24 @@ static void find_labels(struct infer *in)
     json_decref(reply);
 }
 
+/* A .f32 file holds floats: its bytes must not become another type's numbers. */
+static void find_types(struct infer *in)
+{
+    const struct piped_stream_info *info = piped_stream_info(in->streams[0]);
+
+    for (uint32_t i = 0; i < info->input_count && !in->not_floats[0]; i++) {
+        const struct piped_tensor *t = &info->inputs[i];
+        const char *type = ctl_dtype_name(t->dtype);
+
+        if (t->dtype != PIPED_F32) {
+            snprintf(in->not_floats, sizeof(in->not_floats),
+                     "it holds f32, and the model's input %s takes %s; send a picture, or make the "
+                     "%s yourself and send them with libpiped",
+                     t->name, type, type);
+        }
+    }
+}
+
 static int run(struct infer *in)
 {
     int rc = ctl_connect(in->ctl, 0, &in->client);
@@ -194,6 +212,7 @@ static int run(struct infer *in)
         return rc;
     }
     in->frame_bytes = (size_t)piped_stream_info(in->streams[0])->input_bytes;
+    find_types(in);
     in->streams[0] = piped_stream_close(in->streams[0]);
     rc = infer_make_items(in);
     if (rc == CTL_DONE && in->expect_path) {

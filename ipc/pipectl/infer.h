@@ -42,7 +42,8 @@ struct infer {
     struct piped_stream *streams[INFER_STREAMS];
     uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
     size_t most_bytes[INFER_STREAMS];
-    size_t frame_bytes; /* of a raw frame */
+    size_t frame_bytes;   /* of a raw frame */
+    char not_floats[256]; /* why .f32 files do not fit; "": they do */
     FILE *raw;
     size_t correct, failed;
     json_t *results; /* owned: reports in order */

@@ -183,6 +183,9 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
     char error[256];
     int rc = CTL_DONE;
 
+    if (in->not_floats[0]) {
+        return add_item(in, file, 0, PIPED_TENSOR, in->not_floats);
+    }
     if (in->frame_bytes == 0 || img->bytes == 0 || img->bytes % in->frame_bytes) {
         snprintf(error, sizeof(error),
                  "its %zu bytes are not a multiple of the model's input of %zu bytes", img->bytes,

@@ -46,6 +46,12 @@ int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, cons
 /** ctl_model_parameter() - Return: {}, or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
+/* cmd_control.c */
+
+/** ctl_print_list() - prints a list of objects as a table with these keys. @align: as
+ * ctl_table_init(). */
+void ctl_print_list(const json_t *list, const char *const *keys, const char *align);
+
 /* status_machine.c */
 
 /** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
@@ -58,6 +64,7 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
                     struct piped_stream **ret);
 bool ctl_pixfmt(const char *name, uint32_t *ret);
+const char *ctl_dtype_name(uint32_t dtype);
 size_t ctl_tensor_count(const struct piped_tensor *t);
 double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i);
 

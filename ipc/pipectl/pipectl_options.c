@@ -59,9 +59,19 @@ static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front expla
                                                  {"import", "@file"},
                                                  {0}};
 static const struct cli_option MODELS[] = {
-    {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"}, {0}};
-static const struct cli_argument MODELS_WORDS[] = {
-    {"", "list load unload"}, {"load", "@file"}, {"unload", "@models"}, {0}};
+    {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"},
+    {"shape", 'h', "NAME=SIZES", "@none",
+     "load, inspect: sizes of an input, as in images=1x3x480x640, or of an open dimension",
+     .many = true},
+    {"save", 's', NULL, NULL, "load, unload: also for the next starts of the daemon"},
+    {"write-sidecar", 'w', NULL, NULL, "inspect: write a draft of the sidecar beside FILE"},
+    {"force", 'f', NULL, NULL, "inspect --write-sidecar: replace a sidecar that is there"},
+    {0}};
+static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect load unload"},
+                                                   {"inspect", "@file"},
+                                                   {"load", "@file"},
+                                                   {"unload", "@models"},
+                                                   {0}};
 static const struct cli_option RETUNE[] = {
     MODEL,
     {"algorithm", CTL_SETTING, "A", SEARCH_NAMES, "the search; default: the key planner.algorithm"},
@@ -138,8 +148,8 @@ static const struct cli_command COMMANDS[] = {
     {"bench", NULL, "", "stream frames; report speed, latency, order and loss", BENCH, NULL},
     {"plan", NULL, "[show | set PLAN | auto | front | explain | export FILE | import FILE]",
      "show, explain or set the plan; list others; plan automatically", PLAN, PLAN_WORDS},
-    {"models", NULL, "[list | load NAME FILE | unload NAME]", "list, load and unload models",
-     MODELS, MODELS_WORDS},
+    {"models", NULL, "[list | inspect FILE | load NAME FILE | unload NAME]",
+     "list, load and unload models; look at a file before it is served", MODELS, MODELS_WORDS},
     {"retune", NULL, "", "search for a better plan on live frames", RETUNE, NULL},
     {"history", NULL, "", "show what changed a plan, and what was tried", HISTORY, NULL},
     {"costs", NULL, "", "show the time of each unit on each execution place and width", ONE_MODEL,

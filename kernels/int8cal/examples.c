@@ -116,20 +116,22 @@ static int raw_input(const struct krn_example *x, const struct mdl_model *m, voi
 {
     const struct mdl_tensor *t = &m->tensors[m->inputs[0].tensor];
     size_t bytes = m->inputs[0].bytes;
+    const float *v = ret;
 
+    if (t->dtype != MDL_F32) {
+        snprintf(error, MDL_ERROR_MAX, "it holds f32, and the model's input takes %s",
+                 mdl_dtype_name(t->dtype));
+        return -EINVAL;
+    }
     if (x->bytes != bytes) {
         snprintf(error, MDL_ERROR_MAX, "%zu bytes where the model's input has %zu", x->bytes,
                  bytes);
         return -EINVAL;
     }
     memcpy(ret, x->data, bytes);
-    if (t->dtype == MDL_F32) {
-        const float *v = ret;
-
-        for (size_t i = 0; i < bytes / sizeof(*v); i++) {
-            if (!isfinite(v[i])) {
-                return wrong(error, "it holds NaN or infinity");
-            }
+    for (size_t i = 0; i < bytes / sizeof(*v); i++) {
+        if (!isfinite(v[i])) {
+            return wrong(error, "it holds NaN or infinity");
         }
     }
     return 0;

@@ -66,16 +66,19 @@ struct mdl_gnode {
 
 struct mdl_gvalue { /* a graph input or output */
     const char *name;
-    bool typed; /* the file gives dtype and rank */
+    bool typed;     /* the file gives dtype and rank */
+    bool has_dtype; /* the file gives at least dtype */
     enum mdl_dtype dtype;
     size_t rank;
-    int64_t dim[MDL_RANK_MAX]; /* -1: symbolic or absent */
+    int64_t dim[MDL_RANK_MAX];        /* -1: symbolic or absent */
+    const char *symbol[MDL_RANK_MAX]; /* what the file calls the dimension; NULL: nothing */
 };
 
 struct mdl_graph {
     struct mdl_pool *pool; /* owned */
     const char *name;
-    int64_t ir_version, opset; /* opset of the standard domain */
+    int64_t ir_version, opset;               /* opset of the standard domain */
+    const char *producer, *producer_version; /* of the file, "" where it says nothing */
     size_t node_count, initializer_count, input_count, output_count;
     struct mdl_gnode *nodes; /* as in the file; not necessarily sorted, may be cyclic */
     struct mdl_gtensor *initializers;

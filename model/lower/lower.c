@@ -38,6 +38,11 @@ static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)
     return NULL;
 }
 
+bool mdl_lower_knows(const struct mdl_gnode *node)
+{
+    return find_row(node) != NULL;
+}
+
 /* The value of a name: made by a node before (or refused), an initializer made on first use, an
  * input. */
 static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)

@@ -7,6 +7,10 @@
 
 #include "model/ir/ir.h"
 
+/** mdl_lower_knows() - Return: whether the operator of @node is in one of the tables. Its
+ * attributes and inputs may still be refused. Threads: any. */
+bool mdl_lower_knows(const struct mdl_gnode *node);
+
 /** mdl_lower_node() - looks up the operator of node @node and lowers it; its inputs must be lowered
  * already. Return: 0, -EOPNOTSUPP, -EBADMSG, -E2BIG, -ENOMEM; the text is in ir.error. */
 int mdl_lower_node(struct mdl_ir *ir, size_t node);

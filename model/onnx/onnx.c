@@ -106,6 +106,19 @@ static int read_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *mod
 
 /* ---- graph inputs and outputs ---- */
 
+/* Return: whether it names one dimension. Some exporters give all that are open the same word. */
+static bool is_symbol(const char *text)
+{
+    static const char *const words[] = {"", "?", "*", "-1", "None", "none", "unk", "dynamic"};
+
+    for (size_t i = 0; i < base_array_count(words); i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v, const char *what,
                       struct mdl_gvalue *out)
 {
@@ -130,6 +143,7 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
         return mdl_fail(rd->error, -EOPNOTSUPP, "%s: element type %s is not supported", rd->where,
                         mdl_onnx_dtype_name(t->elem_type));
     }
+    out->has_dtype = true;
     if (!t->shape) {
         return 0;
     }
@@ -149,6 +163,9 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
                                 (long long)d->dim_value);
             }
             out->dim[i] = d->dim_value;
+        } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                   is_symbol(mdl_onnx_text(d->dim_param))) {
+            out->symbol[i] = d->dim_param;
         }
     }
     out->typed = true;
@@ -395,6 +412,8 @@ int mdl_onnx_read(const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX],
                    ? mdl_fail(ret_error, -E2BIG, "the model's structure needs too much memory")
                    : mdl_fail(ret_error, -EBADMSG, "not an ONNX model: its fields do not parse");
     }
+    rd.graph->producer = mdl_onnx_text(model->producer_name);
+    rd.graph->producer_version = mdl_onnx_text(model->producer_version);
     r = read_versions(&rd, model);
     r = r < 0 ? r : read_graph(&rd, model->graph);
     if (r < 0) {

@@ -8,6 +8,8 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
         [MDL_MSG_MODEL] =
             {
                 [1] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "ir_version"},
+                [2] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "producer_name"},
+                [3] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "producer_version"},
                 [7] = {MDL_FIELD_MSG, MDL_MSG_GRAPH, true, "graph"},
                 [8] = {MDL_FIELD_MSG, MDL_MSG_OPSET, false, "opset_import"},
                 [20] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "training_info"},

@@ -353,7 +353,7 @@ static int describe(struct mdl_cut *k, size_t first, size_t last)
     memcpy(m->segment->front, k->front.hash, sizeof(m->segment->front));
     memcpy(m->segment->back, k->back.hash, sizeof(m->segment->back));
     memcpy(m->hash, whole->hash, sizeof(m->hash));
-    snprintf(m->identity, sizeof(m->identity), "%s#%zu-%zu", whole->hash, first, last);
+    snprintf(m->identity, sizeof(m->identity), "%.81s#%zu-%zu", whole->identity, first, last);
     m->preproc = first == 0 ? whole->preproc : (struct mdl_preproc){.std = {1, 1, 1, 1}};
     return last + 1 == whole->unit_count ? add_labels(k) : 0;
 }

@@ -195,9 +195,9 @@ TEST(models_merge_by_name_over_files)
     T_TRUE(c->models[0].latest);
     T_STR(c->models[1].path, "/new");
     T_EQ(dmn_config_int(c, DMN_KEY_PIN), 0);
-    T_EQ(dmn_config_add_model(c, "a", "/arg", error_text), 0);
+    T_EQ(dmn_config_add_model(c, "a", "/arg", "", error_text), 0);
     T_STR(c->models[0].path, "/arg");
-    T_EQ(dmn_config_add_model(c, "no/name", "/arg", error_text), -EINVAL);
+    T_EQ(dmn_config_add_model(c, "no/name", "/arg", "", error_text), -EINVAL);
     T_EQ(c->model_count, 2);
     dmn_config_free(c);
     write_text("c.json.d/2.json", "{\n\"x\": 1}");

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped --inspect: looks at a model without a daemon. pipectl models inspect runs it. */
+#include "daemon/inspect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "atomic_file.h"
+#include "base.h"
+#include "daemon/daemon.h"
+#include "kernels/kernels.h"
+#include "model/open_shapes.h"
+#include "model/sidecar.h"
+
+static void inspection_clean(struct mdl_inspection *in)
+{
+    mdl_inspection_deinit(in);
+}
+
+static void json_freep(json_t **j)
+{
+    json_decref(*j);
+}
+
+/* Control characters of a file's names would reach the terminal. */
+static void print_safe(const char *text)
+{
+    for (; *text; text++) {
+        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+    }
+}
+
+static void print_ios(const char *what, const struct mdl_inspected_io *io, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        printf("%-12s", i ? "" : what);
+        print_safe(io[i].name);
+        printf("  %s  ", io[i].dtype);
+        print_safe(io[i].shape);
+        putchar('\n');
+    }
+}
+
+/* Each operator once, with its nodes. */
+static void print_refused(const struct mdl_inspection *in)
+{
+    for (size_t i = 0; i < in->refused_count; i++) {
+        const struct mdl_refused *r = &in->refused[i];
+        bool first = true;
+
+        for (size_t k = 0; first && k < i; k++) {
+            first = strcmp(in->refused[k].op_type, r->op_type) != 0 ||
+                    strcmp(in->refused[k].domain, r->domain) != 0;
+        }
+        if (!first) {
+            continue;
+        }
+        printf("unsupported ");
+        print_safe(r->op_type);
+        printf("%s", r->domain[0] ? " of " : "");
+        print_safe(r->domain);
+        for (size_t k = i; k < in->refused_count; k++) {
+            if (strcmp(in->refused[k].op_type, r->op_type) == 0 &&
+                strcmp(in->refused[k].domain, r->domain) == 0) {
+                printf("%s ", k == i ? ": node" : ",");
+                print_safe(in->refused[k].node);
+            }
+        }
+        putchar('\n');
+    }
+}
+
+static void print_costs(const struct mdl_inspection *in)
+{
+    const struct mdl_model *m = in->model;
+    size_t integers = 0;
+
+    for (size_t i = 0; i < m->op_count; i++) {
+        integers += m->ops[i].quant != NULL;
+    }
+    printf(
+        "%-12s%.1f million multiply-adds, %.1f MB of weights, %.1f MB of memory, %zu units%s%s\n",
+        "a frame", m->macs / 1e6, (double)m->weight_bytes / 1e6, (double)m->arena_bytes / 1e6,
+        m->unit_count, in->example ? ", with " : "", in->example ? in->example : "");
+    printf("%-12s", "integers");
+    if (integers) {
+        printf("%zu of %zu operators\n", integers, m->op_count);
+    } else {
+        puts("none; pipectl quantize can put it on integers once it is loaded");
+    }
+}
+
+static void print_text(const struct mdl_inspection *in, const char *file, const char *sidecar,
+                       bool has_sidecar)
+{
+    printf("%-12s", "file");
+    print_safe(file);
+    printf("\n%-12sIR %lld, operator set %lld, by ", "format", (long long)in->ir_version,
+           (long long)in->opset);
+    print_safe(in->producer[0] ? in->producer : "an unnamed producer");
+    putchar(' ');
+    print_safe(in->producer_version);
+    printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
+    print_ios("inputs", in->inputs, in->input_count);
+    print_ios("outputs", in->outputs, in->output_count);
+    print_refused(in);
+    if (in->model) {
+        print_costs(in);
+    }
+    printf("%-12s%s%s\n", "sidecar", has_sidecar ? "" : "none; would be ", sidecar);
+    if (in->guess.picture) {
+        printf("%-12s%s\n", "guessed", in->guess.why);
+    }
+    if (!has_sidecar) {
+        base_cleanup(json_freep) json_t *draft = dmn_sidecar_draft(in);
+
+        printf("%-12s", "draft");
+        json_dumpf(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
+        puts("\n            --write-sidecar writes it");
+    }
+    if (!in->model) {
+        printf("%-12sno: %s\n", "served", in->why);
+    } else {
+        printf("%-12syes%s\n", "served", in->example ? ", with its open sizes settled" : "");
+    }
+}
+
+/* Writes the draft; a sidecar that is there stays, unless @force. Return: an exit code. */
+static int write_sidecar(const struct mdl_inspection *in, const char *path, bool exists, bool force)
+{
+    struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0644};
+    base_cleanup(json_freep) json_t *draft = dmn_sidecar_draft(in);
+    base_autofree char *text =
+        draft ? json_dumps(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
+    base_autofree char *line = NULL;
+    int r;
+
+    if (exists && !force) {
+        fprintf(stderr, "piped: %s is there; --force replaces it\n", path);
+        return DMN_EXIT_FAILED;
+    }
+    r = !text || asprintf(&line, "%s\n", text) < 0 ? -ENOMEM
+                                                   : atomic_file_write(&f, line, strlen(line));
+    if (r < 0) {
+        fprintf(stderr, "piped: cannot write %s: %s\n", path, strerror(-r));
+        return DMN_EXIT_FAILED;
+    }
+    fprintf(stderr, "piped: wrote %s; check what is guessed in it\n", path);
+    return DMN_EXIT_OK;
+}
+
+int dmn_inspect(const struct dmn_args *args)
+{
+    base_cleanup(inspection_clean) struct mdl_inspection in = {.pool = NULL};
+    const char *shapes = mdl_shapes_suffix(args->inspect);
+    base_autofree char *file =
+        strndup(args->inspect, shapes ? (size_t)(shapes - 1 - args->inspect) : SIZE_MAX / 2);
+    base_autofree char *sidecar = file ? mdl_sidecar_find(file) : NULL;
+    struct mdl_load_options options = {.const_eval = krn_const_eval, .shapes = shapes};
+    bool exists = sidecar && access(sidecar, F_OK) == 0;
+    int status;
+
+    if (!sidecar || mdl_inspect(file, &options, &in) < 0) {
+        fprintf(stderr, "piped: out of memory\n");
+        return DMN_EXIT_FAILED;
+    }
+    if (args->json) {
+        base_cleanup(json_freep) json_t *j = dmn_inspection_json(&in, file, sidecar, exists);
+
+        json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
+        putchar('\n');
+    } else if (in.read) {
+        print_text(&in, file, sidecar, exists);
+    } else {
+        fprintf(stderr, "piped: %s\n", in.why);
+    }
+    status = in.model ? DMN_EXIT_OK : DMN_EXIT_FAILED;
+    if (args->write_sidecar && in.read) {
+        int wrote = write_sidecar(&in, sidecar, exists, args->force);
+
+        status = wrote ? wrote : status;
+    }
+    return status;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "daemon/inspect.h"
+
+static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *shape = json_array();
+
+        for (size_t k = 0; k < io[i].rank; k++) {
+            json_array_append_new(shape, io[i].dim[k] >= 0 ? json_integer(io[i].dim[k])
+                                         : io[i].symbol[k] ? json_string(io[i].symbol[k])
+                                                           : json_null());
+        }
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", io[i].name, "dtype",
+                                              io[i].dtype, "shape", shape));
+    }
+    return list;
+}
+
+static json_t *refused_json(const struct mdl_inspection *in)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < in->refused_count; i++) {
+        const struct mdl_refused *r = &in->refused[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "node", r->node, "op", r->op_type,
+                                              "domain", r->domain));
+    }
+    return list;
+}
+
+/* What the network costs; null if it cannot be compiled. */
+static json_t *costs_json(const struct mdl_model *m)
+{
+    size_t integers = 0;
+
+    if (!m) {
+        return json_null();
+    }
+    for (size_t i = 0; i < m->op_count; i++) {
+        integers += m->ops[i].quant != NULL;
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "macs", (json_int_t)m->macs, "weight_bytes",
+                     (json_int_t)m->weight_bytes, "arena_bytes", (json_int_t)m->arena_bytes,
+                     "units", (json_int_t)m->unit_count, "ops", (json_int_t)m->op_count, "integers",
+                     (json_int_t)integers);
+}
+
+static json_t *channels(const float v[3])
+{
+    return v[0] == v[1] && v[1] == v[2] ? json_real(v[0]) : json_pack("[f,f,f]", v[0], v[1], v[2]);
+}
+
+/* Sizes for the open dimensions of one input: its whole shape. */
+static void open_shapes(const struct mdl_inspection *in, json_t *shapes)
+{
+    size_t at = in->guess.nhwc ? 1 : 2;
+
+    for (size_t i = 0; i < in->input_count; i++) {
+        const struct mdl_inspected_io *io = &in->inputs[i];
+        json_t *list = json_array();
+        bool open = false;
+
+        for (size_t k = 0; k < io->rank; k++) {
+            bool picture = i == 0 && in->guess.picture && k >= at && k < at + 2;
+            size_t size = picture ? (k == at ? in->guess.height : in->guess.width) : 1;
+
+            open |= io->dim[k] < 0 && k > 0;
+            json_array_append_new(list,
+                                  json_integer(io->dim[k] >= 0 ? io->dim[k] : (json_int_t)size));
+        }
+        if (open) {
+            json_object_set_new(shapes, io->name, list);
+        } else {
+            json_decref(list);
+        }
+    }
+}
+
+static json_t *preprocess_json(const struct mdl_guess *g)
+{
+    return json_pack("{s:f, s:o, s:o, s:s, s:s, s:s}", "scale", g->scale, "mean", channels(g->mean),
+                     "std", channels(g->std), "colour", g->bgr ? "bgr" : "rgb", "layout",
+                     g->nhwc ? "nhwc" : "nchw", "fit",
+                     g->letterbox ? "letterbox"
+                     : g->crop    ? "crop"
+                                  : "stretch");
+}
+
+json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
+{
+    const char *why = in->guess.picture ? in->guess.why : "Its input is not a picture.";
+    json_t *draft =
+        json_pack("{s:o}", "comment", json_sprintf("A draft by pipectl models inspect. %s", why));
+    json_t *shapes = json_object();
+
+    open_shapes(in, shapes);
+    if (json_object_size(shapes) > 0) {
+        json_object_set(draft, "shapes", shapes);
+    }
+    json_decref(shapes);
+    if (in->guess.picture) {
+        json_object_set_new(draft, "preprocess", preprocess_json(&in->guess));
+    }
+    return draft;
+}
+
+json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, const char *sidecar,
+                            bool has_sidecar)
+{
+    json_t *j = json_pack("{s:s, s:b, s:s}", "file", file, "can_be_served", in->model != NULL,
+                          "why", in->why);
+
+    if (!j || !in->read) {
+        return j;
+    }
+    json_object_set_new(j, "ir_version", json_integer(in->ir_version));
+    json_object_set_new(j, "opset", json_integer(in->opset));
+    json_object_set_new(j, "producer", json_string(in->producer));
+    json_object_set_new(j, "producer_version", json_string(in->producer_version));
+    json_object_set_new(j, "nodes", json_integer((json_int_t)in->node_count));
+    json_object_set_new(j, "weights", json_integer((json_int_t)in->weight_count));
+    json_object_set_new(j, "inputs", ios_json(in->inputs, in->input_count));
+    json_object_set_new(j, "outputs", ios_json(in->outputs, in->output_count));
+    json_object_set_new(j, "unsupported", refused_json(in));
+    json_object_set_new(j, "example", in->example ? json_string(in->example) : json_null());
+    json_object_set_new(j, "compiled", costs_json(in->model));
+    json_object_set_new(j, "sidecar",
+                        json_pack("{s:s, s:b, s:b, s:o}", "path", sidecar, "exists", has_sidecar,
+                                  "shown_by_graph", in->guess.shown, "draft",
+                                  dmn_sidecar_draft(in)));
+    return j;
+}

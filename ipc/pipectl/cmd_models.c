@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl models: lists, loads and unloads; inspects files, which needs no daemon. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ipc/pipectl/pipectl.h"
+
+#define SHAPES_MAX 64u
+
+struct args {
+    const char *plan, *shapes[SHAPES_MAX];
+    size_t shape_count;
+    bool save, write_sidecar, force;
+};
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    int c, rc = CTL_DONE;
+
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        switch (c) {
+        case 'p':
+            ret->plan = optarg;
+            break;
+        case 'h':
+            if (ret->shape_count == SHAPES_MAX) {
+                return ctl_usage("models", "more than %u shapes", SHAPES_MAX);
+            }
+            ret->shapes[ret->shape_count++] = optarg;
+            break;
+        case 's':
+            ret->save = true;
+            break;
+        case 'w':
+            ret->write_sidecar = true;
+            break;
+        default:
+            ret->force = true;
+        }
+    }
+    return rc;
+}
+
+/* ---- list ---- */
+
+static void print_warnings(const json_t *models)
+{
+    json_t *m, *warning;
+    size_t i, k;
+
+    json_array_foreach((json_t *)(uintptr_t)models, i, m)
+    {
+        json_array_foreach(json_object_get(m, "warnings"), k, warning)
+        {
+            printf("warning: %s: %s\n", ctl_text(m, "name"), json_string_value(warning));
+        }
+    }
+}
+
+static void print_models(const json_t *reply)
+{
+    static const char *const keys[] = {"name", "units", "input", "outputs", "plan", "path", NULL};
+    const json_t *models = json_object_get(reply, "models");
+
+    ctl_print_list(models, keys, "lrllll");
+    print_warnings(models);
+}
+
+/* ---- load, unload ---- */
+
+/* "1x3x480x640" as a list, "480" as a number. Return: new reference; NULL: neither. */
+static json_t *dims_json(const char *text)
+{
+    json_t *list = json_array();
+
+    for (;;) {
+        char *end;
+        long v = strtol(text, &end, 10);
+
+        if (end == text || *text < '0' || *text > '9' || v < 1 || v > INT_MAX ||
+            (*end != 'x' && *end != '\0')) {
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, json_integer(v));
+        if (*end == '\0') {
+            break;
+        }
+        text = end + 1;
+    }
+    if (json_array_size(list) == 1) {
+        json_t *one = json_incref(json_array_get(list, 0));
+
+        json_decref(list);
+        return one;
+    }
+    return list;
+}
+
+/* Return: the parameter "shapes", a new reference; NULL: a shape is wrong, as was printed. */
+static json_t *shapes_json(const struct args *a)
+{
+    json_t *shapes = json_object();
+
+    for (size_t i = 0; i < a->shape_count; i++) {
+        const char *equals = strrchr(a->shapes[i], '=');
+        base_autofree char *name =
+            equals ? strndup(a->shapes[i], (size_t)(equals - a->shapes[i])) : NULL;
+        json_t *dims = equals && equals > a->shapes[i] ? dims_json(equals + 1) : NULL;
+
+        if (!dims || !name || json_object_set_new(shapes, name, dims) < 0) {
+            (void)ctl_usage("models",
+                            "--shape needs INPUT=1x3x480x640, or the name of an open dimension and "
+                            "its size, not '%s'",
+                            a->shapes[i]);
+            json_decref(shapes);
+            return NULL;
+        }
+    }
+    return shapes;
+}
+
+/* Links stay as they are: a sidecar may be beside one. Return: owned by the caller; NULL: no such
+ * file, as was printed. */
+static char *absolute(const char *file)
+{
+    base_autofree char *here = NULL;
+    char *path = NULL;
+
+    if (access(file, F_OK) < 0) {
+        ctl_say("%s: %s", file, strerror(errno));
+        return NULL;
+    }
+    if (file[0] == '/') {
+        return strdup(file);
+    }
+    here = getcwd(NULL, 0);
+    if (!here || asprintf(&path, "%s/%s", here, file) < 0) {
+        ctl_say("%s: %s", file, strerror(errno));
+        return NULL;
+    }
+    return path;
+}
+
+static int load_model(const struct ctl *ctl, const char *name, const char *file,
+                      const struct args *a)
+{
+    base_autofree char *path = absolute(file);
+    json_t *shapes = path ? shapes_json(a) : NULL, *parameters, *reply;
+    int rc;
+
+    if (!path || !shapes) {
+        return path ? CTL_USAGE : CTL_FAILED;
+    }
+    parameters = json_pack("{s:s, s:s, s:o, s:b}", "name", name, "path", path, "shapes", shapes,
+                           "save", a->save);
+    if (!parameters ||
+        (a->plan && json_object_set_new(parameters, "plan", json_string(a->plan)) < 0)) {
+        json_decref(parameters);
+        return ctl_usage("models", "the name, path or plan is not UTF-8");
+    }
+    rc = ctl_call(ctl, "Load", parameters, &reply);
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(json_object_get(reply, "model"));
+    } else {
+        json_t *list = json_pack("[O]", json_object_get(reply, "model"));
+
+        printf("%s is loaded%s\n", name, a->save ? ", and will be after a restart" : "");
+        print_warnings(list);
+        json_decref(list);
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}
+
+static int unload_model(const struct ctl *ctl, const char *name, const struct args *a)
+{
+    json_t *parameters = json_pack("{s:s, s:b}", "name", name, "save", a->save), *reply;
+    int rc;
+
+    if (!parameters) {
+        return ctl_usage("models", "the name is not UTF-8");
+    }
+    rc = ctl_call(ctl, "Unload", parameters, &reply);
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(reply);
+    } else {
+        printf("%s is unloaded%s\n", name, a->save ? ", and not loaded after a restart" : "");
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}
+
+/* ---- inspect: piped reads models, pipectl does not ---- */
+
+/* Runs piped beside this program, else the one of the build folder, else the one in PATH. */
+static void run_piped(const char *const *argv)
+{
+    static const char *const places[] = {"piped", "../daemon/piped"};
+    char self[PATH_MAX], path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    self[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < base_array_count(places); i++) {
+        int bytes =
+            snprintf(path, sizeof(path), "%.*s%s", (int)(slash - self + 1), self, places[i]);
+
+        if (bytes > 0 && bytes < (int)sizeof(path)) {
+            execv(path, (char *const *)(uintptr_t)argv);
+        }
+    }
+    execvp("piped", (char *const *)(uintptr_t)argv);
+}
+
+static int inspect(const struct ctl *ctl, const char *file, const struct args *a)
+{
+    base_autofree char *text = strdup(file);
+    const char *argv[8] = {"piped", "--inspect", NULL};
+    size_t at = 3;
+
+    for (size_t i = 0; text && i < a->shape_count; i++) {
+        char *longer = NULL;
+        int bytes = asprintf(&longer, "%s%c%s", text, i ? ',' : ':', a->shapes[i]);
+
+        free(text);
+        text = bytes < 0 ? NULL : longer;
+    }
+    argv[2] = text;
+    if (ctl->json) {
+        argv[at++] = "--json";
+    }
+    if (a->write_sidecar) {
+        argv[at++] = "--write-sidecar";
+    }
+    if (a->force) {
+        argv[at++] = "--force";
+    }
+    if (!text || fflush(stdout) != 0) {
+        ctl_say("out of memory");
+        return CTL_FAILED;
+    }
+    run_piped(argv);
+    ctl_say("cannot run piped, which reads models: %s; install it on this machine",
+            strerror(errno));
+    return CTL_FAILED;
+}
+
+int ctl_models(const struct ctl *ctl, int argc, char **argv)
+{
+    struct args a = {0};
+    int rc = take_args(argc, argv, &a);
+    const char *verb;
+    int left;
+
+    if (rc) {
+        return rc;
+    }
+    verb = optind < argc ? argv[optind++] : "list";
+    left = argc - optind;
+    if (strcmp(verb, "list") == 0 && left == 0) {
+        return ctl_show(ctl, "Models", json_object(), "models", print_models);
+    }
+    if (strcmp(verb, "inspect") == 0 && left == 1) {
+        return inspect(ctl, argv[optind], &a);
+    }
+    if (strcmp(verb, "load") == 0 && left == 2) {
+        return load_model(ctl, argv[optind], argv[optind + 1], &a);
+    }
+    if (strcmp(verb, "unload") == 0 && left == 1) {
+        return unload_model(ctl, argv[optind], &a);
+    }
+    return ctl_usage("models", "expected list, inspect FILE, load NAME FILE or unload NAME");
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/inspection.h - a look at a model's file before it is served
+ *
+ * What the file says, all operators that are not supported, what the network costs if it compiles,
+ * and a guess of its preprocessing. Where the file leaves sizes open and nobody gives them, an
+ * example stands for them, so that there are costs to show.
+ */
+#pragma once
+
+#include "model/common/pool.h"
+#include "model/guess.h"
+#include "model/model.h"
+
+struct mdl_inspected_io {
+    const char *name, *dtype, *shape; /* "?" if the file does not say; "[batch, 3, 224, 224]" */
+    size_t rank;
+    int64_t dim[MDL_RANK_MAX];        /* -1: open */
+    const char *symbol[MDL_RANK_MAX]; /* NULL: none */
+};
+
+struct mdl_refused {
+    const char *node, *op_type, *domain; /* domain "": ONNX's own */
+};
+
+struct mdl_inspection {
+    struct mdl_pool *pool; /* owned; strings and lists are in it */
+    bool read;             /* the file could be read as far as its graph; else only why is set */
+    int64_t ir_version, opset;
+    const char *producer, *producer_version;
+    size_t node_count, weight_count, weight_bytes; /* constants of the file */
+    struct mdl_inspected_io *inputs, *outputs;
+    size_t input_count, output_count;
+    struct mdl_refused *refused; /* nodes whose operator is not supported */
+    size_t refused_count;
+    const char
+        *example; /* of open sizes, as text (model/open_shapes.h), if it was needed; or NULL */
+    struct mdl_guess guess;
+    struct mdl_model *model; /* owned; NULL: it cannot be served */
+    char why[MDL_ERROR_MAX]; /* then: why not */
+};
+
+/**
+ * mdl_inspect() - looks at the file @path
+ * @options: as for mdl_load(); shapes as the user gave them, look unused
+ * Threads: any; blocks on the file. @ret: owned by the caller, mdl_inspection_deinit(), also when
+ * the file is no model. Return: 0, -ENOMEM.
+ */
+int mdl_inspect(const char *path, const struct mdl_load_options *options,
+                struct mdl_inspection *ret);
+void mdl_inspection_deinit(struct mdl_inspection *in);

@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models as exporters write them: a look before serving, open shapes, bytes in NHWC, and what stays after a restart.
+
+usage: test_inspect.py [CASE]...
+"""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import tiny_onnx as onnx
+from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main
+
+F32, U8 = 1, 2
+
+
+def folder():
+    return tempfile.mkdtemp(prefix="piped-test-")
+
+
+def value(name, kind, dims):
+    """A graph input or output; a text is an open dimension's name."""
+    shape = b"".join(onnx.piece(1, onnx.piece(2, d) if isinstance(d, str) else onnx.number(1, d)) for d in dims)
+    return onnx.piece(1, name) + onnx.piece(2, onnx.piece(1, onnx.number(1, kind) + onnx.piece(2, shape)))
+
+
+def write(path, nodes, inputs, outputs, tensors=(), opset=13):
+    graph = (b"".join(onnx.piece(1, n) for n in nodes) + onnx.piece(2, "g") +
+             b"".join(onnx.piece(5, t) for t in tensors) + b"".join(onnx.piece(11, i) for i in inputs) +
+             b"".join(onnx.piece(12, o) for o in outputs))
+    with open(path, "wb") as f:
+        f.write(onnx.number(1, 8) + onnx.piece(2, "tester") + onnx.piece(7, graph) +
+                onnx.piece(8, onnx.number(2, opset)))
+
+
+def write_open(path):
+    """images [batch, 3, height, width] -> 3x3 convolution to 4 channels -> y."""
+    weights = onnx.Weights(1).tensor("w", (4, 3, 3, 3), 27)
+    conv = onnx.node("Conv", ["images", "w"], "y", kernel_shape=[3, 3], pads=[1] * 4)
+    write(path, [conv], [value("images", F32, ["batch", 3, "height", "width"])],
+          [value("y", F32, ["batch", 4, "height", "width"])], [weights])
+
+
+def write_bytes(path):
+    """Sums of the channels of a picture [1, 6, 8, 3] in bytes, as tf2onnx writes them."""
+    write(path, [onnx.node("Cast", ["x"], "f", to=F32), onnx.node("Transpose", ["f"], "t", perm=[0, 3, 1, 2]),
+                 onnx.node("ReduceSum", ["t", "axes"], "y", keepdims=0)],
+          [value("x", U8, [1, 6, 8, 3])], [value("y", F32, [1, 3])],
+          [onnx.number(1, 2) + onnx.number(2, 7) + onnx.piece(8, "axes") +
+           onnx.piece(9, b"".join(v.to_bytes(8, "little") for v in (2, 3)))])
+
+
+def inspect(*args, expect=0):
+    """pipectl models inspect, where no daemon is. Returns its output, JSON parsed."""
+    env = {**os.environ, "PIPED_RUNTIME_DIR": "/nonexistent"}
+    done = subprocess.run([PIPECTL, "models", "inspect", *args], env=env, capture_output=True, text=True, check=False)
+    equal(done.returncode, expect, done.stdout + done.stderr)
+    return (json.loads(done.stdout) if "--json" in args else done.stdout), done.stderr
+
+
+def refused(d, *args, expect=1):
+    """What pipectl says when it fails."""
+    done = subprocess.run([PIPECTL, "--socket", d.control_path, *args], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PIPED_RUNTIME_DIR": d.runtime_dir})
+    equal(done.returncode, expect, done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+def shapes_of(d):
+    return {m["name"]: m["input"]["shape"] for m in d.call("Models")["models"]}
+
+
+def inspect_tells_what_a_file_is():
+    text, _ = inspect(DIGITS)
+    for words in ("operator set 12", "image  f32  [1, 1, 16, 16]", "12 units", "served      yes"):
+        check(words in text, words, text)
+    j, _ = inspect(DIGITS, "--json")
+    equal((j["can_be_served"], j["compiled"]["units"], j["unsupported"], j["sidecar"]["exists"]), (True, 12, [], True))
+    path = os.path.join(folder(), "m.onnx")
+    write(path, [onnx.node("Bogus", ["x"], "a"), onnx.node("Relu", ["a"], "b"), onnx.node("Wrong", ["b"], "y")],
+          [value("x", F32, [1, 4])], [value("y", F32, [1, 4])])
+    j, _ = inspect(path, "--json", expect=1)
+    equal([(u["op"], u["node"]) for u in j["unsupported"]], [("Bogus", "a"), ("Wrong", "y")])
+    equal((j["can_be_served"], j["producer"], j["compiled"]), (False, "tester", None))
+    text, _ = inspect(path, expect=1)
+    check("unsupported Bogus: node a\n" in text and "unsupported Wrong: node y\n" in text, text)
+    with open(path, "wb") as f:
+        f.write(b"\xff\xd8\xff\xe0 JFIF")
+    _, error = inspect(path, expect=1)
+    check("this is a JPEG picture; it is not an ONNX model" in error, error)
+
+
+def inspect_drafts_a_sidecar():
+    path = os.path.join(folder(), "open.onnx")
+    sidecar = path.replace(".onnx", ".sidecar.json")
+    write_open(path)
+    j, _ = inspect(path, "--json")
+    equal(j["inputs"][0]["shape"], ["batch", 3, "height", "width"])
+    equal(j["example"], "images=1x3x640x640")
+    equal(j["sidecar"]["draft"]["shapes"], {"images": [1, 3, 640, 640]})
+    check(not os.path.exists(sidecar), "written without being asked")
+    inspect(path, "--write-sidecar")
+    with open(sidecar, encoding="utf-8") as f:
+        equal(json.load(f)["preprocess"], j["sidecar"]["draft"]["preprocess"])
+    with open(sidecar, "w", encoding="utf-8") as f:
+        f.write("{\"shapes\": {\"height\": 24, \"width\": 32}}")
+    _, error = inspect(path, "--write-sidecar", expect=1)
+    check("--force replaces it" in error, error)
+    j, _ = inspect(path, "--json")
+    equal((j["example"], j["sidecar"]["exists"]), (None, True))
+    j, _ = inspect(path, "--json", "--shape", "height=48", "--shape", "width=16")
+    equal(j["example"], None)
+    inspect(path, "--write-sidecar", "--force")
+    with open(sidecar, encoding="utf-8") as f:
+        check("A draft" in f.read(), "not replaced")
+    usage = subprocess.run([PIPED, "--json"], capture_output=True, text=True, check=False)
+    check(usage.returncode == 2 and "--inspect" in usage.stderr, usage.stderr)
+
+
+def open_shapes_are_settled_everywhere():
+    """By the command line, the configuration and Load; one file at several sizes."""
+    path = os.path.join(folder(), "open.onnx")
+    write_open(path)
+    config = {"models": [{"name": "b", "path": path, "shapes": {"height": 16, "width": 24}},
+                         {"name": "c", "path": path, "shapes": "images=1x3x8x40"}]}
+    with Daemon(models={"a": path + ":images=1x3x24x32"}, config=config) as d:
+        equal(shapes_of(d), {"a": [1, 3, 24, 32], "b": [1, 3, 16, 24], "c": [1, 3, 8, 40]})
+        d.pipectl("models", "load", "d", path, "--shape", "height=40", "--shape", "width=8")
+        equal(shapes_of(d)["d"], [1, 3, 40, 8])
+        error = refused(d, "models", "load", "e", path)
+        check("open dimensions: height, width" in error, error)
+        error = refused(d, "models", "load", "e", path, "--shape", "hight=40")
+        check("no open dimension of that name" in error, error)
+        refused(d, "models", "load", "e", path, "--shape", "height", expect=2)
+        try:
+            d.call("Load", {"name": "e", "path": path, "shapes": {"height": -1}})
+            check(False, "a negative size was taken")
+        except VarlinkError as e:
+            check("must be a size" in e.parameters["why"], e)
+        config["models"][0]["shapes"]["height"] = 32
+        d.write_config(config)
+        d.call("Reload")
+        equal(shapes_of(d)["b"], [1, 3, 32, 24])
+        config["models"][0]["shapes"] = "height"
+        d.write_config(config)
+        try:
+            d.call("Reload")
+            check(False, "a bad shape was taken")
+        except VarlinkError as e:
+            check("models[0].shapes: 'height' is not a shape" in e.parameters["why"], e)
+
+
+def bytes_take_pictures_but_no_floats():
+    temp = folder()
+    path, picture, floats = (os.path.join(temp, n) for n in ("bytes.onnx", "p.ppm", "x.f32"))
+    write_bytes(path)
+    with open(picture, "wb") as f:
+        f.write(b"P6\n8 6\n255\n" + bytes((1, 2, 250)) * 48)
+    with open(floats, "wb") as f:
+        f.write(bytes(4 * 6 * 8 * 3))
+    with Daemon(models={"bytes": path}) as d:
+        model = d.call("Models")["models"][0]
+        equal((model["input"]["dtype"], model["preprocess"]["layout"], model["preprocess"]["width"]), ("u8", "nhwc", 8))
+        equal(model["warnings"], [])
+        raw = os.path.join(temp, "raw")
+        d.pipectl("infer", "--raw", raw, picture)
+        with open(raw, "rb") as f:
+            equal(f.read(), b"".join(onnx.array.array("f", [v * 48.0]).tobytes() for v in (1, 2, 250)))
+        text = refused(d, "infer", floats)
+        check("it holds f32, and the model's input x takes u8" in text, text)
+        d.pipectl("bench", "--frames", "8", "--pixfmt", "rgb24")
+
+
+def pictures_without_preprocessing_are_warned_about():
+    temp = folder()
+    path = os.path.join(temp, "m.onnx")
+    onnx.write(path, [("conv", 4, 3), ("relu",)], size=32)
+    with Daemon(models={"m": path}) as d:
+        check("no sidecar says how pixels become them" in d.log(), d.log())
+        check("warning: m: its input is a picture" in d.pipectl("models", as_json=False), "not in pipectl models")
+        os.symlink(path, os.path.join(temp, "link.onnx"))
+        with open(os.path.join(temp, "m.sidecar.json"), "w", encoding="utf-8") as f:
+            f.write("{\"preprocess\": {\"scale\": 0.5}}")
+        loaded = d.pipectl("models", "load", "linked", os.path.join(temp, "link.onnx"))
+        equal((loaded["warnings"], loaded["preprocess"]["known"]), ([], True))
+
+
+def saved_models_stay():
+    """After a restart and a reload; a configured one is its file's."""
+    temp = folder()
+    path = os.path.join(temp, "open.onnx")
+    write_open(path)
+    config = {"models": [{"name": "first", "path": DIGITS}]}
+    with Daemon(config=config) as d:
+        d.pipectl("models", "load", "kept", path, "--shape", "images=1x3x16x16", "--save")
+        d.pipectl("models", "load", "gone", DIGITS)
+        d.call("Reload")
+        equal(set(shapes_of(d)), {"first", "kept", "gone"})
+        error = refused(d, "models", "unload", "first", "--save")
+        check("model first is configured: remove it from" in error, error)
+        saved = os.path.join(d.state_dir, "models.v1.json")
+        shutil.copy(saved, temp)
+        state = d.state_dir
+        copy = os.path.join(temp, "state")
+        shutil.copytree(state, copy)
+    with Daemon(config=config, state_dir=copy) as d:
+        equal(shapes_of(d), {"first": [1, 1, 16, 16], "kept": [1, 3, 16, 16]})
+        d.pipectl("models", "unload", "kept")  # for now
+        d.call("Reload")
+        equal(set(shapes_of(d)), {"first", "kept"})
+        d.pipectl("models", "unload", "kept", "--save")
+        d.call("Reload")
+        equal(set(shapes_of(d)), {"first"})
+        error = refused(d, "models", "unload", "kept", "--save")
+        check("no model of that name is saved" in error, error)
+    os.unlink(path)
+    shutil.copy(os.path.join(temp, "models.v1.json"), copy)
+    with Daemon(config=config, state_dir=copy) as d:  # its file is gone
+        check("cannot serve model kept" in d.log() and "unload kept --save" in d.log(), d.log())
+        d.pipectl("models", "unload", "kept", "--save")
+    with open(os.path.join(copy, "models.v1.json"), "w", encoding="utf-8") as f:
+        f.write("{\"version\": 1, \"models\": 7}")
+    with Daemon(config=config, state_dir=copy) as d:
+        check("not a list of saved models; left out" in d.log(), d.log())
+        equal(set(shapes_of(d)), {"first"})
+
+
+if __name__ == "__main__":
+    main([inspect_tells_what_a_file_is, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
+          bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about, saved_models_stay])
