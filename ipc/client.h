@@ -66,6 +66,8 @@ struct piped_stream {
     struct piped_stream_info info;
     struct piped_tensor tensors[2 * IPC_TENSORS_MAX];
     char names[2 * IPC_TENSORS_MAX][IPC_NAME_BYTES];
+    /* of each output: 1 + the output with its valid rows, or 0; and the dim */
+    uint32_t rows_output[IPC_TENSORS_MAX], rows_dim[IPC_TENSORS_MAX];
     struct piped_stream_stats stats;
     uint32_t credits; /* left */
     uint64_t last_number;

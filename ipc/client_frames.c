@@ -123,6 +123,23 @@ struct piped_stream *piped_stream_close(struct piped_stream *s)
     return NULL;
 }
 
+uint64_t piped_rows(const struct piped_stream *s, const struct piped_frame *f, uint32_t output,
+                    uint32_t *ret_dim)
+{
+    const struct piped_tensor *t = &s->info.outputs[output];
+    uint32_t at = s->rows_output[output], dim = s->rows_dim[output];
+    int64_t rows;
+
+    if (ret_dim) {
+        *ret_dim = at ? dim : UINT32_MAX;
+    }
+    if (!at) {
+        return t->rank ? t->dim[0] : 1;
+    }
+    memcpy(&rows, (const uint8_t *)f->output + s->info.outputs[at - 1].offset, sizeof(rows));
+    return rows < 0 ? 0 : rows > t->dim[dim] ? t->dim[dim] : (uint64_t)rows;
+}
+
 const struct piped_stream_info *piped_stream_info(const struct piped_stream *s)
 {
     return &s->info;

@@ -82,6 +82,22 @@ static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t
     return 0;
 }
 
+/* The count of valid rows must be one i64, and its dimension must exist. */
+static int check_rows(const struct piped_stream *s, const struct ipc_opened *m)
+{
+    const struct piped_tensor *out = s->tensors + m->input_count;
+
+    for (uint32_t i = 0; i < m->output_count; i++) {
+        uint32_t at = s->rows_output[i];
+
+        if (at && (at > m->output_count || out[at - 1].dtype != PIPED_I64 ||
+                   out[at - 1].bytes != sizeof(int64_t) || s->rows_dim[i] >= out[i].rank)) {
+            return invalid("an invalid count of rows");
+        }
+    }
+    return 0;
+}
+
 static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, const uint8_t *b,
                         size_t bytes)
 {
@@ -106,8 +122,12 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
                                     .offset = t.offset,
                                     .bytes = t.bytes};
         memcpy(to->dim, t.dim, sizeof(to->dim));
+        if (i >= m->input_count) {
+            s->rows_output[i - m->input_count] = t.rows_output;
+            s->rows_dim[i - m->input_count] = t.rows_dim;
+        }
     }
-    return 0;
+    return check_rows(s, m);
 }
 
 static int send_pool(struct piped_stream *s)

@@ -51,7 +51,8 @@ struct ipc_tensor {             /* 128 bytes */
     uint32_t dtype, rank;       /* 64, 68 */
     uint32_t dim[IPC_RANK_MAX]; /* 72 */
     uint64_t offset, bytes;     /* 104: from the start of the frame's input or output area; 112 */
-    uint64_t reserved;          /* 120 */
+    uint32_t rows_output;       /* 120: 1 + the output that says how many rows are valid; 0: all */
+    uint32_t rows_dim;          /* 124: rows are along this dimension */
 };
 /* Followed by input_count + output_count tensors; by a text if the status is not OK. */
 struct ipc_opened {                     /* 48 bytes */

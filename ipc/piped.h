@@ -196,6 +196,12 @@ PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_optio
 PIPED_API struct piped_stream *piped_stream_close(struct piped_stream *s);
 /** piped_stream_info() - valid until the stream is closed. */
 PIPED_API const struct piped_stream_info *piped_stream_info(const struct piped_stream *s);
+/** piped_rows() - how many rows of output @output are valid in an answered frame with PIPED_OK. The
+ * length of some outputs (boxes that were found) depends on the picture: dim[*ret_dim] of its
+ * struct piped_tensor is the largest, and zeros follow the valid rows. Return: their number; where
+ * the length is fixed, dim[0] (1 for a scalar), with *ret_dim UINT32_MAX. @ret_dim may be NULL. */
+PIPED_API uint64_t piped_rows(const struct piped_stream *s, const struct piped_frame *f,
+                              uint32_t output, uint32_t *ret_dim);
 PIPED_API void piped_stream_stats(const struct piped_stream *s, struct piped_stream_stats *ret);
 
 /** piped_acquire() - takes a free slot. Never blocks. Return: 0; -EAGAIN: all are in use (collect

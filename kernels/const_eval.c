@@ -8,6 +8,7 @@ int krn_const_eval(const struct mdl_model *m, void *arena)
     struct krn_mem mem = {.arena = arena};
     struct krn_call call = {.model = m, .op = op, .width = 1};
     const struct krn_primitive *v = NULL, *table;
+    base_autofree void *scratch = NULL;
     size_t count;
 
     table = krn_primitives(&count);
@@ -19,6 +20,13 @@ int krn_const_eval(const struct mdl_model *m, void *arena)
     }
     if (mdl_elements(&m->tensors[op->out[0]]) == 0) {
         return 0;
+    }
+    if (v->scratch_bytes) {
+        scratch = aligned_alloc(64, base_align_up(v->scratch_bytes(m, op, 1) + 1, 64));
+        if (!scratch) {
+            return -ENOMEM;
+        }
+        call.scratch = scratch;
     }
     for (size_t k = 0; k < MDL_OP_IN_MAX; k++) {
         call.in[k] = op->in[k] == MDL_NONE ? NULL : krn_tensor_ptr(m, op->in[k], &mem);

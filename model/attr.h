@@ -37,6 +37,16 @@ enum mdl_reduce {
     MDL_RED_COUNT
 };
 
+/* what becomes of an element that an update goes to */
+enum mdl_scatter {
+    MDL_SCATTER_NONE, /* the update replaces it */
+    MDL_SCATTER_ADD,
+    MDL_SCATTER_MUL,
+    MDL_SCATTER_MIN,
+    MDL_SCATTER_MAX,
+    MDL_SCATTER_COUNT
+};
+
 enum mdl_resize_mode { MDL_RESIZE_NEAREST, MDL_RESIZE_LINEAR };
 enum mdl_resize_coord {
     MDL_COORD_HALF_PIXEL,
@@ -111,8 +121,28 @@ union mdl_attr {
         double value;
     } pad;
     struct {
-        size_t axis;
+        size_t axis;       /* GATHER, GATHER_ELEMENTS */
+        size_t batch_dims; /* GATHER_ND */
     } gather;
+    struct {
+        size_t axis; /* SCATTER_ELEMENTS */
+        enum mdl_scatter which;
+    } scatter;
+    struct {
+        size_t axis;
+        bool largest;
+    } top_k;
+    struct {
+        bool centre; /* boxes are (x, y, width, height) of their centre */
+        size_t each; /* at most so many rows for one image and class */
+    } nms;
+    struct {
+        size_t axis;
+        double fill; /* what comes after the valid rows; truncated and saturated for integers */
+    } join_rows;
+    struct {
+        size_t time, batch;
+    } reverse;
     struct {
         size_t axis;
         bool max, last; /* last: select_last_index; y keeps the axis with dim 1 */

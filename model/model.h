@@ -45,6 +45,10 @@ struct mdl_io {
      * Otherwise MDL_NONE: an image is converted into the arena at the input storage's offset, dense
      * row-major. */
     size_t entry_op;
+    /* outputs only, of a length that depends on the data: the tensor has the largest length along
+     * dim rows_dim, and zeros after the valid rows. Output rows_output - 1 says how many are valid
+     * (i64, one element). rows_output 0: all are. */
+    size_t rows_output, rows_dim;
 };
 
 /* How an image becomes input 0: x = (pixel - mean[c]) / std[c], pixel in 0..255, after resizing to

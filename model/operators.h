@@ -49,8 +49,23 @@ enum mdl_op_trait {
     X(REDUCE, reduce, reduce, 0)                                                                   \
     X(RESIZE, resize, reference, MDL_OP_SPATIAL)                                                   \
     X(PAD, pad, reference, MDL_OP_FOLLOWS)                                                         \
-    /* in: x, indices */                                                                           \
+    /* in: x, indices [, how many rows of x are valid] */                                          \
     X(GATHER, gather, gather, 0)                                                                   \
+    X(GATHER_ELEMENTS, gather_elements, reference, 0)                                              \
+    X(GATHER_ND, gather_nd, reference, 0)                                                          \
+    /* in: x, indices, updates; which: attr.scatter */                                             \
+    X(SCATTER_ELEMENTS, scatter_elements, reference, 0)                                            \
+    X(SCATTER_ND, scatter_nd, reference, 0)                                                        \
+    /* in: x [, how many elements of a line are valid]; out: values, indices */                    \
+    X(TOP_K, top_k, reference, 0)                                                                  \
+    /* in: x; out: indices, padded; how many are valid */                                          \
+    X(NON_ZERO, non_zero, reference, 0)                                                            \
+    /* in: boxes, scores [, thresholds of IoU and score]; out: rows, padded; how many are valid */ \
+    X(NMS, nms, reference, 0)                                                                      \
+    /* in: a, its valid rows or none [, b, its valid rows or none]: both, then a fill */           \
+    X(JOIN_ROWS, join_rows, reference, 0)                                                          \
+    /* in: x, lengths */                                                                           \
+    X(REVERSE_SEQUENCE, reverse_sequence, reference, 0)                                            \
     /* in: cond, a, b, broadcast by strides */                                                     \
     X(WHERE, where, where, MDL_OP_FOLLOWS | MDL_OP_IN_PLACE)                                       \
     /* ArgMax, ArgMin */                                                                           \

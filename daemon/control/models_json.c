@@ -23,8 +23,14 @@ static json_t *io_json(const struct mdl_model *m, const struct mdl_io *io)
 {
     const struct mdl_tensor *t = &m->tensors[io->tensor];
 
-    return json_pack("{s:s, s:o, s:s, s:I}", "name", io->name, "shape", shape_json(t), "dtype",
-                     mdl_dtype_name(t->dtype), "bytes", (json_int_t)io->bytes);
+    json_t *j = json_pack("{s:s, s:o, s:s, s:I}", "name", io->name, "shape", shape_json(t), "dtype",
+                          mdl_dtype_name(t->dtype), "bytes", (json_int_t)io->bytes);
+
+    if (io->rows_output) { /* the length depends on the data */
+        json_object_set_new(j, "rows", json_string(m->outputs[io->rows_output - 1].name));
+        json_object_set_new(j, "rows_dim", json_integer((json_int_t)io->rows_dim));
+    }
+    return j;
 }
 
 static json_t *ios_json(const struct mdl_model *m, const struct mdl_io *io, size_t count)

@@ -25,7 +25,9 @@ static void describe(const struct mdl_model *m, const struct mdl_io *io, size_t 
     struct ipc_tensor w = {.dtype = wire_dtype(t->dtype),
                            .rank = (uint32_t)t->rank,
                            .offset = offset,
-                           .bytes = io->bytes};
+                           .bytes = io->bytes,
+                           .rows_output = (uint32_t)io->rows_output,
+                           .rows_dim = (uint32_t)io->rows_dim};
 
     snprintf(w.name, sizeof(w.name), "%s", io->name);
     for (size_t i = 0; i < t->rank && i < IPC_RANK_MAX; i++) {

@@ -274,7 +274,8 @@ static bool same_tensors(const struct mdl_model *a, const struct mdl_io *of_a,
         const struct mdl_tensor *x = &a->tensors[of_a[i].tensor], *y = &b->tensors[of_b[i].tensor];
 
         if (x->dtype != y->dtype || x->rank != y->rank ||
-            memcmp(x->dim, y->dim, x->rank * sizeof(x->dim[0])) != 0) {
+            memcmp(x->dim, y->dim, x->rank * sizeof(x->dim[0])) != 0 ||
+            of_a[i].rows_output != of_b[i].rows_output || of_a[i].rows_dim != of_b[i].rows_dim) {
             return false;
         }
     }

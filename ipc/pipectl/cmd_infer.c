@@ -36,7 +36,7 @@ static int collect(struct infer *in)
         struct piped_frame *f;
 
         while (in->streams[k] && piped_next(in->streams[k], &f) == 0) {
-            infer_take_answer(in, f->user, f, piped_stream_info(in->streams[k]));
+            infer_take_answer(in, f->user, f, in->streams[k]);
             piped_release(in->streams[k], f);
         }
     }

@@ -55,10 +55,29 @@ int infer_add_path(struct infer *in, const char *path);
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);
+/* infer_rows.c: outputs whose length depends on the picture (piped_rows()) */
+
+/* The valid rows of an output, along one dim; all of it where the length is fixed. */
+struct infer_part {
+    const struct piped_tensor *tensor;
+    const void *data;
+    uint32_t dim;
+    bool counted;      /* the length depends on the picture */
+    size_t rows, most; /* valid, and with the others */
+    size_t inner;      /* elements of a row in one place */
+    size_t count;      /* valid elements */
+};
+struct infer_part infer_part_of(const struct piped_stream *s, const struct piped_frame *f,
+                                uint32_t output);
+double infer_part_value(const struct infer_part *p, size_t i); /* valid element @i, row-major */
+json_t *infer_part_shape(const struct infer_part *p);
+json_t *infer_part_rows(const struct infer_part *p); /* a list of lists of numbers */
+void infer_print_rows(const json_t *output);         /* of the report; nothing if it has no rows */
+
 /* infer_report.c */
 
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
-                       const struct piped_stream_info *info);
+                       const struct piped_stream *s);
 /** infer_report_next() - reports the next items as far as they are done. Return: an exit code. */
 int infer_report_next(struct infer *in);
 /** infer_finish() - prints what needs all answers. Return: the exit code of the command. */

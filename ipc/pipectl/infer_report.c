@@ -11,16 +11,6 @@
 
 #define CLASSES_MAX 1000000u
 
-static json_t *shape_of(const struct piped_tensor *t)
-{
-    json_t *shape = json_array();
-
-    for (uint32_t i = 0; i < t->rank; i++) {
-        json_array_append_new(shape, json_integer(t->dim[i]));
-    }
-    return shape;
-}
-
 /* Return: the number of classes if the tensor is a vector (all dimensions but one are 1), or 0. */
 static size_t class_count(const struct piped_tensor *t)
 {
@@ -79,27 +69,45 @@ static json_t *top_of(const struct infer *in, struct infer_item *item, const str
     return top;
 }
 
-/* Keeps all outputs as f32, one after another. */
-static void keep_outputs(struct infer_item *item, const struct piped_stream_info *info,
-                         const void *data)
+/* Keeps all outputs as f32, one after another; of those with a count, the valid rows. */
+static void keep_outputs(struct infer_item *item, const struct piped_stream *s,
+                         const struct piped_frame *f)
 {
+    uint32_t outputs = piped_stream_info(s)->output_count;
     size_t count = 0, at = 0;
 
-    for (uint32_t o = 0; o < info->output_count; o++) {
-        count += ctl_tensor_count(&info->outputs[o]);
+    for (uint32_t o = 0; o < outputs; o++) {
+        count += infer_part_of(s, f, o).count;
     }
     item->outputs = calloc(count ? count : 1, sizeof(float));
-    for (uint32_t o = 0; item->outputs && o < info->output_count; o++) {
-        for (size_t i = 0; i < ctl_tensor_count(&info->outputs[o]); i++) {
-            item->outputs[at++] = (float)ctl_tensor_value(&info->outputs[o], data, i);
+    for (uint32_t o = 0; item->outputs && o < outputs; o++) {
+        struct infer_part p = infer_part_of(s, f, o);
+
+        for (size_t i = 0; i < p.count; i++) {
+            item->outputs[at++] = (float)infer_part_value(&p, i);
         }
     }
     item->output_count = item->outputs ? count : 0;
 }
 
-void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
-                       const struct piped_stream_info *info)
+static json_t *output_report(const struct infer *in, const struct piped_stream *s,
+                             const struct piped_frame *f, uint32_t o)
 {
+    struct infer_part p = infer_part_of(s, f, o);
+    json_t *j = json_pack("{s:s, s:o, s:s?}", "name", p.tensor->name, "shape", infer_part_shape(&p),
+                          "file", in->raw_path);
+
+    if (p.counted) {
+        json_object_set_new(j, "most", json_integer((json_int_t)p.most));
+        json_object_set_new(j, "rows", infer_part_rows(&p));
+    }
+    return j;
+}
+
+void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
+                       const struct piped_stream *s)
+{
+    const struct piped_stream_info *info = piped_stream_info(s);
     json_t *outputs;
 
     item->done = true;
@@ -111,9 +119,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
     }
     outputs = json_array();
     for (uint32_t o = 0; o < info->output_count; o++) {
-        json_array_append_new(outputs,
-                              json_pack("{s:s, s:o, s:s?}", "name", info->outputs[o].name, "shape",
-                                        shape_of(&info->outputs[o]), "file", in->raw_path));
+        json_array_append_new(outputs, output_report(in, s, f, o));
     }
     item->report = json_pack(
         "{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file], "top",
@@ -121,7 +127,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
         "outputs", outputs, "latency_ms", (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
         (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
     if (in->raw) {
-        keep_outputs(item, info, f->output);
+        keep_outputs(item, s, f);
     }
 }
 
@@ -142,6 +148,10 @@ static void print_item(const struct infer *in, const struct infer_item *item)
         printf("  %5.1f %%  %s%s%.0f  (%.5g)\n", 100 * ctl_real(t, "probability"),
                label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
                ctl_real(t, "score"));
+    }
+    json_array_foreach(json_object_get(item->report, "outputs"), i, t)
+    {
+        infer_print_rows(t);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "model/compile/passes.h"
+#include "model/ir/rows.h"
 #include "model/ir/sort.h"
 #include "model/lower/lower.h"
 #include "model/quant/quant.h"
@@ -133,6 +134,7 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
         r = mdl_lower_node(ir, ir->order[i]);
     }
     r = r < 0 ? r : make_outputs(ir);
+    r = r < 0 ? r : mdl_count_rows(ir);
     if (r < 0) {
         return r;
     }
@@ -157,7 +159,7 @@ int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *option
 {
     mdl_autopool struct mdl_pool *pool = NULL;
     struct mdl_load_options given = options ? *options : (struct mdl_load_options){0};
-    struct mdl_ir ir = {.g = g, .options = &given, .error = ret_error};
+    struct mdl_ir ir = {.g = g, .options = &given, .hooks = &mdl_rows_hooks, .error = ret_error};
 
     given.weight_bytes_max = given.weight_bytes_max ? given.weight_bytes_max : WEIGHT_BYTES_MAX;
     given.arena_bytes_max = given.arena_bytes_max ? given.arena_bytes_max : ARENA_BYTES_MAX;

@@ -200,6 +200,8 @@ static int emit_all(struct emit *e)
     }
     for (size_t i = 0; i < ir->g->output_count && r == 0; i++) {
         r = emit_io(e, ir->g->outputs[i].name, ir->output_values[i], MDL_NONE, &m->outputs[i]);
+        m->outputs[i].rows_output = ir->output_rows[i];
+        m->outputs[i].rows_dim = ir->output_rows_dim[i];
         m->output_count += r == 0;
     }
     return r;

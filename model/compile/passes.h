@@ -11,6 +11,9 @@
 
 #include "model/ir/ir.h"
 
+/** mdl_count_rows() - pads outputs of a length that depends on the data, and adds outputs with the
+ * counts; row_counts.c. */
+int mdl_count_rows(struct mdl_ir *ir);
 int mdl_fuse(struct mdl_ir *ir);
 int mdl_fuse_patterns(struct mdl_ir *ir); /* SiLU, hard swish: before the rest */
 int mdl_layout(struct mdl_ir *ir);

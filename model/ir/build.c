@@ -42,17 +42,16 @@ static int add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
 int mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
                 const size_t *dim, size_t *ret)
 {
-    int r = mdl_ir_value_new(ir, dtype, rank, dim, &op->op.out[0]);
+    struct mdl_rows rows;
+    int r = ir->hooks->before(ir, op, rank, dim, &rows);
 
-    if (r < 0) {
-        return r;
+    r = r < 0 ? r : mdl_ir_value_new(ir, dtype, rank, dim, &op->op.out[0]);
+    r = r < 0 ? r : add_or_fold(ir, op);
+    r = r < 0 ? r : ir->hooks->after(ir, op, &rows);
+    if (r == 0) {
+        *ret = op->op.out[0];
     }
-    r = add_or_fold(ir, op);
-    if (r < 0) {
-        return r;
-    }
-    *ret = op->op.out[0];
-    return 0;
+    return r;
 }
 
 static int emit_view(struct mdl_ir *ir, struct mdl_ir_op *op, size_t x, size_t rank,
@@ -102,12 +101,27 @@ int mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff
     return emit_view(ir, &op, x, v->rank, dim, ret);
 }
 
+/* A view that is not folded, even of a constant. */
+static int emit_run_time(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank, const size_t *dim,
+                         size_t *ret)
+{
+    struct mdl_rows rows;
+    int r = ir->hooks->before(ir, op, rank, dim, &rows);
+
+    r = r < 0 ? r : mdl_ir_value_new(ir, ir->values[op->op.in[0]].dtype, rank, dim, &op->op.out[0]);
+    if (r < 0) {
+        return r;
+    }
+    *ret = op->op.out[0];
+    r = mdl_ir_op_add(ir, op);
+    return r < 0 ? r : ir->hooks->after(ir, op, &rows);
+}
+
 static int expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, bool fold,
                   size_t *ret)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
     const struct mdl_ir_value *v = &ir->values[x];
-    int r;
 
     if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0) {
         *ret = x;
@@ -130,9 +144,7 @@ static int expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, b
         return emit_view(ir, &op, x, rank, dim, ret);
     }
     op.op.in[0] = x;
-    r = mdl_ir_value_new(ir, v->dtype, rank, dim, &op.op.out[0]);
-    *ret = op.op.out[0];
-    return r < 0 ? r : mdl_ir_op_add(ir, &op);
+    return emit_run_time(ir, &op, rank, dim, ret);
 }
 
 int mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)

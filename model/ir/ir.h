@@ -41,6 +41,12 @@ struct mdl_ir_value {
     size_t input;     /* index of the model input, or MDL_NONE */
     size_t op;        /* IR op that writes it, or MDL_NONE */
     size_t uses;      /* readers, see mdl_ir_count_uses() */
+    /* ir/rows.c: how many of the rows along rows_dim are valid, an i64 value of one element; the
+     * dim is a bound. MDL_NONE: all are. Used until the model's outputs are made */
+    size_t rows, rows_dim;
+    /* ir/bounds.c: constants of the same shape, the least and most that each element of this
+     * integer value can be; MDL_NONE: not known */
+    size_t least, most;
     /* compile/layout.c */
     size_t storage; /* index into ir.storages, or MDL_NONE */
     ptrdiff_t stride[MDL_RANK_MAX];
@@ -90,9 +96,25 @@ struct mdl_ir_name {
     size_t value; /* MDL_NONE until lowered */
 };
 
+struct mdl_ir;
+
+/* What a new value's rows and rows_dim will be. */
+struct mdl_rows {
+    size_t rows, dim;
+};
+
+/* Called around each new op. before(): may give it other inputs, or refuse it; @rank, @dim: of the
+ * result. after(): the op's outputs exist. */
+struct mdl_ir_hooks {
+    int (*before)(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank, const size_t *dim,
+                  struct mdl_rows *ret);
+    int (*after)(struct mdl_ir *ir, const struct mdl_ir_op *op, const struct mdl_rows *rows);
+};
+
 struct mdl_ir {
     const struct mdl_graph *g;
     const struct mdl_load_options *options;
+    const struct mdl_ir_hooks *hooks;
     char *error;            /* MDL_ERROR_MAX */
     struct mdl_pool *pool;  /* owned by the caller of the passes */
     size_t value_bytes_max; /* limit for one value */
@@ -108,9 +130,11 @@ struct mdl_ir {
     size_t order_count;
     const struct mdl_gnode *node; /* node being lowered, for messages */
     const char *node_name;
-    size_t *inputs;        /* value of each graph input (even if unused) */
-    size_t *outputs;       /* value of each graph output */
-    double run_time_bytes; /* bytes of all values that nodes compute at run time */
+    size_t *inputs;          /* value of each graph input (even if unused) */
+    size_t *outputs;         /* value of each graph output */
+    size_t *output_rows;     /* of each: 1 + the output with its valid rows, or 0: all ... */
+    size_t *output_rows_dim; /* ... along this dim */
+    double run_time_bytes;   /* bytes of all values that nodes compute at run time */
     /* from compile/layout.c on: the ops that will run, and where tensors live */
     struct mdl_ir_op *run;
     size_t run_count, run_cap;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 size_t mdl_l_in(const struct mdl_lower *l, size_t i)
@@ -130,6 +131,49 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
         dst[k] = mdl_const_int(x, k);
     }
     return true;
+}
+
+int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret)
+{
+    size_t v = mdl_l_in(l, i);
+    const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(l, v);
+
+    *ret = (struct mdl_l_dims){.rows = MDL_NONE};
+    if (!x || x->most == MDL_NONE || x->rank > 1 || mdl_ir_elements(x) > MDL_RANK_MAX) {
+        mdl_l_const_ints(l, i, ret->dim, MDL_RANK_MAX, &ret->count);
+        return l->error;
+    }
+    ret->count = mdl_ir_elements(x);
+    for (size_t k = 0; k < ret->count; k++) {
+        size_t rows;
+        int r = mdl_rows_dim(l->ir, v, k, &ret->dim[k], &rows);
+
+        if (r < 0 || rows == MDL_NONE) {
+            l->error = r;
+        } else if (ret->rows != MDL_NONE) {
+            l->error = mdl_ir_refuse(l->ir, -EOPNOTSUPP, "two dimensions depend on the data");
+        } else {
+            ret->rows = rows;
+            ret->rows_at = k;
+        }
+        if (l->error < 0) {
+            return l->error;
+        }
+    }
+    return 0;
+}
+
+int mdl_l_limit(struct mdl_lower *l, const struct mdl_l_dims *d)
+{
+    int r;
+
+    if (d->rows == MDL_NONE) {
+        return 0;
+    }
+    r = mdl_rows_alias(l->ir, l->out[0], &l->out[0]);
+    return r < 0 ? r
+                 : mdl_rows_limit(l->ir, l->out[0],
+                                  mdl_l_value(l, l->out[0])->rank - d->count + d->rows_at, d->rows);
 }
 
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret)

@@ -57,20 +57,21 @@ static int lower_constant_of_shape(struct mdl_lower *l, int arg)
 {
     const struct mdl_gattr *a = mdl_l_attr(l, "value");
     enum mdl_dtype dtype = a && a->type == MDL_ATTR_TENSOR ? a->t->dtype : MDL_F32;
-    int64_t shape[MDL_RANK_MAX];
-    size_t dim[MDL_RANK_MAX], rank, one;
+    struct mdl_l_dims shape;
+    size_t dim[MDL_RANK_MAX], one;
     void *data;
     int r = mdl_l_need(l, 1);
 
-    if (r < 0 || !mdl_l_const_ints(l, 0, shape, MDL_RANK_MAX, &rank)) {
-        return r < 0 ? r : l->error;
+    r = r < 0 ? r : mdl_l_dims(l, 0, &shape);
+    if (r < 0) {
+        return r;
     }
-    for (size_t i = 0; i < rank; i++) {
-        if (shape[i] < 0) {
+    for (size_t i = 0; i < shape.count; i++) {
+        if (shape.dim[i] < 0) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld of the shape is negative",
-                                 (long long)shape[i]);
+                                 (long long)shape.dim[i]);
         }
-        dim[i] = (size_t)shape[i];
+        dim[i] = (size_t)shape.dim[i];
     }
     r = mdl_ir_fold_alloc(l->ir, 8, &data);
     if (r < 0) {
@@ -83,7 +84,8 @@ static int lower_constant_of_shape(struct mdl_lower *l, int arg)
         memcpy(data, a->t->data, a->t->bytes);
     }
     r = mdl_ir_const_new(l->ir, dtype, 0, NULL, data, false, &one);
-    return r < 0 ? r : mdl_ir_expand(l->ir, one, rank, dim, &l->out[0]);
+    r = r < 0 ? r : mdl_ir_expand(l->ir, one, shape.count, dim, &l->out[0]);
+    return r < 0 ? r : mdl_l_limit(l, &shape);
 }
 
 /* ONNX's numbers of element types */
@@ -132,6 +134,22 @@ static int lower_cast(struct mdl_lower *l, int arg)
     return mdl_ir_cast(l->ir, l->in[0], dtype, &l->out[0]);
 }
 
+/* A shape of which one element depends on the data. */
+static int counted_shape(struct mdl_lower *l, const struct mdl_ir_value *x, size_t start,
+                         size_t end)
+{
+    size_t part[MDL_RANK_MAX];
+    int r = 0;
+
+    for (size_t i = start; i < end && r == 0; i++) {
+        int64_t dim = (int64_t)x->dim[i];
+
+        r = int_const(l, 1, 1, &dim);
+        part[i - start] = i == x->rows_dim ? x->rows : l->out[0];
+    }
+    return r < 0 ? r : mdl_ir_concat(l->ir, part, end - start, 0, &l->out[0]);
+}
+
 static int lower_shape(struct mdl_lower *l, int arg)
 {
     const struct mdl_ir_value *x;
@@ -148,6 +166,11 @@ static int lower_shape(struct mdl_lower *l, int arg)
     end = end < 0 ? end + (int64_t)x->rank : end;
     start = base_max(base_min(start, (int64_t)x->rank), (int64_t)0);
     end = base_max(base_min(end, (int64_t)x->rank), start);
+    if (x->rows != MDL_NONE && (int64_t)x->rows_dim >= start && (int64_t)x->rows_dim < end) {
+        struct mdl_ir_value counted = *x;
+
+        return counted_shape(l, &counted, (size_t)start, (size_t)end);
+    }
     for (int64_t i = start; i < end; i++) {
         values[i - start] = (int64_t)x->dim[i];
     }
@@ -156,13 +179,22 @@ static int lower_shape(struct mdl_lower *l, int arg)
 
 static int lower_size(struct mdl_lower *l, int arg)
 {
+    struct mdl_ir_value x;
+    size_t product;
     int64_t n;
     int r = mdl_l_need(l, 1);
 
     if (r < 0) {
         return r;
     }
-    n = (int64_t)mdl_ir_elements(mdl_l_value(l, l->in[0]));
+    x = *mdl_l_value(l, l->in[0]);
+    n = (int64_t)mdl_ir_elements(&x);
+    if (x.rows != MDL_NONE && n > 0) { /* the count times the other dims */
+        n /= (int64_t)x.dim[x.rows_dim];
+        r = int_const(l, 1, 1, &n);
+        r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, x.rows, l->out[0], &product);
+        return r < 0 ? r : mdl_ir_reshape(l->ir, product, 0, NULL, &l->out[0]);
+    }
     return int_const(l, 0, 1, &n);
 }
 
@@ -203,55 +235,12 @@ static int lower_range(struct mdl_lower *l, int arg)
     return mdl_ir_const_new(l->ir, dtype, 1, &n, data, false, &l->out[0]);
 }
 
-static int lower_non_zero(struct mdl_lower *l, int arg)
-{
-    struct mdl_ir_value x;
-    size_t count = 0, found = 0, dim[2];
-    int64_t *at;
-    void *data;
-    int r = mdl_l_need(l, 1);
-
-    if (r < 0) {
-        return r;
-    }
-    x = *mdl_l_value(l, l->in[0]);
-    if (!x.data) {
-        return mdl_ir_refuse(
-            l->ir, -EOPNOTSUPP,
-            "input 0 must be a constant, because the size of the result depends on it");
-    }
-    if (!mdl_ir_fold_work(l->ir, 2 * (double)mdl_ir_elements(&x))) {
-        return mdl_ir_refuse(
-            l->ir, -E2BIG,
-            "computing this at load takes too long; fold constants when the model is exported");
-    }
-    for (size_t i = 0; i < mdl_ir_elements(&x); i++) {
-        count += mdl_const_real(&x, i) != 0;
-    }
-    dim[0] = x.rank;
-    dim[1] = count;
-    r = mdl_ir_fold_alloc(l->ir, x.rank * count * sizeof(*at), &data);
-    if (r < 0) {
-        return r;
-    }
-    at = data;
-    for (size_t i = 0; i < mdl_ir_elements(&x); i++) {
-        size_t rest = i;
-
-        if (mdl_const_real(&x, i) == 0) {
-            continue;
-        }
-        for (size_t k = x.rank; k-- > 0; rest /= x.dim[k]) {
-            at[k * count + found] = (int64_t)(rest % x.dim[k]);
-        }
-        found++;
-    }
-    return mdl_ir_const_new(l->ir, MDL_I64, 2, dim, data, false, &l->out[0]);
-}
-
 const struct mdl_lower_row mdl_lower_consts[] = {
-    {"Constant", lower_constant, 0}, {"ConstantOfShape", lower_constant_of_shape, 0},
-    {"Cast", lower_cast, 0},         {"Shape", lower_shape, 0},
-    {"Size", lower_size, 0},         {"Range", lower_range, 0},
-    {"NonZero", lower_non_zero, 0},  {0},
+    {"Constant", lower_constant, 0},
+    {"ConstantOfShape", lower_constant_of_shape, 0},
+    {"Cast", lower_cast, 0},
+    {"Shape", lower_shape, 0},
+    {"Size", lower_size, 0},
+    {"Range", lower_range, 0},
+    {0},
 };

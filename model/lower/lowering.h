@@ -29,16 +29,19 @@ struct mdl_lower_row {
 };
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
-extern const struct mdl_lower_row mdl_lower_spatial[];  /* convolutions.c */
-extern const struct mdl_lower_row mdl_lower_products[]; /* products.c */
-extern const struct mdl_lower_row mdl_lower_elements[]; /* elements.c */
-extern const struct mdl_lower_row mdl_lower_shapes[];   /* shapes_of.c */
-extern const struct mdl_lower_row mdl_lower_pads[];     /* pads.c */
-extern const struct mdl_lower_row mdl_lower_slices[];   /* slices.c */
-extern const struct mdl_lower_row mdl_lower_resizes[];  /* resizes.c */
-extern const struct mdl_lower_row mdl_lower_reduces[];  /* reductions.c */
-extern const struct mdl_lower_row mdl_lower_quants[];   /* quantized_ops.c */
-extern const struct mdl_lower_row mdl_lower_consts[];   /* constants.c */
+extern const struct mdl_lower_row mdl_lower_spatial[];    /* convolutions.c */
+extern const struct mdl_lower_row mdl_lower_products[];   /* products.c */
+extern const struct mdl_lower_row mdl_lower_elements[];   /* elements.c */
+extern const struct mdl_lower_row mdl_lower_shapes[];     /* shapes_of.c */
+extern const struct mdl_lower_row mdl_lower_pads[];       /* pads.c */
+extern const struct mdl_lower_row mdl_lower_slices[];     /* slices.c */
+extern const struct mdl_lower_row mdl_lower_gathers[];    /* gathers.c */
+extern const struct mdl_lower_row mdl_lower_scatters[];   /* scatters.c */
+extern const struct mdl_lower_row mdl_lower_selections[]; /* selections.c */
+extern const struct mdl_lower_row mdl_lower_resizes[];    /* resizes.c */
+extern const struct mdl_lower_row mdl_lower_reduces[];    /* reductions.c */
+extern const struct mdl_lower_row mdl_lower_quants[];     /* quantized_ops.c */
+extern const struct mdl_lower_row mdl_lower_consts[];     /* constants.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
@@ -65,6 +68,17 @@ const char *mdl_l_string(struct mdl_lower *l, const char *name, const char *fall
 bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max, size_t *ret_count);
 /** mdl_l_const_ints() - the same from constant input @i (i32 or i64). */
 bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, size_t *ret_count);
+/* Dims of a result, given as an input. */
+struct mdl_l_dims {
+    int64_t dim[MDL_RANK_MAX];
+    size_t count;
+    size_t rows, rows_at; /* dim[rows_at] is a bound, this value has the length; or MDL_NONE */
+};
+/** mdl_l_dims() - reads input @i (i32 or i64): a constant, or computed from lengths that have a
+ * bound; at most one of them may depend on the data. */
+int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret);
+/** mdl_l_limit() - output 0 with the rows of @d, whose dims align with it from the right. */
+int mdl_l_limit(struct mdl_lower *l, const struct mdl_l_dims *d);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
 /** mdl_l_axis() - maps @axis to 0..@rank-1 (0..@rank with @past_end). */
 int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret);

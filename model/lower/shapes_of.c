@@ -92,21 +92,37 @@ static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const
     return 0;
 }
 
+/* Return: 0 if the rows of the result are those that the shape speaks of. */
+static int check_rows(struct mdl_lower *l, const struct mdl_l_dims *shape)
+{
+    const struct mdl_ir_value *y = mdl_l_value(l, l->out[0]);
+
+    if (shape->rows != MDL_NONE && (y->rows != shape->rows || y->rows_dim != shape->rows_at)) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "dimension %zu of the new shape depends on the data in a way that is "
+                             "not supported",
+                             shape->rows_at);
+    }
+    return 0;
+}
+
 static int lower_reshape(struct mdl_lower *l, int arg)
 {
-    int64_t shape[MDL_RANK_MAX];
-    size_t dim[MDL_RANK_MAX], rank;
+    struct mdl_l_dims shape;
+    size_t dim[MDL_RANK_MAX];
     int r = mdl_l_need(l, 1);
 
+    r = r < 0 ? r : mdl_l_dims(l, 1, &shape);
     if (r < 0) {
         return r;
     }
-    if (!mdl_l_const_ints(l, 1, shape, MDL_RANK_MAX, &rank) &&
-        !mdl_l_ints(l, "shape", shape, MDL_RANK_MAX, &rank)) {
+    if (mdl_l_in(l, 1) == MDL_NONE &&
+        !mdl_l_ints(l, "shape", shape.dim, MDL_RANK_MAX, &shape.count)) {
         return l->error < 0 ? l->error : mdl_ir_refuse(l->ir, -EBADMSG, "the shape is missing");
     }
-    r = reshape_dims(l, mdl_l_value(l, l->in[0]), shape, rank, dim);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, l->in[0], rank, dim, &l->out[0]);
+    r = reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim);
+    r = r < 0 ? r : mdl_ir_reshape(l->ir, l->in[0], shape.count, dim, &l->out[0]);
+    return r < 0 ? r : check_rows(l, &shape);
 }
 
 static int lower_transpose(struct mdl_lower *l, int arg)
@@ -228,7 +244,7 @@ static int lower_unsqueeze(struct mdl_lower *l, int arg)
 
 static int lower_expand(struct mdl_lower *l, int arg)
 {
-    int64_t shape[MDL_RANK_MAX];
+    struct mdl_l_dims shape;
     size_t dim[MDL_RANK_MAX], count, rank;
     const struct mdl_ir_value *x;
     int r = mdl_l_need(l, 2);
@@ -236,14 +252,16 @@ static int lower_expand(struct mdl_lower *l, int arg)
     if (r < 0) {
         return r;
     }
-    x = mdl_l_value(l, l->in[0]);
-    if (!mdl_l_const_ints(l, 1, shape, MDL_RANK_MAX, &count)) {
-        return l->error;
+    r = mdl_l_dims(l, 1, &shape);
+    if (r < 0) {
+        return r;
     }
+    x = mdl_l_value(l, l->in[0]);
+    count = shape.count;
     rank = base_max(x->rank, count);
     for (size_t i = 0; i < rank; i++) {
         size_t mine = i + x->rank >= rank ? x->dim[i + x->rank - rank] : 1;
-        int64_t want = i + count >= rank ? shape[i + count - rank] : 1;
+        int64_t want = i + count >= rank ? shape.dim[i + count - rank] : 1;
 
         if (want < 0) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld of the shape is negative",
@@ -251,7 +269,8 @@ static int lower_expand(struct mdl_lower *l, int arg)
         }
         dim[i] = want == 1 ? mine : (size_t)want;
     }
-    return mdl_ir_expand(l->ir, l->in[0], rank, dim, &l->out[0]);
+    r = mdl_ir_expand(l->ir, l->in[0], rank, dim, &l->out[0]);
+    return r < 0 ? r : mdl_l_limit(l, &shape);
 }
 
 /* A repeated dim d becomes [times][d] by stride 0 and is merged again (that copies). */

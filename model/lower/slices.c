@@ -2,13 +2,15 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
-/* Parts and joins: Slice, Split, Concat, Gather. */
+/* Parts and joins: Slice, Split, Concat. */
 
 struct slice_args {
     int64_t start[MDL_RANK_MAX], end[MDL_RANK_MAX], axis[MDL_RANK_MAX], step[MDL_RANK_MAX];
     size_t count;
+    struct mdl_l_dims ends; /* one may depend on the data */
 };
 
 static int slice_read(struct mdl_lower *l, struct slice_args *a)
@@ -16,13 +18,16 @@ static int slice_read(struct mdl_lower *l, struct slice_args *a)
     size_t ends, axes, steps;
     bool have_axes, have_steps = false;
 
+    a->ends.rows = MDL_NONE;
     if (l->opset < 10) {
         mdl_l_ints(l, "starts", a->start, MDL_RANK_MAX, &a->count);
         mdl_l_ints(l, "ends", a->end, MDL_RANK_MAX, &ends);
         have_axes = mdl_l_ints(l, "axes", a->axis, MDL_RANK_MAX, &axes);
     } else {
         mdl_l_const_ints(l, 1, a->start, MDL_RANK_MAX, &a->count);
-        mdl_l_const_ints(l, 2, a->end, MDL_RANK_MAX, &ends);
+        mdl_l_dims(l, 2, &a->ends);
+        memcpy(a->end, a->ends.dim, sizeof(a->end));
+        ends = a->ends.count;
         have_axes = mdl_l_const_ints(l, 3, a->axis, MDL_RANK_MAX, &axes);
         have_steps = mdl_l_const_ints(l, 4, a->step, MDL_RANK_MAX, &steps);
     }
@@ -74,6 +79,38 @@ static int slice_dim(struct mdl_lower *l, int64_t n, int64_t start, int64_t end,
     return 0;
 }
 
+/* Where the length depends on the data, positions must count from the begin. */
+static int slice_check_rows(struct mdl_lower *l, const struct slice_args *a, size_t i, size_t at)
+{
+    bool counted = mdl_rows_along(l->ir, l->in[0], at);
+    bool computed = a->ends.rows != MDL_NONE && a->ends.rows_at == i;
+
+    if (counted && (a->start[i] < 0 || a->end[i] < 0)) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "a position counts from the end of a dimension that depends on the "
+                             "data");
+    }
+    if (computed && (a->start[i] != 0 || a->step[i] != 1)) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "an end that depends on the data needs start 0 and step 1");
+    }
+    return 0;
+}
+
+/* The end of one axis is a bound: so many rows are valid. */
+static int slice_limit(struct mdl_lower *l, const struct slice_args *a)
+{
+    size_t at;
+    int r;
+
+    if (a->ends.rows == MDL_NONE) {
+        return 0;
+    }
+    r = mdl_l_axis(l, a->axis[a->ends.rows_at], mdl_l_value(l, l->in[0])->rank, false, &at);
+    r = r < 0 ? r : mdl_rows_alias(l->ir, l->out[0], &l->out[0]);
+    return r < 0 ? r : mdl_rows_limit(l->ir, l->out[0], at, a->ends.rows);
+}
+
 static int lower_slice(struct mdl_lower *l, int arg)
 {
     struct slice_args a;
@@ -104,13 +141,16 @@ static int lower_slice(struct mdl_lower *l, int arg)
             return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is named twice", at);
         }
         seen[at] = true;
-        r = slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at],
-                      &step[at], &dim[at]);
+        r = slice_check_rows(l, &a, i, at);
+        r = r < 0 ? r
+                  : slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at],
+                              &step[at], &dim[at]);
         if (r < 0) {
             return r;
         }
     }
-    return mdl_ir_slice(l->ir, l->in[0], start, step, dim, &l->out[0]);
+    r = mdl_ir_slice(l->ir, l->in[0], start, step, dim, &l->out[0]);
+    return r < 0 ? r : slice_limit(l, &a);
 }
 
 /* Sizes of the parts: attribute, input, or equal (the last may be smaller from opset 18 on). */
@@ -165,6 +205,7 @@ static int lower_split(struct mdl_lower *l, int arg)
     }
     x = *mdl_l_value(l, l->in[0]);
     r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false, &axis);
+    r = r < 0 ? r : mdl_rows_fixed(l->ir, l->in[0], axis);
     if (r < 0) {
         return r;
     }
@@ -213,114 +254,17 @@ static int lower_concat(struct mdl_lower *l, int arg)
                                  mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
         }
     }
+    for (size_t i = 0; i < l->in_count; i++) {
+        if (mdl_rows_along(l->ir, l->in[i], axis)) {
+            return mdl_rows_concat(l->ir, l->in, l->in_count, axis, &l->out[0]);
+        }
+    }
     return mdl_ir_concat(l->ir, l->in, l->in_count, axis, &l->out[0]);
-}
-
-/* Constant indices: into 0..n-1, as a new constant; *ret unchanged where they are not constant. */
-static int gather_indices(struct mdl_lower *l, size_t n, size_t *ret)
-{
-    struct mdl_ir_value v = *mdl_l_value(l, *ret);
-    size_t count = mdl_ir_elements(&v);
-    int64_t *fixed;
-    void *data;
-    int r;
-
-    if (v.dtype != MDL_I64 && v.dtype != MDL_I32) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "the indices have type %s; they must be int32 or int64",
-                             mdl_dtype_name(v.dtype));
-    }
-    if (!v.data) {
-        return 0;
-    }
-    r = mdl_ir_fold_alloc(l->ir, count * sizeof(*fixed), &data);
-    if (r < 0) {
-        return r;
-    }
-    fixed = data;
-    for (size_t i = 0; i < count; i++) {
-        int64_t at = mdl_const_int(&v, i);
-
-        if (at < -(int64_t)n || at >= (int64_t)n) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "index %lld is outside a dimension of %zu",
-                                 (long long)at, n);
-        }
-        fixed[i] = at < 0 ? at + (int64_t)n : at;
-    }
-    return mdl_ir_const_new(l->ir, MDL_I64, v.rank, v.dim, fixed, false, ret);
-}
-
-/* One constant index is a slice. */
-static int gather_one(struct mdl_lower *l, size_t axis, size_t index, size_t index_rank)
-{
-    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    size_t start[MDL_RANK_MAX] = {0}, dim[MDL_RANK_MAX], rank = 0, y;
-    ptrdiff_t step[MDL_RANK_MAX];
-    int r;
-
-    for (size_t i = 0; i < x.rank; i++) {
-        step[i] = 1;
-        if (i != axis) {
-            dim[rank++] = x.dim[i];
-            continue;
-        }
-        for (size_t k = 0; k < index_rank; k++) {
-            dim[rank++] = 1;
-        }
-    }
-    start[axis] = index;
-    x.dim[axis] = 1;
-    r = mdl_ir_slice(l->ir, l->in[0], start, step, x.dim, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, rank, dim, &l->out[0]);
-}
-
-static int lower_gather(struct mdl_lower *l, int arg)
-{
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_GATHER);
-    const struct mdl_ir_value *x, *at;
-    size_t axis, dim[MDL_RANK_MAX], rank = 0, index;
-    int r = mdl_l_need(l, 2);
-
-    if (r < 0) {
-        return r;
-    }
-    index = l->in[1];
-    x = mdl_l_value(l, l->in[0]);
-    r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x->rank, false, &axis);
-    r = r < 0 ? r : gather_indices(l, x->dim[axis], &index);
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    at = mdl_l_value(l, index);
-    if (x->rank - 1 + at->rank > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "the output's rank is more than %u", MDL_RANK_MAX);
-    }
-    if (at->data && mdl_ir_elements(at) == 1) {
-        return gather_one(l, axis, (size_t)mdl_const_int(at, 0), at->rank);
-    }
-    if (x->dim[axis] == 0 && mdl_ir_elements(at)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of input 0 is empty", axis);
-    }
-    for (size_t i = 0; i < x->rank; i++) {
-        if (i != axis) {
-            dim[rank++] = x->dim[i];
-            continue;
-        }
-        for (size_t k = 0; k < at->rank; k++) {
-            dim[rank++] = at->dim[k];
-        }
-    }
-    op.op.attr.gather.axis = axis;
-    op.op.in[0] = l->in[0];
-    op.op.in[1] = index;
-    return mdl_ir_emit(l->ir, &op, x->dtype, rank, dim, &l->out[0]);
 }
 
 const struct mdl_lower_row mdl_lower_slices[] = {
     {"Slice", lower_slice, 0},
     {"Split", lower_split, 0},
     {"Concat", lower_concat, 0},
-    {"Gather", lower_gather, 0},
     {0},
 };

@@ -230,6 +230,11 @@ static int add_outputs(struct mdl_cut *k)
             storage = add_storage(k, MDL_HOME_OUTPUT, l->bytes, i);
         }
         r = add_io(k, l, storage, &k->m->outputs[k->m->output_count++]);
+        /* the last border is the whole's outputs */
+        if (r == 0 && k->end_op == k->whole->op_count) {
+            k->m->outputs[i].rows_output = k->whole->outputs[i].rows_output;
+            k->m->outputs[i].rows_dim = k->whole->outputs[i].rows_dim;
+        }
         if (r == 0 && u->passes_by) {
             r = copy_past(k, i, storage);
         } else if (r == 0 && u->copy_out) {

@@ -133,7 +133,8 @@ TEST(round_trips_frames)
         struct ipc_tensor tensor = {.dtype = (uint32_t)t_range(1, 6),
                                     .rank = (uint32_t)t_range(0, 8),
                                     .offset = t_random() >> 1,
-                                    .reserved = t_random()};
+                                    .rows_output = (uint32_t)t_random(),
+                                    .rows_dim = (uint32_t)t_random()};
         struct ipc_pool pool = {.pool = (uint32_t)t_range(0, 3),
                                 .reserved = (uint32_t)t_random(),
                                 .bytes = (uint64_t)t_range(1, 1 << 30)};

@@ -64,7 +64,8 @@ static void print_layout(void)
     FIELD(ipc_tensor, dim);
     FIELD(ipc_tensor, offset);
     FIELD(ipc_tensor, bytes);
-    FIELD(ipc_tensor, reserved);
+    FIELD(ipc_tensor, rows_output);
+    FIELD(ipc_tensor, rows_dim);
     WHOLE(ipc_pool);
     FIELD(ipc_pool, pool);
     FIELD(ipc_pool, reserved);

@@ -78,6 +78,9 @@ static void print_io(const struct mdl_model *m, const char *what, const struct m
     if (io->entry_op != MDL_NONE) {
         printf(", entry op %zu", io->entry_op);
     }
+    if (io->rows_output) {
+        printf(", valid rows along dim %zu in output %zu", io->rows_dim, io->rows_output - 1);
+    }
     printf("\n");
 }
 

@@ -12,10 +12,13 @@ static const int64_t extremes[] = {
     0,         1,         -1,           2,     3,   7, INT32_MAX, INT32_MIN, INT64_MAX,
     INT64_MIN, 1ll << 32, -(1ll << 40), 65536, 100, -2};
 
-static const char *const int_attrs[] = {"axis",      "group",       "ceil_mode",        "transA",
-                                        "transB",    "keepdims",    "blocksize",        "size",
-                                        "allowzero", "to",          "storage_order",    "start",
-                                        "end",       "num_outputs", "count_include_pad"};
+static const char *const int_attrs[] = {"axis",       "group",         "ceil_mode",
+                                        "transA",     "transB",        "keepdims",
+                                        "blocksize",  "size",          "allowzero",
+                                        "to",         "storage_order", "start",
+                                        "end",        "num_outputs",   "count_include_pad",
+                                        "batch_dims", "largest",       "center_point_box",
+                                        "k",          "time_axis",     "batch_axis"};
 static const char *const ints_attrs[] = {
     "kernel_shape", "strides", "pads",  "dilations", "axes",         "perm",
     "starts",       "ends",    "split", "shape",     "output_shape", "output_padding"};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "kernels/ref/ref_runs.h"
+#include "kernels/table.h"
+
+/*
+ * TOP_K  the k first elements of each line along attr.top_k.axis and their indices (I64), the
+ * largest (smallest) first, the earlier one of equals; k is y's dim. NaN is above all numbers.
+ * in[1]: how many elements of a line are valid; absent: all. The rest of k is filled with zeros.
+ *                                                                      Source: ONNX TopK-11.
+ * The line's indices in out[1] are a heap, its worst at the root, until all elements are seen.
+ */
+struct lines {
+    const struct krn_call *c;
+    const struct mdl_tensor *x, *y, *at;
+    size_t axis, valid;
+    ptrdiff_t x_line, y_line, at_line; /* the current line: its first elements */
+};
+
+static int64_t heap_get(const struct lines *l, size_t i)
+{
+    return ref_i64(l->c->out[1], MDL_I64, l->at_line + (ptrdiff_t)i * l->at->stride[l->axis]);
+}
+
+static void heap_set(const struct lines *l, size_t i, int64_t k)
+{
+    ref_set_i64(l->c->out[1], MDL_I64, l->at_line + (ptrdiff_t)i * l->at->stride[l->axis], k);
+}
+
+/* Return: 1 if element @a is greater than element @b, -1 if less, 0 if equal. */
+static int compare(const struct lines *l, int64_t a, int64_t b)
+{
+    ptrdiff_t ia = l->x_line + (ptrdiff_t)a * l->x->stride[l->axis];
+    ptrdiff_t ib = l->x_line + (ptrdiff_t)b * l->x->stride[l->axis];
+
+    if (ref_is_int(l->x->dtype)) {
+        int64_t va = ref_i64(l->c->in[0], l->x->dtype, ia);
+        int64_t vb = ref_i64(l->c->in[0], l->x->dtype, ib);
+
+        return (va > vb) - (va < vb);
+    }
+    float fa = ref_f32(l->c->in[0], ia), fb = ref_f32(l->c->in[0], ib);
+
+    if (isnan(fa) || isnan(fb)) {
+        return (isnan(fa) != 0) - (isnan(fb) != 0);
+    }
+    return (fa > fb) - (fa < fb);
+}
+
+/* Return: whether element @a comes before element @b in the result. */
+static bool before(const struct lines *l, int64_t a, int64_t b)
+{
+    int order = compare(l, a, b);
+
+    return order == 0 ? a < b : (order > 0) == l->c->op->attr.top_k.largest;
+}
+
+/* Puts element @k at or below slot @i of a heap of @n. */
+static void sift(const struct lines *l, size_t i, size_t n, int64_t k)
+{
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        int64_t below = heap_get(l, child);
+
+        if (child + 1 < n && before(l, below, heap_get(l, child + 1))) {
+            below = heap_get(l, ++child);
+        }
+        if (!before(l, k, below)) {
+            break;
+        }
+        heap_set(l, i, below);
+    }
+    heap_set(l, i, k);
+}
+
+static void top_k_line(const struct lines *l)
+{
+    size_t all = l->y->dim[l->axis], k = all < l->valid ? all : l->valid;
+
+    for (size_t i = 0; i < all; i++) {
+        heap_set(l, i, i < k ? (int64_t)i : 0);
+    }
+    for (size_t i = k / 2; i-- > 0;) {
+        sift(l, i, k, heap_get(l, i));
+    }
+    for (size_t i = k; k && i < l->valid; i++) {
+        if (before(l, (int64_t)i, heap_get(l, 0))) {
+            sift(l, 0, k, (int64_t)i);
+        }
+    }
+    for (size_t n = k; n > 1; n--) {
+        int64_t last = heap_get(l, n - 1);
+
+        heap_set(l, n - 1, heap_get(l, 0));
+        sift(l, 0, n - 1, last);
+    }
+    for (size_t i = 0; i < all; i++) {
+        ptrdiff_t to = l->y_line + (ptrdiff_t)i * l->y->stride[l->axis];
+
+        if (i < k) {
+            ref_move(l->c->out[0], to, l->c->in[0],
+                     l->x_line + (ptrdiff_t)heap_get(l, i) * l->x->stride[l->axis], 1, l->y->dtype);
+        } else {
+            ref_zero(l->c->out[0], to, 1, l->y->dtype);
+        }
+    }
+}
+
+static struct mdl_tensor without_axis(const struct mdl_tensor *t, size_t axis)
+{
+    struct mdl_tensor r = *t;
+
+    r.dim[axis] = 1;
+    return r;
+}
+
+static void top_k_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    struct lines l = {.c = c, .x = ref_in(c, 0), .y = ref_out(c, 0), .at = ref_out(c, 1)};
+    struct mdl_tensor x, y, at;
+    struct ref_walk w;
+
+    l.axis = c->op->attr.top_k.axis;
+    l.valid = ref_rows(c, 1, l.x->dim[l.axis]);
+    x = without_axis(l.x, l.axis);
+    y = without_axis(l.y, l.axis);
+    at = without_axis(l.at, l.axis);
+    ref_walk_start(&w, &y, begin);
+    ref_walk_add(&w, &x);
+    ref_walk_add(&w, &y);
+    ref_walk_add(&w, &at);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        l.x_line = w.at[0];
+        l.y_line = w.at[1];
+        l.at_line = w.at[2];
+        top_k_line(&l);
+    }
+}
+
+static void top_k_run(const struct krn_call *c)
+{
+    struct mdl_tensor lines = without_axis(ref_out(c, 0), c->op->attr.top_k.axis);
+
+    ref_share(c, mdl_elements(&lines), top_k_body);
+}
+
+static bool top_k_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    size_t axis = op->attr.top_k.axis;
+
+    return x->dtype == y->dtype && x->rank == y->rank && axis < x->rank && ref_plain(op) &&
+           op->out[1] != MDL_NONE && m->tensors[op->out[1]].dtype == MDL_I64 &&
+           m->tensors[op->out[1]].rank == x->rank && y->dim[axis] <= x->dim[axis] &&
+           ref_is_count(m, op, 1);
+}
+
+REF_PRIMITIVE(top_k, MDL_OP_TOP_K, top_k_supports, top_k_run)

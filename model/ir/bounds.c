@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/bounds.h"
+
+#include "model/ir/build.h"
+
+/* a shape has at most MDL_RANK_MAX elements; a list of a few lengths some more */
+#define BOUNDED_ELEMENTS_MAX 64u
+
+/* Return: whether the result grows with each input (BIN_SUB: with the first, and falls with the
+ * second). MUL: of lengths, which are not negative. */
+static bool grows(const struct mdl_ir_op *op)
+{
+    switch (op->kind) {
+    case MDL_IR_VIEW:
+    case MDL_IR_CONCAT:
+    case MDL_OP_COPY:
+        return true;
+    case MDL_OP_BINARY:
+        return op->op.attr.binary <= MDL_BIN_MUL || op->op.attr.binary == MDL_BIN_MAX ||
+               op->op.attr.binary == MDL_BIN_MIN;
+    case MDL_OP_REDUCE:
+        return op->op.attr.reduce.which == MDL_RED_MAX || op->op.attr.reduce.which == MDL_RED_MIN ||
+               op->op.attr.reduce.which == MDL_RED_SUM;
+    default:
+        return false;
+    }
+}
+
+static bool is_known(const struct mdl_ir *ir, size_t v)
+{
+    const struct mdl_ir_value *x = &ir->values[v];
+
+    return (x->dtype == MDL_I64 || x->dtype == MDL_I32) && (x->data || x->most != MDL_NONE);
+}
+
+/* Return: whether all inputs are known, and one is not constant. */
+static bool all_known(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    bool computed = false;
+
+    for (size_t i = 0; i < MDL_OP_IN_MAX + op->concat_count; i++) {
+        size_t v = i < MDL_OP_IN_MAX ? op->op.in[i] : op->concat_in[i - MDL_OP_IN_MAX];
+
+        if (v != MDL_NONE && !is_known(ir, v)) {
+            return false;
+        }
+        computed |= v != MDL_NONE && !ir->values[v].data;
+    }
+    return computed;
+}
+
+static size_t bound(const struct mdl_ir *ir, size_t v, bool most)
+{
+    return ir->values[v].data ? v : most ? ir->values[v].most : ir->values[v].least;
+}
+
+/* The op on the bounds of its inputs. *ret: MDL_NONE if it could not be folded. */
+static int evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most, size_t *ret)
+{
+    struct mdl_ir_value y = ir->values[of->op.out[0]];
+    struct mdl_ir_op op = *of;
+    bool falls = op.kind == MDL_OP_BINARY && op.op.attr.binary == MDL_BIN_SUB;
+    int r;
+
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        if (op.op.in[i] != MDL_NONE) {
+            op.op.in[i] = bound(ir, op.op.in[i], falls && i == 1 ? !most : most);
+        }
+    }
+    op.concat_in = mdl_pool_alloc(ir->pool, op.concat_count, sizeof(*op.concat_in));
+    if (op.concat_count && !op.concat_in) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < op.concat_count; i++) {
+        op.concat_in[i] = bound(ir, of->concat_in[i], most);
+    }
+    r = mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim, ret);
+    if (r == 0 && !mdl_ir_is_const(ir, *ret)) {
+        *ret = MDL_NONE;
+    }
+    return r;
+}
+
+int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    size_t y = op->op.out[0], least, most;
+    const struct mdl_ir_value *v = &ir->values[y];
+    int r;
+
+    if (v->data || mdl_ir_elements(v) > BOUNDED_ELEMENTS_MAX || !grows(op) || !all_known(ir, op)) {
+        return 0;
+    }
+    r = evaluate(ir, op, false, &least);
+    r = r < 0 ? r : evaluate(ir, op, true, &most);
+    if (r == 0 && least != MDL_NONE && most != MDL_NONE) {
+        ir->values[y].least = least;
+        ir->values[y].most = most;
+    }
+    return r;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/ir/rows.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "model/ir/build.h"
+#include "model/ir/constant.h"
+
+int mdl_rows_int(struct mdl_ir *ir, int64_t value, size_t *ret)
+{
+    size_t one = 1;
+    void *data;
+    int r = mdl_ir_fold_alloc(ir, sizeof(value), &data);
+
+    if (r < 0) {
+        return r;
+    }
+    memcpy(data, &value, sizeof(value));
+    return mdl_ir_const_new(ir, MDL_I64, 1, &one, data, false, ret);
+}
+
+int mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
+{
+    size_t least, most;
+    int r = 0;
+
+    if (ir->values[rows].most == MDL_NONE) {
+        r = mdl_rows_int(ir, 0, &least);
+        r = r < 0 ? r : mdl_rows_int(ir, (int64_t)ir->values[v].dim[dim], &most);
+        if (r < 0) {
+            return r;
+        }
+        ir->values[rows].least = least;
+        ir->values[rows].most = most;
+    }
+    ir->values[v].rows = rows;
+    ir->values[v].rows_dim = dim;
+    return 0;
+}
+
+int mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
+{
+    int r = 0;
+
+    if (mdl_rows_along(ir, v, dim)) {
+        r = mdl_ir_binary(ir, MDL_BIN_MIN, ir->values[v].rows, rows, &rows);
+    } else if (ir->values[v].rows != MDL_NONE) {
+        return mdl_ir_refuse(ir, -EOPNOTSUPP, "two dimensions of the result depend on the data");
+    }
+    return r < 0 ? r : mdl_rows_set(ir, v, dim, rows);
+}
+
+int mdl_rows_alias(struct mdl_ir *ir, size_t v, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
+    struct mdl_ir_value x = ir->values[v];
+
+    op.view.kind = MDL_VIEW_RESHAPE;
+    op.op.in[0] = v;
+    return mdl_ir_emit(ir, &op, x.dtype, x.rank, x.dim, ret);
+}
+
+bool mdl_rows_along(const struct mdl_ir *ir, size_t v, size_t axis)
+{
+    return v != MDL_NONE && ir->values[v].rows != MDL_NONE && ir->values[v].rows_dim == axis;
+}
+
+int mdl_rows_refuse(const struct mdl_ir *ir, size_t v)
+{
+    const struct mdl_ir_value *x = &ir->values[v];
+
+    return mdl_ir_refuse(
+        ir, -EOPNOTSUPP,
+        "dimension %zu of \"%s\" depends on the data (at most %zu); this use of it "
+        "is not supported",
+        x->rows_dim, x->name, x->dim[x->rows_dim]);
+}
+
+int mdl_rows_fixed(const struct mdl_ir *ir, size_t v, size_t axis)
+{
+    return mdl_rows_along(ir, v, axis) ? mdl_rows_refuse(ir, v) : 0;
+}
+
+/* The valid rows of @a and then those of @b (or none), and then @fill. */
+static int join(struct mdl_ir *ir, size_t a, size_t b, size_t axis, double fill, size_t *ret)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_JOIN_ROWS);
+    struct mdl_ir_value y = ir->values[a];
+
+    op.op.attr.join_rows.axis = axis;
+    op.op.attr.join_rows.fill = fill;
+    op.op.in[0] = a;
+    op.op.in[1] = y.rows;
+    if (b != MDL_NONE) {
+        op.op.in[2] = b;
+        op.op.in[3] = ir->values[b].rows;
+        if (!base_add(y.dim[axis], ir->values[b].dim[axis], &y.dim[axis])) {
+            return mdl_ir_refuse(ir, -E2BIG, "the concatenated dimension is too large");
+        }
+    }
+    return mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim, ret);
+}
+
+int mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill, size_t *ret)
+{
+    return join(ir, v, MDL_NONE, ir->values[v].rows_dim, fill, ret);
+}
+
+/* ---- dims that are computed ---- */
+
+/* Follows element *i of integers *v to the value that it was taken from. */
+static void trace(const struct mdl_ir *ir, size_t *v, size_t *i)
+{
+    while (ir->values[*v].op != MDL_NONE && ir->values[*v].rank <= 1) {
+        const struct mdl_ir_op *op = &ir->ops[ir->values[*v].op];
+        size_t x = op->op.in[0], k = 0;
+
+        if (op->kind == MDL_IR_CONCAT) {
+            for (; *i >= mdl_ir_elements(&ir->values[op->concat_in[k]]); k++) {
+                *i -= mdl_ir_elements(&ir->values[op->concat_in[k]]);
+            }
+            *v = op->concat_in[k];
+            continue;
+        }
+        if (op->kind == MDL_IR_VIEW && op->view.kind == MDL_VIEW_SLICE) {
+            *i = (size_t)((ptrdiff_t)op->view.start[0] + (ptrdiff_t)*i * op->view.step[0]);
+        } else if (op->kind == MDL_IR_VIEW && op->view.kind == MDL_VIEW_EXPAND &&
+                   mdl_ir_elements(&ir->values[x]) == 1) {
+            *i = 0;
+        } else if (!(op->kind == MDL_IR_VIEW && op->view.kind == MDL_VIEW_RESHAPE) &&
+                   !(op->kind == MDL_OP_COPY && ir->values[x].dtype != MDL_F32)) {
+            return;
+        }
+        *v = x;
+    }
+}
+
+/* Element @i of @v as an i64 value of one dim and one element. */
+static int element(struct mdl_ir *ir, size_t v, size_t i, size_t *ret)
+{
+    size_t all, one = 1;
+    ptrdiff_t step = 1;
+    int r;
+
+    trace(ir, &v, &i);
+    all = mdl_ir_elements(&ir->values[v]);
+    r = mdl_ir_reshape(ir, v, 1, &all, &v);
+    r = r < 0 ? r : mdl_ir_slice(ir, v, &i, &step, &one, &v);
+    return r < 0 ? r : mdl_ir_cast(ir, v, MDL_I64, ret);
+}
+
+int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows)
+{
+    const struct mdl_ir_value *x = &ir->values[v];
+    int64_t least, most;
+
+    if (x->most == MDL_NONE || i >= mdl_ir_elements(x)) {
+        return mdl_ir_refuse(ir, -EOPNOTSUPP, "input \"%s\" must be a constant", x->name);
+    }
+    least = mdl_const_int(&ir->values[x->least], i);
+    most = mdl_const_int(&ir->values[x->most], i);
+    if (most < 0 && least != most) {
+        return mdl_ir_refuse(ir, -EBADMSG, "a length is negative");
+    }
+    *ret_most = most;
+    *ret_rows = MDL_NONE;
+    return least == most ? 0 : element(ir, v, i, ret_rows);
+}
+
+/* ---- concat ---- */
+
+static int joined_rows(struct mdl_ir *ir, size_t v, size_t axis, size_t *ret)
+{
+    *ret = ir->values[v].rows;
+    return *ret == MDL_NONE ? mdl_rows_int(ir, (int64_t)ir->values[v].dim[axis], ret) : 0;
+}
+
+static int join_two(struct mdl_ir *ir, size_t a, size_t b, size_t axis, size_t *ret)
+{
+    size_t na, nb, rows;
+    int r = joined_rows(ir, a, axis, &na);
+
+    r = r < 0 ? r : joined_rows(ir, b, axis, &nb);
+    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, na, nb, &rows);
+    r = r < 0 ? r : join(ir, a, b, axis, 0, ret);
+    return r < 0 || mdl_ir_is_const(ir, rows) ? r : mdl_rows_set(ir, *ret, axis, rows);
+}
+
+int mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret)
+{
+    size_t *part = mdl_pool_memdup(ir->pool, in, count * sizeof(*in));
+
+    if (!part) {
+        return mdl_ir_nomem(ir);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (ir->values[in[i]].rows != MDL_NONE && ir->values[in[i]].rows_dim != axis) {
+            return mdl_rows_refuse(ir, in[i]);
+        }
+    }
+    while (count > 1) { /* neighbours in pairs: each element moves log2(count) times */
+        for (size_t i = 0; i < count / 2; i++) {
+            int r = join_two(ir, part[2 * i], part[2 * i + 1], axis, &part[i]);
+
+            if (r < 0) {
+                return r;
+            }
+        }
+        if (count % 2) {
+            part[count / 2] = part[count - 1];
+        }
+        count = count / 2 + count % 2;
+    }
+    *ret = part[0];
+    return 0;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lengths that depend on the data: what the operators after NonMaxSuppression and NonZero do with
+ * them, and which are refused. */
+#include "tests/unit/model/graph_builder.h"
+#include "tests/unit/model/run_model.h"
+
+static const struct mdl_load_options options = {.const_eval = krn_const_eval};
+
+/* A model of f32 x, run once on @x. */
+struct ran {
+    struct gb g;
+    struct mdl_model *m;
+    struct run_model r;
+};
+
+static void ran_deinit(struct ran *a)
+{
+    run_model_deinit(&a->r);
+    a->m = mdl_free(a->m);
+    gb_free(&a->g);
+}
+
+/* Return: whether it compiled and ran. */
+static bool run(struct ran *a, const float *x)
+{
+    a->m = gb_compile(&a->g, &options);
+    if (!a->m) {
+        fprintf(stderr, "%s\n", a->g.error);
+        return false;
+    }
+    run_model_init(&a->r, a->m);
+    if (!a->r.net) {
+        return false;
+    }
+    memcpy(a->r.inputs[0], x, a->m->inputs[0].bytes);
+    struct krn_mem mem = {a->r.arena, (const void *const *)a->r.inputs, a->r.outputs};
+    struct krn_exec exec = {.width = 1, .scratch = a->r.scratch};
+
+    krn_net_run_ops(a->r.net, 0, a->m->op_count - 1, &mem, &exec);
+    return true;
+}
+
+static int64_t rows_of(const struct ran *a, size_t output)
+{
+    int64_t rows = -1;
+
+    if (a->m->outputs[output].rows_output) {
+        memcpy(&rows, a->r.outputs[a->m->outputs[output].rows_output - 1], sizeof(rows));
+    }
+    return rows;
+}
+
+static bool floats_are(const struct ran *a, size_t output, size_t n, const float *want)
+{
+    return a->m->outputs[output].bytes == n * sizeof(*want) &&
+           memcmp(a->r.outputs[output], want, n * sizeof(*want)) == 0;
+}
+
+static bool ints_are(const struct ran *a, size_t output, size_t n, const int64_t *want)
+{
+    return a->m->outputs[output].bytes == n * sizeof(*want) &&
+           memcmp(a->r.outputs[output], want, n * sizeof(*want)) == 0;
+}
+#define FLOATS(a, o, ...)                                                                          \
+    floats_are(a, o, sizeof((const float[]){__VA_ARGS__}) / sizeof(float),                         \
+               (const float[]){__VA_ARGS__})
+#define INTS(a, o, ...)                                                                            \
+    ints_are(a, o, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                       \
+             (const int64_t[]){__VA_ARGS__})
+
+/* x [5] -> the positive elements p, of a length that depends on the data */
+static void begin(struct ran *a)
+{
+    *a = (struct ran){0};
+    gb_init(&a->g, 18);
+    gb_input(&a->g, "x", 1, (int64_t[]){5});
+    gb_scalar(&a->g, "zero", 0);
+    gb_i64(&a->g, "i0", 1, (int64_t[]){0});
+    gb_i64(&a->g, "i1", 1, (int64_t[]){1});
+    gb_i64(&a->g, "i2", 1, (int64_t[]){2});
+    gb_i64(&a->g, "big", 1, (int64_t[]){INT64_MAX});
+    gb_node(&a->g, "Greater", "", "x zero", "mask");
+    gb_node(&a->g, "NonZero", "", "mask", "nz");
+    gb_node(&a->g, "Transpose", "", "nz", "at");
+    gb_node(&a->g, "GatherND", "", "x at", "p");
+}
+#define X ((const float[]){3, -1, 5, 4, -2})
+#define RAN(a) base_cleanup(ran_deinit) struct ran a
+
+TEST(chosen_elements)
+{
+    RAN(a);
+    begin(&a);
+    gb_output(&a.g, "p");
+    gb_output(&a.g, "at");
+    T_TRUE(run(&a, X));
+    T_EQ(a.m->output_count, 3); /* one count for both */
+    T_STR(a.m->outputs[2].name, "p.rows");
+    T_EQ(a.m->outputs[1].rows_dim, 0);
+    T_EQ(rows_of(&a, 0), 3);
+    T_EQ(rows_of(&a, 1), 3);
+    T_TRUE(FLOATS(&a, 0, 3, 5, 4, 0, 0) && INTS(&a, 1, 0, 2, 3, 0, 0));
+}
+
+TEST(none_and_all_are_chosen)
+{
+    RAN(a);
+    RAN(b);
+    begin(&a);
+    gb_output(&a.g, "p");
+    T_TRUE(run(&a, ((const float[]){-1, -1, NAN, -1, -1})));
+    T_EQ(rows_of(&a, 0), 0);
+    T_TRUE(FLOATS(&a, 0, 0, 0, 0, 0, 0));
+    begin(&b);
+    gb_output(&b.g, "p");
+    T_TRUE(run(&b, ((const float[]){1, 2, 3, 4, 5})));
+    T_EQ(rows_of(&b, 0), 5);
+}
+
+TEST(elementwise_and_views_keep_the_count)
+{
+    RAN(a);
+    begin(&a);
+    gb_node(&a.g, "Unsqueeze", "", "p i1", "c");
+    gb_node(&a.g, "Neg", "", "c", "n");
+    gb_node(&a.g, "Concat", "", "c n", "both");
+    gb_int(&a.g, "axis", 1);
+    gb_node(&a.g, "Mul", "", "both c", "y");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(FLOATS(&a, 0, 9, -9, 25, -25, 16, -16, 0, 0, 0, 0));
+}
+
+TEST(reductions_take_the_valid_rows)
+{
+    RAN(a);
+    begin(&a);
+    gb_node(&a.g, "ReduceMin", "", "p", "least");
+    gb_int(&a.g, "keepdims", 0);
+    gb_node(&a.g, "ReduceSum", "", "p", "sum");
+    gb_node(&a.g, "ReduceProd", "", "p", "product");
+    gb_node(&a.g, "Neg", "", "p", "n");
+    gb_node(&a.g, "ReduceMax", "", "n", "most");
+    gb_node(&a.g, "ArgMax", "", "n", "where");
+    gb_output(&a.g, "least");
+    gb_output(&a.g, "sum");
+    gb_output(&a.g, "product");
+    gb_output(&a.g, "most");
+    gb_output(&a.g, "where");
+    T_TRUE(run(&a, X));
+    T_EQ(a.m->output_count, 5);
+    T_TRUE(FLOATS(&a, 0, 3) && FLOATS(&a, 1, 12) && FLOATS(&a, 2, 60) && FLOATS(&a, 3, -3) &&
+           INTS(&a, 4, 0));
+}
+
+TEST(joining_packs_the_valid_rows)
+{
+    RAN(a);
+    begin(&a);
+    gb_const(&a.g, "more", MDL_F32, 1, (size_t[]){2}, ((const float[]){7, 8}));
+    gb_node(&a.g, "Concat", "", "p more p", "y");
+    gb_int(&a.g, "axis", 0);
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 8);
+    T_TRUE(FLOATS(&a, 0, 3, 5, 4, 7, 8, 3, 5, 4, 0, 0, 0, 0));
+}
+
+TEST(slices_count_from_the_begin)
+{
+    RAN(a);
+    begin(&a);
+    gb_node(&a.g, "Slice", "", "p i0 i2", "head");
+    gb_node(&a.g, "Slice", "", "p i2 big", "tail");
+    gb_output(&a.g, "head");
+    gb_output(&a.g, "tail");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 2);
+    T_EQ(rows_of(&a, 1), 1);
+    T_TRUE(FLOATS(&a, 0, 3, 5) && FLOATS(&a, 1, 4, 0, 0));
+}
+
+/* k = min(4, size of p), as torchvision's detectors compute it */
+TEST(top_k_of_at_most)
+{
+    RAN(a);
+    begin(&a);
+    gb_i64(&a.g, "four", 1, (int64_t[]){4});
+    gb_node(&a.g, "Shape", "", "p", "s");
+    gb_node(&a.g, "Gather", "", "s i0", "n");
+    gb_node(&a.g, "Concat", "", "n four", "list");
+    gb_int(&a.g, "axis", 0);
+    gb_node(&a.g, "ReduceMin", "", "list", "k");
+    gb_node(&a.g, "TopK", "", "p k", "v i");
+    gb_node(&a.g, "Gather", "", "p i", "again");
+    gb_output(&a.g, "v");
+    gb_output(&a.g, "i");
+    gb_output(&a.g, "again");
+    T_TRUE(run(&a, X));
+    T_EQ(a.m->tensors[a.m->outputs[0].tensor].dim[0], 4);
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(FLOATS(&a, 0, 5, 4, 3, 0) && INTS(&a, 1, 1, 2, 0, 0) && FLOATS(&a, 2, 5, 4, 3, 0));
+}
+
+/* zeros of the length of p, and p in a column beside them */
+TEST(lengths_become_shapes)
+{
+    RAN(a);
+    begin(&a);
+    gb_node(&a.g, "Shape", "", "p", "s");
+    gb_node(&a.g, "ConstantOfShape", "", "s", "zeros");
+    gb_node(&a.g, "Add", "", "zeros p", "sum");
+    gb_node(&a.g, "Concat", "", "s i1", "column");
+    gb_int(&a.g, "axis", 0);
+    gb_node(&a.g, "Reshape", "", "sum column", "y");
+    gb_node(&a.g, "Size", "", "y", "size");
+    gb_output(&a.g, "y");
+    gb_output(&a.g, "size");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(FLOATS(&a, 0, 3, 5, 4, 0, 0) && INTS(&a, 1, 3));
+}
+
+TEST(scatter_of_counted_updates)
+{
+    RAN(a);
+    begin(&a);
+    gb_node(&a.g, "Neg", "", "p", "n");
+    gb_node(&a.g, "ScatterND", "", "x at n", "y");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, X));
+    T_TRUE(FLOATS(&a, 0, -3, -1, -5, -4, -2));
+}
+
+TEST(compress_by_a_computed_condition)
+{
+    RAN(a);
+    begin(&a);
+    gb_node(&a.g, "Compress", "", "x mask", "y");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(FLOATS(&a, 0, 3, 5, 4, 0, 0));
+}
+
+/* boxes beside each other; box 2 overlaps box 0 */
+static void begin_nms(struct ran *a, int64_t limit)
+{
+    static const float boxes[] = {0, 0, 1, 1, 0, 5, 1, 6, 0.1f, 0, 1.1f, 1, 0, 9, 1, 10};
+
+    *a = (struct ran){0};
+    gb_init(&a->g, 11);
+    gb_input(&a->g, "scores", 3, (int64_t[]){1, 1, 4});
+    gb_const(&a->g, "boxes", MDL_F32, 3, (size_t[]){1, 4, 4}, boxes);
+    gb_i64(&a->g, "limit", 1, &limit);
+    gb_scalar(&a->g, "iou", 0.5f);
+    gb_scalar(&a->g, "least", 0.25f);
+    gb_i64(&a->g, "two", 1, (int64_t[]){2});
+}
+
+TEST(nms_is_padded_and_counted)
+{
+    RAN(a);
+    begin_nms(&a, 3);
+    gb_node(&a.g, "NonMaxSuppression", "", "boxes scores limit iou least", "y");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, ((const float[]){0.5f, 0.25f, 0.75f, 0.5f})));
+    T_EQ(rows_of(&a, 0), 2);
+    T_TRUE(INTS(&a, 0, 0, 0, 2, 0, 0, 3, 0, 0, 0));
+}
+
+TEST(nms_takes_no_nan_and_keeps_the_order_of_equals)
+{
+    RAN(a);
+    begin_nms(&a, INT64_MAX);
+    gb_node(&a.g, "NonMaxSuppression", "", "boxes scores limit iou", "y");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, ((const float[]){NAN, -1, -1, -1})));
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(INTS(&a, 0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 0));
+}
+
+/* the boxes that were found, as Ultralytics' exports take them */
+TEST(nms_rows_are_gathered)
+{
+    RAN(a);
+    begin_nms(&a, 4);
+    gb_node(&a.g, "NonMaxSuppression", "", "boxes scores limit iou least", "y");
+    gb_node(&a.g, "Gather", "", "y two", "column");
+    gb_int(&a.g, "axis", 1);
+    gb_node(&a.g, "Squeeze", "", "column", "at");
+    gb_ints(&a.g, "axes", 1, (int64_t[]){1});
+    gb_node(&a.g, "Gather", "", "boxes at", "found");
+    gb_int(&a.g, "axis", 1);
+    gb_output(&a.g, "found");
+    T_TRUE(run(&a, ((const float[]){0.5f, 0, 0.75f, 1})));
+    T_EQ(a.m->outputs[0].rows_dim, 1);
+    T_EQ(rows_of(&a, 0), 2);
+    T_TRUE(FLOATS(&a, 0, 0, 9, 1, 10, 0.1f, 0, 1.1f, 1, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(nms_limit_of_none_finds_nothing)
+{
+    struct gb *g;
+    RAN(a);
+    begin_nms(&a, -3);
+    g = &a.g;
+    gb_node(g, "NonMaxSuppression", "", "boxes scores limit", "y");
+    gb_node(g, "Cast", "", "y", "f");
+    gb_int(g, "to", 1);
+    gb_output(g, "f");
+    a.m = gb_compile(g, &options);
+    T_TRUE(a.m);
+    T_EQ(a.m->outputs[0].bytes, 0);
+}
+
+/* @node: its inputs and the output y, of the graph of begin() */
+static void refused(const char *op, const char *inputs, const char *attr, int64_t value,
+                    const char *why)
+{
+    RAN(a);
+    begin(&a);
+    gb_const(&a.g, "w", MDL_F32, 2, (size_t[]){5, 2}, ((const float[10]){1}));
+    gb_i64(&a.g, "minus", 1, (int64_t[]){-1});
+    gb_i64(&a.g, "nine", 1, (int64_t[]){9});
+    gb_const(&a.g, "tuple", MDL_I64, 2, (size_t[]){1, 2}, ((const int64_t[]){0, 0}));
+    gb_node(&a.g, op, "n", inputs, strcmp(op, "Split") ? "y" : "y z");
+    if (attr) {
+        gb_int(&a.g, attr, value);
+    }
+    gb_output(&a.g, "y");
+    a.m = gb_compile(&a.g, &options);
+    T_TRUE(!a.m);
+    T_CONTAINS(a.g.error, why);
+}
+
+TEST(what_mixes_rows_is_refused)
+{
+    refused("ReduceMean", "p", NULL, 0, "depends on the data");
+    refused("MatMul", "p w", NULL, 0, "depends on the data");
+    refused("Add", "p x", NULL, 0, "not known that they are equal");
+    refused("Split", "p", NULL, 0, "depends on the data");
+    refused("Slice", "p i0 minus", NULL, 0, "counts from the end");
+    refused("Slice", "p minus big", NULL, 0, "counts from the end");
+    refused("Slice", "p i2 big i0 minus", NULL, 0, "depends on the data");
+    refused("Pad", "p tuple", NULL, 0, "");
+    refused("TopK", "p nine", NULL, 0, "dimension 0 is 5");
+    refused("Range", "zero zero zero", NULL, 0, "");
+}
+
+TEST(bad_indices_are_refused)
+{
+    refused("Gather", "x nine", NULL, 0, "index 9 is outside a dimension of 5");
+    refused("GatherElements", "x nine", NULL, 0, "index 9 is outside");
+    refused("GatherElements", "x tuple", NULL, 0, "rank 2");
+    refused("GatherND", "x tuple", NULL, 0, "2 indices in a row");
+    refused("GatherND", "x i0", "batch_dims", 1, "batch dimensions");
+    refused("GatherND", "x i0", "batch_dims", -1, "batch dimensions");
+    refused("GatherND", "x nine", NULL, 0, "index 9 is outside");
+    refused("ScatterElements", "x nine i0", NULL, 0, "type");
+    refused("ScatterElements", "x nine zero", NULL, 0, "index 9 is outside");
+    refused("ScatterElements", "x i0 zero", NULL, 0, "differ in shape");
+    refused("ScatterND", "x i0 x", NULL, 0, "shape of the updates");
+    refused("TopK", "x minus", NULL, 0, "must not be negative");
+    refused("TopK", "x nine", NULL, 0, "k is 9");
+    refused("ReverseSequence", "x i0", NULL, 0, "rank 2");
+    refused("NonMaxSuppression", "w w", NULL, 0, "must be [batch][boxes][4]");
+    refused("Compress", "x i0", NULL, 0, "list of bool");
+}
+
+TEST_MAIN()
