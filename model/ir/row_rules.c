@@ -118,8 +118,9 @@ static int pass_together(struct mdl_ir *ir, const size_t *in, size_t count, stru
             continue;
         }
         x = &ir->values[in[i]];
-        if (x->rows == MDL_NONE ? !repeats(ir, in[i], ret->dim)
-                                : x->rows != ret->rows || x->rows_dim != ret->dim) {
+        if (x->rows == MDL_NONE
+                ? !repeats(ir, in[i], ret->dim)
+                : !mdl_rows_same(ir, x->rows, ret->rows) || x->rows_dim != ret->dim) {
             return mdl_ir_refuse(ir, -EOPNOTSUPP,
                                  "the inputs have lengths that depend on the data (at most %zu), "
                                  "and it is not known that they are equal",
@@ -266,7 +267,8 @@ static int pass_scatter(struct mdl_ir *ir, struct mdl_ir_op *op)
     if (ir->values[op->op.in[0]].rows != MDL_NONE) {
         return mdl_rows_refuse(ir, op->op.in[0]);
     }
-    if (index->rows == MDL_NONE || u->rows != index->rows || u->rows_dim != index->rows_dim) {
+    if (index->rows == MDL_NONE || !mdl_rows_same(ir, u->rows, index->rows) ||
+        u->rows_dim != index->rows_dim) {
         return mdl_rows_refuse(ir, index->rows == MDL_NONE ? op->op.in[2] : op->op.in[1]);
     }
     return take_filled(ir, op, 1, -INFINITY);
@@ -276,7 +278,8 @@ static int pass_nms(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *b = &ir->values[op->op.in[0]], *s = &ir->values[op->op.in[1]];
 
-    if (s->rows == MDL_NONE || s->rows_dim != 2 || b->rows != s->rows || b->rows_dim != 1) {
+    if (s->rows == MDL_NONE || s->rows_dim != 2 || !mdl_rows_same(ir, b->rows, s->rows) ||
+        b->rows_dim != 1) {
         return mdl_rows_refuse(ir, s->rows == MDL_NONE ? op->op.in[0] : op->op.in[1]);
     }
     return take_filled(ir, op, 1, (double)NAN); /* NaN is no candidate */

@@ -107,6 +107,58 @@ int mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill, size_t *ret)
     return join(ir, v, MDL_NONE, ir->values[v].rows_dim, fill, ret);
 }
 
+/* a count is a few sums and limits of others */
+#define SAME_DEPTH 16u
+
+static bool same(const struct mdl_ir *ir, size_t a, size_t b, unsigned depth);
+
+static bool same_op(const struct mdl_ir *ir, const struct mdl_ir_op *a, const struct mdl_ir_op *b,
+                    unsigned depth)
+{
+    if (a->kind != b->kind) {
+        return false;
+    }
+    switch (a->kind) {
+    case MDL_OP_BINARY:
+        return a->op.attr.binary == b->op.attr.binary &&
+               same(ir, a->op.in[0], b->op.in[0], depth) &&
+               same(ir, a->op.in[1], b->op.in[1], depth);
+    case MDL_OP_NON_ZERO:
+        return same(ir, a->op.in[0], b->op.in[0], depth);
+    case MDL_OP_JOIN_ROWS: /* a filled copy */
+        return a->op.in[2] == MDL_NONE && b->op.in[2] == MDL_NONE &&
+               a->op.attr.join_rows.fill == b->op.attr.join_rows.fill &&
+               same(ir, a->op.in[0], b->op.in[0], depth) &&
+               same(ir, a->op.in[1], b->op.in[1], depth);
+    default:
+        return false;
+    }
+}
+
+static bool same(const struct mdl_ir *ir, size_t a, size_t b, unsigned depth)
+{
+    const struct mdl_ir_value *x, *y;
+
+    if (a == b || depth == 0 || a == MDL_NONE || b == MDL_NONE) {
+        return a == b;
+    }
+    x = &ir->values[a];
+    y = &ir->values[b];
+    if (x->dtype != y->dtype || !mdl_ir_same_dims(x, y) || x->input != y->input) {
+        return false;
+    }
+    if (x->data && y->data) {
+        return memcmp(x->data, y->data, mdl_ir_bytes(x)) == 0;
+    }
+    return x->op != MDL_NONE && y->op != MDL_NONE &&
+           same_op(ir, &ir->ops[x->op], &ir->ops[y->op], depth - 1);
+}
+
+bool mdl_rows_same(const struct mdl_ir *ir, size_t a, size_t b)
+{
+    return same(ir, a, b, SAME_DEPTH);
+}
+
 /* ---- dims that are computed ---- */
 
 /* Follows element *i of integers *v to the value that it was taken from. */

@@ -31,6 +31,9 @@ int mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill, size_t *ret);
 int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows);
 /** mdl_rows_concat() - concatenates along @axis values of which some have counted rows there. */
 int mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret);
+/** mdl_rows_same() - Return: whether two counts are equal, because they are computed the same way
+ * from the same. */
+bool mdl_rows_same(const struct mdl_ir *ir, size_t a, size_t b);
 /** mdl_rows_int() - an i64 constant of one dim and one element, as counts are. */
 int mdl_rows_int(struct mdl_ir *ir, int64_t value, size_t *ret);
 /** mdl_rows_refuse() - refuses a use of @v, whose rows are counted. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 /* Operators that only move elements: almost all are views. */
@@ -97,7 +98,8 @@ static int check_rows(struct mdl_lower *l, const struct mdl_l_dims *shape)
 {
     const struct mdl_ir_value *y = mdl_l_value(l, l->out[0]);
 
-    if (shape->rows != MDL_NONE && (y->rows != shape->rows || y->rows_dim != shape->rows_at)) {
+    if (shape->rows != MDL_NONE &&
+        (!mdl_rows_same(l->ir, y->rows, shape->rows) || y->rows_dim != shape->rows_at)) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
                              "dimension %zu of the new shape depends on the data in a way that is "
                              "not supported",

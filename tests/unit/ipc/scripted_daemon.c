@@ -88,19 +88,27 @@ void server_send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
     struct ipc_opened o = {.credits = s->credits,
                            .depth = 2,
                            .input_count = 1,
-                           .output_count = 1,
+                           .output_count = s->rows_output ? 2 : 1,
                            .input_bytes = IN_BYTES,
                            .output_bytes = out_bytes};
-    struct ipc_tensor t[2] = {
+    struct ipc_tensor t[3] = {
         {.name = "in", .dtype = IPC_U8, .rank = 1, .dim = {IN_BYTES}, .bytes = IN_BYTES},
-        {.name = "out", .dtype = IPC_U8, .rank = 1, .dim = {OUT_BYTES}, .bytes = OUT_BYTES}};
-    uint8_t b[IPC_OPENED_BYTES], tensors[2 * IPC_TENSOR_BYTES];
+        {.name = "out",
+         .dtype = IPC_U8,
+         .rank = 1,
+         .dim = {OUT_BYTES},
+         .bytes = OUT_BYTES,
+         .rows_output = s->rows_output,
+         .rows_dim = s->rows_dim},
+        {.name = "out.rows", .dtype = IPC_I64, .rank = 1, .dim = {1}, .bytes = OUT_BYTES}};
+    uint8_t b[IPC_OPENED_BYTES], tensors[3 * IPC_TENSOR_BYTES];
 
     ipc_put_opened(&o, b);
     ipc_put_tensor(&t[0], tensors);
     ipc_put_tensor(&t[1], tensors + IPC_TENSOR_BYTES);
+    ipc_put_tensor(&t[2], tensors + 2 * IPC_TENSOR_BYTES);
     server_send(s, (struct ipc_header){.type = IPC_OPENED, .stream = stream}, b, sizeof(b), tensors,
-                sizeof(tensors));
+                (1 + o.output_count) * IPC_TENSOR_BYTES);
 }
 
 bool server_open_stream(struct server *s)

@@ -25,6 +25,8 @@ struct server {
     size_t pool_bytes;
     uint32_t credits; /* credits of its streams */
     void (*script)(struct server *s);
+    /* not 0: a second output, an i64 in the same bytes, and what the first says of its rows */
+    uint32_t rows_output, rows_dim;
     int bad; /* the client broke the protocol: line number */
 };
 

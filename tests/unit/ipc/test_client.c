@@ -427,4 +427,119 @@ TEST(wrong_use_and_cancelling)
     T_TRUE(piped_close(NULL) == NULL && piped_stream_close(NULL) == NULL);
 }
 
+/* Answers frames until the client goes. */
+static void script_answers(struct server *s)
+{
+    struct message m;
+
+    if (server_accept(s) && server_open_stream(s)) {
+        while (server_receive(s, &m)) {
+            server_answer(s, &m, IPC_OK);
+        }
+    }
+}
+
+static void script_counts(struct server *s)
+{
+    s->rows_output = 2;
+    script_answers(s);
+}
+
+static uint64_t rows_for(struct piped_stream *s, int64_t count, uint32_t *dim)
+{
+    struct piped_frame *f;
+    uint64_t rows;
+
+    T_EQ(piped_acquire(s, &f), 0);
+    for (size_t i = 0; i < OUT_BYTES; i++) { /* it answers each byte plus one */
+        ((uint8_t *)f->input)[i] = (uint8_t)(((uint64_t)count >> 8 * i & 255) - 1);
+    }
+    T_EQ(piped_infer(s, f, 30000), 0);
+    rows = piped_rows(s, f, 0, dim);
+    piped_release(s, f);
+    return rows;
+}
+
+TEST(rows_of_an_output_are_counted)
+{
+    struct server server;
+    struct piped_stream *s;
+    struct piped *p;
+    uint32_t dim;
+
+    server_start(&server, 4, script_counts);
+    T_EQ(client_open(&server, 1000, 1, &p, &s), 0);
+    T_EQ(piped_stream_info(s)->output_count, 2);
+    T_EQ(rows_for(s, 3, &dim), 3);
+    T_EQ(dim, 0);
+    T_EQ(rows_for(s, 0, NULL), 0);
+    T_EQ(rows_for(s, INT64_MAX, NULL), OUT_BYTES); /* what a broken server says stays inside */
+    T_EQ(rows_for(s, -1, NULL), 0);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+TEST(rows_of_a_fixed_output_are_all)
+{
+    struct server server;
+    struct piped_stream *s;
+    struct piped *p;
+    uint32_t dim;
+
+    server_start(&server, 4, script_answers);
+    T_EQ(client_open(&server, 1000, 1, &p, &s), 0);
+    T_EQ(rows_for(s, 3, &dim), OUT_BYTES);
+    T_EQ(dim, UINT32_MAX);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+static void open_with(struct server *s, uint32_t output, uint32_t dim)
+{
+    struct message m;
+
+    s->rows_output = output;
+    s->rows_dim = dim;
+    if (server_accept(s) && server_receive(s, &m)) {
+        server_send_opened(s, m.h.stream, OUT_BYTES);
+        server_receive(s, &m);
+    }
+}
+
+static void script_no_output(struct server *s)
+{
+    open_with(s, 3, 0);
+}
+
+static void script_no_integer(struct server *s)
+{
+    open_with(s, 1, 0);
+}
+
+static void script_no_dimension(struct server *s)
+{
+    open_with(s, 2, 1);
+}
+
+/* a count that is no output, is no i64, or is along no dimension */
+TEST(rows_that_cannot_be_counted)
+{
+    static void (*const scripts[])(struct server * s) = {script_no_output, script_no_integer,
+                                                         script_no_dimension};
+
+    for (size_t i = 0; i < base_array_count(scripts); i++) {
+        struct server server;
+        struct piped_stream *s;
+        struct piped *p;
+
+        server_start(&server, 4, scripts[i]);
+        T_TRUE(client_open(&server, 1, 1, &p, &s) < 0);
+        piped_close(p);
+        server_join(&server);
+        T_EQ(server.bad, 0);
+    }
+}
+
 TEST_MAIN()

@@ -160,7 +160,8 @@ static int print_tensors(const uint8_t *b, size_t bytes, size_t count)
         }
         N(t, offset);
         N(t, bytes);
-        N(t, reserved);
+        N(t, rows_output);
+        N(t, rows_dim);
         printf("\n");
     }
     return 0;
