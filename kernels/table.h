@@ -40,6 +40,7 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_prelu_f32__##isa)                                                                        \
     X(krn_reduce_f32_nhwc_mean__##isa)                                                             \
     X(krn_resize_f32_nhwc__##isa)                                                                  \
+    X(krn_resize_f32_nhwc_wide__##isa)                                                             \
     X(krn_softmax_f32_last__##isa)                                                                 \
     X(krn_unary_f32__##isa)
 

@@ -16,6 +16,8 @@ static int pad_mode(struct mdl_lower *l, struct mdl_ir_op *op)
         op->op.attr.pad.mode = MDL_PAD_REFLECT;
     } else if (strcmp(mode, "edge") == 0) {
         op->op.attr.pad.mode = MDL_PAD_EDGE;
+    } else if (strcmp(mode, "wrap") == 0 && l->opset >= 19) {
+        op->op.attr.pad.mode = MDL_PAD_WRAP;
     } else {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "mode %s is not supported", mode);
     }
@@ -72,7 +74,7 @@ static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const str
                                  (long long)begin, (long long)end, (long long)n);
         }
         if (largest > 0 && ((op->op.attr.pad.mode == MDL_PAD_REFLECT && largest >= n) ||
-                            (op->op.attr.pad.mode == MDL_PAD_EDGE && n == 0))) {
+                            (op->op.attr.pad.mode != MDL_PAD_CONSTANT && n == 0))) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "pad %lld is too large for dimension %lld",
                                  (long long)largest, (long long)n);
         }
@@ -82,11 +84,37 @@ static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const str
     return 0;
 }
 
+/* The other modes than constant repeat the input without what negative pads crop: crops it first. */
+static int crop_first(struct mdl_lower *l, struct mdl_ir_op *op, size_t *v)
+{
+    const struct mdl_ir_value *x = mdl_l_value(l, *v);
+    size_t start[MDL_RANK_MAX], dim[MDL_RANK_MAX];
+    ptrdiff_t step[MDL_RANK_MAX];
+    bool crops = false;
+
+    for (size_t i = 0; i < x->rank; i++) {
+        ptrdiff_t *begin = &op->op.attr.pad.begin[i], *end = &op->op.attr.pad.end[i];
+        size_t last = *end < 0 ? (size_t) - *end : 0;
+
+        start[i] = *begin < 0 ? (size_t) - *begin : 0;
+        if (start[i] + last > x->dim[i]) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "pads %td and %td crop more than dimension %zu",
+                                 *begin, *end, x->dim[i]);
+        }
+        dim[i] = x->dim[i] - start[i] - last;
+        step[i] = 1;
+        crops |= start[i] + last > 0;
+        *begin = base_max(*begin, (ptrdiff_t)0);
+        *end = base_max(*end, (ptrdiff_t)0);
+    }
+    return crops ? mdl_ir_slice(l->ir, *v, start, step, dim, v) : 0;
+}
+
 static int lower_pad(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_PAD);
     const struct mdl_ir_value *x;
-    size_t dim[MDL_RANK_MAX];
+    size_t dim[MDL_RANK_MAX], in;
     float value = mdl_l_float(l, "value", 0);
     bool none;
     int r = mdl_l_need(l, 1);
@@ -94,9 +122,13 @@ static int lower_pad(struct mdl_lower *l, int arg)
     if (r < 0) {
         return r;
     }
-    x = mdl_l_value(l, l->in[0]);
+    in = l->in[0];
     r = pad_mode(l, &op);
-    r = r < 0 ? r : pad_amounts(l, x, &op);
+    r = r < 0 ? r : pad_amounts(l, mdl_l_value(l, in), &op);
+    if (r == 0 && op.op.attr.pad.mode != MDL_PAD_CONSTANT) {
+        r = crop_first(l, &op, &in);
+    }
+    x = mdl_l_value(l, in);
     r = r < 0 ? r : pad_dims(l, x, &op, dim, &none);
     if (r < 0) {
         return r;
@@ -111,10 +143,10 @@ static int lower_pad(struct mdl_lower *l, int arg)
         op.op.attr.pad.value = mdl_const_real(v, 0);
     }
     if (none) {
-        l->out[0] = l->in[0];
+        l->out[0] = in;
         return 0;
     }
-    op.op.in[0] = l->in[0];
+    op.op.in[0] = in;
     return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
 }
 
