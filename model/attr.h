@@ -55,6 +55,9 @@ enum mdl_resize_round {
 };
 enum mdl_pad_mode { MDL_PAD_CONSTANT, MDL_PAD_REFLECT, MDL_PAD_EDGE, MDL_PAD_WRAP };
 
+/* GRID_SAMPLE: what lies outside the image */
+enum mdl_grid_padding { MDL_GRID_ZEROS, MDL_GRID_BORDER, MDL_GRID_REFLECTION };
+
 /* A window over up to 3 spatial dims, outermost first: 1-D uses [0]; 2-D has the height in [0] and
  * the width in [1]. Unit: elements of x. */
 struct mdl_window {
@@ -118,6 +121,27 @@ union mdl_attr {
         ptrdiff_t end[MDL_RANK_MAX];
         double value;
     } pad;
+    struct {
+        enum mdl_resize_mode mode;
+        enum mdl_grid_padding padding;
+        bool align_corners;
+    } grid;
+    /* DEFORM_COLUMNS; a window of two dims */
+    struct {
+        struct mdl_window window;
+        size_t groups, offset_groups;
+    } deform;
+    /* ROI_ALIGN; MAX_ROI_POOL has the scale only */
+    struct {
+        float scale;     /* from the regions' coordinates to pixels */
+        bool max;        /* not the mean */
+        bool half_pixel; /* coordinates are of pixels' corners, not of centres */
+        size_t samples;  /* of a bin along each dim; 0: by the region's size */
+    } roi;
+    struct {
+        struct mdl_window window; /* kernel: the block */
+        size_t blocks[3];         /* along each dim */
+    } col2im;
     struct {
         size_t axis;
     } gather;

@@ -14,6 +14,8 @@ const struct mdl_lower_row *const mdl_lower_tables[] = {
     mdl_lower_slices,
     mdl_lower_pads,
     mdl_lower_resizes,
+    mdl_lower_samples,
+    mdl_lower_unpools,
     mdl_lower_reduces,
     mdl_lower_consts,
     mdl_lower_quants,

@@ -84,7 +84,8 @@ static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const str
     return 0;
 }
 
-/* The other modes than constant repeat the input without what negative pads crop: crops it first. */
+/* Crops what negative pads crop, so that only positive ones are left: the other modes than constant
+ * repeat the cropped input. */
 static int crop_first(struct mdl_lower *l, struct mdl_ir_op *op, size_t *v)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, *v);
@@ -150,7 +151,56 @@ static int lower_pad(struct mdl_lower *l, int arg)
     return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
 }
 
+/* CenterCropPad: what is left over of an odd difference is cropped, or padded, at the end. */
+static int lower_center_crop_pad(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_PAD);
+    int64_t size[MDL_RANK_MAX], axes[MDL_RANK_MAX];
+    size_t count, axis_count, in, dim[MDL_RANK_MAX];
+    bool some, none;
+    int r = mdl_l_need(l, 2);
+
+    if (r < 0 || !mdl_l_const_ints(l, 1, size, MDL_RANK_MAX, &count)) {
+        return r < 0 ? r : l->error;
+    }
+    in = l->in[0];
+    some = mdl_l_ints(l, "axes", axes, MDL_RANK_MAX, &axis_count);
+    if (l->error < 0) {
+        return l->error;
+    }
+    if (count != (some ? axis_count : mdl_l_value(l, in)->rank)) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "%zu sizes for %zu dimensions", count,
+                             some ? axis_count : mdl_l_value(l, in)->rank);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct mdl_ir_value *x = mdl_l_value(l, in);
+        int64_t more;
+        size_t at;
+
+        r = mdl_l_axis(l, some ? axes[i] : (int64_t)i, x->rank, false, &at);
+        if (r < 0) {
+            return r;
+        }
+        if (size[i] < 0 || size[i] > INT32_MAX || x->dim[at] > INT32_MAX) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "size %lld is out of range", (long long)size[i]);
+        }
+        more = size[i] - (int64_t)x->dim[at];
+        op.op.attr.pad.begin[at] = (ptrdiff_t)(more / 2);
+        op.op.attr.pad.end[at] = (ptrdiff_t)(more - more / 2);
+    }
+    r = crop_first(l, &op, &in);
+    r = r < 0 ? r : pad_dims(l, mdl_l_value(l, in), &op, dim, &none);
+    if (r < 0) {
+        return r;
+    }
+    op.op.in[0] = l->out[0] = in;
+    return none ? 0
+                : mdl_ir_emit(l->ir, &op, mdl_l_value(l, in)->dtype, mdl_l_value(l, in)->rank, dim,
+                              &l->out[0]);
+}
+
 const struct mdl_lower_row mdl_lower_pads[] = {
     {"Pad", lower_pad, 0},
+    {"CenterCropPad", lower_center_crop_pad, 0},
     {0},
 };

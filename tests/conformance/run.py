@@ -38,6 +38,8 @@ WRONG_DATA = {
     # take 2.4 for an output width of 2; ONNX Runtime disagrees too, later tags dropped them
     "test_resize_downsample_scales_linear_align_corners",
     "test_resize_downsample_scales_cubic_align_corners",
+    # counts its indices over another shape than output_shape; ONNX Runtime disagrees too
+    "test_maxunpool_export_with_output_shape",
 }
 
 Case = collections.namedtuple("Case", "name ops opset types model inputs outputs rtol atol max_tol "
