@@ -32,7 +32,9 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_conv_f32_nhwc_pw_dw__##isa)                                                              \
     X(krn_conv_transpose_f32_nhwc__##isa)                                                          \
     X(krn_copy_conv_f32_planes__##isa)                                                             \
+    X(krn_deform_columns_f32_nhwc__##isa)                                                          \
     X(krn_gemm_f32_igemm__##isa)                                                                   \
+    X(krn_grid_sample_f32_nhwc__##isa)                                                             \
     X(krn_lrn_f32_nhwc__##isa)                                                                     \
     X(krn_matmul_f32_igemm__##isa)                                                                 \
     X(krn_max_pool_f32_nhwc__##isa)                                                                \
@@ -40,6 +42,8 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_prelu_f32__##isa)                                                                        \
     X(krn_reduce_f32_nhwc_mean__##isa)                                                             \
     X(krn_resize_f32_nhwc__##isa)                                                                  \
+    X(krn_resize_f32_nhwc_wide__##isa)                                                             \
+    X(krn_roi_align_f32_nhwc__##isa)                                                               \
     X(krn_softmax_f32_last__##isa)                                                                 \
     X(krn_unary_f32__##isa)
 

@@ -47,13 +47,15 @@ enum mdl_scatter {
     MDL_SCATTER_COUNT
 };
 
-enum mdl_resize_mode { MDL_RESIZE_NEAREST, MDL_RESIZE_LINEAR };
+enum mdl_resize_mode { MDL_RESIZE_NEAREST, MDL_RESIZE_LINEAR, MDL_RESIZE_CUBIC };
 enum mdl_resize_coord {
     MDL_COORD_HALF_PIXEL,
     MDL_COORD_ASYMMETRIC,
     MDL_COORD_ALIGN_CORNERS,
     MDL_COORD_PYTORCH_HALF_PIXEL,
-    MDL_COORD_TF_HALF_PIXEL_NN
+    MDL_COORD_TF_HALF_PIXEL_NN,
+    MDL_COORD_HALF_PIXEL_SYMMETRIC,
+    MDL_COORD_TF_CROP_AND_RESIZE
 };
 enum mdl_resize_round {
     MDL_ROUND_PREFER_FLOOR,
@@ -61,7 +63,10 @@ enum mdl_resize_round {
     MDL_ROUND_FLOOR,
     MDL_ROUND_CEIL
 };
-enum mdl_pad_mode { MDL_PAD_CONSTANT, MDL_PAD_REFLECT, MDL_PAD_EDGE };
+enum mdl_pad_mode { MDL_PAD_CONSTANT, MDL_PAD_REFLECT, MDL_PAD_EDGE, MDL_PAD_WRAP };
+
+/* GRID_SAMPLE: what lies outside the image */
+enum mdl_grid_padding { MDL_GRID_ZEROS, MDL_GRID_BORDER, MDL_GRID_REFLECTION };
 
 /* A window over up to 3 spatial dims, outermost first: 1-D uses [0]; 2-D has the height in [0] and
  * the width in [1]. Unit: elements of x. */
@@ -113,6 +118,12 @@ union mdl_attr {
         enum mdl_resize_round round;
         /* output / input of each dim, from the model's scales or sizes */
         float scale[MDL_RANK_MAX];
+        bool antialias;       /* LINEAR and CUBIC: a wider kernel where a dim shrinks */
+        bool exclude_outside; /* CUBIC or antialias: no weight outside the input */
+        float cubic_a;
+        /* TF_CROP_AND_RESIZE: a region of each dim, 0 to 1, and what lies outside the input */
+        float roi_begin[MDL_RANK_MAX], roi_end[MDL_RANK_MAX];
+        float extrapolation;
     } resize;
     struct {
         enum mdl_pad_mode mode;
@@ -120,6 +131,27 @@ union mdl_attr {
         ptrdiff_t end[MDL_RANK_MAX];
         double value;
     } pad;
+    struct {
+        enum mdl_resize_mode mode;
+        enum mdl_grid_padding padding;
+        bool align_corners;
+    } grid;
+    /* DEFORM_COLUMNS; a window of two dims */
+    struct {
+        struct mdl_window window;
+        size_t groups, offset_groups;
+    } deform;
+    /* ROI_ALIGN; MAX_ROI_POOL has the scale only */
+    struct {
+        float scale;     /* from the regions' coordinates to pixels */
+        bool max;        /* not the mean */
+        bool half_pixel; /* coordinates are of pixels' corners, not of centres */
+        size_t samples;  /* of a bin along each dim; 0: by the region's size */
+    } roi;
+    struct {
+        struct mdl_window window; /* kernel: the block */
+        size_t blocks[3];         /* along each dim */
+    } col2im;
     struct {
         size_t axis;       /* GATHER, GATHER_ELEMENTS */
         size_t batch_dims; /* GATHER_ND */

@@ -48,6 +48,18 @@ enum mdl_op_trait {
     /* over the dims set in attr.reduce.axes; y has rank of x with those dims 1 */                 \
     X(REDUCE, reduce, reduce, 0)                                                                   \
     X(RESIZE, resize, reference, MDL_OP_SPATIAL)                                                   \
+    /* in: x, grid [N][p ...][2 or 3] of positions -1 to 1 */                                      \
+    X(GRID_SAMPLE, grid_sample, reference, MDL_OP_SPATIAL)                                         \
+    /* in: x, regions [R][4], image of each [R] i64 or i32 */                                      \
+    X(ROI_ALIGN, roi_align, reference, MDL_OP_SPATIAL)                                             \
+    /* in: x, regions [R][5]: image, x1, y1, x2, y2 */                                             \
+    X(MAX_ROI_POOL, max_roi_pool, reference, MDL_OP_SPATIAL)                                       \
+    /* what a deformable convolution multiplies; in: x, offset [, mask] */                         \
+    X(DEFORM_COLUMNS, deform_columns, reference, MDL_OP_SPATIAL)                                   \
+    /* in: x [N][C K][blocks] */                                                                   \
+    X(COL2IM, col2im, reference, 0)                                                                \
+    /* in: x, indices i64 into all of y, row-major */                                              \
+    X(MAX_UNPOOL, max_unpool, reference, MDL_OP_SPATIAL)                                           \
     X(PAD, pad, reference, MDL_OP_FOLLOWS)                                                         \
     /* in: x, indices [, how many rows of x are valid] */                                          \
     X(GATHER, gather, gather, 0)                                                                   \

@@ -11,9 +11,21 @@
  *   asymmetric                      i / s
  *   align_corners                   i (in - 1) / (n - 1)  (0 where n = 1)
  *   tf_half_pixel_for_nn            (i + 0.5) / s
+ *   half_pixel_symmetric            (i + 0.5) / s - 0.5 + (1 - n / (s in)) in / 2
+ *   tf_crop_and_resize              (in - 1) (begin + i (end - begin) / (n - 1))
+ *                                   ((in - 1) (begin + end) / 2 where n = 1)
  * If the given scale is just n / in rounded, the exact ratio is used, so that ties follow the
  * formula, not the rounding.
  */
+static double crop_source(const struct mdl_op *op, size_t d, size_t i, size_t in, size_t n)
+{
+    double begin = (double)op->attr.resize.roi_begin[d], end = (double)op->attr.resize.roi_end[d];
+    double last = (double)(in - 1);
+
+    return n == 1 ? (begin + end) * last / 2
+                  : begin * last + (double)i * (end - begin) * last / (double)(n - 1);
+}
+
 static double source(const struct mdl_op *op, size_t d, size_t i, size_t in, size_t n)
 {
     double up = (double)op->attr.resize.scale[d], down = 1;
@@ -34,6 +46,10 @@ static double source(const struct mdl_op *op, size_t d, size_t i, size_t in, siz
             return 0;
         }
         break;
+    case MDL_COORD_HALF_PIXEL_SYMMETRIC:
+        return ((double)i + 0.5) * down / up - 0.5 + ((double)in - (double)n * down / up) / 2;
+    case MDL_COORD_TF_CROP_AND_RESIZE:
+        return crop_source(op, d, i, in, n);
     default:
         break;
     }
@@ -83,4 +99,92 @@ struct krn_resize_pair krn_resize_neighbours(const struct krn_call *c, size_t d,
     p.at[0] *= x->stride[d];
     p.at[1] *= x->stride[d];
     return p;
+}
+
+bool krn_resize_outside(const struct krn_call *c, size_t d, size_t i)
+{
+    const struct mdl_tensor *x = &c->model->tensors[c->op->in[0]];
+    const struct mdl_tensor *y = &c->model->tensors[c->op->out[0]];
+    double v;
+
+    if (c->op->attr.resize.coord != MDL_COORD_TF_CROP_AND_RESIZE) {
+        return false;
+    }
+    v = source(c->op, d, i, x->dim[d], y->dim[d]);
+    return !(v >= 0 && v <= (double)(x->dim[d] - 1));
+}
+
+/*
+ * The kernels of linear and cubic interpolation, t the distance.
+ * Source: R. Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981, Eq. (15).
+ */
+static double kernel(const struct mdl_op *op, double t)
+{
+    double a = (double)op->attr.resize.cubic_a;
+
+    t = fabs(t);
+    if (op->attr.resize.mode == MDL_RESIZE_LINEAR) {
+        return t < 1 ? 1 - t : 0;
+    }
+    return t <= 1  ? ((a + 2) * t - (a + 3)) * t * t + 1
+           : t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+                   : 0;
+}
+
+static double stretch_of(const struct mdl_op *op, size_t d)
+{
+    double scale = (double)op->attr.resize.scale[d];
+
+    return op->attr.resize.antialias && scale < 1 ? scale : 1;
+}
+
+static double reach_of(const struct mdl_op *op, size_t d)
+{
+    return (op->attr.resize.mode == MDL_RESIZE_LINEAR ? 1 : 2) / stretch_of(op, d);
+}
+
+struct krn_resize_taps krn_resize_taps(const struct krn_call *c, size_t d, size_t i)
+{
+    const struct mdl_tensor *x = &c->model->tensors[c->op->in[0]];
+    const struct mdl_tensor *y = &c->model->tensors[c->op->out[0]];
+    struct krn_resize_taps t = {.op = c->op,
+                                .in = x->dim[d],
+                                .position = source(c->op, d, i, x->dim[d], y->dim[d]),
+                                .stretch = stretch_of(c->op, d),
+                                .total = 1};
+    double reach = reach_of(c->op, d), sum = 0;
+
+    if (t.stretch == 1 && t.position == floor(t.position)) {
+        t.first = (ptrdiff_t)t.position;
+        t.count = 1;
+        return t;
+    }
+    t.first = (ptrdiff_t)floor(t.position - reach) + 1;
+    t.count = (size_t)((ptrdiff_t)ceil(t.position + reach) - t.first);
+    if (c->op->attr.resize.antialias || c->op->attr.resize.exclude_outside) {
+        for (size_t k = 0; k < t.count; k++) {
+            sum += krn_resize_tap(&t, k).weight;
+        }
+        t.total = sum != 0 ? sum : 1;
+    }
+    return t;
+}
+
+struct krn_resize_tap krn_resize_tap(const struct krn_resize_taps *t, size_t k)
+{
+    ptrdiff_t at = t->first + (ptrdiff_t)k;
+    bool outside = at < 0 || at >= (ptrdiff_t)t->in;
+    struct krn_resize_tap tap = {.at = at < 0 ? 0 : outside ? t->in - 1 : (size_t)at};
+
+    if (t->count == 1) {
+        tap.weight = 1;
+    } else if (!outside || !t->op->attr.resize.exclude_outside) {
+        tap.weight = kernel(t->op, ((double)at - t->position) * t->stretch) / t->total;
+    }
+    return tap;
+}
+
+size_t krn_resize_taps_max(const struct mdl_op *op, size_t d)
+{
+    return (size_t)(2 * reach_of(op, d)) + 2;
 }

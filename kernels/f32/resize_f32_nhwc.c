@@ -26,11 +26,13 @@ static bool shape_of(const struct mdl_model *m, const struct mdl_op *op, struct 
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
-    return x->rank == 4 && y->rank == 4 && keeps_channels(op) && krn_img_of(x, &s->x) &&
-           krn_img_of(y, &s->y) && krn_img_flat(&s->y) && s->x.n == s->y.n && s->x.c == s->y.c &&
-           op->attr.resize.scale[0] == 1.0f && op->attr.resize.scale[1] == 1.0f &&
-           op->attr.resize.scale[2] > 0 && op->attr.resize.scale[3] > 0 && !op->shift &&
-           !op->scale && krn_epilogue_supports(m, op, &s->y);
+    return x->rank == 4 && y->rank == 4 && !krn_resize_is_wide(op) &&
+           op->attr.resize.coord != MDL_COORD_TF_CROP_AND_RESIZE && keeps_channels(op) &&
+           krn_img_of(x, &s->x) && krn_img_of(y, &s->y) && krn_img_flat(&s->y) &&
+           s->x.n == s->y.n && s->x.c == s->y.c && op->attr.resize.scale[0] == 1.0f &&
+           op->attr.resize.scale[1] == 1.0f && op->attr.resize.scale[2] > 0 &&
+           op->attr.resize.scale[3] > 0 && !op->shift && !op->scale &&
+           krn_epilogue_supports(m, op, &s->y);
 }
 
 KRN_SUPPORTS_BY(struct shape, shape_of)

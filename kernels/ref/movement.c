@@ -10,8 +10,9 @@ static void move_element(const struct krn_call *c, ptrdiff_t y, ptrdiff_t x)
 }
 
 /*
- * PAD  y[i] = x[i - begin] inside x; outside: the value, the nearest edge, or the mirror image
- * (reflect does not repeat the edge: period 2 (n - 1)). Negative pads crop.   Source: ONNX Pad-13
+ * PAD  y[i] = x[i - begin] inside x; outside: the value, the nearest edge, the mirror image
+ * (reflect does not repeat the edge: period 2 (n - 1)), or the next copy of x (wrap). Negative pads
+ * crop.   Source: ONNX Pad-19
  */
 static bool pad_source(enum mdl_pad_mode mode, ptrdiff_t i, size_t dim, size_t *ret_i)
 {
@@ -20,11 +21,13 @@ static bool pad_source(enum mdl_pad_mode mode, ptrdiff_t i, size_t dim, size_t *
     if (n == 0 || (mode == MDL_PAD_CONSTANT && (i < 0 || i >= n))) {
         return false;
     }
-    if (mode == MDL_PAD_EDGE || n == 1) {
+    if (mode == MDL_PAD_EDGE || (n == 1 && mode == MDL_PAD_REFLECT)) {
         i = i < 0 ? 0 : i >= n ? n - 1 : i;
     } else if (mode == MDL_PAD_REFLECT) {
         i = (i % period + period) % period;
         i = i >= n ? period - i : i;
+    } else if (mode == MDL_PAD_WRAP) {
+        i = (i % n + n) % n;
     }
     *ret_i = (size_t)i;
     return true;
@@ -61,7 +64,7 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
     return x->dtype == y->dtype && x->rank == y->rank && ref_plain(op) &&
-           (unsigned)op->attr.pad.mode <= MDL_PAD_EDGE;
+           (unsigned)op->attr.pad.mode <= MDL_PAD_WRAP;
 }
 
 REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run)

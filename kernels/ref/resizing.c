@@ -25,6 +25,64 @@ static double corners(const struct krn_call *c, const struct krn_resize_pair *p,
     return sum;
 }
 
+/* cubic or antialiased: the same over all taps of dim @d and the dims after it */
+static double wide(const struct krn_call *c, const struct krn_resize_taps *taps, size_t d,
+                   ptrdiff_t at)
+{
+    const struct mdl_tensor *x = ref_in(c, 0);
+    double sum = 0;
+
+    if (d == x->rank) {
+        return ref_f64(c->in[0], x->dtype, at);
+    }
+    for (size_t k = 0; k < taps[d].count; k++) {
+        struct krn_resize_tap tap = krn_resize_tap(&taps[d], k);
+
+        if (tap.weight != 0) {
+            sum += tap.weight * wide(c, taps, d + 1, at + (ptrdiff_t)tap.at * x->stride[d]);
+        }
+    }
+    return sum;
+}
+
+static double weighed(const struct krn_call *c, const size_t *index)
+{
+    struct krn_resize_taps taps[MDL_RANK_MAX];
+    struct krn_resize_pair pairs[MDL_RANK_MAX];
+    size_t rank = ref_in(c, 0)->rank;
+
+    if (krn_resize_is_wide(c->op)) {
+        for (size_t d = 0; d < rank; d++) {
+            taps[d] = krn_resize_taps(c, d, index[d]);
+        }
+        return wide(c, taps, 0, 0);
+    }
+    for (size_t d = 0; d < rank; d++) {
+        pairs[d] = krn_resize_neighbours(c, d, index[d]);
+    }
+    return corners(c, pairs, rank);
+}
+
+static ptrdiff_t nearest_at(const struct krn_call *c, const size_t *index)
+{
+    ptrdiff_t at = 0;
+
+    for (size_t d = 0; d < ref_in(c, 0)->rank; d++) {
+        at += krn_resize_neighbours(c, d, index[d]).at[0];
+    }
+    return at;
+}
+
+static bool outside(const struct krn_call *c, const size_t *index)
+{
+    for (size_t d = 0; d < ref_in(c, 0)->rank; d++) {
+        if (krn_resize_outside(c, d, index[d])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void resize_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *y = ref_out(c, 0);
@@ -35,22 +93,23 @@ static void resize_body(const struct krn_call *c, size_t begin, size_t end)
     ref_walk_add(&w, y);
     ref_walk_add_residual(&w, c);
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        struct krn_resize_pair p[MDL_RANK_MAX];
-        ptrdiff_t at = 0;
+        double v;
 
-        for (size_t d = 0; d < y->rank; d++) {
-            p[d] = krn_resize_neighbours(c, d, w.index[d]);
-            at += p[d].at[0];
+        if (outside(c, w.index)) {
+            v = (double)c->op->attr.resize.extrapolation;
+        } else if (c->op->attr.resize.mode != MDL_RESIZE_NEAREST) {
+            v = weighed(c, w.index);
+        } else if (y->dtype == MDL_F32) {
+            v = (double)ref_f32(c->in[0], nearest_at(c, w.index));
+        } else {
+            memcpy((char *)c->out[0] + w.at[0] * bytes,
+                   (const char *)c->in[0] + nearest_at(c, w.index) * bytes, (size_t)bytes);
+            continue;
         }
         if (y->dtype == MDL_F32) {
-            double v = c->op->attr.resize.mode == MDL_RESIZE_NEAREST ? (double)ref_f32(c->in[0], at)
-                                                                     : corners(c, p, y->rank);
             ref_set_f32(c->out[0], w.at[0], ref_finish(c, v, w.at[1]));
-        } else if (c->op->attr.resize.mode == MDL_RESIZE_LINEAR) {
-            ref_set_f64(c->out[0], y->dtype, w.at[0], corners(c, p, y->rank));
         } else {
-            memcpy((char *)c->out[0] + w.at[0] * bytes, (const char *)c->in[0] + at * bytes,
-                   (size_t)bytes);
+            ref_set_f64(c->out[0], y->dtype, w.at[0], v);
         }
     }
 }

@@ -5,11 +5,9 @@
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"
 
-/* Bias of a convolution: with constant weights a constant one becomes op.shift, else it is in[2].
- */
-static int take_bias(struct mdl_lower *l, struct mdl_ir_op *op, size_t channels)
+int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels)
 {
-    size_t b = mdl_l_in(l, 2);
+    size_t b = mdl_l_in(l, i);
     const struct mdl_ir_value *v;
     float *shift;
     int r;
@@ -17,7 +15,7 @@ static int take_bias(struct mdl_lower *l, struct mdl_ir_op *op, size_t channels)
     if (b == MDL_NONE) {
         return 0;
     }
-    r = mdl_l_f32(l, 2);
+    r = mdl_l_f32(l, i);
     if (r < 0) {
         return r;
     }
@@ -125,7 +123,7 @@ static int lower_conv(struct mdl_lower *l, int arg)
     int r = check_f32(l);
 
     r = r < 0 ? r : mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim);
-    r = r < 0 ? r : take_bias(l, &op, dim[1]);
+    r = r < 0 ? r : mdl_lower_bias(l, 2, &op, dim[1]);
     return r < 0
                ? r
                : mdl_ir_emit(l->ir, &op, MDL_F32, mdl_l_value(l, l->in[0])->rank, dim, &l->out[0]);
@@ -232,7 +230,7 @@ static int lower_conv_transpose(struct mdl_lower *l, int arg)
     op.op.attr.conv.groups = groups;
     op.op.in[0] = l->in[0];
     op.op.in[1] = l->in[1];
-    r = take_bias(l, &op, dim[1]);
+    r = mdl_lower_bias(l, 2, &op, dim[1]);
     return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
 }
 

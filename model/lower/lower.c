@@ -7,13 +7,10 @@
 #include "model/lower/lowering.h"
 
 const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,  mdl_lower_products,
-    mdl_lower_elements, mdl_lower_shapes,
-    mdl_lower_slices,   mdl_lower_gathers,
-    mdl_lower_scatters, mdl_lower_selections,
-    mdl_lower_pads,     mdl_lower_resizes,
-    mdl_lower_reduces,  mdl_lower_consts,
-    mdl_lower_quants,   NULL,
+    mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes,
+    mdl_lower_slices,  mdl_lower_gathers,  mdl_lower_scatters, mdl_lower_selections,
+    mdl_lower_pads,    mdl_lower_resizes,  mdl_lower_reduces,  mdl_lower_consts,
+    mdl_lower_quants,  mdl_lower_samples,  mdl_lower_unpools,  NULL,
 };
 
 /* Return: whether a node's domain is that of a row. */

@@ -42,11 +42,16 @@ extern const struct mdl_lower_row mdl_lower_resizes[];    /* resizes.c */
 extern const struct mdl_lower_row mdl_lower_reduces[];    /* reductions.c */
 extern const struct mdl_lower_row mdl_lower_quants[];     /* quantized_ops.c */
 extern const struct mdl_lower_row mdl_lower_consts[];     /* constants.c */
+extern const struct mdl_lower_row mdl_lower_samples[];    /* samples.c */
+extern const struct mdl_lower_row mdl_lower_unpools[];    /* unpools.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
 int mdl_lower_conv_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_ir_op *ret_op,
                       size_t ret_dim[MDL_RANK_MAX]);
+/** mdl_lower_bias() - the bias of a convolution, input @i of the node: with constant weights a
+ * constant one becomes op.shift, else it is in[2]. */
+int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels);
 /** mdl_lower_product() - makes x times w by numpy's rules; @like: the op's other fields; @dtype: of
  * y. */
 int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,

@@ -28,6 +28,7 @@ static const struct word modes[] = {
     {"nearest", MDL_RESIZE_NEAREST},
     {"linear", MDL_RESIZE_LINEAR},
     {"bilinear", MDL_RESIZE_LINEAR},
+    {"cubic", MDL_RESIZE_CUBIC},
     {0},
 };
 static const struct word coords[] = {
@@ -36,6 +37,8 @@ static const struct word coords[] = {
     {"align_corners", MDL_COORD_ALIGN_CORNERS},
     {"pytorch_half_pixel", MDL_COORD_PYTORCH_HALF_PIXEL},
     {"tf_half_pixel_for_nn", MDL_COORD_TF_HALF_PIXEL_NN},
+    {"half_pixel_symmetric", MDL_COORD_HALF_PIXEL_SYMMETRIC},
+    {"tf_crop_and_resize", MDL_COORD_TF_CROP_AND_RESIZE},
     {0},
 };
 static const struct word rounds[] = {
@@ -60,16 +63,21 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
     if (r < 0) {
         return r;
     }
-    if (mdl_l_int(l, "antialias", 0)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "antialias is not supported; export the model without it");
-    }
-    if (strcmp(mdl_l_string(l, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "keep_aspect_ratio_policy is not supported");
+    if (old && mode == MDL_RESIZE_CUBIC) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "mode cubic needs opset 11");
     }
     op->op.attr.resize.mode = (enum mdl_resize_mode)mode;
     op->op.attr.resize.coord = (enum mdl_resize_coord)coord;
     op->op.attr.resize.round = (enum mdl_resize_round)round;
+    op->op.attr.resize.cubic_a = mdl_l_float(l, "cubic_coeff_a", -0.75f);
+    op->op.attr.resize.exclude_outside = mdl_l_int(l, "exclude_outside", 0) != 0;
+    op->op.attr.resize.extrapolation = mdl_l_float(l, "extrapolation_value", 0);
+    /* nearest takes one element however small the result */
+    op->op.attr.resize.antialias =
+        mode != MDL_RESIZE_NEAREST && l->opset >= 18 && mdl_l_int(l, "antialias", 0) != 0;
+    if (l->error == 0 && !isfinite(op->op.attr.resize.cubic_a)) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "cubic_coeff_a is not a finite number");
+    }
     return l->error;
 }
 
@@ -113,56 +121,137 @@ static int read_scales(struct mdl_lower *l, size_t i, float *scale, size_t *ret_
     return 0;
 }
 
-/* Which dims the scales or sizes are about: all, or attribute axes (opset 18). */
-static int read_axes(struct mdl_lower *l, size_t rank, size_t count, size_t *ret_axis)
+/* The dims that scales, sizes and roi are about: all, or attribute axes (opset 18). */
+struct axes {
+    size_t count, at[MDL_RANK_MAX];
+};
+
+static int read_axes(struct mdl_lower *l, size_t rank, struct axes *ret)
 {
     int64_t axes[MDL_RANK_MAX];
-    size_t axis_count;
-    bool some = mdl_l_ints(l, "axes", axes, MDL_RANK_MAX, &axis_count);
+    bool used[MDL_RANK_MAX] = {false};
+    bool some = l->opset >= 18 && mdl_l_ints(l, "axes", axes, MDL_RANK_MAX, &ret->count);
 
     if (l->error < 0) {
         return l->error;
     }
-    if (count != (some ? axis_count : rank)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "%zu scales or sizes for %zu dimensions", count,
-                             some ? axis_count : rank);
-    }
-    for (size_t i = 0; i < count; i++) {
-        int r;
+    ret->count = some ? ret->count : rank;
+    for (size_t i = 0; i < ret->count; i++) {
+        int r = mdl_l_axis(l, some ? axes[i] : (int64_t)i, rank, false, &ret->at[i]);
 
-        ret_axis[i] = i;
-        r = some ? mdl_l_axis(l, axes[i], rank, false, &ret_axis[i]) : 0;
         if (r < 0) {
             return r;
         }
+        if (used[ret->at[i]]) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is given twice", ret->at[i]);
+        }
+        used[ret->at[i]] = true;
     }
     return 0;
 }
 
-static int apply_scales(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                        const float *scale, size_t count, size_t *dim)
+static int check_count(struct mdl_lower *l, const char *what, size_t count, size_t wanted)
 {
-    size_t axis[MDL_RANK_MAX];
-    int r = read_axes(l, x->rank, count, axis);
+    return count == wanted
+               ? 0
+               : mdl_ir_refuse(l->ir, -EBADMSG, "%zu %s for %zu dimensions", count, what, wanted);
+}
 
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        r = set_scale(l, op, x, axis[i], scale[i], dim);
+static int apply_scales(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                        const struct axes *axes, const float *scale, size_t *dim)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < axes->count; i++) {
+        r = set_scale(l, op, x, axes->at[i], scale[i], dim);
     }
     return r;
 }
 
-static int apply_sizes(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                       const int64_t *size, size_t count, size_t *dim)
+/* keep_aspect_ratio_policy: one scale for all axes, by which the result fits into the sizes, or
+ * covers them. */
+static int keep_ratio(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                      const struct axes *axes, bool larger, size_t *dim)
 {
-    size_t axis[MDL_RANK_MAX];
-    int r = read_axes(l, x->rank, count, axis);
+    double scale = larger ? 0 : INFINITY;
 
-    for (size_t i = 0; r == 0 && i < count; i++) {
+    for (size_t i = 0; i < axes->count; i++) {
+        double one = (double)dim[axes->at[i]] / (double)x->dim[axes->at[i]];
+
+        scale = larger ? fmax(scale, one) : fmin(scale, one);
+    }
+    for (size_t i = 0; i < axes->count; i++) {
+        double size = floor(scale * (double)x->dim[axes->at[i]] + 0.5);
+
+        if (!(size >= 1) || size > INT32_MAX) {
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "keep_aspect_ratio_policy gives dimension %zu a size of %g",
+                                 axes->at[i], size);
+        }
+        dim[axes->at[i]] = (size_t)size;
+        op->op.attr.resize.scale[axes->at[i]] = (float)scale;
+    }
+    return 0;
+}
+
+static const struct word policies[] = {
+    {"stretch", 0},
+    {"not_larger", 1},
+    {"not_smaller", 2},
+    {0},
+};
+
+static int apply_sizes(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                       const struct axes *axes, const int64_t *size, size_t *dim)
+{
+    int policy = 0, r = 0;
+
+    for (size_t i = 0; i < axes->count; i++) {
+        size_t at = axes->at[i];
+
         if (size[i] < 1 || size[i] > INT32_MAX) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "size %lld is out of range", (long long)size[i]);
         }
-        dim[axis[i]] = (size_t)size[i];
-        op->op.attr.resize.scale[axis[i]] = (float)((double)size[i] / (double)x->dim[axis[i]]);
+        dim[at] = (size_t)size[i];
+        op->op.attr.resize.scale[at] = (float)((double)size[i] / (double)x->dim[at]);
+    }
+    if (l->opset >= 18) {
+        r = look_up(l, "keep_aspect_ratio_policy", "stretch", policies, &policy);
+    }
+    return r < 0 || !policy ? r : keep_ratio(l, op, x, axes, policy == 2, dim);
+}
+
+/* Input 1: where each axis begins, then where each ends, as fractions of the input. */
+static int read_roi(struct mdl_lower *l, struct mdl_ir_op *op, const struct axes *axes)
+{
+    size_t v = mdl_l_in(l, 1);
+    const struct mdl_ir_value *roi;
+    int r;
+
+    for (size_t d = 0; d < MDL_RANK_MAX; d++) {
+        op->op.attr.resize.roi_end[d] = 1;
+    }
+    if (op->op.attr.resize.coord != MDL_COORD_TF_CROP_AND_RESIZE) {
+        return 0; /* the others ignore it */
+    }
+    if (v == MDL_NONE) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "tf_crop_and_resize needs input 1, the roi");
+    }
+    roi = mdl_l_value(l, v);
+    if (!roi->data || roi->dtype != MDL_F32) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the roi must be constant floats");
+    }
+    r = check_count(l, "values of the roi", mdl_ir_elements(roi), 2 * axes->count);
+    for (size_t i = 0; r == 0 && i < axes->count; i++) {
+        float begin = (float)mdl_const_real(roi, i);
+        float end = (float)mdl_const_real(roi, axes->count + i);
+
+        if (!(fabsf(begin) < 1e6f && fabsf(end) < 1e6f)) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "the roi from %g to %g is out of range",
+                                 (double)begin, (double)end);
+        }
+        op->op.attr.resize.roi_begin[axes->at[i]] = begin;
+        op->op.attr.resize.roi_end[axes->at[i]] = end;
     }
     return r;
 }
@@ -176,6 +265,8 @@ static int old_nearest(struct mdl_lower *l, const struct mdl_ir_op *op,
     struct mdl_ir_op shrink = *op, grow = *op;
     size_t small[MDL_RANK_MAX];
     bool shrinks = false, grows = false;
+    enum mdl_dtype dtype = x->dtype; /* new values move x */
+    size_t rank = x->rank;
     int r = 0;
 
     l->out[0] = op->op.in[0];
@@ -190,42 +281,28 @@ static int old_nearest(struct mdl_lower *l, const struct mdl_ir_op *op,
     }
     if (shrinks) {
         shrink.op.attr.resize.round = MDL_ROUND_CEIL;
-        r = mdl_ir_emit(l->ir, &shrink, MDL_F32, x->rank, small, &l->out[0]);
+        r = mdl_ir_emit(l->ir, &shrink, dtype, rank, small, &l->out[0]);
     }
     if (r == 0 && (grows || !shrinks)) {
         grow.op.in[0] = l->out[0];
-        r = mdl_ir_emit(l->ir, &grow, MDL_F32, x->rank, dim, &l->out[0]);
+        r = mdl_ir_emit(l->ir, &grow, dtype, rank, dim, &l->out[0]);
     }
     return r;
 }
 
-static int lower_resize(struct mdl_lower *l, int upsample)
+/* Scales or sizes, whichever the node has: @ret_dim and the op's scales. */
+static int read_result(struct mdl_lower *l, bool upsample, struct mdl_ir_op *op,
+                       const struct mdl_ir_value *x, const struct axes *axes, size_t *ret_dim)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_RESIZE);
-    size_t dim[MDL_RANK_MAX], scale_in = upsample || l->opset < 11 ? 1 : 2, count, sizes = 0;
+    size_t count, sizes = 0;
     float scale[MDL_RANK_MAX];
     int64_t size[MDL_RANK_MAX];
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 1);
+    int r = read_scales(l, upsample || l->opset < 11 ? 1 : 2, scale, &count);
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    r = r < 0 ? r : read_attributes(l, &op, upsample != 0);
     if (r < 0) {
         return r;
     }
-    x = mdl_l_value(l, l->in[0]);
-    for (size_t i = 0; i < x->rank; i++) {
-        dim[i] = x->dim[i];
-        op.op.attr.resize.scale[i] = 1;
-        if (x->dim[i] == 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
-        }
-    }
-    r = read_scales(l, scale_in, scale, &count);
-    if (r < 0) {
-        return r;
-    }
-    if (count == 0 && !upsample) {
+    if (count == 0 && !upsample && l->opset >= 11) {
         mdl_l_const_ints(l, 3, size, MDL_RANK_MAX, &sizes);
     }
     if (l->error < 0) {
@@ -234,8 +311,40 @@ static int lower_resize(struct mdl_lower *l, int upsample)
     if (count == 0 && sizes == 0) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "neither scales nor sizes are given");
     }
-    r = count ? apply_scales(l, &op, x, scale, count, dim)
-              : apply_sizes(l, &op, x, size, sizes, dim);
+    r = check_count(l, "scales or sizes", count ? count : sizes, axes->count);
+    return r < 0   ? r
+           : count ? apply_scales(l, op, x, axes, scale, ret_dim)
+                   : apply_sizes(l, op, x, axes, size, ret_dim);
+}
+
+static int lower_resize(struct mdl_lower *l, int upsample)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_RESIZE);
+    size_t dim[MDL_RANK_MAX];
+    struct axes axes;
+    const struct mdl_ir_value *x;
+    int r = mdl_l_need(l, 1);
+
+    r = r < 0 ? r : read_attributes(l, &op, upsample != 0);
+    if (r < 0) {
+        return r;
+    }
+    x = mdl_l_value(l, l->in[0]);
+    if (op.op.attr.resize.mode != MDL_RESIZE_NEAREST && x->dtype != MDL_F32 && x->dtype != MDL_U8 &&
+        x->dtype != MDL_I8 && x->dtype != MDL_I32) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "values of type %s are only resized by nearest",
+                             mdl_dtype_name(x->dtype));
+    }
+    for (size_t i = 0; i < x->rank; i++) {
+        dim[i] = x->dim[i];
+        op.op.attr.resize.scale[i] = 1;
+        if (x->dim[i] == 0) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
+        }
+    }
+    r = read_axes(l, x->rank, &axes);
+    r = r < 0 ? r : read_roi(l, &op, &axes);
+    r = r < 0 ? r : read_result(l, upsample != 0, &op, x, &axes, dim);
     if (r < 0) {
         return r;
     }
@@ -243,7 +352,7 @@ static int lower_resize(struct mdl_lower *l, int upsample)
     if (op.op.attr.resize.mode == MDL_RESIZE_NEAREST && (upsample || l->opset < 11)) {
         return old_nearest(l, &op, x, dim);
     }
-    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
+    return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
 }
 
 const struct mdl_lower_row mdl_lower_resizes[] = {

@@ -179,6 +179,42 @@ TEST(resizes_of_random_shapes)
     }
 }
 
+/* Cubic and antialiased ones: some weights are negative, so the error is absolute. */
+TEST(wide_resizes_of_random_shapes)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct one_op *o = one_op_new(MDL_OP_RESIZE);
+        struct check k = {.bound = CHECK_SUM,
+                          .terms = 16,
+                          .ulps = 8,
+                          .absolute = 4e-6,
+                          .expect = "resize_f32_nhwc_wide"};
+        size_t c = (size_t)t_range(1, 40), h = (size_t)t_range(1, 20), w = (size_t)t_range(1, 20);
+        size_t ho = (size_t)t_range(1, 20), wo = (size_t)t_range(1, 20);
+
+        o->op.attr.resize.coord =
+            t_range(0, 1) ? MDL_COORD_HALF_PIXEL_SYMMETRIC
+                          : (enum mdl_resize_coord)t_range(0, MDL_COORD_PYTORCH_HALF_PIXEL);
+        o->op.in[0] = one_op_image(o, 2, c, h, w, light_maybe_wider(c));
+        o->op.out[0] = one_op_image(o, 2, c, ho, wo, light_maybe_wider(c));
+        o->op.attr.resize.mode = (enum mdl_resize_mode)t_range(1, 2);
+        o->op.attr.resize.antialias = o->op.attr.resize.mode == MDL_RESIZE_LINEAR || t_range(0, 1);
+        o->op.attr.resize.exclude_outside = t_range(0, 1);
+        o->op.attr.resize.cubic_a = t_range(0, 1) ? -0.5f : -0.75f;
+        o->op.attr.resize.scale[0] = o->op.attr.resize.scale[1] = 1.0f;
+        o->op.attr.resize.scale[2] = (float)ho / (float)h;
+        o->op.attr.resize.scale[3] = (float)wo / (float)w;
+        check_fill(o, o->op.in[0], 1.0f);
+        light_epilogue(o, (enum mdl_act)(t_range(0, 1) ? 0 : t_range(0, MDL_ACT_SOFTPLUS)),
+                       (enum mdl_residual)t_range(0, 2));
+        snprintf(o->name, sizeof(o->name),
+                 "wide resize of %zux%zux%zu to %zux%zu mode %d coord %d antialias %d", c, h, w, ho,
+                 wo, (int)o->op.attr.resize.mode, (int)o->op.attr.resize.coord,
+                 (int)o->op.attr.resize.antialias);
+        T_TRUE(light_finish(o, &k));
+    }
+}
+
 /* those on quantised values: test_primitives_i8.c */
 static bool ours(const struct krn_primitive *v)
 {

@@ -111,6 +111,7 @@ TEST(pad_modes)
         {MDL_PAD_EDGE, 2, 1, 6, {1, 1, 1, 2, 3, 3}},
         {MDL_PAD_REFLECT, 2, 2, 7, {3, 2, 1, 2, 3, 2, 1}},
         {MDL_PAD_REFLECT, 4, 1, 8, {1, 2, 3, 2, 1, 2, 3, 2}},
+        {MDL_PAD_WRAP, 4, 1, 8, {3, 1, 2, 3, 1, 2, 3, 1}},
         {MDL_PAD_CONSTANT, -1, 1, 3, {2, 3, 9}},
         {MDL_PAD_CONSTANT, -2, -1, 0, {0}},
     };

@@ -12,16 +12,37 @@ static const int64_t extremes[] = {
     0,         1,         -1,           2,     3,   7, INT32_MAX, INT32_MIN, INT64_MAX,
     INT64_MIN, 1ll << 32, -(1ll << 40), 65536, 100, -2};
 
-static const char *const int_attrs[] = {"axis",       "group",         "ceil_mode",
-                                        "transA",     "transB",        "keepdims",
-                                        "blocksize",  "size",          "allowzero",
-                                        "to",         "storage_order", "start",
-                                        "end",        "num_outputs",   "count_include_pad",
-                                        "batch_dims", "largest",       "center_point_box",
-                                        "k",          "time_axis",     "batch_axis"};
+static const char *const int_attrs[] = {"axis",
+                                        "group",
+                                        "ceil_mode",
+                                        "transA",
+                                        "transB",
+                                        "keepdims",
+                                        "blocksize",
+                                        "size",
+                                        "allowzero",
+                                        "to",
+                                        "storage_order",
+                                        "start",
+                                        "end",
+                                        "num_outputs",
+                                        "count_include_pad",
+                                        "batch_dims",
+                                        "largest",
+                                        "center_point_box",
+                                        "k",
+                                        "time_axis",
+                                        "batch_axis",
+                                        "antialias",
+                                        "align_corners",
+                                        "sampling_ratio",
+                                        "output_height",
+                                        "output_width",
+                                        "offset_group",
+                                        "exclude_outside"};
 static const char *const ints_attrs[] = {
-    "kernel_shape", "strides", "pads",  "dilations", "axes",         "perm",
-    "starts",       "ends",    "split", "shape",     "output_shape", "output_padding"};
+    "kernel_shape", "strides", "pads",  "dilations",    "axes",           "perm",        "starts",
+    "ends",         "split",   "shape", "output_shape", "output_padding", "pooled_shape"};
 
 static int64_t number(void)
 {
@@ -105,7 +126,7 @@ TEST(random_nodes)
         int r;
 
         small.no_fusion = t_range(0, 3) == 0;
-        gb_init(&g, t_range(6, 18));
+        gb_init(&g, t_range(6, 24));
         for (size_t i = 0; i < base_array_count(operands); i++) {
             add_value(&g, operands[i]);
         }

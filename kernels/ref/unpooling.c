@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that undo a pooling or an im2col, and the older pooling of regions. */
+#include <math.h>
+
+#include "kernels/ref/ref.h"
+#include "kernels/table.h"
+
+/*
+ * COL2IM  y[n,c,p] = the sum over taps k and blocks l with p = l s + k d - pad of x[n, c K + k, l]
+ * Source: ONNX Col2Im-18.
+ */
+static double col2im_value(const struct krn_call *c, const size_t *index)
+{
+    const struct mdl_tensor *x = ref_in(c, 0);
+    const struct mdl_window *win = &c->op->attr.col2im.window;
+    size_t taps = 1;
+    double sum = 0;
+
+    for (size_t d = 0; d < win->rank; d++) {
+        taps *= win->kernel[d];
+    }
+    for (size_t k = 0; k < taps; k++) {
+        size_t block = 0, rest = k, stride = 1;
+        bool found = true;
+
+        for (size_t d = win->rank; found && d-- > 0;) {
+            size_t at = index[2 + d] + win->pad_begin[d];
+            size_t shift = rest % win->kernel[d] * win->dilation[d];
+
+            rest /= win->kernel[d];
+            found = at >= shift && (at - shift) % win->stride[d] == 0 &&
+                    (at - shift) / win->stride[d] < c->op->attr.col2im.blocks[d];
+            block += found ? (at - shift) / win->stride[d] * stride : 0;
+            stride *= c->op->attr.col2im.blocks[d];
+        }
+        if (found) {
+            sum += ref_f64(c->in[0], x->dtype,
+                           ref_offset(x, (size_t[]){index[0], index[1] * taps + k, block}));
+        }
+    }
+    return sum;
+}
+
+static void col2im_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *y = ref_out(c, 0);
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        ref_set_f64(c->out[0], y->dtype, w.at[0], col2im_value(c, w.index));
+    }
+}
+
+REF_EACH_ELEMENT(col2im)
+
+static bool col2im_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    const struct mdl_window *win = &op->attr.col2im.window;
+
+    return x->dtype == y->dtype && x->rank == 3 && win->rank >= 1 && win->rank <= 3 &&
+           y->rank == win->rank + 2 && ref_plain(op);
+}
+
+REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run)
+
+/*
+ * MAX_UNPOOL  y = 0, but y[i[p]] = x[p], the indices counted over all of y, row-major
+ * Of equal indices the last in order is kept, and one outside y is left out: the indices come with
+ * the frame. Each member of the team writes its part of y and reads all indices.
+ * Source: ONNX MaxUnpool-11.
+ */
+static void max_unpool_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1), *y = ref_out(c, 0);
+    size_t count = 1;
+    struct ref_walk w;
+
+    ref_walk_start(&w, y, begin);
+    ref_walk_add(&w, y);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        ref_set_f32(c->out[0], w.at[0], 0);
+    }
+    for (size_t d = 0; d < x->rank; d++) {
+        count *= x->dim[d];
+    }
+    ref_walk_start(&w, x, 0);
+    ref_walk_add(&w, x);
+    ref_walk_add(&w, indices);
+    for (size_t i = 0; i < count; i++, ref_walk_next(&w)) {
+        int64_t to = ref_i64(c->in[1], indices->dtype, w.at[1]);
+        size_t index[MDL_RANK_MAX], rest = (size_t)to;
+
+        if (to < 0 || (uint64_t)to < begin || (uint64_t)to >= end) {
+            continue;
+        }
+        for (size_t d = y->rank; d-- > 0; rest /= y->dim[d]) {
+            index[d] = rest % y->dim[d];
+        }
+        ref_set_f32(c->out[0], ref_offset(y, index), (double)ref_f32(c->in[0], w.at[0]));
+    }
+}
+
+REF_EACH_ELEMENT(max_unpool)
+
+static bool max_unpool_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *indices = &m->tensors[op->in[1]];
+    const struct mdl_tensor *y = &m->tensors[op->out[0]];
+
+    if (x->dtype != MDL_F32 || y->dtype != MDL_F32 || indices->dtype != MDL_I64 ||
+        x->rank != indices->rank || x->rank != y->rank || !ref_plain(op)) {
+        return false;
+    }
+    for (size_t d = 0; d < x->rank; d++) {
+        if (x->dim[d] != indices->dim[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+REF_PRIMITIVE(max_unpool, MDL_OP_MAX_UNPOOL, max_unpool_supports, max_unpool_run)
+
+/* round(@v * @scale), halves away from zero, within what no image reaches. A NaN gives 0. */
+static ptrdiff_t roi_edge(float v, float scale)
+{
+    static const float far = 0x1p40f;
+    float r = roundf(v * scale);
+
+    return (ptrdiff_t)(r >= far ? far : r <= -far ? -far : r == r ? r : 0);
+}
+
+/*
+ * MAX_ROI_POOL  y[r,c,p] = max of x[image of r, c] over bin p of region r, whose edges are whole
+ * pixels; 0 for an empty bin. Rows of regions: image, x1, y1, x2, y2. A region of an image that
+ * does not exist: zeros.   Source: ONNX MaxRoiPool-1; R. Girshick, Fast R-CNN, 2015, section 2.1.
+ */
+static double roi_max(const struct krn_call *c, const size_t *index)
+{
+    const struct mdl_tensor *x = ref_in(c, 0), *rois = ref_in(c, 1), *y = ref_out(c, 0);
+    ptrdiff_t roi = (ptrdiff_t)index[0] * rois->stride[0];
+    float image = ref_f32(c->in[1], roi), scale = c->op->attr.roi.scale;
+    ptrdiff_t begin[2], end[2];
+    double largest = 0;
+    bool first = true;
+
+    if (!(image >= 0 && image < (float)x->dim[0])) {
+        return 0;
+    }
+    for (size_t d = 0; d < 2; d++) {
+        size_t n = x->dim[2 + d];
+        ptrdiff_t low =
+            roi_edge(ref_f32(c->in[1], roi + (ptrdiff_t)(2 - d) * rois->stride[1]), scale);
+        ptrdiff_t high =
+            roi_edge(ref_f32(c->in[1], roi + (ptrdiff_t)(4 - d) * rois->stride[1]), scale);
+        double size = high - low + 1 > 1 ? (double)(high - low + 1) : 1;
+        double bin = size / (double)y->dim[2 + d];
+
+        begin[d] = (ptrdiff_t)floor((double)index[2 + d] * bin) + low;
+        end[d] = (ptrdiff_t)ceil((double)(index[2 + d] + 1) * bin) + low;
+        begin[d] = begin[d] < 0 ? 0 : begin[d];
+        end[d] = end[d] > (ptrdiff_t)n ? (ptrdiff_t)n : end[d];
+    }
+    for (ptrdiff_t i = begin[0]; i < end[0]; i++) {
+        for (ptrdiff_t k = begin[1]; k < end[1]; k++) {
+            double v = (double)ref_f32(
+                c->in[0], ref_offset(x, (size_t[]){(size_t)image, index[1], (size_t)i, (size_t)k}));
+
+            largest = first || v > largest ? v : largest;
+            first = false;
+        }
+    }
+    return largest;
+}
+
+static void max_roi_pool_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    struct ref_walk w;
+
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        ref_set_f32(c->out[0], w.at[0], roi_max(c, w.index));
+    }
+}
+
+REF_EACH_ELEMENT(max_roi_pool)
+
+static bool max_roi_pool_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *rois = &m->tensors[op->in[1]];
+    const struct mdl_tensor *y = &m->tensors[op->out[0]];
+
+    return x->dtype == MDL_F32 && rois->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank == 4 &&
+           y->rank == 4 && rois->rank == 2 && rois->dim[1] == 5 && rois->dim[0] == y->dim[0] &&
+           x->dim[1] == y->dim[1] && ref_plain(op);
+}
+
+REF_PRIMITIVE(max_roi_pool, MDL_OP_MAX_ROI_POOL, max_roi_pool_supports, max_roi_pool_run)
