@@ -147,7 +147,7 @@ static int apply_size(struct mdl_graph *g, const struct mdl_sidecar *side, char 
 static bool is_heavy(enum mdl_op_kind kind)
 {
     return kind == MDL_OP_CONV || kind == MDL_OP_CONV_TRANSPOSE || kind == MDL_OP_GEMM ||
-           kind == MDL_OP_MATMUL;
+           kind == MDL_OP_MATMUL || kind == MDL_OP_RECURRENT;
 }
 
 /* Copies every constant that is not (only) the weight operand of heavy operators out of the

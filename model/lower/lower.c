@@ -15,6 +15,7 @@ const struct mdl_lower_row *const mdl_lower_tables[] = {
     mdl_lower_pads,
     mdl_lower_resizes,
     mdl_lower_reduces,
+    mdl_lower_recurrents,
     mdl_lower_consts,
     mdl_lower_quants,
     NULL,

@@ -38,6 +38,7 @@ extern const struct mdl_lower_row mdl_lower_slices[];   /* slices.c */
 extern const struct mdl_lower_row mdl_lower_resizes[];  /* resizes.c */
 extern const struct mdl_lower_row mdl_lower_reduces[];  /* reductions.c */
 extern const struct mdl_lower_row mdl_lower_quants[];   /* quantized_ops.c */
+extern const struct mdl_lower_row mdl_lower_recurrents[]; /* recurrences.c */
 extern const struct mdl_lower_row mdl_lower_consts[];   /* constants.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
