@@ -34,13 +34,14 @@ struct mdl_ir_value {
     enum mdl_dtype dtype;
     size_t rank;
     size_t dim[MDL_RANK_MAX];
-    const void *data; /* constants: row-major, dense, any alignment; else NULL */
-    bool in_file;     /* data points into the file mapping */
-    bool output;      /* a model output */
-    bool named;       /* name came from the file */
-    size_t input;     /* index of the model input, or MDL_NONE */
-    size_t op;        /* IR op that writes it, or MDL_NONE */
-    size_t uses;      /* readers, see mdl_ir_count_uses() */
+    const void *data;       /* constants: row-major, dense, any alignment; else NULL */
+    bool in_file;           /* data points into the file mapping */
+    enum mdl_narrow narrow; /* of a tensor in the file */
+    bool output;            /* a model output */
+    bool named;             /* name came from the file */
+    size_t input;           /* index of the model input, or MDL_NONE */
+    size_t op;              /* IR op that writes it, or MDL_NONE */
+    size_t uses;            /* readers, see mdl_ir_count_uses() */
     /* compile/layout.c */
     size_t storage; /* index into ir.storages, or MDL_NONE */
     ptrdiff_t stride[MDL_RANK_MAX];
