@@ -68,6 +68,36 @@ enum mdl_pad_mode { MDL_PAD_CONSTANT, MDL_PAD_REFLECT, MDL_PAD_EDGE, MDL_PAD_WRA
 /* GRID_SAMPLE: what lies outside the image */
 enum mdl_grid_padding { MDL_GRID_ZEROS, MDL_GRID_BORDER, MDL_GRID_REFLECTION };
 
+enum mdl_cell { MDL_CELL_RNN, MDL_CELL_GRU, MDL_CELL_LSTM };
+
+/**
+ * MDL_GATES() - X(ID, "ONNX's name", parameters, their defaults) of each function of a recurrent
+ * cell; NAN: no default, because ONNX and ONNX Runtime do not agree
+ */
+/* clang-format off */
+#define MDL_GATES(X)                                                                               \
+    X(SIGMOID, "Sigmoid", 0, 0, 0)                                                                 \
+    X(TANH, "Tanh", 0, 0, 0)                                                                       \
+    X(RELU, "Relu", 0, 0, 0)                                                                       \
+    X(SOFTSIGN, "Softsign", 0, 0, 0)                                                               \
+    X(SOFTPLUS, "Softplus", 0, 0, 0)                                                               \
+    X(LEAKY_RELU, "LeakyRelu", 1, 0.01f, 0)                  /* x < 0 ? a x : x */                 \
+    X(THRESHOLDED_RELU, "ThresholdedRelu", 1, NAN, 0)        /* x > a ? x : 0 */                   \
+    X(ELU, "Elu", 1, 1.0f, 0)                                /* x < 0 ? a (e^x - 1) : x */         \
+    X(HARD_SIGMOID, "HardSigmoid", 2, 0.2f, 0.5f)            /* max(0, min(1, a x + b)) */         \
+    X(AFFINE, "Affine", 2, NAN, NAN)                         /* a x + b */                         \
+    X(SCALED_TANH, "ScaledTanh", 2, NAN, NAN)                /* a tanh(b x) */
+/* clang-format on */
+#define MDL_GATE_ID(ID, name, numbers, a, b) MDL_GATE_##ID,
+enum mdl_gate { MDL_GATES(MDL_GATE_ID) MDL_GATE_COUNT };
+#undef MDL_GATE_ID
+
+/* One function of a cell, with its alpha and beta. */
+struct mdl_gate_of {
+    enum mdl_gate which;
+    float a, b;
+};
+
 /* A window over up to 3 spatial dims, outermost first: 1-D uses [0]; 2-D has the height in [0] and
  * the width in [1]. Unit: elements of x. */
 struct mdl_window {
@@ -131,6 +161,14 @@ union mdl_attr {
         ptrdiff_t end[MDL_RANK_MAX];
         double value;
     } pad;
+    struct {
+        enum mdl_cell cell;
+        bool reverse[2];                /* of each direction: from the last step to the first */
+        bool linear_before_reset;       /* GRU: the reset gate after the product, not before */
+        bool input_forget;              /* LSTM: the forget gate is 1 - input gate */
+        float clip;                     /* of what f and g get, not the LSTM's h; infinite: none */
+        struct mdl_gate_of gates[2][3]; /* of each direction: ONNX's f, g, h */
+    } recurrent;
     struct {
         enum mdl_resize_mode mode;
         enum mdl_grid_padding padding;

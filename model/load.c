@@ -149,7 +149,7 @@ static int settle(struct mdl_graph *g, const char *shapes, struct mdl_sidecar *s
 static bool is_heavy(enum mdl_op_kind kind)
 {
     return kind == MDL_OP_CONV || kind == MDL_OP_CONV_TRANSPOSE || kind == MDL_OP_GEMM ||
-           kind == MDL_OP_MATMUL;
+           kind == MDL_OP_MATMUL || kind == MDL_OP_RECURRENT;
 }
 
 /* Copies every constant that is not (only) the weight operand of heavy operators out of the

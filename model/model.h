@@ -153,12 +153,12 @@ struct mdl_load_options {
  * @ret: owned by the caller, mdl_free()
  *
  * The file is mapped. Weights of heavy operators (the first two inputs of CONV, CONV_TRANSPOSE,
- * GEMM, MATMUL) are never copied: they point into the mapping, which lives as long as the model.
- * All other constants are copied. So only packing reads the file's pages later, and a file that is
- * truncated later harms only that (docs/models.md). Hostile files are refused: sizes, nesting depth
- * and counts are checked first. Threads: any; blocks on the file; allocates. Return: 0, -errno of a
- * system call, -EBADMSG for a malformed file, -EOPNOTSUPP for an operator or attribute that is not
- * supported, -E2BIG past a limit, -ENOMEM.
+ * GEMM, MATMUL, RECURRENT) are never copied: they point into the mapping, which lives as long as
+ * the model. All other constants are copied. So only packing reads the file's pages later, and a
+ * file that is truncated later harms only that (docs/models.md). Hostile files are refused: sizes,
+ * nesting depth and counts are checked first. Threads: any; blocks on the file; allocates. Return:
+ * 0, -errno of a system call, -EBADMSG for a malformed file, -EOPNOTSUPP for an operator or
+ * attribute that is not supported, -E2BIG past a limit, -ENOMEM.
  */
 int mdl_load(const char *path, const struct mdl_load_options *options,
              char ret_error[MDL_ERROR_MAX], struct mdl_model **ret);

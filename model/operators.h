@@ -31,6 +31,10 @@ enum mdl_op_trait {
     X(GEMM, gemm, reference, MDL_OP_HEAVY)                                                         \
     /* batched, numpy semantics; in: a, b */                                                       \
     X(MATMUL, matmul, reference, MDL_OP_HEAVY)                                                     \
+    /* LSTM, GRU, RNN; in: x W' + b [T][N][D * gates * H], R [D][gates * H][H] [, state            \
+     * [1 or 2][D][N][H]] [, peepholes [D][3 H] or Rbh [D][H]]; out: Y [T][D][N][H] [, cell        \
+     * [D][N][H]], the LSTM's c, or the workspace of a GRU that resets before its product */       \
+    X(RECURRENT, recurrent, reference, MDL_OP_HEAVY)                                               \
     /* global pools are pools with a full window */                                                \
     X(MAX_POOL, max_pool, reference, MDL_OP_SPATIAL)                                               \
     X(AVG_POOL, avg_pool, reference, MDL_OP_SPATIAL)                                               \

@@ -19,10 +19,21 @@
 
 struct mdl_pool; /* model/common/pool.h: bump allocator, everything freed at once */
 
+/* The type that a tensor has in the file, where ours is wider. */
+enum mdl_narrow {
+    MDL_NARROW_NONE,
+    MDL_NARROW_U4, /* in U8 */
+    MDL_NARROW_I4, /* in I8 */
+    MDL_NARROW_U16,
+    MDL_NARROW_I16, /* both in I32 */
+};
+
 struct mdl_gtensor {      /* an initializer, or a tensor attribute */
     const char *name;     /* "" if the file has none */
-    enum mdl_dtype dtype; /* the reader converts f64, f16 and bf16 to F32 (in the pool) and refuses
-                           * other types */
+    enum mdl_dtype dtype; /* the reader converts f64, f16 and bf16 to F32, integers of 4 bits to
+                           * bytes and those of 16 bits to I32 (in the pool); it refuses other
+                           * types */
+    enum mdl_narrow narrow;
     size_t rank;
     size_t dim[MDL_RANK_MAX];
     const void *data; /* row-major little-endian elements, may be unaligned */

@@ -47,6 +47,7 @@ struct mdl_ir_value {
     /* ir/bounds.c: constants of the same shape, the least and most that each element of this
      * integer value can be; MDL_NONE: not known */
     size_t least, most;
+    enum mdl_narrow narrow; /* of a tensor in the file */
     /* compile/layout.c */
     size_t storage; /* index into ir.storages, or MDL_NONE */
     ptrdiff_t stride[MDL_RANK_MAX];

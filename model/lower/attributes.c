@@ -203,3 +203,24 @@ int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, si
     *ret = (size_t)(axis < 0 ? axis + n : axis);
     return 0;
 }
+
+int mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v)
+{
+    const struct mdl_lower_row *row = l->find(op_type);
+    struct mdl_lower as = *l;
+    int r;
+
+    if (!row) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "operator %s is not supported", op_type);
+    }
+    as.opset = v->opset;
+    as.in = v->in;
+    as.in_count = v->in_count;
+    as.out = v->out;
+    as.out_count = v->out_count;
+    for (size_t i = 0; i < v->out_count; i++) {
+        v->out[i] = MDL_NONE;
+    }
+    r = row->fn(&as, row->arg);
+    return r < 0 ? r : as.error;
+}

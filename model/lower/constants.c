@@ -34,8 +34,12 @@ static int lower_constant(struct mdl_lower *l, int arg)
     }
     switch (a->type) {
     case MDL_ATTR_TENSOR:
-        return mdl_ir_const_new(l->ir, a->t->dtype, a->t->rank, a->t->dim, a->t->data,
-                                a->t->in_file, &l->out[0]);
+        r = mdl_ir_const_new(l->ir, a->t->dtype, a->t->rank, a->t->dim, a->t->data, a->t->in_file,
+                             &l->out[0]);
+        if (r == 0) {
+            l->ir->values[l->out[0]].narrow = a->t->narrow;
+        }
+        return r;
     case MDL_ATTR_FLOAT:
         return mdl_ir_scalar(l->ir, MDL_F32, (double)a->f, &l->out[0]);
     case MDL_ATTR_INT:

@@ -7,10 +7,25 @@
 #include "model/lower/lowering.h"
 
 const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial, mdl_lower_products, mdl_lower_elements, mdl_lower_shapes,
-    mdl_lower_slices,  mdl_lower_gathers,  mdl_lower_scatters, mdl_lower_selections,
-    mdl_lower_pads,    mdl_lower_resizes,  mdl_lower_reduces,  mdl_lower_consts,
-    mdl_lower_quants,  mdl_lower_samples,  mdl_lower_unpools,  NULL,
+    mdl_lower_spatial,
+    mdl_lower_products,
+    mdl_lower_elements,
+    mdl_lower_shapes,
+    mdl_lower_slices,
+    mdl_lower_gathers,
+    mdl_lower_scatters,
+    mdl_lower_selections,
+    mdl_lower_pads,
+    mdl_lower_resizes,
+    mdl_lower_reduces,
+    mdl_lower_consts,
+    mdl_lower_quants,
+    mdl_lower_samples,
+    mdl_lower_unpools,
+    mdl_lower_recurrents,
+    mdl_lower_quantizes,
+    mdl_lower_microsofts,
+    NULL,
 };
 
 /* Return: whether a node's domain is that of a row. */
@@ -51,6 +66,7 @@ static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
         }
         ir->values[n->value].name = name;
         ir->values[n->value].named = true;
+        ir->values[n->value].narrow = t->narrow;
     }
     if (n->value == MDL_NONE && n->input != MDL_NONE) {
         n->value = ir->inputs[n->input];
@@ -62,6 +78,13 @@ static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
     }
     *ret = n->value;
     return 0;
+}
+
+static const struct mdl_lower_row *find_own(const char *op_type)
+{
+    const struct mdl_gnode plain = {.op_type = op_type, .domain = ""};
+
+    return find_row(&plain);
 }
 
 static int bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
@@ -89,7 +112,7 @@ static int bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
 int mdl_lower_node(struct mdl_ir *ir, size_t node)
 {
     const struct mdl_gnode *n = &ir->g->nodes[node];
-    struct mdl_lower l = {.ir = ir, .node = n, .opset = ir->g->opset};
+    struct mdl_lower l = {.ir = ir, .node = n, .opset = ir->g->opset, .find = find_own};
     const struct mdl_lower_row *row;
     size_t *in;
     int r;

@@ -9,6 +9,8 @@
 #include "model/ir/build.h"
 #include "model/ir/constant.h"
 
+struct mdl_lower_row;
+
 /* A node being lowered. */
 struct mdl_lower {
     struct mdl_ir *ir;
@@ -18,6 +20,8 @@ struct mdl_lower {
     const size_t *in; /* values; MDL_NONE: absent */
     size_t *out;      /* to be filled; MDL_NONE: not computed */
     int error;        /* set by the attribute helpers, sticky */
+    /* the row of an operator of ONNX's own, or NULL; for mdl_lower_as() */
+    const struct mdl_lower_row *(*find)(const char *op_type);
 };
 
 typedef int (*mdl_lower_fn)(struct mdl_lower *l, int arg);
@@ -44,6 +48,9 @@ extern const struct mdl_lower_row mdl_lower_quants[];     /* quantized_ops.c */
 extern const struct mdl_lower_row mdl_lower_consts[];     /* constants.c */
 extern const struct mdl_lower_row mdl_lower_samples[];    /* samples.c */
 extern const struct mdl_lower_row mdl_lower_unpools[];    /* unpools.c */
+extern const struct mdl_lower_row mdl_lower_quantizes[];  /* quantize.c */
+extern const struct mdl_lower_row mdl_lower_microsofts[]; /* microsoft.c */
+extern const struct mdl_lower_row mdl_lower_recurrents[]; /* recurrences.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
@@ -57,7 +64,19 @@ int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t c
 int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
                       enum mdl_dtype dtype, size_t *ret);
 
-/* ---- attributes.c: attributes and constant inputs ---- */
+/* Scale and zero point of a quantised value; zero may be MDL_NONE. axis: along which there is one
+ * of them for each slice; block: or for each so many slices, else 0. */
+struct mdl_lower_param {
+    size_t scale, zero;
+    int64_t axis, block;
+};
+/** mdl_lower_quantize(), mdl_lower_dequantize() - as ONNX's operators; without a zero point the
+ * former gives u8 */
+int mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p, size_t *ret);
+int mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p,
+                         size_t *ret);
+
+/* ---- attributes.c: attributes, constant inputs, other operators ---- */
 size_t mdl_l_in(const struct mdl_lower *l, size_t i); /* MDL_NONE where absent */
 const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v);
 /** mdl_l_need() - refuses the node unless inputs 0..@count-1 are present. */
@@ -87,3 +106,13 @@ int mdl_l_limit(struct mdl_lower *l, const struct mdl_l_dims *d);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
 /** mdl_l_axis() - maps @axis to 0..@rank-1 (0..@rank with @past_end). */
 int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret);
+
+/* Inputs and outputs in place of those of the node. */
+struct mdl_lower_values {
+    int64_t opset;
+    const size_t *in;
+    size_t in_count, out_count;
+    size_t *out;
+};
+/** mdl_lower_as() - lowers ONNX's operator @op_type with the attributes of this node. */
+int mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v);

@@ -12,7 +12,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
 
 /* Names by ONNX's number; ours where the type is supported. */
-enum from { FROM_NONE, FROM_SAME, FROM_F16, FROM_BF16, FROM_F64 };
+enum from { FROM_NONE, FROM_SAME, FROM_F16, FROM_BF16, FROM_F64, FROM_I16, FROM_U16, FROM_4BIT };
 
 static const struct {
     const char *name;
@@ -20,13 +20,18 @@ static const struct {
 } types[] = {
     [0] = {"undefined", FROM_NONE, 0, 0},       [1] = {"float32", FROM_SAME, MDL_F32, 4},
     [2] = {"uint8", FROM_SAME, MDL_U8, 1},      [3] = {"int8", FROM_SAME, MDL_I8, 1},
-    [4] = {"uint16", FROM_NONE, 0, 0},          [5] = {"int16", FROM_NONE, 0, 0},
+    [4] = {"uint16", FROM_U16, MDL_I32, 2},     [5] = {"int16", FROM_I16, MDL_I32, 2},
     [6] = {"int32", FROM_SAME, MDL_I32, 4},     [7] = {"int64", FROM_SAME, MDL_I64, 8},
     [8] = {"string", FROM_NONE, 0, 0},          [9] = {"bool", FROM_SAME, MDL_BOOL, 1},
     [10] = {"float16", FROM_F16, MDL_F32, 2},   [11] = {"float64", FROM_F64, MDL_F32, 8},
     [12] = {"uint32", FROM_NONE, 0, 0},         [13] = {"uint64", FROM_NONE, 0, 0},
     [14] = {"complex64", FROM_NONE, 0, 0},      [15] = {"complex128", FROM_NONE, 0, 0},
-    [16] = {"bfloat16", FROM_BF16, MDL_F32, 2},
+    [16] = {"bfloat16", FROM_BF16, MDL_F32, 2}, [17] = {"float8e4m3fn", FROM_NONE, 0, 0},
+    [18] = {"float8e4m3fnuz", FROM_NONE, 0, 0}, [19] = {"float8e5m2", FROM_NONE, 0, 0},
+    [20] = {"float8e5m2fnuz", FROM_NONE, 0, 0}, [21] = {"uint4", FROM_4BIT, MDL_U8, 1},
+    [22] = {"int4", FROM_4BIT, MDL_I8, 1},      [23] = {"float4e2m1", FROM_NONE, 0, 0},
+    [24] = {"float8e8m0", FROM_NONE, 0, 0},     [25] = {"uint2", FROM_NONE, 0, 0},
+    [26] = {"int2", FROM_NONE, 0, 0},
 };
 
 const char *mdl_onnx_dtype_name(int onnx_type)
@@ -146,9 +151,10 @@ static struct typed typed_data(const Onnx__TensorProto *t)
 static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n, bool *ret_ok)
 {
     size_t size = types[t->data_type].bytes;
-    bool is_signed = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT8;
-    int32_t low = is_signed ? INT8_MIN : 0;
-    int32_t high = is_signed                                             ? INT8_MAX
+    bool is_signed = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT8 ||
+                     t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT16;
+    int32_t low = !is_signed ? 0 : size == 2 ? INT16_MIN : INT8_MIN;
+    int32_t high = is_signed                                             ? -1 - low
                    : size == 2                                           ? UINT16_MAX
                    : t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ? 1
                                                                          : UINT8_MAX;
@@ -176,7 +182,9 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
     char why[128];
     bool ok;
 
-    if (!base_mul(elements, size, &want)) {
+    if (types[t->data_type].from == FROM_4BIT) {
+        want = elements / 2 + elements % 2;
+    } else if (!base_mul(elements, size, &want)) {
         return data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
     }
     out->bytes = want;
@@ -218,20 +226,54 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
     return 0;
 }
 
-static int convert(struct mdl_onnx_reader *rd, enum from from, size_t elements, size_t size,
+/* Element @i of type @from, the lower half of a byte before the upper. */
+static void convert_one(const unsigned char *in, size_t i, enum from from, enum mdl_dtype to,
+                        void *out)
+{
+    unsigned half;
+    uint16_t u;
+    int32_t v;
+
+    switch (from) {
+    case FROM_4BIT:
+        half = in[i / 2] >> i % 2 * 4 & 15u;
+        ((unsigned char *)out)[i] = (unsigned char)(to == MDL_I8 && half > 7 ? half - 16 : half);
+        break;
+    case FROM_U16:
+    case FROM_I16:
+        memcpy(&u, in + i * sizeof(u), sizeof(u));
+        v = from == FROM_I16 ? (int16_t)u : u;
+        ((int32_t *)out)[i] = v;
+        break;
+    default:
+        ((float *)out)[i] = to_f32(from, in + i * (from == FROM_F64 ? 8 : 2));
+        break;
+    }
+}
+
+static int convert(struct mdl_onnx_reader *rd, int onnx_type, size_t elements,
                    struct mdl_gtensor *out)
 {
+    static const enum mdl_narrow narrow[] = {
+        [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = MDL_NARROW_U16,
+        [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = MDL_NARROW_I16,
+        [21] = MDL_NARROW_U4,
+        [22] = MDL_NARROW_I4,
+    };
     const unsigned char *in = out->data;
-    float *f = mdl_pool_alloc(rd->graph->pool, elements, sizeof(*f));
+    size_t size = mdl_dtype_bytes(out->dtype);
+    void *wide = mdl_pool_alloc(rd->graph->pool, elements, size);
 
-    if (!f) {
+    if (!wide) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < elements; i++) {
-        f[i] = to_f32(from, in + i * size);
+        convert_one(in, i, types[onnx_type].from, out->dtype, wide);
     }
-    out->data = f;
-    out->bytes = elements * sizeof(*f);
+    out->narrow =
+        (size_t)onnx_type < base_array_count(narrow) ? narrow[onnx_type] : MDL_NARROW_NONE;
+    out->data = wide;
+    out->bytes = elements * size;
     out->in_file = false;
     return 0;
 }
@@ -258,7 +300,7 @@ int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, cons
     r = read_dims(rd, t, attr, &out, &elements);
     r = r < 0 ? r : find_data(rd, t, attr, elements, &out);
     if (r == 0 && types[t->data_type].from != FROM_SAME) {
-        r = convert(rd, types[t->data_type].from, elements, types[t->data_type].bytes, &out);
+        r = convert(rd, (int)t->data_type, elements, &out);
     }
     if (r < 0) {
         return r;

@@ -50,7 +50,7 @@ static int64_t number(void)
                          : extremes[t_range(0, (int64_t)base_array_count(extremes) - 1)];
 }
 
-static const char *random_operator(void)
+static const struct mdl_lower_row *random_operator(void)
 {
     const struct mdl_lower_row *row = NULL;
     int64_t seen = 0;
@@ -60,7 +60,17 @@ static const char *random_operator(void)
             row = t_range(0, seen++) ? row : r; /* each is as likely as any other */
         }
     }
-    return row->op_type;
+    return row;
+}
+
+static void random_node(struct gb *g, const char *name, const char *inputs, const char *outputs)
+{
+    const struct mdl_lower_row *row = random_operator();
+
+    gb_node(g, row->op_type, name, inputs, outputs);
+    if (row->domain) {
+        g->nodes[g->graph.node_count - 1].domain = row->domain;
+    }
 }
 
 static void add_value(struct gb *g, const char *name)
@@ -130,9 +140,9 @@ TEST(random_nodes)
         for (size_t i = 0; i < base_array_count(operands); i++) {
             add_value(&g, operands[i]);
         }
-        gb_node(&g, random_operator(), "n", lists[t_range(1, 6)], t_range(0, 3) ? "t" : "t u");
+        random_node(&g, "n", lists[t_range(1, 6)], t_range(0, 3) ? "t" : "t u");
         add_attributes(&g);
-        gb_node(&g, random_operator(), "m", t_range(0, 1) ? "t" : "t b", "y");
+        random_node(&g, "m", t_range(0, 1) ? "t" : "t b", "y");
         add_attributes(&g);
         gb_output(&g, t_range(0, 1) ? "y" : "t");
         r = mdl_compile(&g.graph, &small, g.error, &m);

@@ -205,6 +205,68 @@ TEST(typed_integers)
     T_EQ(g->initializers[0].bytes, 0);
 }
 
+/* halves of bytes from the lower on, of an odd number of elements; 16 bits; both kinds of data */
+TEST(integers_of_4_and_16_bits)
+{
+    static const int64_t d[] = {3};
+    static const struct {
+        int type;
+        enum mdl_dtype dtype;
+        enum mdl_narrow narrow;
+        int32_t want[3];
+    } cases[] = {{21, MDL_U8, MDL_NARROW_U4, {15, 2, 8}},
+                 {22, MDL_I8, MDL_NARROW_I4, {-1, 2, -8}},
+                 {4, MDL_I32, MDL_NARROW_U16, {65535, 2, 32768}},
+                 {5, MDL_I32, MDL_NARROW_I16, {-1, 2, -32768}}};
+
+    for (size_t i = 0; i < 2 * base_array_count(cases); i++) {
+        bool half = i / 2 < 2;
+        struct pb t = pb_tensor("t", cases[i / 2].type, d, 1);
+        const struct mdl_gtensor *got;
+        struct mdl_graph *g = NULL;
+
+        if (i % 2 == 0) {
+            pb_bytes(&t, 9, half ? "\x2f\x08" : "\xff\xff\x02\x00\x00\x80", half ? 2 : 6);
+        } else {
+            for (int k = 0; k < (half ? 2 : 3); k++) {
+                pb_int(&t, 5, half ? (k ? 0x08 : 0x2f) : cases[i / 2].want[k]);
+            }
+        }
+        T_EQ(read_model(model_with(t), &g), 0);
+        got = &g->initializers[0];
+        T_EQ(got->dtype, cases[i / 2].dtype);
+        T_EQ(got->narrow, cases[i / 2].narrow);
+        T_EQ(got->bytes, 3 * mdl_dtype_bytes(got->dtype));
+        for (int k = 0; k < 3; k++) {
+            int32_t want = cases[i / 2].want[k];
+
+            T_EQ(!half                  ? ((const int32_t *)got->data)[k]
+                 : got->dtype == MDL_I8 ? ((const int8_t *)got->data)[k]
+                                        : ((const uint8_t *)got->data)[k],
+                 want);
+        }
+        t = pb_tensor("t", cases[i / 2].type, d, 1);
+        pb_bytes(&t, 9, "\x2f", 1); /* too short */
+        T_EQ(read_model(model_with(t), NULL), -EBADMSG);
+    }
+}
+
+TEST(types_of_the_future_are_refused_by_name)
+{
+    static const int64_t d[] = {1};
+    static const char *const names[] = {[17] = "float8e4m3fn", [18] = "float8e4m3fnuz",
+                                        [19] = "float8e5m2",   [20] = "float8e5m2fnuz",
+                                        [23] = "float4e2m1",   [24] = "float8e8m0",
+                                        [25] = "uint2",        [26] = "int2"};
+
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        if (names[i]) {
+            T_EQ(read_model(model_with(pb_tensor("w", (int)i, d, 1)), NULL), -EOPNOTSUPP);
+            T_CONTAINS(error, names[i]);
+        }
+    }
+}
+
 TEST(attributes_of_every_kind)
 {
     static const int64_t d[] = {2};

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base.h"
+#include "model/lower/lowering.h"
+
+/* LSTM, GRU and RNN: the input products of all steps are one GEMM; a RECURRENT op adds what the
+ * step before contributes. Sequences that are shorter than the input are slices of it. */
+
+#define SINGLE_SEQUENCES_MAX 64u /* of different lengths */
+
+/* Inputs of a node. */
+enum { X, W, R, B, LENGTHS, H0, C0, P };
+
+struct recurrent {
+    struct mdl_lower *l;
+    enum mdl_cell cell;
+    size_t gates, dirs, steps, batch, inputs, hidden;
+    bool batch_first;
+    struct mdl_ir_op op; /* attributes, R and the peepholes or the recurrent bias */
+    size_t products;     /* [T][N][D gates H] */
+    size_t state;        /* [1 or 2][D][N][H], or MDL_NONE */
+};
+
+static const size_t gates_of[] = {[MDL_CELL_RNN] = 1, [MDL_CELL_GRU] = 3, [MDL_CELL_LSTM] = 4};
+static const size_t functions_of[] = {[MDL_CELL_RNN] = 1, [MDL_CELL_GRU] = 2, [MDL_CELL_LSTM] = 3};
+
+/* ---- attributes ---- */
+
+static int take_direction(struct recurrent *rc)
+{
+    const char *way = mdl_l_string(rc->l, "direction", "forward");
+    bool both = strcmp(way, "bidirectional") == 0, reverse = strcmp(way, "reverse") == 0;
+
+    if (!both && !reverse && strcmp(way, "forward") != 0) {
+        return mdl_ir_refuse(rc->l->ir, -EBADMSG, "direction %.40s is unknown", way);
+    }
+    rc->dirs = both ? 2 : 1;
+    rc->op.op.attr.recurrent.reverse[0] = reverse;
+    rc->op.op.attr.recurrent.reverse[1] = both;
+    return 0;
+}
+
+/* Alphas and betas are consumed by the functions that have one, in the order of the functions. */
+struct numbers {
+    const struct mdl_gattr *a;
+    size_t used;
+};
+
+static float next_number(struct numbers *n, float fallback)
+{
+    return !n->a || n->used == n->a->count ? fallback : n->a->floats[n->used++];
+}
+
+static int numbers_of(struct recurrent *rc, const char *name, struct numbers *ret)
+{
+    *ret = (struct numbers){.a = mdl_l_attr(rc->l, name)};
+    if (ret->a && ret->a->type != MDL_ATTR_FLOATS) {
+        return mdl_ir_refuse(rc->l->ir, -EBADMSG, "attribute %s has the wrong type", name);
+    }
+    return 0;
+}
+
+static int take_gate(struct recurrent *rc, const char *name, struct numbers *alpha,
+                     struct numbers *beta, struct mdl_gate_of *ret)
+{
+    static const struct {
+        const char *name;
+        size_t numbers;
+        float a, b;
+    } known[] = {
+#define KNOWN(ID, text, numbers, a, b) [MDL_GATE_##ID] = {text, numbers, a, b},
+        MDL_GATES(KNOWN)
+#undef KNOWN
+    };
+
+    for (size_t i = 0; i < base_array_count(known); i++) {
+        if (strcasecmp(name, known[i].name) != 0) {
+            continue;
+        }
+        *ret = (struct mdl_gate_of){(enum mdl_gate)i, 0, 0};
+        ret->a = known[i].numbers > 0 ? next_number(alpha, known[i].a) : 0;
+        ret->b = known[i].numbers > 1 ? next_number(beta, known[i].b) : 0;
+        if (isnan(ret->a) || isnan(ret->b)) {
+            return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
+                                 "activation %s has no default for its parameters; give "
+                                 "activation_alpha and activation_beta",
+                                 known[i].name);
+        }
+        return 0;
+    }
+    return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP, "activation %.40s is not supported", name);
+}
+
+static int take_gates(struct recurrent *rc)
+{
+    const struct mdl_gattr *names = mdl_l_attr(rc->l, "activations");
+    size_t each = functions_of[rc->cell], count = each * rc->dirs;
+    struct numbers alpha, beta = {0};
+    int r = numbers_of(rc, "activation_alpha", &alpha);
+
+    r = r < 0 ? r : numbers_of(rc, "activation_beta", &beta);
+    if (names && (names->type != MDL_ATTR_STRINGS || names->count != count)) {
+        return mdl_ir_refuse(rc->l->ir, -EBADMSG, "attribute activations must have %zu names",
+                             count);
+    }
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        bool gate = rc->cell != MDL_CELL_RNN && i % each == 0;
+        const char *name = names ? names->strings[i] : gate ? "Sigmoid" : "Tanh";
+
+        r = take_gate(rc, name, &alpha, &beta, &rc->op.op.attr.recurrent.gates[i / each][i % each]);
+    }
+    return r;
+}
+
+static int take_attributes(struct recurrent *rc)
+{
+    struct mdl_lower *l = rc->l;
+    float clip = mdl_l_float(l, "clip", INFINITY);
+    int64_t layout = mdl_l_int(l, "layout", 0);
+    int r = take_direction(rc);
+
+    r = r < 0 ? r : take_gates(rc);
+    if (r < 0) {
+        return r;
+    }
+    if (l->opset < 7) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "this operator is supported from operator set 7 on");
+    }
+    if (!(clip > 0) || layout < 0 || layout > 1) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "attribute clip must be positive, layout 0 or 1");
+    }
+    rc->op.op.attr.recurrent.cell = rc->cell;
+    rc->op.op.attr.recurrent.clip = clip;
+    rc->op.op.attr.recurrent.linear_before_reset =
+        rc->cell == MDL_CELL_GRU && mdl_l_int(l, "linear_before_reset", 0) != 0;
+    rc->op.op.attr.recurrent.input_forget =
+        rc->cell == MDL_CELL_LSTM && mdl_l_int(l, "input_forget", 0) != 0;
+    rc->batch_first = layout == 1;
+    return l->error;
+}
+
+/* ---- shapes ---- */
+
+static int check_dims(struct recurrent *rc, size_t input, size_t rank, const size_t *dim)
+{
+    size_t v = mdl_l_in(rc->l, input);
+    const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(rc->l, v);
+    int r = x ? mdl_l_f32(rc->l, input) : 0;
+
+    for (size_t i = 0; r == 0 && x && i < rank; i++) {
+        if (x->rank != rank || x->dim[i] != dim[i]) {
+            return mdl_ir_refuse(rc->l->ir, -EBADMSG,
+                                 "input %zu does not fit %zu directions, %zu sequences, %zu "
+                                 "inputs and a hidden size of %zu",
+                                 input, rc->dirs, rc->batch, rc->inputs, rc->hidden);
+        }
+    }
+    return r;
+}
+
+static int take_shapes(struct recurrent *rc)
+{
+    struct mdl_lower *l = rc->l;
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[X]), *w = mdl_l_value(l, l->in[R]);
+    size_t rows, wide, n;
+    int64_t hidden;
+    int r = 0;
+
+    if (x->rank != 3 || w->rank != 3) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "inputs 0 and 2 have rank %zu and %zu, not 3",
+                             x->rank, w->rank);
+    }
+    rc->steps = x->dim[rc->batch_first];
+    rc->batch = x->dim[!rc->batch_first];
+    rc->inputs = x->dim[2];
+    rc->hidden = w->dim[2];
+    hidden = mdl_l_int(l, "hidden_size", (int64_t)rc->hidden);
+    if (hidden < 1 || (size_t)hidden != rc->hidden || rc->steps == 0 || rc->batch == 0) {
+        return mdl_ir_refuse(l->ir, -EBADMSG,
+                             "hidden_size %lld does not fit recurrent weights of %zu, or the "
+                             "input has no step or no sequence",
+                             (long long)hidden, rc->hidden);
+    }
+    if (!base_mul(rc->hidden, 2 * rc->gates, &wide) || !base_mul(wide, rc->dirs, &n)) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "the hidden size %zu is too large", rc->hidden);
+    }
+    rows = wide / 2;
+    r = check_dims(rc, X, 3, (size_t[]){x->dim[0], x->dim[1], rc->inputs});
+    r = r < 0 ? r : check_dims(rc, W, 3, (size_t[]){rc->dirs, rows, rc->inputs});
+    r = r < 0 ? r : check_dims(rc, R, 3, (size_t[]){rc->dirs, rows, rc->hidden});
+    r = r < 0 ? r : check_dims(rc, B, 2, (size_t[]){rc->dirs, wide});
+    for (size_t i = H0; r == 0 && i <= (rc->cell == MDL_CELL_LSTM ? C0 : H0); i++) {
+        size_t outer = rc->batch_first ? rc->batch : rc->dirs;
+
+        r = check_dims(rc, i, 3, (size_t[]){outer, rc->batch * rc->dirs / outer, rc->hidden});
+    }
+    if (r == 0 && rc->cell == MDL_CELL_LSTM) {
+        r = check_dims(rc, P, 2, (size_t[]){rc->dirs, 3 * rc->hidden});
+    }
+    return r;
+}
+
+/* ---- values ---- */
+
+/* @count elements of dim @axis, from @start on */
+static int part_of(struct recurrent *rc, size_t v, size_t axis, size_t start, size_t count,
+                   size_t *ret)
+{
+    struct mdl_ir_value x = *mdl_l_value(rc->l, v);
+    size_t from[MDL_RANK_MAX] = {0};
+    ptrdiff_t step[MDL_RANK_MAX];
+
+    for (size_t i = 0; i < x.rank; i++) {
+        step[i] = 1;
+    }
+    from[axis] = start;
+    x.dim[axis] = count;
+    return mdl_ir_slice(rc->l->ir, v, from, step, x.dim, ret);
+}
+
+static int zeros(struct recurrent *rc, size_t rank, const size_t *dim, size_t *ret)
+{
+    size_t bytes = sizeof(float);
+    void *data;
+    int r;
+
+    for (size_t i = 0; i < rank; i++) {
+        if (!base_mul(bytes, dim[i], &bytes)) {
+            return mdl_ir_refuse(rc->l->ir, -E2BIG, "a state or result is too large");
+        }
+    }
+    r = mdl_ir_fold_alloc(rc->l->ir, bytes, &data);
+    if (r < 0) {
+        return r;
+    }
+    memset(data, 0, bytes);
+    return mdl_ir_const_new(rc->l->ir, MDL_F32, rank, dim, data, false, ret);
+}
+
+/* Wb + Rb, flat. What a GRU with linear_before_reset adds to its recurrent product stays apart. */
+static int take_bias(struct recurrent *rc, size_t *ret)
+{
+    size_t h = rc->hidden, rows = rc->gates * h, wb, rb, both[2];
+    struct mdl_ir *ir = rc->l->ir;
+    int r = part_of(rc, rc->l->in[B], 1, 0, rows, &wb);
+
+    r = r < 0 ? r : part_of(rc, rc->l->in[B], 1, rows, rows, &rb);
+    if (r == 0 && rc->op.op.attr.recurrent.linear_before_reset) {
+        r = part_of(rc, rb, 1, 2 * h, h, &rc->op.op.in[3]);
+        r = r < 0 ? r : part_of(rc, rb, 1, 0, 2 * h, &both[0]);
+        r = r < 0 ? r : zeros(rc, 2, (size_t[]){rc->dirs, h}, &both[1]);
+        r = r < 0 ? r : mdl_ir_concat(ir, both, 2, 1, &rb);
+    }
+    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, wb, rb, &wb);
+    return r < 0 ? r : mdl_ir_reshape(ir, wb, 1, (size_t[]){rc->dirs * rows}, ret);
+}
+
+/* x W' + Wb + Rb of all steps, sequences, directions and gates. */
+static int make_products(struct recurrent *rc)
+{
+    struct mdl_ir *ir = rc->l->ir;
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_GEMM);
+    size_t rows = rc->steps * rc->batch, out = rc->dirs * rc->gates * rc->hidden, bias, y;
+    size_t dim[3] = {rc->batch_first ? rc->batch : rc->steps,
+                     rc->batch_first ? rc->steps : rc->batch, out};
+    int r = mdl_ir_reshape(ir, rc->l->in[X], 2, (size_t[]){rows, rc->inputs}, &op.op.in[0]);
+
+    r = r < 0 ? r : mdl_ir_reshape(ir, rc->l->in[W], 2, (size_t[]){out, rc->inputs}, &op.op.in[1]);
+    op.op.attr.gemm.trans_b = true;
+    op.op.attr.gemm.alpha = op.op.attr.gemm.beta = 1;
+    op.op.macs = (double)rows * (double)out * (double)rc->inputs;
+    r = r < 0 ? r : mdl_ir_emit(ir, &op, MDL_F32, 2, (size_t[]){rows, out}, &y);
+    if (r == 0 && mdl_l_in(rc->l, B) != MDL_NONE) {
+        r = take_bias(rc, &bias);
+        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, y, bias, &y);
+    }
+    r = r < 0 ? r : mdl_ir_reshape(ir, y, 3, dim, &rc->products);
+    if (r == 0 && rc->batch_first) {
+        r = mdl_ir_permute(ir, rc->products, (size_t[]){1, 0, 2}, &rc->products);
+    }
+    return r;
+}
+
+/* [1][D][N][H] of initial state @input; zeros where it is absent */
+static int one_state(struct recurrent *rc, size_t input, size_t *ret)
+{
+    size_t v = mdl_l_in(rc->l, input), dim[4] = {1, rc->dirs, rc->batch, rc->hidden};
+    int r = 0;
+
+    if (v == MDL_NONE) {
+        return zeros(rc, 4, dim, ret);
+    }
+    if (rc->batch_first) {
+        r = mdl_ir_permute(rc->l->ir, v, (size_t[]){1, 0, 2}, &v);
+    }
+    return r < 0 ? r : mdl_ir_reshape(rc->l->ir, v, 4, dim, ret);
+}
+
+static int make_state(struct recurrent *rc)
+{
+    size_t kinds = rc->cell == MDL_CELL_LSTM ? 2 : 1, part[2];
+    bool any = false;
+    int r = 0;
+
+    for (size_t i = 0; i < kinds; i++) {
+        any |= mdl_l_in(rc->l, H0 + i) != MDL_NONE;
+    }
+    rc->state = MDL_NONE;
+    for (size_t i = 0; any && r == 0 && i < kinds; i++) {
+        r = one_state(rc, H0 + i, &part[i]);
+    }
+    return r < 0 || !any ? r : mdl_ir_concat(rc->l->ir, part, kinds, 0, &rc->state);
+}
+
+/* ---- the recurrence ---- */
+
+struct results {
+    size_t y; /* [T][D][N][H] */
+    size_t h; /* [D][N][H] */
+    size_t c; /* [D][N][H], or MDL_NONE */
+};
+
+/* The state after the last step of each direction. */
+static int last_states(struct recurrent *rc, size_t y, size_t steps, size_t batch, size_t *ret)
+{
+    size_t part[2], dim[3] = {1, batch, rc->hidden};
+    int r = 0;
+
+    for (size_t d = 0; r == 0 && d < rc->dirs; d++) {
+        size_t at = rc->op.op.attr.recurrent.reverse[d] ? 0 : steps - 1;
+
+        r = part_of(rc, y, 0, at, 1, &part[d]);
+        r = r < 0 ? r : part_of(rc, part[d], 1, d, 1, &part[d]);
+        r = r < 0 ? r : mdl_ir_reshape(rc->l->ir, part[d], 3, dim, &part[d]);
+    }
+    return r < 0 ? r : mdl_ir_concat(rc->l->ir, part, rc->dirs, 0, ret);
+}
+
+/* Sequences @first .. @first + @batch - 1, of @steps each; Y is filled with zeros behind them. */
+static int run_some(struct recurrent *rc, size_t first, size_t batch, size_t steps,
+                    struct results *ret)
+{
+    struct mdl_ir *ir = rc->l->ir;
+    struct mdl_ir_op op = rc->op;
+    size_t dim[4] = {steps, rc->dirs, batch, rc->hidden}, both[2];
+    bool workspace = rc->cell == MDL_CELL_LSTM ||
+                     (rc->cell == MDL_CELL_GRU && !op.op.attr.recurrent.linear_before_reset);
+    int r = part_of(rc, rc->products, 0, 0, steps, &op.op.in[0]);
+
+    r = r < 0 ? r : part_of(rc, op.op.in[0], 1, first, batch, &op.op.in[0]);
+    if (r == 0 && rc->state != MDL_NONE) {
+        r = part_of(rc, rc->state, 2, first, batch, &op.op.in[2]);
+    }
+    op.op.in[1] = rc->l->in[R];
+    op.op.macs = (double)(steps * rc->gates) * (double)(batch * rc->dirs) * (double)rc->hidden *
+                 (double)rc->hidden;
+    if (r == 0 && workspace) {
+        r = mdl_ir_value_new(ir, MDL_F32, 3, dim + 1, &op.op.out[1]);
+    }
+    r = r < 0 ? r : mdl_ir_emit(ir, &op, MDL_F32, 4, dim, &ret->y);
+    r = r < 0 ? r : last_states(rc, ret->y, steps, batch, &ret->h);
+    ret->c = op.op.out[1];
+    if (r < 0 || steps == rc->steps) {
+        return r;
+    }
+    both[0] = ret->y;
+    dim[0] = rc->steps - steps;
+    r = zeros(rc, 4, dim, &both[1]);
+    return r < 0 ? r : mdl_ir_concat(ir, both, 2, 0, &ret->y);
+}
+
+/* Sequences of different lengths run one by one. */
+static int run_each(struct recurrent *rc, const int64_t *length, struct results *ret)
+{
+    size_t y[SINGLE_SEQUENCES_MAX], h[SINGLE_SEQUENCES_MAX], c[SINGLE_SEQUENCES_MAX];
+    struct mdl_ir *ir = rc->l->ir;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < rc->batch; i++) {
+        struct results one;
+
+        r = run_some(rc, i, 1, (size_t)length[i], &one);
+        y[i] = one.y;
+        h[i] = one.h;
+        c[i] = one.c;
+    }
+    r = r < 0 ? r : mdl_ir_concat(ir, y, rc->batch, 2, &ret->y);
+    r = r < 0 ? r : mdl_ir_concat(ir, h, rc->batch, 1, &ret->h);
+    ret->c = MDL_NONE;
+    return r < 0 || rc->cell != MDL_CELL_LSTM ? r : mdl_ir_concat(ir, c, rc->batch, 1, &ret->c);
+}
+
+static int run_lengths(struct recurrent *rc, struct results *ret)
+{
+    size_t v = mdl_l_in(rc->l, LENGTHS), count;
+    const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(rc->l, v);
+    int64_t length[SINGLE_SEQUENCES_MAX];
+    bool equal = true, whole = true;
+
+    if (!x) {
+        return run_some(rc, 0, rc->batch, rc->steps, ret);
+    }
+    if (!x->data) {
+        return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
+                             "input 4 (sequence_lens) must be a constant; export the model with a "
+                             "fixed length");
+    }
+    if (x->dtype != MDL_I32 || x->rank != 1 || x->dim[0] != rc->batch) {
+        return mdl_ir_refuse(rc->l->ir, -EBADMSG,
+                             "input 4 (sequence_lens) must have one int32 for each sequence");
+    }
+    for (size_t i = 0; i < rc->batch; i++) {
+        int64_t n = mdl_const_int(x, i);
+
+        if (n < 1 || (uint64_t)n > rc->steps) {
+            return mdl_ir_refuse(rc->l->ir, n < 0 ? -EBADMSG : -EOPNOTSUPP,
+                                 "a sequence of %lld steps is not supported (1 to %zu are)",
+                                 (long long)n, rc->steps);
+        }
+        equal &= n == mdl_const_int(x, 0);
+        whole &= (size_t)n == rc->steps;
+    }
+    if (whole || equal) {
+        return run_some(rc, 0, rc->batch, (size_t)mdl_const_int(x, 0), ret);
+    }
+    if (rc->batch > SINGLE_SEQUENCES_MAX) {
+        return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
+                             "%zu sequences of different lengths are not supported (%u are)",
+                             rc->batch, SINGLE_SEQUENCES_MAX);
+    }
+    mdl_l_const_ints(rc->l, LENGTHS, length, SINGLE_SEQUENCES_MAX, &count);
+    return run_each(rc, length, ret);
+}
+
+static int lower_recurrent(struct mdl_lower *l, int cell)
+{
+    struct recurrent rc = {.l = l, .cell = (enum mdl_cell)cell, .gates = gates_of[cell]};
+    struct results out;
+    int r = mdl_l_need(l, 3);
+
+    rc.op = mdl_ir_op_make(l->ir, MDL_OP_RECURRENT);
+    r = r < 0 ? r : take_attributes(&rc);
+    r = r < 0 ? r : take_shapes(&rc);
+    if (r == 0 && cell == MDL_CELL_LSTM) {
+        rc.op.op.in[3] = mdl_l_in(l, P);
+    }
+    r = r < 0 ? r : make_products(&rc);
+    r = r < 0 ? r : make_state(&rc);
+    r = r < 0 ? r : run_lengths(&rc, &out);
+    if (r == 0 && rc.batch_first) {
+        r = mdl_ir_permute(l->ir, out.y, (size_t[]){2, 0, 1, 3}, &out.y);
+        r = r < 0 ? r : mdl_ir_permute(l->ir, out.h, (size_t[]){1, 0, 2}, &out.h);
+        if (r == 0 && cell == MDL_CELL_LSTM) {
+            r = mdl_ir_permute(l->ir, out.c, (size_t[]){1, 0, 2}, &out.c);
+        }
+    }
+    if (r < 0) {
+        return r;
+    }
+    l->out[0] = out.y;
+    if (l->out_count > 1) {
+        l->out[1] = out.h;
+    }
+    if (l->out_count > 2 && cell == MDL_CELL_LSTM) {
+        l->out[2] = out.c;
+    }
+    return 0;
+}
+
+const struct mdl_lower_row mdl_lower_recurrents[] = {
+    {"LSTM", lower_recurrent, MDL_CELL_LSTM},
+    {"GRU", lower_recurrent, MDL_CELL_GRU},
+    {"RNN", lower_recurrent, MDL_CELL_RNN},
+    {0},
+};
