@@ -47,6 +47,8 @@ enum mdl_op_trait {
     X(SOFTMAX, softmax, reference, MDL_OP_FOLLOWS)                                                 \
     /* over the dims set in attr.reduce.axes; y has rank of x with those dims 1 */                 \
     X(REDUCE, reduce, reduce, 0)                                                                   \
+    /* sums of the elements up to each, along attr.cumsum.axis */                                  \
+    X(CUMSUM, cumsum, reference, MDL_OP_FOLLOWS)                                                   \
     X(RESIZE, resize, reference, MDL_OP_SPATIAL)                                                   \
     X(PAD, pad, reference, MDL_OP_FOLLOWS)                                                         \
     /* in: x, indices */                                                                           \
