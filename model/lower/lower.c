@@ -7,17 +7,11 @@
 #include "model/lower/lowering.h"
 
 const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,
-    mdl_lower_products,
-    mdl_lower_elements,
-    mdl_lower_shapes,
-    mdl_lower_slices,
-    mdl_lower_pads,
-    mdl_lower_resizes,
-    mdl_lower_reduces,
-    mdl_lower_consts,
-    mdl_lower_quants,
-    NULL,
+    mdl_lower_spatial,   mdl_lower_products, mdl_lower_elements,
+    mdl_lower_functions, mdl_lower_masks,    mdl_lower_lp_norms,
+    mdl_lower_einsum,    mdl_lower_shapes,   mdl_lower_slices,
+    mdl_lower_pads,      mdl_lower_resizes,  mdl_lower_reduces,
+    mdl_lower_consts,    mdl_lower_quants,   NULL,
 };
 
 /* Return: whether a node's domain is that of a row. */

@@ -29,16 +29,20 @@ struct mdl_lower_row {
 };
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
-extern const struct mdl_lower_row mdl_lower_spatial[];  /* convolutions.c */
-extern const struct mdl_lower_row mdl_lower_products[]; /* products.c */
-extern const struct mdl_lower_row mdl_lower_elements[]; /* elements.c */
-extern const struct mdl_lower_row mdl_lower_shapes[];   /* shapes_of.c */
-extern const struct mdl_lower_row mdl_lower_pads[];     /* pads.c */
-extern const struct mdl_lower_row mdl_lower_slices[];   /* slices.c */
-extern const struct mdl_lower_row mdl_lower_resizes[];  /* resizes.c */
-extern const struct mdl_lower_row mdl_lower_reduces[];  /* reductions.c */
-extern const struct mdl_lower_row mdl_lower_quants[];   /* quantized_ops.c */
-extern const struct mdl_lower_row mdl_lower_consts[];   /* constants.c */
+extern const struct mdl_lower_row mdl_lower_spatial[];   /* convolutions.c */
+extern const struct mdl_lower_row mdl_lower_products[];  /* products.c */
+extern const struct mdl_lower_row mdl_lower_elements[];  /* elements.c */
+extern const struct mdl_lower_row mdl_lower_functions[]; /* functions.c */
+extern const struct mdl_lower_row mdl_lower_masks[];     /* masks.c */
+extern const struct mdl_lower_row mdl_lower_lp_norms[];  /* lp_norms.c */
+extern const struct mdl_lower_row mdl_lower_einsum[];    /* einsum.c */
+extern const struct mdl_lower_row mdl_lower_shapes[];    /* shapes_of.c */
+extern const struct mdl_lower_row mdl_lower_pads[];      /* pads.c */
+extern const struct mdl_lower_row mdl_lower_slices[];    /* slices.c */
+extern const struct mdl_lower_row mdl_lower_resizes[];   /* resizes.c */
+extern const struct mdl_lower_row mdl_lower_reduces[];   /* reductions.c */
+extern const struct mdl_lower_row mdl_lower_quants[];    /* quantized_ops.c */
+extern const struct mdl_lower_row mdl_lower_consts[];    /* constants.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
@@ -66,5 +70,9 @@ bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max,
 /** mdl_l_const_ints() - the same from constant input @i (i32 or i64). */
 bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, size_t *ret_count);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
+/** mdl_l_dtype() - reads an element type; @fallback: where the attribute is absent, or
+ * MDL_DTYPE_COUNT: it must be there. (constants.c) */
+int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
+                enum mdl_dtype *ret);
 /** mdl_l_axis() - maps @axis to 0..@rank-1 (0..@rank with @past_end). */
 int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret);
