@@ -16,7 +16,14 @@ enum mdl_binary {
     MDL_BIN_DIV,
     MDL_BIN_MAX,
     MDL_BIN_MIN,
-    MDL_BIN_POW,
+    MDL_BIN_POW,  /* a may be an integer where b is a float */
+    MDL_BIN_MOD,  /* integers; the sign of b */
+    MDL_BIN_FMOD, /* the sign of a */
+    MDL_BIN_BIT_AND,
+    MDL_BIN_BIT_OR,
+    MDL_BIN_BIT_XOR, /* also of booleans */
+    MDL_BIN_SHIFT_LEFT,
+    MDL_BIN_SHIFT_RIGHT, /* of unsigned integers */
     MDL_BIN_EQUAL,
     MDL_BIN_LESS,
     MDL_BIN_GREATER,
@@ -213,6 +220,10 @@ union mdl_attr {
     struct {
         size_t time, batch;
     } reverse;
+    struct {
+        size_t axis;
+        bool exclusive; /* y[0] is 0, and an element is not part of its own sum */
+    } cumsum;
     struct {
         size_t axis;
         bool max, last; /* last: select_last_index; y keeps the axis with dim 1 */

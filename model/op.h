@@ -42,7 +42,21 @@
     X(ROUND, round)                 /* ties to even */                                             \
     X(SIGN, sign)                                                                                  \
     X(ERF, erf)                                                                                    \
-    X(NOT, not)
+    X(SIN, sin)                                                                                    \
+    X(COS, cos)                                                                                    \
+    X(TAN, tan)                                                                                    \
+    X(ASIN, asin)                                                                                  \
+    X(ACOS, acos)                                                                                  \
+    X(ATAN, atan)                                                                                  \
+    X(SINH, sinh)                                                                                  \
+    X(COSH, cosh)                                                                                  \
+    X(ASINH, asinh)                                                                                \
+    X(ACOSH, acosh)                                                                                \
+    X(ATANH, atanh)                                                                                \
+    X(THRESHOLDED_RELU, thresholded_relu) /* x <= a ? 0 : x */                                     \
+    X(SHRINK, shrink)               /* x < -a ? x + b : x > a ? x - b : 0 */                       \
+    X(NOT, not)                     /* of a boolean */                                             \
+    X(BIT_NOT, bit_not)             /* of an integer */
 /* clang-format on */
 
 #define MDL_ACT_ID(ID, name) MDL_ACT_##ID,

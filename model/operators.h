@@ -51,6 +51,8 @@ enum mdl_op_trait {
     X(SOFTMAX, softmax, reference, MDL_OP_FOLLOWS)                                                 \
     /* over the dims set in attr.reduce.axes; y has rank of x with those dims 1 */                 \
     X(REDUCE, reduce, reduce, 0)                                                                   \
+    /* sums of the elements up to each, along attr.cumsum.axis */                                  \
+    X(CUMSUM, cumsum, reference, MDL_OP_FOLLOWS)                                                   \
     X(RESIZE, resize, reference, MDL_OP_SPATIAL)                                                   \
     /* in: x, grid [N][p ...][2 or 3] of positions -1 to 1 */                                      \
     X(GRID_SAMPLE, grid_sample, reference, MDL_OP_SPATIAL)                                         \

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/vec_round.h"
 
 struct job {
     const struct krn_call *call;
@@ -130,6 +131,14 @@ static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
+/* a NaN stays one, as it is neither below nor above */
+KRN_INLINE vf shrink(vf x, float limit, float bias)
+{
+    vf inside = vf_select(x != x, x, vf_set(0.0f));
+
+    return vf_select(x < -limit, x + bias, vf_select(x > limit, x - bias, inside));
+}
+
 /* the function is op->act, applied by finish() or here */
 static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
 {
@@ -165,9 +174,59 @@ static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
     case MDL_ACT_ABS:
         ROW(vf_abs(va));
         break;
+    case MDL_ACT_LOG:
+        ROW(vf_log(va));
+        break;
+    case MDL_ACT_SIN:
+        ROW(vf_sin_cos(va, false));
+        break;
+    case MDL_ACT_COS:
+        ROW(vf_sin_cos(va, true));
+        break;
+    case MDL_ACT_FLOOR:
+        ROW(vf_floor(va));
+        break;
+    case MDL_ACT_CEIL:
+        ROW(vf_ceil(va));
+        break;
+    case MDL_ACT_ROUND:
+        ROW(vf_round(va));
+        break;
+    case MDL_ACT_SIGN:
+        ROW(vf_sign(va));
+        break;
+    case MDL_ACT_THRESHOLDED_RELU:
+        ROW(vf_select(va <= p, vf_set(0.0f), va));
+        break;
+    case MDL_ACT_SHRINK:
+        ROW(shrink(va, p, q));
+        break;
     default:
         ROW(krn_act_vec(op->act, va, p, q));
         break;
+    }
+}
+
+/* functions that unary_row() has */
+static bool is_vector_function(enum mdl_act act)
+{
+    switch (act) {
+    case MDL_ACT_SQRT:
+    case MDL_ACT_RECIPROCAL:
+    case MDL_ACT_NEG:
+    case MDL_ACT_ABS:
+    case MDL_ACT_LOG:
+    case MDL_ACT_SIN:
+    case MDL_ACT_COS:
+    case MDL_ACT_FLOOR:
+    case MDL_ACT_CEIL:
+    case MDL_ACT_ROUND:
+    case MDL_ACT_SIGN:
+    case MDL_ACT_THRESHOLDED_RELU:
+    case MDL_ACT_SHRINK:
+        return true;
+    default:
+        return act <= MDL_ACT_EXP;
     }
 }
 
@@ -177,10 +236,8 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 
     switch (op->kind) {
     case MDL_OP_UNARY:
-        return (op->act <= MDL_ACT_EXP || op->act == MDL_ACT_SQRT ||
-                op->act == MDL_ACT_RECIPROCAL || op->act == MDL_ACT_NEG ||
-                op->act == MDL_ACT_ABS) &&
-               op->residual == MDL_RESIDUAL_NONE && job_of(m, op, &j);
+        return is_vector_function(op->act) && op->residual == MDL_RESIDUAL_NONE &&
+               job_of(m, op, &j);
     case MDL_OP_BINARY:
         return op->attr.binary <= MDL_BIN_MIN && op->act <= MDL_ACT_SOFTPLUS && job_of(m, op, &j);
     default:

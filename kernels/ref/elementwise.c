@@ -28,6 +28,8 @@ static double binary_f64(enum mdl_binary which, double a, double b)
         return isnan(a) || a < b ? a : b;
     case MDL_BIN_POW:
         return pow(a, b);
+    case MDL_BIN_FMOD:
+        return fmod(a, b);
     case MDL_BIN_EQUAL:
         return a == b;
     case MDL_BIN_LESS:
@@ -38,6 +40,12 @@ static double binary_f64(enum mdl_binary which, double a, double b)
         return a != 0 && b != 0;
     case MDL_BIN_OR:
         return a != 0 || b != 0;
+    case MDL_BIN_MOD: /* integers only, see binary_supports() */
+    case MDL_BIN_BIT_AND:
+    case MDL_BIN_BIT_OR:
+    case MDL_BIN_BIT_XOR:
+    case MDL_BIN_SHIFT_LEFT:
+    case MDL_BIN_SHIFT_RIGHT:
     case MDL_BIN_COUNT:
         break;
     }
@@ -81,12 +89,14 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     enum mdl_dtype a = ref_in_dtype(m, op, 0), b = ref_in_dtype(m, op, 1);
     bool logic = op->attr.binary >= MDL_BIN_EQUAL;
+    bool bits = op->attr.binary == MDL_BIN_MOD ||
+                (op->attr.binary >= MDL_BIN_BIT_AND && op->attr.binary <= MDL_BIN_SHIFT_RIGHT);
 
     if (op->quant) {
         return krn_ref_quant_supports(m, op);
     }
     return (unsigned)op->attr.binary < MDL_BIN_COUNT && b != MDL_DTYPE_COUNT &&
-           (a == b || op->attr.binary == MDL_BIN_POW) &&
+           (a == b || op->attr.binary == MDL_BIN_POW) && !(bits && a == MDL_F32) &&
            ref_out_dtype(m, op) == (logic ? MDL_BOOL : a) && ref_epilogue_ok(m, op) &&
            (a == MDL_F32 || ref_plain(op));
 }
@@ -110,6 +120,8 @@ static int64_t unary_i64(const struct mdl_op *op, int64_t x)
         return x < 0 ? -1 : x > 0;
     case MDL_ACT_NOT:
         return x == 0;
+    case MDL_ACT_BIT_NOT:
+        return ~x;
     default:
         return x;
     }
@@ -142,6 +154,9 @@ static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
 
     if (op->act == MDL_ACT_NOT) {
         return op->residual == MDL_RESIDUAL_NONE && y == x;
+    }
+    if (op->act == MDL_ACT_BIT_NOT) {
+        return op->residual == MDL_RESIDUAL_NONE && y == x && ref_is_int(x) && x != MDL_BOOL;
     }
     if (x == MDL_F32) {
         return y == MDL_F32 && (unsigned)op->act < MDL_ACT_COUNT &&

@@ -171,8 +171,36 @@ double ref_act(enum mdl_act act, double a, double b, double x)
         return sign(x);
     case MDL_ACT_ERF:
         return erf(x);
+    case MDL_ACT_SIN:
+        return sin(x);
+    case MDL_ACT_COS:
+        return cos(x);
+    case MDL_ACT_TAN:
+        return tan(x);
+    case MDL_ACT_ASIN:
+        return asin(x);
+    case MDL_ACT_ACOS:
+        return acos(x);
+    case MDL_ACT_ATAN:
+        return atan(x);
+    case MDL_ACT_SINH:
+        return sinh(x);
+    case MDL_ACT_COSH:
+        return cosh(x);
+    case MDL_ACT_ASINH:
+        return asinh(x);
+    case MDL_ACT_ACOSH:
+        return acosh(x);
+    case MDL_ACT_ATANH:
+        return atanh(x);
+    case MDL_ACT_THRESHOLDED_RELU:
+        return x <= a ? 0 : x;
+    case MDL_ACT_SHRINK:
+        return x < -a ? x + b : x > a ? x - b : isnan(x) ? x : 0;
     case MDL_ACT_NOT:
         return x == 0;
+    case MDL_ACT_BIT_NOT: /* integers only */
+        return x;
     }
     return x;
 }

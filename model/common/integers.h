@@ -3,8 +3,8 @@
  * model/common/integers.h - what operators compute on integers, the same where a constant is folded
  * and where a primitive runs
  *
- * Sums and products wrap. Div truncates toward zero, and gives 0 for a zero divisor: ONNX leaves
- * that undefined, and it must not trap. Threads: any.
+ * Sums and products wrap. Div truncates toward zero. Div and Mod give 0 for a zero divisor, a shift
+ * by more bits than there are too: ONNX leaves that undefined, and it must not trap. Threads: any.
  */
 #pragma once
 
@@ -45,6 +45,21 @@ static inline int64_t mdl_int_binary(enum mdl_binary which, int64_t a, int64_t b
         return a < b ? a : b;
     case MDL_BIN_POW:
         return mdl_int_power(a, b);
+    case MDL_BIN_MOD:
+        b = b == 0 || b == -1 ? 1 : b;
+        return a % b + (a % b && (a < 0) != (b < 0) ? b : 0);
+    case MDL_BIN_FMOD:
+        return b == 0 || b == -1 ? 0 : a % b;
+    case MDL_BIN_BIT_AND:
+        return a & b;
+    case MDL_BIN_BIT_OR:
+        return a | b;
+    case MDL_BIN_BIT_XOR:
+        return a ^ b;
+    case MDL_BIN_SHIFT_LEFT:
+        return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b);
+    case MDL_BIN_SHIFT_RIGHT:
+        return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a >> b);
     case MDL_BIN_EQUAL:
         return a == b;
     case MDL_BIN_LESS:

@@ -271,7 +271,7 @@ int mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, 
     size_t rank = 0, dim[MDL_RANK_MAX], both[2] = {a, b};
     int r;
 
-    if (in != ir->values[b].dtype) {
+    if (in != ir->values[b].dtype && which != MDL_BIN_POW) {
         return mdl_ir_refuse(ir, -EBADMSG, "the inputs have types %s and %s; they must be equal",
                              mdl_dtype_name(in), mdl_dtype_name(ir->values[b].dtype));
     }

@@ -23,6 +23,8 @@ static double real_binary(enum mdl_binary which, float a, float b)
         return a != a ? a : b != b ? b : base_min(a, b);
     case MDL_BIN_POW:
         return powf(a, b);
+    case MDL_BIN_FMOD:
+        return fmodf(a, b);
     case MDL_BIN_EQUAL:
         return a == b;
     case MDL_BIN_LESS:
@@ -43,8 +45,12 @@ int mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_don
     const struct mdl_ir_value *y;
     size_t count = mdl_ir_elements(a);
     void *data;
-    int r = mdl_const_make(ir, op->op.out[0], &data);
+    int r;
 
+    if (a->dtype != b->dtype) {
+        return 0;
+    }
+    r = mdl_const_make(ir, op->op.out[0], &data);
     if (r < 0) {
         return r;
     }
@@ -113,6 +119,9 @@ static bool int_unary(enum mdl_act act, int64_t x, int64_t *ret)
         return true;
     case MDL_ACT_NOT:
         *ret = !x;
+        return true;
+    case MDL_ACT_BIT_NOT:
+        *ret = ~x;
         return true;
     case MDL_ACT_FLOOR:
     case MDL_ACT_CEIL:

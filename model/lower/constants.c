@@ -122,18 +122,29 @@ static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret)
     }
 }
 
+int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback, enum mdl_dtype *ret)
+{
+    int64_t to = mdl_l_int(l, name, 0);
+
+    *ret = fallback;
+    if (l->error < 0 || (!mdl_l_attr(l, name) && fallback != MDL_DTYPE_COUNT)) {
+        return l->error;
+    }
+    if (onnx_dtype(to, ret) < 0) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %lld is not supported",
+                             (long long)to);
+    }
+    return 0;
+}
+
 static int lower_cast(struct mdl_lower *l, int arg)
 {
-    int64_t to = mdl_l_int(l, "to", 0);
     enum mdl_dtype dtype;
     int r = mdl_l_need(l, 1);
 
-    if (r < 0 || l->error < 0) {
-        return r < 0 ? r : l->error;
-    }
-    if (onnx_dtype(to, &dtype) < 0) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %lld is not supported",
-                             (long long)to);
+    r = r < 0 ? r : mdl_l_dtype(l, "to", MDL_DTYPE_COUNT, &dtype);
+    if (r < 0) {
+        return r;
     }
     return mdl_ir_cast(l->ir, l->in[0], dtype, &l->out[0]);
 }

@@ -139,6 +139,47 @@ static int old_broadcast(struct mdl_lower *l, size_t *b)
     return mdl_ir_reshape(l->ir, *b, x.rank - at, dim, b);
 }
 
+/* Exporters write squares and cubes as powers; products are much faster. Return: whether @exponent
+ * is such a constant that does not widen the result; *ret then counts the factors. */
+static bool small_power(struct mdl_lower *l, size_t exponent, int *ret)
+{
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]), e = *mdl_l_value(l, exponent);
+    double value = e.data && mdl_ir_elements(&e) == 1 ? mdl_const_real(&e, 0) : 0;
+
+    *ret = value == 1 ? 1 : value == 2 ? 2 : value == 3 ? 3 : 0;
+    return *ret && e.rank <= x.rank;
+}
+
+/* Types of base and exponent may differ; the result has the base's. */
+static int lower_pow(struct mdl_lower *l, int arg)
+{
+    enum mdl_dtype dtype;
+    size_t x, e;
+    int factors, r = mdl_l_need(l, 2);
+
+    if (r < 0) {
+        return r;
+    }
+    x = l->in[0];
+    e = l->in[1];
+    dtype = mdl_l_value(l, x)->dtype;
+    r = l->opset < 7 ? old_broadcast(l, &e) : 0;
+    if (dtype == MDL_BOOL || mdl_l_value(l, e)->dtype == MDL_BOOL) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs must be numbers, not bool");
+    }
+    if (r == 0 && small_power(l, e, &factors)) {
+        l->out[0] = x;
+        for (int i = 1; r == 0 && i < factors; i++) {
+            r = mdl_ir_binary(l->ir, MDL_BIN_MUL, l->out[0], x, &l->out[0]);
+        }
+        return r;
+    }
+    if (r == 0 && (dtype == MDL_F32 || mdl_l_value(l, e)->dtype != MDL_F32)) {
+        r = mdl_ir_cast(l->ir, e, dtype, &e);
+    }
+    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_POW, x, e, &l->out[0]);
+}
+
 static int lower_binary(struct mdl_lower *l, int which)
 {
     size_t b;
@@ -150,9 +191,6 @@ static int lower_binary(struct mdl_lower *l, int which)
     b = l->in[1];
     if (l->opset < 7) {
         r = old_broadcast(l, &b);
-    }
-    if (r == 0 && which == MDL_BIN_POW) { /* the exponent may be of another type */
-        r = mdl_ir_cast(l->ir, b, mdl_l_value(l, l->in[0])->dtype, &b);
     }
     if (r == 0 && (which == MDL_BIN_AND || which == MDL_BIN_OR) &&
         mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
@@ -248,7 +286,7 @@ const struct mdl_lower_row mdl_lower_elements[] = {
     {"Sub", lower_binary, MDL_BIN_SUB},
     {"Mul", lower_binary, MDL_BIN_MUL},
     {"Div", lower_binary, MDL_BIN_DIV},
-    {"Pow", lower_binary, MDL_BIN_POW},
+    {"Pow", lower_pow, 0},
     {"Equal", lower_binary, MDL_BIN_EQUAL},
     {"Less", lower_binary, MDL_BIN_LESS},
     {"Greater", lower_binary, MDL_BIN_GREATER},

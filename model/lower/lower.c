@@ -25,6 +25,10 @@ const struct mdl_lower_row *const mdl_lower_tables[] = {
     mdl_lower_recurrents,
     mdl_lower_quantizes,
     mdl_lower_microsofts,
+    mdl_lower_functions,
+    mdl_lower_masks,
+    mdl_lower_lp_norms,
+    mdl_lower_einsum,
     NULL,
 };
 

@@ -51,6 +51,10 @@ extern const struct mdl_lower_row mdl_lower_unpools[];    /* unpools.c */
 extern const struct mdl_lower_row mdl_lower_quantizes[];  /* quantize.c */
 extern const struct mdl_lower_row mdl_lower_microsofts[]; /* microsoft.c */
 extern const struct mdl_lower_row mdl_lower_recurrents[]; /* recurrences.c */
+extern const struct mdl_lower_row mdl_lower_functions[];  /* functions.c */
+extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
+extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
+extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
@@ -104,6 +108,10 @@ int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret);
 /** mdl_l_limit() - output 0 with the rows of @d, whose dims align with it from the right. */
 int mdl_l_limit(struct mdl_lower *l, const struct mdl_l_dims *d);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
+/** mdl_l_dtype() - reads an element type; @fallback: where the attribute is absent, or
+ * MDL_DTYPE_COUNT: it must be there. (constants.c) */
+int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
+                enum mdl_dtype *ret);
 /** mdl_l_axis() - maps @axis to 0..@rank-1 (0..@rank with @past_end). */
 int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret);
 

@@ -29,6 +29,12 @@ OPSETS = range(7, 16)
 # Operators whose first input is no data either: all of it must be constant.
 ALL_CONSTANT = {"ConstantOfShape", "NonZero", "Range"}
 
+
+def needs_no_data(ops, inputs):
+    """Whether a node's only input is no data either: its model is required to run as a constant."""
+    return ops <= ALL_CONSTANT or (inputs == 1 and bool(ops & ALL_CONSTANT))
+
+
 # Not required although the rule above says so: (part of the test's name, why).
 EXCEPTIONS = [
     ("training_mode", "batch statistics: piped infers"),
@@ -95,7 +101,7 @@ def is_required(case):
 
 def constant_twin(name, names):
     """The same test with all but its data input constant, where there is one."""
-    parts = name.split("/")
+    parts = name.split("_expanded")[0].split("/")
     if len(parts) < 2 or parts[-2].startswith("const-"):
         return None
     parts[-2] = "const-" + parts[-2]
@@ -115,7 +121,7 @@ def judge(part, cases, results, verbose):
             twin = constant_twin(case.name, results)
             # what shapes depend on came as data; its twin shows that it works as a constant
             if (twin and results[twin][0] == "pass") or (
-                    case.ops <= ALL_CONSTANT and "must be a constant" in why):
+                    needs_no_data(case.ops, len(case.inputs)) and "must be a constant" in why):
                 verdict = "needs constants"
         table[key][verdict if required or verdict != "unsupported" else "outside"] += 1
         if verdict == "FAIL" or (verdict == "unsupported" and required):
@@ -174,9 +180,9 @@ def onnx_facts(onnx, path):
 
 def constant_form(onnx, model, inputs, ops, folder):
     """Writes the model with all inputs but the first as initializers. Returns its inputs."""
-    keep = 0 if ops <= ALL_CONSTANT else 1
     graph = model.graph
     values = list(graph.input)
+    keep = 0 if needs_no_data(ops, len(values)) else 1
     if len(values) <= keep or len(inputs) != len(values):
         return None
     if not all(v.type.HasField("tensor_type") for v in values):

@@ -108,9 +108,12 @@ static void plant(struct one_op *o, size_t tensor)
 TEST(what_is_no_number_stays_none)
 {
     static const enum mdl_act acts[] = {
-        MDL_ACT_RELU,     MDL_ACT_CLIP, MDL_ACT_LEAKY_RELU,   MDL_ACT_SIGMOID,  MDL_ACT_ELU,
-        MDL_ACT_SOFTPLUS, MDL_ACT_TANH, MDL_ACT_HARD_SIGMOID, MDL_ACT_SOFTSIGN, MDL_ACT_SQRT,
-        MDL_ACT_NEG,      MDL_ACT_ABS,  MDL_ACT_FLOOR,        MDL_ACT_CEIL,     MDL_ACT_ROUND};
+        MDL_ACT_RELU,     MDL_ACT_CLIP,     MDL_ACT_LEAKY_RELU, MDL_ACT_SIGMOID,
+        MDL_ACT_ELU,      MDL_ACT_SOFTPLUS, MDL_ACT_TANH,       MDL_ACT_HARD_SIGMOID,
+        MDL_ACT_SOFTSIGN, MDL_ACT_SQRT,     MDL_ACT_NEG,        MDL_ACT_ABS,
+        MDL_ACT_FLOOR,    MDL_ACT_CEIL,     MDL_ACT_ROUND,      MDL_ACT_SIGN,
+        MDL_ACT_LOG,      MDL_ACT_SIN,      MDL_ACT_COS,        MDL_ACT_THRESHOLDED_RELU,
+        MDL_ACT_SHRINK};
     size_t dim[4] = {1, 36, 5, 7};
 
     for (size_t i = 0; i < base_array_count(acts) + MDL_BIN_MIN + 1; i++) {
@@ -169,19 +172,49 @@ TEST(element_functions_keep_their_stated_error)
         float range;
         bool positive;
     } functions[] = {
-        {MDL_ACT_RELU, 0, 0, 10, false},         {MDL_ACT_CLIP, 0, 0, 2, false},
-        {MDL_ACT_LEAKY_RELU, 1, 0, 10, false},   {MDL_ACT_SIGMOID, 4, 1e-37, 30, false},
-        {MDL_ACT_SIGMOID, 4, 1e-37, 120, false}, {MDL_ACT_HARD_SIGMOID, 2, 1e-7, 10, false},
-        {MDL_ACT_HARD_SWISH, 2, 2e-7, 6, false}, {MDL_ACT_SILU, 5, 1e-35, 30, false},
-        {MDL_ACT_SILU, 5, 1e-35, 3e38f, false},  {MDL_ACT_SILU, 5, 1e-35, 120, false},
-        {MDL_ACT_TANH, 4, 0, 1, false},          {MDL_ACT_TANH, 4, 0, 20, false},
-        {MDL_ACT_ELU, 4, 0, 0.01f, false},       {MDL_ACT_ELU, 4, 0, 20, false},
-        {MDL_ACT_SELU, 5, 0, 20, false},         {MDL_ACT_SOFTPLUS, 5, 1e-37, 40, false},
-        {MDL_ACT_SOFTPLUS, 5, 1e-37, 1, false},  {MDL_ACT_SOFTSIGN, 2, 0, 10, false},
-        {MDL_ACT_EXP, 2, 3e-45, 87, false},      {MDL_ACT_EXP, 2, 3e-45, 110, false},
-        {MDL_ACT_EXP, 2, 0, 0.5f, false},        {MDL_ACT_SQRT, 1, 0, 1000, true},
-        {MDL_ACT_RECIPROCAL, 1, 0, 10, false},   {MDL_ACT_NEG, 0, 0, 10, false},
+        {MDL_ACT_RELU, 0, 0, 10, false},
+        {MDL_ACT_CLIP, 0, 0, 2, false},
+        {MDL_ACT_LEAKY_RELU, 1, 0, 10, false},
+        {MDL_ACT_SIGMOID, 4, 1e-37, 30, false},
+        {MDL_ACT_SIGMOID, 4, 1e-37, 120, false},
+        {MDL_ACT_HARD_SIGMOID, 2, 1e-7, 10, false},
+        {MDL_ACT_HARD_SWISH, 2, 2e-7, 6, false},
+        {MDL_ACT_SILU, 5, 1e-35, 30, false},
+        {MDL_ACT_SILU, 5, 1e-35, 3e38f, false},
+        {MDL_ACT_SILU, 5, 1e-35, 120, false},
+        {MDL_ACT_TANH, 4, 0, 1, false},
+        {MDL_ACT_TANH, 4, 0, 20, false},
+        {MDL_ACT_ELU, 4, 0, 0.01f, false},
+        {MDL_ACT_ELU, 4, 0, 20, false},
+        {MDL_ACT_SELU, 5, 0, 20, false},
+        {MDL_ACT_SOFTPLUS, 5, 1e-37, 40, false},
+        {MDL_ACT_SOFTPLUS, 5, 1e-37, 1, false},
+        {MDL_ACT_SOFTSIGN, 2, 0, 10, false},
+        {MDL_ACT_EXP, 2, 3e-45, 87, false},
+        {MDL_ACT_EXP, 2, 3e-45, 110, false},
+        {MDL_ACT_EXP, 2, 0, 0.5f, false},
+        {MDL_ACT_SQRT, 1, 0, 1000, true},
+        {MDL_ACT_RECIPROCAL, 1, 0, 10, false},
+        {MDL_ACT_NEG, 0, 0, 10, false},
         {MDL_ACT_ABS, 0, 0, 10, false},
+        {MDL_ACT_FLOOR, 0, 0, 10, false},
+        {MDL_ACT_FLOOR, 0, 0, 1e9f, false},
+        {MDL_ACT_CEIL, 0, 0, 10, false},
+        {MDL_ACT_CEIL, 0, 0, 3e7f, false},
+        {MDL_ACT_ROUND, 0, 0, 4, false},
+        {MDL_ACT_ROUND, 0, 0, 1e9f, false},
+        {MDL_ACT_SIGN, 0, 0, 1, false},
+        {MDL_ACT_LOG, 3, 0, 2, true},
+        {MDL_ACT_LOG, 3, 0, 3e38f, true},
+        {MDL_ACT_LOG, 3, 0, 1e-37f, true},
+        {MDL_ACT_SIN, 0, 1.2e-7, 4, false},
+        {MDL_ACT_SIN, 0, 1.2e-7, 8192, false},
+        {MDL_ACT_SIN, 0, 1.2e-7, 1e6f, false},
+        {MDL_ACT_COS, 0, 1.2e-7, 4, false},
+        {MDL_ACT_COS, 0, 1.2e-7, 8192, false},
+        {MDL_ACT_COS, 0, 1.2e-7, 1e6f, false},
+        {MDL_ACT_SHRINK, 1, 0, 2, false},
+        {MDL_ACT_THRESHOLDED_RELU, 0, 0, 2, false},
     };
 
     for (size_t i = 0; i < base_array_count(functions); i++) {

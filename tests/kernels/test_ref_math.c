@@ -127,6 +127,49 @@ TEST(binary_integers_wrap_and_never_trap)
     }
 }
 
+TEST(bits_and_remainders_of_integers)
+{
+    static const struct {
+        enum mdl_binary which;
+        int64_t y[4];
+    } cases[] = {
+        {MDL_BIN_MOD, {1, 0, 0, 2}},       {MDL_BIN_FMOD, {-1, 0, 0, -1}},
+        {MDL_BIN_BIT_AND, {0, 0, -8, 0}},  {MDL_BIN_BIT_OR, {-5, 7, -1, -1}},
+        {MDL_BIN_BIT_XOR, {-5, 7, 7, -1}},
+    };
+
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        BY_HAND(o, MDL_OP_BINARY);
+        o->op.attr.binary = cases[i].which;
+        o->op.in[0] = I32(o, DIMS(4), -7, 7, -8, -4);
+        o->op.in[1] = I32(o, DIMS(4), 2, 0, -1, 3);
+        o->op.out[0] = OUT(o, MDL_I32, DIMS(4));
+        if (!by_hand_run(o) || !by_hand_ints_are(o, 0, 4, cases[i].y)) {
+            T_FAIL("case %zu", i);
+        }
+    }
+    {
+        BY_HAND(o, MDL_OP_BINARY);
+        o->op.in[0] = U8(o, DIMS(4), 129, 129, 129, 129);
+        o->op.in[1] = U8(o, DIMS(4), 0, 1, 8, 200);
+        o->op.out[0] = OUT(o, MDL_U8, DIMS(4));
+        o->op.attr.binary = MDL_BIN_SHIFT_LEFT;
+        T_TRUE(by_hand_run(o) && INTS_ARE(o, 129, 2, 0, 0));
+        o->op.attr.binary = MDL_BIN_SHIFT_RIGHT;
+        T_TRUE(by_hand_run(o) && INTS_ARE(o, 129, 64, 0, 0));
+    }
+    {
+        /* bits of a float mean nothing here */
+        BY_HAND(o, MDL_OP_BINARY);
+        o->op.in[0] = o->op.in[1] = F32(o, DIMS(1), 1);
+        o->op.out[0] = OUT(o, MDL_F32, DIMS(1));
+        o->op.attr.binary = MDL_BIN_BIT_AND;
+        T_TRUE(!by_hand_reference(MDL_OP_BINARY)->supports(&o->m, &o->op));
+        o->op.attr.binary = MDL_BIN_FMOD;
+        T_TRUE(by_hand_run(o) && F32_IS(o, 0));
+    }
+}
+
 TEST(binary_broadcast_by_strides_and_compare)
 {
     BY_HAND(o, MDL_OP_BINARY);
@@ -174,8 +217,23 @@ TEST(unary_formulas)
         {MDL_ACT_SQRT, 0, 0, {NAN, NAN, 0, 0.70710678f, 2}},
         {MDL_ACT_RECIPROCAL, 0, 0, {-0.25f, -2, INFINITY, 2, 0.25f}},
         {MDL_ACT_ERF, 0, 0, {-0.99999998f, -0.52049988f, 0, 0.52049988f, 0.99999998f}},
+        {MDL_ACT_SIN, 0, 0, {0.75680250f, -0.47942554f, 0, 0.47942554f, -0.75680250f}},
+        {MDL_ACT_COS, 0, 0, {-0.65364362f, 0.87758256f, 1, 0.87758256f, -0.65364362f}},
+        {MDL_ACT_TAN, 0, 0, {-1.15782128f, -0.54630249f, 0, 0.54630249f, 1.15782128f}},
+        {MDL_ACT_ASIN, 0, 0, {NAN, -0.52359878f, 0, 0.52359878f, NAN}},
+        {MDL_ACT_ACOS, 0, 0, {NAN, 2.09439510f, 1.57079633f, 1.04719755f, NAN}},
+        {MDL_ACT_ATAN, 0, 0, {-1.32581766f, -0.46364761f, 0, 0.46364761f, 1.32581766f}},
+        {MDL_ACT_SINH, 0, 0, {-27.2899172f, -0.52109531f, 0, 0.52109531f, 27.2899172f}},
+        {MDL_ACT_COSH, 0, 0, {27.3082328f, 1.12762597f, 1, 1.12762597f, 27.3082328f}},
+        {MDL_ACT_ASINH, 0, 0, {-2.09471255f, -0.48121183f, 0, 0.48121183f, 2.09471255f}},
+        {MDL_ACT_ACOSH, 0, 0, {NAN, NAN, NAN, NAN, 2.06343707f}},
+        {MDL_ACT_ATANH, 0, 0, {NAN, -0.54930614f, 0, 0.54930614f, NAN}},
+        {MDL_ACT_THRESHOLDED_RELU, 0.5f, 0, {0, 0, 0, 0, 4}},
+        {MDL_ACT_THRESHOLDED_RELU, -1, 0, {0, -0.5f, 0, 0.5f, 4}},
+        {MDL_ACT_SHRINK, 0.5f, 0.25f, {-3.75f, 0, 0, 0, 3.75f}},
     };
-    bool seen[MDL_ACT_COUNT] = {[MDL_ACT_NONE] = true, [MDL_ACT_NOT] = true};
+    bool seen[MDL_ACT_COUNT] = {
+        [MDL_ACT_NONE] = true, [MDL_ACT_NOT] = true, [MDL_ACT_BIT_NOT] = true};
 
     for (size_t i = 0; i < base_array_count(cases); i++) {
         BY_HAND(o, MDL_OP_UNARY);
@@ -224,6 +282,13 @@ TEST(unary_integers_and_booleans)
         o->op.in[0] = BOOL(o, DIMS(2), 1, 0);
         o->op.out[0] = OUT(o, MDL_BOOL, DIMS(2));
         T_TRUE(by_hand_run(o) && INTS_ARE(o, 0, 1));
+    }
+    {
+        BY_HAND(o, MDL_OP_UNARY);
+        o->op.act = MDL_ACT_BIT_NOT;
+        o->op.in[0] = I8(o, DIMS(2), 5, -128);
+        o->op.out[0] = OUT(o, MDL_I8, DIMS(2));
+        T_TRUE(by_hand_run(o) && INTS_ARE(o, -6, 127));
     }
     {
         /* bounds of Clip's defaults lie outside every integer */
@@ -330,6 +395,25 @@ TEST(reduce_integers_several_axes_and_nothing)
         T_TRUE(by_hand_run(o) && INTS_ARE(o, -128, -128));
         o->op.attr.reduce.which = MDL_RED_PROD;
         T_TRUE(by_hand_run(o) && INTS_ARE(o, 1, 1));
+    }
+}
+
+TEST(cumsum_along_either_axis)
+{
+    BY_HAND(o, MDL_OP_CUMSUM);
+    o->op.in[0] = F32(o, DIMS(2, 3), 1, 2, 3, 4, 5, NAN);
+    o->op.out[0] = OUT(o, MDL_F32, DIMS(2, 3));
+    o->op.attr.cumsum.axis = 1;
+    T_TRUE(by_hand_run(o) && F32_IS(o, 1, 3, 6, 4, 9, NAN));
+    o->op.attr.cumsum.exclusive = true;
+    T_TRUE(by_hand_run(o) && F32_IS(o, 0, 1, 3, 0, 4, 9));
+    o->op.attr.cumsum.axis = 0;
+    T_TRUE(by_hand_run(o) && F32_IS(o, 0, 0, 0, 1, 2, 3));
+    {
+        BY_HAND(p, MDL_OP_CUMSUM);
+        p->op.in[0] = I8(p, DIMS(3), 100, 100, -1);
+        p->op.out[0] = OUT(p, MDL_I8, DIMS(3));
+        T_TRUE(by_hand_run(p) && INTS_ARE(p, 100, -56, -57)); /* wraps */
     }
 }
 

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/lower/einsum.h"
+
+#include "base.h"
+
+/* Einsum as transposes, products and sums: the inputs are combined from left to right, and a label
+ * that nothing further needs is summed over as soon as possible. */
+
+static size_t dim_of(const struct mdl_lower *l, const struct mdl_einsum_term *t, size_t i)
+{
+    return mdl_l_value(l, t->value)->dim[i];
+}
+
+static size_t find(const struct mdl_einsum_term *t, size_t label)
+{
+    for (size_t i = 0; i < t->rank; i++) {
+        if (t->label[i] == label) {
+            return i;
+        }
+    }
+    return MDL_NONE;
+}
+
+/* Puts the dims into the order of @label, which has all of the term's labels. */
+static int arrange(struct mdl_lower *l, struct mdl_einsum_term *t, const unsigned char *label)
+{
+    size_t perm[MDL_RANK_MAX];
+    int r;
+
+    for (size_t i = 0; i < t->rank; i++) {
+        perm[i] = find(t, label[i]);
+    }
+    r = mdl_ir_permute(l->ir, t->value, perm, &t->value);
+    for (size_t i = 0; i < t->rank; i++) {
+        t->label[i] = label[i];
+    }
+    return r;
+}
+
+/* Dims @a and @b of one label become its diagonal: every (n + 1)th element of both as one dim. */
+static int take_diagonal(struct mdl_lower *l, struct mdl_einsum_term *t, size_t a, size_t b)
+{
+    unsigned char label = t->label[a];
+    size_t perm[MDL_RANK_MAX], dim[MDL_RANK_MAX], start[MDL_RANK_MAX] = {0}, rank = 0;
+    size_t n = dim_of(l, t, a);
+    ptrdiff_t step[MDL_RANK_MAX];
+    int r;
+
+    if (n != dim_of(l, t, b)) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "the label of a diagonal stands for %zu and for %zu",
+                             n, dim_of(l, t, b));
+    }
+    for (size_t i = 0; i < t->rank; i++) {
+        if (i != a && i != b) {
+            t->label[rank] = t->label[i];
+            dim[rank] = dim_of(l, t, i);
+            step[rank] = 1;
+            perm[rank++] = i;
+        }
+    }
+    perm[rank] = a;
+    perm[rank + 1] = b;
+    t->label[rank] = label;
+    t->rank = rank + 1;
+    r = mdl_ir_permute(l->ir, t->value, perm, &t->value);
+    if (r < 0 || !base_mul(n, n, &dim[rank])) {
+        return r < 0 ? r : mdl_ir_refuse(l->ir, -E2BIG, "a diagonal of %zu is too large", n);
+    }
+    r = mdl_ir_reshape(l->ir, t->value, t->rank, dim, &t->value);
+    step[rank] = (ptrdiff_t)n + 1;
+    dim[rank] = n;
+    return r < 0 ? r : mdl_ir_slice(l->ir, t->value, start, step, dim, &t->value);
+}
+
+static int take_diagonals(struct mdl_lower *l, struct mdl_einsum_term *t)
+{
+    for (size_t i = 0; i < t->rank; i++) {
+        for (size_t k = i + 1; k < t->rank; k++) {
+            if (t->label[i] == t->label[k]) {
+                int r = take_diagonal(l, t, i, k);
+
+                return r < 0 ? r : take_diagonals(l, t);
+            }
+        }
+    }
+    return 0;
+}
+
+/* Sums over the labels that are not needed. */
+static int sum_over(struct mdl_lower *l, struct mdl_einsum_term *t, const bool *needed)
+{
+    bool axes[MDL_RANK_MAX];
+    size_t rank = 0;
+    int r;
+
+    for (size_t i = 0; i < t->rank; i++) {
+        axes[i] = !needed[t->label[i]];
+    }
+    for (size_t i = 0; i < t->rank; i++) {
+        if (!axes[i]) {
+            t->label[rank++] = t->label[i];
+        }
+    }
+    if (rank == t->rank) {
+        return 0;
+    }
+    t->rank = rank;
+    r = mdl_ir_reduce(l->ir, MDL_RED_SUM, t->value, axes, false, &t->value);
+    return r;
+}
+
+/* The labels of two terms: batch in both and needed, summed in both, left and right in one. */
+struct roles {
+    size_t batch_count, left_count, right_count, summed_count;
+    unsigned char batch[MDL_RANK_MAX], left[MDL_RANK_MAX], right[MDL_RANK_MAX],
+        summed[MDL_RANK_MAX];
+};
+
+static struct roles roles_of(const struct mdl_einsum_term *a, const struct mdl_einsum_term *b,
+                             const bool *needed)
+{
+    struct roles s = {0};
+
+    for (size_t i = 0; i < a->rank; i++) {
+        if (find(b, a->label[i]) == MDL_NONE) {
+            s.left[s.left_count++] = a->label[i];
+        } else if (needed[a->label[i]]) {
+            s.batch[s.batch_count++] = a->label[i];
+        } else {
+            s.summed[s.summed_count++] = a->label[i];
+        }
+    }
+    for (size_t i = 0; i < b->rank; i++) {
+        if (find(a, b->label[i]) == MDL_NONE) {
+            s.right[s.right_count++] = b->label[i];
+        }
+    }
+    return s;
+}
+
+/* Appends @count labels to @to at *at. */
+static void append(unsigned char *to, size_t *at, const unsigned char *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        to[(*at)++] = from[i];
+    }
+}
+
+/* A dim of 1 of a label that is summed becomes as long as the other term's. */
+static int widen(struct mdl_lower *l, struct mdl_einsum_term *t,
+                 const struct mdl_einsum_term *other, const struct roles *s)
+{
+    struct mdl_ir_value v = *mdl_l_value(l, t->value);
+
+    for (size_t i = 0; i < s->summed_count; i++) {
+        size_t mine = find(t, s->summed[i]), n = dim_of(l, other, find(other, s->summed[i]));
+
+        v.dim[mine] = v.dim[mine] == 1 ? n : v.dim[mine];
+    }
+    return mdl_ir_expand(l->ir, t->value, v.rank, v.dim, &t->value);
+}
+
+/* [batch ...][first ...][second ...] -> [batch ...][product of first][product of second] */
+static int as_matrices(struct mdl_lower *l, struct mdl_einsum_term *t, size_t batch, size_t first)
+{
+    size_t dim[MDL_RANK_MAX];
+
+    if (batch + 2 > MDL_RANK_MAX) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu common labels are too many", batch);
+    }
+    dim[batch] = dim[batch + 1] = 1;
+    for (size_t i = 0; i < t->rank; i++) {
+        if (i < batch) {
+            dim[i] = dim_of(l, t, i);
+        } else {
+            dim[batch + (i < batch + first ? 0 : 1)] *= dim_of(l, t, i);
+        }
+    }
+    return mdl_ir_reshape(l->ir, t->value, batch + 2, dim, &t->value);
+}
+
+/* y[batch][left][right] = sum over summed of a b, as a product of matrices */
+static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
+                             struct mdl_einsum_term b, const struct roles *s,
+                             struct mdl_einsum_term *ret)
+{
+    struct mdl_ir_op like = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
+    unsigned char order[2 * MDL_RANK_MAX];
+    size_t dim[2 * MDL_RANK_MAX], at = 0, k = 0;
+    int r;
+
+    append(order, &at, s->batch, s->batch_count);
+    append(order, &at, s->left, s->left_count);
+    append(order, &at, s->summed, s->summed_count);
+    r = widen(l, &a, &b, s);
+    r = r < 0 ? r : widen(l, &b, &a, s);
+    r = r < 0 ? r : arrange(l, &a, order);
+    at = s->batch_count;
+    append(order, &at, s->summed, s->summed_count);
+    append(order, &at, s->right, s->right_count);
+    r = r < 0 ? r : arrange(l, &b, order);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = s->batch_count; i < s->batch_count + s->left_count; i++) {
+        dim[i] = dim_of(l, &a, i);
+    }
+    at = s->batch_count + s->left_count;
+    for (size_t i = 0; i < s->right_count; i++) {
+        dim[at + i] = dim_of(l, &b, s->batch_count + s->summed_count + i);
+    }
+    r = as_matrices(l, &a, s->batch_count, s->left_count);
+    r = r < 0 ? r : as_matrices(l, &b, s->batch_count, s->summed_count);
+    r = r < 0 ? r : mdl_lower_product(l, a.value, b.value, &like, MDL_F32, &ret->value);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < s->batch_count; i++) {
+        dim[i] = dim_of(l, ret, i);
+    }
+    append(order, &k, s->batch, s->batch_count);
+    append(order, &k, s->left, s->left_count);
+    append(order, &k, s->right, s->right_count);
+    if (k > MDL_RANK_MAX) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "a product has more than %u dimensions", MDL_RANK_MAX);
+    }
+    ret->rank = 0;
+    append(ret->label, &ret->rank, order, k);
+    return mdl_ir_reshape(l->ir, ret->value, k, dim, &ret->value);
+}
+
+/* @t with a dim of 1 for each label of @label that it lacks; its own are in that order */
+static int spread_labels(struct mdl_lower *l, struct mdl_einsum_term *t, const unsigned char *label,
+                         size_t rank)
+{
+    unsigned char own[MDL_RANK_MAX];
+    size_t dim[MDL_RANK_MAX], count = 0;
+    int r;
+
+    for (size_t i = 0; i < rank; i++) {
+        size_t at = find(t, label[i]);
+
+        dim[i] = at == MDL_NONE ? 1 : dim_of(l, t, at);
+        if (at != MDL_NONE) {
+            own[count++] = label[i];
+        }
+    }
+    r = arrange(l, t, own);
+    return r < 0 ? r : mdl_ir_reshape(l->ir, t->value, rank, dim, &t->value);
+}
+
+/* Element by element; sums come later. */
+static int multiply_elements(struct mdl_lower *l, struct mdl_einsum_term a,
+                             struct mdl_einsum_term b, const struct roles *s,
+                             struct mdl_einsum_term *ret)
+{
+    unsigned char order[2 * MDL_RANK_MAX];
+    size_t rank = 0;
+    int r;
+
+    append(order, &rank, s->batch, s->batch_count);
+    append(order, &rank, s->left, s->left_count);
+    append(order, &rank, s->right, s->right_count);
+    append(order, &rank, s->summed, s->summed_count);
+    if (rank > MDL_RANK_MAX) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "a product has more than %u dimensions", MDL_RANK_MAX);
+    }
+    r = spread_labels(l, &a, order, rank);
+    r = r < 0 ? r : spread_labels(l, &b, order, rank);
+    ret->rank = 0;
+    append(ret->label, &ret->rank, order, rank);
+    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, a.value, b.value, &ret->value);
+}
+
+/* A constant goes to the right, where products want their weights. */
+static int combine(struct mdl_lower *l, struct mdl_einsum_term a, struct mdl_einsum_term b,
+                   const bool *needed, struct mdl_einsum_term *ret)
+{
+    bool swap = mdl_ir_is_const(l->ir, a.value) && !mdl_ir_is_const(l->ir, b.value);
+    struct mdl_einsum_term x = swap ? b : a, w = swap ? a : b;
+    struct roles s = roles_of(&x, &w, needed);
+
+    if (s.summed_count && mdl_l_value(l, x.value)->dtype == MDL_F32) {
+        return multiply_matrices(l, x, w, &s, ret);
+    }
+    return multiply_elements(l, x, w, &s, ret);
+}
+
+/* Marks the labels of the output and of the inputs from @from on. */
+static void mark_needed(const struct mdl_einsum *e, size_t from, bool *needed)
+{
+    for (size_t i = 0; i < MDL_EINSUM_LABELS; i++) {
+        needed[i] = find(&e->out, i) != MDL_NONE;
+        for (size_t k = from; k < e->count; k++) {
+            needed[i] |= find(&e->in[k], i) != MDL_NONE;
+        }
+    }
+}
+
+static int lower_einsum(struct mdl_lower *l, int arg)
+{
+    struct mdl_einsum e = {0};
+    struct mdl_einsum_term y = {0};
+    bool needed[MDL_EINSUM_LABELS], own[MDL_EINSUM_LABELS];
+    int r = mdl_einsum_parse(l, &e);
+
+    for (size_t i = 0; r == 0 && i < e.count; i++) {
+        enum mdl_dtype dtype = mdl_l_value(l, e.in[i].value)->dtype;
+
+        if (dtype == MDL_BOOL || dtype != mdl_l_value(l, l->in[0])->dtype) {
+            return mdl_ir_refuse(l->ir, -EBADMSG,
+                                 "input %zu is of type %s; all must be of one "
+                                 "type of numbers",
+                                 i, mdl_dtype_name(dtype));
+        }
+        r = take_diagonals(l, &e.in[i]);
+    }
+    for (size_t i = 0; r == 0 && i < e.count; i++) {
+        /* what only this input has is summed before the product */
+        mark_needed(&e, i + 1, needed);
+        for (size_t k = 0; k < MDL_EINSUM_LABELS; k++) {
+            own[k] = needed[k] || (i > 0 && find(&y, k) != MDL_NONE);
+        }
+        r = sum_over(l, &e.in[i], own);
+        if (r == 0 && i > 0) {
+            r = combine(l, y, e.in[i], needed, &e.in[i]);
+        }
+        y = e.in[i];
+        r = r < 0 ? r : sum_over(l, &y, needed);
+    }
+    r = r < 0 ? r : arrange(l, &y, e.out.label);
+    if (r == 0) {
+        l->out[0] = y.value;
+    }
+    return r;
+}
+
+const struct mdl_lower_row mdl_lower_einsum[] = {
+    {"Einsum", lower_einsum, 0},
+    {0},
+};
