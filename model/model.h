@@ -70,11 +70,18 @@ struct mdl_segment_of {
     char front[65], back[65];     /* hashes of the borders before and after it */
 };
 
+/* A file beside the model's file that holds weights, as it was when the model was loaded. */
+struct mdl_data_file {
+    char *path; /* owned; as the model's path, with the name that the model gives the file */
+    uint64_t device, inode, bytes, mtime_ns;
+};
+
 #define MDL_IDENTITY_MAX 128u
 
 struct mdl_model {
     char *name;    /* owned: as given to mdl_load() */
-    char hash[65]; /* 256-bit hash of the model's bytes in hex; a segment has the whole's */
+    char hash[65]; /* 256-bit hash of the model's bytes in hex, data files included; a segment has
+                    * the whole's */
     /* key of learned costs: hash, "@" and a digest of the sizes that open dimensions were given, if
      * any, and "#17-44" if a segment */
     char identity[MDL_IDENTITY_MAX];
@@ -97,6 +104,9 @@ struct mdl_model {
     char *doubt;
     char **labels; /* label_count strings, owned, or NULL */
     size_t label_count;
+    struct mdl_data_file
+        *data_files; /* data_file_count of them, owned; a segment has the whole's */
+    size_t data_file_count;
     struct mdl_private *private; /* owned: the file mapping, the pool */
 };
 

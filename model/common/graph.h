@@ -86,6 +86,7 @@ struct mdl_graph {
     struct mdl_gvalue *outputs;
     const void *file_map; /* mapping that in_file data points into; borrowed */
     size_t file_bytes;
+    size_t data_bytes; /* of the model's data files: in_file data may point into these, too */
     /* A network description has no file with weights. Its reader makes a mapping for them, and sets
      * file_map and in_file as if it were a file. owns_map is set until mdl_load() hands the mapping
      * to the model. map_is_file: it maps an unnamed file, else anonymous memory. */

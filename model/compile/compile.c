@@ -158,15 +158,17 @@ int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *option
     mdl_autopool struct mdl_pool *pool = NULL;
     struct mdl_load_options given = options ? *options : (struct mdl_load_options){0};
     struct mdl_ir ir = {.g = g, .options = &given, .error = ret_error};
+    size_t bytes;
 
     given.weight_bytes_max = given.weight_bytes_max ? given.weight_bytes_max : WEIGHT_BYTES_MAX;
     given.arena_bytes_max = given.arena_bytes_max ? given.arena_bytes_max : ARENA_BYTES_MAX;
     ir.value_bytes_max = base_max(given.weight_bytes_max, given.arena_bytes_max);
-    ir.fold_work_left = FOLD_WORK + (double)FOLD_PER_BYTE * (double)g->file_bytes;
+    ir.fold_work_left =
+        FOLD_WORK + (double)FOLD_PER_BYTE * ((double)g->file_bytes + (double)g->data_bytes);
     ir.fold_bytes_left = given.weight_bytes_max;
-    if (g->file_bytes < (SIZE_MAX - FOLD_BYTES) / FOLD_PER_BYTE) {
-        ir.fold_bytes_left =
-            base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * g->file_bytes);
+    if (base_add(g->file_bytes, g->data_bytes, &bytes) &&
+        bytes < (SIZE_MAX - FOLD_BYTES) / FOLD_PER_BYTE) {
+        ir.fold_bytes_left = base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * bytes);
     }
     if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
         return mdl_ir_nomem(&ir);

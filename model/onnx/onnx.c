@@ -371,12 +371,12 @@ static void walk_cleanup(struct mdl_walk *w)
     mdl_walk_deinit(w);
 }
 
-int mdl_onnx_read(const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX],
-                  struct mdl_graph **ret)
+int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
+                  char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
     base_cleanup(walk_cleanup) struct mdl_walk walk = MDL_WALK_NULL;
     mdl_autopool struct mdl_pool *pool = NULL;
-    struct mdl_onnx_reader rd = {.walk = &walk, .error = ret_error};
+    struct mdl_onnx_reader rd = {.walk = &walk, .data = data, .error = ret_error};
     ProtobufCAllocator allocator = {.alloc = pool_alloc, .free = pool_no_free};
     Onnx__ModelProto *model;
     size_t cap;

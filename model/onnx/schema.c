@@ -70,7 +70,7 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
                 [8] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
                 [9] = {MDL_FIELD_RAW, MDL_MSG_NONE, true, "raw_data"},
                 [10] = {MDL_FIELD_FIXED64S, MDL_MSG_NONE, false, "double_data"},
-                [13] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "external_data"},
+                [13] = {MDL_FIELD_MSG, MDL_MSG_ENTRY, false, "external_data"},
                 [14] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "data_location"},
             },
         [MDL_MSG_VALUE] =
@@ -107,6 +107,11 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
         [MDL_MSG_TYPE_MAP] =
             {
                 [2] = {MDL_FIELD_CHECK, MDL_MSG_TYPE, true, "value_type"},
+            },
+        [MDL_MSG_ENTRY] =
+            {
+                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, true, "key"},
+                [2] = {MDL_FIELD_NAME, MDL_MSG_NONE, true, "value"},
             },
         [MDL_MSG_FUNCTION] =
             {

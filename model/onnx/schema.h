@@ -22,6 +22,7 @@ enum mdl_onnx_msg {
     MDL_MSG_DIM,
     MDL_MSG_TYPE_OF,  /* Sequence, Optional: a TypeProto in field 1 */
     MDL_MSG_TYPE_MAP, /* a TypeProto in field 2 */
+    MDL_MSG_ENTRY,    /* key and value of external_data */
     MDL_MSG_FUNCTION, /* nodes in field 7 */
     MDL_MSG_SPARSE,   /* tensors in fields 1 and 2 */
     MDL_MSG_COUNT

@@ -14,6 +14,7 @@ struct Onnx__TensorProto;
 
 struct mdl_onnx_reader {
     const struct mdl_walk *walk; /* borrowed: the stripped data */
+    struct mdl_data_files *data; /* borrowed; NULL: data outside the file is refused */
     struct mdl_graph *graph;     /* the graph being built; its pool gets new data */
     char *error;                 /* MDL_ERROR_MAX */
     char where[192];             /* "initializer 3 'conv1.weight'", for messages */

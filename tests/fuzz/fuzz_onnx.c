@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int r;
 
     memset(error, 'X', sizeof(error));
-    r = mdl_onnx_read(data, bytes, error, &g);
+    r = mdl_onnx_read(data, bytes, NULL, error, &g);
     must(memchr(error, '\0', sizeof(error)) != NULL);
     if (r < 0) {
         must(error[0] != '\0' && g == NULL);

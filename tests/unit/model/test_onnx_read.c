@@ -18,7 +18,7 @@ static int read_model(struct pb model, struct mdl_graph **ret)
     last = model;
     memset(error, 'X', sizeof(error));
     error[MDL_ERROR_MAX - 1] = '\0';
-    r = mdl_onnx_read(last.data, last.bytes, error, &last_graph);
+    r = mdl_onnx_read(last.data, last.bytes, NULL, error, &last_graph);
     if (r == 0 && ret) {
         *ret = last_graph;
     }
