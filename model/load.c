@@ -17,11 +17,11 @@
 #include <sys/stat.h>
 
 #include "base.h"
-#include "model/common/data_files.h"
 #include "model/common/file.h"
 #include "model/common/graph.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"
+#include "model/common/weight_files.h"
 #include "model/compile/compile.h"
 #include "model/guess.h"
 #include "model/leaves/hash.h"
@@ -37,6 +37,7 @@
 
 #define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
 #define STRUCTURE_BYTES_MAX ((size_t)256 << 20) /* of a file beyond its weights */
+#define DATA_HASH_MARK "piped: a model and its data files"
 #define NETDESC_BYTES_MAX ((size_t)8 << 20)
 
 struct source {
@@ -70,7 +71,7 @@ static int name_file(char error[MDL_ERROR_MAX], int code, const char *path)
 
     memcpy(why, error, sizeof(why));
     why[MDL_ERROR_MAX - 1] = '\0';
-    return mdl_fail(error, code, "%.150s: %.340s", path, why[0] ? why : strerror(-code));
+    return mdl_fail(error, code, "%.150s: %.850s", path, why[0] ? why : strerror(-code));
 }
 
 /* A network description, whatever its name: no ONNX file begins so. */
@@ -263,6 +264,33 @@ static int check_unchanged(const struct source *s, char *error)
     return 0;
 }
 
+/* Mixes the data files, ordered by name, into the hash of the model's file. Each is the one that
+ * was mapped, before it is hashed and after. */
+static int hash_data(const struct mdl_data_files *d, size_t threads, char *error, char hash[65])
+{
+    struct mdl_hash all;
+    int r = 0;
+
+    mdl_hash_init(&all);
+    mdl_hash_update(&all, DATA_HASH_MARK, sizeof(DATA_HASH_MARK));
+    mdl_hash_update(&all, hash, 64);
+    for (size_t i = 0; r == 0 && i < d->count; i++) {
+        const struct mdl_data_file_in *f = &d->list[i];
+        base_autoclose int fd = -1, again = -1;
+        char of_file[65] = "";
+
+        r = mdl_data_file_again(d, i, error, &fd);
+        r = r < 0 ? r : mdl_hash_file(fd, f->map.bytes, threads, of_file);
+        r = r < 0 ? r : mdl_data_file_again(d, i, error, &again);
+        mdl_hash_update(&all, f->name, strlen(f->name) + 1);
+        mdl_hash_update(&all, of_file, 64);
+    }
+    if (r == 0) {
+        mdl_hash_hex(&all, hash);
+    }
+    return r;
+}
+
 /* The file's hash. If only some leaves are there: those are as the list says, and the hash is the
  * list's. */
 static int find_hash(const struct source *s, const struct mdl_load_options *o, char *error,
@@ -276,7 +304,7 @@ static int find_hash(const struct source *s, const struct mdl_load_options *o, c
     m->private->file_bytes = s->bytes;
     if (!l) {
         r = mdl_hash_file(s->fd, s->bytes, o->threads, m->hash);
-        return r < 0 ? r : mdl_data_files_hash(&s->data, o->threads, m->hash, error);
+        return r < 0 || s->data.count == 0 ? r : hash_data(&s->data, o->threads, error, m->hash);
     }
     if (s->data.count > 0) {
         return mdl_fail(error, -EOPNOTSUPP,
@@ -342,7 +370,10 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     if (r == 0 && options->look) {
         options->look(options->look_arg, g);
     }
-    r = r < 0 ? r : settle(g, options->shapes, &side, error, &digest);
+    if (r == 0) {
+        r = settle(g, options->shapes, &side, error, &digest);
+        r = r == -EOPNOTSUPP ? mdl_compile_refused(g, options, r, error) : r;
+    }
     r = r < 0 ? r : mdl_compile(g, options, error, &m);
     if (r < 0) {
         return r;

@@ -23,7 +23,7 @@
 #include "model/values.h"
 
 #define MDL_NAME_MAX 256u
-#define MDL_ERROR_MAX 512u
+#define MDL_ERROR_MAX 1024u
 
 struct mdl_unit {
     char *name;               /* owned: name of its heavy op, or else of its first op */
@@ -122,6 +122,35 @@ struct mdl_calibration;
 struct mdl_graph;
 struct mdl_leaves;
 
+/* A refusal gives all its reasons: every operator that is not supported, and every other node that
+ * cannot be served as far as that is known. A node that needs the result of a refused one is not
+ * looked at. */
+enum mdl_reason_kind {
+    MDL_REASON_OPERATOR, /* the operator is not supported, or not in this version */
+    MDL_REASON_NODE,     /* the operator is, but not as this node uses it */
+    MDL_REASON_INPUT,    /* a graph input: no type, an open dimension */
+};
+
+struct mdl_reason {
+    enum mdl_reason_kind kind;
+    int code;          /* -errno */
+    long long version; /* of the operator set, where the operator is not known so; else 0 */
+    char *op_type;     /* owned, as the others; "" for an input */
+    char *domain;      /* "": ONNX's own */
+    char *node;        /* the node's name, or its first output's, or the input's name */
+    char *text;        /* the whole sentence, as mdl_load() gives it if it is the only one */
+};
+
+#define MDL_REASONS_MAX 1000u /* more are counted, but not kept */
+
+struct mdl_reasons {
+    struct mdl_reason *list; /* owned */
+    size_t count, total;     /* kept; found */
+};
+
+/** mdl_reasons_deinit() - frees the list. */
+void mdl_reasons_deinit(struct mdl_reasons *r);
+
 struct mdl_load_options {
     const char *name;             /* model name, copied */
     size_t weight_bytes_max;      /* limit; 0: 4 GiB */
@@ -146,6 +175,9 @@ struct mdl_load_options {
      * looks */
     void (*look)(void *arg, const struct mdl_graph *g);
     void *look_arg;
+    /* gets all the reasons of a refusal, which the error sums up; the caller's,
+     * empty before; NULL: only the error */
+    struct mdl_reasons *reasons;
 };
 
 /**
@@ -154,8 +186,8 @@ struct mdl_load_options {
  * @path: the file; a sidecar <path without extension>.sidecar.json beside it may describe
  * preprocessing and labels
  * @options: borrowed during the call; NULL: defaults, named after the file
- * @ret_error: on failure a sentence that names the node and the reason; NUL-terminated, at most
- * MDL_ERROR_MAX bytes
+ * @ret_error: on failure a sentence that names the nodes and the reasons, as many as fit;
+ * NUL-terminated, at most MDL_ERROR_MAX bytes
  * @ret: owned by the caller, mdl_free()
  *
  * The file is mapped. Weights of heavy operators (the first two inputs of CONV, CONV_TRANSPOSE,

@@ -38,7 +38,18 @@ enum mdl_attr_type {
     MDL_ATTR_INTS,
     MDL_ATTR_FLOATS,
     MDL_ATTR_STRINGS,
+    MDL_ATTR_BRANCH,
     MDL_ATTR_OTHER
+};
+
+struct mdl_gnode;
+
+/* A branch of an If. Its names are unique in the graph (made in the branch) or are those of values
+ * around it; its initializers are among those of the graph. */
+struct mdl_gbranch {
+    size_t node_count, output_count;
+    const struct mdl_gnode *nodes; /* sorted: each after those whose outputs it reads */
+    const char *const *outputs;
 };
 
 struct mdl_gattr {
@@ -52,6 +63,7 @@ struct mdl_gattr {
     const int64_t *ints;
     const float *floats;
     const char *const *strings;
+    const struct mdl_gbranch *branch;
 };
 
 struct mdl_gnode {
@@ -62,6 +74,7 @@ struct mdl_gnode {
     const char *const *inputs; /* value names, "" if an optional input is absent */
     const char *const *outputs;
     const struct mdl_gattr *attrs;
+    int64_t opset; /* of the standard domain, where the node comes from; 0: the graph's */
 };
 
 struct mdl_gvalue { /* a graph input or output */

@@ -52,6 +52,18 @@ struct mdl_model *mdl_free(struct mdl_model *m)
     return NULL;
 }
 
+void mdl_reasons_deinit(struct mdl_reasons *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->list[i].op_type);
+        free(r->list[i].domain);
+        free(r->list[i].node);
+        free(r->list[i].text);
+    }
+    free(r->list);
+    *r = (struct mdl_reasons){0};
+}
+
 struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file)
 {
     struct mdl_map *map = malloc(sizeof(*map));

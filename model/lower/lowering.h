@@ -18,6 +18,8 @@ struct mdl_lower {
     const size_t *in; /* values; MDL_NONE: absent */
     size_t *out;      /* to be filled; MDL_NONE: not computed */
     int error;        /* set by the attribute helpers, sticky */
+    /* lowers a branch of the node and sets the node's outputs; returns as a mdl_lower_fn */
+    int (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b);
 };
 
 typedef int (*mdl_lower_fn)(struct mdl_lower *l, int arg);
@@ -26,7 +28,13 @@ struct mdl_lower_row {
     mdl_lower_fn fn;
     int arg;
     const char *domain; /* NULL: ONNX's own */
+    /* The operator sets whose meaning of it is known: from @since (0: the first) up to @until (0:
+     * MDL_OPSET_KNOWN). For ONNX's own operators only. */
+    short since, until;
 };
+
+/* The last operator set that was compared with what is done here. */
+#define MDL_OPSET_KNOWN 26
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
 extern const struct mdl_lower_row mdl_lower_spatial[];  /* convolutions.c */
@@ -37,6 +45,7 @@ extern const struct mdl_lower_row mdl_lower_pads[];     /* pads.c */
 extern const struct mdl_lower_row mdl_lower_slices[];   /* slices.c */
 extern const struct mdl_lower_row mdl_lower_resizes[];  /* resizes.c */
 extern const struct mdl_lower_row mdl_lower_reduces[];  /* reductions.c */
+extern const struct mdl_lower_row mdl_lower_branches[]; /* branches.c */
 extern const struct mdl_lower_row mdl_lower_quants[];   /* quantized_ops.c */
 extern const struct mdl_lower_row mdl_lower_consts[];   /* constants.c */
 

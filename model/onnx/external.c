@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/common/data_files.h"
 #include "model/common/pool.h"
-#include "model/onnx/node.h"
+#include "model/common/weight_files.h"
 #include "onnx.pb-c.h"
 
 struct place {

@@ -4,7 +4,9 @@
  */
 #pragma once
 
-#include "model/onnx/tensor.h"
+#include "model/onnx/reader.h"
+
+struct Onnx__TensorProto;
 
 /** mdl_onnx_external() - finds the data of @t, whose data_location is EXTERNAL
  * @want: bytes that its shape needs. @why: of @why_bytes, gets the reason

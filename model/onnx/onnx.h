@@ -6,7 +6,7 @@
 
 #include "model/common/graph.h"
 
-struct mdl_data_files; /* model/common/data_files.h */
+struct mdl_data_files; /* model/common/weight_files.h */
 
 /**
  * mdl_onnx_read() - reads the bytes of an ONNX file into a graph

@@ -41,7 +41,7 @@ bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret)
 {
     bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
 
-    if (!known || types[onnx_type].from != FROM_SAME) {
+    if (!known || (types[onnx_type].from != FROM_SAME && types[onnx_type].bytes != 2)) {
         return false;
     }
     *ret = types[onnx_type].dtype;

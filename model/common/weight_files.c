@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/common/data_files.h"
+#include "model/common/weight_files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +9,6 @@
 
 #include "base.h"
 #include "model/common/file.h"
-#include "model/leaves/hash.h"
-
-#define HASH_MARK "piped: a model and its data files"
 
 void mdl_data_files_init(struct mdl_data_files *d, const char *model_path, size_t bytes_max)
 {
@@ -221,53 +218,26 @@ static bool same_file(const struct mdl_data_file *a, const struct mdl_data_file 
            a->mtime_ns == b->mtime_ns;
 }
 
-/* Hashes one file; it must be the one that was mapped, before and after. */
-static int hash_file(const struct mdl_data_files *d, const struct mdl_data_file_in *f,
-                     size_t threads, char *error, char ret_hash[65])
+int mdl_data_file_again(const struct mdl_data_files *d, size_t i, char ret_error[MDL_ERROR_MAX],
+                        int *ret_fd)
 {
+    const struct mdl_data_file_in *f = &d->list[i];
     struct mdl_data_files all = *d; /* its bytes are counted already */
     struct mdl_data_file now;
+    base_autoclose int fd = -1;
     const char *beside;
-    int r = 0;
+    int r;
 
     all.bytes = 0;
-    for (int round = 0; r == 0 && round < 2; round++) {
-        base_autoclose int fd = -1;
-
-        r = open_file(&all, f->name, error, &fd, &now, &beside);
-        if (r < 0) {
-            return r;
-        }
-        if (!same_file(&f->file, &now)) {
-            return mdl_fail(error, -EBADMSG, "%.200s: the file changed while it was read", f->name);
-        }
-        r = round == 0 ? mdl_hash_file(fd, f->map.bytes, threads, ret_hash) : 0;
+    r = open_file(&all, f->name, ret_error, &fd, &now, &beside);
+    if (r < 0) {
+        return r;
     }
-    return r < 0 ? mdl_fail(error, r, "%.200s: %s", f->name, strerror(-r)) : 0;
-}
-
-int mdl_data_files_hash(const struct mdl_data_files *d, size_t threads, char hash[65],
-                        char ret_error[MDL_ERROR_MAX])
-{
-    struct mdl_hash all;
-
-    if (d->count == 0) {
-        return 0;
+    if (!same_file(&f->file, &now)) {
+        return mdl_fail(ret_error, -EBADMSG, "%.200s: the file changed while it was read", f->name);
     }
-    mdl_hash_init(&all);
-    mdl_hash_update(&all, HASH_MARK, sizeof(HASH_MARK));
-    mdl_hash_update(&all, hash, 64);
-    for (size_t i = 0; i < d->count; i++) {
-        char of_file[65];
-        int r = hash_file(d, &d->list[i], threads, ret_error, of_file);
-
-        if (r < 0) {
-            return r;
-        }
-        mdl_hash_update(&all, d->list[i].name, strlen(d->list[i].name) + 1);
-        mdl_hash_update(&all, of_file, 64);
-    }
-    mdl_hash_hex(&all, hash);
+    *ret_fd = fd;
+    fd = -1;
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/common/data_files.h - files beside a model's file that hold weights ("external data")
+ * model/common/weight_files.h - files beside a model's file that hold weights ("external data")
  *
  * The reader of the model asks for a file by the name that the model gives it; a file is opened and
  * mapped once. All of them lie beneath the model's folder: no absolute path, no "..", no symbolic
@@ -52,15 +52,10 @@ void mdl_data_files_deinit(struct mdl_data_files *d);
 int mdl_data_file_map(struct mdl_data_files *d, const char *name, char ret_error[MDL_ERROR_MAX],
                       struct mdl_map_range *ret);
 
-/**
- * mdl_data_files_hash() - mixes the content of all files into @hash
- * @hash: of the model's file; stays as it is without data files. With them it becomes the
- * BLAKE2b-256 of a mark, of @hash, and of each file's name and mdl_hash_file(), ordered by name.
- * @threads: as mdl_hash_file(). Return: 0, -errno, -EBADMSG (a file changed since it was mapped),
- * -ENOMEM; with @ret_error.
- */
-int mdl_data_files_hash(const struct mdl_data_files *d, size_t threads, char hash[65],
-                        char ret_error[MDL_ERROR_MAX]);
+/** mdl_data_file_again() - opens file @i of the list once more. Return: 0, *ret_fd is the caller's;
+ * -EBADMSG (it is another file, or changed since it was mapped); -errno; with @ret_error. */
+int mdl_data_file_again(const struct mdl_data_files *d, size_t i, char ret_error[MDL_ERROR_MAX],
+                        int *ret_fd);
 
 /** mdl_data_files_move() - gives the mappings to @m->private->map, which exists, and lists the
  * files in @m. Return: 0, -ENOMEM. */
