@@ -62,6 +62,7 @@ static bool unchanged(const struct dmn_model *m, const struct dmn_config_model *
 {
     struct dmn_stamp now = dmn_stamp_read(c->path, c->calibration);
 
+    now.data = m ? dmn_stamp_data(m->model, true) : 0;
     return m && strcmp(m->path, c->path) == 0 && strcmp(m->kernels, c->kernels) == 0 &&
            strcmp(m->calibration, c->calibration) == 0 && strcmp(m->shapes, c->shapes) == 0 &&
            memcmp(&now, &m->stamp, sizeof(now)) == 0;

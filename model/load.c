@@ -21,6 +21,7 @@
 #include "model/common/graph.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"
+#include "model/common/weight_files.h"
 #include "model/compile/compile.h"
 #include "model/guess.h"
 #include "model/leaves/hash.h"
@@ -36,6 +37,7 @@
 
 #define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
 #define STRUCTURE_BYTES_MAX ((size_t)256 << 20) /* of a file beyond its weights */
+#define DATA_HASH_MARK "piped: a model and its data files"
 #define NETDESC_BYTES_MAX ((size_t)8 << 20)
 
 struct source {
@@ -45,10 +47,12 @@ struct source {
     void *map; /* owned until the model takes it */
     bool is_netdesc;
     const char *weights_dir; /* borrowed */
+    struct mdl_data_files data;
 };
 
 static void source_deinit(struct source *s)
 {
+    mdl_data_files_deinit(&s->data);
     if (s->map) {
         munmap(s->map, s->bytes);
     }
@@ -67,7 +71,7 @@ static int name_file(char error[MDL_ERROR_MAX], int code, const char *path)
 
     memcpy(why, error, sizeof(why));
     why[MDL_ERROR_MAX - 1] = '\0';
-    return mdl_fail(error, code, "%.150s: %.340s", path, why[0] ? why : strerror(-code));
+    return mdl_fail(error, code, "%.150s: %.850s", path, why[0] ? why : strerror(-code));
 }
 
 /* A network description, whatever its name: no ONNX file begins so. */
@@ -87,6 +91,7 @@ static int source_open(struct source *s, const char *path, size_t weight_bytes_m
     if (!base_add(weight_bytes_max, STRUCTURE_BYTES_MAX, &bytes_max)) {
         bytes_max = SIZE_MAX;
     }
+    mdl_data_files_init(&s->data, path, bytes_max);
     r = mdl_file_open(AT_FDCWD, path, s->is_netdesc ? NETDESC_BYTES_MAX : bytes_max, error, &s->fd,
                       &s->bytes);
     if (r < 0) {
@@ -120,7 +125,7 @@ static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
     }
     /* The walk jumps from tensor to tensor: readahead would fill RAM with weights. */
     (void)madvise(s->map, s->bytes, MADV_RANDOM);
-    r = mdl_onnx_read(s->map, s->bytes, error, ret);
+    r = mdl_onnx_read(s->map, s->bytes, &s->data, error, ret);
     what = r < 0 ? mdl_looks_like(s->map, s->bytes) : NULL;
     return what ? mdl_fail(error, -EBADMSG, "this is %s; it is not an ONNX model", what) : r;
 }
@@ -241,7 +246,7 @@ static int move_map(struct source *s, struct mdl_graph *g, struct mdl_model *m)
     }
     s->map = NULL;
     g->owns_map = false;
-    return 0;
+    return s->data.count ? mdl_data_files_move(&s->data, m) : 0;
 }
 
 /* Return: 0 if the file has not changed since it was opened. */
@@ -259,6 +264,33 @@ static int check_unchanged(const struct source *s, char *error)
     return 0;
 }
 
+/* Mixes the data files, ordered by name, into the hash of the model's file. Each is the one that
+ * was mapped, before it is hashed and after. */
+static int hash_data(const struct mdl_data_files *d, size_t threads, char *error, char hash[65])
+{
+    struct mdl_hash all;
+    int r = 0;
+
+    mdl_hash_init(&all);
+    mdl_hash_update(&all, DATA_HASH_MARK, sizeof(DATA_HASH_MARK));
+    mdl_hash_update(&all, hash, 64);
+    for (size_t i = 0; r == 0 && i < d->count; i++) {
+        const struct mdl_data_file_in *f = &d->list[i];
+        base_autoclose int fd = -1, again = -1;
+        char of_file[65] = "";
+
+        r = mdl_data_file_again(d, i, error, &fd);
+        r = r < 0 ? r : mdl_hash_file(fd, f->map.bytes, threads, of_file);
+        r = r < 0 ? r : mdl_data_file_again(d, i, error, &again);
+        mdl_hash_update(&all, f->name, strlen(f->name) + 1);
+        mdl_hash_update(&all, of_file, 64);
+    }
+    if (r == 0) {
+        mdl_hash_hex(&all, hash);
+    }
+    return r;
+}
+
 /* The file's hash. If only some leaves are there: those are as the list says, and the hash is the
  * list's. */
 static int find_hash(const struct source *s, const struct mdl_load_options *o, char *error,
@@ -271,7 +303,13 @@ static int find_hash(const struct source *s, const struct mdl_load_options *o, c
 
     m->private->file_bytes = s->bytes;
     if (!l) {
-        return mdl_hash_file(s->fd, s->bytes, o->threads, m->hash);
+        r = mdl_hash_file(s->fd, s->bytes, o->threads, m->hash);
+        return r < 0 || s->data.count == 0 ? r : hash_data(&s->data, o->threads, error, m->hash);
+    }
+    if (s->data.count > 0) {
+        return mdl_fail(error, -EOPNOTSUPP,
+                        "the model has weights in other files, and only parts of it are here; "
+                        "save it as one file");
     }
     if (l->file_bytes != s->bytes) {
         return mdl_fail(error, -EBADMSG, "the file has %zu bytes, its leaf list has %zu", s->bytes,
@@ -332,7 +370,10 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     if (r == 0 && options->look) {
         options->look(options->look_arg, g);
     }
-    r = r < 0 ? r : settle(g, options->shapes, &side, error, &digest);
+    if (r == 0) {
+        r = settle(g, options->shapes, &side, error, &digest);
+        r = r == -EOPNOTSUPP ? mdl_compile_refused(g, options, r, error) : r;
+    }
     r = r < 0 ? r : mdl_compile(g, options, error, &m);
     if (r < 0) {
         return r;
@@ -342,7 +383,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     r = r < 0 ? r : m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
-    if (r == 0 && !s->is_netdesc && !options->calibration) {
+    if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {
         r = mdl_spare_weights(g, m);
     }
     r = r < 0 ? r : find_hash(s, options, error, m);
@@ -357,10 +398,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     if (r < 0) {
         return r;
     }
-    if (m->private->map && m->private->map->is_file) {
-        (void)madvise((void *)(uintptr_t)m->private->map->data, m->private->map->bytes,
-                      MADV_NORMAL);
-    }
+    mdl_map_advise(m->private->map, MADV_NORMAL);
     mdl_drop_weights(m);
     snprintf(m->identity, sizeof(m->identity), digest ? "%s@%016" PRIx64 : "%s", m->hash, digest);
     *ret = base_take(m);
@@ -382,7 +420,8 @@ int mdl_load(const char *path, const struct mdl_load_options *options,
              char ret_error[MDL_ERROR_MAX], struct mdl_model **ret)
 {
     struct mdl_load_options o = options ? *options : (struct mdl_load_options){.name = NULL};
-    base_cleanup(source_deinit) struct source s = {.fd = -1, .weights_dir = o.weights_dir};
+    base_cleanup(source_deinit) struct source s = {
+        .fd = -1, .weights_dir = o.weights_dir, .data = MDL_DATA_FILES_NULL};
     char name[MDL_NAME_MAX];
     int r;
 
@@ -402,10 +441,8 @@ int mdl_load(const char *path, const struct mdl_load_options *options,
 
 void mdl_drop_weights(const struct mdl_model *m)
 {
-    const struct mdl_private *p = m->private;
-
-    if (p && p->map && p->map->is_file) {
-        (void)madvise((void *)(uintptr_t)p->map->data, p->map->bytes, MADV_DONTNEED);
+    if (m->private) {
+        mdl_map_advise(m->private->map, MADV_DONTNEED);
     }
 }
 

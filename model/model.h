@@ -23,7 +23,7 @@
 #include "model/values.h"
 
 #define MDL_NAME_MAX 256u
-#define MDL_ERROR_MAX 512u
+#define MDL_ERROR_MAX 1024u
 
 struct mdl_unit {
     char *name;               /* owned: name of its heavy op, or else of its first op */
@@ -74,11 +74,18 @@ struct mdl_segment_of {
     char front[65], back[65];     /* hashes of the borders before and after it */
 };
 
+/* A file beside the model's file that holds weights, as it was when the model was loaded. */
+struct mdl_data_file {
+    char *path; /* owned; as the model's path, with the name that the model gives the file */
+    uint64_t device, inode, bytes, mtime_ns;
+};
+
 #define MDL_IDENTITY_MAX 128u
 
 struct mdl_model {
     char *name;    /* owned: as given to mdl_load() */
-    char hash[65]; /* 256-bit hash of the model's bytes in hex; a segment has the whole's */
+    char hash[65]; /* 256-bit hash of the model's bytes in hex, data files included; a segment has
+                    * the whole's */
     /* key of learned costs: hash, "@" and a digest of the sizes that open dimensions were given, if
      * any, and "#17-44" if a segment */
     char identity[MDL_IDENTITY_MAX];
@@ -101,6 +108,9 @@ struct mdl_model {
     char *doubt;
     char **labels; /* label_count strings, owned, or NULL */
     size_t label_count;
+    struct mdl_data_file
+        *data_files; /* data_file_count of them, owned; a segment has the whole's */
+    size_t data_file_count;
     struct mdl_private *private; /* owned: the file mapping, the pool */
 };
 
@@ -115,6 +125,35 @@ typedef int (*mdl_const_eval_fn)(const struct mdl_model *m, void *arena);
 struct mdl_calibration;
 struct mdl_graph;
 struct mdl_leaves;
+
+/* A refusal gives all its reasons: every operator that is not supported, and every other node that
+ * cannot be served as far as that is known. A node that needs the result of a refused one is not
+ * looked at. */
+enum mdl_reason_kind {
+    MDL_REASON_OPERATOR, /* the operator is not supported, or not in this version */
+    MDL_REASON_NODE,     /* the operator is, but not as this node uses it */
+    MDL_REASON_INPUT,    /* a graph input: no type, an open dimension */
+};
+
+struct mdl_reason {
+    enum mdl_reason_kind kind;
+    int code;          /* -errno */
+    long long version; /* of the operator set, where the operator is not known so; else 0 */
+    char *op_type;     /* owned, as the others; "" for an input */
+    char *domain;      /* "": ONNX's own */
+    char *node;        /* the node's name, or its first output's, or the input's name */
+    char *text;        /* the whole sentence, as mdl_load() gives it if it is the only one */
+};
+
+#define MDL_REASONS_MAX 1000u /* more are counted, but not kept */
+
+struct mdl_reasons {
+    struct mdl_reason *list; /* owned */
+    size_t count, total;     /* kept; found */
+};
+
+/** mdl_reasons_deinit() - frees the list. */
+void mdl_reasons_deinit(struct mdl_reasons *r);
 
 struct mdl_load_options {
     const char *name;             /* model name, copied */
@@ -140,6 +179,9 @@ struct mdl_load_options {
      * looks */
     void (*look)(void *arg, const struct mdl_graph *g);
     void *look_arg;
+    /* gets all the reasons of a refusal, which the error sums up; the caller's,
+     * empty before; NULL: only the error */
+    struct mdl_reasons *reasons;
 };
 
 /**
@@ -148,8 +190,8 @@ struct mdl_load_options {
  * @path: the file; a sidecar <path without extension>.sidecar.json beside it may describe
  * preprocessing and labels
  * @options: borrowed during the call; NULL: defaults, named after the file
- * @ret_error: on failure a sentence that names the node and the reason; NUL-terminated, at most
- * MDL_ERROR_MAX bytes
+ * @ret_error: on failure a sentence that names the nodes and the reasons, as many as fit;
+ * NUL-terminated, at most MDL_ERROR_MAX bytes
  * @ret: owned by the caller, mdl_free()
  *
  * The file is mapped. Weights of heavy operators (the first two inputs of CONV, CONV_TRANSPOSE,

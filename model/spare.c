@@ -62,6 +62,18 @@ static size_t read_as_weight(const struct mdl_model *m, size_t storage)
     return count;
 }
 
+static bool has_branches(const struct mdl_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        for (size_t k = 0; k < g->nodes[i].attr_count; k++) {
+            if (g->nodes[i].attrs[k].branch) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 int mdl_spare_weights(const struct mdl_graph *g, struct mdl_model *m)
 {
     bool *spare = mdl_pool_alloc(m->private->pool, m->storage_count, sizeof(*spare));
@@ -70,6 +82,9 @@ int mdl_spare_weights(const struct mdl_graph *g, struct mdl_model *m)
         return -ENOMEM;
     }
     m->private->spare = spare;
+    if (has_branches(g)) {
+        return 0; /* nodes in branches name weights, too */
+    }
     if ((double)m->storage_count * (double)(g->node_count + g->initializer_count + m->op_count) >
         LOOKS_MAX) {
         return 0;

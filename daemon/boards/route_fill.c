@@ -42,6 +42,9 @@ const char *dmn_route_fits(const struct dmn_model *m)
         return "its shapes were given here, and other boards do not have them; put them into a "
                "sidecar on every board";
     }
+    if (m->model->data_file_count > 0) {
+        return "it has weights in other files, which are not sent; save it as one file";
+    }
     if (strlen(m->model->hash) != 64) {
         return "its file has no identity";
     }

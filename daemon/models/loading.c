@@ -60,6 +60,26 @@ struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration)
     return stamp;
 }
 
+static uint64_t mix(uint64_t digest, uint64_t with)
+{
+    digest ^= with;
+    return base_splitmix64(&digest);
+}
+
+uint64_t dmn_stamp_data(const struct mdl_model *m, bool now)
+{
+    uint64_t digest = 0;
+
+    for (size_t i = 0; i < m->data_file_count; i++) {
+        const struct mdl_data_file *f = &m->data_files[i];
+        struct dmn_file_stamp s = {f->device, f->inode, f->bytes, f->mtime_ns};
+
+        s = now ? file_stamp(f->path) : s;
+        digest = mix(mix(mix(mix(digest, s.device), s.inode), s.bytes), s.mtime_ns);
+    }
+    return digest;
+}
+
 /* Return: bytes that the model takes when it serves: packed weights, and one frame in work. */
 static size_t needs(const struct dmn_load *l)
 {
@@ -99,6 +119,7 @@ int dmn_load_run(struct dmn_load *l)
     error = dmn_quantised_load(l, &options);
 
     if (!error) {
+        l->stamp.data = dmn_stamp_data(l->model, false);
         error = check_limits(l);
         error = error ? error : check_memory(l);
     }

@@ -29,10 +29,14 @@ struct dmn_file_stamp {
 };
 struct dmn_stamp {
     struct dmn_file_stamp model, sidecar, calibration;
+    uint64_t data; /* dmn_stamp_data(); 0 until the model is loaded */
 };
 /** dmn_stamp_read() - @path: the model's file; @calibration: its calibration file, or "". Return:
  * the stamps of these files and of the model's sidecar. */
 struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
+/** dmn_stamp_data() - Return: a digest of the stamps of a model's data files; 0: it has none. @now:
+ * as they are now, else as they were when they were loaded. */
+uint64_t dmn_stamp_data(const struct mdl_model *m, bool now);
 
 /* What to load, borrowed during the call. name and path are set; the others may be NULL. */
 struct dmn_load_source {

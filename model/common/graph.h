@@ -49,7 +49,18 @@ enum mdl_attr_type {
     MDL_ATTR_INTS,
     MDL_ATTR_FLOATS,
     MDL_ATTR_STRINGS,
+    MDL_ATTR_BRANCH,
     MDL_ATTR_OTHER
+};
+
+struct mdl_gnode;
+
+/* A branch of an If. Its names are unique in the graph (made in the branch) or are those of values
+ * around it; its initializers are among those of the graph. */
+struct mdl_gbranch {
+    size_t node_count, output_count;
+    const struct mdl_gnode *nodes; /* sorted: each after those whose outputs it reads */
+    const char *const *outputs;
 };
 
 struct mdl_gattr {
@@ -63,6 +74,7 @@ struct mdl_gattr {
     const int64_t *ints;
     const float *floats;
     const char *const *strings;
+    const struct mdl_gbranch *branch;
 };
 
 struct mdl_gnode {
@@ -73,6 +85,7 @@ struct mdl_gnode {
     const char *const *inputs; /* value names, "" if an optional input is absent */
     const char *const *outputs;
     const struct mdl_gattr *attrs;
+    int64_t opset; /* of the standard domain, where the node comes from; 0: the graph's */
 };
 
 struct mdl_gvalue { /* a graph input or output */
@@ -97,6 +110,7 @@ struct mdl_graph {
     struct mdl_gvalue *outputs;
     const void *file_map; /* mapping that in_file data points into; borrowed */
     size_t file_bytes;
+    size_t data_bytes; /* of the model's data files: in_file data may point into these, too */
     /* A network description has no file with weights. Its reader makes a mapping for them, and sets
      * file_map and in_file as if it were a file. owns_map is set until mdl_load() hands the mapping
      * to the model. map_is_file: it maps an unnamed file, else anonymous memory. */

@@ -30,6 +30,10 @@ static void map_leave(struct mdl_map *map)
 {
     if (map && atomic_fetch_sub_explicit(&map->users, 1, memory_order_acq_rel) == 1) {
         munmap((void *)(uintptr_t)map->data, map->bytes);
+        for (size_t i = 0; i < map->more_count; i++) {
+            munmap((void *)(uintptr_t)map->more[i].data, map->more[i].bytes);
+        }
+        free(map->more);
         free(map);
     }
 }
@@ -46,6 +50,18 @@ struct mdl_model *mdl_free(struct mdl_model *m)
     }
     free(m);
     return NULL;
+}
+
+void mdl_reasons_deinit(struct mdl_reasons *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->list[i].op_type);
+        free(r->list[i].domain);
+        free(r->list[i].node);
+        free(r->list[i].text);
+    }
+    free(r->list);
+    *r = (struct mdl_reasons){0};
 }
 
 struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file)
@@ -69,8 +85,24 @@ struct mdl_map *mdl_map_use(struct mdl_map *map)
 bool mdl_map_has(const struct mdl_map *map, const void *data)
 {
     const char *d = data, *first = map ? map->data : NULL;
+    bool has = map && d >= first && d < first + map->bytes;
 
-    return map && d >= first && d < first + map->bytes;
+    for (size_t i = 0; map && !has && i < map->more_count; i++) {
+        first = map->more[i].data;
+        has = d >= first && d < first + map->more[i].bytes;
+    }
+    return has;
+}
+
+void mdl_map_advise(const struct mdl_map *map, int advice)
+{
+    if (!map || !map->is_file) {
+        return; /* dropped anonymous pages would read as zeros */
+    }
+    (void)madvise((void *)(uintptr_t)map->data, map->bytes, advice);
+    for (size_t i = 0; i < map->more_count; i++) {
+        (void)madvise((void *)(uintptr_t)map->more[i].data, map->more[i].bytes, advice);
+    }
 }
 
 size_t mdl_utf8_length(const unsigned char *s, size_t n)

@@ -34,6 +34,13 @@ int mdl_pool_new(size_t cap_bytes, struct mdl_pool **ret_pool)
     return 0;
 }
 
+void mdl_pool_allow(struct mdl_pool *pool, size_t bytes)
+{
+    if (!base_add(pool->cap, bytes, &pool->cap)) {
+        pool->cap = SIZE_MAX;
+    }
+}
+
 struct mdl_pool *mdl_pool_free(struct mdl_pool *pool)
 {
     if (!pool) {

@@ -24,6 +24,9 @@ struct mdl_pool;
 #define MDL_POOL_CAP_BYTES ((size_t)4 << 30)
 int mdl_pool_new(size_t cap_bytes, struct mdl_pool **ret_pool);
 
+/** mdl_pool_allow() - raises the cap by @bytes, at most to SIZE_MAX. */
+void mdl_pool_allow(struct mdl_pool *pool, size_t bytes);
+
 /** mdl_pool_free() - frees the pool and all its allocations. Accepts NULL. Return: NULL. */
 struct mdl_pool *mdl_pool_free(struct mdl_pool *pool);
 

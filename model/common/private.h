@@ -12,12 +12,19 @@
 #include "model/common/pool.h"
 #include "model/model.h"
 
+struct mdl_map_range {
+    const void *data; /* NULL: an empty file */
+    size_t bytes;
+};
+
 /* The mapping of a model's file, or of generated weights. The model and its segments share it. */
 struct mdl_map {
     _Atomic size_t users; /* writers: whoever makes or frees a model */
     const void *data;     /* munmap() by the last user */
     size_t bytes;
-    bool is_file; /* maps a file: its clean pages may be dropped and are read again */
+    bool is_file;               /* maps a file: its clean pages may be dropped and are read again */
+    struct mdl_map_range *more; /* owned; the data files of a model's file, all of them files */
+    size_t more_count;
 };
 
 struct mdl_private {
@@ -37,6 +44,8 @@ struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file);
 struct mdl_map *mdl_map_use(struct mdl_map *map);
 /** mdl_map_has() - Return: whether @data points into @map, which may be NULL. */
 bool mdl_map_has(const struct mdl_map *map, const void *data);
+/** mdl_map_advise() - madvise(2) for all of @map that maps files; @map may be NULL. */
+void mdl_map_advise(const struct mdl_map *map, int advice);
 
 /**
  * mdl_model_new() - makes an empty model with its private part and pool

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "model/compile/passes.h"
+#include "model/ir/refusal.h"
 #include "model/ir/rows.h"
 #include "model/ir/sort.h"
 #include "model/lower/lower.h"
@@ -48,6 +49,13 @@ static int input_dims(struct mdl_ir *ir, size_t i, size_t *ret_dim)
     return 0;
 }
 
+static int input_fails(struct mdl_ir *ir, size_t i, int code)
+{
+    const struct mdl_reason why = {.kind = MDL_REASON_INPUT, .code = code};
+
+    return code == -EOPNOTSUPP ? mdl_ir_reason(ir, &why, NULL, ir->g->inputs[i].name) : code;
+}
+
 static int make_inputs(struct mdl_ir *ir)
 {
     ir->inputs = mdl_pool_alloc(ir->pool, ir->g->input_count, sizeof(*ir->inputs));
@@ -60,6 +68,9 @@ static int make_inputs(struct mdl_ir *ir)
         struct mdl_ir_value *v;
         int r = input_dims(ir, i, dim);
 
+        if (r < 0 && (r = input_fails(ir, i, r)) == 0) {
+            continue; /* others may be refused, too */
+        }
         r = r < 0 ? r : mdl_ir_value_new(ir, in->dtype, in->rank, dim, &ir->inputs[i]);
         if (r < 0) {
             return r;
@@ -117,6 +128,17 @@ static int check_weights(const struct mdl_ir *ir)
     return 0;
 }
 
+/* Then no shape is known, and no node can be looked at. */
+static bool inputs_refused(const struct mdl_ir *ir)
+{
+    for (size_t i = 0; i < ir->reasons->count; i++) {
+        if (ir->reasons->list[i].kind == MDL_REASON_INPUT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int compile(struct mdl_ir *ir, struct mdl_model **ret)
 {
     size_t arena_bytes;
@@ -129,10 +151,12 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
         return mdl_fail(ir->error, -EBADMSG, "the model has no output");
     }
     r = r < 0 ? r : mdl_ir_sort(ir);
+    r = r < 0 ? r : mdl_lower_check(ir);
     r = r < 0 ? r : make_inputs(ir);
-    for (size_t i = 0; r == 0 && i < ir->order_count; i++) {
+    for (size_t i = 0; r == 0 && !inputs_refused(ir) && i < ir->order_count; i++) {
         r = mdl_lower_node(ir, ir->order[i]);
     }
+    r = r < 0 ? r : mdl_ir_refuse_all(ir);
     r = r < 0 ? r : make_outputs(ir);
     r = r < 0 ? r : mdl_count_rows(ir);
     if (r < 0) {
@@ -159,21 +183,53 @@ int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *option
 {
     mdl_autopool struct mdl_pool *pool = NULL;
     struct mdl_load_options given = options ? *options : (struct mdl_load_options){0};
-    struct mdl_ir ir = {.g = g, .options = &given, .hooks = &mdl_rows_hooks, .error = ret_error};
+    struct mdl_reasons own = {0};
+    struct mdl_ir ir = {.g = g,
+                        .options = &given,
+                        .hooks = &mdl_rows_hooks,
+                        .error = ret_error,
+                        .reasons = given.reasons ? given.reasons : &own};
+    size_t bytes;
+    int r;
 
     given.weight_bytes_max = given.weight_bytes_max ? given.weight_bytes_max : WEIGHT_BYTES_MAX;
     given.arena_bytes_max = given.arena_bytes_max ? given.arena_bytes_max : ARENA_BYTES_MAX;
     ir.value_bytes_max = base_max(given.weight_bytes_max, given.arena_bytes_max);
-    ir.fold_work_left = FOLD_WORK + (double)FOLD_PER_BYTE * (double)g->file_bytes;
+    ir.fold_work_left =
+        FOLD_WORK + (double)FOLD_PER_BYTE * ((double)g->file_bytes + (double)g->data_bytes);
     ir.fold_bytes_left = given.weight_bytes_max;
-    if (g->file_bytes < (SIZE_MAX - FOLD_BYTES) / FOLD_PER_BYTE) {
-        ir.fold_bytes_left =
-            base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * g->file_bytes);
+    if (base_add(g->file_bytes, g->data_bytes, &bytes) &&
+        bytes < (SIZE_MAX - FOLD_BYTES) / FOLD_PER_BYTE) {
+        ir.fold_bytes_left = base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * bytes);
     }
     if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
         return mdl_ir_nomem(&ir);
     }
     ir.pool = pool;
     ir.node_name = "";
-    return compile(&ir, ret);
+    r = compile(&ir, ret);
+    mdl_reasons_deinit(&own);
+    return r;
+}
+
+int mdl_compile_refused(const struct mdl_graph *g, const struct mdl_load_options *options, int code,
+                        char ret_error[MDL_ERROR_MAX])
+{
+    const struct mdl_reason why = {.kind = MDL_REASON_INPUT, .code = code};
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_reasons own = {0};
+    struct mdl_ir ir = {.g = g,
+                        .options = options,
+                        .error = ret_error,
+                        .node_name = "",
+                        .reasons = options->reasons ? options->reasons : &own};
+    int r = mdl_pool_new(SIZE_MAX / 4, &pool) < 0 ? mdl_ir_nomem(&ir) : 0;
+
+    ir.pool = pool;
+    r = r < 0 ? r : mdl_ir_reason(&ir, &why, NULL, "");
+    r = r < 0 ? r : mdl_ir_sort(&ir);
+    r = r < 0 ? r : mdl_lower_check(&ir);
+    r = r < 0 ? r : mdl_ir_refuse_all(&ir);
+    mdl_reasons_deinit(&own);
+    return r;
 }

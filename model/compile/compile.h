@@ -15,3 +15,9 @@
  */
 int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *options,
                 char ret_error[MDL_ERROR_MAX], struct mdl_model **ret);
+
+/** mdl_compile_refused() - the model is refused for @ret_error, before it is compiled: adds to it
+ * what else is known, the operators that are not supported. Return: @code, or -errno of what is
+ * worse. */
+int mdl_compile_refused(const struct mdl_graph *g, const struct mdl_load_options *options, int code,
+                        char ret_error[MDL_ERROR_MAX]);

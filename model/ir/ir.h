@@ -94,6 +94,8 @@ struct mdl_ir_storage {
 struct mdl_ir_name {
     const char *name;
     size_t node, initializer, input;
+    bool branch;  /* made in a branch of an If */
+    bool failed;  /* of a node that is refused, or needs the result of one */
     size_t value; /* MDL_NONE until lowered */
 };
 
@@ -129,6 +131,9 @@ struct mdl_ir {
     size_t name_count;
     size_t *order; /* live nodes, topological */
     size_t order_count;
+    unsigned char *lowered;       /* of each node of the graph: enum in lower/lower.c */
+    size_t branch_depth;          /* of branches of If being lowered */
+    struct mdl_reasons *reasons;  /* why the model is refused, so far */
     const struct mdl_gnode *node; /* node being lowered, for messages */
     const char *node_name;
     size_t *inputs;          /* value of each graph input (even if unused) */

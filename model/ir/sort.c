@@ -53,13 +53,35 @@ static size_t add_name(struct mdl_ir *ir, const char *name)
     return ir->name_count++;
 }
 
+/* The outputs of the nodes in a node's branches. @ir: NULL: they are only counted. */
+static size_t branch_names(struct mdl_ir *ir, const struct mdl_gnode *n)
+{
+    size_t count = 0;
+
+    for (size_t a = 0; a < n->attr_count; a++) {
+        const struct mdl_gbranch *b = n->attrs[a].branch;
+
+        for (size_t i = 0; b && i < b->node_count; i++) {
+            const struct mdl_gnode *inner = &b->nodes[i];
+
+            count += inner->output_count + branch_names(ir, inner);
+            for (size_t k = 0; ir && k < inner->output_count; k++) {
+                if (inner->outputs[k][0]) {
+                    ir->names[add_name(ir, inner->outputs[k])].branch = true;
+                }
+            }
+        }
+    }
+    return count;
+}
+
 static int collect_names(struct mdl_ir *ir)
 {
     const struct mdl_graph *g = ir->g;
     size_t count = g->initializer_count + g->input_count;
 
     for (size_t i = 0; i < g->node_count; i++) {
-        count += g->nodes[i].output_count;
+        count += g->nodes[i].output_count + branch_names(NULL, &g->nodes[i]);
     }
     ir->names = mdl_pool_alloc(ir->pool, count, sizeof(*ir->names));
     if (!ir->names) {
@@ -77,6 +99,9 @@ static int collect_names(struct mdl_ir *ir)
                 ir->names[add_name(ir, g->nodes[i].outputs[k])].node = i;
             }
         }
+    }
+    for (size_t i = 0; i < g->node_count; i++) {
+        branch_names(ir, &g->nodes[i]);
     }
     if (ir->name_count) {
         qsort(ir->names, ir->name_count, sizeof(*ir->names), compare_names);
@@ -202,7 +227,8 @@ int mdl_ir_sort(struct mdl_ir *ir)
     int r;
 
     ir->order = mdl_pool_alloc(ir->pool, n, sizeof(*ir->order));
-    if (!stack || !todo || !live || !colour || !ir->order) {
+    ir->lowered = mdl_pool_alloc(ir->pool, n, 1);
+    if (!stack || !todo || !live || !colour || !ir->order || !ir->lowered) {
         return mdl_ir_nomem(ir);
     }
     r = collect_names(ir);

@@ -3,33 +3,18 @@
 
 #include <string.h>
 
+#include "base.h"
+#include "model/ir/refusal.h"
 #include "model/ir/sort.h"
 #include "model/lower/lowering.h"
 
 const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,
-    mdl_lower_products,
-    mdl_lower_elements,
-    mdl_lower_shapes,
-    mdl_lower_slices,
-    mdl_lower_gathers,
-    mdl_lower_scatters,
-    mdl_lower_selections,
-    mdl_lower_pads,
-    mdl_lower_resizes,
-    mdl_lower_reduces,
-    mdl_lower_consts,
-    mdl_lower_quants,
-    mdl_lower_samples,
-    mdl_lower_unpools,
-    mdl_lower_recurrents,
-    mdl_lower_quantizes,
-    mdl_lower_microsofts,
-    mdl_lower_functions,
-    mdl_lower_masks,
-    mdl_lower_lp_norms,
-    mdl_lower_einsum,
-    NULL,
+    mdl_lower_spatial,   mdl_lower_products,   mdl_lower_elements,  mdl_lower_shapes,
+    mdl_lower_slices,    mdl_lower_gathers,    mdl_lower_scatters,  mdl_lower_selections,
+    mdl_lower_pads,      mdl_lower_resizes,    mdl_lower_reduces,   mdl_lower_consts,
+    mdl_lower_quants,    mdl_lower_samples,    mdl_lower_unpools,   mdl_lower_recurrents,
+    mdl_lower_quantizes, mdl_lower_microsofts, mdl_lower_functions, mdl_lower_masks,
+    mdl_lower_lp_norms,  mdl_lower_einsum,     mdl_lower_branches,  NULL,
 };
 
 /* Return: whether a node's domain is that of a row. */
@@ -50,21 +35,146 @@ static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)
     return NULL;
 }
 
-bool mdl_lower_knows(const struct mdl_gnode *node)
+/* Of the graph's nodes, ir.lowered[]. */
+enum { LOWERED_NOT, LOWERED_BEGUN, LOWERED };
+
+#define BRANCH_DEPTH_MAX 64u
+#define E_SKIP 1 /* an input is the result of a refused node */
+
+static const char *label_of(const struct mdl_gnode *n)
 {
-    return find_row(node) != NULL;
+    return n->name[0]                                 ? n->name
+           : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
+                                                      : n->op_type;
 }
 
+static int64_t opset_of(const struct mdl_ir *ir, const struct mdl_gnode *n)
+{
+    return n->opset ? n->opset : ir->g->opset;
+}
+
+/* ---- is the operator known ---- */
+
+static int last_of(const struct mdl_lower_row *row)
+{
+    return row->until ? row->until : MDL_OPSET_KNOWN;
+}
+
+static bool version_fits(const struct mdl_lower_row *row, int64_t opset)
+{
+    return row->domain || (opset >= row->since && opset <= last_of(row));
+}
+
+bool mdl_lower_knows(const struct mdl_gnode *node)
+{
+    const struct mdl_lower_row *row = find_row(node);
+
+    return row && (node->opset == 0 || version_fits(row, node->opset));
+}
+
+static int check_version(const struct mdl_ir *ir, const struct mdl_gnode *n,
+                         const struct mdl_lower_row *row)
+{
+    int until = last_of(row);
+    int64_t opset = opset_of(ir, n);
+
+    if (version_fits(row, opset)) {
+        return 0;
+    }
+    return opset > until
+               ? mdl_ir_refuse(ir, -EOPNOTSUPP,
+                               "operator %s is supported up to operator set %d, and the model uses "
+                               "%lld; export it with an older one",
+                               n->op_type, until, (long long)opset)
+               : mdl_ir_refuse(ir, -EOPNOTSUPP,
+                               "operator %s is supported from operator set %d on, and the model "
+                               "uses %lld; export it with a newer one",
+                               n->op_type, row->since, (long long)opset);
+}
+
+/* Return: 0 with *ret, or -EOPNOTSUPP with the text in ir.error. */
+static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct mdl_lower_row **ret,
+                     int64_t *ret_version)
+{
+    bool own = domain_is(n->domain, NULL);
+    int r;
+
+    *ret_version = 0;
+    *ret = find_row(n);
+    if (!*ret) {
+        return mdl_ir_refuse(
+            ir, -EOPNOTSUPP,
+            "operator %s%s%s is not supported; docs/operators.md lists those that are", n->op_type,
+            own ? "" : " of domain ", own ? "" : n->domain);
+    }
+    r = check_version(ir, n, *ret);
+    *ret_version = r < 0 ? opset_of(ir, n) : 0;
+    return r;
+}
+
+static void begin_node(struct mdl_ir *ir, const struct mdl_gnode *n)
+{
+    ir->node = n;
+    ir->node_name = label_of(n);
+}
+
+static void fail_outputs(struct mdl_ir *ir, const struct mdl_gnode *n)
+{
+    for (size_t i = 0; i < n->output_count; i++) {
+        if (n->outputs[i][0]) {
+            mdl_ir_find(ir, n->outputs[i])->failed = true;
+        }
+    }
+}
+
+int mdl_lower_check(struct mdl_ir *ir)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ir->order_count; i++) {
+        const struct mdl_gnode *n = &ir->g->nodes[ir->order[i]];
+        struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
+        const struct mdl_lower_row *row;
+        int64_t version;
+
+        begin_node(ir, n);
+        why.code = known_row(ir, n, &row, &version);
+        why.version = version;
+        if (why.code < 0) {
+            fail_outputs(ir, n);
+            ir->lowered[ir->order[i]] = LOWERED;
+            r = mdl_ir_reason(ir, &why, n, ir->node_name);
+        }
+    }
+    ir->node = NULL;
+    return r;
+}
+
+/* ---- inputs and outputs ---- */
+
+static int lower_with_inputs(struct mdl_ir *ir, size_t node);
+static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b);
+
 /* The value of a name: made by a node before (or refused), an initializer made on first use, an
- * input. */
+ * input. Return: 0, E_SKIP, -errno. */
 static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
 {
     struct mdl_ir_name *n = mdl_ir_find(ir, name);
+    int r = 0;
 
+    if (!n) { /* of a branch; others are looked for when the graph is sorted */
+        return mdl_ir_refuse(ir, -EBADMSG, "input \"%s\" is produced by nothing", name);
+    }
+    if (n->value == MDL_NONE && n->node != MDL_NONE) {
+        r = lower_with_inputs(ir, n->node);
+    }
+    if (r < 0 || n->failed) {
+        return r < 0 ? r : E_SKIP;
+    }
     if (n->value == MDL_NONE && n->initializer != MDL_NONE) {
         const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
-        int r = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file, &n->value);
 
+        r = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file, &n->value);
         if (r < 0) {
             return r;
         }
@@ -74,6 +184,10 @@ static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
     }
     if (n->value == MDL_NONE && n->input != MDL_NONE) {
         n->value = ir->inputs[n->input];
+    }
+    if (n->value == MDL_NONE && n->branch) {
+        return mdl_ir_refuse(ir, -EBADMSG,
+                             "input \"%s\" is made in a branch that is not taken, or later", name);
     }
     if (n->value == MDL_NONE) {
         return mdl_ir_refuse(
@@ -91,7 +205,7 @@ static const struct mdl_lower_row *find_own(const char *op_type)
     return find_row(&plain);
 }
 
-static int bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
+static void bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
 {
     for (size_t i = 0; i < l->out_count; i++) {
         const char *name = l->node->outputs[i];
@@ -110,30 +224,19 @@ static int bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
             ir->run_time_bytes += (double)mdl_ir_bytes(v);
         }
     }
-    return 0;
 }
 
-int mdl_lower_node(struct mdl_ir *ir, size_t node)
+/* ---- a node ---- */
+
+/* Lowers a node whose operator is known. Return: 0, E_SKIP, -errno. */
+static int lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
+                       const struct mdl_lower_row *row)
 {
-    const struct mdl_gnode *n = &ir->g->nodes[node];
-    struct mdl_lower l = {.ir = ir, .node = n, .opset = ir->g->opset, .find = find_own};
-    const struct mdl_lower_row *row;
+    struct mdl_lower l = {
+        .ir = ir, .node = n, .opset = opset_of(ir, n), .find = find_own, .branch = lower_branch};
     size_t *in;
     int r;
 
-    ir->node = n;
-    ir->node_name = n->name[0]                                 ? n->name
-                    : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
-                                                               : n->op_type;
-    row = find_row(n);
-    if (!row) {
-        bool own = domain_is(n->domain, NULL);
-
-        return mdl_ir_refuse(
-            ir, -EOPNOTSUPP,
-            "operator %s%s%s is not supported; docs/operators.md lists those that are", n->op_type,
-            own ? "" : " of domain ", own ? "" : n->domain);
-    }
     l.in_count = n->input_count;
     l.out_count = n->output_count;
     l.in = in = mdl_pool_alloc(ir->pool, n->input_count, sizeof(*in));
@@ -146,20 +249,133 @@ int mdl_lower_node(struct mdl_ir *ir, size_t node)
     }
     for (size_t i = 0; i < n->input_count; i++) {
         in[i] = MDL_NONE;
-        if (n->inputs[i][0]) {
-            r = resolve(ir, n->inputs[i], &in[i]);
-            if (r < 0) {
-                return r;
-            }
+        r = n->inputs[i][0] ? resolve(ir, n->inputs[i], &in[i]) : 0;
+        if (r != 0) {
+            return r;
         }
     }
     r = row->fn(&l, row->arg);
+    r = r == 0 ? l.error : r;
     if (r == 0) {
-        r = l.error;
+        bind_outputs(ir, &l);
     }
+    return r;
+}
+
+/* What is refused becomes a reason, and the next node is looked at. Return: 0, or -errno of what
+ * stops everything. */
+static int lower_node(struct mdl_ir *ir, const struct mdl_gnode *n)
+{
+    const struct mdl_gnode *around = ir->node;
+    const char *around_name = ir->node_name;
+    struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
+    const struct mdl_lower_row *row;
+    int64_t version;
+    int r;
+
+    begin_node(ir, n);
+    r = known_row(ir, n, &row, &version);
+    why.version = version;
     if (r == 0) {
-        r = bind_outputs(ir, &l);
+        why.kind = MDL_REASON_NODE;
+        r = lower_known(ir, n, row);
     }
-    ir->node = NULL;
+    if (r != 0) {
+        fail_outputs(ir, n);
+    }
+    why.code = r;
+    if (r == -EOPNOTSUPP || r == -EBADMSG) {
+        r = mdl_ir_reason(ir, &why, n, ir->node_name);
+    }
+    r = r == E_SKIP ? 0 : r;
+    ir->node = around;
+    ir->node_name = around_name;
+    return r;
+}
+
+int mdl_lower_node(struct mdl_ir *ir, size_t node)
+{
+    int r;
+
+    if (ir->lowered[node] == LOWERED) {
+        return 0;
+    }
+    ir->lowered[node] = LOWERED_BEGUN;
+    r = lower_node(ir, &ir->g->nodes[node]);
+    ir->lowered[node] = LOWERED;
+    return r;
+}
+
+/* ---- branches ---- */
+
+struct needed {
+    size_t node, next_input;
+};
+
+static int push(struct mdl_ir *ir, struct needed **stack, size_t *depth, size_t *cap, size_t node)
+{
+    if (ir->lowered[node] == LOWERED_BEGUN) {
+        return mdl_ir_refuse(ir, -EBADMSG, "a branch needs what is made from its own result");
+    }
+    if (*depth == *cap) {
+        size_t more = *cap ? 2 * *cap : 64;
+        void *grown = reallocarray(*stack, more, sizeof(**stack));
+
+        if (!grown) {
+            return mdl_ir_nomem(ir);
+        }
+        *stack = grown;
+        *cap = more;
+    }
+    ir->lowered[node] = LOWERED_BEGUN;
+    (*stack)[(*depth)++] = (struct needed){node, 0};
+    return 0;
+}
+
+/* A branch may read what nothing else does: that is lowered now, inputs first. An explicit stack,
+ * so that a file cannot choose the depth of ours. */
+static int lower_with_inputs(struct mdl_ir *ir, size_t node)
+{
+    base_autofree struct needed *stack = NULL;
+    size_t depth = 0, cap = 0;
+    int r = ir->lowered[node] == LOWERED ? 0 : push(ir, &stack, &depth, &cap, node);
+
+    while (r == 0 && depth) {
+        struct needed *top = &stack[depth - 1];
+        const struct mdl_gnode *n = &ir->g->nodes[top->node];
+        const struct mdl_ir_name *from;
+
+        if (top->next_input == n->input_count) {
+            depth--;
+            r = lower_node(ir, n);
+            ir->lowered[top->node] = LOWERED;
+            continue;
+        }
+        from = mdl_ir_find(ir, n->inputs[top->next_input++]);
+        if (from && from->node != MDL_NONE && ir->lowered[from->node] != LOWERED) {
+            r = push(ir, &stack, &depth, &cap, from->node);
+        }
+    }
+    while (depth) {
+        ir->lowered[stack[--depth].node] = LOWERED_NOT;
+    }
+    return r;
+}
+
+static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b)
+{
+    int r = 0;
+
+    if (++l->ir->branch_depth > BRANCH_DEPTH_MAX) {
+        r = mdl_ir_refuse(l->ir, -E2BIG, "branches need one another deeper than %u",
+                          BRANCH_DEPTH_MAX);
+    }
+    for (size_t i = 0; r == 0 && i < b->node_count; i++) {
+        r = lower_node(l->ir, &b->nodes[i]);
+    }
+    for (size_t i = 0; r == 0 && i < b->output_count; i++) {
+        r = b->outputs[i][0] ? resolve(l->ir, b->outputs[i], &l->out[i]) : 0;
+    }
+    l->ir->branch_depth--;
     return r;
 }

@@ -22,6 +22,8 @@ struct mdl_lower {
     int error;        /* set by the attribute helpers, sticky */
     /* the row of an operator of ONNX's own, or NULL; for mdl_lower_as() */
     const struct mdl_lower_row *(*find)(const char *op_type);
+    /* lowers a branch of the node and sets the node's outputs; returns as a mdl_lower_fn */
+    int (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b);
 };
 
 typedef int (*mdl_lower_fn)(struct mdl_lower *l, int arg);
@@ -30,7 +32,13 @@ struct mdl_lower_row {
     mdl_lower_fn fn;
     int arg;
     const char *domain; /* NULL: ONNX's own */
+    /* The operator sets whose meaning of it is known: from @since (0: the first) up to @until (0:
+     * MDL_OPSET_KNOWN). For ONNX's own operators only. */
+    short since, until;
 };
+
+/* The last operator set that was compared with what is done here. */
+#define MDL_OPSET_KNOWN 26
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
 extern const struct mdl_lower_row mdl_lower_spatial[];    /* convolutions.c */
@@ -55,6 +63,7 @@ extern const struct mdl_lower_row mdl_lower_functions[];  /* functions.c */
 extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
 extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
 extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */
+extern const struct mdl_lower_row mdl_lower_branches[];   /* branches.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */

@@ -357,6 +357,6 @@ static int lower_resize(struct mdl_lower *l, int upsample)
 
 const struct mdl_lower_row mdl_lower_resizes[] = {
     {"Resize", lower_resize, 0},
-    {"Upsample", lower_resize, 1},
+    {"Upsample", lower_resize, 1, NULL, .until = 9}, /* later it has no meaning */
     {0},
 };

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "model/common/private.h"
+#include "model/onnx/scope.h"
 #include "model/onnx/tensor.h"
 #include "onnx.pb-c.h"
 
@@ -56,22 +57,14 @@ static int read_strings(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *
     return 0;
 }
 
-static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
-                     struct mdl_gattr *out)
+/* @label: for what is made in branches; NULL: a graph is not looked at. */
+static int read_value(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, const char *label,
+                      struct mdl_gattr *out)
 {
     int type = a->has_type ? (int)a->type : 0;
     struct mdl_gtensor *t;
     int r = 0;
 
-    out->name = mdl_onnx_text(a->name);
-    if (out->name[0] == '\0') {
-        return mdl_fail(rd->error, -EBADMSG, "%s: an attribute has no name", rd->where);
-    }
-    if (mdl_onnx_text(a->ref_attr_name)[0] != '\0') {
-        return mdl_fail(rd->error, -EOPNOTSUPP,
-                        "%s: attribute '%.80s' refers to a function's attribute", rd->where,
-                        out->name);
-    }
     switch (type ? type : guess_type(a)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
         out->type = MDL_ATTR_FLOAT;
@@ -110,25 +103,109 @@ static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
         out->type = MDL_ATTR_STRINGS;
         r = read_strings(rd, a, out);
         break;
-    default: /* subgraphs, sparse tensors, types: the compiler refuses the operator that has them */
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH:
+        out->type = MDL_ATTR_OTHER;
+        if (a->g && label) {
+            out->type = MDL_ATTR_BRANCH;
+            r = rd->branch(rd, a->g, label, &out->branch);
+        }
+        break;
+    default: /* sparse tensors, types: the compiler refuses the operator that has them */
         out->type = MDL_ATTR_OTHER;
         break;
     }
     return r;
 }
 
+/* Reads an attribute, or takes it from the call of the function that the node is in. *ret_there:
+ * false: the call does not give it, and there is no default. */
+static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, const char *label,
+                     struct mdl_gattr *out, bool *ret_there)
+{
+    const char *ref = mdl_onnx_text(a->ref_attr_name);
+    const struct mdl_gattr *given = ref[0] ? mdl_onnx_scope_attr(rd, ref) : NULL;
+
+    out->name = mdl_onnx_text(a->name);
+    *ret_there = true;
+    if (out->name[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s: an attribute has no name", rd->where);
+    }
+    if (ref[0] == '\0') {
+        return read_value(rd, a, label, out);
+    }
+    if (!rd->scope) {
+        return mdl_fail(rd->error, -EBADMSG,
+                        "%s: attribute '%.80s' refers to a function's attribute", rd->where,
+                        out->name);
+    }
+    *ret_there = given != NULL;
+    if (given) {
+        const char *name = out->name;
+
+        *out = *given;
+        out->name = name;
+    }
+    return 0;
+}
+
+int mdl_onnx_attributes(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, struct mdl_gnode *out)
+{
+    struct mdl_gattr *attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
+    const char *label = strcmp(mdl_onnx_text(n->op_type), "If") != 0 ? NULL
+                        : n->name && n->name[0]                      ? n->name
+                                                                     : "If";
+    size_t count = 0;
+
+    if (!attrs) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n->n_attribute; i++) {
+        bool there;
+        int r = read_attr(rd, n->attribute[i], label, &attrs[count], &there);
+
+        if (r < 0) {
+            return r;
+        }
+        for (size_t k = 0; k < count; k++) {
+            if (strcmp(attrs[k].name, attrs[count].name) == 0) {
+                return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' is given twice",
+                                rd->where, attrs[count].name);
+            }
+        }
+        count += there;
+    }
+    out->attrs = attrs;
+    out->attr_count = count;
+    return 0;
+}
+
+static int node_name(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, struct mdl_gnode *out)
+{
+    out->name = mdl_onnx_text(n->name);
+    if (rd->scope && out->name[0]) {
+        out->name = mdl_pool_printf(rd->graph->pool, "%s%s", rd->scope->prefix, out->name);
+    }
+    return out->name ? 0 : -ENOMEM;
+}
+
 int mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t index,
                   struct mdl_gnode *out)
 {
-    struct mdl_gattr *attrs;
+    int r = node_name(rd, n, out);
 
+    if (r < 0) {
+        return r;
+    }
     out->op_type = mdl_onnx_text(n->op_type);
-    out->name = mdl_onnx_text(n->name);
     out->domain = strcmp(mdl_onnx_text(n->domain), "ai.onnx") == 0 ? "" : mdl_onnx_text(n->domain);
     out->input_count = n->n_input;
-    out->inputs = (const char *const *)n->input;
     out->output_count = n->n_output;
-    out->outputs = (const char *const *)n->output;
+    out->opset = rd->scope ? rd->scope->opset : rd->graph->opset;
+    r = mdl_onnx_scope_names(rd, n->input, n->n_input, &out->inputs);
+    r = r < 0 ? r : mdl_onnx_scope_names(rd, n->output, n->n_output, &out->outputs);
+    if (r < 0) {
+        return r;
+    }
     snprintf(rd->where, sizeof(rd->where), "node %zu '%.80s' (%.40s)", index,
              out->name[0]        ? out->name
              : out->output_count ? out->outputs[0]
@@ -141,24 +218,5 @@ int mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t i
         return mdl_fail(rd->error, -E2BIG, "%s has %zu attributes, more than %u", rd->where,
                         n->n_attribute, NODE_ATTRS_MAX);
     }
-    attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
-    if (!attrs) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < n->n_attribute; i++) {
-        int r = read_attr(rd, n->attribute[i], &attrs[i]);
-
-        if (r < 0) {
-            return r;
-        }
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(attrs[k].name, attrs[i].name) == 0) {
-                return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' is given twice",
-                                rd->where, attrs[i].name);
-            }
-        }
-    }
-    out->attrs = attrs;
-    out->attr_count = n->n_attribute;
-    return 0;
+    return mdl_onnx_attributes(rd, n, out);
 }

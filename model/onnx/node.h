@@ -5,18 +5,13 @@
  */
 #pragma once
 
-#include "model/common/graph.h"
+#include "model/onnx/reader.h"
 
-struct mdl_onnx_reader; /* model/onnx/tensor.h */
 struct Onnx__NodeProto;
 
-/* A string that may be absent. */
-
-static inline const char *mdl_onnx_text(const char *s)
-{
-    return s ? s : "";
-}
-
+/** mdl_onnx_attributes() - reads the attributes of @n to @out. Return: as mdl_onnx_read(). */
+int mdl_onnx_attributes(struct mdl_onnx_reader *rd, const struct Onnx__NodeProto *n,
+                        struct mdl_gnode *out);
 /** mdl_onnx_node() - reads node @n, number @index of the graph, with its attributes. Return: as
  * mdl_onnx_read(). */
 int mdl_onnx_node(struct mdl_onnx_reader *rd, const struct Onnx__NodeProto *n, size_t index,

@@ -7,8 +7,10 @@
 #include "base.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"
+#include "model/onnx/functions.h"
 #include "model/onnx/node.h"
 #include "model/onnx/tensor.h"
+#include "model/onnx/versions.h"
 #include "model/onnx/walk.h"
 #include "onnx.pb-c.h"
 
@@ -18,10 +20,6 @@
  * hostile file can make it allocate.
  */
 
-#define IR_MIN 3
-#define IR_MAX 13
-#define OPSET_MIN 6 /* before, only for operators that did not change up to 6 */
-#define OPSET_MAX 26
 #define POOL_BASE_BYTES ((size_t)256 << 20)
 
 static void *pool_alloc(void *pool, size_t bytes)
@@ -33,75 +31,6 @@ static void pool_no_free(void *pool, void *p)
 {
     (void)pool;
     (void)p;
-}
-
-/* ---- versions ---- */
-
-/* Arithmetic, activations, BatchNormalization and Gemm had other attributes before version 6. */
-static bool unchanged_until_6(const Onnx__GraphProto *g)
-{
-    static const char *const names[] = {
-        "AveragePool",   "Constant",   "Conv",       "ConvTranspose",
-        "DepthToSpace",  "Flatten",    "Gather",     "GlobalAveragePool",
-        "GlobalMaxPool", "LRN",        "LogSoftmax", "MatMul",
-        "MaxPool",       "ReduceMean", "Shape",      "Slice",
-        "Softmax",       "Softplus",   "Softsign",   "SpaceToDepth",
-        "Squeeze",       "Transpose",  "Unsqueeze",
-    };
-
-    for (size_t i = 0; g && i < g->n_node; i++) {
-        size_t k = 0;
-
-        while (k < base_array_count(names) &&
-               strcmp(names[k], mdl_onnx_text(g->node[i]->op_type)) != 0) {
-            k++;
-        }
-        if (k == base_array_count(names)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int read_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
-{
-    struct mdl_graph *g = rd->graph;
-    bool found = false;
-
-    if (!model->has_ir_version) {
-        return mdl_fail(rd->error, -EBADMSG, "not an ONNX model: there is no IR version");
-    }
-    g->ir_version = model->ir_version;
-    if (g->ir_version < IR_MIN || g->ir_version > IR_MAX) {
-        return mdl_fail(rd->error, -EOPNOTSUPP, "IR version %lld is not supported (%d to %d are)",
-                        (long long)g->ir_version, IR_MIN, IR_MAX);
-    }
-    for (size_t i = 0; i < model->n_opset_import; i++) {
-        const Onnx__OperatorSetIdProto *o = model->opset_import[i];
-        const char *domain = mdl_onnx_text(o->domain);
-
-        if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0) {
-            continue;
-        }
-        if (found && g->opset != o->version) {
-            return mdl_fail(rd->error, -EBADMSG,
-                            "operator set versions %lld and %lld are both given",
-                            (long long)g->opset, (long long)o->version);
-        }
-        found = true;
-        g->opset = o->version;
-    }
-    if (!found) {
-        return mdl_fail(rd->error, -EBADMSG, "there is no operator set version");
-    }
-    if (g->opset < 1 || g->opset > OPSET_MAX ||
-        (g->opset < OPSET_MIN && !unchanged_until_6(model->graph))) {
-        return mdl_fail(rd->error, -EOPNOTSUPP,
-                        "operator set version %lld is not supported (%d to %d are); export the "
-                        "model with one of these",
-                        (long long)g->opset, OPSET_MIN, OPSET_MAX);
-    }
-    return 0;
 }
 
 /* ---- graph inputs and outputs ---- */
@@ -222,15 +151,46 @@ static int made_check(struct mdl_onnx_reader *rd, struct made *list, size_t coun
     return 0;
 }
 
+static size_t count_outputs(const struct mdl_gnode *nodes, size_t count)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        n += nodes[i].output_count;
+        for (size_t k = 0; k < nodes[i].attr_count; k++) {
+            const struct mdl_gbranch *b = nodes[i].attrs[k].branch;
+
+            n += b ? count_outputs(b->nodes, b->node_count) : 0;
+        }
+    }
+    return n;
+}
+
+static void list_outputs(const struct mdl_gnode *nodes, size_t count, struct made *list, size_t *at)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < nodes[i].output_count; k++) {
+            if (nodes[i].outputs[k][0] != '\0') {
+                list[(*at)++] = (struct made){nodes[i].outputs[k], "node", i};
+            }
+        }
+        for (size_t k = 0; k < nodes[i].attr_count; k++) {
+            const struct mdl_gbranch *b = nodes[i].attrs[k].branch;
+
+            if (b) {
+                list_outputs(b->nodes, b->node_count, list, at);
+            }
+        }
+    }
+}
+
 static int check_names(struct mdl_onnx_reader *rd)
 {
     const struct mdl_graph *g = rd->graph;
     size_t count = g->initializer_count + g->input_count, at = 0;
     base_autofree struct made *list = NULL;
 
-    for (size_t i = 0; i < g->node_count; i++) {
-        count += g->nodes[i].output_count;
-    }
+    count += count_outputs(g->nodes, g->node_count);
     list = calloc(count ? count : 1, sizeof(*list));
     if (!list) {
         return -ENOMEM;
@@ -241,13 +201,7 @@ static int check_names(struct mdl_onnx_reader *rd)
     for (size_t i = 0; i < g->input_count; i++) {
         list[at++] = (struct made){g->inputs[i].name, "input", i};
     }
-    for (size_t i = 0; i < g->node_count; i++) {
-        for (size_t k = 0; k < g->nodes[i].output_count; k++) {
-            if (g->nodes[i].outputs[k][0] != '\0') {
-                list[at++] = (struct made){g->nodes[i].outputs[k], "node", i};
-            }
-        }
-    }
+    list_outputs(g->nodes, g->node_count, list, &at);
     return made_check(rd, list, at);
 }
 
@@ -257,23 +211,17 @@ static int read_initializers(struct mdl_onnx_reader *rd, const Onnx__GraphProto 
 {
     struct mdl_graph *g = rd->graph;
 
+    rd->initializer_cap = p->n_initializer;
     g->initializers = mdl_pool_alloc(g->pool, p->n_initializer, sizeof(*g->initializers));
     if (!g->initializers) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < p->n_initializer; i++) {
-        int r;
+        int r = mdl_onnx_initializer(rd, p->initializer[i], i);
 
-        snprintf(rd->where, sizeof(rd->where), "initializer %zu '%.100s'", i,
-                 mdl_onnx_text(p->initializer[i]->name));
-        if (mdl_onnx_text(p->initializer[i]->name)[0] == '\0') {
-            return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
-        }
-        r = mdl_onnx_tensor(rd, p->initializer[i], NULL, &g->initializers[i]);
         if (r < 0) {
             return r;
         }
-        g->initializer_count++;
     }
     return 0;
 }
@@ -329,25 +277,6 @@ static int read_outputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
     return made_check(rd, list, g->output_count);
 }
 
-static int read_nodes(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
-{
-    struct mdl_graph *g = rd->graph;
-
-    g->nodes = mdl_pool_alloc(g->pool, p->n_node, sizeof(*g->nodes));
-    if (!g->nodes) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < p->n_node; i++) {
-        int r = mdl_onnx_node(rd, p->node[i], i, &g->nodes[i]);
-
-        if (r < 0) {
-            return r;
-        }
-        g->node_count++;
-    }
-    return 0;
-}
-
 static int read_graph(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
 {
     int r;
@@ -362,7 +291,8 @@ static int read_graph(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
     r = read_initializers(rd, p);
     r = r < 0 ? r : read_inputs(rd, p);
     r = r < 0 ? r : read_outputs(rd, p);
-    r = r < 0 ? r : read_nodes(rd, p);
+    r = r < 0 ? r
+              : mdl_onnx_nodes(rd, p->node, p->n_node, &rd->graph->nodes, &rd->graph->node_count);
     return r < 0 ? r : check_names(rd);
 }
 
@@ -371,12 +301,17 @@ static void walk_cleanup(struct mdl_walk *w)
     mdl_walk_deinit(w);
 }
 
-int mdl_onnx_read(const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX],
-                  struct mdl_graph **ret)
+int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
+                  char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
     base_cleanup(walk_cleanup) struct mdl_walk walk = MDL_WALK_NULL;
     mdl_autopool struct mdl_pool *pool = NULL;
-    struct mdl_onnx_reader rd = {.walk = &walk, .error = ret_error};
+    struct mdl_onnx_functions functions = {0};
+    struct mdl_onnx_reader rd = {.walk = &walk,
+                                 .data = data,
+                                 .functions = &functions,
+                                 .branch = mdl_onnx_branch,
+                                 .error = ret_error};
     ProtobufCAllocator allocator = {.alloc = pool_alloc, .free = pool_no_free};
     Onnx__ModelProto *model;
     size_t cap;
@@ -414,7 +349,8 @@ int mdl_onnx_read(const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX],
     }
     rd.graph->producer = mdl_onnx_text(model->producer_name);
     rd.graph->producer_version = mdl_onnx_text(model->producer_version);
-    r = read_versions(&rd, model);
+    r = mdl_onnx_versions(&rd, model);
+    r = r < 0 ? r : mdl_onnx_functions(&rd, model, &functions);
     r = r < 0 ? r : read_graph(&rd, model->graph);
     if (r < 0) {
         return r == -ENOMEM && !ret_error[0] ? mdl_fail(ret_error, r, "out of memory") : r;

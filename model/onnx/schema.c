@@ -13,7 +13,7 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
                 [7] = {MDL_FIELD_MSG, MDL_MSG_GRAPH, true, "graph"},
                 [8] = {MDL_FIELD_MSG, MDL_MSG_OPSET, false, "opset_import"},
                 [20] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "training_info"},
-                [25] = {MDL_FIELD_CHECK, MDL_MSG_FUNCTION, false, "functions"},
+                [25] = {MDL_FIELD_MSG, MDL_MSG_FUNCTION, false, "functions"},
             },
         [MDL_MSG_OPSET] =
             {
@@ -38,6 +38,7 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
                 [4] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "op_type"},
                 [5] = {MDL_FIELD_MSG, MDL_MSG_ATTR, false, "attribute"},
                 [7] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "domain"},
+                [8] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "overload", 6},
             },
         [MDL_MSG_ATTR] =
             {
@@ -46,7 +47,7 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
                 [3] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "i"},
                 [4] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "s"},
                 [5] = {MDL_FIELD_MSG, MDL_MSG_TENSOR, true, "t"},
-                [6] = {MDL_FIELD_CHECK, MDL_MSG_GRAPH, true, "g"},
+                [6] = {MDL_FIELD_MSG, MDL_MSG_GRAPH, true, "g"},
                 [7] = {MDL_FIELD_FIXED32S, MDL_MSG_NONE, false, "floats"},
                 [8] = {MDL_FIELD_VARINTS, MDL_MSG_NONE, false, "ints"},
                 [9] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "strings"},
@@ -70,7 +71,7 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
                 [8] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
                 [9] = {MDL_FIELD_RAW, MDL_MSG_NONE, true, "raw_data"},
                 [10] = {MDL_FIELD_FIXED64S, MDL_MSG_NONE, false, "double_data"},
-                [13] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "external_data"},
+                [13] = {MDL_FIELD_MSG, MDL_MSG_ENTRY, false, "external_data"},
                 [14] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "data_location"},
             },
         [MDL_MSG_VALUE] =
@@ -108,9 +109,22 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
             {
                 [2] = {MDL_FIELD_CHECK, MDL_MSG_TYPE, true, "value_type"},
             },
+        [MDL_MSG_ENTRY] =
+            {
+                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, true, "key"},
+                [2] = {MDL_FIELD_NAME, MDL_MSG_NONE, true, "value"},
+            },
         [MDL_MSG_FUNCTION] =
             {
-                [7] = {MDL_FIELD_CHECK, MDL_MSG_NODE, false, "node"},
+                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
+                [4] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "input"},
+                [5] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "output"},
+                [6] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "attribute"},
+                [7] = {MDL_FIELD_MSG, MDL_MSG_NODE, false, "node"},
+                [9] = {MDL_FIELD_MSG, MDL_MSG_OPSET, false, "opset_import"},
+                [10] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "domain"},
+                [11] = {MDL_FIELD_WRAP, MDL_MSG_ATTR, false, "attribute_proto", 7},
+                [13] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "overload", 8},
             },
         [MDL_MSG_SPARSE] =
             {

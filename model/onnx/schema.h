@@ -22,6 +22,7 @@ enum mdl_onnx_msg {
     MDL_MSG_DIM,
     MDL_MSG_TYPE_OF,  /* Sequence, Optional: a TypeProto in field 1 */
     MDL_MSG_TYPE_MAP, /* a TypeProto in field 2 */
+    MDL_MSG_ENTRY,    /* key and value of external_data */
     MDL_MSG_FUNCTION, /* nodes in field 7 */
     MDL_MSG_SPARSE,   /* tensors in fields 1 and 2 */
     MDL_MSG_COUNT
@@ -40,6 +41,7 @@ enum mdl_onnx_kind {
     MDL_FIELD_RAW,      /* raw_data: to the table */
     MDL_FIELD_MSG,      /* a message, walked and copied */
     MDL_FIELD_CHECK,    /* a message, checked but not copied */
+    MDL_FIELD_WRAP,     /* an attribute, copied as the only one of a marked node in field `as` */
     MDL_FIELD_REFUSE,   /* not supported: its presence is an error */
 };
 
@@ -47,7 +49,13 @@ struct mdl_onnx_field {
     unsigned char kind, sub;
     bool once; /* a second one would be merged by protobuf: refused */
     const char *name;
+    unsigned char as; /* the field's number in the copy; 0: the same */
 };
+
+/* Fields that later versions of ONNX added have no place in the structs that protobuf-c makes from
+ * an old schema. They are copied into the text fields for documentation, which nothing else uses.
+ * A node with this text carries the default of a function's attribute. */
+#define MDL_WRAP_MARK "\x01"
 
 #define MDL_FIELD_NUMBER_MAX 25u
 

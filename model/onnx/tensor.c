@@ -7,6 +7,7 @@
 #include "base.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"
+#include "model/onnx/external.h"
 #include "onnx.pb-c.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
@@ -45,7 +46,7 @@ bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret)
 {
     bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
 
-    if (!known || types[onnx_type].from != FROM_SAME) {
+    if (!known || (types[onnx_type].from != FROM_SAME && types[onnx_type].bytes != 2)) {
         return false;
     }
     *ret = types[onnx_type].dtype;
@@ -173,6 +174,29 @@ static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n,
     return out;
 }
 
+static bool is_external(const Onnx__TensorProto *t)
+{
+    return t->has_data_location && t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
+}
+
+/* Finds the bytes in another file; @typed: values that are in the model's file none the less. */
+static int find_outside(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                        size_t typed, struct mdl_gtensor *out)
+{
+    char why[320];
+    int r;
+
+    if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+        return data_fail(rd, -EOPNOTSUPP, attr, "its data_location is not known");
+    }
+    if (t->has_raw_data || typed > 0) {
+        return data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
+    }
+    r = mdl_onnx_external(rd, t, out->bytes, why, sizeof(why), &out->data);
+    out->in_file = r == 0 && out->bytes > 0;
+    return r < 0 ? data_fail(rd, r, attr, why) : 0;
+}
+
 /* Finds the tensor's bytes, still in the file's element type. */
 static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
                      size_t elements, struct mdl_gtensor *out)
@@ -188,6 +212,9 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
         return data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
     }
     out->bytes = want;
+    if (is_external(t)) {
+        return find_outside(rd, t, attr, typed.n, out);
+    }
     if (t->has_raw_data) {
         const struct mdl_walk_raw *raw;
         uint32_t index;
@@ -286,10 +313,6 @@ int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, cons
     char why[96];
     int r;
 
-    if (t->has_data_location && t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
-        return data_fail(rd, -EOPNOTSUPP, attr,
-                         "data outside the file is not supported; save the model as one file");
-    }
     if (t->data_type < 0 || (size_t)t->data_type >= base_array_count(types) ||
         types[t->data_type].from == FROM_NONE) {
         snprintf(why, sizeof(why), "element type %s (%d) is not supported",

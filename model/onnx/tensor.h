@@ -7,19 +7,11 @@
  */
 #pragma once
 
-#include "model/common/graph.h"
-#include "model/onnx/walk.h"
+#include "model/onnx/reader.h"
 
 struct Onnx__TensorProto;
-
-struct mdl_onnx_reader {
-    const struct mdl_walk *walk; /* borrowed: the stripped data */
-    struct mdl_graph *graph;     /* the graph being built; its pool gets new data */
-    char *error;                 /* MDL_ERROR_MAX */
-    char where[192];             /* "initializer 3 'conv1.weight'", for messages */
-};
-
-/** mdl_onnx_dtype() - maps ONNX's number to an element type. Return: false if it is not supported.
+/** mdl_onnx_dtype() - maps ONNX's number to the element type in which graph inputs and outputs of
+ * it are served; float16 and bfloat16 are f32. Return: false if it is not supported.
  * mdl_onnx_dtype_name() - Return: ONNX's name for it, never NULL. */
 bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret);
 const char *mdl_onnx_dtype_name(int onnx_type);

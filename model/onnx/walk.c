@@ -286,6 +286,35 @@ static int count_floats(struct walker *wk, const struct frame *f, size_t at, siz
 static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
                         size_t end, bool copy);
 
+/* Begins a message in the copy. Its length is filled in afterwards: always five bytes, which
+ * protobuf-c reads. *ret: where its body begins. */
+static int begin_message(struct walker *wk, const struct frame *f, uint64_t number, size_t *ret)
+{
+    unsigned char head[7];
+    size_t tag_bytes = 0;
+    uint32_t tag = (uint32_t)number << 3 | WIRE_LENGTH;
+    int r;
+
+    while (tag >= 0x80) {
+        head[tag_bytes++] = (unsigned char)(tag | 0x80);
+        tag >>= 7;
+    }
+    head[tag_bytes++] = (unsigned char)tag;
+    memset(head + tag_bytes, 0, 5);
+    r = copy_bytes(wk, f, head, tag_bytes + 5);
+    *ret = wk->w->copy_bytes;
+    return r;
+}
+
+static void end_message(struct walker *wk, size_t at)
+{
+    size_t length = wk->w->copy_bytes - at;
+
+    for (size_t i = 0; i < 5; i++) {
+        wk->w->copy[at - 5 + i] = (unsigned char)((length >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
+    }
+}
+
 static int walk_sub(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
                     const struct piece *p, size_t index, bool copy)
 {
@@ -296,12 +325,9 @@ static int walk_sub(struct walker *wk, const struct frame *f, const struct mdl_o
                           .msg = field->sub,
                           .start = p->body,
                           .end = p->end};
-    /* A length that is filled in afterwards: always five bytes, which protobuf-c reads. */
-    unsigned char head[7];
-    size_t tag_bytes = 0, at;
-    uint32_t tag = (uint32_t)p->number << 3 | WIRE_LENGTH;
-    size_t length;
-    int r;
+    bool wrapped = field->kind == MDL_FIELD_WRAP;
+    size_t at = 0, outer = 0;
+    int r = 0;
 
     if (inner.depth > MDL_WALK_DEPTH_MAX) {
         return walk_fail(wk, NULL, -E2BIG, "messages are nested deeper than %u (byte %zu)",
@@ -314,26 +340,35 @@ static int walk_sub(struct walker *wk, const struct frame *f, const struct mdl_o
         return walk_fail(wk, &inner, -E2BIG, "more than %u nodes, attributes, tensors and values",
                          MDL_WALK_MESSAGES_MAX);
     }
-    while (tag >= 0x80) {
-        head[tag_bytes++] = (unsigned char)(tag | 0x80);
-        tag >>= 7;
+    if (wrapped) { /* NodeProto: doc_string is 6, attribute is 5 */
+        static const char mark[] = {6 << 3 | WIRE_LENGTH, 1, MDL_WRAP_MARK[0]};
+
+        r = begin_message(wk, f, field->as, &outer);
+        r = r < 0 ? r : copy_bytes(wk, f, mark, sizeof(mark));
     }
-    head[tag_bytes++] = (unsigned char)tag;
-    memset(head + tag_bytes, 0, 5);
-    r = copy_bytes(wk, f, head, tag_bytes + 5);
+    r = r < 0 ? r : begin_message(wk, f, wrapped ? 5 : p->number, &at);
+    r = r < 0 ? r : walk_message(wk, &inner, field->sub, p->body, p->end, true);
     if (r < 0) {
         return r;
     }
-    at = wk->w->copy_bytes;
-    r = walk_message(wk, &inner, field->sub, p->body, p->end, true);
-    if (r < 0) {
-        return r;
-    }
-    length = wk->w->copy_bytes - at;
-    for (size_t i = 0; i < 5; i++) {
-        wk->w->copy[at - 5 + i] = (unsigned char)((length >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
+    end_message(wk, at);
+    if (wrapped) {
+        end_message(wk, outer);
     }
     return 0;
+}
+
+/* A field that gets another number in the copy. */
+static int copy_as(struct walker *wk, const struct frame *f, unsigned number, const struct piece *p)
+{
+    size_t at = 0;
+    int r = begin_message(wk, f, number, &at);
+
+    r = r < 0 ? r : copy_bytes(wk, f, wk->in + p->body, p->bytes);
+    if (r == 0) {
+        end_message(wk, at);
+    }
+    return r;
 }
 
 static int walk_field(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
@@ -369,6 +404,7 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct mdl
         }
         break;
     case MDL_FIELD_MSG:
+    case MDL_FIELD_WRAP:
         return walk_sub(wk, f, field, p, index, true);
     case MDL_FIELD_CHECK:
         return walk_sub(wk, f, field, p, index, false);
@@ -377,7 +413,8 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct mdl
     default:
         break;
     }
-    return copy_bytes(wk, f, wk->in + p->start, p->end - p->start);
+    return field->as ? copy_as(wk, f, field->as, p)
+                     : copy_bytes(wk, f, wk->in + p->start, p->end - p->start);
 }
 
 static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
@@ -416,7 +453,7 @@ static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_
         if (field->once && seen[p.number]) {
             return walk_fail(wk, f, -EBADMSG, "%s is given twice", field->name);
         }
-        if (copy || field->kind == MDL_FIELD_MSG || field->kind == MDL_FIELD_CHECK) {
+        if (copy || field->sub != MDL_MSG_NONE) {
             r = copy ? walk_field(wk, f, field, &p, seen[p.number], floats == 1)
                      : walk_sub(wk, f, field, &p, seen[p.number], false);
             if (r < 0) {

@@ -343,6 +343,22 @@ static int add_labels(struct mdl_cut *k)
     return k->m->labels ? 0 : -ENOMEM;
 }
 
+static int add_data_files(struct mdl_cut *k)
+{
+    size_t count = k->whole->data_file_count;
+
+    k->m->data_files = mdl_pool_alloc(k->pool, count, sizeof(*k->m->data_files));
+    for (size_t i = 0; k->m->data_files && i < count; i++) {
+        k->m->data_files[i] = k->whole->data_files[i];
+        k->m->data_files[i].path = mdl_pool_strdup(k->pool, k->whole->data_files[i].path);
+        if (!k->m->data_files[i].path) {
+            return -ENOMEM;
+        }
+    }
+    k->m->data_file_count = k->m->data_files ? count : 0;
+    return k->m->data_files ? 0 : -ENOMEM;
+}
+
 static int describe(struct mdl_cut *k, size_t first, size_t last)
 {
     const struct mdl_model *whole = k->whole;
@@ -360,6 +376,9 @@ static int describe(struct mdl_cut *k, size_t first, size_t last)
     memcpy(m->hash, whole->hash, sizeof(m->hash));
     snprintf(m->identity, sizeof(m->identity), "%.81s#%zu-%zu", whole->identity, first, last);
     m->preproc = first == 0 ? whole->preproc : (struct mdl_preproc){.std = {1, 1, 1, 1}};
+    if (add_data_files(k) < 0) {
+        return -ENOMEM;
+    }
     return last + 1 == whole->unit_count ? add_labels(k) : 0;
 }
 

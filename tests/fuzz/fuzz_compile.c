@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct mdl_graph *g = NULL;
     struct mdl_model *m = NULL;
 
-    if (mdl_onnx_read(data, bytes, error, &g) < 0) {
+    if (mdl_onnx_read(data, bytes, NULL, error, &g) < 0) {
         return 0;
     }
     error[0] = '\0';

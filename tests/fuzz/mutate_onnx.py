@@ -14,7 +14,7 @@ try:
         if alias not in np.__dict__:  # onnx 1.12 uses names that numpy 1.24 dropped
             setattr(np, alias, kind)
     import onnx
-    from onnx import numpy_helper
+    from onnx import helper, numpy_helper
     from onnx.backend.test.case.node import collect_testcases
 except ImportError as e:
     print(f'skipped: {e}')
@@ -130,7 +130,56 @@ def append_node(r, graph, node, models):
         graph.output[0].name = new.output[0]
 
 
-CHANGES = [change_attribute, change_attribute, change_operator, change_wire, change_constant, change_input, append_node]
+def branch(nodes, name):
+    return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(nodes[-1].output[0], 1, None)])
+
+
+def put_into_if(r, graph, node, models):
+    """The node in a branch of an If, the other branch being another node or nothing of sense."""
+    if len(node.output) != 1 or not node.output[0]:
+        return
+    inner, other = onnx.NodeProto(), onnx.NodeProto()
+    inner.CopyFrom(node)
+    inner.output[0] = other_name = f'inner{len(graph.node)}'
+    other.CopyFrom(r.choice(r.choice(models).graph.node or [node]))
+    if r.random() < 0.5 or not other.output:
+        other.CopyFrom(inner)
+    del other.output[1:]
+    other.output[0] = r.choice([other_name, node.output[0], 'other'])
+    flag = r.choice([t.name for t in graph.initializer] + ['flag'] * 9)
+    if not any(t.name == 'flag' for t in graph.initializer):
+        graph.initializer.append(helper.make_tensor('flag', onnx.TensorProto.BOOL, [], [r.random() < 0.8]))
+    new = helper.make_node('If', [flag], [node.output[0]], then_branch=branch([inner], 't'),
+                           else_branch=branch([other], 'e'))
+    node.CopyFrom(new)
+
+
+def put_into_function(r, graph, node, models):
+    """The node as the body of a function; main() hands the functions to the model."""
+    f = onnx.FunctionProto()
+    f.name, f.domain = f'F{len(graph.node)}', 'own'
+    names = [f'i{i}' for i in range(len(node.input))]
+    f.input.extend(names)
+    f.output.extend(f'o{i}' for i in range(len(node.output)))
+    inner = f.node.add()
+    inner.CopyFrom(node)
+    inner.input[:], inner.output[:] = names, list(f.output)
+    if inner.attribute and r.random() < 0.5:
+        a = r.choice(inner.attribute)
+        a.ref_attr_name = a.name
+        f.attribute.append(a.name)
+        kept = onnx.AttributeProto()
+        kept.name, kept.type, kept.ref_attr_name = a.name, a.type, a.name
+        a.CopyFrom(kept)
+    else:
+        del node.attribute[:]
+    FUNCTIONS.append(f)
+    node.op_type, node.domain = f.name, 'own'
+
+
+FUNCTIONS = []
+CHANGES = [change_attribute, change_attribute, change_operator, change_wire, change_constant, change_input, append_node,
+           put_into_if, put_into_function]
 
 
 def main():
@@ -147,9 +196,11 @@ def main():
         for i in range(args.count):
             model = onnx.ModelProto()
             model.CopyFrom(r.choice(models))
+            FUNCTIONS.clear()
             for _ in range(r.randint(0, 3)):
                 if model.graph.node:
                     r.choice(CHANGES)(r, model.graph, r.choice(model.graph.node), models)
+            model.functions.extend(FUNCTIONS)
             with open(os.path.join(folder, f'{i}.onnx'), 'wb') as f:
                 f.write(model.SerializeToString())
         return subprocess.run([os.path.abspath(args.target), '-n', '4000', folder], timeout=300).returncode

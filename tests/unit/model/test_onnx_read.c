@@ -18,7 +18,7 @@ static int read_model(struct pb model, struct mdl_graph **ret)
     last = model;
     memset(error, 'X', sizeof(error));
     error[MDL_ERROR_MAX - 1] = '\0';
-    r = mdl_onnx_read(last.data, last.bytes, error, &last_graph);
+    r = mdl_onnx_read(last.data, last.bytes, NULL, error, &last_graph);
     if (r == 0 && ret) {
         *ret = last_graph;
     }
@@ -366,15 +366,14 @@ TEST(versions_outside_the_promise_are_refused)
 TEST(unsupported_parts_are_named)
 {
     static const int64_t d[] = {4};
-    struct pb t = pb_tensor("big.weight", 1, d, 1), g = {0}, m;
+    struct pb t = pb_tensor("big.weight", 1, d, 1), where = {0}, g = {0}, m;
 
-    pb_text(&t, 13, "x");
-    T_EQ(read_model(model_with(t), NULL), -EOPNOTSUPP);
-    T_STR(error, "graph[0].initializer[0] 'big.weight': external_data is not supported");
-    t = pb_tensor("w", 1, d, 1);
+    pb_text(&where, 1, "location");
+    pb_text(&where, 2, "x.data");
+    pb_sub(&t, 13, where);
     pb_int(&t, 14, 1);
     T_EQ(read_model(model_with(t), NULL), -EOPNOTSUPP);
-    T_CONTAINS(error, "initializer 0 'w': data outside the file");
+    T_CONTAINS(error, "initializer 0 'big.weight': its data is in another file");
     T_EQ(read_model(model_with(pb_tensor("w", 8, d, 1)), NULL), -EOPNOTSUPP);
     T_STR(error, "initializer 0 'w': element type string (8) is not supported");
     T_EQ(read_model(model_with(pb_tensor("w", -7, d, 1)), NULL), -EOPNOTSUPP);
@@ -515,6 +514,15 @@ TEST(inputs_and_their_types)
         T_CONTAINS(error, i == 0   ? "9 dimensions"
                           : i == 1 ? "dimension 0 is 1099511627776"
                                    : "element type float64 is not supported");
+    }
+    for (int type = 10; type <= 16; type += 6) { /* float16 and bfloat16 are served as float32 */
+        graph = (struct pb){0};
+        pb_sub(&graph, 1, pb_node("Relu", "r", "x", NULL, "y"));
+        pb_sub(&graph, 11, pb_value("x", type, big, 0));
+        pb_sub(&graph, 12, pb_value("y", type, NULL, 0));
+        T_EQ(read_model(pb_model(graph, 7, 13), &g), 0);
+        T_EQ(g->inputs[0].dtype, MDL_F32);
+        T_EQ(g->outputs[0].dtype, MDL_F32);
     }
 }
 

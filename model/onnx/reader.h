@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/onnx/reader.h - what the parts of the reader share; for model/onnx/ only
+ */
+#pragma once
+
+#include "model/common/graph.h"
+#include "model/onnx/walk.h"
+
+struct Onnx__GraphProto;
+struct mdl_data_files;     /* model/common/weight_files.h */
+struct mdl_onnx_functions; /* model/onnx/functions.h */
+struct mdl_onnx_scope;     /* model/onnx/scope.h */
+
+struct mdl_onnx_reader {
+    const struct mdl_walk *walk; /* borrowed: the stripped data */
+    struct mdl_data_files *data; /* borrowed; NULL: data outside the file is refused */
+    struct mdl_graph *graph;     /* the graph being built; its pool gets new data */
+    const struct mdl_onnx_functions *functions; /* borrowed; of the model */
+    const struct mdl_onnx_scope *scope;         /* where we are; NULL: in the graph itself */
+    size_t calls;           /* of functions, and branches, so far: makes names unique */
+    size_t expanded;        /* nodes read so far, those in functions once for each call */
+    size_t initializer_cap; /* room in graph->initializers */
+    /* mdl_onnx_branch(), which node.c cannot call: branches have nodes */
+    int (*branch)(struct mdl_onnx_reader *rd, const struct Onnx__GraphProto *p, const char *label,
+                  const struct mdl_gbranch **ret);
+    char *error;     /* MDL_ERROR_MAX */
+    char where[192]; /* "initializer 3 'conv1.weight'", for messages */
+};
+
+/* A string that may be absent. */
+
+static inline const char *mdl_onnx_text(const char *s)
+{
+    return s ? s : "";
+}

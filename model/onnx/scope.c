@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/onnx/scope.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "model/common/pool.h"
+#include "onnx.pb-c.h"
+
+#define PREFIX_NAME_MAX 120u /* bytes of a prefix before its number */
+
+static int by_inner(const void *a, const void *b)
+{
+    const struct mdl_onnx_name *x = a, *y = b;
+
+    return strcmp(x->inner, y->inner);
+}
+
+static const char *find(const struct mdl_onnx_scope *s, const char *name)
+{
+    struct mdl_onnx_name key = {.inner = name};
+    const struct mdl_onnx_name *n =
+        s->count ? bsearch(&key, s->names, s->count, sizeof(*s->names), by_inner) : NULL;
+
+    return n ? n->outer : NULL;
+}
+
+static const char *with_prefix(struct mdl_onnx_reader *rd, const char *prefix, const char *name)
+{
+    return mdl_pool_printf(rd->graph->pool, "%s%s", prefix, name);
+}
+
+const char *mdl_onnx_scope_name(struct mdl_onnx_reader *rd, const char *name)
+{
+    const struct mdl_onnx_scope *s = rd->scope;
+
+    if (name[0] == '\0') {
+        return name;
+    }
+    for (; s; s = s->around) {
+        const char *outer = find(s, name);
+
+        if (outer) {
+            return outer;
+        }
+        if (s->of) {
+            return with_prefix(rd, s->prefix, name); /* it is not made: never a name outside */
+        }
+    }
+    return name;
+}
+
+int mdl_onnx_scope_names(struct mdl_onnx_reader *rd, char *const *names, size_t count,
+                         const char *const **ret)
+{
+    const char **list;
+
+    if (!rd->scope) {
+        *ret = (const char *const *)names;
+        return 0;
+    }
+    list = mdl_pool_alloc(rd->graph->pool, count, sizeof(*list));
+    for (size_t i = 0; list && i < count; i++) {
+        list[i] = mdl_onnx_scope_name(rd, names[i]);
+        if (!list[i]) {
+            return -ENOMEM;
+        }
+    }
+    *ret = list;
+    return list ? 0 : -ENOMEM;
+}
+
+const struct mdl_gattr *mdl_onnx_scope_attr(const struct mdl_onnx_reader *rd, const char *name)
+{
+    const struct mdl_onnx_scope *s = rd->scope;
+
+    while (s && !s->of) {
+        s = s->around;
+    }
+    for (size_t i = 0; s && i < s->attr_count; i++) {
+        if (strcmp(s->attrs[i].name, name) == 0) {
+            return &s->attrs[i];
+        }
+    }
+    return NULL;
+}
+
+/* "call#3/": the number makes it unique. */
+static const char *prefix_new(struct mdl_onnx_reader *rd, const char *label)
+{
+    size_t n = strnlen(label, PREFIX_NAME_MAX);
+
+    while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) {
+        n--; /* not inside a character */
+    }
+    return mdl_pool_printf(rd->graph->pool, "%.*s#%zu/", (int)n, label, ++rd->calls);
+}
+
+static int add_name(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s, const char *name)
+{
+    const char *outer = with_prefix(rd, s->prefix, mdl_onnx_text(name));
+
+    s->names[s->count++] = (struct mdl_onnx_name){mdl_onnx_text(name), outer};
+    return outer ? 0 : -ENOMEM;
+}
+
+static size_t count_outputs(Onnx__NodeProto *const *nodes, size_t count)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        n += nodes[i]->n_output;
+    }
+    return n;
+}
+
+static int add_outputs(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s,
+                       Onnx__NodeProto *const *nodes, size_t count)
+{
+    size_t known = s->count;
+
+    if (known) {
+        qsort(s->names, known, sizeof(*s->names), by_inner);
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < nodes[i]->n_output; k++) {
+            const char *name = nodes[i]->output[k];
+            struct mdl_onnx_scope before = {.names = s->names, .count = known};
+
+            if (name[0] != '\0' && !find(&before, name) && add_name(rd, s, name) < 0) {
+                return -ENOMEM;
+            }
+        }
+    }
+    if (s->count) {
+        qsort(s->names, s->count, sizeof(*s->names), by_inner);
+    }
+    return 0;
+}
+
+int mdl_onnx_scope_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const char *label,
+                          struct mdl_onnx_scope *ret)
+{
+    size_t most = p->n_initializer + count_outputs(p->node, p->n_node);
+    struct mdl_onnx_scope s = {.around = rd->scope,
+                               .opset = rd->scope ? rd->scope->opset : rd->graph->opset};
+
+    s.prefix = prefix_new(rd, label);
+    s.names = mdl_pool_alloc(rd->graph->pool, most, sizeof(*s.names));
+    if (!s.prefix || !s.names) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < p->n_initializer; i++) {
+        if (add_name(rd, &s, p->initializer[i]->name) < 0) {
+            return -ENOMEM;
+        }
+    }
+    *ret = s;
+    ret->count = s.count;
+    return add_outputs(rd, ret, p->node, p->n_node);
+}
+
+bool mdl_onnx_is_input(const Onnx__FunctionProto *f, const char *name)
+{
+    for (size_t i = 0; i < f->n_input; i++) {
+        if (strcmp(f->input[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int mdl_onnx_scope_body(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f,
+                        const struct mdl_gnode *call, struct mdl_onnx_scope *ret)
+{
+    size_t most = f->n_input + f->n_output + count_outputs(f->node, f->n_node);
+    struct mdl_onnx_scope s = {.caller = rd->scope,
+                               .of = f,
+                               .attrs = call->attrs,
+                               .attr_count = call->attr_count,
+                               .opset = rd->graph->opset};
+
+    s.prefix = prefix_new(rd, call->name[0] ? call->name : call->op_type);
+    s.names = mdl_pool_alloc(rd->graph->pool, most, sizeof(*s.names));
+    if (!s.prefix || !s.names) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < f->n_input; i++) {
+        s.names[s.count++] =
+            (struct mdl_onnx_name){f->input[i], i < call->input_count ? call->inputs[i] : ""};
+    }
+    for (size_t i = 0; i < base_min(f->n_output, call->output_count); i++) {
+        if (call->outputs[i][0] != '\0' && !mdl_onnx_is_input(f, f->output[i])) {
+            s.names[s.count++] = (struct mdl_onnx_name){f->output[i], call->outputs[i]};
+        }
+    }
+    *ret = s;
+    return add_outputs(rd, ret, f->node, f->n_node);
+}
