@@ -445,19 +445,21 @@ static void script_counts(struct server *s)
     script_answers(s);
 }
 
-static uint64_t rows_for(struct piped_stream *s, int64_t count, uint32_t *dim)
+/* A frame whose answer is the 8 bytes of @count: its rows must be @rows along @dim. */
+static void rows_are(struct piped_stream *s, int64_t count, uint64_t rows, uint32_t dim)
 {
     struct piped_frame *f;
-    uint64_t rows;
+    uint32_t along;
 
     T_EQ(piped_acquire(s, &f), 0);
     for (size_t i = 0; i < OUT_BYTES; i++) { /* it answers each byte plus one */
         ((uint8_t *)f->input)[i] = (uint8_t)(((uint64_t)count >> 8 * i & 255) - 1);
     }
     T_EQ(piped_infer(s, f, 30000), 0);
-    rows = piped_rows(s, f, 0, dim);
+    T_EQ(piped_rows(s, f, 0, NULL), rows);
+    T_EQ(piped_rows(s, f, 0, &along), rows);
+    T_EQ(along, dim);
     piped_release(s, f);
-    return rows;
 }
 
 TEST(rows_of_an_output_are_counted)
@@ -465,16 +467,14 @@ TEST(rows_of_an_output_are_counted)
     struct server server;
     struct piped_stream *s;
     struct piped *p;
-    uint32_t dim;
 
     server_start(&server, 4, script_counts);
     T_EQ(client_open(&server, 1000, 1, &p, &s), 0);
     T_EQ(piped_stream_info(s)->output_count, 2);
-    T_EQ(rows_for(s, 3, &dim), 3);
-    T_EQ(dim, 0);
-    T_EQ(rows_for(s, 0, NULL), 0);
-    T_EQ(rows_for(s, INT64_MAX, NULL), OUT_BYTES); /* what a broken server says stays inside */
-    T_EQ(rows_for(s, -1, NULL), 0);
+    rows_are(s, 3, 3, 0);
+    rows_are(s, 0, 0, 0);
+    rows_are(s, INT64_MAX, OUT_BYTES, 0); /* what a broken server says stays inside */
+    rows_are(s, -1, 0, 0);
     piped_close(p);
     server_join(&server);
     T_EQ(server.bad, 0);
@@ -485,12 +485,10 @@ TEST(rows_of_a_fixed_output_are_all)
     struct server server;
     struct piped_stream *s;
     struct piped *p;
-    uint32_t dim;
 
     server_start(&server, 4, script_answers);
     T_EQ(client_open(&server, 1000, 1, &p, &s), 0);
-    T_EQ(rows_for(s, 3, &dim), OUT_BYTES);
-    T_EQ(dim, UINT32_MAX);
+    rows_are(s, 3, OUT_BYTES, UINT32_MAX);
     piped_close(p);
     server_join(&server);
     T_EQ(server.bad, 0);
