@@ -165,6 +165,9 @@ static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
     case MDL_ACT_ABS:
         ROW(vf_abs(va));
         break;
+    case MDL_ACT_ERF:
+        ROW(vf_erf(va));
+        break;
     default:
         ROW(krn_act_vec(op->act, va, p, q));
         break;
@@ -178,8 +181,8 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     switch (op->kind) {
     case MDL_OP_UNARY:
         return (op->act <= MDL_ACT_EXP || op->act == MDL_ACT_SQRT ||
-                op->act == MDL_ACT_RECIPROCAL || op->act == MDL_ACT_NEG ||
-                op->act == MDL_ACT_ABS) &&
+                op->act == MDL_ACT_RECIPROCAL || op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS ||
+                op->act == MDL_ACT_ERF) &&
                op->residual == MDL_RESIDUAL_NONE && job_of(m, op, &j);
     case MDL_OP_BINARY:
         return op->attr.binary <= MDL_BIN_MIN && op->act <= MDL_ACT_SOFTPLUS && job_of(m, op, &j);

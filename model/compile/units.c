@@ -30,6 +30,7 @@ static double op_weight(const struct mdl_model *m, const struct mdl_op *op)
         return n * (double)m->tensors[op->out[0]].dim[1] / (double)op->attr.conv.groups;
     case MDL_OP_GEMM:
     case MDL_OP_MATMUL:
+    case MDL_OP_ATTENTION:
         return op->macs;
     case MDL_OP_MAX_POOL:
     case MDL_OP_AVG_POOL:

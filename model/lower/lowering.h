@@ -25,20 +25,24 @@ struct mdl_lower_row {
     const char *op_type;
     mdl_lower_fn fn;
     int arg;
-    const char *domain; /* NULL: ONNX's own */
+    const char *domain; /* NULL: ONNX's own; MDL_LOWER_BOTH: that or com.microsoft */
 };
+#define MDL_LOWER_BOTH "*"
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
-extern const struct mdl_lower_row mdl_lower_spatial[];  /* convolutions.c */
-extern const struct mdl_lower_row mdl_lower_products[]; /* products.c */
-extern const struct mdl_lower_row mdl_lower_elements[]; /* elements.c */
-extern const struct mdl_lower_row mdl_lower_shapes[];   /* shapes_of.c */
-extern const struct mdl_lower_row mdl_lower_pads[];     /* pads.c */
-extern const struct mdl_lower_row mdl_lower_slices[];   /* slices.c */
-extern const struct mdl_lower_row mdl_lower_resizes[];  /* resizes.c */
-extern const struct mdl_lower_row mdl_lower_reduces[];  /* reductions.c */
-extern const struct mdl_lower_row mdl_lower_quants[];   /* quantized_ops.c */
-extern const struct mdl_lower_row mdl_lower_consts[];   /* constants.c */
+extern const struct mdl_lower_row mdl_lower_spatial[];    /* convolutions.c */
+extern const struct mdl_lower_row mdl_lower_products[];   /* products.c */
+extern const struct mdl_lower_row mdl_lower_norms[];      /* norms.c */
+extern const struct mdl_lower_row mdl_lower_gates[];      /* gates.c */
+extern const struct mdl_lower_row mdl_lower_attentions[]; /* attention.c */
+extern const struct mdl_lower_row mdl_lower_elements[];   /* elements.c */
+extern const struct mdl_lower_row mdl_lower_shapes[];     /* shapes_of.c */
+extern const struct mdl_lower_row mdl_lower_pads[];       /* pads.c */
+extern const struct mdl_lower_row mdl_lower_slices[];     /* slices.c */
+extern const struct mdl_lower_row mdl_lower_resizes[];    /* resizes.c */
+extern const struct mdl_lower_row mdl_lower_reduces[];    /* reductions.c */
+extern const struct mdl_lower_row mdl_lower_quants[];     /* quantized_ops.c */
+extern const struct mdl_lower_row mdl_lower_consts[];     /* constants.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */

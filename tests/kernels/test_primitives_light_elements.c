@@ -108,9 +108,10 @@ static void plant(struct one_op *o, size_t tensor)
 TEST(what_is_no_number_stays_none)
 {
     static const enum mdl_act acts[] = {
-        MDL_ACT_RELU,     MDL_ACT_CLIP, MDL_ACT_LEAKY_RELU,   MDL_ACT_SIGMOID,  MDL_ACT_ELU,
-        MDL_ACT_SOFTPLUS, MDL_ACT_TANH, MDL_ACT_HARD_SIGMOID, MDL_ACT_SOFTSIGN, MDL_ACT_SQRT,
-        MDL_ACT_NEG,      MDL_ACT_ABS,  MDL_ACT_FLOOR,        MDL_ACT_CEIL,     MDL_ACT_ROUND};
+        MDL_ACT_RELU,     MDL_ACT_CLIP, MDL_ACT_LEAKY_RELU,   MDL_ACT_SIGMOID,   MDL_ACT_ELU,
+        MDL_ACT_SOFTPLUS, MDL_ACT_TANH, MDL_ACT_HARD_SIGMOID, MDL_ACT_SOFTSIGN,  MDL_ACT_SQRT,
+        MDL_ACT_NEG,      MDL_ACT_ABS,  MDL_ACT_FLOOR,        MDL_ACT_CEIL,      MDL_ACT_ROUND,
+        MDL_ACT_SWISH,    MDL_ACT_MISH, MDL_ACT_GELU,         MDL_ACT_GELU_TANH, MDL_ACT_ERF};
     size_t dim[4] = {1, 36, 5, 7};
 
     for (size_t i = 0; i < base_array_count(acts) + MDL_BIN_MIN + 1; i++) {
@@ -181,7 +182,15 @@ TEST(element_functions_keep_their_stated_error)
         {MDL_ACT_EXP, 2, 3e-45, 87, false},      {MDL_ACT_EXP, 2, 3e-45, 110, false},
         {MDL_ACT_EXP, 2, 0, 0.5f, false},        {MDL_ACT_SQRT, 1, 0, 1000, true},
         {MDL_ACT_RECIPROCAL, 1, 0, 10, false},   {MDL_ACT_NEG, 0, 0, 10, false},
-        {MDL_ACT_ABS, 0, 0, 10, false},
+        {MDL_ACT_ABS, 0, 0, 10, false},          {MDL_ACT_SWISH, 6, 2e-7, 120, false},
+        {MDL_ACT_SWISH, 9, 0, 10, false},        {MDL_ACT_MISH, 7, 1e-35, 8, false},
+        {MDL_ACT_MISH, 7, 1e-35, 150, false},    {MDL_ACT_MISH, 7, 1e-35, 3e38f, false},
+        {MDL_ACT_GELU, 9, 0, 1, false},          {MDL_ACT_GELU, 24, 1e-37, 4, false},
+        {MDL_ACT_GELU, 8, 2e-7, 20, false},      {MDL_ACT_GELU, 8, 2e-7, 3e38f, false},
+        {MDL_ACT_GELU_TANH, 8, 0, 1, false},     {MDL_ACT_GELU_TANH, 24, 1e-35, 4, false},
+        {MDL_ACT_GELU_TANH, 8, 2e-7, 20, false}, {MDL_ACT_GELU_TANH, 8, 2e-7, 3e38f, false},
+        {MDL_ACT_ERF, 4, 0, 0.1f, false},        {MDL_ACT_ERF, 4, 0, 1, false},
+        {MDL_ACT_ERF, 4, 0, 8, false},           {MDL_ACT_ERF, 4, 0, 3e38f, false},
     };
 
     for (size_t i = 0; i < base_array_count(functions); i++) {
