@@ -18,6 +18,7 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
 /* compiled once per instruction set: suffix __vec (portable), __avx2, __avx512 */
 #define KRN_ISA_PRIMITIVES(X, isa)                                                                 \
     X(krn_affine_f32_nhwc__##isa)                                                                  \
+    X(krn_attention_f32__##isa)                                                                    \
     X(krn_avg_pool_f32_nhwc__##isa)                                                                \
     X(krn_avg_pool_f32_nchw__##isa)                                                                \
     X(krn_binary_f32__##isa)                                                                       \
@@ -36,9 +37,12 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_gemm_f32_igemm__##isa)                                                                   \
     X(krn_grid_sample_f32_nhwc__##isa)                                                             \
     X(krn_lrn_f32_nhwc__##isa)                                                                     \
+    X(krn_matmul_f32_batch__##isa)                                                                 \
     X(krn_matmul_f32_igemm__##isa)                                                                 \
     X(krn_max_pool_f32_nhwc__##isa)                                                                \
     X(krn_max_pool_f32_nchw__##isa)                                                                \
+    X(krn_norm_f32_nhwc__##isa)                                                                    \
+    X(krn_norm_f32_rows__##isa)                                                                    \
     X(krn_prelu_f32__##isa)                                                                        \
     X(krn_recurrent_f32__##isa)                                                                    \
     X(krn_reduce_f32_nhwc_mean__##isa)                                                             \

@@ -146,6 +146,16 @@ union mdl_attr {
         bool log;
     } softmax;
     struct {
+        bool axes[MDL_RANK_MAX];
+        bool rms; /* divides by the root mean square, without subtracting the mean */
+        float epsilon;
+    } norm;
+    struct {
+        float scale;
+        float softcap; /* not 0: a score s becomes softcap tanh(s / softcap), before the mask */
+        bool causal;   /* query i attends to keys 0 .. i only */
+    } attention;
+    struct {
         enum mdl_reduce which;
         bool axes[MDL_RANK_MAX];
     } reduce;

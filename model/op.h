@@ -27,6 +27,10 @@
     X(SILU, silu)                   /* x * sigmoid(x), found as Mul(x, Sigmoid(x)) */              \
     X(TANH, tanh)                                                                                  \
     X(ELU, elu)                     /* x < 0 ? a (e^x - 1) : x */                                  \
+    X(SWISH, swish)                 /* x * sigmoid(a x) */                                         \
+    X(MISH, mish)                   /* x * tanh(ln(1 + e^x)) */                                    \
+    X(GELU, gelu)                   /* x / 2 * (1 + erf(x / sqrt(2))) */                           \
+    X(GELU_TANH, gelu_tanh)         /* x / 2 * (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */        \
     X(SOFTPLUS, softplus)           /* ln(1 + e^x) */                                              \
     /* only ever in MDL_OP_UNARY: */                                                               \
     X(SELU, selu)                   /* b (x > 0 ? x : a (e^x - 1)) */                              \

@@ -47,6 +47,12 @@ enum mdl_op_trait {
     X(UNARY, unary, unary, MDL_OP_FOLLOWS | MDL_OP_IN_PLACE)                                       \
     /* in: x, slope (broadcast by strides) */                                                      \
     X(PRELU, prelu, reference, MDL_OP_FOLLOWS | MDL_OP_IN_PLACE)                                   \
+    /* in: x [, scale [, bias]], both broadcast to x's shape by strides: each set of elements that \
+     * differ only in the dims of attr.norm.axes is normalised */                                  \
+    X(NORM, norm, reference, MDL_OP_FOLLOWS)                                                       \
+    /* in: q [..., M, D], k [..., N, D], v [..., N, E] [, mask [..., M, N]], equal dims before,    \
+     * all by strides: y = softmax(scale q k' + mask) v */                                         \
+    X(ATTENTION, attention, reference, MDL_OP_HEAVY)                                               \
     /* along attr.softmax.axis; log selects LogSoftmax */                                          \
     X(SOFTMAX, softmax, reference, MDL_OP_FOLLOWS)                                                 \
     /* over the dims set in attr.reduce.axes; y has rank of x with those dims 1 */                 \

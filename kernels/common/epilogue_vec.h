@@ -25,6 +25,14 @@ static __attribute__((noinline, unused)) vf krn_act_slow(enum mdl_act act, vf x,
         return vf_tanh(x);
     case MDL_ACT_ELU:
         return vf_select(x < 0.0f, a * vf_expm1_neg(vf_min(vf_set(0.0f), x)), x);
+    case MDL_ACT_SWISH:
+        return vf_gate(x, x * a);
+    case MDL_ACT_MISH:
+        return vf_mish(x);
+    case MDL_ACT_GELU:
+        return vf_gelu(x);
+    case MDL_ACT_GELU_TANH:
+        return vf_gelu_tanh(x);
     case MDL_ACT_SOFTPLUS:
         return vf_max(vf_set(0.0f), x) + vf_log1p_unit(vf_exp(-vf_abs(x)));
     default:

@@ -88,16 +88,22 @@ KRN_INLINE vf vf_sigmoid(vf x)
     return 1.0f / (1.0f + vf_exp(-x));
 }
 
-/* x / (1 + e^-x) within 5 ulp, or 1e-36 where that is 0. The power of two is added to the exponent
- * of e^-x, which so stays finite for -x up to 88; beyond, it becomes infinite. */
-KRN_INLINE vf vf_silu(vf x)
+/* x / (1 + e^-t) within 5 ulp, or 1e-36 where that is 0. The power of two is added to the exponent
+ * of e^-t, which so stays finite for -t up to 88; beyond, it becomes infinite. */
+KRN_INLINE vf vf_gate(vf x, vf t)
 {
-    vf above = (-88.0f - x) * 1e38f, e;
+    vf above = (-88.0f - t) * 1e38f, e;
     vi n;
 
-    e = vf_expm1_reduced(vf_min(vf_set(88.0f), vf_max(vf_set(-87.0f), -x)), &n) + 1.0f;
+    e = vf_expm1_reduced(vf_min(vf_set(88.0f), vf_max(vf_set(-87.0f), -t)), &n) + 1.0f;
     e = vf_max(above, (vf)((vi)e + (n << 23)));
     return x / (1.0f + e);
+}
+
+/* x / (1 + e^-x), like vf_gate() */
+KRN_INLINE vf vf_silu(vf x)
+{
+    return vf_gate(x, x);
 }
 
 /* within 4 ulp: Cephes' tanhf */
@@ -114,4 +120,62 @@ KRN_INLINE vf vf_tanh(vf x)
     big = 1.0f - 2.0f / (vf_exp(a + a) + 1.0f);
     big = (vf)((vi)big | ((vi)x & INT32_MIN));
     return vf_select(a < 0.625f, p, big);
+}
+
+/* x tanh(ln(1 + e^x)) = x n / (n + 2) with n = e^2x + 2 e^x, within 6 ulp, or 1e-36 where that is
+ * 0. From 20 on it is x. */
+KRN_INLINE vf vf_mish(vf x)
+{
+    vf e = vf_exp(vf_min(vf_set(20.0f), x)), n = e * (e + 2.0f);
+
+    return x * (n / (n + 2.0f));
+}
+
+/* erfc(|x| / sqrt(2)) / 2, the tail of the normal distribution: e^(-x^2 / 2) t p(t) with
+ * t = 1 / (1 + c |x|), p fitted to a relative error of 2e-8. Rounding adds (6 + x^2) ulp. */
+KRN_INLINE vf vf_normal_tail(vf x)
+{
+    vf t = 1.0f / (1.0f + 0.212132034f * vf_abs(x)), p;
+
+    p = vf_set(-0.129554018f);
+    p = p * t + 0.485726655f;
+    p = p * t + -0.512646139f;
+    p = p * t + 0.548183382f;
+    p = p * t + -0.0950068757f;
+    p = p * t + 0.215096936f;
+    p = p * t + 0.148289278f;
+    p = p * t + 0.170723319f;
+    p = p * t + 0.169187441f;
+    return 0.5f * (p * t) * vf_exp(-0.5f * x * x);
+}
+
+/* x / 2 (1 + erf(x / sqrt(2))), within (8 + x^2) ulp */
+KRN_INLINE vf vf_gelu(vf x)
+{
+    vf tail = vf_normal_tail(x);
+
+    return x * vf_select(x > 0.0f, 1.0f - tail, tail);
+}
+
+/* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), within (6 + x^2) ulp, or 1e-36 where that is
+ * 0 */
+KRN_INLINE vf vf_gelu_tanh(vf x)
+{
+    return vf_gate(x, x * (1.59576912f + 0.0713548163f * (x * x)));
+}
+
+/* within 4 ulp: for small x the Maclaurin series, else by the tail */
+KRN_INLINE vf vf_erf(vf x)
+{
+    vf z = x * x, p, big;
+
+    p = vf_set(-7.57575758e-4f);
+    p = p * z + 4.62962963e-3f;
+    p = p * z + -2.38095238e-2f;
+    p = p * z + 0.1f;
+    p = p * z + -0.333333333f;
+    p = 1.12837917f * (p * (z * x) + x);
+    big = 1.0f - 2.0f * vf_normal_tail(1.41421356f * x);
+    big = (vf)((vi)big | ((vi)x & INT32_MIN));
+    return vf_select(vf_abs(x) < 0.5f, p, big);
 }

@@ -201,6 +201,9 @@ static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
     case MDL_ACT_SHRINK:
         ROW(shrink(va, p, q));
         break;
+    case MDL_ACT_ERF:
+        ROW(vf_erf(va));
+        break;
     default:
         ROW(krn_act_vec(op->act, va, p, q));
         break;
@@ -224,6 +227,7 @@ static bool is_vector_function(enum mdl_act act)
     case MDL_ACT_SIGN:
     case MDL_ACT_THRESHOLDED_RELU:
     case MDL_ACT_SHRINK:
+    case MDL_ACT_ERF:
         return true;
     default:
         return act <= MDL_ACT_EXP;

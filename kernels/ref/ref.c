@@ -143,6 +143,14 @@ double ref_act(enum mdl_act act, double a, double b, double x)
         return tanh(x);
     case MDL_ACT_ELU:
         return x < 0 ? a * expm1(x) : x;
+    case MDL_ACT_SWISH:
+        return x * sigmoid(a * x);
+    case MDL_ACT_MISH:
+        return x * tanh(x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)));
+    case MDL_ACT_GELU:
+        return x * 0.5 * erfc(x * -0.70710678118654752440);
+    case MDL_ACT_GELU_TANH:
+        return x * sigmoid(1.59576912160573071176 * (x + 0.044715 * x * x * x));
     case MDL_ACT_SOFTPLUS:
         return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
     case MDL_ACT_SELU:

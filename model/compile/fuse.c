@@ -252,6 +252,7 @@ static void fuse_activation(struct mdl_ir *ir, size_t k)
     case MDL_OP_MATMUL:
     case MDL_OP_AFFINE:
     case MDL_OP_BINARY:
+    case MDL_OP_NORM:
         into->op.act = op->op.act;
         into->op.act_a = op->op.act_a;
         into->op.act_b = op->op.act_b;
@@ -360,12 +361,18 @@ static int fold_alpha(struct mdl_ir *ir, struct mdl_ir_op *op)
 
 int mdl_fuse(struct mdl_ir *ir)
 {
+    int r;
+
     mdl_ir_count_uses(ir);
     mdl_fuse_patterns(ir);
     mdl_ir_count_uses(ir);
+    r = mdl_fuse_blocks(ir);
+    if (r < 0) {
+        return r;
+    }
+    mdl_ir_count_uses(ir);
     for (size_t k = 0; k < ir->op_count; k++) {
         struct mdl_ir_op *op = &ir->ops[k];
-        int r = 0;
 
         if (op->dead) {
             continue;

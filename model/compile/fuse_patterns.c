@@ -146,6 +146,20 @@ static bool hard_sigmoid(struct mdl_ir *ir, size_t k)
     return true;
 }
 
+/* Gelu and others */
+static bool product_of_gate(struct mdl_ir *ir, size_t k)
+{
+    enum mdl_act act;
+    size_t x;
+    float a;
+
+    if (!mdl_fuse_gelu(ir, ir->ops[k].op.out[0], &x, &act, &a) || !same_shape(ir, x, k)) {
+        return false;
+    }
+    become(ir, k, act, a, 0, x);
+    return true;
+}
+
 int mdl_fuse_patterns(struct mdl_ir *ir)
 {
     for (size_t k = 0; k < ir->op_count; k++) {
@@ -157,8 +171,9 @@ int mdl_fuse_patterns(struct mdl_ir *ir)
         if (op->op.attr.binary == MDL_BIN_MUL && gate(ir, k)) {
             continue;
         }
-        if (!hard_sigmoid(ir, k)) {
-            divided_last(ir, k);
+        if (!hard_sigmoid(ir, k) && !divided_last(ir, k) &&
+            (op->op.attr.binary == MDL_BIN_MUL || op->op.attr.binary == MDL_BIN_DIV)) {
+            product_of_gate(ir, k);
         }
     }
     mdl_ir_drop_dead(ir);

@@ -13,6 +13,25 @@ static bool has_zero_stride(const struct mdl_ir_value *v)
     return false;
 }
 
+/* What attention writes is mostly read as its queries were made: heads beside each other. Its last
+ * dim stays the innermost, as primitives write whole vectors. */
+static void order_of_attention(const struct mdl_ir_value *q, size_t rank, size_t *order)
+{
+    size_t kept = 0;
+
+    mdl_order_rows(rank, order);
+    if (has_zero_stride(q)) {
+        return;
+    }
+    mdl_order_of(rank, q->dim, q->stride, order);
+    for (size_t i = 0; i < rank; i++) {
+        if (order[i] != rank - 1) {
+            order[kept++] = order[i];
+        }
+    }
+    order[kept] = rank - 1;
+}
+
 /* Order of an op's outputs. */
 void mdl_layout_order(const struct mdl_ir *ir, const struct mdl_ir_op *op, size_t out,
                       size_t *order)
@@ -21,6 +40,10 @@ void mdl_layout_order(const struct mdl_ir *ir, const struct mdl_ir_op *op, size_
 
     if (mdl_ir_is_spatial(ir, op)) {
         mdl_order_channels_last(y->rank, order);
+        return;
+    }
+    if (op->kind == MDL_OP_ATTENTION && !y->output) {
+        order_of_attention(&ir->values[op->op.in[0]], y->rank, order);
         return;
     }
     if (mdl_op_is(op->kind, MDL_OP_FOLLOWS)) {

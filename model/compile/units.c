@@ -31,6 +31,7 @@ static double op_weight(const struct mdl_model *m, const struct mdl_op *op)
     case MDL_OP_GEMM:
     case MDL_OP_MATMUL:
     case MDL_OP_RECURRENT:
+    case MDL_OP_ATTENTION:
         return op->macs;
     case MDL_OP_MAX_POOL:
     case MDL_OP_AVG_POOL:

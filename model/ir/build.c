@@ -152,6 +152,11 @@ int mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, s
     return expand(ir, x, rank, dim, true, ret);
 }
 
+int mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+{
+    return expand(ir, x, rank, dim, false, ret);
+}
+
 int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
                   size_t *ret)
 {

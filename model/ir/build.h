@@ -14,6 +14,8 @@ int mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm, size_t *ret)
 int mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff_t *step,
                  const size_t *dim, size_t *ret);
 int mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret);
+/** mdl_ir_repeat() - as mdl_ir_expand(), by stride 0 for a constant, too */
+int mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret);
 /** mdl_ir_spread() - broadcasts @count operands of one op to a common shape: by stride 0, or, if
  * all are constant and the op will be folded, by copying. */
 int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,

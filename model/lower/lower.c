@@ -9,18 +9,26 @@
 #include "model/lower/lowering.h"
 
 const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,   mdl_lower_products,   mdl_lower_elements,  mdl_lower_shapes,
-    mdl_lower_slices,    mdl_lower_gathers,    mdl_lower_scatters,  mdl_lower_selections,
-    mdl_lower_pads,      mdl_lower_resizes,    mdl_lower_reduces,   mdl_lower_consts,
-    mdl_lower_quants,    mdl_lower_samples,    mdl_lower_unpools,   mdl_lower_recurrents,
-    mdl_lower_quantizes, mdl_lower_microsofts, mdl_lower_functions, mdl_lower_masks,
-    mdl_lower_lp_norms,  mdl_lower_einsum,     mdl_lower_branches,  NULL,
+    mdl_lower_spatial,    mdl_lower_products,   mdl_lower_elements,
+    mdl_lower_shapes,     mdl_lower_slices,     mdl_lower_gathers,
+    mdl_lower_scatters,   mdl_lower_selections, mdl_lower_pads,
+    mdl_lower_resizes,    mdl_lower_reduces,    mdl_lower_consts,
+    mdl_lower_quants,     mdl_lower_samples,    mdl_lower_unpools,
+    mdl_lower_recurrents, mdl_lower_quantizes,  mdl_lower_microsofts,
+    mdl_lower_functions,  mdl_lower_masks,      mdl_lower_lp_norms,
+    mdl_lower_einsum,     mdl_lower_branches,   mdl_lower_norms,
+    mdl_lower_gates,      mdl_lower_attentions, NULL,
 };
 
 /* Return: whether a node's domain is that of a row. */
 static bool domain_is(const char *domain, const char *row)
 {
-    return row ? strcmp(domain, row) == 0 : !domain[0] || strcmp(domain, "ai.onnx") == 0;
+    bool own = !domain[0] || strcmp(domain, "ai.onnx") == 0;
+
+    if (row && strcmp(row, MDL_LOWER_BOTH) == 0) {
+        return own || strcmp(domain, "com.microsoft") == 0;
+    }
+    return row ? strcmp(domain, row) == 0 : own;
 }
 
 static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)

@@ -31,7 +31,7 @@ struct mdl_lower_row {
     const char *op_type;
     mdl_lower_fn fn;
     int arg;
-    const char *domain; /* NULL: ONNX's own */
+    const char *domain; /* NULL: ONNX's own; MDL_LOWER_BOTH: that or com.microsoft */
     /* The operator sets whose meaning of it is known: from @since (0: the first) up to @until (0:
      * MDL_OPSET_KNOWN). For ONNX's own operators only. */
     short since, until;
@@ -39,6 +39,7 @@ struct mdl_lower_row {
 
 /* The last operator set that was compared with what is done here. */
 #define MDL_OPSET_KNOWN 26
+#define MDL_LOWER_BOTH "*"
 /* A table ends with a row without op_type, the list of all tables with NULL. */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
 extern const struct mdl_lower_row mdl_lower_spatial[];    /* convolutions.c */
@@ -64,6 +65,9 @@ extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
 extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
 extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */
 extern const struct mdl_lower_row mdl_lower_branches[];   /* branches.c */
+extern const struct mdl_lower_row mdl_lower_norms[];      /* norms.c */
+extern const struct mdl_lower_row mdl_lower_gates[];      /* gates.c */
+extern const struct mdl_lower_row mdl_lower_attentions[]; /* attention.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */

@@ -297,23 +297,6 @@ static int lower_batch_norm(struct mdl_lower *l, int arg)
     return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim, &l->out[0]);
 }
 
-static int lower_instance_norm(struct mdl_lower *l, int arg)
-{
-    float epsilon = mdl_l_float(l, "epsilon", 1e-5f);
-    bool axes[MDL_RANK_MAX];
-    size_t mean, t, var;
-    int r = check_norm(l, 3);
-
-    for (size_t i = 0; i < MDL_RANK_MAX; i++) {
-        axes[i] = i >= 2;
-    }
-    r = r < 0 ? r : mdl_ir_reduce(l->ir, MDL_RED_MEAN, l->in[0], axes, true, &mean);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_SUB, l->in[0], mean, &t);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, t, t, &t);
-    r = r < 0 ? r : mdl_ir_reduce(l->ir, MDL_RED_MEAN, t, axes, true, &var);
-    return r < 0 ? r : normalise(l, l->in[0], l->in[1], l->in[2], mean, var, epsilon);
-}
-
 /* Before opset 13 softmax runs over all dims from axis on, as if flattened. */
 static int softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axis)
 {
@@ -369,7 +352,6 @@ const struct mdl_lower_row mdl_lower_products[] = {
     {"Gemm", lower_gemm, 0},
     {"MatMul", lower_matmul, 0},
     {"BatchNormalization", lower_batch_norm, 0},
-    {"InstanceNormalization", lower_instance_norm, 0},
     {"Softmax", lower_softmax, 0},
     {"LogSoftmax", lower_softmax, 1},
     {0},

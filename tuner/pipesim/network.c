@@ -15,7 +15,8 @@ static bool is_conv(const struct mdl_op *op)
 
 static bool is_fc(const struct mdl_op *op)
 {
-    return op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL || op->kind == MDL_OP_RECURRENT;
+    return op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL || op->kind == MDL_OP_ATTENTION ||
+           op->kind == MDL_OP_RECURRENT;
 }
 
 static bool is_pool(const struct mdl_op *op)
