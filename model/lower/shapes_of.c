@@ -17,18 +17,32 @@ static int lower_identity(struct mdl_lower *l, int arg)
     return r;
 }
 
+/* In training a dropout draws, unless it drops nothing: exporters write that with a ratio of 0. */
+static bool dropout_draws(struct mdl_lower *l)
+{
+    size_t training = mdl_l_in(l, 2);
+    float ratio = 0.5F;
+
+    if (training == MDL_NONE) {
+        return false;
+    }
+    if (mdl_l_in(l, 1) != MDL_NONE && mdl_l_const_float(l, 1, &ratio) && ratio == 0) {
+        return false;
+    }
+    return !mdl_ir_is_const(l->ir, training) || mdl_ir_elements(mdl_l_value(l, training)) != 1 ||
+           mdl_const_int(mdl_l_value(l, training), 0);
+}
+
 static int lower_dropout(struct mdl_lower *l, int arg)
 {
-    size_t training = mdl_l_in(l, 2), one;
     const struct mdl_ir_value *x;
     int r = lower_identity(l, 0);
+    size_t one;
 
     if (r < 0) {
         return r;
     }
-    if (training != MDL_NONE &&
-        (!mdl_ir_is_const(l->ir, training) || mdl_ir_elements(mdl_l_value(l, training)) != 1 ||
-         mdl_const_int(mdl_l_value(l, training), 0))) {
+    if (dropout_draws(l)) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
                              "training_mode is not supported; export the model for inference");
     }

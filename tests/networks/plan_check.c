@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_check MODEL INPUT.f32 OUTPUT.f32 - does a network give the stored answers under every shape
- * of plan
+ * plan_check [--few] MODEL INPUT [OUTPUT] - are the answers right under every shape of plan
+ *
+ * INPUT and OUTPUT hold all inputs and all outputs, one after the other, as they are in memory.
+ * Without OUTPUT the answer is what the first frame gives, in one stage.
  *
  * The plans are: one stage, one stage a core, many stages, a stage of full width, several teams a
- * stage, teams of mixed kinds and widths. Each serves a few frames; every output must be within
- * 1e-4 of the stored one, relative to the largest stored value. Between plans the pipeline is
- * switched while it serves, so switching is tried as well.
+ * stage, teams of mixed kinds and widths. Each serves a few frames; every number of an output must
+ * be within 1e-4 of the stored one, relative to the largest that is stored of that output, and
+ * integers must be equal. Between plans the pipeline is switched while it serves, so switching is
+ * tried as well. --few: one stage, many stages and teams of mixed widths, a frame for each team.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,6 +23,7 @@
 #include "pipeline/pipeline.h"
 
 #define FRAMES_PER_PLAN 4
+#define FRAMES_OF_FEW 2 /* the most teams that a stage of these plans has */
 #define TOLERANCE 1e-4
 #define PLANS_MAX 16
 
@@ -31,10 +35,9 @@ struct check {
     pthread_mutex_t lock;
     pthread_cond_t ready;
     bool notified;
-    void *input;
-    float *expected;
-    size_t input_bytes, expected_count;
-    double largest;
+    const uint8_t *input;
+    uint8_t *expected; /* NULL until the first frame was answered, if it gives the answer */
+    bool few;
 };
 
 static void notify(void *arg)
@@ -57,10 +60,10 @@ static void await(struct check *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-static void *read_file(const char *path, size_t *ret_bytes)
+static uint8_t *read_file(const char *path, size_t *ret_bytes)
 {
     FILE *f = fopen(path, "rb");
-    void *data = NULL;
+    uint8_t *data = NULL;
 
     if (f && fseek(f, 0, SEEK_END) == 0) {
         long bytes = ftell(f);
@@ -104,49 +107,110 @@ static void make_eps(struct pl_ep_set *eps)
     eps->count = 3;
 }
 
-static size_t make_plans(size_t units, bool wide, char plans[PLANS_MAX][PL_PLAN_TEXT_MAX])
+typedef char plan_text[PL_PLAN_TEXT_MAX];
+
+static void many_stages(size_t units, plan_text ret)
 {
-    size_t last = units - 1, half = units / 2, count = 0, used = 0;
-    size_t stages = base_min(units, (size_t)7);
+    size_t stages = base_min(units, (size_t)7), used = 0;
+
+    for (size_t s = 0; s < stages; s++) {
+        size_t first = units * s / stages, end = units * (s + 1) / stages - 1;
+        used += (size_t)snprintf(ret + used, PL_PLAN_TEXT_MAX - used, "%s%zu-%zu@%s", s ? "|" : "",
+                                 first, end, s % 2 ? "little" : "big");
+    }
+}
+
+/* @wide: there are two cores. */
+static size_t make_plans(size_t units, bool wide, bool few, plan_text plans[PLANS_MAX])
+{
+    size_t last = units - 1, half = units / 2, count = 0;
 
 #define PLAN(...) snprintf(plans[count++], PL_PLAN_TEXT_MAX, __VA_ARGS__)
     PLAN("0-%zu@big", last);
-    PLAN("0-%zu@big+little", last);
-    PLAN("0-%zu@big*2+little", last);
-    if (wide) {
+    if (!few) {
+        PLAN("0-%zu@big+little", last);
+        PLAN("0-%zu@big*2+little", last);
+    }
+    if (wide && !few) {
         PLAN("0-%zu@allx2", last);
         PLAN("0-%zu@allx2*2+big", last);
     }
-    if (units > 1) {
+    if (units > 1 && !few) {
         PLAN("0-%zu@big|%zu-%zu@little", half - 1, half, last);
         PLAN("0-0@little*2|1-%zu@big+little", last);
-        if (wide) {
-            PLAN("0-%zu@big+little|%zu-%zu@allx2", half - 1, half, last);
-        }
+    }
+    if (units > 1 && wide) {
+        PLAN("0-%zu@big+little|%zu-%zu@allx2", half - 1, half, last);
     }
 #undef PLAN
-    for (size_t s = 0; s < stages; s++) {
-        size_t first = units * s / stages, end = units * (s + 1) / stages - 1;
-        used += (size_t)snprintf(plans[count] + used, PL_PLAN_TEXT_MAX - used, "%s%zu-%zu@%s",
-                                 s ? "|" : "", first, end, s % 2 ? "little" : "big");
-    }
-    return count + 1;
+    many_stages(units, plans[count++]);
+    return count;
 }
 
-/* Largest difference of a collected frame's outputs, relative to the largest stored value. */
-static double difference(const struct check *c, const struct pl_frame *f)
+/* Largest difference of an output, relative to the largest stored value; integers must be equal. */
+static double output_difference(enum mdl_dtype dtype, const uint8_t *y, const uint8_t *e,
+                                size_t bytes)
 {
-    double worst = 0;
-    size_t at = 0;
+    double worst = 0, largest = 0;
+
+    if (dtype != MDL_F32) {
+        return memcmp(y, e, bytes) == 0 ? 0 : 1e30;
+    }
+    for (size_t i = 0; i < bytes; i += sizeof(float)) {
+        float ours, theirs;
+
+        memcpy(&ours, y + i, sizeof(ours));
+        memcpy(&theirs, e + i, sizeof(theirs));
+        double d = __builtin_fabs((double)ours - (double)theirs);
+        worst = d >= 0 ? base_max(worst, d) : 1e30;
+        largest = base_max(largest, __builtin_fabs((double)theirs));
+    }
+    return worst > 0 ? worst / largest : 0;
+}
+
+static size_t output_bytes(const struct check *c)
+{
+    size_t bytes = 0;
 
     for (size_t o = 0; o < c->model->output_count; o++) {
-        const float *y = f->outputs[o];
-        for (size_t i = 0; i < c->model->outputs[o].bytes / sizeof(float); i++, at++) {
-            double d = __builtin_fabs((double)y[i] - (double)c->expected[at]);
-            worst = d >= 0 ? base_max(worst, d) : 1e30;
-        }
+        bytes += c->model->outputs[o].bytes;
     }
-    return worst / c->largest;
+    return bytes;
+}
+
+/* The frame's outputs are the answer from now on. */
+static void keep(struct check *c, const struct pl_frame *f)
+{
+    size_t at = 0;
+
+    c->expected = malloc(base_max(output_bytes(c), (size_t)1));
+    if (!c->expected) {
+        abort();
+    }
+    for (size_t o = 0; o < c->model->output_count; o++) {
+        memcpy(c->expected + at, f->outputs[o], c->model->outputs[o].bytes);
+        at += c->model->outputs[o].bytes;
+    }
+}
+
+/* The largest of all outputs of a collected frame. */
+static double difference(struct check *c, const struct pl_frame *f)
+{
+    const uint8_t *expected = c->expected;
+    double worst = 0;
+
+    if (!expected) {
+        keep(c, f);
+        return 0;
+    }
+    for (size_t o = 0; o < c->model->output_count; o++) {
+        const struct mdl_io *io = &c->model->outputs[o];
+
+        worst = base_max(worst, output_difference(c->model->tensors[io->tensor].dtype,
+                                                  f->outputs[o], expected, io->bytes));
+        expected += io->bytes;
+    }
+    return worst;
 }
 
 static struct pl_frame *submit(struct check *c)
@@ -159,7 +223,10 @@ static struct pl_frame *submit(struct check *c)
     for (size_t o = 0; o < c->model->output_count; o++) {
         f->outputs[o] = calloc(1, base_max(c->model->outputs[o].bytes, (size_t)1));
     }
-    f->inputs[0] = c->input;
+    for (size_t i = 0, at = 0; i < c->model->input_count; i++) {
+        f->inputs[i] = c->input + at;
+        at += c->model->inputs[i].bytes;
+    }
     return f;
 }
 
@@ -211,8 +278,8 @@ static int switch_plan(struct check *c, const struct pl_plan *plan)
 
 static int check_plans(struct check *c, const char *name)
 {
-    static char plans[PLANS_MAX][PL_PLAN_TEXT_MAX];
-    size_t count = make_plans(c->model->unit_count, c->eps.eps[2].cpu_count > 1, plans);
+    static plan_text plans[PLANS_MAX];
+    size_t count = make_plans(c->model->unit_count, c->eps.eps[2].cpu_count > 1, c->few, plans);
     int failed = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -236,7 +303,7 @@ static int check_plans(struct check *c, const char *name)
             failed++;
             continue;
         }
-        worst = serve(c, FRAMES_PER_PLAN);
+        worst = serve(c, c->few ? FRAMES_OF_FEW : FRAMES_PER_PLAN);
         printf("%s %s %s: worst difference %.2e\n", worst <= TOLERANCE ? "ok" : "FAIL", name,
                plans[i], worst);
         failed += worst <= TOLERANCE ? 0 : 1;
@@ -249,25 +316,23 @@ static bool load(struct check *c, char **argv)
 {
     struct mdl_load_options options = {.name = "network", .const_eval = krn_const_eval};
     char error[MDL_ERROR_MAX];
-    size_t bytes, total = 0;
+    size_t input_bytes, stored_bytes = 0, in = 0;
 
-    if (mdl_load(argv[1], &options, error, &c->model) != 0 ||
+    if (mdl_load(argv[0], &options, error, &c->model) != 0 ||
         krn_net_new(c->model, NULL, error, &c->net) != 0) {
-        fprintf(stderr, "%s: %s\n", argv[1], error);
+        fprintf(stderr, "%s: %s\n", argv[0], error);
         return false;
     }
-    c->input = read_file(argv[2], &c->input_bytes);
-    c->expected = read_file(argv[3], &bytes);
-    c->expected_count = bytes / sizeof(float);
-    for (size_t o = 0; o < c->model->output_count; o++) {
-        total += c->model->outputs[o].bytes;
+    c->input = read_file(argv[1], &input_bytes);
+    if (argv[2]) {
+        c->expected = read_file(argv[2], &stored_bytes);
     }
-    if (total != bytes || c->model->inputs[0].bytes != c->input_bytes) {
-        fprintf(stderr, "%s: inputs or outputs have another size than the stored ones\n", argv[1]);
+    for (size_t i = 0; i < c->model->input_count; i++) {
+        in += c->model->inputs[i].bytes;
+    }
+    if (in != input_bytes || (c->expected && output_bytes(c) != stored_bytes)) {
+        fprintf(stderr, "%s: inputs or outputs have another size than the stored ones\n", argv[0]);
         return false;
-    }
-    for (size_t i = 0; i < c->expected_count; i++) {
-        c->largest = base_max(c->largest, __builtin_fabs((double)c->expected[i]));
     }
     return true;
 }
@@ -277,8 +342,10 @@ int main(int argc, char **argv)
     struct check c = {.lock = PTHREAD_MUTEX_INITIALIZER, .ready = PTHREAD_COND_INITIALIZER};
     int failed;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: plan_check MODEL INPUT.f32 OUTPUT.f32\n");
+    c.few = argc > 1 && strcmp(argv[1], "--few") == 0;
+    argv += 1 + c.few;
+    if (argc - c.few != 3 && argc - c.few != 4) {
+        fprintf(stderr, "usage: plan_check [--few] MODEL INPUT [OUTPUT]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -286,11 +353,11 @@ int main(int argc, char **argv)
         return 1;
     }
     make_eps(&c.eps);
-    failed = check_plans(&c, argv[1]);
+    failed = check_plans(&c, argv[0]);
     pl_free(c.pipeline);
     krn_net_free(c.net);
     mdl_free(c.model);
-    free(c.input);
+    free((void *)(uintptr_t)c.input);
     free(c.expected);
     return failed ? 1 : 0;
 }

@@ -404,4 +404,33 @@ TEST(mean_over_image_is_a_pool)
     gb_free(&g);
 }
 
+/* A dropout in training mode that drops nothing, as exporters write it, is nothing. */
+TEST(dropout_of_nothing)
+{
+    static const float ratios[] = {0, 0.5f};
+    static const uint8_t yes = 1;
+
+    for (size_t i = 0; i < base_array_count(ratios); i++) {
+        struct mdl_model *m;
+        struct gb g;
+
+        gb_init(&g, 13);
+        gb_input(&g, "x", 2, (int64_t[]){1, 6});
+        gb_scalar(&g, "ratio", ratios[i]);
+        gb_const(&g, "training", MDL_BOOL, 0, NULL, &yes);
+        gb_node(&g, "Relu", "", "x", "r");
+        gb_node(&g, "Dropout", "drop", "r ratio training", "y");
+        gb_output(&g, "y");
+        m = gb_compile(&g, NULL);
+        T_EQ(m != NULL, ratios[i] == 0);
+        if (m) {
+            T_EQ(m->op_count, 1);
+        } else {
+            T_CONTAINS(g.error, "training_mode");
+        }
+        mdl_free(m);
+        gb_free(&g);
+    }
+}
+
 TEST_MAIN()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's detectors with their post-processing in the graph."""
+from torch import nn
+from torchvision.models import detection
+from torchvision.models.detection.anchor_utils import AnchorGenerator, DefaultBoxGenerator
+from torchvision.models.detection.ssd import SSD, SSDHead
+from torchvision.models.detection.ssdlite import SSDLiteHead
+
+from zoo.blocks import Network, conv_bn
+
+CLASSES = 3
+PLAIN = {'weights': None, 'weights_backbone': None}
+
+
+class Boxes(nn.Module):
+    """The boxes, scores and classes of the first image."""
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        y = self.net([x[0]])[0]
+        return y['boxes'], y['scores'], y['labels']
+
+
+class Pyramid(nn.Module):
+    """Two levels of features."""
+    out_channels = 32
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList([nn.Sequential(conv_bn(3, 16, 3, 2), conv_bn(16, 32, 3, 2), conv_bn(32, 32, 3, 2)),
+                                   conv_bn(32, 32, 3, 2)])
+
+    def forward(self, x):
+        x = self.down[0](x)
+        return {'0': x, '1': self.down[1](x)}
+
+
+def small_anchors(ratios):
+    return AnchorGenerator(((16,), (32,)), (ratios,) * 2)
+
+
+LIMITS = {'min_size': 64, 'max_size': 64}
+
+
+def small_retinanet():
+    return Boxes(detection.RetinaNet(Pyramid(), CLASSES, anchor_generator=small_anchors((0.5, 1.0, 2.0)),
+                                     detections_per_img=20, topk_candidates=30, **LIMITS))
+
+
+def small_fcos():
+    return Boxes(detection.FCOS(Pyramid(), CLASSES, anchor_generator=small_anchors((1.0,)), detections_per_img=20,
+                                topk_candidates=30, **LIMITS))
+
+
+def small_ssd(lite):
+    anchors = DefaultBoxGenerator([[2], [2]], scales=[0.2, 0.5, 0.9])
+    head = None
+    if lite:
+        head = SSDLiteHead([32, 32], anchors.num_anchors_per_location(), CLASSES, nn.BatchNorm2d)
+        return Boxes(SSD(Pyramid(), anchors, (64, 64), CLASSES, head=head, score_thresh=0.2,
+                                   detections_per_img=20, topk_candidates=20, image_mean=[0.5] * 3,
+                                   image_std=[0.5] * 3))
+    head = SSDHead([32, 32], anchors.num_anchors_per_location(), CLASSES)
+    return Boxes(SSD(Pyramid(), anchors, (64, 64), CLASSES, head=head, score_thresh=0.2,
+                               detections_per_img=20, topk_candidates=20))
+
+
+SIZE = (3, 64, 64)
+ANSWERS = {'open': 'none', 'outputs': ('boxes', 'scores', 'labels'), 'rows': True}
+NETWORKS = {
+    'ssd': Network(lambda: small_ssd(False), SIZE, lambda: Boxes(detection.ssd300_vgg16(**PLAIN)), (3, 300, 300),
+                   **ANSWERS),
+    'ssdlite': Network(lambda: small_ssd(True), SIZE,
+                       lambda: Boxes(detection.ssdlite320_mobilenet_v3_large(**PLAIN)), (3, 320, 320), **ANSWERS),
+    'retinanet': Network(small_retinanet, SIZE,
+                         lambda: Boxes(detection.retinanet_resnet50_fpn(min_size=320, max_size=320, **PLAIN)),
+                         (3, 320, 320), **ANSWERS),
+    'fcos': Network(small_fcos, SIZE,
+                    lambda: Boxes(detection.fcos_resnet50_fpn(min_size=320, max_size=320, **PLAIN)), (3, 320, 320),
+                    **ANSWERS),
+}
