@@ -122,7 +122,7 @@ static bool start_all(struct dmn_reload *r, struct dmn_model **started)
     for (size_t i = 0; i < r->load_count; i++) {
         if (dmn_model_start(&r->daemon->models, r->loads[i], DMN_CAUSE_CONFIG, error, &started[i]) <
             0) {
-            snprintf(r->error, sizeof(r->error), "model %s: %s", r->loads[i]->name, error);
+            snprintf(r->error, sizeof(r->error), "model %s: %.900s", r->loads[i]->name, error);
             while (i-- > 0) {
                 dmn_model_destroy(started[i]);
             }

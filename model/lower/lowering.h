@@ -60,7 +60,7 @@ extern const struct mdl_lower_row mdl_lower_unpools[];    /* unpools.c */
 extern const struct mdl_lower_row mdl_lower_quantizes[];  /* quantize.c */
 extern const struct mdl_lower_row mdl_lower_microsofts[]; /* microsoft.c */
 extern const struct mdl_lower_row mdl_lower_recurrents[]; /* recurrences.c */
-extern const struct mdl_lower_row mdl_lower_functions[];  /* functions.c */
+extern const struct mdl_lower_row mdl_lower_functions[];  /* element_functions.c */
 extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
 extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
 extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */

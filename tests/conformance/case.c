@@ -264,8 +264,9 @@ static bool compare(struct run *r, size_t k, const struct tensor_file *f)
     }
     for (size_t i = 0; i < f->elements; i++) {
         double e = value(f->data, f->dtype, i), y = value(r->outputs[k], f->dtype, i);
-        double accept =
-            f->dtype == MDL_F32 ? r->c->atol + r->c->rtol * fabs(e) + r->c->max_tol * most : step;
+        double accept = f->dtype == MDL_F32 ? r->c->atol + (r->c->rtol + f->rounding) * fabs(e) +
+                                                  r->c->max_tol * most
+                                            : step;
 
         top = e > value(f->data, f->dtype, top) ? i : top;
         our_top = y > value(r->outputs[k], f->dtype, our_top) ? i : our_top;

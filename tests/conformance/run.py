@@ -46,6 +46,10 @@ WRONG_DATA = {
     "test_resize_downsample_scales_cubic_align_corners",
     # counts its indices over another shape than output_shape; ONNX Runtime disagrees too
     "test_maxunpool_export_with_output_shape",
+    # python3-onnx 1.12 writes bfloat16 as uint16
+    "test_cast_FLOAT_to_BFLOAT16",
+    "test_castlike_FLOAT_to_BFLOAT16",
+    "test_castlike_FLOAT_to_BFLOAT16_expanded",
 }
 
 Case = collections.namedtuple("Case", "name ops opset types model inputs outputs rtol atol max_tol "

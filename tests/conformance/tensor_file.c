@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/conformance/tensor_file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,15 @@ void tensor_file_deinit(struct tensor_file *t)
     *t = (struct tensor_file){0};
 }
 
+enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 }; /* of TensorProto.DataType */
+
 static int dtype_of(int onnx, enum mdl_dtype *ret)
 {
     switch (onnx) {
-    case 1:
+    case FLOAT:
+    case FLOAT16:
+    case DOUBLE:
+    case BFLOAT16:
         *ret = MDL_F32;
         return 0;
     case 2:
@@ -62,11 +68,57 @@ static int dtype_of(int onnx, enum mdl_dtype *ret)
     }
 }
 
+static float of_bits(uint16_t bits, int onnx)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    uint32_t wide = (uint32_t)bits << 16;
+    float f;
+
+    if (onnx == BFLOAT16) {
+        memcpy(&f, &wide, sizeof(f));
+        return f;
+    }
+    f = exponent == 31  ? (fraction ? NAN : INFINITY)
+        : exponent == 0 ? ldexpf((float)fraction, -24)
+                        : ldexpf((float)(fraction + 1024), exponent - 25);
+    return bits >> 15 ? -f : f;
+}
+
+/* Floats of other widths as f32. */
+static int fill_other(struct tensor_file *t, const Onnx__TensorProto *p)
+{
+    bool doubles = p->data_type == DOUBLE;
+    size_t have = p->has_raw_data ? p->raw_data.len / (doubles ? 8 : 2)
+                  : doubles       ? p->n_double_data
+                                  : p->n_int32_data;
+
+    t->rounding = doubles ? 0x1p-24 : p->data_type == FLOAT16 ? 0x1p-11 : 0x1p-8;
+    t->data = calloc(t->elements + 1, sizeof(float));
+    if (!t->data || have != t->elements) {
+        return -1;
+    }
+    for (size_t i = 0; i < have; i++) {
+        double wide = !doubles || p->has_raw_data ? 0 : p->double_data[i];
+        uint16_t bits = doubles || p->has_raw_data ? 0 : (uint16_t)p->int32_data[i];
+
+        if (p->has_raw_data && doubles) {
+            memcpy(&wide, p->raw_data.data + i * sizeof(wide), sizeof(wide));
+        } else if (p->has_raw_data) {
+            memcpy(&bits, p->raw_data.data + i * sizeof(bits), sizeof(bits));
+        }
+        ((float *)t->data)[i] = doubles ? (float)wide : of_bits(bits, p->data_type);
+    }
+    return 0;
+}
+
 /* The data of a TensorProto into t->data, from raw_data or from the typed field. */
 static int fill(struct tensor_file *t, const Onnx__TensorProto *p)
 {
     size_t bytes = t->elements * mdl_dtype_bytes(t->dtype);
 
+    if (t->dtype == MDL_F32 && p->data_type != FLOAT) {
+        return fill_other(t, p);
+    }
     t->data = calloc(1, bytes + 1);
     if (!t->data) {
         return -1;

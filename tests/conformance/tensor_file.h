@@ -10,9 +10,10 @@
 #include "model/model.h"
 
 struct tensor_file {
-    char *name; /* owned; "" if the file has none */
-    enum mdl_dtype dtype;
-    size_t rank; /* SIZE_MAX: the file does not say (raw float32) */
+    char *name;           /* owned; "" if the file has none */
+    enum mdl_dtype dtype; /* float16, bfloat16 and double are read as f32 */
+    double rounding;      /* of the file's type, relative; 0: exact in dtype */
+    size_t rank;          /* SIZE_MAX: the file does not say (raw float32) */
     size_t dim[MDL_RANK_MAX];
     size_t elements;
     void *data; /* owned, row-major */

@@ -147,7 +147,7 @@ static int lower_bit_shift(struct mdl_lower *l, int arg)
                              direction);
     }
     if (mdl_l_value(l, l->in[0])->dtype != MDL_U8) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs are of type %s; they must be unsigned",
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "inputs of type %s are not supported, only u8",
                              mdl_dtype_name(mdl_l_value(l, l->in[0])->dtype));
     }
     return mdl_ir_binary(l->ir, left ? MDL_BIN_SHIFT_LEFT : MDL_BIN_SHIFT_RIGHT, l->in[0], l->in[1],
