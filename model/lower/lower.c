@@ -38,6 +38,13 @@ static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)
     return NULL;
 }
 
+const char *mdl_lower_label(const struct mdl_gnode *node)
+{
+    return node->name[0]                                       ? node->name
+           : node->output_count && node->outputs[0][0] != '\0' ? node->outputs[0]
+                                                               : node->op_type;
+}
+
 bool mdl_lower_knows(const struct mdl_gnode *node)
 {
     return find_row(node) != NULL;
@@ -102,9 +109,7 @@ int mdl_lower_node(struct mdl_ir *ir, size_t node)
     int r;
 
     ir->node = n;
-    ir->node_name = n->name[0]                                 ? n->name
-                    : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
-                                                               : n->op_type;
+    ir->node_name = mdl_lower_label(n);
     row = find_row(n);
     if (!row) {
         bool own = domain_is(n->domain, NULL);
