@@ -5,20 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "absolute_path.h"
 #include "base.h"
 #include "daemon/config/saved.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
 #include "daemon/service/sockets.h"
-
-/* A reload must not depend on the working folder. Links stay: a sidecar may be beside one. */
-static char *absolute(const char *file)
-{
-    base_autofree char *here = file[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *path;
-
-    return !here ? strdup(file) : asprintf(&path, "%s/%s", here, file) < 0 ? NULL : path;
-}
 
 static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
@@ -30,9 +22,10 @@ static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_c
         const char *file = text ? dmn_args_model_name(text, name, sizeof(name)) : NULL;
         int error;
 
-        path = file ? absolute(file) : NULL;
-        error =
-            path ? dmn_config_add_model(c, name, path, shapes ? shapes : "", ret_error) : -ENOMEM;
+        path = file ? absolute_path(file) : NULL; /* a reload must not depend on the folder */
+        error = file ? dmn_config_add_model(c, name, path ? path : file, shapes ? shapes : "",
+                                            ret_error)
+                     : -ENOMEM;
         if (error < 0) {
             return error;
         }

@@ -17,11 +17,6 @@ static void inspection_clean(struct mdl_inspection *in)
     mdl_inspection_deinit(in);
 }
 
-static void json_freep(json_t **j)
-{
-    json_decref(*j);
-}
-
 /* Control characters of a file's names would reach the terminal. */
 static void print_safe(const char *text)
 {
@@ -73,11 +68,8 @@ static void print_refused(const struct mdl_inspection *in)
 static void print_costs(const struct mdl_inspection *in)
 {
     const struct mdl_model *m = in->model;
-    size_t integers = 0;
+    size_t integers = mdl_integer_ops(m);
 
-    for (size_t i = 0; i < m->op_count; i++) {
-        integers += m->ops[i].quant != NULL;
-    }
     printf(
         "%-12s%.1f million multiply-adds, %.1f MB of weights, %.1f MB of memory, %zu units%s%s\n",
         "a frame", m->macs / 1e6, (double)m->weight_bytes / 1e6, (double)m->arena_bytes / 1e6,
@@ -112,7 +104,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
         printf("%-12s%s\n", "guessed", in->guess.why);
     }
     if (!has_sidecar) {
-        base_cleanup(json_freep) json_t *draft = dmn_sidecar_draft(in);
+        json_auto_t *draft = dmn_sidecar_draft(in);
 
         printf("%-12s", "draft");
         json_dumpf(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
@@ -129,7 +121,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
 static int write_sidecar(const struct mdl_inspection *in, const char *path, bool exists, bool force)
 {
     struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0644};
-    base_cleanup(json_freep) json_t *draft = dmn_sidecar_draft(in);
+    json_auto_t *draft = dmn_sidecar_draft(in);
     base_autofree char *text =
         draft ? json_dumps(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
     base_autofree char *line = NULL;
@@ -165,7 +157,7 @@ int dmn_inspect(const struct dmn_args *args)
         return DMN_EXIT_FAILED;
     }
     if (args->json) {
-        base_cleanup(json_freep) json_t *j = dmn_inspection_json(&in, file, sidecar, exists);
+        json_auto_t *j = dmn_inspection_json(&in, file, sidecar, exists);
 
         json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');

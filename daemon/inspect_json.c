@@ -38,18 +38,13 @@ static json_t *refused_json(const struct mdl_inspection *in)
 /* What the network costs; null if it cannot be compiled. */
 static json_t *costs_json(const struct mdl_model *m)
 {
-    size_t integers = 0;
-
     if (!m) {
         return json_null();
-    }
-    for (size_t i = 0; i < m->op_count; i++) {
-        integers += m->ops[i].quant != NULL;
     }
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "macs", (json_int_t)m->macs, "weight_bytes",
                      (json_int_t)m->weight_bytes, "arena_bytes", (json_int_t)m->arena_bytes,
                      "units", (json_int_t)m->unit_count, "ops", (json_int_t)m->op_count, "integers",
-                     (json_int_t)integers);
+                     (json_int_t)mdl_integer_ops(m));
 }
 
 static json_t *channels(const float v[3])
@@ -60,16 +55,13 @@ static json_t *channels(const float v[3])
 /* Sizes for the open dimensions of one input: its whole shape. */
 static void open_shapes(const struct mdl_inspection *in, json_t *shapes)
 {
-    size_t at = in->guess.nhwc ? 1 : 2;
-
     for (size_t i = 0; i < in->input_count; i++) {
         const struct mdl_inspected_io *io = &in->inputs[i];
         json_t *list = json_array();
         bool open = false;
 
         for (size_t k = 0; k < io->rank; k++) {
-            bool picture = i == 0 && in->guess.picture && k >= at && k < at + 2;
-            size_t size = picture ? (k == at ? in->guess.height : in->guess.width) : 1;
+            size_t size = base_max(mdl_guess_size(&in->guess, i, k), (size_t)1);
 
             open |= io->dim[k] < 0 && k > 0;
             json_array_append_new(list,

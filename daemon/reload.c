@@ -132,16 +132,6 @@ static bool start_all(struct dmn_reload *r, struct dmn_model **started)
     return true;
 }
 
-static bool in_config(const struct dmn_config *c, const char *name)
-{
-    for (size_t i = 0; i < c->model_count; i++) {
-        if (strcmp(c->models[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Replaces models by new ones of the same name; unloads those that are no longer configured. */
 static void replace_models(struct dmn_reload *r, struct dmn_model **started)
 {
@@ -161,7 +151,7 @@ static void replace_models(struct dmn_reload *r, struct dmn_model **started)
                 by = started[i];
             }
         }
-        if (by == m || (!by && (!m->from_config || in_config(r->config, m->name)))) {
+        if (by == m || (!by && (!m->from_config || dmn_config_find_model(r->config, m->name)))) {
             continue;
         }
         if (by && dmn_model_replace(m, by)) {

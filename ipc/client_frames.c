@@ -175,9 +175,6 @@ int piped_acquire(struct piped_stream *s, struct piped_frame **ret)
  * many. */
 static int check_tensor(const struct piped_stream *s, const struct piped_frame *f)
 {
-    static const char *const types[] = {
-        [PIPED_F32] = "f32", [PIPED_I32] = "i32", [PIPED_I64] = "i64",
-        [PIPED_U8] = "u8",   [PIPED_I8] = "i8",   [PIPED_BOOL] = "bool"};
     size_t needed = (size_t)s->info.input_bytes;
 
     if (f->width || f->height || f->stride) {
@@ -187,7 +184,8 @@ static int check_tensor(const struct piped_stream *s, const struct piped_frame *
         return ipc_client_error(-EINVAL,
                                 "wrong size: the model takes %zu bytes, the first of them %s; "
                                 "input_bytes is %zu",
-                                needed, s->info.input_count ? types[s->info.inputs[0].dtype] : "?",
+                                needed,
+                                s->info.input_count ? ipc_dtype_name(s->info.inputs[0].dtype) : "?",
                                 f->input_bytes);
     }
     return 0;

@@ -294,6 +294,14 @@ int ipc_get_opened(const uint8_t *b, size_t bytes, struct ipc_opened *ret)
                : IPC_E_MALFORMED;
 }
 
+const char *ipc_dtype_name(uint32_t dtype)
+{
+    static const char *const names[] = {[IPC_F32] = "f32", [IPC_I32] = "i32", [IPC_I64] = "i64",
+                                        [IPC_U8] = "u8",   [IPC_I8] = "i8",   [IPC_BOOL] = "bool"};
+
+    return dtype < base_array_count(names) && names[dtype] ? names[dtype] : "?";
+}
+
 size_t ipc_dtype_bytes(uint32_t dtype)
 {
     static const uint8_t bytes[] = {

@@ -59,6 +59,8 @@ int ipc_get_event(const uint8_t *b, size_t bytes, struct ipc_event_msg *ret);
 size_t ipc_utf8_length(const uint8_t *s, size_t left);
 /** ipc_dtype_bytes() - Return: bytes of an element; 0: not an enum ipc_dtype. */
 size_t ipc_dtype_bytes(uint32_t dtype);
+/** ipc_dtype_name() - Return: "f32", "u8", ...; "?": not an enum ipc_dtype. */
+const char *ipc_dtype_name(uint32_t dtype);
 
 const char *ipc_status_name(enum ipc_status s); /* "ok", "invalid_argument", ... */
 const char *ipc_type_name(uint16_t type);       /* "HELLO", ... or "unknown" */

@@ -103,7 +103,7 @@ static const struct mdl_gnode *only_reader(const struct mdl_graph *g, const char
 
 static bool is(const struct mdl_gnode *n, const char *op)
 {
-    return strcmp(n->op_type, op) == 0 && (!n->domain[0] || strcmp(n->domain, "ai.onnx") == 0);
+    return strcmp(n->op_type, op) == 0 && !n->domain[0];
 }
 
 /* Applies "Sub", "Add", "Mul" or "Div" by a constant. Return: it is one of them. */
@@ -290,7 +290,7 @@ static void of_habits(struct mdl_guess *to, const struct mdl_graph *g)
         scale_by(to, 255, 0, 1);
         to->letterbox = true;
         say(to, "Not shown by the graph: pixels from 0 to 1 and bars around the picture, as YOLO "
-                "has, because it is large and the outputs are no list of classes.");
+                "has: it is large, and its outputs are not a list of classes.");
     } else if (to->height == 227 || strstr(producer, "affe") || has_op(g, "LRN")) {
         memcpy(to->mean, caffe, sizeof(caffe));
         to->bgr = true;
@@ -367,4 +367,11 @@ void mdl_guess(const struct mdl_graph *g, struct mdl_guess *ret)
         ret->width = ret->width ? ret->width : ret->letterbox ? 640 : 224;
         say(ret, "The size is open; %zu x %zu is an example.", ret->height, ret->width);
     }
+}
+
+size_t mdl_guess_size(const struct mdl_guess *g, size_t input, size_t dim)
+{
+    size_t at = g->nhwc ? 1 : 2;
+
+    return !g->picture || input > 0 ? 0 : dim == at ? g->height : dim == at + 1 ? g->width : 0;
 }

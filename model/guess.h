@@ -21,6 +21,10 @@ struct mdl_guess {
 /** mdl_guess() - looks at input 0, what reads it first, outputs and the producer. Threads: any. */
 void mdl_guess(const struct mdl_graph *g, struct mdl_guess *ret);
 
+/** mdl_guess_size() - Return: the height or width of the picture if that is what dimension @dim of
+ * input @input is; else 0. */
+size_t mdl_guess_size(const struct mdl_guess *g, size_t input, size_t dim);
+
 /** mdl_guess_nhwc() - Return: whether input 0 is [N][H][W][C] beyond doubt: three channels at the
  * end and none in front, or one at the end of an image of 16 x 16 or more. Open dimensions do not
  * count as channels. */

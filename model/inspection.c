@@ -53,11 +53,9 @@ static void find_refused(struct mdl_inspection *in, const struct mdl_graph *g)
 
         if (!mdl_lower_knows(n)) {
             in->refused[in->refused_count++] = (struct mdl_refused){
-                .node = copy(in, n->name[0]        ? n->name
-                                 : n->output_count ? n->outputs[0]
-                                                   : n->op_type),
+                .node = copy(in, mdl_lower_label(n)),
                 .op_type = copy(in, n->op_type),
-                .domain = copy(in, strcmp(n->domain, "ai.onnx") == 0 ? "" : n->domain),
+                .domain = copy(in, n->domain),
             };
         }
     }
@@ -67,22 +65,20 @@ static void find_refused(struct mdl_inspection *in, const struct mdl_graph *g)
  * batches, EXAMPLE_SIZE for the rest. */
 static void find_example(struct mdl_inspection *in, const struct mdl_graph *g, const char *given)
 {
-    size_t at = in->guess.nhwc ? 1 : 2;
     const char *text = given ? given : "";
     bool open = false;
 
     for (size_t i = 0; text && i < g->input_count; i++) {
         const struct mdl_gvalue *v = &g->inputs[i];
-        bool picture = i == 0 && in->guess.picture;
         char dims[TEXT_BYTES] = "";
         bool here = false;
 
         for (size_t k = 0; v->typed && k < v->rank; k++) {
-            size_t size = v->dim[k] >= 0           ? (size_t)v->dim[k]
-                          : k == 0                 ? 1
-                          : picture && k == at     ? in->guess.height
-                          : picture && k == at + 1 ? in->guess.width
-                                                   : EXAMPLE_SIZE;
+            size_t guessed = mdl_guess_size(&in->guess, i, k);
+            size_t size = v->dim[k] >= 0 ? (size_t)v->dim[k]
+                          : k == 0       ? 1
+                          : guessed      ? guessed
+                                         : EXAMPLE_SIZE;
             size_t used = strlen(dims);
 
             here |= v->dim[k] < 0 && k > 0;
@@ -144,11 +140,8 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
     if (r == 0) {
         ret->example = NULL; /* the caller or the sidecar gave all sizes */
     } else if (ret->example) {
-        char why[MDL_ERROR_MAX];
-
         o.shapes = ret->example;
-        r = mdl_load(path, &o, why, &ret->model);
-        memcpy(ret->why, why, sizeof(why));
+        r = mdl_load(path, &o, ret->why, &ret->model);
     }
     if (r == 0) {
         ret->why[0] = '\0';

@@ -205,6 +205,9 @@ struct mdl_load_options {
 int mdl_load(const char *path, const struct mdl_load_options *options,
              char ret_error[MDL_ERROR_MAX], struct mdl_model **ret);
 
+/** mdl_integer_ops() - Return: how many operators compute on quantised integers. */
+size_t mdl_integer_ops(const struct mdl_model *m);
+
 /** mdl_free() - frees the model and its mapping. Accepts NULL. Return: NULL. */
 struct mdl_model *mdl_free(struct mdl_model *m);
 

@@ -102,6 +102,15 @@ int mdl_shapes_parse(const char *text, struct mdl_pool *pool, char ret_error[MDL
     return 0;
 }
 
+int mdl_shapes_check(const char *text, char ret_error[MDL_ERROR_MAX])
+{
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_shapes parsed;
+
+    return mdl_pool_new(0, &pool) < 0 ? mdl_fail(ret_error, -ENOMEM, "out of memory")
+                                      : mdl_shapes_parse(text, pool, ret_error, &parsed);
+}
+
 static bool read_json_dims(const json_t *v, struct mdl_shape *ret)
 {
     ret->count = json_is_array(v) ? json_array_size(v) : 1;

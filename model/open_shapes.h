@@ -32,6 +32,8 @@ struct mdl_shapes {
  */
 int mdl_shapes_parse(const char *text, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
                      struct mdl_shapes *ret);
+/** mdl_shapes_check() - whether it can be read. Return: as mdl_shapes_parse(). */
+int mdl_shapes_check(const char *text, char ret_error[MDL_ERROR_MAX]);
 /** mdl_shapes_read() - the same from JSON. */
 int mdl_shapes_read(const json_t *object, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
                     struct mdl_shapes *ret);
@@ -69,8 +71,7 @@ int mdl_settle(struct mdl_settling *s, const struct mdl_shapes *shapes, enum mdl
 int mdl_settle_size(struct mdl_settling *s, size_t height, size_t width, bool nhwc);
 /**
  * mdl_settle_end() - settles dimensions like others of their symbol, and open batches as 1
- * @ret_digest: of the sizes that were given, since the same file with others is another network; 0
- * if none was
+ * @ret_digest: tells networks of one file with different sizes apart; 0: no size was given
  * Return: 0; -EOPNOTSUPP: dimensions are open still, and the text says which, and what to write.
  */
 int mdl_settle_end(struct mdl_settling *s, uint64_t *ret_digest);

@@ -180,14 +180,10 @@ bool dmn_boards_settle(struct dmn_boards *b)
 
 static const char *configured(const struct dmn_model *m)
 {
-    const struct dmn_config *c = dmn_machine_config(m->of->machine);
+    const struct dmn_config_model *c =
+        dmn_config_find_model(dmn_machine_config(m->of->machine), m->name);
 
-    for (size_t i = 0; i < c->model_count; i++) {
-        if (strcmp(c->models[i].name, m->name) == 0) {
-            return c->models[i].boards;
-        }
-    }
-    return DMN_BOARDS_OFF;
+    return c ? c->boards : DMN_BOARDS_OFF;
 }
 
 static void configure(struct dmn_boards *b, struct dmn_model *m)

@@ -38,14 +38,22 @@ static void model_deinit(struct dmn_config_model *m)
     free(m->boards);
 }
 
-struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
+struct dmn_config_model *dmn_config_find_model(const struct dmn_config *c, const char *name)
 {
-    struct dmn_config_model *grown;
-
     for (size_t i = 0; i < c->model_count; i++) {
         if (strcmp(c->models[i].name, name) == 0) {
             return &c->models[i];
         }
+    }
+    return NULL;
+}
+
+struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
+{
+    struct dmn_config_model *grown = dmn_config_find_model(c, name);
+
+    if (grown) {
+        return grown;
     }
     grown = realloc(c->models, (c->model_count + 1) * sizeof(*grown));
     if (!grown) {

@@ -95,6 +95,8 @@ bool dmn_config_name_ok(const char *name);
 /** dmn_config_set_string() - replaces *to by a copy of @value and frees the old one. Return: 0;
  * -ENOMEM: *to is unchanged. */
 int dmn_config_set_string(char **to, const char *value);
+/** dmn_config_find_model() - Return: the model of that name, borrowed; NULL: there is none. */
+struct dmn_config_model *dmn_config_find_model(const struct dmn_config *c, const char *name);
 /** dmn_config_model_slot() - finds the model of that name, or adds one with empty strings. Return:
  * borrowed until the next one is added; NULL: out of memory. */
 struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name);

@@ -236,14 +236,12 @@ static int merge_shapes(const struct dmn_config_reader *r, size_t index, json_t 
 {
     json_t *value = json_object_get(item, "shapes");
     char why[MDL_ERROR_MAX] = "out of memory", key[64];
-    mdl_autopool struct mdl_pool *pool = NULL;
     base_autofree char *text = NULL;
-    struct mdl_shapes shapes;
 
     snprintf(key, sizeof(key), "models[%zu].shapes", index);
     text =
         json_is_object(value) ? mdl_shapes_text(value, why) : strdup(item_string(item, "shapes"));
-    if (!text || mdl_pool_new(0, &pool) < 0 || mdl_shapes_parse(text, pool, why, &shapes) < 0) {
+    if (!text || mdl_shapes_check(text, why) < 0) {
         return dmn_config_fail(r, key, "%s", why);
     }
     return dmn_config_set_string(&m->shapes, text) < 0 ? -EINVAL : 0;

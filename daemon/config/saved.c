@@ -8,25 +8,11 @@
 #include "daemon/config/state_file.h"
 #include "model/open_shapes.h"
 
-static void json_freep(json_t **j)
-{
-    json_decref(*j);
-}
-
 static const char *text(const json_t *entry, const char *key)
 {
     const char *s = json_string_value(json_object_get(entry, key));
 
     return s && strlen(s) == json_string_length(json_object_get(entry, key)) ? s : "";
-}
-
-static bool good_shapes(const char *shapes)
-{
-    mdl_autopool struct mdl_pool *pool = NULL;
-    char error[MDL_ERROR_MAX];
-    struct mdl_shapes parsed;
-
-    return mdl_pool_new(0, &pool) == 0 && mdl_shapes_parse(shapes, pool, error, &parsed) == 0;
 }
 
 /* Reads the file. Return: new reference, {"models": [...]}; NULL: none that makes sense. */
@@ -46,23 +32,14 @@ static json_t *read_saved(const char *path, char *ret_note)
     return NULL;
 }
 
-static bool configured(const struct dmn_config *c, const char *name)
-{
-    for (size_t i = 0; i < c->model_count; i++) {
-        if (strcmp(c->models[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
 {
     const char *name = text(entry, "name"), *path = text(entry, "path");
     struct dmn_config_model *m;
+    char unused[MDL_ERROR_MAX];
 
-    if (!dmn_config_name_ok(name) || path[0] != '/' || !good_shapes(text(entry, "shapes")) ||
-        configured(c, name)) {
+    if (!dmn_config_name_ok(name) || path[0] != '/' ||
+        mdl_shapes_check(text(entry, "shapes"), unused) < 0 || dmn_config_find_model(c, name)) {
         return 0;
     }
     m = dmn_config_model_slot(c, name);
@@ -79,7 +56,7 @@ static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
 
 int dmn_saved_merge(struct dmn_config *c, const char *folder, char *ret_note)
 {
-    base_cleanup(json_freep) json_t *root = NULL;
+    json_auto_t *root = NULL;
     char path[DMN_STATE_PATH_MAX];
     json_t *entry;
     size_t i;
@@ -121,7 +98,7 @@ static bool drop(json_t *list, const char *name)
 /* Changes the file: without @entry it only removes. */
 static int change(const char *folder, const char *name, json_t *entry)
 {
-    base_cleanup(json_freep) json_t *mine = entry;
+    json_auto_t *mine = entry;
     char path[DMN_STATE_PATH_MAX], note[DMN_CONFIG_ERROR_MAX];
     json_t *root, *list;
     bool there;

@@ -195,6 +195,7 @@ void dmn_method_load(struct dmn_call *c)
 static bool forget(struct dmn_call *c, const char *name)
 {
     const struct dmn_config *config = dmn_machine_config(c->control->machine);
+    const struct dmn_config_model *m = dmn_config_find_model(config, name);
     int error = dmn_saved_remove(c->control->models->state_dir, name);
     char why[600];
 
@@ -203,12 +204,10 @@ static bool forget(struct dmn_call *c, const char *name)
     }
     snprintf(why, sizeof(why), "%s",
              error < 0 ? strerror(-error) : "no model of that name is saved");
-    for (size_t i = 0; error > 0 && i < config->model_count; i++) {
-        if (!config->models[i].saved && strcmp(config->models[i].name, name) == 0) {
-            snprintf(why, sizeof(why),
-                     "model %s is configured: remove it from %.400s, or unload it without --save",
-                     name, config->files[config->models[i].origin]);
-        }
+    if (error > 0 && m && !m->saved) {
+        snprintf(why, sizeof(why),
+                 "model %s is configured: remove it from %.400s, or unload it without --save", name,
+                 config->files[m->origin]);
     }
     dmn_call_error(c, "Unsupported", "why", why);
     return true;

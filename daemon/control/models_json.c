@@ -93,7 +93,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
         json_object_set_new(entry, "segment", segment_json(model));
     }
     json_object_set_new(entry, "asleep", json_boolean(pl_asleep(m->pipe)));
-    json_object_set_new(entry, "integers", json_integer((json_int_t)dmn_model_integers(m)));
+    json_object_set_new(entry, "integers", json_integer((json_int_t)mdl_integer_ops(m->model)));
     json_object_set_new(entry, "calibration", json_string(m->calibration));
     json_object_set_new(entry, "shapes", json_string(m->shapes));
     json_object_set_new(entry, "warnings",

@@ -51,16 +51,6 @@ struct dmn_model *dmn_model_default(const struct dmn_models *models)
     return m ? m : models->models;
 }
 
-size_t dmn_model_integers(const struct dmn_model *m)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < m->model->op_count; i++) {
-        count += m->model->ops[i].quant != NULL;
-    }
-    return count;
-}
-
 size_t dmn_model_depth(const struct dmn_model *m)
 {
     size_t there = m->elsewhere ? m->elsewhere->depth(m->elsewhere) : 0;
@@ -242,8 +232,9 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     krn_net_trim(m->net);
     dmn_memory_trim();
     dmn_model_plan_text(m, plan);
-    if (dmn_model_integers(m)) {
-        snprintf(integers, sizeof(integers), ", %zu operators on integers", dmn_model_integers(m));
+    if (mdl_integer_ops(m->model)) {
+        snprintf(integers, sizeof(integers), ", %zu operators on integers",
+                 mdl_integer_ops(m->model));
     }
     snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s%s%s", m->model->unit_count,
              (double)m->load_took_ns / 1e6,

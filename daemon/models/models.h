@@ -107,8 +107,6 @@ void dmn_model_plan_text(const struct dmn_model *m, char *ret);
 /** dmn_model_depth() - Return: the frames in flight that keep its pipeline busy, or the place
  * elsewhere. */
 size_t dmn_model_depth(const struct dmn_model *m);
-/** dmn_model_integers() - Return: how many of its operators run on integers. */
-size_t dmn_model_integers(const struct dmn_model *m);
 
 /**
  * dmn_model_start() - turns a finished load into a serving model, the last in the list

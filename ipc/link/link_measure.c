@@ -44,6 +44,7 @@ void lnk_measure_init(struct lnk_measure *m)
 
 void lnk_measure_trip(struct lnk_measure *m, uint64_t ns)
 {
+    m->least_trip_ns = m->trips ? base_min(m->least_trip_ns, (double)ns) : (double)ns;
     m->trip_ns[m->trips++ % LNK_MEASURE_RING] = (double)ns;
 }
 
@@ -57,8 +58,7 @@ void lnk_measure_pair(struct lnk_measure *m, uint64_t bytes, uint64_t first_ns, 
     }
 }
 
-/* @both_ns: 2 a. */
-static double byte_ns(const struct lnk_measure *m, size_t pairs, double both_ns, double *ret_error)
+static double byte_ns(const struct lnk_measure *m, size_t pairs, double *ret_error)
 {
     double apart[LNK_MEASURE_RING], beyond[LNK_MEASURE_RING], by_pairs, by_trips;
 
@@ -66,7 +66,7 @@ static double byte_ns(const struct lnk_measure *m, size_t pairs, double both_ns,
         const struct lnk_pair *p = &m->pair[i];
 
         apart[i] = p->apart_ns / p->bytes;
-        beyond[i] = base_max(p->second_ns - both_ns, 0.0) / p->bytes;
+        beyond[i] = base_max(p->second_ns - m->least_trip_ns, 0.0) / p->bytes;
     }
     by_pairs = quantile(apart, pairs, 0.75);
     by_trips = quantile(beyond, pairs, 0.25);
@@ -89,7 +89,7 @@ int lnk_measure_get(const struct lnk_measure *m, struct lnk_link_cost *ret)
     both = quantile(trip, trips, 0.25);
     ret->a_ns = both / 2;
     ret->a_err_ns = QUARTILE_ERROR * scatter(trip, trips, both) / sqrt((double)trips) / 2;
-    ret->b_ns = byte_ns(m, pairs, both, &ret->b_err_ns);
+    ret->b_ns = byte_ns(m, pairs, &ret->b_err_ns);
     ret->samples = trips + pairs;
     return 0;
 }

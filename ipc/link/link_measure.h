@@ -12,8 +12,8 @@
  * show half of the rate. (S. Keshav, A Control-Theoretic Approach to Flow Control, SIGCOMM 1991.)
  *
  * A board that is busy may read both at once, which brings the answers together. So b is the upper
- * quartile of the last pairs, but at most what is left of the large ones' round trips without 2 a
- * (their lower quartile): on an idle link, that holds whatever the board does.
+ * quartile of the last pairs, but at most what is left of the large ones' round trips (their lower
+ * quartile) without the shortest trip ever: on an idle link, that holds whatever the board does.
  *
  * Pure: no clock, no I/O.
  */
@@ -28,6 +28,7 @@ struct lnk_measure {
     struct lnk_pair {
         double bytes, apart_ns, second_ns;
     } pair[LNK_MEASURE_RING];
+    double least_trip_ns;  /* of all trips */
     uint64_t trips, pairs; /* ever added */
 };
 struct lnk_link_cost {

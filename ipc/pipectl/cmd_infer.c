@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/infer.h"
+#include "ipc/wire.h"
 
 #define STALL_MS 120000 /* no answer for this long: something is wrong */
 
@@ -191,7 +192,7 @@ static void find_types(struct infer *in)
 
     for (uint32_t i = 0; i < info->input_count && !in->not_floats[0]; i++) {
         const struct piped_tensor *t = &info->inputs[i];
-        const char *type = ctl_dtype_name(t->dtype);
+        const char *type = ipc_dtype_name(t->dtype);
 
         if (t->dtype != PIPED_F32) {
             snprintf(in->not_floats, sizeof(in->not_floats),

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "absolute_path.h"
 #include "ipc/pipectl/pipectl.h"
 
 #define SHAPES_MAX 64u
@@ -124,24 +125,13 @@ static json_t *shapes_json(const struct args *a)
     return shapes;
 }
 
-/* Links stay as they are: a sidecar may be beside one. Return: owned by the caller; NULL: no such
- * file, as was printed. */
-static char *absolute(const char *file)
+/* Return: owned by the caller; NULL: no such file, as was printed. */
+static char *existing(const char *file)
 {
-    base_autofree char *here = NULL;
-    char *path = NULL;
+    char *path = access(file, F_OK) == 0 ? absolute_path(file) : NULL;
 
-    if (access(file, F_OK) < 0) {
+    if (!path) {
         ctl_say("%s: %s", file, strerror(errno));
-        return NULL;
-    }
-    if (file[0] == '/') {
-        return strdup(file);
-    }
-    here = getcwd(NULL, 0);
-    if (!here || asprintf(&path, "%s/%s", here, file) < 0) {
-        ctl_say("%s: %s", file, strerror(errno));
-        return NULL;
     }
     return path;
 }
@@ -149,7 +139,7 @@ static char *absolute(const char *file)
 static int load_model(const struct ctl *ctl, const char *name, const char *file,
                       const struct args *a)
 {
-    base_autofree char *path = absolute(file);
+    base_autofree char *path = existing(file);
     json_t *shapes = path ? shapes_json(a) : NULL, *parameters, *reply;
     int rc;
 

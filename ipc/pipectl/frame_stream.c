@@ -52,15 +52,6 @@ bool ctl_pixfmt(const char *name, uint32_t *ret)
     return true;
 }
 
-const char *ctl_dtype_name(uint32_t dtype)
-{
-    static const char *const names[] = {
-        [PIPED_F32] = "f32", [PIPED_I32] = "i32", [PIPED_I64] = "i64",
-        [PIPED_U8] = "u8",   [PIPED_I8] = "i8",   [PIPED_BOOL] = "bool"};
-
-    return dtype < base_array_count(names) && names[dtype] ? names[dtype] : "?";
-}
-
 size_t ctl_tensor_count(const struct piped_tensor *t)
 {
     static const uint8_t bytes[] = {[PIPED_F32] = 4, [PIPED_I32] = 4, [PIPED_I64] = 8,

@@ -64,7 +64,6 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
                     struct piped_stream **ret);
 bool ctl_pixfmt(const char *name, uint32_t *ret);
-const char *ctl_dtype_name(uint32_t dtype);
 size_t ctl_tensor_count(const struct piped_tensor *t);
 double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i);
 

@@ -59,8 +59,8 @@ static int count_integers(struct krn_quantise *j)
         c->keep_count = way == 0 ? kept : 0;
         r = mdl_load(j->path, &load, j->error, &m);
         c->keep_count = kept;
-        for (size_t i = 0; r == 0 && i < m->op_count; i++) {
-            *counts[way] += m->ops[i].quant != NULL;
+        if (r == 0) {
+            *counts[way] += mdl_integer_ops(m);
         }
         mdl_free(m);
     }

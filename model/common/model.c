@@ -105,6 +105,16 @@ void mdl_map_advise(const struct mdl_map *map, int advice)
     }
 }
 
+size_t mdl_integer_ops(const struct mdl_model *m)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->op_count; i++) {
+        count += m->ops[i].quant != NULL;
+    }
+    return count;
+}
+
 size_t mdl_utf8_length(const unsigned char *s, size_t n)
 {
     size_t want = s[0] < 0x80   ? 1

@@ -49,11 +49,11 @@ enum { LOWERED_NOT, LOWERED_BEGUN, LOWERED };
 #define BRANCH_DEPTH_MAX 64u
 #define E_SKIP 1 /* an input is the result of a refused node */
 
-static const char *label_of(const struct mdl_gnode *n)
+const char *mdl_lower_label(const struct mdl_gnode *node)
 {
-    return n->name[0]                                 ? n->name
-           : n->output_count && n->outputs[0][0] != 0 ? n->outputs[0]
-                                                      : n->op_type;
+    return node->name[0]                                       ? node->name
+           : node->output_count && node->outputs[0][0] != '\0' ? node->outputs[0]
+                                                               : node->op_type;
 }
 
 static int64_t opset_of(const struct mdl_ir *ir, const struct mdl_gnode *n)
@@ -123,7 +123,7 @@ static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct 
 static void begin_node(struct mdl_ir *ir, const struct mdl_gnode *n)
 {
     ir->node = n;
-    ir->node_name = label_of(n);
+    ir->node_name = mdl_lower_label(n);
 }
 
 static void fail_outputs(struct mdl_ir *ir, const struct mdl_gnode *n)
