@@ -16,8 +16,8 @@
  * quartile) without the shortest trip ever: on an idle link, that holds whatever the board does.
  *
  * A wire that frames keep busy shows its rate by itself: the kernel knows how long it had bytes on
- * the wire, and how many were acknowledged. Their quotient is an upper bound of b at any time, and b
- * itself while the wire is never idle. Then pairs are worst: both boards are busy, too.
+ * the wire, and how many were acknowledged. Their quotient is an upper bound of b at any time, and
+ * b itself while the wire is never idle. Then pairs are worst: both boards are busy, too.
  *
  * Pure: no clock, no I/O.
  */
