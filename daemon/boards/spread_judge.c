@@ -93,7 +93,8 @@ static size_t board_of(const struct dmn_spread_table *t, const char *print)
     return b;
 }
 
-/* By how much the slowest board of each stage is slower than with the best shares. */
+/* By how much the slowest board of each stage is slower than with the best shares. Whole copies are
+ * not: the head sends each frame to the board that will finish it first (ipc/link/ledger.h). */
 static int lateness(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
                     const struct pl_plan *plan, double late[PL_STAGE_MAX])
 {
@@ -114,7 +115,7 @@ static int lateness(const struct dmn_spread_table *t, const struct brd_hop *hop,
         for (size_t b = 0; b < hop[h].board_count; b++) {
             sum += hop[h].board[b].share;
         }
-        for (size_t b = 0; b < hop[h].board_count && hop[h].board_count > 1; b++) {
+        for (size_t b = 0; b < hop[h].board_count && count > 1; b++) {
             double ideal = best[s][board_of(t, hop[h].board[b].print)];
 
             late[s] = base_max(late[s], hop[h].board[b].share / sum / ideal);

@@ -155,17 +155,17 @@ int lnk_ledger_admit(struct lnk_ledger *l, void *input, uint64_t deadline_ns, ui
     return 0;
 }
 
-/* The way where one more frame is expected to be finished first. Return: LNK_WAYS_MAX: none has
- * room. */
-static uint32_t choose_way(const struct lnk_ledger *l)
+/* The way where one more frame is expected to be finished first, if @queued frames wait for each.
+ * Return: LNK_WAYS_MAX: all are closed. */
+static uint32_t choose_way(const struct lnk_ledger *l, const uint32_t queued[LNK_WAYS_MAX])
 {
     uint32_t best = LNK_WAYS_MAX;
     double least = 0;
 
     for (uint32_t i = 0; i < l->way_count; i++) {
-        double until = (l->way[i].in_flight + 1) * l->way[i].period;
+        double until = (l->way[i].in_flight + queued[i] + 1) * l->way[i].period;
 
-        if (l->way[i].in_flight < l->way[i].window && (best == LNK_WAYS_MAX || until < least)) {
+        if (l->way[i].window > 0 && (best == LNK_WAYS_MAX || until < least)) {
             best = i;
             least = until;
         }
@@ -173,42 +173,82 @@ static uint32_t choose_way(const struct lnk_ledger *l)
     return best;
 }
 
+static bool has_room(const struct way *w)
+{
+    return w->in_flight < w->window;
+}
+
+static bool any_room(const struct lnk_ledger *l)
+{
+    for (uint32_t i = 0; i < l->way_count; i++) {
+        if (has_room(&l->way[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Answers a frame whose deadline is over. */
+static bool expire(struct lnk_ledger *l, struct entry *e, uint64_t now_ns, uint32_t expired)
+{
+    if (!e->deadline_ns || e->deadline_ns > now_ns) {
+        return false;
+    }
+    l->counts.waiting--;
+    l->counts.expired++;
+    finish(l, e, expired, NULL);
+    return true;
+}
+
+static void dispatch(struct lnk_ledger *l, uint64_t frame, uint32_t way, uint64_t now_ns,
+                     struct lnk_due *ret)
+{
+    struct entry *e = at(l, frame);
+
+    l->way[way].in_flight++;
+    l->counts.waiting--;
+    l->counts.in_flight++;
+    l->counts.sent++;
+    l->counts.resent += e->times > 0;
+    e->state = SENT;
+    e->epoch = l->epoch;
+    e->way = way;
+    *ret = (struct lnk_due){
+        .frame = frame,
+        .epoch = l->epoch,
+        .way = way,
+        .times = ++e->times,
+        .left_ns = e->deadline_ns ? e->deadline_ns - now_ns : 0,
+        .input = e->input,
+    };
+}
+
 int lnk_ledger_next(struct lnk_ledger *l, uint64_t now_ns, uint32_t expired, struct lnk_due *ret)
 {
-    for (; l->maybe_waiting < l->end; l->maybe_waiting++) {
-        struct entry *e = at(l, l->maybe_waiting);
+    uint32_t queued[LNK_WAYS_MAX] = {0}, waiting = l->counts.waiting;
+    bool room = any_room(l);
+
+    l->maybe_waiting = base_max(l->maybe_waiting, l->first);
+    while (l->maybe_waiting < l->end && at(l, l->maybe_waiting)->state != WAITING) {
+        l->maybe_waiting++;
+    }
+    for (uint64_t f = l->maybe_waiting; waiting > 0 && f < l->end; f++) {
+        struct entry *e = at(l, f);
         uint32_t way;
 
-        if (l->maybe_waiting < l->first || e->state != WAITING) {
+        if (e->state != WAITING) {
             continue;
         }
-        if (e->deadline_ns && e->deadline_ns <= now_ns) {
-            l->counts.waiting--;
-            l->counts.expired++;
-            finish(l, e, expired, NULL);
+        waiting--;
+        if (expire(l, e, now_ns, expired) || !room) {
             continue;
         }
-        way = choose_way(l);
-        if (way == LNK_WAYS_MAX) {
-            return LNK_LEDGER_E_NOTHING;
+        way = choose_way(l, queued);
+        if (has_room(&l->way[way])) {
+            dispatch(l, f, way, now_ns, ret);
+            return 0;
         }
-        l->way[way].in_flight++;
-        l->counts.waiting--;
-        l->counts.in_flight++;
-        l->counts.sent++;
-        l->counts.resent += e->times > 0;
-        e->state = SENT;
-        e->epoch = l->epoch;
-        e->way = way;
-        *ret = (struct lnk_due){
-            .frame = l->maybe_waiting++,
-            .epoch = l->epoch,
-            .way = way,
-            .times = ++e->times,
-            .left_ns = e->deadline_ns ? e->deadline_ns - now_ns : 0,
-            .input = e->input,
-        };
-        return 0;
+        queued[way]++;
     }
     return LNK_LEDGER_E_NOTHING;
 }

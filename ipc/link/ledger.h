@@ -83,10 +83,14 @@ uint32_t lnk_ledger_refuse(struct lnk_ledger *l, uint32_t status);
  * LNK_LEDGER_E_FULL. */
 int lnk_ledger_admit(struct lnk_ledger *l, void *input, uint64_t deadline_ns, uint64_t *ret_frame);
 /**
- * lnk_ledger_next() - the next frame to send, the oldest first
+ * lnk_ledger_next() - the next frame to send
  *
- * It counts as sent; after a failed send call lnk_ledger_unsend(). Frames whose deadline is over
- * are answered with @expired instead. Return: 0; LNK_LEDGER_E_NOTHING: no frame, or no room.
+ * Frames are taken in order. Each goes to the way that is expected to finish it first; while that
+ * one has no room the frame waits for it, and a later frame may go elsewhere. So a slow way has
+ * just the frames that it answers before they hold up others: answers go out in order.
+ *
+ * The frame counts as sent; after a failed send call lnk_ledger_unsend(). Frames whose deadline is
+ * over are answered with @expired instead. Return: 0; LNK_LEDGER_E_NOTHING: no frame, or no room.
  */
 int lnk_ledger_next(struct lnk_ledger *l, uint64_t now_ns, uint32_t expired, struct lnk_due *ret);
 /** lnk_ledger_unsend() - the frame of lnk_ledger_next() was not sent, or not taken: it waits again.

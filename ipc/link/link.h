@@ -41,6 +41,8 @@ struct link_peer {
     uint64_t instance; /* of its greeting; 0: none yet */
     char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;
+    struct lnk_wire_use wire; /* at wire_ns */
+    uint64_t wire_ns;
     uint64_t ping_id, ping_sent_ns, next_ping_ns; /* ping_id 0: no trip is out */
     uint64_t pair_id, pair_sent_ns, pair_first_ns,
         next_pair_ns;       /* pair_id: of the second; 0: none */

@@ -12,6 +12,7 @@
 #define FIRST_ROUNDS 12u /* one after the other when a link comes up: trips and pairs by turns */
 #define PING_NS (2 * BASE_NS_PER_S)
 #define PAIR_NS (4 * BASE_NS_PER_S)
+#define WIRE_NS (1 * BASE_NS_PER_S)
 #define PING_LOST_NS (2 * BASE_NS_PER_S)
 
 static int ping(struct link *l, size_t peer, enum lnk_lane lane, size_t bytes, uint64_t now_ns)
@@ -78,6 +79,22 @@ static void report(struct link *l, uint64_t now_ns)
     l->report_ns = now_ns + BRD_REPORT_EVERY_S * BASE_NS_PER_S;
 }
 
+static void see_wire(struct link *l, size_t peer, uint64_t now_ns)
+{
+    struct link_peer *p = &l->peer[peer];
+    struct lnk_wire_use now, use;
+
+    if (now_ns - p->wire_ns < WIRE_NS || lnk_transport_wire(l->transport, peer, &now) != 0) {
+        return;
+    }
+    use = (struct lnk_wire_use){.busy_ns = now.busy_ns - base_min(p->wire.busy_ns, now.busy_ns),
+                                .bytes = now.bytes - base_min(p->wire.bytes, now.bytes)};
+    if (lnk_measure_wire(&p->measure, &use, now_ns - p->wire_ns)) {
+        p->wire = now;
+        p->wire_ns = now_ns;
+    }
+}
+
 void links_tick(struct link *l, uint64_t now_ns)
 {
     if (l->report_folder && now_ns >= l->report_ns) {
@@ -93,6 +110,9 @@ void links_tick(struct link *l, uint64_t now_ns)
         if (p->joined && !p->ping_id && now_ns >= p->next_ping_ns) {
             p->next_ping_ns = now_ns + PING_NS;
             ping_trip(l, i, now_ns);
+        }
+        if (p->joined) {
+            see_wire(l, i, now_ns);
         }
         /* However late, a pair is answered: it waits behind frames. */
         if (p->joined && !p->pair_id && now_ns >= p->next_pair_ns) {
@@ -153,6 +173,8 @@ static void join(struct link *l, size_t peer)
     p->next_ping_ns = 0; /* at once; pairs follow it */
     p->next_pair_ns = p->since_ns + PAIR_NS;
     lnk_measure_init(&p->measure);
+    p->wire = (struct lnk_wire_use){0};
+    p->wire_ns = p->since_ns;
     l->news = true;
     link_log("%s is there", l->boards.board[peer].name);
     if (l->own_state) {

@@ -26,6 +26,7 @@
 #define LNK_ADDRESS_BYTES 280u /* host, ':', port, NUL */
 
 struct lnk_transport;
+struct lnk_wire_use; /* ipc/link/link_measure.h */
 
 enum lnk_lane { LNK_URGENT, LNK_BULK, LNK_LANES };
 
@@ -111,5 +112,8 @@ size_t lnk_transport_self(const struct lnk_transport *t);
 int lnk_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
              const struct lnk_bytes *range, size_t count, void (*released)(void *arg), void *arg);
 
+/** lnk_transport_wire() - @ret: what carries the bulk lane to @peer did since it is up. Return: 0;
+ * LNK_E_DOWN: it is not up; -ENOTSUP: this transport or kernel does not know. */
+int lnk_transport_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret);
 void lnk_transport_stats(const struct lnk_transport *t, size_t peer, struct lnk_peer_stats *ret,
                          struct lnk_transport_stats *ret_all);

@@ -74,6 +74,11 @@ int lnk_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct ln
     return rc;
 }
 
+int lnk_transport_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret)
+{
+    return !t->peer[peer].up ? LNK_E_DOWN : t->code->wire ? t->code->wire(t, peer, ret) : -ENOTSUP;
+}
+
 void lnk_transport_stats(const struct lnk_transport *t, size_t peer, struct lnk_peer_stats *ret,
                          struct lnk_transport_stats *ret_all)
 {

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroMQ: dialing a peer, noticing that it is there, and that it is gone. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 
 #include "base.h"
+#include "ipc/link/link_measure.h"
 #include "ipc/link/zmq_private.h"
 
 #define HEARTBEAT_MS 350
@@ -17,7 +22,7 @@
 /* libzmq gives a connection up for good after some refusals, without an event in every version. */
 #define DIAL_NS (5 * BASE_NS_PER_S)
 #define EVENTS                                                                                     \
-    (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |                                      \
+    (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |                \
      ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
 
 static void close_dialer(struct zl *z, struct zl_dialer *d)
@@ -27,6 +32,7 @@ static void close_dialer(struct zl *z, struct zl_dialer *d)
     }
     zl_close_socket(z, &d->monitor);
     zl_close_socket(z, &d->socket);
+    d->fd = -1;
 }
 
 void zl_peer_hang_up(struct zl *z, size_t peer)
@@ -43,6 +49,7 @@ static int dial(struct zl *z, struct zl_peer *p, enum lnk_lane lane)
     char endpoint[LNK_ADDRESS_BYTES + 8];
     int rc = 0;
 
+    d->fd = -1;
     snprintf(endpoint, sizeof(endpoint), "tcp://%s", p->is.address);
     memcpy(id + 1, z->public_key, LNK_KEY_BYTES);
     d->socket = zmq_socket(z->context, ZMQ_DEALER);
@@ -123,10 +130,13 @@ static void monitor_dispatch(struct zl *z, size_t peer, enum lnk_lane lane, uint
 {
     struct zl_dialer *d = &z->peer[peer].lane[lane];
     uint16_t event;
+    uint32_t value;
 
     d->monitor_news = false;
-    while (d->monitor && (event = zl_next_event(d->monitor)) != 0) {
-        if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+    while (d->monitor && (event = zl_next_event(d->monitor, &value)) != 0) {
+        if (event == ZMQ_EVENT_CONNECTED) {
+            d->fd = (int)value;
+        } else if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             shaken_hands(z, peer, lane, now_ns);
         } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
                    event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
@@ -172,6 +182,22 @@ void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns)
         p->wants_room = false;
         z->base.listener.room(z->base.listener.user, peer);
     }
+}
+
+int zl_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret)
+{
+    const struct zl *z = (const struct zl *)t;
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+
+    if (getsockopt(z->peer[peer].lane[LNK_BULK].fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+        size < offsetof(struct tcp_info, tcpi_sndbuf_limited)) {
+        return -ENOTSUP;
+    }
+    ret->busy_ns = (info.tcpi_busy_time - base_min(info.tcpi_rwnd_limited, info.tcpi_busy_time)) *
+                   BASE_NS_PER_US;
+    ret->bytes = info.tcpi_bytes_acked;
+    return 0;
 }
 
 void zl_set_timer(struct zl *z)

@@ -26,7 +26,8 @@ struct zl_out;
 enum zl_state { ZL_RESTING, ZL_URGENT_DIALS, ZL_BULK_DIALS, ZL_UP };
 
 struct zl_dialer {
-    void *socket, *monitor;         /* owned; NULL: none */
+    void *socket, *monitor; /* owned; NULL: none */
+    int fd; /* libzmq's of the connection, as it told; -1: none. It may be closed any time. */
     bool socket_news, monitor_news; /* must be asked: since the last time it told, or was used */
 };
 struct zl_peer {
@@ -65,13 +66,15 @@ int zl_secure(struct zl *z, void *socket, const uint8_t *server_key); /* NULL: t
 /** zl_monitor() - @events: ZMQ_EVENT_... @news: as zl_watch()'s. Return: the socket that tells
  * them, owned; NULL. */
 void *zl_monitor(struct zl *z, void *socket, int events, bool *news);
-/** zl_next_event() - Return: the next event of a monitor; 0: none. */
-uint16_t zl_next_event(void *monitor);
+/** zl_next_event() - @ret_value: NULL, or what comes with it. Return: the next event of a monitor;
+ * 0: none. */
+uint16_t zl_next_event(void *monitor, uint32_t *ret_value);
 
 /* zmq_peer.c */
 void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns);
 void zl_peer_hang_up(struct zl *z, size_t peer);
 void zl_set_timer(struct zl *z);
+int zl_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret);
 
 /* zmq_auth.c: answers libzmq's questions who may connect (ZAP, RFC 27) */
 int zl_auth_open(struct zl *z);

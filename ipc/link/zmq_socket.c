@@ -80,7 +80,7 @@ void *zl_monitor(struct zl *z, void *socket, int events, bool *news)
     return NULL;
 }
 
-uint16_t zl_next_event(void *monitor)
+uint16_t zl_next_event(void *monitor, uint32_t *ret_value)
 {
     uint8_t what[6], address[256]; /* event and value; then the address, which is not needed */
     uint16_t event;
@@ -90,5 +90,8 @@ uint16_t zl_next_event(void *monitor)
     }
     zmq_recv(monitor, address, sizeof(address), ZMQ_DONTWAIT);
     memcpy(&event, what, sizeof(event));
+    if (ret_value) {
+        memcpy(ret_value, what + sizeof(event), sizeof(*ret_value));
+    }
     return event;
 }

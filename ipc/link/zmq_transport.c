@@ -120,7 +120,7 @@ static void zl_dispatch(struct lnk_transport *t)
         zl_auth_dispatch(z);
     }
     while (z->refused_news) {
-        z->refused_news = zl_next_event(z->router_monitor) != 0;
+        z->refused_news = zl_next_event(z->router_monitor, NULL) != 0;
         z->base.all.denied += z->refused_news;
     }
     if (z->router_news) {
@@ -254,5 +254,5 @@ static int zl_open(const struct lnk_config *c, struct lnk_transport **ret, char 
     return 0;
 }
 
-static const struct lnk_code code = {"zmq", zl_open, zl_close, zl_dispatch, zl_send};
+static const struct lnk_code code = {"zmq", zl_open, zl_close, zl_dispatch, zl_send, zl_wire};
 const struct lnk_code *const lnk_zmq_code = &code;

@@ -302,6 +302,12 @@ TEST(hops_are_judged_as_their_plan)
     T_NEAR(f.bottleneck_ns / base_max(o.bottleneck_ns, o.stage_ns[1] * 4 / 3), 1, 0.01);
     hop[1].first_unit = 5;
     T_TRUE(dmn_spread_judge(&table, hop, count, &f) < 0);
+    T_EQ(parse("0-11@big*2+b1:big*2"), 0);
+    T_EQ(dmn_plan_hops(&table, &plan, hop, &count), 0);
+    T_EQ(tun_eval(&table.p, &plan, &o), 0);
+    hop[0].board[0].share = 500; /* whole copies take what they finish first */
+    T_EQ(dmn_spread_judge(&table, hop, count, &f), 0);
+    T_NEAR(f.bottleneck_ns / o.bottleneck_ns, 1, 0.01);
     end();
 }
 

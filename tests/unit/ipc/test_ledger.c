@@ -158,6 +158,86 @@ TEST(ways_share_by_speed)
     lnk_ledger_free(l);
 }
 
+/* Boards that answer one frame after another, each in the period of its way. */
+struct simulated {
+    struct lnk_ledger *l;
+    const struct lnk_way *way;
+    uint32_t ways, clients_frames; /* frames that clients have unanswered */
+    struct {
+        uint64_t frame[64];
+        size_t count;
+        double done; /* when the first of them is finished */
+    } board[LNK_WAYS_MAX];
+    uint32_t answered_by[LNK_WAYS_MAX];
+};
+
+static void simulated_send(struct simulated *s, double now)
+{
+    struct lnk_due due;
+
+    while (lnk_ledger_next(s->l, 1, EXPIRED, &due) == 0) {
+        size_t *count = &s->board[due.way].count;
+
+        if (*count == 0) {
+            s->board[due.way].done = now + s->way[due.way].period;
+        }
+        s->board[due.way].frame[(*count)++] = due.frame;
+    }
+}
+
+/* Return: frames a unit of time that come out in order. */
+static double simulated_rate(struct simulated *s, uint32_t frames)
+{
+    struct lnk_done done;
+    uint32_t released = 0;
+    uint64_t frame;
+    double now = 0;
+
+    lnk_ledger_new(128, &s->l);
+    lnk_ledger_begin(s->l, s->way, s->ways);
+    for (uint32_t i = 0; i < s->clients_frames; i++) {
+        lnk_ledger_admit(s->l, NULL, 0, &frame);
+    }
+    while (released < frames) {
+        uint32_t next = LNK_WAYS_MAX;
+
+        simulated_send(s, now);
+        for (uint32_t i = 0; i < s->ways; i++) {
+            if (s->board[i].count > 0 &&
+                (next == LNK_WAYS_MAX || s->board[i].done < s->board[next].done)) {
+                next = i;
+            }
+        }
+        if (next == LNK_WAYS_MAX) {
+            break; /* nobody has a frame */
+        }
+        now = s->board[next].done;
+        s->board[next].done += s->way[next].period;
+        s->answered_by[next]++;
+        lnk_ledger_answer(s->l, s->board[next].frame[0], 1, next, 0, NULL);
+        memmove(s->board[next].frame, s->board[next].frame + 1,
+                --s->board[next].count * sizeof(uint64_t));
+        for (; lnk_ledger_release(s->l, &done) == 0; released++) {
+            lnk_ledger_admit(s->l, NULL, 0, &frame);
+        }
+    }
+    s->l = lnk_ledger_free(s->l);
+    return now > 0 ? released / now : 0;
+}
+
+TEST(a_slow_way_does_not_hold_up_the_others)
+{
+    struct lnk_way way[3] = {{5, 1}, {10, 6.3}, {4, 1.5}};
+    struct simulated two = {.way = way, .ways = 2, .clients_frames = 15};
+    struct simulated three = {.way = way, .ways = 3, .clients_frames = 19};
+    struct simulated few = {.way = way, .ways = 2, .clients_frames = 4};
+
+    T_TRUE(simulated_rate(&two, 3000) > 0.97 * (1 + 1 / 6.3));
+    T_TRUE(simulated_rate(&three, 3000) > 0.97 * (1 + 1 / 6.3 + 1 / 1.5));
+    T_TRUE(simulated_rate(&few, 3000) > 0.99); /* too few to gain by the slow one */
+    T_EQ(few.answered_by[1], 0);
+}
+
 TEST(deadlines_unsend_and_refuse)
 {
     struct lnk_ledger *l = make(8, 8, 1);

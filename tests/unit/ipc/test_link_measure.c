@@ -107,6 +107,34 @@ TEST(a_board_that_reads_late_does_not_make_the_link_fast)
     }
 }
 
+/* 100 Mbit/s, busy with frames: half of the pairs were read at once, others late. */
+TEST(a_busy_wire_shows_its_rate)
+{
+    struct lnk_wire_use use = {.busy_ns = 1012000000, .bytes = 12050000};
+    struct lnk_link_cost c;
+    struct lnk_measure m;
+
+    lnk_measure_init(&m);
+    for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
+        lnk_measure_trip(&m, 40000000);
+        add_pair_behind(&m, (uint64_t)t_range(0, 2000000000), i % 2 ? 0 : 150);
+    }
+    T_TRUE(lnk_measure_wire(&m, &use, 1012000000));
+    T_EQ(lnk_measure_get(&m, &c), 0);
+    T_NEAR(c.b_ns, 84, 0.1);
+    use.busy_ns /= 5;
+    T_TRUE(lnk_measure_wire(&m, &use, 1012000000)); /* busy for a fifth: at most so slow */
+    T_EQ(lnk_measure_get(&m, &c), 0);
+    T_NEAR(c.b_ns, 84 / 5., 0.1);
+    use = (struct lnk_wire_use){.busy_ns = 1000000, .bytes = 1000};
+    T_TRUE(!lnk_measure_wire(&m, &use, 1000000000)); /* too little to tell, */
+    T_EQ(lnk_measure_get(&m, &c), 0);
+    T_NEAR(c.b_ns, 84 / 5., 0.1);
+    T_TRUE(lnk_measure_wire(&m, &use, 10000000000)); /* and for too long */
+    T_EQ(lnk_measure_get(&m, &c), 0);
+    T_TRUE(c.b_ns > 100);
+}
+
 /* A fifth waited for something: a busy core, a packet sent again. */
 TEST(outliers_do_not_matter)
 {

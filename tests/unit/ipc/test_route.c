@@ -7,6 +7,7 @@
 
 #define MODELS 2u
 #define FRAMES 8192u
+#define SHARE_MAX 5u
 #define BOUNDS 4096u
 #define TURNS 20000
 #define MS BASE_NS_PER_MS
@@ -213,7 +214,7 @@ static void add_board(struct brd_hop *hop, size_t board)
     }
     snprintf(hop->board[hop->board_count].print, BRD_FINGERPRINT_BYTES, "%s",
              link_print(&head, board));
-    hop->board[hop->board_count++].share = (uint32_t)t_range(1, 5);
+    hop->board[hop->board_count++].share = (uint32_t)t_range(1, SHARE_MAX);
 }
 
 /* A route of @hops hops over any boards. */
@@ -341,7 +342,8 @@ static void all_ready(void)
     T_EQ(ready, MODELS);
 }
 
-/* All credits are there again: just so many frames are sent. */
+/* All credits are there again: just so many frames are sent, if enough wait that the slowest way
+ * is worth its last one. */
 static void credits_are_back(size_t model)
 {
     const struct head *h = head_by_model(&head, names[model]);
@@ -351,7 +353,7 @@ static void credits_are_back(size_t model)
     lnk_ledger_counts(h->ledger, &c);
     T_EQ(c.waiting + c.in_flight + c.held, 0);
     T_EQ(h->taken, 0);
-    for (uint32_t i = 0; i < h->state.frames + 3 && !t_failed; i++) {
+    for (uint32_t i = 0; i < SHARE_MAX * h->state.frames + 3 && !t_failed; i++) {
         submit(model, 0);
     }
     go();
