@@ -502,7 +502,7 @@ static void open_with(struct server *s, uint32_t output, uint32_t dim)
     s->rows_dim = dim;
     if (server_accept(s) && server_receive(s, &m)) {
         server_send_opened(s, m.h.stream, OUT_BYTES);
-        server_receive(s, &m);
+        SERVER_CHECK(s, !server_receive(s, &m)); /* it has left */
     }
 }
 
@@ -533,7 +533,7 @@ TEST(rows_that_cannot_be_counted)
         struct piped *p;
 
         server_start(&server, 4, scripts[i]);
-        T_TRUE(client_open(&server, 1, 1, &p, &s) < 0);
+        T_EQ(client_open(&server, 30000, 1, &p, &s), -ENOTCONN);
         piped_close(p);
         server_join(&server);
         T_EQ(server.bad, 0);
