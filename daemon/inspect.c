@@ -36,32 +36,55 @@ static void print_ios(const char *what, const struct mdl_inspected_io *io, size_
     }
 }
 
-/* Each operator once, with its nodes. */
-static void print_refused(const struct mdl_inspection *in)
+static bool same_operator(const struct mdl_reason *a, const struct mdl_reason *b)
 {
-    for (size_t i = 0; i < in->refused_count; i++) {
-        const struct mdl_refused *r = &in->refused[i];
-        bool first = true;
+    return a->kind == b->kind && a->version == b->version && strcmp(a->op_type, b->op_type) == 0 &&
+           strcmp(a->domain, b->domain) == 0;
+}
 
-        for (size_t k = 0; first && k < i; k++) {
-            first = strcmp(in->refused[k].op_type, r->op_type) != 0 ||
-                    strcmp(in->refused[k].domain, r->domain) != 0;
+/* An operator that is not supported, with its nodes, where it is named first. */
+static void print_operator(const struct mdl_reasons *all, size_t at)
+{
+    const struct mdl_reason *r = &all->list[at];
+
+    for (size_t i = 0; i < at; i++) {
+        if (same_operator(&all->list[i], r)) {
+            return;
         }
-        if (!first) {
-            continue;
+    }
+    printf("unsupported ");
+    print_safe(r->op_type);
+    printf("%s", r->domain[0] ? " of " : "");
+    print_safe(r->domain);
+    if (r->version) {
+        printf(" as of operator set %lld", r->version);
+    }
+    for (size_t i = at; i < all->count; i++) {
+        if (same_operator(&all->list[i], r)) {
+            printf("%s ", i == at ? ": node" : ",");
+            print_safe(all->list[i].node);
         }
-        printf("unsupported ");
-        print_safe(r->op_type);
-        printf("%s", r->domain[0] ? " of " : "");
-        print_safe(r->domain);
-        for (size_t k = i; k < in->refused_count; k++) {
-            if (strcmp(in->refused[k].op_type, r->op_type) == 0 &&
-                strcmp(in->refused[k].domain, r->domain) == 0) {
-                printf("%s ", k == i ? ": node" : ",");
-                print_safe(in->refused[k].node);
-            }
+    }
+    putchar('\n');
+}
+
+/* Operators first, each once. */
+static void print_reasons(const struct mdl_reasons *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->list[i].kind == MDL_REASON_OPERATOR) {
+            print_operator(all, i);
         }
-        putchar('\n');
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->list[i].kind != MDL_REASON_OPERATOR) {
+            printf("%-12s", "refused");
+            print_safe(all->list[i].text);
+            putchar('\n');
+        }
+    }
+    if (all->total > all->count) {
+        printf("%-12sand %zu more\n", "", all->total - all->count);
     }
 }
 
@@ -95,7 +118,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
     print_ios("inputs", in->inputs, in->input_count);
     print_ios("outputs", in->outputs, in->output_count);
-    print_refused(in);
+    print_reasons(&in->reasons);
     if (in->model) {
         print_costs(in);
     }

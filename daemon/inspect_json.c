@@ -22,15 +22,20 @@ static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
     return list;
 }
 
-static json_t *refused_json(const struct mdl_inspection *in)
+/* Why it cannot be served. */
+static json_t *reasons_json(const struct mdl_reasons *all)
 {
+    static const char *const kinds[] = {[MDL_REASON_OPERATOR] = "operator",
+                                        [MDL_REASON_NODE] = "node",
+                                        [MDL_REASON_INPUT] = "input"};
     json_t *list = json_array();
 
-    for (size_t i = 0; i < in->refused_count; i++) {
-        const struct mdl_refused *r = &in->refused[i];
+    for (size_t i = 0; i < all->count; i++) {
+        const struct mdl_reason *r = &all->list[i];
 
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "node", r->node, "op", r->op_type,
-                                              "domain", r->domain));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", kinds[r->kind],
+                                              "node", r->node, "op", r->op_type, "domain",
+                                              r->domain, "why", r->text));
     }
     return list;
 }
@@ -120,7 +125,8 @@ json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, c
     json_object_set_new(j, "weights", json_integer((json_int_t)in->weight_count));
     json_object_set_new(j, "inputs", ios_json(in->inputs, in->input_count));
     json_object_set_new(j, "outputs", ios_json(in->outputs, in->output_count));
-    json_object_set_new(j, "unsupported", refused_json(in));
+    json_object_set_new(j, "reasons", reasons_json(&in->reasons));
+    json_object_set_new(j, "reason_count", json_integer((json_int_t)in->reasons.total));
     json_object_set_new(j, "example", in->example ? json_string(in->example) : json_null());
     json_object_set_new(j, "compiled", costs_json(in->model));
     json_object_set_new(j, "sidecar",

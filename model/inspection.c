@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/lower/lower.h"
 #include "model/open_shapes.h"
 
 #define TEXT_BYTES 256u
@@ -43,22 +42,6 @@ static struct mdl_inspected_io *copy_values(struct mdl_inspection *in, const str
         }
     }
     return list;
-}
-
-static void find_refused(struct mdl_inspection *in, const struct mdl_graph *g)
-{
-    in->refused = mdl_pool_alloc(in->pool, g->node_count, sizeof(*in->refused));
-    for (size_t i = 0; i < room(in->refused, g->node_count); i++) {
-        const struct mdl_gnode *n = &g->nodes[i];
-
-        if (!mdl_lower_knows(n)) {
-            in->refused[in->refused_count++] = (struct mdl_refused){
-                .node = copy(in, mdl_lower_label(n)),
-                .op_type = copy(in, n->op_type),
-                .domain = copy(in, n->domain),
-            };
-        }
-    }
 }
 
 /* Sizes for what is open, so that the network can be compiled: a guessed size of a picture, 1 for
@@ -117,7 +100,6 @@ static void look(void *arg, const struct mdl_graph *g)
     }
     in->inputs = copy_values(in, g->inputs, g->input_count, &in->input_count);
     in->outputs = copy_values(in, g->outputs, g->output_count, &in->output_count);
-    find_refused(in, g);
     mdl_guess(g, &in->guess);
     find_example(in, g, l->given);
 }
@@ -136,11 +118,13 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
     }
     o.look = look;
     o.look_arg = &l;
+    o.reasons = &ret->reasons;
     r = mdl_load(path, &o, ret->why, &ret->model);
     if (r == 0) {
         ret->example = NULL; /* the caller or the sidecar gave all sizes */
     } else if (ret->example) {
         o.shapes = ret->example;
+        mdl_reasons_deinit(&ret->reasons); /* the open sizes */
         r = mdl_load(path, &o, ret->why, &ret->model);
     }
     if (r == 0) {
@@ -152,5 +136,6 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
 void mdl_inspection_deinit(struct mdl_inspection *in)
 {
     in->model = mdl_free(in->model);
+    mdl_reasons_deinit(&in->reasons);
     in->pool = mdl_pool_free(in->pool);
 }

@@ -2,7 +2,7 @@
 /**
  * model/inspection.h - a look at a model's file before it is served
  *
- * What the file says, all operators that are not supported, what the network costs if it compiles,
+ * What the file says, all reasons why it cannot be served, what the network costs if it compiles,
  * and a guess of its preprocessing. Where the file leaves sizes open and nobody gives them, an
  * example stands for them, so that there are costs to show.
  */
@@ -19,10 +19,6 @@ struct mdl_inspected_io {
     const char *symbol[MDL_RANK_MAX]; /* NULL: none */
 };
 
-struct mdl_refused {
-    const char *node, *op_type, *domain; /* domain "": ONNX's own */
-};
-
 struct mdl_inspection {
     struct mdl_pool *pool; /* owned; strings and lists are in it */
     bool read;             /* the file could be read as far as its graph; else only why is set */
@@ -31,18 +27,18 @@ struct mdl_inspection {
     size_t node_count, weight_count, weight_bytes; /* constants of the file */
     struct mdl_inspected_io *inputs, *outputs;
     size_t input_count, output_count;
-    struct mdl_refused *refused; /* nodes whose operator is not supported */
-    size_t refused_count;
     const char
         *example; /* of open sizes, as text (model/open_shapes.h), if it was needed; or NULL */
     struct mdl_guess guess;
-    struct mdl_model *model; /* owned; NULL: it cannot be served */
-    char why[MDL_ERROR_MAX]; /* then: why not */
+    struct mdl_model *model;    /* owned; NULL: it cannot be served */
+    char why[MDL_ERROR_MAX];    /* then: why not ... */
+    struct mdl_reasons reasons; /* ... each reason, as far as it has to do with inputs and nodes */
 };
 
 /**
  * mdl_inspect() - looks at the file @path
- * @options: as for mdl_load(); shapes as the user gave them, look unused
+ * @options: as for mdl_load(); shapes as the user gave them, look and
+ * reasons unused
  * Threads: any; blocks on the file. @ret: owned by the caller, mdl_inspection_deinit(), also when
  * the file is no model. Return: 0, -ENOMEM.
  */

@@ -101,6 +101,10 @@ KRN_INLINE vf mask_at(const float *mask, ptrdiff_t step, size_t i, size_t n)
     return v;
 }
 
+/* A weight below e^LEAST of the largest counts as 0. Where a mask subtracts 100, as Swin's does, it
+ * would be denormal, and products with such numbers are slow. */
+#define LEAST (-60.0f)
+
 /* Scores to weights e^(s - max) of the first @n, 0 up to @row. Return: 1 / their sum */
 static float weigh(float *s, size_t n, size_t row, const struct mdl_op *op, const float *mask,
                    ptrdiff_t step)
@@ -124,10 +128,11 @@ static float weigh(float *s, size_t n, size_t row, const struct mdl_op *op, cons
         highest = fmaxf(highest, max[l]);
     }
     for (size_t i = 0; i < vectors * KRN_VL; i += KRN_VL) {
-        vf v = vf_exp(vf_load(s + i) - highest);
+        vf v = vf_load(s + i) - highest, e = vf_exp(vf_max(vf_set(LEAST), v));
 
-        vf_store(s + i, v);
-        sum += v;
+        e = vf_select(v < LEAST, vf_set(0.0f), e); /* NaN stays */
+        vf_store(s + i, e);
+        sum += e;
     }
     for (size_t i = vectors * KRN_VL; i < row; i += KRN_VL) {
         vf_store(s + i, vf_set(0.0f));

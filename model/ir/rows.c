@@ -161,8 +161,12 @@ bool mdl_rows_same(const struct mdl_ir *ir, size_t a, size_t b)
 
 /* ---- dims that are computed ---- */
 
-/* Follows element *i of integers *v to the value that it was taken from. */
-static void trace(const struct mdl_ir *ir, size_t *v, size_t *i)
+static bool is_length(const struct mdl_ir *ir, size_t v)
+{
+    return ir->values[v].dtype == MDL_I64 || ir->values[v].dtype == MDL_I32;
+}
+
+void mdl_rows_trace(const struct mdl_ir *ir, size_t *v, size_t *i)
 {
     while (ir->values[*v].op != MDL_NONE && ir->values[*v].rank <= 1) {
         const struct mdl_ir_op *op = &ir->ops[ir->values[*v].op];
@@ -181,7 +185,7 @@ static void trace(const struct mdl_ir *ir, size_t *v, size_t *i)
                    mdl_ir_elements(&ir->values[x]) == 1) {
             *i = 0;
         } else if (!(op->kind == MDL_IR_VIEW && op->view.kind == MDL_VIEW_RESHAPE) &&
-                   !(op->kind == MDL_OP_COPY && ir->values[x].dtype != MDL_F32)) {
+                   !(op->kind == MDL_OP_COPY && is_length(ir, x) && is_length(ir, *v))) {
             return;
         }
         *v = x;
@@ -195,7 +199,7 @@ static int element(struct mdl_ir *ir, size_t v, size_t i, size_t *ret)
     ptrdiff_t step = 1;
     int r;
 
-    trace(ir, &v, &i);
+    mdl_rows_trace(ir, &v, &i);
     all = mdl_ir_elements(&ir->values[v]);
     r = mdl_ir_reshape(ir, v, 1, &all, &v);
     r = r < 0 ? r : mdl_ir_slice(ir, v, &i, &step, &one, &v);

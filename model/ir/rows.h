@@ -29,6 +29,9 @@ int mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill, size_t *ret);
 /** mdl_rows_dim() - element @i of the computed integers @v as a length: *ret_most is the bound, or
  * what it is if *ret_rows is MDL_NONE. Refused if no bound is known. */
 int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows);
+/** mdl_rows_trace() - follows element *i of the computed integers *v to the value that it was taken
+ * from. */
+void mdl_rows_trace(const struct mdl_ir *ir, size_t *v, size_t *i);
 /** mdl_rows_concat() - concatenates along @axis values of which some have counted rows there. */
 int mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret);
 /** mdl_rows_same() - Return: whether two counts are equal, because they are computed the same way
@@ -38,6 +41,14 @@ bool mdl_rows_same(const struct mdl_ir *ir, size_t a, size_t b);
 int mdl_rows_int(struct mdl_ir *ir, int64_t value, size_t *ret);
 /** mdl_rows_refuse() - refuses a use of @v, whose rows are counted. */
 int mdl_rows_refuse(const struct mdl_ir *ir, size_t v);
+
+/* no_rows.c: is there any row? */
+
+/** mdl_rows_asks() - Return: whether the boolean @v tells only if a count is 0. *ret_count: it;
+ * *ret_none: what @v is where it is 0. */
+bool mdl_rows_asks(const struct mdl_ir *ir, size_t v, size_t *ret_count, bool *ret_none);
+/** mdl_rows_none_if() - Return: whether @v has no valid rows where @count is 0. */
+bool mdl_rows_none_if(const struct mdl_ir *ir, size_t v, size_t count);
 
 /* row_rules.c: what each op does with counted rows; for ir.hooks */
 extern const struct mdl_ir_hooks mdl_rows_hooks;

@@ -49,7 +49,8 @@ enum { LOWERED_NOT, LOWERED_BEGUN, LOWERED };
 #define BRANCH_DEPTH_MAX 64u
 #define E_SKIP 1 /* an input is the result of a refused node */
 
-const char *mdl_lower_label(const struct mdl_gnode *node)
+/* what messages call a node */
+static const char *label_of(const struct mdl_gnode *node)
 {
     return node->name[0]                                       ? node->name
            : node->output_count && node->outputs[0][0] != '\0' ? node->outputs[0]
@@ -71,13 +72,6 @@ static int last_of(const struct mdl_lower_row *row)
 static bool version_fits(const struct mdl_lower_row *row, int64_t opset)
 {
     return row->domain || (opset >= row->since && opset <= last_of(row));
-}
-
-bool mdl_lower_knows(const struct mdl_gnode *node)
-{
-    const struct mdl_lower_row *row = find_row(node);
-
-    return row && (node->opset == 0 || version_fits(row, node->opset));
 }
 
 static int check_version(const struct mdl_ir *ir, const struct mdl_gnode *n,
@@ -123,7 +117,7 @@ static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct 
 static void begin_node(struct mdl_ir *ir, const struct mdl_gnode *n)
 {
     ir->node = n;
-    ir->node_name = mdl_lower_label(n);
+    ir->node_name = label_of(n);
 }
 
 static void fail_outputs(struct mdl_ir *ir, const struct mdl_gnode *n)

@@ -7,14 +7,6 @@
 
 #include "model/ir/ir.h"
 
-/** mdl_lower_knows() - Return: whether the operator of @node is in one of the tables, in its
- * version. Its attributes and inputs may still be refused. Threads: any. */
-bool mdl_lower_knows(const struct mdl_gnode *node);
-
-/** mdl_lower_label() - Return: what messages call @node: its name, its first output's, or its
- * operator; borrowed. Threads: any. */
-const char *mdl_lower_label(const struct mdl_gnode *node);
-
 /** mdl_lower_check() - gives a reason for each node in ir.order whose operator is not supported.
  * Return: 0, -ENOMEM. */
 int mdl_lower_check(struct mdl_ir *ir);

@@ -125,11 +125,12 @@ static struct one_op *attention(const struct case_of *c, unsigned how)
     o->op.in[2] = ordered(o, 4, v, of_v, 0);
     if (how & 16) {
         o->op.in[3] = ordered(o, 4, mask, how & 32 ? swapped : NULL, how & 128 ? 4 : 2);
-        if (how & 32) { /* some keys are not attended to */
+        if (how & 32) { /* some keys are not attended to, or hardly */
             float *p = (float *)(void *)o->buffers[o->op.in[3]].data;
+            float hidden = how & 1024 ? -100 : how & 2048 ? -8 : -INFINITY;
 
             for (size_t i = 1; (i + 1) * sizeof(*p) <= o->buffers[o->op.in[3]].bytes; i += 3) {
-                p[i] = -INFINITY;
+                p[i] = hidden;
             }
             p[0] = 0;
         }
@@ -161,6 +162,18 @@ TEST(attention_of_known_shapes)
         for (unsigned how = 0; how < 4; how++) {
             T_TRUE(light_finish(attention(&shapes[i], how == 3 ? 14 : how), &attention_check));
         }
+    }
+}
+
+/* Swin subtracts 100 where windows wrap around. */
+TEST(attention_of_masks_that_subtract)
+{
+    static const struct case_of shapes[] = {
+        {3, 49, 49, 32, 32}, {2, 5, 33, 8, 7}, {1, 3, 500, 4, 20}};
+
+    for (size_t i = 0; i < base_array_count(shapes); i++) {
+        T_TRUE(light_finish(attention(&shapes[i], 16 | 32 | 1024), &attention_check));
+        T_TRUE(light_finish(attention(&shapes[i], 16 | 32 | 2048), &attention_check));
     }
 }
 

@@ -27,9 +27,7 @@ OPSETS = (11, 13, 17, 18, 20, 22, 24)
 OTHER = 0  # the file of opset 17 once more, at another size
 TOLERANCE = 1e-4
 
-# (network, opset or None for all): part of what the loader says.
-NO_BOXES = 'its condition must be a constant'  # an If around the suppression: is there any box?
-REFUSED = {(name, None): NO_BOXES for name in ('ssd', 'ssdlite', 'retinanet', 'fcos')}
+REFUSED = {}  # (network, opset or None for all): part of what the loader says
 
 
 def sources_hash():

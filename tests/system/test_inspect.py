@@ -77,15 +77,24 @@ def inspect_tells_what_a_file_is():
     for words in ("operator set 12", "image  f32  [1, 1, 16, 16]", "12 units", "served      yes"):
         check(words in text, words, text)
     j, _ = inspect(DIGITS, "--json")
-    equal((j["can_be_served"], j["compiled"]["units"], j["unsupported"], j["sidecar"]["exists"]), (True, 12, [], True))
+    equal((j["can_be_served"], j["compiled"]["units"], j["reasons"], j["sidecar"]["exists"]), (True, 12, [], True))
     path = os.path.join(folder(), "m.onnx")
     write(path, [onnx.node("Bogus", ["x"], "a"), onnx.node("Relu", ["a"], "b"), onnx.node("Wrong", ["b"], "y")],
           [value("x", F32, [1, 4])], [value("y", F32, [1, 4])])
     j, _ = inspect(path, "--json", expect=1)
-    equal([(u["op"], u["node"]) for u in j["unsupported"]], [("Bogus", "a"), ("Wrong", "y")])
+    equal([(r["kind"], r["op"], r["node"]) for r in j["reasons"]],
+          [("operator", "Bogus", "a"), ("operator", "Wrong", "y")])
+    check("operator Bogus is not supported" in j["reasons"][0]["why"] and j["reason_count"] == 2, j)
     equal((j["can_be_served"], j["producer"], j["compiled"]), (False, "tester", None))
     text, _ = inspect(path, expect=1)
     check("unsupported Bogus: node a\n" in text and "unsupported Wrong: node y\n" in text, text)
+    write(path, [onnx.node("Relu", ["x", "x"], "a"), onnx.node("Transpose", ["x"], "b", perm=[0, 2]),
+                 onnx.node("Bogus", ["x"], "c"), onnx.node("Sum", ["a", "b", "c"], "y")],
+          [value("x", F32, ["batch", 4])], [value("y", F32, [1, 4])])
+    j, _ = inspect(path, "--json", expect=1)
+    equal([(r["kind"], r["node"]) for r in j["reasons"]], [("operator", "c"), ("node", "b")])
+    text, _ = inspect(path, expect=1)
+    check("refused     node b (Transpose): " in text and "unsupported Bogus: node c\n" in text, text)
     with open(path, "wb") as f:
         f.write(b"\xff\xd8\xff\xe0 JFIF")
     _, error = inspect(path, expect=1)

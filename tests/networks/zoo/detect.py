@@ -19,7 +19,7 @@ class Boxes(nn.Module):
         self.net = net
 
     def forward(self, x):
-        y = self.net([x[0]])[0]
+        y = self.net([x[i] for i in range(len(x))])[0]
         return y['boxes'], y['scores'], y['labels']
 
 
@@ -44,27 +44,30 @@ def small_anchors(ratios):
 LIMITS = {'min_size': 64, 'max_size': 64}
 
 
-def small_retinanet():
+NOTHING = 1  # a score that no box has
+
+
+def small_retinanet(least=0.05):
     return Boxes(detection.RetinaNet(Pyramid(), CLASSES, anchor_generator=small_anchors((0.5, 1.0, 2.0)),
-                                     detections_per_img=20, topk_candidates=30, **LIMITS))
+                                     score_thresh=least, detections_per_img=20, topk_candidates=30, **LIMITS))
 
 
-def small_fcos():
-    return Boxes(detection.FCOS(Pyramid(), CLASSES, anchor_generator=small_anchors((1.0,)), detections_per_img=20,
-                                topk_candidates=30, **LIMITS))
+def small_fcos(least=0.2):
+    return Boxes(detection.FCOS(Pyramid(), CLASSES, anchor_generator=small_anchors((1.0,)), score_thresh=least,
+                                detections_per_img=200, topk_candidates=30, **LIMITS))
 
 
-def small_ssd(lite):
+def small_ssd(lite, least=0.2):
     anchors = DefaultBoxGenerator([[2], [2]], scales=[0.2, 0.5, 0.9])
     head = None
     if lite:
         head = SSDLiteHead([32, 32], anchors.num_anchors_per_location(), CLASSES, nn.BatchNorm2d)
-        return Boxes(SSD(Pyramid(), anchors, (64, 64), CLASSES, head=head, score_thresh=0.2,
+        return Boxes(SSD(Pyramid(), anchors, (64, 64), CLASSES, head=head, score_thresh=least,
                                    detections_per_img=20, topk_candidates=20, image_mean=[0.5] * 3,
                                    image_std=[0.5] * 3))
     head = SSDHead([32, 32], anchors.num_anchors_per_location(), CLASSES)
-    return Boxes(SSD(Pyramid(), anchors, (64, 64), CLASSES, head=head, score_thresh=0.2,
-                               detections_per_img=20, topk_candidates=20))
+    return Boxes(SSD(Pyramid(), anchors, (64, 64), CLASSES, head=head, score_thresh=least,
+                               detections_per_img=200, topk_candidates=20))
 
 
 SIZE = (3, 64, 64)
@@ -77,6 +80,10 @@ NETWORKS = {
     'retinanet': Network(small_retinanet, SIZE,
                          lambda: Boxes(detection.retinanet_resnet50_fpn(min_size=320, max_size=320, **PLAIN)),
                          (3, 320, 320), **ANSWERS),
+    'ssd_nothing': Network(lambda: small_ssd(False, NOTHING), SIZE, None, None, **ANSWERS),
+    'ssdlite_nothing': Network(lambda: small_ssd(True, NOTHING), SIZE, None, None, **ANSWERS),
+    'retinanet_nothing': Network(lambda: small_retinanet(NOTHING), SIZE, None, None, **ANSWERS),
+    'fcos_nothing': Network(lambda: small_fcos(NOTHING), SIZE, None, None, **ANSWERS),
     'fcos': Network(small_fcos, SIZE,
                     lambda: Boxes(detection.fcos_resnet50_fpn(min_size=320, max_size=320, **PLAIN)), (3, 320, 320),
                     **ANSWERS),

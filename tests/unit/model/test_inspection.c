@@ -89,14 +89,99 @@ TEST(all_unsupported_operators_are_named)
     pb_sub(&g, 1, pb_node("Bogus", NULL, "c", NULL, "y"));
     look_at(g, 1, nchw, &in);
     T_TRUE(in.read && !in.model);
-    T_EQ(in.refused_count, 3);
-    T_STR(in.refused[0].op_type, "Bogus");
-    T_STR(in.refused[0].node, "n1");
-    T_STR(in.refused[1].domain, "com.example");
-    T_STR(in.refused[2].node, "y"); /* without a name, its output's */
+    T_EQ(in.reasons.count, 3);
+    T_STR(in.reasons.list[0].op_type, "Bogus");
+    T_STR(in.reasons.list[0].node, "n1");
+    T_STR(in.reasons.list[1].domain, "com.example");
+    T_STR(in.reasons.list[2].node, "y"); /* without a name, its output's */
     T_CONTAINS(in.why, "Bogus");
     T_EQ(in.opset, 13);
     T_STR(in.producer, "test");
+    mdl_inspection_deinit(&in);
+}
+
+static struct pb attribute(const char *name, int type, unsigned field, struct pb value)
+{
+    struct pb a = {0};
+
+    pb_text(&a, 1, name);
+    pb_sub(&a, field, value);
+    pb_int(&a, 20, type);
+    return a;
+}
+
+/* y = x if the constant c is true; the branch has an operator that nobody knows */
+static struct pb choice(void)
+{
+    struct pb n = pb_node("If", "if", "c", NULL, "b"), g = {0};
+
+    pb_sub(&g, 1, pb_node("Inner", "inside", "x", NULL, "z"));
+    pb_sub(&g, 12, pb_value("z", 1, NULL, 0));
+    pb_sub(&n, 5, attribute("then_branch", 5, 6, g));
+    return n;
+}
+
+/* A function of another domain with an operator that nobody knows */
+static struct pb strange_function(void)
+{
+    struct pb f = {0}, o = {0};
+
+    pb_text(&f, 1, "Call");
+    pb_text(&f, 4, "a");
+    pb_text(&f, 5, "r");
+    pb_sub(&f, 7, pb_node("Deep", "deep", "a", NULL, "r"));
+    pb_text(&o, 1, "");
+    pb_int(&o, 2, 18);
+    pb_sub(&f, 9, o);
+    pb_text(&f, 10, "own");
+    return f;
+}
+
+static const struct mdl_reason *reason_of(const struct mdl_inspection *in, const char *op_type)
+{
+    for (size_t i = 0; i < in->reasons.count; i++) {
+        if (strcmp(in->reasons.list[i].op_type, op_type) == 0) {
+            return &in->reasons.list[i];
+        }
+    }
+    return NULL;
+}
+
+/* Also those in functions and branches, and nodes whose operator is supported, although a size is
+ * open. */
+TEST(all_reasons_are_given)
+{
+    static const int64_t open[] = {1, 3, -1, -1}, none[1];
+    struct pb g = {0}, call = pb_node("Call", "call", "x", NULL, "a"),
+              c = pb_tensor("c", 9, none, 0);
+    struct pb m, perm = {0}, move = pb_node("Transpose", "move", "x", NULL, "t");
+    struct mdl_load_options options = {0};
+    struct mdl_inspection in;
+
+    pb_text(&call, 7, "own");
+    pb_varint(&perm, 0);
+    pb_sub(&move, 5, attribute("perm", 7, 8, perm));
+    pb_bytes(&c, 9, &(const char){1}, 1);
+    pb_sub(&g, 5, c);
+    pb_sub(&g, 1, call);
+    pb_sub(&g, 1, choice());
+    pb_sub(&g, 1, move);
+    pb_sub(&g, 1, pb_node("Add", "add", "a", "b", "s"));
+    pb_sub(&g, 1, pb_node("Add", "add2", "s", "t", "y"));
+    pb_sub(&g, 11, pb_value("x", 1, open, 4));
+    pb_sub(&g, 12, pb_value("y", 1, NULL, 0));
+    m = pb_model(g, 10, 20);
+    pb_sub(&m, 25, strange_function());
+    T_EQ(mdl_inspect(load_put("look.onnx", m.data, m.bytes), &options, &in), 0);
+    pb_free(&m);
+    printf("  %s\n", in.why);
+    T_TRUE(in.read && !in.model);
+    T_EQ(in.reasons.count, 3);
+    T_TRUE(reason_of(&in, "Deep") && reason_of(&in, "Inner") && reason_of(&in, "Transpose"));
+    T_EQ(reason_of(&in, "Deep")->kind, MDL_REASON_OPERATOR);
+    T_EQ(reason_of(&in, "Inner")->kind, MDL_REASON_OPERATOR);
+    T_EQ(reason_of(&in, "Transpose")->kind, MDL_REASON_NODE);
+    T_CONTAINS(reason_of(&in, "Transpose")->text, "node move (Transpose): ");
     mdl_inspection_deinit(&in);
 }
 
