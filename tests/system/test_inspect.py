@@ -169,7 +169,7 @@ def bytes_take_pictures_but_no_floats():
         with open(raw, "rb") as f:
             equal(f.read(), b"".join(onnx.array.array("f", [v * 48.0]).tobytes() for v in (1, 2, 250)))
         text = refused(d, "infer", floats)
-        check("it holds f32, and the model's input x takes u8" in text, text)
+        check("it holds floats, and the model's input x takes u8" in text, text)
         d.pipectl("bench", "--frames", "8", "--pixfmt", "rgb24")
 
 
