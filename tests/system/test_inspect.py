@@ -13,7 +13,7 @@ import tempfile
 import tiny_onnx as onnx
 from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main
 
-F32, U8 = 1, 2
+F32, U8, F16 = 1, 2, 10
 
 
 def folder():
@@ -90,6 +90,16 @@ def inspect_tells_what_a_file_is():
         f.write(b"\xff\xd8\xff\xe0 JFIF")
     _, error = inspect(path, expect=1)
     check("this is a JPEG picture; it is not an ONNX model" in error, error)
+
+
+def inspect_tells_of_halves():
+    path = os.path.join(folder(), "half.onnx")
+    write(path, [onnx.node("Relu", ["x"], "y"), onnx.node("Relu", ["n"], "k")],
+          [value("x", F16, [1, 4]), value("n", F32, [2])], [value("y", F16, [1, 4]), value("k", F32, [2])])
+    text, _ = inspect(path)
+    check(text.count("  f32  [1, 4]  float16 in the file; clients may use f16\n") == 2, text)
+    j, _ = inspect(path, "--json")
+    equal([(i["dtype"], i["stored"]) for i in j["inputs"] + j["outputs"]], [("f32", "float16"), ("f32", None)] * 2)
 
 
 def inspect_drafts_a_sidecar():
@@ -228,5 +238,5 @@ def saved_models_stay():
 
 
 if __name__ == "__main__":
-    main([inspect_tells_what_a_file_is, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
+    main([inspect_tells_what_a_file_is, inspect_tells_of_halves, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
           bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about, saved_models_stay])
