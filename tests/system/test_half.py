@@ -15,7 +15,7 @@ from daemon import Daemon, check, equal, main
 from frames_client import answered, refused
 
 SIDE = 25  # 3 x 25 x 25 elements: no multiple of a vector
-LAYERS = [("conv", 8, 3), ("relu",), ("pool",), ("linear", 7)]
+LAYERS = [("conv", 8, 3), ("relu",), ("pool",), ("linear", 19)]  # outputs: whole vectors and some more
 INF = float("inf")
 
 
@@ -129,6 +129,8 @@ def half_outputs_are_rounded():
         s = pc.Stream(c, 6, "mixed", output_dtype=pc.F16)
         out = s.infer(struct.pack("<5f", 65503.99, 65504.0, 1e30, -65536.0, -65535.9).ljust(64, b"\0") + bytes(24)).output
         equal(floats(out[:10], "e"), (65504.0, INF, INF, -INF, -65504.0), "from 65520 on")
+        out = s.infer(struct.pack("<5f", 2033, 2035, -2065, -2067, 2034.01).ljust(64, b"\0") + bytes(24)).output
+        equal(floats(out[:10], "e"), (2048.0, 2052.0, -2048.0, -2052.0, 2050.0), "halfway, to even")
 
 
 def pictures_have_half_outputs():
