@@ -91,6 +91,7 @@ struct piped {
     bool ever_up;
     int error; /* GONE: negative errno */
     uint64_t instance, reconnects;
+    uint32_t features; /* of WELCOME */
     uint32_t last_stream;
     LIST_HEAD(, piped_stream) streams;
     struct ipc_tx *tx; /* owned: a ring of messages */
@@ -123,7 +124,7 @@ void ipc_stream_deallocate(struct piped_stream *s);
 size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride);
 
 /* client_stream.c: a stream's state and what it sends */
-int ipc_stream_start(struct piped_stream *s); /* queues OPEN */
+int ipc_stream_start(struct piped_stream *s); /* queues OPEN; or the stream FAILED: 0 */
 int ipc_stream_pump(struct piped_stream *s);  /* queues frames while there is credit */
 void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *text);
 void ipc_stream_disconnected(struct piped_stream *s);

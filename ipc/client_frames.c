@@ -8,6 +8,18 @@
 #include "base.h"
 #include "ipc/client.h"
 
+/* Return: f32 tensors can be sent as @dtype. */
+static bool travels(uint32_t dtype)
+{
+    return dtype == 0 || dtype == PIPED_F32 || dtype == PIPED_F16;
+}
+
+/* As OPEN has it. */
+static uint32_t half(uint32_t dtype)
+{
+    return dtype == PIPED_F16 ? IPC_F16 : 0;
+}
+
 /* An older caller has shorter options: what it does not know is 0. */
 static int take_options(const struct piped_stream_options *from, struct piped_stream_options *ret)
 {
@@ -27,6 +39,8 @@ static int take_options(const struct piped_stream_options *from, struct piped_st
             : ret->credits > IPC_CREDITS_MAX                     ? "credits"
             : ret->slots > 4096                                  ? "slots"
             : ret->model && strlen(ret->model) >= IPC_NAME_BYTES ? "model"
+            : !travels(ret->input_dtype)                         ? "input_dtype"
+            : !travels(ret->output_dtype)                        ? "output_dtype"
                                                                  : NULL;
     if (wrong) {
         return ipc_client_error(-EINVAL, "the stream option %s is out of range", wrong);
@@ -68,7 +82,9 @@ int piped_stream_open(struct piped *p, const struct piped_stream_options *option
                                 .policy = o.policy,
                                 .credits = o.credits,
                                 .priority = o.priority,
-                                .deadline_ns = o.deadline_ns};
+                                .deadline_ns = o.deadline_ns,
+                                .input_dtype = half(o.input_dtype),
+                                .output_dtype = half(o.output_dtype)};
     snprintf(s->open.model, sizeof(s->open.model), "%s", o.model ? o.model : "");
     LIST_INSERT_HEAD(&p->streams, s, linked);
     if (p->state == IPC_CLIENT_UP) {

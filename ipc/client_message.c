@@ -66,6 +66,7 @@ static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t
     }
     memcpy(p->server, m.server, sizeof(p->server));
     p->instance = m.instance;
+    p->features = m.features;
     p->reconnects += p->ever_up;
     p->ever_up = true;
     p->state = IPC_CLIENT_UP;
@@ -98,6 +99,19 @@ static int check_rows(const struct piped_stream *s, const struct ipc_opened *m)
     return 0;
 }
 
+/* f16 comes only where it was asked for, and then f32 does not. */
+static bool travels_as_asked(const struct piped_stream *s, const struct ipc_opened *m)
+{
+    for (uint32_t i = 0; i < m->input_count + m->output_count; i++) {
+        uint32_t asked = i < m->input_count ? s->open.input_dtype : s->open.output_dtype;
+
+        if (s->tensors[i].dtype == (asked == IPC_F16 ? PIPED_F32 : PIPED_F16)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, const uint8_t *b,
                         size_t bytes)
 {
@@ -127,7 +141,7 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
             s->rows_dim[i - m->input_count] = t.rows_dim;
         }
     }
-    return check_rows(s, m);
+    return travels_as_asked(s, m) ? check_rows(s, m) : invalid("a tensor that was not asked for");
 }
 
 static int send_pool(struct piped_stream *s)

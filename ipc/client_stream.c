@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpiped: the state of a stream, what it sends, and its list of submitted frames. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,12 @@ int ipc_stream_start(struct piped_stream *s)
     struct ipc_header h = {.type = IPC_OPEN, .stream = s->id};
     uint8_t b[IPC_OPEN_BYTES];
 
+    if ((s->open.input_dtype || s->open.output_dtype) && !(s->client->features & IPC_FEATURE_F16)) {
+        ipc_client_error(0, "the daemon, %s, is too old for f16 tensors; send f32",
+                         s->client->server);
+        ipc_stream_fail(s, IPC_UNSUPPORTED, -EOPNOTSUPP, piped_last_error());
+        return 0;
+    }
     s->state = IPC_STREAM_OPENING;
     ipc_put_open(&s->open, b);
     return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, -1);

@@ -6,6 +6,30 @@
 _Static_assert(sizeof(((struct ipc_reply *)NULL)->payload) >= IPC_OPENED_BYTES,
                "a reply has room for OPENED");
 
+static bool travels(uint32_t dtype)
+{
+    return dtype == 0 || dtype == IPC_F32 || dtype == IPC_F16;
+}
+
+/* Checks as what f32 tensors travel. Where a side knows only f32, these fields are reserved. */
+static enum ipc_status check_dtypes(struct ipc_open *o, uint32_t features, const char **ret_text)
+{
+    if (!(features & IPC_FEATURE_F16)) {
+        o->input_dtype = o->output_dtype = 0;
+    }
+    if (!travels(o->input_dtype) || !travels(o->output_dtype)) {
+        *ret_text = "input_dtype and output_dtype are 0, f32 or f16";
+        return IPC_UNSUPPORTED;
+    }
+    if (o->input_dtype == IPC_F16 && o->pixfmt != IPC_PIX_TENSOR) {
+        *ret_text = "an input of f16 needs pixfmt 0; pictures have pixels of bytes";
+        return IPC_INVALID_ARGUMENT;
+    }
+    o->input_dtype = o->input_dtype == IPC_F16 ? IPC_F16 : 0;
+    o->output_dtype = o->output_dtype == IPC_F16 ? IPC_F16 : 0;
+    return IPC_OK;
+}
+
 enum ipc_status ipc_open_check(const struct ipc_header *h, const uint8_t *payload,
                                const struct ipc_open_place *place, struct ipc_open *ret,
                                const char **ret_text)
@@ -26,7 +50,7 @@ enum ipc_status ipc_open_check(const struct ipc_header *h, const uint8_t *payloa
         *ret_text = "too many streams on this connection";
         return IPC_RESOURCE_EXHAUSTED;
     }
-    return IPC_OK;
+    return check_dtypes(ret, place->features, ret_text);
 }
 
 void ipc_open_refusal(const struct ipc_header *h, enum ipc_status status, const char *text,

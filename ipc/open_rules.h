@@ -22,10 +22,13 @@ struct ipc_open_place {
     bool in_use;             /* a stream of its number is open */
     const char *unavailable; /* why nothing is opened now; NULL: something is */
     size_t streams, streams_max;
+    uint32_t features; /* those both sides have */
 };
 
 /**
  * ipc_open_check() - decodes OPEN and checks what does not concern its model
+ *
+ * input_dtype and output_dtype of @ret are then 0 or IPC_F16.
  *
  * @payload: IPC_OPEN_BYTES     @ret_text: a static text, or @unavailable
  *

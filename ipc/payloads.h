@@ -26,13 +26,13 @@ struct ipc_header {    /* byte offset: */
 
 struct ipc_hello {                     /* 80 bytes */
     uint16_t version_min, version_max; /* 0, 2 */
-    uint32_t features;                 /* 4: none are defined yet */
+    uint32_t features;                 /* 4: enum ipc_feature */
     char client[IPC_NAME_BYTES];       /* 8 */
     uint64_t reserved;                 /* 72 */
 };
 struct ipc_welcome {                   /* 96 bytes */
     uint16_t version, reserved;        /* 0, 2 */
-    uint32_t features;                 /* 4 */
+    uint32_t features;                 /* 4: those both sides have */
     uint32_t payload_max, streams_max; /* 8, 12 */
     uint64_t pool_bytes_max;           /* 16 */
     char server[IPC_NAME_BYTES];       /* 24: "piped 0.1.0" */
@@ -44,7 +44,8 @@ struct ipc_open {               /* 96 bytes */
     uint32_t credits;           /* 72: wanted; 0: the server decides */
     uint32_t priority;          /* 76: 0 (usual) to 3 */
     uint64_t deadline_ns;       /* 80: for each frame, from its arrival; 0: none */
-    uint64_t reserved;          /* 88 */
+    /* as what f32 tensors travel, 88, 92; 0: f32; reserved unless both sides have F16 */
+    uint32_t input_dtype, output_dtype;
 };
 struct ipc_tensor {             /* 128 bytes */
     char name[IPC_NAME_BYTES];  /* 0 */

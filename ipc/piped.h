@@ -80,7 +80,8 @@ enum piped_dtype {
     PIPED_I64 = 3,
     PIPED_U8 = 4,
     PIPED_I8 = 5,
-    PIPED_BOOL = 6
+    PIPED_BOOL = 6,
+    PIPED_F16 = 7 /* IEEE binary16; only where input_dtype or output_dtype ask for it */
 };
 
 struct piped;        /* a connection */
@@ -107,6 +108,11 @@ struct piped_stream_options {
     uint32_t width, height; /* images: the largest size; 0: the model's */
     uint32_t stride;        /* images: of the largest size; 0: no gap between rows */
     uint32_t inline_frames; /* not 0: send bytes through the socket, not shared memory */
+    uint32_t unused;        /* 0 */
+    /* As what the model's f32 tensors are sent and returned; other tensors stay as they are. 0:
+     * PIPED_F32. PIPED_F16: half the bytes; the daemon computes in f32 all the same, and rounds
+     * results to nearest even, beyond f16 to infinity. Inputs need PIPED_TENSOR. */
+    uint32_t input_dtype, output_dtype;
 };
 
 struct piped_tensor {
@@ -187,8 +193,9 @@ PIPED_API uint64_t piped_reconnects(const struct piped *p);
 PIPED_API const char *piped_server(const struct piped *p);
 
 /** piped_stream_open() - opens a stream, allocates its slots (shared memory, pre-faulted), and
- * waits for the daemon's answer. Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format),
- * -EBUSY (a limit), -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ENOMEM. */
+ * waits for the daemon's answer. Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format;
+ * f16 with a model without f32 tensors, or with a daemon that is too old), -EBUSY (a limit),
+ * -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ENOMEM. */
 PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_options *options,
                                 struct piped_stream **ret);
 /** piped_stream_close() - closes a stream; drops frames that were not collected. @s may be NULL.

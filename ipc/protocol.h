@@ -83,6 +83,18 @@ enum ipc_pixfmt {
     IPC_PIX_COUNT
 };
 
-enum ipc_dtype { IPC_F32 = 1, IPC_I32 = 2, IPC_I64 = 3, IPC_U8 = 4, IPC_I8 = 5, IPC_BOOL = 6 };
+/* F16: only on streams that ask for it; see struct ipc_open */
+enum ipc_dtype {
+    IPC_F32 = 1,
+    IPC_I32 = 2,
+    IPC_I64 = 3,
+    IPC_U8 = 4,
+    IPC_I8 = 5,
+    IPC_BOOL = 6,
+    IPC_F16 = 7
+};
+
+/* Bits of `features` in HELLO and WELCOME: what a side knows besides version 1. */
+enum ipc_feature { IPC_FEATURE_F16 = 1 };
 
 enum ipc_event { IPC_EVENT_PLAN = 1, IPC_EVENT_DRAINING = 2, IPC_EVENT_UNLOADING = 3 };

@@ -44,7 +44,8 @@ AT(ipc_open, policy, 68);
 AT(ipc_open, credits, 72);
 AT(ipc_open, priority, 76);
 AT(ipc_open, deadline_ns, 80);
-AT(ipc_open, reserved, 88);
+AT(ipc_open, input_dtype, 88);
+AT(ipc_open, output_dtype, 92);
 AT(ipc_tensor, name, 0);
 AT(ipc_tensor, dtype, 64);
 AT(ipc_tensor, rank, 68);
@@ -296,16 +297,17 @@ int ipc_get_opened(const uint8_t *b, size_t bytes, struct ipc_opened *ret)
 
 const char *ipc_dtype_name(uint32_t dtype)
 {
-    static const char *const names[] = {[IPC_F32] = "f32", [IPC_I32] = "i32", [IPC_I64] = "i64",
-                                        [IPC_U8] = "u8",   [IPC_I8] = "i8",   [IPC_BOOL] = "bool"};
+    static const char *const names[] = {
+        [IPC_F32] = "f32", [IPC_I32] = "i32",   [IPC_I64] = "i64", [IPC_U8] = "u8",
+        [IPC_I8] = "i8",   [IPC_BOOL] = "bool", [IPC_F16] = "f16"};
 
     return dtype < base_array_count(names) && names[dtype] ? names[dtype] : "?";
 }
 
 size_t ipc_dtype_bytes(uint32_t dtype)
 {
-    static const uint8_t bytes[] = {
-        [IPC_F32] = 4, [IPC_I32] = 4, [IPC_I64] = 8, [IPC_U8] = 1, [IPC_I8] = 1, [IPC_BOOL] = 1};
+    static const uint8_t bytes[] = {[IPC_F32] = 4, [IPC_I32] = 4,  [IPC_I64] = 8, [IPC_U8] = 1,
+                                    [IPC_I8] = 1,  [IPC_BOOL] = 1, [IPC_F16] = 2};
 
     return dtype < sizeof(bytes) ? bytes[dtype] : 0;
 }

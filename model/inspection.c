@@ -35,6 +35,7 @@ static struct mdl_inspected_io *copy_values(struct mdl_inspection *in, const str
         list[i].name = copy(in, v[i].name);
         list[i].dtype = v[i].has_dtype || v[i].typed ? mdl_dtype_name(v[i].dtype) : "?";
         list[i].shape = copy(in, mdl_shape_format(&v[i], shape, sizeof(shape)));
+        list[i].stored = v[i].stored;
         list[i].rank = v[i].rank;
         for (size_t k = 0; k < v[i].rank; k++) {
             list[i].dim[k] = v[i].dim[k];

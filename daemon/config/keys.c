@@ -165,7 +165,7 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_LIMIT_POOL_MIB, "limits.pool_mib_per_user", "MiB", 1, 1048576, 1024, NOW,
         "Maximum client memory of one user."),
     INT(DMN_KEY_LIMIT_INLINE_MIB, "limits.inline_mib", "MiB", 1, 65536, 256, NOW,
-        "Maximum memory for the inline frames of one connection."),
+        "Maximum memory for the inline and f16 frames of one connection."),
     INT(DMN_KEY_LIMIT_BACKLOG_KIB, "limits.backlog_kib", "KiB", 64, 1048576, 1024, NOW,
         "Stop reading from a connection while it has more unread answers than this."),
     INT(DMN_KEY_LIMIT_SLOW_S, "limits.slow_client_s", "s", 1, 3600, 30, NOW,

@@ -34,7 +34,7 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
     if (r->answer.is_inline) {
         *ret_inline = dmn_record_place_inline(r, &s->format, h, &f, s->peer);
     } else {
-        dmn_record_place_shared(r, &s->format, &f, s->memory[f.pool]);
+        dmn_record_place_shared(r, &s->format, &f, s->memory[f.pool], s->peer);
     }
     return r;
 }
@@ -71,7 +71,7 @@ bool dmn_stream_answer(struct dmn_stream *s)
             s->next++;
         }
         s->head++;
-        ipc_answer_reply(&r->answer, s->id, r->output, s->format.output_bytes, &reply);
+        ipc_answer_reply(&r->answer, s->id, r->output_there, s->format.output.there_bytes, &reply);
         dmn_peer_reply(s->peer, &reply);
         s->peer->answered++;
         if (s->clients) {

@@ -18,20 +18,20 @@ static enum ipc_dtype wire_dtype(enum mdl_dtype t)
     return map[t];
 }
 
-static void describe(const struct mdl_model *m, const struct mdl_io *io, size_t offset,
-                     uint8_t *ret)
+static void describe(const struct mdl_model *m, const struct mdl_io *io,
+                     const struct dmn_travel *travel, size_t i, uint8_t *ret)
 {
     const struct mdl_tensor *t = &m->tensors[io->tensor];
-    struct ipc_tensor w = {.dtype = wire_dtype(t->dtype),
+    struct ipc_tensor w = {.dtype = travel->tensor[i].f16 ? IPC_F16 : wire_dtype(t->dtype),
                            .rank = (uint32_t)t->rank,
-                           .offset = offset,
-                           .bytes = io->bytes,
+                           .offset = travel->tensor[i].there,
+                           .bytes = dmn_travel_bytes(travel, i),
                            .rows_output = (uint32_t)io->rows_output,
                            .rows_dim = (uint32_t)io->rows_dim};
 
     snprintf(w.name, sizeof(w.name), "%s", io->name);
-    for (size_t i = 0; i < t->rank && i < IPC_RANK_MAX; i++) {
-        w.dim[i] = (uint32_t)t->dim[i];
+    for (size_t k = 0; k < t->rank && k < IPC_RANK_MAX; k++) {
+        w.dim[k] = (uint32_t)t->dim[k];
     }
     ipc_put_tensor(&w, ret);
 }
@@ -47,27 +47,55 @@ static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_stat
 
 static void accept_open(struct dmn_stream *s)
 {
+    const struct dmn_travel *in = &s->format.input, *out = &s->format.output;
     const struct dmn_model *m = s->clients->model;
     struct ipc_opened o = {.credits = s->flow.credits,
                            .depth = (uint32_t)dmn_model_depth(m),
-                           .input_count = (uint32_t)s->format.input_count,
-                           .output_count = (uint32_t)s->format.output_count,
-                           .input_bytes = s->format.input_bytes,
-                           .output_bytes = s->format.output_bytes,
+                           .input_count = (uint32_t)in->count,
+                           .output_count = (uint32_t)out->count,
+                           .input_bytes = in->there_bytes,
+                           .output_bytes = out->there_bytes,
                            .image_width = m->image_width,
                            .image_height = m->image_height};
     uint8_t payload[IPC_OPENED_BYTES], tensors[2 * IPC_TENSORS_MAX * IPC_TENSOR_BYTES];
     size_t bytes = 0;
 
     ipc_put_opened(&o, payload);
-    for (size_t i = 0; i < s->format.input_count; i++, bytes += IPC_TENSOR_BYTES) {
-        describe(m->model, &m->model->inputs[i], s->format.in_offset[i], tensors + bytes);
+    for (size_t i = 0; i < in->count; i++, bytes += IPC_TENSOR_BYTES) {
+        describe(m->model, &m->model->inputs[i], in, i, tensors + bytes);
     }
-    for (size_t i = 0; i < s->format.output_count; i++, bytes += IPC_TENSOR_BYTES) {
-        describe(m->model, &m->model->outputs[i], s->format.out_offset[i], tensors + bytes);
+    for (size_t i = 0; i < out->count; i++, bytes += IPC_TENSOR_BYTES) {
+        describe(m->model, &m->model->outputs[i], out, i, tensors + bytes);
     }
     dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_OPENED, .stream = s->id}, payload,
                   sizeof(payload), tensors, bytes);
+}
+
+static bool has_f32(const struct mdl_model *m, const struct mdl_io *ios, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (m->tensors[ios[i].tensor].dtype == MDL_F32) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: what the model cannot do; NULL: it can do all that is asked. */
+static const char *unsupported(const struct dmn_model *m, const struct ipc_open *o)
+{
+    const struct mdl_model *net = m->model;
+
+    if (o->pixfmt != IPC_PIX_TENSOR && !m->image_width) {
+        return "the model's input is not an image; send tensors (pixfmt 0)";
+    }
+    if (o->input_dtype == IPC_F16 && !has_f32(net, net->inputs, net->input_count)) {
+        return "the model has no f32 input, so none can be sent as f16";
+    }
+    if (o->output_dtype == IPC_F16 && !has_f32(net, net->outputs, net->output_count)) {
+        return "the model has no f32 output, so none can be returned as f16";
+    }
+    return NULL;
 }
 
 void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload)
@@ -78,7 +106,8 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
                                          .unavailable =
                                              f->draining ? "the daemon is stopping" : NULL,
                                          .streams = c->stream_count,
-                                         .streams_max = base_min(limit, (size_t)IPC_STREAMS_MAX)};
+                                         .streams_max = base_min(limit, (size_t)IPC_STREAMS_MAX),
+                                         .features = c->peer.features};
     const char *why = "";
     enum ipc_status status;
     struct dmn_stream *s;
@@ -99,8 +128,9 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
         refuse(c, h, IPC_NOT_FOUND, text);
         return;
     }
-    if (o.pixfmt != IPC_PIX_TENSOR && !m->image_width) {
-        refuse(c, h, IPC_UNSUPPORTED, "the model's input is not an image; send tensors (pixfmt 0)");
+    why = unsupported(m, &o);
+    if (why) {
+        refuse(c, h, IPC_UNSUPPORTED, why);
         return;
     }
     s = dmn_stream_new(&c->peer, m->clients, h->stream, &o);

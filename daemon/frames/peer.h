@@ -38,6 +38,7 @@ struct dmn_peer {
     size_t inline_bytes;         /* buffers of all its records; written by record.c, stream.c */
     struct dmn_account *account; /* borrowed until closed */
     pid_t pid;
+    uint32_t features;           /* both sides have; 0 before HELLO */
     char client[IPC_NAME_BYTES]; /* its name from HELLO, or "?" */
 };
 

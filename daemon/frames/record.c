@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base.h"
 #include "daemon/config/config.h"
@@ -64,46 +65,99 @@ void dmn_record_cancel(struct dmn_record *r)
 void dmn_record_release(struct dmn_record *r)
 {
     r->memory = ipc_memory_unref(r->memory);
-    r->input = NULL;
-    r->output = NULL;
+    r->input = r->input_there = NULL;
+    r->converted = NULL;
+    r->output = r->output_there = NULL;
 }
 
-/* The record keeps the buffer for the next inline frame, so a steady client costs no allocation. */
-static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t input_bytes,
-                          size_t output_bytes)
-{
-    size_t at, total,
-        limit = (size_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_INLINE_MIB) << 20;
+/* What a frame may have in its record's buffer, in this order. */
+enum part { INPUT_THERE, INPUT, OUTPUT, OUTPUT_THERE, PARTS };
 
-    if (!base_add(input_bytes, 63, &at) || !base_add(at & ~(size_t)63, output_bytes, &total)) {
+/* Return: false: too many bytes. */
+static bool lay_out_parts(const size_t bytes[PARTS], size_t ret_at[PARTS], size_t *ret_total)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < PARTS; i++) {
+        ret_at[i] = at;
+        if (!base_add(at, bytes[i], &at) || !base_add(at, 63, &at)) {
+            return false;
+        }
+        at &= ~(size_t)63;
+    }
+    *ret_total = at;
+    return true;
+}
+
+/* The record keeps the buffer for the next frame, so a steady client costs no allocation. */
+static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t total)
+{
+    size_t limit = (size_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_INLINE_MIB) << 20;
+    uint8_t *grown;
+
+    if (total <= r->buffer_bytes) {
+        return true;
+    }
+    if (p->inline_bytes - r->buffer_bytes > limit ||
+        total > limit - (p->inline_bytes - r->buffer_bytes)) {
         return false;
     }
-    r->buffer_output = at & ~(size_t)63;
-    if (total > r->buffer_bytes) {
-        uint8_t *grown;
-
-        if (p->inline_bytes - r->buffer_bytes > limit ||
-            total > limit - (p->inline_bytes - r->buffer_bytes)) {
-            return false;
-        }
-        grown = aligned_alloc(64, base_align_up(total, 64));
-        if (!grown) {
-            return false;
-        }
-        free(r->buffer);
-        r->buffer = grown;
-        p->inline_bytes += total - r->buffer_bytes;
-        r->buffer_bytes = total;
+    grown = aligned_alloc(64, total);
+    if (!grown) {
+        return false;
     }
-    r->input = r->buffer;
-    r->output = r->buffer + r->buffer_output;
+    memset(grown, 0, total); /* gaps between tensors go out, too */
+    free(r->buffer);
+    r->buffer = grown;
+    p->inline_bytes += total - r->buffer_bytes;
+    r->buffer_bytes = total;
     return true;
+}
+
+/* Finds a place for all that is not in client memory. Return: false: there is none; refused. */
+static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
+                  const struct ipc_frame *f, const struct ipc_memory *m, struct dmn_peer *p)
+{
+    bool in = format->input.converts, out = format->output.converts;
+    const size_t bytes[PARTS] = {[INPUT_THERE] = m ? 0 : f->in_bytes,
+                                 [INPUT] = in ? format->input.here_bytes : 0,
+                                 [OUTPUT] = !m || out ? format->output.here_bytes : 0,
+                                 [OUTPUT_THERE] = !m && out ? format->output.there_bytes : 0};
+    size_t at[PARTS], total;
+
+    if (!lay_out_parts(bytes, at, &total) || !ensure_buffer(r, p, total)) {
+        ipc_answer_refuse(&r->answer, IPC_RESOURCE_EXHAUSTED,
+                          "no memory left for inline and f16 frames of this connection");
+        return false;
+    }
+    r->input_there = m ? m->map + f->in_offset : r->buffer + at[INPUT_THERE];
+    r->output_there = m ? m->map + f->out_offset : r->buffer + at[out ? OUTPUT_THERE : OUTPUT];
+    r->converted = in ? r->buffer + at[INPUT] : NULL;
+    r->input = in ? r->converted : r->input_there;
+    r->output = out ? r->buffer + at[OUTPUT] : r->output_there;
+    r->image.data = r->input;
+    return true;
+}
+
+void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format)
+{
+    if (r->converted) {
+        dmn_travel_in(&format->input, r->input_there, r->converted);
+        r->converted = NULL;
+    }
+}
+
+void dmn_record_output_there(struct dmn_record *r, const struct dmn_frame_format *format)
+{
+    if (format->output.converts) {
+        dmn_travel_out(&format->output, r->output, r->output_there);
+    }
 }
 
 static struct ipc_areas areas_of(const struct dmn_frame_format *format)
 {
-    return (struct ipc_areas){.input_bytes = format->input_bytes,
-                              .output_bytes = format->output_bytes,
+    return (struct ipc_areas){.input_bytes = format->input.there_bytes,
+                              .output_bytes = format->output.there_bytes,
                               .image = format->pixfmt != IPC_PIX_TENSOR};
 }
 
@@ -135,18 +189,17 @@ static bool set_image(struct dmn_record *r, const struct dmn_frame_format *forma
 }
 
 void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct ipc_memory *memory)
+                             const struct ipc_frame *f, struct ipc_memory *memory,
+                             struct dmn_peer *p)
 {
     const struct ipc_areas areas = areas_of(format);
 
-    if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) || !set_image(r, format, f)) {
+    if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) || !set_image(r, format, f) ||
+        !place(r, format, f, memory, p)) {
         dmn_record_refused(r);
         return;
     }
     r->memory = ipc_memory_ref(memory);
-    r->input = memory->map + f->in_offset;
-    r->output = memory->map + f->out_offset;
-    r->image.data = r->input;
 }
 
 size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
@@ -155,15 +208,10 @@ size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_form
 {
     const struct ipc_areas areas = areas_of(format);
 
-    if (!ipc_frame_fits_message(&r->answer, h, f, &areas) || !set_image(r, format, f)) {
+    if (!ipc_frame_fits_message(&r->answer, h, f, &areas) || !set_image(r, format, f) ||
+        !place(r, format, f, NULL, p)) {
         dmn_record_refused(r);
         return 0;
     }
-    if (!ensure_buffer(r, p, f->in_bytes, format->output_bytes)) {
-        dmn_record_fail(r, IPC_RESOURCE_EXHAUSTED,
-                        "no memory left for inline frames of this connection");
-        return 0;
-    }
-    r->image.data = r->input;
     return f->in_bytes;
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "daemon/frames/peer.h"
+#include "daemon/frames/travel.h"
 #include "daemon/models/elsewhere.h"
 #include "daemon/models/models.h"
 #include "ipc/frame_rules.h"
@@ -43,11 +44,14 @@ struct dmn_record {
     struct ipc_answer answer; /* complete once DONE */
     uint64_t arrival_ns, deadline_ns;
     struct ipc_memory *memory; /* a reference, or NULL */
-    const uint8_t *input;      /* in memory or in buffer */
-    uint8_t *output;
-    /* owned, kept for the next inline frame: input, then output at buffer_output */
-    uint8_t *buffer;
-    size_t buffer_bytes, buffer_output;
+    /* each in memory or in buffer. As the client has it; as the model does, the same bytes unless
+     * they are converted */
+    const uint8_t *input_there, *input;
+    uint8_t *output_there, *output;
+    uint8_t
+        *converted;  /* the input's bytes are still to be converted to here; NULL: they are not */
+    uint8_t *buffer; /* owned, kept for the next frame; what an inline frame sends comes first */
+    size_t buffer_bytes;
     struct krn_image image;
     struct pl_frame *running; /* borrowed from the pipeline while RUNNING there */
     struct dmn_far_frame far; /* far.at: RUNNING elsewhere */
@@ -57,10 +61,7 @@ struct dmn_record {
  * frames that look the same. */
 struct dmn_frame_format {
     enum ipc_pixfmt pixfmt; /* IPC_PIX_TENSOR: the model's own inputs */
-    size_t input_bytes, output_bytes;
-    /* tensors back to back, each offset a multiple of 64 */
-    size_t in_offset[PL_FRAME_IO_MAX], out_offset[PL_FRAME_IO_MAX];
-    size_t input_count, output_count;
+    struct dmn_travel input, output;
 };
 
 /** dmn_record_new() - a record of stream @s, without a buffer. Return: owned by the caller; NULL:
@@ -73,13 +74,14 @@ struct dmn_record *dmn_record_free(struct dmn_record *r);
 void dmn_record_reset(struct dmn_record *r);
 
 /**
- * dmn_record_place_shared() - uses bytes in client memory
+ * dmn_record_place_shared() - uses bytes in client memory, and the buffer for what is converted
  *
- * @memory: the memory of the frame's number, borrowed; NULL: there is none. Takes a reference. A
- * frame that does not fit becomes DONE, with the reason.
+ * @memory: the memory of the frame's number, borrowed; NULL: there is none. Takes a reference.
+ * @p: as below. A frame that does not fit becomes DONE, with the reason.
  */
 void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct ipc_memory *memory);
+                             const struct ipc_frame *f, struct ipc_memory *memory,
+                             struct dmn_peer *p);
 /**
  * dmn_record_place_inline() - makes room in the buffer for the input that follows the message
  *
@@ -90,6 +92,11 @@ void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format
 size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
                                const struct ipc_header *h, const struct ipc_frame *f,
                                struct dmn_peer *p);
+
+/** dmn_record_input_here() - makes the input what the model takes, once. All its bytes are here. */
+void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format);
+/** dmn_record_output_there() - makes the output of a computed frame what the client takes. */
+void dmn_record_output_there(struct dmn_record *r, const struct dmn_frame_format *format);
 
 /** dmn_record_refused() - its answer has a status and a reason: sets DONE; releases its bytes. The
  * caller takes a QUEUED record out of its queue, see dmn_stream_unqueue(). */

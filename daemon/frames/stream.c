@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/stream.h"
 
-#include <string.h>
-
 #include "base.h"
 #include "daemon/config/config.h"
 
@@ -102,12 +100,10 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
     s->flow.credits = grant(p, o->credits, dmn_model_depth(m));
     s->flow.deadline_ns = o->deadline_ns;
     dmn_queue_init(&s->queue, o->priority);
-    s->format.input_bytes = m->input_bytes;
-    s->format.output_bytes = m->output_bytes;
-    s->format.input_count = m->model->input_count;
-    s->format.output_count = m->model->output_count;
-    memcpy(s->format.in_offset, m->in_offset, sizeof(s->format.in_offset));
-    memcpy(s->format.out_offset, m->out_offset, sizeof(s->format.out_offset));
+    dmn_travel_plan(m->model, m->model->inputs, m->model->input_count, m->in_offset, m->input_bytes,
+                    o->input_dtype == IPC_F16, &s->format.input);
+    dmn_travel_plan(m->model, m->model->outputs, m->model->output_count, m->out_offset,
+                    m->output_bytes, o->output_dtype == IPC_F16, &s->format.output);
     link_stream(w, s);
     if (!grow_records(s, s->flow.credits + DMN_SPARE_RECORDS)) {
         return dmn_stream_free(s);

@@ -14,7 +14,7 @@
  *   ends, those pipelines are freed first.
  *
  * Otherwise CLOSE ends it, once everything is answered. Owned by the connection while there is one.
- * About 4.5 KiB, mostly the ring, and 350 bytes per record (credits plus DMN_SPARE_RECORDS of
+ * About 5.5 KiB, mostly the ring, and 380 bytes per record (credits plus DMN_SPARE_RECORDS of
  * them).
  *
  * Threads: the loop thread.

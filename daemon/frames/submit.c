@@ -10,6 +10,7 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
 
     switch (status) {
     case PL_FRAME_OK:
+        dmn_record_output_there(r, &s->format);
         r->state = DMN_RECORD_DONE;
         if (r->answer.service_ns > 0) {
             dmn_client_stats_served(&m->clients->stats, r->answer.service_ns);
@@ -78,11 +79,11 @@ static void fill(struct pl_frame *f, struct dmn_record *r)
     f->deadline_ns = r->deadline_ns;
     f->has_image = format->pixfmt != IPC_PIX_TENSOR;
     f->image = r->image;
-    for (size_t i = 0; i < format->input_count && !f->has_image; i++) {
-        f->inputs[i] = r->input + format->in_offset[i];
+    for (size_t i = 0; i < format->input.count && !f->has_image; i++) {
+        f->inputs[i] = r->input + format->input.tensor[i].here;
     }
-    for (size_t i = 0; i < format->output_count; i++) {
-        f->outputs[i] = r->output + format->out_offset[i];
+    for (size_t i = 0; i < format->output.count; i++) {
+        f->outputs[i] = r->output + format->output.tensor[i].here;
     }
 }
 
@@ -145,6 +146,7 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
         refuse(w, r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
         return true;
     }
+    dmn_record_input_here(r, &s->format);
     offered = offer(m, r);
     if (offered == DMN_OFFER_NONE && pl_asleep(m->pipe)) {
         refuse(w, r, IPC_UNAVAILABLE,

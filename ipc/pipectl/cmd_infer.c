@@ -11,21 +11,23 @@
 
 #define STALL_MS 120000 /* no answer for this long: something is wrong */
 
-static size_t stream_index(uint32_t format)
+static size_t stream_index(const struct infer_item *item)
 {
-    return format == PIPED_GRAY8 ? 2 : format == PIPED_RGB24 ? 1 : 0;
+    return item->f16 ? INFER_F16 : item->format == PIPED_GRAY8 ? 2 : item->format == PIPED_RGB24;
 }
 
 static int open_stream(struct infer *in, size_t k, uint32_t slots)
 {
-    static const uint32_t formats[INFER_STREAMS] = {PIPED_TENSOR, PIPED_RGB24, PIPED_GRAY8};
+    static const uint32_t formats[INFER_STREAMS] = {PIPED_TENSOR, PIPED_RGB24, PIPED_GRAY8,
+                                                    PIPED_TENSOR};
     struct piped_stream_options o = {.size = sizeof(o),
                                      .model = in->model,
                                      .pixfmt = formats[k],
                                      .slots = slots,
                                      .width = in->most_width[k],
                                      .height = in->most_height[k],
-                                     .inline_frames = in->inline_frames};
+                                     .inline_frames = in->inline_frames,
+                                     .input_dtype = k == INFER_F16 ? PIPED_F16 : 0};
 
     return ctl_open_stream(in->client, &o, &in->streams[k]);
 }
@@ -72,7 +74,7 @@ static int acquire(struct infer *in, struct piped_stream *s, struct piped_frame 
 
 static int send_item(struct infer *in, struct infer_item *item, const struct ctl_image *img)
 {
-    struct piped_stream *s = in->streams[stream_index(item->format)];
+    struct piped_stream *s = in->streams[stream_index(item)];
     struct piped_frame *f;
     char error[256];
     int rc = acquire(in, s, &f);
@@ -82,7 +84,9 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
     }
     f->user = item;
     if (img->kind == CTL_IMAGE_RAW) {
-        memcpy(f->input, img->data + item->frame * in->frame_bytes, in->frame_bytes);
+        size_t bytes = in->frame_bytes[item->f16];
+
+        memcpy(f->input, img->data + item->frame * bytes, bytes);
     } else {
         f->width = img->width;
         f->height = img->height;
@@ -123,7 +127,7 @@ static bool go_to(struct infer *in, const struct infer_item *item, struct positi
         at->file = item->file;
     }
     if (at->img.kind == CTL_IMAGE_RAW) {
-        return (item->frame + 1) * in->frame_bytes <= at->img.bytes;
+        return (item->frame + 1) * in->frame_bytes[item->f16] <= at->img.bytes;
     }
     for (; at->frame < item->frame; at->frame++) {
         if (ctl_image_next(&at->img, error, sizeof(error)) != 1) {
@@ -131,7 +135,7 @@ static bool go_to(struct infer *in, const struct infer_item *item, struct positi
         }
     }
     return item->format == (at->img.channels == 1 ? PIPED_GRAY8 : PIPED_RGB24) &&
-           at->img.bytes <= in->most_bytes[stream_index(item->format)];
+           at->img.bytes <= in->most_bytes[stream_index(item)];
 }
 
 static int send_all(struct infer *in)
@@ -185,7 +189,7 @@ static void find_labels(struct infer *in)
     json_decref(reply);
 }
 
-/* A .f32 file holds floats: its bytes must not become another type's numbers. */
+/* A raw file holds floats: its bytes must not become another type's numbers. */
 static void find_types(struct infer *in)
 {
     const struct piped_stream_info *info = piped_stream_info(in->streams[0]);
@@ -195,27 +199,39 @@ static void find_types(struct infer *in)
         const char *type = ipc_dtype_name(t->dtype);
 
         if (t->dtype != PIPED_F32) {
-            snprintf(in->not_floats, sizeof(in->not_floats),
-                     "it holds f32, and the model's input %s takes %s; send a picture, or make the "
-                     "%s yourself and send them with libpiped",
-                     t->name, type, type);
+            snprintf(
+                in->not_floats, sizeof(in->not_floats),
+                "it holds floats, and the model's input %s takes %s; send a picture, or make the "
+                "%s yourself and send them with libpiped",
+                t->name, type, type);
         }
     }
+}
+
+/* A tensor stream with one slot tells the sizes. */
+static int find_sizes(struct infer *in, size_t k)
+{
+    int rc = open_stream(in, k, 1);
+
+    if (rc == CTL_DONE) {
+        in->frame_bytes[k == INFER_F16] = (size_t)piped_stream_info(in->streams[k])->input_bytes;
+        if (k == 0) {
+            find_types(in);
+        }
+        in->streams[k] = piped_stream_close(in->streams[k]);
+    }
+    return rc;
 }
 
 static int run(struct infer *in)
 {
     int rc = ctl_connect(in->ctl, 0, &in->client);
 
-    /* a tensor stream with one slot tells the sizes */
-    rc = rc ? rc : open_stream(in, 0, 1);
-    if (rc) {
-        return rc;
+    rc = rc ? rc : find_sizes(in, 0);
+    if (rc == CTL_DONE && !in->not_floats[0] && infer_has_f16(in)) {
+        rc = find_sizes(in, INFER_F16);
     }
-    in->frame_bytes = (size_t)piped_stream_info(in->streams[0])->input_bytes;
-    find_types(in);
-    in->streams[0] = piped_stream_close(in->streams[0]);
-    rc = infer_make_items(in);
+    rc = rc ? rc : infer_make_items(in);
     if (rc == CTL_DONE && in->expect_path) {
         rc = infer_read_expected(in);
     }

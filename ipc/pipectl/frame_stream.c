@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/wire.h"
 #include "pixfmt.h"
 
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret)
@@ -36,7 +37,7 @@ int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
     if (rc == -ENOENT) {
         ctl_say("pipectl models lists the loaded models");
     } else if (rc == -EOPNOTSUPP && o->pixfmt != PIPED_TENSOR) {
-        ctl_say("send raw tensors instead: .f32 files, or --pixfmt tensor");
+        ctl_say("send raw tensors instead: .f32 or .f16 files, or --pixfmt tensor");
     }
     return rc == -ENOTCONN ? CTL_UNREACHABLE : CTL_FAILED;
 }
@@ -54,10 +55,7 @@ bool ctl_pixfmt(const char *name, uint32_t *ret)
 
 size_t ctl_tensor_count(const struct piped_tensor *t)
 {
-    static const uint8_t bytes[] = {[PIPED_F32] = 4, [PIPED_I32] = 4, [PIPED_I64] = 8,
-                                    [PIPED_U8] = 1,  [PIPED_I8] = 1,  [PIPED_BOOL] = 1};
-
-    return (size_t)(t->bytes / bytes[t->dtype]); /* the library checked dtype and bytes */
+    return (size_t)(t->bytes / ipc_dtype_bytes(t->dtype)); /* the library checked dtype and bytes */
 }
 
 double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i)

@@ -2,8 +2,8 @@
 /**
  * ipc/pipectl/infer.h - the parts of pipectl infer
  *
- * The files become a list of items, one per frame; a .f32, PPM or PGM file may hold several. Items
- * are sent in order, on one stream for each pixel format, and reported in order as answers come.
+ * The files become a list of items, one per frame; a .f32, .f16, PPM or PGM file may hold several.
+ * Items are sent in order, on one stream for each format, and reported in order as answers come.
  */
 #pragma once
 
@@ -12,12 +12,14 @@
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/pipectl.h"
 
-#define INFER_STREAMS 3 /* tensor, rgb24, gray8 */
+#define INFER_STREAMS 4 /* tensor, rgb24, gray8, tensor of f16 */
+#define INFER_F16 3
 
 struct infer_item {
     size_t file;     /* index into files */
     size_t frame;    /* within its file */
     uint32_t format; /* enum piped_pixfmt */
+    bool f16;        /* raw, of f16 */
     bool done;
     char *error;    /* owned: why there is no answer */
     json_t *report; /* owned: what --json prints */
@@ -42,8 +44,8 @@ struct infer {
     struct piped_stream *streams[INFER_STREAMS];
     uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
     size_t most_bytes[INFER_STREAMS];
-    size_t frame_bytes;   /* of a raw frame */
-    char not_floats[256]; /* why .f32 files do not fit; "": they do */
+    size_t frame_bytes[2]; /* of a raw frame; [true]: of f16 */
+    char not_floats[256];  /* why raw files do not fit; "": they do */
     FILE *raw;
     size_t correct, failed;
     json_t *results; /* owned: reports in order */
@@ -55,6 +57,8 @@ int infer_add_path(struct infer *in, const char *path);
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);
+/** infer_has_f16() - Return: a file's name ends in .f16. */
+bool infer_has_f16(const struct infer *in);
 /* infer_rows.c: outputs whose length depends on the picture (piped_rows()) */
 
 /* The valid rows of an output, along one dim; all of it where the length is fixed. */

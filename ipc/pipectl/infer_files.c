@@ -38,7 +38,8 @@ static int add_file(struct infer *in, const char *path)
 
 static int is_input(const struct dirent *e)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".JPG", ".ppm", ".pgm", ".pnm", ".f32"};
+    static const char *const ends[] = {".jpg", ".jpeg", ".JPG", ".ppm",
+                                       ".pgm", ".pnm",  ".f32", ".f16"};
     const char *dot = strrchr(e->d_name, '.');
 
     for (size_t i = 0; dot && i < base_array_count(ends); i++) {
@@ -70,7 +71,7 @@ static int add_directory(struct infer *in, const char *path)
     }
     free(entries);
     if (rc == CTL_DONE && n == 0) {
-        ctl_say("%s contains no .jpg, .ppm, .pgm or .f32 file", path);
+        ctl_say("%s contains no .jpg, .ppm, .pgm, .f32 or .f16 file", path);
         return CTL_FAILED;
     }
     return rc;
@@ -177,24 +178,40 @@ static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format
     return CTL_DONE;
 }
 
+bool infer_has_f16(const struct infer *in)
+{
+    for (size_t i = 0; i < in->file_count; i++) {
+        const char *dot = strrchr(in->files[i], '.');
+
+        if (dot && strcmp(dot, ".f16") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Adds the frames of a raw file. */
 static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 {
+    size_t frame_bytes = in->frame_bytes[img->f16];
     char error[256];
     int rc = CTL_DONE;
 
     if (in->not_floats[0]) {
         return add_item(in, file, 0, PIPED_TENSOR, in->not_floats);
     }
-    if (in->frame_bytes == 0 || img->bytes == 0 || img->bytes % in->frame_bytes) {
+    if (frame_bytes == 0 || img->bytes == 0 || img->bytes % frame_bytes) {
         snprintf(error, sizeof(error),
                  "its %zu bytes are not a multiple of the model's input of %zu bytes", img->bytes,
-                 in->frame_bytes);
+                 frame_bytes);
         return add_item(in, file, 0, PIPED_TENSOR, error);
     }
-    in->most_bytes[0] = in->frame_bytes;
-    for (size_t k = 0; rc == CTL_DONE && k < img->bytes / in->frame_bytes; k++) {
+    in->most_bytes[img->f16 ? INFER_F16 : 0] = frame_bytes;
+    for (size_t k = 0; rc == CTL_DONE && k < img->bytes / frame_bytes; k++) {
         rc = add_item(in, file, k, PIPED_TENSOR, NULL);
+        if (rc == CTL_DONE) {
+            in->items[in->item_count - 1].f16 = img->f16;
+        }
     }
     return rc;
 }

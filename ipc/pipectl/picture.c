@@ -139,7 +139,8 @@ static int recognise(const char *path, struct ctl_image *img, char *ret_error, s
 {
     const uint8_t *d = img->data;
 
-    if (ends_with(path, ".f32")) {
+    img->f16 = ends_with(path, ".f16");
+    if (img->f16 || ends_with(path, ".f32")) {
         img->kind = CTL_IMAGE_RAW;
         img->bytes = img->data_bytes;
         return 0;
@@ -152,8 +153,9 @@ static int recognise(const char *path, struct ctl_image *img, char *ret_error, s
         img->kind = CTL_IMAGE_JPEG;
         return ctl_jpeg_size(img, ret_error, error_bytes);
     }
-    return fail(-EINVAL, ret_error, error_bytes,
-                "not a JPEG, binary PPM or binary PGM file, and its name does not end in .f32");
+    return fail(
+        -EINVAL, ret_error, error_bytes,
+        "not a JPEG, binary PPM or binary PGM file, and its name does not end in .f32 or .f16");
 }
 
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)

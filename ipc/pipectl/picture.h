@@ -17,6 +17,7 @@ enum ctl_image_kind { CTL_IMAGE_RAW, CTL_IMAGE_PNM, CTL_IMAGE_JPEG };
 
 struct ctl_image {
     enum ctl_image_kind kind;
+    bool f16;                         /* raw: halves instead of floats */
     uint32_t width, height, channels; /* 1: GRAY8, 3: RGB24; raw: 0 */
     size_t bytes;                     /* decoded: width * height * channels; raw: of the file */
     uint8_t *data;                    /* owned: the file */
@@ -24,8 +25,8 @@ struct ctl_image {
 };
 #define CTL_IMAGE_NULL ((struct ctl_image){0})
 
-/** ctl_image_open() - reads a file. A name ending in .f32 means raw; else the first bytes tell.
- * @ret_error: the reason, without the file's name. Return: 0 or -errno. */
+/** ctl_image_open() - reads a file. A name ending in .f32 or .f16 means raw; else the first bytes
+ * tell. @ret_error: the reason, without the file's name. Return: 0 or -errno. */
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret);
 void ctl_image_close(struct ctl_image *img);
 /** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:

@@ -93,6 +93,7 @@ struct mdl_gvalue { /* a graph input or output */
     bool typed;     /* the file gives dtype and rank */
     bool has_dtype; /* the file gives at least dtype */
     enum mdl_dtype dtype;
+    const char *stored; /* "float16": what the file says, where dtype is wider; or NULL */
     size_t rank;
     int64_t dim[MDL_RANK_MAX];        /* -1: symbolic or absent */
     const char *symbol[MDL_RANK_MAX]; /* what the file calls the dimension; NULL: nothing */

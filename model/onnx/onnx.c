@@ -73,6 +73,7 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
                         mdl_onnx_dtype_name(t->elem_type));
     }
     out->has_dtype = true;
+    out->stored = mdl_onnx_widened(t->elem_type);
     if (!t->shape) {
         return 0;
     }

@@ -53,6 +53,14 @@ bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret)
     return true;
 }
 
+const char *mdl_onnx_widened(int onnx_type)
+{
+    enum mdl_dtype dtype;
+    bool served = mdl_onnx_dtype(onnx_type, &dtype);
+
+    return served && types[onnx_type].from != FROM_SAME ? types[onnx_type].name : NULL;
+}
+
 /* IEEE 754 half to single; subnormals are scaled by the FPU, which is exact. */
 static float f16_to_f32(uint16_t h)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/open_rules.h"
 #include "ipc/wire.h"
 #include "tests/fuzz/replay.h"
 
@@ -42,6 +43,15 @@ static void check_ranges(const uint8_t *data, size_t size)
     if (ipc_get_frame(data, size, &f) == 0) {
         MUST(f.in_offset + f.in_bytes >= f.in_bytes && f.out_offset + f.out_bytes >= f.out_bytes);
         MUST(f.pool < IPC_POOLS_MAX);
+    }
+    if (size >= IPC_OPEN_BYTES) {
+        const struct ipc_open_place place = {.streams_max = 1, .features = IPC_FEATURE_F16};
+        const char *why = "";
+
+        if (ipc_open_check(&(struct ipc_header){.stream = 1}, data, &place, &o, &why) == IPC_OK) {
+            MUST(o.input_dtype == 0 || (o.input_dtype == IPC_F16 && o.pixfmt == IPC_PIX_TENSOR));
+            MUST(o.output_dtype == 0 || o.output_dtype == IPC_F16);
+        }
     }
     if (ipc_get_open(data, size, &o) == 0) {
         MUST(o.pixfmt < IPC_PIX_COUNT && memchr(o.model, 0, IPC_NAME_BYTES));

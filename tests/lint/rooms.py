@@ -11,7 +11,7 @@ ROOMS = {
     # The lowest: these need nothing of ours but base.h.
     "governor": "",
     "ipc": "",
-    "ipc/boards": "",
+    "ipc/boards": "ipc",
     "model/leaves": "",
     "model/common": "model/model.h",
     "model/onnx": "model/common",

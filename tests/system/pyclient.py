@@ -19,7 +19,9 @@ STATUS = ["ok", "invalid_argument", "not_found", "permission_denied", "unsupport
           "unavailable", "deadline_exceeded", "cancelled", "dropped", "internal", "protocol"]
 TENSOR, RGB24, BGR24, GRAY8, NV12, YUYV = range(6)
 BLOCK, LATEST, REJECT = range(3)
-DTYPES = {1: "<f4", 2: "<i4", 3: "<i8", 4: "<u1", 5: "<i1", 6: "?"}
+DTYPES = {1: "<f4", 2: "<i4", 3: "<i8", 4: "<u1", 5: "<i1", 6: "?", 7: "<f2"}
+F32, F16 = 1, 7
+FEATURE_F16 = 1
 HEADER_BYTES = 32
 F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1033, 1, 2, 4, 8
 
@@ -58,8 +60,10 @@ def hello(version_min=1, version_max=1, features=0, client="pyclient"):
     return struct.pack("<HHI64sQ", version_min, version_max, features, name64(client), 0)
 
 
-def open_payload(model="", pixfmt=TENSOR, policy=BLOCK, credits=0, priority=0, deadline_ns=0):
-    return struct.pack("<64sIIIIQQ", name64(model), pixfmt, policy, credits, priority, deadline_ns, 0)
+def open_payload(model="", pixfmt=TENSOR, policy=BLOCK, credits=0, priority=0, deadline_ns=0,
+                 input_dtype=0, output_dtype=0):
+    return struct.pack("<64sIIIIQII", name64(model), pixfmt, policy, credits, priority, deadline_ns, input_dtype,
+                       output_dtype)
 
 
 def pool_payload(pool, size):
@@ -92,7 +96,7 @@ def align64(n):
 class Connection:
     """Raw messages out, decoded messages in."""
 
-    def __init__(self, path, timeout=60.0, greet=True):
+    def __init__(self, path, timeout=60.0, greet=True, features=0):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)
         self.sock.connect(path)
@@ -102,12 +106,12 @@ class Connection:
         self.instance = None
         self.server = ""
         if greet:
-            self.greet()
+            self.greet(features)
 
-    def greet(self):
-        self.send(HELLO, hello())
+    def greet(self, features=0):
+        self.send(HELLO, hello(features=features))
         _, payload = self.expect(WELCOME)
-        (_, _, _, self.payload_max, self.streams_max, self.pool_bytes_max, server,
+        (_, _, self.features, self.payload_max, self.streams_max, self.pool_bytes_max, server,
          self.instance) = struct.unpack_from("<HHIIIQ64sQ", payload)
         self.server = server.rstrip(b"\0").decode()
 
@@ -202,13 +206,14 @@ class Stream:
     """A stream of a connection. Slots of a pool, or inline frames."""
 
     def __init__(self, connection, number=1, model="", pixfmt=TENSOR, policy=BLOCK, credits=0, priority=0,
-                 deadline_ns=0, image=None, inline=False, slots=None):
+                 deadline_ns=0, image=None, inline=False, slots=None, input_dtype=0, output_dtype=0):
         self.c = connection
         self.number = number
         self.pixfmt = pixfmt
         self.frame = self.sent = 0
         self.slot_of = {}
-        connection.send(OPEN, open_payload(model, pixfmt, policy, credits, priority, deadline_ns), stream=number)
+        connection.send(OPEN, open_payload(model, pixfmt, policy, credits, priority, deadline_ns, input_dtype,
+                                           output_dtype), stream=number)
         h, payload = connection.expect(OPENED, number)
         if h.status:
             raise Refused(STATUS[h.status], payload[48:].decode())

@@ -199,6 +199,22 @@ def pictures_stay_here():
         equal(t.link.taken, 0)
 
 
+def f16_becomes_f32_before_it_leaves():
+    with Spread() as t:
+        t.serve()
+        with pc.Connection(t.d.frames_path, features=pc.FEATURE_F16) as c:
+            s = pc.Stream(c, 1, "digits", input_dtype=pc.F16, output_dtype=pc.F16)
+            count = s.input_bytes // 2
+            rng = random.Random(1)
+            halves = [struct.pack("<%de" % count, *(rng.uniform(-1, 1) for _ in range(count))) for _ in range(6)]
+            wanted = answers(t.d, [struct.pack("<%df" % count, *struct.unpack("<%de" % count, h)) for h in halves])
+            wanted = [struct.pack("<%de" % (len(w) // 4), *struct.unpack("<%df" % (len(w) // 4), w)) for w in wanted]
+            check_all(s, [s.submit(h) for h in halves], wanted)
+            t.link.mode = "unavailable"  # and computed here after all
+            check_all(s, [s.submit(h) for h in halves], wanted)
+        equal((t.link.taken, t.route()["returned"]), (12, 6))
+
+
 def what_comes_back_without_an_answer_is_computed_here():
     with Spread() as t:
         t.serve()
@@ -410,7 +426,7 @@ def the_user_piped_link_may_do_its_work_and_nothing_else():
         equal([(m, e) for (m, _, _), e in zip(calls, got)], [(m, e) for m, _, e in calls])
 
 
-LISTED = [frames_go_over_boards_while_the_route_is_ready, pictures_stay_here,
+LISTED = [frames_go_over_boards_while_the_route_is_ready, pictures_stay_here, f16_becomes_f32_before_it_leaves,
           a_model_that_is_too_large_for_this_board, what_comes_back_without_an_answer_is_computed_here,
           frames_of_several_streams_stay_in_order_when_some_come_back, nothing_is_lost_when_piped_link_dies,
           a_failed_route_is_withdrawn_and_made_again, a_new_route_replaces_the_present_one_without_a_gap,

@@ -13,7 +13,7 @@ import tempfile
 import tiny_onnx as onnx
 from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main
 
-F32, U8 = 1, 2
+F32, U8, F16 = 1, 2, 10
 
 
 def folder():
@@ -101,6 +101,16 @@ def inspect_tells_what_a_file_is():
     check("this is a JPEG picture; it is not an ONNX model" in error, error)
 
 
+def inspect_tells_of_halves():
+    path = os.path.join(folder(), "half.onnx")
+    write(path, [onnx.node("Relu", ["x"], "y"), onnx.node("Relu", ["n"], "k")],
+          [value("x", F16, [1, 4]), value("n", F32, [2])], [value("y", F16, [1, 4]), value("k", F32, [2])])
+    text, _ = inspect(path)
+    check(text.count("  f32  [1, 4]  float16 in the file; clients may use f16\n") == 2, text)
+    j, _ = inspect(path, "--json")
+    equal([(i["dtype"], i["stored"]) for i in j["inputs"] + j["outputs"]], [("f32", "float16"), ("f32", None)] * 2)
+
+
 def inspect_drafts_a_sidecar():
     path = os.path.join(folder(), "open.onnx")
     sidecar = path.replace(".onnx", ".sidecar.json")
@@ -178,7 +188,7 @@ def bytes_take_pictures_but_no_floats():
         with open(raw, "rb") as f:
             equal(f.read(), b"".join(onnx.array.array("f", [v * 48.0]).tobytes() for v in (1, 2, 250)))
         text = refused(d, "infer", floats)
-        check("it holds f32, and the model's input x takes u8" in text, text)
+        check("it holds floats, and the model's input x takes u8" in text, text)
         d.pipectl("bench", "--frames", "8", "--pixfmt", "rgb24")
 
 
@@ -237,5 +247,5 @@ def saved_models_stay():
 
 
 if __name__ == "__main__":
-    main([inspect_tells_what_a_file_is, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
+    main([inspect_tells_what_a_file_is, inspect_tells_of_halves, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
           bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about, saved_models_stay])

@@ -69,7 +69,8 @@ void server_send(struct server *s, struct ipc_header h, const void *a, size_t a_
 
 bool server_accept(struct server *s)
 {
-    struct ipc_welcome w = {.version = 1, .server = "scripted", .instance = 1};
+    struct ipc_welcome w = {
+        .version = 1, .server = "scripted", .instance = 1, .features = s->features};
     uint8_t b[IPC_WELCOME_BYTES];
     struct message m;
 
@@ -103,6 +104,10 @@ void server_send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
         {.name = "out.rows", .dtype = IPC_I64, .rank = 1, .dim = {1}, .bytes = OUT_BYTES}};
     uint8_t b[IPC_OPENED_BYTES], tensors[3 * IPC_TENSOR_BYTES];
 
+    if (s->half) {
+        t[0].dtype = IPC_F16;
+        t[0].dim[0] /= 2;
+    }
     ipc_put_opened(&o, b);
     ipc_put_tensor(&t[0], tensors);
     ipc_put_tensor(&t[1], tensors + IPC_TENSOR_BYTES);

@@ -140,4 +140,37 @@ TEST(what_open_meets)
     T_EQ(reply.tail_bytes, 2);
 }
 
+static enum ipc_status open_as(uint32_t features, uint32_t input, uint32_t output, uint32_t pixfmt,
+                               struct ipc_open *ret, const char **ret_text)
+{
+    struct ipc_header h = {.type = IPC_OPEN, .stream = 3};
+    struct ipc_open_place place = {.streams_max = 1, .features = features};
+    uint8_t payload[IPC_OPEN_BYTES];
+
+    ipc_put_open(&(struct ipc_open){.pixfmt = pixfmt, .input_dtype = input, .output_dtype = output},
+                 payload);
+    return ipc_open_check(&h, payload, &place, ret, ret_text);
+}
+
+TEST(as_what_tensors_travel)
+{
+    const char *text = "";
+    struct ipc_open o;
+
+    T_EQ(open_as(IPC_FEATURE_F16, IPC_F16, IPC_F16, IPC_PIX_TENSOR, &o, &text), IPC_OK);
+    T_EQ(o.input_dtype, IPC_F16);
+    T_EQ(o.output_dtype, IPC_F16);
+    T_EQ(open_as(IPC_FEATURE_F16, IPC_F32, 0, IPC_PIX_TENSOR, &o, &text), IPC_OK);
+    T_EQ(o.input_dtype, 0);
+    T_EQ(open_as(IPC_FEATURE_F16, 0, IPC_F16, IPC_PIX_GRAY8, &o, &text), IPC_OK);
+    T_EQ(open_as(IPC_FEATURE_F16, IPC_F16, 0, IPC_PIX_GRAY8, &o, &text), IPC_INVALID_ARGUMENT);
+    T_CONTAINS(text, "pixfmt 0");
+    T_EQ(open_as(IPC_FEATURE_F16, IPC_I64, 0, IPC_PIX_TENSOR, &o, &text), IPC_UNSUPPORTED);
+    T_CONTAINS(text, "f32 or f16");
+    T_EQ(open_as(IPC_FEATURE_F16, 0, IPC_F16 + 1, IPC_PIX_TENSOR, &o, &text), IPC_UNSUPPORTED);
+    /* what is reserved for a client is ignored */
+    T_EQ(open_as(0, IPC_F16, 99, IPC_PIX_GRAY8, &o, &text), IPC_OK);
+    T_EQ(o.input_dtype | o.output_dtype, 0);
+}
+
 TEST_MAIN()

@@ -216,6 +216,7 @@ def test_numbers(page, header_path, tool):
             ("Policies", "policy", "ipc_policy", "IPC_POLICY_", ()),
             ("Pixel formats", "format", "ipc_pixfmt", "IPC_PIX_", ("IPC_PIX_COUNT",)),
             ("Element types", "type", "ipc_dtype", "IPC_", ()),
+            ("Features", "feature", "ipc_feature", "IPC_FEATURE_", ()),
             ("Events", "event", "ipc_event", "IPC_EVENT_", ())):
         got = {int(r["number"]): r[column] for r in table(page.sections[section])}
         equal(got, enum_by_number(enums, enum, prefix, drop), section)

@@ -106,7 +106,8 @@ TEST(round_trips_connection)
                                   .credits = (uint32_t)t_random(),
                                   .priority = (uint32_t)t_range(0, 3),
                                   .deadline_ns = t_random(),
-                                  .reserved = t_random()};
+                                  .input_dtype = (uint32_t)t_random(),
+                                  .output_dtype = (uint32_t)t_random()};
         struct ipc_opened opened = {.credits = (uint32_t)t_range(0, IPC_CREDITS_MAX),
                                     .depth = (uint32_t)t_random(),
                                     .input_count = (uint32_t)t_range(0, 16),
@@ -130,7 +131,7 @@ TEST(round_trips_connection)
 TEST(round_trips_frames)
 {
     for (int i = 0; i < 300; i++) {
-        struct ipc_tensor tensor = {.dtype = (uint32_t)t_range(1, 6),
+        struct ipc_tensor tensor = {.dtype = (uint32_t)t_range(1, IPC_F16),
                                     .rank = (uint32_t)t_range(0, 8),
                                     .offset = t_random() >> 1,
                                     .rows_output = (uint32_t)t_random(),
@@ -322,7 +323,7 @@ TEST(hostile_values)
     t.dim[1] = 0;
     t.bytes = 0;
     REFUSED(tensor, IPC_TENSOR_BYTES, t);
-    t = (struct ipc_tensor){.dtype = 7, .bytes = 0};
+    t = (struct ipc_tensor){.dtype = IPC_F16 + 1, .bytes = 0};
     REFUSED(tensor, IPC_TENSOR_BYTES, t);
     /* 2^32 * 2^30 * 4 wraps to 0 */
     t = (struct ipc_tensor){

@@ -46,7 +46,8 @@ static void print_layout(void)
     FIELD(ipc_open, credits);
     FIELD(ipc_open, priority);
     FIELD(ipc_open, deadline_ns);
-    FIELD(ipc_open, reserved);
+    FIELD(ipc_open, input_dtype);
+    FIELD(ipc_open, output_dtype);
     WHOLE(ipc_opened);
     FIELD(ipc_opened, credits);
     FIELD(ipc_opened, depth);
@@ -200,7 +201,8 @@ static int print_connection(uint16_t type, const uint8_t *b, size_t bytes)
         N(open_m, credits);
         N(open_m, priority);
         N(open_m, deadline_ns);
-        N(open_m, reserved);
+        N(open_m, input_dtype);
+        N(open_m, output_dtype);
     } else if (type == IPC_OPENED && ipc_get_opened(b, bytes, &opened) == 0) {
         printf("payload");
         N(opened, credits);
