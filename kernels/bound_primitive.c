@@ -6,21 +6,43 @@
 
 #include "base.h"
 #include "kernels/nchw.h"
+#include "kernels/shared_weights.h"
 
 size_t krn_bound_packed_bytes(const struct krn_bound *bound, const struct mdl_model *m, size_t op)
 {
     return bound->primitive->packed_bytes ? bound->primitive->packed_bytes(m, &m->ops[op]) : 0;
 }
 
-static int make(struct krn_bound *bound, const struct mdl_model *m, size_t op)
+static int pack(struct krn_bound *bound, const struct mdl_model *m, size_t op)
 {
     const struct krn_primitive *v = bound->primitive;
     size_t bytes = krn_bound_packed_bytes(bound, m, op);
-    int r = bytes ? krn_pages_new(bytes, bound->nodes, &bound->packed) : 0;
+    int r;
 
+    if (v->pack && bytes && bound->shelf) {
+        const struct krn_packing p = {
+            .primitive = v,
+            .shelf = bound->shelf,
+            .m = m,
+            .op = op,
+            .bytes = bytes,
+            .nodes = bound->nodes,
+        };
+
+        return krn_shared_pack(&p, &bound->packed, &bound->shared);
+    }
+    r = bytes ? krn_pages_new(bytes, bound->nodes, &bound->packed) : 0;
     if (r == 0 && v->pack) {
         v->pack(m, &m->ops[op], bound->packed.at);
     }
+    return r;
+}
+
+static int make(struct krn_bound *bound, const struct mdl_model *m, size_t op)
+{
+    const struct krn_primitive *v = bound->primitive;
+    int r = pack(bound, m, op);
+
     if (r == 0 && v->prepare) {
         r = v->prepare(m, &m->ops[op], bound->packed.at, 1, &bound->prepared);
     }
@@ -53,13 +75,20 @@ void krn_bound_release(struct krn_bound *bound)
     if (bound->primitive->release) {
         bound->primitive->release(&bound->prepared);
     }
-    krn_pages_free(&bound->packed);
+    if (bound->shared) {
+        krn_shared_drop(bound->shared, bound->shelf, &bound->packed);
+        bound->shared = NULL;
+    } else {
+        krn_pages_free(&bound->packed);
+    }
     bound->ready = false;
 }
 
 size_t krn_bound_bytes(const struct krn_bound *bound)
 {
-    return bound->ready ? bound->packed.bytes + bound->prepared.bytes : 0;
+    size_t users = bound->ready && bound->shared ? krn_shared_users(bound->shared) : 1;
+
+    return bound->ready ? bound->packed.bytes / users + bound->prepared.bytes : 0;
 }
 
 /* Copies the misaligned constant storages of op @i that its fast primitive reads at run time.

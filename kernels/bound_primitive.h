@@ -10,8 +10,13 @@
 #include "kernels/common/parallel.h"
 #include "kernels/primitive.h"
 
+struct krn_shared;
+struct krn_shelf;
+
 struct krn_bound {
     const struct krn_primitive *primitive;
+    struct krn_shelf *shelf;   /* of its net, borrowed; NULL: no net, its weights are not shared */
+    struct krn_shared *shared; /* owned use of weights that packed points to; NULL: packed owns */
     bool ready;
     size_t users;   /* teams that may run it */
     uint64_t nodes; /* NUMA nodes that hold its weights, one bit each; 0: unknown */
@@ -33,7 +38,8 @@ int krn_bound_ready(struct krn_bound *bound, const struct mdl_model *m, size_t o
 /** krn_bound_release() - frees what krn_bound_ready() made; keeps the primitive and its reserved
  * place. */
 void krn_bound_release(struct krn_bound *bound);
-/** krn_bound_bytes() - Return: bytes of memory that a ready primitive holds. */
+/** krn_bound_bytes() - Return: bytes of memory that a ready primitive holds. Weights that several
+ * share count in equal parts. */
 size_t krn_bound_bytes(const struct krn_bound *bound);
 
 /**

@@ -34,6 +34,8 @@ struct krn_choice; /* kernels/choice.h */
  * the file's pages whose weights it has packed. A constant that a fast primitive reads at run time
  * is copied once if its address in the file is not aligned to its type; references read any
  * address. An op with an empty input runs on its reference; an op with an empty output is skipped.
+ * Weights that another net of the same file has packed alike are shared with it; either net may be
+ * freed first.
  *
  * Return: 0, -ENOMEM, -EOPNOTSUPP (no primitive can run some op; @ret_error names it).
  */
@@ -128,6 +130,8 @@ size_t krn_net_scratch_bytes(const struct krn_net *net, size_t width);
 /* ---- what a net is; any thread ---- */
 
 const struct mdl_model *krn_net_model(const struct krn_net *net);
+/** krn_net_packed_bytes() - Return: bytes of packed weights. Nets of one file share those that they
+ * pack alike; these count in equal parts. */
 size_t krn_net_packed_bytes(const struct krn_net *net);
 /** krn_net_need_bytes() - Return: packed bytes that a plan of one stage on all kinds needs, packed
  * already or not. */

@@ -110,7 +110,7 @@ struct krn_net *krn_net_free(struct krn_net *net)
     for (size_t i = 0; net->const_copies && i < net->model->storage_count; i++) {
         free(net->const_copies[i]);
     }
-    krn_store_deinit(&net->store);
+    krn_shelf_unref(net->shelf);
     free(net->const_copies);
     free(net->ops);
     free(net);
@@ -139,7 +139,8 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     net->image_reader = krn_image_reader(m);
     net->ops = calloc(m->op_count + 1, sizeof(*net->ops));
     net->const_copies = calloc(m->storage_count + 1, sizeof(*net->const_copies));
-    if (!net->ops || !net->const_copies) {
+    net->shelf = krn_shelf_new();
+    if (!net->ops || !net->const_copies || !net->shelf) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < kind_count; i++) {
@@ -150,6 +151,9 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
         net->ops[i].may_stay = krn_nchw_may_stay(m, i);
         net->ops[i].bound = calloc(4 * kind_count, sizeof(*net->ops[i].bound));
         r = net->ops[i].bound ? 0 : -ENOMEM;
+        for (size_t k = 0; r == 0 && k < 4 * kind_count; k++) {
+            net->ops[i].bound[k].shelf = net->shelf;
+        }
     }
     if (r == 0 && pack != KRN_PACK_NOTHING) {
         r = krn_net_pack(net, choices, pack == KRN_PACK_ALL);

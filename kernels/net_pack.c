@@ -112,9 +112,10 @@ int krn_net_pack(struct krn_net *net, const struct krn_choice *choices, bool all
             krn_bound_packed_bytes(p.wanted[i].bound, p.m, p.wanted[i].op);
         bytes += base_align_up(p.wanted[i].bound->packed.bytes, BASE_CACHE_LINE_BYTES);
     }
-    krn_store_init(&net->store, bytes);
+    krn_store_init(&net->shelf->store, bytes);
     for (size_t i = 0; i < p.count; i++) {
-        krn_store_reserve(&net->store, p.wanted[i].bound->packed.bytes, &p.wanted[i].bound->packed);
+        krn_store_reserve(&net->shelf->store, p.wanted[i].bound->packed.bytes,
+                          &p.wanted[i].bound->packed);
     }
     qsort(p.wanted, p.count, sizeof(*p.wanted), by_bytes);
     mdl_share(base_min(base_max(pack_threads, (size_t)1), p.count), pack_some, &p);

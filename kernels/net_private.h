@@ -10,6 +10,7 @@
 #include "kernels/bound_primitive.h"
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
+#include "kernels/shared_weights.h"
 
 /* For one op and one kind of cores: indices of the op's primitives. */
 struct krn_net_pick {
@@ -36,8 +37,8 @@ struct krn_net {
      * bytes. */
     void **const_copies;
     size_t copied_bytes;
-    struct krn_store store; /* of the weights that are packed at load */
-    size_t image_reader;    /* krn_image_reader() */
+    struct krn_shelf *shelf; /* owned reference: of the weights that are packed at load */
+    size_t image_reader;     /* krn_image_reader() */
 };
 
 static inline struct krn_bound *krn_net_own(const struct krn_net *net, size_t kind, size_t i)

@@ -118,7 +118,7 @@ struct neighbours {
 static void place_neighbours(const struct krn_net *net, struct neighbours *n)
 {
     if (n->changed) {
-        (void)krn_store_near(&net->store, n->from, n->end, n->nodes);
+        (void)krn_store_near(&net->shelf->store, n->from, n->end, n->nodes);
     }
     *n = (struct neighbours){.nodes = 0};
 }

@@ -6,7 +6,9 @@ usage: test_inspect.py [CASE]...
 """
 import json
 import os
+import re
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -171,6 +173,57 @@ def open_shapes_are_settled_everywhere():
             check("models[0].shapes: 'height' is not a shape" in e.parameters["why"], e)
 
 
+def sizes_of_one_file_share_weights():
+    """The second size adds little memory, and either may go first. Both are given one primitive."""
+    config = {"adapt": {"enabled": False}, "kernels": {"measure_ms": 0}}
+    path = os.path.join(folder(), "wide.onnx")
+    layers = ((3, 512), (512, 512), (512, 512), (512, 4))
+    weights = onnx.Weights(1)
+    nodes = [onnx.node("Conv", ["images" if i == 0 else "v%d" % i, "w%d" % i], "y" if i == 3 else "v%d" % (i + 1),
+                       kernel_shape=[3, 3], pads=[1] * 4) for i in range(4)]
+    write(path, nodes, [value("images", F32, ["batch", 3, "height", "width"])],
+          [value("y", F32, ["batch", 4, "height", "width"])],
+          [weights.tensor("w%d" % i, (o, c, 3, 3), c * 9) for i, (c, o) in enumerate(layers)])
+    sizes = {"a": (8, 8), "b": (12, 16)}
+
+    def serve(d, *names):
+        models = [{"name": n, "path": path, "kernels": "igemm", "shapes": dict(zip(("height", "width"), sizes[n]))}
+                  for n in names]
+        d.write_config({**config, "models": [{"name": "digits", "path": DIGITS}] + models})
+        d.call("Reload")
+
+    def answer(d, name):
+        frame = os.path.join(os.path.dirname(path), name + ".f32")
+        with open(frame, "wb") as f:
+            f.write(struct.pack("<f", 0.5) * 3 * sizes[name][0] * sizes[name][1])
+        d.pipectl("infer", "--model", name, "--raw", frame + ".out", frame)
+        with open(frame + ".out", "rb") as f:
+            return f.read()
+
+    for first, second in ("ab", "ba"):
+        with Daemon(config=config) as d:
+            without = d.status()["memory"]["packed_bytes"]
+            serve(d, second)
+            alone, packed = answer(d, second), d.status()["memory"]["packed_bytes"] - without
+            check(packed > 16 << 20, packed)
+            serve(d, first)
+            before = anonymous_bytes(d)
+            serve(d, first, second)
+            grown, both = anonymous_bytes(d) - before, d.status()["memory"]["packed_bytes"] - without
+            check(both < 1.1 * packed, both, packed)
+            check("PIPED_TEST_SANITIZER" in os.environ or grown < packed / 2, grown, packed)
+            check(answer(d, second) == alone, "another answer beside the other")
+            serve(d, second)
+            check(answer(d, second) == alone, "another answer after the other")
+            equal(d.status()["memory"]["packed_bytes"] - without, packed)
+            print("  %.1f MB packed, %.1f for both; the second added %.1f" % (packed / 1e6, both / 1e6, grown / 1e6))
+
+
+def anonymous_bytes(d):
+    with open("/proc/%d/status" % d.process.pid, encoding="utf-8") as f:
+        return int(re.search(r"^RssAnon:\s+(\d+) kB", f.read(), re.M).group(1)) << 10
+
+
 def bytes_take_pictures_but_no_floats():
     temp = folder()
     path, picture, floats = (os.path.join(temp, n) for n in ("bytes.onnx", "p.ppm", "x.f32"))
@@ -248,4 +301,5 @@ def saved_models_stay():
 
 if __name__ == "__main__":
     main([inspect_tells_what_a_file_is, inspect_tells_of_halves, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
-          bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about, saved_models_stay])
+          sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about,
+          saved_models_stay])
