@@ -270,6 +270,29 @@ static bool has_op(const struct mdl_graph *g, const char *op)
     return false;
 }
 
+/* Return: whether a network gives each pixel a class: its outputs are maps of the picture's size,
+ * or were enlarged last, and are no picture again. */
+static bool is_of_pixels(const struct mdl_graph *g, const struct mdl_guess *to)
+{
+    for (size_t i = 0; i < g->output_count; i++) {
+        const struct mdl_gvalue *out = &g->outputs[i];
+        bool enlarged = false, same;
+
+        for (size_t k = 0; k < g->node_count && !enlarged; k++) {
+            const struct mdl_gnode *n = &g->nodes[k];
+
+            enlarged = n->output_count == 1 && strcmp(n->outputs[0], out->name) == 0 &&
+                       (is(n, "Resize") || is(n, "Upsample"));
+        }
+        same = out->typed && out->rank == 4 && !to->open_size &&
+               out->dim[2] == (int64_t)to->height && out->dim[3] == (int64_t)to->width;
+        if (!out->typed || out->rank != 4 || out->dim[1] == 3 || (!enlarged && !same)) {
+            return false;
+        }
+    }
+    return to->channels == 3 && !to->nhwc && g->output_count > 0;
+}
+
 /* Nothing in the graph says it; the exporter and the kind of network suggest it. */
 static void of_habits(struct mdl_guess *to, const struct mdl_graph *g)
 {
@@ -286,6 +309,10 @@ static void of_habits(struct mdl_guess *to, const struct mdl_graph *g)
     if (to->channels == 1) {
         scale_by(to, 255, 0, 1);
         say(to, "Not shown by the graph: pixels from 0 to 1, as networks for grey pictures have.");
+    } else if (is_of_pixels(g, to)) {
+        like_imagenet(to);
+        say(to, "Not shown by the graph: ImageNet's mean and deviation, as torchvision has: its "
+                "outputs give each pixel its classes.");
     } else if (detector) {
         scale_by(to, 255, 0, 1);
         to->letterbox = true;

@@ -17,20 +17,27 @@ static void add_constant(struct pb *g, const char *name, const float *data, size
     pb_sub(g, 5, t);
 }
 
-/* Writes the graph, whose input is x and whose output is y, and inspects it. */
-static void look_at(struct pb g, int type, const int64_t *x, struct mdl_inspection *ret)
+/* Writes the graph, whose input is x and whose output is y, and inspects it.
+ * @y: four sizes, or NULL: the file does not say. */
+static void look_from_to(struct pb g, int type, const int64_t *x, const int64_t *y,
+                         struct mdl_inspection *ret)
 {
     struct mdl_load_options options = {0};
     const char *path;
     struct pb m;
 
     pb_sub(&g, 11, pb_value("x", type, x, 4));
-    pb_sub(&g, 12, pb_value("y", 1, NULL, 0));
+    pb_sub(&g, 12, pb_value("y", 1, y, y ? 4 : 0));
     m = pb_model(g, 8, 13);
     path = load_put("look.onnx", m.data, m.bytes);
     pb_free(&m);
     T_EQ(mdl_inspect(path, &options, ret), 0);
     printf("  %s | %s\n", ret->why, ret->guess.why);
+}
+
+static void look_at(struct pb g, int type, const int64_t *x, struct mdl_inspection *ret)
+{
+    look_from_to(g, type, x, NULL, ret);
 }
 
 static struct pb one_step(const char *op, const float *data, size_t count)
@@ -224,6 +231,25 @@ TEST(what_the_graph_shows_is_guessed)
     T_TRUE(in.guess.picture && !in.guess.shown && in.guess.doubtful);
     T_TRUE(in.model && in.model->doubt);
     T_CONTAINS(in.guess.why, "Not shown by the graph");
+    mdl_inspection_deinit(&in);
+}
+
+/* Classes for each pixel: the whole picture counts, so nothing is cut off. */
+TEST(networks_for_segmentation_see_the_whole_picture)
+{
+    static const int64_t classes[] = {1, 4, 320, 320}, picture[] = {1, 3, 320, 320};
+    const float two = 2;
+    struct mdl_inspection in;
+
+    look_from_to(one_step("Pow", &two, 1), 1, picture, classes, &in);
+    T_TRUE(in.guess.picture && !in.guess.shown && !in.guess.crop && !in.guess.letterbox);
+    T_NEAR(in.guess.mean[0], 0.485, 1e-6);
+    mdl_inspection_deinit(&in);
+    look_from_to(one_step("Pow", &two, 1), 1, picture, picture, &in); /* a picture again */
+    T_TRUE(in.guess.letterbox);
+    mdl_inspection_deinit(&in);
+    look_from_to(one_step("Pow", &two, 1), 1, classes, classes, &in); /* takes no picture */
+    T_TRUE(!in.guess.picture);
     mdl_inspection_deinit(&in);
 }
 
