@@ -134,10 +134,11 @@ bool mdl_rows_asks(const struct mdl_ir *ir, size_t v, size_t *ret_count, bool *r
         v = through_views(ir, v);
         op = maker(ir, v);
         if (op && op->kind == MDL_OP_BINARY) {
-            bool found = compares(ir, op, ret_count, ret_none);
-
+            if (!compares(ir, op, ret_count, ret_none)) {
+                return false;
+            }
             *ret_none ^= negated;
-            return found;
+            return true;
         }
         if (op && op->kind == MDL_OP_UNARY && op->op.act == MDL_ACT_NOT) {
             negated = !negated;
