@@ -425,12 +425,18 @@ TEST(a_condition_that_is_computed_from_a_shape)
 
 TEST(branches_that_are_refused)
 {
-    struct pb nodes[2], g;
+    struct pb nodes[3], g;
 
-    /* a condition that depends on the input */
+    /* a condition of many elements, and one that depends on the input */
     nodes[0] = choice("x", "y", branch(pb_node("Relu", "n", "x", NULL, "t"), "t"),
                       branch(pb_node("Relu", "n", "x", NULL, "t"), "t"));
-    T_EQ(load_model(pb_model(graph_of(nodes, 1), 10, 20)), -EOPNOTSUPP);
+    T_EQ(load_model(pb_model(graph_of(nodes, 1), 10, 20)), -EBADMSG);
+    T_CONTAINS(load_error, "node if (If): its condition has 4 elements");
+    nodes[0] = pb_node("ReduceMax", "max", "x", NULL, "r");
+    nodes[1] = pb_node("Equal", "equal", "r", "r", "e");
+    nodes[2] = choice("e", "y", branch(pb_node("Relu", "n", "x", NULL, "t"), "t"),
+                      branch(pb_node("Relu", "n", "x", NULL, "t"), "t"));
+    T_EQ(load_model(pb_model(graph_of(nodes, 3), 10, 20)), -EOPNOTSUPP);
     T_CONTAINS(load_error, "node if (If): its condition must be a constant");
     /* a name of the other branch */
     nodes[0] = choice("c", "y", branch(pb_node("Relu", "n", "w", NULL, "t"), "t"),
