@@ -13,6 +13,7 @@
 /* A unit timed with its neighbours on a quiet core is within about this of its time when it
  * serves. */
 #define SIGMA 0.1
+#define LIMIT_TIMES 5u /* of kernels.measure_ms, for frames that take seconds */
 
 int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, const char *folder)
 {
@@ -67,6 +68,7 @@ static int measure(struct dmn_choose *c, const struct mdl_model *m)
     for (size_t k = 0; r == 0 && k < c->kind_count; k++) {
         struct krn_measure_options o = {.cpu = c->kinds[k].cpu,
                                         .budget_ns = c->ms * BASE_NS_PER_MS,
+                                        .limit_ns = LIMIT_TIMES * c->ms * BASE_NS_PER_MS,
                                         .inexact = !c->options.exact,
                                         .stop = &c->stop};
         struct krn_times times = KRN_TIMES_NULL;

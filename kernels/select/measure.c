@@ -10,6 +10,7 @@
 #include "kernels/select/measure_private.h"
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */
+#define LONG_NS (20 * BASE_NS_PER_MS)   /* cold caches do not matter to what takes so long */
 #define HUGE_FRAMES 5u                  /* samples of a primitive that alone fills a window */
 
 static bool ready(struct krn_measurement *r, size_t op, struct krn_candidate *c)
@@ -93,7 +94,7 @@ static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candi
     if (c->warm && c->bound.primitive->nchw_out) {
         add_sample(r, &shapes->gives, laps.out_ns);
     }
-    if (c->warm && r->stats[c->stat].count < r->frames) {
+    if ((c->warm || laps.run_ns > LONG_NS) && r->stats[c->stat].count < r->frames) {
         add_sample(r, &r->stats[c->stat], laps.run_ns);
         krn_measure_judge(r, op, c);
     }
@@ -131,12 +132,29 @@ static bool all_done(const struct krn_measurement *r, size_t first, size_t last,
     return true;
 }
 
+/* Has a primitive of each op run, if all cannot? A pair of ops may run as one. */
+static bool any_done(const struct krn_measurement *r, size_t first, size_t last)
+{
+    for (size_t op = first; op <= last; op++) {
+        if (!krn_measure_fastest(r, op)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Need not all of the ops' primitives have run? */
+static bool is_late(const struct krn_measurement *r, size_t first, size_t last)
+{
+    return base_now_ns() > r->limit_end_ns && any_done(r, first, last);
+}
+
 static void passes(struct krn_measurement *r, size_t first, size_t last, size_t frames,
                    uint64_t end_ns)
 {
     memcpy(r->saved, r->arena, r->m->arena_bytes);
     while (!give_up(r) && !all_done(r, first, last, frames) &&
-           (base_now_ns() < end_ns || !all_done(r, first, last, 1))) {
+           (base_now_ns() < end_ns || !all_done(r, first, last, 1)) && !is_late(r, first, last)) {
         pass(r, first, last);
     }
 }
@@ -168,7 +186,8 @@ static void measure_huge(struct krn_measurement *r, size_t op, uint64_t end_ns)
     for (size_t i = 0; !give_up(r) && i < r->ops[op].count; i++) {
         struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
 
-        if (!krn_measure_is_done(r, c) && !c->bound.primitive->fused && ready(r, op, c)) {
+        if (!krn_measure_is_done(r, c) && !c->bound.primitive->fused && !is_late(r, op, op) &&
+            ready(r, op, c)) {
             passes(r, op, op, HUGE_FRAMES, end_ns);
             krn_bound_release(&c->bound);
         }
@@ -214,6 +233,8 @@ static void measure_windows(struct krn_measurement *r)
             before += r->ops[last + 1].share;
         }
         uint64_t end = r->start_ns + (uint64_t)((double)r->o->budget_ns * before);
+        r->limit_end_ns =
+            r->o->limit_ns ? r->start_ns + (uint64_t)((double)r->o->limit_ns * before) : UINT64_MAX;
 
         if (first == last && op_bytes(r, first) > WINDOW_BYTES) {
             measure_huge(r, first, end);

@@ -17,8 +17,11 @@
 struct krn_measure_options {
     int cpu;            /* core to measure on; < 0: wherever the thread runs */
     uint64_t budget_ns; /* approximate limit; every primitive runs at least once */
-    size_t frames;      /* samples of each promising primitive; 0: 20 */
-    bool inexact;       /* INEXACT primitives too */
+    /* Then it is enough that some primitive of each op has run, the first of the table that can; 0:
+     * never. Only frames that take seconds come near it. */
+    uint64_t limit_ns;
+    size_t frames; /* samples of each promising primitive; 0: 20 */
+    bool inexact;  /* INEXACT primitives too */
     /* as in krn_net_new(): only named primitives, if an op has any */
     const char *only;
     const _Atomic bool *stop; /* borrowed, may be NULL; true: stop early */

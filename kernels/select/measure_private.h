@@ -50,6 +50,7 @@ struct krn_measurement {
     uint8_t *arena, *saved, *scratch, **buffers;
     size_t scratch_bytes, buffer_count;
     uint64_t start_ns;
+    uint64_t limit_end_ns; /* of the window: then each op needs only one that has run */
     int error;
 };
 

@@ -286,6 +286,38 @@ TEST(measured_choice_runs_the_model)
     krn_times_deinit(&t);
 }
 
+/* Of the primitives of an op, those that were timed. */
+static size_t timed(const struct krn_times *t, size_t op)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        count += t->times[i].op == op && !t->times[i].primitive->fused;
+    }
+    return count;
+}
+
+TEST(beyond_the_limit_one_primitive_of_each_op_is_enough)
+{
+    struct krn_measure_options o = {.cpu = -1, .budget_ns = 1};
+    struct krn_times all = KRN_TIMES_NULL, few = KRN_TIMES_NULL;
+    struct krn_chosen c;
+    struct tiny model;
+
+    tiny_init(&model);
+    T_EQ(krn_measure(&model.m, &o, &all), 0);
+    o.limit_ns = 1;
+    T_EQ(krn_measure(&model.m, &o, &few), 0);
+    for (size_t op = 0; op < 2; op++) {
+        T_EQ(timed(&few, op), 1);
+        T_LE(1, timed(&all, op));
+    }
+    T_EQ(krn_choose(&few, &(struct krn_choose_options){.exact = true}, &c), 0);
+    krn_chosen_deinit(&c);
+    krn_times_deinit(&all);
+    krn_times_deinit(&few);
+}
+
 TEST(measuring_can_be_given_up_and_can_fail)
 {
     _Atomic bool stop = true;
