@@ -55,11 +55,9 @@ static void norm_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *t[NORM_TENSORS] = {ref_out(c, 0), ref_in(c, 0)};
     struct mdl_tensor outer[NORM_TENSORS], inner[NORM_TENSORS];
-    size_t count = 2;
     struct ref_walk w;
 
     for (size_t i = 1; i < 3; i++) {
-        count += c->op->in[i] != MDL_NONE;
         t[i + 1] = c->op->in[i] != MDL_NONE ? ref_in(c, i) : t[0];
     }
     for (size_t i = 0; i < NORM_TENSORS; i++) {

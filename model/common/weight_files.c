@@ -223,7 +223,7 @@ int mdl_data_file_again(const struct mdl_data_files *d, size_t i, char ret_error
 {
     const struct mdl_data_file_in *f = &d->list[i];
     struct mdl_data_files all = *d; /* its bytes are counted already */
-    struct mdl_data_file now;
+    struct mdl_data_file now = {0};
     base_autoclose int fd = -1;
     const char *beside;
     int r;

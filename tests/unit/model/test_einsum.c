@@ -136,7 +136,7 @@ static void check_equation(const struct equation *e, bool second_constant)
     struct run_model r = {0};
     struct mdl_model *m;
     bool same = true;
-    char names[] = "a b c";
+    char names[sizeof("a b c")];
 
     count = read_operands(e, in, size, &output);
     gb_init(g, 12);
@@ -154,7 +154,7 @@ static void check_equation(const struct equation *e, bool second_constant)
             gb_input(g, name, in[i].rank, dim);
         }
     }
-    names[2 * count - 1] = '\0';
+    snprintf(names, sizeof(names), "%.*s", (int)(2 * count) - 1, "a b c");
     gb_node(g, "Einsum", "it", names, "y");
     gb_string(g, "equation", e->text);
     gb_output(g, "y");
