@@ -130,9 +130,15 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     if (in->guess.picture) {
         printf("%-12s%s\n", "guessed", in->guess.why);
     }
+    if (in->label_count > 0) {
+        printf("%-12s%zu, from ", "labels", in->label_count);
+        print_safe(in->labels[0]);
+        puts(" on");
+    }
     if (!has_sidecar) {
         json_auto_t *draft = dmn_sidecar_draft(in);
 
+        json_object_del(draft, "labels"); /* there may be a thousand */
         printf("%-12s", "draft");
         json_dumpf(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
         puts("\n            --write-sidecar writes it");

@@ -105,6 +105,12 @@ json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
     if (in->guess.picture) {
         json_object_set_new(draft, "preprocess", preprocess_json(&in->guess));
     }
+    for (size_t i = 0; i < in->label_count; i++) {
+        if (i == 0) {
+            json_object_set_new(draft, "labels", json_array());
+        }
+        json_array_append_new(json_object_get(draft, "labels"), json_string(in->labels[i]));
+    }
     return draft;
 }
 

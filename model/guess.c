@@ -309,6 +309,14 @@ static void of_habits(struct mdl_guess *to, const struct mdl_graph *g)
     if (to->channels == 1) {
         scale_by(to, 255, 0, 1);
         say(to, "Not shown by the graph: pixels from 0 to 1, as networks for grey pictures have.");
+    } else if (g->author && strcmp(g->author, "Ultralytics") == 0) {
+        bool classes = g->task && strcmp(g->task, "classify") == 0;
+
+        scale_by(to, 255, 0, 1);
+        to->crop = classes;
+        to->letterbox = !classes;
+        say(to, "Ultralytics made it: pixels from 0 to 1%s.",
+            classes ? "" : ", bars around the picture");
     } else if (is_of_pixels(g, to)) {
         like_imagenet(to);
         say(to, "Not shown by the graph: ImageNet's mean and deviation, as torchvision has: its "

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/class_names.h"
 #include "model/open_shapes.h"
 
 #define TEXT_BYTES 256u
@@ -101,6 +102,7 @@ static void look(void *arg, const struct mdl_graph *g)
     }
     in->inputs = copy_values(in, g->inputs, g->input_count, &in->input_count);
     in->outputs = copy_values(in, g->outputs, g->output_count, &in->output_count);
+    in->labels = mdl_class_names(g->names ? g->names : "", in->pool, &in->label_count);
     mdl_guess(g, &in->guess);
     find_example(in, g, l->given);
 }

@@ -28,6 +28,8 @@ struct mdl_inspection {
     size_t node_count, weight_count, weight_bytes; /* constants of the file */
     struct mdl_inspected_io *inputs, *outputs;
     size_t input_count, output_count;
+    char **labels; /* that the exporter wrote into the file; NULL: none */
+    size_t label_count;
     const char
         *example; /* of open sizes, as text (model/open_shapes.h), if it was needed; or NULL */
     struct mdl_guess guess;

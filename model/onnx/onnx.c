@@ -302,6 +302,24 @@ static void walk_cleanup(struct mdl_walk *w)
     mdl_walk_deinit(w);
 }
 
+/* What Ultralytics' exporter writes: who made the network, what for, and its classes. */
+static void read_notes(struct mdl_graph *g, const Onnx__ModelProto *model)
+{
+    const struct {
+        const char *key, **to;
+    } wanted[] = {{"author", &g->author}, {"task", &g->task}, {"names", &g->names}};
+
+    for (size_t i = 0; i < model->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *note = model->metadata_props[i];
+
+        for (size_t k = 0; k < base_array_count(wanted); k++) {
+            if (strcmp(mdl_onnx_text(note->key), wanted[k].key) == 0) {
+                *wanted[k].to = mdl_onnx_text(note->value);
+            }
+        }
+    }
+}
+
 int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
                   char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
@@ -350,6 +368,7 @@ int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
     }
     rd.graph->producer = mdl_onnx_text(model->producer_name);
     rd.graph->producer_version = mdl_onnx_text(model->producer_version);
+    read_notes(rd.graph, model);
     r = mdl_onnx_versions(&rd, model);
     r = r < 0 ? r : mdl_onnx_functions(&rd, model, &functions);
     r = r < 0 ? r : read_graph(&rd, model->graph);

@@ -12,6 +12,7 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
                 [3] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "producer_version"},
                 [7] = {MDL_FIELD_MSG, MDL_MSG_GRAPH, true, "graph"},
                 [8] = {MDL_FIELD_MSG, MDL_MSG_OPSET, false, "opset_import"},
+                [14] = {MDL_FIELD_MSG, MDL_MSG_NOTE, false, "metadata_props"},
                 [20] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "training_info"},
                 [25] = {MDL_FIELD_MSG, MDL_MSG_FUNCTION, false, "functions"},
             },
@@ -19,6 +20,11 @@ static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 
             {
                 [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "domain"},
                 [2] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "version"},
+            },
+        [MDL_MSG_NOTE] =
+            {
+                [1] = {MDL_FIELD_NOTE, MDL_MSG_NONE, false, "key"},
+                [2] = {MDL_FIELD_NOTE, MDL_MSG_NONE, false, "value"},
             },
         [MDL_MSG_GRAPH] =
             {

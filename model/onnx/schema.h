@@ -23,6 +23,7 @@ enum mdl_onnx_msg {
     MDL_MSG_TYPE_OF,  /* Sequence, Optional: a TypeProto in field 1 */
     MDL_MSG_TYPE_MAP, /* a TypeProto in field 2 */
     MDL_MSG_ENTRY,    /* key and value of external_data */
+    MDL_MSG_NOTE,     /* key and value of metadata_props */
     MDL_MSG_FUNCTION, /* nodes in field 7 */
     MDL_MSG_SPARSE,   /* tensors in fields 1 and 2 */
     MDL_MSG_COUNT
@@ -34,6 +35,7 @@ enum mdl_onnx_kind {
     MDL_FIELD_FIXED32,  /* copied */
     MDL_FIELD_NAME,     /* a string, checked and copied */
     MDL_FIELD_BYTES,    /* text in a bytes field, without NUL; copied */
+    MDL_FIELD_NOTE,     /* a string that matters little: copied if it is good, else dropped */
     MDL_FIELD_VARINTS,  /* repeated varint, packed or not; copied */
     MDL_FIELD_FIXED32S, /* repeated 32 bit, packed or not; copied */
     MDL_FIELD_FLOATS,   /* float_data: to the table if it is a single packed field, else copied */

@@ -396,6 +396,11 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct mdl
             return walk_fail(wk, f, -EBADMSG, "%s holds a NUL byte", field->name);
         }
         break;
+    case MDL_FIELD_NOTE:
+        if (p->bytes > MDL_WALK_NOTE_MAX || !text_ok(body, p->bytes, true)) {
+            return 0;
+        }
+        break;
     case MDL_FIELD_RAW:
         return copy_raw(wk, f, p, false);
     case MDL_FIELD_FLOATS:
@@ -444,7 +449,7 @@ static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_
         at = p.end;
         field = mdl_onnx_field(msg, p.number);
         if (!field) {
-            continue; /* documentation, metadata, fields of later versions */
+            continue; /* documentation, fields of later versions */
         }
         if (!wire_fits(field->kind, p.wire)) {
             return walk_fail(wk, f, -EBADMSG, "%s has wire type %u (byte %zu)", field->name,

@@ -21,6 +21,7 @@
 #define MDL_WALK_MESSAGES_MAX 400000u        /* nodes, attributes, tensors, values ... kept */
 #define MDL_WALK_STRINGS_MAX 1000000u        /* names kept */
 #define MDL_WALK_NAME_MAX 4096u              /* bytes of one name */
+#define MDL_WALK_NOTE_MAX (1u << 20)         /* bytes of a text of metadata_props, else dropped */
 
 struct mdl_walk_raw {
     size_t offset, bytes; /* in the file */

@@ -28,13 +28,14 @@ def value(name, kind, dims):
     return onnx.piece(1, name) + onnx.piece(2, onnx.piece(1, onnx.number(1, kind) + onnx.piece(2, shape)))
 
 
-def write(path, nodes, inputs, outputs, tensors=(), opset=13):
+def write(path, nodes, inputs, outputs, tensors=(), opset=13, notes=()):
     graph = (b"".join(onnx.piece(1, n) for n in nodes) + onnx.piece(2, "g") +
              b"".join(onnx.piece(5, t) for t in tensors) + b"".join(onnx.piece(11, i) for i in inputs) +
              b"".join(onnx.piece(12, o) for o in outputs))
     with open(path, "wb") as f:
         f.write(onnx.number(1, 8) + onnx.piece(2, "tester") + onnx.piece(7, graph) +
-                onnx.piece(8, onnx.number(2, opset)))
+                onnx.piece(8, onnx.number(2, opset)) +
+                b"".join(onnx.piece(14, onnx.piece(1, key) + onnx.piece(2, text)) for key, text in notes))
 
 
 def write_open(path):
@@ -111,6 +112,25 @@ def inspect_tells_of_halves():
     check(text.count("  f32  [1, 4]  float16 in the file; clients may use f16\n") == 2, text)
     j, _ = inspect(path, "--json")
     equal([(i["dtype"], i["stored"]) for i in j["inputs"] + j["outputs"]], [("f32", "float16"), ("f32", None)] * 2)
+
+
+def the_file_tells_its_classes():
+    """From the metadata to the draft, and from there to the client."""
+    temp = folder()
+    path, picture = os.path.join(temp, "m.onnx"), os.path.join(temp, "red.ppm")
+    write(path, [onnx.node("ReduceMax", ["x"], "y", axes=[2, 3], keepdims=0)],
+          [value("x", F32, [1, 3, 8, 8])], [value("y", F32, [1, 3])],
+          notes=[("author", "Ultralytics"), ("task", "classify"), ("names", "{0: 'red', 1: 'green', 2: \"navy's\"}")])
+    text, _ = inspect(path)
+    check("labels      3, from red on\n" in text and "Ultralytics made it" in text, text)
+    j, _ = inspect(path, "--json", "--write-sidecar")
+    equal(j["sidecar"]["draft"]["labels"], ["red", "green", "navy's"])
+    with open(picture, "wb") as f:
+        f.write(b"P6 8 8 255\n" + bytes([10, 20, 250] * 64))
+    with Daemon(models={"m": path}) as d:
+        equal(d.call("Models")["models"][0]["labels"], ["red", "green", "navy's"])
+        text = d.pipectl("infer", picture, as_json=False)
+        check("navy's" in text, text)
 
 
 def inspect_drafts_a_sidecar():
@@ -300,6 +320,6 @@ def saved_models_stay():
 
 
 if __name__ == "__main__":
-    main([inspect_tells_what_a_file_is, inspect_tells_of_halves, inspect_drafts_a_sidecar, open_shapes_are_settled_everywhere,
-          sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about,
-          saved_models_stay])
+    main([inspect_tells_what_a_file_is, inspect_tells_of_halves, the_file_tells_its_classes, inspect_drafts_a_sidecar,
+          open_shapes_are_settled_everywhere, sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats,
+          pictures_without_preprocessing_are_warned_about, saved_models_stay])
