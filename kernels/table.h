@@ -18,6 +18,7 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
 /* compiled once per instruction set: suffix __vec (portable), __avx2, __avx512 */
 #define KRN_ISA_PRIMITIVES(X, isa)                                                                 \
     X(krn_affine_f32_nhwc__##isa)                                                                  \
+    X(krn_arg_f32__##isa)                                                                          \
     X(krn_attention_f32__##isa)                                                                    \
     X(krn_avg_pool_f32_nhwc__##isa)                                                                \
     X(krn_avg_pool_f32_nchw__##isa)                                                                \

@@ -1,42 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base.h"
 #include "kernels/common/epilogue_vec.h"
 
-KRN_INLINE vf piece(const struct krn_epilogue *e, vf y, const float *shift, const float *res,
-                    size_t n)
-{
-    vf s = {0}, r = {0};
+#define AT_ONCE 8u /* vectors */
 
-    if (shift) {
-        s = n == KRN_VL ? vf_load(shift) : vf_load_n(shift, n);
+/* A row of neighbouring elements in memory. */
+struct row {
+    float *y;
+    const float *shift, *res; /* or NULL */
+    bool one_shift;           /* for the whole row */
+    size_t len;
+};
+
+KRN_INLINE vf load(const float *p, size_t n)
+{
+    return n >= KRN_VL ? vf_load(p) : vf_load_n(p, n);
+}
+
+KRN_INLINE void store(float *p, vf v, size_t n)
+{
+    if (n >= KRN_VL) {
+        vf_store(p, v);
+    } else {
+        vf_store_n(p, v, n);
     }
-    if (res) {
-        r = n == KRN_VL ? vf_load(res) : vf_load_n(res, n);
+}
+
+static void run_row(const struct krn_epilogue *e, const struct row *r)
+{
+    const vf zero = {0}, one = r->one_shift && r->shift ? vf_set(*r->shift) : zero;
+    const float *shift = r->one_shift ? NULL : r->shift;
+    const bool before = r->res && e->residual == MDL_RESIDUAL_BEFORE_ACT;
+    const bool after = r->res && e->residual == MDL_RESIDUAL_AFTER_ACT;
+
+    for (size_t i = 0; i < r->len; i += AT_ONCE * KRN_VL) {
+        size_t n = base_min(r->len - i, (size_t)AT_ONCE * KRN_VL), count = 0;
+        vf v[AT_ONCE];
+
+        for (size_t k = i; k < i + n; k += KRN_VL, count++) {
+            size_t left = i + n - k;
+            vf t = load(r->y + k, left) + (shift ? load(shift + k, left) : one);
+
+            v[count] = before ? t + load(r->res + k, left) : t;
+        }
+        krn_act_vecs(e->act, e->a, e->b, v, count);
+        count = 0;
+        for (size_t k = i; k < i + n; k += KRN_VL, count++) {
+            size_t left = i + n - k;
+
+            store(r->y + k, after ? v[count] + load(r->res + k, left) : v[count], left);
+        }
     }
-    return krn_epilogue_vec(e, y, s, r);
 }
 
 void KRN_ISA_FN(krn_epilogue_run)(const struct krn_epilogue *e, float *y, size_t y_pixel,
                                   size_t first, size_t pixels, size_t channel, size_t channels)
 {
-    const float *shift = e->shift ? e->shift + channel : NULL;
-
     for (size_t p = 0; p < pixels; p++) {
-        float *row = y + p * y_pixel;
-        const float *res = e->res ? e->res + (first + p) * e->res_pixel + channel : NULL;
-        size_t c = 0;
+        struct row r = {
+            .y = y + p * y_pixel,
+            .shift = e->shift ? e->shift + channel : NULL,
+            .res = e->res ? e->res + (first + p) * e->res_pixel + channel : NULL,
+            .len = channels,
+        };
 
-        for (; c + KRN_VL <= channels; c += KRN_VL) {
-            vf_store(row + c, piece(e, vf_load(row + c), shift ? shift + c : NULL,
-                                    res ? res + c : NULL, KRN_VL));
-        }
-        if (c < channels) {
-            size_t n = channels - c;
-
-            vf_store_n(
-                row + c,
-                piece(e, vf_load_n(row + c, n), shift ? shift + c : NULL, res ? res + c : NULL, n),
-                n);
-        }
+        run_row(e, &r);
     }
 }
 
@@ -44,22 +72,14 @@ void KRN_ISA_FN(krn_epilogue_planes_run)(const struct krn_epilogue *e,
                                          const struct krn_epilogue_planes *p)
 {
     for (size_t c = 0; c < p->channels; c++) {
-        float *row = p->y + c * p->plane;
-        const float *res = e->res ? p->room + c * p->pixels : NULL;
-        vf shift = vf_set(e->shift ? e->shift[p->channel + c] : 0.0f), zero = {0};
-        size_t i = 0;
+        struct row r = {
+            .y = p->y + c * p->plane,
+            .shift = e->shift ? e->shift + p->channel + c : NULL,
+            .one_shift = true,
+            .res = e->res ? p->room + c * p->pixels : NULL,
+            .len = p->pixels,
+        };
 
-        for (; i + KRN_VL <= p->pixels; i += KRN_VL) {
-            vf_store(row + i,
-                     krn_epilogue_vec(e, vf_load(row + i), shift, res ? vf_load(res + i) : zero));
-        }
-        if (i < p->pixels) {
-            size_t n = p->pixels - i;
-
-            vf_store_n(row + i,
-                       krn_epilogue_vec(e, vf_load_n(row + i, n), shift,
-                                        res ? vf_load_n(res + i, n) : zero),
-                       n);
-        }
+        run_row(e, &r);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BINARY, UNARY and PRELU in f32: rows of vectors (kernels/common/nest.h), whatever the
- * layout, if the output's rows are dense and each operand's rows are dense or one repeated value.
+ * layout, if the output's rows are dense. Operands' rows are dense, one repeated value, or picked
+ * up value by value (an operand whose layout is not the output's).
  */
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
@@ -13,11 +14,11 @@ struct job {
     struct krn_nest nest;
     size_t parts;
     bool has_residual;
-    /* rows are dense, else one repeated value */
-    bool a_dense, b_dense, r_dense;
+    /* of rows: 1 if dense, 0 for one repeated value, or any other */
+    ptrdiff_t a_stride, b_stride, r_stride;
 };
 
-/* dense rows of the output, dense or constant ones of the others; the tensors are y, a, [b], [r] */
+/* The tensors are y, a, [b], [r]. Return: false unless the output's rows are dense. */
 static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
 {
     const struct mdl_tensor *t[KRN_NEST_TENSORS] = {&m->tensors[op->out[0]]};
@@ -43,22 +44,31 @@ static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct jo
         krn_nest_inner(&j->nest, 0) != 1) {
         return false;
     }
-    for (size_t i = 1; i < count; i++) {
-        ptrdiff_t s = krn_nest_inner(&j->nest, i);
-
-        if (s != 0 && s != 1) {
-            return false;
-        }
-    }
-    j->a_dense = krn_nest_inner(&j->nest, 1) == 1;
-    j->b_dense = inputs > 1 && krn_nest_inner(&j->nest, 2) == 1;
-    j->r_dense = j->has_residual && krn_nest_inner(&j->nest, count - 1) == 1;
+    j->a_stride = krn_nest_inner(&j->nest, 1);
+    j->b_stride = inputs > 1 ? krn_nest_inner(&j->nest, 2) : 0;
+    j->r_stride = j->has_residual ? krn_nest_inner(&j->nest, count - 1) : 0;
     return true;
 }
 
-KRN_INLINE vf operand(const float *p, bool dense, size_t i, size_t n)
+KRN_INLINE vf pick(const float *p, ptrdiff_t stride, size_t n)
 {
-    return !dense ? vf_set(*p) : n == KRN_VL ? vf_load(p + i) : vf_load_n(p + i, n);
+    float lanes[KRN_VL] = {0};
+
+    for (size_t k = 0; k < n; k++) {
+        lanes[k] = p[(ptrdiff_t)k * stride];
+    }
+    return vf_load(lanes);
+}
+
+KRN_INLINE vf operand(const float *p, ptrdiff_t stride, size_t i, size_t n)
+{
+    if (stride == 0) {
+        return vf_set(*p);
+    }
+    if (stride != 1) {
+        return pick(p + (ptrdiff_t)i * stride, stride, n);
+    }
+    return n == KRN_VL ? vf_load(p + i) : vf_load_n(p + i, n);
 }
 
 KRN_INLINE vf finish(const struct mdl_op *op, vf v, vf r)
@@ -76,16 +86,16 @@ KRN_INLINE vf finish(const struct mdl_op *op, vf v, vf r)
         size_t i = 0;                                                                              \
                                                                                                    \
         for (; plain && i + KRN_VL <= n; i += KRN_VL) {                                            \
-            vf va = operand(a, j->a_dense, i, KRN_VL);                                             \
-            vf vb = operand(b, j->b_dense, i, KRN_VL);                                             \
+            vf va = operand(a, j->a_stride, i, KRN_VL);                                            \
+            vf vb = operand(b, j->b_stride, i, KRN_VL);                                            \
             vf_store(y + i, (expression));                                                         \
             (void)va, (void)vb;                                                                    \
         }                                                                                          \
         for (; i < n; i += KRN_VL) {                                                               \
             size_t k = base_min(n - i, (size_t)KRN_VL);                                            \
-            vf va = operand(a, j->a_dense, i, k);                                                  \
-            vf vb = operand(b, j->b_dense, i, k);                                                  \
-            vf vr = r ? operand(r, j->r_dense, i, k) : vf_set(0.0f);                               \
+            vf va = operand(a, j->a_stride, i, k);                                                 \
+            vf vb = operand(b, j->b_stride, i, k);                                                 \
+            vf vr = r ? operand(r, j->r_stride, i, k) : vf_set(0.0f);                              \
                                                                                                    \
             (void)vb;                                                                              \
             vf_store_n(y + i, plain ? (expression) : finish(j->call->op, (expression), vr), k);    \
@@ -158,6 +168,15 @@ static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
         break;
     case MDL_ACT_SOFTSIGN:
         ROW(va / (1.0f + vf_abs(va)));
+        break;
+    case MDL_ACT_SIGMOID:
+        ROW(vf_sigmoid(va));
+        break;
+    case MDL_ACT_TANH:
+        ROW(vf_tanh(va));
+        break;
+    case MDL_ACT_GELU:
+        ROW(vf_gelu(va));
         break;
     case MDL_ACT_EXP:
         ROW(vf_exp(va));

@@ -45,17 +45,31 @@ static __attribute__((noinline, unused)) void
 krn_tile_finish(const struct krn_tile_out *t, size_t height, size_t vectors, vf (*acc)[2])
 {
     const struct krn_epilogue *e = t->epilogue;
+    vf y[KRN_TILE_HIGHEST * 2], res[KRN_TILE_HIGHEST * 2];
 
     for (size_t v = 0; v < vectors; v++) {
         size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
         size_t c = t->channel + from;
-        vf shift = e->shift ? vf_load_n(e->shift + c, n) : vf_set(0.0f), res = vf_set(0.0f);
+        vf shift = e->shift ? vf_load_n(e->shift + c, n) : vf_set(0.0f);
 
         for (size_t i = 0; i < height; i++) {
-            if (e->res) {
-                res = vf_load_n(e->res + (t->first + i) * e->res_pixel + c, n);
-            }
-            vf_store_n(t->y + i * t->y_pixel + from, krn_epilogue_vec(e, acc[i][v], shift, res), n);
+            size_t k = v * height + i;
+
+            res[k] =
+                e->res ? vf_load_n(e->res + (t->first + i) * e->res_pixel + c, n) : vf_set(0.0f);
+            y[k] = acc[i][v] + shift;
+            y[k] += e->residual == MDL_RESIDUAL_BEFORE_ACT ? res[k] : vf_set(0.0f);
+        }
+    }
+    krn_act_vecs(e->act, e->a, e->b, y, height * vectors);
+    for (size_t v = 0; v < vectors; v++) {
+        size_t from = v * KRN_VL, n = base_min(t->channels - from, (size_t)KRN_VL);
+
+        for (size_t i = 0; i < height; i++) {
+            size_t k = v * height + i;
+
+            y[k] += e->residual == MDL_RESIDUAL_AFTER_ACT ? res[k] : vf_set(0.0f);
+            vf_store_n(t->y + i * t->y_pixel + from, y[k], n);
         }
     }
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What computes each element by itself: binary operators, element functions, affine ones. */
+#include <math.h>
+
+#include "base.h"
 #include "tests/kernels/light_case.h"
 #include "tests/kernels/real_layers.h"
 
@@ -18,7 +21,7 @@ TEST(binary_of_random_shapes)
         k.in_place = t_range(0, 3) == 0;
         o->op.out[0] = light_tensor(o, dim, nhwc, 0, 0);
         o->op.in[0] = light_tensor(o, dim, nhwc, k.in_place || t_range(0, 2) ? 0 : 3, 0);
-        o->op.in[1] = light_tensor(o, dim, nhwc, t_range(0, 2) ? 0 : 3, b);
+        o->op.in[1] = light_tensor(o, dim, t_range(0, 4) ? nhwc : !nhwc, t_range(0, 2) ? 0 : 3, b);
         check_fill(o, o->op.in[0], 2.0f);
         check_fill(o, o->op.in[1], 2.0f);
         if (o->op.kind == MDL_OP_BINARY) {
@@ -48,6 +51,60 @@ TEST(binary_of_the_common_broadcasts_is_fast)
         check_fill(o, o->op.in[0], 2.0f);
         check_fill(o, o->op.in[1], 2.0f);
         snprintf(o->name, sizeof(o->name), "add with broadcast %x", b);
+        T_TRUE(light_finish(o, &k));
+    }
+}
+
+TEST(an_operand_of_another_layout_is_fast)
+{
+    for (int planes = 0; planes < 2; planes++) {
+        struct one_op *o = one_op_new(MDL_OP_BINARY);
+        struct check k = {.bound = CHECK_ULP, .ulps = 1, .expect = "binary_f32"};
+        size_t dim[4] = {1, 17, 6, 5};
+
+        o->op.out[0] = light_tensor(o, dim, !planes, 0, 0);
+        o->op.in[0] = light_tensor(o, dim, !planes, 0, 0);
+        o->op.in[1] = light_tensor(o, dim, planes, 0, 1);
+        o->op.attr.binary = MDL_BIN_DIV;
+        check_fill(o, o->op.in[0], 2.0f);
+        check_fill(o, o->op.in[1], 2.0f);
+        snprintf(o->name, sizeof(o->name), "division, planes %d", planes);
+        T_TRUE(light_finish(o, &k));
+    }
+}
+
+/* Few different values, so that many are equal, and some that are no numbers. */
+static void fill_for_extremes(struct one_op *o, size_t tensor)
+{
+    static const float values[] = {1, 1, -1, 2, 2, 0, -0.0f, -3};
+    float *x = (float *)o->buffers[tensor].data;
+
+    for (size_t i = 0, n = o->buffers[tensor].bytes / sizeof(float); i < n; i++) {
+        x[i] = t_range(0, 99) == 0 ? NAN : values[t_range(0, base_array_count(values) - 1)];
+    }
+}
+
+TEST(places_of_extremes)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct one_op *o = one_op_new(MDL_OP_ARG);
+        struct check k = {.bound = CHECK_EXACT, .expect = "arg_f32"};
+        size_t dim[4], one[4], axis = (size_t)t_range(0, 3);
+        ptrdiff_t stride[4] = {0};
+
+        light_dims(dim);
+        o->op.in[0] = light_tensor(o, dim, t_range(0, 1), t_range(0, 1) ? 3 : 0, 0);
+        for (size_t d = 4, next = 1; d-- > 0;) {
+            one[d] = d == axis ? 1 : dim[d];
+            stride[d] = (ptrdiff_t)next;
+            next *= one[d];
+        }
+        o->op.out[0] = one_op_tensor(o, MDL_I64, MDL_HOME_ARENA, 4, one, stride);
+        o->op.attr.arg.axis = axis;
+        o->op.attr.arg.max = t_range(0, 1);
+        fill_for_extremes(o, o->op.in[0]);
+        snprintf(o->name, sizeof(o->name), "extremes of %zux%zux%zux%zu along %zu, max %d", dim[0],
+                 dim[1], dim[2], dim[3], axis, o->op.attr.arg.max);
         T_TRUE(light_finish(o, &k));
     }
 }

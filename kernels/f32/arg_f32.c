@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ARG in f32, the first of equal ones: several results at a time if they are neighbours in x, else
+ * several values of one result if those are neighbours.
+ */
+#include "base.h"
+#include "kernels/common/nest.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/vec_arith.h"
+#include "kernels/primitive.h"
+
+struct job {
+    const struct krn_call *call;
+    struct krn_nest nest; /* y, and x without the axis */
+    size_t len, parts;    /* len: of the axis */
+    ptrdiff_t step;       /* from value to value of one result, in elements of x */
+    bool max;
+};
+
+/* The best values seen, and where they were. */
+struct best {
+    vf value;
+    vi at;
+};
+
+static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
+{
+    const struct mdl_tensor *y = &m->tensors[op->out[0]], *x = &m->tensors[op->in[0]];
+    const size_t axis = op->attr.arg.axis;
+    struct mdl_tensor lines = *x;
+    const struct mdl_tensor *const t[] = {y, &lines};
+
+    if (x->dtype != MDL_F32 || y->dtype != MDL_I64 || op->attr.arg.last || axis >= x->rank ||
+        x->dim[axis] == 0 || x->dim[axis] > INT32_MAX) {
+        return false;
+    }
+    j->len = x->dim[axis];
+    j->step = x->stride[axis];
+    j->max = op->attr.arg.max;
+    lines.dim[axis] = 1;
+    return krn_nest_of(t, base_array_count(t), &j->nest);
+}
+
+/* NaN is better than every number, and the first NaN than the next. */
+KRN_INLINE void take(struct best *b, vf value, vi at, bool max)
+{
+    vi worse = max ? value <= b->value : value >= b->value;
+    vi better = ~worse & (b->value == b->value);
+
+    b->value = vf_select(better, value, b->value);
+    b->at = (better & at) | (~better & b->at);
+}
+
+/* @n results whose values are neighbours */
+KRN_INLINE vi neighbours(const struct job *j, const float *x, size_t n, bool max)
+{
+    struct best b = {vf_load_n(x, n), {0}};
+
+    for (size_t k = 1; k < j->len; k++) {
+        x += j->step;
+        take(&b, n == KRN_VL ? vf_load(x) : vf_load_n(x, n), (vi){0} + (int32_t)k, max);
+    }
+    return b.at;
+}
+
+static size_t one(const struct job *j, const float *x, bool max)
+{
+    size_t k = 1, best = 0;
+
+    if (j->step == 1 && j->len >= KRN_VL) {
+        struct best b = {vf_load(x), {0}};
+        float value[KRN_VL];
+
+        for (size_t i = 0; i < KRN_VL; i++) {
+            b.at[i] = (int32_t)i;
+        }
+        vi at = b.at;
+
+        for (k = KRN_VL; k + KRN_VL <= j->len; k += KRN_VL) {
+            at += KRN_VL;
+            take(&b, vf_load(x + k), at, max);
+        }
+        vf_store(value, b.value);
+        best = (size_t)b.at[0];
+        for (size_t i = 1; i < KRN_VL; i++) {
+            bool same = value[i] == x[best] || (value[i] != value[i] && x[best] != x[best]);
+            bool worse = max ? value[i] <= x[best] : value[i] >= x[best];
+
+            if (same ? (size_t)b.at[i] < best : !worse && x[best] == x[best]) {
+                best = (size_t)b.at[i];
+            }
+        }
+    }
+    for (; k < j->len; k++) {
+        float v = x[(ptrdiff_t)k * j->step], than = x[(ptrdiff_t)best * j->step];
+
+        if (!(max ? v <= than : v >= than) && than == than) {
+            best = k;
+        }
+    }
+    return best;
+}
+
+KRN_INLINE void row_of(const struct job *j, const ptrdiff_t *at, size_t n, bool max)
+{
+    int64_t *y = (int64_t *)j->call->out[0] + at[0];
+    const float *x = (const float *)j->call->in[0] + at[1];
+    const ptrdiff_t sy = krn_nest_inner(&j->nest, 0), sx = krn_nest_inner(&j->nest, 1);
+
+    for (size_t i = 0; i < n;) {
+        size_t count = sx == 1 && n > 1 ? base_min(n - i, (size_t)KRN_VL) : 1;
+
+        if (count == 1) {
+            y[(ptrdiff_t)i * sy] = (int64_t)one(j, x + (ptrdiff_t)i * sx, max);
+        } else {
+            vi best = count == KRN_VL ? neighbours(j, x + i, KRN_VL, max)
+                                      : neighbours(j, x + i, count, max);
+
+            for (size_t k = 0; k < count; k++) {
+                y[(ptrdiff_t)(i + k) * sy] = best[k];
+            }
+        }
+        i += count;
+    }
+}
+
+static void row(void *arg, const ptrdiff_t *at, size_t n)
+{
+    const struct job *j = arg;
+
+    if (j->max) {
+        row_of(j, at, n, true);
+    } else {
+        row_of(j, at, n, false);
+    }
+}
+
+static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct job j;
+
+    return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE && !op->scale &&
+           !op->shift && job_of(m, op, &j);
+}
+
+static void part_run(void *arg, size_t part)
+{
+    struct job *j = arg;
+
+    krn_nest_run(&j->nest, part, j->parts, row, j);
+}
+
+static void run(const struct krn_call *call)
+{
+    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+
+    if (job_of(call->model, call->op, &j)) {
+        krn_parallel(call->pool, j.parts, part_run, &j);
+    }
+}
+
+const struct krn_primitive KRN_ISA_FN(krn_arg_f32) = {
+    .name = "arg_f32__" KRN_ISA_TEXT,
+    .kind = MDL_OP_ARG,
+    .needs = KRN_ISA_NEEDS,
+    .supports = supports,
+    .run = run,
+};
