@@ -42,6 +42,7 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_matmul_f32_igemm__##isa)                                                                 \
     X(krn_max_pool_f32_nhwc__##isa)                                                                \
     X(krn_max_pool_f32_nchw__##isa)                                                                \
+    X(krn_nms_f32__##isa)                                                                          \
     X(krn_norm_f32_nhwc__##isa)                                                                    \
     X(krn_norm_f32_rows__##isa)                                                                    \
     X(krn_prelu_f32__##isa)                                                                        \

@@ -112,3 +112,45 @@ TEST(deformed_columns_of_random_offsets)
         T_TRUE(light_finish(o, &k));
     }
 }
+
+/* Rounds to quarters, so that scores and corners are equal. */
+static void make_equal(struct one_op *o, size_t tensor)
+{
+    float *x = (float *)(void *)o->buffers[tensor].data;
+
+    for (size_t i = 0, n = o->buffers[tensor].bytes / sizeof(*x); i < n; i++) {
+        x[i] = roundf(x[i] * 4) / 4;
+    }
+}
+
+TEST(boxes_that_overlap_better_ones)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct one_op *o = one_op_new(MDL_OP_NMS);
+        struct check k = {.bound = CHECK_EXACT, .expect = "nms_f32"};
+        size_t n = (size_t)t_range(1, 2), classes = (size_t)t_range(1, 4);
+        size_t boxes = (size_t)t_range(1, t_range(0, 3) ? 30 : 300);
+        size_t each = (size_t)t_range(1, (int)boxes);
+        bool rounded = t_range(0, 1);
+
+        o->op.in[0] = add(o, MDL_F32, 3, (size_t[]){n, boxes, 4}, 4);
+        o->op.in[1] = add(o, MDL_F32, 3, (size_t[]){n, classes, boxes}, 1);
+        for (size_t t = 2; t < 4; t++) {
+            if (t_range(0, 3)) {
+                o->op.in[t] = add(o, MDL_F32, 1, (size_t[]){1}, 0);
+                *(float *)(void *)o->buffers[o->op.in[t]].data =
+                    t_range(0, 9) ? (float)t_range(0, 4) / 4 : NAN;
+            }
+        }
+        o->op.attr.nms.each = each;
+        o->op.attr.nms.centre = t_range(0, 1);
+        o->op.out[0] = add(o, MDL_I64, 2, (size_t[]){n * classes * each, 3}, 0);
+        o->op.out[1] = add(o, MDL_I64, 0, (size_t[]){1}, 0);
+        for (size_t t = 0; rounded && t < 2; t++) {
+            make_equal(o, o->op.in[t]);
+        }
+        snprintf(o->name, sizeof(o->name), "%zu boxes of %zu classes, %zu each, in %zu", boxes,
+                 classes, each, n);
+        T_TRUE(light_finish(o, &k));
+    }
+}
