@@ -48,6 +48,7 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_prelu_f32__##isa)                                                                        \
     X(krn_recurrent_f32__##isa)                                                                    \
     X(krn_reduce_f32_nhwc_mean__##isa)                                                             \
+    X(krn_reduce_f32_rows__##isa)                                                                  \
     X(krn_resize_f32_nhwc__##isa)                                                                  \
     X(krn_resize_f32_nhwc_wide__##isa)                                                             \
     X(krn_roi_align_f32_nhwc__##isa)                                                               \

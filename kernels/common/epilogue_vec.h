@@ -74,6 +74,8 @@ static __attribute__((noinline, unused)) void krn_act_vecs(enum mdl_act act, flo
     switch (act) {
     case MDL_ACT_NONE:
         break;
+    case MDL_ACT_HARD_SWISH:
+        KRN_ACT_EACH(krn_act_vec(MDL_ACT_HARD_SWISH, x[i], 0.0f, 0.0f));
     case MDL_ACT_SIGMOID:
         KRN_ACT_EACH(vf_sigmoid(x[i]));
     case MDL_ACT_TANH:

@@ -11,15 +11,12 @@
 
 #include "kernels/common/vec_arith.h"
 
-/* 2^n for n in [-126, 127] */
-KRN_INLINE vf vf_pow2(vi n)
-{
-    return (vf)((n + 127) << 23);
-}
+#define VF_ONE_BITS (127 << 23) /* of 1.0f */
 
 /* Splits x = n ln 2 + r, |r| <= ln 2 / 2, and returns e^r - 1 = r + r^2 q(r) by the polynomial of
- * Cephes' expf (relative error of e^r below 2e-8). x must be within +-126 ln 2 or so. */
-KRN_INLINE vf vf_expm1_reduced(vf x, vi *ret_n)
+ * Cephes' expf (relative error of e^r below 2e-8). x must be within +-150 ln 2 or so.
+ * @ret_power: n << 23, which multiplies a float by 2^n when it is added to its bits */
+KRN_INLINE vf vf_expm1_reduced(vf x, vi *ret_power)
 {
     const vf magic = vf_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     vf t = x * 1.44269504088896341f + magic;
@@ -27,7 +24,7 @@ KRN_INLINE vf vf_expm1_reduced(vf x, vi *ret_n)
     vf r = (x - nf * 0.693359375f) - nf * -2.12194440e-4f;
     vf q = vf_set(1.9875691500e-4f);
 
-    *ret_n = (vi)t - (vi)magic;
+    *ret_power = (vi)t << 23; /* shifts all of magic out */
     q = q * r + 1.3981999507e-3f;
     q = q * r + 8.3334519073e-3f;
     q = q * r + 4.1665795894e-2f;
@@ -39,34 +36,35 @@ KRN_INLINE vf vf_expm1_reduced(vf x, vi *ret_n)
 /* e^x within 2 ulp (denormal results: one unit of the smallest), 0 and infinity at the ends */
 KRN_INLINE vf vf_exp(vf x)
 {
-    vi n, half;
+    vi power, half;
     vf p;
 
     x = vf_min(vf_set(89.0f), vf_max(vf_set(-104.0f), x));
-    p = vf_expm1_reduced(x, &n) + 1.0f;
-    half = n >> 1; /* in two steps, so that neither power leaves the range */
-    return p * vf_pow2(half) * vf_pow2(n - half);
+    p = vf_expm1_reduced(x, &power) + 1.0f;
+    /* in two steps, so that neither power leaves the range */
+    half = power >> 1 & ~((1 << 23) - 1);
+    return p * (vf)(half + VF_ONE_BITS) * (vf)(power - half + VF_ONE_BITS);
 }
 
 /* e^x for x <= 0 within 2 ulp, or 1e-38 where that is less: a power of two and a clamp cheaper */
 KRN_INLINE vf vf_exp_neg(vf x)
 {
     vf p;
-    vi n;
+    vi power;
 
-    p = vf_expm1_reduced(vf_max(vf_set(-87.0f), x), &n) + 1.0f;
-    return (vf)((vi)p + (n << 23));
+    p = vf_expm1_reduced(vf_max(vf_set(-87.0f), x), &power) + 1.0f;
+    return (vf)((vi)p + power);
 }
 
 /* e^x - 1 for x <= 0, within 3 ulp, without the cancellation near 0 */
 KRN_INLINE vf vf_expm1_neg(vf x)
 {
-    vi n;
+    vi power;
     vf m, s;
 
     x = vf_max(vf_set(-80.0f), x);
-    m = vf_expm1_reduced(x, &n);
-    s = vf_pow2(n);
+    m = vf_expm1_reduced(x, &power);
+    s = (vf)(power + VF_ONE_BITS);
     return s * m + (s - 1.0f);
 }
 
@@ -103,10 +101,10 @@ KRN_INLINE vf vf_sigmoid(vf x)
 KRN_INLINE vf vf_gate(vf x, vf t)
 {
     vf above = (-88.0f - t) * 1e38f, e;
-    vi n;
+    vi power;
 
-    e = vf_expm1_reduced(vf_min(vf_set(88.0f), vf_max(vf_set(-87.0f), -t)), &n) + 1.0f;
-    e = vf_max(above, (vf)((vi)e + (n << 23)));
+    e = vf_expm1_reduced(vf_min(vf_set(88.0f), vf_max(vf_set(-87.0f), -t)), &power) + 1.0f;
+    e = vf_max(above, (vf)((vi)e + power));
     return x / (1.0f + e);
 }
 

@@ -18,8 +18,8 @@
 /* How to finish the sums of a tile, and where to store them. */
 struct krn_tile_out {
     const struct krn_epilogue *epilogue;
-    /* the epilogue: any; or shift, residual, then clamping to [low, high] or hard swish */
-    enum { KRN_FINISH_ANY, KRN_FINISH_CLAMP, KRN_FINISH_HARD_SWISH } how;
+    /* the epilogue: any; or shift, residual, then clamping to [low, high] or the activation */
+    enum { KRN_FINISH_ANY, KRN_FINISH_CLAMP, KRN_FINISH_ACT } how;
     float low, high;
     float *y;
     size_t y_pixel;
@@ -34,8 +34,7 @@ KRN_INLINE void krn_tile_finish_of(const struct krn_epilogue *e, struct krn_tile
     ret->epilogue = e;
     ret->how = e->residual == MDL_RESIDUAL_AFTER_ACT && e->act != MDL_ACT_NONE ? KRN_FINISH_ANY
                : e->act <= MDL_ACT_CLIP                                        ? KRN_FINISH_CLAMP
-               : e->act == MDL_ACT_HARD_SWISH ? KRN_FINISH_HARD_SWISH
-                                              : KRN_FINISH_ANY;
+                                                                               : KRN_FINISH_ACT;
     ret->low = e->act == MDL_ACT_RELU ? 0.0f : e->act == MDL_ACT_CLIP ? e->a : -INFINITY;
     ret->high = e->act == MDL_ACT_CLIP ? e->b : INFINITY;
 }
@@ -74,9 +73,9 @@ krn_tile_finish(const struct krn_tile_out *t, size_t height, size_t vectors, vf 
     }
 }
 
-/* The common epilogues straight from the registers. */
+/* The epilogues of whole vectors straight from the registers, but a residual after the activation. */
 KRN_INLINE void krn_tile_finish_full(const struct krn_tile_out *t, const size_t height,
-                                     const size_t vectors, vf (*acc)[2], const bool hard_swish)
+                                     const size_t vectors, vf (*acc)[2])
 {
     const struct krn_epilogue *e = t->epilogue;
     const vf low = vf_set(t->low), high = vf_set(t->high);
@@ -102,26 +101,40 @@ KRN_INLINE void krn_tile_finish_full(const struct krn_tile_out *t, const size_t 
             }
         }
     }
+    if (t->how == KRN_FINISH_CLAMP) {
+#pragma GCC unroll 16
+        for (size_t i = 0; i < height; i++) {
+#pragma GCC unroll 2
+            for (size_t v = 0; v < vectors; v++) {
+                vf_store(y + i * t->y_pixel + v * KRN_VL, vf_min(high, vf_max(low, acc[i][v])));
+            }
+        }
+        return;
+    }
+    vf all[KRN_TILE_HIGHEST * 2];
+
 #pragma GCC unroll 16
     for (size_t i = 0; i < height; i++) {
 #pragma GCC unroll 2
         for (size_t v = 0; v < vectors; v++) {
-            vf sum = acc[i][v];
-
-            vf_store(y + v * KRN_VL, hard_swish ? krn_act_vec(MDL_ACT_HARD_SWISH, sum, 0.0f, 0.0f)
-                                                : vf_min(high, vf_max(low, sum)));
+            all[i * vectors + v] = acc[i][v];
         }
-        y += t->y_pixel;
+    }
+    krn_act_vecs(e->act, e->a, e->b, all, height * vectors);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < vectors; v++) {
+            vf_store(y + i * t->y_pixel + v * KRN_VL, all[i * vectors + v]);
+        }
     }
 }
 
 KRN_INLINE void krn_tile_store(const struct krn_tile_out *t, const size_t height,
                                const size_t vectors, vf (*acc)[2])
 {
-    if (t->how == KRN_FINISH_CLAMP && t->channels == vectors * KRN_VL) {
-        krn_tile_finish_full(t, height, vectors, acc, false);
-    } else if (t->how == KRN_FINISH_HARD_SWISH && t->channels == vectors * KRN_VL) {
-        krn_tile_finish_full(t, height, vectors, acc, true);
+    if (t->how != KRN_FINISH_ANY && t->channels == vectors * KRN_VL) {
+        krn_tile_finish_full(t, height, vectors, acc);
     } else {
         vf out[KRN_TILE_HIGHEST][2];
 

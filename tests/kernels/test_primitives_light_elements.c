@@ -109,6 +109,33 @@ TEST(places_of_extremes)
     }
 }
 
+TEST(reductions_along_one_dim)
+{
+    for (int i = 0; i < t_times(300); i++) {
+        struct one_op *o = one_op_new(MDL_OP_REDUCE);
+        struct check k = {
+            .bound = CHECK_ULP, .ulps = 60, .absolute = 2e-5, .expect = "reduce_f32_rows"};
+        size_t dim[4], one[4], axis = (size_t)t_range(0, 3);
+
+        light_dims(dim);
+        dim[axis] = t_range(0, 9) ? dim[axis] : (size_t)t_range(500, 2000);
+        for (size_t d = 0; d < 4; d++) {
+            one[d] = d == axis ? 1 : dim[d];
+        }
+        o->op.in[0] = light_tensor(o, dim, t_range(0, 1), t_range(0, 1) ? 3 : 0, 0);
+        o->op.out[0] = light_tensor(o, one, t_range(0, 1), 0, 0);
+        o->op.attr.reduce.which = (enum mdl_reduce)t_range(0, MDL_RED_COUNT - 1);
+        o->op.attr.reduce.axes[axis] = true;
+        check_fill(o, o->op.in[0], 1.0f);
+        if (t_range(0, 9) == 0) {
+            ((float *)(void *)o->buffers[o->op.in[0]].data)[0] = NAN;
+        }
+        snprintf(o->name, sizeof(o->name), "reduction %d of %zux%zux%zux%zu along %zu",
+                 (int)o->op.attr.reduce.which, dim[0], dim[1], dim[2], dim[3], axis);
+        T_TRUE(light_finish(o, &k));
+    }
+}
+
 TEST(sums_of_real_networks)
 {
     for (size_t i = 0; i < base_array_count(layer_sums); i++) {
