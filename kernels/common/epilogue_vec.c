@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
 #include "kernels/common/epilogue_vec.h"
+#include "base.h"
 
 #define AT_ONCE 8u /* vectors */
 

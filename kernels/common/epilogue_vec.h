@@ -60,8 +60,8 @@ KRN_INLINE vf krn_act_vec(enum mdl_act act, vf x, float a, float b)
     }
 }
 
-/* krn_act_vec() of @n vectors, in place. They have one switch and no calls between them, so that the
- * CPU works on several at a time: half the time of vector after vector. */
+/* krn_act_vec() of @n vectors, in place. They have one switch and no calls between them, so that
+ * the CPU works on several at a time: half the time of vector after vector. */
 static __attribute__((noinline, unused)) void krn_act_vecs(enum mdl_act act, float a, float b,
                                                            vf *x, size_t n)
 {

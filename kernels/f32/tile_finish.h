@@ -73,7 +73,7 @@ krn_tile_finish(const struct krn_tile_out *t, size_t height, size_t vectors, vf 
     }
 }
 
-/* The epilogues of whole vectors straight from the registers, but a residual after the activation. */
+/* Whole vectors straight from the registers; not if a residual comes after the activation. */
 KRN_INLINE void krn_tile_finish_full(const struct krn_tile_out *t, const size_t height,
                                      const size_t vectors, vf (*acc)[2])
 {
