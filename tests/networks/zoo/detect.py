@@ -50,7 +50,7 @@ def small_anchors(ratios):
     return AnchorGenerator(((16,), (32,)), (ratios,) * 2)
 
 
-FEW = {'detections_per_img': 30}  # far down, neighbours have all but the same score, and rounding decides
+FEW = {'detections_per_img': 20}  # far down, neighbours have all but the same score, and rounding decides
 LIMITS = {'min_size': 64, 'max_size': 64}
 
 
@@ -86,7 +86,7 @@ NETWORKS = {
     'ssd': Network(lambda: small_ssd(False), SIZE,
                    lambda: Boxes(calm(detection.ssd300_vgg16(**FEW, **PLAIN), 0.002)), (3, 300, 300), **ANSWERS),
     'ssdlite': Network(lambda: small_ssd(True), SIZE,
-                       lambda: Boxes(detection.ssdlite320_mobilenet_v3_large(**PLAIN)), (3, 320, 320), **ANSWERS),
+                       lambda: Boxes(detection.ssdlite320_mobilenet_v3_large(**FEW, **PLAIN)), (3, 320, 320), **ANSWERS),
     'retinanet': Network(small_retinanet, SIZE,
                          lambda: Boxes(calm(detection.retinanet_resnet50_fpn(min_size=320, max_size=320, **FEW,
                                                                              **PLAIN), 0.02)),
@@ -96,6 +96,6 @@ NETWORKS = {
     'retinanet_nothing': Network(lambda: small_retinanet(NOTHING), SIZE, None, None, **ANSWERS),
     'fcos_nothing': Network(lambda: small_fcos(NOTHING), SIZE, None, None, **ANSWERS),
     'fcos': Network(small_fcos, SIZE,
-                    lambda: Boxes(detection.fcos_resnet50_fpn(min_size=320, max_size=320, **PLAIN)), (3, 320, 320),
+                    lambda: Boxes(detection.fcos_resnet50_fpn(min_size=320, max_size=320, **FEW, **PLAIN)), (3, 320, 320),
                     **ANSWERS),
 }
