@@ -21,14 +21,6 @@ static bool is_private(const struct mdl_ir *ir, size_t v)
     return ir->values[v].uses == 1 && !ir->values[v].output;
 }
 
-/* Removes op @k; @into writes its output. */
-static void absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k)
-{
-    into->op.out[0] = ir->ops[k].op.out[0];
-    ir->values[into->op.out[0]].op = (size_t)(into - ir->ops);
-    ir->ops[k].dead = true;
-}
-
 static bool has_const_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     switch (op->kind) {
@@ -230,7 +222,7 @@ static int fuse_affine(struct mdl_ir *ir, size_t k)
     axis = channel_axis(ir, into);
     r = apply_affine(ir, into, &a, op, ir->values[op->op.out[0]].dim[axis]);
     if (r == 0) {
-        absorb(ir, into, k);
+        mdl_ir_absorb(ir, into, k);
     }
     return r;
 }
@@ -256,7 +248,7 @@ static void fuse_activation(struct mdl_ir *ir, size_t k)
         into->op.act = op->op.act;
         into->op.act_a = op->op.act_a;
         into->op.act_b = op->op.act_b;
-        absorb(ir, into, k);
+        mdl_ir_absorb(ir, into, k);
         break;
     default:
         break;
@@ -307,7 +299,7 @@ static void fuse_residual(struct mdl_ir *ir, size_t k)
         op->op.out[0] = out;
         into->dead = true;
     } else {
-        absorb(ir, into, k);
+        mdl_ir_absorb(ir, into, k);
     }
 }
 
@@ -383,6 +375,9 @@ int mdl_fuse(struct mdl_ir *ir)
             r = fold_alpha(ir, op);
         } else if (op->kind == MDL_OP_AFFINE || op->kind == MDL_OP_BINARY) {
             r = fuse_affine(ir, k);
+            if (r == 0 && !op->dead && op->kind == MDL_OP_BINARY) {
+                r = mdl_fuse_branches(ir, k);
+            }
             if (r == 0 && !op->dead && op->kind == MDL_OP_BINARY) {
                 fuse_residual(ir, k);
             }

@@ -26,6 +26,9 @@ bool mdl_fuse_gelu(struct mdl_ir *ir, size_t y, size_t *ret_x, enum mdl_act *ret
 int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);
 int mdl_fuse_norm(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);
 int mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);
+/** mdl_fuse_branches() - merges the terms of op @k, a sum or a difference, into one convolution if
+ * both are linear in the same value; @k is dead then. fuse_branches.c */
+int mdl_fuse_branches(struct mdl_ir *ir, size_t k);
 int mdl_layout(struct mdl_ir *ir);
 int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes);
 size_t mdl_ir_entry_op(const struct mdl_ir *ir, size_t input); /* memory.c */

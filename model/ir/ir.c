@@ -208,6 +208,13 @@ static void count_op_uses(struct mdl_ir *ir, const struct mdl_ir_op *op)
     }
 }
 
+void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k)
+{
+    into->op.out[0] = ir->ops[k].op.out[0];
+    ir->values[into->op.out[0]].op = (size_t)(into - ir->ops);
+    ir->ops[k].dead = true;
+}
+
 void mdl_ir_count_uses(struct mdl_ir *ir)
 {
     for (size_t i = 0; i < ir->value_count; i++) {

@@ -171,6 +171,8 @@ bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v);
 int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
 struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
 int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size);
+/** mdl_ir_absorb() - removes op @k; @into, an earlier one, writes its output. */
+void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k);
 void mdl_ir_count_uses(struct mdl_ir *ir);
 void mdl_ir_drop_dead(struct mdl_ir *ir);
 /** mdl_ir_is_spatial() - Return: whether @op reads its first input and writes its outputs
