@@ -23,7 +23,7 @@ struct job {
     struct krn_nest nest;
     size_t size; /* of an element */
     size_t parts;
-    size_t across; /* dim of the nest along which x is dense, placed before the row; or none */
+    size_t across; /* dim of the nest, not the row, along which x is dense; or none */
     float value;   /* PAD */
 };
 
@@ -103,8 +103,9 @@ static void copy_row(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-static void transpose_part(const struct job *j, size_t part)
+static void transpose_part(void *arg, size_t part)
 {
+    const struct job *j = arg;
     const struct krn_nest *n = &j->nest;
     struct krn_nest outer = *n; /* matrices */
     size_t across = n->dims - 2, last = n->dims - 1, matrices = 1;
@@ -136,25 +137,14 @@ static void transpose_part(const struct job *j, size_t part)
     }
 }
 
-static void copy_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    if (j->across != MDL_NONE) {
-        transpose_part(j, part);
-    } else {
-        krn_nest_run(&j->nest, part, j->parts, copy_row, j);
-    }
-}
-
 static void copy_start(struct job *j)
 {
     if (j->across != MDL_NONE && j->size == 4 && krn_nest_inner(&j->nest, 0) == 1) {
         bring_before_row(&j->nest, j->across);
+        krn_parallel(j->pool, j->parts, transpose_part, j);
     } else {
-        j->across = MDL_NONE;
+        krn_nest_share(&j->nest, j->pool, j->parts, copy_row, j);
     }
-    krn_parallel(j->pool, j->parts, copy_part, j);
 }
 
 bool krn_copy_run(const struct krn_copy *c, pthreadpool_t pool, size_t width)
@@ -231,13 +221,6 @@ static void fill_row(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-static void fill_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, fill_row, j);
-}
-
 static void pad_run(const struct krn_call *call)
 {
     const struct mdl_tensor *whole = &call->model->tensors[call->op->out[0]];
@@ -253,7 +236,7 @@ static void pad_run(const struct krn_call *call)
     if (!krn_nest_of((const struct mdl_tensor *const[]){whole}, 1, &j.nest)) {
         return;
     }
-    krn_parallel(call->pool, j.parts, fill_part, &j);
+    krn_nest_share(&j.nest, j.pool, j.parts, fill_row, &j);
     if (pad_views(call->model, call->op, &x, &y, &x_at, &y_at) &&
         krn_nest_of((const struct mdl_tensor *const[]){&y, &x}, 2, &j.nest)) {
         j.x = (const uint8_t *)call->in[0] + x_at * 4;

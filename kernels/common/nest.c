@@ -2,7 +2,6 @@
 #include "kernels/common/nest.h"
 
 #include "base.h"
-#include "kernels/common/parallel.h"
 
 #define ROW_STEP 256u /* parts share a single row in whole cache lines */
 
@@ -145,4 +144,26 @@ void krn_nest_run(const struct krn_nest *nest, size_t part, size_t parts, krn_ne
             index[d] = 0;
         }
     }
+}
+
+struct shared {
+    const struct krn_nest *nest;
+    size_t parts;
+    krn_nest_fn *fn;
+    void *arg;
+};
+
+static void part_run(void *arg, size_t part)
+{
+    const struct shared *s = arg;
+
+    krn_nest_run(s->nest, part, s->parts, s->fn, s->arg);
+}
+
+void krn_nest_share(const struct krn_nest *nest, pthreadpool_t pool, size_t width, krn_nest_fn *fn,
+                    void *arg)
+{
+    struct shared s = {.nest = nest, .parts = base_max(width, 1u), .fn = fn, .arg = arg};
+
+    krn_parallel(pool, s.parts, part_run, &s);
 }

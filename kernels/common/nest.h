@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernels/common/parallel.h"
 #include "model/values.h"
 
 #define KRN_NEST_TENSORS 4u
@@ -29,7 +30,7 @@ struct krn_nest {
  */
 bool krn_nest_of(const struct mdl_tensor *const *t, size_t tensors, struct krn_nest *ret);
 
-/* Called by krn_nest_run() for each row: @n elements from element offset @at[i] of tensor i. */
+/* Called for each row: @n elements from element offset @at[i] of tensor i. */
 typedef void krn_nest_fn(void *arg, const ptrdiff_t *at, size_t n);
 
 /**
@@ -37,6 +38,14 @@ typedef void krn_nest_fn(void *arg, const ptrdiff_t *at, size_t n);
  */
 void krn_nest_run(const struct krn_nest *nest, size_t part, size_t parts, krn_nest_fn *fn,
                   void *arg);
+
+/**
+ * krn_nest_share() - walks the whole nest, one part by each member of a team
+ * @fn: called by several threads at a time, which share @arg
+ * Threads: the team's leader. Returns when all parts are done; never allocates.
+ */
+void krn_nest_share(const struct krn_nest *nest, pthreadpool_t pool, size_t width, krn_nest_fn *fn,
+                    void *arg);
 
 static inline ptrdiff_t krn_nest_inner(const struct krn_nest *nest, size_t tensor)
 {

@@ -5,14 +5,13 @@
  */
 #include "base.h"
 #include "kernels/common/nest.h"
-#include "kernels/common/parallel.h"
 #include "kernels/common/vec_arith.h"
 #include "kernels/primitive.h"
 
 struct job {
     const struct krn_call *call;
     struct krn_nest nest; /* y, and x without the axis */
-    size_t len, parts;    /* len: of the axis */
+    size_t len;           /* of the axis */
     ptrdiff_t step;       /* from value to value of one result, in elements of x */
     bool max;
 };
@@ -143,19 +142,12 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
            !op->shift && job_of(m, op, &j);
 }
 
-static void part_run(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, row, j);
-}
-
 static void run(const struct krn_call *call)
 {
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    struct job j = {.call = call};
 
     if (job_of(call->model, call->op, &j)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
+        krn_nest_share(&j.nest, call->pool, call->width, row, &j);
     }
 }
 

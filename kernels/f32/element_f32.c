@@ -12,7 +12,6 @@
 struct job {
     const struct krn_call *call;
     struct krn_nest nest;
-    size_t parts;
     bool has_residual;
     /* of rows: 1 if dense, 0 for one repeated value, or any other */
     ptrdiff_t a_stride, b_stride, r_stride;
@@ -268,20 +267,13 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     }
 }
 
-static void part_run(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts,
-                 j->call->op->kind == MDL_OP_UNARY ? unary_row : binary_row, j);
-}
-
 static void run(const struct krn_call *call)
 {
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    struct job j = {.call = call};
 
     if (job_of(call->model, call->op, &j)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
+        krn_nest_share(&j.nest, call->pool, call->width,
+                       call->op->kind == MDL_OP_UNARY ? unary_row : binary_row, &j);
     }
 }
 

@@ -232,19 +232,12 @@ static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
     return softmax_of(m, op, &j);
 }
 
-static void softmax_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, softmax_lines, j);
-}
-
 static void softmax_run(const struct krn_call *call)
 {
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    struct job j = {.call = call};
 
     if (softmax_of(call->model, call->op, &j)) {
-        krn_parallel(call->pool, j.parts, softmax_part, &j);
+        krn_nest_share(&j.nest, call->pool, call->width, softmax_lines, &j);
     }
 }
 

@@ -14,7 +14,7 @@ struct job {
     const struct krn_call *call;
     const struct mdl_op *op;
     struct krn_nest outer, inner; /* sets of elements, and the rows of one */
-    size_t tensors, elements, parts;
+    size_t tensors, elements;
 };
 
 KRN_INLINE float inverse_of(double squares, size_t n, float epsilon)
@@ -164,19 +164,12 @@ static bool rows_supports(const struct mdl_model *m, const struct mdl_op *op)
     return rows_of(m, op, &j);
 }
 
-static void rows_part(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->outer, part, j->parts, set_rows, j);
-}
-
 static void rows_run(const struct krn_call *call)
 {
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    struct job j = {.call = call};
 
     if (rows_of(call->model, call->op, &j)) {
-        krn_parallel(call->pool, j.parts, rows_part, &j);
+        krn_nest_share(&j.outer, call->pool, call->width, set_rows, &j);
     }
 }
 

@@ -10,7 +10,6 @@
 struct job {
     const struct krn_call *call;
     struct krn_nest nest;
-    size_t parts;
     struct krn_quant_epilogue e; /* bounds of y, activation */
     float scale;
     int32_t zero;
@@ -152,19 +151,11 @@ static krn_nest_fn *row_of(enum mdl_op_kind kind)
                                      : dequantize_row;
 }
 
-static void part_run(void *arg, size_t part)
-{
-    struct job *j = arg;
-
-    krn_nest_run(&j->nest, part, j->parts, row_of(j->call->op->kind), j);
-}
-
 static void run(const struct krn_call *call)
 {
     const struct mdl_op *op = call->op;
     const struct mdl_tensor *t = call->model->tensors;
-    struct job j = {
-        .call = call, .parts = base_max(call->width, 1u), .a_signed = t[op->in[0]].dtype == MDL_I8};
+    struct job j = {.call = call, .a_signed = t[op->in[0]].dtype == MDL_I8};
 
     if (!nest_of(call->model, op, op->kind == MDL_OP_BINARY ? 2 : 1, &j.nest)) {
         return;
@@ -185,7 +176,7 @@ static void run(const struct krn_call *call)
         j.e.low = (float)((q == MDL_I8 ? INT8_MIN : 0) - j.zero);
         j.e.high = (float)((q == MDL_I8 ? INT8_MAX : UINT8_MAX) - j.zero);
     }
-    krn_parallel(call->pool, j.parts, part_run, &j);
+    krn_nest_share(&j.nest, call->pool, call->width, row_of(op->kind), &j);
 }
 
 const struct krn_primitive KRN_ISA_FN(krn_quantize_i8) = {
