@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/transpose.h"
 #include "kernels/primitive.h"
@@ -46,11 +47,6 @@ static void bring_before_row(struct krn_nest *n, size_t from)
     }
 }
 
-bool krn_copy_is_plain(const struct mdl_op *op)
-{
-    return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE && !op->scale && !op->shift;
-}
-
 static bool copy_of(const struct mdl_tensor *y, const struct mdl_tensor *x, struct job *j)
 {
     if (x->dtype != y->dtype ||
@@ -71,7 +67,7 @@ static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct job j;
 
-    return krn_copy_is_plain(op) && copy_of(&m->tensors[op->out[0]], &m->tensors[op->in[0]], &j);
+    return krn_op_is_plain(op) && copy_of(&m->tensors[op->out[0]], &m->tensors[op->in[0]], &j);
 }
 
 static inline __attribute__((always_inline)) void
@@ -197,7 +193,7 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
     struct krn_nest nest;
 
     if (op->attr.pad.mode != MDL_PAD_CONSTANT || x->dtype != MDL_F32 || y->dtype != MDL_F32 ||
-        x->rank != y->rank || x->rank == 0 || !krn_copy_is_plain(op) ||
+        x->rank != y->rank || x->rank == 0 || !krn_op_is_plain(op) ||
         !krn_nest_of((const struct mdl_tensor *const[]){y}, 1, &nest)) {
         return false;
     }

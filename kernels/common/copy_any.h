@@ -14,9 +14,6 @@ struct krn_copy {
     const void *x_at;
 };
 
-/** krn_copy_is_plain() - Return: whether @op only copies, without an element function or the like.
- */
-bool krn_copy_is_plain(const struct mdl_op *op);
 /**
  * krn_copy_run() - copies x to y, shared among the team
  * Return: false, and nothing is written, if a tensor is empty or y overlaps itself. Threads: the

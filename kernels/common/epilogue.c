@@ -5,6 +5,11 @@
 #include "kernels/common/isa_of_cpu.h"
 #include "kernels/common/transpose.h"
 
+bool krn_op_is_plain(const struct mdl_op *op)
+{
+    return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE && !op->scale && !op->shift;
+}
+
 bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,
                            const struct krn_img *y)
 {

@@ -20,6 +20,9 @@ struct krn_epilogue {
     float a, b;
 };
 
+/** krn_op_is_plain() - Return: whether @op writes its result as it is: without an element function,
+ * residual, scale and shift */
+bool krn_op_is_plain(const struct mdl_op *op);
 /** krn_epilogue_supports() - Return: whether the fast epilogue can finish @op on the flat image @y
  */
 bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,

@@ -4,6 +4,7 @@
  * several values of one result if those are neighbours.
  */
 #include "base.h"
+#include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/vec_arith.h"
 #include "kernels/primitive.h"
@@ -138,8 +139,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct job j;
 
-    return op->act == MDL_ACT_NONE && op->residual == MDL_RESIDUAL_NONE && !op->scale &&
-           !op->shift && job_of(m, op, &j);
+    return krn_op_is_plain(op) && job_of(m, op, &j);
 }
 
 static void run(const struct krn_call *call)

@@ -259,9 +259,9 @@ static bool planes_of(const struct mdl_model *m, const struct mdl_op *op,
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
     struct krn_conv_igemm_plan p;
 
-    if (op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE || op->scale || op->shift ||
-        x->dtype != MDL_F32 || x->rank != 4 || y->rank != 4 || op[1].kind != MDL_OP_CONV ||
-        op[1].in[0] != op->out[0] || !plan_of(m, op + 1, &p) || !p.band) {
+    if (!krn_op_is_plain(op) || x->dtype != MDL_F32 || x->rank != 4 || y->rank != 4 ||
+        op[1].kind != MDL_OP_CONV || op[1].in[0] != op->out[0] || !plan_of(m, op + 1, &p) ||
+        !p.band) {
         return false;
     }
     for (size_t d = 0; d < 4; d++) {

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "kernels/common/copy_any.h"
+#include "kernels/common/epilogue.h"
 #include "kernels/common/nhwc.h"
+#include "kernels/common/parallel.h"
 #include "kernels/primitive.h"
 
 /* @planes is an NCHW image, @other lies row-major */
@@ -16,7 +17,7 @@ static bool supports(const struct mdl_op *op, const struct mdl_tensor *planes,
 {
     struct krn_img img;
 
-    return krn_copy_is_plain(op) && krn_img_of(planes, &img) && planes->rank == other->rank &&
+    return krn_op_is_plain(op) && krn_img_of(planes, &img) && planes->rank == other->rank &&
            memcmp(planes->dim, other->dim, planes->rank * sizeof(planes->dim[0])) == 0 &&
            other->dtype == MDL_F32 && mdl_is_dense(other);
 }

@@ -216,8 +216,7 @@ static bool softmax_of(const struct mdl_model *m, const struct mdl_op *op, struc
 
     if (x.dtype != MDL_F32 || y.dtype != MDL_F32 || axis >= x.rank || x.rank != y.rank ||
         x.dim[axis] != y.dim[axis] || x.dim[axis] == 0 ||
-        (x.dim[axis] > 1 && (x.stride[axis] != 1 || y.stride[axis] != 1)) ||
-        op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE || op->scale || op->shift) {
+        (x.dim[axis] > 1 && (x.stride[axis] != 1 || y.stride[axis] != 1)) || !krn_op_is_plain(op)) {
         return false;
     }
     j->line = x.dim[axis];

@@ -4,6 +4,7 @@
  * are found once, as the reference finds them, then all its channels are summed as vectors.
  */
 #include "base.h"
+#include "kernels/common/epilogue.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/sample.h"
@@ -18,8 +19,7 @@ static bool shape_of(const struct mdl_model *m, const struct mdl_op *op, struct 
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
     return x->rank == 4 && y->rank == 4 && krn_img_of(x, &s->x) && krn_img_of(y, &s->y) &&
-           m->tensors[op->in[1]].dtype == MDL_F32 && op->act == MDL_ACT_NONE &&
-           op->residual == MDL_RESIDUAL_NONE && !op->shift && !op->scale;
+           m->tensors[op->in[1]].dtype == MDL_F32 && krn_op_is_plain(op);
 }
 
 KRN_SUPPORTS_BY(struct shape, shape_of)
