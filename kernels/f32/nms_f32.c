@@ -14,8 +14,8 @@
 
 enum { Y1, X1, Y2, X2, AREA, COLUMNS };
 
-#define DIGIT_BITS 11u
-#define DIGITS 3u /* of a score's 32 bits */
+#define DIGIT_BITS 8u
+#define DIGITS 4u /* of a key */
 
 /* Position and score of a candidate: less is better. */
 struct candidate {
@@ -28,7 +28,7 @@ struct job {
     float iou, score; /* thresholds */
     bool score_given, centre;
     size_t count, classes, each, pairs, parts; /* each: rows of y for one image and class */
-    size_t most, column;                       /* boxes kept; elements of a column */
+    size_t column;                             /* elements of one */
     uint32_t *rows;                            /* of each pair */
 };
 
@@ -54,8 +54,7 @@ static void sizes_of(const struct mdl_model *m, const struct mdl_op *op, struct 
     j->classes = scores->dim[1];
     j->pairs = scores->dim[0] * j->classes;
     j->each = op->attr.nms.each;
-    j->most = base_min(j->count, j->each);
-    j->column = base_align_up(j->most, KRN_VL);
+    j->column = base_align_up(base_min(j->count, j->each), (size_t)KRN_VL);
 }
 
 static size_t room_bytes(const struct job *j)
@@ -100,29 +99,40 @@ static size_t candidates(const struct job *j, size_t pair, struct candidate *lis
     return n;
 }
 
-/* Return: the @n candidates, best first, the earlier box of equals; in one of the two lists. */
-static const struct candidate *sorted(const struct room *r, size_t n)
+static size_t digit(const struct candidate *c, unsigned d)
 {
-    struct candidate *from = r->list, *to = r->other, *swap;
+    return c->key >> d * DIGIT_BITS & ((1u << DIGIT_BITS) - 1u);
+}
 
-    for (unsigned d = 0; d < DIGITS; d++, swap = from, from = to, to = swap) {
-        const unsigned shift = d * DIGIT_BITS, mask = (1u << DIGIT_BITS) - 1u;
-        uint32_t at[1u << DIGIT_BITS] = {0}, before = 0;
+/* Sorts the @n candidates of the list: the best first, the earlier box of equals. */
+static void sort(struct room *r, size_t n)
+{
+    uint32_t at[DIGITS][1u << DIGIT_BITS] = {{0}};
 
-        for (size_t i = 0; i < n; i++) {
-            at[from[i].key >> shift & mask]++;
+    for (size_t i = 0; i < n; i++) {
+        for (unsigned d = 0; d < DIGITS; d++) {
+            at[d][digit(&r->list[i], d)]++;
         }
-        for (size_t k = 0; k <= mask; k++) {
-            uint32_t here = at[k];
+    }
+    for (unsigned d = 0; d < DIGITS && n > 1; d++) {
+        struct candidate *from = r->list;
+        uint32_t before = 0;
 
-            at[k] = before;
+        if (at[d][digit(&from[0], d)] == n) {
+            continue; /* the digit is the same for all */
+        }
+        for (size_t k = 0; k < base_array_count(at[d]); k++) {
+            uint32_t here = at[d][k];
+
+            at[d][k] = before;
             before += here;
         }
         for (size_t i = 0; i < n; i++) {
-            to[at[from[i].key >> shift & mask]++] = from[i];
+            r->other[at[d][digit(&from[i], d)]++] = from[i];
         }
+        r->list = r->other;
+        r->other = from;
     }
-    return from;
 }
 
 static void box_at(const struct job *j, size_t image, size_t box, float ret[COLUMNS])
@@ -183,29 +193,29 @@ static bool is_covered(const struct job *j, const float *kept, size_t n, const f
 }
 
 /* Writes the rows of one image and class to its part of the output. */
-static void select_pair(const struct job *j, size_t pair, const struct room *r)
+static void select_pair(const struct job *j, size_t pair, struct room *r)
 {
     const size_t image = pair / j->classes, n = candidates(j, pair, r->list);
-    const struct candidate *best = sorted(r, n);
     int64_t *row = (int64_t *)j->call->out[0] + (ptrdiff_t)(pair * j->each) * j->y->stride[0];
     size_t kept = 0;
 
-    for (size_t c = 0; c < COLUMNS; c++) {
-        memset(r->kept + c * j->column, 0, j->column * sizeof(float));
-    }
+    sort(r, n);
     for (size_t i = 0; i < n && kept < j->each; i++) {
         float box[COLUMNS];
 
-        box_at(j, image, best[i].box, box);
+        box_at(j, image, r->list[i].box, box);
         if (is_covered(j, r->kept, kept, box)) {
             continue;
+        }
+        if (kept % KRN_VL == 0) { /* lanes without a box have no area */
+            vf_store(r->kept + AREA * j->column + kept, vf_set(0.0f));
         }
         for (size_t c = 0; c < COLUMNS; c++) {
             r->kept[c * j->column + kept] = box[c];
         }
         row[0] = (int64_t)image;
         row[j->y->stride[1]] = (int64_t)(pair % j->classes);
-        row[2 * j->y->stride[1]] = best[i].box;
+        row[2 * j->y->stride[1]] = r->list[i].box;
         row += j->y->stride[0];
         kept++;
     }
@@ -216,7 +226,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct krn_range range = krn_share(j->pairs, 1, part, j->parts);
-    const struct room r = room_of(j, part);
+    struct room r = room_of(j, part);
 
     for (size_t pair = range.begin; pair < range.end; pair++) {
         select_pair(j, pair, &r);
