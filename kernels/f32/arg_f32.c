@@ -41,7 +41,13 @@ static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct jo
     return krn_nest_of(t, base_array_count(t), &j->nest);
 }
 
-/* NaN is better than every number, and the first NaN than the next. */
+/* NaN is better than every number; of equal values, and of two NaN, neither is. */
+KRN_INLINE bool beats(float v, float than, bool max)
+{
+    return !(max ? v <= than : v >= than) && than == than;
+}
+
+/* The same for vectors, which are seen in order: the first of equals stays. */
 KRN_INLINE void take(struct best *b, vf value, vi at, bool max)
 {
     vi worse = max ? value <= b->value : value >= b->value;
@@ -69,7 +75,6 @@ static size_t one(const struct job *j, const float *x, bool max)
 
     if (j->step == 1 && j->len >= KRN_VL) {
         struct best b = {vf_load(x), {0}};
-        float value[KRN_VL];
 
         for (size_t i = 0; i < KRN_VL; i++) {
             b.at[i] = (int32_t)i;
@@ -80,21 +85,17 @@ static size_t one(const struct job *j, const float *x, bool max)
             at += KRN_VL;
             take(&b, vf_load(x + k), at, max);
         }
-        vf_store(value, b.value);
         best = (size_t)b.at[0];
         for (size_t i = 1; i < KRN_VL; i++) {
-            bool same = value[i] == x[best] || (value[i] != value[i] && x[best] != x[best]);
-            bool worse = max ? value[i] <= x[best] : value[i] >= x[best];
+            size_t other = (size_t)b.at[i];
 
-            if (same ? (size_t)b.at[i] < best : !worse && x[best] == x[best]) {
-                best = (size_t)b.at[i];
+            if (beats(x[other], x[best], max) || (!beats(x[best], x[other], max) && other < best)) {
+                best = other;
             }
         }
     }
     for (; k < j->len; k++) {
-        float v = x[(ptrdiff_t)k * j->step], than = x[(ptrdiff_t)best * j->step];
-
-        if (!(max ? v <= than : v >= than) && than == than) {
+        if (beats(x[(ptrdiff_t)k * j->step], x[(ptrdiff_t)best * j->step], max)) {
             best = k;
         }
     }
