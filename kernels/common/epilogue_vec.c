@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/epilogue_vec.h"
+
 #include "base.h"
 
 #define AT_ONCE 8u /* vectors */
@@ -11,20 +12,6 @@ struct row {
     bool one_shift;           /* for the whole row */
     size_t len;
 };
-
-KRN_INLINE vf load(const float *p, size_t n)
-{
-    return n >= KRN_VL ? vf_load(p) : vf_load_n(p, n);
-}
-
-KRN_INLINE void store(float *p, vf v, size_t n)
-{
-    if (n >= KRN_VL) {
-        vf_store(p, v);
-    } else {
-        vf_store_n(p, v, n);
-    }
-}
 
 static void run_row(const struct krn_epilogue *e, const struct row *r)
 {
@@ -38,17 +25,18 @@ static void run_row(const struct krn_epilogue *e, const struct row *r)
         vf v[AT_ONCE];
 
         for (size_t k = i; k < i + n; k += KRN_VL, count++) {
-            size_t left = i + n - k;
-            vf t = load(r->y + k, left) + (shift ? load(shift + k, left) : one);
+            size_t left = base_min(i + n - k, (size_t)KRN_VL);
+            vf t = vf_load_any(r->y + k, left) + (shift ? vf_load_any(shift + k, left) : one);
 
-            v[count] = before ? t + load(r->res + k, left) : t;
+            v[count] = before ? t + vf_load_any(r->res + k, left) : t;
         }
         krn_act_vecs(e->act, e->a, e->b, v, count);
         count = 0;
         for (size_t k = i; k < i + n; k += KRN_VL, count++) {
-            size_t left = i + n - k;
+            size_t left = base_min(i + n - k, (size_t)KRN_VL);
 
-            store(r->y + k, after ? v[count] + load(r->res + k, left) : v[count], left);
+            vf_store_any(r->y + k, after ? v[count] + vf_load_any(r->res + k, left) : v[count],
+                         left);
         }
     }
 }

@@ -103,3 +103,17 @@ KRN_INLINE void vf_store_n(float *p, vf x, size_t n)
     }
 }
 #endif
+
+/* the same where @n is mostly KRN_VL: a whole vector needs no mask, which can be slow */
+KRN_INLINE vf vf_load_any(const float *p, size_t n)
+{
+    return n == KRN_VL ? vf_load(p) : vf_load_n(p, n);
+}
+KRN_INLINE void vf_store_any(float *p, vf x, size_t n)
+{
+    if (n == KRN_VL) {
+        vf_store(p, x);
+    } else {
+        vf_store_n(p, x, n);
+    }
+}

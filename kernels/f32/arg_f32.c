@@ -60,11 +60,11 @@ KRN_INLINE void take(struct best *b, vf value, vi at, bool max)
 /* @n results whose values are neighbours */
 KRN_INLINE vi neighbours(const struct job *j, const float *x, size_t n, bool max)
 {
-    struct best b = {vf_load_n(x, n), {0}};
+    struct best b = {vf_load_any(x, n), {0}};
 
     for (size_t k = 1; k < j->len; k++) {
         x += j->step;
-        take(&b, n == KRN_VL ? vf_load(x) : vf_load_n(x, n), (vi){0} + (int32_t)k, max);
+        take(&b, vf_load_any(x, n), (vi){0} + (int32_t)k, max);
     }
     return b.at;
 }

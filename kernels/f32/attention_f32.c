@@ -93,7 +93,7 @@ KRN_INLINE vf mask_at(const float *mask, ptrdiff_t step, size_t i, size_t n)
         return v;
     }
     if (step == 1) {
-        return n == KRN_VL ? vf_load(mask + i) : vf_load_n(mask + i, n);
+        return vf_load_any(mask + i, n);
     }
     for (size_t l = 0; l < n; l++) {
         v[l] = mask[(ptrdiff_t)(i + l) * step];

@@ -50,17 +50,12 @@ struct run {
     float low, high; /* FINISH_CLAMP */
 };
 
-KRN_INLINE vf load(const float *p, size_t n)
-{
-    return n == KRN_VL ? vf_load(p) : vf_load_n(p, n);
-}
-
 /* initial value of the sums of some channels */
 KRN_INLINE vf shift_of(const struct run *r, size_t c, size_t n)
 {
     const float *shift = r->d->epilogue.shift;
 
-    return shift ? load(shift + c, n) : vf_set(0.0f);
+    return shift ? vf_load_any(shift + c, n) : vf_set(0.0f);
 }
 
 /* finishes the channels from c of @pixels neighbours, whose sums lie @step vectors apart */
@@ -79,17 +74,13 @@ KRN_INLINE void store(const struct run *r, size_t pixels, size_t c, size_t n, co
         if (how == FINISH_ANY) {
             const float *res = e->res ? e->res + (r->first + i) * e->res_pixel + c : NULL;
 
-            sum = krn_epilogue_vec(e, sum, vf_set(0.0f), res ? load(res, n) : vf_set(0.0f));
+            sum = krn_epilogue_vec(e, sum, vf_set(0.0f), res ? vf_load_any(res, n) : vf_set(0.0f));
         } else if (how == FINISH_HARD_SWISH) {
             sum = krn_act_vec(MDL_ACT_HARD_SWISH, sum, 0.0f, 0.0f);
         } else {
             sum = vf_min(high, vf_max(low, sum));
         }
-        if (n == KRN_VL) {
-            vf_store(y, sum);
-        } else {
-            vf_store_n(y, sum, n);
-        }
+        vf_store_any(y, sum, n);
     }
 }
 
@@ -127,7 +118,7 @@ KRN_INLINE void block_known(const struct run *r, size_t c, size_t n, const size_
         for (size_t i = 0; i < (BLOCK - 1) * sw + kw; i++) {
 #pragma GCC unroll 2
             for (size_t u = 0; u < vectors; u++) {
-                vf xv = load(column + u * KRN_VL, u + 1 < vectors ? KRN_VL : n);
+                vf xv = vf_load_any(column + u * KRN_VL, u + 1 < vectors ? KRN_VL : n);
 
 #pragma GCC unroll 8
                 for (size_t k = 0; k < kw; k++) {
@@ -166,7 +157,7 @@ KRN_INLINE void block_any(const struct run *r, size_t c, size_t n)
 
 #pragma GCC unroll 4
             for (size_t i = 0; i < BLOCK; i++) {
-                acc[i] += load(x + i * step, n) * weight;
+                acc[i] += vf_load_any(x + i * step, n) * weight;
             }
         }
     }
@@ -192,8 +183,8 @@ KRN_INLINE void pixel_vectors(const struct run *r, size_t c, size_t n, const siz
         for (size_t k = 0; k < r->columns; k++, w += KRN_VL, x += step) {
 #pragma GCC unroll 4
             for (size_t u = 0; u < vectors; u++) {
-                acc[u] +=
-                    load(x + u * KRN_VL, u + 1 < vectors ? KRN_VL : n) * vf_load(w + u * apart);
+                acc[u] += vf_load_any(x + u * KRN_VL, u + 1 < vectors ? KRN_VL : n) *
+                          vf_load(w + u * apart);
             }
         }
     }

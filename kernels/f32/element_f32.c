@@ -67,7 +67,7 @@ KRN_INLINE vf operand(const float *p, ptrdiff_t stride, size_t i, size_t n)
     if (stride != 1) {
         return pick(p + (ptrdiff_t)i * stride, stride, n);
     }
-    return n == KRN_VL ? vf_load(p + i) : vf_load_n(p + i, n);
+    return vf_load_any(p + i, n);
 }
 
 KRN_INLINE vf finish(const struct mdl_op *op, vf v, vf r)

@@ -77,16 +77,6 @@ KRN_INLINE vf join(vf acc, vf x, const bool max)
     return max ? vf_max(acc, x) : acc + x;
 }
 
-/* storing under a mask is slow on some CPUs */
-KRN_INLINE void store_some(float *p, vf x, size_t n)
-{
-    if (n == KRN_VL) {
-        vf_store(p, x);
-    } else {
-        vf_store_n(p, x, n);
-    }
-}
-
 /* top to bottom */
 KRN_INLINE void into_line(const struct row *r, size_t width, float *line, const bool max)
 {
@@ -97,9 +87,9 @@ KRN_INLINE void into_line(const struct row *r, size_t width, float *line, const 
         for (size_t k = 0; k < r->rows; k++) {
             const float *x = r->x + k * r->step + i;
 
-            acc = join(acc, n == KRN_VL ? vf_load(x) : vf_load_n(x, n), max);
+            acc = join(acc, vf_load_any(x, n), max);
         }
-        store_some(line + i, acc, n);
+        vf_store_any(line + i, acc, n);
     }
 }
 
@@ -118,7 +108,7 @@ KRN_INLINE void along_line(const struct krn_pool *p, const struct row *r, const 
 
             acc = vf_select(count > 0.0f, acc / count, vf_set(0.0f));
         }
-        store_some(y + ox, acc, base_min(p->y.w - ox, (size_t)KRN_VL));
+        vf_store_any(y + ox, acc, base_min(p->y.w - ox, (size_t)KRN_VL));
     }
 }
 

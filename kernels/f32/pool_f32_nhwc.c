@@ -91,7 +91,7 @@ KRN_INLINE void pool_rest(const struct krn_pool_window *w, const float *x, float
         const float *at = x;
 
         for (size_t k = 0; k < w->columns; k++, at += w->column) {
-            vf v = n == KRN_VL ? vf_load(at) : vf_load_n(at, n);
+            vf v = vf_load_any(at, n);
 
             acc = max ? vf_max(acc, v) : acc + v;
         }

@@ -79,11 +79,11 @@ KRN_INLINE vf neighbours(const struct job *j, const float *x, size_t n, enum mdl
 
     for (size_t begin = 0; begin < j->len; begin += CHUNK) {
         size_t end = base_min(begin + CHUNK, j->len);
-        vf sum = first_of(vf_load_n(x, n), which);
+        vf sum = first_of(vf_load_any(x, n), which);
 
         x += j->step;
         for (size_t k = begin + 1; k < end; k++, x += j->step) {
-            sum = joined(sum, first_of(n == KRN_VL ? vf_load(x) : vf_load_n(x, n), which), which);
+            sum = joined(sum, first_of(vf_load_any(x, n), which), which);
         }
         all = begin == 0 ? sum : joined(all, sum, which);
     }

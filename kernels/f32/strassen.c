@@ -92,10 +92,9 @@ static float *tile_rows(const struct krn_strassen_block *b, size_t k, size_t pro
 KRN_INLINE void rows_of_vector(const float *even, const float *odd, size_t half, size_t n,
                                float *to, size_t product)
 {
-#define LOAD(p) (n == KRN_VL ? vf_load(p) : vf_load_n(p, n))
-    vf x11 = LOAD(even), x12 = LOAD(even + half), x21 = LOAD(odd), x22 = LOAD(odd + half);
+    vf x11 = vf_load_any(even, n), x12 = vf_load_any(even + half, n);
+    vf x21 = vf_load_any(odd, n), x22 = vf_load_any(odd + half, n);
     vf s1 = x21 + x22, s2 = s1 - x11;
-#undef LOAD
 
     vf_store(to + AT_W11 * product, x11);
     vf_store(to + AT_W21 * product, x12);

@@ -47,9 +47,7 @@ KRN_INLINE void input_vector(const size_t p, const void *const *at, size_t c, si
 
 #pragma GCC unroll 8
         for (size_t y = 0; y < span; y++) {
-            const float *from = (const float *)at[y * span + x] + c;
-
-            d[y] = n == KRN_VL ? vf_load(from) : vf_load_n(from, n);
+            d[y] = vf_load_any((const float *)at[y * span + x] + c, n);
         }
         krn_wino_b(p, d);
 #pragma GCC unroll 8

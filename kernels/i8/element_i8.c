@@ -57,7 +57,7 @@ static void quantize_row(void *arg, const ptrdiff_t *at, size_t n)
 
     for (size_t i = 0; i < n; i += KRN_VL) {
         size_t k = base_min(n - i, (size_t)KRN_VL);
-        vf t = (k == KRN_VL ? vf_load(x + i) : vf_load_n(x + i, k)) / scale;
+        vf t = vf_load_any(x + i, k) / scale;
         vi q = vq_round(vf_min(high, vf_max(low, t)), zero);
 
         if (k == KRN_VL) {
@@ -86,11 +86,7 @@ static void dequantize_row(void *arg, const ptrdiff_t *at, size_t n)
             from = in;
         }
         v = vi_to_vf(vq_load1(from, j->a_signed) - j->zero) * j->scale;
-        if (k == KRN_VL) {
-            vf_store(y + i, v);
-        } else {
-            vf_store_n(y + i, v, k);
-        }
+        vf_store_any(y + i, v, k);
     }
 }
 
