@@ -90,6 +90,16 @@ static json_t *preprocess_json(const struct mdl_guess *g)
                                   : "stretch");
 }
 
+static json_t *labels_json(const struct mdl_inspection *in)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < in->label_count; i++) {
+        json_array_append_new(list, json_string(in->labels[i]));
+    }
+    return list;
+}
+
 json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
 {
     const char *why = in->guess.picture ? in->guess.why : "Its input is not a picture.";
@@ -105,11 +115,8 @@ json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
     if (in->guess.picture) {
         json_object_set_new(draft, "preprocess", preprocess_json(&in->guess));
     }
-    for (size_t i = 0; i < in->label_count; i++) {
-        if (i == 0) {
-            json_object_set_new(draft, "labels", json_array());
-        }
-        json_array_append_new(json_object_get(draft, "labels"), json_string(in->labels[i]));
+    if (in->label_count > 0) {
+        json_object_set_new(draft, "labels", labels_json(in));
     }
     return draft;
 }
