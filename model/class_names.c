@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/sidecar.h"
+
 static const char *skip(const char *s)
 {
     while (*s == ' ') {
@@ -21,7 +23,7 @@ static const char *take(const char *s, char c)
 }
 
 /* A name in quotes. Return: what follows; NULL: it is none. @ret: without quotes. */
-static const char *take_name(const char *s, char ret[MDL_CLASS_NAME_BYTES])
+static const char *take_name(const char *s, char ret[MDL_LABEL_BYTES_MAX])
 {
     char quote = s ? *s : '\0';
     size_t n = 0;
@@ -33,7 +35,7 @@ static const char *take_name(const char *s, char ret[MDL_CLASS_NAME_BYTES])
         if (*s == '\\' && !strchr("'\"\\", *++s)) {
             return NULL;
         }
-        if (!*s || n + 1 == MDL_CLASS_NAME_BYTES) {
+        if (!*s || n + 1 == MDL_LABEL_BYTES_MAX) {
             return NULL;
         }
         ret[n++] = *s;
@@ -65,8 +67,8 @@ static size_t read_names(const char *text, struct mdl_pool *pool, char **names)
     const char *s = take(skip(text), listed ? '[' : '{');
     size_t count = 0;
 
-    while (s && count < MDL_CLASS_NAMES_MAX) {
-        char name[MDL_CLASS_NAME_BYTES];
+    while (s && count < MDL_LABELS_MAX) {
+        char name[MDL_LABEL_BYTES_MAX];
 
         s = take_name(listed ? s : take_key(s, count), name);
         if (s && names && !(names[count] = mdl_pool_strdup(pool, name))) {

@@ -6,13 +6,10 @@
 
 #include "model/common/pool.h"
 
-#define MDL_CLASS_NAMES_MAX 100000u
-#define MDL_CLASS_NAME_BYTES 256u
-
 /**
  * mdl_class_names() - reads {0: 'person', 1: "dog"} or ['person', "dog"], Python's or JSON's
- * @ret_count: 0 if the text is of another form, has other escapes than those of quotes and
- * backslashes, or does not count from 0 upward
+ * @ret_count: at most MDL_LABELS_MAX; 0 if the text is of another form, has other escapes than
+ * those of quotes and backslashes, or does not count from 0 upward
  * Threads: any. Return: the names, in @pool; NULL: none, or out of memory.
  */
 char **mdl_class_names(const char *text, struct mdl_pool *pool, size_t *ret_count);

@@ -14,7 +14,6 @@
 #include "model/common/private.h"
 
 #define SIZE_MAX_PIXELS 16384
-#define LABEL_BYTES_MAX 256u
 
 struct reader {
     const char *name; /* of the sidecar, for messages */
@@ -178,7 +177,7 @@ static int label_add(struct reader *rd, const char *key, const char *s, size_t n
         }
         i += length;
     }
-    if (n > LABEL_BYTES_MAX) {
+    if (n > MDL_LABEL_BYTES_MAX) {
         return key_fail(rd, key, "a label is longer than 256 bytes");
     }
     copy = mdl_pool_strndup(rd->pool, s, n);

@@ -14,6 +14,7 @@
 
 #define MDL_SIDECAR_BYTES_MAX ((size_t)4 << 20)
 #define MDL_LABELS_MAX 100000u
+#define MDL_LABEL_BYTES_MAX 256u
 
 struct mdl_sidecar {
     struct mdl_preproc preproc; /* preproc.known: there is a sidecar */

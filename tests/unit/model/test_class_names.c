@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "model/inspection.h"
+#include "model/sidecar.h"
 #include "tests/unit/model/load_files.h"
 
 static struct mdl_pool *pool;
@@ -47,7 +48,7 @@ TEST(other_texts_have_no_names)
                                         "{-1: 'a'}", "['a'",      "['a",
                                         "['a\\",     "['\\x41']", "['a',]",
                                         "['a' 'b']", "[['a']]",   "{99999999999999999999999: 'a'}"};
-    char all[100], deep[MDL_CLASS_NAME_BYTES + 10];
+    char all[100], deep[MDL_LABEL_BYTES_MAX + 10];
 
     for (size_t i = 0; i < base_array_count(texts); i++) {
         T_EQ(read_joined(texts[i], all, sizeof(all)), 0);
