@@ -94,9 +94,14 @@ static size_t one(const struct job *j, const float *x, bool max)
             }
         }
     }
+    float value = x[(ptrdiff_t)best * j->step];
+
     for (; k < j->len; k++) {
-        if (beats(x[(ptrdiff_t)k * j->step], x[(ptrdiff_t)best * j->step], max)) {
+        float v = x[(ptrdiff_t)k * j->step];
+
+        if (beats(v, value, max)) {
             best = k;
+            value = v;
         }
     }
     return best;
