@@ -84,6 +84,7 @@ static void on_tick(uv_timer_t *timer)
     dmn_watchdog_healthy(d);
     dmn_hotplug_check(&d->machine);
     dmn_frames_tick(&d->frames, now);
+    dmn_control_tick(&d->control, now);
     if (d->ready && !d->draining) {
         dmn_daemon_status(d);
     }
@@ -207,6 +208,15 @@ static int start_sockets(struct dmn_daemon *d, int frames_fd, int control_fd)
     return error;
 }
 
+static void know_users(struct dmn_daemon *d)
+{
+    const char *admin_group = dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP);
+    struct dmn_users found;
+
+    dmn_users_look_up(admin_group, &found);
+    dmn_users_set(&d->users, &found, admin_group);
+}
+
 /* Finds the folder of the sockets and locks it. */
 static int take_runtime_dir(struct dmn_daemon *d)
 {
@@ -260,6 +270,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
             return error;
         }
     }
+    know_users(d);
     d->state_dir = dmn_state_dir(args->state_dir);
     if (!d->state_dir) {
         dmn_log(LOG_WARNING, "no state directory: plans will not survive a restart");

@@ -28,6 +28,7 @@
 #include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/notify.h"
+#include "daemon/service/users.h"
 
 enum dmn_exit { DMN_EXIT_OK = 0, DMN_EXIT_FAILED = 1, DMN_EXIT_USAGE = 2, DMN_EXIT_CONFIG = 78 };
 
@@ -46,6 +47,7 @@ struct dmn_daemon {
     struct dmn_config *config;     /* owned */
     char *runtime_dir, *state_dir; /* owned; state_dir NULL: nothing is saved */
     int lock_fd;                   /* locks the runtime folder against a second daemon */
+    struct dmn_users users;        /* by the names of `config` */
     struct dmn_machine machine;
     struct dmn_models models;
     struct dmn_frames frames;

@@ -18,6 +18,7 @@ struct dmn_reload {
     struct dmn_daemon *daemon;
     struct dmn_done done;      /* the requester; a signal has none */
     struct dmn_config *config; /* owned, the new one */
+    struct dmn_users users;    /* by its names */
     size_t load_count;
     struct dmn_load **loads; /* owned: new or changed models */
     char error[DMN_CONFIG_ERROR_MAX];
@@ -243,6 +244,7 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
     note_restart_keys(old, r->config);
     d->config = base_take(r->config);
     dmn_config_free(old);
+    dmn_users_set(&d->users, &r->users, dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP));
     d->host.failed_models = 0;
     if (!d->args->verbose) {
         dmn_log_level(LOG_ERR + (int)dmn_config_int(d->config, DMN_KEY_LOG_LEVEL));
@@ -270,6 +272,15 @@ static void arrived(struct dmn_arrival *a, const struct dmn_outcome *o)
         apply(r, started);
     }
     end(r, good);
+}
+
+/* Work thread: the user database may be on a network. */
+static int look_up_users(struct dmn_arrival *a)
+{
+    struct dmn_reload *r = base_container_of(a, struct dmn_reload, arrival);
+
+    dmn_users_look_up(dmn_config_string(r->config, DMN_KEY_ADMIN_GROUP), &r->users);
+    return 0;
 }
 
 static void leave(struct dmn_arrival *a)
@@ -312,6 +323,7 @@ bool dmn_reload_begin(struct dmn_daemon *d, struct dmn_done done)
                                       .config = r->config,
                                       .loads = r->loads,
                                       .count = r->load_count,
+                                      .before = look_up_users,
                                       .leave = leave,
                                       .end = arrived};
     if (!error) {

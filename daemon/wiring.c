@@ -86,6 +86,7 @@ static void wire_control(struct dmn_daemon *d)
     control->plans = &d->plans;
     control->boards = &d->boards;
     control->host = &d->host;
+    control->users = &d->users;
     control->dispatch = dmn_control_dispatch;
 }
 
@@ -99,6 +100,7 @@ void dmn_wire(struct dmn_daemon *d)
     d->plans.scratch_dir = d->runtime_dir ? d->runtime_dir : "/tmp";
     dmn_plans_init(&d->plans);
     dmn_frames_init(&d->frames, &d->loop, &d->config, &d->models);
+    d->frames.users = &d->users;
     d->frames_listener.plan_changed = plan_changed;
     dmn_plans_listen(&d->plans, &d->frames_listener);
     d->boards.plans = &d->plans;

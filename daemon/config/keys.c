@@ -36,7 +36,8 @@ static const struct dmn_config_row rows[] = {
      .help = "Lowest severity to log; -v on the command line means debug."},
     STRING(DMN_KEY_ADMIN_GROUP, "admin_group", 63, "", NOW,
            "Group whose members may change models, plans and configuration over the control "
-           "socket, as root and the daemon's own user may. Empty: nobody else."),
+           "socket, as root and the daemon's own user may. The groups that a client's process has "
+           "count, so a new member logs in again first. Empty: nobody else."),
     STRING(DMN_KEY_SOCKET_MODE, "socket_mode", 4, "0660", START,
            "Permissions, in octal, of the sockets that the daemon creates itself; with socket "
            "activation the socket unit sets them."),
@@ -153,11 +154,22 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_LIMIT_CONNECTIONS, "limits.connections", "connections", 1, 4096, 64, NOW,
         "Maximum number of connections to the frames socket."),
     INT(DMN_KEY_LIMIT_CONNECTIONS_UID, "limits.connections_per_user", "connections", 1, 4096, 48,
-        NOW, "Maximum number of connections of one user to the frames socket."),
+        NOW,
+        "Maximum number of connections of one user to the frames socket. Root, the daemon's own "
+        "user and piped-link are not limited."),
     INT(DMN_KEY_LIMIT_CONTROL, "limits.control_connections", "connections", 1, 1024, 32, NOW,
-        "Maximum number of connections to the control socket."),
+        "Maximum number of connections to the control socket. If all are taken, the idlest one of "
+        "the user with the most makes room."),
     INT(DMN_KEY_LIMIT_CONTROL_UID, "limits.control_connections_per_user", "connections", 1, 1024,
-        16, NOW, "Maximum number of connections of one user, except root, to the control socket."),
+        16, NOW,
+        "Maximum number of connections of one user to the control socket; beyond it, the user's "
+        "idlest one makes room. Root, the daemon's own user and piped-link are not limited."),
+    INT(DMN_KEY_LIMIT_KEPT, "limits.kept_connections", "connections", 1, 256, 8, NOW,
+        "How many more connections root, the daemon's own user and piped-link may have to each "
+        "socket when all are taken, so that other users cannot lock them out."),
+    INT(DMN_KEY_LIMIT_HANDSHAKE_S, "limits.handshake_s", "s", 1, 3600, 10, NOW,
+        "Disconnect a client that has sent no HELLO to the frames socket, or no call to the "
+        "control socket, this long after it connected."),
     INT(DMN_KEY_LIMIT_STREAMS, "limits.streams", "streams", 1, 64, 16, NOW,
         "Maximum number of open streams of one connection."),
     INT(DMN_KEY_LIMIT_CREDITS, "limits.credits", "frames", 1, 256, 64, NOW,

@@ -23,6 +23,8 @@
 #include "daemon/models/done.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/switch.h"
+#include "daemon/service/acceptor.h"
+#include "daemon/service/users.h"
 #include "ipc/varlink.h"
 
 struct dmn_control;
@@ -35,6 +37,7 @@ struct dmn_call {
     struct dmn_control_conn *conn; /* NULL once the connection is gone */
     struct dmn_control *control;
     LIST_ENTRY(dmn_call) subscriber; /* linked while subscribed */
+    LIST_ENTRY(dmn_call) searching;  /* linked while link_user.c asks who its client is */
     char *method;                    /* owned */
     json_t *message;                 /* owned; holds the parameters */
     json_t *parameters;              /* borrowed from message */
@@ -47,13 +50,13 @@ struct dmn_control_conn {
     LIST_ENTRY(dmn_control_conn) linked;
     struct ipc_varlink_reader reader;
     struct dmn_call *call; /* the call in progress */
-    uid_t uid;
-    gid_t gid;
-    pid_t pid;
-    int fd; /* the newest that came and was not taken, or -1 */
-    bool may_change, eof, closing, working;
-    enum { DMN_LINK_UNKNOWN, DMN_LINK_NO, DMN_LINK_YES } link; /* written by auth.c */
-    bool ready; /* its call was answered: dmn_control_settle() starts the next */
+    struct ucred peer;
+    uint64_t since_ns, active_ns; /* it connected; it last sent something or took an answer */
+    int fd;                       /* the newest that came and was not taken, or -1 */
+    bool eof, closing, working;
+    bool called;  /* its first call came */
+    bool overdue; /* it should have, a tick ago */
+    bool ready;   /* its call was answered: dmn_control_settle() starts the next */
 };
 
 struct dmn_control {
@@ -64,10 +67,10 @@ struct dmn_control {
     struct dmn_plans *plans;
     struct dmn_boards *boards;
     const struct dmn_host *host;
+    struct dmn_users *users;              /* link_user.c adds piped-link */
     void (*dispatch)(struct dmn_call *c); /* dmn_control_dispatch() */
     /* state of this room */
-    uv_pipe_t pipe;
-    bool listening;
+    struct dmn_acceptor acceptor;
     char *path; /* owned; NULL when the socket was passed in */
     LIST_HEAD(, dmn_control_conn) conns;
     size_t count;
@@ -78,6 +81,13 @@ struct dmn_control {
     bool judging;                      /* a JudgeBorders call is in progress */
     _Atomic bool stopping;             /* it ends early */
     LIST_HEAD(, dmn_load_call) loads;  /* Load calls in progress */
+    struct {
+        uv_work_t work;
+        struct dmn_users found;      /* by the work thread while busy */
+        LIST_HEAD(, dmn_call) calls; /* those that wait for it */
+        uint64_t again_ns;           /* not before */
+        bool busy;
+    } link_search; /* written by link_user.c */
     struct dmn_plans_listener plans_listener;
     struct dmn_models_listener models_listener;
     struct dmn_boards_listener boards_listener;
@@ -89,6 +99,16 @@ struct dmn_control {
 int dmn_control_start(struct dmn_control *control, int fd, const char *path);
 void dmn_control_stop_accepting(struct dmn_control *control);
 void dmn_control_close_all(struct dmn_control *control);
+/** dmn_control_tick() - once a second: closes connections that did not call in time, by
+ * DMN_KEY_LIMIT_HANDSHAKE_S. */
+void dmn_control_tick(struct dmn_control *control, uint64_t now_ns);
+/** dmn_control_conn_close() - closes it now; its call's answer goes nowhere. A second call does
+ * nothing. */
+void dmn_control_conn_close(struct dmn_control_conn *c);
+/** dmn_control_work() - runs the calls that came, one after the other. May close @c. */
+void dmn_control_work(struct dmn_control_conn *c);
+/** dmn_control_conn_fd() - Return: its socket, borrowed. */
+int dmn_control_conn_fd(const struct dmn_control_conn *c);
 /** dmn_control_settle() - starts the next call of connections whose last call was answered. A reply
  * itself never runs a method, so code that walks the models may reply. Return: a call was
  * started. */
@@ -115,11 +135,3 @@ void dmn_control_event(struct dmn_control *control, json_t *event);
 void dmn_control_listen(struct dmn_control *control);
 /** dmn_control_draining() - tells subscribers that the daemon is stopping. */
 void dmn_control_draining(struct dmn_control *control);
-
-/* auth.c */
-/** dmn_control_may_change() - Return: the user is root, the daemon's own user, or a member of
- * @admin_group ("": no group). Blocks on the user database. */
-bool dmn_control_may_change(uid_t uid, gid_t gid, const char *admin_group);
-/** dmn_control_is_link() - Return: the client runs as the user piped-link. Asks the user database
- * once for each connection. */
-bool dmn_control_is_link(struct dmn_control_conn *c);

@@ -213,11 +213,20 @@ static bool link_may(const struct method *m, struct dmn_call *c)
 {
     struct mdl_segment_name name;
 
-    return m->link != NOT_LINK && dmn_control_is_link(c->conn) &&
+    return m->link != NOT_LINK && dmn_users_is_link(c->control->users, c->conn->peer.uid) &&
            (m->link == LINK ||
             (mdl_segment_name_parse(json_string_value(json_object_get(c->parameters, "name")),
                                     &name) &&
              name.is_segment));
+}
+
+static void deny(const struct method *m, struct dmn_call *c)
+{
+    dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s refused to user %u (pid %d)",
+                    m->name, (unsigned)c->conn->peer.uid, (int)c->conn->peer.pid);
+    dmn_call_error(c, "PermissionDenied", "why",
+                   "only root, the daemon's own user and members of admin_group may change "
+                   "something");
 }
 
 void dmn_control_dispatch(struct dmn_call *c)
@@ -245,14 +254,10 @@ void dmn_control_dispatch(struct dmn_call *c)
         return;
     }
     if (m->changes && !link_may(m, c) &&
-        !dmn_control_may_change(
-            c->conn->uid, c->conn->gid,
-            dmn_config_string(dmn_machine_config(control->machine), DMN_KEY_ADMIN_GROUP))) {
-        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s refused to user %u (pid %d)",
-                        m->name, (unsigned)c->conn->uid, (int)c->conn->pid);
-        dmn_call_error(c, "PermissionDenied", "why",
-                       "only root, the daemon's own user and members of admin_group may change "
-                       "something");
+        !dmn_users_may_change(control->users, &c->conn->peer, dmn_control_conn_fd(c->conn))) {
+        if (m->link == NOT_LINK || !dmn_link_search(c)) {
+            deny(m, c);
+        }
         return;
     }
     if (m->changes && control->models->stopping) {

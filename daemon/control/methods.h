@@ -44,6 +44,10 @@ void dmn_method_reload(struct dmn_call *c);
 void dmn_method_subscribe(struct dmn_call *c);
 void dmn_method_link_report(struct dmn_call *c);
 void dmn_method_link_routes(struct dmn_call *c);
+/** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
+ * the user database on a work thread, then dispatches @c again. Return: false: not now; @c is the
+ * caller's. */
+bool dmn_link_search(struct dmn_call *c);
 /** dmn_link_routes_changed() - tells piped-link the routes. @control: struct dmn_control. */
 void dmn_link_routes_changed(void *control);
 /** dmn_call_model() - Return: the model named by parameter @key, else the default model; NULL:

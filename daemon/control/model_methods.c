@@ -138,7 +138,7 @@ static bool refuse_load(struct dmn_call *c, const char *name, const char *path, 
         why = "the path must be absolute and shorter than 4096 bytes";
     } else if (!shapes) {
         why = why_shapes;
-    } else if (wants_save(c) && dmn_control_is_link(c->conn)) {
+    } else if (wants_save(c) && dmn_users_is_link(c->control->users, c->conn->peer.uid)) {
         why = "models of other boards are not saved here";
     } else if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
         dmn_call_error(c, "Busy", "why", "a model of that name is loaded already");

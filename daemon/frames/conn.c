@@ -61,6 +61,7 @@ int dmn_conn_new(struct dmn_frames *f, int fd, struct dmn_account *account, pid_
     c->peer.fd = fd;
     c->peer.pid = pid;
     c->peer.account = account;
+    c->since_ns = base_now_ns();
     snprintf(c->peer.client, sizeof(c->peer.client), "?");
     error = uv_poll_init(f->loop, &c->poll, fd);
     if (error < 0) {

@@ -22,8 +22,9 @@ struct dmn_conn {
     struct dmn_peer peer;
     LIST_ENTRY(dmn_conn) linked; /* in the room's list */
     uv_poll_t poll;
-    int events;   /* that it polls for; written by polling.c */
-    bool greeted; /* HELLO came; written by handlers.c */
+    int events;        /* that it polls for; written by polling.c */
+    bool greeted;      /* HELLO came; written by handlers.c */
+    uint64_t since_ns; /* it connected */
     /* owned; added by opening.c */
     size_t stream_count;
     struct dmn_stream *streams[IPC_STREAMS_MAX];

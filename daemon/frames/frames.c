@@ -3,19 +3,17 @@
 
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/model_events.h"
 #include "daemon/frames/polling.h"
+#include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/sockets.h"
 
-#define RETRY_MS 500u
-
-/* Too many connections: sends an ERROR, as far as the socket's buffer has room, and closes. */
+/* Sends an ERROR, as far as the socket's buffer has room, and closes. */
 static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status status,
                    const char *text)
 {
@@ -36,112 +34,60 @@ static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status stat
                     "refused a client of user %u: %s", (unsigned)uid, text);
 }
 
-static void accept_one(struct dmn_frames *f, int fd)
+static size_t limit(const struct dmn_frames *f, enum dmn_config_id key)
 {
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t length = sizeof(peer);
-    struct dmn_account *a;
-    int error;
+    return (size_t)dmn_config_int(*f->config, key);
+}
 
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) {
-        close(fd);
-        return;
-    }
-    a = dmn_account_get(&f->accounts, peer.uid);
-    if (!a) {
-        refuse(f, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "out of memory");
-    } else if (f->conn_count >= (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_CONNECTIONS)) {
-        refuse(f, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "too many connections");
-    } else if (a->connections >=
-               (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_CONNECTIONS_UID)) {
-        refuse(f, fd, peer.uid, IPC_RESOURCE_EXHAUSTED, "too many connections of this user");
-    } else {
-        error = dmn_polling_start(f, fd, a, peer.pid);
-        if (error < 0) {
-            refuse(f, fd, peer.uid, IPC_INTERNAL, "cannot set up the connection");
-        }
+static enum dmn_place place_for(const struct dmn_frames *f, const struct dmn_account *a)
+{
+    const struct dmn_places places = {.most = limit(f, DMN_KEY_LIMIT_CONNECTIONS),
+                                      .of_user = limit(f, DMN_KEY_LIMIT_CONNECTIONS_UID),
+                                      .kept = limit(f, DMN_KEY_LIMIT_KEPT)};
+    bool keeps = dmn_users_keep_place(f->users, a->uid);
+
+    return dmn_place_for(&places, f->conn_count, a->connections, keeps);
+}
+
+static void on_accepted(void *ctx, int fd, const struct ucred *peer)
+{
+    struct dmn_frames *f = ctx;
+    struct dmn_account *a = dmn_account_get(&f->accounts, peer->uid);
+    enum dmn_place place = a ? place_for(f, a) : DMN_PLACE_FREE;
+
+    if (place == DMN_PLACE_NONE) {
+        refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
+               "too many connections (limits.connections)");
+    } else if (place == DMN_PLACE_NONE_OF_USER) {
+        refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
+               "too many connections of this user (limits.connections_per_user)");
+    } else if (!a || dmn_polling_start(f, fd, a, peer->pid) < 0) {
+        refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
+               "out of memory for the connection; try again");
     }
     dmn_account_trim(&f->accounts);
 }
 
-static void on_listen(uv_poll_t *poll, int status, int events);
-
-static void on_retry(uv_timer_t *timer)
-{
-    struct dmn_frames *f = timer->data;
-
-    if (f->fd >= 0) {
-        uv_poll_start(&f->poll, UV_READABLE, on_listen);
-    }
-}
-
-static void on_listen(uv_poll_t *poll, int status, int events)
-{
-    struct dmn_frames *f = poll->data;
-
-    for (int i = 0; i < 16; i++) {
-        int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-        if (fd >= 0) {
-            accept_one(f, fd);
-            continue;
-        }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            /* the socket stays readable: without a pause the loop would spin */
-            dmn_log_limited(LOG_ERR, (struct dmn_log_fields){0}, "cannot accept clients: %s",
-                            strerror(errno));
-            uv_poll_stop(&f->poll);
-            uv_timer_start(&f->retry, on_retry, RETRY_MS, 0);
-        }
-        if (errno != EINTR && errno != ECONNABORTED) {
-            break;
-        }
-    }
-}
-
 int dmn_frames_start(struct dmn_frames *f, int fd, const char *path)
 {
-    int error;
-
-    f->fd = fd;
     if (path && !(f->path = strdup(path))) {
+        close(fd);
         return -ENOMEM;
     }
     if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
         f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
     }
-    error = uv_poll_init(f->loop, &f->poll, fd);
-    if (error < 0) {
-        return error;
-    }
-    f->polling = true;
-    f->poll.data = f;
-    uv_timer_init(f->loop, &f->retry);
-    f->retry.data = f;
-    f->timing = true;
-    return uv_poll_start(&f->poll, UV_READABLE, on_listen);
-}
-
-static void on_listener_closed(uv_handle_t *handle)
-{
-    struct dmn_frames *f = handle->data;
-
-    base_close_fd(&f->fd);
+    f->acceptor.loop = f->loop;
+    f->acceptor.name = "frames socket";
+    f->acceptor.accepted = on_accepted;
+    f->acceptor.ctx = f;
+    return dmn_acceptor_start(&f->acceptor, fd);
 }
 
 void dmn_frames_stop_accepting(struct dmn_frames *f)
 {
     dmn_socket_remove(&f->path);
-    if (f->timing) {
-        f->timing = false;
-        uv_close((uv_handle_t *)&f->retry, NULL);
-    }
-    if (f->polling) {
-        f->polling = false;
-        uv_close((uv_handle_t *)&f->poll, on_listener_closed);
-    } else {
-        base_close_fd(&f->fd);
-    }
+    dmn_acceptor_stop(&f->acceptor);
 }
 
 void dmn_frames_settle(struct dmn_frames *f)
@@ -212,16 +158,33 @@ void dmn_frames_close_all(struct dmn_frames *f)
     dmn_account_trim(&f->accounts);
 }
 
+/* Ends a connection that has sent no HELLO in time. What came while the loop was held up counts. */
+static void check_greeting(struct dmn_conn *c, uint64_t now_ns)
+{
+    size_t limit_s = limit(c->peer.frames, DMN_KEY_LIMIT_HANDSHAKE_S);
+
+    if (c->greeted || now_ns < c->since_ns + limit_s * BASE_NS_PER_S) {
+        return;
+    }
+    dmn_polling_read(c);
+    if (!c->greeted) {
+        dmn_peer_fail(&c->peer, IPC_DEADLINE_EXCEEDED,
+                      "no HELLO within %zu s of connecting (limits.handshake_s)", limit_s);
+    }
+    dmn_peer_mark(&c->peer);
+}
+
 void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns)
 {
-    uint64_t limit = (uint64_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
+    uint64_t slow_ns = limit(f, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
     struct dmn_conn *c, *next;
 
     for (c = LIST_FIRST(&f->conns); c; c = next) {
         uint64_t stuck_ns = c->peer.out.stuck_ns;
 
         next = LIST_NEXT(c, linked);
-        if (stuck_ns && now_ns > stuck_ns && now_ns - stuck_ns > limit) {
+        check_greeting(c, now_ns);
+        if (stuck_ns && now_ns > stuck_ns && now_ns - stuck_ns > slow_ns) {
             dmn_log_limited(
                 LOG_WARNING,
                 ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->peer.client}),
@@ -255,7 +218,7 @@ void dmn_frames_each_client(const struct dmn_frames *f,
 void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *const *config,
                      struct dmn_models *models)
 {
-    *f = (struct dmn_frames){.loop = loop, .config = config, .models = models, .fd = -1};
+    *f = (struct dmn_frames){.loop = loop, .config = config, .models = models};
     f->listener = dmn_model_events();
     dmn_models_listen(models, &f->listener);
 }

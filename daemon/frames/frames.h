@@ -62,7 +62,8 @@ bool dmn_frames_drained(const struct dmn_frames *f);
 /** dmn_frames_close_all() - closes every connection, even with unwritten answers; the memory is
  * freed in the loop's next turn. */
 void dmn_frames_close_all(struct dmn_frames *f);
-/** dmn_frames_tick() - once a second: closes clients that do not read, by DMN_KEY_LIMIT_SLOW_S. */
+/** dmn_frames_tick() - once a second: closes clients that do not read, by DMN_KEY_LIMIT_SLOW_S, and
+ * those that do not greet, by DMN_KEY_LIMIT_HANDSHAKE_S. */
 void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns);
 
 /* A connection, as Status shows it. */

@@ -17,6 +17,8 @@
 
 #include "daemon/frames/accounts.h"
 #include "daemon/models/models.h"
+#include "daemon/service/acceptor.h"
+#include "daemon/service/users.h"
 
 struct dmn_config;
 struct dmn_conn;
@@ -27,16 +29,14 @@ struct dmn_frames {
     uv_loop_t *loop;
     struct dmn_config *const *config; /* points to the one in force, which a reload replaces */
     const struct dmn_models *models;
+    const struct dmn_users *users; /* set by the owner before dmn_frames_start() */
     struct dmn_models_listener listener;
     /* written by frames.c */
-    int fd; /* listening, or -1 */
-    uv_poll_t poll;
-    uv_timer_t retry;     /* out of descriptors: accept again later */
-    bool polling, timing; /* these two handles are open */
-    bool draining;        /* refuse every new frame and stream */
-    char *path;           /* owned; NULL when the socket was passed in */
-    uint64_t instance;    /* random, sent in WELCOME: shows clients a restart */
-    uint64_t refused;     /* refused connections */
+    struct dmn_acceptor acceptor;
+    bool draining;     /* refuse every new frame and stream */
+    char *path;        /* owned; NULL when the socket was passed in */
+    uint64_t instance; /* random, sent in WELCOME: shows clients a restart */
+    uint64_t refused;  /* refused connections */
     /* written by conn.c */
     LIST_HEAD(, dmn_conn) conns; /* owned */
     size_t conn_count;

@@ -372,20 +372,22 @@ def clients_that_leave_while_waiting():
 
 
 def too_many_connections():
-    with Daemon(config={"limits": {"control_connections": 3}}) as d:
-        held = [d.connect() for _ in range(3)]
-        for v in held:
-            v.call("io.piped.Status")
+    """Those that wait for something stay; a newcomer is refused."""
+    with Daemon(config={"limits": {"control_connections": 2, "kept_connections": 1}}) as d, d.connect() as first, \
+            d.connect() as second, d.connect() as third:
+        for v in (first, second):
+            v.send("io.piped.Subscribe", more=True)
+            v.receive()
+        third.send("io.piped.Load", {"name": "two", "path": DIGITS})
         with d.connect() as v:
             try:
                 v.call("io.piped.Status")
                 raise Failure("a fourth connection was served")
             except (EOFError, OSError):
                 pass
-        held.pop().close()
-        for v in held:
-            v.call("io.piped.Status")
-            v.close()
+        equal(third.receive()["model"]["name"], "two")
+        for v in (first, second):
+            equal(v.receive()["event"]["event"], "model_loaded")
 
 
 OTHER_USER = """
@@ -409,7 +411,7 @@ for _ in range(3):
     s.connect(sys.argv[1])
     held.append(s)
     try:
-        s.sendall(b'{"method":"io.piped.Status"}\\0')
+        s.sendall(b'{"method":"io.piped.Subscribe","more":true}\\0')
         print(bool(s.recv(1)))
     except (BrokenPipeError, ConnectionResetError):
         print(False)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small parts: arguments, history, who may change something, log limits. */
+/* Small parts: arguments, history, log limits. */
 #include "base.h"
 #include "daemon/args.h"
-#include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/plans/history.h"
 #include "daemon/service/log.h"
@@ -57,16 +56,6 @@ TEST(history_keeps_the_newest)
     T_EQ(json_integer_value(json_object_get(json_array_get(list, 0), "id")), 9);
     json_decref(list);
     dmn_history_deinit(&h);
-}
-
-TEST(who_may_change_something)
-{
-    T_TRUE(dmn_control_may_change(0, 0, ""));
-    T_TRUE(dmn_control_may_change(geteuid(), 12345, ""));
-    T_TRUE(!dmn_control_may_change(4000000, 4000000, ""));
-    T_TRUE(!dmn_control_may_change(4000000, 0, ""));
-    T_TRUE(!dmn_control_may_change(4000000, 4000000, "no-such-group"));
-    T_TRUE(dmn_control_may_change(4000000, 0, "root")); /* its primary group is the group */
 }
 
 TEST(log_limit_counts_what_it_holds_back)

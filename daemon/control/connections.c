@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Control connections: who gets a place, and what they send. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/control/control.h"
+#include "daemon/service/client_places.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+#include "daemon/service/sockets.h"
+
+/* A client that has just connected, or thinks between two calls, is not idle yet. */
+#define IDLE_NS BASE_NS_PER_S
+
+static size_t limit(const struct dmn_control *control, enum dmn_config_id key)
+{
+    return (size_t)dmn_config_int(dmn_machine_config(control->machine), key);
+}
+
+static void on_taken(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* libuv delivers every file descriptor as a pipe: duplicates it and closes the pipe. */
+static void take_fds(struct dmn_control_conn *c)
+{
+    while (uv_pipe_pending_count(&c->pipe) > 0) {
+        uv_pipe_t *taken = calloc(1, sizeof(*taken));
+        uv_os_fd_t fd;
+
+        if (!taken) {
+            dmn_control_conn_close(c); /* closes what is pending */
+            return;
+        }
+        uv_pipe_init(c->control->machine->loop, taken, 0);
+        base_close_fd(&c->fd);
+        if (uv_accept((uv_stream_t *)&c->pipe, (uv_stream_t *)taken) == 0 &&
+            uv_fileno((uv_handle_t *)taken, &fd) == 0) {
+            c->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        }
+        uv_close((uv_handle_t *)taken, on_taken);
+    }
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct dmn_control_conn *c = handle->data;
+
+    *buf = uv_buf_init(c->control->read_buffer, sizeof(c->control->read_buffer));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct dmn_control_conn *c = stream->data;
+
+    take_fds(c);
+    if (c->closing) {
+        return;
+    }
+    if (n == UV_EOF) {
+        c->eof = true;
+        uv_read_stop(stream);
+        if (c->call && c->call->subscribed) {
+            dmn_control_conn_close(c);
+        } else {
+            dmn_control_work(c);
+        }
+    } else if (n < 0) {
+        dmn_control_conn_close(c);
+    } else if (n > 0) {
+        c->active_ns = base_now_ns();
+        if (ipc_varlink_feed(&c->reader, buf->base, (size_t)n) != 0) {
+            dmn_control_conn_close(c);
+        } else {
+            dmn_control_work(c);
+        }
+    }
+}
+
+static size_t held_by(const struct dmn_control *control, uid_t uid)
+{
+    const struct dmn_control_conn *c;
+    size_t count = 0;
+
+    LIST_FOREACH(c, &control->conns, linked) {
+        count += c->peer.uid == uid;
+    }
+    return count;
+}
+
+/* Return: @c may make room for a new connection of @uid, which holds @held: it waits for nothing,
+ * and its user holds more, or is the same, or places are kept for the new one. */
+static bool may_go(const struct dmn_control_conn *c, uid_t uid, size_t held, uint64_t now_ns)
+{
+    const struct dmn_users *users = c->control->users;
+
+    if (c->call || c->control->reporter == c || now_ns < c->active_ns + IDLE_NS) {
+        return false;
+    }
+    return c->peer.uid == uid || dmn_users_keep_place(users, uid) ||
+           (!dmn_users_keep_place(users, c->peer.uid) && held_by(c->control, c->peer.uid) > held);
+}
+
+/* Return: the idlest connection of the user with the most, among those that may make room for a new
+ * one of @uid; NULL: there is none. @of_user: only its own may. */
+static struct dmn_control_conn *find_idle(struct dmn_control *control, uid_t uid, bool of_user)
+{
+    size_t held = held_by(control, uid), most = 0;
+    struct dmn_control_conn *c, *found = NULL;
+    uint64_t now = base_now_ns();
+
+    LIST_FOREACH(c, &control->conns, linked) {
+        size_t holds;
+
+        if ((of_user && c->peer.uid != uid) || !may_go(c, uid, held, now)) {
+            continue;
+        }
+        holds = held_by(control, c->peer.uid);
+        if (!found || holds > most || (holds == most && c->active_ns < found->active_ns)) {
+            most = holds;
+            found = c;
+        }
+    }
+    return found;
+}
+
+/* Makes room for one more connection of @uid if need be. Return: NULL: there is room; else why
+ * there is none. */
+static const char *make_room(struct dmn_control *control, uid_t uid)
+{
+    const struct dmn_places places = {.most = limit(control, DMN_KEY_LIMIT_CONTROL),
+                                      .of_user = limit(control, DMN_KEY_LIMIT_CONTROL_UID),
+                                      .kept = limit(control, DMN_KEY_LIMIT_KEPT)};
+    bool keeps = dmn_users_keep_place(control->users, uid);
+
+    for (;;) {
+        enum dmn_place place = dmn_place_for(&places, control->count, held_by(control, uid), keeps);
+        struct dmn_control_conn *c;
+
+        if (place == DMN_PLACE_FREE) {
+            return NULL;
+        }
+        c = find_idle(control, uid, place == DMN_PLACE_NONE_OF_USER);
+        if (!c) {
+            return place == DMN_PLACE_NONE
+                       ? "too many control connections (limits.control_connections)"
+                       : "too many control connections of this user "
+                         "(limits.control_connections_per_user)";
+        }
+        dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED},
+                        "closing an idle control connection of user %u (pid %d): user %u needs "
+                        "its place",
+                        (unsigned)c->peer.uid, (int)c->peer.pid, (unsigned)uid);
+        dmn_control_conn_close(c);
+    }
+}
+
+static void refuse(int fd, const struct ucred *peer, const char *why)
+{
+    dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
+                    "refused a control client of user %u: %s", (unsigned)peer->uid, why);
+    close(fd);
+}
+
+static void on_accepted(void *ctx, int fd, const struct ucred *peer)
+{
+    struct dmn_control *control = ctx;
+    const char *why = make_room(control, peer->uid);
+    struct dmn_control_conn *c = why ? NULL : calloc(1, sizeof(*c));
+
+    if (!c) {
+        refuse(fd, peer, why ? why : "out of memory");
+        return;
+    }
+    c->control = control;
+    c->fd = -1;
+    c->peer = *peer;
+    c->since_ns = c->active_ns = base_now_ns();
+    uv_pipe_init(control->machine->loop, &c->pipe, 1); /* 1: file descriptors may come */
+    c->pipe.data = c;
+    LIST_INSERT_HEAD(&control->conns, c, linked);
+    control->count++;
+    if (uv_pipe_open(&c->pipe, fd) < 0) {
+        close(fd);
+        dmn_control_conn_close(c);
+    } else if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) < 0) {
+        dmn_control_conn_close(c);
+    }
+}
+
+int dmn_control_start(struct dmn_control *control, int fd, const char *path)
+{
+    if (path && !(control->path = strdup(path))) {
+        close(fd);
+        return -ENOMEM;
+    }
+    control->acceptor.loop = control->machine->loop;
+    control->acceptor.name = "control socket";
+    control->acceptor.accepted = on_accepted;
+    control->acceptor.ctx = control;
+    return dmn_acceptor_start(&control->acceptor, fd);
+}
+
+void dmn_control_stop_accepting(struct dmn_control *control)
+{
+    control->stopping = true;
+    dmn_socket_remove(&control->path);
+    dmn_acceptor_stop(&control->acceptor);
+}
+
+void dmn_control_close_all(struct dmn_control *control)
+{
+    while (!LIST_EMPTY(&control->conns)) {
+        dmn_control_conn_close(LIST_FIRST(&control->conns));
+    }
+}
+
+void dmn_control_tick(struct dmn_control *control, uint64_t now_ns)
+{
+    size_t limit_s = limit(control, DMN_KEY_LIMIT_HANDSHAKE_S);
+    struct dmn_control_conn *c, *next;
+
+    for (c = LIST_FIRST(&control->conns); c; c = next) {
+        next = LIST_NEXT(c, linked);
+        if (c->called || now_ns < c->since_ns + limit_s * BASE_NS_PER_S) {
+            continue;
+        }
+        if (c->overdue) {
+            dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED},
+                            "closing a control connection of user %u (pid %d): no call within "
+                            "%zu s of connecting (limits.handshake_s)",
+                            (unsigned)c->peer.uid, (int)c->peer.pid, limit_s);
+            dmn_control_conn_close(c);
+        } else { /* what came while the loop was held up is read before the next tick */
+            c->overdue = true;
+        }
+    }
+}
