@@ -12,14 +12,14 @@
 #define AGAIN_MS 50u
 
 /* Return: true: the manager has it, or there is no manager; false: its queue is full. */
-static bool sent(const char *text)
+static bool sent(const struct dmn_notify *n, const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    base_autoclose int fd = -1;
     socklen_t length;
 
-    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address.sun_path)) {
+    if (n->fd < 0 || !path || (path[0] != '/' && path[0] != '@') ||
+        strlen(path) >= sizeof(address.sun_path)) {
         return true;
     }
     memcpy(address.sun_path, path, strlen(path));
@@ -29,9 +29,8 @@ static bool sent(const char *text)
     } else {
         length++;
     }
-    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return fd < 0 ||
-           sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, length) >= 0 ||
+    return sendto(n->fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, length) >=
+               0 ||
            errno != EAGAIN;
 }
 
@@ -44,7 +43,7 @@ static void forget_oldest(struct dmn_notify *n)
 
 static void send_waiting(struct dmn_notify *n)
 {
-    while (n->count > 0 && sent(n->waiting[0])) {
+    while (n->count > 0 && sent(n, n->waiting[0])) {
         forget_oldest(n);
     }
 }
@@ -68,6 +67,7 @@ static void lose_oldest(struct dmn_notify *n)
 void dmn_notify_init(struct dmn_notify *n, uv_loop_t *loop)
 {
     n->count = 0;
+    n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     uv_timer_init(loop, &n->timer);
     n->timer.data = n;
 }
@@ -78,6 +78,7 @@ void dmn_notify_deinit(struct dmn_notify *n)
     while (n->count > 0) {
         lose_oldest(n);
     }
+    base_close_fd(&n->fd);
     uv_close((uv_handle_t *)&n->timer, NULL);
 }
 
@@ -86,7 +87,7 @@ void dmn_notify(struct dmn_notify *n, const char *text)
     bool repeats = strncmp(text, "STATUS=", 7) == 0 || strncmp(text, "WATCHDOG=", 9) == 0;
 
     send_waiting(n);
-    if ((n->count == 0 && sent(text)) || repeats) {
+    if ((n->count == 0 && sent(n, text)) || repeats) {
         return;
     }
     if (n->count == DMN_NOTIFY_WAITING_MAX) {

@@ -17,6 +17,7 @@
 #define DMN_NOTIFY_WAITING_MAX 8u
 
 struct dmn_notify {
+    int fd; /* kept open: a watchdog must be fed when no descriptor is free, too; -1: none */
     uv_timer_t timer;                      /* runs while messages are queued */
     char *waiting[DMN_NOTIFY_WAITING_MAX]; /* [count], owned, oldest first */
     size_t count;
