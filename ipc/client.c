@@ -84,7 +84,9 @@ static void give_up(struct piped *p, int rc)
     struct piped_stream *s;
     char why[512];
 
-    if (is_final(rc) && rc != -ENOMEM) {
+    if (rc == -EBUSY) {
+        snprintf(why, sizeof(why), "%s", p->why);
+    } else if (is_final(rc) && rc != -ENOMEM) {
         snprintf(why, sizeof(why), "%s", piped_last_error());
     } else {
         snprintf(why, sizeof(why), "no daemon at %s: %s", p->path, strerror(-rc));
@@ -303,6 +305,9 @@ int piped_connect(const struct piped_options *options, struct piped **ret)
     p->down_ns = base_now_ns();
     while (p->state != IPC_CLIENT_UP) {
         rc = ipc_client_wait(p, end_ns);
+        if (rc == -ETIMEDOUT && p->why[0]) {
+            return ipc_client_error(rc, "timed out waiting for the daemon: %s", p->why);
+        }
         if (rc < 0) {
             return rc == -ENOTCONN ? -EPROTO : rc; /* piped_last_error() has the daemon's reason */
         }

@@ -89,7 +89,8 @@ struct piped {
     uint64_t reconnect_ns, down_ns; /* how long to retry; since when it is down, 0: it is not */
     uint32_t backoff_ms;
     bool ever_up;
-    int error; /* GONE: negative errno */
+    int error;     /* GONE: negative errno */
+    char why[512]; /* the daemon's, from its last ERROR; "" since the connection is up */
     uint64_t instance, reconnects;
     uint32_t features; /* of WELCOME */
     uint32_t last_stream;

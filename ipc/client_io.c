@@ -136,6 +136,9 @@ int ipc_client_flush(struct piped *p)
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return want_out(p, true);
         }
+        if (n < 0 && errno == EPIPE) { /* read first why the daemon has closed the connection */
+            return want_out(p, false);
+        }
         if (n < 0) {
             return -errno;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpiped: what the daemon's messages do. The daemon is not trusted: every size is checked. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base.h"
@@ -70,6 +71,7 @@ static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t
     p->reconnects += p->ever_up;
     p->ever_up = true;
     p->state = IPC_CLIENT_UP;
+    p->why[0] = '\0';
     settle(p);
     LIST_FOREACH(s, &p->streams, linked) {
         if (s->state == IPC_STREAM_NEW) {
@@ -314,10 +316,11 @@ int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_
     case IPC_ERROR:
         ipc_client_error(0, "the daemon closed the connection: %s: %.*s",
                          ipc_status_name(h->status), (int)h->length, (const char *)b);
+        snprintf(p->why, sizeof(p->why), "%s", piped_last_error());
         return h->status == IPC_PROTOCOL            ? -EPROTO
                : h->status == IPC_UNSUPPORTED       ? -EPROTONOSUPPORT
                : h->status == IPC_PERMISSION_DENIED ? -EACCES
-                                                    : -EAGAIN;
+                                                    : -EBUSY;
     case IPC_EVENT:
         if (ipc_get_event(b, h->length, &event) == 0 && event.event == IPC_EVENT_DRAINING) {
             p->draining = true;

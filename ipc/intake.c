@@ -8,6 +8,8 @@
 
 #include "base.h"
 
+#define FDS_ROOM (2 * IPC_FDS_MAX) /* of one recvmsg() */
+
 void ipc_intake_deinit(struct ipc_intake *in)
 {
     while (in->fd_count > 0) {
@@ -182,6 +184,8 @@ void ipc_intake_run(struct ipc_intake *in, const struct ipc_intake_ops *ops, voi
 
 static void take_fds(struct ipc_intake *in, struct msghdr *m)
 {
+    size_t came = 0;
+
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm; cm = CMSG_NXTHDR(m, cm)) {
         size_t count;
 
@@ -189,6 +193,7 @@ static void take_fds(struct ipc_intake *in, struct msghdr *m)
             continue;
         }
         count = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        came += count;
         for (size_t i = 0; i < count; i++) {
             int fd;
 
@@ -201,15 +206,18 @@ static void take_fds(struct ipc_intake *in, struct msghdr *m)
             }
         }
     }
-    if (m->msg_flags & MSG_CTRUNC) {
-        fail(in, IPC_PROTOCOL, "file descriptors were lost in transit");
+    if (m->msg_flags & MSG_CTRUNC && came < FDS_ROOM) { /* the kernel could not make another */
+        fail(in, IPC_RESOURCE_EXHAUSTED,
+             "no file descriptor is free to take the client's; try again");
+    } else if (m->msg_flags & MSG_CTRUNC) {
+        fail(in, IPC_PROTOCOL, "too many file descriptors");
     }
 }
 
 ssize_t ipc_intake_receive(struct ipc_intake *in, int fd, bool *ret_full)
 {
     union {
-        char bytes[CMSG_SPACE(2 * IPC_FDS_MAX * sizeof(int))];
+        char bytes[CMSG_SPACE(FDS_ROOM * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct iovec iov = {in->in + in->used, sizeof(in->in) - in->used};
