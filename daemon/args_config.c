@@ -36,7 +36,7 @@ static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_c
 /* Models that pipectl saved; then, if there is none at all, the one that comes with piped. */
 static int add_others(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
-    base_autofree char *folder = args->check_config ? NULL : dmn_state_dir(args->state_dir);
+    base_autofree char *folder = dmn_state_dir(args->state_dir, !args->check_config);
     char note[DMN_CONFIG_ERROR_MAX];
     int error = dmn_saved_merge(c, folder, note);
 
@@ -52,6 +52,23 @@ static int add_others(const struct dmn_args *args, char *ret_error, struct dmn_c
     return error;
 }
 
+static int too_many(const struct dmn_config *c, char *ret_error)
+{
+    const struct dmn_config_value *limit = &c->values[DMN_KEY_LIMIT_MODELS];
+    char at[DMN_CONFIG_WHERE_MAX];
+    size_t saved = 0;
+
+    for (size_t i = 0; i < c->model_count; i++) {
+        saved += c->models[i].saved;
+    }
+    dmn_config_where(c, limit->origin, limit->line, at);
+    snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+             "%s: limits.models: %lld, but there are %zu models, %zu of them saved by "
+             "pipectl models load",
+             at, (long long)limit->number, c->model_count, saved);
+    return -EINVAL;
+}
+
 int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dmn_config **ret)
 {
     struct dmn_config *c = NULL;
@@ -65,9 +82,7 @@ int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dm
     error = add_models(args, ret_error, c);
     error = error ? error : add_others(args, ret_error, c);
     if (!error && c->model_count > (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS)) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "models: more than limits.models, %lld",
-                 (long long)dmn_config_int(c, DMN_KEY_LIMIT_MODELS));
-        error = -EINVAL;
+        error = too_many(c, ret_error);
     }
     if (error < 0) {
         dmn_config_free(c);

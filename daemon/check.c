@@ -1,80 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A check goes the way of a start, but without sockets and without keeping anything. The models are
+ * started and ended one after another, so that a small board has memory for it while it serves. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/service/log.h"
+#include "daemon/validate.h"
 
-/* Writes "FILE:LINE" of a model, or its origin if that is not a file. */
-static void where(const struct dmn_config *c, const struct dmn_config_model *m, char *ret,
-                  size_t bytes)
+static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
 {
-    if (m->origin > DMN_ORIGIN_ARGUMENT) {
-        snprintf(ret, bytes, "%.400s:%zu", c->files[m->origin], m->line);
-    } else {
-        snprintf(ret, bytes, "%s", c->files[m->origin]);
-    }
-}
-
-static bool check_model(const struct dmn_daemon *d, const struct dmn_config_model *m)
-{
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     struct dmn_load_source source = dmn_config_source(m);
     struct dmn_load *l = dmn_load_from(&source, &d->models);
-    char at[512], error[MDL_ERROR_MAX] = "out of memory";
+    char error[DMN_CONFIG_ERROR_MAX] = "out of memory", why[MDL_ERROR_MAX] = "";
+    struct dmn_model *started = NULL;
     const char *key = "path";
-    bool good = false;
 
-    if (l && plan) {
+    if (l) {
         l->choose.ms = 0;
-        good = dmn_load_run(l) == 0;
-        snprintf(error, sizeof(error), "%s", l->error);
-        key = !good && l->bad_calibration ? "calibration" : key;
-        if (good && m->plan[0]) {
-            key = "plan";
-            good = pl_plan_parse(m->plan, &d->machine.eps, l->model->unit_count, error,
-                                 sizeof(error), plan) == 0;
+        if (dmn_validate_load(m, &d->machine.eps, l, &key) < 0 ||
+            dmn_model_start(&d->models, l, DMN_CAUSE_START, why, &started) < 0) {
+            dmn_validate_fault(d->config, m, key, why[0] ? why : l->error, error);
         }
     }
-    where(d->config, m, at, sizeof(at));
-    if (good) {
+    if (started) {
         printf("model %s: %zu units, %.1f MB of weights, %.1f MB per frame\n", m->name,
-               l->model->unit_count, (double)l->model->weight_bytes / 1e6,
-               (double)l->model->arena_bytes / 1e6);
+               started->model->unit_count, (double)started->model->weight_bytes / 1e6,
+               (double)started->model->arena_bytes / 1e6);
+        dmn_model_destroy(started);
     } else {
-        const char *value = strcmp(key, "path") == 0   ? m->path
-                            : strcmp(key, "plan") == 0 ? m->plan
-                                                       : m->calibration;
-        bool named = strncmp(error, value, strlen(value)) == 0; /* the loader names the file */
-
-        fprintf(stderr, "piped: %s: models[%s].%s: %s%s%s\n", at, m->name, key, named ? "" : value,
-                named ? "" : ": ", error);
+        fprintf(stderr, "piped: %s\n", error);
     }
     dmn_load_free(l);
+    return started != NULL;
+}
+
+static bool check(struct dmn_daemon *d)
+{
+    char error[DMN_CONFIG_ERROR_MAX] = "out of memory";
+    bool good = true;
+
+    if (dmn_config_from_args(d->args, error, &d->config) < 0 ||
+        dmn_validate(&d->machine, true, error, &d->socket_group) < 0 ||
+        dmn_plans_start(&d->plans) < 0) {
+        fprintf(stderr, "piped: %s\n", error);
+        return false;
+    }
+    for (size_t i = 0; i < d->config->model_count; i++) {
+        good &= check_model(d, &d->config->models[i]);
+    }
+    dmn_validate_doubt(d->config, error);
+    if (error[0]) {
+        fprintf(stderr, "piped: warning: %s\n", error);
+    }
     return good;
 }
 
 int dmn_check_config(const struct dmn_args *args)
 {
     base_autofree struct dmn_daemon *d = calloc(1, sizeof(*d));
-    char error[DMN_CONFIG_ERROR_MAX] = "out of memory";
-    bool good = true;
+    bool good;
 
     if (!d) {
-        fprintf(stderr, "piped: %s\n", error);
+        fprintf(stderr, "piped: out of memory\n");
         return DMN_EXIT_FAILED;
     }
+    if (!args->verbose) {
+        dmn_log_level(LOG_WARNING);
+    }
     d->args = args;
+    d->lock_fd = -1;
     dmn_wire(d);
-    if (dmn_config_from_args(args, error, &d->config) < 0 ||
-        dmn_machine_read(&d->machine, error) < 0) {
-        fprintf(stderr, "piped: %s\n", error);
-        good = false;
+    if (dmn_daemon_loop(d) < 0) {
+        fprintf(stderr, "piped: out of memory\n");
+        return DMN_EXIT_FAILED;
     }
-    for (size_t i = 0; good && i < d->config->model_count; i++) {
-        good &= check_model(d, &d->config->models[i]);
-    }
-    dmn_config_free(d->config);
-    dmn_machine_deinit(&d->machine);
+    good = check(d);
+    dmn_daemon_deinit(d);
     return good ? DMN_EXIT_OK : DMN_EXIT_CONFIG;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
@@ -14,8 +15,7 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
-#include "daemon/service/sockets.h"
-#include "ipc/listen.h"
+#include "daemon/validate.h"
 
 #define TICK_MS 1000u
 
@@ -82,6 +82,8 @@ static void on_tick(uv_timer_t *timer)
         dmn_model_tick(m, now);
     }
     dmn_watchdog_healthy(d);
+    dmn_listening_tick(d);
+    dmn_state_folder_tick(d);
     dmn_hotplug_check(&d->machine);
     dmn_frames_tick(&d->frames, now);
     dmn_control_tick(&d->control, now);
@@ -101,7 +103,7 @@ static void on_signal(uv_signal_t *signal, int number)
     }
 }
 
-static int init_loop(struct dmn_daemon *d)
+int dmn_daemon_loop(struct dmn_daemon *d)
 {
     uv_timer_t *timers[] = {&d->tick, &d->watchdog, &d->drain};
     struct {
@@ -137,7 +139,8 @@ static void load_models(struct dmn_daemon *d)
         const struct dmn_config_model *c = &d->config->models[i];
         struct dmn_load_source source = dmn_config_source(c);
         struct dmn_load *l = dmn_load_from(&source, &d->models);
-        char error[MDL_ERROR_MAX] = "out of memory";
+        char error[MDL_ERROR_MAX] = "out of memory", where[DMN_CONFIG_WHERE_MAX];
+        const char *key = "path";
         struct dmn_model *m = NULL;
 
         if (l) {
@@ -145,7 +148,7 @@ static void load_models(struct dmn_daemon *d)
             for (size_t e = 0; e < d->machine.eps.count; e++) { /* nothing serves yet */
                 l->threads += d->machine.eps.eps[e].cpu_count;
             }
-            if (dmn_load_run(l) < 0) {
+            if (dmn_validate_load(c, &d->machine.eps, l, &key) < 0) {
                 memcpy(error, l->error, sizeof(error));
             } else {
                 dmn_model_start(&d->models, l, DMN_CAUSE_START, error, &m);
@@ -153,59 +156,15 @@ static void load_models(struct dmn_daemon *d)
         }
         if (!m) {
             d->host.failed_models++;
-            dmn_log_with(LOG_ERR,
-                         (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
-                         "cannot serve model %s from %s: %s%s%s%s", c->name, c->path, error,
-                         c->saved ? "; pipectl models unload " : "", c->saved ? c->name : "",
-                         c->saved ? " --save forgets it" : "");
+            dmn_config_where(d->config, c->origin, c->line, where);
+            dmn_log_with(
+                LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
+                "cannot serve model %s from %s: %s (%s: models[%s].%s)%s%s%s", c->name, c->path,
+                error, where, c->name, key, c->saved ? "; pipectl models unload " : "",
+                c->saved ? c->name : "", c->saved ? " --save forgets it" : "");
         }
         dmn_load_free(l);
     }
-}
-
-/* Uses the socket that was passed in, else opens one. */
-static int socket_for(struct dmn_daemon *d, const char *name, int *fd, char *ret_path, size_t bytes)
-{
-    unsigned mode = (unsigned)strtoul(dmn_config_string(d->config, DMN_KEY_SOCKET_MODE), NULL, 8);
-
-    ret_path[0] = '\0';
-    if (*fd >= 0) {
-        return 0;
-    }
-    snprintf(ret_path, bytes, "%s/%s.sock", d->runtime_dir, name);
-    *fd = ipc_listen(ret_path, mode, dmn_config_string(d->config, DMN_KEY_SOCKET_GROUP));
-    if (*fd < 0) {
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "cannot listen on %s: %s", ret_path,
-                     *fd == -EADDRINUSE ? "another program serves there"
-                     : *fd == -ESRCH    ? "socket_group is not a group"
-                     : *fd == -EEXIST   ? "the file there is not a socket"
-                                        : strerror(-*fd));
-        return *fd;
-    }
-    return 0;
-}
-
-static int start_sockets(struct dmn_daemon *d, int frames_fd, int control_fd)
-{
-    char frames_path[512], control_path[512];
-    int error = socket_for(d, "frames", &frames_fd, frames_path, sizeof(frames_path));
-
-    if (!error) {
-        error = dmn_frames_start(&d->frames, frames_fd, frames_path[0] ? frames_path : NULL);
-        frames_fd = -1;
-    }
-    if (!error) {
-        error = socket_for(d, "control", &control_fd, control_path, sizeof(control_path));
-    }
-    if (!error) {
-        error = dmn_control_start(&d->control, control_fd, control_path[0] ? control_path : NULL);
-        control_fd = -1;
-        dmn_control_listen(&d->control);
-    }
-    base_close_fd(&frames_fd);
-    base_close_fd(&control_fd);
-    return error;
 }
 
 static void know_users(struct dmn_daemon *d)
@@ -217,34 +176,24 @@ static void know_users(struct dmn_daemon *d)
     dmn_users_set(&d->users, &found, admin_group);
 }
 
-/* Finds the folder of the sockets and locks it. */
-static int take_runtime_dir(struct dmn_daemon *d)
+/* @binds: the daemon makes a socket itself. Return: 0, or the exit code. */
+static int validate(struct dmn_daemon *d, bool binds)
 {
-    int error;
+    char text[DMN_CONFIG_ERROR_MAX];
 
-    d->runtime_dir = dmn_runtime_dir(d->args->runtime_dir);
-    if (!d->runtime_dir) {
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "cannot use %s for the sockets: %s; choose a folder with --runtime-dir",
-                     d->args->runtime_dir ? d->args->runtime_dir
-                                          : "/run/piped or $XDG_RUNTIME_DIR/piped",
-                     strerror(errno));
-        return DMN_EXIT_FAILED;
+    if (dmn_validate(&d->machine, binds, text, &d->socket_group) < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", text);
+        return DMN_EXIT_CONFIG;
     }
-    error = dmn_sockets_lock(d->runtime_dir, &d->lock_fd);
-    if (error < 0) {
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     error == -EADDRINUSE ? "%s: another piped serves there%s"
-                                          : "%s/piped.lock: %s",
-                     d->runtime_dir, error == -EADDRINUSE ? "" : strerror(-error));
-        return DMN_EXIT_FAILED;
+    dmn_validate_doubt(d->config, text);
+    if (text[0]) {
+        dmn_log(LOG_WARNING, "%s", text);
     }
     return 0;
 }
 
 int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config)
 {
-    char error_text[DMN_CONFIG_ERROR_MAX] = "out of memory";
     int frames_fd = -1, control_fd = -1, error;
 
     d->args = args;
@@ -253,7 +202,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     d->lock_fd = -1;
     dmn_wire(d);
     signal(SIGPIPE, SIG_IGN);
-    if (init_loop(d) < 0) {
+    if (dmn_daemon_loop(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         return DMN_EXIT_FAILED;
     }
@@ -262,29 +211,21 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
                      "inherited sockets are not listening Unix stream sockets");
         return DMN_EXIT_FAILED;
     }
-    if (frames_fd < 0 || control_fd < 0) {
-        error = take_runtime_dir(d);
-        if (error) {
-            base_close_fd(&frames_fd);
-            base_close_fd(&control_fd);
-            return error;
-        }
+    error = validate(d, frames_fd < 0 || control_fd < 0);
+    if (!error && (frames_fd < 0 || control_fd < 0)) {
+        error = dmn_runtime_dir_take(d);
+    }
+    if (error) {
+        base_close_fd(&frames_fd);
+        base_close_fd(&control_fd);
+        return error;
     }
     know_users(d);
-    d->state_dir = dmn_state_dir(args->state_dir);
-    if (!d->state_dir) {
-        dmn_log(LOG_WARNING, "no state directory: plans will not survive a restart");
-    }
-    d->models.state_dir = d->state_dir;
+    dmn_state_folder_take(d);
     if (d->runtime_dir) {
         d->plans.scratch_dir = d->runtime_dir;
     }
-    error = dmn_machine_read(&d->machine, error_text);
-    if (error < 0) {
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s",
-                     error_text);
-        error = DMN_EXIT_CONFIG;
-    } else if (dmn_plans_start(&d->plans) < 0) {
+    if (dmn_plans_start(&d->plans) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
     } else if (dmn_hotplug_start(&d->machine) < 0) {
@@ -304,7 +245,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         base_close_fd(&control_fd);
         return error;
     }
-    return start_sockets(d, frames_fd, control_fd) < 0 ? DMN_EXIT_FAILED : 0;
+    return dmn_listening_start(d, frames_fd, control_fd) < 0 ? DMN_EXIT_FAILED : 0;
 }
 
 void dmn_daemon_run(struct dmn_daemon *d)
@@ -404,6 +345,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_frames_deinit(&d->frames);
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
+    dmn_state_unlock();
     d->config = dmn_config_free(d->config);
     base_close_fd(&d->lock_fd);
     dmn_machine_deinit(&d->machine);

@@ -46,8 +46,11 @@ struct dmn_daemon {
     const struct dmn_args *args;   /* borrowed from main */
     struct dmn_config *config;     /* owned */
     char *runtime_dir, *state_dir; /* owned; state_dir NULL: nothing is saved */
+    int state_lock_error;          /* of dmn_state_lock(); tried again each second */
     int lock_fd;                   /* locks the runtime folder against a second daemon */
     struct dmn_users users;        /* by the names of `config` */
+    gid_t socket_group;            /* of the sockets that the daemon makes */
+    char unreachable[512];         /* why new clients cannot connect, or "" */
     struct dmn_machine machine;
     struct dmn_models models;
     struct dmn_frames frames;
@@ -83,6 +86,26 @@ enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
 /* drain.c */
 void dmn_drain_begin(struct dmn_daemon *d);
 void dmn_drain_check(struct dmn_daemon *d);
+
+/** dmn_daemon_loop() - makes the loop and its handles; dmn_daemon_init() does, too. Return: 0 or
+ * -errno. */
+int dmn_daemon_loop(struct dmn_daemon *d);
+
+/* state_folder.c */
+/** dmn_state_folder_take() - finds the state directory and locks it. Logs. */
+void dmn_state_folder_take(struct dmn_daemon *d);
+/** dmn_state_folder_tick() - once a second: takes the lock when another daemon has left it. */
+void dmn_state_folder_tick(struct dmn_daemon *d);
+
+/* listening.c */
+/** dmn_runtime_dir_take() - finds the folder of the sockets and locks it. Logs. Return: 0, or the
+ * exit code. */
+int dmn_runtime_dir_take(struct dmn_daemon *d);
+/** dmn_listening_start() - serves on the sockets, and makes those that are -1. Takes both. Logs.
+ * Return: 0 or -errno. */
+int dmn_listening_start(struct dmn_daemon *d, int frames_fd, int control_fd);
+/** dmn_listening_tick() - once a second: makes the files of sockets again that vanished. */
+void dmn_listening_tick(struct dmn_daemon *d);
 
 /* wiring.c */
 /** dmn_wire() - gives each room pointers to the rooms below it and registers its listeners. Starts

@@ -12,15 +12,20 @@
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "daemon/validate.h"
 
 struct dmn_reload {
     struct dmn_arrival arrival;
     struct dmn_daemon *daemon;
-    struct dmn_done done;      /* the requester; a signal has none */
-    struct dmn_config *config; /* owned, the new one */
-    struct dmn_users users;    /* by its names */
+    struct dmn_done done;       /* the requester; a signal has none */
+    struct dmn_config *config;  /* owned, the new one */
+    struct dmn_users users;     /* by its names */
+    struct dmn_machine restart; /* as the next start would find it */
+    bool binds;                 /* the daemon made a socket itself */
+    gid_t group;                /* of the sockets */
     size_t load_count;
-    struct dmn_load **loads; /* owned: new or changed models */
+    struct dmn_load **loads; /* owned: new or changed models, in the configuration's order */
+    bool *judged;            /* owned: such a load is for its error only */
     char error[DMN_CONFIG_ERROR_MAX];
 };
 
@@ -30,6 +35,8 @@ static void reload_free(struct dmn_reload *r)
         dmn_load_free(r->loads[i]);
     }
     free(r->loads);
+    free(r->judged);
+    dmn_machine_deinit(&r->restart);
     dmn_config_free(r->config);
     free(r);
 }
@@ -69,50 +76,102 @@ static bool unchanged(const struct dmn_model *m, const struct dmn_config_model *
            memcmp(&now, &m->stamp, sizeof(now)) == 0;
 }
 
-static int check_plan(struct dmn_reload *r, const struct dmn_model *m,
-                      const struct dmn_config_model *c, struct pl_plan *ret)
+static bool limits_lowered(const struct dmn_config *old, const struct dmn_config *new)
 {
-    char why[256];
-
-    if (pl_plan_parse(c->plan, pl_current_eps(m->pipe), m->model->unit_count, why, sizeof(why),
-                      ret) < 0) {
-        snprintf(r->error, sizeof(r->error), "%.300s:%zu: models[%s].plan: %s",
-                 r->config->files[c->origin], c->line, c->name, why);
-        return -EINVAL;
-    }
-    return 0;
+    return dmn_config_int(new, DMN_KEY_LIMIT_WEIGHT_MIB) <
+               dmn_config_int(old, DMN_KEY_LIMIT_WEIGHT_MIB) ||
+           dmn_config_int(new, DMN_KEY_LIMIT_ARENA_MIB) <
+               dmn_config_int(old, DMN_KEY_LIMIT_ARENA_MIB);
 }
 
+/* Loads what is new or changed. What is unchanged is loaded, too, if the next start may refuse it
+ * for its size; then it is only judged. */
 static int collect_loads(struct dmn_reload *r)
 {
-    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     struct dmn_daemon *d = r->daemon;
+    bool judge = limits_lowered(d->config, r->config);
 
     r->loads = calloc(r->config->model_count + 1, sizeof(*r->loads));
-    if (!r->loads || !plan) {
+    r->judged = calloc(r->config->model_count + 1, sizeof(*r->judged));
+    if (!r->loads || !r->judged) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < r->config->model_count; i++) {
         const struct dmn_config_model *c = &r->config->models[i];
-        struct dmn_model *m = dmn_model_find(&d->models, c->name);
-        struct dmn_load_source source;
+        bool same = unchanged(dmn_model_find(&d->models, c->name), c);
+        struct dmn_load_source source = dmn_config_source(c);
         struct dmn_load *l;
 
-        if (unchanged(m, c)) {
-            if (c->plan[0] && check_plan(r, m, c, plan) < 0) {
-                return -EINVAL;
-            }
+        if (same && !judge) {
             continue;
         }
-        source = dmn_config_source(c);
+        source.config = r->config;
         l = dmn_load_from(&source, &d->models);
         if (!l) {
             return -ENOMEM;
         }
         l->from_config = true;
+        if (same) {
+            l->choose.pack = KRN_PACK_NOTHING;
+            l->choose.ms = 0;
+        }
+        r->judged[r->load_count] = same;
         r->loads[r->load_count++] = l;
     }
     return 0;
+}
+
+/* Work thread: the user database may be on a network. */
+static int judge_machine(struct dmn_arrival *a)
+{
+    struct dmn_reload *r = base_container_of(a, struct dmn_reload, arrival);
+
+    dmn_users_look_up(dmn_config_string(r->config, DMN_KEY_ADMIN_GROUP), &r->users);
+    return dmn_validate(&r->restart, r->binds, r->error, &r->group);
+}
+
+/* Judges the plan of a model by the EPs of the next start. If the present EPs differ so much that
+ * it does not fit them, it waits. */
+static bool judge_plan(struct dmn_reload *r, const struct dmn_config_model *c, struct dmn_load *l,
+                       struct pl_plan *plan)
+{
+    const struct dmn_daemon *d = r->daemon;
+    const struct dmn_model *m = dmn_model_find(&d->models, c->name);
+    size_t units = l ? l->model->unit_count : m ? m->model->unit_count : 0;
+    char unused[DMN_CONFIG_ERROR_MAX];
+
+    if (!l && !m) { /* unloaded meanwhile */
+        return true;
+    }
+    if (dmn_validate_plan(r->config, c, &r->restart.eps, units, r->error, plan) < 0) {
+        return false;
+    }
+    if (l && dmn_validate_plan(r->config, c, &d->machine.eps, units, unused, plan) < 0) {
+        l->plan[0] = '\0';
+    }
+    return true;
+}
+
+/* Everything is loaded. Return: all plans can be served by a restart; false, with r->error. */
+static bool judge_plans(struct dmn_arrival *a)
+{
+    struct dmn_reload *r = base_container_of(a, struct dmn_reload, arrival);
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+
+    if (!plan) {
+        snprintf(r->error, sizeof(r->error), "out of memory");
+        return false;
+    }
+    for (size_t i = 0, l = 0; i < r->config->model_count; i++) {
+        const struct dmn_config_model *c = &r->config->models[i];
+        bool loaded = l < r->load_count && strcmp(r->loads[l]->name, c->name) == 0;
+
+        if (c->plan[0] && !judge_plan(r, c, loaded ? r->loads[l] : NULL, plan)) {
+            return false;
+        }
+        l += loaded;
+    }
+    return true;
 }
 
 /* Starts every new model; on failure unloads them all again. */
@@ -121,14 +180,20 @@ static bool start_all(struct dmn_reload *r, struct dmn_model **started)
     char error[MDL_ERROR_MAX];
 
     for (size_t i = 0; i < r->load_count; i++) {
-        if (dmn_model_start(&r->daemon->models, r->loads[i], DMN_CAUSE_CONFIG, error, &started[i]) <
-            0) {
-            snprintf(r->error, sizeof(r->error), "model %s: %.900s", r->loads[i]->name, error);
-            while (i-- > 0) {
+        const struct dmn_load *l = r->loads[i];
+
+        if (r->judged[i] || dmn_model_start(&r->daemon->models, r->loads[i], DMN_CAUSE_CONFIG,
+                                            error, &started[i]) == 0) {
+            continue;
+        }
+        dmn_validate_fault(r->config, dmn_config_find_model(r->config, l->name), "path", error,
+                           r->error);
+        while (i-- > 0) {
+            if (started[i]) {
                 dmn_model_destroy(started[i]);
             }
-            return false;
         }
+        return false;
     }
     return true;
 }
@@ -148,7 +213,7 @@ static void replace_models(struct dmn_reload *r, struct dmn_model **started)
                 by = m;
                 break;
             }
-            if (strcmp(started[i]->name, m->name) == 0) {
+            if (started[i] && strcmp(started[i]->name, m->name) == 0) {
                 by = started[i];
             }
         }
@@ -176,6 +241,7 @@ static int set_plan(struct dmn_model *m, const struct pl_plan *plan)
 static void apply_kept(struct dmn_reload *r)
 {
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    char unused[DMN_CONFIG_ERROR_MAX];
 
     for (size_t i = 0; i < r->config->model_count && plan; i++) {
         const struct dmn_config_model *c = &r->config->models[i];
@@ -189,8 +255,15 @@ static void apply_kept(struct dmn_reload *r)
         if (strcmp(m->config_plan, c->plan) == 0) {
             continue;
         }
-        if (c->plan[0] &&
-            (m->planning->retune || check_plan(r, m, c, plan) < 0 || set_plan(m, plan) != 0)) {
+        if (c->plan[0] && dmn_validate_plan(r->config, c, pl_current_eps(m->pipe),
+                                            m->model->unit_count, unused, plan) < 0) {
+            dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
+                         "model %s: its plan takes effect at the next start, with the cores it "
+                         "names",
+                         m->name);
+            continue;
+        }
+        if (c->plan[0] && (m->planning->retune || set_plan(m, plan) != 0)) {
             dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                          "model %s: cannot set its plan now; reload again", m->name);
             continue; /* the next reload tries again */
@@ -238,10 +311,16 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
 {
     struct dmn_daemon *d = r->daemon;
     struct dmn_config *old = d->config;
+    char doubt[DMN_CONFIG_ERROR_MAX];
 
     replace_models(r, started);
     apply_kept(r);
     note_restart_keys(old, r->config);
+    dmn_validate_doubt(r->config, doubt);
+    if (doubt[0]) {
+        dmn_log(LOG_WARNING, "%s", doubt);
+    }
+    d->socket_group = r->group;
     d->config = base_take(r->config);
     dmn_config_free(old);
     dmn_users_set(&d->users, &r->users, dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP));
@@ -262,25 +341,19 @@ static void arrived(struct dmn_arrival *a, const struct dmn_outcome *o)
         calloc(r->load_count + 1, sizeof(struct dmn_model *));
     bool good = !o && started && start_all(r, started);
 
-    if (o && o->reason == DMN_REFUSED_LOAD && a->failed) {
-        snprintf(r->error, sizeof(r->error), "model %s from %.300s: %s", a->failed->name,
-                 a->failed->path, o->text);
-    } else if (o) {
-        snprintf(r->error, sizeof(r->error), "%s", o->text);
+    if (!good && !r->error[0]) { /* else a judge has written why */
+        if (o && o->reason == DMN_REFUSED_LOAD && a->failed) {
+            dmn_validate_fault(r->config, dmn_config_find_model(r->config, a->failed->name),
+                               a->failed->bad_calibration ? "calibration" : "path", o->text,
+                               r->error);
+        } else {
+            snprintf(r->error, sizeof(r->error), "%s", o && o->text ? o->text : "out of memory");
+        }
     }
     if (good) {
         apply(r, started);
     }
     end(r, good);
-}
-
-/* Work thread: the user database may be on a network. */
-static int look_up_users(struct dmn_arrival *a)
-{
-    struct dmn_reload *r = base_container_of(a, struct dmn_reload, arrival);
-
-    dmn_users_look_up(dmn_config_string(r->config, DMN_KEY_ADMIN_GROUP), &r->users);
-    return 0;
 }
 
 static void leave(struct dmn_arrival *a)
@@ -319,15 +392,25 @@ bool dmn_reload_begin(struct dmn_daemon *d, struct dmn_done done)
         snprintf(r->error, sizeof(r->error), "out of memory");
         error = collect_loads(r);
     }
+    if (!error) {
+        r->error[0] = '\0';
+    }
+    r->restart.config = &r->config;
+    r->restart.sysfs_root = d->machine.sysfs_root;
+    r->binds = d->frames.acceptor.file.path || d->control.acceptor.file.path;
     r->arrival = (struct dmn_arrival){.models = &d->models,
                                       .config = r->config,
                                       .loads = r->loads,
                                       .count = r->load_count,
-                                      .before = look_up_users,
+                                      .before = judge_machine,
+                                      .loaded = judge_plans,
                                       .leave = leave,
                                       .end = arrived};
     if (!error) {
         error = dmn_arrival_begin(&r->arrival);
+        if (error) {
+            snprintf(r->error, sizeof(r->error), "cannot start a work thread");
+        }
     }
     if (error) {
         end(r, false);

@@ -18,7 +18,7 @@ enum dmn_state dmn_daemon_state(const struct dmn_daemon *d)
             return DMN_STATE_DEGRADED;
         }
     }
-    if (d->host.failed_models > 0 || !d->models.models) {
+    if (d->host.failed_models > 0 || !d->models.models || d->unreachable[0]) {
         return DMN_STATE_DEGRADED;
     }
     for (const struct dmn_model *m = d->models.models; m; m = m->next) {
@@ -34,7 +34,8 @@ void dmn_daemon_status(struct dmn_daemon *d)
     char text[sizeof(d->status_text)];
     size_t used;
 
-    used = (size_t)snprintf(text, sizeof(text), "STATUS=%s:", dmn_state_name(dmn_daemon_state(d)));
+    used = (size_t)snprintf(text, sizeof(text), "STATUS=%s:%s", dmn_state_name(dmn_daemon_state(d)),
+                            d->unreachable[0] ? " new clients cannot connect;" : "");
     for (const struct dmn_model *m = d->models.models; m && used < sizeof(text); m = m->next) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, " %s %zu stage%s %.1f fps;",
                                  m->name, pl_current_plan(m->pipe)->stage_count,

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/listen.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base.h"
+
+#define BACKLOG 128
+#define GROUP_BYTES_MAX (1u << 20)
 
 /* Removes a socket file that nobody listens on: a crash left it. */
 static int remove_stale(const struct sockaddr_un *address)
@@ -33,52 +38,129 @@ static int remove_stale(const struct sockaddr_un *address)
     return unlink(address->sun_path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static int set_group(const char *path, const char *name)
+int ipc_group_find(const char *name, gid_t *ret)
 {
-    const struct group *group;
+    struct group group, *found = NULL;
+    int error = ERANGE;
 
     if (!name[0]) {
+        *ret = IPC_NO_GROUP;
         return 0;
     }
-    group = getgrnam(name);
-    if (!group) {
-        return -ESRCH;
+    for (size_t bytes = 1024; error == ERANGE && bytes <= GROUP_BYTES_MAX; bytes *= 4) {
+        base_autofree char *members = malloc(bytes);
+
+        if (!members) {
+            return -ENOMEM;
+        }
+        do {
+            error = getgrnam_r(name, &group, members, bytes, &found);
+        } while (error == EINTR);
     }
-    return lchown(path, (uid_t)-1, group->gr_gid) < 0 ? -errno : 0;
+    if (!found) { /* what a missing group is differs between name services */
+        return error == ENOMEM || error == EMFILE || error == ENFILE || error == EIO ? -error
+                                                                                     : -ESRCH;
+    }
+    *ret = group.gr_gid;
+    return 0;
 }
 
-int ipc_listen(const char *path, unsigned mode, const char *group)
+int ipc_group_allowed(gid_t group)
+{
+    base_autoclose int fd = -1;
+
+    if (group == IPC_NO_GROUP) {
+        return 0;
+    }
+    fd = memfd_create("piped-group", MFD_CLOEXEC); /* a file of ours that nobody sees */
+    return fd >= 0 && fchown(fd, (uid_t)-1, group) < 0 ? -errno : 0;
+}
+
+/* Before listen(), so that nobody connects by other permissions. */
+static int set_access(const char *path, mode_t mode, gid_t group, struct ipc_socket_file *ret)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0 || chmod(path, mode) < 0 ||
+        (group != IPC_NO_GROUP && lchown(path, (uid_t)-1, group) < 0)) {
+        return -errno;
+    }
+    ret->device = st.st_dev;
+    ret->inode = st.st_ino;
+    return 0;
+}
+
+int ipc_listen(const char *path, mode_t mode, gid_t group, struct ipc_socket_file *ret)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     base_autoclose int fd = -1;
-    mode_t before;
-    int error, ret;
+    base_autofree char *copy = NULL;
+    int error, taken;
 
     if (strlen(path) >= sizeof(address.sun_path)) {
         return -ENAMETOOLONG;
     }
     strcpy(address.sun_path, path);
+    copy = strdup(path);
+    if (!copy) {
+        return -ENOMEM;
+    }
     error = remove_stale(&address);
     if (error < 0) {
         return error;
     }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
+    /* the mode of the socket limits that of its file */
+    if (fd < 0 || fchmod(fd, mode) < 0 ||
+        bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
         return -errno;
     }
-    before = umask(0777 & ~mode); /* the file must never have more permissions than @mode */
-    error = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
-    umask(before);
-    if (!error) {
-        error = set_group(path, group);
-    }
-    if (!error && listen(fd, 128) < 0) {
+    error = set_access(path, mode, group, ret);
+    if (!error && listen(fd, BACKLOG) < 0) {
         error = -errno;
     }
     if (error) {
+        (void)unlink(path);
         return error;
     }
-    ret = fd;
+    ret->path = base_take(copy);
+    taken = fd;
     fd = -1;
-    return ret;
+    return taken;
+}
+
+bool ipc_socket_file_there(const struct ipc_socket_file *f)
+{
+    struct stat st;
+
+    return !f->path ||
+           (lstat(f->path, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode);
+}
+
+void ipc_socket_file_remove(struct ipc_socket_file *f)
+{
+    if (f->path && ipc_socket_file_there(f)) {
+        (void)unlink(f->path);
+    }
+    free(base_take(f->path));
+}
+
+int ipc_listen_move(int fd, int by, void (*each)(void *ctx, int client), void *ctx)
+{
+    int client;
+
+    do {
+        client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (client >= 0) {
+            each(ctx, client);
+        }
+    } while (client >= 0 || errno == EINTR || errno == ECONNABORTED);
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+        return -errno;
+    }
+    if (dup3(by, fd, O_CLOEXEC) < 0) {
+        return -errno;
+    }
+    close(by);
+    return 0;
 }

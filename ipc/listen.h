@@ -1,12 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/listen.h - listening sockets of the daemon and of piped-link
+ * ipc/listen.h - listening sockets of the daemon and of piped-link, and their files
  *
- * Threads: the main thread, at the start: the process's umask changes for a moment.
+ * Somebody may remove the file of a socket, or the whole folder, and another process may then serve
+ * at the same path. So a file is known by its device and inode, not by its path. The inode number
+ * is not reused while the listening socket is open.
+ *
+ * Threads: one at a time for each file; nothing blocks but ipc_group_find().
  */
 #pragma once
 
-/** ipc_listen() - opens a listening Unix socket at @path; replaces a stale socket file. @group: its
- * group; "": the process's. Return: an owned descriptor that does not block; -ESRCH: no such group;
- * -EADDRINUSE: somebody serves there; -errno. */
-int ipc_listen(const char *path, unsigned mode, const char *group);
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define IPC_NO_GROUP ((gid_t)-1)
+
+/* The file of a listening socket. */
+struct ipc_socket_file {
+    char *path; /* owned; NULL: no file, or it belongs to whoever passed the socket in */
+    dev_t device;
+    ino_t inode;
+};
+
+/** ipc_group_find() - looks a group up. @name: "" gives IPC_NO_GROUP. Blocks on the user database.
+ * Return: 0; -ESRCH: no such group; -errno. */
+int ipc_group_find(const char *name, gid_t *ret);
+/** ipc_group_allowed() - Return: 0: this process may give its files to @group; -EPERM; -EINVAL: a
+ * user namespace without that group. */
+int ipc_group_allowed(gid_t group);
+
+/**
+ * ipc_listen() - opens a listening Unix socket at @path; replaces a file that nobody listens on
+ *
+ * @mode: of the file, whatever the umask is. @group: of the file; IPC_NO_GROUP: the process's.
+ * @ret: the file; see ipc_socket_file_remove().
+ *
+ * Return: an owned descriptor that does not block; -EADDRINUSE: somebody serves there; -EEXIST: the
+ * file there is not a socket; -EPERM, -EINVAL: as ipc_group_allowed(); -errno.
+ */
+int ipc_listen(const char *path, mode_t mode, gid_t group, struct ipc_socket_file *ret);
+/** ipc_socket_file_there() - Return: the file is there and still ours, or there never was one. */
+bool ipc_socket_file_there(const struct ipc_socket_file *f);
+/** ipc_socket_file_remove() - removes the file if it is still ours, and frees @f's path. Call it
+ * while the socket is open. */
+void ipc_socket_file_remove(struct ipc_socket_file *f);
+/**
+ * ipc_listen_move() - makes @fd, a listening descriptor, the socket @by, and closes @by
+ *
+ * First @each(@ctx, client) is called for every connection that waits at the old socket, and owns
+ * it. Nobody waits at a socket for long whose file is gone, so none is lost.
+ *
+ * Return: 0; -errno, which leaves @fd unchanged and @by open.
+ */
+int ipc_listen_move(int fd, int by, void (*each)(void *ctx, int client), void *ctx);

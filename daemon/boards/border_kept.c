@@ -9,6 +9,7 @@
 
 #include "base.h"
 #include "daemon/config/state_file.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 
@@ -169,9 +170,10 @@ int dmn_border_keep(struct dmn_boards *b, const struct dmn_model *m,
     }
     r = put(b, k);
     if (r == 0) {
-        *ret_saved = path_of(b, m->name, path)
-                         ? dmn_state_file_write(DMN_STATE_BORDERS, path, kept_json(k))
-                         : -ENOENT;
+        *ret_saved = !path_of(b, m->name, path) ? -ENOENT
+                     : dmn_state_taken()
+                         ? -EBUSY
+                         : dmn_state_file_write(DMN_STATE_BORDERS, path, kept_json(k));
     }
     return r;
 }
@@ -181,5 +183,8 @@ int dmn_border_forget(struct dmn_boards *b, const struct dmn_model *m)
     char path[DMN_STATE_PATH_MAX];
 
     dmn_border_unload(b, m->name);
+    if (dmn_state_taken()) {
+        return -EBUSY;
+    }
     return path_of(b, m->name, path) && unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -20,6 +20,16 @@ int dmn_config_set_string(char **to, const char *value)
     return 0;
 }
 
+void dmn_config_where(const struct dmn_config *c, size_t origin, size_t line,
+                      char ret[DMN_CONFIG_WHERE_MAX])
+{
+    if (origin > DMN_ORIGIN_ARGUMENT) {
+        snprintf(ret, DMN_CONFIG_WHERE_MAX, "%.400s:%zu", c->files[origin], line);
+    } else {
+        snprintf(ret, DMN_CONFIG_WHERE_MAX, "%.400s", c->files[origin]);
+    }
+}
+
 bool dmn_config_name_ok(const char *name)
 {
     struct mdl_segment_name parsed;

@@ -21,6 +21,7 @@
 #include "daemon/config/keys.h"
 
 #define DMN_CONFIG_ERROR_MAX 1024u
+#define DMN_CONFIG_WHERE_MAX 424u
 #define DMN_CONFIG_FILE_MAX (1u << 20)
 #define DMN_CONFIG_FILES_MAX 64u
 #define DMN_CONFIG_NAME_MAX 64u /* as MDL_SEGMENT_NAME_MAX */
@@ -88,6 +89,9 @@ static inline const char *dmn_config_string(const struct dmn_config *c, enum dmn
     return c->values[id].text ? c->values[id].text : "";
 }
 
+/** dmn_config_where() - writes "FILE:LINE", or the origin if that is not a file. */
+void dmn_config_where(const struct dmn_config *c, size_t origin, size_t line,
+                      char ret[DMN_CONFIG_WHERE_MAX]);
 /** dmn_config_name_ok() - Return: @name is allowed as a model's name, or a segment's. */
 bool dmn_config_name_ok(const char *name);
 

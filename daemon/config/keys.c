@@ -42,9 +42,10 @@ static const struct dmn_config_row rows[] = {
            "Permissions, in octal, of the sockets that the daemon creates itself; with socket "
            "activation the socket unit sets them."),
     STRING(DMN_KEY_SOCKET_GROUP, "socket_group", 63, "", START,
-           "Group that owns the sockets that the daemon creates itself. Empty: the daemon's own."),
+           "Group that owns the sockets that the daemon creates itself; it must exist, and the "
+           "daemon's user must be a member, or root. Empty: the daemon's own."),
     STRING(DMN_KEY_DEFAULT_MODEL, "default_model", 63, "", NOW,
-           "Model for clients and commands that name none. Empty: the first one."),
+           "Model for clients and commands that name none. Empty, or not loaded: the first one."),
     INT(DMN_KEY_SPIN_US, "spin_us", "us", 0, 100000, 20, START,
         "How long a team spins for its next frame before it sleeps. 0: sleep at once."),
     BOOL(DMN_KEY_PIN, "pin", 1, START, "Pin every thread of a team to a core of its own."),

@@ -102,6 +102,7 @@ static int change(const char *folder, const char *name, json_t *entry)
     char path[DMN_STATE_PATH_MAX], note[DMN_CONFIG_ERROR_MAX];
     json_t *root, *list;
     bool there;
+    int r;
 
     if (!dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path)) {
         return -ENOENT;
@@ -118,7 +119,8 @@ static int change(const char *folder, const char *name, json_t *entry)
         json_decref(root);
         return -ENOMEM;
     }
-    return dmn_state_file_write(DMN_STATE_SAVED, path, root);
+    r = dmn_state_file_write(DMN_STATE_SAVED, path, root);
+    return r == DMN_STATE_E_TAKEN ? -EBUSY : r;
 }
 
 int dmn_saved_add(const char *folder, const char *name, const char *path, const char *plan,

@@ -18,9 +18,10 @@
 int dmn_saved_merge(struct dmn_config *c, const char *folder, char *ret_note);
 
 /** dmn_saved_add() - saves a model, in place of a saved one of its name. @plan, @shapes: or "".
- * Return: 0; -ENOENT: no state directory; -errno of the file. */
+ * Return: 0; -ENOENT: no state directory; -EBUSY: another daemon keeps it; -errno. */
 int dmn_saved_add(const char *folder, const char *name, const char *path, const char *plan,
                   const char *shapes);
-/** dmn_saved_remove() - Return: 0; DMN_SAVED_E_NONE: no such model is saved; -errno. */
+/** dmn_saved_remove() - Return: 0; DMN_SAVED_E_NONE: no such model is saved; -EBUSY: as above;
+ * -errno. */
 int dmn_saved_remove(const char *folder, const char *name);
 enum { DMN_SAVED_E_NONE = 1 };

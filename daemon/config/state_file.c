@@ -8,6 +8,7 @@
 
 #include "atomic_file.h"
 #include "base.h"
+#include "daemon/config/state_lock.h"
 
 const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
     /* written on the loop thread while frames are served: does not wait for the disk */
@@ -125,6 +126,10 @@ int dmn_state_file_write(enum dmn_state_file file, const char *path, json_t *roo
     struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0600, .synced = row->synced};
     base_autofree char *text = NULL;
 
+    if (dmn_state_taken()) {
+        json_decref(root);
+        return DMN_STATE_E_TAKEN;
+    }
     root = root ? with_version(row, root) : NULL;
     text = root ? json_dumps(root, row->json_flags) : NULL;
     json_decref(root);

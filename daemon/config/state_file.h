@@ -42,6 +42,7 @@ extern const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT];
 enum {
     DMN_STATE_E_BAD = 1,   /* too large, or not a JSON object */
     DMN_STATE_E_OTHER = 2, /* has another version */
+    DMN_STATE_E_TAKEN = 3, /* not written: another daemon keeps this directory (state_lock.h) */
 };
 
 /**
@@ -61,6 +62,6 @@ int dmn_state_file_read(enum dmn_state_file file, const char *path, json_t **ret
  * dmn_state_file_write() - writes @root with the version of its row
  *
  * @root: reference taken; NULL gives -ENOMEM. Blocks, and waits for the disk if the row is synced.
- * Return: 0, or -errno, which leaves the previous file unchanged.
+ * Return: 0; DMN_STATE_E_TAKEN; -errno. The last two leave the previous file unchanged.
  */
 int dmn_state_file_write(enum dmn_state_file file, const char *path, json_t *root);

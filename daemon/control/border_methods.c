@@ -7,6 +7,7 @@
 #include "base.h"
 #include "daemon/boards/border_kept.h"
 #include "daemon/boards/route_fill.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/control/boards_json.h"
 #include "daemon/control/example_files.h"
 #include "daemon/control/methods.h"
@@ -73,8 +74,7 @@ static json_t *outcome(const struct judge *j, const struct dmn_model *m, int sav
     char note[128] = "";
 
     if (saved < 0) {
-        snprintf(note, sizeof(note), "not kept for the next start: %s",
-                 saved == -ENOENT ? "no state directory" : strerror(-saved));
+        snprintf(note, sizeof(note), "not kept for the next start: %s", dmn_state_why(saved));
     }
     json_object_set_new(verdict, "serves",
                         json_string(brd_encoding_name(dmn_border_encoding(j->control->boards, m))));

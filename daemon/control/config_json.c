@@ -23,8 +23,10 @@ static json_t *value_json(const struct dmn_config_row *row, int64_t number, cons
 
 static json_t *origin_json(const struct dmn_config *c, size_t origin, size_t line)
 {
-    return origin <= DMN_ORIGIN_ARGUMENT ? json_string(c->files[origin])
-                                         : json_sprintf("%s:%zu", c->files[origin], line);
+    char where[DMN_CONFIG_WHERE_MAX];
+
+    dmn_config_where(c, origin, line, where);
+    return json_string(where);
 }
 
 json_t *dmn_config_json(const struct dmn_config *c)

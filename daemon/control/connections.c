@@ -8,7 +8,6 @@
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
-#include "daemon/service/sockets.h"
 
 /* A client that has just connected, or thinks between two calls, is not idle yet. */
 #define IDLE_NS BASE_NS_PER_S
@@ -190,23 +189,18 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     }
 }
 
-int dmn_control_start(struct dmn_control *control, int fd, const char *path)
+int dmn_control_start(struct dmn_control *control, int fd, struct ipc_socket_file *file)
 {
-    if (path && !(control->path = strdup(path))) {
-        close(fd);
-        return -ENOMEM;
-    }
     control->acceptor.loop = control->machine->loop;
     control->acceptor.name = "control socket";
     control->acceptor.accepted = on_accepted;
     control->acceptor.ctx = control;
-    return dmn_acceptor_start(&control->acceptor, fd);
+    return dmn_acceptor_start(&control->acceptor, fd, file);
 }
 
 void dmn_control_stop_accepting(struct dmn_control *control)
 {
     control->stopping = true;
-    dmn_socket_remove(&control->path);
     dmn_acceptor_stop(&control->acceptor);
 }
 

@@ -71,7 +71,6 @@ struct dmn_control {
     void (*dispatch)(struct dmn_call *c); /* dmn_control_dispatch() */
     /* state of this room */
     struct dmn_acceptor acceptor;
-    char *path; /* owned; NULL when the socket was passed in */
     LIST_HEAD(, dmn_control_conn) conns;
     size_t count;
     LIST_HEAD(, dmn_call) subscribers;
@@ -94,9 +93,9 @@ struct dmn_control {
     char read_buffer[65536];
 };
 
-/** dmn_control_start() - serves on listening socket @fd, which it owns from now on. @path: removed
- * at the end, or NULL. Return: 0 or -errno. */
-int dmn_control_start(struct dmn_control *control, int fd, const char *path);
+/** dmn_control_start() - serves on listening socket @fd, which it owns from now on. @file: of the
+ * socket, taken; removed at the end. Return: 0 or -errno. */
+int dmn_control_start(struct dmn_control *control, int fd, struct ipc_socket_file *file);
 void dmn_control_stop_accepting(struct dmn_control *control);
 void dmn_control_close_all(struct dmn_control *control);
 /** dmn_control_tick() - once a second: closes connections that did not call in time, by

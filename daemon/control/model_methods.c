@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "daemon/config/saved.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/models/arrival.h"
@@ -59,11 +60,13 @@ static const char *save(const struct dmn_model *m)
 
     if (error) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                     "model %s serves, but cannot be saved: %s", m->name, strerror(-error));
+                     "model %s serves, but cannot be saved: %s", m->name, dmn_state_why(error));
     }
     return error == -ENOENT ? "the model serves, but is not saved: there is no state directory"
-           : error          ? "the model serves, but cannot be saved in the state directory"
-                            : NULL;
+           : error == -EBUSY
+               ? "the model serves, but is not saved: another daemon keeps the state directory"
+           : error ? "the model serves, but cannot be saved in the state directory"
+                   : NULL;
 }
 
 /* The end of a Load, with or without success. */
@@ -203,7 +206,7 @@ static bool forget(struct dmn_call *c, const char *name)
         return false;
     }
     snprintf(why, sizeof(why), "%s",
-             error < 0 ? strerror(-error) : "no model of that name is saved");
+             error < 0 ? dmn_state_why(error) : "no model of that name is saved");
     if (error > 0 && m && !m->saved) {
         snprintf(why, sizeof(why),
                  "model %s is configured: remove it from %.400s, or unload it without --save", name,

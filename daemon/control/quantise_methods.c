@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/control/swap_call.h"
 #include "daemon/models/quantised.h"
 #include "kernels/int8cal/quantise.h"
@@ -106,8 +107,7 @@ static void serves(struct dmn_hot_swap *r)
     char note[256] = "";
 
     if (error) {
-        snprintf(note, sizeof(note), "not kept for the next start: %s",
-                 error == -ENOENT ? "no state directory" : strerror(-error));
+        snprintf(note, sizeof(note), "not kept for the next start: %s", dmn_state_why(error));
     }
     dmn_call_reply(q->swap.call, outcome(r, note), false);
 }
@@ -136,7 +136,7 @@ static void off_serves(struct dmn_hot_swap *r)
     int error = dmn_quantised_keep(r->models->state_dir, r->load->name, NULL);
 
     if (error < 0 && error != -ENOENT) {
-        dmn_call_error(q->swap.call, "LoadFailed", "why", strerror(-error));
+        dmn_call_error(q->swap.call, "LoadFailed", "why", dmn_state_why(error));
     } else {
         dmn_call_reply(q->swap.call, json_pack("{s:n, s:s}", "quantised", "model", r->load->name),
                        false);

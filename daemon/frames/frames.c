@@ -11,7 +11,6 @@
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
-#include "daemon/service/sockets.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
 static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status status,
@@ -68,12 +67,8 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     dmn_account_trim(&f->accounts);
 }
 
-int dmn_frames_start(struct dmn_frames *f, int fd, const char *path)
+int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
 {
-    if (path && !(f->path = strdup(path))) {
-        close(fd);
-        return -ENOMEM;
-    }
     if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
         f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
     }
@@ -81,12 +76,11 @@ int dmn_frames_start(struct dmn_frames *f, int fd, const char *path)
     f->acceptor.name = "frames socket";
     f->acceptor.accepted = on_accepted;
     f->acceptor.ctx = f;
-    return dmn_acceptor_start(&f->acceptor, fd);
+    return dmn_acceptor_start(&f->acceptor, fd, file);
 }
 
 void dmn_frames_stop_accepting(struct dmn_frames *f)
 {
-    dmn_socket_remove(&f->path);
     dmn_acceptor_stop(&f->acceptor);
 }
 

@@ -34,7 +34,6 @@ struct dmn_frames {
     /* written by frames.c */
     struct dmn_acceptor acceptor;
     bool draining;     /* refuse every new frame and stream */
-    char *path;        /* owned; NULL when the socket was passed in */
     uint64_t instance; /* random, sent in WELCOME: shows clients a restart */
     uint64_t refused;  /* refused connections */
     /* written by conn.c */

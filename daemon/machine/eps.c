@@ -48,6 +48,8 @@ int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max)
 
 static int from_config(const struct dmn_config *config, char *ret_error, struct pl_ep_set *ret)
 {
+    size_t cores = 0;
+
     for (size_t i = 0; i < config->ep_count && i < PL_EP_MAX; i++) {
         struct pl_ep *e = &ret->eps[i];
         int count = dmn_cpu_list_parse(config->eps[i].cpus, e->cpus, PL_CPU_MAX);
@@ -55,8 +57,19 @@ static int from_config(const struct dmn_config *config, char *ret_error, struct 
         if (count < 0) {
             snprintf(
                 ret_error, DMN_CONFIG_ERROR_MAX,
-                "%.400s:%zu: eps[%zu].cpus: \"%.100s\" is not a list of cores such as \"0-3,6\"",
-                config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus);
+                "%.400s:%zu: eps[%zu].cpus: \"%.100s\" is not a list of cores such as \"0-3,6\", "
+                "each once and below %u",
+                config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus,
+                PL_CPU_MAX);
+            return -EINVAL;
+        }
+        cores += (size_t)count;
+        if (cores > PL_CPU_MAX) {
+            snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                     "%.400s:%zu: eps[%zu].cpus: \"%.100s\" makes %zu cores in all, and plans are "
+                     "made for %u at most",
+                     config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus,
+                     cores, PL_CPU_MAX);
             return -EINVAL;
         }
         e->cpu_count = (size_t)count;

@@ -44,6 +44,7 @@ struct dmn_load_source {
     const char *shapes;     /* of open dimensions, as text (model/open_shapes.h) */
     const char *primitives; /* dmn_choice_text() of the whole model, for a segment of it */
     bool latest;
+    const struct dmn_config *config; /* whose limits hold; NULL: those of the one in force */
 };
 
 /* One load: inputs, then results. Plain data for one thread at a time. */

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/config/state_file.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/models/loading_private.h"
 #include "model/segment/segment_name.h"
 
@@ -57,6 +58,9 @@ int dmn_quantised_keep(const char *state_dir, const char *name, const struct mdl
 
     if (!dmn_state_file_path(DMN_STATE_RANGES, state_dir, "", name, path)) {
         return -ENOENT;
+    }
+    if (dmn_state_taken()) {
+        return -EBUSY;
     }
     if (c) {
         return dmn_state_file_write(DMN_STATE_RANGES, path, mdl_calibration_json(c));

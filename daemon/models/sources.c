@@ -46,7 +46,7 @@ static size_t memory_max(const struct dmn_config *config, const char *name)
 
 struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_models *models)
 {
-    const struct dmn_config *config = dmn_machine_config(models->machine);
+    const struct dmn_config *config = s->config ? s->config : dmn_machine_config(models->machine);
     struct dmn_load *l = calloc(1, sizeof(*l));
 
     if (!l) {

@@ -21,8 +21,9 @@ static void on_retry(uv_timer_t *timer)
     }
 }
 
-static void take(struct dmn_acceptor *a, int fd)
+static void take(void *acceptor, int fd)
 {
+    struct dmn_acceptor *a = acceptor;
     struct ucred peer = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     socklen_t length = sizeof(peer);
 
@@ -74,10 +75,18 @@ static void on_listen(uv_poll_t *poll, int status, int events)
     }
 }
 
-int dmn_acceptor_start(struct dmn_acceptor *a, int fd)
+static void take_file(struct dmn_acceptor *a, struct ipc_socket_file *file)
+{
+    ipc_socket_file_remove(&a->file);
+    a->file = *file;
+    *file = (struct ipc_socket_file){0};
+}
+
+int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file)
 {
     int error = uv_poll_init(a->loop, &a->poll, fd);
 
+    take_file(a, file);
     if (error < 0) {
         close(fd);
         return error;
@@ -89,6 +98,19 @@ int dmn_acceptor_start(struct dmn_acceptor *a, int fd)
     return uv_poll_start(&a->poll, UV_READABLE, on_listen);
 }
 
+int dmn_acceptor_move(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file)
+{
+    int error;
+
+    uv_poll_stop(&a->poll); /* the descriptor stays, but what libuv watches is the old socket */
+    error = ipc_listen_move(a->fd, fd, take, a);
+    if (!error) {
+        take_file(a, file);
+    }
+    uv_poll_start(&a->poll, UV_READABLE, on_listen);
+    return error;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     struct dmn_acceptor *a = handle->data;
@@ -98,6 +120,7 @@ static void on_closed(uv_handle_t *handle)
 
 void dmn_acceptor_stop(struct dmn_acceptor *a)
 {
+    ipc_socket_file_remove(&a->file);
     if (a->open) {
         a->open = false;
         uv_close((uv_handle_t *)&a->retry, NULL);

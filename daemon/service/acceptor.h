@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <uv.h>
 
+#include "ipc/listen.h"
+
 struct dmn_acceptor {
     /* set by the owner before dmn_acceptor_start(); borrowed */
     uv_loop_t *loop;
@@ -23,14 +25,19 @@ struct dmn_acceptor {
     void *ctx;
     /* written by acceptor.c */
     int fd; /* listening; owned while `open` */
+    struct ipc_socket_file file;
     bool open;
     uv_poll_t poll;
     uv_timer_t retry;
 };
 
 /** dmn_acceptor_start() - accepts on @fd, which listens, and which it owns from now on, even when
- * it fails. Return: 0 or -errno. */
-int dmn_acceptor_start(struct dmn_acceptor *a, int fd);
-/** dmn_acceptor_stop() - closes the socket and the handles in the loop's next turn. May be called
+ * it fails. @file: of the socket, taken. Return: 0 or -errno. */
+int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file);
+/** dmn_acceptor_move() - goes on with listening socket @fd in place of the present one, whose file
+ * is gone; clients that wait there are accepted first. Return: 0: it owns @fd and took @file;
+ * -errno: nothing has changed. */
+int dmn_acceptor_move(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file);
+/** dmn_acceptor_stop() - removes the file, and closes the socket and the handles in the loop's next turn. May be called
  * again, or without a start. */
 void dmn_acceptor_stop(struct dmn_acceptor *a);

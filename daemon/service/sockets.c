@@ -1,42 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service/sockets.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base.h"
-
-int dmn_sockets_lock(const char *dir, int *ret_fd)
-{
-    base_autofree char *path = NULL;
-    base_autoclose int fd = -1;
-
-    if (asprintf(&path, "%s/piped.lock", dir) < 0) {
-        path = NULL;
-        return -ENOMEM;
-    }
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return -errno;
-    }
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
-    }
-    *ret_fd = fd;
-    fd = -1;
-    return 0;
-}
-
-void dmn_socket_remove(char **path)
-{
-    if (*path) {
-        unlink(*path);
-        free(base_take(*path));
-    }
-}
 
 /* Makes @path and its missing parents. */
 static int make_dirs(const char *path, mode_t mode)
@@ -56,9 +25,10 @@ static int make_dirs(const char *path, mode_t mode)
     return mkdir(copy, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+/* @mode: 0: finds it only. */
 static char *usable(const char *path, mode_t mode)
 {
-    int error = make_dirs(path, mode);
+    int error = mode ? make_dirs(path, mode) : 0;
 
     if (error == 0 && access(path, W_OK | X_OK) == 0) {
         return realpath(path, NULL);
@@ -96,25 +66,26 @@ char *dmn_runtime_dir(const char *given)
     return dir ? dir : usable_below(getenv("XDG_RUNTIME_DIR"), "piped", 0700);
 }
 
-char *dmn_state_dir(const char *given)
+char *dmn_state_dir(const char *given, bool make)
 {
+    const mode_t of_system = make ? 0755 : 0, of_user = make ? 0700 : 0;
     const char *home = getenv("STATE_DIRECTORY");
     char *dir;
 
     if (given) {
-        return usable(given, 0755);
+        return usable(given, of_system);
     }
     if (home && home[0] == '/') { /* from the service manager: a list; the first is ours */
         base_autofree char *first = strndup(home, strcspn(home, ":"));
 
-        dir = first ? usable(first, 0755) : NULL;
+        dir = first ? usable(first, of_system) : NULL;
         if (dir) {
             return dir;
         }
     }
-    dir = usable("/var/lib/piped", 0755);
+    dir = usable("/var/lib/piped", of_system);
     if (!dir) {
-        dir = usable_below(getenv("XDG_STATE_HOME"), "piped", 0700);
+        dir = usable_below(getenv("XDG_STATE_HOME"), "piped", of_user);
     }
-    return dir ? dir : usable_below(getenv("HOME"), ".local/state/piped", 0700);
+    return dir ? dir : usable_below(getenv("HOME"), ".local/state/piped", of_user);
 }

@@ -28,6 +28,9 @@ struct front_listener {
      * front_models(). Return: 0: taken, front_answer() is due; else a status of the protocol (enum
      * ipc_status), which refuses it. */
     int (*frame)(void *user, struct front_frame *f);
+    /* The socket's file had vanished; called by front_dispatch(). @why: NULL: it was made again;
+     * else why not, said once. May be NULL. */
+    void (*vanished)(void *user, const char *path, const char *why);
 };
 
 /** front_offset() - where tensor @i of @count begins in a frame's input or output: back to back,

@@ -17,11 +17,16 @@
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16
 #define PAUSE_NS (BASE_NS_PER_S / 2)
+#define LOOK_NS BASE_NS_PER_S
+#define SOCKET_MODE 0660
 
 struct front {
     struct front_room room;
-    char *path; /* owned */
+    struct ipc_socket_file file;
+    gid_t group;
     int listen_fd, wake_fd;
+    int remake_error;   /* of the last try to make the socket's file again */
+    uint64_t looked_ns; /* at the file */
     uint64_t paused_ns; /* since when it accepts nobody, for lack of descriptors; 0: it accepts */
     bool woken;         /* wake_fd is readable */
     bool dispatching, again; /* again: front_answer() was called meanwhile */
@@ -36,16 +41,11 @@ static int wait_for(struct front *f, int fd, void *ptr)
 
 static int listen_at(struct front *f, const char *path)
 {
-    f->listen_fd = ipc_listen(path, 0660, "piped-clients");
-    /* EINVAL: a user namespace without that group */
-    if (f->listen_fd == -ESRCH || f->listen_fd == -EPERM || f->listen_fd == -EINVAL) {
-        f->listen_fd = ipc_listen(path, 0660, "");
+    if (ipc_group_find("piped-clients", &f->group) < 0 || ipc_group_allowed(f->group) < 0) {
+        f->group = IPC_NO_GROUP;
     }
-    if (f->listen_fd < 0) {
-        return f->listen_fd;
-    }
-    f->path = strdup(path);
-    return f->path ? wait_for(f, f->listen_fd, &f->listen_fd) : -ENOMEM;
+    f->listen_fd = ipc_listen(path, SOCKET_MODE, f->group, &f->file);
+    return f->listen_fd < 0 ? f->listen_fd : wait_for(f, f->listen_fd, &f->listen_fd);
 }
 
 int front_open(const char *path, const struct front_listener *l, struct front **ret)
@@ -87,10 +87,7 @@ struct front *front_close(struct front *f)
     while (!LIST_EMPTY(&f->room.orphans)) {
         front_conn_end_orphan(LIST_FIRST(&f->room.orphans));
     }
-    if (f->path) {
-        unlink(f->path);
-    }
-    free(f->path);
+    ipc_socket_file_remove(&f->file);
     base_close_fd(&f->listen_fd);
     base_close_fd(&f->wake_fd);
     base_close_fd(&f->room.epoll_fd);
@@ -137,15 +134,22 @@ static void refuse(int fd)
     close(fd);
 }
 
+static void accept_one(void *front, int fd)
+{
+    struct front *f = front;
+
+    if (f->room.conn_count == CONNS_MAX || front_conn_new(&f->room, fd) < 0) {
+        refuse(fd);
+    }
+}
+
 static void accept_clients(struct front *f)
 {
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         int fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            if (f->room.conn_count == CONNS_MAX || front_conn_new(&f->room, fd) < 0) {
-                refuse(fd);
-            }
+            accept_one(f, fd);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -157,6 +161,49 @@ static void accept_clients(struct front *f)
             return;
         }
     }
+}
+
+/* Listens anew at @path, of a file that is gone. Return: 0 or -errno. */
+static int remake(struct front *f, const char *path)
+{
+    struct ipc_socket_file file = {0};
+    int fd = ipc_listen(path, SOCKET_MODE, f->group, &file), error;
+
+    if (fd < 0) {
+        return fd;
+    }
+    epoll_ctl(f->room.epoll_fd, EPOLL_CTL_DEL, f->listen_fd, NULL);
+    error = ipc_listen_move(f->listen_fd, fd, accept_one, f);
+    if (error < 0) {
+        ipc_socket_file_remove(&file);
+        close(fd);
+    } else {
+        ipc_socket_file_remove(&f->file);
+        f->file = file;
+    }
+    /* without an entry it would never accept again: the next dispatch tries after a pause */
+    f->paused_ns = wait_for(f, f->listen_fd, &f->listen_fd) < 0 ? base_now_ns() : 0;
+    return error;
+}
+
+/* Once a second: the file may have vanished, or its folder. */
+static void look_at_file(struct front *f)
+{
+    base_autofree char *path = NULL;
+    int error = 0;
+
+    if (base_now_ns() - f->looked_ns < LOOK_NS) {
+        return;
+    }
+    f->looked_ns = base_now_ns();
+    if (!ipc_socket_file_there(&f->file)) {
+        path = strdup(f->file.path);
+        error = path ? remake(f, path) : -ENOMEM;
+        if (path && f->room.listener.vanished && (error != f->remake_error || !error)) {
+            f->room.listener.vanished(f->room.listener.user, path, error ? strerror(-error) : NULL);
+        }
+    }
+    f->remake_error = error;
 }
 
 static void settle_all(struct front *f)
@@ -190,6 +237,7 @@ void front_dispatch(struct front *f)
     }
     settle_all(f);
     f->dispatching = false;
+    look_at_file(f);
     if (f->paused_ns && base_now_ns() - f->paused_ns > PAUSE_NS &&
         wait_for(f, f->listen_fd, &f->listen_fd) == 0) {
         f->paused_ns = 0;

@@ -79,10 +79,20 @@ int link_parts_connect(const struct link_args *a, struct link *l, const struct b
     return 0;
 }
 
+static void front_vanished(void *user, const char *path, const char *why)
+{
+    (void)user;
+    if (why) {
+        link_log("%s vanished and cannot be made again: %s; restart piped-link", path, why);
+    } else {
+        link_log("%s had vanished and was made again", path);
+    }
+}
+
 /* Without a folder for its socket nothing is spread from here. Return: 0 or -errno. */
 static int open_front(struct link *l)
 {
-    struct front_listener listener = {l, route_frame};
+    struct front_listener listener = {l, route_frame, front_vanished};
     char path[128];
 
     if (!l->report_folder) {

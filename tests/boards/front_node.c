@@ -139,7 +139,7 @@ static void obey(char *line)
 
 static int serve(const char *path)
 {
-    struct front_listener listener = {NULL, take};
+    struct front_listener listener = {.frame = take};
     int error = front_open(path, &listener, &n.front);
     char line[512];
 

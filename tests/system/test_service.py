@@ -10,6 +10,7 @@ import struct
 import subprocess
 import tempfile
 
+import bad_configs
 import pyclient
 from daemon import DIGITS, PIPED, Daemon, check, equal, main, run_piped
 
@@ -216,22 +217,7 @@ def no_listening_socket_is_refused():
 def check_config_says_where():
     temp = tempfile.mkdtemp(prefix="piped-test-")
     path = os.path.join(temp, "c.json")
-    cases = [
-        ("{\n  // comment\n  \"spin_us\": -1\n}", "c.json:3: spin_us: -1 is outside"),
-        ("{\n\n  \"nonsense\": 1 }", "c.json:3: nonsense: unknown key"),
-        ("{ \"limits\": { # comment\n \"streams\": \"x\" } }", "c.json:2: limits.streams: must be a whole number"),
-        ("{ \"models\": [\n {\"name\": \"a\"} ] }", "c.json:2: models[0].path: is missing"),
-        ("{ \"models\": [ {\"name\": \"a/b\",\n \"path\": \"x\"} ] }", "models[0].name: \"a/b\" is not a model name"),
-        ("{\n \"models\": [ {\"name\": \"a\", \"path\": \"missing.onnx\"} ] }", "c.json:2: models[a].path: "),
-        ("{ \"pin\": 1 }", "c.json:1: pin: must be true or false"),
-        ("{ \"log_level\": \"loud\" }", "log_level: must be one of error|"),
-        ("{\n  \"spin_us\": 1,\n}", "c.json:3: "),
-        ("{ \"spin_us\": 1, \"spin_us\": 2 }", "duplicate"),
-        ("[]", "must be an object"),
-        ("{ \"eps\": [ { \"name\": \"a\", \"cpus\": \"0-\" } ] }", "eps[0].cpus: \"0-\" is not a list of cores"),
-        ("{ \"models\": [ {\"name\": \"a\", \"path\": \"%s\",\n \"plan\": \"0-99@none\"} ] }" % DIGITS, "models[a].plan: "),
-    ]
-    for text, wanted in cases:
+    for text, wanted in bad_configs.SYNTAX:
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
         r = run_piped("--check-config", "--config", path)

@@ -92,6 +92,7 @@ static void answer(struct dmn_call *c)
 static void set_up(struct fixture *f)
 {
     char error[DMN_CONFIG_ERROR_MAX];
+    struct ipc_socket_file file = {0};
     int fd;
 
     memset(f, 0, sizeof(*f));
@@ -103,9 +104,9 @@ static void set_up(struct fixture *f)
     f->control.users = &f->users;
     f->control.dispatch = answer;
     snprintf(f->path, sizeof(f->path), "/tmp/piped-places-%d.sock", (int)getpid());
-    fd = ipc_listen(f->path, 0600, "");
+    fd = ipc_listen(f->path, 0600, IPC_NO_GROUP, &file);
     T_TRUE(fd >= 0);
-    T_EQ(dmn_control_start(&f->control, fd, f->path), 0);
+    T_EQ(dmn_control_start(&f->control, fd, &file), 0);
 }
 
 static void take_down(struct fixture *f)

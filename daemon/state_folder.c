@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state directory, and the lock that lets one daemon at a time write in it. A second daemon
+ * serves all the same: it reads what is kept, and keeps nothing until the first has ended. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/config/state_lock.h"
+#include "daemon/daemon.h"
+#include "daemon/service/log.h"
+#include "daemon/service/sockets.h"
+
+static void lock(struct dmn_daemon *d)
+{
+    pid_t holder;
+    int before = d->state_lock_error, error = dmn_state_lock(d->state_dir, &holder);
+
+    d->state_lock_error = error;
+    if (error == before) {
+        return;
+    }
+    if (error == -EADDRINUSE) {
+        dmn_log(LOG_WARNING,
+                "%s: another piped (process %d) keeps what it learns there; this one reads it, but "
+                "keeps nothing until that one ends; --state-dir chooses another directory",
+                d->state_dir, (int)holder);
+    } else if (error < 0) {
+        dmn_log(LOG_WARNING, "%s cannot be locked against a second piped: %s", d->state_dir,
+                strerror(-error));
+    } else {
+        dmn_log(LOG_NOTICE, "%s is free: this piped keeps what it learns there from now on",
+                d->state_dir);
+    }
+}
+
+void dmn_state_folder_take(struct dmn_daemon *d)
+{
+    d->state_dir = dmn_state_dir(d->args->state_dir, true);
+    if (!d->state_dir) {
+        dmn_log(LOG_WARNING, "no state directory: plans will not survive a restart");
+    } else {
+        lock(d);
+    }
+    d->models.state_dir = d->state_dir;
+}
+
+void dmn_state_folder_tick(struct dmn_daemon *d)
+{
+    if (d->state_lock_error) {
+        lock(d);
+    }
+}

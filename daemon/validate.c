@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/validate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/listen.h"
+
+static int check_group(const struct dmn_config *c, bool binds, char *ret_error, gid_t *ret)
+{
+    const struct dmn_config_value *v = &c->values[DMN_KEY_SOCKET_GROUP];
+    const char *name = dmn_config_string(c, DMN_KEY_SOCKET_GROUP), *why;
+    int error = ipc_group_find(name, ret);
+    char at[DMN_CONFIG_WHERE_MAX];
+
+    if (!error && binds) {
+        error = ipc_group_allowed(*ret);
+    }
+    if (error) {
+        why = error == -ESRCH    ? "no such group; make it, or name another"
+              : error == -EPERM  ? "the daemon may not give its sockets to this group; make its "
+                                   "user a member"
+              : error == -EINVAL ? "this user namespace does not have the group"
+                                 : strerror(-error);
+        dmn_config_where(c, v->origin, v->line, at);
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%s: socket_group: \"%s\": %s", at, name, why);
+    }
+    return error;
+}
+
+int dmn_validate(struct dmn_machine *on, bool binds, char *ret_error, gid_t *ret_group)
+{
+    int error = dmn_machine_read(on, ret_error);
+
+    return error ? error : check_group(dmn_machine_config(on), binds, ret_error, ret_group);
+}
+
+void dmn_validate_fault(const struct dmn_config *c, const struct dmn_config_model *m,
+                        const char *key, const char *why, char *ret_error)
+{
+    const char *value = strcmp(key, "path") == 0   ? m->path
+                        : strcmp(key, "plan") == 0 ? m->plan
+                                                   : m->calibration;
+    bool named = strncmp(why, value, strlen(value)) == 0; /* the loader names the file */
+    char at[DMN_CONFIG_WHERE_MAX];
+
+    dmn_config_where(c, m->origin, m->line, at);
+    snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.200s: models[%s].%s: %.300s%s%.400s", at, m->name,
+             key, named ? "" : value, named ? "" : ": ", why);
+}
+
+int dmn_validate_load(const struct dmn_config_model *m, const struct pl_ep_set *eps,
+                      struct dmn_load *l, const char **ret_key)
+{
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    int error = dmn_load_run(l);
+
+    *ret_key = l->bad_calibration ? "calibration" : "path";
+    if (!error && m->plan[0]) {
+        *ret_key = "plan";
+        snprintf(l->error, sizeof(l->error), "out of memory");
+        error = plan ? pl_plan_parse(m->plan, eps, l->model->unit_count, l->error, sizeof(l->error),
+                                     plan)
+                     : -ENOMEM;
+    }
+    return error;
+}
+
+int dmn_validate_plan(const struct dmn_config *c, const struct dmn_config_model *m,
+                      const struct pl_ep_set *eps, size_t units, char *ret_error,
+                      struct pl_plan *ret)
+{
+    char why[256];
+
+    if (pl_plan_parse(m->plan, eps, units, why, sizeof(why), ret) == 0) {
+        return 0;
+    }
+    dmn_validate_fault(c, m, "plan", why, ret_error);
+    return -EINVAL;
+}
+
+void dmn_validate_doubt(const struct dmn_config *c, char *ret_text)
+{
+    const struct dmn_config_value *v = &c->values[DMN_KEY_DEFAULT_MODEL];
+    const char *name = dmn_config_string(c, DMN_KEY_DEFAULT_MODEL);
+    char at[DMN_CONFIG_WHERE_MAX];
+
+    ret_text[0] = '\0';
+    if (name[0] && !dmn_config_find_model(c, name)) {
+        dmn_config_where(c, v->origin, v->line, at);
+        snprintf(ret_text, DMN_CONFIG_ERROR_MAX,
+                 "%s: default_model: \"%s\": no model of this name is configured or saved; until "
+                 "one is loaded, clients that name no model get %s",
+                 at, name, c->model_count > 0 ? c->models[0].name : "the first one");
+    }
+}
