@@ -206,6 +206,14 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         dmn_log(LOG_ERR, "out of memory");
         return DMN_EXIT_FAILED;
     }
+    error = dmn_disk_new(&d->loop, &d->disk);
+    if (error < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
+                     "cannot start the thread that writes to the state directory: %s",
+                     strerror(-error));
+        return DMN_EXIT_FAILED;
+    }
+    d->models.disk = d->disk;
     if (dmn_service_sockets(&frames_fd, &control_fd) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "inherited sockets are not listening Unix stream sockets");
@@ -329,6 +337,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     while (d->models.models) {
         dmn_model_destroy(d->models.models);
     }
+    dmn_disk_stop(d->disk);        /* answers calls that wait for it */
     dmn_sensors_stop(&d->machine); /* until here models saved state by its snapshots */
     dmn_frames_settle(&d->frames); /* last answers */
     dmn_frames_close_all(&d->frames);
@@ -345,6 +354,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_frames_deinit(&d->frames);
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
+    d->disk = dmn_disk_free(d->disk);
     dmn_state_unlock();
     d->config = dmn_config_free(d->config);
     base_close_fd(&d->lock_fd);

@@ -51,6 +51,7 @@ struct dmn_daemon {
     struct dmn_users users;        /* by the names of `config` */
     gid_t socket_group;            /* of the sockets that the daemon makes */
     char unreachable[512];         /* why new clients cannot connect, or "" */
+    struct dmn_disk *disk;         /* owned */
     struct dmn_machine machine;
     struct dmn_models models;
     struct dmn_frames frames;

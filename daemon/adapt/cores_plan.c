@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides on a model's plan on the new EPs. */
+#include <jansson.h>
 #include <string.h>
 
 #include "base.h"
@@ -111,6 +112,7 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
     then.eps = c->eps;
     then.topology = c->topology;
     l->model = m->model; /* lent */
+    l->kept = json_incref(m->planning->kept);
     error = dmn_planner_prepare(m->planning->of, &then, dmn_machine_config(&then), l);
     l->model = NULL;
     if (!error) {

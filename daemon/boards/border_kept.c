@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 
@@ -141,15 +139,15 @@ void dmn_border_load(struct dmn_boards *b, const struct dmn_model *m)
     struct dmn_border_kept k = {.linked = {NULL, NULL}};
     char path[DMN_STATE_PATH_MAX];
     json_t *root = NULL;
-    int r =
-        path_of(b, m->name, path) ? dmn_state_file_read(DMN_STATE_BORDERS, path, &root) : -ENOENT;
+    int r = path_of(b, m->name, path) ? dmn_state_file_read(DMN_STATE_BORDERS, path, NULL, &root)
+                                      : -ENOENT;
     bool good = r == 0 && read_kept(root, &k);
 
     json_decref(root);
     snprintf(k.model, sizeof(k.model), "%s", m->name);
     if (good && strcmp(k.hash, m->model->hash) == 0) {
         put(b, &k);
-    } else if (r != -ENOENT) {
+    } else if (r == 0) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
                      "model %s: borders go between boards as they are: what was judged is %s",
                      m->name, good ? "another file" : "lost");
@@ -157,34 +155,38 @@ void dmn_border_load(struct dmn_boards *b, const struct dmn_model *m)
 }
 
 int dmn_border_keep(struct dmn_boards *b, const struct dmn_model *m,
-                    const struct dmn_border_kept *k, int *ret_saved)
+                    const struct dmn_border_kept *k)
 {
     const struct dmn_border_kept *before = dmn_border_of(b, m);
-    char path[DMN_STATE_PATH_MAX];
-    int r;
 
-    *ret_saved = 0;
     if (before && dmn_border_allowed(before) && !dmn_border_allowed(k) &&
         k->encoding > before->encoding) {
         return 0;
     }
-    r = put(b, k);
-    if (r == 0) {
-        *ret_saved = !path_of(b, m->name, path) ? -ENOENT
-                     : dmn_state_taken()
-                         ? -EBUSY
-                         : dmn_state_file_write(DMN_STATE_BORDERS, path, kept_json(k));
-    }
-    return r;
+    return put(b, k);
 }
 
-int dmn_border_forget(struct dmn_boards *b, const struct dmn_model *m)
+void dmn_border_save(const struct dmn_boards *b, const struct dmn_model *m,
+                     struct dmn_state_kept kept)
+{
+    const struct dmn_border_kept *k = dmn_border_of(b, m);
+    char path[DMN_STATE_PATH_MAX];
+
+    if (k && path_of(b, m->name, path)) {
+        dmn_state_put(b->plans->models->disk, DMN_STATE_BORDERS, path, kept_json(k), kept);
+    } else {
+        kept.fn(kept.ctx, -ENOENT);
+    }
+}
+
+void dmn_border_forget(struct dmn_boards *b, const struct dmn_model *m, struct dmn_state_kept kept)
 {
     char path[DMN_STATE_PATH_MAX];
 
     dmn_border_unload(b, m->name);
-    if (dmn_state_taken()) {
-        return -EBUSY;
+    if (path_of(b, m->name, path)) {
+        dmn_state_drop(b->plans->models->disk, DMN_STATE_BORDERS, path, kept);
+    } else {
+        kept.fn(kept.ctx, 0);
     }
-    return path_of(b, m->name, path) && unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -14,6 +14,7 @@
 
 #include "daemon/boards/board_room.h"
 #include "daemon/boards/border_judge.h"
+#include "daemon/config/state_put.h"
 
 struct dmn_border_kept {
     LIST_ENTRY(dmn_border_kept) linked;
@@ -33,13 +34,17 @@ enum brd_encoding dmn_border_encoding(const struct dmn_boards *b, const struct d
 /**
  * dmn_border_keep() - replaces the verdict on @m by @k, which is copied
  *
- * A verdict that allows something stays if @k refuses a coarser encoding. @ret_saved: 0; -ENOENT:
- * no state folder; -errno: it is kept in memory alone. Return: 0; -ENOMEM: nothing is kept.
+ * A verdict that allows something stays if @k refuses a coarser encoding. Return: 0; -ENOMEM:
+ * nothing is kept.
  */
 int dmn_border_keep(struct dmn_boards *b, const struct dmn_model *m,
-                    const struct dmn_border_kept *k, int *ret_saved);
-/** dmn_border_forget() - also in the state folder. Return: 0 or -errno. */
-int dmn_border_forget(struct dmn_boards *b, const struct dmn_model *m);
+                    const struct dmn_border_kept *k);
+/** dmn_border_save() - writes the verdict on @m to the state folder. @kept: must be given; its
+ * error is 0; -ENOENT: no state folder; -errno: the verdict is in memory alone. */
+void dmn_border_save(const struct dmn_boards *b, const struct dmn_model *m,
+                     struct dmn_state_kept kept);
+/** dmn_border_forget() - also in the state folder. @kept: must be given. */
+void dmn_border_forget(struct dmn_boards *b, const struct dmn_model *m, struct dmn_state_kept kept);
 
 /** dmn_border_load() - a model was loaded. */
 void dmn_border_load(struct dmn_boards *b, const struct dmn_model *m);

@@ -273,9 +273,9 @@ static void encode(struct dmn_boards *b, const struct dmn_model *m)
 }
 
 int dmn_boards_judged(struct dmn_boards *b, const struct dmn_model *m,
-                      const struct dmn_border_kept *k, int *ret_saved)
+                      const struct dmn_border_kept *k)
 {
-    int r = dmn_border_keep(b, m, k, ret_saved);
+    int r = dmn_border_keep(b, m, k);
 
     if (r == 0) {
         encode(b, m);
@@ -283,12 +283,11 @@ int dmn_boards_judged(struct dmn_boards *b, const struct dmn_model *m,
     return r;
 }
 
-int dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m)
+void dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m,
+                         struct dmn_state_kept kept)
 {
-    int r = dmn_border_forget(b, m);
-
+    dmn_border_forget(b, m, kept);
     encode(b, m);
-    return r;
 }
 
 void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)

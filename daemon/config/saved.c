@@ -15,21 +15,23 @@ static const char *text(const json_t *entry, const char *key)
     return s && strlen(s) == json_string_length(json_object_get(entry, key)) ? s : "";
 }
 
-/* Reads the file. Return: new reference, {"models": [...]}; NULL: none that makes sense. */
-static json_t *read_saved(const char *path, char *ret_note)
+/* Reads the file. Return: 0; -ENOENT: none, or none that makes sense; -errno. @ret_root: new
+ * reference, {"models": [...]}. */
+static int read_saved(const char *path, char *ret_note, json_t **ret_root)
 {
     json_t *root = NULL;
-    int r = dmn_state_file_read(DMN_STATE_SAVED, path, &root);
+    int r = dmn_state_file_read(DMN_STATE_SAVED, path, NULL, &root);
 
     if (r == 0 && json_is_array(json_object_get(root, "models"))) {
-        return root;
+        *ret_root = root;
+        return 0;
     }
-    if (r != -ENOENT) {
+    if (r == 0) {
         snprintf(ret_note, DMN_CONFIG_ERROR_MAX, "%.400s: not a list of saved models; left out",
                  path);
     }
     json_decref(root);
-    return NULL;
+    return r < 0 ? r : -ENOENT;
 }
 
 static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
@@ -67,8 +69,7 @@ int dmn_saved_merge(struct dmn_config *c, const char *folder, char *ret_note)
         c->file_count >= base_array_count(c->files)) {
         return 0;
     }
-    root = read_saved(path, ret_note);
-    if (!root) {
+    if (read_saved(path, ret_note, &root) < 0) {
         return 0;
     }
     c->files[c->file_count] = strdup(path);
@@ -95,22 +96,30 @@ static bool drop(json_t *list, const char *name)
     return false;
 }
 
-/* Changes the file: without @entry it only removes. */
-static int change(const char *folder, const char *name, json_t *entry)
-{
-    json_auto_t *mine = entry;
-    char path[DMN_STATE_PATH_MAX], note[DMN_CONFIG_ERROR_MAX];
-    json_t *root, *list;
-    bool there;
-    int r;
+/* A change of the file on its way to the disk. */
+struct change {
+    struct dmn_disk_job job;
+    char path[DMN_STATE_PATH_MAX];
+    char name[64];
+    json_t *entry; /* owned; NULL: only removes */
+    struct dmn_state_kept kept;
+};
 
-    if (!dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path)) {
-        return -ENOENT;
+static int change_work(struct dmn_disk_job *job)
+{
+    struct change *c = base_container_of(job, struct change, job);
+    json_auto_t *mine = base_take(c->entry);
+    char note[DMN_CONFIG_ERROR_MAX];
+    json_t *root = NULL, *list;
+    int r = read_saved(c->path, note, &root);
+    bool there;
+
+    if (r < 0 && r != -ENOENT) {
+        return r;
     }
-    root = read_saved(path, note);
     root = root ? root : json_pack("{s:[]}", "models");
     list = json_object_get(root, "models");
-    there = drop(list, name);
+    there = drop(list, c->name);
     if (!mine && !there) {
         json_decref(root);
         return DMN_SAVED_E_NONE;
@@ -119,20 +128,52 @@ static int change(const char *folder, const char *name, json_t *entry)
         json_decref(root);
         return -ENOMEM;
     }
-    r = dmn_state_file_write(DMN_STATE_SAVED, path, root);
-    return r == DMN_STATE_E_TAKEN ? -EBUSY : r;
+    return dmn_state_file_write(DMN_STATE_SAVED, c->path, NULL, root);
 }
 
-int dmn_saved_add(const char *folder, const char *name, const char *path, const char *plan,
-                  const char *shapes)
+static void change_done(struct dmn_disk_job *job, int error)
 {
-    json_t *entry = json_pack("{s:s, s:s, s:s, s:s}", "name", name, "path", path, "plan", plan,
-                              "shapes", shapes);
+    struct change *c = base_container_of(job, struct change, job);
 
-    return entry ? change(folder, name, entry) : -EINVAL; /* a path that is not UTF-8 */
+    c->kept.fn(c->kept.ctx, error);
+    json_decref(c->entry);
+    free(c);
 }
 
-int dmn_saved_remove(const char *folder, const char *name)
+static void change(struct dmn_disk *disk, const char *folder, const char *name, json_t *entry,
+                   struct dmn_state_kept kept)
 {
-    return change(folder, name, NULL);
+    struct change *c = calloc(1, sizeof(*c));
+
+    if (!c || !dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", c->path)) {
+        kept.fn(kept.ctx, c ? -ENOENT : -ENOMEM);
+        json_decref(entry);
+        free(c);
+        return;
+    }
+    c->job.work = change_work;
+    c->job.done = change_done;
+    snprintf(c->name, sizeof(c->name), "%s", name);
+    c->entry = entry;
+    c->kept = kept;
+    dmn_disk_do(disk, &c->job);
+}
+
+void dmn_saved_add(struct dmn_disk *disk, const char *folder, const struct dmn_config_model *m,
+                   struct dmn_state_kept kept)
+{
+    json_t *entry = json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "path", m->path, "plan",
+                              m->plan, "shapes", m->shapes);
+
+    if (entry) {
+        change(disk, folder, m->name, entry, kept);
+    } else {
+        kept.fn(kept.ctx, -EINVAL); /* a path that is not UTF-8 */
+    }
+}
+
+void dmn_saved_remove(struct dmn_disk *disk, const char *folder, const char *name,
+                      struct dmn_state_kept kept)
+{
+    change(disk, folder, name, NULL, kept);
 }

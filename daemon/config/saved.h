@@ -4,24 +4,27 @@
  *
  * They are in the state directory and not in the configuration, which is its author's. Each start
  * and reload reads them as if they stood behind the configuration; a configured model of the same
- * name takes precedence. Threads: the loop thread; blocks on the file.
+ * name takes precedence. Threads: the loop thread.
  */
 #pragma once
 
 #include "daemon/config/config.h"
+#include "daemon/config/state_put.h"
 
 /**
  * dmn_saved_merge() - adds the saved models to a configuration
- * @folder: the state directory; NULL: there is none. A file that makes no sense counts as missing.
+ * @folder: the state directory; NULL: there is none. Blocks on the file. A file that makes no sense
+ * counts as missing.
  * @ret_note: DMN_CONFIG_ERROR_MAX; why the file was left out, or "". Return: 0, -ENOMEM.
  */
 int dmn_saved_merge(struct dmn_config *c, const char *folder, char *ret_note);
 
-/** dmn_saved_add() - saves a model, in place of a saved one of its name. @plan, @shapes: or "".
- * Return: 0; -ENOENT: no state directory; -EBUSY: another daemon keeps it; -errno. */
-int dmn_saved_add(const char *folder, const char *name, const char *path, const char *plan,
-                  const char *shapes);
-/** dmn_saved_remove() - Return: 0; DMN_SAVED_E_NONE: no such model is saved; -EBUSY: as above;
- * -errno. */
-int dmn_saved_remove(const char *folder, const char *name);
+/** dmn_saved_add() - saves a model by its name, path, plan and shapes, in place of a saved one
+ * of its name. @kept: must be given; its error is 0; -ENOENT: no state directory; -errno of the
+ * file. The disk's thread writes. */
+void dmn_saved_add(struct dmn_disk *disk, const char *folder, const struct dmn_config_model *m,
+                   struct dmn_state_kept kept);
+/** dmn_saved_remove() - the same; the error may be DMN_SAVED_E_NONE: no such model is saved. */
+void dmn_saved_remove(struct dmn_disk *disk, const char *folder, const char *name,
+                      struct dmn_state_kept kept);
 enum { DMN_SAVED_E_NONE = 1 };

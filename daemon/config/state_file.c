@@ -9,43 +9,43 @@
 #include "atomic_file.h"
 #include "base.h"
 #include "daemon/config/state_lock.h"
+#include "daemon/config/state_seal.h"
+#include "daemon/service/log.h"
 
 const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
-    /* written on the loop thread while frames are served: does not wait for the disk */
-    [DMN_STATE_MODEL] = {.form = "model-HASH-NAME.v2.json",
-                         .version_key = "version",
-                         .version = 2,
+    [DMN_STATE_MODEL] = {.form = "model-HASH-NAME.v3.json",
+                         .version = 3,
                          .bytes_max = 16 << 20,
-                         .json_flags = JSON_COMPACT | JSON_REAL_PRECISION(9)},
-    [DMN_STATE_CHOICE] = {.form = "choice-HASH-NAME.v1.json",
-                          .version_key = "version",
-                          .version = 1,
+                         .json_flags = JSON_COMPACT | JSON_REAL_PRECISION(9),
+                         .then = "times and plan of the model are learned again"},
+    [DMN_STATE_CHOICE] = {.form = "choice-HASH-NAME.v2.json",
+                          .version = 2,
                           .bytes_max = 16 << 20,
                           .json_flags = JSON_COMPACT | JSON_REAL_PRECISION(9),
-                          .synced = true},
-    [DMN_STATE_RANGES] = {.form = "calibration-NAME.v1.json",
-                          .version = 1,
+                          .then = "measuring the primitives again"},
+    [DMN_STATE_RANGES] = {.form = "calibration-NAME.v2.json",
+                          .former = "calibration-NAME.v1.json",
+                          .version = 2,
                           .bytes_max = 16 << 20,
                           .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(9),
-                          .synced = true},
-    /* written on the loop thread, too; whoever loses it judges again */
-    [DMN_STATE_BORDERS] = {.form = "borders-NAME.v1.json",
-                           .version_key = "version",
-                           .version = 1,
-                           .bytes_max = 1 << 20,
-                           .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(17)},
-    [DMN_STATE_PROFILE] = {.form = "calibration.json",
-                           .version_key = "format",
-                           .version = 1,
+                          .then = "the model is not quantised as before; see pipectl quantize"},
+    [DMN_STATE_BORDERS] = {.form = "borders-NAME.v2.json",
+                           .former = "borders-NAME.v1.json",
+                           .version = 2,
                            .bytes_max = 1 << 20,
                            .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(17),
-                           .synced = true},
-    [DMN_STATE_SAVED] = {.form = "models.v1.json",
-                         .version_key = "version",
-                         .version = 1,
+                           .then = "borders go between boards as they are; see pipectl borders"},
+    [DMN_STATE_PROFILE] = {.form = "calibration.json",
+                           .version = 2,
+                           .bytes_max = 1 << 20,
+                           .json_flags = JSON_INDENT(1) | JSON_REAL_PRECISION(17),
+                           .then = "the cores have no profile; see pipectl profile"},
+    [DMN_STATE_SAVED] = {.form = "models.v2.json",
+                         .former = "models.v1.json",
+                         .version = 2,
                          .bytes_max = 1 << 20,
                          .json_flags = JSON_INDENT(1),
-                         .synced = true},
+                         .then = "saved models are left out; see pipectl models load --save"},
 };
 
 bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const char *identity,
@@ -70,45 +70,179 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
     return folder && used < DMN_STATE_PATH_MAX;
 }
 
-int dmn_state_file_read(enum dmn_state_file file, const char *path, json_t **ret)
+/* ---- read ---- */
+
+/* Return: 0; -errno; DMN_STATE_E_BAD with *ret_why. */
+static int read_text(const struct dmn_state_row *row, const char *path, char **ret,
+                     size_t *ret_bytes, const char **ret_why)
 {
-    const struct dmn_state_row *row = &dmn_state_rows[file];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO of that name must not block */
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    struct stat st = {0};
-    json_t *root = NULL;
+    /* O_NONBLOCK: a FIFO of that name must not block */
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    base_autofree char *text = NULL;
+    struct stat st;
+    size_t have = 0;
 
-    if (!f) {
-        int error = -errno;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)row->bytes_max) {
+        *ret_why = S_ISREG(st.st_mode) ? "it is too large" : "it is not a file";
+        return DMN_STATE_E_BAD;
+    }
+    text = malloc((size_t)st.st_size + 1);
+    if (!text) {
+        return -ENOMEM;
+    }
+    while (have < (size_t)st.st_size) {
+        ssize_t n = read(fd, text + have, (size_t)st.st_size - have);
 
-        base_close_fd(&fd);
-        return error;
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            return n < 0 ? -errno : -EIO;
+        }
+        have += n > 0 ? (size_t)n : 0;
     }
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (off_t)row->bytes_max) {
-        root = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
+    *ret = base_take(text);
+    *ret_bytes = have;
+    return 0;
+}
+
+/* @sealed: false: of the format before checksums. Return: as read_text(). */
+static int read_object(const struct dmn_state_row *row, const char *path, bool sealed, json_t **ret,
+                       const char **ret_why)
+{
+    base_autofree char *text = NULL;
+    json_error_t error;
+    size_t bytes = 0;
+    json_t *root;
+    int r = read_text(row, path, &text, &bytes, ret_why);
+
+    if (r != 0) {
+        return r;
     }
-    fclose(f);
+    *ret_why = sealed ? dmn_seal_check(text, bytes) : NULL;
+    root = *ret_why ? NULL : json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!root && !*ret_why && json_error_code(&error) == json_error_out_of_memory) {
+        return -ENOMEM;
+    }
     if (!json_is_object(root)) {
+        *ret_why = *ret_why ? *ret_why : "it is not a JSON object";
         json_decref(root);
         return DMN_STATE_E_BAD;
     }
-    if (row->version_key &&
-        json_integer_value(json_object_get(root, row->version_key)) != row->version) {
-        json_decref(root);
-        return DMN_STATE_E_OTHER;
+    json_object_del(root, DMN_SEAL_KEY); /* who changes the object writes another one */
+    *ret = root;
+    return 0;
+}
+
+/* Renames the file, and says what becomes of it. */
+static void set_aside(const struct dmn_state_row *row, const char *path, const char *why)
+{
+    const char *slash = strrchr(path, '/');
+    base_autofree char *aside = NULL;
+
+    if (!dmn_state_taken() && asprintf(&aside, "%s.damaged", path) > 0 &&
+        rename(path, aside) == 0) {
+        dmn_log(LOG_WARNING, "%s is damaged: %s; kept as %s.damaged, but not used: %s", path, why,
+                slash ? slash + 1 : path, row->then);
+    } else {
+        dmn_log(LOG_WARNING, "%s is damaged: %s; not used: %s", path, why, row->then);
+    }
+}
+
+static bool is_of(const json_t *root, const char *identity)
+{
+    const char *of = json_string_value(json_object_get(root, "identity"));
+
+    return !identity || (of && strcmp(of, identity) == 0);
+}
+
+static char *former_path(const struct dmn_state_row *row, const char *path)
+{
+    const char *ending = strrchr(row->form, '.'), *dot = ending;
+    char *former = NULL;
+    size_t bytes;
+
+    if (!row->former) {
+        return NULL;
+    }
+    while (dot[-1] != '.') { /* ".v2.json" */
+        dot--;
+    }
+    bytes = strlen(path) - strlen(dot);
+    return asprintf(&former, "%.*s%s", (int)bytes, path,
+                    row->former + (strlen(row->former) - strlen(dot))) < 0
+               ? NULL
+               : former;
+}
+
+/* Reads the file of the format before checksums, and replaces it. */
+static int read_former(enum dmn_state_file file, const char *path, json_t **ret)
+{
+    const struct dmn_state_row *row = &dmn_state_rows[file];
+    base_autofree char *former = former_path(row, path);
+    const char *why = NULL;
+    json_t *root = NULL;
+    int r = former ? read_object(row, former, false, &root, &why) : -ENOENT;
+
+    if (r == DMN_STATE_E_BAD) {
+        set_aside(row, former, why);
+    }
+    if (r != 0) {
+        return r;
+    }
+    dmn_log(LOG_NOTICE, "%s has the format of an earlier version; writing it again as %s", former,
+            path);
+    r = dmn_state_file_write(file, path, NULL, json_deep_copy(root));
+    if (r == 0) {
+        (void)unlink(former);
+    } else if (r != -EBUSY) {
+        dmn_log(LOG_WARNING, "cannot write %s: %s", path, strerror(-r));
     }
     *ret = root;
     return 0;
 }
 
-/* Puts the version first. Return: new reference, or NULL. */
-static json_t *with_version(const struct dmn_state_row *row, json_t *root)
+int dmn_state_file_read(enum dmn_state_file file, const char *path, const char *identity,
+                        json_t **ret)
+{
+    const struct dmn_state_row *row = &dmn_state_rows[file];
+    const char *why = NULL;
+    json_t *root = NULL;
+    int r = read_object(row, path, true, &root, &why);
+
+    if (r == -ENOENT) {
+        r = read_former(file, path, &root);
+    } else if (r == 0 && json_integer_value(json_object_get(root, "version")) != row->version) {
+        dmn_log(LOG_WARNING, "ignoring %s: it has another version than %d: %s", path, row->version,
+                row->then);
+        r = DMN_STATE_E_BAD;
+    } else if (r == DMN_STATE_E_BAD || (r == 0 && !is_of(root, identity))) {
+        set_aside(row, path, why ? why : "it is of another model");
+        r = DMN_STATE_E_BAD;
+    }
+    if (r < 0 && r != -ENOENT) {
+        dmn_log(LOG_WARNING, "cannot read %s: %s: %s", path, strerror(-r), row->then);
+    }
+    if (r != 0) {
+        json_decref(root);
+        return r;
+    }
+    *ret = root;
+    return 0;
+}
+
+/* ---- write ---- */
+
+/* Puts version and identity first. Return: new reference, or NULL. */
+static json_t *with_head(const struct dmn_state_row *row, const char *identity, json_t *root)
 {
     json_t *whole = json_object();
-    int r = row->version_key
-                ? json_object_set_new(whole, row->version_key, json_integer(row->version))
-                : 0;
+    int r = json_object_set_new(whole, "version", json_integer(row->version));
 
+    json_object_del(root, "version");
+    if (r == 0 && identity) {
+        r = json_object_set_new(whole, "identity", json_string(identity));
+    }
     if (r == 0) {
         r = json_object_update(whole, root);
     }
@@ -120,18 +254,35 @@ static json_t *with_version(const struct dmn_state_row *row, json_t *root)
     return whole;
 }
 
-int dmn_state_file_write(enum dmn_state_file file, const char *path, json_t *root)
+int dmn_state_file_write(enum dmn_state_file file, const char *path, const char *identity,
+                         json_t *root)
 {
     const struct dmn_state_row *row = &dmn_state_rows[file];
-    struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0600, .synced = row->synced};
+    struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0600, .synced = true};
     base_autofree char *text = NULL;
 
     if (dmn_state_taken()) {
         json_decref(root);
-        return DMN_STATE_E_TAKEN;
+        return -EBUSY;
     }
-    root = root ? with_version(row, root) : NULL;
-    text = root ? json_dumps(root, row->json_flags) : NULL;
+    root = root ? with_head(row, identity, root) : NULL;
+    text = root ? dmn_seal_json(root, row->json_flags) : NULL;
     json_decref(root);
     return text ? atomic_file_write(&f, text, strlen(text)) : -ENOMEM;
+}
+
+int dmn_state_file_remove(enum dmn_state_file file, const char *path)
+{
+    struct atomic_file f = {.folder = AT_FDCWD, .path = path};
+    base_autofree char *former = former_path(&dmn_state_rows[file], path);
+
+    if (dmn_state_taken()) {
+        return -EBUSY;
+    }
+    if ((unlink(path) < 0 && errno != ENOENT) ||
+        (former && unlink(former) < 0 && errno != ENOENT)) {
+        return -errno;
+    }
+    atomic_file_sync_folder(&f);
+    return 0;
 }

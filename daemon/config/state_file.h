@@ -2,12 +2,15 @@
 /**
  * daemon/config/state_file.h - the files of the state directory
  *
- * One table lists all of them; a test compares FILES of piped(8) with it. A file is JSON; its
- * version is in the file or only in its name. A write goes to NAME.new, which then replaces the
- * file.
+ * One table lists all of them; a test compares FILES of piped(8) with it. A file is JSON with its
+ * version, the identity of its model if its name has one, and a checksum (daemon/config/
+ * state_seal.h). A write goes to NAME.new, is brought to the disk, and then replaces the file, so
+ * a loss of power leaves the previous file or the new one.
  *
- * A file that is too large, unreadable or of another version counts as missing: its owner logs that
- * and learns again. Nothing here logs.
+ * A file that is damaged in any way is never used: it is renamed to NAME.damaged, one line of the
+ * log says why and what happens now, and its owner goes on as if there were none. A file of another
+ * version is ignored, and that is logged, too. Of some files the format before checksums is still
+ * read, once: the file is then written in the present format.
  *
  * Threads: any, one at a time for each file.
  */
@@ -30,20 +33,14 @@ enum dmn_state_file {
 };
 
 struct dmn_state_row {
-    const char *form;        /* of the name; HASH (its identity) and NAME stand for the model's */
-    const char *version_key; /* NULL: the version is only in the name */
+    const char *form;   /* of the name; HASH (its identity) and NAME stand for the model's */
+    const char *former; /* the form before checksums, which is read once; NULL: not read */
     int version;
     size_t bytes_max;
     size_t json_flags; /* of jansson, for writing */
-    bool synced;       /* on the disk when the write returns; losing another file costs little */
+    const char *then;  /* for people: what happens without the file */
 };
 extern const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT];
-
-enum {
-    DMN_STATE_E_BAD = 1,   /* too large, or not a JSON object */
-    DMN_STATE_E_OTHER = 2, /* has another version */
-    DMN_STATE_E_TAKEN = 3, /* not written: another daemon keeps this directory (state_lock.h) */
-};
 
 /**
  * dmn_state_file_path() - the path of a state file
@@ -55,13 +52,27 @@ enum {
  */
 bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const char *identity,
                          const char *name, char ret[DMN_STATE_PATH_MAX]);
-/** dmn_state_file_read() - reads a file; blocks. @ret: new reference. Return: 0; DMN_STATE_E_BAD;
- * DMN_STATE_E_OTHER; -ENOENT: no such file; -errno. */
-int dmn_state_file_read(enum dmn_state_file file, const char *path, json_t **ret);
 /**
- * dmn_state_file_write() - writes @root with the version of its row
+ * dmn_state_file_read() - reads a file; blocks
  *
- * @root: reference taken; NULL gives -ENOMEM. Blocks, and waits for the disk if the row is synced.
- * Return: 0; DMN_STATE_E_TAKEN; -errno. The last two leave the previous file unchanged.
+ * @identity: of the model, which the file must name; NULL: unless the name's form has HASH
+ * @ret: new reference
+ *
+ * Return: 0; -ENOENT: there is none; DMN_STATE_E_BAD: it is not used, which was logged; -errno:
+ * it cannot be read, which was logged.
  */
-int dmn_state_file_write(enum dmn_state_file file, const char *path, json_t *root);
+int dmn_state_file_read(enum dmn_state_file file, const char *path, const char *identity,
+                        json_t **ret);
+enum { DMN_STATE_E_BAD = 1 };
+/**
+ * dmn_state_file_write() - writes @root with version, identity and checksum
+ *
+ * @identity: as above. @root: reference taken; NULL gives -ENOMEM. Blocks, and waits for the disk.
+ * Return: 0; -EBUSY: another daemon keeps this directory (state_lock.h); -errno. Either leaves the
+  * previous file unchanged.
+ */
+int dmn_state_file_write(enum dmn_state_file file, const char *path, const char *identity,
+                         json_t *root);
+/** dmn_state_file_remove() - removes a file, and its former one; waits for the disk. Return: 0,
+ * also if there was none; -EBUSY: as above; -errno. */
+int dmn_state_file_remove(enum dmn_state_file file, const char *path);

@@ -5,7 +5,7 @@
  * Files are replaced as a whole, so anybody may read them. But two daemons that keep what they
  * learn in one directory would undo each other's work. The first locks the directory for as long as
  * it runs. A second one serves, reads what is kept, and writes nothing: dmn_state_file_write()
- * gives DMN_STATE_E_TAKEN.
+ * gives -EBUSY.
  *
  * There is one state directory in a process, so the lock is the process's. Threads: the loop
  * thread; dmn_state_taken(): any.

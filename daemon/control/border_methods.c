@@ -7,9 +7,9 @@
 #include "base.h"
 #include "daemon/boards/border_kept.h"
 #include "daemon/boards/route_fill.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/control/boards_json.h"
 #include "daemon/control/example_files.h"
+#include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
 
 #define AGREEMENT 0.98
@@ -66,36 +66,38 @@ static json_t *text_json(const char *text)
     return s ? s : json_string("(unprintable)");
 }
 
-/* @saved: 0 or -errno. */
-static json_t *outcome(const struct judge *j, const struct dmn_model *m, int saved)
+static json_t *outcome(const struct judge *j, const struct dmn_model *m)
 {
     const struct krn_examples *e = &j->examples->set;
     json_t *verdict = dmn_border_json(&j->kept);
-    char note[128] = "";
 
-    if (saved < 0) {
-        snprintf(note, sizeof(note), "not kept for the next start: %s", dmn_state_why(saved));
-    }
     json_object_set_new(verdict, "serves",
                         json_string(brd_encoding_name(dmn_border_encoding(j->control->boards, m))));
     json_object_set_new(verdict, "left_out", json_integer((json_int_t)e->left_out));
     json_object_set_new(verdict, "left_out_first", text_json(e->note));
     json_object_set_new(verdict, "took_ms", json_real((double)j->took_ns / 1e6));
-    json_object_set_new(verdict, "note", json_string(note));
+    json_object_set_new(verdict, "note", json_string(""));
     return json_pack("{s:s, s:o}", "model", j->kept.model, "verdict", verdict);
+}
+
+static void answer(const struct judge *j, const struct dmn_model *m)
+{
+    json_t *reply = outcome(j, m);
+
+    dmn_border_save(j->control->boards, m,
+                    dmn_kept_reply(j->call, reply, json_object_get(reply, "verdict"), NULL));
 }
 
 static void keep(struct judge *j)
 {
     struct dmn_model *m = dmn_model_find(j->control->models, j->kept.model);
-    int saved = 0;
 
     if (!m || strcmp(m->model->hash, j->kept.hash) != 0) {
         dmn_call_error(j->call, "NotFound", "what", "the model was unloaded meanwhile");
-    } else if (dmn_boards_judged(j->control->boards, m, &j->kept, &saved) < 0) {
+    } else if (dmn_boards_judged(j->control->boards, m, &j->kept) < 0) {
         dmn_call_error(j->call, "Unsupported", "why", "out of memory");
     } else {
-        dmn_call_reply(j->call, outcome(j, m, saved), false);
+        answer(j, m);
     }
 }
 
@@ -166,15 +168,16 @@ static void begin(struct dmn_call *c, const struct dmn_model *m, const struct dm
     c->control->judging = true;
 }
 
+static void off_failed(struct dmn_call *c, int error)
+{
+    dmn_call_error(c, "Unsupported", "why", strerror(-error));
+}
+
 static void off(struct dmn_call *c, const struct dmn_model *m)
 {
-    int error = dmn_boards_unjudged(c->control->boards, m);
-
-    if (error < 0) {
-        dmn_call_error(c, "Unsupported", "why", strerror(-error));
-    } else {
-        dmn_call_reply(c, json_pack("{s:s, s:n}", "model", m->name, "verdict"), false);
-    }
+    dmn_boards_unjudged(
+        c->control->boards, m,
+        dmn_kept_reply(c, json_pack("{s:s, s:n}", "model", m->name, "verdict"), NULL, off_failed));
 }
 
 void dmn_method_judge_borders(struct dmn_call *c)

@@ -7,6 +7,7 @@
 #include "daemon/config/saved.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/control/json.h"
+#include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
@@ -53,20 +54,27 @@ static void load_free(struct dmn_load_call *l)
     free(l);
 }
 
-/* Keeps a model that has just been loaded across restarts. Return: NULL, or why not. */
-static const char *save(const struct dmn_model *m)
+static void save_failed(struct dmn_call *c, int error)
 {
-    int error = dmn_saved_add(m->of->state_dir, m->name, m->path, m->config_plan, m->shapes);
+    dmn_log(LOG_WARNING, "model %s serves, but cannot be saved: %s", text(c, "name"),
+            dmn_state_why(error));
+    dmn_call_error(
+        c, "LoadFailed", "why",
+        error == -ENOENT  ? "the model serves, but is not saved: there is no state directory"
+        : error == -EBUSY ? "the model serves, but is not saved: another daemon keeps the state "
+                            "directory"
+                          : "the model serves, but cannot be saved in the state directory");
+}
 
-    if (error) {
-        dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                     "model %s serves, but cannot be saved: %s", m->name, dmn_state_why(error));
-    }
-    return error == -ENOENT ? "the model serves, but is not saved: there is no state directory"
-           : error == -EBUSY
-               ? "the model serves, but is not saved: another daemon keeps the state directory"
-           : error ? "the model serves, but cannot be saved in the state directory"
-                   : NULL;
+/* Keeps a model that has just been loaded across restarts, then answers the call. */
+static void save(struct dmn_call *c, struct dmn_model *m)
+{
+    struct dmn_config_model as = {
+        .name = m->name, .path = m->path, .plan = m->config_plan, .shapes = m->shapes};
+
+    dmn_saved_add(
+        m->of->disk, m->of->state_dir, &as,
+        dmn_kept_reply(c, json_pack("{s:o}", "model", dmn_model_json(m)), NULL, save_failed));
 }
 
 /* The end of a Load, with or without success. */
@@ -75,7 +83,6 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
     struct dmn_load_call *l = base_container_of(a, struct dmn_load_call, arrival);
     char error[MDL_ERROR_MAX] = "";
     struct dmn_model *m = NULL;
-    const char *why;
 
     if (o) {
         snprintf(error, sizeof(error), "%s", o->text);
@@ -89,9 +96,8 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
                      (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = l->load->name},
                      "cannot serve model %s from %s: %s", l->load->name, l->load->path, error);
     }
-    why = m && l->save ? save(m) : NULL;
-    if (l->call && why) {
-        dmn_call_error(l->call, "LoadFailed", "why", why);
+    if (l->call && m && l->save) {
+        save(l->call, m);
     } else if (l->call && m) {
         dmn_call_reply(l->call, json_pack("{s:o}", "model", dmn_model_json(m)), false);
     } else if (l->call) {
@@ -193,17 +199,29 @@ void dmn_method_load(struct dmn_call *c)
     }
 }
 
-/* Forgets a saved model. A configured one would be back after a restart: its file must change.
- * Return: the call was answered. */
-static bool forget(struct dmn_call *c, const char *name)
+static void unload(struct dmn_call *c, struct dmn_model *m)
 {
+    dmn_model_unload(m, (struct dmn_done){dmn_call_done, c});
+}
+
+/* A saved model was forgotten. A configured one would be back after a restart: its file must
+ * change. @call: struct dmn_call. */
+static void forgotten(void *call, int error)
+{
+    struct dmn_call *c = call;
     const struct dmn_config *config = dmn_machine_config(c->control->machine);
+    const char *name = text(c, "name");
     const struct dmn_config_model *m = dmn_config_find_model(config, name);
-    int error = dmn_saved_remove(c->control->models->state_dir, name);
+    struct dmn_model *serves = dmn_model_find(c->control->models, name);
     char why[600];
 
-    if (error == 0) {
-        return false;
+    if (error == 0 && serves) {
+        unload(c, serves);
+        return;
+    }
+    if (error == 0) { /* it could not be loaded */
+        dmn_call_reply(c, json_object(), false);
+        return;
     }
     snprintf(why, sizeof(why), "%s",
              error < 0 ? dmn_state_why(error) : "no model of that name is saved");
@@ -213,24 +231,21 @@ static bool forget(struct dmn_call *c, const char *name)
                  config->files[m->origin]);
     }
     dmn_call_error(c, "Unsupported", "why", why);
-    return true;
 }
 
 void dmn_method_unload(struct dmn_call *c)
 {
     const char *name = text(c, "name");
-    struct dmn_model *m = *name ? dmn_model_find(c->control->models, name) : NULL;
+    struct dmn_model *m;
 
-    if (wants_save(c) && forget(c, name)) {
+    if (wants_save(c)) {
+        dmn_saved_remove(c->control->models->disk, c->control->models->state_dir, name,
+                         (struct dmn_state_kept){forgotten, c});
         return;
     }
-    if (!m && wants_save(c)) { /* saved, but it could not be loaded */
-        dmn_call_reply(c, json_object(), false);
-        return;
-    }
-    m = m ? m : dmn_call_model(c, "name");
+    m = dmn_call_model(c, "name");
     if (m) {
-        dmn_model_unload(m, (struct dmn_done){dmn_call_done, c});
+        unload(c, m);
     }
 }
 

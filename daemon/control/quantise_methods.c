@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "daemon/config/state_lock.h"
+#include "daemon/control/kept_reply.h"
 #include "daemon/control/swap_call.h"
 #include "daemon/models/quantised.h"
 #include "kernels/int8cal/quantise.h"
@@ -65,7 +66,7 @@ static json_t *time_json(double ns)
     return ns > 0 ? json_real(ns / 1e6) : json_null();
 }
 
-static json_t *outcome(const struct dmn_hot_swap *r, const char *note)
+static json_t *outcome(const struct dmn_hot_swap *r)
 {
     const struct quantise *q = r->of;
     const struct krn_quantised *of = &q->of;
@@ -86,7 +87,12 @@ static json_t *outcome(const struct dmn_hot_swap *r, const char *note)
         time_json(of->f32_ns), "int8_ms", time_json(of->int8_ns), "integers",
         (json_int_t)of->integers, "products", (json_int_t)of->products, "kept", kept_json(q, c),
         "ranges", q->wants_ranges && c ? mdl_calibration_json(c) : json_null(), "took_ms",
-        (double)of->took_ns / 1e6, "note", note, "model", r->load->name);
+        (double)of->took_ns / 1e6, "note", "", "model", r->load->name);
+}
+
+static void keep_failed(struct dmn_call *c, int error)
+{
+    dmn_call_error(c, "LoadFailed", "why", dmn_state_why(error));
 }
 
 static bool loaded(struct dmn_hot_swap *r)
@@ -94,7 +100,7 @@ static bool loaded(struct dmn_hot_swap *r)
     if (r->error > 0) {
         struct quantise *q = r->of;
 
-        dmn_call_reply(q->swap.call, outcome(r, ""), false);
+        dmn_call_reply(q->swap.call, outcome(r), false);
         return false;
     }
     return true;
@@ -103,13 +109,11 @@ static bool loaded(struct dmn_hot_swap *r)
 static void serves(struct dmn_hot_swap *r)
 {
     const struct quantise *q = r->of;
-    int error = dmn_quantised_keep(r->models->state_dir, r->load->name, r->load->ranges);
-    char note[256] = "";
+    json_t *reply = outcome(r);
 
-    if (error) {
-        snprintf(note, sizeof(note), "not kept for the next start: %s", dmn_state_why(error));
-    }
-    dmn_call_reply(q->swap.call, outcome(r, note), false);
+    dmn_quantised_keep(
+        r->models, r->load->name, r->load->ranges,
+        dmn_kept_reply(q->swap.call, reply, json_object_get(reply, "quantised"), keep_failed));
 }
 
 static void end(struct dmn_hot_swap *r)
@@ -133,14 +137,11 @@ static bool off_loaded(struct dmn_hot_swap *r)
 static void off_serves(struct dmn_hot_swap *r)
 {
     const struct quantise *q = r->of;
-    int error = dmn_quantised_keep(r->models->state_dir, r->load->name, NULL);
 
-    if (error < 0 && error != -ENOENT) {
-        dmn_call_error(q->swap.call, "LoadFailed", "why", dmn_state_why(error));
-    } else {
-        dmn_call_reply(q->swap.call, json_pack("{s:n, s:s}", "quantised", "model", r->load->name),
-                       false);
-    }
+    dmn_quantised_keep(r->models, r->load->name, NULL,
+                       dmn_kept_reply(q->swap.call,
+                                      json_pack("{s:n, s:s}", "quantised", "model", r->load->name),
+                                      NULL, keep_failed));
 }
 
 /* ---- the call ---- */

@@ -69,6 +69,9 @@ static void load_work(uv_work_t *work)
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
         a->error = dmn_load_run(a->loads[i]);
         a->failed = a->error ? a->loads[i] : NULL;
+        if (a->error == 0) {
+            a->models->planner->read(a->models->planner_ctx, a->loads[i]);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices in a file, choice-HASH-NAME.v1.json in the state folder: for each kind of core, the
+/* Choices in a file, choice-HASH-NAME.v2.json in the state folder: for each kind of core, the
  * primitive of every operator and of every pair that runs as one, and the time of every operator.
  * The file also says what it is valid for; if any of that differs, the choice counts as missing. */
 #include <errno.h>
@@ -224,7 +224,7 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
     int r = -ENOENT;
 
     if (!key || !dmn_state_file_path(DMN_STATE_CHOICE, c->folder, m->identity, name, path) ||
-        dmn_state_file_read(DMN_STATE_CHOICE, path, &root) == -ENOENT) {
+        dmn_state_file_read(DMN_STATE_CHOICE, path, m->identity, &root) != 0) {
         return -ENOENT;
     }
     describe(c, key);
@@ -275,11 +275,11 @@ void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const cha
             json_object_set_new(kinds, c->kinds[k].name, kind_json(&c->of[k]));
         }
     }
-    r = dmn_state_file_write(DMN_STATE_CHOICE, path,
+    r = dmn_state_file_write(DMN_STATE_CHOICE, path, m->identity,
                              json_pack("{s:s, s:s, s:s, s:s, s:o}", "cpu", key->cpu, "libraries",
                                        key->libraries, "table", key->table, "wanted", key->wanted,
                                        "kinds", kinds));
-    if (r < 0) {
+    if (r < 0 && r != -EBUSY) {
         snprintf(c->note, sizeof(c->note), "cannot keep the choice of primitives in %.150s: %s",
                  path, strerror(-r));
     }

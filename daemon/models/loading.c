@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/loading.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,6 +151,7 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
         if (l->planning) {
             l->planner->forget(l->planning);
         }
+        json_decref(l->kept);
         dmn_choose_deinit(&l->choose);
         free(l->first);
         free(l->path);

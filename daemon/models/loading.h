@@ -65,6 +65,7 @@ struct dmn_load {
     struct pl_plan *first;         /* its first plan */
     struct dmn_origin origin;      /* of the first plan */
     struct dmn_planning *planning; /* owned: what plans/ keeps for the model; NULL: not prepared */
+    struct json_t *kept;           /* owned: what the planner kept in earlier runs; NULL: nothing */
     const struct dmn_planner_ops *planner; /* who owns `planning`; NULL: no planner */
     char error[MDL_ERROR_MAX];             /* why the load failed */
     struct dmn_stamp stamp;
@@ -74,6 +75,9 @@ struct dmn_load {
 struct dmn_model;
 /* Callbacks of the planner (plans/), which sets models->planner. */
 struct dmn_planner_ops {
+    /* Reads what was kept of a loaded model into l->kept. Any thread that owns the load; blocks.
+     * @ctx: models->planner_ctx. */
+    void (*read)(void *ctx, struct dmn_load *l);
     /* Prepares l->planning of a loaded model. Loop thread. @ctx: models->planner_ctx. @config: the
      * configuration to serve under. Return: 0, or -errno with l->error. */
     int (*prepare)(void *ctx, const struct dmn_config *config, struct dmn_load *l);

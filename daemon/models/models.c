@@ -113,7 +113,8 @@ static int first_plan(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     const struct dmn_models *of = m->of;
     int error = 0;
 
-    if (!l->planning) {
+    if (!l->planning) { /* a start, when the loop does not run yet */
+        of->planner->read(of->planner_ctx, l);
         error = of->planner->prepare(of->planner_ctx, dmn_machine_config(of->machine), l);
     }
     if (!error) {

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/models/loading_private.h"
+#include "daemon/models/models.h"
 #include "model/segment/segment_name.h"
 
 static int load_by(struct dmn_load *l, struct mdl_load_options *options)
@@ -16,10 +15,27 @@ static int load_by(struct dmn_load *l, struct mdl_load_options *options)
     return dmn_segment_load(l, options);
 }
 
-int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
+/* Reads what an earlier "pipectl quantize" kept. Return: 0; -ENOENT: nothing that can be used, of
+ * which the log says why; -errno, with l->error. */
+static int read_kept(struct dmn_load *l)
 {
     struct mdl_segment_name name; /* a segment is quantised as the whole model was */
     char path[DMN_STATE_PATH_MAX];
+    json_t *root = NULL;
+    int r;
+
+    if (!mdl_segment_name_parse(l->name, &name) ||
+        !dmn_state_file_path(DMN_STATE_RANGES, l->choose.folder, "", name.model, path) ||
+        dmn_state_file_read(DMN_STATE_RANGES, path, NULL, &root) != 0) {
+        return -ENOENT;
+    }
+    r = mdl_calibration_from_json(root, path, l->error, &l->ranges);
+    json_decref(root);
+    return r;
+}
+
+int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
+{
     int r;
 
     if (l->ranges || l->as_is) {
@@ -35,11 +51,7 @@ int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
         l->bad_calibration = r < 0 && l->ranges->hash[0];
         return r;
     }
-    r = mdl_segment_name_parse(l->name, &name) &&
-                dmn_state_file_path(DMN_STATE_RANGES, l->choose.folder, "", name.model, path) &&
-                access(path, F_OK) == 0
-            ? mdl_calibration_read(path, l->error, &l->ranges)
-            : -ENOENT;
+    r = read_kept(l);
     if (r == 0 && load_by(l, options) == 0) {
         return 0;
     }
@@ -52,18 +64,16 @@ int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
     return load_by(l, options);
 }
 
-int dmn_quantised_keep(const char *state_dir, const char *name, const struct mdl_calibration *c)
+void dmn_quantised_keep(const struct dmn_models *models, const char *name,
+                        const struct mdl_calibration *c, struct dmn_state_kept kept)
 {
     char path[DMN_STATE_PATH_MAX];
 
-    if (!dmn_state_file_path(DMN_STATE_RANGES, state_dir, "", name, path)) {
-        return -ENOENT;
+    if (!dmn_state_file_path(DMN_STATE_RANGES, models->state_dir, "", name, path)) {
+        kept.fn(kept.ctx, c ? -ENOENT : 0);
+    } else if (c) {
+        dmn_state_put(models->disk, DMN_STATE_RANGES, path, mdl_calibration_json(c), kept);
+    } else {
+        dmn_state_drop(models->disk, DMN_STATE_RANGES, path, kept);
     }
-    if (dmn_state_taken()) {
-        return -EBUSY;
-    }
-    if (c) {
-        return dmn_state_file_write(DMN_STATE_RANGES, path, mdl_calibration_json(c));
-    }
-    return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -2,14 +2,18 @@
 /**
  * daemon/models/quantised.h - models served on integers
  *
- * The calibration is a file that the configuration names, or calibration-NAME.v1.json in the state
+ * The calibration is a file that the configuration names, or calibration-NAME.v2.json in the state
  * folder, which "pipectl quantize" writes.
  */
 #pragma once
 
+#include "daemon/config/state_put.h"
 #include "model/quant/calibration.h"
 
+struct dmn_models;
+
 /** dmn_quantised_keep() - saves @c as the calibration of model @name; NULL: removes the saved one.
- * @state_dir: NULL: there is none. Blocks on the file. Return: 0; -ENOENT: no state folder;
- * -errno. */
-int dmn_quantised_keep(const char *state_dir, const char *name, const struct mdl_calibration *c);
+ * @kept: must be given; its error is -ENOENT without a state folder. Threads: the loop thread; does
+ * not block. */
+void dmn_quantised_keep(const struct dmn_models *models, const char *name,
+                        const struct mdl_calibration *c, struct dmn_state_kept kept);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was learned of a model, saved for the next start. There is one file per model. It has one
  * state for each combination of EPs, governors, frequency limits and quota, newest first. States of
- * older versions have no limits and quota: they fit any. A new file is written beside the old one
- * and renamed. A state with an error counts as missing. */
+ * older versions have no limits and quota: they fit any. A state with an error counts as missing.
+ *
+ * A load reads the file on its own thread. The disk's thread reads it again, adds a state and
+ * writes it. What the loop asks is in memory: dmn_planning.kept. */
 #include "daemon/plans/kept.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/disk.h"
 #include "daemon/config/state_file.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
@@ -37,18 +40,17 @@ static bool state_path(const struct dmn_plans *plans, const struct mdl_model *mo
 }
 
 /* Reads the states of a valid file. Return: borrowed from *ret_root; NULL: there is none. */
-static json_t *read_states(const char *path, json_t **ret_root)
+static json_t *read_states(const char *path, const char *identity, json_t **ret_root)
 {
     json_t *states;
 
     *ret_root = NULL;
-    if (dmn_state_file_read(DMN_STATE_MODEL, path, ret_root) == -ENOENT) {
+    if (dmn_state_file_read(DMN_STATE_MODEL, path, identity, ret_root) != 0) {
         return NULL;
     }
     states = json_object_get(*ret_root, "states");
     if (!json_is_array(states)) {
-        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0},
-                        "ignoring %s: not a saved model state", path);
+        dmn_log(LOG_WARNING, "ignoring %s: not a saved model state", path);
         json_decref(*ret_root);
         *ret_root = NULL;
         return NULL;
@@ -83,43 +85,103 @@ bool dmn_state_suits(const struct dmn_model *m)
     return !m->planning->keep_nothing || m->planning->keep_nothing_epoch != pl_epoch(m->pipe);
 }
 
-void dmn_state_save(struct dmn_model *m)
+/* Return: new reference: @state, then those of @others that it does not replace. NULL: no
+ * memory. */
+static json_t *with_state(json_t *others, json_t *state, const struct gov_machine_state *k)
 {
-    char path[DMN_STATE_PATH_MAX], plan[PL_PLAN_TEXT_MAX];
-    json_t *kept, *states = json_array(), *file, *state;
-    base_autofree struct gov_machine_state *k = malloc(sizeof(*k));
+    json_t *states = json_array(), *other;
     size_t i;
-    int r;
 
-    if (!k || !dmn_state_suits(m) || !state_path(m->planning->of, m->model, m->name, path)) {
+    if (json_array_append(states, state) < 0) {
         json_decref(states);
-        return;
+        return NULL;
     }
-    describe(m->planning->of->machine, k);
-    dmn_model_plan_text(m, plan);
-    json_array_append_new(
-        states, json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "eps", k->eps, "governors",
-                          k->governors, "limits", k->limits, "plan", plan, "algorithm",
-                          dmn_origin_name(m->origin), "handoff_ns", m->planning->problem.handoff_ns,
-                          "handoff_ns_per_byte", m->planning->problem.handoff_ns_per_byte, "costs",
-                          tun_costs_json(&m->planning->problem)));
-    kept = read_states(path, &file);
-    json_array_foreach(kept, i, state)
+    json_array_foreach(others, i, other)
     {
-        if (json_array_size(states) < STATES_MAX && !replaces(state, k)) {
-            json_array_append(states, state);
+        if (json_array_size(states) < STATES_MAX && !replaces(other, k)) {
+            json_array_append(states, other);
         }
     }
-    json_decref(file);
-    r = dmn_state_file_write(DMN_STATE_MODEL, path,
-                             json_pack("{s:s, s:o}", "model", m->name, "states", states));
-    if (r < 0) {
-        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                        "model %s: cannot keep what was learned in %s: %s", m->name, path,
-                        strerror(-r));
+    return states;
+}
+
+/* A state on its way to the file. */
+struct saving {
+    struct dmn_disk_job job;
+    struct gov_machine_state k;
+    char path[DMN_STATE_PATH_MAX], model[64];
+    char *identity; /* owned */
+    json_t *state;  /* owned, and nobody else has it */
+};
+
+static int saving_work(struct dmn_disk_job *job)
+{
+    struct saving *s = base_container_of(job, struct saving, job);
+    json_t *root, *states;
+
+    states = with_state(read_states(s->path, s->identity, &root), s->state, &s->k);
+    json_decref(root);
+    return dmn_state_file_write(
+        DMN_STATE_MODEL, s->path, s->identity,
+        states ? json_pack("{s:s, s:o}", "model", s->model, "states", states) : NULL);
+}
+
+static void saving_free(struct saving *s)
+{
+    json_decref(s->state);
+    free(s->identity);
+    free(s);
+}
+
+static void saving_done(struct dmn_disk_job *job, int error)
+{
+    struct saving *s = base_container_of(job, struct saving, job);
+
+    if (error < 0 && error != -EBUSY) { /* that another daemon keeps it was told once */
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = s->model},
+                        "model %s: cannot keep what was learned in %s: %s", s->model, s->path,
+                        strerror(-error));
     }
-    m->planning->clocks.learned = false;
-    m->planning->clocks.saved_ns = base_now_ns();
+    saving_free(s);
+}
+
+/* The disk's thread has @state, so the loop has a copy. */
+static void remember(struct dmn_planning *of, json_t *state, const struct gov_machine_state *k)
+{
+    json_t *copy = json_deep_copy(state), *states = copy ? with_state(of->kept, copy, k) : NULL;
+
+    json_decref(copy);
+    if (states) {
+        json_decref(of->kept);
+        of->kept = states;
+    }
+}
+
+void dmn_state_save(struct dmn_model *m)
+{
+    struct dmn_planning *of = m->planning;
+    struct saving *s = dmn_state_suits(m) ? calloc(1, sizeof(*s)) : NULL;
+    char plan[PL_PLAN_TEXT_MAX];
+
+    if (!s || !state_path(of->of, m->model, m->name, s->path) ||
+        !(s->identity = strdup(m->model->identity))) {
+        free(s);
+        return;
+    }
+    s->job.work = saving_work;
+    s->job.done = saving_done;
+    snprintf(s->model, sizeof(s->model), "%s", m->name);
+    describe(of->of->machine, &s->k);
+    dmn_model_plan_text(m, plan);
+    s->state = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "eps", s->k.eps, "governors",
+                         s->k.governors, "limits", s->k.limits, "plan", plan, "algorithm",
+                         dmn_origin_name(m->origin), "handoff_ns", of->problem.handoff_ns,
+                         "handoff_ns_per_byte", of->problem.handoff_ns_per_byte, "costs",
+                         tun_costs_json(&of->problem));
+    remember(of, s->state, &s->k);
+    of->clocks.learned = false;
+    of->clocks.saved_ns = base_now_ns();
+    dmn_disk_do(of->of->models->disk, &s->job);
 }
 
 static bool within(const json_t *value, double min, double max)
@@ -184,25 +246,38 @@ static json_t *best_state(json_t *states, const struct gov_machine_state *k, int
     return best;
 }
 
-int dmn_state_load(const struct dmn_plans *plans, const struct dmn_machine *on, struct dmn_load *l,
-                   struct pl_plan *ret)
+void dmn_state_read(void *ctx, struct dmn_load *l)
+{
+    const struct dmn_plans *plans = ctx;
+    char path[DMN_STATE_PATH_MAX];
+    json_t *root, *states;
+
+    if (state_path(plans, l->model, l->name, path)) {
+        dmn_disk_settle(plans->models->disk); /* another model of this name may still be saved */
+        states = read_states(path, l->model->identity, &root);
+        json_decref(l->kept);
+        l->kept = json_incref(states);
+        json_decref(root);
+    }
+}
+
+int dmn_state_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret)
 {
     base_autofree struct gov_machine_state *k = malloc(sizeof(*k));
-    int result = -ENOENT;
-    char path[DMN_STATE_PATH_MAX];
-    json_t *root, *states, *state;
+    json_t *state;
 
-    if (!k || !state_path(plans, l->model, l->name, path) || !(states = read_states(path, &root))) {
+    if (!k || !l->kept) {
         return -ENOENT;
     }
+    json_decref(l->planning->kept);
+    l->planning->kept = json_incref(l->kept);
     describe(on, k);
-    state = best_state(states, k, 1);
-    if (state) {
-        load_costs(&l->planning->problem, state);
-        result = load_plan(on, l, state, ret);
+    state = best_state(l->kept, k, 1);
+    if (!state) {
+        return -ENOENT;
     }
-    json_decref(root);
-    return result;
+    load_costs(&l->planning->problem, state);
+    return load_plan(on, l, state, ret);
 }
 
 bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret)
@@ -210,20 +285,17 @@ bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret)
     const struct dmn_plans *plans = m->planning->of;
     base_autofree struct gov_machine_state *k = malloc(sizeof(*k));
     const char *plan;
-    char path[DMN_STATE_PATH_MAX], error[256];
-    json_t *root, *states, *state;
-    bool found;
+    char error[256];
+    json_t *state;
 
-    if (!k || !state_path(plans, m->model, m->name, path) || !(states = read_states(path, &root))) {
+    if (!k) {
         return false;
     }
     describe(plans->machine, k);
-    state = best_state(states, k, 2);
+    state = best_state(m->planning->kept, k, 2);
     plan = json_string_value(json_object_get(state, "plan"));
-    found = plan && json_is_string(json_object_get(state, "algorithm")) &&
-            kept_origin(state).from == DMN_FROM_SAVED &&
-            pl_plan_parse(plan, &plans->machine->eps, m->model->unit_count, error, sizeof(error),
-                          ret) == 0;
-    json_decref(root);
-    return found;
+    return plan && json_is_string(json_object_get(state, "algorithm")) &&
+           kept_origin(state).from == DMN_FROM_SAVED &&
+           pl_plan_parse(plan, &plans->machine->eps, m->model->unit_count, error, sizeof(error),
+                         ret) == 0;
 }

@@ -3,7 +3,7 @@
  * daemon/plans/kept.h - saves what was learned of each model, by EPs, governors, frequency limits
  * and quota
  *
- * Threads: the loop thread; each function blocks on the file.
+ * Threads: the loop thread, which never blocks on the file, unless a function says otherwise.
  */
 #pragma once
 
@@ -20,18 +20,20 @@ struct dmn_plans;
  * suits present interference. */
 bool dmn_state_suits(const struct dmn_model *m);
 /** dmn_state_save() - saves costs, hand-off, the serving plan and its origin for this state of the
- * machine. Does nothing unless dmn_state_suits(). */
+ * machine. Does nothing unless dmn_state_suits(). The disk's thread writes; it logs a failure. */
 void dmn_state_save(struct dmn_model *m);
+/** dmn_state_read() - reads the file of a loaded model into l->kept. @plans: struct dmn_plans. Any
+ * thread that owns the load; blocks on the disk. */
+void dmn_state_read(void *plans, struct dmn_load *l);
 /**
- * dmn_state_load() - loads what was saved for this state of the machine, else for one that differs
- * only in limits and quota, into the problem of l->planning (TUN_SAVED)
+ * dmn_state_load() - loads what l->kept has for this state of the machine, else for one that
+ * differs only in limits and quota, into the problem of l->planning (TUN_SAVED)
  *
  * @on: the machine in that state. @ret: the plan; l->origin is the user's if a user set it, else
  * DMN_FROM_SAVED. Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
  */
 enum { DMN_E_NO_PLAN = 1 };
-int dmn_state_load(const struct dmn_plans *plans, const struct dmn_machine *on, struct dmn_load *l,
-                   struct pl_plan *ret);
-/** dmn_state_plan() - loads the plan that was saved for exactly this state of the machine, unless a
+int dmn_state_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret);
+/** dmn_state_plan() - finds the plan that was saved for exactly this state of the machine, unless a
  * user set it. Return: true with @ret set; false: there is none. */
 bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/planning.h"
 
+#include <jansson.h>
+
 #include "base.h"
 
 struct dmn_planning *dmn_planning_free(struct dmn_planning *p)
 {
     if (p) {
         tun_problem_deinit(&p->problem);
+        json_decref(p->kept);
         free(p);
     }
     return NULL;

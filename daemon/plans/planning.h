@@ -32,6 +32,7 @@ struct dmn_planning {
     struct tun_problem problem;  /* owned: the model's costs on these cores */
     struct tun_outcome expected; /* of the serving plan, by the table when it began */
     bool expects;                /* `expected` is complete */
+    struct json_t *kept;         /* owned; NULL: none: saved states (daemon/plans/kept.c) */
     struct dmn_planner_clocks clocks;
     struct dmn_retune *retune; /* owned; the search in progress, or NULL */
     struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */

@@ -103,11 +103,23 @@ static void fail(struct dmn_profile_run *r, enum dmn_refusal reason, const char 
     end(r, &(struct dmn_outcome){.reason = reason, .text = text});
 }
 
+/* Whoever waits is told of the end when the profile is in its file, or cannot be. */
+static void kept(void *ctx, int error)
+{
+    struct dmn_done *wait = ctx;
+
+    (void)error; /* logged */
+    if (wait) {
+        dmn_done(wait, NULL);
+        free(wait);
+    }
+}
+
 static void finish(struct dmn_profile_run *r)
 {
     struct dmn_plans *plans = r->plans;
+    struct dmn_done *wait = malloc(sizeof(*wait));
 
-    dmn_profile_save(plans);
     for (struct dmn_model *m = plans->models->models; m; m = m->next) {
         dmn_profile_predict(plans, &m->planning->problem);
     }
@@ -120,7 +132,12 @@ static void finish(struct dmn_profile_run *r)
                 plans->machine->eps.eps[e].name, of->benches, 100 * of->predictor.error_conv,
                 100 * of->predictor.error_fc);
     }
+    if (wait) {
+        *wait = r->done;
+        r->done = (struct dmn_done){0};
+    }
     end(r, NULL);
+    dmn_profile_save(plans, (struct dmn_state_kept){kept, wait});
 }
 
 /* ---- running ---- */

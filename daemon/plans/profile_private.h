@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/config/state_put.h"
 #include "daemon/plans/profile.h"
 #include "pipeline/plan.h"
 #include "tuner/predict.h"
@@ -20,8 +21,8 @@ struct dmn_profile { /* owned by struct dmn_plans */
 /** dmn_profile_keep() - sets the predictor of the EP named @ep. */
 void dmn_profile_keep(struct dmn_plans *plans, const char *ep, size_t benches,
                       const struct tun_predictor *p);
-/** dmn_profile_save() - saves all predictors; logs a failure. */
-void dmn_profile_save(const struct dmn_plans *plans);
+/** dmn_profile_save() - saves all predictors. @kept: must be given. */
+void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept);
 
 /**
  * dmn_profile_write_net() - writes the chain as a network description (docs/netdesc.md) to a new

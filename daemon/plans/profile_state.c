@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
 #include "daemon/plans/profile_private.h"
@@ -51,24 +50,21 @@ static json_t *kind_json(const struct dmn_plans *plans, size_t e)
     return k;
 }
 
-void dmn_profile_save(const struct dmn_plans *plans)
+void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept)
 {
     char path[DMN_STATE_PATH_MAX];
     json_t *kinds;
-    int r;
 
     if (!state_path(plans, path)) {
+        kept.fn(kept.ctx, -ENOENT);
         return;
     }
     kinds = json_array();
     for (size_t e = 0; e < plans->machine->eps.count; e++) {
         json_array_append_new(kinds, kind_json(plans, e));
     }
-    r = dmn_state_file_write(DMN_STATE_PROFILE, path,
-                             json_pack("{s:s, s:o}", "piped", PIPED_VERSION, "kinds", kinds));
-    if (r < 0) {
-        dmn_log(LOG_WARNING, "cannot keep the profile in %s: %s", path, strerror(-r));
-    }
+    dmn_state_put(plans->models->disk, DMN_STATE_PROFILE, path,
+                  json_pack("{s:s, s:o}", "piped", PIPED_VERSION, "kinds", kinds), kept);
 }
 
 /* Return: the list has exactly @count finite numbers. */
@@ -128,7 +124,7 @@ static void read_state(struct dmn_plans *plans)
     size_t i;
 
     if (!state_path(plans, path) ||
-        dmn_state_file_read(DMN_STATE_PROFILE, path, &state) == -ENOENT) {
+        dmn_state_file_read(DMN_STATE_PROFILE, path, NULL, &state) != 0) {
         return;
     }
     version = json_string_value(json_object_get(state, "piped"));

@@ -23,7 +23,8 @@ static int prepare(void *ctx, const struct dmn_config *config, struct dmn_load *
     return dmn_planner_prepare(plans, plans->machine, config, l);
 }
 
-static const struct dmn_planner_ops planner_ops = {.prepare = prepare,
+static const struct dmn_planner_ops planner_ops = {.read = dmn_state_read,
+                                                   .prepare = prepare,
                                                    .first = dmn_planner_first,
                                                    .forget = dmn_planning_free,
                                                    .changing = dmn_plan_changing};

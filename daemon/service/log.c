@@ -12,7 +12,7 @@
 #define LIMIT_BURST 10u
 #define LIMIT_INTERVAL_NS (10 * BASE_NS_PER_S)
 
-static int log_level = LOG_NOTICE;
+static _Atomic int log_level = LOG_NOTICE;
 static bool log_journal, log_terminal;
 
 /* JOURNAL_STREAM is "DEVICE:INODE" of the journal's stream. A process may have inherited it and

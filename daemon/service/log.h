@@ -7,7 +7,8 @@
  * is a terminal.
  *
  * dmn_log_limited() limits the rate of messages that a client can cause, separately for each place
- * in the code. Threads: the loop thread.
+ * in the code, and belongs to the loop thread, as do dmn_log_open() and dmn_log_level(). Threads:
+ * any.
  */
 #pragma once
 

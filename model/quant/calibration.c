@@ -289,16 +289,27 @@ static int read_root(const json_t *root, const char *path, char *error, struct m
     return r;
 }
 
+int mdl_calibration_from_json(const json_t *root, const char *path, char ret_error[MDL_ERROR_MAX],
+                              struct mdl_calibration **ret)
+{
+    base_cleanup(calibration_freep) struct mdl_calibration *c = calloc(1, sizeof(*c));
+    int r = c ? read_root(root, path, ret_error, c) : -ENOMEM;
+
+    if (r == 0) {
+        *ret = base_take(c);
+    }
+    return r;
+}
+
 int mdl_calibration_read(const char *path, char ret_error[MDL_ERROR_MAX],
                          struct mdl_calibration **ret)
 {
-    base_cleanup(calibration_freep) struct mdl_calibration *c = calloc(1, sizeof(*c));
     base_autoclose int fd = -1;
     base_autofree char *text = NULL;
     json_error_t where;
     json_t *root;
     size_t bytes;
-    int r = c ? mdl_file_open(AT_FDCWD, path, FILE_BYTES_MAX, ret_error, &fd, &bytes) : -ENOMEM;
+    int r = mdl_file_open(AT_FDCWD, path, FILE_BYTES_MAX, ret_error, &fd, &bytes);
 
     r = r < 0 ? r : mdl_file_text(fd, path, bytes, ret_error, &text);
     if (r < 0) {
@@ -308,13 +319,9 @@ int mdl_calibration_read(const char *path, char ret_error[MDL_ERROR_MAX],
     if (!root) {
         return mdl_fail(ret_error, -EBADMSG, "%.300s:%d: %s", path, where.line, where.text);
     }
-    r = read_root(root, path, ret_error, c);
+    r = mdl_calibration_from_json(root, path, ret_error, ret);
     json_decref(root);
-    if (r < 0) {
-        return r;
-    }
-    *ret = base_take(c);
-    return 0;
+    return r;
 }
 
 static json_t *numbers_json(const float *of, size_t count)

@@ -12,6 +12,7 @@ import random
 import shutil
 import socket
 
+import kept_files
 import pyclient as pc
 from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
 from fake_link import FakeLink
@@ -116,7 +117,7 @@ def is_judged_kept_and_off_again():
         equal((v["encoding"], v["serves"], v["bound"]), ("i8", "i8", 0))
         third, encodings = t.wanted(other_than=second)
         equal(encodings, ["i8", "f32"])
-        kept = os.path.join(t.d.state_dir, "borders-digits.v1.json")
+        kept = os.path.join(t.d.state_dir, "borders-digits.v2.json")
         check(os.path.exists(kept), os.listdir(t.d.state_dir))
         with Spread(state_dir=t.d.state_dir) as again:
             again.link.report(UP)
@@ -217,14 +218,12 @@ def planned_routes_send_so_too():
 def kept_files_may_be_anything():
     with Spread() as t:
         t.d.pipectl("borders", "--calibrate", folder(t.d, [frame(random.Random(1))]), "--bound", "0")
-        kept = os.path.join(t.d.state_dir, "borders-digits.v1.json")
-        with open(kept, encoding="utf-8") as f:
-            good = json.load(f)
-        for bad in ("", "{", "[]", *(json.dumps(dict(good, **change)) for change in (
+        kept = os.path.join(t.d.state_dir, "borders-digits.v2.json")
+        good = kept_files.read(kept)
+        for bad in (b"", b"{", b"[]", *(dict(good, **change) for change in (
                 {"encoding": "f8"}, {"encoding": 1}, {"agreement": 2}, {"agreement": None}, {"bound": -1}, {"judged": -1},
-                {"judged": 1 << 40}, {"model": "x"}, {"model": "0" * 64}, {"version": 2}))):
-            with open(kept, "w", encoding="utf-8") as f:
-                f.write(bad)
+                {"judged": 1 << 40}, {"model": "x"}, {"model": "0" * 64}, {"version": 9}))):
+            kept_files.write(kept, bad)
             with Spread(state_dir=t.d.state_dir) as again:
                 equal(again.route()["borders"], None, bad)
                 check("borders go between boards as they are" in again.d.log(), again.d.log())

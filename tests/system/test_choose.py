@@ -7,6 +7,7 @@ import os
 import struct
 from xml.etree import ElementTree
 
+import kept_files
 import pyclient
 from daemon import Daemon, VarlinkError, check, equal, main
 
@@ -14,7 +15,7 @@ EPS = {"kernels": {"measure_ms": 400}, "eps": [{"name": "left", "cpus": "0"}, {"
 
 
 def kept_file(d):
-    files = glob.glob(os.path.join(d.state_dir, "choice-*.v1.json"))
+    files = glob.glob(os.path.join(d.state_dir, "choice-*.v2.json"))
     equal(len(files), 1, files)
     return files[0]
 
@@ -47,27 +48,26 @@ def is_measured_once_and_kept():
 def what_is_no_choice_is_measured_anew():
     with Daemon(config=EPS) as d:
         path = kept_file(d)
-        with open(path, encoding="utf-8") as f:
+        with open(path, "rb") as f:
             good = f.read()
-        state = json.loads(good)
-        wrong_row = json.loads(good)
+        state, wrong_row, negative = (json.loads(good) for _ in range(3))
         wrong_row["kinds"]["left"][0][0] = "conv__nobody"
+        negative["kinds"]["left"][0][2] = -1
         outdated = {"cpu": "another CPU", "libraries": "other libraries", "table": "another version of piped",
                     "wanted": "another objective"}
-        damaged = "not a saved choice of primitives"
-        negative = json.loads(good)
-        negative["kinds"]["left"][0][2] = -1
-        for text, said in [(t, damaged) for t in ["", "{", "[]", "\0" * 100, json.dumps({"version": 1, "kinds": 3}),
-                                                  json.dumps(dict(state, version=2)), json.dumps(wrong_row),
-                                                  json.dumps(negative), good[:len(good) // 2]]] + \
-                [(json.dumps(dict(state, **{key: "0.0-0"})), "measured for " + other) for key, other in outdated.items()]:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
+        senseless = "not a saved choice of primitives; measuring"
+        for content, said in [(t, "is damaged: it does not end in a checksum; kept as") for t in (
+                b"", b"{", b"[]", b"\0" * 100, good[:len(good) // 2])] + [
+                (good.replace(b"conv", b"gonv"), "is damaged: its checksum is wrong; kept as"),
+                (dict(state, identity="0" * 64), "it is of another model; kept as"),
+                (dict(state, version=9), "another version than 2: measuring"),
+                (dict(state, kinds=3), senseless), (wrong_row, senseless), (negative, senseless)] + [
+                (dict(state, **{key: "0.0-0"}), "measured for %s; measuring" % other) for key, other in outdated.items()]:
+            kept_files.write(path, content)
             with Daemon(config=EPS, state_dir=d.state_dir) as again:
-                check("primitives measured" in loaded(again), (text[:60], loaded(again)))
-                check(said + "; measuring again" in again.log(), (text[:60], again.log()))
-            with open(path, encoding="utf-8") as f:
-                equal(json.load(f)["version"], 1, "it was not kept anew")
+                check("primitives measured" in loaded(again), (content[:60] if isinstance(content, bytes) else content))
+                check(said in again.log(), (said, again.log()))
+            equal(kept_files.read(path)["version"], 2, "it was not kept anew")
 
 
 def optimising_loses_nothing():

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import tempfile
 
+import kept_files
 import tiny_onnx as onnx
 from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main
 
@@ -292,7 +293,7 @@ def saved_models_stay():
         equal(set(shapes_of(d)), {"first", "kept", "gone"})
         error = refused(d, "models", "unload", "first", "--save")
         check("model first is configured: remove it from" in error, error)
-        saved = os.path.join(d.state_dir, "models.v1.json")
+        saved = os.path.join(d.state_dir, "models.v2.json")
         shutil.copy(saved, temp)
         state = d.state_dir
         copy = os.path.join(temp, "state")
@@ -308,12 +309,11 @@ def saved_models_stay():
         error = refused(d, "models", "unload", "kept", "--save")
         check("no model of that name is saved" in error, error)
     os.unlink(path)
-    shutil.copy(os.path.join(temp, "models.v1.json"), copy)
+    shutil.copy(os.path.join(temp, "models.v2.json"), copy)
     with Daemon(config=config, state_dir=copy) as d:  # its file is gone
         check("cannot serve model kept" in d.log() and "unload kept --save" in d.log(), d.log())
         d.pipectl("models", "unload", "kept", "--save")
-    with open(os.path.join(copy, "models.v1.json"), "w", encoding="utf-8") as f:
-        f.write("{\"version\": 1, \"models\": 7}")
+    kept_files.write(os.path.join(copy, "models.v2.json"), {"version": 2, "models": 7})
     with Daemon(config=config, state_dir=copy) as d:
         check("not a list of saved models; left out" in d.log(), d.log())
         equal(set(shapes_of(d)), {"first"})

@@ -4,6 +4,7 @@
 import json
 import os
 
+import kept_files
 import pyclient
 from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
 
@@ -112,8 +113,7 @@ def the_next_start_uses_it():
         for k in state["kinds"]:  # figures that no measurement gives: 3 s for every unit
             k["conv"] = k["fc"] = [0, 0, 0, 0, 0, 0, 0, 3e9]
             k.pop("alpha", None)
-        with open(os.path.join(d.state_dir, "calibration.json"), "w", encoding="utf-8") as f:
-            json.dump(state, f)
+        kept_files.write(os.path.join(d.state_dir, "calibration.json"), state)
         with Daemon(config=EPS, state_dir=d.state_dir) as again:
             costs = again.call("Costs")["problem"]["costs"]
             check(any(ns == 3e9 for ns in costs["left"]["1"]), costs["left"]["1"])
@@ -127,13 +127,12 @@ def hostile_files_count_as_none():
         path = os.path.join(d.state_dir, "calibration.json")
         d.stop()
         text = json.dumps(good)
-        others = [dict(good, format=2), dict(good, piped="0"), dict(good, kinds=good["kinds"][:1]), dict(good, kinds=7),
+        others = [dict(good, version=9), dict(good, piped="0"), dict(good, kinds=good["kinds"][:1]), dict(good, kinds=7),
                   dict(good, kinds=[7, None]), dict(good, kinds=[dict(k, conv=[1] * 7, fc="x") for k in good["kinds"]]),
                   dict(good, kinds=[dict(k, conv=[1e300] * 8, fc=[None] * 8) for k in good["kinds"]]),
                   dict(good, kinds=[dict(k, cpus="7") for k in good["kinds"]])]
-        for bad in [b"", b"\0" * 99, text[:-9].encode(), b"[]", b"[" * 100000] + [json.dumps(o).encode() for o in others]:
-            with open(path, "wb") as f:
-                f.write(bad)
+        for bad in [b"", b"\0" * 99, text[:-9].encode(), b"[]", b"[" * 100000] + others:
+            kept_files.write(path, bad)
             with Daemon(config=EPS, state_dir=d.state_dir) as again:
                 equal(again.status()["state"], "serving")
                 check(all(ns is None or ns < 1e15 for ns in again.call("Costs")["problem"]["costs"]["left"]["1"]))

@@ -10,6 +10,7 @@ import subprocess
 import array
 import fcntl
 
+import kept_files
 import pyclient
 from daemon import DIGITS, PIPECTL, SHARED, Daemon, VarlinkError, check, equal, main
 
@@ -201,19 +202,16 @@ def examples_that_do_not_fit_are_said():
 def kept_files_may_be_anything():
     with Daemon() as d:
         path = folder(d)
-        kept = os.path.join(d.state_dir, "calibration-digits.v1.json")
+        kept = os.path.join(d.state_dir, "calibration-digits.v2.json")
         d.pipectl("quantize", "--calibrate", path, "--bound", "0")
-        with open(kept, encoding="utf-8") as f:
+        with open(kept, "rb") as f:
             good = f.read()
-        other = json.loads(good)
-        other["model"] = "0" * 64
-        for text, why in (("", "calibration"), ("{", "calibration"), ("[]", "not a calibration"), (good[:len(good) // 2], ""),
-                          (json.dumps({"ranges": {"x": [2, 1]}}), "not a calibration"),
-                          (json.dumps(other), "of another model")):
-            with open(kept, "w", encoding="utf-8") as f:
-                f.write(text)
+        for content, why in ((b"", "checksum"), (b"{", "checksum"), (b"[]", "checksum"), (good[:len(good) // 2], "checksum"),
+                             ({"version": 2, "ranges": {"x": [2, 1]}}, "not a calibration"),
+                             (dict(json.loads(good), model="0" * 64), "of another model")):
+            kept_files.write(kept, content)
             with Daemon(state_dir=d.state_dir) as again:
-                equal(served(again)["integers"], 0, text[:40])
+                equal(served(again)["integers"], 0, content[:40] if isinstance(content, bytes) else content)
                 check("not quantised as before" in again.log() and why in again.log(), again.log())
 
 

@@ -138,7 +138,7 @@ def state():
         infer(d, "digits#3-6", bytes(model(d, "digits#3-6")["input"]["bytes"]))
         d.stop()
         files = os.listdir(d.state_dir)
-        check("choice-%s-digits#3-6.v1.json" % identity in files, files)
+        check("choice-%s-digits#3-6.v2.json" % identity in files, files)
         d.start()
         equal(d.status()["models"][0]["units"], 4)
 

@@ -116,12 +116,12 @@ TEST(nothing_is_written_in_a_directory_that_another_keeps)
     T_EQ(dmn_state_lock(folder, &holder), -EADDRINUSE);
     T_EQ(holder, h.pid);
     T_TRUE(dmn_state_taken());
-    T_EQ(dmn_state_file_write(DMN_STATE_SAVED, path, json_object()), DMN_STATE_E_TAKEN);
+    T_EQ(dmn_state_file_write(DMN_STATE_SAVED, path, NULL, json_object()), -EBUSY);
     T_TRUE(access(path, F_OK) < 0);
     release(h);
     T_EQ(dmn_state_lock(folder, &holder), 0);
-    T_EQ(dmn_state_file_write(DMN_STATE_SAVED, path, json_object()), 0);
-    T_EQ(dmn_state_file_read(DMN_STATE_SAVED, path, &root), 0);
+    T_EQ(dmn_state_file_write(DMN_STATE_SAVED, path, NULL, json_object()), 0);
+    T_EQ(dmn_state_file_read(DMN_STATE_SAVED, path, NULL, &root), 0);
     json_decref(root);
     T_EQ(dmn_state_lock(folder, &holder), 0);
     dmn_state_unlock();

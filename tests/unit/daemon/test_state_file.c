@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the state directory: written whole, read when they are of the right sort and version. */
+/* Files of the state directory: written whole, read when every byte of them is right. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,9 @@
 #include "base.h"
 #include "daemon/config/state_file.h"
 #include "tests/harness.h"
+
+/* of the test below: by another program than ours */
+#define SUM "684a138b7d293ed0f5b48b82e0d14e524dfa3fba6bef3f215132b8e485246443"
 
 static char folder[] = "/tmp/piped-state-XXXXXX";
 
@@ -41,7 +44,7 @@ static void get(const char *path, char *ret, size_t bytes)
 static int reading(enum dmn_state_file file, const char *path)
 {
     json_t *root = NULL;
-    int r = dmn_state_file_read(file, path, &root);
+    int r = dmn_state_file_read(file, path, file == DMN_STATE_CHOICE ? "h" : NULL, &root);
 
     json_decref(root);
     return r;
@@ -54,14 +57,14 @@ TEST(names)
     T_TRUE(dmn_state_file_path(DMN_STATE_PROFILE, "/state", "", "", path));
     T_STR(path, "/state/calibration.json");
     T_TRUE(dmn_state_file_path(DMN_STATE_RANGES, "/state", "", "net", path));
-    T_STR(path, "/state/calibration-net.v1.json");
+    T_STR(path, "/state/calibration-net.v2.json");
     memset(hash, 'a', sizeof(hash));
     hash[64] = '\0';
     T_TRUE(dmn_state_file_path(DMN_STATE_MODEL, "/s", hash, "NAME", path));
-    T_EQ(strlen(path), strlen("/s/model-") + 64 + strlen("-NAME.v2.json"));
+    T_EQ(strlen(path), strlen("/s/model-") + 64 + strlen("-NAME.v3.json"));
     T_TRUE(!dmn_state_file_path(DMN_STATE_PROFILE, NULL, "", "", path));
     T_TRUE(dmn_state_file_path(DMN_STATE_CHOICE, "/s", "ab#17-44", "net#17-44", path));
-    T_STR(path, "/s/choice-ab#17-44-net#17-44.v1.json");
+    T_STR(path, "/s/choice-ab#17-44-net#17-44.v2.json");
     memset(name, 'n', sizeof(name));
     name[4999] = '\0';
     T_TRUE(!dmn_state_file_path(DMN_STATE_RANGES, "/s", "", name, path));
@@ -72,8 +75,8 @@ TEST(every_file_has_a_row)
     for (size_t i = 0; i < DMN_STATE_FILE_COUNT; i++) {
         const struct dmn_state_row *row = &dmn_state_rows[i];
 
-        T_TRUE(row->form && row->version > 0 && row->bytes_max > 0);
-        T_TRUE(row->version_key || strstr(row->form, ".v"));
+        T_TRUE(row->form && row->version > 0 && row->bytes_max > 0 && row->then);
+        T_TRUE(!row->former || strlen(row->former) == strlen(row->form));
     }
 }
 
@@ -85,44 +88,122 @@ TEST(what_is_written_is_read)
     begin();
     T_TRUE(dmn_state_file_path(DMN_STATE_CHOICE, folder, "h", "net", path));
     T_EQ(reading(DMN_STATE_CHOICE, path), -ENOENT);
-    T_EQ(dmn_state_file_write(DMN_STATE_CHOICE, path, json_pack("{s:f}", "x", 0.5)), 0);
+    T_EQ(dmn_state_file_write(DMN_STATE_CHOICE, path, "h", json_pack("{s:f}", "x", 0.5)), 0);
     get(path, text, sizeof(text));
-    T_STR(text, "{\"version\":1,\"x\":0.5}");
-    T_EQ(dmn_state_file_write(DMN_STATE_CHOICE, path, json_pack("{s:i}", "y", 2)), 0);
-    T_EQ(dmn_state_file_read(DMN_STATE_CHOICE, path, &root), 0);
+    /* printf '{"version":2,"identity":"h","x":0.5' | b2sum -l 256 */
+    T_STR(text, "{\"version\":2,\"identity\":\"h\",\"x\":0.5,\n\"checksum\":\"" SUM "\"}\n");
+    T_EQ(dmn_state_file_write(DMN_STATE_CHOICE, path, "h", json_pack("{s:i}", "y", 2)), 0);
+    T_EQ(dmn_state_file_read(DMN_STATE_CHOICE, path, "h", &root), 0);
     T_EQ(json_integer_value(json_object_get(root, "y")), 2);
+    T_TRUE(!json_object_get(root, "checksum"));
     json_decref(root);
     T_EQ(unlink(path), 0);
     T_EQ(rmdir(folder), 0); /* nothing else was left there */
 }
 
+/* Return: it was set aside, and that is not there any more. */
+static bool was_set_aside(const char *path)
+{
+    char aside[DMN_STATE_PATH_MAX + 16];
+
+    snprintf(aside, sizeof(aside), "%s.damaged", path);
+    return access(path, F_OK) != 0 && unlink(aside) == 0;
+}
+
+static void put_bytes(const char *path, const char *text, size_t bytes)
+{
+    FILE *f = fopen(path, "we");
+
+    T_TRUE(f && fwrite(text, 1, bytes, f) == bytes);
+    fclose(f);
+}
+
+TEST(any_changed_byte_is_found)
+{
+    char path[DMN_STATE_PATH_MAX], text[512];
+    size_t bytes;
+
+    begin();
+    T_TRUE(dmn_state_file_path(DMN_STATE_RANGES, folder, "", "net", path));
+    T_EQ(dmn_state_file_write(DMN_STATE_RANGES, path, NULL,
+                              json_pack("{s:{s:[f,f]}}", "ranges", "x", -1.0, 2.0)),
+         0);
+    get(path, text, sizeof(text));
+    bytes = strlen(text);
+    for (size_t i = 0; i < bytes; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            text[i] = (char)(text[i] ^ (1 << bit));
+            put_bytes(path, text, bytes);
+            T_EQ(reading(DMN_STATE_RANGES, path), DMN_STATE_E_BAD);
+            T_TRUE(was_set_aside(path));
+            text[i] = (char)(text[i] ^ (1 << bit));
+        }
+        put_bytes(path, text, i);
+        T_EQ(reading(DMN_STATE_RANGES, path), DMN_STATE_E_BAD);
+        T_TRUE(was_set_aside(path));
+    }
+    put_bytes(path, text, bytes);
+    T_EQ(reading(DMN_STATE_RANGES, path), 0);
+    T_EQ(unlink(path), 0);
+    T_EQ(rmdir(folder), 0);
+}
+
 TEST(other_files_are_refused)
 {
-    static const struct {
-        const char *text;
-        int wanted;
-    } cases[] = {{"{\"version\": 1}", 0},
-                 {"{\"version\": 3}", DMN_STATE_E_OTHER},
-                 {"{\"version\": \"1\"}", DMN_STATE_E_OTHER},
-                 {"{}", DMN_STATE_E_OTHER},
-                 {"", DMN_STATE_E_BAD},
-                 {"{\"version\": 1", DMN_STATE_E_BAD},
-                 {"[1]", DMN_STATE_E_BAD},
-                 {"{\"version\": 1, \"version\": 1}", DMN_STATE_E_BAD}};
-    char path[DMN_STATE_PATH_MAX];
+    char path[DMN_STATE_PATH_MAX], text[512], other[DMN_STATE_PATH_MAX];
+    char *at;
 
     begin();
     T_TRUE(dmn_state_file_path(DMN_STATE_CHOICE, folder, "h", "net", path));
-    for (size_t i = 0; i < base_array_count(cases); i++) {
-        put(path, cases[i].text);
-        T_EQ(reading(DMN_STATE_CHOICE, path), cases[i].wanted);
-    }
+    T_EQ(dmn_state_file_write(DMN_STATE_CHOICE, path, "g", json_object()), 0);
+    T_EQ(reading(DMN_STATE_CHOICE, path), DMN_STATE_E_BAD); /* of another model */
+    T_TRUE(was_set_aside(path));
+    T_EQ(dmn_state_file_write(DMN_STATE_MODEL, path, "h", json_object()), 0);
+    T_EQ(reading(DMN_STATE_CHOICE, path), DMN_STATE_E_BAD); /* another version: stays */
+    get(path, text, sizeof(text));
+    at = strstr(text, ",\n\"checksum\"");
+    T_TRUE(at);
+    snprintf(at, sizeof(text) - (size_t)(at - text), "}\n");
+    put(path, text); /* as before checksums, but of this version's name */
+    T_EQ(reading(DMN_STATE_CHOICE, path), DMN_STATE_E_BAD);
+    T_TRUE(was_set_aside(path));
+    put(path, "");
     T_EQ(truncate(path, (off_t)dmn_state_rows[DMN_STATE_CHOICE].bytes_max + 1), 0);
     T_EQ(reading(DMN_STATE_CHOICE, path), DMN_STATE_E_BAD);
-    T_EQ(unlink(path), 0);
+    T_TRUE(was_set_aside(path));
     T_EQ(mkfifo(path, 0600), 0);
     T_EQ(reading(DMN_STATE_CHOICE, path), DMN_STATE_E_BAD);
-    T_EQ(unlink(path), 0);
+    T_TRUE(was_set_aside(path));
+    snprintf(other, sizeof(other), "%.200s/choice-h-net.v1.json", folder);
+    put(other, "{\"version\":1}");
+    T_EQ(reading(DMN_STATE_CHOICE, path), -ENOENT); /* made anew */
+    T_EQ(unlink(other), 0);
+    T_EQ(rmdir(folder), 0);
+}
+
+/* What users made is read from the format before checksums, once. */
+TEST(the_former_format_is_written_again)
+{
+    char path[DMN_STATE_PATH_MAX], former[DMN_STATE_PATH_MAX];
+    json_t *root = NULL;
+
+    begin();
+    T_TRUE(dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path));
+    snprintf(former, sizeof(former), "%.200s/models.v1.json", folder);
+    put(former, "{\"version\":1,\"models\":[7]}");
+    for (size_t i = 0; i < 2; i++) {
+        T_EQ(dmn_state_file_read(DMN_STATE_SAVED, path, NULL, &root), 0);
+        T_EQ(json_array_size(json_object_get(root, "models")), 1);
+        json_decref(root);
+        T_TRUE(access(former, F_OK) != 0 && access(path, F_OK) == 0);
+    }
+    put(former, "{");
+    T_EQ(dmn_state_file_remove(DMN_STATE_SAVED, path), 0);
+    T_TRUE(access(former, F_OK) != 0 && access(path, F_OK) != 0);
+    T_EQ(dmn_state_file_remove(DMN_STATE_SAVED, path), 0);
+    put(former, "{");
+    T_EQ(reading(DMN_STATE_SAVED, path), DMN_STATE_E_BAD);
+    T_TRUE(was_set_aside(former));
     T_EQ(rmdir(folder), 0);
 }
 
@@ -133,15 +214,15 @@ TEST(a_failure_leaves_the_previous_file)
 
     begin();
     T_TRUE(dmn_state_file_path(DMN_STATE_PROFILE, folder, "", "", path));
-    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, json_pack("{s:i}", "x", 1)), 0);
-    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, NULL), -ENOMEM);
+    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, NULL, json_pack("{s:i}", "x", 1)), 0);
+    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, NULL, NULL), -ENOMEM);
     snprintf(draft, sizeof(draft), "%s.new", path);
     T_EQ(mkdir(draft, 0700), 0);
-    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, json_pack("{s:i}", "x", 2)), -EISDIR);
+    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, NULL, json_pack("{s:i}", "x", 2)), -EISDIR);
     T_EQ(reading(DMN_STATE_PROFILE, path), 0);
     T_EQ(rmdir(draft), 0);
     T_EQ(unlink(path), 0);
-    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, "/nowhere/calibration.json", json_object()),
+    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, "/nowhere/calibration.json", NULL, json_object()),
          -ENOENT);
     T_EQ(rmdir(folder), 0);
 }
@@ -157,12 +238,12 @@ TEST(a_full_disk_leaves_the_previous_file)
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     T_TRUE(dmn_state_file_path(DMN_STATE_PROFILE, folder, "", "", path));
-    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, json_pack("{s:i}", "x", 1)), 0);
+    T_EQ(dmn_state_file_write(DMN_STATE_PROFILE, path, NULL, json_pack("{s:i}", "x", 1)), 0);
     T_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
     little.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     T_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
-    r = dmn_state_file_write(DMN_STATE_PROFILE, path, json_pack("{s:s}", "x", text));
+    r = dmn_state_file_write(DMN_STATE_PROFILE, path, NULL, json_pack("{s:s}", "x", text));
     T_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     T_EQ(r, -EFBIG);
     T_EQ(reading(DMN_STATE_PROFILE, path), 0);

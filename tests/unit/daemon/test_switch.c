@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one way to another plan, on a real pipeline and without a daemon around it. */
 #include <dirent.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -192,10 +193,13 @@ TEST(what_was_kept_is_loaded_with_its_origin)
         snprintf(l.name, sizeof(l.name), "tiny");
         l.model = f.m.model;
         T_EQ(tun_problem_copy(&f.m.planning->problem, &of.problem), 0);
-        T_EQ(dmn_state_load(&f.plans, &f.machine, &l, &loaded), 0);
+        dmn_state_read(&f.plans, &l);
+        T_EQ(dmn_state_load(&f.machine, &l, &loaded), 0);
         T_TRUE(pl_plan_equal(&loaded, &to));
         T_EQ(l.origin.from, then[i]);
         T_EQ(dmn_state_plan(&f.m, &loaded), then[i] == DMN_FROM_SAVED);
+        json_decref(of.kept);
+        json_decref(l.kept);
         tun_problem_deinit(&of.problem);
         take_down(&f);
     }
@@ -217,7 +221,10 @@ TEST(a_plan_of_the_configuration_is_not_kept_for_the_next_start)
     snprintf(l.name, sizeof(l.name), "tiny");
     l.model = f.m.model;
     T_EQ(tun_problem_copy(&f.m.planning->problem, &of.problem), 0);
-    T_EQ(dmn_state_load(&f.plans, &f.machine, &l, &loaded), DMN_E_NO_PLAN);
+    dmn_state_read(&f.plans, &l);
+    T_EQ(dmn_state_load(&f.machine, &l, &loaded), DMN_E_NO_PLAN);
+    json_decref(of.kept);
+    json_decref(l.kept);
     tun_problem_deinit(&of.problem);
     take_down(&f);
 }

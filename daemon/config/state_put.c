@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config/state_put.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "daemon/service/log.h"
+
+struct put {
+    struct dmn_disk_job job;
+    enum dmn_state_file file;
+    char *path;
+    json_t *root; /* owned; NULL: removes the file */
+    struct dmn_state_kept kept;
+};
+
+static int write_it(struct dmn_disk_job *job)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    return dmn_state_file_write(p->file, p->path, NULL, base_take(p->root));
+}
+
+static int remove_it(struct dmn_disk_job *job)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    return dmn_state_file_remove(p->file, p->path);
+}
+
+static void tell(struct dmn_state_kept kept, const char *path, int error)
+{
+    if (error < 0 && error != -EBUSY) { /* that another daemon keeps it was told once */
+        dmn_log(LOG_WARNING, "cannot keep %s for the next start: %s", path, strerror(-error));
+    }
+    if (kept.fn) {
+        kept.fn(kept.ctx, error);
+    }
+}
+
+static void end(struct dmn_disk_job *job, int error)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    tell(p->kept, p->path, error);
+    free(p->path);
+    free(p);
+}
+
+static void give(struct dmn_disk *disk, const char *path, const struct put *of)
+{
+    struct put *p = malloc(sizeof(*p));
+
+    if (p) {
+        *p = *of;
+        p->job.done = end;
+        p->path = strdup(path);
+    }
+    if (p && p->path) {
+        dmn_disk_do(disk, &p->job);
+    } else {
+        free(p);
+        json_decref(of->root);
+        tell(of->kept, path, -ENOMEM);
+    }
+}
+
+void dmn_state_put(struct dmn_disk *disk, enum dmn_state_file file, const char *path, json_t *root,
+                   struct dmn_state_kept kept)
+{
+    if (root) {
+        give(disk, path,
+             &(struct put){.job.work = write_it, .file = file, .root = root, .kept = kept});
+    } else {
+        tell(kept, path, -ENOMEM);
+    }
+}
+
+void dmn_state_drop(struct dmn_disk *disk, enum dmn_state_file file, const char *path,
+                    struct dmn_state_kept kept)
+{
+    give(disk, path, &(struct put){.job.work = remove_it, .file = file, .kept = kept});
+}
