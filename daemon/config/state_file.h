@@ -69,7 +69,7 @@ enum { DMN_STATE_E_BAD = 1 };
  *
  * @identity: as above. @root: reference taken; NULL gives -ENOMEM. Blocks, and waits for the disk.
  * Return: 0; -EBUSY: another daemon keeps this directory (state_lock.h); -errno. Either leaves the
-  * previous file unchanged.
+ * previous file unchanged.
  */
 int dmn_state_file_write(enum dmn_state_file file, const char *path, const char *identity,
                          json_t *root);
