@@ -16,6 +16,7 @@
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 #include "daemon/validate.h"
+#include "daemon/workers.h"
 
 #define TICK_MS 1000u
 
@@ -192,6 +193,25 @@ static int validate(struct dmn_daemon *d, bool binds)
     return 0;
 }
 
+/* Those that it needs for as long as it runs; the log says why one is missing. */
+static int start_threads(struct dmn_daemon *d)
+{
+    int error = dmn_workers_start(&d->loop, &d->first_work);
+
+    if (error < 0) {
+        return error;
+    }
+    error = dmn_disk_new(&d->loop, &d->disk);
+    if (error < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
+                     "cannot start the thread that writes to the state directory: %s",
+                     strerror(-error));
+        return error;
+    }
+    d->models.disk = d->disk;
+    return 0;
+}
+
 int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config)
 {
     int frames_fd = -1, control_fd = -1, error;
@@ -206,14 +226,9 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         dmn_log(LOG_ERR, "out of memory");
         return DMN_EXIT_FAILED;
     }
-    error = dmn_disk_new(&d->loop, &d->disk);
-    if (error < 0) {
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "cannot start the thread that writes to the state directory: %s",
-                     strerror(-error));
+    if (start_threads(d) < 0) {
         return DMN_EXIT_FAILED;
     }
-    d->models.disk = d->disk;
     if (dmn_service_sockets(&frames_fd, &control_fd) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "inherited sockets are not listening Unix stream sockets");

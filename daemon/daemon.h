@@ -42,6 +42,7 @@ struct dmn_daemon {
     uv_timer_t tick;     /* once a second: rates, status line, slow clients */
     uv_timer_t watchdog, drain;
     uv_signal_t sighup, sigterm, sigint;
+    uv_work_t first_work; /* makes the work threads */
     struct dmn_notify notify;
     const struct dmn_args *args;   /* borrowed from main */
     struct dmn_config *config;     /* owned */

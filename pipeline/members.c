@@ -14,7 +14,10 @@
 
 pl_thread_create_fn pl_thread_create = pthread_create;
 
-int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
+/* Held while threads are started: so another team takes none that were found to be free. */
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+static int start(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
     sigset_t all, before;
     int r;
@@ -24,6 +27,16 @@ int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
     r = pl_thread_create(ret, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return -r;
+}
+
+int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
+{
+    int r;
+
+    pthread_mutex_lock(&starting);
+    r = start(ret, fn, arg);
+    pthread_mutex_unlock(&starting);
+    return r;
 }
 
 static void *wait_for_gate(void *gate)
@@ -37,7 +50,7 @@ static void *wait_for_gate(void *gate)
  * pthreadpool_create() ignores the result of pthread_create() and waits for ever for threads that
  * did not start. So start and join the same number of threads first: if that fails, we fail instead
  * of hanging. (Another program of this user may take the threads in between; only a pool of our own
- * could prevent that.)
+ * could prevent that.) libuv aborts in the same place.
  */
 static int probe_threads(size_t count)
 {
@@ -48,7 +61,7 @@ static int probe_threads(size_t count)
 
     pthread_mutex_lock(&gate);
     while (r == 0 && started < count) {
-        r = pl_thread_start(&threads[started], wait_for_gate, &gate);
+        r = start(&threads[started], wait_for_gate, &gate);
         started += r == 0;
     }
     pthread_mutex_unlock(&gate);
@@ -110,6 +123,25 @@ static void pin_member(void *arg, size_t i)
     }
 }
 
+int pl_threads_make(size_t count, int (*make)(void *arg), void *arg)
+{
+    int r;
+
+    pthread_mutex_lock(&starting);
+    r = probe_threads(count);
+    r = r < 0 ? r : make(arg);
+    pthread_mutex_unlock(&starting);
+    return r;
+}
+
+static int make_pool(void *arg)
+{
+    struct pl_members *m = arg;
+
+    m->pool = pthreadpool_create(m->width);
+    return m->pool == NULL ? -ENOMEM : 0;
+}
+
 int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, const char *name)
 {
     struct pinning p = {.cpus = cpus, .name = name};
@@ -119,15 +151,11 @@ int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, co
         return -EINVAL;
     }
     if (width > 1) {
-        int r = probe_threads(width - 1);
+        /* before the leader is pinned; otherwise the workers would start on its core */
+        int r = pl_threads_make(width - 1, make_pool, m);
 
         if (r < 0) {
             return r;
-        }
-        /* before the leader is pinned; otherwise the workers would start on its core */
-        m->pool = pthreadpool_create(width);
-        if (m->pool == NULL) {
-            return -ENOMEM;
         }
     }
     pl_members_each(m, pin_member, &p);
