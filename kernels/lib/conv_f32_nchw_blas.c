@@ -22,6 +22,7 @@
 #include "base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
+#include "kernels/lib/blas_buffers.h"
 
 #define BLOCK_BYTES (384u * 1024u) /* operands and results of one block; fits L2 */
 #define BLOCK_PIXELS_MIN 96u       /* below this, BLAS' packing of the weights becomes noticeable */
@@ -275,9 +276,11 @@ static void im2col_block(const struct job *j, const struct block *b)
         columns = b->copy;
         ld = b->lines;
     }
+    krn_blas_take();
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->channels, (int)b->lines,
                 (int)p->k, 1.0f, w, (int)p->k, columns, (int)ld, 0.0f, y_planes(j, b),
                 (int)p->y_plane);
+    krn_blas_give();
     finish(j, b, b->result);
 }
 
@@ -316,9 +319,11 @@ static void kn2row_block(const struct job *j, const struct block *b)
         const float *w =
             (const float *)j->call->packed + (tap * c->y.c + b->group * c->og + b->o) * c->cg;
 
+        krn_blas_take();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->channels, (int)columns,
                     (int)c->cg, 1.0f, w, (int)c->cg, b->copy + at, (int)x_ld, tap ? 1.0f : 0.0f,
                     b->result, (int)sums);
+        krn_blas_give();
     }
     for (size_t o = 0; o < b->channels; o++) {
         for (size_t r = 0; r < b->lines; r++) {
@@ -394,6 +399,8 @@ const struct krn_primitive krn_conv_f32_nchw__blas = {
     .supports = im2col_supports,
     .packed_bytes = packed_bytes,
     .pack = im2col_pack,
+    .prepare = krn_blas_prepare,
+    .release = krn_blas_release,
     .scratch_bytes = im2col_scratch,
     .run = im2col_run,
 };
@@ -406,6 +413,8 @@ const struct krn_primitive krn_conv_f32_nchw_kn2row__blas = {
     .supports = kn2row_supports,
     .packed_bytes = packed_bytes,
     .pack = kn2row_pack,
+    .prepare = krn_blas_prepare,
+    .release = krn_blas_release,
     .scratch_bytes = kn2row_scratch,
     .run = kn2row_run,
 };

@@ -10,6 +10,7 @@
 #include "base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
+#include "kernels/lib/blas_buffers.h"
 
 #define BLOCK_BYTES (384u * 1024u) /* im2row rows and output of one block; fits L2 */
 #define BLOCK_PIXELS_MIN 48u       /* below this, BLAS' packing of the weights becomes noticeable */
@@ -130,8 +131,10 @@ static void run_block(const struct job *j, size_t first, size_t pixels, size_t g
             }
         }
     }
+    krn_blas_take();
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)pixels, (int)c->og, (int)j->p.k,
                 1.0f, a, (int)lda, w, (int)c->og, 0.0f, y, (int)c->y.pixel);
+    krn_blas_give();
     if (!krn_epilogue_empty(&j->epilogue)) {
         krn_epilogue_run(&j->epilogue, y, c->y.pixel, first, pixels, group * c->og, c->og);
     }
@@ -172,6 +175,8 @@ const struct krn_primitive krn_conv_f32_nhwc__blas = {
     .supports = supports,
     .packed_bytes = packed_bytes,
     .pack = pack,
+    .prepare = krn_blas_prepare,
+    .release = krn_blas_release,
     .scratch_bytes = scratch_bytes,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
+#include "kernels/lib/blas_buffers.h"
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -68,12 +69,16 @@ static void part_run(void *arg, size_t part)
     b += (ptrdiff_t)n.begin * b_n;
     y = (float *)j->call->out[0] + m.begin * p->ldy + n.begin;
     if (trans && m.end - m.begin == 1) {
+        krn_blas_take();
         cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)(n.end - n.begin), (int)p->k, alpha, b,
                     (int)b_n, a, 1, 0.0f, y, 1);
+        krn_blas_give();
     } else {
+        krn_blas_take();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, trans ? CblasTrans : CblasNoTrans,
                     (int)(m.end - m.begin), (int)(n.end - n.begin), (int)p->k, alpha, a,
                     (int)p->lda, b, (int)(trans ? b_n : b_k), 0.0f, y, (int)p->ldy);
+        krn_blas_give();
     }
     if (!krn_epilogue_empty(&j->epilogue)) {
         krn_epilogue_run(&j->epilogue, y, p->ldy, m.begin, m.end - m.begin, n.begin,
@@ -99,6 +104,8 @@ static void run(const struct krn_call *call)
         .supports = supports,                                                                      \
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \
+        .prepare = krn_blas_prepare,                                                               \
+        .release = krn_blas_release,                                                               \
         .run = run,                                                                                \
     };
 KRN_PRODUCTS(PRIMITIVE)

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "kernels/lib/library_room.h"
+
 static dnnl_engine_t engine;
 
 /* If writable and executable memory is denied, the library's first primitive fails or crashes. */
@@ -49,7 +51,7 @@ static bool narrow(void)
 
 static void engine_new(void)
 {
-    if (!may_write_code() || !narrow() ||
+    if (!may_write_code() || krn_library_room(KRN_DNNL_ROOM_BYTES) < 0 || !narrow() ||
         dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
         engine = NULL;
     }

@@ -23,6 +23,9 @@
 
 #define KRN_DNNL_ARGS_MAX 6u
 #define KRN_DNNL_IDLE 8u /* sets that are kept */
+/* What must be free before the library makes something: 2.6 takes up to 25 MiB for a primitive. */
+#define KRN_DNNL_ROOM_BYTES ((size_t)64 << 20)
+#define KRN_DNNL_SET_BYTES ((size_t)1 << 20)
 #ifdef __x86_64__
 #define KRN_DNNL_CONV_NEEDS KRN_CPU_AVX2 /* without: 2.6 adds wrong residuals to 1x1 windows */
 #else

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "kernels/lib/library_room.h"
 #include "kernels/lib/onednn.h"
 
 struct krn_dnnl_set {
@@ -23,7 +24,8 @@ static void set_free(struct krn_dnnl_set *s)
 
 static struct krn_dnnl_set *set_new(const struct krn_dnnl *d)
 {
-    struct krn_dnnl_set *s = calloc(1, sizeof(*s));
+    struct krn_dnnl_set *s =
+        krn_library_room(KRN_DNNL_SET_BYTES) == 0 ? calloc(1, sizeof(*s)) : NULL;
 
     if (!s || dnnl_stream_create(&s->stream, krn_dnnl_engine(), dnnl_stream_default_flags) !=
                   dnnl_success) {
@@ -42,7 +44,7 @@ static struct krn_dnnl_set *set_new(const struct krn_dnnl *d)
 
 int krn_dnnl_init(struct krn_dnnl *d, const_dnnl_primitive_desc_t pd, size_t count, const int *args)
 {
-    int r = 0;
+    int r = krn_library_room(KRN_DNNL_ROOM_BYTES);
 
     *d = (struct krn_dnnl){.count = count + 1};
     for (size_t i = 0; i <= count && r == 0; i++) {
@@ -83,7 +85,8 @@ dnnl_primitive_attr_t krn_dnnl_attr(const_dnnl_post_ops_t post, dnnl_fpmath_mode
 {
     dnnl_primitive_attr_t attr;
 
-    if (dnnl_primitive_attr_create(&attr) != dnnl_success) {
+    if (krn_library_room(KRN_DNNL_ROOM_BYTES) < 0 ||
+        dnnl_primitive_attr_create(&attr) != dnnl_success) {
         return NULL;
     }
     if (dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&

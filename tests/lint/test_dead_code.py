@@ -55,7 +55,7 @@ def symbols(paths):
         for line in done.stdout.splitlines():
             path, _, rest = line.rpartition(":")
             kind, name = rest.split()[-2:]
-            table[path][1 if kind == "U" else 0].add(name)
+            table[path][1 if kind in "Uw" else 0].add(name)
     return table
 
 
