@@ -8,6 +8,7 @@
 #include "atomic_file.h"
 #include "base.h"
 #include "daemon/daemon.h"
+#include "json_text.h"
 #include "kernels/kernels.h"
 #include "model/open_shapes.h"
 #include "model/sidecar.h"
@@ -156,7 +157,7 @@ static int write_sidecar(const struct mdl_inspection *in, const char *path, bool
     struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0644};
     json_auto_t *draft = dmn_sidecar_draft(in);
     base_autofree char *text =
-        draft ? json_dumps(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
+        draft ? json_text(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
     base_autofree char *line = NULL;
     int r;
 

@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "ipc/interface_text.h"
+#include "json_text.h"
 
 const char ipc_varlink_interface[] = IPC_INTERFACE_TEXT;
 
@@ -179,7 +180,7 @@ static int encode(const char *key, const char *value, json_t *parameters, const 
         (flag && json_object_set_new(message, flag, json_true()) < 0)) {
         return -ENOMEM;
     }
-    text = json_dumps(message, JSON_COMPACT);
+    text = json_text(message, JSON_COMPACT);
     if (!text) {
         return -ENOMEM;
     }

@@ -10,6 +10,7 @@
 #include "base.h"
 #include "ipc/boards/board_files.h"
 #include "ipc/boards/known_boards.h"
+#include "json_text.h"
 
 #define USER "piped-link"
 
@@ -88,7 +89,7 @@ int brd_file_write(int folder, const char *name, unsigned mode, json_t *root)
     int rc = -ENOMEM;
 
     if (root && json_object_set_new(root, "version", json_integer(BRD_VERSION)) == 0) {
-        text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
+        text = json_text(root, JSON_INDENT(1) | JSON_SORT_KEYS);
     }
     json_decref(root);
     if (text) {

@@ -10,6 +10,7 @@
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/own_costs.h"
 #include "ipc/link/segments.h"
+#include "json_text.h"
 
 #define STATUS_NS (10 * BASE_NS_PER_S)
 #define CALL_NS (1 * BASE_NS_PER_S)   /* the same, is it alive? while segments are used */
@@ -147,7 +148,7 @@ static void look_at_ways(struct link *l, struct own_state *o)
 static char *text_of(const struct own_state *o)
 {
     json_t *j = brd_state_json_within(&o->state, LNK_BOARD_BYTES);
-    char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
+    char *text = j ? json_text(j, JSON_COMPACT) : NULL;
 
     json_decref(j);
     return text;
