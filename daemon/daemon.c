@@ -229,6 +229,12 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     if (start_threads(d) < 0) {
         return DMN_EXIT_FAILED;
     }
+    error = dmn_watchers_reserve(&d->loop, &d->first_watch);
+    if (error < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
+                     "cannot make room for clients' connections: %s", strerror(-error));
+        return DMN_EXIT_FAILED;
+    }
     if (dmn_service_sockets(&frames_fd, &control_fd) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "inherited sockets are not listening Unix stream sockets");

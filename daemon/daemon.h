@@ -42,7 +42,8 @@ struct dmn_daemon {
     uv_timer_t tick;     /* once a second: rates, status line, slow clients */
     uv_timer_t watchdog, drain;
     uv_signal_t sighup, sigterm, sigint;
-    uv_work_t first_work; /* makes the work threads */
+    uv_work_t first_work;  /* makes the work threads */
+    uv_poll_t first_watch; /* makes room for descriptors */
     struct dmn_notify notify;
     const struct dmn_args *args;   /* borrowed from main */
     struct dmn_config *config;     /* owned */

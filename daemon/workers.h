@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** daemon/workers.h - the threads that the loop's queued work runs on */
+/** daemon/workers.h - what libuv takes when it needs it, and aborts without: taken at the start */
 #pragma once
 
 #include <uv.h>
@@ -12,3 +12,11 @@
  * thread, once. Return: 0, -EAGAIN, -ENOMEM.
  */
 int dmn_workers_start(uv_loop_t *loop, uv_work_t *first);
+
+/**
+ * dmn_watchers_reserve() - makes room in @loop for all descriptors that the process may open
+ *
+ * At most 16384 of them, 128 KiB. @poll: in use until the loop has run. Threads: the loop thread,
+ * once. Return: 0, -errno.
+ */
+int dmn_watchers_reserve(uv_loop_t *loop, uv_poll_t *poll);
