@@ -16,6 +16,7 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
     int status, error;
 
     if (!d) {
+        dmn_log(LOG_ERR, "out of memory");
         dmn_config_free(config);
         return DMN_EXIT_FAILED;
     }

@@ -11,16 +11,22 @@
 
 #define AGAIN_MS 50u
 
-/* Return: true: the manager has it, or there is no manager; false: its queue is full. */
-static bool sent(const struct dmn_notify *n, const char *text)
+/* Return: true: the manager has it, or there is no manager; false: its queue is full, or no
+ * descriptor is left to reach it by. */
+static bool sent(struct dmn_notify *n, const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t length;
 
-    if (n->fd < 0 || !path || (path[0] != '/' && path[0] != '@') ||
-        strlen(path) >= sizeof(address.sun_path)) {
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address.sun_path)) {
         return true;
+    }
+    if (n->fd < 0) {
+        n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    }
+    if (n->fd < 0) {
+        return false;
     }
     memcpy(address.sun_path, path, strlen(path));
     length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
@@ -60,14 +66,14 @@ static void on_again(uv_timer_t *timer)
 
 static void lose_oldest(struct dmn_notify *n)
 {
-    dmn_log(LOG_WARNING, "the service manager reads no messages; lost %s", n->waiting[0]);
+    dmn_log(LOG_WARNING, "the service manager cannot be reached; lost %s", n->waiting[0]);
     forget_oldest(n);
 }
 
 void dmn_notify_init(struct dmn_notify *n, uv_loop_t *loop)
 {
     n->count = 0;
-    n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    n->fd = -1;
     uv_timer_init(loop, &n->timer);
     n->timer.data = n;
 }
