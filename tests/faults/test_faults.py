@@ -128,6 +128,7 @@ class Tally:
     def fail(self, what, where, text):
         key = (what.split(" n=")[0], tuple(where[:6]))
         self.bad.setdefault(key, []).append((what, where, text))
+        print("failed: %s: %s" % (what, text.split("\n", maxsplit=1)[0]), flush=True)  # all is told at the end
 
     def report(self):
         for (what, _), all_of_it in self.bad.items():
