@@ -50,6 +50,7 @@ def what_is_no_choice_is_measured_anew():
         path = kept_file(d)
         with open(path, "rb") as f:
             good = f.read()
+        d.stop()
         state, wrong_row, negative = (json.loads(good) for _ in range(3))
         wrong_row["kinds"]["left"][0][0] = "conv__nobody"
         negative["kinds"]["left"][0][2] = -1

@@ -6,7 +6,7 @@ import os
 
 import kept_files
 import pyclient
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
 
 EPS = {"eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0-1" if (os.cpu_count() or 1) > 1 else "0"}]}
 WIDTHS = {"left": 1, "right": min(os.cpu_count() or 1, 2)}
@@ -83,14 +83,13 @@ def one_at_a_time():
 
 
 def a_client_that_leaves_does_not_end_it():
-    with Daemon(config=EPS) as d, d.connect() as events:
+    with Daemon(config=EPS, env=HEARTBEAT) as d, d.connect() as events:
         events.send("io.piped.Subscribe", more=True)
         events.receive()
         with d.connect() as v:
             v.send("io.piped.Profile", {"ms": 1})
             equal(events.receive()["event"]["event"], "calibration")
-        while d.status()["state"] == "tuning":
-            pass
+        check(d.wait_until(lambda: os.path.exists(os.path.join(d.state_dir, "calibration.json"))), d.log())
         equal(len(kept(d)["kinds"]), 2)
 
 

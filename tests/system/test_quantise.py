@@ -97,6 +97,7 @@ def is_quantised_kept_and_off_again():
         quantised = answers(d, path)
         check(quantised != before, "it computes as before")
         near(before, quantised)
+        d.stop()
         with Daemon(state_dir=d.state_dir) as again:
             equal(served(again)["hash"], whole["hash"], "a restart forgot it")
             equal(answers(again, path), quantised)
@@ -206,6 +207,7 @@ def kept_files_may_be_anything():
         d.pipectl("quantize", "--calibrate", path, "--bound", "0")
         with open(kept, "rb") as f:
             good = f.read()
+        d.stop()
         for content, why in ((b"", "checksum"), (b"{", "checksum"), (b"[]", "checksum"), (good[:len(good) // 2], "checksum"),
                              ({"version": 2, "ranges": {"x": [2, 1]}}, "not a calibration"),
                              (dict(json.loads(good), model="0" * 64), "of another model")):

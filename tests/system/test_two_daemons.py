@@ -6,13 +6,13 @@ usage: test_two_daemons.py [CASE]...
 """
 import contextlib
 import fcntl
-import json
 import os
 import shutil
 import signal
 import socket
 import tempfile
 
+import kept_files
 import pyclient
 from daemon import DIGITS, HEARTBEAT, Daemon, Varlink, VarlinkError, check, equal, main
 
@@ -171,8 +171,7 @@ def the_second_daemon_keeps_nothing():
                 first.stop()
                 check(second.wait_until(lambda: "is free: this piped keeps" in second.log()), second.log())
                 second.call("Unload", {"name": "kept", "save": True})
-                with open(os.path.join(temp, "models.v1.json"), encoding="utf-8") as f:
-                    equal(json.load(f)["models"], [])
+                equal(kept_files.read(os.path.join(temp, "models.v2.json"))["models"], [])
                 for d in (first, second):
                     check("cannot keep" not in d.log() and "could not be kept" not in d.log(), d.log())
 
