@@ -13,8 +13,9 @@
 struct job {
     struct krn_image img;
     struct krn_pixel_sink sink;
-    size_t images, height, width; /* of the model's input */
-    uint8_t *dst;                 /* its element 0 */
+    size_t height, width; /* of the model's input */
+    size_t begin, end;    /* rows to make, over all its images */
+    uint8_t *dst;         /* its element 0 */
     ptrdiff_t image_bytes, row_bytes;
     struct krn_axis x, y;
     size_t parts;
@@ -180,13 +181,13 @@ static void resized_row(const struct job *j, struct row_cache *cache, size_t row
 static void job_part(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range r = krn_share(j->images * j->height, 1, part, j->parts);
+    struct krn_range r = krn_share(j->end - j->begin, 1, part, j->parts);
     float *rows = j->rows + part * 3 * j->row_floats;
     struct row_cache cache = {.row = {rows, rows + j->row_floats}};
     bool direct = j->x.src == j->x.dst && j->y.src == j->y.dst && j->x.dst == j->width &&
                   j->y.dst == j->height;
 
-    for (size_t i = r.begin; i < r.end; i++) {
+    for (size_t i = j->begin + r.begin; i < j->begin + r.end; i++) {
         size_t row = i % j->height;
         uint8_t *dst =
             j->dst + (ptrdiff_t)(i / j->height) * j->image_bytes + (ptrdiff_t)row * j->row_bytes;
@@ -200,16 +201,31 @@ static void job_part(void *arg, size_t part)
     }
 }
 
+size_t krn_preprocess_rows(const struct mdl_preproc *pre, const struct mdl_tensor *shape)
+{
+    size_t c, h, w;
+
+    return layout(pre, shape, &c, &h, &w) ? (shape->rank == 4 ? shape->dim[0] : 1) * shape->dim[h]
+                                          : 0;
+}
+
 void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
                     const struct mdl_tensor *shape, void *dst, const struct krn_exec *exec)
 {
-    struct job j = {.img = *img, .parts = exec->width ? exec->width : 1};
+    krn_preprocess_slice(img, pre, shape, dst, 0, krn_preprocess_rows(pre, shape), exec);
+}
+
+void krn_preprocess_slice(const struct krn_image *img, const struct mdl_preproc *pre,
+                          const struct mdl_tensor *shape, void *dst, size_t begin, size_t end,
+                          const struct krn_exec *exec)
+{
+    struct job j = {
+        .img = *img, .begin = begin, .end = end, .parts = exec->width ? exec->width : 1};
     size_t c, h, w, bytes = mdl_dtype_bytes(shape->dtype);
 
     if (!krn_preprocess_ok(pre, shape) || !layout(pre, shape, &c, &h, &w)) {
         return;
     }
-    j.images = shape->rank == 4 ? shape->dim[0] : 1;
     j.height = shape->dim[h];
     j.width = shape->dim[w];
     j.dst = dst;

@@ -35,6 +35,10 @@ bool krn_preprocess_is_plain(const struct mdl_preproc *pre, const struct mdl_ten
  * krn_net_scratch_bytes() includes it. */
 size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width);
 
+/** krn_preprocess_rows() - Return: rows of the tensor, over all its images. @pre, @shape:
+ * krn_preprocess_ok(). Threads: any. */
+size_t krn_preprocess_rows(const struct mdl_preproc *pre, const struct mdl_tensor *shape);
+
 /**
  * krn_preprocess() - converts, resizes and normalises an image
  * @pre, @shape: krn_preprocess_ok(), else nothing is written. @dst: element 0 of that tensor.
@@ -46,3 +50,9 @@ size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width);
  */
 void krn_preprocess(const struct krn_image *img, const struct mdl_preproc *pre,
                     const struct mdl_tensor *shape, void *dst, const struct krn_exec *exec);
+
+/** krn_preprocess_slice() - as krn_preprocess(), of rows @begin up to but not including @end, which
+ * is at most krn_preprocess_rows(). Slices that cover all rows make the same tensor. */
+void krn_preprocess_slice(const struct krn_image *img, const struct mdl_preproc *pre,
+                          const struct mdl_tensor *shape, void *dst, size_t begin, size_t end,
+                          const struct krn_exec *exec);
