@@ -299,6 +299,7 @@ static void serve(struct pl_team *t, struct pl_frame *f)
         clock.computed = true;
     }
     end_clocks(t, &clock);
+    f->busy_ns += clock.end_ns - clock.start_ns;
     pass_on(t, f, clock.end_ns);
     /* the frame is gone: this delays only this team's next frame */
     pl_clocks_fold(&t->clocks, &clock);
