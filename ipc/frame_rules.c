@@ -76,6 +76,8 @@ bool ipc_frame_fits_memory(struct ipc_answer *a, const struct ipc_frame *f,
 
     if (!m) {
         ipc_answer_refuse(a, IPC_NOT_FOUND, "no pool %u on this stream", f->pool);
+    } else if (ipc_memory_lost(m)) {
+        ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, IPC_POOL_LOST);
     } else if (in_end > m->bytes || out_end > m->bytes) {
         ipc_answer_refuse(a, IPC_INVALID_ARGUMENT, "the %s is outside the pool of %zu bytes",
                           in_end > m->bytes ? "input" : "output", m->bytes);

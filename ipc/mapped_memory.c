@@ -41,6 +41,10 @@ enum ipc_status ipc_memory_map(int fd, uint64_t bytes, size_t *total, size_t tot
         *ret_text = "the size of the memfd is not the one that POOL says";
         return IPC_INVALID_ARGUMENT;
     }
+    if ((uint64_t)st.st_blocks * 512 < bytes) {
+        *ret_text = "the pool is not there in full; call posix_fallocate() before POOL";
+        return IPC_INVALID_ARGUMENT;
+    }
     if (!base_add(*total, bytes, &sum) || sum > total_max) {
         *ret_text = "too much client memory";
         return IPC_RESOURCE_EXHAUSTED;
@@ -56,6 +60,12 @@ enum ipc_status ipc_memory_map(int fd, uint64_t bytes, size_t *total, size_t tot
         *ret_text = "the pool cannot be mapped for reading and writing";
         return IPC_INVALID_ARGUMENT;
     }
+    if (ipc_pool_guard_add(m->map, bytes, &m->guarded) < 0) {
+        munmap(m->map, bytes);
+        free(m);
+        *ret_text = "the pool cannot be guarded: out of memory";
+        return IPC_RESOURCE_EXHAUSTED;
+    }
     m->refs = 1;
     m->bytes = bytes;
     m->total = total;
@@ -68,6 +78,7 @@ struct ipc_memory *ipc_memory_unref(struct ipc_memory *m)
 {
     if (m && --m->refs == 0) {
         munmap(m->map, m->bytes);
+        ipc_pool_guard_remove(m->guarded);
         *m->total -= m->bytes;
         free(m);
     }

@@ -11,6 +11,7 @@
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "ipc/pool_guard.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
 static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status status,
@@ -69,8 +70,17 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
 
 int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
 {
+    int error;
+
     if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
         f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
+    }
+    error = ipc_pool_guard_start();
+    if (error < 0) {
+        dmn_log(LOG_WARNING,
+                "userfaultfd: %s; a client that punches holes into its pool lets piped pay for the "
+                "pages",
+                strerror(-error));
     }
     f->acceptor.loop = f->loop;
     f->acceptor.name = "frames socket";

@@ -10,6 +10,10 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
 
     switch (status) {
     case PL_FRAME_OK:
+        if (ipc_memory_lost(r->memory)) {
+            dmn_record_fail(r, IPC_INVALID_ARGUMENT, "%s", IPC_POOL_LOST);
+            break;
+        }
         dmn_record_output_there(r, &s->format);
         r->state = DMN_RECORD_DONE;
         if (r->answer.service_ns > 0) {

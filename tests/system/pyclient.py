@@ -76,10 +76,12 @@ def frame_payload(pool=0, in_offset=0, in_bytes=0, out_offset=0, out_bytes=0, de
                        height, stride, 0)
 
 
-def memfd(size, seals=F_SEAL_SHRINK | F_SEAL_GROW):
-    """A memfd, and its mapping."""
+def memfd(size, seals=F_SEAL_SHRINK | F_SEAL_GROW, whole=True):
+    """A memfd, with all its pages unless `whole` is false, and its mapping."""
     fd = os.memfd_create("pyclient", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
+    if size and whole:
+        os.posix_fallocate(fd, 0, size)
     view = mmap.mmap(fd, size) if size else None
     if seals:
         if seals & F_SEAL_WRITE:  # refused while a writable mapping exists

@@ -2,6 +2,7 @@
 /* Client memory: what is refused, what is counted. */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ipc/mapped_memory.h"
@@ -11,7 +12,7 @@ static int sealed(size_t bytes, int seals)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 || fcntl(fd, F_ADD_SEALS, seals) < 0) {
+    if (fd < 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, seals) < 0) {
         perror("memfd");
         exit(1);
     }
@@ -76,6 +77,75 @@ TEST(client_memory_is_counted_and_shared)
     T_TRUE(ipc_memory_unref(memory) == NULL);
     T_EQ(total, 0);
     munmap(mine, 4096);
+}
+
+static blkcnt_t blocks(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 ? st.st_blocks : -1;
+}
+
+TEST(a_pool_with_holes_is_refused)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct ipc_memory *memory = NULL;
+    const char *text = "";
+    size_t total = 0;
+
+    T_EQ(ftruncate(fd, 1 << 20), 0);
+    T_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    T_EQ(ipc_memory_map(fd, 1 << 20, &total, 1 << 20, &text, &memory), IPC_INVALID_ARGUMENT);
+    T_CONTAINS(text, "posix_fallocate");
+    T_EQ(posix_fallocate(fd, 0, 1 << 20), 0);
+    T_EQ(ipc_memory_map(fd, 1 << 20, &total, 1 << 20, &text, &memory), IPC_OK);
+    ipc_memory_unref(memory);
+    close(fd);
+}
+
+/* Reading and writing where a hole was punched allocates nothing in the memfd, hurts no other pool,
+ * and is remembered. */
+TEST(a_hole_punched_later_costs_nothing)
+{
+    enum { POOLS = 130, BYTES = 64 << 10 }; /* more than a block of slots */
+    static struct ipc_memory *memory[POOLS];
+    const char *text = "";
+    size_t total = 0;
+    int fd[POOLS];
+
+    if (ipc_pool_guard_start() < 0) {
+        T_SKIP("this kernel does not let us use userfaultfd");
+    }
+    for (int i = 0; i < POOLS; i++) {
+        fd[i] = sealed(BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+        T_EQ(ipc_memory_map(fd[i], BYTES, &total, SIZE_MAX, &text, &memory[i]), IPC_OK);
+    }
+    for (int i = 0; i < POOLS; i += 3) {
+        uint8_t sum = 0;
+
+        memory[i]->map[5] = 1;
+        T_EQ(fallocate(fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BYTES / 2), 0);
+        T_TRUE(!ipc_memory_lost(memory[i]));
+        for (int at = 0; at < BYTES; at++) {
+            sum |= ((volatile uint8_t *)memory[i]->map)[at];
+        }
+        memory[i]->map[BYTES / 4] = 1;
+        T_EQ(sum, 0);
+        T_TRUE(ipc_memory_lost(memory[i]));
+        T_EQ(blocks(fd[i]), BYTES / 2 / 512);
+    }
+    for (int i = 0; i < POOLS; i++) {
+        T_EQ(ipc_memory_lost(memory[i]), i % 3 == 0);
+        memory[i]->map[BYTES - 1] = 9; /* pages that are there are the client's as ever */
+        ipc_memory_unref(memory[i]);
+        close(fd[i]);
+    }
+    fd[0] = sealed(BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+    T_EQ(ipc_memory_map(fd[0], BYTES, &total, SIZE_MAX, &text, &memory[0]), IPC_OK);
+    T_TRUE(!ipc_memory_lost(memory[0])); /* in a slot that was lost */
+    ipc_memory_unref(memory[0]);
+    close(fd[0]);
+    T_EQ(total, 0);
 }
 
 TEST_MAIN()
