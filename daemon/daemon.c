@@ -345,6 +345,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     d->adapt = dmn_adapt_stop(d->adapt);
     dmn_gpio_stop(&d->machine);
     dmn_hotplug_stop(&d->machine);
+    dmn_frames_stop_preparing(&d->frames);
     /* Joins the teams, so that nobody touches clients' memory any more. The oldest go first: what
      * they still compute may belong to streams that a reload moved to a newer model. */
     while (d->models.leaving) {

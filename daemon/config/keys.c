@@ -179,10 +179,20 @@ static const struct dmn_config_row rows[] = {
         "Maximum client memory of one user."),
     INT(DMN_KEY_LIMIT_INLINE_MIB, "limits.inline_mib", "MiB", 1, 65536, 256, NOW,
         "Maximum memory for the inline and f16 frames of one connection."),
+    INT(DMN_KEY_LIMIT_INLINE_TOTAL_MIB, "limits.inline_total_mib", "MiB", 1, 1048576, 512, NOW,
+        "Maximum memory for the inline, f16 and shrunk frames of all connections; one user gets at "
+        "most as much as stays free for others."),
     INT(DMN_KEY_LIMIT_BACKLOG_KIB, "limits.backlog_kib", "KiB", 64, 1048576, 1024, NOW,
         "Stop reading from a connection while it has more unread answers than this."),
     INT(DMN_KEY_LIMIT_SLOW_S, "limits.slow_client_s", "s", 1, 3600, 30, NOW,
         "Disconnect a client that reads nothing for this long while its backlog is full."),
+    INT(DMN_KEY_LIMIT_IMAGE_MPIXELS, "limits.image_mpixels", "megapixels", 1, 1024, 64, NOW,
+        "Refuse larger images."),
+    INT(DMN_KEY_LIMIT_SLICE_MPIXELS, "limits.slice_mpixels", "megapixels", 1, 1024, 9, NOW,
+        "Shrink larger images beside the pipeline, in slices, so that no frame waits for them."),
+    STRING(DMN_KEY_LIMIT_USER_WEIGHTS, "limits.user_weights", 250, "", NOW,
+           "Shares of computing time beside other users: \"UID=WEIGHT,...\", weights 1 to 1000; "
+           "other users have 1. New streams use it."),
 };
 
 static const struct dmn_config_item_row items[] = {

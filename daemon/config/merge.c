@@ -9,6 +9,7 @@
 #include "base.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
+#include "daemon/config/user_weights.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"
@@ -82,6 +83,11 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
             error = set_socket_mode(r, row->key, json_string_value(value));
         } else if (row->id == DMN_KEY_PLANNER_ALGORITHM) {
             error = check_algorithm(r, row->key, json_string_value(value));
+        } else if (row->id == DMN_KEY_LIMIT_USER_WEIGHTS &&
+                   !dmn_user_weights_ok(json_string_value(value))) {
+            error = dmn_config_fail(r, row->key,
+                                    "\"%.100s\" is not UID=WEIGHT,..., with weights 1 to 1000",
+                                    json_string_value(value));
         }
         error = error ? error : dmn_config_set_string(&v->text, json_string_value(value));
         break;

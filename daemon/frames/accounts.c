@@ -25,7 +25,7 @@ void dmn_account_trim(struct dmn_accounts *list)
 
     for (a = LIST_FIRST(list); a; a = next) {
         next = LIST_NEXT(a, linked);
-        if (a->connections == 0 && a->memory_bytes == 0) {
+        if (a->connections == 0 && a->memory_bytes == 0 && a->inline_bytes == 0) {
             LIST_REMOVE(a, linked);
             free(a);
         }

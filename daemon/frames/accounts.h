@@ -3,7 +3,8 @@
  * daemon/frames/accounts.h - what each user's clients hold, over all their connections
  *
  * The limits per user use these counts. conn.c writes connections, ipc/mapped_memory.c writes
- * memory_bytes. Client memory may outlive its connection, so an account lives until both are 0.
+ * memory_bytes. Client memory and buffers may outlive their connection, so an account lives until
+ * all are 0.
  *
  * Threads: the loop thread.
  */
@@ -18,6 +19,8 @@ struct dmn_account {
     uid_t uid;
     size_t connections;
     size_t memory_bytes; /* of mapped client memory */
+    size_t
+        inline_bytes; /* of buffers, over all its connections; only record.h's functions write it */
 };
 LIST_HEAD(dmn_accounts, dmn_account);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/frames/admission.h - which stream's frame enters a model's pipeline next, and which frames
- * cannot meet their deadline
+ * daemon/frames/admission.h - whose frame is next: fair among users, and among the streams of each
  *
- * Every stream with waiting frames is in its model's list once. In its turn it admits as many
- * frames as its weight (1 << priority), then it goes to the end of the list. So no stream starves,
- * and a stream that sends more only waits longer itself. Pure logic: no sockets, no pipeline.
- * Threads: the loop thread.
+ * A fair queue of users, and for each user a fair queue of its streams (fair_queue.h). A turn costs
+ * what the frame took to compute, so one large frame counts as much as many small ones. A frame of
+ * a stream counts 1 / (1 << priority), to its stream and to its user; to its user also
+ * 1 / (the user's own weight). So no stream starves, whatever others send, and a user gains nothing
+ * by more connections or streams.
+ *
+ * Each model has one for the frames that wait for its pipeline; preparing.h has one for images.
+ * Pure logic: no sockets, no pipeline. Threads: the loop thread.
  */
 #pragma once
 
@@ -14,24 +17,52 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
-/* A stream's waiting frames. Embedded in the stream; listed while waiting > 0. */
+#include "daemon/frames/fair_queue.h"
+
+/* A user with streams here, or one that had, until its tag is past: a user who connects again does
+ * not get a new share. */
+struct dmn_share {
+    LIST_ENTRY(dmn_share) linked; /* in the admission, which owns it */
+    struct dmn_flow flow;         /* in the queue of users */
+    struct dmn_fair_queue streams;
+    uid_t uid;
+    size_t stream_count;
+    unsigned weight;
+};
+
+/* A stream's waiting frames. Embedded in the stream. */
 struct dmn_queue {
-    TAILQ_ENTRY(dmn_queue) linked;
-    size_t waiting;
-    unsigned weight, turn; /* frames per turn; frames left in this turn */
+    struct dmn_flow flow;    /* in share->streams */
+    struct dmn_share *share; /* borrowed from the admission that the stream joined; NULL: none */
+    unsigned weight;         /* 1 << priority */
+    uint64_t cost_ns;        /* of a frame, moving average; 0: not known */
 };
 #define DMN_QUEUE_NULL ((struct dmn_queue){.weight = 1})
 
 struct dmn_admission {
-    TAILQ_HEAD(, dmn_queue) turns; /* the first is next in turn */
+    struct dmn_fair_queue users;
+    LIST_HEAD(, dmn_share) shares; /* owned, but for `spare` */
+    struct dmn_share spare;        /* of streams whose user found no memory */
     size_t waiting;                /* sum over all streams */
+    uint64_t cost_ns;              /* of a frame of any stream, moving average; 0: not known */
 };
 
-/** dmn_admission_init() - nothing waits. */
+/** dmn_admission_init() - nobody is here. */
 void dmn_admission_init(struct dmn_admission *a);
+/** dmn_admission_deinit() - frees the shares; no stream may be left. */
+void dmn_admission_deinit(struct dmn_admission *a);
+
 /** dmn_queue_init() - @priority: 0..3. */
 void dmn_queue_init(struct dmn_queue *q, unsigned priority);
+/** dmn_queue_join() - @q is a stream of user @uid, who has @weight (1..1000) beside other users.
+ * The newest weight of a user counts. Without memory it shares with others who have none. */
+void dmn_queue_join(struct dmn_admission *a, struct dmn_queue *q, uid_t uid, unsigned weight);
+/** dmn_queue_leave() - before its stream ends or joins another; nothing waits. Takes a queue that
+ * joined none. */
+void dmn_queue_leave(struct dmn_queue *q);
+
 /** dmn_admission_add() - one more frame of @q waits. */
 void dmn_admission_add(struct dmn_admission *a, struct dmn_queue *q);
 /** dmn_admission_drop() - removes one waiting frame of @q. */
@@ -39,8 +70,21 @@ void dmn_admission_drop(struct dmn_admission *a, struct dmn_queue *q);
 /** dmn_admission_next() - Return: the queue whose oldest frame is next; NULL: nothing waits.
  * Changes nothing. */
 struct dmn_queue *dmn_admission_next(const struct dmn_admission *a);
-/** dmn_admission_taken() - one frame of @q, from dmn_admission_next(), was admitted. */
-void dmn_admission_taken(struct dmn_admission *a, struct dmn_queue *q);
+/** dmn_admission_taken() - one frame of @q, from dmn_admission_next(), has its turn. Return: the
+ * cost in ns that it was expected to have, for dmn_admission_measured(). */
+uint64_t dmn_admission_taken(struct dmn_admission *a, struct dmn_queue *q);
+/** dmn_admission_measured() - a frame of @q took @cost_ns instead of @expected_ns. */
+void dmn_admission_measured(struct dmn_admission *a, struct dmn_queue *q, uint64_t expected_ns,
+                            uint64_t cost_ns);
+/** dmn_admission_charge() - @q used up @cost_ns of its share beside its turns. */
+void dmn_admission_charge(struct dmn_admission *a, struct dmn_queue *q, uint64_t cost_ns);
+
+/** dmn_admission_has_turn() - Return: @q, in which frames wait, has not had its share yet, so a
+ * frame that would be refused for lack of room may wait for the next place instead. */
+bool dmn_admission_has_turn(const struct dmn_admission *a, const struct dmn_queue *q);
+/** dmn_admission_ahead() - Return: waiting frames that go before one that joins @q now, of which
+ * @own are in @q. */
+size_t dmn_admission_ahead(const struct dmn_admission *a, const struct dmn_queue *q, size_t own);
 
 /**
  * dmn_admission_misses_deadline() - will a frame that arrives now surely miss its deadline

@@ -18,7 +18,10 @@ struct dmn_clients *dmn_clients_new(struct dmn_model *m)
 
 struct dmn_clients *dmn_clients_free(struct dmn_clients *w)
 {
-    assert(!w || LIST_EMPTY(&w->streams));
+    if (w) {
+        assert(LIST_EMPTY(&w->streams));
+        dmn_admission_deinit(&w->admission);
+    }
     free(w);
     return NULL;
 }

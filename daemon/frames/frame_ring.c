@@ -51,6 +51,8 @@ void dmn_stream_cancel(struct dmn_stream *s, uint64_t frame)
             dmn_stream_unqueue(r, IPC_CANCELLED, "cancelled");
         } else if (r->state == DMN_RECORD_RUNNING) {
             dmn_record_cancel(r);
+        } else if (r->state == DMN_RECORD_PREPARING) {
+            r->give_up = IPC_CANCELLED;
         }
         return;
     }

@@ -8,6 +8,7 @@
 #include "daemon/config/config.h"
 #include "daemon/frames/model_events.h"
 #include "daemon/frames/polling.h"
+#include "daemon/frames/preparing.h"
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -75,6 +76,7 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
     if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
         f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
     }
+    dmn_preparing_start(f);
     error = ipc_pool_guard_start();
     if (error < 0) {
         dmn_log(LOG_WARNING,
@@ -87,6 +89,11 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
     f->acceptor.accepted = on_accepted;
     f->acceptor.ctx = f;
     return dmn_acceptor_start(&f->acceptor, fd, file);
+}
+
+void dmn_frames_stop_preparing(struct dmn_frames *f)
+{
+    dmn_preparing_stop(f);
 }
 
 void dmn_frames_stop_accepting(struct dmn_frames *f)
@@ -223,12 +230,14 @@ void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *c
                      struct dmn_models *models)
 {
     *f = (struct dmn_frames){.loop = loop, .config = config, .models = models};
+    dmn_preparing_init(f);
     f->listener = dmn_model_events();
     dmn_models_listen(models, &f->listener);
 }
 
 void dmn_frames_deinit(struct dmn_frames *f)
 {
+    dmn_preparing_deinit(f);
     dmn_account_trim(&f->accounts);
 }
 

@@ -9,12 +9,13 @@
  * read it.
  *
  * The way of a frame: polling.c reads, ipc/intake.c cuts out its message, handlers.c finds the
- * stream, frame_ring.c puts a record into its ring, submit.c decides whether it waits, puts it into
- * the pipeline and gets it back when it was collected. frame_ring.c answers, peer.c writes.
+ * stream, frame_ring.c puts a record into its ring, preparing.c shrinks a huge image, submit.c
+ * decides whether it waits, puts it into the pipeline and gets it back when it was collected.
+ * frame_ring.c answers, peer.c writes.
  *
  * Each file uses only files later in this list: frames; polling; handlers; opening, model_events;
- * conn, submit, frame_ring; stream; record, clients; peer, admission, frame_stats;
- * accounts. room.h holds what they share.
+ * conn, preparing; submit, frame_ring; stream; record, clients; peer, admission, frame_stats;
+ * fair_queue, slicer, accounts. room.h holds what they share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to
  * each frame (computed, late, dropped, refused). Every FRAME and INLINE gets a record or, if its
@@ -47,6 +48,9 @@ void dmn_frames_deinit(struct dmn_frames *f);
 /** dmn_frames_start() - serves on listening socket @fd, which it owns from now on. @file: of the
  * socket, taken; removed at the end. Return: 0 or -errno. */
 int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file);
+/** dmn_frames_stop_preparing() - ends the work on images that are not in a pipeline yet; their
+ * frames are answered "unavailable". Call before models are destroyed. Waits for one slice. */
+void dmn_frames_stop_preparing(struct dmn_frames *f);
 /** dmn_frames_stop_accepting() - closes the listening socket and removes its file. */
 void dmn_frames_stop_accepting(struct dmn_frames *f);
 /** dmn_frames_settle() - does what has become possible: answers, reads, writes. Called before the

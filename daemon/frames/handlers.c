@@ -8,7 +8,7 @@
 #include "daemon/config/config.h"
 #include "daemon/frames/frame_ring.h"
 #include "daemon/frames/opening.h"
-#include "daemon/frames/submit.h"
+#include "daemon/frames/preparing.h"
 
 static void hello(struct dmn_conn *c, const uint8_t *payload)
 {
@@ -64,7 +64,7 @@ static void frame(struct dmn_conn *c, const struct ipc_header *h, const uint8_t 
         c->reading = r;
         ipc_intake_payload_to(&c->intake, r->buffer);
     } else if (r->state == DMN_RECORD_READING) {
-        dmn_submit_frame(r);
+        dmn_prepare_frame(r);
     }
 }
 
@@ -151,7 +151,7 @@ static void payload_done(void *conn)
 {
     struct dmn_conn *c = conn;
 
-    dmn_submit_frame(base_take(c->reading));
+    dmn_prepare_frame(base_take(c->reading));
     dmn_peer_mark(&c->peer);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/config/user_weights.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -27,6 +28,13 @@ void dmn_peer_close(struct dmn_peer *p)
 {
     p->closed = true;
     dmn_peer_settled(p);
+}
+
+void dmn_peer_join(const struct dmn_peer *p, struct dmn_admission *a, struct dmn_queue *q)
+{
+    const char *weights = dmn_config_string(*p->frames->config, DMN_KEY_LIMIT_USER_WEIGHTS);
+
+    dmn_queue_join(a, q, p->account->uid, dmn_user_weight(weights, p->account->uid));
 }
 
 bool dmn_peer_over_limit(const struct dmn_peer *p)

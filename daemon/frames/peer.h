@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "daemon/frames/accounts.h"
+#include "daemon/frames/admission.h"
 #include "daemon/frames/room.h"
 #include "ipc/frame_rules.h"
 #include "ipc/outgoing.h"
@@ -78,6 +79,9 @@ static inline void dmn_peer_reply(struct dmn_peer *p, const struct ipc_reply *r)
  * connection. */
 __attribute__((format(printf, 3, 4))) void dmn_peer_fail(struct dmn_peer *p, enum ipc_status status,
                                                          const char *format, ...);
+/** dmn_peer_join() - @q is a stream of this client's user, by the weight that
+ * DMN_KEY_LIMIT_USER_WEIGHTS gives it; see dmn_queue_join(). */
+void dmn_peer_join(const struct dmn_peer *p, struct dmn_admission *a, struct dmn_queue *q);
 /** dmn_peer_over_limit() - Return: more is unwritten than DMN_KEY_LIMIT_BACKLOG_KIB: read and
  * answer nothing until it shrinks. */
 bool dmn_peer_over_limit(const struct dmn_peer *p);

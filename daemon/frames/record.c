@@ -22,7 +22,11 @@ struct dmn_record *dmn_record_new(struct dmn_stream *s)
 struct dmn_record *dmn_record_free(struct dmn_record *r)
 {
     dmn_record_release(r);
-    free(r->buffer);
+    if (r->buffer) {
+        r->account->inline_bytes -= r->buffer_bytes;
+        r->frames->inline_bytes -= r->buffer_bytes;
+        free(r->buffer);
+    }
     free(r);
     return NULL;
 }
@@ -35,6 +39,9 @@ void dmn_record_reset(struct dmn_record *r)
     r->arrival_ns = base_now_ns();
     r->deadline_ns = 0;
     r->image = (struct krn_image){0};
+    r->beside = r->prepared = false;
+    r->rows_done = 0;
+    r->give_up = IPC_OK;
 }
 
 void dmn_record_refused(struct dmn_record *r)
@@ -70,6 +77,8 @@ void dmn_record_release(struct dmn_record *r)
     r->output = r->output_there = NULL;
 }
 
+#define MPIXEL 1000000u
+
 /* What a frame may have in its record's buffer, in this order. */
 enum part { INPUT_THERE, INPUT, OUTPUT, OUTPUT_THERE, PARTS };
 
@@ -89,17 +98,32 @@ static bool lay_out_parts(const size_t bytes[PARTS], size_t ret_at[PARTS], size_
     return true;
 }
 
+/* Return: key's limit in bytes. */
+static size_t limit_of(const struct dmn_peer *p, enum dmn_config_id key)
+{
+    return (size_t)dmn_config_int(*p->frames->config, key) << 20;
+}
+
+/* A user may have as much as is free afterwards: one alone half of all, each of two a third. So
+ * there is always some for another. */
+static bool may_grow(const struct dmn_peer *p, size_t more)
+{
+    size_t all = limit_of(p, DMN_KEY_LIMIT_INLINE_TOTAL_MIB),
+           taken = p->frames->inline_bytes + more;
+
+    return p->inline_bytes + more <= limit_of(p, DMN_KEY_LIMIT_INLINE_MIB) && taken <= all &&
+           p->account->inline_bytes + more <= all - taken;
+}
+
 /* The record keeps the buffer for the next frame, so a steady client costs no allocation. */
 static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t total)
 {
-    size_t limit = (size_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_INLINE_MIB) << 20;
     uint8_t *grown;
 
     if (total <= r->buffer_bytes) {
         return true;
     }
-    if (p->inline_bytes - r->buffer_bytes > limit ||
-        total > limit - (p->inline_bytes - r->buffer_bytes)) {
+    if (total > SIZE_MAX / 4 || !may_grow(p, total - r->buffer_bytes)) {
         return false;
     }
     grown = aligned_alloc(64, total);
@@ -110,6 +134,10 @@ static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t total
     free(r->buffer);
     r->buffer = grown;
     p->inline_bytes += total - r->buffer_bytes;
+    r->account = p->account;
+    r->frames = p->frames;
+    r->account->inline_bytes += total - r->buffer_bytes;
+    r->frames->inline_bytes += total - r->buffer_bytes;
     r->buffer_bytes = total;
     return true;
 }
@@ -118,24 +146,28 @@ static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t total
 static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
                   const struct ipc_frame *f, const struct ipc_memory *m, struct dmn_peer *p)
 {
-    bool in = format->input.converts, out = format->output.converts;
+    bool in = format->input.converts || r->beside, out = format->output.converts;
     const size_t bytes[PARTS] = {[INPUT_THERE] = m ? 0 : f->in_bytes,
                                  [INPUT] = in ? format->input.here_bytes : 0,
                                  [OUTPUT] = !m || out ? format->output.here_bytes : 0,
                                  [OUTPUT_THERE] = !m && out ? format->output.there_bytes : 0};
-    size_t at[PARTS], total;
+    size_t at[PARTS], total = SIZE_MAX / 2;
+    bool own;
 
     if (!lay_out_parts(bytes, at, &total) || !ensure_buffer(r, p, total)) {
+        own = p->inline_bytes + total > limit_of(p, DMN_KEY_LIMIT_INLINE_MIB);
         ipc_answer_refuse(&r->answer, IPC_RESOURCE_EXHAUSTED,
-                          "no memory left for inline and f16 frames of this connection");
+                          "no memory left for the inline, f16 and shrunk frames of this %s: "
+                          "limits.%s",
+                          own ? "connection" : "user", own ? "inline_mib" : "inline_total_mib");
         return false;
     }
     r->input_there = m ? m->map + f->in_offset : r->buffer + at[INPUT_THERE];
     r->output_there = m ? m->map + f->out_offset : r->buffer + at[out ? OUTPUT_THERE : OUTPUT];
-    r->converted = in ? r->buffer + at[INPUT] : NULL;
-    r->input = in ? r->converted : r->input_there;
+    r->input = in ? r->buffer + at[INPUT] : r->input_there;
+    r->converted = format->input.converts ? r->buffer + at[INPUT] : NULL;
     r->output = out ? r->buffer + at[OUTPUT] : r->output_there;
-    r->image.data = r->input;
+    r->image.data = r->input_there;
     return true;
 }
 
@@ -161,10 +193,13 @@ static struct ipc_areas areas_of(const struct dmn_frame_format *format)
                               .image = format->pixfmt != IPC_PIX_TENSOR};
 }
 
-/* Describes the input if it is an image. Return: false: it does not fit its bytes, refused. */
+/* Describes the input if it is an image. Return: false: it does not fit its bytes, or is too large;
+ * refused. */
 static bool set_image(struct dmn_record *r, const struct dmn_frame_format *format,
-                      const struct ipc_frame *f)
+                      const struct ipc_frame *f, const struct dmn_config *config)
 {
+    uint64_t pixels = (uint64_t)f->width * f->height;
+    int64_t most = dmn_config_int(config, DMN_KEY_LIMIT_IMAGE_MPIXELS);
     size_t bytes;
 
     if (format->pixfmt == IPC_PIX_TENSOR) {
@@ -185,6 +220,13 @@ static bool set_image(struct dmn_record *r, const struct dmn_frame_format *forma
             f->height, r->image.stride, (unsigned long long)f->in_bytes);
         return false;
     }
+    if (pixels > (uint64_t)most * MPIXEL) {
+        ipc_answer_refuse(&r->answer, IPC_INVALID_ARGUMENT,
+                          "an image of %ux%u has %.1f megapixels; limits.image_mpixels is %lld",
+                          f->width, f->height, (double)pixels / MPIXEL, (long long)most);
+        return false;
+    }
+    r->beside = pixels > (uint64_t)dmn_config_int(config, DMN_KEY_LIMIT_SLICE_MPIXELS) * MPIXEL;
     return true;
 }
 
@@ -194,8 +236,8 @@ void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format
 {
     const struct ipc_areas areas = areas_of(format);
 
-    if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) || !set_image(r, format, f) ||
-        !place(r, format, f, memory, p)) {
+    if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) ||
+        !set_image(r, format, f, *p->frames->config) || !place(r, format, f, memory, p)) {
         dmn_record_refused(r);
         return;
     }
@@ -208,8 +250,8 @@ size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_form
 {
     const struct ipc_areas areas = areas_of(format);
 
-    if (!ipc_frame_fits_message(&r->answer, h, f, &areas) || !set_image(r, format, f) ||
-        !place(r, format, f, NULL, p)) {
+    if (!ipc_frame_fits_message(&r->answer, h, f, &areas) ||
+        !set_image(r, format, f, *p->frames->config) || !place(r, format, f, NULL, p)) {
         dmn_record_refused(r);
         return 0;
     }

@@ -29,10 +29,12 @@
 struct dmn_stream;
 
 enum dmn_record_state {
-    DMN_RECORD_READING, /* checked; the rest of an inline frame may still have to come */
-    DMN_RECORD_QUEUED,  /* waits for room in the pipeline; its stream's queue counts it */
-    DMN_RECORD_RUNNING, /* inside the pipeline or elsewhere; dmn_stream.running counts it */
-    DMN_RECORD_DONE     /* waits for its turn to be answered */
+    DMN_RECORD_READING,   /* checked; the rest of an inline frame may still have to come */
+    DMN_RECORD_PREPARING, /* its image becomes the model's input (preparing.h); dmn_stream.running
+                           * counts it */
+    DMN_RECORD_QUEUED,    /* waits for room in the pipeline; its stream's queue counts it */
+    DMN_RECORD_RUNNING,   /* inside the pipeline or elsewhere; dmn_stream.running counts it */
+    DMN_RECORD_DONE       /* waits for its turn to be answered */
 };
 
 struct dmn_record {
@@ -43,6 +45,7 @@ struct dmn_record {
     bool here;                /* only for the model's own pipeline: it came back from elsewhere */
     struct ipc_answer answer; /* complete once DONE */
     uint64_t arrival_ns, deadline_ns;
+    uint64_t cost_ns;          /* that its turn was expected to cost, see dmn_admission_taken() */
     struct ipc_memory *memory; /* a reference, or NULL */
     /* each in memory or in buffer. As the client has it; as the model does, the same bytes unless
      * they are converted */
@@ -52,9 +55,19 @@ struct dmn_record {
         *converted;  /* the input's bytes are still to be converted to here; NULL: they are not */
     uint8_t *buffer; /* owned, kept for the next frame; what an inline frame sends comes first */
     size_t buffer_bytes;
+    struct dmn_account
+        *account; /* whose buffer it is, and the room's: both borrowed while there is */
+    struct dmn_frames *frames; /* a buffer */
     struct krn_image image;
-    struct pl_frame *running; /* borrowed from the pipeline while RUNNING there */
-    struct dmn_far_frame far; /* far.at: RUNNING elsewhere */
+    /* an image that is prepared beside the pipeline; written by preparing.c */
+    bool beside;                    /* it is to be; written by record.c */
+    bool prepared;                  /* input is what prepared_by made of it */
+    struct mdl_preproc prepared_by; /* of the rows done */
+    size_t rows_done;
+    struct dmn_model *preparing_for; /* while PREPARING; counts it in dmn_model.running */
+    enum ipc_status give_up;         /* PREPARING: stop, and answer with this; IPC_OK: go on */
+    struct pl_frame *running;        /* borrowed from the pipeline while RUNNING there */
+    struct dmn_far_frame far;        /* far.at: RUNNING elsewhere */
 };
 
 /* The layout of every frame of a stream. Constant: a hot swap moves a stream only to a model with
@@ -67,7 +80,7 @@ struct dmn_frame_format {
 /** dmn_record_new() - a record of stream @s, without a buffer. Return: owned by the caller; NULL:
  * out of memory. */
 struct dmn_record *dmn_record_new(struct dmn_stream *s);
-/** dmn_record_free() - must not be RUNNING. Return: NULL. */
+/** dmn_record_free() - must not be RUNNING. Gives its buffer back to the counts. Return: NULL. */
 struct dmn_record *dmn_record_free(struct dmn_record *r);
 /** dmn_record_reset() - a new frame arrives, READING; keeps the buffer. ipc_frame_take() begins its
  * answer. */
@@ -85,7 +98,8 @@ void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format
 /**
  * dmn_record_place_inline() - makes room in the buffer for the input that follows the message
  *
- * @p: counts the buffers' bytes against DMN_KEY_LIMIT_INLINE_MIB. Allocates only when the buffer is
+ * @p: counts the buffers' bytes against DMN_KEY_LIMIT_INLINE_MIB and
+ * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is
  * too small. Return: bytes of input to read to r->buffer; 0: none, the record is DONE with the
  * reason.
  */

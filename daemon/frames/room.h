@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "daemon/frames/accounts.h"
+#include "daemon/frames/slicer.h"
 #include "daemon/models/models.h"
 #include "daemon/service/acceptor.h"
 #include "daemon/service/users.h"
@@ -39,7 +40,9 @@ struct dmn_frames {
     /* written by conn.c */
     LIST_HEAD(, dmn_conn) conns; /* owned */
     size_t conn_count;
+    size_t inline_bytes;          /* of buffers, over all users; written through record.h */
     struct dmn_accounts accounts; /* owned; only accounts in use, see accounts.h */
+    struct dmn_slicer slicer;     /* written by preparing.c */
     /* written through peer.h, emptied by dmn_frames_settle() */
     LIST_HEAD(, dmn_peer) unsettled;
 };

@@ -8,19 +8,23 @@ static void link_stream(struct dmn_clients *w, struct dmn_stream *s)
 {
     s->clients = w;
     LIST_INSERT_HEAD(&w->streams, s, linked);
+    if (s->peer) { /* else nothing of it will wait any more */
+        dmn_peer_join(s->peer, &w->admission, &s->queue);
+    }
 }
 
 static void unlink_stream(struct dmn_stream *s)
 {
     if (s->clients) {
         LIST_REMOVE(s, linked);
+        dmn_queue_leave(&s->queue);
         s->clients = NULL;
     }
 }
 
 void dmn_stream_move(struct dmn_stream *s, struct dmn_clients *to)
 {
-    size_t waiting = s->queue.waiting;
+    size_t waiting = s->queue.flow.waiting;
 
     for (size_t i = 0; i < waiting; i++) {
         dmn_admission_drop(&s->clients->admission, &s->queue);
@@ -50,6 +54,7 @@ static bool grow_records(struct dmn_stream *s, size_t count)
 struct dmn_stream *dmn_stream_free(struct dmn_stream *s)
 {
     unlink_stream(s);
+    dmn_queue_leave(&s->slices);
     while (s->free) {
         struct dmn_record *r = s->free;
 
@@ -100,6 +105,7 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
     s->flow.credits = grant(p, o->credits, dmn_model_depth(m));
     s->flow.deadline_ns = o->deadline_ns;
     dmn_queue_init(&s->queue, o->priority);
+    dmn_queue_init(&s->slices, o->priority);
     dmn_travel_plan(m->model, m->model->inputs, m->model->input_count, m->in_offset, m->input_bytes,
                     o->input_dtype == IPC_F16, &s->format.input);
     dmn_travel_plan(m->model, m->model->outputs, m->model->output_count, m->out_offset,
@@ -130,11 +136,13 @@ static void give_up_waiting(struct dmn_stream *s, enum ipc_status status, const 
             dmn_stream_unqueue(r, status, text);
         } else if (r->state == DMN_RECORD_RUNNING && !s->peer) {
             dmn_record_cancel(r);
+        } else if (r->state == DMN_RECORD_PREPARING && !s->peer) {
+            r->give_up = status;
         }
     }
 }
 
-void dmn_stream_requeue(struct dmn_record *r)
+void dmn_stream_wait(struct dmn_record *r)
 {
     struct dmn_stream *s = r->stream;
     uint32_t at = s->head;
@@ -144,8 +152,17 @@ void dmn_stream_requeue(struct dmn_record *r)
     }
     s->next = at;
     r->state = DMN_RECORD_QUEUED;
-    r->here = true;
     dmn_admission_add(&s->clients->admission, &s->queue);
+}
+
+void dmn_stream_returned(struct dmn_stream *s)
+{
+    s->running--;
+    if (s->peer) {
+        dmn_peer_mark(s->peer);
+    } else if (s->running == 0) {
+        dmn_stream_free(s);
+    }
 }
 
 void dmn_stream_orphan(struct dmn_stream *s)

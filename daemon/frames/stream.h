@@ -47,8 +47,10 @@ struct dmn_stream {
     /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
      * by frame_ring.c, next also by submit.c */
     uint32_t head, next, tail;
-    size_t running;                         /* records inside the pipeline; written by submit.c */
+    size_t running;                         /* records RUNNING or PREPARING; written by submit.c and
+                                             * preparing.c */
     struct dmn_queue queue;                 /* counts the QUEUED records of the ring */
+    struct dmn_queue slices;                /* of preparing.c: its PREPARING records but one */
     struct dmn_record *free;                /* owned */
     struct dmn_record *ring[DMN_RING_SIZE]; /* owned */
 };
@@ -75,9 +77,12 @@ static inline bool dmn_stream_finished(const struct dmn_stream *s)
 
 /** dmn_stream_unqueue() - makes a QUEUED record DONE without running it. */
 void dmn_stream_unqueue(struct dmn_record *r, enum ipc_status status, const char *text);
-/** dmn_stream_requeue() - a RUNNING record came back from elsewhere without an answer: it waits for
- * the model's own pipeline. The stream has a model. */
-void dmn_stream_requeue(struct dmn_record *r);
+/** dmn_stream_wait() - a record becomes QUEUED, maybe one before others that were QUEUED already.
+ * The stream has a model. */
+void dmn_stream_wait(struct dmn_record *r);
+/** dmn_stream_returned() - a RUNNING or PREPARING record is DONE: has it answered, or, if the
+ * connection is gone and this was the last one, frees @s. */
+void dmn_stream_returned(struct dmn_stream *s);
 /** dmn_stream_orphan() - the connection is gone: frees @s, now or with its last running frame. */
 void dmn_stream_orphan(struct dmn_stream *s);
 /** dmn_stream_detach() - the model's pipeline is gone: frees @s if its connection is gone too. */

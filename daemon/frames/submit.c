@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/submit.h"
 
+#include <string.h>
+
 #include "base.h"
 
 /* The frame came back from where it was computed: from the pipeline, or from elsewhere. */
@@ -27,11 +29,7 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
         dmn_record_fail(r, IPC_CANCELLED, "cancelled");
         break;
     }
-    if (s->peer) {
-        dmn_peer_mark(s->peer);
-    } else if (s->running == 0) {
-        dmn_stream_free(s);
-    }
+    dmn_stream_returned(s);
 }
 
 static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct pl_frame *f)
@@ -46,7 +44,10 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
     r->answer.queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
     r->answer.service_ns =
         f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
-    r->stream->running--;
+    if (r->stream->clients && r->stream->queue.share) {
+        dmn_admission_measured(&r->stream->clients->admission, &r->stream->queue, r->cost_ns,
+                               f->busy_ns);
+    }
     ended(r, m, f->status);
 }
 
@@ -58,9 +59,10 @@ static void came_back(struct dmn_far_frame *f, struct dmn_model *m, const struct
     uint64_t taken = a->done_ns - base_min(a->done_ns, r->arrival_ns);
 
     m->running--;
-    s->running--;
     if (a->undone && s->peer && s->clients) {
-        dmn_stream_requeue(r);
+        s->running--;
+        r->here = true;
+        dmn_stream_wait(r);
         if (s->clients->model != m) { /* a hot swap moved the stream: nobody tells of room there */
             dmn_submit_waiting(s->clients);
         }
@@ -73,7 +75,7 @@ static void came_back(struct dmn_far_frame *f, struct dmn_model *m, const struct
     ended(r, m, a->undone ? PL_FRAME_CANCELLED : a->status);
 }
 
-static void fill(struct pl_frame *f, struct dmn_record *r)
+static void fill(struct pl_frame *f, const struct dmn_model *m, struct dmn_record *r)
 {
     const struct dmn_frame_format *format = &r->stream->format;
 
@@ -81,7 +83,10 @@ static void fill(struct pl_frame *f, struct dmn_record *r)
     f->owner = &r->owner;
     f->tag = r->answer.frame;
     f->deadline_ns = r->deadline_ns;
-    f->has_image = format->pixfmt != IPC_PIX_TENSOR;
+    /* what was prepared for a model that a hot swap replaced may be of no use here */
+    f->has_image =
+        format->pixfmt != IPC_PIX_TENSOR &&
+        !(r->prepared && memcmp(&r->prepared_by, &m->model->preproc, sizeof(r->prepared_by)) == 0);
     f->image = r->image;
     for (size_t i = 0; i < format->input.count && !f->has_image; i++) {
         f->inputs[i] = r->input + format->input.tensor[i].here;
@@ -115,7 +120,7 @@ static int to_pipeline(struct dmn_model *m, struct dmn_record *r)
     if (!f) {
         return PL_E_FULL;
     }
-    fill(f, r);
+    fill(f, m, r);
     if (pl_submit(m->pipe, f) != 0) {
         pl_frame_put(m->pipe, f);
         return PL_E_FULL;
@@ -125,11 +130,9 @@ static int to_pipeline(struct dmn_model *m, struct dmn_record *r)
 }
 
 /* Answers a waiting frame, which is not computed. */
-static void refuse(struct dmn_clients *w, struct dmn_record *r, enum ipc_status status,
-                   const char *why)
+static void refuse(struct dmn_record *r, enum ipc_status status, const char *why)
 {
-    dmn_admission_taken(&w->admission, &r->stream->queue);
-    dmn_record_fail(r, status, "%s", why);
+    dmn_stream_unqueue(r, status, why);
     if (r->stream->peer) {
         dmn_peer_mark(r->stream->peer);
     }
@@ -147,20 +150,20 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
     }
     r = s->ring[s->next & DMN_RING_MASK];
     if (r->deadline_ns && base_now_ns() >= r->deadline_ns) {
-        refuse(w, r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
+        refuse(r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
         return true;
     }
     dmn_record_input_here(r, &s->format);
     offered = offer(m, r);
     if (offered == DMN_OFFER_NONE && pl_asleep(m->pipe)) {
-        refuse(w, r, IPC_UNAVAILABLE,
+        refuse(r, IPC_UNAVAILABLE,
                "the model is too large for this board, and other boards do not serve it now");
         return true;
     }
     if (offered == DMN_OFFER_FULL || (offered == DMN_OFFER_NONE && to_pipeline(m, r) != 0)) {
         return false;
     }
-    dmn_admission_taken(&w->admission, &s->queue);
+    r->cost_ns = dmn_admission_taken(&w->admission, &s->queue);
     r->state = DMN_RECORD_RUNNING;
     s->running++;
     m->running++;
@@ -179,14 +182,16 @@ void dmn_submit_waiting(struct dmn_clients *w)
     }
 }
 
-/* Policy "latest": waiting frames give way to the new one. That one is queued first: a queue that
- * became empty would lose its turn with every new frame. */
-static void drop_older(struct dmn_stream *s, const struct dmn_record *newest)
+/* Policy "latest": frames that wait give way to the newer one. That one is queued first: a queue
+ * that became empty would lose its turn with every new frame. */
+static void drop_older(struct dmn_stream *s, const struct dmn_record *newer)
 {
-    for (uint32_t i = s->next; i != s->tail; i++) {
+    for (uint32_t i = s->next; i != s->tail && s->ring[i & DMN_RING_MASK] != newer; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
-        if (r->state == DMN_RECORD_QUEUED && r != newest && !r->here) {
+        if (r->state == DMN_RECORD_PREPARING) {
+            r->give_up = IPC_DROPPED;
+        } else if (r->state == DMN_RECORD_QUEUED && !r->here) {
             dmn_stream_unqueue(r, IPC_DROPPED, "a newer frame took its place");
         }
     }
@@ -196,16 +201,17 @@ void dmn_submit_frame(struct dmn_record *r)
 {
     struct dmn_stream *s = r->stream;
     struct dmn_clients *w = s->clients;
-    size_t ahead;
+    size_t own, ahead;
 
     if (!w || w->model->leaving) {
         dmn_record_fail(r, IPC_UNAVAILABLE, "the model was unloaded");
         return;
     }
-    ahead = pl_in_flight(w->model->pipe) + w->admission.waiting;
-    if (s->policy == IPC_POLICY_LATEST) {
-        ahead -= s->queue.waiting; /* these give way to this one */
-    }
+    /* of policy "latest", those give way to this one */
+    own = s->policy == IPC_POLICY_LATEST ? 0 : s->queue.flow.waiting;
+    ahead = r->deadline_ns
+                ? pl_in_flight(w->model->pipe) + dmn_admission_ahead(&w->admission, &s->queue, own)
+                : 0;
     /* the period is the pipeline's; elsewhere has another one */
     if (dmn_admission_misses_deadline(r->deadline_ns, base_now_ns(), ahead,
                                       elsewhere(w->model) ? 0 : w->model->period_ns,
@@ -213,13 +219,19 @@ void dmn_submit_frame(struct dmn_record *r)
         dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline cannot be met");
         return;
     }
-    r->state = DMN_RECORD_QUEUED;
-    dmn_admission_add(&w->admission, &s->queue);
+    if (r->prepared) {
+        dmn_stream_wait(r);
+    } else {
+        r->state = DMN_RECORD_QUEUED;
+        dmn_admission_add(&w->admission, &s->queue);
+    }
     if (s->policy == IPC_POLICY_LATEST) {
         drop_older(s, r);
     }
     dmn_submit_waiting(w);
-    if (r->state == DMN_RECORD_QUEUED && s->policy == IPC_POLICY_REJECT) {
+    /* without this, streams that wait would take every place before one that does not */
+    if (r->state == DMN_RECORD_QUEUED && s->policy == IPC_POLICY_REJECT &&
+        (s->queue.flow.waiting > 1 || !dmn_admission_has_turn(&w->admission, &s->queue))) {
         dmn_stream_unqueue(r, IPC_RESOURCE_EXHAUSTED, "the pipeline is full");
     }
 }

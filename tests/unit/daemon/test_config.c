@@ -8,6 +8,7 @@
 #include "daemon/config/config.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
+#include "daemon/config/user_weights.h"
 #include "daemon/machine/eps.h"
 #include "tests/harness.h"
 
@@ -130,6 +131,29 @@ TEST(every_key_is_checked)
         T_EQ(load_key(r->key, "[]", &c), -EINVAL);
         T_EQ(load_key(r->key, "{}", &c), -EINVAL);
     }
+}
+
+TEST(weights_of_users)
+{
+    static const char *const bad[] = {
+        "x",    "1",       "1=",   "=1",   "1=0",  "1=1001",       "1=2,",
+        ",1=2", "1=2;3=4", "-1=2", "1=-2", "1 =2", "4294967295=1", "99999999999999999999=1"};
+    struct dmn_config *c = NULL;
+
+    for (size_t i = 0; i < base_array_count(bad); i++) {
+        char value[64];
+
+        snprintf(value, sizeof(value), "\"%s\"", bad[i]);
+        T_EQ(load_key("limits.user_weights", value, &c), -EINVAL);
+        T_CONTAINS(error_text, "limits.user_weights");
+        T_TRUE(!dmn_user_weights_ok(bad[i]));
+    }
+    T_EQ(load_key("limits.user_weights", "\"0=1000,4294967294=1,33=7\"", &c), 0);
+    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 33), 7);
+    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 0), 1000);
+    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 3), 1);
+    T_EQ(dmn_user_weight("", 3), 1);
+    c = dmn_config_free(c);
 }
 
 TEST(choices)

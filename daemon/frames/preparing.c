@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/frames/preparing.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "daemon/frames/submit.h"
+#include "daemon/service/log.h"
+
+/* Pixels of the image in one slice, unless one row of the input takes more. About 5 ms. */
+#define SLICE_PIXELS ((uint64_t)1 << 20)
+
+static void next_slice(struct dmn_frames *f);
+
+static void leave_preparing(struct dmn_record *r)
+{
+    r->preparing_for->running--;
+    r->preparing_for = NULL;
+}
+
+/* Ends a PREPARING frame that is not computed. */
+static void give_up(struct dmn_record *r, enum ipc_status status, const char *why)
+{
+    leave_preparing(r);
+    dmn_record_fail(r, status, "%s", why);
+    dmn_stream_returned(r->stream);
+}
+
+/* Return: the frame was given up. */
+static bool ends(struct dmn_record *r)
+{
+    if (r->give_up != IPC_OK) {
+        give_up(r, r->give_up,
+                r->give_up == IPC_DROPPED ? "a newer frame took its place" : "cancelled");
+    } else if (!r->stream->clients) {
+        give_up(r, IPC_UNAVAILABLE, "the model was unloaded");
+    } else if (r->deadline_ns && base_now_ns() >= r->deadline_ns) {
+        give_up(r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the image was shrunk");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static struct dmn_record *oldest(const struct dmn_stream *s)
+{
+    for (uint32_t i = s->head; i != s->tail; i++) {
+        struct dmn_record *r = s->ring[i & DMN_RING_MASK];
+
+        if (r->state == DMN_RECORD_PREPARING) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static bool ensure_scratch(struct dmn_slicer *s, size_t bytes)
+{
+    if (bytes > s->scratch_bytes) {
+        uint8_t *grown = aligned_alloc(64, base_align_up(bytes, 64));
+
+        if (!grown) {
+            return false;
+        }
+        free(s->scratch);
+        s->scratch = grown;
+        s->scratch_bytes = bytes;
+    }
+    return true;
+}
+
+/* As a client sends it. */
+static struct mdl_tensor dense(const struct mdl_tensor *t)
+{
+    struct mdl_tensor d = *t;
+    ptrdiff_t stride = 1;
+
+    for (size_t i = d.rank; i-- > 0;) {
+        d.stride[i] = stride;
+        stride *= (ptrdiff_t)d.dim[i];
+    }
+    return d;
+}
+
+/* Return: false: out of memory. */
+static bool begin_slice(struct dmn_slicer *s, struct dmn_record *r)
+{
+    const struct mdl_model *m = r->stream->clients->model->model;
+    struct dmn_slice slice = {.image = r->image,
+                              .preproc = m->preproc,
+                              .shape = dense(&m->tensors[m->inputs[0].tensor]),
+                              .input = (uint8_t *)(uintptr_t)r->input +
+                                       r->stream->format.input.tensor[0].here};
+    size_t rows = krn_preprocess_rows(&slice.preproc, &slice.shape);
+    uint64_t pixels = (uint64_t)r->image.width * r->image.height;
+
+    if (!ensure_scratch(s, krn_preprocess_scratch_bytes(m, 1))) {
+        return false;
+    }
+    /* a hot swap may have brought another way to prepare */
+    if (memcmp(&r->prepared_by, &m->preproc, sizeof(m->preproc)) != 0) {
+        memcpy(&r->prepared_by, &m->preproc, sizeof(m->preproc));
+        r->rows_done = 0;
+    }
+    slice.scratch = s->scratch;
+    slice.begin = r->rows_done;
+    slice.end = slice.begin + base_max((size_t)(rows * SLICE_PIXELS / pixels), (size_t)1);
+    slice.end = base_min(slice.end, rows);
+    s->record = r;
+    dmn_slicer_give(s, &slice);
+    return true;
+}
+
+static void next_slice(struct dmn_frames *f)
+{
+    struct dmn_slicer *s = &f->slicer;
+    struct dmn_queue *q;
+
+    while (!s->record && (q = dmn_admission_next(&s->turns)) != NULL) {
+        struct dmn_record *r = oldest(base_container_of(q, struct dmn_stream, slices));
+
+        s->expected_ns = dmn_admission_taken(&s->turns, q);
+        if (!ends(r) && !begin_slice(s, r)) {
+            give_up(r, IPC_RESOURCE_EXHAUSTED, "out of memory for a large image");
+        }
+    }
+}
+
+/* The input is complete: it is as if it came now, as a tensor. */
+static void prepared(struct dmn_record *r)
+{
+    struct dmn_stream *s = r->stream;
+
+    leave_preparing(r);
+    r->prepared = true;
+    r->state = DMN_RECORD_READING;
+    s->running--;
+    dmn_submit_frame(r);
+    dmn_peer_mark(s->peer);
+}
+
+static void on_back(uv_async_t *async)
+{
+    struct dmn_frames *f = async->data;
+    struct dmn_slicer *s = &f->slicer;
+    struct dmn_record *r = s->record;
+    struct dmn_stream *stream;
+    uint64_t took_ns;
+
+    if (!dmn_slicer_take_back(s, &took_ns)) {
+        return;
+    }
+    s->record = NULL;
+    stream = r->stream;
+    dmn_admission_measured(&s->turns, &stream->slices, s->expected_ns, took_ns);
+    if (stream->queue.share) {
+        dmn_admission_charge(&stream->clients->admission, &stream->queue, took_ns);
+    }
+    r->rows_done = s->slice.end;
+    if (ends(r)) {
+        /* nothing is left to do */
+    } else if (r->rows_done == krn_preprocess_rows(&s->slice.preproc, &s->slice.shape)) {
+        prepared(r);
+    } else {
+        dmn_admission_add(&s->turns, &stream->slices);
+    }
+    next_slice(f);
+}
+
+void dmn_prepare_frame(struct dmn_record *r)
+{
+    struct dmn_stream *s = r->stream;
+    struct dmn_frames *f = s->peer->frames;
+
+    if (!r->beside || !s->clients || s->clients->model->leaving) {
+        dmn_submit_frame(r);
+        return;
+    }
+    if (!f->slicer.running) {
+        dmn_record_fail(r, IPC_RESOURCE_EXHAUSTED,
+                        "no thread to shrink images larger than limits.slice_mpixels");
+        return;
+    }
+    for (uint32_t i = s->head; i != s->tail && s->policy == IPC_POLICY_LATEST; i++) {
+        s->ring[i & DMN_RING_MASK]->give_up = IPC_DROPPED; /* read only of PREPARING ones */
+    }
+    r->give_up = IPC_OK;
+    if (!s->slices.share) {
+        dmn_peer_join(s->peer, &f->slicer.turns, &s->slices);
+    }
+    r->state = DMN_RECORD_PREPARING;
+    r->preparing_for = s->clients->model;
+    r->preparing_for->running++;
+    s->running++;
+    dmn_admission_add(&f->slicer.turns, &s->slices);
+    next_slice(f);
+}
+
+void dmn_preparing_init(struct dmn_frames *f)
+{
+    dmn_admission_init(&f->slicer.turns);
+}
+
+void dmn_preparing_deinit(struct dmn_frames *f)
+{
+    dmn_admission_deinit(&f->slicer.turns);
+    free(base_take(f->slicer.scratch));
+    f->slicer.scratch_bytes = 0;
+}
+
+void dmn_preparing_start(struct dmn_frames *f)
+{
+    int error = dmn_slicer_start(&f->slicer, f->loop, on_back, f);
+
+    if (error < 0) {
+        dmn_log(LOG_ERR,
+                "cannot start the thread that shrinks large images: %s; images larger than "
+                "limits.slice_mpixels are refused",
+                strerror(-error));
+    }
+}
+
+void dmn_preparing_stop(struct dmn_frames *f)
+{
+    struct dmn_slicer *s = &f->slicer;
+    struct dmn_queue *q;
+
+    dmn_slicer_stop(s);
+    if (s->record) {
+        give_up(base_take(s->record), IPC_UNAVAILABLE, "the daemon stopped");
+    }
+    while ((q = dmn_admission_next(&s->turns)) != NULL) {
+        struct dmn_record *r = oldest(base_container_of(q, struct dmn_stream, slices));
+
+        dmn_admission_drop(&s->turns, q);
+        give_up(r, IPC_UNAVAILABLE, "the daemon stopped");
+    }
+}
