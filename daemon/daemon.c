@@ -12,6 +12,7 @@
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
+#include "daemon/promises.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
@@ -296,6 +297,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
     if (dmn_adapt_start(&d->plans, &d->adapt) < 0) {
         dmn_log(LOG_ERR, "out of memory: plans will not follow changes of the machine");
     }
+    dmn_promises_check(d);
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,

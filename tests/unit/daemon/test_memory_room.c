@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "daemon/machine/cgroup_limits.h"
 #include "tests/harness.h"
 
 #define MIB (1ull << 20)
@@ -105,6 +106,19 @@ TEST(what_is_not_there_is_unknown)
     T_EQ(dmn_memory_room(root, 100 * MIB), 0);
     put("/sys/fs/cgroup/memory.max", "67108864\n");
     T_EQ(dmn_memory_room(root, 0), 64 * MIB);
+    end();
+}
+
+TEST(tasks_have_limits_too)
+{
+    begin(NULL, "0::/a/b\n8:pids:/c\n");
+    T_TRUE(dmn_cgroup_task_limit(root) == UINT64_MAX);
+    put("/sys/fs/cgroup/a/pids.max", "300\n");
+    put("/sys/fs/cgroup/a/b/pids.max", "max\n");
+    T_EQ(dmn_cgroup_task_limit(root), 300);
+    put("/sys/fs/cgroup/pids/c/pids.max", "20\n");
+    T_EQ(dmn_cgroup_task_limit(root), 20);
+    T_TRUE(dmn_cgroup_memory_limit(root) == UINT64_MAX);
     end();
 }
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/machine/cgroup_limits.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/machine/file_in.h"
+
+#define VERSIONS 2u
+
+/* A version of control groups, for one controller. */
+struct hierarchy {
+    const char *folder, *file, *line; /* line: of /proc/self/cgroup, behind its number */
+};
+
+/* Return: the limit of a control group; UINT64_MAX: none ("max"), or none can be read. */
+static uint64_t limit_of(const char *root, const struct hierarchy *h, const char *group)
+{
+    char path[PATH_MAX];
+    base_cleanup(dmn_file_close) FILE *f = NULL;
+    unsigned long long n;
+
+    snprintf(path, sizeof(path), "%s/%s", group, h->file);
+    f = dmn_file_in(root, h->folder, path);
+    return f && fscanf(f, "%llu", &n) == 1 ? n : UINT64_MAX;
+}
+
+/* Return: our group in the hierarchy, "" for its root, or if nothing says; false: there are no
+ * groups. */
+static bool find_group(const char *root, const struct hierarchy *h, char ret[1024])
+{
+    base_cleanup(dmn_file_close) FILE *f = dmn_file_in(root, "/proc/self/cgroup", "");
+    char line[1100];
+
+    ret[0] = '\0';
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *at = line + strspn(line, "0123456789");
+
+        if (strncmp(at, h->line, strlen(h->line)) == 0) {
+            at += strlen(h->line);
+            snprintf(ret, 1024, "%.*s", (int)strcspn(at, "\n"), at);
+            ret[0] = strcmp(ret, "/") == 0 ? '\0' : ret[0];
+            break;
+        }
+    }
+    return f != NULL;
+}
+
+/* The least limit of our control groups, up to the root, which has one inside a container. */
+static uint64_t least_limit(const char *root, const struct hierarchy versions[VERSIONS])
+{
+    uint64_t least = UINT64_MAX;
+    char group[1024];
+
+    for (size_t i = 0; i < VERSIONS; i++) {
+        char *end = find_group(root, &versions[i], group) ? group + strlen(group) : NULL;
+
+        while (end) {
+            *end = '\0';
+            least = base_min(least, limit_of(root, &versions[i], group));
+            end = strrchr(group, '/');
+        }
+    }
+    return least;
+}
+
+uint64_t dmn_cgroup_memory_limit(const char *root)
+{
+    static const struct hierarchy versions[VERSIONS] = {
+        {"/sys/fs/cgroup", "memory.max", "::"},
+        {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", ":memory:"},
+    };
+
+    return least_limit(root, versions);
+}
+
+uint64_t dmn_cgroup_task_limit(const char *root)
+{
+    static const struct hierarchy versions[VERSIONS] = {
+        {"/sys/fs/cgroup", "pids.max", "::"},
+        {"/sys/fs/cgroup/pids", "pids.max", ":pids:"},
+    };
+
+    return least_limit(root, versions);
+}
