@@ -281,11 +281,12 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
 void dmn_daemon_run(struct dmn_daemon *d)
 {
     char cpus[512] = "";
-    size_t used = 0;
+    size_t used = 0, cores = 0;
 
     for (size_t i = 0; i < d->machine.eps.count && used < sizeof(cpus); i++) {
         char list[256];
 
+        cores += d->machine.eps.eps[i].cpu_count;
         gov_cpulist_format(d->machine.eps.eps[i].cpus, d->machine.eps.eps[i].cpu_count, list,
                            sizeof(list));
         used += (size_t)snprintf(cpus + used, sizeof(cpus) - used, "%s%s %s", i ? ", " : "",
@@ -297,7 +298,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
     if (dmn_adapt_start(&d->plans, &d->adapt) < 0) {
         dmn_log(LOG_ERR, "out of memory: plans will not follow changes of the machine");
     }
-    dmn_promises_check(d);
+    dmn_promises_check(d->config, cores);
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,

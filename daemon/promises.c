@@ -5,7 +5,6 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
-#include "daemon/daemon.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/models/memory_room.h"
 #include "daemon/service/log.h"
@@ -15,19 +14,19 @@
 #define FILES_OF_MODEL 4u  /* a model's files, while it is loaded */
 #define CONNECTION_KIB 32u /* without what it has not read */
 
-static unsigned long long key(const struct dmn_daemon *d, enum dmn_config_id id)
+static unsigned long long key(const struct dmn_config *c, enum dmn_config_id id)
 {
-    return (unsigned long long)dmn_config_int(d->config, id);
+    return (unsigned long long)dmn_config_int(c, id);
 }
 
 /* Client memory is charged to clients, and models are loaded only where there is room. */
-static void check_memory(const struct dmn_daemon *d)
+static void check_memory(const struct dmn_config *c)
 {
     uint64_t limit = dmn_cgroup_memory_limit("") >> 20;
     uint64_t now = dmn_process_memory().resident_bytes >> 20;
-    uint64_t connections = key(d, DMN_KEY_LIMIT_CONNECTIONS);
-    uint64_t each = key(d, DMN_KEY_LIMIT_BACKLOG_KIB) + CONNECTION_KIB;
-    uint64_t need = now + key(d, DMN_KEY_LIMIT_INLINE_TOTAL_MIB) + (connections * each >> 10);
+    uint64_t connections = key(c, DMN_KEY_LIMIT_CONNECTIONS);
+    uint64_t each = key(c, DMN_KEY_LIMIT_BACKLOG_KIB) + CONNECTION_KIB;
+    uint64_t need = now + key(c, DMN_KEY_LIMIT_INLINE_TOTAL_MIB) + (connections * each >> 10);
 
     if (need > limit) {
         dmn_log(
@@ -36,21 +35,17 @@ static void check_memory(const struct dmn_daemon *d)
             "MiB: %llu MiB now, limits.inline_total_mib %llu, limits.connections %llu x "
             "limits.backlog_kib %llu; lower these, or raise MemoryMax=",
             (unsigned long long)limit, (unsigned long long)need, (unsigned long long)now,
-            key(d, DMN_KEY_LIMIT_INLINE_TOTAL_MIB), (unsigned long long)connections,
-            key(d, DMN_KEY_LIMIT_BACKLOG_KIB));
+            key(c, DMN_KEY_LIMIT_INLINE_TOTAL_MIB), (unsigned long long)connections,
+            key(c, DMN_KEY_LIMIT_BACKLOG_KIB));
     }
 }
 
 /* A model has at most one thread a core, and twice as many while its plan changes. */
-static void check_tasks(const struct dmn_daemon *d)
+static void check_tasks(const struct dmn_config *c, size_t cores)
 {
-    uint64_t limit = dmn_cgroup_task_limit(""), cores = 0, models, need;
+    uint64_t limit = dmn_cgroup_task_limit(""), models = key(c, DMN_KEY_LIMIT_MODELS);
+    uint64_t need = OWN_THREADS + (models + 1) * cores;
 
-    for (size_t e = 0; e < d->machine.eps.count; e++) {
-        cores += d->machine.eps.eps[e].cpu_count;
-    }
-    models = key(d, DMN_KEY_LIMIT_MODELS);
-    need = OWN_THREADS + (models + 1) * cores;
     if (need > limit) {
         dmn_log(LOG_WARNING,
                 "the control group's limit is %llu tasks, but piped may need %llu: limits.models "
@@ -60,10 +55,10 @@ static void check_tasks(const struct dmn_daemon *d)
     }
 }
 
-static void check_files(const struct dmn_daemon *d)
+static void check_files(const struct dmn_config *c)
 {
-    uint64_t frames = key(d, DMN_KEY_LIMIT_CONNECTIONS), control = key(d, DMN_KEY_LIMIT_CONTROL);
-    uint64_t need = OWN_FILES + frames + control + FILES_OF_MODEL * key(d, DMN_KEY_LIMIT_MODELS);
+    uint64_t frames = key(c, DMN_KEY_LIMIT_CONNECTIONS), control = key(c, DMN_KEY_LIMIT_CONTROL);
+    uint64_t need = OWN_FILES + frames + control + FILES_OF_MODEL * key(c, DMN_KEY_LIMIT_MODELS);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && need > limit.rlim_cur) {
@@ -73,13 +68,13 @@ static void check_files(const struct dmn_daemon *d)
             "limits.control_connections %llu, limits.models %llu; lower these, or raise "
             "LimitNOFILE=",
             (unsigned long long)limit.rlim_cur, (unsigned long long)need,
-            (unsigned long long)frames, (unsigned long long)control, key(d, DMN_KEY_LIMIT_MODELS));
+            (unsigned long long)frames, (unsigned long long)control, key(c, DMN_KEY_LIMIT_MODELS));
     }
 }
 
-void dmn_promises_check(const struct dmn_daemon *d)
+void dmn_promises_check(const struct dmn_config *c, size_t cores)
 {
-    check_memory(d);
-    check_tasks(d);
-    check_files(d);
+    check_memory(c);
+    check_tasks(c, cores);
+    check_files(c);
 }

@@ -6,8 +6,11 @@
  */
 #pragma once
 
-struct dmn_daemon;
+#include <stddef.h>
+
+struct dmn_config;
 
 /** dmn_promises_check() - logs a warning, with keys and values, for each limit of the control group
- * or the process (memory, tasks, descriptors) that clients within limits.* could exceed. */
-void dmn_promises_check(const struct dmn_daemon *d);
+ * or the process (memory, tasks, descriptors) that clients within limits.* could exceed. @cores: of
+ * all EPs. */
+void dmn_promises_check(const struct dmn_config *c, size_t cores);
