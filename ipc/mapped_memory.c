@@ -41,13 +41,13 @@ enum ipc_status ipc_memory_map(int fd, uint64_t bytes, size_t *total, size_t tot
         *ret_text = "the size of the memfd is not the one that POOL says";
         return IPC_INVALID_ARGUMENT;
     }
-    if ((uint64_t)st.st_blocks * 512 < bytes) {
-        *ret_text = "the pool is not there in full; call posix_fallocate() before POOL";
-        return IPC_INVALID_ARGUMENT;
-    }
     if (!base_add(*total, bytes, &sum) || sum > total_max) {
         *ret_text = "too much client memory";
         return IPC_RESOURCE_EXHAUSTED;
+    }
+    if ((uint64_t)st.st_blocks * 512 < bytes) {
+        *ret_text = "the pool is not there in full; call posix_fallocate() before POOL";
+        return IPC_INVALID_ARGUMENT;
     }
     m = calloc(1, sizeof(*m));
     if (!m) {

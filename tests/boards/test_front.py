@@ -237,7 +237,7 @@ def bad_pools_are_refused():
                 ("not_found", 4096, [good], dict(stream=7)), ("invalid_argument", 4096, [good, good], {}),
                 ("ok", 4096, [good], {}), ("invalid_argument", 4096, [good], {})):
             pool(status, size, fds, **more)
-        most, _ = pc.memfd(1 << 30)
+        most, _ = pc.memfd(1 << 30, whole=False)
         pool("resource_exhausted", 1 << 30, [most], number=1)
         for fd in (good, unsealed, most):
             os.close(fd)
