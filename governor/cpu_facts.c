@@ -73,7 +73,8 @@ static void read_sets(const char *root, bool live, struct machine_sets *ret, boo
 
     memset(&ret->performance, 0, sizeof(ret->performance));
     memset(&ret->efficient, 0, sizeof(ret->efficient));
-    ret->by_hwloc = live && gov_hwloc_core_types(&ret->performance, &ret->efficient) == 0 &&
+    ret->by_hwloc = live &&
+                    gov_hwloc_core_types(&ret->online, &ret->performance, &ret->efficient) == 0 &&
                     gov_cpuset_next(&ret->performance, 0) >= 0;
     if (!ret->by_hwloc) {
         if (gov_sysfs_cpulist(root, &ret->performance, "sys/devices/cpu_core/cpus") != 0 ||

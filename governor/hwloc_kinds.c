@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <hwloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static void collect(hwloc_topology_t topology, hwloc_bitmap_t cpus, struct gov_c
     }
 }
 
-int gov_hwloc_core_types(struct gov_cpuset *ret_performance, struct gov_cpuset *ret_efficient)
+static int read_types(struct gov_cpuset *ret_performance, struct gov_cpuset *ret_efficient)
 {
     struct gov_cpuset performance = {0}, efficient = {0};
     hwloc_topology_t topology;
@@ -71,5 +72,27 @@ int gov_hwloc_core_types(struct gov_cpuset *ret_performance, struct gov_cpuset *
     }
     hwloc_bitmap_free(cpus);
     hwloc_topology_destroy(topology);
+    return r;
+}
+
+int gov_hwloc_core_types(const struct gov_cpuset *online, struct gov_cpuset *ret_performance,
+                         struct gov_cpuset *ret_efficient)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct gov_cpuset of, performance, efficient;
+    static bool known;
+    int r = 0;
+
+    pthread_mutex_lock(&lock);
+    if (!known || memcmp(&of, online, sizeof(of)) != 0) {
+        r = read_types(&performance, &efficient);
+        known = r == 0;
+        of = *online;
+    }
+    if (r == 0) {
+        *ret_performance = performance;
+        *ret_efficient = efficient;
+    }
+    pthread_mutex_unlock(&lock);
     return r;
 }

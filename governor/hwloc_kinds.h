@@ -20,7 +20,10 @@ enum gov_core_type {
 
 /**
  * gov_hwloc_core_types() - sets of performance and efficient cores of this machine
+ * @online: the CPUs that are online. hwloc reads the machine again only if they have changed, so a
+ * reload of the configuration does not stand or fall with what hwloc does when memory is short.
  * Blocks on files; any thread. Return: 0 (both sets are empty where hwloc knows no types),
  * -ENOTSUP (built without hwloc, or hwloc failed).
  */
-int gov_hwloc_core_types(struct gov_cpuset *ret_performance, struct gov_cpuset *ret_efficient);
+int gov_hwloc_core_types(const struct gov_cpuset *online, struct gov_cpuset *ret_performance,
+                         struct gov_cpuset *ret_efficient);

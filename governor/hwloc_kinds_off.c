@@ -4,7 +4,8 @@
 #include "governor/hwloc_kinds.h"
 
 /* Built without hwloc: sysfs alone tells the kinds. */
-int gov_hwloc_core_types(struct gov_cpuset *ret_performance, struct gov_cpuset *ret_efficient)
+int gov_hwloc_core_types(const struct gov_cpuset *online, struct gov_cpuset *ret_performance,
+                         struct gov_cpuset *ret_efficient)
 {
     (void)ret_performance;
     (void)ret_efficient;
