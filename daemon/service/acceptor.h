@@ -38,6 +38,6 @@ int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *f
  * is gone; clients that wait there are accepted first. Return: 0: it owns @fd and took @file;
  * -errno: nothing has changed. */
 int dmn_acceptor_move(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file);
-/** dmn_acceptor_stop() - removes the file, and closes the socket and the handles in the loop's next turn. May be called
- * again, or without a start. */
+/** dmn_acceptor_stop() - removes the file, and closes the socket and the handles in the loop's next
+ * turn. May be called again, or without a start. */
 void dmn_acceptor_stop(struct dmn_acceptor *a);

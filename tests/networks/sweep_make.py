@@ -69,7 +69,7 @@ def seed_weights(net, size, generator):
             if module.bias is not None:
                 normal(module.bias, 0.1)
         elif isinstance(module, NORMS) and module.weight is not None:
-            module.weight.data = uniform(module.weight.shape, generator)
+            module.weight.data = getattr(module, 'calm', 1) * uniform(module.weight.shape, generator)
             normal(module.bias, 0.2)
     for module in net.modules():
         if isinstance(module, ShiftedWindowAttentionV2):
