@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 
+import kept_files
 import pyclient
 from daemon import BUILD, HEARTBEAT, LIMIT_S, ROOT, Daemon, check, equal
 
@@ -187,11 +188,9 @@ def kept(m, change=None):
     for name in os.listdir(m.d.state_dir):
         if name.startswith("model-") and name.endswith(".json"):
             path = os.path.join(m.d.state_dir, name)
-            with open(path, encoding="utf-8") as f:
-                root = json.load(f)
+            root = kept_files.read(path)
             if change:
                 root["states"] = change(root["states"])
-                with open(path, "w", encoding="utf-8") as f:
-                    json.dump(root, f)
+                kept_files.write(path, root)
             return root["states"]
     return []

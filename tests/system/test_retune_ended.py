@@ -6,14 +6,14 @@ disturbed by whatever else is asked for; and state files that are absurd or cann
 usage: test_retune_ended.py [CASE]...
 """
 import itertools
-import json
 import os
 import random
 import shutil
 import tempfile
 from signal import SIGHUP, SIGTERM
 
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
+import kept_files
+from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
 from searches import ALGORITHMS, FOREVER, QUICK, SHARE, SLOWDOWN, Client, fails, good_event, serving
 
 
@@ -215,15 +215,13 @@ def what_was_kept_may_be_absurd():
     with Daemon(config=QUICK, state_dir=temp) as d:
         d.call("Retune", {"trials": 1})
     path = os.path.join(temp, [f for f in os.listdir(temp) if f.startswith("model-")][0])
-    with open(path, encoding="utf-8") as f:
-        good = json.load(f)
+    good = kept_files.read(path)
     kinds = good["states"][0]["costs"]
     for ns, handoff in list(itertools.product((1e15, 1e-3, 1e308, -1.0, 0.0), (0.0, 1e10, 1e308)))[::SHARE]:
         state = dict(good["states"][0], handoff_ns=handoff, costs={
             kind: {str(w): [[ns if (u + w) % 3 else 5e4, 0.01] for u in range(len(rows["1"]))]
                    for w in range(1, 3)} for kind, rows in kinds.items()})
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(dict(good, states=[state]), f)
+        kept_files.write(path, dict(good, states=[state]))
         with Daemon(config=QUICK, state_dir=temp) as d:
             check(d.call("PlanFront")["front"] and d.call("PlanExplain")["explanation"])
             for name in ("exact", "pipe-it", "shisha"):
@@ -236,17 +234,18 @@ def what_was_kept_may_be_absurd():
 def state_that_cannot_be_kept():
     """Said once, and the search's end is what it would have been."""
     temp = tempfile.mkdtemp(prefix="piped-test-")
-    with Daemon(config=QUICK, state_dir=temp) as d:
+    with Daemon(config=QUICK, state_dir=temp, env=HEARTBEAT) as d:
         d.call("Retune", {"trials": 1})
-        name = [f for f in os.listdir(temp) if f.startswith("model-")][0]
+        name = d.wait_until(lambda: [f for f in os.listdir(temp) if f.startswith("model-") and f.endswith(".json")])[0]
         os.mkdir(os.path.join(temp, name + ".new"))  # nothing can be written there
         event = d.call("Retune", {"trials": 1})["event"]
         good_event(d, event)
-        check("cannot keep" in d.log(), d.log())
+        check(d.wait_until(lambda: "cannot keep" in d.log()), d.log())
         os.rmdir(os.path.join(temp, name + ".new"))
         os.symlink("/dev/full", os.path.join(temp, name + ".new"))  # a draft is a file of its own, whatever lies there
         before = os.path.getsize(os.path.join(temp, name))
         good_event(d, d.call("Retune", {"trials": 1})["event"])
+        check(d.wait_until(lambda: not os.path.islink(os.path.join(temp, name + ".new"))), os.listdir(temp))
         check(os.path.isfile(os.path.join(temp, name)) and not os.path.islink(os.path.join(temp, name)))
         check(os.path.getsize(os.path.join(temp, name)) > before / 2)
     shutil.rmtree(temp)
