@@ -5,10 +5,23 @@
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 
-static bool healthy(struct dmn_daemon *d, struct dmn_model *m, uint64_t now_ns)
+#define GAP_NS (2 * BASE_NS_PER_S) /* between two looks, at least one of which is due each second */
+
+/* A process that was stopped, or a machine that slept, has no stalled stages: time counts from when
+ * it goes on. */
+static uint64_t runs_for_ns(struct dmn_daemon *d, uint64_t now_ns)
+{
+    if (now_ns - d->looked_ns > GAP_NS) {
+        d->runs_since_ns = now_ns;
+    }
+    d->looked_ns = now_ns;
+    return now_ns - d->runs_since_ns;
+}
+
+static bool healthy(struct dmn_daemon *d, struct dmn_model *m, uint64_t now_ns, uint64_t runs_for)
 {
     uint64_t limit = (uint64_t)dmn_config_int(d->config, DMN_KEY_STALLED_MS) * BASE_NS_PER_MS;
-    bool stalled = pl_stalled_ns(m->pipe, now_ns) > limit;
+    bool stalled = base_min(pl_stalled_ns(m->pipe, now_ns), runs_for) > limit;
 
     if (stalled && !m->stalled) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STALLED, .model = m->name},
@@ -24,14 +37,14 @@ static bool healthy(struct dmn_daemon *d, struct dmn_model *m, uint64_t now_ns)
 
 bool dmn_watchdog_healthy(struct dmn_daemon *d)
 {
-    uint64_t now = base_now_ns();
+    uint64_t now = base_now_ns(), runs_for = runs_for_ns(d, now);
     bool all = true;
 
     for (struct dmn_model *m = d->models.models; m; m = m->next) {
-        all &= healthy(d, m, now);
+        all &= healthy(d, m, now, runs_for);
     }
     for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
-        all &= healthy(d, m, now);
+        all &= healthy(d, m, now, runs_for);
     }
     return all;
 }

@@ -58,6 +58,8 @@ def parse(argv):
     p.add_argument("--builds", action="store_true",
                    help="only the other builds (%s), with quick tests or the given ones" % ", ".join(BUILDS))
     p.add_argument("--long", action="store_true", help="longer random tests, and soaks (PIPED_TEST_LONG=1, suite long)")
+    p.add_argument("--soak", type=float, default=0, metavar="HOURS",
+                   help="only the mixed load, for so long; with --setup under that sanitizer")
     p.add_argument("--chroot", action="store_true",
                    help="do what the README says in a fresh Debian 12 chroot (root, network; several minutes)")
     p.add_argument("--packages", action="store_true",
@@ -68,6 +70,8 @@ def parse(argv):
     args = p.parse_args(argv)
     if args.tests == [BOARDS]:
         args.tests, args.suite = [], args.suite + [BOARDS]
+    if args.soak:
+        args.tests = ["soak"]
     if args.vm:
         args.tests = [t if t.startswith("vm-") else "vm-" + t for t in args.tests]
     return args
@@ -82,6 +86,11 @@ def list_tests():
         print("%s: %s" % (suite, " ".join(sorted(by_suite[suite]))))
 
 
+def soak_arguments(args):
+    """Its time limit in tests/meson.build is for seconds of it."""
+    return ["--timeout-multiplier", str(1 + int(args.soak * 18))] if args.soak else []
+
+
 def selected(args):
     """Return: arguments of meson test for the plain build, names and suites that have to be among what ran."""
     tests = introspect("build")
@@ -89,7 +98,7 @@ def selected(args):
     need_names(args.tests, {t["name"] for t in tests}, "test")
     need_names(args.suite, known, "suite")
     if args.tests:
-        return list(args.tests), args.tests, ()
+        return args.tests + soak_arguments(args), args.tests, ()
     wanted = [s for s in ALONE if getattr(args, s)] or args.suite
     if wanted:
         return [a for s in wanted for a in ("--suite", s)], (), wanted
@@ -123,11 +132,11 @@ def test_arm64(args, options, totals, env):
          suites=ARM64_SUITES)
 
 
-def test_sanitized(setup, options, jobs, totals, env):
-    """Builds what the setup's tests need, and runs them."""
+def test_sanitized(setup, options, jobs, totals, env, names=()):
+    """Builds what the setup's tests need, and runs them, or only those of `names` with their arguments."""
     folder, more = SANITIZERS[setup]
     build(folder, options + more, jobs, only=lambda f: needed_in_setup(f, setup))
-    test(folder, setup, totals, ["--setup", setup], env)
+    test(folder, setup, totals, ["--setup", setup, *names], env)
 
 
 def test_cpu_classes(totals, env):
@@ -143,6 +152,8 @@ def main(argv):
     start = time.monotonic()
     totals = Totals()
     env = {"PIPED_TEST_LONG": "1"} if args.long else {}
+    if args.soak:
+        env["PIPED_TEST_SOAK_S"] = str(args.soak * 3600)
     options = ["-Dwerror=true"] if os.environ.get("CI") == "true" else []
     if args.chroot:
         return run(["tests/chroot/try_readme.sh"])
@@ -159,7 +170,7 @@ def main(argv):
     elif args.builds:
         test_builds(args.tests, options, args.jobs, totals, env)
     elif args.setup:
-        test_sanitized(args.setup, options, args.jobs, totals, env)
+        test_sanitized(args.setup, options, args.jobs, totals, env, args.tests + soak_arguments(args))
     else:
         build("build", options, args.jobs)
         if args.list:
