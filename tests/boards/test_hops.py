@@ -7,6 +7,7 @@ usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the bui
 import array
 import contextlib
 import ctypes
+import errno
 import os
 import random
 import signal
@@ -166,6 +167,8 @@ def end_connections(process, port):
         with contextlib.suppress(OSError):
             if os.readlink("/proc/%d/fd/%s" % (process.pid, fd)).startswith("socket:"):
                 copy = LIBC.syscall(PIDFD_GETFD, pid, int(fd), 0)
+                if copy < 0 and ctypes.get_errno() == errno.EBADF:
+                    continue  # closed meanwhile
                 check(copy >= 0, "pidfd_getfd:", os.strerror(ctypes.get_errno()))
                 with socket.socket(fileno=copy) as sock:
                     if sock.family in (socket.AF_INET, socket.AF_INET6) and sock.getpeername()[1] == port:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kept files: the first byte says which, and whether the rest gets a checksum that fits. Without
- * one that fits nothing of a file is used; with one, saved models that make no sense are left out. */
+ * one that fits, nothing of a file is used; with one, what makes no sense is left out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import tempfile
 
+import kept_files
 import pyclient
-from daemon import BUILD, DIGITS, Daemon, LIMIT_S, VarlinkError, check, equal, main, run_piped
+from daemon import BUILD, DIGITS, HEARTBEAT, Daemon, LIMIT_S, VarlinkError, check, equal, main, run_piped
 
 EX_CONFIG = 78
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
@@ -198,9 +199,8 @@ def states_are_kept_by_places_and_bounded():
         equal(started("place%d" % i), "exact", "a state of other places was used")
     files = os.listdir(temp)
     equal(len([f for f in files if f.startswith("model-")]), 1, files)
-    with open(os.path.join(temp, [f for f in files if f.startswith("model-")][0]), encoding="utf-8") as f:
-        kept = json.load(f)
-    equal((kept["version"], len(kept["states"])), (2, 16))
+    kept = kept_files.read(os.path.join(temp, [f for f in files if f.startswith("model-")][0]))
+    equal((kept["version"], len(kept["states"])), (3, 16))
     equal([s["eps"].split(":")[0] for s in kept["states"]], ["place%d" % i for i in range(17, 1, -1)])
     equal(started("place2"), "saved", "the oldest that is left")
     equal(started("place0"), "exact", "the oldest was not dropped")
@@ -251,58 +251,55 @@ def hostile_states_are_ignored():
         plan = d.call("GetPlan")["plan"]
         units = d.status()["models"][0]["units"]
     path = os.path.join(temp, [f for f in os.listdir(temp) if f.startswith("model-")][0])
-    with open(path, encoding="utf-8") as f:
-        good = json.load(f)
+    good = kept_files.read(path)
     kind = list(good["states"][0]["costs"])[0]
 
     def changed(**keys):
-        return json.dumps(dict(good, states=[dict(good["states"][0], **keys)]))
+        return dict(good, states=[dict(good["states"][0], **keys)])
 
     def row(cells):
         return changed(costs={kind: {"1": cells}})
 
     cell = [1000.0, 0.1]
-    whole = ["", "{", "[]", "null", "3", "\0\0\0", "{\"version\": 2}", "{\"version\": 2, \"states\": {}}",
-             json.dumps(dict(good, version=1)), json.dumps(dict(good, version="2")), "[" * 100000,
-             "{\"version\": 2, \"version\": 2, \"states\": []}", json.dumps(good)[:-20]]
+    whole = [b"", b"{", b"[]", b"null", b"3", b"\0\0\0", b"{\"version\": 3}", b"{\"version\": 3, \"states\": {}}",
+             dict(good, version=1), dict(good, version="3"), b"[" * 100000, kept_files.seal(good)[:-20]]
     parts = [changed(plan="0-9999@nowhere"), changed(plan=3), changed(algorithm=None), changed(eps=[]),
-             changed(governors={}), json.dumps(dict(good, states=[3, None, [], "x"])),
-             json.dumps(dict(good, states=[]))]
+             changed(governors={}), dict(good, states=[3, None, [], "x"]), dict(good, states=[])]
     tables = [row([]), row([cell] * (units - 1)), row([cell] * (units + 1)), row([[-1, 0]] * units),
               row([[0, 0]] * units), row([[1e300, 0]] * units), row([[1e3, -1]] * units), row([["1", "2"]] * units),
               row([[]] * units), row([None] * units), row({}), row("x"), changed(costs=[]), changed(costs={kind: []}),
               changed(handoff_ns=-1), changed(handoff_ns="x"), changed(handoff_ns=1e300),
               changed(handoff_ns_per_byte=-5)]
     for text in whole + parts + tables:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
+        kept_files.write(path, text)
         with Daemon(state_dir=temp) as d:
             got = d.call("GetPlan")
             p = costs(d)
-            equal(got["algorithm"], "saved" if text in tables else "exact", text[:200])
+            equal(got["algorithm"], "saved" if text in tables else "exact", str(text)[:200])
             equal(got["plan"] if text in tables else plan, plan)
-            check(("ignoring " + path + ": not a saved model state" in d.log()) == (text in whole), text[:200], d.log())
-            check(0 <= p["handoff_ns"] < 1e9 and 0 <= p["handoff_ns_per_byte"] < 1e9, text[:200])
+            told = path + " is damaged" in d.log() or "another version than 3" in d.log()
+            check(told == (text in whole), str(text)[:200], d.log())
+            check(0 <= p["handoff_ns"] < 1e9 and 0 <= p["handoff_ns_per_byte"] < 1e9, str(text)[:200])
             if text in tables[:13]:
-                equal(sources(p), {"predicted"}, text[:200])
+                equal(sources(p), {"predicted"}, str(text)[:200])
     os.unlink(path)
     os.mkdir(path)
-    with Daemon(state_dir=temp) as d:
+    with Daemon(state_dir=temp, env=HEARTBEAT) as d:
         equal(d.call("GetPlan")["algorithm"], "exact")
-        check("ignoring" in d.log(), d.log())
+        check("it is not a file; not used" in d.log(), d.log())
         d.call("AutoPlan")
-        check("cannot keep" in d.log(), d.log())
+        check(d.wait_until(lambda: "cannot keep" in d.log()), d.log())
     os.rmdir(path)
     os.mkfifo(path)
     with Daemon(state_dir=temp) as d:
         equal(d.call("GetPlan")["algorithm"], "exact")
-    os.unlink(path)
-    old = os.path.join(temp, os.path.basename(path).replace("model-", "plan-").replace(".v2", ""))
+    check(not os.path.exists(path), "a FIFO was not set aside")
+    old = os.path.join(temp, os.path.basename(path).replace("model-", "plan-").replace(".v3", ""))
     with open(old, "w", encoding="utf-8") as f:
         f.write("{\"version\": 1}")
     with Daemon(state_dir=temp) as d:
         equal(d.call("GetPlan")["algorithm"], "exact")
-        check("ignoring" not in d.log(), "a file of the version before is no cause for alarm\n" + d.log())
+        check("not used" not in d.log(), "a file of the version before is no cause for alarm\n" + d.log())
     shutil.rmtree(temp)
 
 
