@@ -171,12 +171,11 @@ def cpu_s(pid):
 def rates_hold():
     with Fleet(2, rate="10mbit") as fleet:
         end = time.monotonic() + 20
-        while True:
+        while True:  # one late message makes the first estimate a rough one
             link = fleet.head.links()["b2"]
-            if link["kilobyte_us"]:
+            if link["kilobyte_us"] and 600 < link["kilobyte_us"] < 1200:
                 break
-            check(time.monotonic() < end, link)
-        check(600 < link["kilobyte_us"] < 1200, "us for each kB on 10 Mbit/s:", link)
+            check(time.monotonic() < end, "us for each kB on 10 Mbit/s:", link)
 
 
 main((cables_are_late_and_lossy, boards_meet_and_part, frames_are_checked, boards_have_limits, rates_hold),
