@@ -14,6 +14,7 @@ from builds import BUILDS, test_builds
 from counts import Totals, last_line
 from folders import (ROOT, Stop, build, installed, introspect, need_names, needed_in_setup, run, say, suites_of, tail,
                      test)
+from fuzzing import test_fuzz
 
 # Build folder -> meson options. The sanitizers' test setups (what they leave out, their environment) are in
 # tests/meson.build.
@@ -58,6 +59,8 @@ def parse(argv):
     p.add_argument("--builds", action="store_true",
                    help="only the other builds (%s), with quick tests or the given ones" % ", ".join(BUILDS))
     p.add_argument("--long", action="store_true", help="longer random tests, and soaks (PIPED_TEST_LONG=1, suite long)")
+    p.add_argument("--fuzz", type=float, default=0, metavar="MINUTES",
+                   help="only the fuzz targets, under libFuzzer; TEST: only that one (wire, onnx ...)")
     p.add_argument("--soak", type=float, default=0, metavar="HOURS",
                    help="only the mixed load, for so long; with --setup under that sanitizer")
     p.add_argument("--chroot", action="store_true",
@@ -173,6 +176,10 @@ def main(argv):
         test_sanitized(args.setup, options, args.jobs, totals, env, args.tests + soak_arguments(args))
     else:
         build("build", options, args.jobs)
+        if args.fuzz:
+            test_fuzz(args.fuzz, args.tests, options, args.jobs, totals)
+            totals.report()
+            return 1 if totals.failed else 0
         if args.list:
             list_tests()
             return 0

@@ -3,12 +3,14 @@
  * Runs a fuzz target without a fuzzer, as an ordinary test with a bounded number of rounds.
  *
  *     fuzz_x [-n ROUNDS] [-m MAX_BYTES] FILE|FOLDER...
+ *     fuzz_x -w FOLDER [FILE|FOLDER...]     writes the seeds and ends
  *
  * Every file is fed to LLVMFuzzerTestOneInput() as it is; then ROUNDS mutations of them (bits
  * flipped, numbers made extreme, pieces cut, doubled and taken from another seed, ends cut off),
  * with the seed of PIPED_TEST_SEED. A crash is the failure; the seed and the round are printed
  * first, and the input is left in fuzz-last.bin. A target may define fuzz_seed() to add seeds that
- * it makes itself. Linked with -fsanitize=fuzzer instead of this file, a target is a real fuzzer.
+ * it makes itself. Linked with -fsanitize=fuzzer instead of this file, a target is a real fuzzer
+ * (tests/fuzzing.py).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -174,19 +176,38 @@ static size_t mutate_once(unsigned char *d, size_t n, size_t cap)
     }
 }
 
+static int write_seeds(const char *folder)
+{
+    for (size_t i = 0; i < seed_count; i++) {
+        char path[4096];
+        FILE *f;
+
+        snprintf(path, sizeof(path), "%s/%zu", folder, i);
+        f = fopen(path, "wb");
+        if (f == NULL || fwrite(seeds[i].data, 1, seeds[i].bytes, f) != seeds[i].bytes ||
+            fclose(f) != 0) {
+            fprintf(stderr, "%s: %s\n", path, strerror(errno));
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    const char *text = getenv("PIPED_TEST_SEED");
+    const char *text = getenv("PIPED_TEST_SEED"), *to = NULL;
     uint64_t first = text ? strtoull(text, NULL, 0) : 20260601;
     size_t rounds = 2000, cap;
     unsigned char *buffer;
     int option;
 
-    while ((option = getopt(argc, argv, "n:m:")) != -1) {
+    while ((option = getopt(argc, argv, "n:m:w:")) != -1) {
         if (option == 'n') {
             rounds = strtoull(optarg, NULL, 0);
         } else if (option == 'm') {
             bytes_max = strtoull(optarg, NULL, 0);
+        } else if (option == 'w') {
+            to = optarg;
         } else {
             return 2;
         }
@@ -201,6 +222,9 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0, n; (n = fuzz_seed(i, buffer, bytes_max)) > 0; i++) {
         add_seed(buffer, n);
+    }
+    if (to) {
+        return write_seeds(to);
     }
     if (seed_count == 0) {
         fprintf(stderr, "skipped: there are no seeds\n");
