@@ -208,13 +208,34 @@ static void find_types(struct infer *in)
     }
 }
 
+/* "x f32 [1,3,224,224]", and so on for each input */
+static void inputs_text(const struct piped_stream_info *info, char *ret, size_t bytes)
+{
+    size_t n = 0;
+
+    ret[0] = '\0';
+    for (uint32_t i = 0; i < info->input_count && n < bytes; i++) {
+        const struct piped_tensor *t = &info->inputs[i];
+
+        n += (size_t)snprintf(ret + n, bytes - n, "%s%s %s [", i ? ", " : "", t->name,
+                              ipc_dtype_name(t->dtype));
+        for (uint32_t d = 0; d < t->rank && n < bytes; d++) {
+            n += (size_t)snprintf(ret + n, bytes - n, "%s%u", d ? "," : "", t->dim[d]);
+        }
+        n += n < bytes ? (size_t)snprintf(ret + n, bytes - n, "]") : 0;
+    }
+}
+
 /* A tensor stream with one slot tells the sizes. */
 static int find_sizes(struct infer *in, size_t k)
 {
     int rc = open_stream(in, k, 1);
 
     if (rc == CTL_DONE) {
-        in->frame_bytes[k == INFER_F16] = (size_t)piped_stream_info(in->streams[k])->input_bytes;
+        const struct piped_stream_info *info = piped_stream_info(in->streams[k]);
+
+        in->frame_bytes[k == INFER_F16] = (size_t)info->input_bytes;
+        inputs_text(info, in->frame_text[k == INFER_F16], sizeof(in->frame_text[0]));
         if (k == 0) {
             find_types(in);
         }

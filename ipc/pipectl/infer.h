@@ -44,8 +44,9 @@ struct infer {
     struct piped_stream *streams[INFER_STREAMS];
     uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
     size_t most_bytes[INFER_STREAMS];
-    size_t frame_bytes[2]; /* of a raw frame; [true]: of f16 */
-    char not_floats[256];  /* why raw files do not fit; "": they do */
+    size_t frame_bytes[2];   /* of a raw frame; [true]: of f16 */
+    char frame_text[2][320]; /* what it is made of */
+    char not_floats[256];    /* why raw files do not fit; "": they do */
     FILE *raw;
     size_t correct, failed;
     json_t *results; /* owned: reports in order */

@@ -194,7 +194,7 @@ bool infer_has_f16(const struct infer *in)
 static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 {
     size_t frame_bytes = in->frame_bytes[img->f16];
-    char error[256];
+    char error[512];
     int rc = CTL_DONE;
 
     if (in->not_floats[0]) {
@@ -202,8 +202,8 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
     }
     if (frame_bytes == 0 || img->bytes == 0 || img->bytes % frame_bytes) {
         snprintf(error, sizeof(error),
-                 "its %zu bytes are not a multiple of the model's input of %zu bytes", img->bytes,
-                 frame_bytes);
+                 "its %zu bytes are not a multiple of a frame, which has %zu: %s", img->bytes,
+                 frame_bytes, in->frame_text[img->f16]);
         return add_item(in, file, 0, PIPED_TENSOR, error);
     }
     in->most_bytes[img->f16 ? INFER_F16 : 0] = frame_bytes;

@@ -157,7 +157,7 @@ def test_raw_tensors_in_and_out():
         equal(int(row.argmax()), top["class"])
         check(abs(float(row.max()) - top["score"]) < 1e-6, "the score is not the output")
         equal(answer["outputs"][0]["file"], path("many.out"))
-    bad(1, ["not a multiple", "1024"], "infer", write("odd.f32", bytes(1023)))
+    bad(1, ["not a multiple", "1024", "f32 [1,"], "infer", write("odd.f32", bytes(1023)))
     bad(1, ["not a multiple"], "infer", write("empty.f32", b""))
 
 
