@@ -22,14 +22,14 @@
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const char *const texts[] = {
-        "{\"eps\": [{\"name\": \"a\", \"cpus\": \"0-3,7\", \"speed\": 1.5, \"watts\": 2}],"
-        " \"models\": [{\"name\": \"m\", \"path\": \"/m.onnx\", \"plan\": \"0-1@a\"}]}",
-        "// words\n{\"limits\": {\"connections\": 4, \"user_weights\": \"0=3,1000=1\"},"
-        " \"adapt\": {\"enabled\": false}, \"socket_mode\": \"0660\"}",
-        "{\"planner\": {\"latency_ms\": 5}, \"kernels\": {\"measure_ms\": 0}, \"stalled_ms\": 100,"
-        " \"default_model\": \"m\", \"log_level\": \"debug\"}",
-        "{\"models\": [{\"name\": \"m\", \"path\": \"x\", \"shapes\": \"input=1x3x4x4\","
-        " \"calibration\": \"c\"}], \"boards\": {\"name\": \"b\"}, \"sensors\": {\"gpio\": []}}",
+        ("{\"eps\": [{\"name\": \"a\", \"cpus\": \"0-3,7\", \"speed\": 1.5, \"watts\": 2}],"
+         " \"models\": [{\"name\": \"m\", \"path\": \"/m.onnx\", \"plan\": \"0-1@a\"}]}"),
+        ("// words\n{\"limits\": {\"connections\": 4, \"user_weights\": \"0=3,1000=1\"},"
+         " \"adapt\": {\"enabled\": false}, \"socket_mode\": \"0660\"}"),
+        ("{\"planner\": {\"latency_ms\": 5}, \"kernels\": {\"measure_ms\": 0}, \"stalled_ms\": 100,"
+         " \"default_model\": \"m\", \"log_level\": \"debug\"}"),
+        ("{\"models\": [{\"name\": \"m\", \"path\": \"x\", \"shapes\": \"input=1x3x4x4\","
+         " \"calibration\": \"c\"}], \"boards\": {\"name\": \"b\"}, \"sensors\": {\"gpio\": []}}"),
     };
 
     if (index >= sizeof(texts) / sizeof(texts[0]) || strlen(texts[index]) > cap) {

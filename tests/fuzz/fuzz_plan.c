@@ -24,16 +24,16 @@ static const struct pl_ep_set eps = {
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const char *const texts[] = {
-        "\x0c"
-        "0-11@big*4",
-        "\x0c"
-        "0-3@big*2|4-11@little*4",
-        "\x0c"
-        "0-3@big*2x2|4-4@x|5-11@little+big",
-        "\x01"
-        "0-0@x",
-        "\xff"
-        "0-100@littlex4|101-254@big*3+x",
+        ("\x0c"
+         "0-11@big*4"),
+        ("\x0c"
+         "0-3@big*2|4-11@little*4"),
+        ("\x0c"
+         "0-3@big*2x2|4-4@x|5-11@little+big"),
+        ("\x01"
+         "0-0@x"),
+        ("\xff"
+         "0-100@littlex4|101-254@big*3+x"),
     };
 
     if (index >= sizeof(texts) / sizeof(texts[0]) || strlen(texts[index]) > cap) {

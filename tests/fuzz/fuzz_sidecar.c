@@ -17,11 +17,11 @@
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const char *const texts[] = {
-        "{\"preprocess\": {\"size\": [224, 224], \"scale\": 0.0039, \"mean\": [0.4, 0.4, 0.4],"
-        " \"std\": [0.2, 0.2, 0.2], \"colour\": \"rgb\", \"layout\": \"nchw\", \"fit\": \"crop\"},"
-        " \"labels\": [\"a\", \"b\"]}",
-        "{\"comment\": \"c\", \"shapes\": {\"input\": [1, 3, 8, 8], \"n\": 4},"
-        " \"preprocess\": {\"colour\": \"gray\", \"layout\": \"nhwc\", \"fit\": \"stretch\"}}",
+        ("{\"preprocess\": {\"size\": [224, 224], \"scale\": 0.0039, \"mean\": [0.4, 0.4, 0.4],"
+         " \"std\": [0.2, 0.2, 0.2], \"colour\": \"rgb\", \"layout\": \"nchw\", \"fit\": \"crop\"},"
+         " \"labels\": [\"a\", \"b\"]}"),
+        ("{\"comment\": \"c\", \"shapes\": {\"input\": [1, 3, 8, 8], \"n\": 4},"
+         " \"preprocess\": {\"colour\": \"gray\", \"layout\": \"nhwc\", \"fit\": \"stretch\"}}"),
         "{\"labels_file\": \"labels.txt\"}",
     };
 

@@ -43,8 +43,8 @@ static void remove_folder(void)
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const char *const texts[] = {
-        "{\"version\":2,\"models\":[{\"name\":\"m\",\"path\":\"/m.onnx\",\"plan\":\"\","
-        "\"shapes\":\"\"}]}",
+        ("{\"version\":2,\"models\":[{\"name\":\"m\",\"path\":\"/m.onnx\",\"plan\":\"\","
+         "\"shapes\":\"\"}]}"),
         "{\"version\":3,\"identity\":\"" IDENTITY "\",\"states\":[]}",
         "{\"version\":2,\"ranges\":{\"x\":[0,1]},\"model\":\"" IDENTITY "\"}",
     };

@@ -19,6 +19,16 @@ struct litmus {
     int seen[2];
 };
 
+/* not on a stack: clang leaves out what it takes for one thread's own */
+static struct litmus litmus;
+
+static struct litmus *fresh(int order)
+{
+    memset(&litmus, 0, sizeof(litmus));
+    litmus.order = order;
+    return &litmus;
+}
+
 static void start(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
     if (pthread_create(ret, NULL, fn, arg) != 0) {
@@ -41,14 +51,14 @@ static void *send_message(void *arg)
 
 void litmus_message_passing(void *order)
 {
-    struct litmus l = {.order = *(int *)order};
+    struct litmus *l = fresh(*(int *)order);
     pthread_t t;
     int seen;
 
-    start(&t, send_message, &l);
-    seen = l.order == memory_order_relaxed ? atomic_load_explicit(&l.a, memory_order_relaxed)
-                                           : atomic_load_explicit(&l.a, memory_order_acquire);
-    if (seen == 1 && l.plain != 42) {
+    start(&t, send_message, l);
+    seen = l->order == memory_order_relaxed ? atomic_load_explicit(&l->a, memory_order_relaxed)
+                                            : atomic_load_explicit(&l->a, memory_order_acquire);
+    if (seen == 1 && l->plain != 42) {
         ex_fail("the message came before what it says");
     }
     pthread_join(t, NULL);
@@ -76,15 +86,15 @@ static void *store_then_load(void *arg)
 
 void litmus_store_buffering(void *order)
 {
-    struct litmus l = {.order = *(int *)order};
+    struct litmus *l = fresh(*(int *)order);
     pthread_t t;
 
-    start(&t, store_then_load, &l);
-    atomic_store_explicit(&l.b, 1, memory_order_relaxed);
-    fence_of(l.order);
-    l.seen[1] = atomic_load_explicit(&l.a, memory_order_relaxed);
+    start(&t, store_then_load, l);
+    atomic_store_explicit(&l->b, 1, memory_order_relaxed);
+    fence_of(l->order);
+    l->seen[1] = atomic_load_explicit(&l->a, memory_order_relaxed);
     pthread_join(t, NULL);
-    if (l.seen[0] == 0 && l.seen[1] == 0) {
+    if (l->seen[0] == 0 && l->seen[1] == 0) {
         ex_fail("neither saw the other");
     }
 }
@@ -99,11 +109,11 @@ static void *write_plain(void *arg)
 
 void litmus_race(void *unused)
 {
-    struct litmus l = {0};
+    struct litmus *l = fresh(0);
     pthread_t t;
 
-    start(&t, write_plain, &l);
-    l.seen[0] = l.plain;
+    start(&t, write_plain, l);
+    l->seen[0] = l->plain;
     pthread_join(t, NULL);
 }
 
@@ -119,12 +129,12 @@ static void *pass_on_message(void *arg)
 
 void litmus_three_threads(void *unused)
 {
-    struct litmus l = {.order = memory_order_release};
+    struct litmus *l = fresh(memory_order_release);
     pthread_t from, between;
 
-    start(&from, send_message, &l);
-    start(&between, pass_on_message, &l);
-    if (atomic_load_explicit(&l.b, memory_order_acquire) == 1 && l.plain != 42) {
+    start(&from, send_message, l);
+    start(&between, pass_on_message, l);
+    if (atomic_load_explicit(&l->b, memory_order_acquire) == 1 && l->plain != 42) {
         ex_fail("the message came before what it says");
     }
     pthread_join(from, NULL);
