@@ -20,7 +20,7 @@ SEED = int(os.environ.get("PIPED_TEST_SEED", "1"))
 def filled(d):
     """Makes the daemon keep one file of each sort that a board by itself has. Return: their names."""
     d.pipectl("models", "load", "second", DIGITS, "--save")
-    d.pipectl("quantize", "--model", "digits", "--calibrate", folder(d, count=8), "--bound", "0")
+    d.pipectl("quantize", "--model", "digits", "--calibrate", folder(d, count=8), "--bound", "0", "--ms", "0")
     d.pipectl("optimise", "--model", "digits", "--ms", "20")
     d.call("Profile", {"ms": 1})
     d.pipectl("plan", "set", "--model", "digits", "0-0@left|1-%d@right" % (len(d.call("Units", {"model": "digits"})["units"]) - 1))
