@@ -46,11 +46,11 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     size_t units = bytes ? data[0] : 0, next = 0;
-    char error[160] = "", written[4096],
-         *text = strndup((const char *)data + (bytes > 0), bytes > 0 ? bytes - 1 : 0);
+    char error[160] = "", written[4096], *text = calloc(1, bytes + 1);
     struct pl_plan plan, again;
 
     MUST(text);
+    memcpy(text, data + (bytes > 0), bytes - (bytes > 0));
     if (pl_plan_parse(text, &eps, units, error, sizeof(error), &plan) != 0) {
         MUST(error[0] != '\0' && strlen(error) < sizeof(error));
         free(text);

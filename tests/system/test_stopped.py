@@ -9,6 +9,7 @@ import time
 import pyclient
 from daemon import HEARTBEAT, Daemon, check, equal, main
 
+SANITIZED = "PIPED_TEST_SANITIZER" in os.environ  # several times as slow
 NO_PROGRESS = "a stage made no progress"
 
 
@@ -23,7 +24,7 @@ def slow(stalled_ms, side):
 
 
 def a_stage_that_takes_too_long_is_told():
-    with slow(100, 96) as d, pyclient.Connection(d.frames_path) as c:
+    with slow(100, 48 if SANITIZED else 96) as d, pyclient.Connection(d.frames_path) as c:
         s = pyclient.Stream(c, 1, "slow")
         frame, sent = bytes(s.input_bytes), []
         while NO_PROGRESS + " for 100 ms" not in d.log():
@@ -37,7 +38,7 @@ def a_stage_that_takes_too_long_is_told():
 
 
 def a_process_that_was_stopped_has_no_stalled_stage():
-    with slow(3000, 40) as d, pyclient.Connection(d.frames_path) as c:
+    with slow(3000, 20 if SANITIZED else 40) as d, pyclient.Connection(d.frames_path) as c:
         s = pyclient.Stream(c, 1, "slow")
         frame = bytes(s.input_bytes)
         wanted = s.infer(frame).output
