@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "json_text.h"
 #include "model/leaves/hash.h"
 
 #define BEFORE ",\n\"" DMN_SEAL_KEY "\":\""
@@ -25,7 +26,7 @@ static void make_seal(const char *text, size_t bytes, char ret[SEAL_BYTES + 1])
 
 char *dmn_seal_json(const json_t *root, size_t flags)
 {
-    base_autofree char *text = json_dumps(root, flags);
+    base_autofree char *text = json_text(root, flags);
     char seal[SEAL_BYTES + 1], *whole = NULL;
     size_t bytes = text ? strlen(text) : 0;
 
