@@ -2,9 +2,9 @@
 #include "daemon/config/disk.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include "base.h"
+#include "pipeline/members.h"
 
 STAILQ_HEAD(jobs, dmn_disk_job);
 
@@ -67,18 +67,6 @@ static void on_wake(uv_async_t *wake)
     finish(wake->data);
 }
 
-static int start_thread(struct dmn_disk *d)
-{
-    sigset_t all, before;
-    int r;
-
-    sigfillset(&all); /* the loop thread handles signals */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(&d->thread, NULL, run, d);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -r;
-}
-
 int dmn_disk_new(uv_loop_t *loop, struct dmn_disk **ret)
 {
     struct dmn_disk *d = calloc(1, sizeof(*d));
@@ -96,7 +84,7 @@ int dmn_disk_new(uv_loop_t *loop, struct dmn_disk **ret)
     STAILQ_INIT(&d->waiting);
     STAILQ_INIT(&d->finished);
     *ret = d; /* also without a thread: its handle closes with the loop */
-    r = start_thread(d);
+    r = pl_thread_start(&d->thread, run, d); /* the loop thread handles signals */
     if (r < 0) {
         d->stopped = true;
         uv_close((uv_handle_t *)&d->wake, NULL);
