@@ -12,7 +12,7 @@
 #include "base.h"
 
 #define BACKLOG 128
-#define GROUP_BYTES_MAX (1u << 20)
+#define GROUP_BYTES_MAX (16u << 20) /* of one entry, which has all members in it */
 
 /* Removes a socket file that nobody listens on: a crash left it. */
 static int remove_stale(const struct sockaddr_un *address)

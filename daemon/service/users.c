@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service/users.h"
 
-#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "daemon/service/log.h"
+#include "ipc/listen.h"
 
 #define LINK_USER "piped-link"
-#define ENTRY_BYTES_MAX (16u << 20) /* of one entry; a group has all its members in it */
 #define GROUPS_FEW 64
-
-static bool find_group(const char *name, gid_t *ret)
-{
-    int error = ERANGE;
-
-    for (size_t bytes = 1024; error == ERANGE && bytes <= ENTRY_BYTES_MAX; bytes *= 4) {
-        base_autofree char *entry = malloc(bytes);
-        struct group group, *found = NULL;
-
-        error = entry ? getgrnam_r(name, &group, entry, bytes, &found) : ENOMEM;
-        if (error == 0 && found) {
-            *ret = group.gr_gid;
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool find_user(const char *name, uid_t *ret)
 {
@@ -44,7 +26,7 @@ static bool find_user(const char *name, uid_t *ret)
 void dmn_users_look_up(const char *admin_group, struct dmn_users *ret)
 {
     *ret = (struct dmn_users){0};
-    ret->has_admin = admin_group[0] && find_group(admin_group, &ret->admin);
+    ret->has_admin = admin_group[0] && ipc_group_find(admin_group, &ret->admin) == 0;
     ret->has_link = find_user(LINK_USER, &ret->link);
 }
 
