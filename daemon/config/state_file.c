@@ -195,7 +195,7 @@ static int read_former(enum dmn_state_file file, const char *path, json_t **ret)
     r = dmn_state_file_write(file, path, NULL, json_deep_copy(root));
     if (r == 0) {
         (void)unlink(former);
-    } else if (r != -EBUSY) {
+    } else if (dmn_state_untold(r)) {
         dmn_log(LOG_WARNING, "cannot write %s: %s", path, strerror(-r));
     }
     *ret = root;

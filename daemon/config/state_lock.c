@@ -31,6 +31,11 @@ bool dmn_state_taken(void)
     return atomic_load_explicit(&taken, memory_order_relaxed);
 }
 
+bool dmn_state_untold(int error)
+{
+    return error < 0 && error != -EBUSY;
+}
+
 const char *dmn_state_why(int error)
 {
     return error == -ENOENT  ? "no state directory"

@@ -29,6 +29,9 @@ int dmn_state_lock(const char *folder, pid_t *ret_holder);
 void dmn_state_unlock(void);
 /** dmn_state_taken() - Return: another daemon keeps the directory. */
 bool dmn_state_taken(void);
+/** dmn_state_untold() - Return: a write failed by @error, and the log does not know why yet: that
+ * another daemon keeps the directory was said once. */
+bool dmn_state_untold(int error);
 /** dmn_state_why() - Return: why a file was not kept, for people; static, or as strerror(). @error:
  * -ENOENT: no state directory; -EBUSY: another daemon keeps it; -errno. */
 const char *dmn_state_why(int error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/service/log.h"
 
 struct put {
@@ -30,7 +31,7 @@ static int remove_it(struct dmn_disk_job *job)
 
 static void tell(struct dmn_state_kept kept, const char *path, int error)
 {
-    if (error < 0 && error != -EBUSY) { /* that another daemon keeps it was told once */
+    if (dmn_state_untold(error)) {
         dmn_log(LOG_WARNING, "cannot keep %s for the next start: %s", path, strerror(-error));
     }
     if (kept.fn) {

@@ -7,6 +7,7 @@
 #include "base.h"
 #include "daemon/boards/border_kept.h"
 #include "daemon/boards/route_fill.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/control/boards_json.h"
 #include "daemon/control/example_files.h"
 #include "daemon/control/kept_reply.h"
@@ -170,7 +171,7 @@ static void begin(struct dmn_call *c, const struct dmn_model *m, const struct dm
 
 static void off_failed(struct dmn_call *c, int error)
 {
-    dmn_call_error(c, "Unsupported", "why", strerror(-error));
+    dmn_call_error(c, "Unsupported", "why", dmn_state_why(error));
 }
 
 static void off(struct dmn_call *c, const struct dmn_model *m)

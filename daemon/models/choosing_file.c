@@ -13,6 +13,7 @@
 
 #include "base.h"
 #include "daemon/config/state_file.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/models/choosing_private.h"
 
 #define NS_MAX 1e15
@@ -279,7 +280,7 @@ void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const cha
                              json_pack("{s:s, s:s, s:s, s:s, s:o}", "cpu", key->cpu, "libraries",
                                        key->libraries, "table", key->table, "wanted", key->wanted,
                                        "kinds", kinds));
-    if (r < 0 && r != -EBUSY) {
+    if (dmn_state_untold(r)) {
         snprintf(c->note, sizeof(c->note), "cannot keep the choice of primitives in %.150s: %s",
                  path, strerror(-r));
     }

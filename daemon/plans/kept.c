@@ -15,6 +15,7 @@
 #include "base.h"
 #include "daemon/config/disk.h"
 #include "daemon/config/state_file.h"
+#include "daemon/config/state_lock.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"
@@ -137,7 +138,7 @@ static void saving_done(struct dmn_disk_job *job, int error)
 {
     struct saving *s = base_container_of(job, struct saving, job);
 
-    if (error < 0 && error != -EBUSY) { /* that another daemon keeps it was told once */
+    if (dmn_state_untold(error)) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = s->model},
                         "model %s: cannot keep what was learned in %s: %s", s->model, s->path,
                         strerror(-error));
