@@ -16,13 +16,6 @@
 
 #define UNITS 4u
 #define LEAVES 64u
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static const char *const names[UNITS] = {"a", "b", "c", "d"};
 
 const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES])

@@ -12,13 +12,6 @@
 #include "daemon/config/keys.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const char *const texts[] = {
@@ -32,11 +25,7 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
          " \"calibration\": \"c\"}], \"boards\": {\"name\": \"b\"}, \"sensors\": {\"gpio\": []}}"),
     };
 
-    if (index >= sizeof(texts) / sizeof(texts[0]) || strlen(texts[index]) > cap) {
-        return 0;
-    }
-    memcpy(data, texts[index], strlen(texts[index]));
-    return strlen(texts[index]);
+    return fuzz_seed_text(texts, sizeof(texts) / sizeof(texts[0]), index, data, cap);
 }
 
 static void check(const struct dmn_config *c)

@@ -7,13 +7,6 @@
 #include "ipc/link/link_wire.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const uint64_t leaves[3] = {1, 2, 3};

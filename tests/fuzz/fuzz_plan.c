@@ -8,13 +8,6 @@
 #include "pipeline/plan.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static const struct pl_ep_set eps = {
     .count = 3,
     .eps = {{.name = "big", .cpu_count = 4, .cpus = {4, 5, 6, 7}, .speed = 2},
@@ -36,11 +29,7 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
          "0-100@littlex4|101-254@big*3+x"),
     };
 
-    if (index >= sizeof(texts) / sizeof(texts[0]) || strlen(texts[index]) > cap) {
-        return 0;
-    }
-    memcpy(data, texts[index], strlen(texts[index]));
-    return strlen(texts[index]);
+    return fuzz_seed_text(texts, sizeof(texts) / sizeof(texts[0]), index, data, cap);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -7,13 +7,6 @@
 #include "model/sidecar.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const char *const texts[] = {
@@ -23,13 +16,12 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         ("{\"comment\": \"c\", \"shapes\": {\"input\": [1, 3, 8, 8], \"n\": 4},"
          " \"preprocess\": {\"colour\": \"gray\", \"layout\": \"nhwc\", \"fit\": \"stretch\"}}"),
         "{\"labels_file\": \"labels.txt\"}",
+        ("{\"preprocess\": {\"size\": [8, 8], \"mean\": [1, 2, 3], \"std\": 2, \"scale\": 0.5, "
+         "\"colour\": \"bgr\", \"layout\": \"nhwc\", \"fit\": \"crop\"}, \"labels\": [\"a\", "
+         "\"b\"]}"),
     };
 
-    if (index >= sizeof(texts) / sizeof(texts[0]) || strlen(texts[index]) > cap) {
-        return 0;
-    }
-    memcpy(data, texts[index], strlen(texts[index]));
-    return strlen(texts[index]);
+    return fuzz_seed_text(texts, sizeof(texts) / sizeof(texts[0]), index, data, cap);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -38,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char error[MDL_ERROR_MAX] = "";
     struct mdl_sidecar s;
 
-    MUST(mdl_pool_new(0, &pool) == 0);
+    MUST(mdl_pool_new(1u << 20, &pool) == 0);
     if (mdl_sidecar_parse((const char *)data, bytes, "fuzz", -1, pool, error, &s) < 0) {
         MUST(error[0] != '\0');
         return 0;

@@ -15,13 +15,6 @@
 #include "daemon/service/log.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 #define IDENTITY "0123456789abcdef"
 
 static char folder[64];

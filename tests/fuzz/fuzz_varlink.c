@@ -9,13 +9,6 @@
 #include "ipc/varlink.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void use_call(json_t *message)
 {
     struct ipc_varlink_reader r = IPC_VARLINK_READER_NULL;

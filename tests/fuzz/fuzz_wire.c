@@ -7,13 +7,6 @@
 #include "ipc/wire.h"
 #include "tests/fuzz/replay.h"
 
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 /* Decodes at the start of the bytes; if accepted, the round trip is exact. */
 #define TRY(kind, type_name, BYTES)                                                                \
     do {                                                                                           \
