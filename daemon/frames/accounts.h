@@ -19,8 +19,8 @@ struct dmn_account {
     uid_t uid;
     size_t connections;
     size_t memory_bytes; /* of mapped client memory */
-    size_t
-        inline_bytes; /* of buffers, over all its connections; only record.h's functions write it */
+    /* of buffers, over all its connections; only record.h's functions write it */
+    size_t inline_bytes;
 };
 LIST_HEAD(dmn_accounts, dmn_account);
 

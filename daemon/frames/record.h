@@ -51,13 +51,13 @@ struct dmn_record {
      * they are converted */
     const uint8_t *input_there, *input;
     uint8_t *output_there, *output;
-    uint8_t
-        *converted;  /* the input's bytes are still to be converted to here; NULL: they are not */
+    /* where the input's bytes are still to be converted to; NULL: they are not */
+    uint8_t *converted;
     uint8_t *buffer; /* owned, kept for the next frame; what an inline frame sends comes first */
     size_t buffer_bytes;
-    struct dmn_account
-        *account; /* whose buffer it is, and the room's: both borrowed while there is */
-    struct dmn_frames *frames; /* a buffer */
+    /* whose buffer it is, and whose room: both borrowed while there is a buffer */
+    struct dmn_account *account;
+    struct dmn_frames *frames;
     struct krn_image image;
     /* an image that is prepared beside the pipeline; written by preparing.c */
     bool beside;                    /* it is to be; written by record.c */

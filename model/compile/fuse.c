@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/constant.h"
 
@@ -19,19 +20,6 @@ static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
 static bool is_private(const struct mdl_ir *ir, size_t v)
 {
     return ir->values[v].uses == 1 && !ir->values[v].output;
-}
-
-static bool has_const_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op)
-{
-    switch (op->kind) {
-    case MDL_OP_CONV:
-    case MDL_OP_CONV_TRANSPOSE:
-    case MDL_OP_GEMM:
-    case MDL_OP_MATMUL:
-        return mdl_ir_is_const(ir, op->op.in[1]) && op->op.in[2] == MDL_NONE;
-    default:
-        return false;
-    }
 }
 
 /* The dim along which scale and shift of @op lie. */
@@ -205,7 +193,8 @@ static int fuse_affine(struct mdl_ir *ir, size_t k)
 
         if (p && p->op.act == MDL_ACT_NONE && p->op.residual == MDL_RESIDUAL_NONE &&
             is_private(ir, op->op.in[i]) &&
-            (has_const_weights(ir, p) || p->kind == MDL_OP_AFFINE || p->kind == MDL_OP_BINARY)) {
+            (mdl_match_const_weights(ir, p) || p->kind == MDL_OP_AFFINE ||
+             p->kind == MDL_OP_BINARY)) {
             into = p;
         }
     }

@@ -23,7 +23,7 @@ struct branch {
 
 static bool is_linear_conv(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    return op && mdl_ir_is_const(ir, op->op.in[1]) && op->op.in[2] == MDL_NONE && !op->op.quant &&
+    return op && mdl_match_const_weights(ir, op) && !op->op.quant &&
            ir->values[op->op.in[1]].dtype == MDL_F32;
 }
 

@@ -44,6 +44,19 @@ bool mdl_match_private(const struct mdl_ir *ir, size_t v)
     return ir->values[v].uses <= 1 && !ir->values[v].output;
 }
 
+bool mdl_match_const_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    switch (op->kind) {
+    case MDL_OP_CONV:
+    case MDL_OP_CONV_TRANSPOSE:
+    case MDL_OP_GEMM:
+    case MDL_OP_MATMUL:
+        return mdl_ir_is_const(ir, op->op.in[1]) && op->op.in[2] == MDL_NONE;
+    default:
+        return false;
+    }
+}
+
 size_t mdl_match_unspread(struct mdl_ir *ir, size_t v)
 {
     const struct mdl_ir_op *view = mdl_match_view(ir, v, MDL_VIEW_EXPAND);

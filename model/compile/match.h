@@ -16,6 +16,9 @@ struct mdl_ir_op *mdl_match_unary(struct mdl_ir *ir, size_t v, enum mdl_act act)
 struct mdl_ir_op *mdl_match_view(struct mdl_ir *ir, size_t v, enum mdl_view_kind kind);
 /** mdl_match_private() - Return: whether at most one op reads @v, which is not an output. */
 bool mdl_match_private(const struct mdl_ir *ir, size_t v);
+/** mdl_match_const_weights() - Return: whether @op multiplies by constant weights and adds nothing:
+ * a convolution or a matrix product. */
+bool mdl_match_const_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op);
 /** mdl_match_unspread() - Return: @v before it was broadcast. */
 size_t mdl_match_unspread(struct mdl_ir *ir, size_t v);
 /** mdl_match_number() - Return: whether @v is one constant number, perhaps broadcast. */

@@ -72,9 +72,8 @@ bool mdl_calibration_keeps(const struct mdl_calibration *c, const char *name);
 int mdl_calibration_read(const char *path, char ret_error[MDL_ERROR_MAX],
                          struct mdl_calibration **ret);
 
-/** mdl_calibration_from_json() - the same of JSON that was already read. @root: borrowed. @path:
- * for
- * @ret_error. */
+/** mdl_calibration_from_json() - the same of JSON that was already read. @root: borrowed;
+ * @path: for @ret_error. */
 int mdl_calibration_from_json(const struct json_t *root, const char *path,
                               char ret_error[MDL_ERROR_MAX], struct mdl_calibration **ret);
 /** mdl_calibration_json() - makes the JSON of such a file. Return: the caller's reference; NULL:

@@ -122,7 +122,7 @@ size_t ex_choose(size_t count)
     return base_splitmix64(&x.random) % 4 != 0 ? 0 : base_splitmix64(&x.random) % count;
 }
 
-/* Return: whether there is another schedule. */
+/* Moves on to the next schedule. Return: whether there is one. */
 static bool next_choices(void)
 {
     while (x.choice_count > 0) {

@@ -46,7 +46,9 @@ class Client(threading.Thread):
     def __init__(self, path, answers, seed):
         super().__init__(daemon=True)
         self.path, self.answers, self.random = path, answers, random.Random(seed)
-        self.quit, self.rest, self.resting = threading.Event(), threading.Event(), threading.Event()
+        self.quit, self.rest = threading.Event(), threading.Event()
+        self.go, self.resting = threading.Event(), threading.Event()
+        self.go.set()
         self.counts, self.times_ms, self.error = {}, [], None
         self.start()
 
@@ -58,10 +60,10 @@ class Client(threading.Thread):
             while not self.quit.is_set():
                 if self.rest.is_set():
                     self.resting.set()
-                    self.quit.wait(0.05)
-                    continue
-                self.resting.clear()
-                self.life()
+                    self.go.wait()
+                    self.resting.clear()
+                else:
+                    self.life()
         except Exception as e:  # told by the soak
             self.error = e
         finally:
@@ -134,7 +136,17 @@ class Client(threading.Thread):
         self.count(r.status)
         return newest
 
+    def stop(self):
+        """It answers what is on its way; `resting` is set then."""
+        self.go.clear()
+        self.rest.set()
+
+    def resume(self):
+        self.rest.clear()
+        self.go.set()
+
     def end(self):
         self.quit.set()
+        self.go.set()
         self.join(2 * LIMIT_S)
         equal(self.is_alive(), False, "a client waits for ever")

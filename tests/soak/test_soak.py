@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import adapting  # noqa: E402
 import tiny_onnx  # noqa: E402
 from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main  # noqa: E402
+from example_pictures import folder  # noqa: E402
 from soak_clients import LIMIT_S, Answers, Client  # noqa: E402
 
 SECONDS = float(os.environ.get("PIPED_TEST_SOAK_S", "12"))
@@ -34,12 +35,16 @@ class Soak:
         d.args = ["--sysfs-root", self.tree.root]
         self.extra = os.path.join(d.temp, "extra.onnx")
         tiny_onnx.write(self.extra, [("conv", 8, 3), ("relu",), ("pool",), ("linear", 4)], channels=3, size=8)
+        self.pictures = folder(d)
         self.answers = Answers("digits")
         self.did, self.first, self.most, self.rests = {}, None, {}, 0
 
     def begin(self):
         self.d.start()
         self.answers.learn(self.d)
+        self.quantise()
+        self.answers.learn(self.d)
+        self.plain()
         self.units = self.d.status()["models"][0]["units"]
         self.clients = [Client(self.d.frames_path, self.answers, SEED + i) for i in range(CLIENTS)]
 
@@ -54,6 +59,12 @@ class Soak:
     def retune(self):
         self.d.call("Retune", {"model": "digits", "algorithm": self.random.choice(("exact", "shisha", "pipe-it")),
                                "trials": 2})
+
+    def quantise(self):
+        self.d.pipectl("quantize", "digits", "--calibrate", self.pictures, "--bound", "90", "--ms", "0")
+
+    def plain(self):
+        self.d.call("Quantise", {"model": "digits", "off": True})
 
     def load(self):
         self.d.call("Load", {"name": "extra", "path": self.extra, "save": self.random.random() < 0.5})
@@ -102,7 +113,8 @@ class Soak:
             self.d.call(method)
 
     # more often than others: what is cheap and changes the plan
-    EVENTS = (set_plan,) * 6 + (ask,) * 4 + (load, unload, reload, clocks, heat, cores) * 2 + (retune, restart, kill, freeze)
+    EVENTS = (set_plan,) * 6 + (ask,) * 4 + (load, unload, reload, clocks, heat, cores) * 2 + (
+        retune, restart, kill, freeze, quantise, plain)
 
     def event(self):
         what = self.random.choice(self.EVENTS)
@@ -126,7 +138,7 @@ class Soak:
     def tidy(self):
         """Nobody streams, and what is served is what was served first."""
         for client in self.clients:
-            client.rest.set()
+            client.stop()
         for client in self.clients:
             check(client.resting.wait(2 * LIMIT_S), "a client waits for ever\n" + self.d.log())
         self.tree.put("sys/devices/system/cpu/online", "0-1")
@@ -152,7 +164,7 @@ class Soak:
         self.most = {k: max(v, self.most.get(k, 0)) for k, v in now.items()}
         self.rests += 1
         for client in self.clients:
-            client.rest.clear()
+            client.resume()
 
     def alive(self):
         for client in self.clients:

@@ -9,7 +9,7 @@ import re
 import kept_files
 import pyclient
 from daemon import DIGITS, Daemon, check, equal, main
-from test_quantise import folder
+from example_pictures import folder
 
 CONFIG = {"kernels": {"measure_ms": 20}, "eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}],
           "models": [{"name": "digits", "path": DIGITS}]}

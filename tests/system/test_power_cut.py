@@ -17,7 +17,7 @@ import kept_files
 import power_cut
 import pyclient
 from daemon import DIGITS, Daemon, check, equal, main
-from test_quantise import folder
+from example_pictures import folder
 
 SEED = int(os.environ.get("PIPED_TEST_SEED", "1"))
 CONFIG = {"kernels": {"measure_ms": 0}, "eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}],
