@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "near_word.h"
+
 #define CLI_OPTIONS_MAX 24u
 
 /* `words` lists the allowed values, separated by spaces or commas. A word that begins with '@'
@@ -54,6 +56,41 @@ static inline const struct cli_command *cli_find(const struct cli_command *comma
         }
     }
     return NULL;
+}
+
+/** cli_command_hint() - Return: @ret: near_word_hint() of the commands for @given. */
+static inline const char *cli_command_hint(const struct cli_program *program, const char *given,
+                                           char ret[NEAR_WORD_HINT_BYTES])
+{
+    struct near_word n = {.given = given};
+
+    for (const struct cli_command *c = program->commands; c->name; c++) {
+        near_word_try(&n, c->name);
+    }
+    return near_word_hint(&n, ret);
+}
+
+/** cli_option_hint() - the same of the command's options. @given: as typed, "--name" or
+ * "--name=value"; others get no hint. */
+static inline const char *cli_option_hint(const struct cli_command *command, const char *given,
+                                          char ret[NEAR_WORD_HINT_BYTES])
+{
+    char name[NEAR_WORD_MAX + 1], dashed[NEAR_WORD_MAX + 3];
+    struct near_word n = {.given = name};
+
+    *ret = '\0';
+    if (strncmp(given, "--", 2) != 0 || strcspn(given + 2, "=") > NEAR_WORD_MAX) {
+        return ret;
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given + 2, "="), given + 2);
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        near_word_try(&n, o->name);
+    }
+    if (n.word) {
+        snprintf(dashed, sizeof(dashed), "--%s", n.word);
+        n.word = dashed;
+    }
+    return near_word_hint(&n, ret);
 }
 
 /** cli_getopt() - reads the next option with getopt_long(), prints nothing. @ret_row: its row, or

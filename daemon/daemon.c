@@ -157,7 +157,7 @@ static void load_models(struct dmn_daemon *d)
             }
         }
         if (!m) {
-            d->host.failed_models++;
+            (void)dmn_failed_add(&d->models.failed, c->name, c->path, error);
             dmn_config_where(d->config, c->origin, c->line, where);
             dmn_log_with(
                 LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
@@ -379,6 +379,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_frames_deinit(&d->frames);
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
+    dmn_failed_clear(&d->models.failed);
     d->disk = dmn_disk_free(d->disk);
     dmn_state_unlock();
     d->config = dmn_config_free(d->config);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reload has three steps. The new configuration is read and checked. A work thread loads the
  * models that are new or changed. Only when all of that has succeeded is anything changed; a
- * failure leaves everything as it was. */
+ * failure leaves everything as it was. A model that could not be loaded before is tried again, and
+ * holds up nothing if it still cannot. */
 #include <stdio.h>
 #include <string.h>
 
@@ -84,6 +85,13 @@ static bool limits_lowered(const struct dmn_config *old, const struct dmn_config
                dmn_config_int(old, DMN_KEY_LIMIT_ARENA_MIB);
 }
 
+static bool failed_before(const struct dmn_models *models, const struct dmn_config_model *c)
+{
+    const struct dmn_failed_model *m = dmn_failed_find(&models->failed, c->name);
+
+    return m && strcmp(m->path, c->path) == 0;
+}
+
 /* Loads what is new or changed. What is unchanged is loaded, too, if the next start may refuse it
  * for its size; then it is only judged. */
 static int collect_loads(struct dmn_reload *r)
@@ -111,6 +119,7 @@ static int collect_loads(struct dmn_reload *r)
             return -ENOMEM;
         }
         l->from_config = true;
+        l->may_fail = failed_before(&d->models, c);
         if (same) {
             l->choose.pack = KRN_PACK_NOTHING;
             l->choose.ms = 0;
@@ -166,7 +175,8 @@ static bool judge_plans(struct dmn_arrival *a)
         const struct dmn_config_model *c = &r->config->models[i];
         bool loaded = l < r->load_count && strcmp(r->loads[l]->name, c->name) == 0;
 
-        if (c->plan[0] && !judge_plan(r, c, loaded ? r->loads[l] : NULL, plan)) {
+        if (c->plan[0] && !(loaded && r->loads[l]->failed) &&
+            !judge_plan(r, c, loaded ? r->loads[l] : NULL, plan)) {
             return false;
         }
         l += loaded;
@@ -182,8 +192,9 @@ static bool start_all(struct dmn_reload *r, struct dmn_model **started)
     for (size_t i = 0; i < r->load_count; i++) {
         const struct dmn_load *l = r->loads[i];
 
-        if (r->judged[i] || dmn_model_start(&r->daemon->models, r->loads[i], DMN_CAUSE_CONFIG,
-                                            error, &started[i]) == 0) {
+        if (r->judged[i] || l->failed ||
+            dmn_model_start(&r->daemon->models, r->loads[i], DMN_CAUSE_CONFIG, error,
+                            &started[i]) == 0) {
             continue;
         }
         dmn_validate_fault(r->config, dmn_config_find_model(r->config, l->name), "path", error,
@@ -307,6 +318,24 @@ static void note_restart_keys(const struct dmn_config *old, const struct dmn_con
     }
 }
 
+/* Those that still cannot be loaded, and why now. */
+static void renew_failed(struct dmn_reload *r)
+{
+    struct dmn_failed_models *failed = &r->daemon->models.failed;
+
+    dmn_failed_clear(failed);
+    for (size_t i = 0; i < r->load_count; i++) {
+        const struct dmn_load *l = r->loads[i];
+
+        if (l->failed) {
+            (void)dmn_failed_add(failed, l->name, l->path, l->error);
+            dmn_log_with(LOG_ERR,
+                         (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = l->name},
+                         "still cannot serve model %s from %s: %s", l->name, l->path, l->error);
+        }
+    }
+}
+
 static void apply(struct dmn_reload *r, struct dmn_model **started)
 {
     struct dmn_daemon *d = r->daemon;
@@ -324,7 +353,7 @@ static void apply(struct dmn_reload *r, struct dmn_model **started)
     d->config = base_take(r->config);
     dmn_config_free(old);
     dmn_users_set(&d->users, &r->users, dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP));
-    d->host.failed_models = 0;
+    renew_failed(r);
     if (!d->args->verbose) {
         dmn_log_level(LOG_ERR + (int)dmn_config_int(d->config, DMN_KEY_LOG_LEVEL));
     }

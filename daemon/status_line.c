@@ -18,7 +18,7 @@ enum dmn_state dmn_daemon_state(const struct dmn_daemon *d)
             return DMN_STATE_DEGRADED;
         }
     }
-    if (d->host.failed_models > 0 || !d->models.models || d->unreachable[0]) {
+    if (!STAILQ_EMPTY(&d->models.failed) || !d->models.models || d->unreachable[0]) {
         return DMN_STATE_DEGRADED;
     }
     for (const struct dmn_model *m = d->models.models; m; m = m->next) {

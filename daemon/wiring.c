@@ -44,6 +44,7 @@ static void wire_models(struct dmn_daemon *d)
 {
     struct dmn_models *models = &d->models;
 
+    STAILQ_INIT(&models->failed);
     models->machine = &d->machine;
     models->state_dir = d->state_dir;
     models->wake = wake;

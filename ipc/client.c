@@ -259,6 +259,7 @@ static int take_options(struct piped *p, const struct piped_options *from)
         p->reconnect_ns =
             (o.reconnect_ms ? o.reconnect_ms : RECONNECT_DEFAULT_MS) * (uint64_t)BASE_NS_PER_MS;
     }
+    p->answer_ms = o.answer_ms ? (int)base_min(o.answer_ms, (uint32_t)INT32_MAX) : -1;
     return rc;
 }
 

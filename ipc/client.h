@@ -88,6 +88,7 @@ struct piped {
     char client[IPC_NAME_BYTES], server[IPC_NAME_BYTES];
     uint64_t reconnect_ns, down_ns; /* how long to retry; since when it is down, 0: it is not */
     uint32_t backoff_ms;
+    int answer_ms; /* how long piped_stream_open() waits; -1: for ever */
     bool ever_up;
     int error;     /* GONE: negative errno */
     char why[512]; /* the daemon's, from its last ERROR; "" since the connection is up */

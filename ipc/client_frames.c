@@ -61,6 +61,7 @@ int piped_stream_open(struct piped *p, const struct piped_stream_options *option
 {
     base_cleanup(free_stream) struct piped_stream *s = NULL;
     struct piped_stream_options o;
+    uint64_t end_ns = ipc_client_end_ns(p->answer_ms);
     int rc = take_options(options, &o);
 
     if (rc < 0) {
@@ -96,7 +97,7 @@ int piped_stream_open(struct piped *p, const struct piped_stream_options *option
         }
     }
     while (rc == 0 && s->state != IPC_STREAM_READY && s->state != IPC_STREAM_FAILED) {
-        rc = ipc_client_wait(p, UINT64_MAX);
+        rc = ipc_client_wait(p, end_ns);
     }
     if (s->state == IPC_STREAM_FAILED) {
         return s->error;

@@ -94,6 +94,7 @@ struct piped_options {
     const char *path;      /* the frames socket; NULL: piped_socket_path() */
     const char *client;    /* name for the daemon's logs; NULL: the program's */
     uint32_t reconnect_ms; /* how long to look for a daemon that went away; 0: 30000 */
+    uint32_t answer_ms;    /* how long piped_stream_open() waits; 0: as long as it is connected */
 };
 
 struct piped_stream_options {
@@ -195,7 +196,7 @@ PIPED_API const char *piped_server(const struct piped *p);
 /** piped_stream_open() - opens a stream, allocates its slots (shared memory, pre-faulted), and
  * waits for the daemon's answer. Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format;
  * f16 with a model without f32 tensors, or with a daemon that is too old), -EBUSY (a limit),
- * -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ENOMEM. */
+ * -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ETIMEDOUT (answer_ms), -ENOMEM. */
 PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_options *options,
                                 struct piped_stream **ret);
 /** piped_stream_close() - closes a stream; drops frames that were not collected. @s may be NULL.

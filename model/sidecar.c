@@ -12,6 +12,7 @@
 #include "base.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
+#include "near_word.h"
 
 #define SIZE_MAX_PIXELS 16384
 
@@ -272,6 +273,18 @@ struct key {
     int (*read)(struct reader *rd, const char *key, const json_t *v);
 };
 
+static int unknown_key(struct reader *rd, const char *name, const struct key *keys)
+{
+    struct near_word n = {.given = name};
+    char hint[NEAR_WORD_HINT_BYTES], why[NEAR_WORD_HINT_BYTES + 16];
+
+    for (const struct key *k = keys; k->name; k++) {
+        near_word_try(&n, k->name);
+    }
+    snprintf(why, sizeof(why), "unknown key%s", near_word_hint(&n, hint));
+    return key_fail(rd, name, why);
+}
+
 static int read_keys(struct reader *rd, const json_t *object, const struct key *keys)
 {
     const char *name;
@@ -285,7 +298,7 @@ static int read_keys(struct reader *rd, const json_t *object, const struct key *
         while (k->name && strcmp(k->name, name) != 0) {
             k++;
         }
-        r = k->name ? k->read(rd, name, value) : key_fail(rd, name, "unknown key");
+        r = k->name ? k->read(rd, name, value) : unknown_key(rd, name, keys);
         if (r < 0) {
             return r;
         }

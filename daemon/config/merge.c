@@ -12,6 +12,7 @@
 #include "daemon/config/user_weights.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
+#include "near_word.h"
 #include "pipeline/plan.h"
 #include "tuner/search/search.h"
 
@@ -149,6 +150,41 @@ static bool is_of_type(const char *type, json_t *value)
                                          : json_is_number(value);
 }
 
+/* Offers the last word of each known key that begins with @prefix. */
+static int unknown_key(const struct dmn_config_reader *r, const char *at, const char *prefix,
+                       const char *name)
+{
+    const struct dmn_config_row *rows;
+    struct near_word n = {.given = name};
+    char hint[NEAR_WORD_HINT_BYTES];
+    size_t count, bytes = strlen(prefix);
+
+    rows = dmn_config_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(rows[i].key, prefix, bytes) == 0) {
+            near_word_try(&n, rows[i].key + bytes);
+        }
+    }
+    return dmn_config_fail(r, at, "unknown key%s", near_word_hint(&n, hint));
+}
+
+static int unknown_item_key(const struct dmn_config_reader *r, const char *at, const char *array,
+                            const char *name)
+{
+    const struct dmn_config_item_row *rows;
+    struct near_word n = {.given = name};
+    char hint[NEAR_WORD_HINT_BYTES];
+    size_t count;
+
+    rows = dmn_config_item_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].array, array) == 0) {
+            near_word_try(&n, rows[i].key);
+        }
+    }
+    return dmn_config_fail(r, at, "unknown key%s", near_word_hint(&n, hint));
+}
+
 /* Checks models[i] or eps[i] against the table: keys known, types right, required keys present. */
 static int check_item(const struct dmn_config_reader *r, const char *array, size_t index,
                       json_t *item)
@@ -174,7 +210,7 @@ static int check_item(const struct dmn_config_reader *r, const char *array, size
         }
         snprintf(path, sizeof(path), "%s[%zu].%.60s", array, index, key);
         if (!row) {
-            return dmn_config_fail(r, path, "unknown key");
+            return unknown_item_key(r, path, array, key);
         }
         if (!is_of_type(row->type, value)) {
             return dmn_config_fail(
@@ -424,7 +460,7 @@ int dmn_config_merge(const struct dmn_config_reader *r, json_t *object, const ch
             error = json_is_object(value) ? dmn_config_merge(r, value, group)
                                           : dmn_config_fail(r, key, "must be an object");
         } else {
-            error = dmn_config_fail(r, key, "unknown key");
+            error = unknown_key(r, key, prefix, name);
         }
         if (error < 0) {
             return error;

@@ -25,7 +25,6 @@ const char *dmn_state_name(enum dmn_state state);
 struct dmn_host {
     uint64_t started_ns;
     struct krn_blas_status blas;
-    size_t failed_models; /* configured, but not serving */
     uint64_t reloads, reload_failures;
     void *ctx; /* for the functions below */
     enum dmn_state (*state)(const void *ctx);

@@ -14,6 +14,7 @@
 
 struct dmn_config;
 struct dmn_control;
+struct dmn_failed_models;
 struct dmn_model;
 
 /* status.c */
@@ -39,6 +40,8 @@ json_t *dmn_decided_json(const struct dmn_decided *d);
 json_t *dmn_model_json(const struct dmn_model *m);
 json_t *dmn_model_status_json(const struct dmn_model *m);
 json_t *dmn_model_units_json(const struct dmn_model *m);
+/** dmn_failed_json() - Return: a list of name, path and error. */
+json_t *dmn_failed_json(const struct dmn_failed_models *failed);
 json_t *dmn_model_warnings_json(const struct dmn_model *m);
 /** dmn_model_busy() - mean share of the last second in which the teams of each stage held
  * frames. */

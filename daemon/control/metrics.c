@@ -165,6 +165,8 @@ char *dmn_metrics_text(struct dmn_control *control)
     head(to, "degraded", "gauge", "1 while something asked for does not work.");
     fprintf(to, "piped_degraded %d\n",
             control->host->state(control->host->ctx) == DMN_STATE_DEGRADED);
+    head(to, "models_failed", "gauge", "Configured or saved models that could not be loaded.");
+    fprintf(to, "piped_models_failed %zu\n", dmn_failed_count(&control->models->failed));
     head(to, "connections", "gauge", "Connections to the frames socket.");
     fprintf(to, "piped_connections %zu\n", control->frames->conn_count);
     head(to, "connections_refused_total", "counter", "Connections refused at a limit.");

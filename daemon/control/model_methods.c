@@ -29,9 +29,9 @@ struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key)
                                         : dmn_model_default(c->control->models);
 
     if (!m) {
-        char what[160];
+        char what[DMN_MODEL_MISSING_BYTES];
 
-        snprintf(what, sizeof(what), "model \"%.100s\"", name ? name : "");
+        dmn_model_missing(c->control->models, name ? name : "", what, sizeof(what));
         dmn_call_error(c, "NotFound", "what", what);
     }
     return m;
@@ -90,6 +90,9 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
         snprintf(error, sizeof(error), "a model of that name was loaded meanwhile");
     } else {
         dmn_model_start(a->models, l->load, DMN_CAUSE_REQUEST, error, &m);
+    }
+    if (m) {
+        dmn_failed_remove(&a->models->failed, m->name);
     }
     if (!m) {
         dmn_log_with(LOG_WARNING,
@@ -220,6 +223,7 @@ static void forgotten(void *call, int error)
         return;
     }
     if (error == 0) { /* it could not be loaded */
+        dmn_failed_remove(&c->control->models->failed, name);
         dmn_call_reply(c, json_object(), false);
         return;
     }
@@ -295,7 +299,10 @@ void dmn_method_models(struct dmn_call *c)
     for (const struct dmn_model *m = c->control->models->models; m; m = m->next) {
         json_array_append_new(list, dmn_model_json(m));
     }
-    dmn_call_reply(c, json_pack("{s:o}", "models", list), false);
+    dmn_call_reply(c,
+                   json_pack("{s:o, s:o}", "models", list, "failed",
+                             dmn_failed_json(&c->control->models->failed)),
+                   false);
 }
 
 void dmn_method_metrics(struct dmn_call *c)

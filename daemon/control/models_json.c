@@ -332,3 +332,16 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
     }
     return list;
 }
+
+json_t *dmn_failed_json(const struct dmn_failed_models *failed)
+{
+    const struct dmn_failed_model *m;
+    json_t *list = json_array();
+
+    STAILQ_FOREACH(m, failed, linked)
+    {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", m->name, "path", m->path,
+                                              "error", m->error));
+    }
+    return list;
+}

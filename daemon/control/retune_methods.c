@@ -9,6 +9,7 @@
 #include "daemon/control/methods.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
+#include "near_word.h"
 
 static json_t *given(struct dmn_call *c, const char *key)
 {
@@ -26,9 +27,17 @@ static bool refuse(struct dmn_call *c, const char *parameter)
 /* Answers an unknown algorithm with the list of names. */
 static void unknown_algorithm(struct dmn_call *c, const char *name)
 {
-    char why[512];
+    const struct tun_algorithm *const *all;
+    struct near_word n = {.given = name};
+    char why[640], hint[NEAR_WORD_HINT_BYTES];
+    size_t count;
 
-    snprintf(why, sizeof(why), "no algorithm \"%.60s\"; algorithms: " TUN_SEARCH_NAMES, name);
+    all = tun_algorithms(&count);
+    for (size_t i = 0; i < count; i++) {
+        near_word_try(&n, all[i]->name);
+    }
+    snprintf(why, sizeof(why), "no algorithm \"%.60s\"%s; algorithms: " TUN_SEARCH_NAMES, name,
+             near_word_hint(&n, hint));
     dmn_call_error(c, "Unsupported", "why", why);
 }
 

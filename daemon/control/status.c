@@ -176,13 +176,13 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         }
     }
     return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:I, s:o, s:s, s:o}",
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o}",
         "state", dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
         "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
         "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
         unused_json(control), "sensors", dmn_sensors_json(control->machine), "clients",
         clients_json(control), "blas", "core", control->host->blas.core, "config",
-        control->host->blas.config, "failed_models", (json_int_t)control->host->failed_models,
+        control->host->blas.config, "failed_models", dmn_failed_json(&control->models->failed),
         "memory", memory_json(control), "cpu_features", krn_cpu_names(krn_cpu_features(), features),
         "boards", dmn_boards_json(control->boards));
 }

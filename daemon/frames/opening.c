@@ -121,11 +121,9 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
     }
     m = o.model[0] ? dmn_model_find(f->models, o.model) : dmn_model_default(f->models);
     if (!m) {
-        char text[IPC_NAME_BYTES + 32];
+        char text[DMN_MODEL_MISSING_BYTES];
 
-        snprintf(text, sizeof(text), o.model[0] ? "no such model: %s" : "no model is loaded",
-                 o.model);
-        refuse(c, h, IPC_NOT_FOUND, text);
+        refuse(c, h, IPC_NOT_FOUND, dmn_model_missing(f->models, o.model, text, sizeof(text)));
         return;
     }
     why = unsupported(m, &o);

@@ -20,13 +20,23 @@ static const char *why(const struct dmn_arrival *a)
     return a->failed ? a->failed->error : "cannot start a work thread";
 }
 
+/* A step of @l ended with @error. */
+static void judge(struct dmn_arrival *a, struct dmn_load *l, int error)
+{
+    if (error && l->may_fail) {
+        l->failed = true;
+    } else if (error) {
+        a->error = error;
+        a->failed = l;
+    }
+}
+
 static void plan_work(uv_work_t *work)
 {
     struct dmn_arrival *a = work->data;
 
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
-        a->error = a->models->planner->first(a->loads[i]);
-        a->failed = a->error ? a->loads[i] : NULL;
+        judge(a, a->loads[i], a->loads[i]->failed ? 0 : a->models->planner->first(a->loads[i]));
     }
 }
 
@@ -50,8 +60,9 @@ static void prepare(struct dmn_arrival *a)
     const struct dmn_config *config = a->config ? a->config : dmn_machine_config(models->machine);
 
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
-        a->error = models->planner->prepare(models->planner_ctx, config, a->loads[i]);
-        a->failed = a->error ? a->loads[i] : NULL;
+        struct dmn_load *l = a->loads[i];
+
+        judge(a, l, l->failed ? 0 : models->planner->prepare(models->planner_ctx, config, l));
     }
     if (a->error || uv_queue_work(models->machine->loop, &a->work, plan_work, plan_done) < 0) {
         fail(a, DMN_REFUSED_LOAD, why(a));
@@ -67,9 +78,8 @@ static void load_work(uv_work_t *work)
         a->failed = a->error < 0 ? a->loads[0] : NULL;
     }
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
-        a->error = dmn_load_run(a->loads[i]);
-        a->failed = a->error ? a->loads[i] : NULL;
-        if (a->error == 0) {
+        judge(a, a->loads[i], dmn_load_run(a->loads[i]));
+        if (a->error == 0 && !a->loads[i]->failed) {
             a->models->planner->read(a->models->planner_ctx, a->loads[i]);
         }
     }

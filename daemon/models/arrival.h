@@ -6,8 +6,8 @@
  * (dmn_planner_ops.prepare). A work thread finds the first plans (dmn_planner_ops.first). Then
  * end() is called, and its owner may start the models (dmn_model_start()).
  *
- * The loads of one arrival succeed together or not at all. The EPs must not change while
- * models->arrivals is not empty.
+ * The loads of one arrival succeed together or not at all, but for those that may fail
+ * (dmn_load.may_fail). The EPs must not change while models->arrivals is not empty.
  *
  * Threads: the loop thread, except before().
  */

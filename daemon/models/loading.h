@@ -52,6 +52,8 @@ struct dmn_load {
     char name[64];
     char *path, *plan, *kernels, *calibration, *shapes; /* owned; calibration: a file, or "" */
     bool latest, from_config;
+    bool may_fail;                  /* then the others of its arrival go on, without it */
+    bool failed;                    /* result: it may, and did, with `error` */
     bool as_is;                     /* ignore earlier quantisation */
     struct mdl_calibration *ranges; /* owned; given, or read by the load: quantise with them */
     bool bad_calibration;           /* the load failed because of the calibration file */

@@ -11,6 +11,7 @@
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "near_word.h"
 
 /* Calls a function of every listener that has it. */
 #define TELL(models, fn, ...)                                                                      \
@@ -40,6 +41,27 @@ struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *na
         }
     }
     return NULL;
+}
+
+const char *dmn_model_missing(const struct dmn_models *models, const char *name, char *ret,
+                              size_t bytes)
+{
+    const struct dmn_failed_model *failed = dmn_failed_find(&models->failed, name);
+    struct near_word n = {.given = name};
+    char hint[NEAR_WORD_HINT_BYTES];
+
+    for (const struct dmn_model *m = models->models; m; m = m->next) {
+        near_word_try(&n, m->name);
+    }
+    if (!name[0]) {
+        snprintf(ret, bytes, "no model is loaded");
+    } else if (failed) {
+        snprintf(ret, bytes, "model %.64s could not be loaded: %.*s", name, MDL_ERROR_MAX,
+                 failed->error);
+    } else {
+        snprintf(ret, bytes, "no such model: %.64s%s", name, near_word_hint(&n, hint));
+    }
+    return ret;
 }
 
 struct dmn_model *dmn_model_default(const struct dmn_models *models)

@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 #include "daemon/models/done.h"
+#include "daemon/models/failed_models.h"
 #include "daemon/models/loading.h"
 #include "daemon/models/served.h"
 #include "daemon/models/serving.h"
@@ -74,6 +75,7 @@ struct dmn_models {
     struct dmn_model *leaving; /* unloaded, still draining */
     struct dmn_models_listener *listeners;
     LIST_HEAD(, dmn_arrival) arrivals; /* loads in progress */
+    struct dmn_failed_models failed;   /* configured, but not serving */
     struct dmn_hot_swap *hot_swap;     /* in progress, or NULL */
     bool stopping;                     /* start nothing new */
     /* set before the first load; all borrowed */
@@ -90,6 +92,11 @@ struct dmn_models {
 /** dmn_models_listen() - adds @l, which must live as long as @models, behind earlier listeners. */
 void dmn_models_listen(struct dmn_models *models, struct dmn_models_listener *l);
 struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *name);
+#define DMN_MODEL_MISSING_BYTES (MDL_ERROR_MAX + 128u)
+/** dmn_model_missing() - writes why there is no model @name: it could not be loaded, or the name is
+ * misspelt. "": no model is loaded. Return: @ret. */
+const char *dmn_model_missing(const struct dmn_models *models, const char *name, char *ret,
+                              size_t bytes);
 /** dmn_model_default() - Return: the model that requests without a name mean, or NULL. */
 struct dmn_model *dmn_model_default(const struct dmn_models *models);
 size_t dmn_model_count(const struct dmn_models *models);

@@ -48,11 +48,13 @@ static int collect(struct infer *in)
 
 static int wait_answers(struct infer *in)
 {
-    int rc = piped_dispatch(in->client, STALL_MS);
+    int limit_ms = in->ctl->timeout_ms == CTL_TIMEOUT_DEFAULT ? STALL_MS : in->ctl->timeout_ms;
+    int rc = piped_dispatch(in->client, limit_ms ? limit_ms : -1);
 
     if (rc == 0) {
-        ctl_say("no answer for %d s", STALL_MS / 1000);
-        return CTL_FAILED;
+        ctl_say("piped at %s has not answered a frame for %g s", in->ctl->frames_path,
+                limit_ms / 1e3);
+        return CTL_UNREACHABLE;
     }
     if (rc < 0) {
         (void)collect(in);

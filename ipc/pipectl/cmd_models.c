@@ -68,6 +68,7 @@ static void print_models(const json_t *reply)
     const json_t *models = json_object_get(reply, "models");
 
     ctl_print_list(models, keys, "lrllll");
+    ctl_print_failed(json_object_get(reply, "failed"));
     print_warnings(models);
 }
 

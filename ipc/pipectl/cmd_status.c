@@ -214,11 +214,7 @@ static void print_status(const json_t *status)
     print_memory(json_object_get(status, "memory"));
     ctl_print_machine(status);
     print_warnings(status, NULL);
-    if (ctl_real(status, "failed_models") > 0) {
-        printf("\nwarning: %.0f models could not be loaded; the log and piped --check-config say "
-               "why\n",
-               ctl_real(status, "failed_models"));
-    }
+    ctl_print_failed(json_object_get(status, "failed_models"));
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
         print_warnings(m, ctl_text(m, "name"));

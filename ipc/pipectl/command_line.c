@@ -47,6 +47,7 @@ int ctl_unreachable(const char *why, int error)
 static int bad_option(char **argv, int c)
 {
     const char *given = argv[optind - 1];
+    char hint[NEAR_WORD_HINT_BYTES];
 
     if (c == ':') {
         return ctl_usage(argv[0], "%s needs a value", given);
@@ -54,7 +55,8 @@ static int bad_option(char **argv, int c)
     if (strncmp(given, "--", 2) == 0 && strchr(given, '=') && optopt) {
         return ctl_usage(argv[0], "%s: the option takes no value", given);
     }
-    return ctl_usage(argv[0], "unknown option %s", given);
+    return ctl_usage(argv[0], "unknown option %s%s", given,
+                     cli_option_hint(cli_find(ctl_program.commands, argv[0]), given, hint));
 }
 
 int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row)

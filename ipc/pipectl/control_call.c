@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: calls on the control socket. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,12 @@
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/varlink.h"
 
+#define QUESTION_MS 5000
+
 struct ctl_control {
     int sock;
     const char *path; /* borrowed */
+    int timeout_ms;   /* of the next reply; 0: none */
     struct ipc_varlink_reader reader;
 };
 
@@ -36,6 +40,52 @@ static int unreachable(const char *path, int error)
     return ctl_unreachable(why, error);
 }
 
+/* What the daemon answers at once. Other calls load, measure or search. */
+static bool is_question(const char *method)
+{
+    static const char *const names[] = {"Status",  "Models", "GetPlan", "GetMapping", "Costs",
+                                        "History", "Units",  "Metrics", "Config"};
+
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        if (strcmp(names[i], method) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int timeout_of(const struct ctl *ctl, const char *method)
+{
+    if (ctl->timeout_ms != CTL_TIMEOUT_DEFAULT) {
+        return ctl->timeout_ms;
+    }
+    return is_question(method) ? QUESTION_MS : 0;
+}
+
+static int no_answer(const struct ctl_control *c)
+{
+    ctl_say("piped at %s has not answered for %g s", c->path, c->timeout_ms / 1e3);
+    ctl_say("it is starting, stopped (SIGSTOP), or its cores are overloaded; --timeout S waits "
+            "longer");
+    return CTL_UNREACHABLE;
+}
+
+/* Waits until there is something to read. Return: an exit code. */
+static int wait_readable(const struct ctl_control *c, uint64_t end_ns)
+{
+    struct pollfd p = {.fd = c->sock, .events = POLLIN};
+    uint64_t now = base_now_ns();
+    int n;
+
+    do {
+        int ms = now < end_ns ? (int)((end_ns - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS) : 0;
+
+        n = poll(&p, 1, c->timeout_ms ? ms : -1);
+        now = base_now_ns();
+    } while (n < 0 && errno == EINTR);
+    return n == 0 ? no_answer(c) : CTL_DONE;
+}
+
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -46,6 +96,7 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
         return CTL_FAILED;
     }
     c->path = ctl->control_path;
+    c->timeout_ms = base_max(ctl->timeout_ms, 0);
     memcpy(to.sun_path, ctl->control_path, sizeof(to.sun_path));
     c->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->sock < 0 || connect(c->sock, (struct sockaddr *)&to, sizeof(to)) < 0) {
@@ -146,13 +197,19 @@ static int say_error(const json_t *message)
 
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues)
 {
+    uint64_t end_ns = base_now_ns() + (uint64_t)c->timeout_ms * BASE_NS_PER_MS;
     json_t *message;
     int rc;
 
     while ((rc = ipc_varlink_next(&c->reader, &message)) == IPC_VARLINK_E_NONE) {
         char bytes[65536];
-        ssize_t n = recv(c->sock, bytes, sizeof(bytes), 0);
+        ssize_t n;
 
+        rc = wait_readable(c, end_ns);
+        if (rc) {
+            return rc;
+        }
+        n = recv(c->sock, bytes, sizeof(bytes), 0);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -197,6 +254,7 @@ int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, i
     snprintf(name, sizeof(name), "io.piped.%s", method);
     rc = ctl_control_open(ctl, &c);
     if (rc == CTL_DONE) {
+        c->timeout_ms = timeout_of(ctl, method);
         rc = send_call(c, name, parameters, false, fd);
     }
     if (rc == CTL_DONE) {

@@ -7,13 +7,21 @@
 #include "ipc/wire.h"
 #include "pixfmt.h"
 
+#define FOR_EVER_MS (PIPED_RECONNECT_NEVER - 1) /* seven weeks */
+
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret)
 {
     struct piped_options o = {.size = sizeof(o),
                               .path = ctl->frames_path,
                               .client = "pipectl",
-                              .reconnect_ms = reconnect_ms};
-    int rc = piped_connect(&o, ret);
+                              .reconnect_ms = reconnect_ms,
+                              .answer_ms = ctl->timeout_ms > 0 ? (uint32_t)ctl->timeout_ms : 0};
+    int rc;
+
+    if (!reconnect_ms && ctl->timeout_ms >= 0) {
+        o.reconnect_ms = ctl->timeout_ms ? (uint32_t)ctl->timeout_ms : FOR_EVER_MS;
+    }
+    rc = piped_connect(&o, ret);
 
     if (rc == 0) {
         return CTL_DONE;

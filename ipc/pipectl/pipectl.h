@@ -17,8 +17,10 @@
 #include "ipc/pipectl/output.h"
 #include "ipc/piped.h"
 
+#define CTL_TIMEOUT_DEFAULT (-1) /* as the command needs */
 struct ctl {
     bool json;
+    int timeout_ms; /* to wait for an answer; 0: for ever; CTL_TIMEOUT_DEFAULT */
     char control_path[108], frames_path[108];
 };
 
@@ -54,12 +56,15 @@ void ctl_print_list(const json_t *list, const char *const *keys, const char *ali
 
 /* status_machine.c */
 
+/** ctl_print_failed() - prints the models that could not be loaded, and why; nothing for none. */
+void ctl_print_failed(const json_t *failed);
+
 /** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
 void ctl_print_machine(const json_t *status);
 
 /* frame_stream.c: libpiped with pipectl's messages */
 
-/* @reconnect_ms: 0 for the library's default */
+/* @reconnect_ms: 0: --timeout, else the library's default */
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret);
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
                     struct piped_stream **ret);

@@ -13,9 +13,11 @@
     {                                                                                              \
         "model", 'm', "M", "@models", "only this model"                                            \
     }
-static const struct cli_option COMMON[] = {{"socket", 's', "PATH", "@file", "control socket"},
-                                           {"json", 'j', NULL, NULL, "print JSON"},
-                                           {0}};
+static const struct cli_option COMMON[] = {
+    {"socket", CTL_SOCKET, "PATH", "@file", "control socket"},
+    {"timeout", CTL_TIMEOUT, "S", "@none", "seconds to wait for an answer; 0: for ever"},
+    {"json", CTL_JSON, NULL, NULL, "print JSON"},
+    {0}};
 static const struct cli_option NONE[] = {{0}};
 static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
 static const struct cli_option TOP[] = {

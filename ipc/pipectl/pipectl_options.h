@@ -14,6 +14,10 @@
 
 /* The id of options that become a parameter of the call, found by name. Other ids are letters. */
 #define CTL_SETTING 256
+/* Options of every command. */
+#define CTL_SOCKET 257
+#define CTL_TIMEOUT 258
+#define CTL_JSON 259
 
 extern const struct cli_program ctl_program;
 

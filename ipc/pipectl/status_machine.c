@@ -92,3 +92,23 @@ void ctl_print_machine(const json_t *status)
     print_pressure(sensors);
     print_energy(sensors);
 }
+
+void ctl_print_failed(const json_t *failed)
+{
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(failed, i, m)
+    {
+        const char *name = ctl_text(m, "name"), *path = ctl_text(m, "path");
+        const char *error = ctl_text(m, "error");
+
+        /* the loader often begins with the file */
+        printf("%smodel %s FAILED: %s%s%s\n", i ? "" : "\n", name,
+               strncmp(error, path, strlen(path)) == 0 ? "" : path,
+               strncmp(error, path, strlen(path)) == 0 ? "" : ": ", error);
+    }
+    if (json_array_size(failed) > 0) {
+        puts("mend the files, then pipectl reload; or take the models out of the configuration");
+    }
+}

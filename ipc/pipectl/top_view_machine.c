@@ -132,12 +132,14 @@ static void draw_load(struct top_screen *s, const json_t *status)
 
 void top_draw_machine(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
-    double failed = top_number(v->top->status, "failed_models");
+    const json_t *failed = json_object_get(v->top->status, "failed_models"), *m;
+    size_t i;
 
     draw_heat(s, json_object_get(v->top->status, "sensors"));
     draw_load(s, v->top->status);
-    if (failed > 0) {
-        top_put(s, TOP_BAD, "warning: %.0f models could not be loaded; the log says why", failed);
+    json_array_foreach(failed, i, m)
+    {
+        top_put(s, TOP_BAD, "model %s FAILED: %s", ctl_text(m, "name"), ctl_text(m, "error"));
         top_line(s);
     }
 }

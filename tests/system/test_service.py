@@ -12,7 +12,7 @@ import tempfile
 
 import bad_configs
 import pyclient
-from daemon import DIGITS, PIPED, Daemon, check, equal, main, run_piped
+from daemon import DIGITS, PIPED, Daemon, VarlinkError, check, equal, main, run_piped
 
 EX_CONFIG = 78
 
@@ -262,9 +262,60 @@ def bad_models_are_refused_while_others_serve():
         f.write(whole[:len(whole) // 2])
     with Daemon(models={"good": DIGITS, "bad": bad}) as d:
         s = d.status()
-        equal((s["state"], s["failed_models"]), ("degraded", 1))
+        equal((s["state"], [m["name"] for m in s["failed_models"]]), ("degraded", ["bad"]))
         equal([m["name"] for m in s["models"]], ["good"])
         check("cannot serve model bad from %s: " % bad in d.log(), d.log())
+        why = s["failed_models"][0]["error"]
+        check(why in d.log() and s["failed_models"][0]["path"] == bad, s)
+        check("model bad FAILED: %s" % bad in d.pipectl("status", as_json=False, expect=4), "status tells why")
+        check(why in d.pipectl("models", as_json=False), "the list of models tells why")
+        for call in (lambda: d.call("Units", {"model": "bad"}), lambda: d.call("Units", {"model": "goood"})):
+            try:
+                call()
+            except VarlinkError as e:
+                told = e.parameters["what"]
+            check("could not be loaded: " + why in told or told == "no such model: goood; did you mean good?", told)
+
+
+def broken_models_hold_up_no_reload():
+    """One that was broken before is tried again; one that breaks now is refused, and nothing changes."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    bad, other = os.path.join(temp, "bad.onnx"), os.path.join(temp, "other.onnx")
+    with open(bad, "wb") as f:
+        f.write(b"no network")
+    serve = {"good": DIGITS, "bad": bad}
+    config = lambda: {"models": [{"name": n, "path": p} for n, p in serve.items()]}  # noqa: E731
+    with Daemon(config=config()) as d:
+        names = lambda key: [m["name"] for m in d.call("Models")[key]]  # noqa: E731
+        serve["more"] = DIGITS
+        d.write_config(config())
+        d.call("Reload")
+        equal((names("models"), names("failed")), (["good", "more"], ["bad"]))
+        shutil.copy(DIGITS, other)
+        serve["other"] = other
+        d.write_config(config())
+        d.call("Reload")
+        with open(other, "wb") as f:
+            f.write(b"no network either")
+        try:
+            d.call("Reload")
+            check(False, "a model that broke was accepted")
+        except VarlinkError as e:
+            check("other.onnx" in e.parameters["why"], e)
+        equal((names("models"), names("failed")), (["good", "more", "other"], ["bad"]))
+        shutil.copy(DIGITS, other)
+        shutil.copy(DIGITS, bad)
+        d.call("Reload")
+        equal((sorted(names("models")), names("failed")), (["bad", "good", "more", "other"], []))
+        equal(d.status()["state"], "serving")
+    shutil.rmtree(temp)
+
+
+def no_model_at_all_is_an_error():
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    bad = os.path.join(temp, "bad.onnx")
+    with open(bad, "wb") as f:
+        f.write(b"no network")
     d = Daemon(models={"bad": bad}, expect_exit=EX_CONFIG)
     d.start(wait=False)
     equal(d.wait_exit(), EX_CONFIG)
@@ -337,5 +388,6 @@ if __name__ == "__main__":
           no_watchdog_without_asking, drain_answers_all_in_flight, drain_does_not_wait_for_ever,
           second_instance_is_refused, stale_socket_is_replaced, socket_activation, activation_by_systemd_tool,
           no_listening_socket_is_refused, check_config_says_where, dropins_override_in_order,
-          bad_models_are_refused_while_others_serve, plan_is_kept_over_a_restart, arguments,
+          bad_models_are_refused_while_others_serve,
+          broken_models_hold_up_no_reload, no_model_at_all_is_an_error, plan_is_kept_over_a_restart, arguments,
           default_runtime_dir_of_a_user])

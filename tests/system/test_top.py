@@ -50,7 +50,7 @@ def full_status():
     return {"state": "serving", "version": "0.1.0", "pid": 7, "uptime_s": 3725.0, "models": [model, other], "eps": eps,
             "sensors": {"policies": [policy], "thermal": [{"type": "soc", "temp_c": 81.5, "past_trip": True}],
                         "throttled": True, "psi": {"cpu_some_avg10": 12.25}, "cgroup": {"quota_cpus": "none"}},
-            "boards": boards, "memory": {"resident_bytes": 123 << 20}, "failed_models": 0}
+            "boards": boards, "memory": {"resident_bytes": 123 << 20}, "failed_models": []}
 
 
 def event(number):

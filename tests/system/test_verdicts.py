@@ -68,7 +68,7 @@ class Judges:
         try:
             d.start(wait=False)
             d.wait_notify(lambda m: m.get("READY") == "1" or d.process.poll() is not None)
-            good = d.status()["failed_models"] == 0
+            good = not d.status()["failed_models"]
             d.stop()
         except Failure:
             good = False

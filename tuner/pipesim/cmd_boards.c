@@ -238,7 +238,7 @@ int psim_cmd_boards(int argc, char **argv)
             ok = number("early", 0, 1, false, &b.early);
             break;
         default:
-            return psim_usage(COMMAND, "unknown option, or no value: %s", argv[optind - 1]);
+            return psim_bad_option(COMMAND, option, argv);
         }
     }
     if (!ok) {

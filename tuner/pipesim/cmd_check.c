@@ -25,7 +25,7 @@ int psim_cmd_check(int argc, char **argv)
         } else if (option == 't') {
             c.table_path = optarg;
         } else {
-            return psim_usage("check", "unknown option, or no value: %s", argv[optind - 1]);
+            return psim_bad_option("check", option, argv);
         }
         if (end && (*end || !(c.share > 0 && c.share <= 1))) {
             return psim_usage("check", "'%s' is not a number, or out of range", optarg);

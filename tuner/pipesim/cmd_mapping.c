@@ -102,7 +102,7 @@ int psim_cmd_mapping(int argc, char **argv)
             m.file = optarg;
             break;
         default:
-            return psim_usage(COMMAND, "unknown option, or no value: %s", argv[optind - 1]);
+            return psim_bad_option(COMMAND, option, argv);
         }
     }
     if (optind < argc || !m.model || !m.platform || !m.plan == !m.file) {

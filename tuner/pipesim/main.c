@@ -28,16 +28,22 @@ static void help(FILE *to)
 
 int main(int argc, char **argv)
 {
+    char hint[NEAR_WORD_HINT_BYTES];
+
     if (argc < 2) {
         help(stderr);
         return PSIM_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        help(stdout);
+        if (argc > 2 && cli_find(psim_program.commands, argv[2])) {
+            psim_help(stdout, argv[2]);
+        } else {
+            help(stdout);
+        }
         return PSIM_DONE;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         puts("pipesim " PIPED_VERSION);
         return PSIM_DONE;
     }
@@ -55,6 +61,7 @@ int main(int argc, char **argv)
             return code;
         }
     }
-    psim_say("unknown command '%s'; see pipesim --help", argv[1]);
+    cli_command_hint(&psim_program, argv[1], hint);
+    psim_say("unknown command '%s'%s", argv[1], *hint ? hint : "; see pipesim --help");
     return PSIM_USAGE;
 }

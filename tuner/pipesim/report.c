@@ -133,8 +133,11 @@ int psim_cmd_report(int argc, char **argv)
         } else if (option == 'f') {
             figures = optarg;
         }
-        if (option == '?' || option == ':' || (end && *end)) {
-            return psim_usage("report", "unknown option, or no value: %s", argv[optind - 1]);
+        if (option == '?' || option == ':') {
+            return psim_bad_option("report", option, argv);
+        }
+        if (end && *end) {
+            return psim_usage("report", "'%s' is not a number", optarg);
         }
     }
     if (optind != argc - 1) {

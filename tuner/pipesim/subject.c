@@ -45,6 +45,18 @@ int psim_usage(const char *command, const char *format, ...)
     return PSIM_USAGE;
 }
 
+int psim_bad_option(const char *command, int id, char **argv)
+{
+    const char *given = argv[optind - 1];
+    char hint[NEAR_WORD_HINT_BYTES];
+
+    if (id == ':') {
+        return psim_usage(command, "%s needs a value", given);
+    }
+    return psim_usage(command, "unknown option %s%s", given,
+                      cli_option_hint(cli_find(psim_program.commands, command), given, hint));
+}
+
 bool psim_option_number(const char *command, const char *option, const char *text, double least,
                         double most, double *ret)
 {
@@ -109,10 +121,8 @@ int psim_subject_option(struct psim_subject *s, const char *command, int option,
     case 'h':
         psim_help(stdout, command);
         return PSIM_DONE;
-    case ':':
-        return psim_usage(command, "%s needs a value", argv[optind - 1]);
     default:
-        return psim_usage(command, "unknown option %s", argv[optind - 1]);
+        return psim_bad_option(command, option, argv);
     }
     return ok ? PSIM_GO : PSIM_USAGE;
 }

@@ -41,6 +41,8 @@ void psim_help(FILE *to, const char *command);
 void psim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** psim_usage() - psim_say(), with the usage line behind it. Return: PSIM_USAGE. */
 int psim_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** psim_bad_option() - the same of what psim_option() refused: @id is ':' or '?'. */
+int psim_bad_option(const char *command, int id, char **argv);
 
 /** psim_plan_text() - @ret: [PL_PLAN_TEXT_MAX]. */
 void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, char *ret);

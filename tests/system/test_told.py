@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What people are told: misspelt words, silent daemons, refusals. Each shows the text."""
+import json
+import os
+import signal
+import subprocess
+
+from daemon import BUILD, DIGITS, PIPECTL, PIPED, Daemon, check, equal, main
+
+PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
+
+
+def run(*args, expect=0):
+    """Return: what the program printed, on both outputs."""
+    r = subprocess.run(list(args), capture_output=True, text=True, timeout=60, check=False)
+    equal(r.returncode, expect, "%s\n%s%s" % (args, r.stdout, r.stderr))
+    return r.stdout + r.stderr
+
+
+def told(words, *args, expect=0):
+    text = run(*args, expect=expect)
+    check(words in text, "'%s' is not in:\n%s" % (words, text))
+
+
+def commands_and_options_are_guessed():
+    told("unknown command 'sttaus'; did you mean status?\n", PIPECTL, "sttaus", expect=2)
+    told("unknown command 'xyzzy'; see pipectl --help\n", PIPECTL, "xyzzy", expect=2)
+    told("unknown option --moddel; did you mean --model?", PIPECTL, "status", "--moddel", "x", expect=2)
+    told("unknown option --moddel=x; did you mean --model?", PIPECTL, "status", "--moddel=x", expect=2)
+    told("unknown option --zzz\n", PIPECTL, "status", "--zzz", expect=2)
+    told("unknown command 'plam'; did you mean plan?\n", PIPESIM, "plam", expect=2)
+    told("unknown option --platfrom; did you mean --platform?", PIPESIM, "plan", "--platfrom", "x", expect=2)
+
+
+def help_is_found_both_ways():
+    for command in ("status", "infer", "optimise", "optimize", "quantise", "plan"):
+        equal(run(PIPECTL, "help", command), run(PIPECTL, command, "--help"), command)
+    told("unknown command 'plam'; did you mean plan?", PIPECTL, "help", "plam", expect=2)
+    equal(run(PIPECTL, "version"), run(PIPECTL, "--version"))
+    equal(run(PIPESIM, "help", "plan"), run(PIPESIM, "plan", "--help"))
+
+
+def a_silent_daemon_is_told():
+    with Daemon() as d:
+        picture = os.path.join(d.temp, "a.pgm")
+        with open(picture, "wb") as f:
+            f.write(b"P5\n16 16\n255\n" + bytes(256))
+        d.signal(signal.SIGSTOP)
+        try:
+            for command in (["status"], ["models"], ["plan", "set", "0-11@big"], ["retune", "--cancel"], ["top", "--once"]):
+                told("piped at %s has not answered for 0.2 s" % d.control_path,
+                     PIPECTL, "--socket", d.control_path, "--timeout", "0.2", *command, expect=3)
+            told("timed out waiting for the daemon", PIPECTL, "--socket", d.control_path, "infer", picture,
+                 "--timeout=0.2", expect=3)
+        finally:
+            d.signal(signal.SIGCONT)
+        d.pipectl("status")
+        told("not 'soon'", PIPECTL, "--timeout", "soon", "status", expect=2)
+        told("--timeout needs a value", PIPECTL, "status", "--timeout", expect=2)
+
+
+def misspelt_names_are_guessed():
+    with Daemon(models={"digits": DIGITS}) as d:
+        ask = [PIPECTL, "--socket", d.control_path]
+        told("no such model: digitz; did you mean digits?", *ask, "status", "--model", "digitz", expect=1)
+        told("no such model: digitz; did you mean digits?", *ask, "units", "--model", "digitz", expect=1)
+        told("no such model: digitz; did you mean digits?", *ask, "bench", "--model", "digitz", expect=1)
+        told('no algorithm "shishaa"; did you mean shisha?', *ask, "retune", "--algorithm", "shishaa", expect=1)
+
+
+def misspelt_keys_are_guessed():
+    with Daemon() as d:
+        for text, words in (({"defualt_model": "x"}, "defualt_model: unknown key; did you mean default_model?"),
+                            ({"limits": {"conections": 3}}, "limits.conections: unknown key; did you mean connections?"),
+                            ({"models": [{"name": "a", "pth": "b"}]}, "pth: unknown key; did you mean path?"),
+                            ({"xyzzy": 3}, "xyzzy: unknown key\n")):
+            path = os.path.join(d.temp, "bad.json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(text, f)
+            told(words, PIPED, "--check-config", "--config", path, expect=78)
+        model, sidecar = os.path.join(d.temp, "m.onnx"), os.path.join(d.temp, "m.sidecar.json")
+        os.symlink(DIGITS, model)
+        with open(sidecar, "w", encoding="utf-8") as f:
+            json.dump({"preprocess": {"meen": 1}}, f)
+        told("key 'meen': unknown key; did you mean mean?", PIPED, "--check-config", "--model", model, expect=78)
+
+
+if __name__ == "__main__":
+    main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
+          misspelt_keys_are_guessed])
