@@ -60,11 +60,12 @@ def installed(folder):
     return targets(folder, lambda t: t["installed"])
 
 
-def needed_in_setup(folder, setup):
-    """Return: names for ninja of what the tests of this test setup depend on."""
+def needed_in_setup(folder, setup, only=()):
+    """Return: names for ninja of what the tests of this test setup depend on, or those of them that `only` names."""
     out = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--setup", setup, "--list"], cwd=ROOT,
                          capture_output=True, text=True, check=True).stdout
     names = {line.split(" / ", 1)[1] for line in out.splitlines() if " / " in line}
+    names = names & set(only) or names
     needed = {target for t in introspect(folder) if t["name"] in names for target in t["depends"]}
     return targets(folder, lambda t: t["id"] in needed)
 

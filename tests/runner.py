@@ -135,11 +135,11 @@ def test_arm64(args, options, totals, env):
          suites=ARM64_SUITES)
 
 
-def test_sanitized(setup, options, jobs, totals, env, names=()):
-    """Builds what the setup's tests need, and runs them, or only those of `names` with their arguments."""
+def test_sanitized(setup, options, jobs, totals, env, names=(), arguments=()):
+    """Builds what the setup's tests need, and runs them, or only those of `names`."""
     folder, more = SANITIZERS[setup]
-    build(folder, options + more, jobs, only=lambda f: needed_in_setup(f, setup))
-    test(folder, setup, totals, ["--setup", setup, *names], env)
+    build(folder, options + more, jobs, only=lambda f: needed_in_setup(f, setup, names))
+    test(folder, setup, totals, ["--setup", setup, *names, *arguments], env)
 
 
 def test_cpu_classes(totals, env):
@@ -173,7 +173,7 @@ def main(argv):
     elif args.builds:
         test_builds(args.tests, options, args.jobs, totals, env)
     elif args.setup:
-        test_sanitized(args.setup, options, args.jobs, totals, env, args.tests + soak_arguments(args))
+        test_sanitized(args.setup, options, args.jobs, totals, env, args.tests, soak_arguments(args))
     else:
         build("build", options, args.jobs)
         if args.fuzz:
