@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/keys.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
 #include "daemon/validate.h"
+#include "governor/gpio.h"
+#include "governor/gpio_logic.h"
+#include "ipc/listen.h"
 
 static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
 {
@@ -36,6 +40,45 @@ static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
     return started != NULL;
 }
 
+static void warn(const struct dmn_config *c, enum dmn_config_id key, const char *why)
+{
+    char at[DMN_CONFIG_WHERE_MAX];
+    size_t count;
+
+    dmn_config_where(c, c->values[key].origin, c->values[key].line, at);
+    fprintf(stderr, "piped: warning: %s: %s: \"%s\": %s\n", at, dmn_config_table(&count)[key].key,
+            dmn_config_string(c, key), why);
+}
+
+/* What a start serves without, and its log tells. */
+static void check_doubts(const struct dmn_config *c)
+{
+    struct gov_gpio_config gpio = {.chip = dmn_config_string(c, DMN_KEY_GPIO_CHIP),
+                                   .lines = {{-1}, {-1}, {-1}}};
+    const char *group = dmn_config_string(c, DMN_KEY_ADMIN_GROUP);
+    struct gov_gpio *chip = NULL;
+    char text[DMN_CONFIG_ERROR_MAX];
+    gid_t unused;
+
+    dmn_validate_doubt(c, text);
+    if (text[0]) {
+        fprintf(stderr, "piped: warning: %s\n", text);
+    }
+    if (group[0] && ipc_group_find(group, &unused) == -ESRCH) {
+        warn(c, DMN_KEY_ADMIN_GROUP,
+             "no such group; until it is made, only root and the daemon's own user may change "
+             "anything");
+    }
+    if (gpio.chip[0]) {
+        int error = gov_gpio_open(&gpio, &chip);
+
+        if (error) {
+            warn(c, DMN_KEY_GPIO_CHIP, gov_gpio_outcome(error));
+        }
+        gov_gpio_close(chip);
+    }
+}
+
 static bool check(struct dmn_daemon *d)
 {
     char error[DMN_CONFIG_ERROR_MAX] = "out of memory";
@@ -50,10 +93,7 @@ static bool check(struct dmn_daemon *d)
     for (size_t i = 0; i < d->config->model_count; i++) {
         good &= check_model(d, &d->config->models[i]);
     }
-    dmn_validate_doubt(d->config, error);
-    if (error[0]) {
-        fprintf(stderr, "piped: warning: %s\n", error);
-    }
+    check_doubts(d->config);
     return good;
 }
 

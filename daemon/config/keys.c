@@ -228,7 +228,9 @@ static const struct dmn_config_item_row items[] = {
     {"eps", "name", "string", "",
      "Name of the execution place: a letter, then letters, digits and '_'.", true},
     {"eps", "cpus", "cores", "",
-     "Its cores by kernel number: text such as \"0-3,6\", or a list such as [0, 1].", true},
+     "Its cores by kernel number, which the machine must have, online or not: text such as "
+     "\"0-3,6\", or a list such as [0, 1].",
+     true},
     {"eps", "speed", "number", "1", "Relative speed, above 0 and at most 1, until it is measured.",
      false},
     {"eps", "watts", "number", "0",

@@ -7,6 +7,7 @@
 #include "base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
+#include "governor/sysfs.h"
 
 _Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&
                    GOV_NAME_MAX <= PL_EP_NAME_MAX,
@@ -80,6 +81,43 @@ static int from_config(const struct dmn_config *config, char *ret_error, struct 
     return 0;
 }
 
+/* A core that is offline may come back. One that the kernel does not know will not. */
+static int check_present(const struct dmn_config *config, const char *sysfs_root,
+                         const struct pl_ep_set *eps, char *ret_error)
+{
+    struct gov_cpuset present;
+
+    if (gov_sysfs_cpulist(sysfs_root, &present, "sys/devices/system/cpu/present") != 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < eps->count; i++) {
+        uint16_t missing[PL_CPU_MAX], all[GOV_CPU_NUMBER_MAX];
+        char missing_text[64], all_text[64];
+        size_t count = 0, there = 0;
+
+        for (size_t k = 0; k < eps->eps[i].cpu_count; k++) {
+            if (!gov_cpuset_has(&present, eps->eps[i].cpus[k])) {
+                missing[count++] = eps->eps[i].cpus[k];
+            }
+        }
+        if (count == 0) {
+            continue;
+        }
+        for (int cpu = gov_cpuset_next(&present, 0); cpu >= 0;
+             cpu = gov_cpuset_next(&present, cpu + 1)) {
+            all[there++] = (uint16_t)cpu;
+        }
+        gov_cpulist_format(missing, count, missing_text, sizeof(missing_text));
+        gov_cpulist_format(all, there, all_text, sizeof(all_text));
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "%.400s:%zu: eps[%zu].cpus: \"%.100s\": this machine has no core%s %s; it has %s",
+                 config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus,
+                 count == 1 ? "" : "s", missing_text, all_text);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 /* The NUMA nodes of the cores of @e; 0 if one is unknown. */
 static uint64_t nodes_of(const struct gov_topology *t, const struct pl_ep *e)
 {
@@ -121,6 +159,7 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
     }
     if (config->ep_count > 0) {
         error = from_config(config, ret_error, ret);
+        error = error ? error : check_present(config, sysfs_root, ret, ret_error);
         find_nodes(topology, ret);
         return error;
     }

@@ -58,7 +58,7 @@ KEYS = [(nested(key, value), key + ": ") for key, value in (
     ("gpio.button", 65536), ("boards.frames_socket", "/" + "x" * 107), ("planner.algorithm", "no such"),
     ("planner.algorithm", ""), ("planner.objective", "speed"), ("planner.objective", "power"))]
 CORES = [(places(cpus), "eps[0].cpus: ") for cpus in (
-    "0-99999", "256", "0-256", "", "-1", "0,0", "1-0", "0-", ",", "0,", "x", "0 ", "0x1", "18446744073709551616",
+    "0-99999", "256", "0-256", "", "-1", "0,0", "1-0", "0-", ",", "0,", "x", "0 ", "0x1", "18446744073709551616", "255", "0,255",
     [256], [0, 0], [-1], [65536], [0.5], [], [[0]], 0, None)] + [
         (places("0-255", "0-255"), "eps[1].cpus: "),
         (places(*["0"] * 17), "eps: must be a list of at most 16"),
@@ -101,7 +101,7 @@ ODD = [
     text(default_model="nobody"), text(admin_group="no-such-group-here"), text(gpio={"chip": "no such chip", "led": 3}),
     text(gpio={"chip": "x", "led": 3, "button": 3}), text(boards={"frames_socket": ""}),
     text(boards={"frames_socket": "x"}),
-    places("255"), places("0", "0"), places([0]), "", "// nothing", "{}", text(eps=[]), text(models=[]),
+    places("0", "0"), places([0]), "", "// nothing", "{}", text(eps=[]), text(models=[]),
     text(model={"kernels": "no such"}), text(model={"latest": True, "boards": "auto"}),
     text(model={"boards": "0-3@here|4-11@nobody"}), text(planner={"objective": "power", "fps": 1}),
     text(planner={"stages_max": 1}, model={}), text(socket_mode="0"), text(log_level="error"),

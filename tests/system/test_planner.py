@@ -20,8 +20,19 @@ PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 SOURCES = {"measured", "saved", "predicted", "unknown"}
 TWO_KINDS = [{"name": "fast", "cpus": "0", "speed": 1.0, "watts": 2.0},
              {"name": "slow", "cpus": "1", "speed": 0.5, "watts": 0.5}]
-# cores that this machine need not have: teams that cannot be pinned run all the same
+# cores that this machine need not have, for many_cores(): teams that cannot be pinned run all the same
 MANY_CORES = [{"name": "big", "cpus": "0-7"}, {"name": "little", "cpus": "8-23", "speed": 0.4}]
+
+
+def many_cores(folder):
+    """Return: the root of files that tell of 24 cores."""
+    for path, text in (("sys/devices/system/cpu/present", "0-23"), ("sys/devices/system/cpu/online", "0-23"),
+                       ("proc/self/status", "Cpus_allowed_list:\t0-23")):
+        path = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text + "\n")
+    return folder
 
 
 def serve(d, frames=64, model=""):
@@ -374,7 +385,9 @@ def explanations_are_consistent():
 
 def solving_outlives_models_and_callers():
     """Models that go and callers that hang up while the front is made."""
-    with Daemon(config={"eps": MANY_CORES, "frames_in_flight": 2}, models={"stays": DIGITS}) as d:
+    root = many_cores(tempfile.mkdtemp(prefix="piped-test-"))
+    with Daemon(config={"eps": MANY_CORES, "frames_in_flight": 2}, models={"stays": DIGITS},
+                args=["--sysfs-root", root]) as d:
         for i in range(6):
             d.call("Load", {"name": "goes", "path": DIGITS})
             with d.connect() as a, d.connect() as b, d.connect() as c, d.connect() as hangs_up:
@@ -396,6 +409,7 @@ def solving_outlives_models_and_callers():
         with d.connect() as last:
             last.send("io.piped.PlanFront", {"max": 256})
             d.stop()
+    shutil.rmtree(root)
 
 
 def goals_of_the_configuration():

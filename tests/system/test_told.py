@@ -86,6 +86,22 @@ def misspelt_keys_are_guessed():
         told("key 'meen': unknown key; did you mean mean?", PIPED, "--check-config", "--model", model, expect=78)
 
 
+def checks_say_what_is_not_there():
+    """Cores that the machine does not have are refused, by a start too. It serves without a group or a chip."""
+    with Daemon() as d:
+        path = os.path.join(d.temp, "odd.json")
+        for config, code, words in (
+                ({"eps": [{"name": "big", "cpus": "0,255"}]}, 78, 'eps[0].cpus: "0,255": this machine has no core 255; it has 0'),
+                ({"admin_group": "nobodys"}, 0, 'warning: %s:1: admin_group: "nobodys": no such group; until it is made,' % path),
+                ({"gpio": {"chip": "nothing", "led": 1}}, 0, 'warning: %s:1: gpio.chip: "nothing": ' % path),
+                ({"default_model": "zzz"}, 0, 'default_model: "zzz": no model of this name')):
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            told(words, PIPED, "--check-config", "--config", path, expect=code)
+            if code:
+                told(words, PIPED, "--config", path, "--runtime-dir", d.temp, expect=code)
+
+
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
-          misspelt_keys_are_guessed])
+          misspelt_keys_are_guessed, checks_say_what_is_not_there])
