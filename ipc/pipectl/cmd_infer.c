@@ -88,7 +88,7 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
     if (img->kind == CTL_IMAGE_RAW) {
         size_t bytes = in->frame_bytes[item->f16];
 
-        memcpy(f->input, img->data + item->frame * bytes, bytes);
+        memcpy(f->input, img->data + img->pixels_at + item->frame * bytes, bytes);
     } else {
         f->width = img->width;
         f->height = img->height;
@@ -123,7 +123,7 @@ static bool go_to(struct infer *in, const struct infer_item *item, struct positi
         ctl_image_close(&at->img);
         at->file = SIZE_MAX;
         at->frame = 0;
-        if (ctl_image_open(in->files[item->file], error, sizeof(error), &at->img) < 0) {
+        if (ctl_image_open(infer_path(in, item->file), error, sizeof(error), &at->img) < 0) {
             return false;
         }
         at->file = item->file;
@@ -329,7 +329,8 @@ int ctl_infer(const struct ctl *ctl, int argc, char **argv)
         json_decref(in.items[i].report);
     }
     for (size_t i = 0; i < in.file_count; i++) {
-        free(in.files[i]);
+        free(in.files[i].name);
+        base_close_fd(&in.files[i].copy);
     }
     if (in.raw) {
         fclose(in.raw);

@@ -28,12 +28,18 @@ struct infer_item {
     int best; /* highest class, -1: none */
 };
 
+struct infer_file {
+    char *name; /* owned, as given */
+    int copy;   /* of what can be read only once, such as standard input; -1: it is a file */
+    char path[32];
+};
+
 struct infer {
     const struct ctl *ctl;
     const char *model, *raw_path, *expect_path;
     bool inline_frames;
     size_t top;
-    char **files; /* owned */
+    struct infer_file *files; /* owned */
     size_t file_count;
     struct infer_item *items;
     size_t item_count, reported;
@@ -54,11 +60,13 @@ struct infer {
 
 /* infer_files.c. Functions return an exit code and have printed the reason. */
 
+/** infer_path() - Return: where to open file @i, as often as needed. */
+const char *infer_path(const struct infer *in, size_t i);
 int infer_add_path(struct infer *in, const char *path);
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);
-/** infer_has_f16() - Return: a file's name ends in .f16. */
+/** infer_has_f16() - Return: a file holds halves. */
 bool infer_has_f16(const struct infer *in);
 /* infer_rows.c: outputs whose length depends on the picture (piped_rows()) */
 

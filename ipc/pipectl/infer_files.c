@@ -2,10 +2,13 @@
 /* pipectl infer: which files, which frames in them, and their expected classes. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ipc/pipectl/infer.h"
 
@@ -21,25 +24,80 @@ static int add_file(struct infer *in, const char *path)
 {
     if ((in->file_count & (in->file_count - 1)) == 0) {
         size_t size = in->file_count ? 2 * in->file_count : 1;
-        char **grown = size <= FILES_MAX ? realloc(in->files, size * sizeof(*grown)) : NULL;
+        struct infer_file *grown =
+            size <= FILES_MAX ? realloc(in->files, size * sizeof(*grown)) : NULL;
 
         if (!grown) {
             return out_of_memory();
         }
         in->files = grown;
     }
-    in->files[in->file_count] = strdup(path);
-    if (!in->files[in->file_count]) {
+    in->files[in->file_count] = (struct infer_file){.name = strdup(path), .copy = -1};
+    if (!in->files[in->file_count].name) {
         return out_of_memory();
     }
     in->file_count++;
     return CTL_DONE;
 }
 
+const char *infer_path(const struct infer *in, size_t i)
+{
+    return in->files[i].copy >= 0 ? in->files[i].path : in->files[i].name;
+}
+
+/* Copies all that comes from @fd into memory. Return: a descriptor; -errno. */
+static int copy_all(int fd)
+{
+    base_autoclose int copy = memfd_create("pipectl-input", MFD_CLOEXEC);
+    char bytes[65536];
+    ssize_t n = 1;
+    int taken;
+
+    if (copy < 0) {
+        return -errno;
+    }
+    while (n != 0) {
+        n = read(fd, bytes, sizeof(bytes));
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        for (ssize_t done = 0, w; n > 0 && done < n; done += w) {
+            w = write(copy, bytes + done, (size_t)(n - done));
+            if (w < 0) {
+                return -errno;
+            }
+        }
+    }
+    taken = copy;
+    copy = -1;
+    return taken;
+}
+
+/* Standard input, a pipe, a device: what is read once is kept. */
+static int add_once(struct infer *in, const char *path)
+{
+    bool standard = strcmp(path, "-") == 0;
+    base_autoclose int fd = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    int rc = add_file(in, path), copy;
+
+    if (rc) {
+        return rc;
+    }
+    copy = !standard && fd < 0 ? -errno : copy_all(standard ? STDIN_FILENO : fd);
+    if (copy < 0) {
+        ctl_say("%s: %s", path, strerror(-copy));
+        return CTL_FAILED;
+    }
+    in->files[in->file_count - 1].copy = copy;
+    snprintf(in->files[in->file_count - 1].path, sizeof(in->files[0].path), "/proc/self/fd/%d",
+             copy);
+    return CTL_DONE;
+}
+
 static int is_input(const struct dirent *e)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".JPG", ".ppm",
-                                       ".pgm", ".pnm",  ".f32", ".f16"};
+    static const char *const ends[] = {".jpg", ".jpeg", ".JPG", ".png", ".PNG", ".ppm",
+                                       ".pgm", ".pnm",  ".f32", ".f16", ".npy"};
     const char *dot = strrchr(e->d_name, '.');
 
     for (size_t i = 0; dot && i < base_array_count(ends); i++) {
@@ -71,7 +129,7 @@ static int add_directory(struct infer *in, const char *path)
     }
     free(entries);
     if (rc == CTL_DONE && n == 0) {
-        ctl_say("%s contains no .jpg, .ppm, .pgm, .f32 or .f16 file", path);
+        ctl_say("%s contains no .jpg, .png, .ppm, .pgm, .npy, .f32 or .f16 file", path);
         return CTL_FAILED;
     }
     return rc;
@@ -80,9 +138,13 @@ static int add_directory(struct infer *in, const char *path)
 int infer_add_path(struct infer *in, const char *path)
 {
     struct stat st;
+    bool there = stat(path, &st) == 0;
 
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (there && S_ISDIR(st.st_mode)) {
         return add_directory(in, path);
+    }
+    if (strcmp(path, "-") == 0 || (there && !S_ISREG(st.st_mode))) {
+        return add_once(in, path);
     }
     return add_file(in, path);
 }
@@ -181,9 +243,14 @@ static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format
 bool infer_has_f16(const struct infer *in)
 {
     for (size_t i = 0; i < in->file_count; i++) {
-        const char *dot = strrchr(in->files[i], '.');
+        base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+        const char *dot = strrchr(in->files[i].name, '.');
+        bool array = (dot && strcmp(dot, ".npy") == 0) || in->files[i].copy >= 0;
+        char unused[128];
 
-        if (dot && strcmp(dot, ".f16") == 0) {
+        if ((dot && strcmp(dot, ".f16") == 0) ||
+            (array && ctl_image_open(infer_path(in, i), unused, sizeof(unused), &img) == 0 &&
+             img.f16)) {
             return true;
         }
     }
@@ -240,7 +307,7 @@ int infer_make_items(struct infer *in)
         char error[256];
         int more = 1;
 
-        if (ctl_image_open(in->files[i], error, sizeof(error), &img) < 0) {
+        if (ctl_image_open(infer_path(in, i), error, sizeof(error), &img) < 0) {
             rc = add_item(in, i, 0, PIPED_TENSOR, error);
             continue;
         }

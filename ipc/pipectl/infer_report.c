@@ -122,7 +122,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
         json_array_append_new(outputs, output_report(in, s, f, o));
     }
     item->report = json_pack(
-        "{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file], "top",
+        "{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file].name, "top",
         info->output_count ? top_of(in, item, &info->outputs[0], f->output) : json_array(),
         "outputs", outputs, "latency_ms", (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
         (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
@@ -136,7 +136,7 @@ static void print_item(const struct infer *in, const struct infer_item *item)
     json_t *t;
     size_t i;
 
-    printf("%s", in->files[item->file]);
+    printf("%s", in->files[item->file].name);
     if (item->frame > 0) {
         printf(" [%zu]", item->frame);
     }
@@ -161,12 +161,12 @@ static int report_item(struct infer *in, size_t index)
     int rc = CTL_DONE;
 
     if (item->error || !item->report) {
-        ctl_say("%s: %s", in->files[item->file], item->error ? item->error : "out of memory");
+        ctl_say("%s: %s", in->files[item->file].name, item->error ? item->error : "out of memory");
         in->failed++;
         item->report = item->report
                            ? item->report
-                           : json_pack("{s:s, s:I, s:s?}", "file", in->files[item->file], "frame",
-                                       (json_int_t)item->frame, "error", item->error);
+                           : json_pack("{s:s, s:I, s:s?}", "file", in->files[item->file].name,
+                                       "frame", (json_int_t)item->frame, "error", item->error);
     } else {
         if (in->expected) {
             bool right = item->best == in->expected[index];

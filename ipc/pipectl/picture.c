@@ -135,6 +135,34 @@ static bool ends_with(const char *text, const char *end)
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
+/* Return: how to go on with a picture of another format; NULL: it is none that is known. */
+static const char *foreign(const struct ctl_image *img)
+{
+    static const struct {
+        const char *begins, *why;
+        size_t at;
+    } formats[] = {
+        {"GIF8", "a GIF file; convert it: convert FILE[0] FILE.png", 0},
+        {"BM", "a BMP file; convert it: convert FILE FILE.png", 0},
+        {"WEBP", "a WebP file; convert it: dwebp FILE -o FILE.png", 8},
+        {"II*", "a TIFF file; convert it: convert FILE FILE.png", 0},
+        {"MM", "a TIFF file; convert it: convert FILE FILE.png", 0},
+        {"ftyp", "a HEIF, AVIF or video file; convert it: ffmpeg -i FILE FILE.png", 4},
+        {"P2", "a PGM file in text; convert it: convert FILE FILE.png", 0},
+        {"P3", "a PPM file in text; convert it: convert FILE FILE.png", 0},
+    };
+
+    for (size_t i = 0; i < base_array_count(formats); i++) {
+        size_t n = strlen(formats[i].begins);
+
+        if (img->data_bytes > formats[i].at + n &&
+            memcmp(img->data + formats[i].at, formats[i].begins, n) == 0) {
+            return formats[i].why;
+        }
+    }
+    return NULL;
+}
+
 static int recognise(const char *path, struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     const uint8_t *d = img->data;
@@ -153,9 +181,18 @@ static int recognise(const char *path, struct ctl_image *img, char *ret_error, s
         img->kind = CTL_IMAGE_JPEG;
         return ctl_jpeg_size(img, ret_error, error_bytes);
     }
-    return fail(
-        -EINVAL, ret_error, error_bytes,
-        "not a JPEG, binary PPM or binary PGM file, and its name does not end in .f32 or .f16");
+    if (img->data_bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0) {
+        img->kind = CTL_IMAGE_PNG;
+        return ctl_png_size(img, ret_error, error_bytes);
+    }
+    if (ctl_npy_begins(img)) {
+        return ctl_npy_open(img, ret_error, error_bytes);
+    }
+    snprintf(ret_error, error_bytes, "%s",
+             foreign(img) ? foreign(img)
+                          : "not a JPEG, PNG, binary PPM or PGM file or array of NumPy, and its "
+                            "name does not end in .f32 or .f16");
+    return -EINVAL;
 }
 
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
@@ -171,7 +208,7 @@ int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct
     if (rc < 0) {
         return rc;
     }
-    if (img.kind == CTL_IMAGE_JPEG) {
+    if (img.kind == CTL_IMAGE_JPEG || img.kind == CTL_IMAGE_PNG) {
         img.bytes = (size_t)img.width * img.height * img.channels;
     }
     *ret = img;
@@ -189,6 +226,9 @@ int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, 
 {
     if (img->kind == CTL_IMAGE_JPEG) {
         return ctl_jpeg_decode(img, to, ret_error, error_bytes);
+    }
+    if (img->kind == CTL_IMAGE_PNG) {
+        return ctl_png_decode(img, to, ret_error, error_bytes);
     }
     memcpy(to, img->data + img->pixels_at, img->bytes);
     return 0;

@@ -13,7 +13,13 @@
 
 #define CTL_IMAGE_DIMENSION_MAX 16384u
 
-enum ctl_image_kind { CTL_IMAGE_RAW, CTL_IMAGE_PNM, CTL_IMAGE_JPEG };
+enum ctl_image_kind {
+    CTL_IMAGE_RAW,
+    CTL_IMAGE_PNM,
+    CTL_IMAGE_PIXELS, /* of an array of NumPy */
+    CTL_IMAGE_JPEG,
+    CTL_IMAGE_PNG,
+};
 
 struct ctl_image {
     enum ctl_image_kind kind;
@@ -21,12 +27,13 @@ struct ctl_image {
     uint32_t width, height, channels; /* 1: GRAY8, 3: RGB24; raw: 0 */
     size_t bytes;                     /* decoded: width * height * channels; raw: of the file */
     uint8_t *data;                    /* owned: the file */
-    size_t data_bytes, pixels_at;     /* PNM: where the picture's pixels start */
+    size_t data_bytes, pixels_at;     /* not compressed: where pixels or elements start */
 };
 #define CTL_IMAGE_NULL ((struct ctl_image){0})
 
 /** ctl_image_open() - reads a file. A name ending in .f32 or .f16 means raw; else the first bytes
- * tell. @ret_error: the reason, without the file's name. Return: 0 or -errno. */
+ * tell; an array of NumPy is raw or a picture. @ret_error: the reason, without the file's name.
+ * Return: 0 or -errno. */
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret);
 void ctl_image_close(struct ctl_image *img);
 /** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:
@@ -38,3 +45,9 @@ int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, 
 /* jpeg.c, or jpeg_none.c: a JPEG file whose bytes are in @img */
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes);
 int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
+/* png.c, or png_none.c */
+int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes);
+int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
+/* npy.c: an array that numpy.save() wrote */
+bool ctl_npy_begins(const struct ctl_image *img);
+int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes);

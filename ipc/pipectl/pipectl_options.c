@@ -145,8 +145,8 @@ static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
 static const struct cli_command COMMANDS[] = {
     {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
     {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
-    {"infer", NULL, "FILE...", "print answers to pictures (JPEG, PPM, PGM) or tensors (.f32, .f16)",
-     INFER, FILES},
+    {"infer", NULL, "FILE...",
+     "print answers to pictures (JPEG, PNG, PPM, PGM) or tensors (.npy, .f32)", INFER, FILES},
     {"bench", NULL, "", "stream frames; report speed, latency, order and loss", BENCH, NULL},
     {"plan", NULL, "[show | set PLAN | auto | front | explain | export FILE | import FILE]",
      "show, explain or set the plan; list others; plan automatically", PLAN, PLAN_WORDS},

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import select
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 
@@ -19,9 +21,11 @@ LABELS = os.path.join(ROOT, "model", "default", "heldout.labels")
 EACH = 75  # bytes of one picture in heldout.pgm
 
 
-def run(*args, env=None):
+def run(*args, env=None, input=b""):
     command = [PIPECTL, "--socket", DAEMON.control_path] + list(args)
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+    r = subprocess.run(command, capture_output=True, timeout=120, check=False, env=env, input=input)
+    r.stdout, r.stderr = r.stdout.decode(), r.stderr.decode()
+    return r
 
 
 def good(*args):
@@ -139,6 +143,83 @@ def test_jpeg():
     for cut in (2, 20, len(data) // 2, len(data) - 10):
         bad(1, ["cut.jpg"], "infer", write("cut.jpg", data[:cut]))
     return None
+
+
+def png(width, height, kind, depth, rows, palette=b""):
+    """A PNG file; rows of bytes, not filtered."""
+    def part(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    return (b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)) +
+            (part(b"PLTE", palette) if palette else b"") +
+            part(b"IDAT", zlib.compress(b"".join(b"\0" + bytes(r) for r in rows))) + part(b"IEND", b""))
+
+
+def tops(*args):
+    return [a["top"] for a in good_json("infer", *args)]
+
+
+def test_png():
+    grey = np.frombuffer(heldout()[0][11:], np.uint8).reshape(8, 8)
+    r = run("--json", "infer", write("a.png", png(8, 8, 0, 8, grey)), write("b.pgm", b"P5 8 8 255\n" + grey.tobytes()))
+    if "built without PNG" in r.stderr:
+        return "pipectl was built without PNG"
+    equal(r.returncode, 0, r.stderr)
+    a, b = json.loads(r.stdout)
+    equal(a["top"], b["top"])
+    colour = grey[..., None].repeat(3, 2)
+    rgb = write("rgb.ppm", b"P6 8 8 255\n" + colour.tobytes())
+    opaque = np.concatenate((colour, np.full((8, 8, 1), 255, np.uint8)), 2)
+    forms = {"rgb": png(8, 8, 2, 8, [r.tobytes() for r in colour]), "alpha": png(8, 8, 6, 8, [r.tobytes() for r in opaque]),
+             "palette": png(8, 8, 3, 8, grey, bytes(v for i in range(256) for v in (i, i, i)))}
+    for name, data in forms.items():
+        equal(tops(write(name + ".png", data)), tops(rgb), name)
+    wide = png(8, 8, 0, 16, [b"".join(bytes((v, v)) for v in row) for row in grey])
+    equal(tops(write("wide.png", wide)), [b["top"]], "16 bits")
+    whole = forms["rgb"]
+    for cut in (9, 20, 40, len(whole) // 2, len(whole) - 13):
+        bad(1, ["cut.png"], "infer", write("cut.png", whole[:cut]))
+    return None
+
+
+def test_arrays_of_numpy():
+    pgm = heldout()[0]
+    grey = np.frombuffer(pgm[11:], np.uint8).reshape(8, 8)
+    floats = np.random.default_rng(4).random((2, 1, 16, 16), np.float32)
+
+    def saved(name, array):
+        np.save(path(name), array)
+        return path(name)
+    equal(tops(saved("grey.npy", grey)), tops(write("grey.pgm", pgm)))
+    equal(tops(saved("rgb.npy", grey[..., None].repeat(3, 2))),
+          tops(write("grey.ppm", b"P6 8 8 255\n" + grey[..., None].repeat(3, 2).tobytes())))
+    equal(tops(saved("two.npy", floats)), tops(write("two.f32", floats.tobytes())))
+    equal(tops(saved("half.npy", floats.astype(np.float16))), tops(write("half.f16", floats.astype(np.float16).tobytes())))
+    for array, word in ((floats.astype(np.float64), "a.astype()"), (np.asfortranarray(floats[0, 0]), "ascontiguousarray"),
+                        (grey.reshape(64), "must be a picture"), (floats[:, :, :3], "not a multiple of a frame")):
+        bad(1, [word], "infer", saved("bad.npy", array))
+    with open(path("grey.npy"), "rb") as f:
+        whole = f.read()
+    for cut in (11, 60, len(whole) - 1):
+        bad(1, ["cut.npy"], "infer", write("cut.npy", whole[:cut]))
+
+
+def test_what_can_be_read_only_once():
+    pgm = heldout()[0] + heldout()[1]
+    file = write("pair.pgm", pgm)
+    for name in ("-", "/dev/stdin"):
+        r = run("--json", "infer", name, input=pgm)
+        equal(r.returncode, 0, r.stderr)
+        answers = json.loads(r.stdout)
+        equal([a["top"] for a in answers], tops(file))
+        equal([a["file"] for a in answers], [name, name])
+    r = run("infer", "-", input=b"no picture")
+    check(r.returncode == 1 and "-: not a JPEG, PNG," in r.stderr, r)
+
+
+def test_other_formats_are_named():
+    for begin, word in ((b"GIF89a", "a GIF file"), (b"BM", "a BMP file"), (b"RIFF1234WEBPVP8", "dwebp"),
+                        (b"P3\n1 1\n", "a PPM file in text"), (b"\0\0\0 ftypavif", "AVIF")):
+        bad(1, [word, "convert it"], "infer", write("x.img", begin + bytes(64)))
 
 
 def test_raw_tensors_in_and_out():
