@@ -20,6 +20,7 @@
 #include "daemon/workers.h"
 
 #define TICK_MS 1000u
+#define GAP_NS (2 * BASE_NS_PER_S) /* between ticks: the process did not run */
 
 static void on_wake(uv_async_t *async)
 {
@@ -75,10 +76,20 @@ static void settle(uv_prepare_t *prepare)
     dmn_drain_check(d);
 }
 
+/* A process that was stopped, or whose machine slept, gave nobody a chance to speak. Return: for
+ * how long it did not run since the last tick. */
+static uint64_t held_up_ns(struct dmn_daemon *d, uint64_t now_ns)
+{
+    uint64_t gap = now_ns - d->ticked_ns;
+
+    d->ticked_ns = now_ns;
+    return gap > GAP_NS ? gap - TICK_MS * BASE_NS_PER_MS : 0;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct dmn_daemon *d = timer->data;
-    uint64_t now = base_now_ns();
+    uint64_t now = base_now_ns(), held_ns = held_up_ns(d, now);
 
     for (struct dmn_model *m = d->models.models; m; m = m->next) {
         dmn_model_tick(m, now);
@@ -87,8 +98,8 @@ static void on_tick(uv_timer_t *timer)
     dmn_listening_tick(d);
     dmn_state_folder_tick(d);
     dmn_hotplug_check(&d->machine);
-    dmn_frames_tick(&d->frames, now);
-    dmn_control_tick(&d->control, now);
+    dmn_frames_tick(&d->frames, now, held_ns);
+    dmn_control_tick(&d->control, now, held_ns);
     if (d->ready && !d->draining) {
         dmn_daemon_status(d);
     }
@@ -292,6 +303,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
         used += (size_t)snprintf(cpus + used, sizeof(cpus) - used, "%s%s %s", i ? ", " : "",
                                  d->machine.eps.eps[i].name, list);
     }
+    d->ticked_ns = base_now_ns();
     uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
     dmn_watchdog_start(d);
     dmn_gpio_start(&d->machine, led(d));

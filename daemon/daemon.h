@@ -66,6 +66,7 @@ struct dmn_daemon {
     struct dmn_boards_listener route_listener; /* the same of routes */
     struct dmn_reload *reload;                 /* owned; the reload in progress, or NULL */
     uint64_t watchdog_us;
+    uint64_t ticked_ns;                /* the last tick, or the start */
     uint64_t looked_ns, runs_since_ns; /* watchdog.c: its last look; the end of the last gap */
     bool ready, draining, drained;
     char status_text[256]; /* the last STATUS= sent */

@@ -16,6 +16,8 @@
 #define GOOD_NS BASE_NS_PER_S
 /* A plan that serves undisturbed for this long is worth coming back to. */
 #define LASTING_NS (3 * BASE_NS_PER_S)
+#define GAP_NS BASE_NS_PER_S /* later than that, a look was held up */
+#define VOID_LOOKS 2u
 
 static struct tun_adapt_options options(const struct dmn_config *c)
 {
@@ -256,6 +258,27 @@ static void check_pins(struct dmn_model *m)
     }
 }
 
+/* Notices that the process was stopped, or its machine slept, since the last look. The windows of
+ * then say nothing: first few frames came, then some took as long as the stop. */
+static void note_gap(struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    uint64_t gap = now_ns - adapt->looked_ns;
+
+    adapt->looked_ns = now_ns;
+    if (gap > adapt->period_ms * BASE_NS_PER_MS + GAP_NS) {
+        adapt->void_looks = VOID_LOOKS;
+    } else if (adapt->void_looks > 0) {
+        adapt->void_looks--;
+    }
+}
+
+/* Counts frames and paces anew. */
+static void pass_over(struct dmn_adapt_model *a)
+{
+    memset(a->pace, 0, sizeof(a->pace));
+    a->verify_ns = 0;
+}
+
 static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_ep_seen *eps,
                  uint64_t now_ns)
 {
@@ -270,6 +293,10 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     dmn_adapt_machine_tell(m, now_ns);
     count = dmn_adapt_window(m, now_ns, teams, &start_ns);
     note_plan(m, now_ns);
+    if (adapt->void_looks > 0) {
+        pass_over(m->adapt);
+        return;
+    }
     if (m->adapt->verify_left > 0) {
         dmn_adapt_verify(m, now_ns);
     }
@@ -303,6 +330,7 @@ static void on_timer(uv_timer_t *timer)
         }
         return;
     }
+    note_gap(adapt, now);
     dmn_hotplug_check(adapt->machine);
     dmn_adapt_change_step(adapt);
     dmn_adapt_eps(adapt->machine, eps);
@@ -343,6 +371,7 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     adapt->machine = plans->machine;
     adapt->period_ms =
         (uint64_t)dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_WINDOW_MS);
+    adapt->looked_ns = base_now_ns();
     uv_timer_init(adapt->machine->loop, &adapt->timer);
     adapt->timer.data = adapt;
     uv_timer_start(&adapt->timer, on_timer, adapt->period_ms, adapt->period_ms);

@@ -48,6 +48,8 @@ struct dmn_adapt {
     struct dmn_plans *plans;
     uv_timer_t timer;
     uint64_t period_ms;
+    uint64_t looked_ns;  /* the last look, or the start */
+    unsigned void_looks; /* so many windows hold times in which the process did not run */
     struct dmn_adapt_machine known;
     struct dmn_adapt_change *change; /* owned; NULL: none in progress */
     struct dmn_felt felt;

@@ -211,13 +211,15 @@ void dmn_control_close_all(struct dmn_control *control)
     }
 }
 
-void dmn_control_tick(struct dmn_control *control, uint64_t now_ns)
+void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t held_ns)
 {
     size_t limit_s = limit(control, DMN_KEY_LIMIT_HANDSHAKE_S);
     struct dmn_control_conn *c, *next;
 
     for (c = LIST_FIRST(&control->conns); c; c = next) {
         next = LIST_NEXT(c, linked);
+        c->since_ns += held_ns;
+        c->active_ns += held_ns;
         if (c->called || now_ns < c->since_ns + limit_s * BASE_NS_PER_S) {
             continue;
         }

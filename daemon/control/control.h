@@ -99,8 +99,8 @@ int dmn_control_start(struct dmn_control *control, int fd, struct ipc_socket_fil
 void dmn_control_stop_accepting(struct dmn_control *control);
 void dmn_control_close_all(struct dmn_control *control);
 /** dmn_control_tick() - once a second: closes connections that did not call in time, by
- * DMN_KEY_LIMIT_HANDSHAKE_S. */
-void dmn_control_tick(struct dmn_control *control, uint64_t now_ns);
+ * DMN_KEY_LIMIT_HANDSHAKE_S. @held_ns: as for dmn_frames_tick(). */
+void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t held_ns);
 /** dmn_control_conn_close() - closes it now; its call's answer goes nowhere. A second call does
  * nothing. */
 void dmn_control_conn_close(struct dmn_control_conn *c);

@@ -185,15 +185,24 @@ static void check_greeting(struct dmn_conn *c, uint64_t now_ns)
     dmn_peer_mark(&c->peer);
 }
 
-void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns)
+/* Clients get their time again that nobody was there to listen. */
+static void give_time(struct dmn_conn *c, uint64_t held_ns)
+{
+    c->since_ns += held_ns;
+    c->peer.out.stuck_ns += c->peer.out.stuck_ns ? held_ns : 0;
+}
+
+void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
 {
     uint64_t slow_ns = limit(f, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
     struct dmn_conn *c, *next;
 
     for (c = LIST_FIRST(&f->conns); c; c = next) {
-        uint64_t stuck_ns = c->peer.out.stuck_ns;
+        uint64_t stuck_ns;
 
         next = LIST_NEXT(c, linked);
+        give_time(c, held_ns);
+        stuck_ns = c->peer.out.stuck_ns;
         check_greeting(c, now_ns);
         if (stuck_ns && now_ns > stuck_ns && now_ns - stuck_ns > slow_ns) {
             dmn_log_limited(

@@ -67,8 +67,9 @@ bool dmn_frames_drained(const struct dmn_frames *f);
  * freed in the loop's next turn. */
 void dmn_frames_close_all(struct dmn_frames *f);
 /** dmn_frames_tick() - once a second: closes clients that do not read, by DMN_KEY_LIMIT_SLOW_S, and
- * those that do not greet, by DMN_KEY_LIMIT_HANDSHAKE_S. */
-void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns);
+ * those that do not greet, by DMN_KEY_LIMIT_HANDSHAKE_S. @held_ns: for how long the process did not
+ * run since the last call, which does not count. */
+void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns);
 
 /* A connection, as Status shows it. */
 struct dmn_client_info {
