@@ -12,6 +12,7 @@
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
+#include "daemon/models/choosing_again.h"
 #include "daemon/promises.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -102,6 +103,7 @@ static void on_tick(uv_timer_t *timer)
     dmn_control_tick(&d->control, now, held_ns);
     if (d->ready && !d->draining) {
         dmn_daemon_status(d);
+        dmn_choose_again_tick(&d->models, now);
     }
 }
 

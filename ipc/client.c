@@ -14,7 +14,7 @@
 
 #define RECONNECT_DEFAULT_MS 30000u
 #define BACKOFF_FIRST_MS 5u
-#define BACKOFF_MOST_MS 500u
+#define BACKOFF_MOST_MS 100u /* of which a daemon without socket units may add one to its pause */
 
 static int set_timer(struct piped *p, uint32_t ms)
 {

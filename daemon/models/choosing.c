@@ -121,6 +121,9 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     if (!c->anew) {
         r = dmn_choose_read(c, m, name);
     }
+    if (r == DMN_CHOOSE_E_OTHER_OPS) {
+        return krn_net_new_preferred(m, NULL, c->pack, ret_error, ret);
+    }
     if (r < 0) {
         c->measured = true;
         r = measure(c, m);

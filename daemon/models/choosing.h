@@ -4,8 +4,10 @@
  *
  * A choice is read from its file or measured when the model is loaded. It is part of a load (struct
  * dmn_load): the loop fills in the inputs, the load's thread runs it, and the loop passes the
- * measured times to the tuner. There is one file per model. It is valid for one machine: its CPU,
- * its set of libraries and its table of primitives.
+ * measured times to the tuner. There is one file per model. It was measured for one machine: its
+ * CPU, its set of libraries and its table of primitives. If these have changed, as after an
+ * upgrade, the model serves at once by what still fits, and measures again once it serves
+ * (choosing_again.h).
  */
 #pragma once
 
@@ -34,7 +36,8 @@ struct dmn_choose_kind {
 /* What a model that serves keeps of its choice, for segments of it. Beside it, the net says which
  * primitives were chosen. */
 struct dmn_kept_choice {
-    bool special; /* measured, or named by a user: other loads may choose otherwise */
+    bool special;         /* measured, or named by a user: other loads may choose otherwise */
+    const char *outdated; /* static; as in struct dmn_choose */
     size_t count;
     struct {
         char name[PL_EP_NAME_MAX];
@@ -60,6 +63,9 @@ struct dmn_choose {
     /* results; only for kinds that are the first with their cores */
     bool chosen;   /* false: static order */
     bool measured; /* false: read from the file */
+    /* Static: what has changed since the choice in the file was made, and so it is to be measured
+     * again; NULL: nothing. */
+    const char *outdated;
     struct krn_chosen of[PL_EP_MAX];
     struct krn_chosen front[DMN_CHOOSE_FRONT_MAX]; /* of the first kind, fastest first */
     size_t front_count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices in a file, choice-HASH-NAME.v2.json in the state folder: for each kind of core, the
  * primitive of every operator and of every pair that runs as one, and the time of every operator.
- * The file also says what it is valid for; if any of that differs, the choice counts as missing. */
+ * The file also says what it was measured for. If any of that differs, as after an upgrade, what
+ * still fits serves at once, and the choice is measured again later (choosing_again.c). */
 #include <errno.h>
 #include <jansson.h>
 #include <link.h>
@@ -145,37 +146,51 @@ static bool equals(json_t *root, const char *key, const char *value)
     return text && strcmp(text, value) == 0;
 }
 
-/* Return: row @name of operator @op, if it can run it; else NULL. */
-static const struct krn_primitive *named(const struct mdl_model *m, size_t op, json_t *name,
-                                         bool fused)
+/* Return: row @name of operator @op, if it can run it and is as exact as is wanted; else NULL. */
+static const struct krn_primitive *named(const struct dmn_choose *c, const struct mdl_model *m,
+                                         size_t op, json_t *name, bool fused)
 {
     const struct krn_primitive *v =
         json_is_string(name) ? krn_primitive_find(json_string_value(name)) : NULL;
 
-    return v && v->fused == fused && krn_usable(v, m, op) ? v : NULL;
+    return v && v->fused == fused && !(v->inexact && c->options.exact) && krn_usable(v, m, op)
+               ? v
+               : NULL;
 }
 
-/* Reads one kind's operators: [own, fused or null, ns] each. */
-static int read_kind(const struct mdl_model *m, json_t *list, struct krn_chosen *ret)
+/* Reads one operator, [own, fused or null, ns]. In an outdated choice, a primitive that does not
+ * fit leaves the static preference. Return: it is one. */
+static bool read_op(const struct dmn_choose *c, const struct mdl_model *m, size_t i, json_t *entry,
+                    struct krn_chosen *ret)
 {
-    if (json_array_size(list) != m->op_count || krn_choice_init(&ret->choice, m->op_count) < 0) {
-        return -EBADMSG;
+    json_t *own = json_array_get(entry, 0), *fused = json_array_get(entry, 1);
+    const struct krn_primitive *v = named(c, m, i, own, false);
+    json_t *time = json_array_get(entry, 2);
+    double ns = json_number_value(time);
+
+    ret->choice.own[i] = v || !c->outdated ? v : ret->choice.own[i];
+    ret->choice.fused[i] = named(c, m, i, fused, true);
+    ret->op_ns[i] = ns;
+    ret->ns += ns;
+    return ret->choice.own[i] && json_is_string(own) && json_is_number(time) &&
+           (ret->choice.fused[i] || json_is_null(fused) ||
+            (c->outdated && json_is_string(fused))) &&
+           !(i > 0 && ret->choice.fused[i] && ret->choice.fused[i - 1]) && isfinite(ns) &&
+           ns >= 0 && ns <= NS_MAX;
+}
+
+static int read_kind(const struct dmn_choose *c, const struct mdl_model *m, json_t *list,
+                     struct krn_chosen *ret)
+{
+    if (json_array_size(list) != m->op_count) {
+        return c->outdated ? DMN_CHOOSE_E_OTHER_OPS : -EBADMSG;
     }
-    ret->op_ns = calloc(m->op_count + 1, sizeof(*ret->op_ns));
-    if (!ret->op_ns) {
+    if (krn_choice_prefer(m, NULL, &ret->choice) < 0 ||
+        !(ret->op_ns = calloc(m->op_count + 1, sizeof(*ret->op_ns)))) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->op_count; i++) {
-        json_t *entry = json_array_get(list, i), *fused = json_array_get(entry, 1);
-        double ns = json_number_value(json_array_get(entry, 2));
-
-        ret->choice.own[i] = named(m, i, json_array_get(entry, 0), false);
-        ret->choice.fused[i] = json_is_null(fused) ? NULL : named(m, i, fused, true);
-        ret->op_ns[i] = ns;
-        ret->ns += ns;
-        if (!ret->choice.own[i] || (!ret->choice.fused[i] && !json_is_null(fused)) ||
-            (i > 0 && ret->choice.fused[i] && ret->choice.fused[i - 1]) || !isfinite(ns) ||
-            ns < 0 || ns > NS_MAX) {
+        if (!read_op(c, m, i, json_array_get(list, i), ret)) {
             return -EBADMSG;
         }
     }
@@ -189,10 +204,10 @@ static int read_kinds(struct dmn_choose *c, const struct mdl_model *m, json_t *r
 
     for (size_t k = 0; r == 0 && k < c->kind_count; k++) {
         if (c->kinds[k].same == k) {
-            r = read_kind(m, json_object_get(kinds, c->kinds[k].name), &c->of[k]);
+            r = read_kind(c, m, json_object_get(kinds, c->kinds[k].name), &c->of[k]);
         }
     }
-    for (size_t k = 0; r < 0 && k < c->kind_count; k++) {
+    for (size_t k = 0; r != 0 && k < c->kind_count; k++) {
         krn_chosen_deinit(&c->of[k]);
     }
     return r;
@@ -219,30 +234,26 @@ static const char *outdated(json_t *root, const struct key *key)
 int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name)
 {
     base_autofree struct key *key = malloc(sizeof(*key));
-    const char *other = NULL;
     char path[DMN_STATE_PATH_MAX];
     json_t *root = NULL;
-    int r = -ENOENT;
+    int r;
 
     if (!key || !dmn_state_file_path(DMN_STATE_CHOICE, c->folder, m->identity, name, path) ||
         dmn_state_file_read(DMN_STATE_CHOICE, path, m->identity, &root) != 0) {
         return -ENOENT;
     }
     describe(c, key);
-    if (!json_is_object(json_object_get(root, "kinds"))) {
-        r = -EBADMSG;
-    } else if ((other = outdated(root, key)) == NULL) {
-        r = read_kinds(c, m, root);
-    }
+    c->outdated = outdated(root, key);
+    r = json_is_object(json_object_get(root, "kinds")) ? read_kinds(c, m, root) : -EBADMSG;
     json_decref(root);
+    if (r < 0) {
+        c->outdated = NULL;
+    }
     if (r == -EBADMSG) {
         snprintf(c->note, sizeof(c->note),
                  "ignoring %.180s: not a saved choice of primitives; measuring again", path);
-    } else if (other) {
-        snprintf(c->note, sizeof(c->note), "ignoring %.180s: measured for %s; measuring again",
-                 path, other);
     }
-    return r < 0 ? -ENOENT : 0;
+    return r < 0 ? -ENOENT : r;
 }
 
 static json_t *kind_json(const struct krn_chosen *of)

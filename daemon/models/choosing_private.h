@@ -17,9 +17,17 @@ uint64_t dmn_choose_mix(uint64_t h, const char *text);
  * here. Return: 0; 1: it does not fit, nothing is taken; -ENOMEM. */
 int dmn_choose_given(struct dmn_choose *c, const struct mdl_model *m);
 
-/** dmn_choose_read() - reads the saved choice of this model, machine, set of libraries and table of
- * primitives. A file that is not a valid choice is reported in c->note. Return: 0; -ENOENT:
- * nothing that fits. */
+/**
+ * dmn_choose_read() - reads the saved choice of this model
+ *
+ * One that was measured for another CPU, set of libraries, version or objective is taken, too: its
+ * primitives compute right wherever they can run. Where one is gone or cannot run, the static
+ * preference stands in. c->outdated then says what has changed.
+ *
+ * A file that is not a valid choice is reported in c->note. Return: 0; DMN_CHOOSE_E_OTHER_OPS:
+ * there is an outdated one, of other operators than the model has now; -ENOENT: there is none.
+ */
+enum { DMN_CHOOSE_E_OTHER_OPS = 1 };
 int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name);
 /**
  * dmn_choose_agree() - finds the fastest choice whose classes agree with the exact choice's on at

@@ -24,7 +24,7 @@ void dmn_choose_classes(struct dmn_choose *c)
 
 void dmn_choose_keep(const struct dmn_choose *c, bool special, struct dmn_kept_choice *ret)
 {
-    *ret = (struct dmn_kept_choice){.special = special};
+    *ret = (struct dmn_kept_choice){.special = special, .outdated = c->outdated};
     for (size_t k = 0; k < c->kind_count; k++) {
         const struct krn_chosen *of = &c->of[k];
         size_t count = of->choice.op_count;

@@ -231,7 +231,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
                     char *ret_error, struct dmn_model **ret)
 {
     struct dmn_model *m = calloc(1, sizeof(*m)), **at;
-    char plan[PL_PLAN_TEXT_MAX], detail[320], integers[64] = "";
+    char plan[PL_PLAN_TEXT_MAX], detail[320], integers[64] = "", outdated[64] = "";
     int error;
 
     ret_error[0] = '\0';
@@ -259,10 +259,14 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
         snprintf(integers, sizeof(integers), ", %zu operators on integers",
                  mdl_integer_ops(m->model));
     }
-    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s%s%s", m->model->unit_count,
+    if (l->choose.outdated) {
+        snprintf(outdated, sizeof(outdated), ", its primitives chosen for %s", l->choose.outdated);
+    }
+    snprintf(detail, sizeof(detail), "%zu units, loaded in %.0f ms%s%s%s%s", m->model->unit_count,
              (double)m->load_took_ns / 1e6,
              l->asleep ? ", too large to run on this board alone" : "",
-             l->choose.chosen && l->choose.measured ? ", its primitives measured" : "", integers);
+             l->choose.chosen && l->choose.measured ? ", its primitives measured" : "", outdated,
+             integers);
     if (l->choose.note[0]) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
                      m->name, l->choose.note);

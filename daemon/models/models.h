@@ -77,6 +77,7 @@ struct dmn_models {
     LIST_HEAD(, dmn_arrival) arrivals; /* loads in progress */
     struct dmn_failed_models failed;   /* configured, but not serving */
     struct dmn_hot_swap *hot_swap;     /* in progress, or NULL */
+    uint64_t choose_again_ns;          /* choosing_again.c: not before */
     bool stopping;                     /* start nothing new */
     /* set before the first load; all borrowed */
     const struct dmn_planner_ops *planner;

@@ -32,10 +32,11 @@ struct bench_client {
     struct piped *client;
     struct piped_stream *stream;
     struct bench_slot *slots; /* owned */
-    size_t slot_count, in_flight, patterns;
+    size_t slot_count, in_flight, patterns, under_way;
     uint8_t **reference; /* owned: output per pattern, with verify */
     uint64_t seed;
     uint64_t last_number; /* of the last answer: order is checked here, too */
+    uint64_t waits_ns;    /* since when it has waited for an answer; 0: it does not */
     bool gone;
 };
 
@@ -47,7 +48,8 @@ struct bench {
     double *latency_ms; /* owned, of every good answer */
     size_t latency_count, latency_size;
     uint64_t first_ns, last_ns;
-    double joules; /* of this board during the run, with autodice; NAN: unknown */
+    uint64_t pause_ns; /* the longest that a client with frames under way got no answer */
+    double joules;     /* of this board during the run, with autodice; NAN: unknown */
 };
 
 /* bench_client.c */

@@ -155,6 +155,8 @@ bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns
         return false;
     }
     b->first_ns = b->first_ns ? b->first_ns : f->submitted_ns;
+    c->waits_ns = c->waits_ns ? c->waits_ns : f->submitted_ns;
+    c->under_way++;
     b->sent++;
     return true;
 }
@@ -203,6 +205,13 @@ static void keep_latency(struct bench *b, double ms)
     b->latency_ms[b->latency_count++] = ms;
 }
 
+static void note_pause(struct bench *b, struct bench_client *c, uint64_t now_ns)
+{
+    b->pause_ns = base_max(b->pause_ns, now_ns > c->waits_ns ? now_ns - c->waits_ns : 0);
+    c->under_way--;
+    c->waits_ns = c->under_way ? now_ns : 0;
+}
+
 size_t bench_client_collect(struct bench *b, struct bench_client *c)
 {
     struct piped_frame *f;
@@ -211,6 +220,7 @@ size_t bench_client_collect(struct bench *b, struct bench_client *c)
     while (piped_next(c->stream, &f) == 0) {
         b->answered++;
         count++;
+        note_pause(b, c, f->answered_ns);
         b->reordered += f->number <= c->last_number;
         c->last_number = f->number;
         if (f->status == PIPED_OK) {

@@ -42,6 +42,7 @@ static void print_json(const struct bench *b, double fps, double seconds, double
                         json_pack("{s:f, s:f, s:f, s:f}", "p50", percentile(b, 0.5), "p95",
                                   percentile(b, 0.95), "p99", percentile(b, 0.99), "max",
                                   percentile(b, 1)));
+    json_object_set_new(v, "pause_ms", json_real((double)b->pause_ns / 1e6));
     json_object_set_new(v, "sent", json_integer((json_int_t)b->sent));
     json_object_set_new(v, "answered", json_integer((json_int_t)b->answered));
     json_object_set_new(v, "lost", json_integer((json_int_t)b->lost));
@@ -85,8 +86,9 @@ static void print_text(const struct bench *b, double fps, double seconds, double
         }
     }
     if (b->reconnects) {
-        printf("reconnected %llu times, resent %llu frames\n", (unsigned long long)b->reconnects,
-               (unsigned long long)b->resent);
+        printf("reconnected %llu times, resent %llu frames, longest pause %.0f ms\n",
+               (unsigned long long)b->reconnects, (unsigned long long)b->resent,
+               (double)b->pause_ns / 1e6);
     }
     if (b->o.autodice) {
         bench_autodice_print(b);

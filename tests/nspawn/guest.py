@@ -254,6 +254,7 @@ def bench_during(action):
     check(result["answered"] == result["sent"] and result["sent"] > 100, result)
     for key in ("lost", "reordered", "duplicated", "wrong"):
         check(result[key] == 0, key, result)
+    print("   the client's longest pause: %.0f ms" % result["pause_ms"])
 
 
 def a_restart_loses_nothing():

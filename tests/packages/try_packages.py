@@ -186,7 +186,8 @@ def stream(life):
     check(result["answered"] == result["sent"] > 2 * RATE and result["reconnects"] >= 1, result)
     for key in ("lost", "reordered", "duplicated", "wrong"):
         check(result[key] == 0, key, result)
-    print("   sent %d, answered %d, reconnects %d" % (result["sent"], result["answered"], result["reconnects"]))
+    print("   sent %d, answered %d, reconnects %d, longest pause %.0f ms" % (
+        result["sent"], result["answered"], result["reconnects"], result["pause_ms"]))
 
 
 def an_upgrade_loses_nothing(life):

@@ -13,6 +13,7 @@ import tempfile
 import bad_configs
 import pyclient
 from daemon import DIGITS, PIPED, Daemon, VarlinkError, check, equal, main, run_piped
+from socket_units import passing
 
 EX_CONFIG = 78
 
@@ -150,7 +151,7 @@ def socket_activation():
         listeners.append(s)
     fds = [s.fileno() for s in listeners]
     d.pass_fds = tuple(fds)
-    d.wrapper = ["/usr/bin/python3", "-c", ACTIVATOR, ",".join(map(str, fds)), "frames:control"]
+    d.wrapper = passing(fds, "frames:control")
     with d:
         equal(d.status()["state"], "serving")
         with pyclient.Connection(d.frames_path) as c:
@@ -161,17 +162,6 @@ def socket_activation():
         check(os.path.exists(d.frames_path), "a socket that was passed in was removed")
     for s in listeners:
         s.close()
-
-ACTIVATOR = """
-import os, sys
-fds = [int(f) for f in sys.argv[1].split(",")]
-high = [os.dup2(fd, 200 + i, True) for i, fd in enumerate(fds)]
-for i, fd in enumerate(high):
-    os.dup2(fd, 3 + i, True)
-os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES=sys.argv[2])
-os.execv(sys.argv[3], sys.argv[3:])
-"""
-
 
 def activation_by_systemd_tool():
     tool = shutil.which("systemd-socket-activate")
@@ -205,7 +195,7 @@ def no_listening_socket_is_refused():
     d = Daemon(expect_exit=1)
     a, b = socket.socketpair()
     d.pass_fds = (a.fileno(),)
-    d.wrapper = ["/usr/bin/python3", "-c", ACTIVATOR, str(a.fileno()), "frames"]
+    d.wrapper = passing([a.fileno()], "frames")
     d.start(wait=False)
     equal(d.wait_exit(), 1)
     check("inherited sockets are not listening Unix stream sockets" in d.log(), d.log())
