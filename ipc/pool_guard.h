@@ -10,8 +10,9 @@
  * and its frame is refused afterwards. Pages that are there, in swap or not, raise nothing: a
  * guarded pool is as fast as another.
  *
- * System calls get EFAULT for such a page. So a program asks for guards only if it does not hand
- * clients' memory to system calls; piped-link does, by libzmq.
+ * System calls get EFAULT for such a page, and a thread that blocks SIGBUS ends the process. So
+ * whoever asks for guards hands clients' memory to neither: piped-link copies it for libzmq, whose
+ * threads block every signal.
  *
  * The kernel may lack userfaultfd, or a filter may forbid it (since Linux 5.11 every user may have
  * it for faults of its own). Then pools are not guarded.

@@ -17,6 +17,8 @@ struct front_frame {
     const char *model;    /* as in the routes */
     const uint8_t *input; /* input tensors back to back, see front_offset(); 64-byte aligned */
     uint8_t *output;      /* the same for outputs: write there before front_answer(..., 0, ...) */
+    bool theirs;          /* both are client memory: this thread alone may touch it, and no system
+                             call, because pages may vanish (ipc/pool_guard.h) */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
     bool gone;            /* nobody reads the answer any more, but front_answer() is still due */
     void *user;           /* of the listener; NULL at first */

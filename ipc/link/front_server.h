@@ -3,9 +3,10 @@
  * ipc/link/front_server.h - the front of piped-link: a server of the frames protocol
  * (docs/protocol.md), for models that are spread over boards
  *
- * Its client is the daemon of this board. It takes tensors only (OPEN with another pixel format or
- * policy is answered "unsupported"), in shared memory or inline. Each frame goes to the listener,
- * which answers when it likes, in any order; clients get answers in the order of their frames.
+ * Its client is the daemon of this board, but any member of the socket's group may connect. It
+ * takes tensors only (OPEN with another pixel format or policy is answered "unsupported"), in
+ * shared memory or inline. Each frame goes to the listener, which answers when it likes, in any
+ * order; clients get answers in the order of their frames.
  *
  * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/frame_rules.h,
  * ipc/open_rules.h, ipc/mapped_memory.h). What a client can grow is bounded: connections, streams,

@@ -113,6 +113,7 @@ static void place_shared(struct front_record *r, const struct ipc_frame *f)
         return;
     }
     r->memory = ipc_memory_ref(m);
+    r->frame.theirs = true;
     r->frame.input = m->map + f->in_offset;
     r->frame.output = m->map + f->out_offset;
 }
@@ -221,6 +222,10 @@ void front_stream_done(struct front_record *r, int status, const char *text, uin
     struct ipc_answer *a = &r->answer;
 
     assert(r->state == FRONT_TAKEN);
+    if (status == 0 && ipc_memory_lost(r->memory)) {
+        status = IPC_INVALID_ARGUMENT;
+        text = IPC_POOL_LOST;
+    }
     r->state = FRONT_DONE;
     a->status = (enum ipc_status)status;
     a->epoch = epoch;

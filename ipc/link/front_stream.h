@@ -81,7 +81,8 @@ struct front_record *front_stream_take(struct front_stream *s, const struct ipc_
                                        const uint8_t *payload, size_t *ret_inline);
 /** front_stream_deliver() - gives a READING frame to the listener. */
 void front_stream_deliver(struct front_record *r);
-/** front_stream_done() - the listener has answered a TAKEN frame: it is DONE. */
+/** front_stream_done() - the listener has answered a TAKEN frame: it is DONE. Without pages of its
+ * pool it is refused. */
 void front_stream_done(struct front_record *r, int status, const char *text, uint32_t epoch);
 /** front_stream_answer() - sends what is DONE at the ring's head, while the client reads. Return:
  * something was sent. */

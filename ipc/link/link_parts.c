@@ -12,6 +12,7 @@
 #include "ipc/link/route.h"
 #include "ipc/link/segments.h"
 #include "ipc/link/talk.h"
+#include "ipc/pool_guard.h"
 
 int link_parts_read(const struct link_args *a, struct link *l, struct brd_keys *keys)
 {
@@ -89,6 +90,18 @@ static void front_vanished(void *user, const char *path, const char *why)
     }
 }
 
+/* Without it, clients of the front are served all the same. */
+static void guard_pools(void)
+{
+    int error = ipc_pool_guard_start();
+
+    if (error < 0) {
+        link_log("userfaultfd: %s; a client that punches holes into its pool lets piped-link pay "
+                 "for the pages",
+                 strerror(-error));
+    }
+}
+
 /* Without a folder for its socket nothing is spread from here. Return: 0 or -errno. */
 static int open_front(struct link *l)
 {
@@ -102,6 +115,7 @@ static int open_front(struct link *l)
     if ((size_t)snprintf(path, sizeof(path), "%s/frames.sock", l->report_folder) >= sizeof(path)) {
         return -ENAMETOOLONG;
     }
+    guard_pools();
     return front_open(path, &listener, &l->front);
 }
 

@@ -25,6 +25,7 @@
 #include "base.h"
 #include "ipc/link/front_server.h"
 #include "ipc/piped.h"
+#include "ipc/pool_guard.h"
 
 #define HELD_MAX 4096
 
@@ -140,6 +141,7 @@ static void obey(char *line)
 static int serve(const char *path)
 {
     struct front_listener listener = {.frame = take};
+    int guarded = ipc_pool_guard_start();
     int error = front_open(path, &listener, &n.front);
     char line[512];
 
@@ -147,6 +149,7 @@ static int serve(const char *path)
         printf("cannot open %s: %s\n", path, strerror(-error));
         return 1;
     }
+    puts(guarded < 0 ? "pools are not guarded" : "pools are guarded");
     puts("ready");
     while (!n.ended) {
         struct pollfd fds[2] = {{front_fd(n.front), POLLIN, 0}, {0, POLLIN, 0}};

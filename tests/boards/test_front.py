@@ -244,6 +244,26 @@ def bad_pools_are_refused():
         still_serves(f)
 
 
+def holes_in_a_pool_cost_its_client():
+    """It loses its pool, and the front allocates no page of it; another pool and other clients are served."""
+    with front("small large:big") as f, pc.Connection(f.path) as c:
+        if any("not guarded" in line for line in f.lines):
+            return "this kernel has no userfaultfd for users"
+        s = pc.Stream(c, model="large", slots=1)
+        equal(s.infer(bytes(s.in_size)).status, "ok")
+        pc.punch(s.fd, 2 << 20)
+        blocks = os.fstat(s.fd).st_blocks
+        for _ in range(3):
+            s.submit_as_is()
+            r = s.result()
+            check(r.status == "invalid_argument" and "lost pages" in r.text, r)
+        equal(os.fstat(s.fd).st_blocks, blocks, "blocks of the memfd")
+        r = pc.Stream(c, 2, model="small").infer(frame(1))
+        check(r.status == "ok" and right(frame(1), r.output), r)
+        still_serves(f)
+    return None
+
+
 def hostile_bytes_end_their_connection_alone():
     with front() as f:
         f.obey("order random")
@@ -440,6 +460,7 @@ def the_socket_file():
 
 
 main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_in_any_order_come_in_order, what_opened_says,
-      more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, hostile_bytes_end_their_connection_alone,
-      bytes_in_pieces, clients_die_with_frames_in_flight, a_model_that_goes_and_comes_back, a_client_that_does_not_read,
-      too_many_connections, libpiped_over_restarts, the_socket_file), sys.argv[3:], trace=True)
+      more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, holes_in_a_pool_cost_its_client,
+      hostile_bytes_end_their_connection_alone, bytes_in_pieces, clients_die_with_frames_in_flight,
+      a_model_that_goes_and_comes_back, a_client_that_does_not_read, too_many_connections, libpiped_over_restarts,
+      the_socket_file), sys.argv[3:], trace=True)

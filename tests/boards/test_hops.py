@@ -335,6 +335,32 @@ def borders_are_rounded_as_the_route_says():
             check(max(abs(p - q) for p, q in zip(x, z)) < 0.02 * most, "i8 differs from its reference", list(x), list(z))
 
 
+def holes_in_a_pool_cost_its_client():
+    """A client of the head's piped-link takes its pages away while frames go to another board: it loses its pool, the
+    link pays for no page, and goes on for others."""
+    with boards("b2") as b:
+        b.set("0-11@b2")
+        client = Client(b)
+        client.more(50)
+        with pc.Connection(b.path("hub", "link", "frames.sock")) as c:
+            s = pc.Stream(c, model="digits", credits=8)
+            check(s.infer(bytes(s.in_size)).status == "ok")
+            if any("userfaultfd" in line for line in b.links["hub"].lines):
+                return "this kernel has no userfaultfd for users"
+            pc.punch(s.fd, s.slots * s.slot_bytes)
+            blocks = os.fstat(s.fd).st_blocks
+            for _ in range(8):
+                s.submit_as_is()
+            for _ in range(8):
+                r = s.result()
+                check(r.status == "invalid_argument" and "lost pages" in r.text, r)
+            check(os.fstat(s.fd).st_blocks == blocks, blocks, os.fstat(s.fd).st_blocks)
+        client.more(200)
+        client.end()
+        check(client.unavailable == 0, client.unavailable)
+    return None
+
+
 def the_daemon_decides():
     """The head's daemon has a fixed route, which fails and comes back; its client notices nothing."""
     with boards("b2", boards="0-5@here|6-11@b2") as b:
@@ -404,5 +430,6 @@ def examples_decide_how_borders_go():
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
          the_middle_daemon_is_stopped, a_connection_ends_in_one_direction, another_cut_is_refused,
          routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
-         borders_are_rounded_as_the_route_says, the_daemon_decides, examples_decide_how_borders_go)
+         borders_are_rounded_as_the_route_says, holes_in_a_pool_cost_its_client, the_daemon_decides,
+         examples_decide_how_borders_go)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])

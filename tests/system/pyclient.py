@@ -6,6 +6,7 @@ descriptors. Blocking, with a time limit on every wait.
 """
 import array
 import collections
+import ctypes
 import fcntl
 import mmap
 import os
@@ -89,6 +90,13 @@ def memfd(size, seals=F_SEAL_SHRINK | F_SEAL_GROW, whole=True):
             view = None
         fcntl.fcntl(fd, F_ADD_SEALS, seals)
     return fd, view
+
+
+def punch(fd, length):
+    """Takes the first pages of a memfd away."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+    assert libc.fallocate(fd, 3, 0, length) == 0, ctypes.get_errno()  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 
 
 def align64(n):
@@ -268,6 +276,13 @@ class Stream:
             self.memory[at:at + len(data)] = data
             number = self.advance(number)
             self.c.send(FRAME, frame_payload(**f), stream=self.number, frame=number, time_ns=time_ns)
+        return number
+
+    def submit_as_is(self):
+        """Sends a frame whose slot the client does not touch; returns its number."""
+        f = self.fields()
+        number = self.advance(None)
+        self.c.send(FRAME, frame_payload(**f), stream=self.number, frame=number)
         return number
 
     def slot(self):
