@@ -8,6 +8,7 @@
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "ipc/json_memory.h"
 
 static int serve(const struct dmn_args *args, struct dmn_config *config,
                  const struct krn_blas_status *blas)
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
         return status == DMN_ARGS_E_DONE ? DMN_EXIT_OK : DMN_EXIT_USAGE;
     }
     dmn_memory_setup();
+    ipc_json_setup();
     dmn_log_open(args.verbose ? LOG_DEBUG : LOG_NOTICE);
     status = dmn_cpu_setup();
     if (status) {

@@ -103,7 +103,7 @@ int ipc_varlink_next(struct ipc_varlink_reader *r, json_t **ret)
 {
     const char *message = r->data + r->start;
     const char *end;
-    json_error_t error;
+    json_error_t error = {0}; /* Jansson does not set it if it lacks memory at once */
     json_t *value;
     size_t bytes;
 

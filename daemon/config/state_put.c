@@ -6,6 +6,7 @@
 #include "base.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/service/log.h"
+#include "ipc/json_memory.h"
 
 struct put {
     struct dmn_disk_job job;
@@ -69,10 +70,11 @@ static void give(struct dmn_disk *disk, const char *path, const struct put *of)
 void dmn_state_put(struct dmn_disk *disk, enum dmn_state_file file, const char *path, json_t *root,
                    struct dmn_state_kept kept)
 {
-    if (root) {
+    if (root && !ipc_json_lacked()) {
         give(disk, path,
              &(struct put){.job.work = write_it, .file = file, .root = root, .kept = kept});
     } else {
+        json_decref(root);
         tell(kept, path, -ENOMEM);
     }
 }

@@ -23,7 +23,7 @@ void dmn_method_link_report(struct dmn_call *c)
     }
     control->reporter = c->conn;
     dmn_boards_report(control->boards, base_take(r));
-    dmn_call_reply(c, NULL, false);
+    dmn_call_reply(c, json_object(), false);
 }
 
 static json_t *routes_json(const struct dmn_boards *b)

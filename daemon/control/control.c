@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "daemon/control/control.h"
+#include "ipc/json_memory.h"
 
 #define BACKLOG_MAX (4u << 20) /* a client with more bytes of unread replies is disconnected */
 
@@ -166,8 +167,10 @@ void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues)
 {
     char *data = NULL;
     size_t bytes = 0;
-    int error = ipc_varlink_reply(parameters, continues, &data, &bytes);
+    bool whole = parameters && !ipc_json_lacked();
+    int error = whole ? ipc_varlink_reply(parameters, continues, &data, &bytes) : -ENOMEM;
 
+    ipc_json_begin();
     json_decref(parameters);
     answer(c, error, data, bytes, !continues);
 }
@@ -206,7 +209,7 @@ void dmn_call_done(void *call, const struct dmn_outcome *o)
     if (o) {
         dmn_call_refuse(call, o);
     } else {
-        dmn_call_reply(call, NULL, false);
+        dmn_call_reply(call, json_object(), false);
     }
 }
 
@@ -245,6 +248,7 @@ static bool begin_call(struct dmn_control_conn *c, json_t *message)
     call->oneway = parsed.oneway;
     c->call = call;
     c->called = true;
+    ipc_json_begin();
     call->control->dispatch(call);
     return true;
 }

@@ -113,8 +113,8 @@ int dmn_control_conn_fd(const struct dmn_control_conn *c);
  * started. */
 bool dmn_control_settle(struct dmn_control *control);
 
-/** dmn_call_reply() - replies. @parameters: stolen, may be NULL. Ends the call unless
- * @continues. */
+/** dmn_call_reply() - replies. @parameters: stolen. Ends the call unless @continues. If memory
+ * lacked for the parameters (NULL, or ipc_json_lacked()), the connection ends instead. */
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
 /** dmn_call_error() - replies with an error and one string parameter. @error: without "io.piped."
  * if it is ours. Ends the call. */

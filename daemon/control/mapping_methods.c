@@ -24,6 +24,7 @@ static void layers_deinit(struct layers *l)
 {
     free(l->names);
     free(l->of);
+    *l = (struct layers){0};
 }
 
 static size_t core_count(const struct brd_state *s)

@@ -309,7 +309,7 @@ void dmn_method_metrics(struct dmn_call *c)
 {
     base_autofree char *metrics = dmn_metrics_text(c->control);
 
-    dmn_call_reply(c, json_pack("{s:s}", "text", metrics ? metrics : ""), false);
+    dmn_call_reply(c, json_pack("{s:s}", "text", metrics), false);
 }
 
 void dmn_method_config(struct dmn_call *c)

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base.h"
+#include "ipc/json_memory.h"
 #include "ipc/link/fetch.h"
 #include "ipc/link/front_server.h"
 #include "ipc/link/hop.h"
@@ -140,6 +141,7 @@ int main(int argc, char **argv)
     if (rc) {
         return rc < 0 ? 0 : rc;
     }
+    ipc_json_setup();
     if (!link_args_daemon(&a, &l)) {
         link_log("the path of the daemon's socket is too long");
         return EXIT_USAGE;
