@@ -242,9 +242,12 @@ static int pass_on(struct link *l, struct hop_place *p, struct segment_job *j)
         if (rc == 0) {
             return 0; /* sent() frees the slot */
         }
-        if (rc != LNK_E_FULL) { /* a lost head sends it again, when it is back */
+        if (rc != LNK_E_FULL && rc != -ENOMEM) { /* a lost head sends it again, when it is back */
             put_error(l, p, j, p->last ? PIPED_INTERNAL : PIPED_UNAVAILABLE, link_print(l, j->to));
         }
+    }
+    if (rc == -ENOMEM) {
+        rc = LNK_E_FULL;
     }
     if (rc != LNK_E_FULL) {
         segment_job_end(j);

@@ -67,22 +67,45 @@ void zl_release_all(struct zl *z)
     }
 }
 
-static int send_part(void *socket, const void *data, size_t bytes, struct zl_out *out, bool more)
+/* Makes all parts of a message or none. @copies: ranges go into out->copy. Return: 0, -ENOMEM. */
+static int make_parts(struct zl_out *out, struct lnk_bytes first, const struct lnk_bytes *range,
+                      size_t count, bool copies, zmq_msg_t *ret)
 {
-    zmq_msg_t part;
-    int rc;
+    uint8_t *copy = out->copy + first.bytes;
 
-    if (zmq_msg_init_data(&part, (void *)(uintptr_t)data, bytes, let_go, out) < 0) {
-        let_go(NULL, out);
-        return -ENOMEM;
-    }
-    rc = zmq_msg_send(&part, socket, ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0));
-    if (rc < 0) {
-        rc = -zmq_errno();
-        zmq_msg_close(&part);
-        return rc;
+    for (size_t i = 0; i <= count; i++) {
+        struct lnk_bytes b =
+            i ? range[i - 1]
+              : (struct lnk_bytes){memcpy(out->copy, first.data, first.bytes), first.bytes};
+
+        if (i && copies && b.bytes > 0) {
+            b.data = memcpy(copy, b.data, b.bytes);
+            copy += b.bytes;
+        }
+        if (zmq_msg_init_data(&ret[i], (void *)(uintptr_t)b.data, b.bytes, let_go, out) < 0) {
+            while (i > 0) { /* never the last of out->parts: it stays the caller's */
+                zmq_msg_close(&ret[--i]);
+            }
+            return -ENOMEM;
+        }
     }
     return 0;
+}
+
+/* Gives a message to libzmq. Return: false: nobody is connected; every part is let go. If the peer
+ * is lost after the first part, libzmq drops the message. */
+static bool send_parts(void *socket, zmq_msg_t *part, size_t count)
+{
+    bool sent = true;
+
+    for (size_t i = 0; i <= count; i++) {
+        if ((i > 0 && !sent) ||
+            zmq_msg_send(&part[i], socket, ZMQ_DONTWAIT | (i < count ? ZMQ_SNDMORE : 0)) < 0) {
+            sent = sent && i > 0;
+            zmq_msg_close(&part[i]);
+        }
+    }
+    return sent;
 }
 
 int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
@@ -91,7 +114,7 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
     struct zl *z = (struct zl *)t;
     struct zl_peer *p = &z->peer[peer];
     size_t bytes = first.bytes, copied = first.bytes;
-    uint8_t *copy;
+    zmq_msg_t part[LNK_RANGES_MAX + 1];
     struct zl_out *out;
 
     if (p->state != ZL_UP) {
@@ -112,32 +135,20 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
         return -ENOMEM;
     }
     *out = (struct zl_out){z, NULL, (unsigned)count + 1, peer, bytes, released, arg};
-    memcpy(out->copy, first.data, first.bytes);
+    if (make_parts(out, first, range, count, !released, part) < 0) {
+        free(out);
+        return -ENOMEM;
+    }
     p->lane[lane].socket_news = z->news = true; /* sending takes in what would be told */
     t->peer[peer].queued_messages++;
     t->peer[peer].queued_bytes += bytes;
-    if (send_part(p->lane[lane].socket, out->copy, first.bytes, out, count > 0) < 0) {
-        /* Nobody is connected any more; the monitor will tell. The part is let go already. */
+    if (!send_parts(p->lane[lane].socket, part, count)) {
+        /* Nobody is connected any more; the monitor will tell. All is let go already. */
         t->peer[peer].queued_messages--;
         t->peer[peer].queued_bytes -= bytes;
         out->bytes = 0;
         out->released = NULL;
-        for (size_t i = 0; i < count; i++) {
-            let_go(NULL, out);
-        }
         return LNK_E_DOWN;
-    }
-    copy = out->copy + first.bytes;
-    for (size_t i = 0; i < count; i++) {
-        const void *data = range[i].data;
-
-        if (!released && range[i].bytes > 0) {
-            data = memcpy(copy, data, range[i].bytes);
-            copy += range[i].bytes;
-        }
-        /* If the peer is lost meanwhile, libzmq drops the rest of the message, and lets go of it.
-         * */
-        send_part(p->lane[lane].socket, data, range[i].bytes, out, i + 1 < count);
     }
     return 0;
 }
