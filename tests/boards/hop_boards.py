@@ -195,6 +195,7 @@ class Boards:
                 if a != b:
                     self.run("board", "--state-dir", self.path(a, "state"), "add", b, "127.0.0.1:%d" % self.port[b], self.key[b])
         self.daemons, self.links, self.control, self.number = {}, {}, None, 0
+        self.link_env = {}  # of a board; else the test's own
 
     def path(self, *words):
         return os.path.join(self.top.name, *words)
@@ -219,7 +220,7 @@ class Boards:
         daemon.process.wait()
         daemon.process = None
 
-    def start_link(self, name):
+    def start_link(self, name, wait=True):
         own = name == "hub" and not self.boards
         more = ["--control", self.path("control.sock") if own else self.path(name, "run", "control.sock"), *self.link_args]
         frames = self.path(name, "run", "frames.sock")
@@ -228,8 +229,10 @@ class Boards:
             frames = self.relays[name].path
         self.links[name] = Node([self.link, "--state-dir", self.path(name, "state"), "--name", name, "--listen",
                                  "127.0.0.1:%d" % self.port[name], "--socket", frames,
-                                 "--models", self.path(name, "models"), "--runtime-dir", self.path(name, "link"), *more])
-        self.links[name].wait("piped-link: listens", LIMIT_S)
+                                 "--models", self.path(name, "models"), "--runtime-dir", self.path(name, "link"), *more],
+                                env=self.link_env.get(name))
+        if wait:
+            self.links[name].wait("piped-link: listens", LIMIT_S)
 
     def __enter__(self):
         try:

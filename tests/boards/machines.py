@@ -101,8 +101,8 @@ class Machines:
 class Node:
     """A program that tells in lines what happens. Lines are waited for in order: each is met once."""
 
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def __init__(self, command, env=None):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
         self.pid = self.process.pid
         self.lines, self.met, self.rest = [], 0, b""
         os.set_blocking(self.process.stdout.fileno(), False)

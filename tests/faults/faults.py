@@ -73,6 +73,19 @@ class Faults:
         return self.control.where.decode(errors="replace").split("\n")[:-1]
 
 
+def fds_of(pid):
+    """What a process has open, by what it is; files behind sockets and memory have numbers of their own."""
+    folder = "/proc/%d/fd" % pid
+    names = collections.Counter()
+    for fd in os.listdir(folder):
+        try:
+            name = os.readlink(os.path.join(folder, fd)).split(":[")[0]
+            names["libuv's reserve" if name in ("/", "/dev/null") else name] += 1
+        except FileNotFoundError:
+            pass
+    return names
+
+
 class FaultyDaemon(Daemon):
     """A daemon whose calls fail as .faults says."""
 
@@ -82,13 +95,4 @@ class FaultyDaemon(Daemon):
         self.env.update(LD_PRELOAD=LIBRARY, PIPED_FAULTS=self.faults.path, OPENBLAS_NUM_THREADS="1")
 
     def fds(self):
-        """What the daemon has open, by what it is; files behind sockets and memory have numbers of their own."""
-        folder = "/proc/%d/fd" % self.process.pid
-        names = collections.Counter()
-        for fd in os.listdir(folder):
-            try:
-                name = os.readlink(os.path.join(folder, fd)).split(":[")[0]
-                names["libuv's reserve" if name in ("/", "/dev/null") else name] += 1
-            except FileNotFoundError:
-                pass
-        return names
+        return fds_of(self.process.pid)

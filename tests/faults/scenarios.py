@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients do while calls of the daemon fail. Each ends where it began if nothing failed."""
+import fcntl
+import json
 import os
 import random
+import re
+import socket
+import struct
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 import pyclient as pc  # noqa: E402
@@ -11,6 +17,7 @@ from daemon import Varlink, VarlinkError, check  # noqa: E402
 
 LIMIT_S = 30.0 * float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 SIDE = 16
+EXTRA_SIDE, EXTRA_CHANNELS = 8, 3
 # What a client may see of a failure: an error that says what, or the end of its connection.
 TOLD = (VarlinkError, pc.Closed, pc.Refused, EOFError, ConnectionError)
 
@@ -21,7 +28,8 @@ def picture(seed):
 
 def write_model(path):
     """A network that loads in milliseconds, and whose convolutions several libraries can run."""
-    tiny_onnx.write(path, [("conv", 8, 3), ("relu",), ("pool",), ("linear", 4)], channels=3, size=8)
+    tiny_onnx.write(path, [("conv", 8, 3), ("relu",), ("pool",), ("linear", 4)], channels=EXTRA_CHANNELS,
+                    size=EXTRA_SIDE)
 
 
 def stream(d, **options):
@@ -63,8 +71,33 @@ def frames(d):
             end(s)
 
 
-def questions(d):
-    ask(d, ("Status", {}), ("Models", {}), ("GetPlan", {}), ("Metrics", {}), ("History", {}), ("Config", {}))
+def lacks(reply, known, path=""):
+    """Return: what a reply has not that one had before: keys, elements of lists, metrics; None: nothing."""
+    if isinstance(known, dict) and isinstance(reply, dict):
+        return next((path + "." + k for k in known if k not in reply), None) or next(
+            filter(None, (lacks(reply[k], known[k], path + "." + k) for k in known)), None)
+    if isinstance(known, list) and isinstance(reply, list) and not path.endswith((".trials", ".front")):
+        return "%s[%d]" % (path, len(reply)) if len(reply) < len(known) else next(
+            filter(None, (lacks(r, k, path + "[]") for r, k in zip(reply, known))), None)
+    if path == ".text":
+        return next((name for name in re.findall("^[a-z_]+", known, re.M) if name not in reply), None)
+    return None
+
+
+def question(method, parameters=None):
+    """A scenario that asks one thing, and gets all of the answer or none. Each is one of its own: what it allocates is
+    then tried soon."""
+    def scenario(d):
+        reply = ask(d, (method, parameters or {}))[0]
+        missing = lacks(reply, d.replies.setdefault(method, reply))
+        check(not missing, "an answer lacks", missing)
+    scenario.__name__ = method.lower()
+    return scenario
+
+
+QUESTIONS = tuple(question(*words) for words in (
+    ("Status",), ("Models",), ("GetPlan",), ("Metrics",), ("History", {"limit": 3}), ("Config",),
+    ("Units",), ("Costs",), ("PlanFront", {"max": 3}), ("PlanExplain",)))
 
 
 def load(d):
@@ -84,16 +117,69 @@ def reload(d):
     ask(d, ("Reload", {}))
 
 
-def retune(d):
+def mapping(d):
+    """The plan as a mapping, and that mapping as the plan."""
     with Varlink(d.control_path, LIMIT_S) as v:
-        v.call("io.piped.Retune", {"algorithm": "exact", "max_trials": 1})
+        v.call("io.piped.SetMapping", {"mapping": v.call("io.piped.GetMapping")["mapping"]})
 
 
-SERVING = (frames, questions, load, save, plan, reload)
+def retune(d):
+    """A search that tries one plan; then the plan that served before."""
+    ask(d, ("Retune", {"algorithm": "exact", "trials": 1}), ("SetPlan", {"plan": d.plans[0]}))
+
+
+def profile(d):
+    ask(d, ("Profile", {"ms": 1}))
+
+
+def with_extra(d):
+    """What is judged by examples is a model of its own: the answers of the other have to stay as they are."""
+    if "extra" not in [m["name"] for m in ask(d, ("Models", {}))[0]["models"]]:
+        ask(d, ("Load", {"name": "extra", "path": d.extra}))
+
+
+def by_examples(d, method, parameters):
+    """Two calls on one connection: by four examples, and off again."""
+    count = EXTRA_SIDE * EXTRA_SIDE * EXTRA_CHANNELS
+    draw = random.Random(3)
+    data = struct.pack("<%df" % (4 * count), *(draw.random() for _ in range(4 * count)))
+    examples = [{"name": "%d.f32" % i, "bytes": 4 * count} for i in range(4)]
+    message = {"method": "io.piped." + method, "parameters": {"model": "extra", "examples": examples, **parameters}}
+    fd = os.memfd_create("examples", os.MFD_ALLOW_SEALING)
+    try:
+        os.write(fd, data)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+        with Varlink(d.control_path, LIMIT_S) as v:
+            socket.send_fds(v.sock, [json.dumps(message).encode() + b"\0"], [fd])
+            v.receive()
+            v.call("io.piped." + method, {"model": "extra", "off": True})
+    finally:
+        os.close(fd)
+
+
+def quantise(d):
+    by_examples(d, "Quantise", {"agreement": 0.0, "ms": 0})
+
+
+def borders(d):
+    by_examples(d, "JudgeBorders", {"encoding": "f16", "agreement": 0.0})
+
+
+quantise.before = borders.before = with_extra
+SERVING = (frames, *QUESTIONS, load, save, plan, mapping, reload, retune, profile, quantise, borders)
+
+
+def settle(d):
+    """Nothing that a call began and nobody waits for any more goes on."""
+    ask(d, ("CancelRetune", {}))
+    end = time.monotonic() + LIMIT_S
+    while ask(d, ("Status", {}))[0]["status"]["state"] != "serving":
+        check(time.monotonic() < end, "it never serves again")
 
 
 def tidy(d):
     """After failures: as it was. Nothing fails any more, so everything here has to go well."""
+    settle(d)
     for name in [m["name"] for m in ask(d, ("Models", {}))[0]["models"]]:
         if name != "digits":
             try:

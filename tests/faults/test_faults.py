@@ -13,8 +13,6 @@ import os
 import random
 import re
 import select
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,22 +20,29 @@ from signal import SIGABRT, SIGSEGV
 
 from faults import (ARMED_FROM_MAIN, COUNT, FROM, LASTING, LIBRARY, ONCE, ONE_SHOT, FaultyDaemon, name_of)
 import scenarios
-from daemon import DIGITS, PIPED, SANITIZER_WORDS, Failure, check, equal
+from daemon import DIGITS, SANITIZER_WORDS, Failure, check, equal
 from scenarios import TOLD
+from tally import Tally
 
+QUICK = {"frames": 3, "measure_ms": 5}  # of a search
 SAMPLE_S = 30.0  # of the quick run
 SAMPLES = 3      # of n for each scenario, fault and mode of it
 FOLDER = tempfile.TemporaryDirectory(prefix="piped-faults-")
 EXTRA = os.path.join(FOLDER.name, "extra.onnx")
 
 
+def prepare(d, scenario):
+    if hasattr(scenario, "before"):
+        scenario.before(d)
+
+
 class Serving:
     """A daemon that serves, and a client beside whose answers have to stay right."""
 
     def __init__(self):
-        self.d = FaultyDaemon(models={"digits": DIGITS}).start()
+        self.d = FaultyDaemon(models={"digits": DIGITS}, config={"planner": QUICK}).start()
         self.d.extra = EXTRA
-        self.d.wanted = {}
+        self.d.wanted, self.d.replies = {}, {}
         self.open_neighbour()
         for seed in range(3):
             self.d.wanted[seed] = self.neighbour.infer(scenarios.picture(seed)).output
@@ -45,7 +50,9 @@ class Serving:
         ep = status["eps"][0]["name"]
         last = status["models"][0]["units"] - 1
         self.d.plans = ["0-%d@%sx1" % (last, ep), "0-0@%sx1|1-%d@%sx1" % (ep, last, ep)]
+        scenarios.tidy(self.d)
         for scenario in scenarios.SERVING:
+            prepare(self.d, scenario)
             scenario(self.d)
         scenarios.tidy(self.d)
         self.settled = self.d.fds()
@@ -55,6 +62,7 @@ class Serving:
 
     def attempt(self, scenario, fault, nth, mode):
         """Runs the scenario once. Return: whether a call failed."""
+        prepare(self.d, scenario)
         self.d.faults.arm(fault, nth, mode)
         hurt = 0
         try:
@@ -84,13 +92,13 @@ class Serving:
 
     def verify(self):
         scenarios.tidy(self.d)
-        left = None
-        for _ in range(200):
+        end = time.monotonic() + scenarios.LIMIT_S
+        while True:
             left = self.d.fds() - self.settled
             if not left:
                 return
+            check(time.monotonic() < end, "descriptors were left open:", dict(left))
             self.d.call("Status")  # a round of its loop, in which it closes what clients left
-        raise Failure("descriptors were left open: %s" % dict(left))
 
     def end(self):
         scenarios.end(self.neighbour)
@@ -103,44 +111,6 @@ class Serving:
         self.d.kill()
         self.d.cleanup()
         return code, log
-
-
-def source_line(frame):
-    """Function and line for a frame of piped, where a tool tells."""
-    name, _, offset = frame.partition("+")
-    if name != os.path.basename(PIPED) or not shutil.which("addr2line"):
-        return frame
-    r = subprocess.run(["addr2line", "-fse", PIPED, offset], capture_output=True, text=True, check=False)
-    return " ".join([frame] + r.stdout.split())
-
-
-class Tally:
-    """What was tried, and what went wrong by where the call came from."""
-
-    def __init__(self):
-        self.tried = {}
-        self.bad = {}
-
-    def note(self, scenario, fault):
-        key = (scenario, name_of(fault))
-        self.tried[key] = self.tried.get(key, 0) + 1
-
-    def fail(self, what, where, text):
-        key = (what.split(" n=")[0], tuple(where[:6]))
-        self.bad.setdefault(key, []).append((what, where, text))
-        print("failed: %s: %s" % (what, text.split("\n", maxsplit=1)[0]), flush=True)  # all is told at the end
-
-    def report(self):
-        for (what, _), all_of_it in self.bad.items():
-            first, where, text = all_of_it[0]
-            print("FAIL %s (%d such): %s" % (first, len(all_of_it), text))
-            print("\n".join("    " + source_line(frame) for frame in where))
-        by_fault = {}
-        for (_, fault), count in self.tried.items():
-            by_fault[fault] = by_fault.get(fault, 0) + count
-        print("tried: %d: " % sum(by_fault.values()) + ", ".join("%s %d" % item for item in sorted(by_fault.items())))
-        print("cases: %d passed, %d failed, 0 skipped" % (sum(self.tried.values()) - len(self.bad), len(self.bad)))
-        return 1 if self.bad else 0
 
 
 def try_serving(state, tally, scenario, fault, nth, mode):

@@ -350,11 +350,11 @@ class MemoryGroup:
 
 
 def a_client_pays_for_its_pool():
-    """In a control group of 128 MiB: frames of 134 megapixels in a pool of 256 MiB, there in full and then not. The
+    """In a control group of 64 MiB: frames of 134 megapixels in a pool of 256 MiB, there in full and then not. The
     daemon lives, and another client is served."""
     if os.environ.get("PIPED_TEST_SLOWDOWN", "1") != "1":
         return "sanitizers keep memory of their own"
-    group = MemoryGroup(128)
+    group = MemoryGroup(64)
     if not group.path:
         return "needs root and the memory controller of control groups"
     config = {"limits": {"image_mpixels": 200, "inline_total_mib": 8}}
