@@ -236,7 +236,8 @@ def run_sample(args, tally):
     end = time.monotonic() + SAMPLE_S
     state, todo, counts = None, [], {}
     for fault, mode in modes():
-        todo += [(s, fault, mode) for s in scenarios.SERVING for _ in range(SAMPLES)] + [(None, fault, mode)]
+        todo += [(s, fault, mode) for s in scenarios.SERVING for _ in range(1 if s == scenarios.profile else SAMPLES)]
+        todo.append((None, fault, mode))
     rng.shuffle(todo)
     for scenario, fault, mode in todo:
         if time.monotonic() > end:
