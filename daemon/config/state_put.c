@@ -75,6 +75,7 @@ void dmn_state_put(struct dmn_disk *disk, enum dmn_state_file file, const char *
              &(struct put){.job.work = write_it, .file = file, .root = root, .kept = kept});
     } else {
         json_decref(root);
+        ipc_json_begin(); /* the next file may be whole */
         tell(kept, path, -ENOMEM);
     }
 }

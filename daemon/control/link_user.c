@@ -30,7 +30,7 @@ static void looked(uv_work_t *work, int status)
         if (c->conn) {
             control->dispatch(c);
         } else {
-            dmn_call_reply(c, NULL, false); /* to nobody */
+            dmn_call_reply(c, json_object(), false); /* to nobody */
         }
     }
 }
