@@ -86,7 +86,7 @@ struct fixture {
 
 static void answer(struct dmn_call *c)
 {
-    dmn_call_reply(c, NULL, false);
+    dmn_call_reply(c, json_object(), false);
 }
 
 static void set_up(struct fixture *f)

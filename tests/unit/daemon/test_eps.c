@@ -10,11 +10,11 @@
     "/sys/devices/system/node/node0/cpulist = 0-1\n/sys/devices/system/node/node1/cpulist = 2-3\n"
 
 static struct gov_topology topology;
+static char error[DMN_CONFIG_ERROR_MAX];
 
 static int read_eps(const char *description, const struct dmn_config *config, struct pl_ep_set *ret)
 {
     tree_auto struct tree t = tree_new(description);
-    char error[DMN_CONFIG_ERROR_MAX];
 
     return dmn_eps_read(config, t.root, &topology, error, ret);
 }
@@ -50,13 +50,27 @@ TEST(so_do_places_that_the_configuration_names)
     name_ep(&config, "left", "0-1");
     name_ep(&config, "both", "1-2");
     name_ep(&config, "right", "3");
-    name_ep(&config, "away", "3,9");
     T_EQ(read_eps(TWO_NODES, &config, &eps), 0);
-    T_EQ(eps.count, 4);
+    T_EQ(eps.count, 3);
     T_EQ(eps.eps[0].nodes, 1);
     T_EQ(eps.eps[1].nodes, 3);
     T_EQ(eps.eps[2].nodes, 2);
-    T_EQ(eps.eps[3].nodes, 0);
+}
+
+TEST(cores_that_are_not_there_are_refused)
+{
+    static struct dmn_config_ep list[2];
+    static char file[] = "c.json";
+    static struct dmn_config config = {.eps = list, .files = {file}, .eps_line = 7};
+    static struct pl_ep_set eps;
+
+    name_ep(&config, "here", "0-1");
+    name_ep(&config, "away", "3,5-6,9");
+    T_EQ(read_eps("present = 0-4\nonline = 0-1", &config, &eps), -EINVAL);
+    T_STR(error, "c.json:7: eps[1].cpus: \"3,5-6,9\": this machine has no cores 5-6,9; it has 0-4");
+    T_EQ(read_eps("present = 0-9\nonline = 0-1", &config, &eps), 0); /* they may come back */
+    T_EQ(eps.count, 2);
+    T_EQ(read_eps("online = 0-1", &config, &eps), 0); /* nobody knows */
 }
 
 TEST_MAIN()
