@@ -101,8 +101,7 @@ static bool too_deep(const char *text, size_t bytes)
 
 int ipc_varlink_next(struct ipc_varlink_reader *r, json_t **ret)
 {
-    const char *message = r->data + r->start;
-    const char *end;
+    const char *message, *end;
     json_error_t error = {0}; /* Jansson does not set it if it lacks memory at once */
     json_t *value;
     size_t bytes;
@@ -112,6 +111,7 @@ int ipc_varlink_next(struct ipc_varlink_reader *r, json_t **ret)
         r->scanned = r->used;
         return IPC_VARLINK_E_NONE;
     }
+    message = r->data + r->start;
     bytes = (size_t)(end - message);
     r->start += bytes + 1;
     r->scanned = r->start;

@@ -29,6 +29,15 @@ TEST(messages_in_any_pieces)
     }
 }
 
+TEST(nothing_came)
+{
+    struct ipc_varlink_reader r = IPC_VARLINK_READER_NULL;
+    json_t *m;
+
+    T_EQ(ipc_varlink_next(&r, &m), IPC_VARLINK_E_NONE);
+    ipc_varlink_reader_deinit(&r);
+}
+
 static int next_of(const char *bytes, size_t count)
 {
     struct ipc_varlink_reader r = IPC_VARLINK_READER_NULL;
