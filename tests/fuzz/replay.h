@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #define MUST(x)                                                                                    \
     do {                                                                                           \
         if (!(x)) {                                                                                \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);                      \
             abort();                                                                               \
         }                                                                                          \
     } while (0)
