@@ -72,6 +72,17 @@ static bool begins(const char *text, size_t bytes, const char *with)
     return bytes >= n && strncasecmp(text, with, n) == 0;
 }
 
+/* Return: whether a file begins with lines of letters. */
+static bool is_text(const char *text, size_t bytes)
+{
+    size_t n = base_min(bytes, (size_t)64), i = 0;
+
+    while (i < n && ((text[i] >= ' ' && text[i] <= '~') || strchr("\t\r\n", text[i])) && text[i]) {
+        i++;
+    }
+    return n >= 8 && i == n;
+}
+
 const char *mdl_looks_like(const void *data, size_t bytes)
 {
     const char *text = data;
@@ -93,7 +104,8 @@ const char *mdl_looks_like(const void *data, size_t bytes)
     while (zeros < bytes && zeros < 512 && text[zeros] == '\0') {
         zeros++;
     }
-    return zeros > 0 && zeros == base_min(bytes, (size_t)512)
-               ? "a file of zeros, perhaps of a download that did not end"
-               : NULL;
+    if (zeros > 0 && zeros == base_min(bytes, (size_t)512)) {
+        return "a file of zeros, perhaps of a download that did not end";
+    }
+    return is_text(text, bytes) ? "text" : NULL;
 }

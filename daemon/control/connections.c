@@ -2,12 +2,14 @@
 /* Control connections: who gets a place, and what they send. */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base.h"
 #include "daemon/control/control.h"
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "ipc/varlink.h"
 
 /* A client that has just connected, or thinks between two calls, is not idle yet. */
 #define IDLE_NS BASE_NS_PER_S
@@ -125,9 +127,9 @@ static struct dmn_control_conn *find_idle(struct dmn_control *control, uid_t uid
     return found;
 }
 
-/* Makes room for one more connection of @uid if need be. Return: NULL: there is room; else why
+/* Makes room for one more connection of @uid if need be. Return: NULL: there is room; @ret: why
  * there is none. */
-static const char *make_room(struct dmn_control *control, uid_t uid)
+static const char *make_room(struct dmn_control *control, uid_t uid, char ret[DMN_PLACE_TEXT_MAX])
 {
     const struct dmn_places places = {.most = limit(control, DMN_KEY_LIMIT_CONTROL),
                                       .of_user = limit(control, DMN_KEY_LIMIT_CONTROL_UID),
@@ -143,10 +145,8 @@ static const char *make_room(struct dmn_control *control, uid_t uid)
         }
         c = find_idle(control, uid, place == DMN_PLACE_NONE_OF_USER);
         if (!c) {
-            return place == DMN_PLACE_NONE
-                       ? "too many control connections (limits.control_connections)"
-                       : "too many control connections of this user "
-                         "(limits.control_connections_per_user)";
+            return dmn_place_text(place, &places, "control connections",
+                                  "limits.control_connections", uid, ret);
         }
         dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED},
                         "closing an idle control connection of user %u (pid %d): user %u needs "
@@ -156,17 +156,32 @@ static const char *make_room(struct dmn_control *control, uid_t uid)
     }
 }
 
+/* The answer to the call that the client is about to make. */
+static void tell(int fd, const char *why)
+{
+    json_t *parameters = json_pack("{s:s}", "why", why);
+    base_autofree char *message = NULL;
+    size_t bytes;
+
+    if (parameters && ipc_varlink_error("io.piped.Busy", parameters, &message, &bytes) == 0) {
+        (void)!send(fd, message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    json_decref(parameters);
+}
+
 static void refuse(int fd, const struct ucred *peer, const char *why)
 {
     dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
                     "refused a control client of user %u: %s", (unsigned)peer->uid, why);
+    tell(fd, why);
     close(fd);
 }
 
 static void on_accepted(void *ctx, int fd, const struct ucred *peer)
 {
     struct dmn_control *control = ctx;
-    const char *why = make_room(control, peer->uid);
+    char text[DMN_PLACE_TEXT_MAX];
+    const char *why = make_room(control, peer->uid, text);
     struct dmn_control_conn *c = why ? NULL : calloc(1, sizeof(*c));
 
     if (!c) {

@@ -40,28 +40,28 @@ static size_t limit(const struct dmn_frames *f, enum dmn_config_id key)
     return (size_t)dmn_config_int(*f->config, key);
 }
 
-static enum dmn_place place_for(const struct dmn_frames *f, const struct dmn_account *a)
+static struct dmn_places places_of(const struct dmn_frames *f)
 {
-    const struct dmn_places places = {.most = limit(f, DMN_KEY_LIMIT_CONNECTIONS),
-                                      .of_user = limit(f, DMN_KEY_LIMIT_CONNECTIONS_UID),
-                                      .kept = limit(f, DMN_KEY_LIMIT_KEPT)};
-    bool keeps = dmn_users_keep_place(f->users, a->uid);
-
-    return dmn_place_for(&places, f->conn_count, a->connections, keeps);
+    return (struct dmn_places){.most = limit(f, DMN_KEY_LIMIT_CONNECTIONS),
+                               .of_user = limit(f, DMN_KEY_LIMIT_CONNECTIONS_UID),
+                               .kept = limit(f, DMN_KEY_LIMIT_KEPT)};
 }
 
 static void on_accepted(void *ctx, int fd, const struct ucred *peer)
 {
     struct dmn_frames *f = ctx;
     struct dmn_account *a = dmn_account_get(&f->accounts, peer->uid);
-    enum dmn_place place = a ? place_for(f, a) : DMN_PLACE_FREE;
+    const struct dmn_places places = places_of(f);
+    enum dmn_place place = DMN_PLACE_FREE;
+    char why[DMN_PLACE_TEXT_MAX];
 
-    if (place == DMN_PLACE_NONE) {
+    if (a) {
+        place = dmn_place_for(&places, f->conn_count, a->connections,
+                              dmn_users_keep_place(f->users, a->uid));
+    }
+    if (place != DMN_PLACE_FREE) {
         refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
-               "too many connections (limits.connections)");
-    } else if (place == DMN_PLACE_NONE_OF_USER) {
-        refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
-               "too many connections of this user (limits.connections_per_user)");
+               dmn_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
     } else if (!a || dmn_polling_start(f, fd, a, peer->pid) < 0) {
         refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
                "out of memory for the connection; try again");

@@ -12,6 +12,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 struct dmn_places {
     size_t most, of_user, kept;
@@ -32,4 +34,20 @@ static inline enum dmn_place dmn_place_for(const struct dmn_places *p, size_t he
         return DMN_PLACE_NONE_OF_USER;
     }
     return held >= p->most + (keeps ? p->kept : 0) ? DMN_PLACE_NONE : DMN_PLACE_FREE;
+}
+
+#define DMN_PLACE_TEXT_MAX 128u
+/** dmn_place_text() - writes why @uid has no place. @what: "connections"; @key: of the limit of
+ * all, to which that of one user adds "_per_user". Return: @ret. */
+static inline const char *dmn_place_text(enum dmn_place place, const struct dmn_places *p,
+                                         const char *what, const char *key, uid_t uid,
+                                         char ret[DMN_PLACE_TEXT_MAX])
+{
+    if (place == DMN_PLACE_NONE_OF_USER) {
+        snprintf(ret, DMN_PLACE_TEXT_MAX, "no more %s of user %u: %s_per_user is %zu", what,
+                 (unsigned)uid, key, p->of_user);
+    } else {
+        snprintf(ret, DMN_PLACE_TEXT_MAX, "no more %s: %s is %zu", what, key, p->most);
+    }
+    return ret;
 }

@@ -153,6 +153,9 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
         if (n < 0 && errno == EINTR) {
             continue;
         }
+        if (n < 0 && errno == EPIPE) {
+            return CTL_DONE; /* the answer that is there already says why it was closed */
+        }
         if (n < 0) {
             return unreachable(c->path, errno);
         }

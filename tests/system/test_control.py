@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import pyclient
-from daemon import DIGITS, ROOT, Daemon, Failure, VarlinkError, check, equal, main
+from daemon import DIGITS, LIMIT_S, PIPECTL, ROOT, Daemon, Failure, VarlinkError, check, equal, main
 
 STATUS_KEYS = {"state", "version", "uptime_s", "models", "eps", "sensors"}
 MODEL_KEYS = {"name", "units", "input", "plan", "epoch", "algorithm", "fps", "latency_ms", "frames", "stages"}
@@ -381,10 +381,15 @@ def too_many_connections():
         third.send("io.piped.Load", {"name": "two", "path": DIGITS})
         with d.connect() as v:
             try:
-                v.call("io.piped.Status")
+                v.receive()
                 raise Failure("a fourth connection was served")
-            except (EOFError, OSError):
-                pass
+            except VarlinkError as e:
+                why = "no more control connections: limits.control_connections is 2"
+                equal((e.error, e.parameters["why"]), ("io.piped.Busy", why))
+        for _ in range(5):  # whether its call comes before the refusal or after
+            r = subprocess.run([PIPECTL, "--socket", d.control_path, "status"], capture_output=True, text=True,
+                               timeout=LIMIT_S, check=False)
+            equal((r.returncode, r.stderr), (1, "pipectl: Busy: %s\n" % why))
         equal(third.receive()["model"]["name"], "two")
         for v in (first, second):
             equal(v.receive()["event"]["event"], "model_loaded")
@@ -412,7 +417,7 @@ for _ in range(3):
     held.append(s)
     try:
         s.sendall(b'{"method":"io.piped.Subscribe","more":true}\\0')
-        print(bool(s.recv(1)))
+        print(b'"error"' not in s.recv(4096))
     except (BrokenPipeError, ConnectionResetError):
         print(False)
 print("held", flush=True)

@@ -86,6 +86,10 @@ def misspelt_keys_are_guessed():
         told("key 'meen': unknown key; did you mean mean?", PIPED, "--check-config", "--model", model, expect=78)
 
 
+def files_that_are_no_models_are_named():
+    told("this is text; it is not an ONNX model", PIPED, "--check-config", "--model", "/etc/passwd", expect=78)
+
+
 def checks_say_what_is_not_there():
     """Cores that the machine does not have are refused, by a start too. It serves without a group or a chip."""
     with Daemon() as d:
@@ -104,4 +108,5 @@ def checks_say_what_is_not_there():
 
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
-          misspelt_keys_are_guessed, checks_say_what_is_not_there])
+          misspelt_keys_are_guessed, files_that_are_no_models_are_named,
+          checks_say_what_is_not_there])
