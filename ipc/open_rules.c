@@ -82,6 +82,10 @@ static enum ipc_status take_pool(const uint8_t *payload, int fd, const struct ip
         *ret_text = "the pool's number is in use";
         return IPC_INVALID_ARGUMENT;
     }
+    if (ret->bytes <= IPC_POOL_BYTES_MAX && *place->total + ret->bytes > place->total_max) {
+        *ret_text = place->over;
+        return IPC_RESOURCE_EXHAUSTED;
+    }
     return ipc_memory_map(fd, ret->bytes, place->total, place->total_max, ret_text,
                           &place->memory[ret->pool]);
 }

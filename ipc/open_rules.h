@@ -45,9 +45,10 @@ void ipc_open_refusal(const struct ipc_header *h, enum ipc_status status, const 
 struct ipc_pool_place {
     struct ipc_memory **memory; /* IPC_POOLS_MAX of the stream; NULL: no such stream */
     size_t *total, total_max;   /* see ipc_memory_map() */
+    const char *over;           /* what is told beyond total_max; borrowed for the reply */
 };
 
 /** ipc_pool_take() - maps the memory of POOL, or refuses it. @payload: IPC_POOL_BYTES; @fd: stays
- * the caller's; -1: none came. @ret: POOLED, with a static text. */
+ * the caller's; -1: none came. @ret: POOLED, with a text that is static or place->over. */
 void ipc_pool_take(const struct ipc_header *h, const uint8_t *payload, int fd,
                    const struct ipc_pool_place *place, struct ipc_reply *ret);

@@ -143,12 +143,17 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
 void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload, int fd)
 {
     struct dmn_stream *s = dmn_conn_stream(c, h->stream);
-    const struct ipc_pool_place place = {
-        .memory = s && !s->closing ? s->memory : NULL,
-        .total = &c->peer.account->memory_bytes,
-        .total_max = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB) << 20};
+    size_t mib = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB);
+    char over[128];
+    const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
+                                         .total = &c->peer.account->memory_bytes,
+                                         .total_max = mib << 20,
+                                         .over = over};
     struct ipc_reply reply;
 
+    snprintf(over, sizeof(over),
+             "no room for this pool: user %u has %zu MiB, and limits.pool_mib_per_user is %zu",
+             (unsigned)c->peer.account->uid, c->peer.account->memory_bytes >> 20, mib);
     ipc_pool_take(h, payload, fd, &place, &reply);
     dmn_peer_reply(&c->peer, &reply);
 }

@@ -87,7 +87,8 @@ void front_open_memory(struct front_conn *c, const struct ipc_header *h, const u
     struct front_stream *s = front_conn_stream(c, h->stream);
     const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
                                          .total = &c->peer.memory_bytes,
-                                         .total_max = FRONT_MEMORY_MAX};
+                                         .total_max = FRONT_MEMORY_MAX,
+                                         .over = "too much client memory"};
     struct ipc_reply reply;
 
     ipc_pool_take(h, payload, fd, &place, &reply);

@@ -45,7 +45,8 @@ struct bench {
     struct bench_client *clients; /* owned */
     uint64_t sent, answered, ok, wrong, inexact, reordered, duplicated, lost, resent, reconnects;
     uint64_t errors[BENCH_STATUS_COUNT];
-    double *latency_ms; /* owned, of every good answer */
+    char why[BENCH_STATUS_COUNT][160]; /* the text of the last one */
+    double *latency_ms;                /* owned, of every good answer */
     size_t latency_count, latency_size;
     uint64_t first_ns, last_ns;
     uint64_t pause_ns; /* the longest that a client with frames under way got no answer */

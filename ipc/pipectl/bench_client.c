@@ -212,6 +212,14 @@ static void note_pause(struct bench *b, struct bench_client *c, uint64_t now_ns)
     c->waits_ns = c->under_way ? now_ns : 0;
 }
 
+static void note_error(struct bench *b, const struct piped_frame *f)
+{
+    int status = (unsigned)f->status < BENCH_STATUS_COUNT ? f->status : PIPED_INTERNAL;
+
+    b->errors[status]++;
+    snprintf(b->why[status], sizeof(b->why[status]), "%s", f->text);
+}
+
 size_t bench_client_collect(struct bench *b, struct bench_client *c)
 {
     struct piped_frame *f;
@@ -235,7 +243,7 @@ size_t bench_client_collect(struct bench *b, struct bench_client *c)
             b->inexact += verdict == 1;
             b->wrong += verdict == 2;
         } else {
-            b->errors[(unsigned)f->status < BENCH_STATUS_COUNT ? f->status : PIPED_INTERNAL]++;
+            note_error(b, f);
         }
         piped_release(c->stream, f);
     }

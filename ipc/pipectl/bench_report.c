@@ -82,7 +82,8 @@ static void print_text(const struct bench *b, double fps, double seconds, double
     printf("\n");
     for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
         if (b->errors[s]) {
-            printf("  %s: %llu\n", piped_status_name(s), (unsigned long long)b->errors[s]);
+            printf("  %s: %llu%s%s\n", piped_status_name(s), (unsigned long long)b->errors[s],
+                   b->why[s][0] ? ": " : "", b->why[s]);
         }
     }
     if (b->reconnects) {

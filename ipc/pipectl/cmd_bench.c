@@ -12,6 +12,7 @@
 #include "pixfmt.h"
 
 #define CLIENTS_MAX 256
+#define HOPELESS 64u
 #define DRAIN_STALL_MS 60000 /* no answer for this long: the rest is lost */
 
 static volatile sig_atomic_t interrupted;
@@ -160,10 +161,32 @@ struct pace {
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: none */
 };
 
+/* Errors that the options ask for, by a policy or a deadline, are not failures. */
+static uint64_t unexpected(const struct bench *b)
+{
+    uint64_t count = 0;
+
+    for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
+        bool asked = (s == PIPED_DROPPED && b->o.policy == PIPED_LATEST) ||
+                     (s == PIPED_RESOURCE_EXHAUSTED && b->o.policy == PIPED_REJECT) ||
+                     (s == PIPED_DEADLINE_EXCEEDED && b->o.deadline_ns > 0);
+
+        count += asked ? 0 : b->errors[s];
+    }
+    return count;
+}
+
+/* Nothing but refusals: more of them tell nothing new. */
+static bool is_hopeless(const struct bench *b)
+{
+    return b->ok == 0 && unexpected(b) >= HOPELESS;
+}
+
 /* @ret_time_ns: when the frame was due. Return: true if a frame may be sent now. */
 static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64_t *ret_time_ns)
 {
-    if (interrupted || (p->end_ns && now >= p->end_ns) || (b->o.frames && b->sent >= b->o.frames)) {
+    if (interrupted || is_hopeless(b) || (p->end_ns && now >= p->end_ns) ||
+        (b->o.frames && b->sent >= b->o.frames)) {
         return false;
     }
     *ret_time_ns = now;
@@ -186,6 +209,11 @@ static void send_frames(struct bench *b, struct pace *p, size_t *turn)
     }
 }
 
+static bool failed(const struct bench *b)
+{
+    return b->lost || b->reordered || b->duplicated || b->wrong || unexpected(b);
+}
+
 static bool sending_is_over(const struct bench *b, const struct pace *p)
 {
     bool all_gone = true;
@@ -193,7 +221,7 @@ static bool sending_is_over(const struct bench *b, const struct pace *p)
     for (size_t i = 0; i < b->o.clients; i++) {
         all_gone &= b->clients[i].gone;
     }
-    return all_gone || interrupted || (p->end_ns && base_now_ns() >= p->end_ns) ||
+    return all_gone || interrupted || is_hopeless(b) || (p->end_ns && base_now_ns() >= p->end_ns) ||
            (b->o.frames && b->sent >= b->o.frames);
 }
 
@@ -264,21 +292,6 @@ static int open_clients(const struct ctl *ctl, struct bench *b, struct pollfd *f
         fds[i] = (struct pollfd){.fd = piped_fd(b->clients[i].client), .events = POLLIN};
     }
     return CTL_DONE;
-}
-
-/* Errors that the options ask for, by a policy or a deadline, are not failures. */
-static bool failed(const struct bench *b)
-{
-    uint64_t unexpected = 0;
-
-    for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
-        bool asked = (s == PIPED_DROPPED && b->o.policy == PIPED_LATEST) ||
-                     (s == PIPED_RESOURCE_EXHAUSTED && b->o.policy == PIPED_REJECT) ||
-                     (s == PIPED_DEADLINE_EXCEEDED && b->o.deadline_ns > 0);
-
-        unexpected += asked ? 0 : b->errors[s];
-    }
-    return b->lost || b->reordered || b->duplicated || b->wrong || unexpected;
 }
 
 int ctl_bench(const struct ctl *ctl, int argc, char **argv)

@@ -86,6 +86,15 @@ def misspelt_keys_are_guessed():
         told("key 'meen': unknown key; did you mean mean?", PIPED, "--check-config", "--model", model, expect=78)
 
 
+def limits_are_told_with_their_keys():
+    """And a bench to which everything is refused ends."""
+    with Daemon(config={"limits": {"inline_mib": 1, "pool_mib_per_user": 1}}) as d:
+        bench = [PIPECTL, "--socket", d.control_path, "bench", "--seconds", "600", "--pixfmt", "rgb24", "--size", "1000x1000"]
+        told("POOL refused: no room for this pool: user %d has 0 MiB, and limits.pool_mib_per_user is 1" % os.geteuid(),
+             *bench, expect=1)
+        told("frames of this connection: limits.inline_mib", *bench, "--inline", expect=1)
+
+
 def files_that_are_no_models_are_named():
     told("this is text; it is not an ONNX model", PIPED, "--check-config", "--model", "/etc/passwd", expect=78)
 
@@ -108,5 +117,5 @@ def checks_say_what_is_not_there():
 
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
-          misspelt_keys_are_guessed, files_that_are_no_models_are_named,
+          misspelt_keys_are_guessed, limits_are_told_with_their_keys, files_that_are_no_models_are_named,
           checks_say_what_is_not_there])
