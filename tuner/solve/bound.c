@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
@@ -24,13 +25,37 @@ struct lp {
     double cost[ROWS_MAX];              /* 1: the makespan, else 0 */
 };
 
-static double unit_ns(const struct tun_problem *p, size_t ep, size_t unit)
+/* The least time of cores: a team of three that takes 2 ms takes 6 of them. */
+static double core_ns(const struct tun_problem *p, size_t ep, size_t unit)
 {
-    return tun_cell_at(&p->costs, ep, 1, unit)->ns;
+    double least = tun_cell_at(&p->costs, ep, 1, unit)->ns;
+
+    for (size_t w = 2; w <= p->eps[ep].cores; w++) {
+        double ns = tun_cell_at(&p->costs, ep, w, unit)->ns;
+
+        if (ns > 0 && (double)w * ns < least) {
+            least = (double)w * ns;
+        }
+    }
+    return least;
+}
+
+/* Return: core_ns() of every place and unit; NULL: out of memory. */
+static double *core_times(const struct tun_problem *p)
+{
+    double *ns = calloc(p->ep_count * p->unit_count, sizeof(*ns));
+
+    for (size_t k = 0; ns && k < p->ep_count; k++) {
+        for (size_t u = 0; u < p->unit_count; u++) {
+            ns[k * p->unit_count + u] = core_ns(p, k, u);
+        }
+    }
+    return ns;
 }
 
 /* Each unit to the EP where it is cheapest. Return: the sum; ret_load: time given to an EP. */
-static double assign(const struct tun_problem *p, const double *price, double *ret_load)
+static double assign(const struct tun_problem *p, const double *ns, const double *price,
+                     double *ret_load)
 {
     double sum = 0;
 
@@ -40,14 +65,14 @@ static double assign(const struct tun_problem *p, const double *price, double *r
         double least = INFINITY;
 
         for (size_t k = 0; k < p->ep_count; k++) {
-            double cost = base_max(price[k], 0.0) * unit_ns(p, k, u);
+            double cost = base_max(price[k], 0.0) * ns[k * p->unit_count + u];
 
             if (cost < least) {
                 least = cost;
                 best = k;
             }
         }
-        ret_load[best] += unit_ns(p, best, u);
+        ret_load[best] += ns[best * p->unit_count + u];
         sum += least;
     }
     return sum;
@@ -144,13 +169,17 @@ static double core_price(const struct tun_problem *p, const double *price)
 double tun_bound_ns(const struct tun_problem *p)
 {
     double load[PL_EP_MAX], price[ROWS_MAX] = {0}, column[ROWS_MAX], best, scale;
+    base_autofree double *ns = core_times(p);
     size_t eps = p->ep_count;
     struct lp l;
 
+    if (!ns) {
+        return 0;
+    }
     for (size_t k = 0; k < eps; k++) {
         price[k] = 1.0 / p->eps[k].cores;
     }
-    best = assign(p, price, load) / core_price(p, price);
+    best = assign(p, ns, price, load) / core_price(p, price);
     scale = best; /* so that all figures are near 1 */
     for (size_t k = 0; k < eps; k++) {
         load[k] /= scale;
@@ -164,7 +193,7 @@ double tun_bound_ns(const struct tun_problem *p)
             upper += l.cost[i] * l.value[i] * scale;
         }
         prices(&l, price);
-        best = base_max(best, assign(p, price, load) / core_price(p, price));
+        best = base_max(best, assign(p, ns, price, load) / core_price(p, price));
         if (upper <= best * (1 + GAP)) {
             break;
         }
