@@ -70,17 +70,6 @@ static int list_command(const struct ctl *ctl, const char *method, json_t *param
     return CTL_DONE;
 }
 
-int ctl_units(const struct ctl *ctl, int argc, char **argv)
-{
-    static const char *const keys[] = {"unit",        "name",      "ops", "weight",
-                                       "measured_ms", "primitive", NULL};
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
-
-    return rc ? rc
-              : list_command(ctl, "Units", ctl_model_parameter(a.model), "units", keys, "rlrrrl");
-}
-
 int ctl_config(const struct ctl *ctl, int argc, char **argv)
 {
     static const char *const keys[] = {"key", "value", "origin", NULL};

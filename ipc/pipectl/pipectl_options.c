@@ -20,6 +20,16 @@ static const struct cli_option COMMON[] = {
     {0}};
 static const struct cli_option NONE[] = {{0}};
 static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
+static const struct cli_option HEALTH[] = {
+    {"live", 'l', NULL, NULL, "it answers"},
+    {"ready", 'r', NULL, NULL, "it serves all its models, or the one of --model (the default)"},
+    ONLY_MODEL,
+    {"wait", 'w', "S", "@none", "wait up to S seconds for that"},
+    {0}};
+static const struct cli_option UNITS[] = {
+    ONLY_MODEL,
+    {"sort", 's', "KEY", "unit time weight", "order; default unit, else the largest first"},
+    {0}};
 static const struct cli_option TOP[] = {
     {"model", 'm', "M", "@models", "show this model first; with --once: only this one"},
     {"interval", 'i', "S", "@none", "seconds from one picture to the next; default 1"},
@@ -144,6 +154,7 @@ static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
 
 static const struct cli_command COMMANDS[] = {
     {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
+    {"health", NULL, "", "exit with 0 if it serves; for containers and scripts", HEALTH, NULL},
     {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
     {"infer", NULL, "FILE...",
      "print answers to pictures (JPEG, PNG, PPM, PGM) or tensors (.npy, .f32)", INFER, FILES},
@@ -162,7 +173,7 @@ static const struct cli_command COMMANDS[] = {
      OPTIMISE, A_MODEL},
     {"quantize", "quantise", "[MODEL]", "serve an f32 model on integers, or stop that", QUANTIZE,
      A_MODEL},
-    {"units", NULL, "", "list units: weight, time, primitives", ONE_MODEL, NULL},
+    {"units", NULL, "", "list units: time, share of a frame, primitives", UNITS, NULL},
     {"board", NULL, "[key | list | add NAME ADDRESS PUBLIC-KEY | remove NAME]",
      "show or make this board's keys; list the boards that it works with", BOARD, BOARD_WORDS},
     {"borders", NULL, "[MODEL]", "send what goes between boards in fewer bytes, if examples agree",

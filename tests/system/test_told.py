@@ -3,8 +3,10 @@
 """What people are told: misspelt words, silent daemons, refusals. Each shows the text."""
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 
 from daemon import BUILD, DIGITS, PIPECTL, PIPED, Daemon, check, equal, main
 
@@ -86,6 +88,45 @@ def misspelt_keys_are_guessed():
         told("key 'meen': unknown key; did you mean mean?", PIPED, "--check-config", "--model", model, expect=78)
 
 
+def health_is_an_exit_code():
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    bad = os.path.join(temp, "bad.onnx")
+    with open(bad, "wb") as f:
+        f.write(b"no network at all")
+    d = Daemon(models={"digits": DIGITS, "bad": bad})
+    health = [PIPECTL, "--socket", d.control_path, "health"]
+    told("is it running?", *health, expect=3)
+    told("is it running?", *health, "--live", "--wait", "0.3", expect=3)
+    with subprocess.Popen(health + ["--wait", "60", "--model", "digits"], stdout=subprocess.PIPE, text=True) as waits:
+        with d:
+            equal((waits.wait(60), waits.stdout.read()), (0, "degraded\n"))
+            told("degraded", *health, "--live")
+            told("not ready: model bad could not be loaded: %s" % bad, *health, expect=1)
+            told("not ready: model bad could not be loaded: %s" % bad, *health, "--model", "bad", "--wait", "0.3", expect=1)
+            told("not ready: no model xyz", *health, "--model", "xyz", expect=1)
+            told('"healthy": false', *health, "--json", expect=1)
+            d.signal(signal.SIGSTOP)
+            told("has not answered for 0.2 s", *health, "--timeout", "0.2", expect=3)
+            d.signal(signal.SIGCONT)
+            d.call("Load", {"name": "good", "path": DIGITS})
+    shutil.rmtree(temp)
+
+
+def units_are_sorted_by_what_they_cost():
+    with Daemon() as d:
+        equal({u["share"] for u in d.pipectl("units")}, {None}, "nothing was measured, and no frame came")
+        d.pipectl("bench", "--frames", "50")
+        units = d.pipectl("units")
+        times = [u["ms"] for u in d.pipectl("units", "--sort", "time")]
+        equal(times, sorted(times, reverse=True))
+        weights = [u["weight"] for u in d.pipectl("units", "--sort", "weight")]
+        equal(weights, sorted((u["weight"] for u in units), reverse=True))
+        check(abs(sum(u["share"] for u in units) - 1) < 1e-6, units)
+        check("share" in d.pipectl("units", as_json=False), "no share in the table")
+        told("--sort takes unit, time or weight, not 'size'", PIPECTL, "--socket", d.control_path, "units", "--sort", "size",
+             expect=2)
+
+
 def limits_are_told_with_their_keys():
     """And a bench to which everything is refused ends."""
     with Daemon(config={"limits": {"inline_mib": 1, "pool_mib_per_user": 1}}) as d:
@@ -117,5 +158,6 @@ def checks_say_what_is_not_there():
 
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
-          misspelt_keys_are_guessed, limits_are_told_with_their_keys, files_that_are_no_models_are_named,
+          misspelt_keys_are_guessed, health_is_an_exit_code, units_are_sorted_by_what_they_cost,
+          limits_are_told_with_their_keys, files_that_are_no_models_are_named,
           checks_say_what_is_not_there])
