@@ -143,7 +143,8 @@ def shares_of_users(weights):
         clients = []
         fork = multiprocessing.get_context("fork")  # another user may not read this file
         try:
-            for uid, streams, credits in ((GREEDY, 8, 16), (GREEDY, 8, 16), (MODEST, 1, 8)):
+            # so many credits that each user has frames waiting even while the machine keeps its process from running
+            for uid, streams, credits in ((GREEDY, 8, 16), (GREEDY, 8, 16), (MODEST, 1, 64)):
                 busy = fork.Event()
                 clients.append(fork.Process(target=client, args=(d.frames_path, uid, streams, credits, busy)))
                 clients[-1].start()
