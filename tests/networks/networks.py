@@ -20,15 +20,16 @@ EXPORT = os.path.join(HERE, '..', '..', 'bench', 'models.py')
 PEAK_MAX = 1.3
 PROCESS_BYTES = 6e6
 NAMES = ['mobilenet_v2', 'squeezenet1_1', 'resnet50', 'googlenet', 'mobilenet_v1',
-         'mobilenet_v3_small', 'yolov3_tiny', 'alexnet', 'yolov3', 'vgg16', 'shufflenet_v2', 'resnext50',
-         'efficientnet_b0', 'yolov5n', 'unet']
-# Few plans outside --long: a frame of these takes the longest, and their operators are in the others too.
-HEAVY = ('yolov3', 'vgg16', 'unet', 'resnext50')
+         'mobilenet_v3_small', 'yolov3_tiny', 'alexnet', 'shufflenet_v2', 'efficientnet_b0', 'yolov5n', 'unet']
+# Only by --long: these take longer than all others together, and their operators are in the others too.
+LARGE = ['yolov3', 'vgg16', 'resnext50']
+LONG = bool(os.environ.get('PIPED_TEST_LONG'))
+FEW_PLANS = ('unet',)  # unless --long
 
 
 def main():
     check, load, cache = sys.argv[1:4]
-    names = sys.argv[4:] or NAMES
+    names = sys.argv[4:] or NAMES + (LARGE if LONG else [])
     missing = [n for n in names if not os.path.exists(os.path.join(cache, n + '.onnx'))]
     if missing:
         for module in ('torch', 'torchvision', 'onnx'):
@@ -49,7 +50,7 @@ def check_network(check, load, path):
     """Its answers under every plan, and its load's memory. Networks run beside each other: each has processes of its
     own. Return: whether both are good."""
     name = os.path.basename(path)
-    few = ['--few'] if name in HEAVY and not os.environ.get('PIPED_TEST_LONG') else []
+    few = ['--few'] if name in FEW_PLANS and not LONG else []
     done = subprocess.run([check, *few, path + '.onnx', path + '.input.f32', path + '.output.f32'],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said = done.stdout
