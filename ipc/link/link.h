@@ -36,9 +36,11 @@ struct talk;
 
 /* Another board. */
 struct link_peer {
-    bool up, joined;   /* joined: up, and it has greeted us */
-    bool greeted;      /* since it was lost last */
-    uint64_t instance; /* of its greeting; 0: none yet */
+    bool up, joined;                  /* joined: up, and it has greeted us */
+    bool greeted;                     /* since it was lost last */
+    uint64_t instance;                /* of its greeting; 0: none yet */
+    uint32_t lost_us;                 /* of its greeting: LNK_HELLO_LOST_SHIFT */
+    uint64_t greet_ns, greet_wait_ns; /* up, and not joined: it is greeted again then */
     char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;
     struct lnk_wire_use wire; /* at wire_ns */

@@ -58,7 +58,10 @@ struct lnk_header {
     uint32_t body_bytes;    /* of the first part, after this struct */
     uint64_t payload_bytes; /* of all parts together */
 };
-#define LNK_HELLO_BACK 1u /* it answers a HELLO, which came over a connection that had ended */
+#define LNK_HELLO_BACK 1u /* it answers a HELLO */
+/* The upper half of the features: how often the sender lost this board, and all that it had from
+ * it, in 1 to 65535; 0: an older build, which does not tell. */
+#define LNK_HELLO_LOST_SHIFT 16u
 struct lnk_hello {
     uint16_t version_min, version_max;
     uint32_t features; /* LNK_HELLO_ bits; others are ignored */

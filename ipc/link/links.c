@@ -14,6 +14,9 @@
 #define PAIR_NS (4 * BASE_NS_PER_S)
 #define WIRE_NS (1 * BASE_NS_PER_S)
 #define PING_LOST_NS (2 * BASE_NS_PER_S)
+#define PINGS_LOST_MAX 4u /* then the link is made anew: heartbeats do not see everything */
+#define GREET_NS (1 * BASE_NS_PER_S) /* doubled: a board of another version never answers */
+#define GREET_MOST_NS (8 * BASE_NS_PER_S)
 
 static int ping(struct link *l, size_t peer, enum lnk_lane lane, size_t bytes, uint64_t now_ns)
 {
@@ -95,6 +98,21 @@ static void see_wire(struct link *l, size_t peer, uint64_t now_ns)
     }
 }
 
+static void greet(struct link *l, size_t peer, uint32_t features)
+{
+    struct link_peer *p = &l->peer[peer];
+    struct lnk_message m = {.header.type = LNK_HELLO};
+
+    m.hello.version_min = m.hello.version_max = LNK_VERSION;
+    m.hello.features = features | ((uint32_t)(p->losses % UINT16_MAX) + 1) << LNK_HELLO_LOST_SHIFT;
+    m.hello.instance = l->instance;
+    strncpy(m.hello.name, l->name, sizeof(m.hello.name) - 1);
+    /* The bulk lane: what follows there is behind it. */
+    p->greet_wait_ns = base_min(base_max(2 * p->greet_wait_ns, GREET_NS), GREET_MOST_NS);
+    p->greet_ns = base_now_ns() + p->greet_wait_ns;
+    link_put(l, peer, LNK_BULK, &m, NULL, 0, NULL, NULL);
+}
+
 void links_tick(struct link *l, uint64_t now_ns)
 {
     if (l->report_folder && now_ns >= l->report_ns) {
@@ -105,7 +123,13 @@ void links_tick(struct link *l, uint64_t now_ns)
 
         if (p->ping_id && now_ns - p->ping_sent_ns > PING_LOST_NS) {
             p->ping_id = 0;
-            p->pings_lost++;
+            if (++p->pings_lost >= PINGS_LOST_MAX) {
+                p->pings_lost = 0;
+                lnk_transport_redial(l->transport, i, "it does not answer");
+            }
+        }
+        if (p->up && !p->joined && now_ns >= p->greet_ns) {
+            greet(l, i, 0);
         }
         if (p->joined && !p->ping_id && now_ns >= p->next_ping_ns) {
             p->next_ping_ns = now_ns + PING_NS;
@@ -145,9 +169,9 @@ static void pong(struct link *l, size_t peer, const struct lnk_ping *m)
     struct link_peer *p = &l->peer[peer];
     uint64_t now_ns = base_now_ns();
 
+    p->pings_lost = 0;
     if (p->ping_id && m->id == p->ping_id) {
         p->ping_id = 0;
-        p->pings_lost = 0;
         lnk_measure_trip(&p->measure, now_ns - p->ping_sent_ns);
         round_done(l, peer, now_ns);
     } else if (p->pair_id && m->id == p->pair_id - 1) {
@@ -185,25 +209,14 @@ static void join(struct link *l, size_t peer)
     }
 }
 
-static void greet(struct link *l, size_t peer, uint32_t features)
-{
-    struct lnk_message m = {.header.type = LNK_HELLO};
-
-    m.hello.version_min = m.hello.version_max = LNK_VERSION;
-    m.hello.features = features;
-    m.hello.instance = l->instance;
-    strncpy(m.hello.name, l->name, sizeof(m.hello.name) - 1);
-    /* The bulk lane: what follows there is behind it. */
-    link_put(l, peer, LNK_BULK, &m, NULL, 0, NULL, NULL);
-}
-
 void links_up(void *user, size_t peer)
 {
     struct link *l = user;
 
     l->peer[peer].up = true;
+    l->peer[peer].greet_wait_ns = 0;
     greet(l, peer, 0);
-    if (l->peer[peer].instance != 0) { /* it has greeted before we reached it */
+    if (l->peer[peer].greeted) { /* before we reached it */
         join(l, peer);
     }
 }
@@ -243,6 +256,8 @@ void links_down(void *user, size_t peer, const char *why)
 static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
 {
     struct link_peer *p = &l->peer[peer];
+    uint32_t lost_us = m->features >> LNK_HELLO_LOST_SHIFT;
+    bool is_back = m->features & LNK_HELLO_BACK;
 
     if (m->version_min > LNK_VERSION || m->version_max < LNK_VERSION) {
         link_log("%s speaks versions %u to %u, not %u", l->boards.board[peer].name, m->version_min,
@@ -251,16 +266,16 @@ static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
     }
     if (p->joined && p->instance != m->instance) { /* it was restarted before it was missed */
         leave(l, peer);
-    } else if (p->joined && !(m->features & LNK_HELLO_BACK)) {
-        if (p->greeted) { /* it missed this board, and forgot what it had from here */
-            link_log("%s is gone: it lost its connection to this board",
-                     l->boards.board[peer].name);
-            leave(l, peer);
-        }
-        greet(l, peer, LNK_HELLO_BACK);
+    } else if (p->joined && (lost_us ? lost_us != p->lost_us : !is_back)) {
+        link_log("%s is gone: it lost its connection to this board", l->boards.board[peer].name);
+        leave(l, peer); /* it forgot what it had from here */
     }
     p->instance = m->instance;
+    p->lost_us = lost_us;
     p->greeted = true;
+    if (p->up && !is_back) {
+        greet(l, peer, LNK_HELLO_BACK);
+    }
     if (p->up && !p->joined) {
         join(l, peer);
     }

@@ -115,5 +115,8 @@ int lnk_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct ln
 /** lnk_transport_wire() - @ret: what carries the bulk lane to @peer did since it is up. Return: 0;
  * LNK_E_DOWN: it is not up; -ENOTSUP: this transport or kernel does not know. */
 int lnk_transport_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret);
+/** lnk_transport_redial() - ends the connections to a peer that does not answer, and connects
+ * again: the next dispatch calls down() with @why, a constant. mpi: nothing. */
+void lnk_transport_redial(struct lnk_transport *t, size_t peer, const char *why);
 void lnk_transport_stats(const struct lnk_transport *t, size_t peer, struct lnk_peer_stats *ret,
                          struct lnk_transport_stats *ret_all);

@@ -79,6 +79,13 @@ int lnk_transport_wire(const struct lnk_transport *t, size_t peer, struct lnk_wi
     return !t->peer[peer].up ? LNK_E_DOWN : t->code->wire ? t->code->wire(t, peer, ret) : -ENOTSUP;
 }
 
+void lnk_transport_redial(struct lnk_transport *t, size_t peer, const char *why)
+{
+    if (t->code->redial) {
+        t->code->redial(t, peer, why);
+    }
+}
+
 void lnk_transport_stats(const struct lnk_transport *t, size_t peer, struct lnk_peer_stats *ret,
                          struct lnk_transport_stats *ret_all)
 {

@@ -14,6 +14,7 @@ struct lnk_code {
     int (*send)(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
                 const struct lnk_bytes *range, size_t count, void (*released)(void *), void *arg);
     int (*wire)(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret); /* or NULL */
+    void (*redial)(struct lnk_transport *t, size_t peer, const char *why);             /* or NULL */
 };
 
 /* The beginning of every transport. */

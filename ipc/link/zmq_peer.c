@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroMQ: dialing a peer, noticing that it is there, and that it is gone. */
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
@@ -21,6 +23,9 @@
 #define REFUSED_REST_NS (1 * BASE_NS_PER_S)
 /* libzmq gives a connection up for good after some refusals, without an event in every version. */
 #define DIAL_NS (5 * BASE_NS_PER_S)
+/* Encrypting one large part may take a look or two. */
+#define LOOK_NS (1 * BASE_NS_PER_S)
+#define IDLE_LOOKS 3u
 #define EVENTS                                                                                     \
     (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |                \
      ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
@@ -91,6 +96,7 @@ static void begin_again(struct zl *z, size_t peer, uint64_t now_ns, uint64_t res
     p->state = ZL_RESTING;
     p->until_ns = now_ns + rest_ns;
     p->wants_room = false;
+    p->hang_up = NULL;
     if (was_up) {
         z->base.peer[peer].up = false;
         z->base.peer[peer].downs++;
@@ -160,6 +166,67 @@ static void lane_dispatch(struct zl *z, size_t peer, enum lnk_lane lane, uint64_
     }
 }
 
+void zl_queued(struct zl *z, struct zl_dialer *d)
+{
+    if (d->queued++ == 0) {
+        d->look_ns = base_now_ns() + LOOK_NS;
+        d->idle = 0;
+        zl_set_timer(z);
+    }
+}
+
+void zl_redial(struct lnk_transport *t, size_t peer, const char *why)
+{
+    struct zl *z = (struct zl *)t;
+
+    z->peer[peer].hang_up = why;
+    z->news = true;
+}
+
+/* Return: since the last look the kernel has sent nothing, and it has nothing to send. */
+static bool is_idle(struct zl_dialer *d)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    uint64_t before = d->acked;
+    int unsent;
+
+    if (getsockopt(d->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+        size < offsetof(struct tcp_info, tcpi_bytes_received) ||
+        ioctl(d->fd, SIOCOUTQ, &unsent) < 0) {
+        return false;
+    }
+    d->acked = info.tcpi_bytes_acked;
+    return unsent == 0 && d->acked == before;
+}
+
+/* Notices a bulk lane that libzmq does not write to any more. */
+static void look(struct zl *z, size_t peer, uint64_t now_ns)
+{
+    struct zl_dialer *d = &z->peer[peer].lane[LNK_BULK];
+
+    if (d->queued > 0 && now_ns >= d->look_ns) {
+        d->look_ns = now_ns + LOOK_NS;
+        d->idle = is_idle(d) ? d->idle + 1 : 0;
+        if (d->idle >= IDLE_LOOKS) {
+            z->peer[peer].hang_up = "what is sent to it stays here";
+        }
+    }
+}
+
+static void hang_up_if_due(struct zl *z, size_t peer, uint64_t now_ns)
+{
+    struct zl_peer *p = &z->peer[peer];
+
+    if (p->state == ZL_UP) {
+        look(z, peer, now_ns);
+    }
+    if (p->state == ZL_UP && p->hang_up) {
+        begin_again(z, peer, now_ns, REST_NS, p->hang_up);
+    }
+    p->hang_up = NULL;
+}
+
 void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns)
 {
     struct zl_peer *p = &z->peer[peer];
@@ -167,6 +234,7 @@ void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns)
 
     lane_dispatch(z, peer, LNK_URGENT, now_ns);
     lane_dispatch(z, peer, LNK_BULK, now_ns);
+    hang_up_if_due(z, peer, now_ns);
     if (p->state != ZL_UP && now_ns >= p->until_ns) {
         if (p->state != ZL_RESTING) {
             begin_again(z, peer, now_ns, 0, "");
@@ -206,11 +274,15 @@ void zl_set_timer(struct zl *z)
     struct itimerspec at = {0};
 
     for (size_t i = 0; i < z->base.peer_count; i++) {
+        const struct zl_dialer *bulk = &z->peer[i].lane[LNK_BULK];
+
         if (z->peer[i].state != ZL_UP) {
             next = base_min(next, base_max(z->peer[i].until_ns, (uint64_t)1));
+        } else if (bulk->queued > 0) {
+            next = base_min(next, bulk->look_ns);
         }
     }
-    if (next == z->timer_ns && !z->timed) {
+    if (next >= z->timer_ns && !z->timed) { /* once too early is cheaper than set each time */
         return;
     }
     z->timer_ns = next;

@@ -10,6 +10,10 @@
  * A peer is up when both its DEALERs have shaken hands. If either ends, both are closed, which
  * drops what is queued, and dialed again.
  *
+ * After a write that fails, libzmq waits for the connection to end, which it need not do: perhaps
+ * the kernel only lacked buffers. So a bulk lane that has messages while its connection stays idle
+ * is closed, too. On the urgent lane the next heartbeat writes again.
+ *
  * Host names are not accepted: libzmq would resolve them on the thread that sends and receives.
  */
 #pragma once
@@ -29,13 +33,17 @@ struct zl_dialer {
     void *socket, *monitor; /* owned; NULL: none */
     int fd; /* libzmq's of the connection, as it told; -1: none. It may be closed any time. */
     bool socket_news, monitor_news; /* must be asked: since the last time it told, or was used */
+    unsigned queued;                /* messages that libzmq holds */
+    unsigned idle;                  /* looks in a row at which nothing moved */
+    uint64_t look_ns, acked;        /* the next look is due then; bytes at the last one */
 };
 struct zl_peer {
     struct lnk_peer is;
     struct zl_dialer lane[LNK_LANES];
     enum zl_state state;
-    uint64_t until_ns; /* RESTING: dials then; dialing: gives up and begins again then */
-    bool wants_room;   /* a send was refused as full */
+    uint64_t until_ns;   /* RESTING: dials then; dialing: gives up and begins again then */
+    bool wants_room;     /* a send was refused as full */
+    const char *hang_up; /* why it is to be dialed again; NULL: it is not */
 };
 struct zl {
     struct lnk_transport base;
@@ -74,6 +82,9 @@ uint16_t zl_next_event(void *monitor, uint32_t *ret_value);
 void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns);
 void zl_peer_hang_up(struct zl *z, size_t peer);
 void zl_set_timer(struct zl *z);
+void zl_redial(struct lnk_transport *t, size_t peer, const char *why);
+/** zl_queued() - a message was given to libzmq, the first of some or one more. */
+void zl_queued(struct zl *z, struct zl_dialer *d);
 int zl_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret);
 
 /* zmq_auth.c: answers libzmq's questions who may connect (ZAP, RFC 27) */

@@ -12,6 +12,7 @@ struct zl_out {
     struct zl_out *next; /* in let_go */
     atomic_uint parts;   /* that libzmq holds; the last one pushes the message to let_go */
     size_t peer, bytes;
+    enum lnk_lane lane;
     void (*released)(void *arg);
     void *arg;
     uint8_t copy[];
@@ -58,6 +59,7 @@ void zl_release_all(struct zl *z)
         if (first_in->bytes > 0) {
             stats->queued_messages--;
             stats->queued_bytes -= first_in->bytes;
+            z->peer[first_in->peer].lane[first_in->lane].queued--;
         }
         if (first_in->released) {
             first_in->released(first_in->arg);
@@ -134,7 +136,7 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
     if (!out) {
         return -ENOMEM;
     }
-    *out = (struct zl_out){z, NULL, (unsigned)count + 1, peer, bytes, released, arg};
+    *out = (struct zl_out){z, NULL, (unsigned)count + 1, peer, bytes, lane, released, arg};
     if (make_parts(out, first, range, count, !released, part) < 0) {
         free(out);
         return -ENOMEM;
@@ -150,5 +152,6 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
         out->released = NULL;
         return LNK_E_DOWN;
     }
+    zl_queued(z, &p->lane[lane]);
     return 0;
 }

@@ -230,6 +230,7 @@ static int zl_open(const struct lnk_config *c, struct lnk_transport **ret, char 
     z->base.fd = epoll_create1(EPOLL_CLOEXEC);
     z->wake = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK); /* the first dispatch dials */
     z->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    z->timer_ns = UINT64_MAX;
     z->trusted_wire = c->trusted_wire;
     z->part_bytes_max = c->part_bytes_max ? c->part_bytes_max : PART_BYTES_MAX;
     z->queue_bytes_max = c->queue_bytes_max ? c->queue_bytes_max : QUEUE_BYTES_MAX;
@@ -254,5 +255,6 @@ static int zl_open(const struct lnk_config *c, struct lnk_transport **ret, char 
     return 0;
 }
 
-static const struct lnk_code code = {"zmq", zl_open, zl_close, zl_dispatch, zl_send, zl_wire};
+static const struct lnk_code code = {"zmq",   zl_open, zl_close, zl_dispatch,
+                                     zl_send, zl_wire, zl_redial};
 const struct lnk_code *const lnk_zmq_code = &code;
