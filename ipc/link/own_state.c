@@ -16,14 +16,17 @@
 #define CALL_NS (1 * BASE_NS_PER_S)   /* the same, is it alive? while segments are used */
 #define SILENT_NS (3 * BASE_NS_PER_S) /* an answer takes much less */
 #define TELL_NS (1 * BASE_NS_PER_S)   /* at most that often */
-#define SMALL_CHANGE 0.1              /* of a link's figures: not told */
+/* What has not changed is told again: the other board may have lacked memory to read it. */
+#define TELL_AGAIN_NS (15 * BASE_NS_PER_S)
+#define SMALL_CHANGE 0.1 /* of a link's figures: not told */
 
 struct own_state {
     struct link *link;
     struct daemon_conn *conn; /* owned */
     unsigned conn_ups;        /* of the connection that was asked last */
-    uint64_t status_ns, call_ns, tell_ns;
+    uint64_t status_ns, call_ns, tell_ns, again_ns;
     bool changed;
+    uint32_t owed; /* bits of boards that have not been told what changed */
     struct brd_state state;
     struct own_costs costs;
 };
@@ -154,21 +157,25 @@ static char *text_of(const struct own_state *o)
     return text;
 }
 
-static void tell(struct link *l, size_t peer, const char *text)
+/* Tells boards what they are owed. What cannot be sent now stays owed. */
+static void tell(struct link *l, struct own_state *o)
 {
+    base_autofree char *text = text_of(o);
     struct lnk_message m = {.header.type = LNK_BOARD};
-    struct lnk_bytes part = {text, strlen(text)};
+    struct lnk_bytes part = {text, text ? strlen(text) : 0};
 
-    link_put(l, peer, LNK_BULK, &m, &part, 1, NULL, NULL);
+    for (size_t i = 0; text && i < l->boards.count; i++) {
+        if (o->owed & 1u << i &&
+            (!l->peer[i].joined || link_put(l, i, LNK_BULK, &m, &part, 1, NULL, NULL) == 0)) {
+            o->owed &= ~(1u << i);
+        }
+    }
 }
 
 void own_state_joined(struct link *l, size_t peer)
 {
-    base_autofree char *text = text_of(l->own_state);
-
-    if (text) {
-        tell(l, peer, text);
-    }
+    l->own_state->owed |= 1u << peer;
+    tell(l, l->own_state);
 }
 
 static void forget(struct own_state *o, uint64_t now_ns)
@@ -223,17 +230,16 @@ void own_state_go(struct link *l, uint64_t now_ns)
         o->changed |= own_costs_go(&o->costs, l, &o->state, o->conn, now_ns);
     }
     look_at_ways(l, o);
-    if (o->changed && now_ns >= o->tell_ns) {
-        base_autofree char *text = text_of(o);
-
+    if ((o->changed && now_ns >= o->tell_ns) || now_ns >= o->again_ns) {
+        l->news |= o->changed;
         o->changed = false;
+        o->owed = ~0u;
+        o->again_ns = now_ns + TELL_AGAIN_NS;
+    }
+    if (o->owed && now_ns >= o->tell_ns) {
+        o->owed &= (1u << l->boards.count) - 1;
         o->tell_ns = now_ns + TELL_NS;
-        l->news = true;
-        for (size_t i = 0; text && i < l->boards.count; i++) {
-            if (l->peer[i].joined) {
-                tell(l, i, text);
-            }
-        }
+        tell(l, o);
     }
 }
 

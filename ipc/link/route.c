@@ -29,7 +29,8 @@ static bool is_new(const struct head *h, const struct brd_route *r)
                     memcmp(old->hop, r->hop, r->hop_count * sizeof(r->hop[0])) != 0));
 }
 
-static void set_one(struct link *l, const struct brd_route *r)
+/* Return: false: no memory, or no place yet. */
+static bool set_one(struct link *l, const struct brd_route *r)
 {
     struct head *h = head_by_model(l, r->model);
 
@@ -38,23 +39,25 @@ static void set_one(struct link *l, const struct brd_route *r)
         h = NULL;
     }
     if (r->hop_count == 0) {
-        return;
+        return true;
     }
     if (!h) {
         h = head_new(l, r->model);
         if (!h) {
-            link_log("no memory for the route of %s", r->model);
-            return;
+            return false;
         }
         memcpy(h->content, r->content, sizeof(h->content));
     } else if (!is_new(h, r)) {
-        return;
+        return true;
     }
     head_prepare(h, r);
+    return true;
 }
 
-void route_set(struct link *l, const struct brd_routes *routes)
+bool route_set(struct link *l, const struct brd_routes *routes)
 {
+    bool all = true;
+
     for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
         struct head *h = l->heads->head[i];
         bool there = false;
@@ -67,8 +70,9 @@ void route_set(struct link *l, const struct brd_routes *routes)
         }
     }
     for (size_t k = 0; k < routes->count; k++) {
-        set_one(l, &routes->route[k]);
+        all &= set_one(l, &routes->route[k]);
     }
+    return all;
 }
 
 /* Boards without a place in the route have no say; where frames have one hop, each has its own. */

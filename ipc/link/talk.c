@@ -23,6 +23,10 @@ struct talk {
     bool complained;
     uint64_t report_ns; /* the next report is due then */
     uint64_t not_before_ns;
+    uint64_t ask_ns; /* routes are not asked for before */
+    struct brd_routes routes_now;
+    bool not_all;    /* some of them could not be set for lack of memory or places */
+    uint64_t set_ns; /* they are tried again then */
 };
 
 int talk_new(struct link *l, struct talk **ret)
@@ -77,26 +81,39 @@ static void report_came(void *arg, const char *error, const json_t *parameters)
     }
 }
 
+static void set_routes(struct talk *t)
+{
+    bool before = t->not_all;
+
+    if (t->link->front) {
+        front_models(t->link->front, &t->routes_now);
+        t->not_all = !route_set(t->link, &t->routes_now);
+        t->set_ns = base_now_ns() + REPORT_NS;
+    }
+    if (t->not_all && !before) {
+        link_log("there is no memory or place for all routes now; they are tried again");
+    }
+}
+
 static void routes_came(void *arg, const char *error, const json_t *parameters)
 {
     struct talk *t = arg;
-    base_autofree struct brd_routes *r = calloc(1, sizeof(*r));
 
-    if (error || !r) {
-        if (error && *error) {
+    if (error) {
+        if (*error) {
             complain(t, "LinkRoutes", error);
+            t->asked = 0; /* no more replies come */
+            t->ask_ns = base_now_ns() + REFUSED_NS;
         }
         return;
     }
-    if (brd_routes_read(json_object_get(parameters, "routes"), r) != 0) {
+    if (brd_routes_read(json_object_get(parameters, "routes"), &t->routes_now) != 0) {
         link_log("the daemon's routes cannot be read; they are ignored");
+        t->not_all = false;
         return;
     }
     t->complained = false;
-    if (t->link->front) {
-        front_models(t->link->front, r);
-        route_set(t->link, r);
-    }
+    set_routes(t);
 }
 
 /* States of the others are borrowed. */
@@ -127,9 +144,12 @@ void talk_go(struct link *l, uint64_t now_ns)
     daemon_conn_go(t->routes, now_ns);
     daemon_conn_go(t->reports, now_ns);
     ups = daemon_conn_up(t->routes);
-    if (ups && ups != t->asked &&
+    if (ups && ups != t->asked && now_ns >= t->ask_ns &&
         daemon_conn_call(t->routes, "io.piped.LinkRoutes", NULL, true, routes_came, t) == 0) {
         t->asked = ups;
+    }
+    if (t->not_all && now_ns >= t->set_ns) {
+        set_routes(t);
     }
     if (!t->waits && now_ns >= t->not_before_ns && (l->news || now_ns >= t->report_ns) &&
         daemon_conn_up(t->reports)) {
