@@ -121,11 +121,15 @@ static int make(struct dmn_spread *s, const struct brd_link_report_all *r)
     return 0;
 }
 
-static void failed(struct dmn_spread *s, const struct brd_route_state *state, uint64_t now_ns)
+/* A route that lost a board, which may come back, did not fail by itself. */
+static void failed(struct dmn_spread *s, const struct brd_route_state *state, bool lost,
+                   uint64_t now_ns)
 {
     say(s, "%s", state->why[0] ? state->why : "the route failed");
-    s->back_off_ns = base_min(base_max(2 * s->back_off_ns, RETRY_LEAST_NS), RETRY_MOST_NS);
-    s->retry_ns = now_ns + s->back_off_ns;
+    if (!lost) {
+        s->back_off_ns = base_min(base_max(2 * s->back_off_ns, RETRY_LEAST_NS), RETRY_MOST_NS);
+    }
+    s->retry_ns = now_ns + base_max(lost ? 0 : s->back_off_ns, RETRY_LEAST_NS);
     withdraw(s);
 }
 
@@ -136,7 +140,7 @@ static void watch(struct dmn_spread *s, const struct brd_link_report_all *r, uin
     const char *away = dmn_names_away(&s->text, r);
 
     if (state && state->phase == BRD_FAILED) {
-        failed(s, state, now_ns);
+        failed(s, state, away, now_ns);
         return;
     }
     if (!state || state->phase != BRD_READY) {
