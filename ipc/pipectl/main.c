@@ -28,8 +28,8 @@ static int help(FILE *to)
     fputs("\npipectl COMMAND --help lists the options of a command.\n"
           "--socket PATH: the control socket; frames.sock must be beside it. Default:\n"
           "$PIPED_RUNTIME_DIR/control.sock, else /run/piped/control.sock.\n"
-          "--timeout S: seconds to wait for an answer, 0 for ever. Default: 5 for what the daemon\n"
-          "answers at once, 30 to reach it for frames, no limit for what takes its time.\n"
+          "--timeout S: seconds to wait for an answer, 0 for ever. Default: 5 for what is\n"
+          "answered at once, 30 to reach it for frames, no limit for what takes its time.\n"
           "--json: print JSON.\n"
           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 daemon not reachable, 4 degraded.\n"
           "See pipectl(1).\n",

@@ -64,27 +64,29 @@ class Serving:
         """Runs the scenario once. Return: whether a call failed."""
         prepare(self.d, scenario)
         self.d.faults.arm(fault, nth, mode)
-        hurt = 0
+        hurt, why = 0, []
         try:
             number = self.neighbour.submit(scenarios.picture(2))
         except TOLD:
             number = None
         try:
             scenario(self.d)
-        except TOLD:
+        except TOLD as e:
             hurt += 1
+            why.append(repr(e))
         try:
             check(number is not None, "the neighbour cannot send")
             r = self.neighbour.result()
             equal(r.frame, number)
             scenarios.right(self.d, r, 2)
             self.neighbour.c.ping()
-        except TOLD:
+        except TOLD as e:
             hurt += 1
+            why.append(repr(e))
             scenarios.end(self.neighbour)
             self.neighbour = None
         _, failed = self.d.faults.disarm()
-        check(failed or not hurt, "a client was hurt, and nothing failed")
+        check(failed or not hurt, "a client was hurt, and nothing failed:", why)
         check(mode == FROM or hurt < 2, "one failure hurt two clients")
         if not self.neighbour:
             self.open_neighbour()
