@@ -58,6 +58,9 @@ struct bench {
 /** bench_client_open() - Return: an exit code. */
 int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c,
                       uint64_t seed);
+/** bench_is_asked_for() - Return: whether an answer with this status is what the policy or the
+ * deadline of the options asks for, and no failure. */
+bool bench_is_asked_for(const struct bench_options *o, int status);
 void bench_client_close(struct bench *b, struct bench_client *c);
 /** bench_client_send() - sends a frame if a slot is free. @time_ns: when it was due. Return: true
  * if it was sent. */

@@ -4,12 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base.h"
 #include "ipc/pipectl/bench.h"
 
 #define PATTERNS 4
 #define INFER_TIMEOUT_MS 120000
+#define REFERENCE_MS 30000 /* how long a reference is tried for that the policy refuses */
 /* How far an answer may be off, as a share of the largest magnitude in its tensor: another plan may
  * use other primitives and widths, and so another order of sums. */
 #define TOLERANCE 1e-5
@@ -56,27 +58,57 @@ static struct bench_slot *slot_of(struct bench_client *c, const struct bench_opt
     return &c->slots[c->slot_count++];
 }
 
+/* Infers a frame again while it is refused as the policy asks for: others may fill the pipeline.
+ * @frame: the only free slot. Return: CTL_DONE with the answer in @frame. */
+static int infer_reference(const struct bench *b, struct bench_client *c,
+                           struct piped_frame **frame)
+{
+    const struct timespec pause = {.tv_nsec = BASE_NS_PER_MS};
+    uint64_t end_ns = base_now_ns() + REFERENCE_MS * BASE_NS_PER_MS;
+
+    for (;;) {
+        struct piped_frame *f = *frame;
+        int got = piped_infer(c->stream, f, INFER_TIMEOUT_MS);
+
+        c->last_number = f->number;
+        if (got == 0 && f->status == PIPED_OK) {
+            return CTL_DONE;
+        }
+        if (got < 0 || !bench_is_asked_for(&b->o, f->status) || base_now_ns() >= end_ns) {
+            ctl_say("cannot get a reference answer: %s", got < 0 ? piped_last_error() : f->text);
+            return CTL_FAILED;
+        }
+        nanosleep(&pause, NULL);
+        piped_release(c->stream, f);
+        if (piped_acquire(c->stream, frame) < 0) {
+            ctl_say("cannot get a reference answer: %s", piped_last_error());
+            *frame = NULL;
+            return CTL_FAILED;
+        }
+    }
+}
+
 /* Gets the reference answer of each pattern: one frame at a time. */
 static int take_references(struct bench *b, struct bench_client *c)
 {
     size_t bytes = (size_t)piped_stream_info(c->stream)->output_bytes;
-    struct piped_frame *frames[PATTERNS] = {NULL};
+    struct piped_frame **frames = calloc(c->in_flight, sizeof(struct piped_frame *));
     size_t count = 0;
     int rc = CTL_DONE;
 
-    /* all slots first: each has another pattern */
-    while (count < PATTERNS && piped_acquire(c->stream, &frames[count]) == 0) {
+    if (!frames) {
+        ctl_say("out of memory");
+        return CTL_FAILED;
+    }
+    /* all slots first: each of the first has another pattern */
+    while (count < c->in_flight && piped_acquire(c->stream, &frames[count]) == 0) {
         count++;
     }
-    for (size_t i = 0; i < count && rc == CTL_DONE; i++) {
+    for (size_t i = 0; i < base_min(count, PATTERNS) && rc == CTL_DONE; i++) {
         size_t pattern = slot_of(c, &b->o, frames[i])->pattern;
-        int got = piped_infer(c->stream, frames[i], INFER_TIMEOUT_MS);
 
-        if (got < 0 || frames[i]->status != PIPED_OK) {
-            ctl_say("cannot get a reference answer: %s",
-                    got < 0 ? piped_last_error() : frames[i]->text);
-            rc = CTL_FAILED;
-        } else {
+        rc = infer_reference(b, c, &frames[i]);
+        if (rc == CTL_DONE) {
             c->reference[pattern] = malloc(bytes ? bytes : 1);
             if (!c->reference[pattern]) {
                 rc = CTL_FAILED;
@@ -84,11 +116,13 @@ static int take_references(struct bench *b, struct bench_client *c)
                 memcpy(c->reference[pattern], frames[i]->output, bytes);
             }
         }
-        c->last_number = frames[i]->number;
     }
     for (size_t i = 0; i < count; i++) {
-        piped_release(c->stream, frames[i]);
+        if (frames[i]) {
+            piped_release(c->stream, frames[i]);
+        }
     }
+    free(frames);
     return rc;
 }
 
@@ -138,6 +172,13 @@ void bench_client_close(struct bench *b, struct bench_client *c)
     }
     free(c->reference);
     free(c->slots);
+}
+
+bool bench_is_asked_for(const struct bench_options *o, int status)
+{
+    return (status == PIPED_DROPPED && o->policy == PIPED_LATEST) ||
+           (status == PIPED_RESOURCE_EXHAUSTED && o->policy == PIPED_REJECT) ||
+           (status == PIPED_DEADLINE_EXCEEDED && o->deadline_ns > 0);
 }
 
 bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns)

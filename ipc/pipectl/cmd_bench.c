@@ -161,17 +161,12 @@ struct pace {
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: none */
 };
 
-/* Errors that the options ask for, by a policy or a deadline, are not failures. */
 static uint64_t unexpected(const struct bench *b)
 {
     uint64_t count = 0;
 
     for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
-        bool asked = (s == PIPED_DROPPED && b->o.policy == PIPED_LATEST) ||
-                     (s == PIPED_RESOURCE_EXHAUSTED && b->o.policy == PIPED_REJECT) ||
-                     (s == PIPED_DEADLINE_EXCEEDED && b->o.deadline_ns > 0);
-
-        count += asked ? 0 : b->errors[s];
+        count += bench_is_asked_for(&b->o, s) ? 0 : b->errors[s];
     }
     return count;
 }

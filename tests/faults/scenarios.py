@@ -136,10 +136,20 @@ def profile(d):
     ask(d, ("Profile", {"ms": 1}))
 
 
+def has_extra(d):
+    return "extra" in [m["name"] for m in ask(d, ("Models", {}))[0]["models"]]
+
+
+def without_extra(d):
+    if has_extra(d):
+        ask(d, ("Unload", {"name": "extra"}))
+
+
 def with_extra(d):
     """What is judged by examples is a model of its own: the answers of the other have to stay as they are."""
-    if "extra" not in [m["name"] for m in ask(d, ("Models", {}))[0]["models"]]:
+    if not has_extra(d):
         ask(d, ("Load", {"name": "extra", "path": d.extra}))
+    ask(d, ("Quantise", {"model": "extra", "off": True}))  # it may be kept by a call whose client saw a failure
 
 
 def by_examples(d, method, parameters):
@@ -169,6 +179,7 @@ def borders(d):
     by_examples(d, "JudgeBorders", {"encoding": "f16", "agreement": 0.0})
 
 
+load.before = save.before = without_extra
 quantise.before = borders.before = with_extra
 SERVING = (frames, *QUESTIONS, load, save, plan, mapping, reload, retune, profile, quantise, borders)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """pipectl against the real daemon: what it prints, its JSON keys, its exit codes, its words when things go wrong."""
+import contextlib
 import fnmatch
 import json
 import os
@@ -13,7 +14,7 @@ import zlib
 
 import numpy as np
 
-from daemon import DIGITS, PIPECTL, ROOT, Daemon, check, equal, main
+from daemon import DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
 
 DAEMON = None
 HELDOUT = os.path.join(ROOT, "model", "default", "heldout.pgm")
@@ -306,16 +307,39 @@ def test_bench():
     check("20 inferences, one after the other" in good("bench", "--autodice"))
 
 
+@contextlib.contextmanager
+def endless_bench(d, *args):
+    """pipectl bench of one daemon; the caller ends it, or it ends here."""
+    with subprocess.Popen([PIPECTL, "--socket", d.control_path, "--json", "bench", "--seconds", "3600", *args],
+                          stdout=subprocess.PIPE, text=True) as bench:
+        try:
+            yield bench
+        finally:
+            bench.kill()
+
+
+def test_bench_beside_a_flood():
+    """References are tried again while others fill the pipeline; policies may refuse, answers stay right."""
+    with Daemon(config={"frames_in_flight": 1}, env=HEARTBEAT) as d, endless_bench(d, "--in-flight", "64"):
+        check(d.wait_until(lambda: any(c["answered"] > 9 for c in d.status()["clients"])), d.log())
+        for policy, asked in (("reject", "resource_exhausted"), ("latest", "dropped")):
+            for in_flight in ("1", "4", "9"):
+                r = json.loads(subprocess.run(
+                    [PIPECTL, "--json", "--socket", d.control_path, "bench", "--verify", "--policy", policy, "--frames",
+                     "40", "--in-flight", in_flight], stdout=subprocess.PIPE, timeout=LIMIT_S, check=True).stdout)
+                equal((r["answered"], r["wrong"], r["reordered"]), (40, 0, 0), r)
+                check(set(r["errors"]) <= {asked}, r)
+
+
 def test_verify_sees_plans_change():
-    with subprocess.Popen([PIPECTL, "--socket", DAEMON.control_path, "--json", "bench", "--seconds", "3600", "--verify",
-                           "--clients", "2"], stdout=subprocess.PIPE, text=True) as bench:
+    with endless_bench(DAEMON, "--verify", "--clients", "2") as bench:
         for plan in ("0-11@big", "0-5@big|6-11@big", "0-2@big|3-5@big|6-8@big|9-11@big", "0-11@big*2") * 3:
             plan = plan.replace("big", place())
             r = good_json("plan", "set", plan)
             equal(r["plan"], plan)
             equal(good("plan", "show").splitlines()[0], plan)
         bench.send_signal(2)
-        r = json.loads(bench.communicate(timeout=120)[0])
+        r = json.loads(bench.communicate(timeout=LIMIT_S)[0])
     equal(bench.returncode, 0, r)
     equal((r["lost"], r["reordered"], r["duplicated"], r["wrong"]), (0, 0, 0, 0))
     bad(1, ["InvalidPlan"], "plan", "set", "0-99@" + place())

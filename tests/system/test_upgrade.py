@@ -132,7 +132,8 @@ def start_benches(d):
 
 def wait_answers(d, benches, each):
     def answered():
-        check(all(b.poll() is None for b in benches), "a bench ended early")
+        for b in benches:
+            check(b.poll() is None, "a bench ended early:", b.args, b.returncode, b.stderr)
         clients = [c["answered"] for c in d.status()["clients"]]
         return len(clients) == len(benches) and min(clients) >= each
 
