@@ -104,7 +104,7 @@ static int take_references(struct bench *b, struct bench_client *c)
     while (count < c->in_flight && piped_acquire(c->stream, &frames[count]) == 0) {
         count++;
     }
-    for (size_t i = 0; i < base_min(count, PATTERNS) && rc == CTL_DONE; i++) {
+    for (size_t i = 0; i < base_min(count, (size_t)PATTERNS) && rc == CTL_DONE; i++) {
         size_t pattern = slot_of(c, &b->o, frames[i])->pattern;
 
         rc = infer_reference(b, c, &frames[i]);
