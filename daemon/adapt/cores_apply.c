@@ -145,6 +145,7 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     keep_home(m);
     m->planning->problem = p->problem;
     dmn_planner_clocks_free(m);
+    free(base_take(m->planning->tried)); /* plans of other EPs */
     pl_set_eps(m->pipe, &c->eps);
     error = dmn_adapt_switch(m, plan, origin, !p->slowed);
     if (error) {

@@ -15,8 +15,10 @@
 #include "daemon/control/explain.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
+#include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
+#include "daemon/plans/tried.h"
 
 #define FRONT_DEFAULT 16
 #define FRONT_MAX 256
@@ -120,7 +122,12 @@ static void auto_done(struct job *j, struct dmn_model *m)
     } else if (j->error < 0) {
         dmn_call_error(j->call, "InvalidPlan", "why", "no plan was found");
     } else {
-        dmn_method_switch(m, j->call, &j->solution->plan, DMN_ORIGIN_EXACT);
+        struct dmn_goal goal = dmn_goal_config(dmn_machine_config(j->control->machine));
+        struct dmn_origin origin = DMN_ORIGIN_EXACT;
+        const struct pl_plan *plan =
+            dmn_tried_best(m->planning->tried, &j->explain.problem, &goal, j->solution, &origin);
+
+        dmn_method_switch(m, j->call, plan, origin);
     }
 }
 

@@ -10,6 +10,7 @@ struct dmn_planning *dmn_planning_free(struct dmn_planning *p)
     if (p) {
         tun_problem_deinit(&p->problem);
         json_decref(p->kept);
+        free(p->tried);
         free(p);
     }
     return NULL;

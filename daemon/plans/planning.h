@@ -17,6 +17,7 @@
 
 struct dmn_clocks;
 struct dmn_retune;
+struct dmn_tried;
 
 /* Clocks of the serving plan at earlier moments; all owned, NULL: none. */
 struct dmn_planner_clocks {
@@ -37,6 +38,7 @@ struct dmn_planning {
     struct dmn_retune *retune; /* owned; the search in progress, or NULL */
     struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */
     char measured_at[DMN_DATE_MAX];
+    struct dmn_tried *tried;  /* owned (free); NULL: none: what the last retune measured */
     struct dmn_done switched; /* called when the previous plan has drained */
     /* written by daemon/adapt/, read here */
     bool hold_learning; /* the clocks show interference: do not learn costs */

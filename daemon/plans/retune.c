@@ -115,6 +115,7 @@ static void finish(struct dmn_model *m)
         m->planning->measured = *r->chosen;
         dmn_history_now(m->planning->measured_at);
     }
+    dmn_retune_keep_tried(m);
     dmn_retune_write_event(m);
     dmn_plan_adopt(m,
                    &(struct dmn_switch){.origin = r->chosen == &r->first ? r->origin_before : found,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history event and the log messages of a retune. */
+/* The history event, the log messages and the trials that a retune leaves. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
+#include "daemon/plans/tried.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -91,6 +92,25 @@ static struct dmn_history_trial *list_trials(struct dmn_model *m, size_t kept)
         list[i].kept = i == kept;
     }
     return list;
+}
+
+void dmn_retune_keep_tried(struct dmn_model *m)
+{
+    const struct dmn_retune *r = m->planning->retune;
+    const struct tun_problem *p = &m->planning->problem;
+
+    free(base_take(m->planning->tried));
+    if (r->chosen) {
+        m->planning->tried = dmn_tried_new(p, &r->q.goal, r->q.algorithm, r->chosen, r->note_count);
+    }
+    for (size_t i = r->note_count; m->planning->tried && i-- > 0;) { /* the newest comes first */
+        const struct dmn_retune_note *n = &r->notes[i];
+
+        if (!n->trial.stopped && !n->trial.failed) {
+            dmn_tried_add(m->planning->tried, p, &n->plan, n->trial.bottleneck_ns,
+                          n->trial.latency_ns);
+        }
+    }
 }
 
 static double fps(const struct tun_trial *t)

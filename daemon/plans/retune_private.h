@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * daemon/plans/retune_private.h - a retune in progress: its steps (retune.c), what comes next
- * (retune_next.c), its search as queued work (retune_job.c), its event (retune_event.c)
+ * (retune_next.c), its search as queued work (retune_job.c), what it leaves (retune_event.c)
  *
- * Only these files and their unit test include it. A job owns the search. The loop thread reads the
- * search only while the job is idle. If a retune ends while its job works, the job is detached and
- * frees itself when the work is done.
+ * Only these files and their unit tests include it. A job owns the search. The loop thread reads
+ * the search only while the job is idle. If a retune ends while its job works, the job is detached
+ * and frees itself when the work is done.
  */
 #pragma once
 
@@ -128,5 +128,8 @@ void dmn_retune_note_trial(struct dmn_retune *r, enum dmn_trial_role role, doubl
                            double predicted_ns);
 /** dmn_retune_note_predicted() - adds the search's own prediction to the newest trial. */
 void dmn_retune_note_predicted(struct dmn_retune *r);
+/** dmn_retune_keep_tried() - keeps the completed trials as m->planning->tried, in place of older
+ * ones. The plan that will serve is chosen. */
+void dmn_retune_keep_tried(struct dmn_model *m);
 /** dmn_retune_write_event() - writes history and log, once; the pipeline may be gone. */
 void dmn_retune_write_event(struct dmn_model *m);
