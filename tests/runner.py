@@ -41,11 +41,14 @@ QUICK_LEAVES_OUT = ("networks", "conformance", "check", "nspawn", BOARDS)
 def parse(argv):
     p = argparse.ArgumentParser(prog="tests/run", description="Builds piped in build/ and runs all tests.")
     p.add_argument("tests", nargs="*", metavar="TEST",
-                   help="only these tests (names of --list), without sanitizers; boards: tests of several boards")
+                   help="only these tests (names of --list); boards: tests of several boards")
     p.add_argument("--quick", action="store_true",
-                   help="leave out sanitizers and the suites %s" % ", ".join(QUICK_LEAVES_OUT))
-    p.add_argument("--suite", action="append", default=[], metavar="S", help="only this suite, without sanitizers")
-    p.add_argument("--setup", choices=sorted(SANITIZERS), help="only this sanitizer's build and tests")
+                   help="leave out lesser CPUs and the suites %s" % ", ".join(QUICK_LEAVES_OUT))
+    p.add_argument("--suite", action="append", default=[], metavar="S", help="only this suite")
+    p.add_argument("--sanitizers", action="store_true",
+                   help="only the builds for sanitizers (%s) and what runs there" % ", ".join(SANITIZERS))
+    p.add_argument("--setup", choices=sorted(SANITIZERS),
+                   help="only this sanitizer's build and tests, or the given ones")
     p.add_argument("--nspawn", action="store_true", help="only the tests under a real systemd; a skip is a failure")
     p.add_argument("--vm", action="store_true",
                    help="only the tests in emulated machines with unequal cores, x86 and arm64 (about ten minutes); "
@@ -172,8 +175,9 @@ def main(argv):
         test_arm64(args, options, totals, env)
     elif args.builds:
         test_builds(args.tests, options, args.jobs, totals, env)
-    elif args.setup:
-        test_sanitized(args.setup, options, args.jobs, totals, env, args.tests, soak_arguments(args))
+    elif args.setup or args.sanitizers:
+        for setup in [args.setup] if args.setup else SANITIZERS:
+            test_sanitized(setup, options, args.jobs, totals, env, args.tests, soak_arguments(args))
     else:
         build("build", options, args.jobs)
         if args.fuzz:
@@ -191,8 +195,6 @@ def main(argv):
             test("build", "build", totals, arguments, env, needed, suites)
         if args.cpus or not only_plain:
             test_cpu_classes(totals, env)
-        for setup in () if only_plain or args.cpus else SANITIZERS:
-            test_sanitized(setup, options, args.jobs, totals, env)
     say("done in %.0f s" % (time.monotonic() - start))
     totals.report()
     return 1 if totals.failed else 0
