@@ -64,6 +64,7 @@ struct lnk_config {
     size_t peer_count;
     uint64_t part_bytes_max;  /* a longer part from a peer ends its connection; 0: 256 MiB */
     uint64_t queue_bytes_max; /* of ranges, unsent to one peer, before LNK_E_FULL; 0: 64 MiB */
+    uint32_t silent_ms;       /* zmq: a peer that is silent so long is lost; 0: 550 */
     struct lnk_listener listener;
 };
 

@@ -15,7 +15,6 @@
 #include "ipc/link/zmq_private.h"
 
 #define HEARTBEAT_MS 350
-#define SILENT_MS 550 /* without an answer to a heartbeat */
 #define CONNECT_MS 1000
 #define RETRY_MS 100 /* doubled up to RETRY_MAX_MS by libzmq */
 #define RETRY_MAX_MS 1000
@@ -69,8 +68,8 @@ static int dial(struct zl *z, struct zl_peer *p, enum lnk_lane lane)
     rc |= zl_set_int(d->socket, ZMQ_RECONNECT_IVL_MAX, RETRY_MAX_MS);
     if (lane == LNK_URGENT) {
         rc |= zl_set_int(d->socket, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
-        rc |= zl_set_int(d->socket, ZMQ_HEARTBEAT_TIMEOUT, SILENT_MS);
-        rc |= zl_set_int(d->socket, ZMQ_HEARTBEAT_TTL, SILENT_MS);
+        rc |= zl_set_int(d->socket, ZMQ_HEARTBEAT_TIMEOUT, z->silent_ms);
+        rc |= zl_set_int(d->socket, ZMQ_HEARTBEAT_TTL, z->silent_ms);
     }
     if (z->trusted_wire) {
         rc |= zmq_setsockopt(d->socket, ZMQ_ROUTING_ID, id, sizeof(id));

@@ -55,6 +55,7 @@ struct zl {
     bool trusted_wire;
     uint8_t public_key[LNK_KEY_BYTES], secret_key[LNK_KEY_BYTES];
     uint64_t part_bytes_max, queue_bytes_max;
+    int silent_ms;
     struct zl_peer peer[LNK_PEERS_MAX];
     /* Messages that libzmq has let go of: pushed by its threads, freed in dispatch. */
     pthread_mutex_t lock;

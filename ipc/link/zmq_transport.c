@@ -11,6 +11,7 @@
 
 #define PART_BYTES_MAX (256ull << 20)
 #define QUEUE_BYTES_MAX (64ull << 20)
+#define SILENT_MS 550      /* without an answer to a heartbeat */
 #define RECEIVED_MAX 16    /* messages of a connection that wait here; more wait in the network */
 #define MESSAGES_A_TURN 64 /* then the event loop gets its turn */
 #define EVENTS_A_TURN 32   /* what is left is told again */
@@ -234,6 +235,7 @@ static int zl_open(const struct lnk_config *c, struct lnk_transport **ret, char 
     z->trusted_wire = c->trusted_wire;
     z->part_bytes_max = c->part_bytes_max ? c->part_bytes_max : PART_BYTES_MAX;
     z->queue_bytes_max = c->queue_bytes_max ? c->queue_bytes_max : QUEUE_BYTES_MAX;
+    z->silent_ms = (int)(c->silent_ms ? c->silent_ms : SILENT_MS);
     memcpy(z->public_key, c->public_key, LNK_KEY_BYTES);
     memcpy(z->secret_key, c->secret_key, LNK_KEY_BYTES);
     pthread_mutex_init(&z->lock, NULL);
