@@ -52,7 +52,10 @@ def good_event(d, event, outcomes=("switched", "kept", "reverted")):
     equal(len(searched), min(event["trial_count"], 256 - len(event["trials"]) + len(searched)))
     kept = [t["plan"] for t in event["trials"] if t["kept"]]
     equal(kept, [event["plan_after"]])
-    check(event["fps_before"] > 0 and event["fps_after"] > 0 and event["fps_during"] > 0, event)
+    for when in ("before", "after"):
+        unseen = [t for t in event["trials"] if t["plan"] == event["plan_" + when] and t["failed"]]
+        check((event["fps_" + when] or 0) > 0 or unseen, event)  # a busy machine may give a trial no frame in its time
+    check(event["fps_during"] > 0, event)
 
 
 class Client(threading.Thread):
