@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/run --builds: the quick tests in other builds than the developer's; a part of tests/runner.py.
 
-clang finds what gcc does not warn about or compiles otherwise, in the code for every instruction set; as a release
-without assertions it also finds work done inside them. A build without the libraries' primitives, and with SSE2 alone,
+clang finds what gcc does not warn about or compiles otherwise, in the code for every instruction set; without
+assertions it also finds work done inside them. A build without the libraries' primitives, and with SSE2 alone,
 finds what counts on code that is not there everywhere.
 """
 import shutil
@@ -11,7 +11,7 @@ from folders import Stop, build, introspect, need_names, say, suites_of, test
 
 # Build folder -> (what to call at the first setup instead of cc, meson options).
 BUILDS = {
-    "build-clang": ("clang", ["-Dbuildtype=release", "-Db_ndebug=true"]),
+    "build-clang": ("clang", ["-Db_ndebug=true"]),
     "build-lean": (None, ["-Donednn=disabled", "-Dxnnpack=disabled", "-Dx86_isa="]),
 }
 ALWAYS = ["-Dman=disabled", "-Ddebug=false"]
