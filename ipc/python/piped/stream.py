@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream: frames to one model, answered in order.
+
+A submitted frame is a Pending in the queue of its Sink: that of an infer(), of a task, or the
+stream's own, which next() reads.
+collect() marks those that libpiped answered; it may be interrupted anywhere and called again.
+"""
+from __future__ import annotations
+
+import collections
+import os
+import threading
+from typing import (TYPE_CHECKING, Any, AsyncIterator, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Set,
+                    Tuple, Union)
+
+import numpy as np
+
+from . import aio
+from ._libpiped import ffi, lib
+from .answer import Answer
+from .errors import Closed, Error, NotConnected, SlotsHeld, error_of_open, last_error
+from .frame import Frame, Layout, fill
+from .memory import lend
+from .values import NUMPY, Dtype, Pixfmt, Policy, Tensor, member
+
+if TYPE_CHECKING:
+    from .connection import Connection, Guard
+
+__all__ = ["Pending", "Sink", "Stream"]
+
+_EINTR, _EINVAL, _ENOTCONN = 4, 22, 107
+
+
+class Sink:
+    """Frames of one caller, in order. thread: who reads it, 0 if not known: an event loop's tasks. wake(): called when
+    one of them is answered, with the guard held."""
+    __slots__ = ("queue", "thread", "wake")
+
+    def __init__(self, thread: int, wake: Optional[Callable[[], None]] = None):
+        self.queue: Deque[Pending] = collections.deque()
+        self.thread = thread
+        self.wake = wake
+
+    def ready(self) -> bool:
+        return bool(self.queue) and self.queue[0].done
+
+
+class Pending:
+    """A frame on its way. sink None: nobody waits for it any more."""
+    __slots__ = ("frame", "sink", "tag", "done")
+
+    def __init__(self, frame: Any, sink: Sink, tag: Any):
+        self.frame = frame
+        self.sink: Optional[Sink] = sink
+        self.tag = tag
+        self.done = False
+
+
+def _address(frame: Any) -> int:
+    return int(ffi.cast("uintptr_t", frame))
+
+
+def _half(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, str) and value.upper() in Dtype.__members__:
+        return int(Dtype[value.upper()])
+    for number, dtype in NUMPY.items():
+        if dtype == np.dtype(value):
+            return int(number)
+    raise ValueError("%r is not f16 or f32" % (value,))
+
+
+class Stream:
+    """Made by Connection.stream(). inputs, outputs: the model's tensors. width, height: of the largest picture.
+    image_size: the model's own, None if its input is no picture. in_flight: frames that the daemon accepts; depth:
+    frames that keep its pipeline full; slots: frames and answers that may exist at once."""
+
+    def __init__(self, connection: "Connection", *, model: Optional[str], pixfmt: Union[str, Pixfmt],
+                 policy: Union[str, Policy], deadline_ms: Optional[float], in_flight: Optional[int],
+                 size: Optional[Tuple[int, int]], stride: int, priority: int, slots: Optional[int],
+                 input_dtype: Any, output_dtype: Any, inline: bool):
+        self._connection = connection
+        self._guard: Guard = connection._guard
+        self._s: Any = ffi.NULL
+        self._closed = False
+        self._lent = 0
+        self._own = Sink(0)
+        self._pending: Dict[int, Pending] = {}
+        self._taken = ffi.new("struct piped_frame **")  # by piped_next(), and not yet given to its Pending
+        self._counted: Optional[List[int]] = None  # outputs with a number of rows
+        self._labels: Optional[List[str]] = None
+        self.slot_wakers: Set[Callable[[], None]] = set()  # of tasks that wait for a slot
+        self.model = model
+        self.pixfmt = member(Pixfmt, pixfmt)
+        self.policy = member(Policy, policy)
+        name = ffi.new("char[]", model.encode()) if model else ffi.NULL
+        given = {"model": name, "pixfmt": int(self.pixfmt), "policy": int(self.policy), "credits": in_flight or 0,
+                 "priority": priority, "deadline_ns": int((deadline_ms or 0) * 1e6),
+                 "slots": slots if slots is not None else in_flight + 2 if in_flight else 0,
+                 "width": size[0] if size else 0, "height": size[1] if size else 0, "stride": stride,
+                 "inline_frames": int(inline), "input_dtype": _half(input_dtype), "output_dtype": _half(output_dtype)}
+        options = ffi.new("struct piped_stream_options *", {"size": ffi.sizeof("struct piped_stream_options"), **given})
+        with self._guard:
+            connection._check()
+            self._open(options)
+            self._layout(size, stride)
+            connection._streams.append(self)
+
+    def _open(self, options: Any) -> None:
+        found = ffi.new("struct piped_stream **")
+        rc = lib.piped_stream_open(self._connection._p, options, found)
+        while rc == -_EINTR:  # Python has run the signal's handler, which may have raised
+            rc = lib.piped_stream_open(self._connection._p, options, found)
+        self._connection.collect()
+        if rc == -_EINVAL:
+            raise ValueError(last_error())
+        if rc < 0:
+            raise error_of_open(rc, last_error())
+        self._s = found[0]
+
+    def _layout(self, size: Optional[Tuple[int, int]], stride: int) -> None:
+        info = lib.piped_stream_info(self._s)
+        self.in_flight: int = info.credits
+        self.depth: int = info.depth
+        self.slots: int = info.slots
+        self.inputs: Tuple[Tensor, ...] = self._tensors(info.inputs, info.input_count)
+        self.outputs: Tuple[Tensor, ...] = self._tensors(info.outputs, info.output_count)
+        self.image_size = (int(info.image_width), int(info.image_height)) if info.image_width else None
+        self.width, self.height = size or self.image_size or (0, 0)
+        self._output_bytes = info.output_bytes
+        self._frame_layout = Layout(self.pixfmt, self.inputs, self.width, self.height, stride)
+
+    @staticmethod
+    def _tensors(found: Any, count: int) -> Tuple[Tensor, ...]:
+        return tuple(Tensor(ffi.string(t.name).decode(), NUMPY[t.dtype], tuple(t.dim[d] for d in range(t.rank)),
+                            t.offset, t.bytes)
+                     for t in (found[i] for i in range(count)))
+
+    @property
+    def labels(self) -> List[str]:
+        """The names of the model's classes, which the daemon has from the model's sidecar; asked for once. Empty if it
+        has none, or if its control socket is not there."""
+        if self._labels is None:
+            try:
+                models = self._connection.control.models().models
+            except Error:
+                models = []
+            mine = [m for m in models if (m["name"] == self.model if self.model else m.get("default"))] or models[:1]
+            self._labels = [str(label) for label in mine[0]["labels"]] if mine else []
+        return self._labels
+
+    @property
+    def stats(self) -> Dict[str, int]:
+        """submitted, answered, resent (after a reconnect), reordered and duplicated (put right by the library)."""
+        with self._guard:
+            self._check()
+            found = ffi.new("struct piped_stream_stats *")
+            lib.piped_stream_stats(self._s, found)
+            return {name: int(getattr(found, name))
+                    for name in ("submitted", "answered", "resent", "reordered", "duplicated")}
+
+    # many frames
+
+    def infer(self, frames: Iterable[Any], *, copy: bool = False, in_flight: Optional[int] = None,
+              timeout: Optional[float] = None) -> Iterator[Answer]:
+        """Sends frames and yields their answers in order, so many in flight as the stream has, or in_flight.
+
+        A frame is an array, bytes, a dict or list of arrays for several inputs, or what acquire() gave. copy: answers
+        hold no slot. timeout: seconds to wait for an answer; then TimedOut. Leaving the loop cancels what is in flight.
+        """
+        sink = Sink(threading.get_ident())
+        most = self._most(in_flight)
+        try:
+            for frame in frames:
+                lost: Optional[NotConnected] = None
+                try:
+                    while not self._put(frame, sink, timeout):
+                        yield self._first(sink, copy, timeout)
+                except NotConnected as e:  # what was sent has come back
+                    lost = e
+                while sink.queue and (lost or len(sink.queue) >= most or self._answered(sink)):
+                    yield self._first(sink, copy, timeout)
+                if lost:
+                    raise lost
+            while sink.queue:
+                yield self._first(sink, copy, timeout)
+        finally:
+            self.forget(sink)
+
+    def run(self, frame: Any, *, copy: bool = True, timeout: Optional[float] = None) -> Answer:
+        """Sends a frame and waits for its answer, which holds no slot unless copy is False."""
+        sink = Sink(threading.get_ident())
+        try:
+            self._put(frame, sink, timeout)
+            return self._first(sink, copy, timeout)
+        finally:
+            self.forget(sink)
+
+    def ainfer(self, frames: Any, *, copy: bool = False, in_flight: Optional[int] = None) -> AsyncIterator[Answer]:
+        """As infer(), for `async for`; frames may be an asynchronous iterator, too."""
+        return aio.infer(self, frames, copy, self._most(in_flight))
+
+    async def infer_one(self, frame: Any, *, copy: bool = True) -> Answer:
+        """Sends a frame and awaits its answer, which holds no slot unless copy is False. Any number of tasks may do so.
+        A task that is cancelled cancels its frame."""
+        return await aio.infer_one(self, frame, copy)
+
+    # one frame, without copies
+
+    def acquire(self, size: Optional[Tuple[int, int]] = None, *, stride: int = 0,
+                timeout: Optional[float] = None) -> Frame:
+        """Takes a slot to fill: Frame.input. size, stride: of a picture that is smaller than the stream's. Waits while
+        frames are in flight and no slot is free."""
+        def try_it() -> Optional[Frame]:
+            found = self.slot(self._own)
+            return None if found is None else Frame(self, found, self._frame_layout, size, stride)
+        return self._connection.wait(try_it, timeout)
+
+    def submit(self, frame: Frame) -> None:
+        """Hands a frame over, for next(). Its arrays can only be read afterwards; what they show then means nothing."""
+        with self._guard:
+            self._check()
+            self._own.thread = threading.get_ident()
+            self.enqueue(frame.give(self), self._own, frame.tag)
+
+    def next(self, timeout: Optional[float] = None) -> Answer:
+        """The next answer to a submitted frame, in order. timeout 0: never waits; TimedOut: it is not there yet."""
+        with self._guard:
+            self._check()
+            if not self._own.queue:
+                raise Error("no frame is outstanding: submit() one first")
+        return self._first(self._own, False, timeout)
+
+    def cancel(self) -> None:
+        """Cancels the submitted frames that next() would give. They still come, usually as CANCELLED."""
+        with self._guard:
+            self._check()
+            for p in self._own.queue:
+                lib.piped_cancel(self._s, p.frame)
+
+    def close(self) -> None:
+        """Drops frames in flight. Memory that arrays look into stays until they are gone, and so does the stream at the
+        daemon."""
+        if self._connection._pid == os.getpid():
+            with self._guard:
+                self.close_locked()
+                self._connection.close_when_unused()
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # inside; with the guard held where no other is named
+
+    def _most(self, in_flight: Optional[int]) -> int:
+        """One slot is for the answer that the caller looks at, one for a frame that it fills."""
+        return max(1, min(in_flight or self.in_flight, self.slots - 2))
+
+    def _check(self) -> None:
+        self._connection._check()
+        if self._closed:
+            raise Closed("the stream is closed")
+
+    def text_of(self, frame: Any) -> str:
+        return str(ffi.string(frame.text).decode(errors="replace"))
+
+    def collect(self) -> None:
+        """Marks what was answered. An interrupt may come between any two lines: all may be done again."""
+        taken = self._taken
+        while self._s and not self._closed:
+            if not taken[0] and lib.piped_next(self._s, taken) < 0:
+                return
+            p = self._pending.get(_address(taken[0]))
+            if p is not None and p.sink is not None:
+                p.done = True
+                if p.sink.wake:
+                    p.sink.wake()
+            elif p is not None:
+                self._pending.pop(_address(taken[0]), None)
+                self._release(taken[0])
+            taken[0] = ffi.NULL
+
+    def _release(self, frame: Any) -> None:
+        if self._s:
+            lib.piped_release(self._s, frame)
+        for wake in self.slot_wakers:
+            wake()
+
+    def slot(self, sink: Sink) -> Optional[Any]:
+        """Return: a free slot; None: wait for one; raises SlotsHeld if none would come."""
+        self._check()
+        found = ffi.new("struct piped_frame **")
+        if lib.piped_acquire(self._s, found) == 0:
+            return found[0]
+        me = threading.get_ident()
+        if not any(not p.done or (p.sink is not sink and p.sink is not None and p.sink.thread != me)
+                   for p in self._pending.values()):
+            raise SlotsHeld("all %d slots are held by answers and their arrays, or by acquired frames; take copies "
+                            "(copy=True, Answer.copy()) or open the stream with more slots" % self.slots)
+        return None
+
+    def enqueue(self, frame: Any, sink: Sink, tag: Any) -> None:
+        """Submits a filled frame; if that fails, gives its slot back and raises."""
+        p = self._pending[_address(frame)] = Pending(frame, sink, tag)
+        sink.queue.append(p)
+        rc = lib.piped_submit(self._s, frame)
+        if rc < 0:
+            text = last_error()
+            sink.queue.pop()
+            del self._pending[_address(frame)]
+            self._release(frame)
+            if rc == -_EINVAL:
+                raise ValueError(text)
+            raise NotConnected(text, -rc) if rc == -_ENOTCONN else Error(text, -rc)
+        self._connection.wake_leader()
+
+    def send(self, slot: Any, data: Any, sink: Sink) -> None:
+        """Copies a frame into a slot and submits it."""
+        try:
+            fill(slot, data, self._frame_layout)
+        except BaseException:
+            self._release(slot)
+            raise
+        self.enqueue(slot, sink, None)
+
+    def _put(self, frame: Any, sink: Sink, timeout: Optional[float]) -> bool:
+        """Without the guard. Return: false: take an answer of the sink first, there is no slot."""
+        if isinstance(frame, Frame):
+            with self._guard:
+                self._check()
+                self.enqueue(frame.give(self), sink, frame.tag)
+            return True
+
+        def try_it() -> Optional[bool]:
+            try:
+                slot = self.slot(sink)
+            except SlotsHeld:
+                if sink.queue:
+                    return False
+                raise
+            if slot is None:
+                return False if sink.queue else None
+            self.send(slot, frame, sink)
+            return True
+        return self._connection.wait(try_it, timeout)
+
+    def _answered(self, sink: Sink) -> bool:
+        """Without the guard."""
+        with self._guard:
+            self._check()
+            self._connection._dispatch()
+            return sink.ready()
+
+    def take(self, sink: Sink, copy: bool) -> Optional[Answer]:
+        """Return: the sink's next answer, if it is there."""
+        self._check()
+        if not sink.ready():
+            return None
+        p = sink.queue.popleft()
+        self._pending.pop(_address(p.frame), None)
+        try:
+            answer = Answer(self, p.frame, p.tag)
+            if answer.ok:
+                self._lend_output(answer, p.frame)
+        except BaseException:
+            self._release(p.frame)
+            raise
+        if not answer.ok:
+            self._release(p.frame)
+        return answer.copy() if copy else answer
+
+    def _first(self, sink: Sink, copy: bool, timeout: Optional[float]) -> Answer:
+        """Without the guard: waits for the sink's next answer."""
+        return self._connection.wait(lambda: self.take(sink, copy), timeout)
+
+    def _lend_output(self, answer: Answer, frame: Any) -> None:
+        if self._counted is None:
+            dim = ffi.new("uint32_t *")
+            self._counted = []
+            for i in range(len(self.outputs)):
+                lib.piped_rows(self._s, frame, i, dim)
+                self._counted += [i] if dim[0] != 0xffffffff else []
+        for i in self._counted:
+            dim = ffi.new("uint32_t *")
+            answer._rows[i] = (int(lib.piped_rows(self._s, frame, i, dim)), int(dim[0]))
+        answer._buffer = self.lend(frame.output, self._output_bytes, frame)
+
+    def lend(self, address: Any, size: int, frame: Any = None) -> Any:
+        """Return: a buffer for arrays; when they are gone, the slot of `frame` is free."""
+        def settle() -> None:
+            self._lent -= 1
+            if frame is not None:
+                self._release(frame)
+            self._close_when_unused()
+
+        self._lent += 1
+        return lend(address, size, lambda: self._guard.give_back(settle))
+
+    def give_back(self, frame: Any) -> None:
+        """A frame that was not submitted; without the guard, by any thread."""
+        self._guard.give_back(lambda: self._release(frame))
+
+    def forget(self, sink: Sink) -> None:
+        """Without the guard: nobody waits for the sink's frames any more."""
+        if self._connection._pid != os.getpid():
+            return
+        with self._guard:
+            while sink.queue:
+                p = sink.queue[0]
+                p.sink = None
+                sink.queue.popleft()
+                if self._closed or not self._s:
+                    continue
+                if p.done or p.frame.number == 0:
+                    self._pending.pop(_address(p.frame), None)
+                    self._release(p.frame)
+                else:
+                    lib.piped_cancel(self._s, p.frame)
+            self._connection.collect()
+
+    def close_locked(self) -> None:
+        if self._closed:
+            return
+        for p in self._pending.values():
+            lib.piped_cancel(self._s, p.frame)
+            if p.sink and p.sink.wake:
+                p.sink.wake()
+        self._closed = True
+        self._pending.clear()
+        for wake in self.slot_wakers:
+            wake()
+        self._guard.changed.notify_all()
+        self._connection.wake_leader()
+        self._close_when_unused()
+
+    def _close_when_unused(self) -> None:
+        if self._closed and not self._lent and self._s and self._connection._pid == os.getpid():
+            s, self._s = self._s, ffi.NULL
+            lib.piped_stream_close(s)
+            self._connection._streams.remove(self)
+            self._connection.close_when_unused()
