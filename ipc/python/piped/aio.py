@@ -46,7 +46,8 @@ class _Waiter:
     def put(self, frame: Any) -> bool:
         """Sends a frame. Return: false: there is no slot yet; raises SlotsHeld if none would come."""
         stream = self.stream
-        with stream._guard:
+        stream._guard.settle()
+        with stream._guard.lock:
             stream._check()
             if isinstance(frame, Frame):
                 stream.enqueue(frame.give(stream), self.sink, frame.tag)
@@ -56,11 +57,14 @@ class _Waiter:
                     return False
                 stream.send(slot, frame, self.sink)
             stream._connection.collect()
+        stream._guard.settle()
         return True
 
     def take(self, copy: bool) -> Optional[Answer]:
-        with self.stream._guard:
-            return self.stream.take(self.sink, copy)
+        with self.stream._guard.lock:
+            answer = self.stream.take(self.sink, copy)
+        self.stream._guard.settle()
+        return answer
 
     async def changed(self) -> None:
         await self.event.wait()

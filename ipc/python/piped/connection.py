@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connection: one lock for libpiped, waiting in turn, an event loop's reader.
 
-libpiped wants one thread at a time. So everything that calls it holds the guard. Nobody waits while holding it: of
+libpiped wants one thread at a time. So everything that calls it holds the guard's lock. Nobody waits while holding it: of
 several threads that wait, one leads: it polls the library's descriptor, lets the library work, and wakes the others.
 What arrays give back (memory.py) is put into a queue without a lock, and whoever holds the guard next empties it. """
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import select
 import threading
 import time
+import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, TypeVar, Union
 
 from ._calls import Calls
@@ -31,37 +32,56 @@ def milliseconds(seconds: Optional[float]) -> int:
 
 
 class Guard:
-    """The lock. What was put into `returned` is done before the lock is free for long, also if it was put there while
-    the lock was held, even by the same thread."""
+    """The lock, which is used as `with guard.lock:` without code of ours, so that an interrupt never leaves it locked.
+
+    What arrays give back waits in `returned` if the lock was held just then, even by the same thread; whoever held the
+    lock calls settle() afterwards.
+    """
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
+        self.returned: Deque[Callable[[], None]] = collections.deque()
+        self.interrupted = False  # by an interrupt in give_back(), which no caller sees
+        self.renew()
+        _guards.add(self)
+
+    def renew(self) -> None:
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
-        self.returned: Deque[Callable[[], None]] = collections.deque()
-
-    def __enter__(self) -> None:
-        if self.pid != os.getpid():
-            raise Closed("the connection belongs to the process from which this one was forked; "
-                         "call piped.connect() here")
-        self.lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.lock.release()
-        self.settle()
 
     def settle(self) -> None:
         while self.returned and self.lock.acquire(blocking=False):
             try:
                 while self.returned:
-                    self.returned.popleft()()
+                    self.returned[0]()  # an interrupt may come before the next line: it is done twice then
+                    self.returned.popleft()
                 self.changed.notify_all()
             finally:
                 self.lock.release()
 
     def give_back(self, action: Callable[[], None]) -> None:
+        """Called by destructors, too, where Python ignores exceptions."""
         self.returned.append(action)
-        self.settle()
+        try:
+            self.settle()
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def check_interrupt(self) -> None:
+        if self.interrupted and threading.current_thread() is threading.main_thread():
+            self.interrupted = False
+            raise KeyboardInterrupt
+
+
+_guards: "weakref.WeakSet[Guard]" = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """A thread that is not in this process may have held the lock."""
+    for guard in list(_guards):
+        guard.renew()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Connection:
@@ -128,38 +148,40 @@ class Connection:
     @property
     def server(self) -> str:
         """The daemon's name and version."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             return str(ffi.string(lib.piped_server(self._p)).decode())
 
     @property
     def reconnects(self) -> int:
         """How often the library has connected again."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             return int(lib.piped_reconnects(self._p))
 
     def fileno(self) -> int:
         """For poll(), for reading only, in event loops other than asyncio's: when it is readable, call dispatch()."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             return int(lib.piped_fd(self._p))
 
     def dispatch(self) -> None:
         """Sends and receives what it can; never waits. Then take answers with Stream.next(0)."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             self._dispatch()
+        self._guard.settle()
 
     def close(self) -> None:
         """Closes all streams. Frames in flight are dropped. Memory that arrays look into stays until they are gone."""
         self._wanted_closed = True
         if self._pid != os.getpid():
             return
-        with self._guard:
+        with self._guard.lock:
             for s in list(self._streams):
                 s.close_locked()
             self.close_when_unused()
+        self._guard.settle()
 
     def __enter__(self) -> "Connection":
         return self
@@ -176,6 +198,10 @@ class Connection:
     # what streams call; with the guard held unless it says otherwise
 
     def _check(self) -> None:
+        if self._pid != os.getpid():
+            raise Closed("the connection belongs to the process from which this one was forked; "
+                         "call piped.connect() here")
+        self._guard.check_interrupt()
         if self._wanted_closed or not self._p:
             raise Closed("the connection is closed")
 
@@ -213,14 +239,16 @@ class Connection:
         """Waits without the guard until ready(), which is called with it, returns something; raises TimedOut."""
         end = None if timeout is None else time.monotonic() + timeout
         me = threading.get_ident()
+        found: Optional[_T] = None
         while True:
+            self._guard.settle()
             try:
-                with self._guard:
+                with self._guard.lock:
                     self._check()
                     self._dispatch()
                     found = ready()
                     if found is not None:
-                        return found
+                        break
                     left = None if end is None else end - time.monotonic()
                     if left is not None and left <= 0:
                         raise TimedOut("no answer within %g s" % timeout if timeout else "there is no answer yet")
@@ -233,8 +261,10 @@ class Connection:
             finally:
                 if self._leader == me:
                     self._leader = 0
-                    with self._guard:
+                    with self._guard.lock:
                         self._guard.changed.notify_all()
+        self._guard.settle()
+        return found
 
     @staticmethod
     def _poll(fds: Tuple[int, int], left: Optional[float]) -> None:
@@ -253,7 +283,7 @@ class Connection:
     def attach(self) -> asyncio.AbstractEventLoop:
         """The running loop watches the descriptor until detach()."""
         loop = asyncio.get_running_loop()
-        with self._guard:
+        with self._guard.lock:
             self._check()
             if self._loop not in (None, loop):
                 raise Error("another event loop uses the connection; a connection serves one loop at a time")
@@ -264,7 +294,7 @@ class Connection:
         return loop
 
     def detach(self, loop: asyncio.AbstractEventLoop) -> None:
-        with self._guard:
+        with self._guard.lock:
             self._loop_users -= 1
             if self._loop_users == 0:
                 if self._p:
@@ -272,6 +302,7 @@ class Connection:
                 self._loop = None
 
     def _readable(self) -> None:
-        with self._guard:
+        with self._guard.lock:
             if self._p and self._pid == os.getpid():
                 self._dispatch()
+        self._guard.settle()

@@ -108,8 +108,12 @@ class Frame:
             frame.width, frame.height = self._size
             frame.stride = self._stride
             shape = image_shape(layout.pixfmt, *self._size)
-            if (self._stride or int(np.prod(shape[1:]))) * shape[0] > frame.input_size:
-                self.release()
+            row = int(np.prod(shape[1:]))
+            if 0 < self._stride < row:
+                self._frame = None
+                raise ValueError("rows have %d bytes, and stride is %d" % (row, self._stride))
+            if (self._stride or row) * shape[0] > frame.input_size:
+                self._frame = None
                 raise ValueError("a picture of %dx%d does not fit into the stream's slots; open it with a larger size"
                                  % self._size)
 

@@ -63,10 +63,10 @@ def _address(frame: Any) -> int:
 def _half(value: Any) -> int:
     if value is None:
         return 0
-    if isinstance(value, str) and value.upper() in Dtype.__members__:
-        return int(Dtype[value.upper()])
-    for number, dtype in NUMPY.items():
-        if dtype == np.dtype(value):
+    if isinstance(value, str):
+        value = {"f16": np.float16, "f32": np.float32}.get(value, value)
+    for number in (Dtype.F16, Dtype.F32):
+        if value in (number, NUMPY[number], NUMPY[number].type):
             return int(number)
     raise ValueError("%r is not f16 or f32" % (value,))
 
@@ -84,9 +84,11 @@ class Stream:
         self._guard: Guard = connection._guard
         self._s: Any = ffi.NULL
         self._closed = False
-        self._lent = 0
+        self._lent: Set[int] = set()  # numbers of what arrays look into
+        self._lent_last = 0
         self._own = Sink(0)
         self._pending: Dict[int, Pending] = {}
+        self._free = ffi.new("struct piped_frame **")  # by piped_acquire(), and not yet anybody's
         self._taken = ffi.new("struct piped_frame **")  # by piped_next(), and not yet given to its Pending
         self._counted: Optional[List[int]] = None  # outputs with a number of rows
         self._labels: Optional[List[str]] = None
@@ -101,7 +103,7 @@ class Stream:
                  "width": size[0] if size else 0, "height": size[1] if size else 0, "stride": stride,
                  "inline_frames": int(inline), "input_dtype": _half(input_dtype), "output_dtype": _half(output_dtype)}
         options = ffi.new("struct piped_stream_options *", {"size": ffi.sizeof("struct piped_stream_options"), **given})
-        with self._guard:
+        with self._guard.lock:
             connection._check()
             self._open(options)
             self._layout(size, stride)
@@ -153,7 +155,7 @@ class Stream:
     @property
     def stats(self) -> Dict[str, int]:
         """submitted, answered, resent (after a reconnect), reordered and duplicated (put right by the library)."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             found = ffi.new("struct piped_stream_stats *")
             lib.piped_stream_stats(self._s, found)
@@ -214,19 +216,24 @@ class Stream:
         frames are in flight and no slot is free."""
         def try_it() -> Optional[Frame]:
             found = self.slot(self._own)
-            return None if found is None else Frame(self, found, self._frame_layout, size, stride)
+            if found is None:
+                return None
+            frame = Frame(self, found, self._frame_layout, size, stride)
+            self.taken(found)
+            return frame
         return self._connection.wait(try_it, timeout)
 
     def submit(self, frame: Frame) -> None:
         """Hands a frame over, for next(). Its arrays can only be read afterwards; what they show then means nothing."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             self._own.thread = threading.get_ident()
             self.enqueue(frame.give(self), self._own, frame.tag)
+        self._guard.settle()
 
     def next(self, timeout: Optional[float] = None) -> Answer:
         """The next answer to a submitted frame, in order. timeout 0: never waits; TimedOut: it is not there yet."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             if not self._own.queue:
                 raise Error("no frame is outstanding: submit() one first")
@@ -234,7 +241,7 @@ class Stream:
 
     def cancel(self) -> None:
         """Cancels the submitted frames that next() would give. They still come, usually as CANCELLED."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             for p in self._own.queue:
                 lib.piped_cancel(self._s, p.frame)
@@ -243,9 +250,10 @@ class Stream:
         """Drops frames in flight. Memory that arrays look into stays until they are gone, and so does the stream at the
         daemon."""
         if self._connection._pid == os.getpid():
-            with self._guard:
+            with self._guard.lock:
                 self.close_locked()
                 self._connection.close_when_unused()
+            self._guard.settle()
 
     def __enter__(self) -> "Stream":
         return self
@@ -290,11 +298,15 @@ class Stream:
             wake()
 
     def slot(self, sink: Sink) -> Optional[Any]:
-        """Return: a free slot; None: wait for one; raises SlotsHeld if none would come."""
+        """Return: a free slot, the same one until taken(), which says that it is somebody's; None: wait for one;
+        raises SlotsHeld if none would come."""
         self._check()
-        found = ffi.new("struct piped_frame **")
-        if lib.piped_acquire(self._s, found) == 0:
-            return found[0]
+        if self._free[0]:  # filling it failed, or was interrupted
+            frame = self._free[0]
+            frame.input_bytes = frame.width = frame.height = frame.stride = 0
+            return frame
+        if lib.piped_acquire(self._s, self._free) == 0:
+            return self._free[0]
         me = threading.get_ident()
         if not any(not p.done or (p.sink is not sink and p.sink is not None and p.sink.thread != me)
                    for p in self._pending.values()):
@@ -302,10 +314,15 @@ class Stream:
                             "(copy=True, Answer.copy()) or open the stream with more slots" % self.slots)
         return None
 
+    def taken(self, frame: Any) -> None:
+        if self._free[0] == frame:
+            self._free[0] = ffi.NULL
+
     def enqueue(self, frame: Any, sink: Sink, tag: Any) -> None:
         """Submits a filled frame; if that fails, gives its slot back and raises."""
         p = self._pending[_address(frame)] = Pending(frame, sink, tag)
         sink.queue.append(p)
+        self.taken(frame)
         rc = lib.piped_submit(self._s, frame)
         if rc < 0:
             text = last_error()
@@ -318,20 +335,17 @@ class Stream:
         self._connection.wake_leader()
 
     def send(self, slot: Any, data: Any, sink: Sink) -> None:
-        """Copies a frame into a slot and submits it."""
-        try:
-            fill(slot, data, self._frame_layout)
-        except BaseException:
-            self._release(slot)
-            raise
+        """Copies a frame into the slot that slot() gave, and submits it."""
+        fill(slot, data, self._frame_layout)
         self.enqueue(slot, sink, None)
 
     def _put(self, frame: Any, sink: Sink, timeout: Optional[float]) -> bool:
         """Without the guard. Return: false: take an answer of the sink first, there is no slot."""
         if isinstance(frame, Frame):
-            with self._guard:
+            with self._guard.lock:
                 self._check()
                 self.enqueue(frame.give(self), sink, frame.tag)
+            self._guard.settle()
             return True
 
         def try_it() -> Optional[bool]:
@@ -349,7 +363,7 @@ class Stream:
 
     def _answered(self, sink: Sink) -> bool:
         """Without the guard."""
-        with self._guard:
+        with self._guard.lock:
             self._check()
             self._connection._dispatch()
             return sink.ready()
@@ -390,13 +404,15 @@ class Stream:
 
     def lend(self, address: Any, size: int, frame: Any = None) -> Any:
         """Return: a buffer for arrays; when they are gone, the slot of `frame` is free."""
+        self._lent_last = number = self._lent_last + 1
+        self._lent.add(number)
+
         def settle() -> None:
-            self._lent -= 1
-            if frame is not None:
+            if frame is not None and number in self._lent:
                 self._release(frame)
+            self._lent.discard(number)
             self._close_when_unused()
 
-        self._lent += 1
         return lend(address, size, lambda: self._guard.give_back(settle))
 
     def give_back(self, frame: Any) -> None:
@@ -407,7 +423,7 @@ class Stream:
         """Without the guard: nobody waits for the sink's frames any more."""
         if self._connection._pid != os.getpid():
             return
-        with self._guard:
+        with self._guard.lock:
             while sink.queue:
                 p = sink.queue[0]
                 p.sink = None
@@ -420,6 +436,7 @@ class Stream:
                 else:
                     lib.piped_cancel(self._s, p.frame)
             self._connection.collect()
+        self._guard.settle()
 
     def close_locked(self) -> None:
         if self._closed:
