@@ -245,6 +245,10 @@ class Connection:
             try:
                 with self._guard.lock:
                     self._check()
+                    self.collect()
+                    found = ready()
+                    if found is not None:
+                        break
                     self._dispatch()
                     found = ready()
                     if found is not None:

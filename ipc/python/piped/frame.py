@@ -2,6 +2,7 @@
 """Filling frames: what the caller has becomes what a slot holds."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
@@ -29,7 +30,7 @@ class Layout:
 
 def _picture(buffer: Any, pixfmt: Pixfmt, width: int, height: int, stride: int) -> Array:
     shape = image_shape(pixfmt, width, height)
-    packed = int(np.prod(shape[1:]))
+    packed = math.prod(shape[1:])
     whole: Array = np.ndarray((shape[0], stride or packed), np.uint8, buffer)
     return whole[:, :packed].reshape(shape) if not stride or stride == packed else np.ndarray(
         shape, np.uint8, buffer, 0, (stride,) + ((shape[2], 1) if len(shape) == 3 else (1,)))
@@ -108,7 +109,7 @@ class Frame:
             frame.width, frame.height = self._size
             frame.stride = self._stride
             shape = image_shape(layout.pixfmt, *self._size)
-            row = int(np.prod(shape[1:]))
+            row = math.prod(shape[1:])
             if 0 < self._stride < row:
                 self._frame = None
                 raise ValueError("rows have %d bytes, and stride is %d" % (row, self._stride))

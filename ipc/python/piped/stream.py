@@ -310,8 +310,8 @@ class Stream:
         me = threading.get_ident()
         if not any(not p.done or (p.sink is not sink and p.sink is not None and p.sink.thread != me)
                    for p in self._pending.values()):
-            raise SlotsHeld("all %d slots are held by answers and their arrays, or by acquired frames; take copies "
-                            "(copy=True, Answer.copy()) or open the stream with more slots" % self.slots)
+            raise SlotsHeld("all %d slots are held: by answers and their arrays, answers that next() has not taken, or "
+                            "acquired frames; take copies (copy=True, Answer.copy()) or open the stream with more slots" % self.slots)
         return None
 
     def taken(self, frame: Any) -> None:
