@@ -37,7 +37,7 @@ STATE = ("/var/lib/piped/models", "/var/lib/piped-link/board.key")
 # What policy leaves: the user and group files, journals, what apt and dpkg know, and folders of the machine itself.
 LEFT = ("/var/log/", "/var/lib/apt/", "/var/cache/apt/", "/var/lib/dpkg/", "/var/cache/ldconfig/",
         "/var/cache/debconf/")
-INSTALLED = ("piped", "pipectl", "piped-link", "libpiped0", "libpiped-dev", "pipesim", "piped-doc")
+INSTALLED = ("piped", "pipectl", "piped-link", "libpiped0", "libpiped-dev", "pipesim", "piped-doc", "python3-piped")
 
 
 class Life:
@@ -217,8 +217,8 @@ def a_purge_leaves_nothing(life):
 
 
 CASES = (trees_are_made, packages_are_made, lintian_finds_no_errors, a_machine_boots, packages_install,
-         tests_of_the_package("serve"), tests_of_the_package("client"), tests_of_the_package("board"),
-         the_sandbox_holds, an_upgrade_loses_nothing, removal_stops_units, a_purge_leaves_nothing)
+         tests_of_the_package("serve"), tests_of_the_package("client"), tests_of_the_package("python"),
+         tests_of_the_package("board"), the_sandbox_holds, an_upgrade_loses_nothing, removal_stops_units, a_purge_leaves_nothing)
 
 
 def skip(reason):

@@ -311,7 +311,8 @@ class Stream:
         if not any(not p.done or (p.sink is not sink and p.sink is not None and p.sink.thread != me)
                    for p in self._pending.values()):
             raise SlotsHeld("all %d slots are held: by answers and their arrays, answers that next() has not taken, or "
-                            "acquired frames; take copies (copy=True, Answer.copy()) or open the stream with more slots" % self.slots)
+                            "acquired frames; take copies (copy=True, Answer.copy()) or open the stream with more "
+                            "slots" % self.slots)
         return None
 
     def taken(self, frame: Any) -> None:
