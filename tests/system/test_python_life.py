@@ -278,6 +278,16 @@ def cancelled_tasks_cancel_their_frames():
         all_slots_are_free(s)
 
 
+def leaving_a_loop_cancels_what_is_in_flight():
+    """What was not sent yet comes back at once, from a daemon that stands still."""
+    with Served() as d, d.client() as p, gray(p, in_flight=2, slots=20) as s:
+        d.signal(signal.SIGSTOP)
+        raises(piped.TimedOut, "", next, s.infer(pictures(30), in_flight=18, timeout=0.05))
+        equal((s.stats["submitted"], s.stats["answered"]), (18, 16))
+        d.signal(signal.SIGCONT)
+        all_slots_are_free(s)
+
+
 def answers_do_not_wait_for_the_next_frame():
     """An asynchronous source that gives a frame only when the one before is answered."""
     with Served() as d, d.client() as p, gray(p) as s:
@@ -339,5 +349,5 @@ def one_loop_at_a_time():
 if __name__ == "__main__":
     main([nothing_is_lost_when_the_daemon_is_killed, nothing_is_lost_in_asyncio, frames_come_back_when_nobody_does,
           nothing_grows, an_interrupt_ends_a_wait_and_nothing_else, interrupts_at_any_moment_break_nothing,
-          forks_know_that_they_are_not_the_parent, cancelled_tasks_cancel_their_frames,
+          forks_know_that_they_are_not_the_parent, cancelled_tasks_cancel_their_frames, leaving_a_loop_cancels_what_is_in_flight,
           answers_do_not_wait_for_the_next_frame, one_loop_at_a_time])
