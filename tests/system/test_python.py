@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client: its answers are the bits of `pipectl infer --raw`; what arrays it takes and gives; what is refused."""
+"""The Python client: its answers are the bits of `pipectl infer --raw`; what arrays it takes and gives; what is refused.
+"""
 import gc
 import signal
 import threading
@@ -37,7 +38,8 @@ def bits_are_those_of_pipectl():
                     pixels = noise((height, width) + tail, k)
                     wanted = raw_of(d, model, "a.pnm", pnm(pixels[..., ::-1] if pixfmt == "bgr24" else pixels))
                     equal([a[0].tobytes() for a in s.infer([pixels, pixels])], [wanted] * 2, pixfmt)
-                    equal(s.run(pixels).check()[0].tobytes(), wanted)
+                    a = s.run(pixels).check()
+                    equal((a[0].tobytes(), a.size), (wanted, (width, height)))
                     equal(next(s.infer([pixels[::-1][::-1]]))[0].tobytes(), wanted, "an array with odd strides")
                     f = s.acquire((width, height), stride=40 * (tail or (1,))[0])
                     f.input[...] = pixels
@@ -109,7 +111,8 @@ def top_is_that_of_pipectl():
                 got = s.run(pixels).top(4)
             equal([(t.index, t.label) for t in got], [(w["class"], w["label"]) for w in wanted])
             for t, w in zip(got, wanted):  # JSON has nine digits
-                check(abs(t.score - w["score"]) < 1e-8 * abs(t.score) and abs(t.probability - w["probability"]) < 1e-8, t, w)
+                check(abs(t.score - w["score"]) < 1e-8 * abs(t.score), t, w)
+                check(abs(t.probability - w["probability"]) < 1e-8, t, w)
         equal(s.labels, [], "of colour, which has none")
 
 
@@ -215,7 +218,8 @@ def several_threads_share_a_stream():
             p.stream("colour", pixfmt="rgb24") as other:
         frames = [noise((16, 16), k) for k in range(60)]
         colours = [noise((20, 20, 3), k) for k in range(60)]
-        wanted, wanted2 = ([a[0].tobytes() for a in st.infer(fs, copy=True)] for st, fs in ((s, frames), (other, colours)))
+        wanted, wanted2 = ([a[0].tobytes() for a in st.infer(fs, copy=True)]
+                           for st, fs in ((s, frames), (other, colours)))
         failed = []
 
         def work(stream, data, answers, turn):

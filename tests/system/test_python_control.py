@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client's control calls, its types, its agreement with piped.h and io.piped.varlink, its page and examples."""
+"""The Python client's control calls and types, its agreement with piped.h and io.piped.varlink, its page and examples.
+"""
 import asyncio
 import inspect
 import os
@@ -255,8 +256,8 @@ def lines_of_the_page_run():
             Image.fromarray(x).save(d.path("pictures/%d.png" % k))
         with open(d.path("page.py"), "w", encoding="utf-8") as f:
             f.write("\n".join(blocks))
-        r = subprocess.run(["/usr/bin/python3", "page.py"], cwd=d.temp, env=environment(d), capture_output=True, text=True,
-                           timeout=LIMIT_S, check=False)
+        r = subprocess.run(["/usr/bin/python3", "page.py"], cwd=d.temp, env=environment(d), capture_output=True,
+                           text=True, timeout=LIMIT_S, check=False)
         equal(r.returncode, 0, r.stdout + r.stderr)
     return None
 

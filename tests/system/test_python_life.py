@@ -95,7 +95,12 @@ def nothing_is_lost_in_asyncio():
 
 
 def frames_come_back_when_nobody_does():
-    with Served() as d, d.client(reconnect=0.2) as p, gray(p) as s:
+    come_back(0.2)
+    come_back(0)
+
+
+def come_back(reconnect):
+    with Served() as d, d.client(reconnect=reconnect) as p, gray(p) as s:
         d.signal(signal.SIGSTOP)
         for frame in pictures(3):
             f = s.acquire()
@@ -349,5 +354,5 @@ def one_loop_at_a_time():
 if __name__ == "__main__":
     main([nothing_is_lost_when_the_daemon_is_killed, nothing_is_lost_in_asyncio, frames_come_back_when_nobody_does,
           nothing_grows, an_interrupt_ends_a_wait_and_nothing_else, interrupts_at_any_moment_break_nothing,
-          forks_know_that_they_are_not_the_parent, cancelled_tasks_cancel_their_frames, leaving_a_loop_cancels_what_is_in_flight,
-          answers_do_not_wait_for_the_next_frame, one_loop_at_a_time])
+          forks_know_that_they_are_not_the_parent, cancelled_tasks_cancel_their_frames,
+          leaving_a_loop_cancels_what_is_in_flight, answers_do_not_wait_for_the_next_frame, one_loop_at_a_time])

@@ -36,7 +36,8 @@ def connect(path: Optional[str] = None, timeout: Optional[float] = 30.0, *, reco
 
     path: the frames socket; None: $PIPED_RUNTIME_DIR/frames.sock, or /run/piped/frames.sock. timeout: seconds to wait
     until a stream is open; None: for ever. reconnect: seconds to look for a daemon that went away, and to wait for its
-    greeting; None: as timeout; 0: for ever. client: a name for the daemon's logs; None: the program's. """
+    greeting; None: as timeout; 0: not at all. client: a name for the daemon's logs; None: the program's.
+    """
     return Connection(path, timeout, timeout if reconnect is None else reconnect, client)
 
 
@@ -44,5 +45,6 @@ def control(path: Optional[str] = None, timeout: Optional[float] = None) -> Call
     """The control socket: status, models, plans. It is not connected until a call, so this never fails.
 
     path: None: $PIPED_RUNTIME_DIR/control.sock, or /run/piped/control.sock. timeout: seconds to wait for an answer;
-    None: for ever, as a search may take minutes. """
+    None: for ever, as a search may take minutes.
+    """
     return Calls(path, timeout)

@@ -19,16 +19,18 @@ class Answer:
     """An answer holds one slot of its stream until it and all arrays of it are gone, or until release() and the arrays
     are gone. copy() gives one that holds none.
 
-    number: 1, 2, ... in the stream. tag: what the caller gave with the frame. latency: seconds from submission to
-    answer; queue and service: seconds that the frame waited in the daemon, and was computed. epoch: number of the plan.
-    done_ns: CLOCK_MONOTONIC when it was computed. """
-    __slots__ = ("status", "reason", "number", "tag", "epoch", "time_ns", "latency", "queue", "service", "done_ns",
-                 "_stream", "_buffer", "_rows", "_outputs")
+    number: 1, 2, ... in the stream. tag: what the caller gave with the frame. size: width and height of its picture,
+    (0, 0) of tensors. latency: seconds from submission to answer; queue and service: seconds that the frame waited in
+    the daemon, and was computed. epoch: number of the plan. done_ns: CLOCK_MONOTONIC when it was computed.
+    """
+    __slots__ = ("status", "reason", "number", "tag", "size", "epoch", "time_ns", "latency", "queue", "service",
+                 "done_ns", "_stream", "_buffer", "_rows", "_outputs")
 
     def __init__(self, stream: "Stream", frame: Any, tag: Any):
         self.status = Status(frame.status)
         self.number: int = frame.number
         self.tag = tag
+        self.size = (int(frame.width), int(frame.height))
         self.epoch: int = frame.epoch
         self.time_ns: int = frame.time_ns
         self.latency: float = (frame.answered_ns - frame.submitted_ns) / 1e9

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connection: one lock for libpiped, waiting in turn, an event loop's reader.
 
-libpiped wants one thread at a time. So everything that calls it holds the guard's lock. Nobody waits while holding it: of
-several threads that wait, one leads: it polls the library's descriptor, lets the library work, and wakes the others.
-What arrays give back (memory.py) is put into a queue without a lock, and whoever holds the guard next empties it. """
+libpiped wants one thread at a time. So everything that calls it holds the guard's lock. Nobody waits while holding it:
+of several threads that wait, one leads: it polls the library's descriptor, lets the library work, and wakes the others.
+What arrays give back (memory.py) is put into a queue without a lock, and whoever holds the guard next empties it.
+"""
 from __future__ import annotations
 
 import asyncio
@@ -108,7 +109,8 @@ class Connection:
         keep = [ffi.new("char[]", os.fsencode(path)), ffi.new("char[]", client.encode()) if client else ffi.NULL]
         options = ffi.new("struct piped_options *", {
             "size": ffi.sizeof("struct piped_options"), "path": keep[0], "client": keep[1],
-            "reconnect_ms": lib.PIPED_RECONNECT_NEVER if reconnect == 0 else milliseconds(reconnect),
+            "reconnect_ms": (lib.PIPED_RECONNECT_NEVER if reconnect == 0 else
+                             milliseconds(1e9 if reconnect is None else reconnect)),
             "answer_ms": milliseconds(timeout)})
         found = ffi.new("struct piped **")
         rc = lib.piped_connect(options, found)
@@ -133,7 +135,8 @@ class Connection:
         frame, from its arrival at the daemon. in_flight: frames that the daemon may hold; None: it decides. priority: 0
         to 3. slots: frames and answers that may exist at once; None: two more than in_flight. input_dtype,
         output_dtype: "f16" lets f32 tensors travel as f16. inline: send bytes through the socket, without shared
-        memory. """
+        memory.
+        """
         return Stream(self, model=model, pixfmt=pixfmt, policy=policy, deadline_ms=deadline_ms, in_flight=in_flight,
                       size=size, stride=stride, priority=priority, slots=slots, input_dtype=input_dtype,
                       output_dtype=output_dtype, inline=inline)

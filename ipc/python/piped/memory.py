@@ -2,7 +2,8 @@
 """Memory of libpiped that arrays look into.
 
 NumPy keeps the object alive that it got memory from. That object is a buffer of cffi here, and a weak reference tells
-when the last array is gone. So memory is given back when nobody can reach it any more, and not before. """
+when the last array is gone. So memory is given back when nobody can reach it any more, and not before.
+"""
 from __future__ import annotations
 
 import itertools
