@@ -26,8 +26,9 @@ static int set_timer(struct piped *p, uint32_t ms)
 static int say_hello(struct piped *p)
 {
     struct ipc_header h = {.type = IPC_HELLO};
-    struct ipc_hello m = {
-        .version_min = IPC_VERSION, .version_max = IPC_VERSION, .features = IPC_FEATURE_F16};
+    struct ipc_hello m = {.version_min = IPC_VERSION,
+                          .version_max = IPC_VERSION,
+                          .features = IPC_FEATURE_F16 | IPC_FEATURE_DESCRIBED};
     uint8_t b[IPC_HELLO_BYTES];
     int rc;
 

@@ -68,6 +68,9 @@ struct piped_stream {
     char names[2 * IPC_TENSORS_MAX][IPC_NAME_BYTES];
     /* of each output: 1 + the output with its valid rows, or 0; and the dim */
     uint32_t rows_output[IPC_TENSORS_MAX], rows_dim[IPC_TENSORS_MAX];
+    char *description; /* owned: of DESCRIBED; NULL: none came */
+    size_t description_bytes;
+    bool description_more; /* its next part is to come */
     struct piped_stream_stats stats;
     uint32_t credits; /* left */
     uint64_t last_number;

@@ -162,6 +162,11 @@ const struct piped_stream_info *piped_stream_info(const struct piped_stream *s)
     return &s->info;
 }
 
+const char *piped_stream_description(const struct piped_stream *s)
+{
+    return s->description ? s->description : "";
+}
+
 void piped_stream_stats(const struct piped_stream *s, struct piped_stream_stats *ret)
 {
     *ret = s->stats;

@@ -2,6 +2,7 @@
 /* libpiped: what the daemon's messages do. The daemon is not trusted: every size is checked. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
@@ -184,6 +185,9 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
     if (h->status != IPC_OK) {
         return refused(s, h, (const char *)b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
     }
+    if (s->description_more) {
+        return invalid("a part of a DESCRIBED");
+    }
     if (s->slots && (m.output_bytes != s->output_size || m.input_bytes != s->info.input_bytes)) {
         ipc_stream_fail(s, IPC_INVALID_ARGUMENT, -ESTALE,
                         "the restarted daemon's model has another size of input or output");
@@ -216,6 +220,28 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
         return send_pool(s);
     }
     return ready(s);
+}
+
+/* A part of the description. The first one of a connection replaces that of the one before. */
+static int on_described(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
+{
+    size_t have = s->description_more ? s->description_bytes : 0;
+    char *grown;
+
+    if (s->state != IPC_STREAM_OPENING || have + h->length > IPC_DESCRIPTION_MAX ||
+        memchr(b, 0, h->length)) {
+        return invalid("an invalid DESCRIBED");
+    }
+    grown = realloc(s->description, have + h->length + 1);
+    if (!grown) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    memcpy(grown + have, b, h->length);
+    grown[have + h->length] = '\0';
+    s->description = grown;
+    s->description_bytes = have + h->length;
+    s->description_more = h->flags & IPC_FLAG_MORE;
+    return 0;
 }
 
 static int on_pooled(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
@@ -333,6 +359,8 @@ int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_
         return 0; /* of a stream that this side has closed, or a type to skip */
     }
     switch (h->type) {
+    case IPC_DESCRIBED:
+        return on_described(s, h, b);
     case IPC_OPENED:
         return on_opened(s, h, b);
     case IPC_POOLED:

@@ -24,6 +24,7 @@ int ipc_stream_start(struct piped_stream *s)
         return 0;
     }
     s->state = IPC_STREAM_OPENING;
+    s->description_more = false;
     ipc_put_open(&s->open, b);
     return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, -1);
 }
@@ -129,5 +130,6 @@ void ipc_stream_free(struct piped_stream *s)
 {
     LIST_REMOVE(s, linked);
     ipc_stream_deallocate(s);
+    free(s->description);
     free(s);
 }

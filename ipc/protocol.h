@@ -22,7 +22,8 @@
 #define IPC_PRIORITY_MAX 3u
 #define IPC_PING_MAX 64u
 #define IPC_EXTENDED_MAX 1024u      /* of a payload of fixed size in later versions */
-#define IPC_UNKNOWN_MAX (64u << 10) /* payload of an unknown type with bit 15 */
+#define IPC_UNKNOWN_MAX (64u << 10) /* payload of an unknown type with bit 15, and of DESCRIBED */
+#define IPC_DESCRIPTION_MAX (1u << 20) /* text of all DESCRIBED of a stream */
 
 /* A reader skips an unknown type with bit 15. An unknown type without it is answered by ERROR, and
  * the connection is closed. */
@@ -45,9 +46,11 @@ enum ipc_type {
     IPC_CLOSED = 15,    /* server: all its frames are answered; pools are unmapped */
     IPC_ERROR = 16,     /* server: header.status and a text; then the connection is closed */
     IPC_EVENT = 0x8001, /* server: something changed, see enum ipc_event */
+    IPC_DESCRIBED =
+        0x8002, /* server: before OPENED, how the outputs are decoded: a part of a text */
 };
 
-enum ipc_flag { IPC_FLAG_MORE = 4 }; /* reserved for later versions; sent as 0 */
+enum ipc_flag { IPC_FLAG_MORE = 4 }; /* DESCRIBED: another part follows; else sent as 0 */
 
 /* header.status; ipc_status_name() has the names */
 enum ipc_status {
@@ -95,6 +98,6 @@ enum ipc_dtype {
 };
 
 /* Bits of `features` in HELLO and WELCOME: what a side knows besides version 1. */
-enum ipc_feature { IPC_FEATURE_F16 = 1 };
+enum ipc_feature { IPC_FEATURE_F16 = 1, IPC_FEATURE_DESCRIBED = 2 };
 
 enum ipc_event { IPC_EVENT_PLAN = 1, IPC_EVENT_DRAINING = 2, IPC_EVENT_UNLOADING = 3 };

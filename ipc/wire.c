@@ -402,5 +402,8 @@ const char *ipc_type_name(uint16_t type)
     if (type == IPC_EVENT) {
         return "EVENT";
     }
+    if (type == IPC_DESCRIBED) {
+        return "DESCRIBED";
+    }
     return type > 0 && type < TYPE_COUNT ? types[type].name : "unknown";
 }

@@ -33,6 +33,7 @@
 #include "model/open_shapes.h"
 #include "model/quant/calibration.h"
 #include "model/sidecar.h"
+#include "model/sidecar_output.h"
 #include "model/spare.h"
 
 #define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
@@ -382,6 +383,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     m->name = mdl_pool_strdup(m->private->pool, options->name);
     r = r < 0 ? r : m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
+    r = r < 0 ? r : mdl_describe_output(m, &side, error);
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
     if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {
         r = mdl_spare_weights(g, m);

@@ -12,6 +12,7 @@
 #include "base.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
+#include "model/sidecar_output.h"
 #include "near_word.h"
 
 #define SIZE_MAX_PIXELS 16384
@@ -261,6 +262,11 @@ static int read_shapes(struct reader *rd, const char *key, const json_t *v)
                          : 0;
 }
 
+static int read_output(struct reader *rd, const char *key, const json_t *v)
+{
+    return mdl_sidecar_output(v, rd->name, rd->dir_fd, rd->pool, rd->error, &rd->out->output);
+}
+
 static int read_comment(struct reader *rd, const char *key, const json_t *v)
 {
     return json_is_string(v) ? 0 : key_fail(rd, key, "must be a string");
@@ -321,8 +327,13 @@ static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
 static int read_root(struct reader *rd, const json_t *root)
 {
     static const struct key keys[] = {
-        {"comment", read_comment}, {"preprocess", read_preprocess},   {"shapes", read_shapes},
-        {"labels", read_labels},   {"labels_file", read_labels_file}, {NULL, NULL},
+        {"comment", read_comment},
+        {"preprocess", read_preprocess},
+        {"shapes", read_shapes},
+        {"labels", read_labels},
+        {"labels_file", read_labels_file},
+        {"output", read_output},
+        {NULL, NULL},
     };
 
     return read_keys(rd, root, keys);

@@ -23,6 +23,7 @@ struct mdl_sidecar {
     struct mdl_shapes shapes;
     char **labels; /* label_count strings in the pool given, or NULL */
     size_t label_count;
+    char *output; /* how the outputs are decoded, as JSON in the pool given; NULL: nobody says */
 };
 
 #define MDL_SIDECAR_ENDING ".sidecar.json"

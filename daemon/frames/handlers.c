@@ -32,7 +32,7 @@ static void hello(struct dmn_conn *c, const uint8_t *payload)
         return;
     }
     c->greeted = true;
-    c->peer.features = w.features = m.features & IPC_FEATURE_F16;
+    c->peer.features = w.features = m.features & (IPC_FEATURE_F16 | IPC_FEATURE_DESCRIBED);
     snprintf(c->peer.client, sizeof(c->peer.client), "%s", m.client);
     ipc_put_welcome(&w, bytes);
     dmn_peer_send(&c->peer, (struct ipc_header){.type = IPC_WELCOME}, bytes, sizeof(bytes), NULL,

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/memory_room.h"
+#include "daemon/models/output_check.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
@@ -123,6 +124,7 @@ int dmn_load_run(struct dmn_load *l)
         l->stamp.data = dmn_stamp_data(l->model, false);
         error = check_limits(l);
         error = error ? error : check_memory(l);
+        error = error ? error : dmn_output_check(l->model, l->path, l->error, sizeof(l->error));
     }
     krn_pack_threads(l->threads);
     dmn_choose_classes(&l->choose);

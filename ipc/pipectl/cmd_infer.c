@@ -246,11 +246,26 @@ static int find_sizes(struct infer *in, size_t k)
     return rc;
 }
 
-static int run(struct infer *in)
+int infer_prepare(struct infer *in)
 {
-    int rc = ctl_connect(in->ctl, 0, &in->client);
+    in->raw = in->raw_path ? fopen(in->raw_path, "we") : NULL;
+    if (in->raw_path && !in->raw) {
+        ctl_say("%s: %s", in->raw_path, strerror(errno));
+        return CTL_FAILED;
+    }
+    if (in->draw_path && !in->decoder) {
+        ctl_say("--draw: the model's sidecar does not say how to decode its outputs (key output)");
+        return CTL_FAILED;
+    }
+    find_labels(in);
+    in->results = json_array();
+    return CTL_DONE;
+}
 
-    rc = rc ? rc : find_sizes(in, 0);
+static int run_files(struct infer *in)
+{
+    int rc = find_sizes(in, 0);
+
     if (rc == CTL_DONE && !in->not_floats[0] && infer_has_f16(in)) {
         rc = find_sizes(in, INFER_F16);
     }
@@ -261,21 +276,42 @@ static int run(struct infer *in)
     for (size_t k = 0; rc == CTL_DONE && k < INFER_STREAMS; k++) {
         if (in->most_bytes[k]) {
             rc = open_stream(in, k, 0);
+            if (rc == CTL_DONE) {
+                infer_find_decoder(in, in->streams[k]);
+            }
         }
     }
-    if (rc == CTL_DONE && in->raw_path) {
-        in->raw = fopen(in->raw_path, "we");
-        if (!in->raw) {
-            ctl_say("%s: %s", in->raw_path, strerror(errno));
-            rc = CTL_FAILED;
-        }
-    }
+    rc = rc ? rc : infer_prepare(in);
+    return rc ? rc : send_all(in);
+}
+
+static int run(struct infer *in)
+{
+    int rc = ctl_connect(in->ctl, 0, &in->client);
+
     if (rc == CTL_DONE) {
-        find_labels(in);
-        in->results = json_array();
-        rc = send_all(in);
+        rc = in->video_bytes ? infer_video(in) : run_files(in);
     }
     return rc ? rc : infer_finish(in);
+}
+
+static int take_files(struct infer *in, int argc, char **argv)
+{
+    int rc = CTL_DONE;
+
+    if (in->video_bytes) {
+        if (argc - optind > 1 || in->file_count || in->expect_path) {
+            return ctl_usage("infer", "--video reads one pipe: no --list, no --expect, one FILE");
+        }
+        return infer_add_video(in, optind < argc ? argv[optind] : "-");
+    }
+    while (rc == CTL_DONE && optind < argc) {
+        rc = infer_add_path(in, argv[optind++]);
+    }
+    if (rc == CTL_DONE && in->file_count == 0) {
+        return ctl_usage("infer", "no file given");
+    }
+    return rc;
 }
 
 static int take_args(struct infer *in, int argc, char **argv)
@@ -294,6 +330,16 @@ static int take_args(struct infer *in, int argc, char **argv)
         case 'e':
             in->expect_path = optarg;
             break;
+        case 'd':
+            in->draw_path = optarg;
+            if (!infer_draw_ok(optarg)) {
+                return ctl_usage("infer", "--draw needs a name that ends in .jpg or .png, not '%s'",
+                                 optarg);
+            }
+            break;
+        case 'v':
+            rc = infer_video_format(in, optarg);
+            break;
         case 'l':
             rc = infer_add_list(in, optarg);
             break;
@@ -307,13 +353,7 @@ static int take_args(struct infer *in, int argc, char **argv)
             in->inline_frames = true;
         }
     }
-    while (rc == CTL_DONE && optind < argc) {
-        rc = infer_add_path(in, argv[optind++]);
-    }
-    if (rc == CTL_DONE && in->file_count == 0) {
-        return ctl_usage("infer", "no file given");
-    }
-    return rc;
+    return rc ? rc : take_files(in, argc, argv);
 }
 
 int ctl_infer(const struct ctl *ctl, int argc, char **argv)
@@ -323,6 +363,7 @@ int ctl_infer(const struct ctl *ctl, int argc, char **argv)
 
     rc = rc ? rc : run(&in);
     piped_close(in.client);
+    piped_decoder_free(in.decoder);
     for (size_t i = 0; i < in.item_count; i++) {
         free(in.items[i].error);
         free(in.items[i].outputs);

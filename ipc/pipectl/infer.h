@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "ipc/decode/piped_decode.h"
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/pipectl.h"
 
@@ -25,7 +26,8 @@ struct infer_item {
     json_t *report; /* owned: what --json prints */
     float *outputs; /* owned: all outputs as f32, for --raw */
     size_t output_count;
-    int best; /* highest class, -1: none */
+    int best;  /* highest class, -1: none */
+    int drawn; /* an exit code */
 };
 
 struct infer_file {
@@ -36,7 +38,7 @@ struct infer_file {
 
 struct infer {
     const struct ctl *ctl;
-    const char *model, *raw_path, *expect_path;
+    const char *model, *raw_path, *expect_path, *draw_path;
     bool inline_frames;
     size_t top;
     struct infer_file *files; /* owned */
@@ -54,15 +56,26 @@ struct infer {
     char frame_text[2][320]; /* what it is made of */
     char not_floats[256];    /* why raw files do not fit; "": they do */
     FILE *raw;
+    struct piped_decoder *decoder; /* NULL: the sidecar does not say how to decode */
+    size_t drawn;                  /* files of --draw */
+    uint32_t video_width, video_height, video_format; /* --video */
+    size_t video_bytes;                               /* of a frame; 0: no video */
     size_t correct, failed;
     json_t *results; /* owned: reports in order */
 };
+
+/* cmd_infer.c */
+
+/** infer_prepare() - opens --raw and finds the labels, when the decoder is known. Return: an exit
+ * code. */
+int infer_prepare(struct infer *in);
 
 /* infer_files.c. Functions return an exit code and have printed the reason. */
 
 /** infer_path() - Return: where to open file @i, as often as needed. */
 const char *infer_path(const struct infer *in, size_t i);
 int infer_add_path(struct infer *in, const char *path);
+int infer_add_video(struct infer *in, const char *path); /* not opened here */
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);
@@ -91,7 +104,31 @@ void infer_print_rows(const json_t *output);         /* of the report; nothing i
 
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
                        const struct piped_stream *s);
+/** infer_report_item() - prints or keeps the report of an item that is done, and frees it. Return: an
+ * exit code. */
+int infer_report_item(struct infer *in, struct infer_item *item);
 /** infer_report_next() - reports the next items as far as they are done. Return: an exit code. */
 int infer_report_next(struct infer *in);
 /** infer_finish() - prints what needs all answers. Return: the exit code of the command. */
 int infer_finish(struct infer *in);
+
+/* infer_decoded.c */
+
+/** infer_find_decoder() - makes in->decoder, if the stream has a description; says why it cannot. */
+void infer_find_decoder(struct infer *in, const struct piped_stream *s);
+void infer_report_decoded(json_t *report, const struct piped_decoded *r);
+void infer_print_decoded(const json_t *report);
+
+/* infer_draw.c */
+
+bool infer_draw_ok(const char *path); /* its ending is that of a format */
+/** infer_draw() - draws on the frame's picture, into the next file of --draw. Return: an exit code. */
+int infer_draw(struct infer *in, const struct piped_decoded *r, const struct infer_item *item,
+               const struct piped_frame *f);
+
+/* infer_video.c */
+
+/** infer_video_format() - takes --video, as in "640x480:rgb24". Return: an exit code. */
+int infer_video_format(struct infer *in, const char *text);
+/** infer_video() - sends raw frames of in->files[0] until its end. Return: an exit code. */
+int infer_video(struct infer *in);

@@ -149,6 +149,11 @@ int infer_add_path(struct infer *in, const char *path)
     return add_file(in, path);
 }
 
+int infer_add_video(struct infer *in, const char *path)
+{
+    return add_file(in, path);
+}
+
 static void close_file(FILE **f)
 {
     if (*f) {

@@ -104,6 +104,26 @@ static json_t *output_report(const struct infer *in, const struct piped_stream *
     return j;
 }
 
+/* Decoded while the frame's picture is still there to draw on. */
+static void decode(struct infer *in, struct infer_item *item, const struct piped_stream *s,
+                   const struct piped_frame *f)
+{
+    const struct piped_decoded *r;
+
+    if (!in->decoder) {
+        return;
+    }
+    if (piped_decode_frame(in->decoder, s, f, &r) < 0) {
+        item->error = strdup(piped_last_error());
+        return;
+    }
+    if (r->object_count && strcmp(r->kind, "classes") == 0) {
+        item->best = r->objects[0].number;
+    }
+    infer_report_decoded(item->report, r);
+    item->drawn = in->draw_path ? infer_draw(in, r, item, f) : CTL_DONE;
+}
+
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
                        const struct piped_stream *s)
 {
@@ -126,6 +146,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
         info->output_count ? top_of(in, item, &info->outputs[0], f->output) : json_array(),
         "outputs", outputs, "latency_ms", (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
         (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
+    decode(in, item, s, f);
     if (in->raw) {
         keep_outputs(item, s, f);
     }
@@ -141,6 +162,10 @@ static void print_item(const struct infer *in, const struct infer_item *item)
         printf(" [%zu]", item->frame);
     }
     printf("  (%.2f ms)\n", ctl_real(item->report, "latency_ms"));
+    if (json_object_get(item->report, "decoded")) {
+        infer_print_decoded(item->report);
+        return;
+    }
     json_array_foreach(json_object_get(item->report, "top"), i, t)
     {
         const char *label = json_string_value(json_object_get(t, "label"));
@@ -155,10 +180,20 @@ static void print_item(const struct infer *in, const struct infer_item *item)
     }
 }
 
-static int report_item(struct infer *in, size_t index)
+/* With --video a line each, else a list at the end. */
+static void keep_report(struct infer *in, json_t *report)
 {
-    struct infer_item *item = &in->items[index];
-    int rc = CTL_DONE;
+    if (in->video_bytes) {
+        json_dumpf(report, stdout, JSON_COMPACT);
+        printf("\n");
+    } else {
+        json_array_append(in->results, report);
+    }
+}
+
+int infer_report_item(struct infer *in, struct infer_item *item)
+{
+    int rc = item->drawn;
 
     if (item->error || !item->report) {
         ctl_say("%s: %s", in->files[item->file].name, item->error ? item->error : "out of memory");
@@ -169,6 +204,7 @@ static int report_item(struct infer *in, size_t index)
                                        "frame", (json_int_t)item->frame, "error", item->error);
     } else {
         if (in->expected) {
+            size_t index = (size_t)(item - in->items);
             bool right = item->best == in->expected[index];
 
             in->correct += right;
@@ -185,7 +221,7 @@ static int report_item(struct infer *in, size_t index)
         }
     }
     if (in->ctl->json) {
-        json_array_append(in->results, item->report);
+        keep_report(in, item->report);
     }
     json_decref(item->report);
     item->report = NULL;
@@ -201,7 +237,7 @@ int infer_report_next(struct infer *in)
     int rc = CTL_DONE;
 
     while (rc == CTL_DONE && in->reported < in->item_count && in->items[in->reported].done) {
-        rc = report_item(in, in->reported++);
+        rc = infer_report_item(in, &in->items[in->reported++]);
     }
     return rc;
 }
@@ -225,7 +261,7 @@ int infer_finish(struct infer *in)
 
         ctl_print_json(whole);
         json_decref(whole);
-    } else if (in->ctl->json) {
+    } else if (in->ctl->json && !in->video_bytes) {
         ctl_print_json(in->results);
     } else if (in->expected) {
         printf("accuracy %.2f %% (%zu of %zu)\n", 100 * accuracy, in->correct, in->item_count);

@@ -7,6 +7,7 @@
 
 #include <jpeglib.h>
 
+#include "ipc/pipectl/canvas.h"
 #include "ipc/pipectl/picture.h"
 
 /* libjpeg calls on_error(), which must not return. Texts are kept, not printed. */
@@ -86,4 +87,49 @@ int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, s
     struct ctl_image copy = *img;
 
     return run(&copy, to, ret_error, error_bytes);
+}
+
+static int write_rows(const struct canvas *c, FILE *file, char *ret_error, size_t error_bytes)
+{
+    struct jpeg_compress_struct jpeg;
+    struct failure f;
+
+    memset(&jpeg, 0, sizeof(jpeg));
+    jpeg.err = jpeg_std_error(&f.base);
+    f.base.error_exit = on_error;
+    f.base.emit_message = on_message;
+    if (setjmp(f.leave)) {
+        jpeg_destroy_compress(&jpeg);
+        snprintf(ret_error, error_bytes, "%s", f.text);
+        return -EIO;
+    }
+    jpeg_create_compress(&jpeg);
+    jpeg_stdio_dest(&jpeg, file);
+    jpeg.image_width = c->width;
+    jpeg.image_height = c->height;
+    jpeg.input_components = 3;
+    jpeg.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_quality(&jpeg, 92, TRUE);
+    jpeg_start_compress(&jpeg, TRUE);
+    while (jpeg.next_scanline < jpeg.image_height) {
+        JSAMPROW row = c->rgb + (size_t)jpeg.next_scanline * c->width * 3;
+
+        jpeg_write_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    return 0;
+}
+
+int ctl_jpeg_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+{
+    FILE *file = fopen(path, "we");
+    int rc = file ? write_rows(c, file, ret_error, error_bytes) : -errno;
+
+    if (!file || (fclose(file) != 0 && rc == 0)) {
+        rc = -errno;
+        snprintf(ret_error, error_bytes, "%s", strerror(errno));
+    }
+    return rc;
 }

@@ -6,6 +6,7 @@
 
 #include <png.h>
 
+#include "ipc/pipectl/canvas.h"
 #include "ipc/pipectl/picture.h"
 
 static int fail(png_image *png, char *ret_error, size_t error_bytes)
@@ -55,4 +56,16 @@ int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, si
         return fail(&png, ret_error, error_bytes);
     }
     return rc;
+}
+
+int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+{
+    png_image png = {.version = PNG_IMAGE_VERSION,
+                     .width = c->width,
+                     .height = c->height,
+                     .format = PNG_FORMAT_RGB};
+
+    return png_image_write_to_file(&png, path, 0, c->rgb, 0, NULL)
+               ? 0
+               : fail(&png, ret_error, error_bytes);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "ipc/pipectl/canvas.h"
 #include "ipc/pipectl/picture.h"
 
 int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
@@ -17,4 +18,10 @@ int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, si
     struct ctl_image copy = *img;
 
     return ctl_png_size(&copy, ret_error, error_bytes);
+}
+
+int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+{
+    snprintf(ret_error, error_bytes, "pipectl was built without PNG (meson option png)");
+    return -EOPNOTSUPP;
 }

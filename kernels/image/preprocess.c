@@ -7,6 +7,7 @@
 #include "base.h"
 #include "kernels/image/pixels.h"
 #include "kernels/image/resample.h"
+#include "picture_fit.h"
 
 #define GREY 128.0f
 
@@ -86,40 +87,28 @@ size_t krn_preprocess_scratch_bytes(const struct mdl_model *m, size_t width)
     return taps_bytes(t->dim[w]) + (width ? width : 1) * 3 * row_floats(t->dim[w]) * sizeof(float);
 }
 
-static uint32_t round_div(uint64_t a, uint64_t b)
-{
-    return (uint32_t)((a + b / 2) / b);
-}
+_Static_assert((int)MDL_FIT_STRETCH == PICTURE_STRETCH && (int)MDL_FIT_CROP == PICTURE_CROP &&
+                   (int)MDL_FIT_LETTERBOX == PICTURE_LETTERBOX,
+               "one list of ways to fit");
 
-static uint32_t at_least_one(uint32_t v, uint32_t most)
+static struct krn_axis axis_of(const struct picture_axis *a)
 {
-    return v < 1 ? 1 : v > most ? most : v;
+    return (struct krn_axis){.src0 = a->src0,
+                             .src = a->src,
+                             .dst0 = a->dst0,
+                             .dst = a->dst,
+                             .area = a->src > 2 * (uint64_t)a->dst};
 }
 
 /* Chooses which part of the image goes to which part of the input. */
 static void fit(struct job *j, int how)
 {
-    uint32_t iw = j->img.width, ih = j->img.height;
-    uint32_t w = (uint32_t)j->width, h = (uint32_t)j->height;
-    bool wide = (uint64_t)iw * h > (uint64_t)ih * w; /* wider than the input */
+    struct picture_axis x, y;
 
-    j->x = (struct krn_axis){.src = iw, .dst = w};
-    j->y = (struct krn_axis){.src = ih, .dst = h};
-    if (how == MDL_FIT_CROP && wide) {
-        j->x.src = at_least_one(round_div((uint64_t)ih * w, h), iw);
-        j->x.src0 = (iw - j->x.src) / 2;
-    } else if (how == MDL_FIT_CROP) {
-        j->y.src = at_least_one(round_div((uint64_t)iw * h, w), ih);
-        j->y.src0 = (ih - j->y.src) / 2;
-    } else if (how == MDL_FIT_LETTERBOX && wide) {
-        j->y.dst = at_least_one(round_div((uint64_t)ih * w, iw), h);
-        j->y.dst0 = (h - j->y.dst) / 2;
-    } else if (how == MDL_FIT_LETTERBOX) {
-        j->x.dst = at_least_one(round_div((uint64_t)iw * h, ih), w);
-        j->x.dst0 = (w - j->x.dst) / 2;
-    }
-    j->x.area = j->x.src > 2 * (uint64_t)j->x.dst;
-    j->y.area = j->y.src > 2 * (uint64_t)j->y.dst;
+    picture_fit((enum picture_fit)how, j->img.width, j->img.height, (uint32_t)j->width,
+                (uint32_t)j->height, &x, &y);
+    j->x = axis_of(&x);
+    j->y = axis_of(&y);
 }
 
 /* The last two resized source rows, so that enlarging resizes each row once. */

@@ -343,6 +343,13 @@ static int add_labels(struct mdl_cut *k)
     return k->m->labels ? 0 : -ENOMEM;
 }
 
+/* What the last segment returns is decoded as the whole's output. */
+static int add_output(struct mdl_cut *k)
+{
+    k->m->output = k->whole->output ? mdl_pool_strdup(k->pool, k->whole->output) : NULL;
+    return k->whole->output && !k->m->output ? -ENOMEM : add_labels(k);
+}
+
 static int add_data_files(struct mdl_cut *k)
 {
     size_t count = k->whole->data_file_count;
@@ -379,7 +386,7 @@ static int describe(struct mdl_cut *k, size_t first, size_t last)
     if (add_data_files(k) < 0) {
         return -ENOMEM;
     }
-    return last + 1 == whole->unit_count ? add_labels(k) : 0;
+    return last + 1 == whole->unit_count ? add_output(k) : 0;
 }
 
 static int make_room(struct mdl_cut *k)

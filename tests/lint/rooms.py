@@ -12,6 +12,7 @@ ROOMS = {
     "governor": "",
     "ipc": "",
     "ipc/boards": "ipc",
+    "ipc/decode": "ipc",
     "model/leaves": "",
     "model/common": "model/model.h",
     "model/onnx": "model/common",
@@ -44,7 +45,7 @@ ROOMS = {
     "daemon/service": "ipc",
     "daemon/config": "daemon/service governor model/segment kernels/int8cal pipeline tuner/search tuner/json",
     "daemon/machine": "daemon/config",
-    "daemon/models": "daemon/machine",
+    "daemon/models": "daemon/machine ipc/decode",
     "daemon/frames": "daemon/models",
     "daemon/plans": "daemon/models",
     "daemon/adapt": "daemon/frames daemon/plans",
@@ -52,7 +53,7 @@ ROOMS = {
     "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
-    "ipc/pipectl": "ipc ipc/boards",
+    "ipc/pipectl": "ipc ipc/boards ipc/decode",
     "ipc/link": "ipc ipc/boards model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json !governor",
 }

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What several decoders do: rows of numbers, activations, boxes, non-maximum suppression. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base.h"
+#include "ipc/decode/decoder.h"
+
+static bool matrix_has_rows(const struct piped_decoder *d, const struct decode_tensor *t,
+                            size_t expect)
+{
+    if (d->set.layout != OUTPUT_LAYOUT_AUTO) {
+        return d->set.layout == OUTPUT_ROWS;
+    }
+    return expect && t->dim[1] == expect   ? true
+           : expect && t->dim[0] == expect ? false
+                                           : t->dim[1] <= t->dim[0];
+}
+
+int decode_view_of(const struct piped_decoder *d, const struct decode_tensor *t, size_t anchors,
+                   size_t expect, struct decode_view *ret)
+{
+    const size_t *n = t->dim;
+    bool rows = d->set.layout == OUTPUT_ROWS;
+
+    if (t->rank == 1) {
+        *ret = (struct decode_view){1, 1, n[0], n[0], 0, 1};
+    } else if (t->rank == 2 && matrix_has_rows(d, t, expect)) {
+        *ret = (struct decode_view){n[0], 1, n[1], n[1], 0, 1};
+    } else if (t->rank == 2) {
+        *ret = (struct decode_view){n[1], 1, n[0], 1, 0, n[1]};
+    } else if (t->rank == 3 && rows) {
+        *ret = (struct decode_view){n[0] * n[1], anchors, n[2] / anchors, n[2], n[2] / anchors, 1};
+    } else if (t->rank == 3) {
+        size_t f = n[0] / anchors, cells = n[1] * n[2];
+
+        *ret = (struct decode_view){cells, anchors, f, 1, f * cells, cells};
+    } else if (t->rank == 4 && d->set.layout != OUTPUT_CHANNELS) {
+        *ret = (struct decode_view){n[1] * n[2], n[0], n[3], n[3], n[1] * n[2] * n[3], 1};
+    } else if (t->rank == 4) {
+        size_t cells = n[2] * n[3];
+
+        *ret = (struct decode_view){cells, n[0], n[1], 1, n[1] * cells, cells};
+    } else {
+        return decode_bad(t, "has too many dimensions");
+    }
+    if (t->rank > 2 &&
+        (ret->anchors != anchors || ret->cells * ret->anchors * ret->fields != t->count)) {
+        return decode_bad(t, "does not have %zu anchors a cell", anchors);
+    }
+    return 0;
+}
+
+size_t decode_grid_size(const struct piped_decoder *d, size_t level, size_t *ret_columns)
+{
+    size_t s = d->set.stride[level];
+
+    *ret_columns = (d->in_width + s - 1) / s;
+    return *ret_columns * ((d->in_height + s - 1) / s);
+}
+
+double decode_sigmoid(double v)
+{
+    return 1 / (1 + exp(-v));
+}
+
+void decode_activated(const struct piped_decoder *d, double *values, size_t count)
+{
+    double highest = -INFINITY, sum = 0;
+
+    if (d->set.activation == OUTPUT_SIGMOID) {
+        for (size_t i = 0; i < count; i++) {
+            values[i] = decode_sigmoid(values[i]);
+        }
+    }
+    if (d->set.activation != OUTPUT_SOFTMAX) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        highest = fmax(highest, values[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        values[i] = exp(values[i] - highest);
+        sum += values[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        values[i] /= sum;
+    }
+}
+
+void decode_corners(const struct piped_decoder *d, const double *numbers, const unsigned *columns,
+                    size_t count, struct decode_box *ret)
+{
+    static const unsigned usual[] = {OUTPUT_CX, OUTPUT_CY, OUTPUT_W, OUTPUT_H};
+    double of[OUTPUT_COLUMN_KINDS] = {0};
+    unsigned seen = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned c = columns ? columns[i] : usual[i];
+
+        of[c] = numbers[i];
+        seen |= 1u << c;
+    }
+    ret->x1 = seen & 1u << OUTPUT_X1 ? of[OUTPUT_X1] : of[OUTPUT_CX] - of[OUTPUT_W] / 2;
+    ret->y1 = seen & 1u << OUTPUT_Y1 ? of[OUTPUT_Y1] : of[OUTPUT_CY] - of[OUTPUT_H] / 2;
+    ret->x2 = seen & 1u << OUTPUT_X2 ? of[OUTPUT_X2] : ret->x1 + of[OUTPUT_W];
+    ret->y2 = seen & 1u << OUTPUT_Y2 ? of[OUTPUT_Y2] : ret->y1 + of[OUTPUT_H];
+    if (d->set.unit == OUTPUT_RELATIVE) {
+        ret->x1 *= d->in_width;
+        ret->x2 *= d->in_width;
+        ret->y1 *= d->in_height;
+        ret->y2 *= d->in_height;
+    }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct decode_box *x = a, *y = b;
+
+    if (x->score != y->score) {
+        return x->score < y->score ? 1 : -1;
+    }
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void decode_sort(struct piped_decoder *d, size_t most)
+{
+    if (d->box_count) {
+        qsort(d->boxes, d->box_count, sizeof(*d->boxes), by_score);
+    }
+    d->box_count = base_min(d->box_count, most);
+}
+
+static double overlap(const struct decode_box *a, const struct decode_box *b)
+{
+    double w = fmin(a->x2, b->x2) - fmax(a->x1, b->x1), h = fmin(a->y2, b->y2) - fmax(a->y1, b->y1);
+    double both = w > 0 && h > 0 ? w * h : 0;
+    double sum = (a->x2 - a->x1) * (a->y2 - a->y1) + (b->x2 - b->x1) * (b->y2 - b->y1) - both;
+
+    return both > 0 ? both / sum : 0;
+}
+
+void decode_nms(struct piped_decoder *d)
+{
+    size_t kept = 0;
+
+    decode_sort(d, d->box_count);
+    for (size_t i = 0; i < d->box_count && kept < d->set.most; i++) {
+        const struct decode_box *b = &d->boxes[i];
+        bool keep = true;
+
+        for (size_t k = 0; keep && k < kept; k++) {
+            keep = (!d->set.across && d->boxes[k].number != b->number) ||
+                   !(overlap(&d->boxes[k], b) > d->set.iou);
+        }
+        if (keep) {
+            d->boxes[kept++] = *b;
+        }
+    }
+    d->box_count = kept;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/decode/decoder.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/f16.h"
+
+static const struct decode_kind *const kinds[OUTPUT_KIND_COUNT] = {
+    [OUTPUT_CLASSES] = &decode_classes,
+    [OUTPUT_YOLO] = &decode_yolo,
+    [OUTPUT_SSD] = &decode_ssd,
+    [OUTPUT_BOXES] = &decode_boxes,
+    [OUTPUT_DBNET] = &decode_dbnet,
+    [OUTPUT_CTC] = &decode_ctc,
+    [OUTPUT_KEYPOINTS] = &decode_keypoints,
+    [OUTPUT_MASK] = &decode_mask,
+};
+
+/* ---- a new decoder ---- */
+
+int decode_bad(const struct decode_tensor *t, const char *why, ...)
+{
+    char text[200], shape[120] = "";
+    size_t n = 0;
+    va_list args;
+
+    va_start(args, why);
+    vsnprintf(text, sizeof(text), why, args);
+    va_end(args);
+    for (uint32_t i = 0; i < t->t.rank && n < sizeof(shape); i++) {
+        n += (size_t)snprintf(shape + n, sizeof(shape) - n, "%s%u", i ? ", " : "", t->t.dim[i]);
+    }
+    return ipc_client_error(-EINVAL, "output %s [%s] %s", t->name, shape, text);
+}
+
+/* Return: 0; -EINVAL: its type or size is impossible; -ENOMEM. */
+static int take_tensor(const struct piped_tensor *from, struct decode_tensor *t)
+{
+    size_t each = ipc_dtype_bytes(from->dtype), batch;
+
+    t->t = *from;
+    snprintf(t->name, sizeof(t->name), "%s", from->name ? from->name : "");
+    t->t.name = t->name;
+    if (!each || from->rank > IPC_RANK_MAX || from->bytes > SIZE_MAX / 8) {
+        return ipc_client_error(-EINVAL, "output %s is of a type that is not known", t->name);
+    }
+    t->count = 1;
+    batch = from->rank >= 3 && from->dim[0] == 1;
+    for (size_t i = 0; i < from->rank; i++) {
+        if (!base_mul(t->count, from->dim[i], &t->count)) {
+            return decode_bad(t, "is too large");
+        }
+        if (i >= batch) {
+            t->dim[t->rank++] = from->dim[i];
+        }
+    }
+    if (t->count != from->bytes / each || t->count == 0) {
+        return decode_bad(t, "has %llu bytes", (unsigned long long)from->bytes);
+    }
+    if (from->dtype != PIPED_F32) {
+        t->copy = calloc(t->count, sizeof(float));
+        return t->copy ? 0 : ipc_client_error(-ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static int find_tensor(const struct piped_decoder *d, const char *name, size_t *ret)
+{
+    for (size_t i = 0; i < d->tensor_count; i++) {
+        if (strcmp(d->tensor[i].name, name) == 0) {
+            *ret = i;
+            return 0;
+        }
+    }
+    return ipc_client_error(-EINVAL, "key 'tensors': the model has no output %.60s; it has %s%s",
+                            name, d->tensor_count ? d->tensor[0].name : "none",
+                            d->tensor_count > 1 ? " and others" : "");
+}
+
+static int find_roles(struct piped_decoder *d)
+{
+    int rc = 0;
+
+    for (size_t r = 0; r < OUTPUT_ROLE_COUNT; r++) {
+        for (size_t k = 0; rc == 0 && k < d->set.name_count[r]; k++) {
+            rc = find_tensor(d, d->set.name[r][k], &d->role[r][k]);
+        }
+        d->role_count[r] = d->set.name_count[r];
+    }
+    return rc;
+}
+
+const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned role, size_t k)
+{
+    return k < d->role_count[role] ? &d->tensor[d->role[role][k]] : NULL;
+}
+
+int decode_need(struct piped_decoder *d, unsigned role, size_t from, size_t count)
+{
+    if (d->role_count[role] == 0) {
+        for (size_t k = 0; k < count && k < OUTPUT_NAMES_MAX && from + k < d->tensor_count; k++) {
+            d->role[role][d->role_count[role]++] = from + k;
+        }
+    }
+    if (d->role_count[role] != count) {
+        return ipc_client_error(-EINVAL,
+                                "key 'tensors': \"%s\" needs %zu outputs of the model and gets %zu",
+                                output_role_words[role], count, d->role_count[role]);
+    }
+    return 0;
+}
+
+static int read_description(struct piped_decoder *d, const char *description)
+{
+    static const char *const fits[] = {"stretch", "crop", "letterbox", NULL};
+    const char *key = "", *fit;
+    char why[OUTPUT_WHY_BYTES];
+    json_error_t at;
+    json_int_t w, h;
+    int which;
+
+    d->json = json_loads(description, JSON_REJECT_DUPLICATES, &at);
+    if (!d->json) {
+        return ipc_client_error(-EINVAL, "the description of the outputs: %s", at.text);
+    }
+    if (!output_settings_read(json_object_get(d->json, "output"), &d->set, &key, why)) {
+        return ipc_client_error(-EINVAL, "key 'output': key '%.60s': %s", key, why);
+    }
+    if (d->set.alphabet_file) {
+        return ipc_client_error(-EINVAL, "key 'alphabet_file': only a sidecar has files");
+    }
+    d->kind = kinds[d->set.kind];
+    w = json_integer_value(json_object_get(d->json, "width"));
+    h = json_integer_value(json_object_get(d->json, "height"));
+    fit = json_string_value(json_object_get(d->json, "fit"));
+    which = fit ? output_word(fits, fit, why) : 0;
+    if (which < 0 || w < 0 || h < 0 || w > INT32_MAX || h > INT32_MAX) {
+        return ipc_client_error(-EINVAL, "the description's width, height or fit is impossible");
+    }
+    d->fit = (enum picture_fit)which;
+    d->in_width = (uint32_t)w;
+    d->in_height = (uint32_t)h;
+    d->labels = json_object_get(d->json, "labels");
+    if ((w == 0 || h == 0) && d->set.kind != OUTPUT_CLASSES && d->set.kind != OUTPUT_CTC) {
+        return ipc_client_error(-EINVAL,
+                                "\"decode\": \"%s\" needs a model whose input is a picture",
+                                output_kind_words[d->set.kind]);
+    }
+    return 0;
+}
+
+int piped_decoder_new(const char *description, const struct piped_tensor *outputs,
+                      uint32_t output_count, struct piped_decoder **ret)
+{
+    struct piped_decoder *d;
+    int rc = 0;
+
+    if (!description || !*description) {
+        return ipc_client_error(-ENODATA, "the model's sidecar does not say how to decode: it has "
+                                          "no key 'output'");
+    }
+    if (output_count > DECODE_TENSORS_MAX || !(d = calloc(1, sizeof(*d)))) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    rc = read_description(d, description);
+    for (; rc == 0 && d->tensor_count < output_count; d->tensor_count++) {
+        rc = take_tensor(&outputs[d->tensor_count], &d->tensor[d->tensor_count]);
+    }
+    rc = rc < 0 ? rc : find_roles(d);
+    rc = rc < 0 ? rc : d->kind->check(d);
+    if (rc < 0) {
+        piped_decoder_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
+struct piped_decoder *piped_decoder_free(struct piped_decoder *d)
+{
+    if (d) {
+        for (size_t i = 0; i < DECODE_TENSORS_MAX; i++) {
+            free(d->tensor[i].copy);
+        }
+        json_decref(d->json);
+        free(d->boxes);
+        free(d->points);
+        free(d->objects);
+        free(d->text);
+        free(d->scratch);
+        free(d->mask_classes);
+        free(d);
+    }
+    return NULL;
+}
+
+/* ---- a frame ---- */
+
+bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count, size_t bytes)
+{
+    size_t more = *size ? 2 * *size : 64, all;
+    void *old, *grown = NULL;
+
+    if (count <= *size) {
+        return true;
+    }
+    more = more < count ? count : more;
+    memcpy(&old, list, sizeof(old));
+    if (base_mul(more, bytes, &all)) {
+        grown = realloc(old, all);
+    }
+    if (!grown) {
+        d->failed = true;
+        return false;
+    }
+    memcpy(list, &grown, sizeof(grown));
+    *size = more;
+    return true;
+}
+
+void decode_add_box(struct piped_decoder *d, const struct decode_box *b)
+{
+    if (decode_grow(d, &d->boxes, &d->box_size, d->box_count + 1, sizeof(*d->boxes))) {
+        d->boxes[d->box_count++] = *b;
+    }
+}
+
+double decode_x(const struct piped_decoder *d, double u)
+{
+    return d->x.src0 + (u - d->x.dst0) * d->x.src / d->x.dst;
+}
+
+double decode_y(const struct piped_decoder *d, double v)
+{
+    return d->y.src0 + (v - d->y.dst0) * d->y.src / d->y.dst;
+}
+
+static double clipped(double v, double most)
+{
+    return v < 0 ? 0 : v > most ? most : v;
+}
+
+/* Corners of objects are in the picture; other points may be outside. */
+void decode_add_point(struct piped_decoder *d, double u, double v, double score)
+{
+    double x = decode_x(d, u), y = decode_y(d, v);
+
+    if (d->set.kind == OUTPUT_DBNET) {
+        x = clipped(x, d->width);
+        y = clipped(y, d->height);
+    }
+    if (decode_grow(d, &d->points, &d->point_size, d->point_count + 1, sizeof(*d->points))) {
+        d->points[d->point_count++] = (struct piped_point){
+            .x = (float)x, .y = (float)y, .score = (float)score};
+    }
+}
+
+const char *decode_label(const struct piped_decoder *d, int32_t number)
+{
+    return number < 0 ? NULL : json_string_value(json_array_get(d->labels, (size_t)number));
+}
+
+/* Elements as floats: what is none already is copied. */
+static void take_values(struct decode_tensor *t, const uint8_t *from)
+{
+    t->values = t->copy;
+    switch (t->t.dtype) {
+    case PIPED_F32:
+        t->values = (const float *)(const void *)from;
+        break;
+    case PIPED_F16:
+        ipc_f16_decode(from, t->count, t->copy);
+        break;
+    case PIPED_I64:
+        for (size_t i = 0; i < t->count; i++) {
+            int64_t v;
+
+            memcpy(&v, from + 8 * i, 8);
+            t->copy[i] = (float)v;
+        }
+        break;
+    case PIPED_I32:
+        for (size_t i = 0; i < t->count; i++) {
+            int32_t v;
+
+            memcpy(&v, from + 4 * i, 4);
+            t->copy[i] = (float)v;
+        }
+        break;
+    default:
+        for (size_t i = 0; i < t->count; i++) {
+            t->copy[i] = t->t.dtype == PIPED_I8 ? (float)(int8_t)from[i] : (float)from[i];
+        }
+    }
+}
+
+/* Takes a box back to the picture. Return: false: nothing of it is there. */
+static bool finish_box(const struct piped_decoder *d, const struct decode_box *b,
+                       struct piped_object *ret)
+{
+    double x1 = clipped(decode_x(d, b->x1), d->width), x2 = clipped(decode_x(d, b->x2), d->width);
+    double y1 = clipped(decode_y(d, b->y1), d->height), y2 = clipped(decode_y(d, b->y2), d->height);
+    double scale = ((double)d->x.src / d->x.dst) * ((double)d->y.src / d->y.dst);
+
+    if (!isfinite(b->x1) || !isfinite(b->y1) || !isfinite(b->x2) || !isfinite(b->y2) ||
+        !(x2 >= x1 && y2 >= y1)) {
+        return false;
+    }
+    ret->x = (float)x1;
+    ret->y = (float)y1;
+    ret->width = (float)(x2 - x1);
+    ret->height = (float)(y2 - y1);
+    ret->area = (float)(b->area > 0 ? b->area * scale : (x2 - x1) * (y2 - y1));
+    return d->set.kind == OUTPUT_KEYPOINTS || (ret->width > 0 && ret->height > 0);
+}
+
+static void finish(struct piped_decoder *d)
+{
+    size_t count = 0;
+
+    if (!decode_grow(d, &d->objects, &d->object_size, d->box_count, sizeof(*d->objects))) {
+        return;
+    }
+    for (size_t i = 0; i < d->box_count; i++) {
+        const struct decode_box *b = &d->boxes[i];
+        struct piped_object o = {.score = (float)b->score,
+                                 .number = b->number,
+                                 .label = decode_label(d, b->number),
+                                 .point_first = b->point_first,
+                                 .point_count = b->point_count};
+
+        if (isfinite(b->score) && (d->set.kind == OUTPUT_CLASSES || finish_box(d, b, &o))) {
+            d->objects[count++] = o;
+        }
+    }
+    d->result.kind = output_kind_words[d->set.kind];
+    d->result.width = d->width;
+    d->result.height = d->height;
+    d->result.objects = d->objects;
+    d->result.object_count = count;
+    d->result.points = d->points;
+    d->result.point_count = d->point_count;
+}
+
+int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *rows, uint32_t width,
+                 uint32_t height, const struct piped_decoded **ret)
+{
+    uint32_t in_w = d->in_width ? d->in_width : 1, in_h = d->in_height ? d->in_height : 1;
+    bool picture = width > 0 && height > 0;
+
+    if ((width > 0) != (height > 0) || width > INT32_MAX || height > INT32_MAX) {
+        return ipc_client_error(-EINVAL, "%u x %u is not the size of a picture", width, height);
+    }
+    d->width = picture ? width : in_w;
+    d->height = picture ? height : in_h;
+    picture_fit(d->fit, d->width, d->height, in_w, in_h, &d->x, &d->y);
+    d->box_count = d->point_count = d->text_bytes = 0;
+    d->failed = false;
+    d->result = (struct piped_decoded){0};
+    for (size_t i = 0; i < d->tensor_count; i++) {
+        struct decode_tensor *t = &d->tensor[i];
+
+        take_values(t, (const uint8_t *)output + t->t.offset);
+        t->valid = rows ? rows[i] : UINT64_MAX;
+    }
+    d->kind->run(d);
+    finish(d);
+    if (d->failed) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    *ret = &d->result;
+    return 0;
+}

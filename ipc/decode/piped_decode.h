@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * piped_decode.h - libpiped: a model's outputs as objects, points, text and masks
+ *
+ *     struct piped_decoder *d;
+ *     const struct piped_decoded *r;
+ *     piped_decoder_new(piped_stream_description(s), piped_stream_info(s)->outputs,
+ *                       piped_stream_info(s)->output_count, &d);
+ *     piped_infer(s, f, -1);
+ *     piped_decode_frame(d, s, f, &r);     r->objects[0].x, r->objects[0].label
+ *     piped_decoder_free(d);
+ *
+ * The description comes from the key `output` of the model's sidecar (docs/outputs.md), which names
+ * the decoder and its parameters.
+ *
+ * Coordinates are pixels of the picture that was sent, before it was resized, cropped or
+ * letterboxed: (0, 0) is the upper left corner of the upper left pixel, (width, height) the lower
+ * right corner of the picture. With u a coordinate of the model's input, that is
+ *
+ *     x = src0 + (u - dst0) * src / dst
+ *
+ * where [src0, src0 + src) is the part of the picture that went to [dst0, dst0 + dst) of the input.
+ * Objects are clipped to the picture. A stream of tensors has no picture: coordinates are then
+ * those of the model's input.
+ *
+ * Values that are NaN never make an object; boxes with an infinite corner are left out.
+ *
+ * Threads: one thread at a time may use a decoder. Different decoders are independent.
+ *
+ * Errors: functions return a negative errno; piped_last_error() returns a sentence.
+ */
+#ifndef PIPED_DECODE_H
+#define PIPED_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef PIPED_API
+#define PIPED_API __attribute__((visibility("default")))
+#endif
+
+struct piped_frame;
+struct piped_stream;
+struct piped_tensor;
+struct piped_decoder; /* how one model's outputs are decoded, and the last result */
+
+struct piped_point {
+    float x, y;
+    float score; /* 1 where the model gives none */
+};
+
+struct piped_object {
+    float x, y, width, height; /* upper left corner and size; classes: 0 */
+    float score;
+    /* mask: pixels of the picture that it covers; else of the quadrilateral or the box */
+    float area;
+    int32_t number;    /* of the class; -1: the model knows no classes */
+    const char *label; /* of the class; NULL: none is known; as long as the decoder */
+    uint32_t point_first, point_count; /* its points, in piped_decoded.points */
+};
+
+/* Which class each part of the picture belongs to. Element [row][column] covers the rectangle at
+ * x + column * width / columns, y + row * height / rows, of size width / columns, height / rows. It
+ * may reach beyond the picture (letterbox), or miss some of it (crop). */
+struct piped_mask {
+    const uint8_t *classes; /* [rows][columns]; 255: none */
+    uint32_t columns, rows;
+    float x, y, width, height;
+};
+
+/* A result: valid until the decoder's next call. Later versions may add fields at the end. */
+struct piped_decoded {
+    const char *kind;       /* "yolo", ... */
+    uint32_t width, height; /* of the picture */
+    /* from the highest score down; dbnet: from top to bottom, then from left to right */
+    const struct piped_object *objects;
+    size_t object_count;
+    const struct piped_point *points; /* dbnet: four corners of an object, clockwise */
+    size_t point_count;
+    const char *text;              /* ctc: UTF-8; else NULL */
+    float text_score;              /* mean of the scores of its characters; 0 if it is empty */
+    const struct piped_mask *mask; /* mask; else NULL */
+};
+
+/**
+ * piped_decoder_new() - prepares decoding
+ *
+ * @description: of piped_stream_description(); copied     @outputs: of piped_stream_info(); copied
+ *
+ * Blocks on nothing; allocates. Return: 0: the caller owns *@ret; -ENODATA: there is no
+ * description; -EINVAL: it makes no sense, or does not fit the outputs; -ENOMEM.
+ */
+PIPED_API int piped_decoder_new(const char *description, const struct piped_tensor *outputs,
+                                uint32_t output_count, struct piped_decoder **ret);
+/** piped_decoder_free() - @d may be NULL. Return: NULL. */
+PIPED_API struct piped_decoder *piped_decoder_free(struct piped_decoder *d);
+
+/**
+ * piped_decode() - decodes the outputs of one frame
+ *
+ * @output: the frame's output area: each tensor at its offset; borrowed during the call
+ * @rows: of each output, how many rows are valid (piped_rows()); NULL: all
+ * @width, @height: of the picture that was sent; 0: no picture, coordinates of the model's input
+ *
+ * May allocate. Return: 0 with *@ret, the decoder's; -EINVAL: a size of 0; -ENOMEM.
+ */
+PIPED_API int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *rows,
+                           uint32_t width, uint32_t height, const struct piped_decoded **ret);
+
+/** piped_decode_frame() - the same for an answered frame with PIPED_OK. @width, @height of the frame,
+ * if it has them; else the model's input. Return: also -EINVAL: the frame has no answer. */
+PIPED_API int piped_decode_frame(struct piped_decoder *d, const struct piped_stream *s,
+                                 const struct piped_frame *f, const struct piped_decoded **ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

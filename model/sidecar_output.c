@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/sidecar_output.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "json_text.h"
+#include "model/common/file.h"
+#include "model/common/private.h"
+#include "output_keys.h"
+#include "picture_fit.h"
+
+static void json_free(json_t **j)
+{
+    json_decref(*j);
+}
+
+/* One character or more a line; the end of line may be CR LF, the last one may be missing. */
+static json_t *alphabet_lines(const char *text, size_t bytes)
+{
+    json_t *list = json_array();
+
+    for (size_t at = 0; list && at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t n = end ? (size_t)(end - text) - at : bytes - at;
+        json_t *line = json_stringn(text + at, n > 0 && text[at + n - 1] == '\r' ? n - 1 : n);
+
+        if (!line || json_array_size(list) == OUTPUT_ALPHABET_MAX ||
+            json_array_append_new(list, line) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+        at += n + 1;
+    }
+    return list;
+}
+
+/* Puts the file's lines in place of its name. */
+static int read_alphabet(json_t *object, const char *file, const char *name, int dir_fd,
+                         char *error)
+{
+    base_autofree char *text = NULL;
+    base_autoclose int fd = -1;
+    char why[MDL_ERROR_MAX];
+    json_t *list;
+    size_t bytes;
+    int r;
+
+    if (dir_fd == -1) {
+        return mdl_fail(error, -EBADMSG, "%.200s: key 'alphabet_file': there is no folder", name);
+    }
+    r = mdl_file_open_beneath(dir_fd, file, OUTPUT_TEXT_MAX, why, &fd, &bytes);
+    r = r < 0 ? r : mdl_file_text(fd, file, bytes, why, &text);
+    if (r < 0) {
+        return mdl_fail(error, r, "%.150s: key 'alphabet_file': %.250s", name, why);
+    }
+    list = alphabet_lines(text, bytes);
+    if (!list || json_array_size(list) == 0) {
+        json_decref(list);
+        return mdl_fail(error, -EBADMSG,
+                        "%.150s: key 'alphabet_file': %.200s must be 1 to %u lines of UTF-8 text",
+                        name, file, OUTPUT_ALPHABET_MAX);
+    }
+    json_object_del(object, "alphabet_file");
+    return json_object_set_new(object, "alphabet", list) < 0 ? -ENOMEM : 0;
+}
+
+/* Return: @j as text in @pool; NULL: out of memory. */
+static char *text_in(const json_t *j, struct mdl_pool *pool, size_t *ret_bytes)
+{
+    struct json_text t = {0};
+    char *copy = NULL;
+
+    if (json_dump_callback(j, json_text_append, &t, JSON_COMPACT) == 0 && !t.failed) {
+        copy = mdl_pool_strndup(pool, t.data, t.used);
+    }
+    *ret_bytes = t.used;
+    free(t.data);
+    return copy;
+}
+
+int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct mdl_pool *pool,
+                       char error[MDL_ERROR_MAX], char **ret)
+{
+    base_cleanup(json_free) json_t *object = NULL;
+    struct output_settings s;
+    char why[OUTPUT_WHY_BYTES];
+    const char *key;
+    size_t bytes;
+    int r = 0;
+
+    if (!output_settings_read(value, &s, &key, why)) {
+        return mdl_fail(error, -EBADMSG, "%.200s: key 'output': key '%.60s': %s", name, key, why);
+    }
+    object = json_copy((json_t *)(uintptr_t)value);
+    if (!object) {
+        return mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
+    }
+    if (s.alphabet_file) {
+        r = read_alphabet(object, s.alphabet_file, name, dir_fd, error);
+    }
+    if (r == 0) {
+        *ret = text_in(object, pool, &bytes);
+        r = *ret ? 0 : mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
+    }
+    return r;
+}
+
+/* Width and height of input 0, if it may be a picture. */
+static void add_size(const struct mdl_model *m, json_t *object)
+{
+    const struct mdl_tensor *t = m->input_count ? &m->tensors[m->inputs[0].tensor] : NULL;
+    size_t first = t && t->rank > 3 ? t->rank - 3 : 0;
+
+    if (t && (t->rank == 3 || t->rank == 4)) {
+        size_t h = t->dim[first + (m->preproc.nhwc ? 0 : 1)];
+        size_t w = t->dim[first + (m->preproc.nhwc ? 1 : 2)];
+
+        json_object_set_new(object, "width", json_integer((json_int_t)w));
+        json_object_set_new(object, "height", json_integer((json_int_t)h));
+    }
+}
+
+static json_t *labels_of(const struct mdl_model *m)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < m->label_count; i++) {
+        json_array_append_new(list, json_string(m->labels[i]));
+    }
+    return list;
+}
+
+int mdl_describe_output(struct mdl_model *m, const struct mdl_sidecar *side,
+                        char error[MDL_ERROR_MAX])
+{
+    static const char *const fits[] = {
+        [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
+    base_cleanup(json_free) json_t *whole = NULL;
+    size_t bytes;
+
+    if (!side->output) {
+        return 0;
+    }
+    whole = json_pack("{s:o?, s:s}", "output", json_loads(side->output, 0, NULL), "fit",
+                      fits[m->preproc.fit]);
+    if (!whole) {
+        return -ENOMEM;
+    }
+    add_size(m, whole);
+    if (m->label_count) {
+        json_object_set_new(whole, "labels", labels_of(m));
+    }
+    m->output = text_in(whole, m->private->pool, &bytes);
+    if (m->output && bytes > OUTPUT_TEXT_MAX) {
+        json_object_del(whole, "labels");
+        m->output = text_in(whole, m->private->pool, &bytes);
+    }
+    if (m->output && bytes > OUTPUT_TEXT_MAX) {
+        return mdl_fail(error, -E2BIG, "the sidecar's key 'output' has %zu bytes, at most %zu fit",
+                        bytes, OUTPUT_TEXT_MAX);
+    }
+    return m->output ? 0 : -ENOMEM;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/sidecar_output.h - how a model's outputs are decoded: the sidecar's key `output`
+ *
+ * The model does not decode. It checks the key (output_keys.h) and makes one text of all that a
+ * client needs for decoding; ipc/decode reads that text.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "model/common/pool.h"
+#include "model/model.h"
+#include "model/sidecar.h"
+
+/**
+ * mdl_sidecar_output() - checks the value of the key `output`, and reads its alphabet_file
+ *
+ * @name: of the sidecar, for messages     @dir_fd: its folder; -1: no files
+ *
+ * Threads: any; blocks on the file. Return: 0 with *@ret, the object as JSON in @pool; -EBADMSG,
+ * -errno of the file or -ENOMEM, with @error.
+ */
+int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct mdl_pool *pool,
+                       char error[MDL_ERROR_MAX], char **ret);
+
+/**
+ * mdl_describe_output() - sets m->output from the sidecar
+ *
+ * The text is {"output": ..., "width": W, "height": H, "fit": "...", "labels": [...]}; width and
+ * height are of input 0, if it is a picture. Labels that would make it longer than OUTPUT_TEXT_MAX
+ * are left out. Return: 0; -E2BIG, with @error; -ENOMEM.
+ */
+int mdl_describe_output(struct mdl_model *m, const struct mdl_sidecar *side,
+                        char error[MDL_ERROR_MAX]);
