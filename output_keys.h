@@ -3,7 +3,7 @@
  * output_keys.h - the keys of a sidecar's `output`, which says how a model's outputs are decoded
  *
  * model/ checks the sidecar by it and ipc/decode reads it by it, so both refuse the same values in
- * the same words. docs/outputs.md explains the keys; a test compares its tables with this one.
+ * the same words. docs/outputs.md explains the keys.
  */
 #pragma once
 
@@ -362,7 +362,8 @@ static inline bool output_read_alphabet_file(const struct output_key *k, const j
 static const struct output_key output_keys[] = {
     {"decode", ~0u, output_read_word, OUTPUT_AT(kind), 0, 0, output_kind_words},
     {"tensors", ~0u, output_read_tensors, 0, 0, 0, output_role_words},
-    {"score", ~(OUTPUT_IN(CTC) | OUTPUT_IN(MASK)), output_read_number, OUTPUT_AT(score), 0, 1, NULL},
+    {"score", ~(OUTPUT_IN(CTC) | OUTPUT_IN(MASK)), output_read_number, OUTPUT_AT(score), 0, 1,
+     NULL},
     {"most", ~(OUTPUT_IN(CTC) | OUTPUT_IN(KEYPOINTS) | OUTPUT_IN(MASK)), output_read_count,
      OUTPUT_AT(most), 1, 10000, NULL},
     {"activation", ~(OUTPUT_IN(BOXES)), output_read_word, OUTPUT_AT(activation), 0, 0,
@@ -377,17 +378,18 @@ static const struct output_key output_keys[] = {
     {"anchors", OUTPUT_FOUND, output_read_anchors, 0, 1e-3, 1e5, NULL},
     {"head", OUTPUT_IN(YOLO), output_read_word, OUTPUT_AT(head), 0, 0, output_head_words},
     {"keypoints", OUTPUT_FOUND, output_read_count, OUTPUT_AT(keypoints), 0, 1000, NULL},
-    {"keypoint_numbers", OUTPUT_IN(YOLO), output_read_count, OUTPUT_AT(keypoint_numbers), 2, 3, NULL},
+    {"keypoint_numbers", OUTPUT_IN(YOLO), output_read_count, OUTPUT_AT(keypoint_numbers), 2, 3,
+     NULL},
     {"coding", OUTPUT_IN(SSD), output_read_word, OUTPUT_AT(coding), 0, 0, output_coding_words},
     {"variances", OUTPUT_IN(SSD), output_read_variances, 0, 1e-6, 1e3, NULL},
     {"background", OUTPUT_IN(SSD) | OUTPUT_IN(MASK), output_read_flag, OUTPUT_AT(background), 0, 0,
      NULL},
-    {"columns", OUTPUT_FOUND | OUTPUT_IN(BOXES) | OUTPUT_IN(KEYPOINTS), output_read_columns, 0, 0, 0,
-     output_column_words},
+    {"columns", OUTPUT_FOUND | OUTPUT_IN(BOXES) | OUTPUT_IN(KEYPOINTS), output_read_columns, 0, 0,
+     0, output_column_words},
     {"unit", OUTPUT_FOUND | OUTPUT_IN(BOXES) | OUTPUT_IN(KEYPOINTS), output_read_word,
      OUTPUT_AT(unit), 0, 0, output_unit_words},
-    {"threshold", OUTPUT_IN(DBNET) | OUTPUT_IN(MASK), output_read_number, OUTPUT_AT(threshold), 0, 1,
-     NULL},
+    {"threshold", OUTPUT_IN(DBNET) | OUTPUT_IN(MASK), output_read_number, OUTPUT_AT(threshold), 0,
+     1, NULL},
     {"unclip", OUTPUT_IN(DBNET), output_read_number, OUTPUT_AT(unclip), 0, 10, NULL},
     {"least", OUTPUT_IN(DBNET), output_read_count, OUTPUT_AT(least), 0, 10000, NULL},
     {"alphabet", OUTPUT_IN(CTC), output_read_alphabet, 0, 0, 0, NULL},
@@ -422,7 +424,7 @@ static inline struct output_settings output_defaults(unsigned kind)
     return s;
 }
 
-/* Return: columns of the settings that are one of @wanted (bits). */
+/* Return: a bit for each kind of column. */
 static inline unsigned output_columns(const struct output_settings *s)
 {
     unsigned seen = 0;

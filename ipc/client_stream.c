@@ -25,6 +25,8 @@ int ipc_stream_start(struct piped_stream *s)
     }
     s->state = IPC_STREAM_OPENING;
     s->description_more = false;
+    free(s->description); /* the next daemon may say something else, or nothing */
+    s->description = NULL;
     ipc_put_open(&s->open, b);
     return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, -1);
 }

@@ -204,8 +204,8 @@ PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_optio
 PIPED_API struct piped_stream *piped_stream_close(struct piped_stream *s);
 /** piped_stream_info() - valid until the stream is closed. */
 PIPED_API const struct piped_stream_info *piped_stream_info(const struct piped_stream *s);
-/** piped_stream_description() - how to decode the model's outputs, for piped_decoder_new(): JSON, the
- * key `output` of its sidecar, the size of its input and its labels. Valid until the stream is
+/** piped_stream_description() - how to decode the model's outputs, for piped_decoder_new(): JSON,
+ * the key `output` of its sidecar, the size of its input and its labels. Valid until the stream is
  * closed or reconnects. Return: ""; the sidecar does not say, or the daemon is older than this. */
 PIPED_API const char *piped_stream_description(const struct piped_stream *s);
 /** piped_rows() - how many rows of output @output are valid in an answered frame with PIPED_OK. The

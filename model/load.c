@@ -383,7 +383,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     m->name = mdl_pool_strdup(m->private->pool, options->name);
     r = r < 0 ? r : m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
-    r = r < 0 ? r : mdl_describe_output(m, &side, error);
+    r = r < 0 ? r : mdl_describe_output(m, side.output, error);
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
     if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {
         r = mdl_spare_weights(g, m);

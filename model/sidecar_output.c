@@ -47,19 +47,21 @@ static int read_alphabet(json_t *object, const char *file, const char *name, int
     int r;
 
     if (dir_fd == -1) {
-        return mdl_fail(error, -EBADMSG, "%.200s: key 'alphabet_file': there is no folder", name);
+        return mdl_fail(error, -EBADMSG,
+                        "%.200s: key 'output': key 'alphabet_file': there is no folder", name);
     }
     r = mdl_file_open_beneath(dir_fd, file, OUTPUT_TEXT_MAX, why, &fd, &bytes);
     r = r < 0 ? r : mdl_file_text(fd, file, bytes, why, &text);
     if (r < 0) {
-        return mdl_fail(error, r, "%.150s: key 'alphabet_file': %.250s", name, why);
+        return mdl_fail(error, r, "%.150s: key 'output': key 'alphabet_file': %.250s", name, why);
     }
     list = alphabet_lines(text, bytes);
     if (!list || json_array_size(list) == 0) {
         json_decref(list);
-        return mdl_fail(error, -EBADMSG,
-                        "%.150s: key 'alphabet_file': %.200s must be 1 to %u lines of UTF-8 text",
-                        name, file, OUTPUT_ALPHABET_MAX);
+        return mdl_fail(
+            error, -EBADMSG,
+            "%.150s: key 'output': key 'alphabet_file': %.200s must be 1 to %u lines of UTF-8 text",
+            name, file, OUTPUT_ALPHABET_MAX);
     }
     json_object_del(object, "alphabet_file");
     return json_object_set_new(object, "alphabet", list) < 0 ? -ENOMEM : 0;
@@ -131,18 +133,17 @@ static json_t *labels_of(const struct mdl_model *m)
     return list;
 }
 
-int mdl_describe_output(struct mdl_model *m, const struct mdl_sidecar *side,
-                        char error[MDL_ERROR_MAX])
+int mdl_describe_output(struct mdl_model *m, const char *output, char error[MDL_ERROR_MAX])
 {
     static const char *const fits[] = {
         [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
     base_cleanup(json_free) json_t *whole = NULL;
     size_t bytes;
 
-    if (!side->output) {
+    if (!output) {
         return 0;
     }
-    whole = json_pack("{s:o?, s:s}", "output", json_loads(side->output, 0, NULL), "fit",
+    whole = json_pack("{s:o?, s:s}", "output", json_loads(output, 0, NULL), "fit",
                       fits[m->preproc.fit]);
     if (!whole) {
         return -ENOMEM;

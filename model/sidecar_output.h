@@ -11,7 +11,6 @@
 
 #include "model/common/pool.h"
 #include "model/model.h"
-#include "model/sidecar.h"
 
 /**
  * mdl_sidecar_output() - checks the value of the key `output`, and reads its alphabet_file
@@ -25,11 +24,12 @@ int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct
                        char error[MDL_ERROR_MAX], char **ret);
 
 /**
- * mdl_describe_output() - sets m->output from the sidecar
+ * mdl_describe_output() - sets m->output
+ *
+ * @output: of mdl_sidecar_output(); NULL: the sidecar does not say
  *
  * The text is {"output": ..., "width": W, "height": H, "fit": "...", "labels": [...]}; width and
  * height are of input 0, if it is a picture. Labels that would make it longer than OUTPUT_TEXT_MAX
  * are left out. Return: 0; -E2BIG, with @error; -ENOMEM.
  */
-int mdl_describe_output(struct mdl_model *m, const struct mdl_sidecar *side,
-                        char error[MDL_ERROR_MAX]);
+int mdl_describe_output(struct mdl_model *m, const char *output, char error[MDL_ERROR_MAX]);

@@ -2,10 +2,107 @@
 /* What several decoders do: rows of numbers, activations, boxes, non-maximum suppression. */
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base.h"
 #include "ipc/decode/decoder.h"
+
+int decode_bad(const struct decode_tensor *t, const char *why, ...)
+{
+    char text[200], shape[120] = "";
+    size_t n = 0;
+    va_list args;
+
+    va_start(args, why);
+    vsnprintf(text, sizeof(text), why, args);
+    va_end(args);
+    for (uint32_t i = 0; i < t->t.rank && n < sizeof(shape); i++) {
+        n += (size_t)snprintf(shape + n, sizeof(shape) - n, "%s%u", i ? ", " : "", t->t.dim[i]);
+    }
+    return ipc_client_error(-EINVAL, "output %s [%s] %s", t->name, shape, text);
+}
+
+const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned role, size_t k)
+{
+    return k < d->role_count[role] ? &d->tensor[d->role[role][k]] : NULL;
+}
+
+int decode_need(struct piped_decoder *d, unsigned role, size_t from, size_t count)
+{
+    if (d->role_count[role] == 0) {
+        for (size_t k = 0; k < count && k < OUTPUT_NAMES_MAX && from + k < d->tensor_count; k++) {
+            d->role[role][d->role_count[role]++] = from + k;
+        }
+    }
+    if (d->role_count[role] != count) {
+        return ipc_client_error(-EINVAL,
+                                "key 'tensors': \"%s\" needs %zu outputs of the model and gets %zu",
+                                output_role_words[role], count, d->role_count[role]);
+    }
+    return 0;
+}
+
+bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count, size_t bytes)
+{
+    size_t more = *size ? 2 * *size : 64, all;
+    void *old, *grown = NULL;
+
+    if (count <= *size) {
+        return true;
+    }
+    more = more < count ? count : more;
+    memcpy(&old, list, sizeof(old));
+    if (base_mul(more, bytes, &all)) {
+        grown = realloc(old, all);
+    }
+    if (!grown) {
+        d->failed = true;
+        return false;
+    }
+    memcpy(list, &grown, sizeof(grown));
+    *size = more;
+    return true;
+}
+
+void decode_add_box(struct piped_decoder *d, const struct decode_box *b)
+{
+    if (decode_grow(d, &d->boxes, &d->box_size, d->box_count + 1, sizeof(*d->boxes))) {
+        d->boxes[d->box_count++] = *b;
+    }
+}
+
+double decode_x(const struct piped_decoder *d, double u)
+{
+    return d->x.src0 + (u - d->x.dst0) * d->x.src / d->x.dst;
+}
+
+double decode_y(const struct piped_decoder *d, double v)
+{
+    return d->y.src0 + (v - d->y.dst0) * d->y.src / d->y.dst;
+}
+
+static double clipped(double v, double most)
+{
+    return v < 0 ? 0 : v > most ? most : v;
+}
+
+/* Corners of objects are in the picture; other points may be outside. */
+void decode_add_point(struct piped_decoder *d, double u, double v, double score)
+{
+    double x = decode_x(d, u), y = decode_y(d, v);
+
+    if (d->set.kind == OUTPUT_DBNET) {
+        x = clipped(x, d->width);
+        y = clipped(y, d->height);
+    }
+    if (decode_grow(d, &d->points, &d->point_size, d->point_count + 1, sizeof(*d->points))) {
+        d->points[d->point_count++] =
+            (struct piped_point){.x = (float)x, .y = (float)y, .score = (float)score};
+    }
+}
 
 static bool matrix_has_rows(const struct piped_decoder *d, const struct decode_tensor *t,
                             size_t expect)

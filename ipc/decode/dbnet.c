@@ -9,8 +9,8 @@
  *
  *     D = A unclip / L        of the rectangle's area A and perimeter L
  *
- * A rectangle of which a side is below "least" pixels of the map before, or least + 2 after that, is
- * dropped.
+ * A rectangle of which a side is below "least" pixels of the map before, or least + 2 after that,
+ * is dropped.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,6 +18,8 @@
 
 #include "base.h"
 #include "ipc/decode/decoder.h"
+
+#define ON_SIDE 1e-6 /* a centre on a side counts, however it is rounded */
 
 struct point {
     double x, y;
@@ -178,8 +180,9 @@ static double mean_in(const struct piped_decoder *d, const struct dbnet *b, cons
         for (size_t x = x1; x < b->width && (double)x < r->x + rx; x++) {
             double dx = (double)x + 0.5 - r->x, dy = (double)y + 0.5 - r->y;
 
-            if (fabs(dx * r->ux + dy * r->uy) <= r->half[0] &&
-                fabs(dy * r->ux - dx * r->uy) <= r->half[1] && !isnan(map[y * b->width + x])) {
+            if (fabs(dx * r->ux + dy * r->uy) <= r->half[0] + ON_SIDE &&
+                fabs(dy * r->ux - dx * r->uy) <= r->half[1] + ON_SIDE &&
+                !isnan(map[y * b->width + x])) {
                 sum += probability(d, map[y * b->width + x]);
                 count++;
             }

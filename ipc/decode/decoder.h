@@ -3,8 +3,8 @@
  * ipc/decode/decoder.h - the inside of a decoder
  *
  * piped_decoder_new() reads the settings, finds the tensors of each role and lets the kind check
- * them (decode_kind.check). piped_decode() turns the tensors into floats and lets the kind run; what
- * it makes is in coordinates of the model's input until decode_finish() takes it back to the
+ * them (decode_kind.check). piped_decode() turns the tensors into floats and lets the kind run;
+ * what it makes is in coordinates of the model's input until decode_finish() takes it back to the
  * picture. So nothing that an output holds can fail, but for memory.
  */
 #pragma once
@@ -85,7 +85,7 @@ struct decode_kind {
 extern const struct decode_kind decode_classes, decode_yolo, decode_ssd, decode_boxes, decode_dbnet,
     decode_ctc, decode_keypoints, decode_mask;
 
-/* decoder.c */
+/* common.c */
 
 /** decode_one() - the tensor @k of @role. Return: NULL: there is none. */
 const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned role, size_t k);
@@ -102,9 +102,6 @@ void decode_add_point(struct piped_decoder *d, double u, double v, double score)
 /** decode_x(), decode_y() - a coordinate of the input as one of the picture. */
 double decode_x(const struct piped_decoder *d, double u);
 double decode_y(const struct piped_decoder *d, double v);
-const char *decode_label(const struct piped_decoder *d, int32_t number);
-
-/* common.c */
 
 /**
  * decode_view_of() - the view of a tensor

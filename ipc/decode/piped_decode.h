@@ -111,8 +111,8 @@ PIPED_API struct piped_decoder *piped_decoder_free(struct piped_decoder *d);
 PIPED_API int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *rows,
                            uint32_t width, uint32_t height, const struct piped_decoded **ret);
 
-/** piped_decode_frame() - the same for an answered frame with PIPED_OK. @width, @height of the frame,
- * if it has them; else the model's input. Return: also -EINVAL: the frame has no answer. */
+/** piped_decode_frame() - the same for an answered frame with PIPED_OK. The picture has the frame's
+ * width and height, or the stream's. Return: also -EINVAL: the frame has no answer. */
 PIPED_API int piped_decode_frame(struct piped_decoder *d, const struct piped_stream *s,
                                  const struct piped_frame *f, const struct piped_decoded **ret);
 

@@ -8,8 +8,8 @@
  *     yolov5     cx = (2 sigmoid(t) - 1/2 + g) s    w = (2 sigmoid(t))^2 A
  *     yolov3     cx = (sigmoid(t) + g) s            w = exp(t) A
  *
- * and scores of yolov5 and yolov3 go through sigmoid. A row's class is the one of the highest score;
- * its score is that, times objectness, or the root of that product.
+ * and scores of yolov5 and yolov3 go through sigmoid. A row's class is the one of the highest
+ * score; its score is that, times objectness, or the root of that product.
  */
 #include <errno.h>
 #include <math.h>

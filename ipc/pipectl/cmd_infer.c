@@ -168,29 +168,6 @@ static int send_all(struct infer *in)
     return rc;
 }
 
-/* Asks for the class names; without a control socket there are only numbers. */
-static void find_labels(struct infer *in)
-{
-    json_t *reply = NULL, *m;
-    size_t i;
-
-    if (ctl_call(in->ctl, "Models", json_object(), &reply) != CTL_DONE) {
-        return;
-    }
-    json_array_foreach(json_object_get(reply, "models"), i, m)
-    {
-        if (!in->labels && (!in->model || strcmp(ctl_text(m, "name"), in->model) == 0)) {
-            json_t *labels = json_object_get(m, "labels");
-
-            in->labels = json_is_array(labels) ? json_incref(labels) : NULL;
-            if (!in->model) {
-                break;
-            }
-        }
-    }
-    json_decref(reply);
-}
-
 /* A raw file holds floats: its bytes must not become another type's numbers. */
 static void find_types(struct infer *in)
 {
@@ -244,22 +221,6 @@ static int find_sizes(struct infer *in, size_t k)
         in->streams[k] = piped_stream_close(in->streams[k]);
     }
     return rc;
-}
-
-int infer_prepare(struct infer *in)
-{
-    in->raw = in->raw_path ? fopen(in->raw_path, "we") : NULL;
-    if (in->raw_path && !in->raw) {
-        ctl_say("%s: %s", in->raw_path, strerror(errno));
-        return CTL_FAILED;
-    }
-    if (in->draw_path && !in->decoder) {
-        ctl_say("--draw: the model's sidecar does not say how to decode its outputs (key output)");
-        return CTL_FAILED;
-    }
-    find_labels(in);
-    in->results = json_array();
-    return CTL_DONE;
 }
 
 static int run_files(struct infer *in)

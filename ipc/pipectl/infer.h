@@ -64,12 +64,6 @@ struct infer {
     json_t *results; /* owned: reports in order */
 };
 
-/* cmd_infer.c */
-
-/** infer_prepare() - opens --raw and finds the labels, when the decoder is known. Return: an exit
- * code. */
-int infer_prepare(struct infer *in);
-
 /* infer_files.c. Functions return an exit code and have printed the reason. */
 
 /** infer_path() - Return: where to open file @i, as often as needed. */
@@ -102,10 +96,14 @@ void infer_print_rows(const json_t *output);         /* of the report; nothing i
 
 /* infer_report.c */
 
+/** infer_prepare() - opens --raw and finds the labels, when the decoder is known. Return: an exit
+ * code. */
+int infer_prepare(struct infer *in);
+
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
                        const struct piped_stream *s);
-/** infer_report_item() - prints or keeps the report of an item that is done, and frees it. Return: an
- * exit code. */
+/** infer_report_item() - prints or keeps the report of an item that is done, and frees it. Return:
+ * an exit code. */
 int infer_report_item(struct infer *in, struct infer_item *item);
 /** infer_report_next() - reports the next items as far as they are done. Return: an exit code. */
 int infer_report_next(struct infer *in);
@@ -114,7 +112,7 @@ int infer_finish(struct infer *in);
 
 /* infer_decoded.c */
 
-/** infer_find_decoder() - makes in->decoder, if the stream has a description; says why it cannot. */
+/** infer_find_decoder() - makes in->decoder if the stream has a description; says why it cannot. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s);
 void infer_report_decoded(json_t *report, const struct piped_decoded *r);
 void infer_print_decoded(const json_t *report);
@@ -122,7 +120,8 @@ void infer_print_decoded(const json_t *report);
 /* infer_draw.c */
 
 bool infer_draw_ok(const char *path); /* its ending is that of a format */
-/** infer_draw() - draws on the frame's picture, into the next file of --draw. Return: an exit code. */
+/** infer_draw() - draws on the frame's picture, into the next file of --draw. Return: an exit
+ * code. */
 int infer_draw(struct infer *in, const struct piped_decoded *r, const struct infer_item *item,
                const struct piped_frame *f);
 

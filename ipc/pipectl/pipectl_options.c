@@ -43,7 +43,8 @@ static const struct cli_option INFER[] = {
     {"list", 'l', "FILE", "@file", "read more file names from FILE"},
     {"top", 't', "N", "@none", "show N classes; default 5"},
     {"draw", 'd', "OUT.jpg", "@file", "draw what was found on the picture; .jpg or .png"},
-    {"video", 'v', "WxH:FORMAT", "@none", "FILE is raw frames: of a pipe, until its end; default -"},
+    {"video", 'v', "WxH:FORMAT", "@none",
+     "FILE is raw frames: of a pipe, until its end; default -"},
     {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
     {0}};
 static const struct cli_option BENCH[] = {

@@ -16,6 +16,14 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         ("{\"comment\": \"c\", \"shapes\": {\"input\": [1, 3, 8, 8], \"n\": 4},"
          " \"preprocess\": {\"colour\": \"gray\", \"layout\": \"nhwc\", \"fit\": \"stretch\"}}"),
         "{\"labels_file\": \"labels.txt\"}",
+        ("{\"output\": {\"decode\": \"yolo\", \"head\": \"yolov5\", \"strides\": [8, 16],"
+         " \"anchors\": [[[10, 13], [16, 30]], [[30, 61]]], \"score\": 0.2, \"across\": true,"
+         " \"objectness\": \"product\", \"tensors\": {\"boxes\": [\"a\", \"b\"]}}}"),
+        ("{\"output\": {\"decode\": \"ctc\", \"alphabet\": [\"a\", \"b\"], \"space\": true}}"),
+        ("{\"output\": {\"decode\": \"ssd\", \"coding\": \"priors\", \"strides\": [8], \"anchors\":"
+         " [[[1, 2]]], \"variances\": [0.1, 0.2], \"keypoints\": 5, \"background\": false}}"),
+        ("{\"output\": {\"decode\": \"boxes\", \"columns\": [\"x1\", \"y1\", \"w\", \"h\", "
+         "\"score\"]}}"),
         ("{\"preprocess\": {\"size\": [8, 8], \"mean\": [1, 2, 3], \"std\": 2, \"scale\": 0.5, "
          "\"colour\": \"bgr\", \"layout\": \"nhwc\", \"fit\": \"crop\"}, \"labels\": [\"a\", "
          "\"b\"]}"),

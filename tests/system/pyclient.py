@@ -16,13 +16,14 @@ import time
 
 HELLO, WELCOME, OPEN, OPENED, POOL, POOLED, FRAME, INLINE = 1, 2, 3, 4, 5, 6, 7, 8
 RESULT, CREDIT, CANCEL, PING, PONG, CLOSE, CLOSED, ERROR, EVENT = 9, 10, 11, 12, 13, 14, 15, 16, 0x8001
+DESCRIBED, FLAG_MORE = 0x8002, 4
 STATUS = ["ok", "invalid_argument", "not_found", "permission_denied", "unsupported", "resource_exhausted",
           "unavailable", "deadline_exceeded", "cancelled", "dropped", "internal", "protocol"]
 TENSOR, RGB24, BGR24, GRAY8, NV12, YUYV = range(6)
 BLOCK, LATEST, REJECT = range(3)
 DTYPES = {1: "<f4", 2: "<i4", 3: "<i8", 4: "<u1", 5: "<i1", 6: "?", 7: "<f2"}
 F32, F16 = 1, 7
-FEATURE_F16 = 1
+FEATURE_F16, FEATURE_DESCRIBED = 1, 2
 HEADER_BYTES = 32
 F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1033, 1, 2, 4, 8
 
@@ -155,7 +156,7 @@ class Connection:
 
     def read_message(self):
         h = Header(*struct.unpack("<IHBBIHHQQ", self.read(HEADER_BYTES)))
-        assert h.version == 1 and h.flags == 0, h
+        assert h.version == 1 and (h.flags == 0 or (h.type, h.flags) == (DESCRIBED, FLAG_MORE)), h
         return h, self.read(h.length)
 
     def receive(self, wanted=lambda h: True):

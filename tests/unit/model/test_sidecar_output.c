@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sidecar's key `output`: what is refused names the file, the key and what it may be. */
+#include <sys/stat.h>
+
+#include "base.h"
+#include "model/sidecar.h"
+#include "output_keys.h"
+#include "tests/harness.h"
+
+static char error[MDL_ERROR_MAX];
+
+static int parse(struct mdl_pool *pool, const char *output, struct mdl_sidecar *ret)
+{
+    char text[2048];
+
+    snprintf(text, sizeof(text), "{\"output\": %s}", output);
+    return mdl_sidecar_parse(text, strlen(text), "x.sidecar.json", -1, pool, error, ret);
+}
+
+TEST(what_real_networks_need_is_accepted)
+{
+    static const char *const good[] = {
+        "{\"decode\": \"classes\", \"activation\": \"none\", \"most\": 3}",
+        "{\"decode\": \"yolo\"}",
+        "{\"decode\": \"yolo\", \"objectness\": \"product\", \"score\": 0.25, \"iou\": 0.45}",
+        "{\"decode\": \"yolo\", \"keypoints\": 17}",
+        ("{\"decode\": \"yolo\", \"head\": \"yolov5\", \"objectness\": \"product\", \"strides\": "
+         "[8, 16, "
+         "32], \"anchors\": [[[10, 13], [16, 30], [33, 23]], [[30, 61], [62, 45], [59, 119]], "
+         "[[116, "
+         "90], [156, 198], [373, 326]]]}"),
+        "{\"decode\": \"ssd\", \"tensors\": {\"boxes\": \"boxes\", \"scores\": \"scores\"}, "
+        "\"unit\": "
+        "\"relative\", \"score\": 0.7, \"iou\": 0.3}",
+        ("{\"decode\": \"ssd\", \"coding\": \"grid\", \"strides\": [8, 16, 32], \"objectness\": "
+         "\"root\", "
+         "\"background\": false, \"keypoints\": 5, \"tensors\": {\"scores\": [\"cls_8\", "
+         "\"cls_16\", "
+         "\"cls_32\"]}}"),
+        "{\"decode\": \"boxes\", \"columns\": [\"skip\", \"x1\", \"y1\", \"x2\", \"y2\", "
+        "\"class\", "
+        "\"score\"]}",
+        "{\"decode\": \"dbnet\", \"threshold\": 0.3, \"score\": 0.6, \"unclip\": 1.5}",
+        "{\"decode\": \"ctc\", \"alphabet\": [\"a\", \"b\"], \"space\": true}",
+        "{\"decode\": \"keypoints\", \"columns\": [\"y\", \"x\", \"score\"], \"unit\": "
+        "\"relative\"}",
+        "{\"decode\": \"mask\", \"background\": false}",
+    };
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_sidecar s;
+
+    T_EQ(mdl_pool_new(0, &pool), 0);
+    for (size_t i = 0; i < base_array_count(good); i++) {
+        T_EQ(parse(pool, good[i], &s), 0);
+        T_CONTAINS(s.output, "\"decode\"");
+    }
+    T_EQ(mdl_sidecar_parse("{}", 2, "x.sidecar.json", -1, pool, error, &s), 0);
+    T_TRUE(s.output == NULL);
+}
+
+TEST(errors_name_file_key_and_value)
+{
+    static const struct {
+        const char *output, *part;
+    } cases[] = {
+        {"1", "x.sidecar.json: key 'output': key 'output': must be an object"},
+        {"{}", "key 'output': key 'decode': must be one of: \"classes\" \"yolo\" \"ssd\""},
+        {"{\"decode\": \"yollo\"}", "not \"yollo\"; did you mean yolo?"},
+        {"{\"decode\": \"yolo\", \"anchor\": 1}",
+         "key 'anchor': unknown key; did you mean anchors?"},
+        {"{\"decode\": \"yolo\", \"unclip\": 1}", "key 'unclip': is not for \"decode\": \"yolo\""},
+        {"{\"decode\": \"yolo\", \"score\": 1.5}", "key 'score': must be a number from 0 to 1"},
+        {"{\"decode\": \"yolo\", \"score\": \"0.5\"}", "key 'score': must be a number from 0 to 1"},
+        {"{\"decode\": \"yolo\", \"most\": 0}",
+         "key 'most': must be a whole number from 1 to 10000"},
+        {"{\"decode\": \"yolo\", \"most\": 1.5}", "key 'most': must be a whole number"},
+        {"{\"decode\": \"yolo\", \"across\": 1}", "key 'across': must be true or false"},
+        {"{\"decode\": \"yolo\", \"layout\": \"row\"}", "not \"row\"; did you mean rows?"},
+        {"{\"decode\": \"yolo\", \"head\": \"yolox\"}", "key 'strides': is missing"},
+        {"{\"decode\": \"yolo\", \"strides\": [8]}", "key 'strides': this needs \"head\""},
+        {"{\"decode\": \"ssd\", \"strides\": [8]}", "key 'strides': this needs \"coding\""},
+        {"{\"decode\": \"yolo\", \"head\": \"yolox\", \"strides\": [0]}",
+         "key 'strides': must be 1 to 16 whole numbers from 1 to 4096"},
+        {"{\"decode\": \"yolo\", \"head\": \"yolov3\", \"strides\": [8]}",
+         "key 'anchors': is missing"},
+        {"{\"decode\": \"yolo\", \"head\": \"yolov3\", \"strides\": [8], \"anchors\": [[[1, 2]], "
+         "[[1, "
+         "2]]]}",
+         "key 'anchors': must have a list for each of \"strides\""},
+        {"{\"decode\": \"yolo\", \"head\": \"yolov3\", \"strides\": [8], \"anchors\": [[[1]]]}",
+         "key 'anchors': must be a list for each stride (at most 16), of 1 to 32 pairs"},
+        {"{\"decode\": \"ssd\", \"variances\": [0.1]}", "key 'variances': must be two numbers"},
+        {"{\"decode\": \"boxes\", \"columns\": [\"x1\", \"y1\", \"x2\"]}",
+         "key 'columns': must say a box"},
+        {"{\"decode\": \"boxes\", \"columns\": [\"x1\", \"x1\"]}", "names \"x1\" twice"},
+        {"{\"decode\": \"boxes\", \"columns\": [\"x1\", \"y3\"]}",
+         "key 'columns': must be one of:"},
+        {"{\"decode\": \"boxes\", \"tensors\": {\"box\": \"b\"}}", "not \"box\""},
+        {"{\"decode\": \"boxes\", \"tensors\": {\"boxes\": 1}}", "\"boxes\" must be the name"},
+        {"{\"decode\": \"keypoints\", \"columns\": [\"x\"]}", "needs \"x\" and \"y\""},
+        {"{\"decode\": \"ctc\"}", "key 'alphabet': give one of \"alphabet\" and \"alphabet_file\""},
+        {"{\"decode\": \"ctc\", \"alphabet\": []}",
+         "key 'alphabet': must be a list of 1 to 100000"},
+        {"{\"decode\": \"ctc\", \"alphabet_file\": \"a.txt\"}", "key 'alphabet_file': there is no"},
+    };
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_sidecar s;
+
+    T_EQ(mdl_pool_new(0, &pool), 0);
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        T_EQ(parse(pool, cases[i].output, &s), -EBADMSG);
+        T_CONTAINS(error, "x.sidecar.json: key 'output': ");
+        T_CONTAINS(error, cases[i].part);
+    }
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
+        abort();
+    }
+}
+
+TEST(the_alphabet_file_is_read_and_stays_in_the_folder)
+{
+    char folder[] = "/tmp/piped-alphabet-XXXXXX", path[512];
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_sidecar s;
+
+    T_EQ(mdl_pool_new(0, &pool), 0);
+    T_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof(path), "%s/m.onnx", folder);
+    put(folder, "m.sidecar.json",
+        "{\"output\": {\"decode\": \"ctc\", \"alphabet_file\": \"a.txt\"}}");
+    put(folder, "a.txt", "a\r\n\xc3\xa4\n \n\"");
+    T_EQ(mdl_sidecar_read(path, pool, error, &s), 0);
+    T_STR(s.output, "{\"decode\":\"ctc\",\"alphabet\":[\"a\",\"\xc3\xa4\",\" \",\"\\\"\"]}");
+    put(folder, "a.txt", "a\n\xff\n");
+    T_EQ(mdl_sidecar_read(path, pool, error, &s), -EBADMSG);
+    T_CONTAINS(error, "m.sidecar.json: key 'output': key 'alphabet_file': a.txt must be 1 to "
+                      "100000 lines of UTF-8");
+    put(folder, "a.txt", "");
+    T_EQ(mdl_sidecar_read(path, pool, error, &s), -EBADMSG);
+    put(folder, "m.sidecar.json",
+        "{\"output\": {\"decode\": \"ctc\", \"alphabet_file\": \"../a.txt\"}}");
+    T_EQ(mdl_sidecar_read(path, pool, error, &s), -EXDEV);
+    T_CONTAINS(error, "key 'alphabet_file'");
+    snprintf(path, sizeof(path), "rm -r '%s'", folder);
+    T_EQ(system(path), 0);
+}
+
+TEST_MAIN()
