@@ -54,6 +54,7 @@ ROOMS = {
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
     "ipc/pipectl": "ipc ipc/boards ipc/decode",
+    "ipc/http": "ipc ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
     "ipc/link": "ipc ipc/boards model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json !governor",
 }

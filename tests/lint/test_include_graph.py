@@ -34,6 +34,7 @@ OUTSIDE = {
     r"pthreadpool\.h": ("kernels", "pipeline"),
     r"jpeglib\.h": ("ipc/pipectl",),
     r"curses\.h": ("ipc/pipectl",),
+    r"microhttpd\.h|gnutls/.*": ("ipc/http",),
 }
 
 

@@ -116,7 +116,7 @@ def every_folder_is_a_room():
     none(sorted(folders - set(rooms.ROOMS)), "folders that tests/lint/rooms.py does not know")
     none([r for r in rooms.ROOMS if r in rooms.below(r)], "rooms above themselves")
     unknown = {w.strip("!") for words in rooms.ROOMS.values() for w in words.split()} - set(rooms.ROOMS)
-    none(sorted(w for w in unknown if not os.path.exists(os.path.join(ROOT, w if w.endswith(".h") else w + ".h"))),
+    none(sorted(w for w in unknown if not any(os.path.exists(os.path.join(ROOT, w + end)) for end in ("", ".h", ".c"))),
          "words of tests/lint/rooms.py that are neither a room nor a file")
 
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piped-http: starts, waits for a signal, and answers what has begun before it ends. */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "ipc/http/web_control.h"
+#include "ipc/http/web_guard.h"
+#include "ipc/http/web_listen.h"
+#include "ipc/http/web_log.h"
+#include "ipc/http/web_pool.h"
+#include "ipc/http/web_server.h"
+#include "ipc/http/web_watch.h"
+#include "ipc/json_memory.h"
+
+static int serve(struct web *w, struct web_listeners *l, const struct web_tls *tls)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (!web_server_start(&l->each[i], tls)) {
+            return WEB_EXIT_CONFIG;
+        }
+        web_log("listens at %s", l->each[i].text);
+    }
+    return 0;
+}
+
+static void stop(struct web *w, struct web_listeners *l)
+{
+    w->draining = true;
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->each[i].mhd) {
+            MHD_quiesce_daemon(l->each[i].mhd);
+        }
+    }
+    web_watch_drain(w->watch, w->o.drain_s);
+    for (size_t i = 0; i < l->count; i++) {
+        web_server_stop(&l->each[i]);
+    }
+}
+
+static int run(struct web *w, struct web_listeners *l, const struct web_tls *tls)
+{
+    sigset_t signals;
+    int rc, number;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    w->begin_ns = base_now_ns();
+    w->control = web_control_new(w->o.control_path);
+    w->pool = web_pool_new(&w->o);
+    if (!w->control || !w->pool || web_watch_new(w, &w->watch) < 0) {
+        web_log("out of memory, or of threads");
+        return EXIT_FAILURE;
+    }
+    rc = serve(w, l, tls);
+    if (rc == 0) {
+        sigwait(&signals, &number);
+    }
+    stop(w, l);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    static struct web w;
+    static struct web_listeners l;
+    struct web_tls tls = {0};
+    int rc = web_options_take(argc, argv, &w.o);
+
+    if (rc) {
+        return rc < 0 ? 0 : rc;
+    }
+    ipc_json_setup();
+    rc = w.o.token_file ? web_guard_token(w.o.token_file, &w.token) : 0;
+    rc = rc ? rc : web_guard_tls(&w.o, &tls.cert, &tls.key, &tls.ca);
+    rc = rc ? rc : web_listen(&w, &l);
+    rc = rc ? rc : run(&w, &l, &tls);
+    web_watch_free(w.watch);
+    web_pool_free(w.pool);
+    web_control_free(w.control);
+    web_listen_end(&l);
+    free(w.token);
+    free(tls.cert);
+    free(tls.key);
+    free(tls.ca);
+    return rc;
+}

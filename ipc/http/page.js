@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+"use strict";
+/* The status page: asks status.json once a second and draws what pipectl top shows. Texts of the server become text nodes,
+ * never markup. */
+const PERIOD_MS = 1000, SECONDS = 60;
+const models = new Map(); /* name: the last counters, rates, and frames/s of the last minute */
+const open = new Set(); /* models whose units are shown */
+let paused = false, timer = 0, units = new Map();
+
+const id = (name) => document.getElementById(name);
+const known = (x) => typeof x === "number" && isFinite(x);
+const figure = (x, digits = 1) => known(x) ? x.toFixed(digits) : "–";
+const short = (x) => !known(x) ? "–" : x >= 100 ? x.toFixed(0) : x.toPrecision(3);
+
+function make(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes || {})) {
+    if (v !== undefined) {
+      e.setAttribute(k, v);
+    }
+  }
+  e.append(...children.filter((c) => c !== undefined && c !== null));
+  return e;
+}
+
+function table(heads, rows) {
+  if (!rows.length) {
+    return null;
+  }
+  const cell = (tag, head, x) => make(tag, {class: head[1]}, x instanceof Node ? x : String(x));
+  return make("div", {class: "wide", tabindex: "0"}, make("table", {},
+    make("thead", {}, make("tr", {}, ...heads.map((h) => cell("th", h, h[0])))),
+    make("tbody", {}, ...rows.map((r) => make("tr", {}, ...r.map((x, i) => cell("td", heads[i], x)))))));
+}
+
+/* From 70 % on a stage is worth a look; from 95 % on it decides the speed. */
+function bar(share, name) {
+  return known(share) ? make("meter", {min: 0, max: 1, low: 0.7, high: 0.95, optimum: 0, value: Math.min(1, share),
+    "aria-label": name + " " + figure(share * 100, 0) + " %"}) : "–";
+}
+
+function curve(values) {
+  const ns = "http://www.w3.org/2000/svg";
+  const most = Math.max(1e-9, ...values.filter(known));
+  const svg = document.createElementNS(ns, "svg");
+  const at = (v, i) => (i * 600 / (SECONDS - 1)).toFixed(1) + "," + (54 - 50 * v / most).toFixed(1);
+  const runs = [];
+  values.forEach((v, i) => {
+    if (known(v)) {
+      if (!i || !known(values[i - 1])) {
+        runs.push([]);
+      }
+      runs[runs.length - 1].push([i, at(v, i)]);
+    }
+  });
+  svg.setAttribute("viewBox", "0 0 600 56");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", "frames a second in the last minute, at most " + figure(most));
+  for (const run of runs) {
+    const points = run.map((p) => p[1]).join(" "), x = (i) => (i * 600 / (SECONDS - 1)).toFixed(1);
+    for (const [kind, text] of [["polygon", x(run[0][0]) + ",56 " + points + " " + x(run[run.length - 1][0]) + ",56"],
+      ["polyline", points]]) {
+      const shape = document.createElementNS(ns, kind);
+      shape.setAttribute("points", text);
+      shape.setAttribute("class", kind === "polygon" ? "area" : "line");
+      svg.append(shape);
+    }
+  }
+  return svg;
+}
+
+/* Rates by the daemon's clock. One that began again, as after a restart, is unknown. */
+function take(status) {
+  for (const m of status.models) {
+    const old = models.get(m.name), rate = {};
+    const span = old ? status.uptime_s - old.at : NaN;
+    for (const key of ["admitted", "answered", "dropped", "failed"]) {
+      const by = old ? m.frames[key] - old.frames[key] : NaN;
+      rate[key] = span > 0 && by >= 0 ? by / span : NaN;
+    }
+    const again = old && span === 0;
+    const series = old ? old.series : new Array(SECONDS).fill(NaN);
+    if (!again) {
+      series.push(rate.answered);
+      series.shift();
+    }
+    models.set(m.name, {at: status.uptime_s, frames: m.frames, rate: again ? old.rate : rate, series});
+  }
+  for (const name of models.keys()) {
+    if (!status.models.some((m) => m.name === name)) {
+      models.delete(name);
+    }
+  }
+}
+
+function figures(list) {
+  return make("div", {class: "figures"}, ...list.map(([name, value, look]) =>
+    make("div", {}, make("b", {class: look}, value), make("span", {}, name))));
+}
+
+/* "0-2,5" */
+function cpus(list) {
+  const runs = [];
+  for (const c of list || []) {
+    if (runs.length && runs[runs.length - 1][1] === c - 1) {
+      runs[runs.length - 1][1] = c;
+    } else {
+      runs.push([c, c]);
+    }
+  }
+  return runs.map(([a, b]) => a === b ? String(a) : a + "-" + b).join(",") || "–";
+}
+
+function off(measured, expected) {
+  const share = measured / expected - 1;
+  return known(share) && measured > 0 ? make("span", {class: share >= 0.5 ? "bad" : share >= 0.2 ? "warn" : undefined},
+    (share >= 0 ? "+" : "") + figure(share * 100, 0) + " %") : "–";
+}
+
+function stages(m) {
+  return table([["stage", "n less"], ["units"], ["cores"], ["busy"], ["", "n"], ["queue", "n"], ["service ms", "n"],
+    ["expected", "n less"], ["off", "n"]],
+    (m.stages || []).map((s) => [s.stage, s.units, s.ep + (s.width > 1 ? "×" + s.width : "") +
+      (s.replicas > 1 ? "*" + s.replicas : "") + ": " + cpus(s.cpus), bar(s.busy, "busy"), figure(s.busy * 100, 0) + " %",
+      s.queue, figure(s.service_ms, 3), figure(s.expected_ms, 3), off(s.service_ms, s.expected_ms)]));
+}
+
+function route(r) {
+  if (!r) {
+    return null;
+  }
+  const hops = (r.hops || []).flatMap((h) => (h.boards || []).map((b) => [h.units || "–", b.name || "–",
+    b.up === false ? make("span", {class: "bad"}, "away") : "there", figure(b.service_ms, 3), figure(h.expected_ms, 3)]));
+  return make("div", {}, make("h3", {}, "Route over boards"),
+    make("p", {}, make("code", {}, r.route || "this board alone"), " " + (r.phase || r.why || "")),
+    table([["units"], ["board"], ["state"], ["ms", "n"], ["expected", "n"]], hops));
+}
+
+function unit_list(name) {
+  const list = units.get(name) || [];
+  const time = (u) => Math.max(0, ...Object.values(u.ms || u.time_ms || {}).filter(known), known(u.measured_ms) ? u.measured_ms : 0);
+  const all = list.reduce((sum, u) => sum + time(u), 0);
+  const details = make("details", {}, make("summary", {}, "Units"),
+    table([["unit", "n"], ["name"], ["primitive", "less"], ["ms", "n"], ["share"]],
+      list.map((u) => [u.unit, u.name, u.primitive || "–", figure(time(u) || NaN, 3), bar(all > 0 ? time(u) / all : NaN, "share")])));
+  details.open = open.has(name);
+  details.addEventListener("toggle", () => {
+    if (details.isConnected && details.open !== open.has(name)) {
+      open[details.open ? "add" : "delete"](name);
+      ask();
+    }
+  });
+  return details;
+}
+
+function model(m) {
+  const k = models.get(m.name), ms = m.frames.answered > 0 ? m.latency_ms : {};
+  const now = known(k.rate.answered) ? k.rate.answered : m.fps;
+  return make("section", {"data-model": m.name}, make("h2", {}, m.name),
+    make("p", {class: "quiet"}, m.units + " units by ", make("code", {}, m.plan),
+      " (" + m.algorithm + ", epoch " + m.epoch + ")" + (m.tuning ? ", searching" : "")),
+    ...(m.warnings || []).map((w) => make("p", {class: "bad"}, "warning: " + w)),
+    curve(k.series),
+    figures([["frames/s", figure(now)], ["p50 ms", short(ms.p50)], ["p95 ms", short(ms.p95)], ["p99 ms", short(ms.p99)],
+      ["max ms", short(ms.max)], ["in flight", m.in_flight], ["waiting", m.waiting],
+      ["dropped/s", figure(k.rate.dropped), k.rate.dropped > 0 ? "warn" : undefined],
+      ["failed/s", figure(k.rate.failed), k.rate.failed > 0 ? "bad" : undefined]]),
+    make("h3", {}, "Stages"), stages(m), route(m.route), unit_list(m.name));
+}
+
+function machine(s) {
+  const policies = (s.sensors && s.sensors.policies) || [];
+  const clocks = (s.eps || []).map((e) => {
+    const p = policies.find((x) => x.policy === e.policy) || {};
+    const limit = p.limit_khz < e.max_freq_khz;
+    return [e.name, cpus(e.cpus), e.kind, e.governor || "–", figure(e.freq_khz / 1000, 0), figure(e.max_freq_khz / 1000, 0),
+      limit ? make("span", {class: p.by_heat ? "bad" : "warn"}, p.by_heat ? "by heat" : figure(p.limit_khz / 1000, 0)) : "–",
+      e.used ? "yes" : "no"];
+  });
+  const facts = [], sensors = s.sensors || {};
+  for (const t of sensors.thermal || []) {
+    facts.push([t.type || t.name || "zone", figure((t.mdegc !== undefined ? t.mdegc : t.temp_mdegc) / 1000) + " °C"]);
+  }
+  if (sensors.psi) {
+    facts.push(["tasks wait for cores", figure(sensors.psi.cpu_some_avg10) + " %",
+      sensors.psi.cpu_some_avg10 > 20 ? "warn" : undefined]);
+  }
+  if (s.memory) {
+    facts.push(["memory", figure(s.memory.resident_bytes / 1048576, 0) + " MiB"]);
+  }
+  if (sensors.throttled) {
+    facts.push(["clocks", "throttled", "bad"]);
+  }
+  facts.push(["clients", (s.clients || []).length]);
+  return make("section", {id: "machine"}, make("h2", {}, "Machine"), figures(facts), make("h3", {}, "Cores"),
+    table([["place"], ["cpus"], ["kind", "less"], ["governor", "less"], ["MHz", "n"], ["max", "n"], ["limited"], ["used"]], clocks));
+}
+
+function boards(list) {
+  return list && list.length ? make("section", {}, make("h2", {}, "Boards"), table([["board"], ["state"], ["round trip µs", "n"]],
+    list.map((b) => [b.name, b.up ? "there" : make("span", {class: "bad"}, "away"),
+      figure(b.link && b.link.message_us, 0)]))) : null;
+}
+
+function decisions(events) {
+  return make("section", {id: "decisions"}, make("h2", {}, "Last decisions"), make("ol", {}, ...(events || []).slice().reverse().map((e) =>
+    make("li", {}, make("span", {class: "quiet"}, String(e.at || "").slice(11, 19) + " UTC "), make("b", {}, e.model || ""),
+      " " + e.cause + ": " + e.outcome + (e.algorithm ? " by " + e.algorithm : "") +
+      (known(e.fps_before) && known(e.fps_after) ? ", " + figure(e.fps_before) + " to " + figure(e.fps_after) + " frames/s" : "") +
+      (e.detail ? ". " + e.detail : ""), e.plan_after ? make("div", {}, make("code", {}, e.plan_after)) : null))));
+}
+
+function draw(all) {
+  const s = all.status, up = Math.floor(s.uptime_s);
+  const scrolled = [...document.querySelectorAll(".wide")].map((e) => e.scrollLeft);
+  take(s);
+  id("version").textContent = s.version;
+  id("state").textContent = s.state;
+  id("state").className = "pill " + (s.state === "serving" ? "good" : "bad");
+  id("uptime").textContent = "up " + Math.floor(up / 3600) + " h " + Math.floor(up / 60) % 60 + " min " + up % 60 + " s";
+  id("main").replaceChildren(...[
+    ...(s.failed_models || []).map((m) => make("section", {}, make("h2", {}, m.name),
+      make("p", {class: "bad"}, "could not be loaded: " + m.error))),
+    ...s.models.map(model), s.models.length ? null : make("section", {}, make("p", {}, "No model is served.")),
+    boards(s.boards), machine(s), decisions(all.events)].filter((x) => x));
+  document.querySelectorAll(".wide").forEach((e, i) => { e.scrollLeft = scrolled[i] || 0; });
+}
+
+function tell(text) {
+  id("notice").hidden = !text;
+  id("notice").textContent = text;
+  if (text) {
+    id("state").textContent = "not reachable";
+    id("state").className = "pill bad";
+  }
+}
+
+async function get(query) {
+  const token = sessionStorage.getItem("token");
+  const r = await fetch("status.json" + query, {headers: token ? {Authorization: "Bearer " + token} : {}, cache: "no-store",
+    signal: AbortSignal.timeout(8000)});
+  id("token").hidden = r.status !== 401;
+  if (!r.ok) {
+    throw new Error((await r.json().catch(() => ({}))).error || "answer " + r.status);
+  }
+  return r.json();
+}
+
+async function ask() {
+  clearTimeout(timer);
+  try {
+    for (const name of open) {
+      units.set(name, (await get("?units=" + encodeURIComponent(name))).units || []);
+    }
+    draw(await get(""));
+    tell("");
+  } catch (e) {
+    tell(e.name === "TypeError" ? "This server does not answer." : e.message);
+  }
+  clearTimeout(timer);
+  if (!paused && !document.hidden) {
+    timer = setTimeout(ask, PERIOD_MS);
+  }
+}
+
+id("pause").addEventListener("click", () => {
+  paused = !paused;
+  id("pause").setAttribute("aria-pressed", paused);
+  id("pause").textContent = paused ? "Go on" : "Pause";
+  ask();
+});
+id("token").addEventListener("submit", (e) => {
+  e.preventDefault();
+  sessionStorage.setItem("token", id("secret").value);
+  id("secret").value = "";
+  ask();
+});
+document.addEventListener("visibilitychange", ask);
+ask();

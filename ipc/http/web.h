@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/http/web.h - piped-http: the Open Inference Protocol v2 before the daemon
+ *
+ * libmicrohttpd gives each connection a thread. A request is received into memory within limits,
+ * then answered by one function, which may wait: for a stream of the pool, for the daemon. Frames
+ * go by libpiped, which keeps them over restarts of the daemon; questions go by the control socket.
+ *
+ * Threads: one for each connection, one for each listening socket, the watch (web_watch.h), and the
+ * main thread, which waits for signals. What they share is behind a mutex of its own module, or
+ * atomic; struct web itself does not change while connections are served.
+ */
+#pragma once
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "ipc/http/web_options.h"
+
+#define WEB_CODES 600u
+
+struct web_pool;
+struct web_watch;
+struct web_control;
+
+/* Each is added to by any thread. */
+struct web_counters {
+    _Atomic uint64_t codes[WEB_CODES]; /* answers by status */
+    _Atomic uint64_t received_bytes, sent_bytes, cut, infers, infer_ns;
+    _Atomic uint64_t buffered_bytes; /* bodies in memory now */
+};
+
+struct web {
+    struct web_options o;
+    struct web_pool *pool;
+    struct web_watch *watch;
+    struct web_control *control;
+    char *token; /* owned; NULL: none is needed */
+    struct web_counters count;
+    _Atomic bool draining;
+    uint64_t begin_ns;
+};
+
+struct web_listener {
+    struct web *web; /* borrowed */
+    int fd;
+    bool local, tls; /* a Unix socket; TLS */
+    char text[160];  /* its address */
+    struct MHD_Daemon *mhd;
+};
+
+enum web_body { WEB_BODY_NONE, WEB_BODY_JSON, WEB_BODY_RAW, WEB_BODY_JPEG, WEB_BODY_PNG };
+
+/* One request, from its header on. */
+struct web_request {
+    struct web_listener *listener; /* borrowed */
+    struct MHD_Connection *http;   /* borrowed until it is completed */
+    const struct web_route *route;
+    char model[64]; /* IPC_NAME_BYTES */
+    enum web_body body_kind;
+    size_t header_bytes; /* Inference-Header-Content-Length; SIZE_MAX: there was none */
+    uint8_t *body;       /* owned; a NUL follows the bytes */
+    size_t bytes, room, all_bytes;
+    unsigned refused; /* a status that is answered once the body is over */
+    uint64_t begin_ns;
+};
+
+/* What becomes the answer. */
+struct web_reply {
+    unsigned status;
+    const char *type, *fixed; /* fixed: a body that is borrowed for good */
+    char *body;               /* owned: malloc'ed */
+    size_t bytes;
+    size_t json_bytes; /* of a body with binary tensors; 0: there are none */
+    unsigned retry_s;  /* Retry-After; 0: none */
+    const char *allow; /* of 405 */
+    char timing[96];   /* Server-Timing; "": none */
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * ipc/http/web_pool.h - connections to the daemon that requests share
+ *
+ * A place is a connection of libpiped with streams to one model: one for each form in which frames
+ * come. One request at a time holds it, so as many frames of a model are under way as it has
+ * places. Idle places are kept for the next request, and closed after WEB_IDLE_S, or when another
+ * model needs the room.
+ *
+ * Threads: any; the holder of a place is the only one that touches it.
+ */
+#pragma once
+
+#include "ipc/http/web.h"
+#include "ipc/piped.h"
+
+#define WEB_IDLE_S 30u
+
+enum web_form { WEB_FORM_TENSOR, WEB_FORM_HALF, WEB_FORM_RGB, WEB_FORM_GRAY, WEB_FORMS };
+
+struct web_place;
+
+struct web_pool_counts {
+    size_t open, busy, waiting;
+};
+
+/** web_pool_new() - Return: NULL: no memory. */
+struct web_pool *web_pool_new(const struct web_options *o);
+/** web_pool_free() - when nobody holds a place. Return: NULL. */
+struct web_pool *web_pool_free(struct web_pool *p);
+/**
+ * web_pool_take() - a place for a frame to a model; waits until @until_ns for one
+ *
+ * Return: 0; -ETIMEDOUT: none became free; -EAGAIN: too many wait already; -ENOMEM.
+ */
+int web_pool_take(struct web_pool *p, const char *model, uint64_t until_ns, struct web_place **ret);
+/** web_pool_give() - gives it back. @broken: close it; a frame may still be under way. */
+void web_pool_give(struct web_pool *p, struct web_place *place, bool broken);
+/**
+ * web_place_stream() - the place's stream for a form, opened if it is not yet
+ *
+ * @width, @height: pictures: a stream for at least that size. @ret_fresh: it was opened now, so
+ * what it says of the model is new.
+ *
+ * Return: 0; -errno of piped_connect() or piped_stream_open(), with piped_last_error().
+ */
+int web_place_stream(struct web_place *place, enum web_form form, uint32_t width, uint32_t height,
+                     struct piped_stream **ret, bool *ret_fresh);
+/** web_place_connected() - Return: it was connected; libpiped looks for a daemon that went. */
+bool web_place_connected(const struct web_place *place);
+/** web_place_close_stream() - the next frame of that form opens another. */
+void web_place_close_stream(struct web_place *place, enum web_form form);
+/** web_pool_tidy() - closes what has been idle for long. */
+void web_pool_tidy(struct web_pool *p, uint64_t now_ns);
+struct web_pool_counts web_pool_count(struct web_pool *p);

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/http/web_server.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ipc/http/web_guard.h"
+#include "ipc/http/web_log.h"
+#include "ipc/http/web_reply.h"
+#include "ipc/http/web_routes.h"
+#include "ipc/http/web_watch.h"
+
+#define HEAD_BYTES (64u << 10) /* of a connection: its header, and a piece of its body */
+#define STACK_BYTES (1u << 20)
+#define BODY_LEAST 4096u
+
+static char tls_versions[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+static struct web_conn *conn_of(struct MHD_Connection *http)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(http, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *http, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct web *w = ((struct web_listener *)arg)->web;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(http, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = info ? web_conn_add(w->watch, info->connect_fd) : NULL;
+    } else if (*context) {
+        web_conn_remove(w->watch, *context);
+        *context = NULL;
+    }
+}
+
+static void on_completed(void *arg, struct MHD_Connection *http, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct web *w = ((struct web_listener *)arg)->web;
+    struct web_request *q = *context;
+
+    if (q) {
+        w->count.buffered_bytes -= q->room;
+        free(q->body);
+        free(q);
+        *context = NULL;
+        web_conn_works(w->watch, conn_of(http), false);
+        web_conn_owes(w->watch, -1);
+    }
+}
+
+/* "image/jpeg; charset=x" is image/jpeg. */
+static bool is_type(const char *given, const char *type)
+{
+    size_t n = strlen(type);
+
+    return strncasecmp(given, type, n) == 0 && strchr("; \t", given[n]);
+}
+
+/* What the body is. Return: false: @r says why not. */
+static bool read_type(struct web_request *q, struct web_reply *r)
+{
+    const char *type = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Type");
+    const char *head =
+        MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Inference-Header-Content-Length");
+    const char *coding = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Encoding");
+    char *end = NULL;
+
+    q->header_bytes = SIZE_MAX;
+    if (head) {
+        q->header_bytes = *head >= '0' && *head <= '9' ? strtoull(head, &end, 10) : 0;
+    }
+    if (head && (!end || *end)) {
+        web_fail(r, 400, "Inference-Header-Content-Length is not a number of bytes");
+        return false;
+    }
+    if (coding && strcasecmp(coding, "identity") != 0) {
+        web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
+        return false;
+    }
+    if (type && is_type(type, "image/jpeg")) {
+        q->body_kind = WEB_BODY_JPEG;
+    } else if (type && is_type(type, "image/png")) {
+        q->body_kind = WEB_BODY_PNG;
+    } else if (q->header_bytes == 0 ||
+               (!head && type && is_type(type, "application/octet-stream"))) {
+        q->body_kind = WEB_BODY_RAW;
+    } else if (!type || is_type(type, "application/json") ||
+               is_type(type, "application/octet-stream") ||
+               is_type(type, "application/x-www-form-urlencoded")) { /* as curl -d says */
+        q->body_kind = WEB_BODY_JSON;
+    } else {
+        web_fail(r, 415,
+                 "a body is application/json, application/octet-stream, image/jpeg or "
+                 "image/png, not %.64s",
+                 type);
+        return false;
+    }
+    return true;
+}
+
+/* Before the body comes. Return: false: @r is the answer. */
+static bool judge_header(struct web_request *q, const char *path, const char *method,
+                         struct web_reply *r)
+{
+    struct web *w = q->listener->web;
+    const char *length = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Length");
+    size_t most = (size_t)(w->o.body_mb * 1e6);
+
+    q->route = web_route_find(path, q->model, r);
+    if (!web_guard_allows(q, q->route && q->route->open, r) || !q->route) {
+        return false;
+    }
+    if (!strstr(q->route->methods, method) || !*method) {
+        r->allow = q->route->methods;
+        web_fail(r, 405, "this path takes %s", q->route->methods);
+        return false;
+    }
+    if (w->draining) {
+        web_fail(r, 503, "this server is stopping");
+        return false;
+    }
+    if (length && strtoull(length, NULL, 10) > (q->route->body ? most : BODY_LEAST)) {
+        web_fail(r, 413, "the body has %.20s bytes; --body-mb allows %g MB", length, w->o.body_mb);
+        return false;
+    }
+    return !q->route->body || read_type(q, r);
+}
+
+static enum MHD_Result begin(struct web_listener *l, struct MHD_Connection *http, const char *path,
+                             const char *method, void **context)
+{
+    struct web_request *q = calloc(1, sizeof(*q));
+    struct web_reply r = {0};
+
+    if (!q) {
+        return MHD_NO;
+    }
+    q->listener = l;
+    q->http = http;
+    q->begin_ns = base_now_ns();
+    *context = q;
+    web_conn_owes(l->web->watch, 1);
+    return judge_header(q, path, method, &r) ? MHD_YES : web_send(q, &r);
+}
+
+/* Makes room for more of the body, within what all may take. Return: 0; a status. */
+static unsigned grow(struct web_request *q, size_t needed)
+{
+    struct web *w = q->listener->web;
+    size_t most = (size_t)(w->o.body_mb * 1e6) + 1, room = base_max(q->room, (size_t)BODY_LEAST);
+    uint8_t *grown;
+
+    while (room < needed) {
+        room = base_min(room * 2, most);
+    }
+    w->count.buffered_bytes += room - q->room;
+    if (w->count.buffered_bytes > (uint64_t)(w->o.memory_mb * 1e6)) {
+        w->count.buffered_bytes -= room - q->room;
+        return 503;
+    }
+    grown = realloc(q->body, room);
+    if (!grown) {
+        w->count.buffered_bytes -= room - q->room;
+        return 503;
+    }
+    q->body = grown;
+    q->room = room;
+    return 0;
+}
+
+/* A piece of the body. What is refused is read on, but not without end. Return: MHD_NO: close. */
+static enum MHD_Result receive(struct web_request *q, const char *data, size_t bytes)
+{
+    struct web *w = q->listener->web;
+    size_t most = q->route->body ? (size_t)(w->o.body_mb * 1e6) : BODY_LEAST;
+
+    w->count.received_bytes += bytes;
+    q->all_bytes += bytes;
+    if (!q->refused && bytes > most - q->bytes) {
+        q->refused = 413;
+    }
+    if (!q->refused && q->bytes + bytes + 1 > q->room) {
+        q->refused = grow(q, q->bytes + bytes + 1);
+    }
+    if (q->refused) {
+        return q->all_bytes > 2 * most + BODY_LEAST ? MHD_NO : MHD_YES;
+    }
+    memcpy(q->body + q->bytes, data, bytes);
+    q->bytes += bytes;
+    q->body[q->bytes] = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result finish(struct web_request *q)
+{
+    struct web *w = q->listener->web;
+    struct web_reply r = {0};
+
+    web_conn_works(w->watch, conn_of(q->http), true);
+    if (q->refused == 413) {
+        web_fail(&r, 413, "the body is larger than --body-mb allows, %g MB", w->o.body_mb);
+    } else if (q->refused) {
+        web_fail(&r, 503, "the bodies of all requests take more than --memory-mb allows, %g MB",
+                 w->o.memory_mb);
+    } else if (q->route->body && q->bytes == 0) {
+        web_fail(&r, 400, "the body is empty");
+    } else {
+        q->route->answer(q, &r);
+    }
+    web_conn_works(w->watch, conn_of(q->http), false);
+    return web_send(q, &r);
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *http, const char *path,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *bytes, void **context)
+{
+    struct web_request *q = *context;
+    enum MHD_Result rc;
+
+    if (!q) {
+        return begin(arg, http, path, method, context);
+    }
+    if (*bytes > 0) {
+        rc = receive(q, data, *bytes);
+        *bytes = 0;
+        return rc;
+    }
+    return finish(q);
+}
+
+static void on_log(void *arg, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+/* What clients do wrong is not logged; they are told. */
+static void on_log(void *arg, const char *format, va_list args)
+{
+    const struct web_listener *l = arg;
+    char text[256];
+
+    if (!l->mhd) {
+        vsnprintf(text, sizeof(text), format, args);
+        text[strcspn(text, "\n")] = '\0';
+        web_log("%s: %s", l->text, text);
+    }
+}
+
+bool web_server_start(struct web_listener *l, const struct web_tls *tls)
+{
+    const struct web_options *o = &l->web->o;
+    struct MHD_OptionItem more[8] = {0};
+    size_t n = 0;
+
+    if (l->tls) {
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, tls->cert};
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key};
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, tls_versions};
+        if (tls->ca) {
+            more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, tls->ca};
+        }
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+                                            (intptr_t)o->per_address, NULL};
+    }
+    more[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    l->mhd = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            MHD_USE_ITC | MHD_USE_ERROR_LOG | (l->tls ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, l,
+        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->connections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_ARRAY, more,
+        MHD_OPTION_END);
+    if (!l->mhd) {
+        web_log("%s: cannot serve there", l->text);
+    }
+    return l->mhd != NULL;
+}
+
+void web_server_stop(struct web_listener *l)
+{
+    if (l->mhd) {
+        MHD_stop_daemon(l->mhd);
+        l->mhd = NULL;
+    }
+}

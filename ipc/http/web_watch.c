@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/http/web_watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "ipc/http/web_pool.h"
+
+#define TICK_MOST_NS BASE_NS_PER_S
+
+struct web_conn {
+    LIST_ENTRY(web_conn) linked;
+    int fd;
+    uint64_t since_ns; /* of what it does now */
+    bool works, cut;
+};
+
+struct web_watch {
+    struct web *web; /* borrowed */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t ended, idle;
+    bool ends;
+    size_t count, owed;
+    LIST_HEAD(, web_conn) conns;
+};
+
+/* pthread_cond_timedwait() until a time of base_now_ns(). */
+static int wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t at_ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(at_ns / BASE_NS_PER_S),
+                         .tv_nsec = (long)(at_ns % BASE_NS_PER_S)};
+
+    return pthread_cond_timedwait(c, lock, &t);
+}
+
+static void *watch_thread(void *arg)
+{
+    struct web_watch *w = arg;
+    uint64_t limit_ns = (uint64_t)(w->web->o.request_s * 1e9);
+    uint64_t tick_ns = base_min(limit_ns / 4, (uint64_t)TICK_MOST_NS);
+
+    pthread_mutex_lock(&w->lock);
+    while (!w->ends) {
+        uint64_t now = base_now_ns();
+        struct web_conn *c;
+
+        LIST_FOREACH(c, &w->conns, linked) {
+            if (!c->works && !c->cut && now > c->since_ns + limit_ns) {
+                /* Its thread sees the end of the stream, and closes it. */
+                shutdown(c->fd, SHUT_RDWR);
+                c->cut = true;
+                w->web->count.cut++;
+            }
+        }
+        pthread_mutex_unlock(&w->lock);
+        web_pool_tidy(w->web->pool, now);
+        pthread_mutex_lock(&w->lock);
+        if (!w->ends) {
+            wait_until(&w->ended, &w->lock, now + tick_ns);
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+int web_watch_new(struct web *web, struct web_watch **ret)
+{
+    struct web_watch *w = calloc(1, sizeof(*w));
+    pthread_condattr_t attr;
+    int rc;
+
+    if (!w) {
+        return -ENOMEM;
+    }
+    w->web = web;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->ended, &attr);
+    pthread_cond_init(&w->idle, &attr);
+    pthread_condattr_destroy(&attr);
+    rc = pthread_create(&w->thread, NULL, watch_thread, w);
+    if (rc) {
+        free(w);
+        return -rc;
+    }
+    *ret = w;
+    return 0;
+}
+
+struct web_watch *web_watch_free(struct web_watch *w)
+{
+    if (w) {
+        pthread_mutex_lock(&w->lock);
+        w->ends = true;
+        pthread_cond_signal(&w->ended);
+        pthread_mutex_unlock(&w->lock);
+        pthread_join(w->thread, NULL);
+        pthread_cond_destroy(&w->ended);
+        pthread_cond_destroy(&w->idle);
+        pthread_mutex_destroy(&w->lock);
+        free(w);
+    }
+    return NULL;
+}
+
+struct web_conn *web_conn_add(struct web_watch *w, int fd)
+{
+    struct web_conn *c = calloc(1, sizeof(*c));
+
+    if (c) {
+        c->fd = fd;
+        c->since_ns = base_now_ns();
+        pthread_mutex_lock(&w->lock);
+        LIST_INSERT_HEAD(&w->conns, c, linked);
+        w->count++;
+        pthread_mutex_unlock(&w->lock);
+    }
+    return c;
+}
+
+void web_conn_remove(struct web_watch *w, struct web_conn *c)
+{
+    pthread_mutex_lock(&w->lock);
+    LIST_REMOVE(c, linked);
+    w->count--;
+    pthread_mutex_unlock(&w->lock);
+    free(c);
+}
+
+void web_conn_works(struct web_watch *w, struct web_conn *c, bool works)
+{
+    if (c) {
+        pthread_mutex_lock(&w->lock);
+        c->works = works;
+        c->since_ns = base_now_ns();
+        pthread_mutex_unlock(&w->lock);
+    }
+}
+
+void web_conn_owes(struct web_watch *w, int by)
+{
+    pthread_mutex_lock(&w->lock);
+    w->owed += (size_t)by;
+    if (w->owed == 0) {
+        pthread_cond_broadcast(&w->idle);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+size_t web_watch_connections(struct web_watch *w)
+{
+    size_t n;
+
+    pthread_mutex_lock(&w->lock);
+    n = w->count;
+    pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+size_t web_watch_owed(struct web_watch *w)
+{
+    size_t n;
+
+    pthread_mutex_lock(&w->lock);
+    n = w->owed;
+    pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+void web_watch_drain(struct web_watch *w, double s)
+{
+    uint64_t end_ns = base_now_ns() + (uint64_t)(s * 1e9);
+
+    pthread_mutex_lock(&w->lock);
+    while (w->owed > 0 && wait_until(&w->idle, &w->lock, end_ns) != ETIMEDOUT) {
+        continue;
+    }
+    pthread_mutex_unlock(&w->lock);
+}

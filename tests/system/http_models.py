@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small models and pictures for the tests of piped-http."""
+import base64
+import os
+import random
+import struct
+import zlib
+
+from tiny_onnx import node, number, piece, value
+
+I64 = 7
+
+# 24x20, grey, a bright bar
+JPEG = base64.b64decode("""
+/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABALDA4MChAODQ4SERATGCgaGBYWGDEjJR0oOjM9PDkzODdASFxOQERXRTc4UG1RV19i
+Z2hnPk1xeXBkeFxlZ2P/wAALCAAUABgBAREA/8QAFwABAQEBAAAAAAAAAAAAAAAABgcCA//EACEQAAIABgEFAAAAAAAAAAAAAAAC
+AQMFERKxZAQGByZj/9oACAEBAAA/AAOJRqw1/HEteN0+0JzidMR5VWv2Ei8eRtQHibsNKlH0pIfCTtQXY//Z
+""")
+
+
+def typed(name, shape, kind):
+    """As value(), of another type than f32."""
+    dims = b"".join(piece(1, number(1, d)) for d in shape)
+    return piece(1, name) + piece(2, piece(1, number(1, kind) + piece(2, dims)))
+
+
+def write(path, nodes, inputs, outputs):
+    graph = (b"".join(piece(1, n) for n in nodes) + piece(2, "small") + b"".join(piece(11, i) for i in inputs) +
+             b"".join(piece(12, o) for o in outputs))
+    with open(path, "wb") as f:
+        f.write(number(1, 8) + piece(7, graph) + piece(8, number(2, 13)))
+    return path
+
+
+def two_inputs(folder):
+    """sum = a + a (f32), twice = b + b (i64)."""
+    return write(os.path.join(folder, "two.onnx"), [node("Add", ["a", "a"], "sum"), node("Add", ["b", "b"], "twice")],
+                 [value("a", [2, 2]), typed("b", [2], I64)], [value("sum", [2, 2]), typed("twice", [2], I64)])
+
+
+def counted_rows(folder):
+    """where: the places of x that are not 0, as many as there are."""
+    return write(os.path.join(folder, "rows.onnx"), [node("Relu", ["x"], "y"), node("NonZero", ["y"], "where")],
+                 [value("x", [4])], [typed("where", [1, 4], I64)])
+
+
+def png(width, height, channels, seed):
+    r = random.Random(seed)
+    rows = b"".join(b"\0" + bytes(r.randrange(256) for _ in range(width * channels)) for _ in range(height))
+
+    def part(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")

@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""piped-http: every path of the Open Inference Protocol v2, bit for bit as pipectl infer --raw, errors and metrics."""
+import json
+import os
+import random
+import struct
+import tempfile
+
+import http_schema
+from daemon import DIGITS, Daemon, check, equal
+from http_models import JPEG, counted_rows, png, two_inputs
+from http_server import Http, main
+
+BINARY = "Inference-Header-Content-Length"
+
+
+def digits_input(seed):
+    r = random.Random(seed)
+    return struct.pack("<256f", *(r.random() for _ in range(256)))
+
+
+def tensor(raw, **more):
+    return dict({"name": "image", "shape": [1, 1, 16, 16], "datatype": "FP32",
+                 "data": list(struct.unpack("<256f", raw))}, **more)
+
+
+def pipectl_raw(d, name, raw, model="digits"):
+    """What pipectl infer --raw writes for the same bytes."""
+    source, to = os.path.join(d.temp, name), os.path.join(d.temp, name + ".out")
+    with open(source, "wb") as f:
+        f.write(raw)
+    d.pipectl("infer", "--model", model, "--raw", to, source)
+    with open(to, "rb") as f:
+        return f.read()
+
+
+def binary_request(inputs, **more):
+    """`inputs`: (name, shape, datatype, bytes). Return: body, headers."""
+    head = json.dumps(dict({"inputs": [{"name": n, "shape": s, "datatype": t, "parameters": {"binary_data_size": len(b)}}
+                                       for n, s, t, b in inputs]}, **more)).encode()
+    return head + b"".join(i[3] for i in inputs), {BINARY: str(len(head)), "Content-Type": "application/octet-stream"}
+
+
+def read_binary(answer):
+    """Return: JSON, {name: bytes}."""
+    status, headers, body = answer
+    equal(status, 200, body)
+    n = int(headers[BINARY])
+    head, at, parts = json.loads(body[:n]), n, {}
+    for o in head["outputs"]:
+        size = o.get("parameters", {}).get("binary_data_size")
+        if size is not None:
+            parts[o["name"]] = body[at:at + size]
+            at += size
+    equal(at, len(body), "bytes behind the JSON")
+    return head, parts
+
+
+def metadata_is_as_the_protocol_says():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, listen=("127.0.0.1:0", "unix:" + d.temp + "/http.sock")) as h:
+        for index in (0, 1):
+            c = h.connect(index)
+            for path, schema in (("/v2", "server"), ("/v2/", "server"), ("/v2/models/digits", "model"),
+                                 ("/v2/models/digits/versions/1", "model"), ("/v2/models/digits/ready", "model_ready"),
+                                 ("/v2/models/digits/versions/1/ready", "model_ready"), ("/v2/health/live", "live"),
+                                 ("/v2/health/ready", "live"), ("/v2/models", "models")):
+                status, _, body = h.get(path, connection=c)
+                equal(status, 200, path)
+                http_schema.check_against(schema, body)
+            equal(h.request("HEAD", "/v2", connection=c)[::2], (200, b""))
+            c.close()
+        equal(h.get("/v2")[2]["extensions"], ["binary_tensor_data", "image_body"])
+        equal(h.get("/v2/models")[2], {"models": ["digits"]})
+        m = h.get("/v2/models/digits")[2]
+        equal(m["inputs"], [{"name": "image", "datatype": "FP32", "shape": [1, 1, 16, 16]}])
+        equal(m["outputs"], [{"name": "probability", "datatype": "FP32", "shape": [1, 10]}])
+
+
+def json_and_binary_agree_with_pipectl():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        for seed in range(8):
+            raw = digits_input(seed)
+            wanted = pipectl_raw(d, "%d.f32" % seed, raw)
+            # JSON in and out, flat and nested
+            flat = {"id": "n%d" % seed, "inputs": [tensor(raw)]}
+            rows = [flat["inputs"][0]["data"][i:i + 16] for i in range(0, 256, 16)]
+            for body in (flat, {"inputs": [tensor(raw, data=[[rows]])]}):
+                http_schema.check_against("request", body)
+                status, headers, answer = h.infer("digits", body)
+                equal(status, 200, answer)
+                http_schema.check_against("response", answer)
+                equal(struct.pack("<10f", *answer["outputs"][0]["data"]), wanted, "JSON, seed %d" % seed)
+                equal((answer.get("id"), answer["model_name"]), (body.get("id"), "digits"))
+                check("compute;dur=" in headers["Server-Timing"], headers)
+            # binary in; out as JSON, by parameter, by output
+            part = ("image", [1, 1, 16, 16], "FP32", raw)
+            body, headers = binary_request([part])
+            answer = h.infer("digits", body, headers)[2]
+            equal(struct.pack("<10f", *answer["outputs"][0]["data"]), wanted, "binary in, JSON out")
+            for more in ({"parameters": {"binary_data_output": True}},
+                         {"outputs": [{"name": "probability", "parameters": {"binary_data": True}}]}):
+                body, headers = binary_request([part], **more)
+                head, parts = read_binary(h.infer("digits", body, headers))
+                equal((parts["probability"], head["outputs"][0]["shape"]), (wanted, [1, 10]), "binary")
+            # the body is the input
+            for headers in ({BINARY: "0"}, {"Content-Type": "application/octet-stream"}):
+                equal(read_binary(h.infer("digits", raw, headers))[1]["probability"], wanted, "raw")
+
+
+def halves_and_other_types_agree():
+    r = random.Random(3)
+    half = struct.pack("<256e", *(r.random() for _ in range(256)))
+    with tempfile.TemporaryDirectory() as folder, \
+            Daemon(models={"digits": DIGITS, "two": two_inputs(folder)}) as d, Http(d) as h:
+        body, headers = binary_request([("image", [1, 1, 16, 16], "FP16", half)], parameters={"binary_data_output": True})
+        equal(read_binary(h.infer("digits", body, headers))[1]["probability"], pipectl_raw(d, "a.f16", half))
+        both = [{"name": n, "shape": s, "datatype": t, "data": v} for n, s, t, v in
+                (("b", [2], "INT64", [5, -9007199254740993]), ("a", [2, 2], "FP32", [[1, 2.5], [-3e-1, 4]]))]
+        answer = h.infer("two", {"inputs": both})[2]
+        outputs = {o["name"]: o for o in answer["outputs"]}
+        equal(outputs["sum"]["data"], [2, 5, -0.600000024, 8])
+        equal((outputs["twice"]["datatype"], outputs["twice"]["data"]), ("INT64", [10, -18014398509481986]))
+        only = h.infer("two", {"inputs": both, "outputs": [{"name": "twice"}]})[2]
+        equal([o["name"] for o in only["outputs"]], ["twice"])
+
+
+def only_valid_rows_are_answered():
+    with tempfile.TemporaryDirectory() as folder, Daemon(models={"rows": counted_rows(folder)}) as d, Http(d) as h:
+        for values, rows in (([1, 0, 2, 3], 3), ([0, 0, 0, 0], 0)):
+            body = {"inputs": [{"name": "x", "shape": [4], "datatype": "FP32", "data": values}]}
+            answer = h.infer("rows", body)[2]
+            equal(answer["outputs"][0]["shape"], [1, rows], answer)
+            equal(len(answer["outputs"][0]["data"]), rows)
+            if rows:
+                body["parameters"] = {"binary_data_output": True}
+                head, parts = read_binary(h.infer("rows", body))
+                equal((head["outputs"][0]["shape"], len(parts["where"])), ([1, rows], 8 * rows))
+
+
+def pictures_are_answered_with_classes():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        pictures = [("a.png", png(16, 16, 1, 1), "image/png"), ("b.png", png(40, 30, 1, 2), "image/png"),
+                    ("c.png", png(21, 16, 3, 3), "image/png"), ("d.jpg", JPEG, "image/jpeg")]
+        for name, data, kind in pictures:
+            path = os.path.join(d.temp, name)
+            with open(path, "wb") as f:
+                f.write(data)
+            wanted = d.pipectl("infer", "--raw", path + ".out", path)[0]
+            with open(path + ".out", "rb") as f:
+                raw = f.read()
+            status, _, answer = h.request("POST", "/v2/models/digits/infer?top=3&outputs=1", data, {"Content-Type": kind})
+            equal(status, 200, answer)
+            equal(struct.pack("<10f", *answer["outputs"][0]["data"]), raw, name)
+            equal([(t["class"], t["label"], round(t["score"], 6)) for t in answer["top"]],
+                  [(t["class"], t["label"], round(t["score"], 6)) for t in wanted["top"][:3]], name)
+            answer = h.infer("digits", data, {"Content-Type": kind})[2]
+            equal((len(answer["top"]), "outputs" in answer), (5, False))
+        h.refused(400, "not a whole PNG picture", h.infer("digits", pictures[0][1][:40], {"Content-Type": "image/png"}))
+        h.refused(400, "cannot be decoded", h.infer("digits", pictures[0][1][:-20], {"Content-Type": "image/png"}))
+        h.refused(400, "top must be a number", h.request("POST", "/v2/models/digits/infer?top=x", pictures[0][1],
+                                                         {"Content-Type": "image/png"}))
+
+
+def errors_have_codes_and_reasons():
+    raw = digits_input(1)
+    good = tensor(raw)
+    too_long = binary_request([("image", [1, 1, 16, 16], "FP32", raw)])
+    none = binary_request([])
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        for status, words, answer in (
+                (404, "no such model", h.infer("nono", {"inputs": [good]})),
+                (404, "there is no model nono", h.get("/v2/models/nono")),
+                (404, "only version of a model is 1", h.get("/v2/models/digits/versions/2")),
+                (404, "nothing at this path", h.get("/v3")),
+                (405, "takes POST", h.get("/v2/models/digits/infer")),
+                (405, "takes GET", h.request("DELETE", "/v2/models/digits")),
+                (400, "has shape [16,16]; the model takes [1,1,16,16]",
+                 h.infer("digits", {"inputs": [tensor(raw, shape=[16, 16])]})),
+                (400, "is INT32; the model takes FP32", h.infer("digits", {"inputs": [tensor(raw, datatype="INT32")]})),
+                (400, "has no such input", h.infer("digits", {"inputs": [tensor(raw, name="x")]})),
+                (400, "comes twice", h.infer("digits", {"inputs": [good, good]})),
+                (400, "has 1 inputs, the request 0", h.infer("digits", {"inputs": []})),
+                (400, "it has 2 values, the shape 256", h.infer("digits", {"inputs": [tensor(raw, data=[1, 2])]})),
+                (400, "more values", h.infer("digits", {"inputs": [tensor(raw, data=[0] * 257)]})),
+                (400, "nesting", h.infer("digits", {"inputs": [tensor(raw, data=[[0] * 256])]})),
+                (400, "not of the datatype", h.infer("digits", {"inputs": [tensor(raw, data=["a"] + [0] * 255)]})),
+                (400, "not of the datatype", h.infer("digits", {"inputs": [tensor(raw, data=[1e300] + [0] * 255)]})),
+                (400, "data must be an array", h.infer("digits", {"inputs": [tensor(raw, data=7)]})),
+                (400, "neither data nor", h.infer("digits", {"inputs": [{k: v for k, v in good.items() if k != "data"}]})),
+                (400, "no output x", h.infer("digits", {"inputs": [good], "outputs": [{"name": "x"}]})),
+                (400, "FP16 has no form in JSON", h.infer("digits", {"inputs": [tensor(raw, datatype="FP16")]})),
+                (400, "id must be a string", h.infer("digits", {"id": 7, "inputs": [good]})),
+                (400, "the parameter timeout", h.infer("digits", {"inputs": [good], "parameters": {"timeout": -1}})),
+                (400, "not a JSON object", h.infer("digits", "[1]")),
+                (400, "not a JSON object", h.infer("digits", '{"inputs": [}')),
+                (400, "the body is empty", h.infer("digits", "")),
+                (400, "the first takes 1024 bytes and the body has 1020", h.infer("digits", raw[4:], {BINARY: "0"})),
+                (400, "the body has 2 bytes", h.infer("digits", "{}", {BINARY: "50"})),
+                (400, "not a number of bytes", h.infer("digits", "{}", {BINARY: "5x"})),
+                (400, "both data and", h.infer("digits", {"inputs": [tensor(raw, parameters={"binary_data_size": 8})]})),
+                (400, "not within the body", h.infer("digits", too_long[0][:-4], too_long[1])),
+                (400, "4 bytes of binary data, binary_data_size names 0", h.infer("digits", none[0] + b"1234", none[1])),
+                (415, "not text/xml", h.infer("digits", "<a/>", {"Content-Type": "text/xml"})),
+                (415, "not compressed", h.infer("digits", "x", {"Content-Encoding": "gzip"}))):
+            h.refused(status, words, answer)
+            http_schema.check_against("error", answer[2])
+        equal(h.get("/v2/models/digits/infer")[1]["Allow"], "POST")
+        equal(h.infer("digits", {"inputs": [good]})[0], 200, "and it still serves")
+
+
+def infinite_values_have_no_form_in_json():
+    with tempfile.TemporaryDirectory() as folder, Daemon(models={"two": two_inputs(folder)}) as d, Http(d) as h:
+        big = [{"name": "b", "shape": [2], "datatype": "INT64", "data": [0, 0]},
+               {"name": "a", "shape": [2, 2], "datatype": "FP32", "data": [3e38] * 4}]
+        h.refused(400, "ask for binary data", h.infer("two", {"inputs": big}))
+        head, parts = read_binary(h.infer("two", {"inputs": big, "parameters": {"binary_data_output": True}}))
+        equal(struct.unpack("<4f", parts["sum"]), (float("inf"),) * 4, head)
+
+
+def metrics_are_the_daemons_and_its_own():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        raw = digits_input(2)
+        for _ in range(3):
+            h.infer("digits", raw, {BINARY: "0"})
+        h.infer("nono", raw, {BINARY: "0"})
+        status, headers, body = h.get("/metrics")
+        equal(status, 200)
+        check(headers["Content-Type"].startswith("text/plain; version=0.0.4"), headers)
+        names = [line.split(" ")[2] for line in body.decode().splitlines() if line.startswith("# TYPE ")]
+        equal(len(names), len(set(names)), "a metric is declared twice")
+        equal(h.metric("piped_frames_admitted_total"), 3)
+        equal(h.metric("piped_http_infer_total"), 4)
+        equal(h.metric("piped_http_received_bytes_total"), 4096)
+        check('piped_http_answers_total{code="404"} 1' in body.decode(), body)
+        equal(h.metric("piped_http_daemon_up"), 1)
+
+
+main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
+      only_valid_rows_are_answered, pictures_are_answered_with_classes, errors_have_codes_and_reasons,
+      infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own))
