@@ -20,6 +20,8 @@ SYSTEMD = os.path.join(ROOT, "systemd")
 LINK_EXPOSURE_MAX = 20
 NAMES = ("piped.service", "piped.socket", "piped-control.socket")
 LINK = "piped-link.service"  # only in builds with ZeroMQ
+HTTP = "piped-http.service"  # only in builds with libmicrohttpd
+HTTP_EXPOSURE_MAX = 10
 
 
 def run(*command):
@@ -111,6 +113,33 @@ def link_is_sandboxed():
         check(level and done.returncode == 0, "exposure of the link:\n" + done.stdout + done.stderr)
         print("exposure of the link %s" % level.group(1))
     check("PrivateDevices=yes\n" in text and "ProcSubset=pid\n" in text)
+    return None
+
+
+def http_is_sandboxed():
+    """It reads what anybody on the network sends: it has its sockets from systemd, and can open none but Unix ones."""
+    path = os.path.join(UNITS, HTTP)
+    if not have_analyze() or not os.path.exists(path):
+        return "systemd-analyze is not installed, or this is a build without libmicrohttpd"
+    with tempfile.TemporaryDirectory(prefix="piped-units-") as folder:
+        shutil.copy("/bin/true", os.path.join(folder, "piped-http"))
+        shutil.copy(os.path.join(SYSTEMD, "piped-http.socket"), folder)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(folder, HTTP), "w", encoding="utf-8") as f:
+            f.write(text.replace(BINDIR + "/piped-http", folder + "/piped-http"))
+        done = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", os.path.join(folder, HTTP),
+                   os.path.join(folder, "piped-http.socket"))
+        check(done.returncode == 0 and not done.stderr.strip(), "systemd-analyze verify says:\n" + done.stderr)
+        done = run("systemd-analyze", "security", "--offline=yes", "--threshold=%d" % HTTP_EXPOSURE_MAX,
+                   os.path.join(folder, HTTP))
+        level = re.search(r"Overall exposure level.*: ([0-9.]+)", done.stdout)
+        check(level and done.returncode == 0, "exposure of piped-http:\n" + done.stdout + done.stderr)
+        print("exposure of piped-http %s" % level.group(1))
+    with open(os.path.join(SYSTEMD, "piped-http.socket"), encoding="utf-8") as f:
+        listens = [line.strip() for line in f if line.startswith("ListenStream=")]
+    check(listens == ["ListenStream=127.0.0.1:8000", "ListenStream=/run/piped-http/http.sock"], listens)
+    check("PrivateNetwork=yes\n" in text and "RestrictAddressFamilies=AF_UNIX\n" in text)
     return None
 
 
@@ -216,6 +245,6 @@ def catalog_compiles():
     return None
 
 
-main((units_are_valid, exposure_is_low, link_is_sandboxed, link_has_what_it_needs, examples_are_valid,
+main((units_are_valid, exposure_is_low, link_is_sandboxed, link_has_what_it_needs, http_is_sandboxed, examples_are_valid,
       gpio_chips_may_be_opened, netlink_is_closed_by_default, threads_can_be_pinned, sockets_are_named,
       catalog_matches_messages, catalog_compiles))

@@ -37,7 +37,8 @@ STATE = ("/var/lib/piped/models", "/var/lib/piped-link/board.key")
 # What policy leaves: the user and group files, journals, what apt and dpkg know, and folders of the machine itself.
 LEFT = ("/var/log/", "/var/lib/apt/", "/var/cache/apt/", "/var/lib/dpkg/", "/var/cache/ldconfig/",
         "/var/cache/debconf/")
-INSTALLED = ("piped", "pipectl", "piped-link", "libpiped0", "libpiped-dev", "pipesim", "piped-doc", "python3-piped")
+INSTALLED = ("piped", "pipectl", "piped-link", "piped-http", "libpiped0", "libpiped-dev", "pipesim", "piped-doc",
+             "python3-piped")
 
 
 class Life:

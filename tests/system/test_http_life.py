@@ -6,11 +6,10 @@ import signal
 import struct
 import tempfile
 import threading
-import time
 
 import tiny_onnx
 from daemon import DIGITS, LIMIT_S, Daemon, check, equal
-from http_server import Http, main
+from http_server import Http, main, wait
 
 RAW = {"Inference-Header-Content-Length": "0"}
 
@@ -23,12 +22,6 @@ def read(answer):
     status, headers, body = answer
     equal(status, 200, body)
     return body[int(headers["Inference-Header-Content-Length"]):]
-
-
-def wait(condition, what):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        check(time.monotonic() < end, "did not come:", what)
 
 
 class Clients:
