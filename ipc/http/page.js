@@ -35,15 +35,15 @@ function table(heads, rows) {
 
 /* From 70 % on a stage is worth a look; from 95 % on it decides the speed. */
 function bar(share, name) {
-  return known(share) ? make("meter", {min: 0, max: 1, low: 0.7, high: 0.95, optimum: 0, value: Math.min(1, share),
-    "aria-label": name + " " + figure(share * 100, 0) + " %"}) : "–";
+  return known(share) ? make("span", {class: "bar"}, make("meter", {min: 0, max: 1, low: 0.7, high: 0.95, optimum: 0,
+    value: Math.min(1, share), "aria-label": name}), " " + figure(share * 100, 0) + " %") : "–";
 }
 
 function curve(values) {
   const ns = "http://www.w3.org/2000/svg";
-  const most = Math.max(1e-9, ...values.filter(known));
+  const top = most(values) > 0 ? most(values) : 1;
   const svg = document.createElementNS(ns, "svg");
-  const at = (v, i) => (i * 600 / (SECONDS - 1)).toFixed(1) + "," + (54 - 50 * v / most).toFixed(1);
+  const at = (v, i) => (i * 600 / (SECONDS - 1)).toFixed(1) + "," + (54 - 50 * v / top).toFixed(1);
   const runs = [];
   values.forEach((v, i) => {
     if (known(v)) {
@@ -56,7 +56,7 @@ function curve(values) {
   svg.setAttribute("viewBox", "0 0 600 56");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", "frames a second in the last minute, at most " + figure(most));
+  svg.setAttribute("aria-label", "frames a second in the last minute, at most " + figure(most(values)));
   for (const run of runs) {
     const points = run.map((p) => p[1]).join(" "), x = (i) => (i * 600 / (SECONDS - 1)).toFixed(1);
     for (const [kind, text] of [["polygon", x(run[0][0]) + ",56 " + points + " " + x(run[run.length - 1][0]) + ",56"],
@@ -94,6 +94,11 @@ function take(status) {
   }
 }
 
+function most(series) {
+  const seen = series.filter(known);
+  return seen.length ? Math.max(...seen) : NaN;
+}
+
 function figures(list) {
   return make("div", {class: "figures"}, ...list.map(([name, value, look]) =>
     make("div", {}, make("b", {class: look}, value), make("span", {}, name))));
@@ -119,10 +124,10 @@ function off(measured, expected) {
 }
 
 function stages(m) {
-  return table([["stage", "n less"], ["units"], ["cores"], ["busy"], ["", "n"], ["queue", "n"], ["service ms", "n"],
+  return table([["stage", "n less"], ["units"], ["cores"], ["busy"], ["queue", "n"], ["service ms", "n"],
     ["expected", "n less"], ["off", "n"]],
     (m.stages || []).map((s) => [s.stage, s.units, s.ep + (s.width > 1 ? "×" + s.width : "") +
-      (s.replicas > 1 ? "*" + s.replicas : "") + ": " + cpus(s.cpus), bar(s.busy, "busy"), figure(s.busy * 100, 0) + " %",
+      (s.replicas > 1 ? "*" + s.replicas : "") + ": " + cpus(s.cpus), bar(s.busy, "busy"),
       s.queue, figure(s.service_ms, 3), figure(s.expected_ms, 3), off(s.service_ms, s.expected_ms)]));
 }
 
@@ -130,20 +135,26 @@ function route(r) {
   if (!r) {
     return null;
   }
-  const hops = (r.hops || []).flatMap((h) => (h.boards || []).map((b) => [h.units || "–", b.name || "–",
-    b.up === false ? make("span", {class: "bad"}, "away") : "there", figure(b.service_ms, 3), figure(h.expected_ms, 3)]));
+  const hops = (r.hops || []).flatMap((h) => {
+    const all = (h.boards || []).reduce((sum, b) => sum + (b.share || 0), 0);
+    return (h.boards || []).map((b) => [h.units || "–", b.name || "–", b.up ? "there" : make("span", {class: "bad"}, "away"),
+      bar(all > 0 ? b.share / all : NaN, "share"), figure(h.service_ms, 3)]);
+  });
   return make("div", {}, make("h3", {}, "Route over boards"),
-    make("p", {}, make("code", {}, r.route || "this board alone"), " " + (r.phase || r.why || "")),
-    table([["units"], ["board"], ["state"], ["ms", "n"], ["expected", "n"]], hops));
+    make("p", {}, r.route ? make("code", {}, r.route) : "this board alone", " " + (r.phase || r.why || "")),
+    make("p", {class: "quiet"}, short(r.answered) + " answered by boards, " + short(r.resent) + " sent again, " +
+      short(r.returned) + " computed here"),
+    table([["units"], ["board"], ["state"], ["share"], ["service ms", "n"]], hops));
 }
 
 function unit_list(name) {
   const list = units.get(name) || [];
-  const time = (u) => Math.max(0, ...Object.values(u.ms || u.time_ms || {}).filter(known), known(u.measured_ms) ? u.measured_ms : 0);
-  const all = list.reduce((sum, u) => sum + time(u), 0);
+  const time = (u) => known(u.ewma_ms) ? u.ewma_ms : known(u.time_ms) ? u.time_ms : NaN;
+  const all = list.reduce((sum, u) => sum + (time(u) || 0), 0);
   const details = make("details", {}, make("summary", {}, "Units"),
-    table([["unit", "n"], ["name"], ["primitive", "less"], ["ms", "n"], ["share"]],
-      list.map((u) => [u.unit, u.name, u.primitive || "–", figure(time(u) || NaN, 3), bar(all > 0 ? time(u) / all : NaN, "share")])));
+    table([["unit", "n"], ["name", "name"], ["operator", "less"], ["primitive", "less"], ["ms", "n"], ["share"]],
+      list.map((u) => [u.unit, u.name, u.kind || "–", u.primitive || "–", figure(time(u), 3),
+        bar(all > 0 ? time(u) / all : NaN, "share")])));
   details.open = open.has(name);
   details.addEventListener("toggle", () => {
     if (details.isConnected && details.open !== open.has(name)) {
@@ -162,49 +173,70 @@ function model(m) {
       " (" + m.algorithm + ", epoch " + m.epoch + ")" + (m.tuning ? ", searching" : "")),
     ...(m.warnings || []).map((w) => make("p", {class: "bad"}, "warning: " + w)),
     curve(k.series),
-    figures([["frames/s", figure(now)], ["p50 ms", short(ms.p50)], ["p95 ms", short(ms.p95)], ["p99 ms", short(ms.p99)],
-      ["max ms", short(ms.max)], ["in flight", m.in_flight], ["waiting", m.waiting],
+    figures([["frames/s", figure(now)], ["peak/s", figure(most(k.series))], ["p50 ms", short(ms.p50)],
+      ["p95 ms", short(ms.p95)], ["p99 ms", short(ms.p99)], ["max ms", short(ms.max)], ["in flight", m.in_flight], ["waiting", m.waiting],
       ["dropped/s", figure(k.rate.dropped), k.rate.dropped > 0 ? "warn" : undefined],
       ["failed/s", figure(k.rate.failed), k.rate.failed > 0 ? "bad" : undefined]]),
     make("h3", {}, "Stages"), stages(m), route(m.route), unit_list(m.name));
+}
+
+const mhz = (khz) => known(khz) ? figure(khz / 1000, 0) : "–";
+
+function facts_of(s) {
+  const facts = [], sensors = s.sensors || {}, group = sensors.cgroup || {};
+  for (const t of (sensors.thermal || []).filter((z) => known(z.temp_c))) {
+    facts.push([t.type || "zone", figure(t.temp_c) + " °C", t.past_trip ? "bad" : undefined]);
+  }
+  if (sensors.throttled === true) {
+    facts.push(["heat or firmware", "holds CPUs back", "bad"]);
+  }
+  if (sensors.psi && known(sensors.psi.cpu_some_avg10)) {
+    facts.push(["tasks waited for a CPU", figure(sensors.psi.cpu_some_avg10) + " %",
+      sensors.psi.cpu_some_avg10 >= 10 ? "warn" : undefined]);
+  }
+  if (known(group.quota_cpus)) {
+    facts.push(["quota, CPUs", figure(group.quota_cpus, 2)], ["throttled, s", figure(group.throttled_us / 1e6)]);
+  }
+  if (s.memory) {
+    facts.push(["memory", figure(s.memory.resident_bytes / 1048576, 0) + " MiB"]);
+  }
+  if (sensors.energy && known(sensors.energy.joules_per_frame)) {
+    facts.push(["J a frame", short(sensors.energy.joules_per_frame)]);
+  }
+  facts.push(["clients", (s.clients || []).length]);
+  return facts;
 }
 
 function machine(s) {
   const policies = (s.sensors && s.sensors.policies) || [];
   const clocks = (s.eps || []).map((e) => {
     const p = policies.find((x) => x.policy === e.policy) || {};
-    const limit = p.limit_khz < e.max_freq_khz;
-    return [e.name, cpus(e.cpus), e.kind, e.governor || "–", figure(e.freq_khz / 1000, 0), figure(e.max_freq_khz / 1000, 0),
-      limit ? make("span", {class: p.by_heat ? "bad" : "warn"}, p.by_heat ? "by heat" : figure(p.limit_khz / 1000, 0)) : "–",
+    const limited = p.limit_khz < e.max_freq_khz;
+    return [e.name, cpus(e.cpus), e.kind, e.governor || "–", mhz(e.freq_khz), mhz(e.max_freq_khz),
+      limited ? make("span", {class: p.by_heat ? "bad" : "warn"}, (p.by_heat ? "by heat: " : "") + mhz(p.limit_khz)) : "–",
       e.used ? "yes" : "no"];
   });
-  const facts = [], sensors = s.sensors || {};
-  for (const t of sensors.thermal || []) {
-    facts.push([t.type || t.name || "zone", figure((t.mdegc !== undefined ? t.mdegc : t.temp_mdegc) / 1000) + " °C"]);
-  }
-  if (sensors.psi) {
-    facts.push(["tasks wait for cores", figure(sensors.psi.cpu_some_avg10) + " %",
-      sensors.psi.cpu_some_avg10 > 20 ? "warn" : undefined]);
-  }
-  if (s.memory) {
-    facts.push(["memory", figure(s.memory.resident_bytes / 1048576, 0) + " MiB"]);
-  }
-  if (sensors.throttled) {
-    facts.push(["clocks", "throttled", "bad"]);
-  }
-  facts.push(["clients", (s.clients || []).length]);
-  return make("section", {id: "machine"}, make("h2", {}, "Machine"), figures(facts), make("h3", {}, "Cores"),
-    table([["place"], ["cpus"], ["kind", "less"], ["governor", "less"], ["MHz", "n"], ["max", "n"], ["limited"], ["used"]], clocks));
+  return make("section", {id: "machine"}, make("h2", {}, "Machine"), figures(facts_of(s)), make("h3", {}, "Cores"),
+    table([["place"], ["cpus"], ["kind", "less"], ["governor", "less"], ["MHz", "n"], ["max MHz", "n"], ["limited"], ["used"]],
+      clocks));
+}
+
+function since(s) {
+  return !known(s) ? "–" : s < 120 ? figure(s, 0) + " s" : s < 7200 ? figure(s / 60, 0) + " min" : figure(s / 3600, 0) + " h";
 }
 
 function boards(list) {
-  return list && list.length ? make("section", {}, make("h2", {}, "Boards"), table([["board"], ["state"], ["round trip µs", "n"]],
-    list.map((b) => [b.name, b.up ? "there" : make("span", {class: "bad"}, "away"),
-      figure(b.link && b.link.message_us, 0)]))) : null;
+  return list && list.length ? make("section", {}, make("h2", {}, "Boards"),
+    table([["board"], ["state"], ["for"], ["message µs", "n"], ["Mbit/s", "n"], ["memory MiB", "n less"], ["places", "less"]],
+      list.map((b) => [b.name, b.up ? "there" : make("span", {class: "bad"}, "away"), since(b.for_s),
+        figure(b.link && b.link.message_us, 0), figure(b.link && 8000 / b.link.kilobyte_us, 0),
+        b.memory_bytes > 0 ? figure(b.memory_bytes / 1048576, 0) : "–",
+        (b.eps || []).map((e) => e.name + " x" + e.cores).join(", ") || "–"]))) : null;
 }
 
 function decisions(events) {
-  return make("section", {id: "decisions"}, make("h2", {}, "Last decisions"), make("ol", {}, ...(events || []).slice().reverse().map((e) =>
+  const newest = (events || []).slice().reverse();
+  return make("section", {id: "decisions"}, make("h2", {}, "Last decisions"), make("ol", {}, ...newest.map((e) =>
     make("li", {}, make("span", {class: "quiet"}, String(e.at || "").slice(11, 19) + " UTC "), make("b", {}, e.model || ""),
       " " + e.cause + ": " + e.outcome + (e.algorithm ? " by " + e.algorithm : "") +
       (known(e.fps_before) && known(e.fps_after) ? ", " + figure(e.fps_before) + " to " + figure(e.fps_after) + " frames/s" : "") +

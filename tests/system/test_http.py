@@ -4,11 +4,14 @@
 import json
 import os
 import random
+import re
+import shutil
 import struct
+import subprocess
 import tempfile
 
 import http_schema
-from daemon import DIGITS, Daemon, check, equal
+from daemon import DIGITS, ROOT, Daemon, check, equal
 from http_models import JPEG, counted_rows, png, two_inputs
 from http_server import Http, main
 
@@ -236,6 +239,36 @@ def metrics_are_the_daemons_and_its_own():
         equal(h.metric("piped_http_daemon_up"), 1)
 
 
+def examples_of_the_page_run():
+    """Each curl command of docs/http.md, with its files."""
+    if not shutil.which("curl"):
+        return "curl is not installed"
+    with open(os.path.join(ROOT, "docs", "http.md"), encoding="utf-8") as f:
+        page = f.read()
+    blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S)).replace("\\\n", "")
+    commands = [c for c in blocks.splitlines() if c.startswith("curl ")]
+    check(len(commands) >= 14, commands)
+    raw = digits_input(1)
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, listen=("127.0.0.1:0", "unix:" + d.temp + "/http.sock")) as h:
+        body, headers = binary_request([("image", [1, 1, 16, 16], "FP32", raw)], parameters={"binary_data_output": True})
+        for name, data in (("three.png", png(16, 16, 1, 3)), ("three.f32", raw), ("request.bin", body),
+                           ("request.json", json.dumps({"inputs": [tensor(raw)]}).encode())):
+            with open(os.path.join(d.temp, name), "wb") as f:
+                f.write(data)
+        for c in commands:
+            c = c.replace("http://127.0.0.1:8000", h.url).replace("/run/piped-http", d.temp)
+            c = c.replace("Content-Length: 176", "Content-Length: " + headers[BINARY])
+            if "https:" in c:
+                continue  # test_http_access.py
+            r = subprocess.run(["bash", "-c", c.replace("curl ", "curl -sS --fail ", 1)], cwd=d.temp, capture_output=True,
+                               text=True, timeout=60, check=False)
+            equal(r.returncode, 0, c + "\n" + r.stderr)
+            if "-o answer.bin" in c:
+                with open(os.path.join(d.temp, "answer.bin"), "rb") as f:
+                    equal(f.read()[-40:], pipectl_raw(d, "page.f32", raw), c)
+    return None
+
+
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
       only_valid_rows_are_answered, pictures_are_answered_with_classes, errors_have_codes_and_reasons,
-      infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own))
+      infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))
