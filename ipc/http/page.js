@@ -174,7 +174,8 @@ function model(m) {
     ...(m.warnings || []).map((w) => make("p", {class: "bad"}, "warning: " + w)),
     curve(k.series),
     figures([["frames/s", figure(now)], ["peak/s", figure(most(k.series))], ["p50 ms", short(ms.p50)],
-      ["p95 ms", short(ms.p95)], ["p99 ms", short(ms.p99)], ["max ms", short(ms.max)], ["in flight", m.in_flight], ["waiting", m.waiting],
+      ["p95 ms", short(ms.p95)], ["p99 ms", short(ms.p99)], ["max ms", short(ms.max)],
+      ["in flight", m.in_flight], ["waiting", m.waiting],
       ["dropped/s", figure(k.rate.dropped), k.rate.dropped > 0 ? "warn" : undefined],
       ["failed/s", figure(k.rate.failed), k.rate.failed > 0 ? "bad" : undefined]]),
     make("h3", {}, "Stages"), stages(m), route(m.route), unit_list(m.name));

@@ -27,27 +27,34 @@ struct web_place {
 
 TAILQ_HEAD(places, web_place);
 
+/* A request that waits, on its thread's stack. The first that waits for a model gets the next place
+ * of that model handed. So a request that comes just then does not overtake it, and only one thread
+ * wakes. */
+struct waiter {
+    TAILQ_ENTRY(waiter) linked;
+    const char *model;
+    pthread_cond_t woken;
+    bool called;
+    struct web_place *place; /* handed over; NULL: look again */
+};
+
 struct web_pool {
     const struct web_options *o; /* borrowed */
     pthread_mutex_t lock;        /* of all below */
-    pthread_cond_t freed;
-    struct places places; /* those last used first */
+    struct places places;        /* those last used first */
+    TAILQ_HEAD(, waiter) waiters;
     size_t count, busy, waiting;
 };
 
 struct web_pool *web_pool_new(const struct web_options *o)
 {
     struct web_pool *p = calloc(1, sizeof(*p));
-    pthread_condattr_t attr;
 
     if (p) {
         p->o = o;
         TAILQ_INIT(&p->places);
+        TAILQ_INIT(&p->waiters);
         pthread_mutex_init(&p->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&p->freed, &attr);
-        pthread_condattr_destroy(&attr);
     }
     return p;
 }
@@ -69,7 +76,6 @@ struct web_pool *web_pool_free(struct web_pool *p)
             TAILQ_REMOVE(&p->places, place, linked);
             close_place(place);
         }
-        pthread_cond_destroy(&p->freed);
         pthread_mutex_destroy(&p->lock);
         free(p);
     }
@@ -149,42 +155,101 @@ static int try_take(struct web_pool *p, const char *model, struct web_place **re
     return rc;
 }
 
-int web_pool_take(struct web_pool *p, const char *model, uint64_t until_ns, struct web_place **ret)
+/* Under the lock. Return: 0: @ret is set, or there was news; -ETIMEDOUT. */
+static int wait_turn(struct web_pool *p, const char *model, uint64_t until_ns,
+                     struct web_place **ret)
 {
     struct timespec until = {.tv_sec = (time_t)(until_ns / BASE_NS_PER_S),
                              .tv_nsec = (long)(until_ns % BASE_NS_PER_S)};
-    struct web_place *evicted = NULL;
+    struct waiter w = {.model = model};
+    pthread_condattr_t attr;
+    int rc;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w.woken, &attr);
+    pthread_condattr_destroy(&attr);
+    TAILQ_INSERT_TAIL(&p->waiters, &w, linked);
+    p->waiting++;
+    rc = -pthread_cond_timedwait(&w.woken, &p->lock, &until);
+    p->waiting--;
+    TAILQ_REMOVE(&p->waiters, &w, linked);
+    pthread_cond_destroy(&w.woken);
+    *ret = w.place;
+    return w.place ? 0 : rc;
+}
+
+int web_pool_take(struct web_pool *p, const char *model, uint64_t until_ns, struct web_place **ret)
+{
+    struct web_place *evicted = NULL, *place = NULL;
     int rc;
 
     pthread_mutex_lock(&p->lock);
-    rc = try_take(p, model, ret, &evicted);
+    rc = try_take(p, model, &place, &evicted);
     if (rc == 0 && p->waiting >= (size_t)p->o->queue) {
         rc = -EAGAIN;
     }
     while (rc == 0) {
-        p->waiting++;
-        rc = -pthread_cond_timedwait(&p->freed, &p->lock, &until);
-        p->waiting--;
-        rc = rc == 0 ? try_take(p, model, ret, &evicted) : rc;
+        rc = wait_turn(p, model, until_ns, &place);
+        if (rc == 0) {
+            rc = place ? 1 : try_take(p, model, &place, &evicted);
+        }
     }
     pthread_mutex_unlock(&p->lock);
     close_place(evicted);
+    *ret = place;
     return rc > 0 ? 0 : rc;
+}
+
+/* The first request that waits and can use the place that gets free: one for its model, or one for
+ * another model that lacks room for a place of its own. */
+static struct waiter *next_waiter(struct web_pool *p, const char *model, bool broken)
+{
+    bool full = p->count >= (size_t)p->o->streams_total;
+    struct waiter *w;
+
+    TAILQ_FOREACH(w, &p->waiters, linked) {
+        size_t count;
+
+        if (w->called) {
+            continue;
+        }
+        if (strcmp(w->model, model) == 0) {
+            return w;
+        }
+        if (full || broken) {
+            find(p, w->model, &count);
+            if (count < (size_t)p->o->streams) {
+                return w;
+            }
+        }
+    }
+    return NULL;
 }
 
 void web_pool_give(struct web_pool *p, struct web_place *place, bool broken)
 {
+    struct waiter *next;
+
     pthread_mutex_lock(&p->lock);
-    place->busy = false;
-    place->idle_ns = base_now_ns();
-    p->busy--;
-    TAILQ_REMOVE(&p->places, place, linked);
-    if (broken) {
-        p->count--;
+    next = next_waiter(p, place->model, broken);
+    if (next && !broken && strcmp(next->model, place->model) == 0) {
+        next->place = place; /* it stays busy */
     } else {
-        TAILQ_INSERT_HEAD(&p->places, place, linked);
+        place->busy = false;
+        place->idle_ns = base_now_ns();
+        p->busy--;
+        TAILQ_REMOVE(&p->places, place, linked);
+        if (broken) {
+            p->count--;
+        } else {
+            TAILQ_INSERT_HEAD(&p->places, place, linked);
+        }
     }
-    pthread_cond_broadcast(&p->freed);
+    if (next) {
+        next->called = true;
+        pthread_cond_signal(&next->woken);
+    }
     pthread_mutex_unlock(&p->lock);
     if (broken) {
         close_place(place);

@@ -27,8 +27,8 @@ def read(answer):
 class Clients:
     """Threads that send `count` requests each, and compare every answer."""
 
-    def __init__(self, h, threads, count, wanted):
-        self.h, self.count, self.wanted = h, count, wanted
+    def __init__(self, h, threads, count, wanted, model="digits"):
+        self.h, self.count, self.wanted, self.model = h, count, wanted, model
         self.wrong, self.answered = [], 0
         self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(threads)]
         for t in self.threads:
@@ -39,7 +39,7 @@ class Clients:
         try:
             for i in range(self.count):
                 seed = (number * 7 + i) % len(self.wanted)
-                if read(self.h.infer("digits", inputs(seed), RAW, connection=connection)) != self.wanted[seed]:
+                if read(self.h.infer(self.model, inputs(seed), RAW, connection=connection)) != self.wanted[seed]:
                     self.wrong.append(seed)
                 self.answered += 1
         except BaseException as e:  # pylint: disable=broad-except
@@ -61,6 +61,15 @@ def many_clients_share_streams():
         clients.join()
         check(h.metric("piped_http_streams") <= 3)
         equal(h.metric("piped_frames_admitted_total"), 16 + 24 * 40)
+
+
+def models_share_few_streams():
+    with Daemon(models={"digits": DIGITS, "other": DIGITS}) as d, Http(d, "--streams", "2", "--streams-total", "2") as h:
+        wanted = [read(h.infer("digits", inputs(s), RAW)) for s in range(16)]
+        both = [Clients(h, 5, 40, wanted, model) for model in ("digits", "other")]
+        for clients in both:
+            clients.join()
+        check(h.metric("piped_http_streams") <= 2)
 
 
 def restarts_of_the_daemon_lose_nothing():
@@ -169,5 +178,5 @@ def what_was_admitted_is_answered_at_the_end():
         idle.close()
 
 
-main((many_clients_share_streams, restarts_of_the_daemon_lose_nothing, an_absent_daemon_is_told, a_failed_model_is_told,
+main((many_clients_share_streams, models_share_few_streams, restarts_of_the_daemon_lose_nothing, an_absent_daemon_is_told, a_failed_model_is_told,
       models_come_go_and_change, limits_and_deadlines_have_codes, what_was_admitted_is_answered_at_the_end))
