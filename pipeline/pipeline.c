@@ -19,9 +19,10 @@ struct pl_pipeline {
     struct pl_ep_set eps; /* the EPs that new plans refer to */
     struct pl_frame_pool pool;
     struct pl_sequencer sequencer;
-    struct pl_set *set; /* owned; serves */
-    struct pl_set *old; /* owned; draining, or NULL */
-    uint64_t admitted;  /* frames so far: number of the next one */
+    struct pl_set *set;         /* owned; serves */
+    struct pl_set *old;         /* owned; draining, or NULL */
+    struct pl_unit_total *past; /* owned; [units], under plans whose teams are gone */
+    uint64_t admitted;          /* frames so far: number of the next one */
     size_t in_flight;
 };
 
@@ -89,6 +90,11 @@ int pl_new(const struct krn_net *net, const struct pl_ep_set *eps, const struct 
     p->net = net;
     p->eps = *eps;
     p->options = *options;
+    p->past = calloc(base_max(m->unit_count, (size_t)1), sizeof(p->past[0]));
+    if (p->past == NULL) {
+        pl_free(p);
+        return -ENOMEM;
+    }
     r = pl_frame_pool_init(&p->pool, options->frames > 0 ? options->frames : default_frames(eps),
                            m->arena_bytes);
     if (r == 0) {
@@ -114,6 +120,7 @@ struct pl_pipeline *pl_free(struct pl_pipeline *p)
     pl_set_free(p->set);
     pl_sequencer_deinit(&p->sequencer);
     pl_frame_pool_deinit(&p->pool);
+    free(p->past);
     free(p);
     return NULL;
 }
@@ -230,11 +237,49 @@ int pl_set_eps(struct pl_pipeline *p, const struct pl_ep_set *eps)
     return 0;
 }
 
+/* Adds what @unit took under the plan of @s. The first sample of a series may still be cut when the
+ * second one comes; the sum of a plan that serves leaves it out until then, so that it only
+ * grows. */
+static void add_unit(const struct pl_set *s, size_t unit, bool over, struct pl_unit_total *to)
+{
+    for (size_t i = 0; i < s->team_count; i++) {
+        const struct pl_team *t = &s->teams[i];
+        struct pl_series time;
+
+        if (unit < t->first_unit || unit > t->last_unit) {
+            continue;
+        }
+        pl_clocks_read_unit(&t->clocks, unit - t->first_unit, &time);
+        if (time.count > 1 || over) {
+            to->frames += time.count;
+            to->ns += (double)time.count * time.mean_ns;
+        }
+    }
+}
+
+/* The teams of @s have ended. */
+static void keep_totals(struct pl_pipeline *p, const struct pl_set *s)
+{
+    for (size_t i = 0; i < krn_net_model(p->net)->unit_count; i++) {
+        add_unit(s, i, true, &p->past[i]);
+    }
+}
+
+void pl_unit_total(const struct pl_pipeline *p, size_t unit, struct pl_unit_total *ret)
+{
+    *ret = p->past[unit];
+    if (p->old != NULL) {
+        add_unit(p->old, unit, false, ret);
+    }
+    add_unit(p->set, unit, false, ret);
+}
+
 void pl_reap(struct pl_pipeline *p)
 {
     if (p->old != NULL && pl_set_ended(p->old)) {
         /* its last frames may still be in its completion rings */
         drain(p, p->old);
+        keep_totals(p, p->old);
         p->old = pl_set_free(p->old);
     }
 }

@@ -107,6 +107,13 @@ size_t pl_depth(const struct pl_pipeline *p);
 size_t pl_team_count(const struct pl_pipeline *p);
 void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stats *ret);
 void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_unit_stats *ret);
+/* What a unit took under all plans so far. */
+struct pl_unit_total {
+    uint64_t frames;
+    double ns; /* sum of times that are cut as in struct pl_series; never falls */
+};
+/** pl_unit_total() - adds up the clocks of @unit over all teams of all plans so far. */
+void pl_unit_total(const struct pl_pipeline *p, size_t unit, struct pl_unit_total *ret);
 /** pl_team_unit_stats() - statistics of one unit on one team; a cost table needs them if the teams
  * of a stage are on different EPs. Return: false if the team does not run @unit (@ret is then
  * empty). */

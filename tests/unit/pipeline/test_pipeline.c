@@ -221,6 +221,52 @@ TEST(one_switch_at_a_time)
 }
 
 /* Asleep it admits nothing, by any plan, and holds no weights. */
+#define UNITS 6u
+
+/* Waits until the previous plan is gone, and asserts that each unit has taken @frames frames so
+ * far, and no less time than before. */
+static void check_totals(struct rig *r, uint64_t frames, double *least_ns)
+{
+    T_TRUE(rig_drain(r));
+    for (size_t u = 0; u < UNITS; u++) {
+        struct pl_unit_total t;
+
+        pl_unit_total(r->p, u, &t);
+        T_EQ(t.frames, frames);
+        T_TRUE(t.ns >= least_ns[u]);
+        T_TRUE((t.ns > 0) == (frames > 0));
+        least_ns[u] = t.ns;
+    }
+}
+
+TEST(totals_of_units_outlive_plans)
+{
+    static const char *const plans[] = {"0-5@big*2", "0-2@big|3-5@big", "0-5@big",
+                                        "0-0@big|1-5@big*3"};
+    double least_ns[UNITS] = {0};
+    struct pl_plan plan;
+    struct pl_ep_set eps;
+    struct tiny_net net;
+    struct pl_options o;
+    struct rig r;
+
+    tiny_net_init(&net, UNITS, 3, 10);
+    rig_init(&r, &net);
+    rig_eps(&eps, false);
+    o = rig_options(&r);
+    plan = rig_plan("0-5@big", &eps, UNITS);
+    T_EQ(pl_new(net.net, &eps, &plan, &o, &r.p), 0);
+    check_totals(&r, 0, least_ns);
+    for (size_t i = 0; i < 8; i++) {
+        T_TRUE(rig_stream(&r, 1 + 7 * (i % 2), 0));
+        plan = rig_plan(plans[i % base_array_count(plans)], &eps, UNITS);
+        T_EQ(pl_switch(r.p, &plan), 0);
+        check_totals(&r, (i + 1) / 2 * 9 + (i + 1) % 2, least_ns);
+    }
+    rig_deinit(&r);
+    tiny_net_deinit(&net);
+}
+
 TEST(sleeps)
 {
     struct pl_options options;
