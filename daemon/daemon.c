@@ -226,6 +226,14 @@ static int start_threads(struct dmn_daemon *d)
     return 0;
 }
 
+static double wall_clock_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config)
 {
     int frames_fd = -1, control_fd = -1, error;
@@ -233,6 +241,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     d->args = args;
     d->config = config;
     d->host.started_ns = base_now_ns();
+    d->host.started_s = wall_clock_s();
     d->lock_fd = -1;
     dmn_wire(d);
     signal(SIGPIPE, SIG_IGN);

@@ -73,6 +73,7 @@ enum ipc_policy {
     IPC_POLICY_BLOCK = 0,  /* every frame is computed; credits hold the client back */
     IPC_POLICY_LATEST = 1, /* a new frame replaces the waiting one, which is answered DROPPED */
     IPC_POLICY_REJECT = 2, /* a frame that cannot start at once is answered RESOURCE_EXHAUSTED */
+    IPC_POLICY_COUNT
 };
 
 /* Pixel formats of OPEN; TENSOR: the model's input tensors at the offsets that OPENED names */

@@ -265,8 +265,8 @@ void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)
     bool switched = dmn_adapt_switch(m, tun_adapt_before(a->watch), m->origin, !a->corrected) == 0;
 
     if (switched) {
-        dmn_event_measured(
-            a->event, DMN_OUTCOME_ROLLED_BACK, dmn_adapt_fps(a, a->verify_ns ? 4 : 1),
+        dmn_plan_event_measured(
+            m, a->event, DMN_OUTCOME_ROLLED_BACK, dmn_adapt_fps(a, a->verify_ns ? 4 : 1),
             m->stats.collected - a->verify_collected, m->stats.failed - a->verify_failed);
         a->event = dmn_event_unref(a->event);
         a->epoch = pl_epoch(m->pipe);
@@ -293,9 +293,10 @@ void dmn_adapt_verify(struct dmn_model *m, uint64_t now_ns)
     } else if (--a->verify_left == 0) {
         uint64_t frames = m->stats.collected - a->verify_collected;
 
-        dmn_event_measured(a->event, DMN_OUTCOME_SWITCHED,
-                           frames ? (double)frames * 1e9 / (double)(now_ns - a->verify_ns) : -1,
-                           frames, m->stats.failed - a->verify_failed);
+        dmn_plan_event_measured(m, a->event, DMN_OUTCOME_SWITCHED,
+                                frames ? (double)frames * 1e9 / (double)(now_ns - a->verify_ns)
+                                       : -1,
+                                frames, m->stats.failed - a->verify_failed);
     }
     dmn_adapt_publish(m);
 }

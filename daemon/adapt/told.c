@@ -36,19 +36,17 @@ struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_a
         ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = t->after}),
         "model %s: %s: %s (%s)", m->name, tun_cause_name(t->cause), detail,
         dmn_event_outcome_name(t->outcome));
-    return dmn_history_add(&m->planning->of->history,
-                           &(struct dmn_history_event){.model = m->name,
-                                                       .cause = dmn_cause_of(t->cause),
-                                                       .detail = detail,
-                                                       .origin = t->origin,
-                                                       .plan_before = t->before,
-                                                       .plan_after = t->after,
-                                                       .fps_before = t->fps_before,
-                                                       .fps_after = -1,
-                                                       .predicted_gain = t->gain,
-                                                       .duration_ms = t->duration_ms,
-                                                       .outcome = t->outcome,
-                                                       .decided = t->decided});
+    return dmn_plan_event(m, &(struct dmn_history_event){.cause = dmn_cause_of(t->cause),
+                                                         .detail = detail,
+                                                         .origin = t->origin,
+                                                         .plan_before = t->before,
+                                                         .plan_after = t->after,
+                                                         .fps_before = t->fps_before,
+                                                         .fps_after = -1,
+                                                         .predicted_gain = t->gain,
+                                                         .duration_ms = t->duration_ms,
+                                                         .outcome = t->outcome,
+                                                         .decided = t->decided});
 }
 
 /* How many times longer an EP takes than the table says at the present frequency: for the units

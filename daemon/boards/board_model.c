@@ -10,7 +10,7 @@
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/plans.h"
+#include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -92,16 +92,14 @@ static void record(const struct dmn_board_model *bm, const char *before)
                  bm->serving ? "model %s: served over boards by %s (%s)"
                              : "model %s: served by this board alone, plan %s (%s)",
                  m->name, after, why);
-    dmn_history_add(&bm->of->plans->history,
-                    &(struct dmn_history_event){.model = m->name,
-                                                .detail = why,
-                                                .plan_before = before ? before : here,
-                                                .plan_after = after,
-                                                .cause = cause(bm),
-                                                .origin = bm->serving ? by : m->origin,
-                                                .outcome = DMN_OUTCOME_SWITCHED,
-                                                .fps_before = dmn_model_fps(m, base_now_ns()),
-                                                .fps_after = -1});
+    dmn_plan_event(m, &(struct dmn_history_event){.detail = why,
+                                                  .plan_before = before ? before : here,
+                                                  .plan_after = after,
+                                                  .cause = cause(bm),
+                                                  .origin = bm->serving ? by : m->origin,
+                                                  .outcome = DMN_OUTCOME_SWITCHED,
+                                                  .fps_before = dmn_model_fps(m, base_now_ns()),
+                                                  .fps_after = -1});
 }
 
 static void tell_serving(const struct dmn_board_model *bm)

@@ -11,6 +11,7 @@
 #include "daemon/boards/border_kept.h"
 #include "daemon/boards/spread.h"
 #include "daemon/control/control.h"
+#include "daemon/control/metrics_text.h"
 
 static json_t *boards_of_hop_json(const struct brd_link_report_all *r, const struct brd_hop *h)
 {
@@ -130,11 +131,6 @@ json_t *dmn_boards_json(const struct dmn_boards *b)
     return list;
 }
 
-static void head(FILE *to, const char *name, const char *type, const char *help)
-{
-    fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
-}
-
 /* The model's frames that came back so far, answered or not. */
 static void frames(FILE *to, const struct dmn_model *m, const struct dmn_away *away)
 {
@@ -151,19 +147,19 @@ void dmn_boards_metrics(FILE *to, const struct dmn_control *control)
     const struct dmn_boards *b = control->boards;
     const struct dmn_board_model *bm;
 
-    head(to, "board_up", "gauge", "1 while the other board is there.");
+    dmn_metric_head(to, "board_up", "gauge", "1 while the other board is there.");
     for (size_t i = 0; b->report && i < b->report->board_count; i++) {
         fprintf(to, "piped_board_up{board=\"%s\"} %d\n", b->report->board[i].name,
                 b->report->board[i].up);
     }
-    head(to, "route_serving", "gauge", "1 while frames go over several boards.");
+    dmn_metric_head(to, "route_serving", "gauge", "1 while frames go over several boards.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if ((bm = dmn_boards_of(b, m)) != NULL) {
             fprintf(to, "piped_route_serving{model=\"%s\"} %d\n", m->name, bm->serving != 0);
         }
     }
-    head(to, "route_frames_total", "counter",
-         "Frames sent over several boards: answered, or returned and computed here.");
+    dmn_metric_head(to, "route_frames_total", "counter",
+                    "Frames sent over several boards: answered, or returned and computed here.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if ((bm = dmn_boards_of(b, m)) != NULL) {
             frames(to, m, bm->away);

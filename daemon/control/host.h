@@ -24,6 +24,7 @@ const char *dmn_state_name(enum dmn_state state);
 
 struct dmn_host {
     uint64_t started_ns;
+    double started_s; /* wall clock, since 1970 */
     struct krn_blas_status blas;
     uint64_t reloads, reload_failures;
     void *ctx; /* for the functions below */

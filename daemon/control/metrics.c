@@ -7,22 +7,26 @@
 #include "daemon/control/control.h"
 #include "daemon/control/costs_table.h"
 #include "daemon/control/json.h"
+#include "daemon/control/metrics_text.h"
 #include "daemon/control/sensors_json.h"
 #include "daemon/frames/frames.h"
 #include "daemon/models/resident.h"
 #include "daemon/plans/planning.h"
 #include "tuner/json/costs_json.h"
 
-static void head(FILE *to, const char *name, const char *type, const char *help)
-{
-    fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
-}
+#if defined(__x86_64__)
+#define ARCH "x86_64"
+#elif defined(__aarch64__)
+#define ARCH "aarch64"
+#else
+#define ARCH "other"
+#endif
 
 /* Model names contain nothing that a label would have to escape. */
 static void models(FILE *to, const struct dmn_control *control, const char *name, const char *type,
                    const char *help, double (*value)(const struct dmn_model *m))
 {
-    head(to, name, type, help);
+    dmn_metric_head(to, name, type, help);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         fprintf(to, "piped_%s{model=\"%s\"} %.17g\n", name, m->name, value(m));
     }
@@ -48,6 +52,10 @@ static double fps(const struct dmn_model *m)
 {
     return dmn_model_fps(m, base_now_ns());
 }
+static double stalled(const struct dmn_model *m)
+{
+    return m->stalled;
+}
 static double tuning(const struct dmn_model *m)
 {
     return m->planning->retune != NULL;
@@ -60,7 +68,8 @@ static double weight_bytes(const struct dmn_model *m)
 /* How many cells of the cost tables are known, by source. */
 static void cost_cells(FILE *to, const struct dmn_control *control)
 {
-    head(to, "cost_cells", "gauge", "Figures of the cost table, by where they are from.");
+    dmn_metric_head(to, "cost_cells", "gauge",
+                    "Figures of the cost table, by where they are from.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         size_t count[DMN_SOURCE_COUNT];
 
@@ -74,7 +83,7 @@ static void cost_cells(FILE *to, const struct dmn_control *control)
 
 static void answers(FILE *to, const struct dmn_control *control)
 {
-    head(to, "frames_answered_total", "counter", "Frames answered, by status.");
+    dmn_metric_head(to, "frames_answered_total", "counter", "Frames answered, by status.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         const struct dmn_client_stats *clients = dmn_clients_stats(m);
 
@@ -83,8 +92,9 @@ static void answers(FILE *to, const struct dmn_control *control)
                     ipc_status_name((enum ipc_status)s), (unsigned long long)clients->by_status[s]);
         }
     }
-    head(to, "latency_seconds", "summary",
-         "Arrival of a frame to its last stage's end; quantiles over the newest answers.");
+    dmn_metric_head(
+        to, "latency_seconds", "summary",
+        "Arrival of a frame to its last stage's end; quantiles over the newest answers.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         static const char *const quantile[] = {"0.5", "0.95", "0.99"};
         const struct dmn_client_stats *clients = dmn_clients_stats(m);
@@ -115,7 +125,7 @@ static void teams(FILE *to, const struct dmn_control *control)
     };
 
     for (size_t row = 0; row < base_array_count(rows); row++) {
-        head(to, rows[row].name, rows[row].type, rows[row].help);
+        dmn_metric_head(to, rows[row].name, rows[row].type, rows[row].help);
         for (const struct dmn_model *m = control->models->models; m; m = m->next) {
             for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
                 struct pl_team_stats t;
@@ -136,15 +146,34 @@ static void teams(FILE *to, const struct dmn_control *control)
     }
 }
 
+static void connections_refused(FILE *to, const struct dmn_frames *f)
+{
+    static const char *const names[DMN_UNPLACED_COUNT] = {[DMN_UNPLACED_LIMIT] = "limit",
+                                                          [DMN_UNPLACED_USER] = "limit_of_user",
+                                                          [DMN_UNPLACED_MEMORY] = "out_of_memory"};
+
+    dmn_metric_head(to, "connections_refused_total", "counter", "Connections refused, by reason.");
+    for (size_t i = 0; i < DMN_UNPLACED_COUNT; i++) {
+        fprintf(to, "piped_connections_refused_total{reason=\"%s\"} %llu\n", names[i],
+                (unsigned long long)f->refused[i]);
+    }
+    dmn_metric_head(to, "streams_refused_total", "counter",
+                    "Streams that could not be opened, by status.");
+    for (int s = IPC_OK + 1; s < IPC_STATUS_COUNT; s++) {
+        fprintf(to, "piped_streams_refused_total{status=\"%s\"} %llu\n",
+                ipc_status_name((enum ipc_status)s), (unsigned long long)f->streams_refused[s]);
+    }
+}
+
 static void memory(FILE *to, const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
 
-    head(to, "resident_bytes", "gauge", "Memory of the process, files' pages included.");
+    dmn_metric_head(to, "resident_bytes", "gauge", "Memory of the process, files' pages included.");
     fprintf(to, "piped_resident_bytes %llu\n", (unsigned long long)m.resident_bytes);
-    head(to, "packed_bytes", "gauge", "Weights as they are packed.");
+    dmn_metric_head(to, "packed_bytes", "gauge", "Weights as they are packed.");
     fprintf(to, "piped_packed_bytes %llu\n", (unsigned long long)m.packed_bytes);
-    head(to, "arena_bytes", "gauge", "Arenas that frames were ever in.");
+    dmn_metric_head(to, "arena_bytes", "gauge", "Arenas that frames were ever in.");
     fprintf(to, "piped_arena_bytes %llu\n", (unsigned long long)m.arena_bytes);
 }
 
@@ -157,22 +186,24 @@ char *dmn_metrics_text(struct dmn_control *control)
     if (!to) {
         return NULL;
     }
-    head(to, "build_info", "gauge", "Version of the daemon.");
-    fprintf(to, "piped_build_info{version=\"%s\"} 1\n", PIPED_VERSION);
-    head(to, "uptime_seconds", "gauge", "Time since the start.");
+    dmn_metric_head(to, "build_info", "gauge", "What the daemon was built of.");
+    fprintf(to, "piped_build_info{version=\"%s\",arch=\"%s\",compiler=\"%s\"} 1\n", PIPED_VERSION,
+            ARCH, __VERSION__);
+    dmn_metric_head(to, "start_time_seconds", "gauge", "Start of the daemon, since 1970.");
+    fprintf(to, "piped_start_time_seconds %.3f\n", control->host->started_s);
+    dmn_metric_head(to, "uptime_seconds", "gauge", "Time since the start.");
     fprintf(to, "piped_uptime_seconds %.3f\n",
             (double)(base_now_ns() - control->host->started_ns) / 1e9);
-    head(to, "degraded", "gauge", "1 while something asked for does not work.");
+    dmn_metric_head(to, "degraded", "gauge", "1 while something asked for does not work.");
     fprintf(to, "piped_degraded %d\n",
             control->host->state(control->host->ctx) == DMN_STATE_DEGRADED);
-    head(to, "models_failed", "gauge", "Configured or saved models that could not be loaded.");
+    dmn_metric_head(to, "models_failed", "gauge",
+                    "Configured or saved models that could not be loaded.");
     fprintf(to, "piped_models_failed %zu\n", dmn_failed_count(&control->models->failed));
-    head(to, "connections", "gauge", "Connections to the frames socket.");
+    dmn_metric_head(to, "connections", "gauge", "Connections to the frames socket.");
     fprintf(to, "piped_connections %zu\n", control->frames->conn_count);
-    head(to, "connections_refused_total", "counter", "Connections refused at a limit.");
-    fprintf(to, "piped_connections_refused_total %llu\n",
-            (unsigned long long)control->frames->refused);
-    head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
+    connections_refused(to, control->frames);
+    dmn_metric_head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
     fprintf(to, "piped_reloads_total{outcome=\"done\"} %llu\n",
             (unsigned long long)control->host->reloads);
     fprintf(to, "piped_reloads_total{outcome=\"failed\"} %llu\n",
@@ -184,12 +215,15 @@ char *dmn_metrics_text(struct dmn_control *control)
     models(to, control, "frames_waiting", "gauge", "Frames that wait for room in the pipeline.",
            waiting);
     models(to, control, "fps", "gauge", "Frames answered a second, over the last seconds.", fps);
-    models(to, control, "plan_epoch", "counter", "Number of the present plan.", epoch);
+    models(to, control, "stalled", "gauge", "1 while a stage is stuck.", stalled);
+    models(to, control, "plan_epoch", "gauge", "Number of the present plan.", epoch);
     models(to, control, "tuning", "gauge", "1 while a measurement is running.", tuning);
     models(to, control, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
     memory(to, control);
     cost_cells(to, control);
     teams(to, control);
+    dmn_frames_metrics(to, control);
+    dmn_plans_metrics(to, control);
     dmn_boards_metrics(to, control);
     dmn_sensors_metrics(to, control->machine);
     if (fclose(to) != 0) {

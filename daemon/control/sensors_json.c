@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/control/metrics_text.h"
 #include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"
@@ -183,29 +184,10 @@ json_t *dmn_sensors_json(const struct dmn_machine *m)
                      "gpio", gpio_json(m));
 }
 
-static void head(FILE *to, const char *name, const char *type, const char *help)
-{
-    fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
-}
-
-/* Escapes text of the kernel for a label. */
-static void label(const char *value, char ret[2 * GOV_NAME_MAX * 2])
-{
-    size_t used = 0;
-
-    for (; *value && used < 2 * GOV_NAME_MAX * 2 - 3; value++) {
-        if (*value == '"' || *value == '\\') {
-            ret[used++] = '\\';
-        }
-        ret[used++] = *value;
-    }
-    ret[used] = '\0';
-}
-
 static void one(FILE *to, const char *name, const char *type, const char *help, double value)
 {
     if (gov_known(value)) {
-        head(to, name, type, help);
+        dmn_metric_head(to, name, type, help);
         fprintf(to, "piped_%s %.17g\n", name, value);
     }
 }
@@ -217,15 +199,15 @@ static double counted(uint64_t value, double unit)
 
 static void policies(FILE *to, const struct gov_snapshot *s)
 {
-    head(to, "cpu_frequency_hertz", "gauge", "Frequency of a cpufreq policy.");
+    dmn_metric_head(to, "cpu_frequency_hertz", "gauge", "Frequency of a cpufreq policy.");
     for (size_t i = 0; i < s->policy_count; i++) {
         if (s->policies[i].now_khz != GOV_UNKNOWN) {
             fprintf(to, "piped_cpu_frequency_hertz{policy=\"%u\"} %.17g\n", s->policies[i].number,
                     (double)s->policies[i].now_khz * 1000);
         }
     }
-    head(to, "cpu_frequency_pressure", "gauge",
-         "Share of the highest frequency that a policy may not use.");
+    dmn_metric_head(to, "cpu_frequency_pressure", "gauge",
+                    "Share of the highest frequency that a policy may not use.");
     for (size_t i = 0; i < s->policy_count; i++) {
         if (gov_known(s->policies[i].pressure)) {
             fprintf(to, "piped_cpu_frequency_pressure{policy=\"%u\"} %.9g\n", s->policies[i].number,
@@ -238,10 +220,10 @@ static void zones(FILE *to, const struct gov_snapshot *s)
 {
     char type[4 * GOV_NAME_MAX];
 
-    head(to, "temperature_celsius", "gauge", "Temperature of a thermal zone.");
+    dmn_metric_head(to, "temperature_celsius", "gauge", "Temperature of a thermal zone.");
     for (size_t i = 0; i < s->zone_count; i++) {
         if (s->zones[i].temp_mdegc != GOV_UNKNOWN_MDEGC) {
-            label(s->zones[i].type, type);
+            dmn_metric_label(s->zones[i].type, type, sizeof(type));
             fprintf(to, "piped_temperature_celsius{zone=\"%u\",type=\"%s\"} %.9g\n",
                     s->zones[i].number, type, s->zones[i].temp_mdegc / 1000.0);
         }
@@ -252,10 +234,10 @@ static void energy(FILE *to, const struct dmn_machine *m, const struct gov_snaps
 {
     char name[4 * GOV_NAME_MAX];
 
-    head(to, "energy_joules_total", "counter", "Energy of a source since the start.");
+    dmn_metric_head(to, "energy_joules_total", "counter", "Energy of a source since the start.");
     for (size_t i = 0; i < s->energy_count; i++) {
         if (gov_known(s->energy[i].joules)) {
-            label(s->energy[i].name, name);
+            dmn_metric_label(s->energy[i].name, name, sizeof(name));
             fprintf(to, "piped_energy_joules_total{source=\"%s\",counted=\"%d\"} %.9g\n", name,
                     s->energy[i].counted, s->energy[i].joules);
         }

@@ -26,12 +26,11 @@ struct dmn_clients *dmn_clients_free(struct dmn_clients *w)
     return NULL;
 }
 
-void dmn_clients_count(struct dmn_clients *w, enum ipc_status status, uint64_t arrival_ns,
-                       uint64_t done_ns)
+void dmn_clients_count(struct dmn_clients *w, const struct dmn_frame_end *e)
 {
     struct dmn_model_stats *counts = &w->model->stats;
 
-    switch (status) {
+    switch (e->status) {
     case IPC_OK:
         counts->answered++;
         break;
@@ -44,5 +43,5 @@ void dmn_clients_count(struct dmn_clients *w, enum ipc_status status, uint64_t a
     default:
         counts->failed++;
     }
-    dmn_client_stats_answered(&w->stats, status, arrival_ns, done_ns);
+    dmn_client_stats_answered(&w->stats, e);
 }

@@ -28,6 +28,5 @@ struct dmn_clients {
 struct dmn_clients *dmn_clients_new(struct dmn_model *m);
 /** dmn_clients_free() - call when its streams are gone or detached. Takes NULL. Return: NULL. */
 struct dmn_clients *dmn_clients_free(struct dmn_clients *w);
-/** dmn_clients_count() - counts a frame answered with @status, see dmn_client_stats_answered(). */
-void dmn_clients_count(struct dmn_clients *w, enum ipc_status status, uint64_t arrival_ns,
-                       uint64_t done_ns);
+/** dmn_clients_count() - counts an answered frame, see dmn_client_stats_answered(). */
+void dmn_clients_count(struct dmn_clients *w, const struct dmn_frame_end *e);

@@ -21,13 +21,13 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
 
     *ret_inline = 0;
     if (!ipc_frame_take(&s->flow, &r->answer, h, payload, &f)) {
-        dmn_record_refused(r);
+        dmn_record_refused(r, r->answer.status == IPC_RESOURCE_EXHAUSTED ? DMN_NO_RESULT_CREDIT
+                                                                         : DMN_NO_RESULT_INVALID);
         return r;
     }
     if (s->peer->frames->draining || !s->clients || s->clients->model->leaving) {
-        dmn_record_fail(r, IPC_UNAVAILABLE, "%s",
-                        s->peer->frames->draining ? "the daemon is stopping"
-                                                  : "the model was unloaded");
+        dmn_record_fail(r, s->peer->frames->draining ? DMN_NO_RESULT_STOPPING
+                                                     : DMN_NO_RESULT_UNLOADED);
         return r;
     }
     r->deadline_ns = ipc_frame_deadline(&s->flow, &f, r->arrival_ns);
@@ -48,11 +48,11 @@ void dmn_stream_cancel(struct dmn_stream *s, uint64_t frame)
             continue;
         }
         if (r->state == DMN_RECORD_QUEUED) {
-            dmn_stream_unqueue(r, IPC_CANCELLED, "cancelled");
+            dmn_stream_unqueue(r, DMN_NO_RESULT_CANCELLED);
         } else if (r->state == DMN_RECORD_RUNNING) {
             dmn_record_cancel(r);
         } else if (r->state == DMN_RECORD_PREPARING) {
-            r->give_up = IPC_CANCELLED;
+            r->give_up = DMN_NO_RESULT_CANCELLED;
         }
         return;
     }
@@ -77,7 +77,15 @@ bool dmn_stream_answer(struct dmn_stream *s)
         dmn_peer_reply(s->peer, &reply);
         s->peer->answered++;
         if (s->clients) {
-            dmn_clients_count(s->clients, r->answer.status, r->arrival_ns, r->answer.done_ns);
+            dmn_clients_count(s->clients,
+                              &(struct dmn_frame_end){.status = r->answer.status,
+                                                      .policy = s->policy,
+                                                      .why = r->why,
+                                                      .arrival_ns = r->arrival_ns,
+                                                      .done_ns = r->answer.done_ns,
+                                                      .queue_ns = r->answer.queue_ns,
+                                                      .compute_ns = r->answer.service_ns,
+                                                      .prepare_ns = r->prepare_ns});
         }
         s->flow.unanswered -= r->answer.has_credit;
         dmn_record_release(r);

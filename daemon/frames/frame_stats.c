@@ -7,15 +7,29 @@
 
 #include "base.h"
 
-void dmn_client_stats_answered(struct dmn_client_stats *s, enum ipc_status status,
-                               uint64_t arrival_ns, uint64_t done_ns)
+static void computed(struct dmn_client_stats *s, const struct dmn_frame_end *e)
 {
-    s->by_status[status]++;
-    if (status == IPC_OK) {
-        double ms = done_ns > arrival_ns ? (double)(done_ns - arrival_ns) / 1e6 : 0;
+    uint64_t ns = e->done_ns > e->arrival_ns ? e->done_ns - e->arrival_ns : 0;
+    double ms = (double)ns / 1e6;
 
-        s->latency_ms[s->latency_count++ % DMN_LATENCIES] = (float)ms;
-        s->latency_sum_s += ms / 1e3;
+    s->latency_ms[s->latency_count++ % DMN_LATENCIES] = (float)ms;
+    s->latency_sum_s += ms / 1e3;
+    dmn_histogram_add(&s->latency, ns);
+    dmn_histogram_add(&s->queue, e->queue_ns);
+    dmn_histogram_add(&s->compute, e->compute_ns);
+    if (e->prepare_ns > 0) {
+        dmn_histogram_add(&s->preparing, e->prepare_ns);
+    }
+}
+
+void dmn_client_stats_answered(struct dmn_client_stats *s, const struct dmn_frame_end *e)
+{
+    s->by_status[e->status]++;
+    s->by_policy[e->policy][e->status]++;
+    if (e->status == IPC_OK) {
+        computed(s, e);
+    } else {
+        s->by_reason[e->why]++;
     }
 }
 

@@ -15,12 +15,11 @@
 #include "ipc/pool_guard.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
-static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status status,
-                   const char *text)
+static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum dmn_unplaced why, const char *text)
 {
     struct ipc_header h = {.type = IPC_ERROR,
                            .version = IPC_VERSION,
-                           .status = (uint16_t)status,
+                           .status = IPC_RESOURCE_EXHAUSTED,
                            .length = (uint32_t)strlen(text)};
     uint8_t bytes[IPC_HEADER_BYTES + IPC_TEXT_MAX];
 
@@ -30,7 +29,7 @@ static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum ipc_status stat
         text = "the reason could not be sent";
     }
     close(fd);
-    f->refused++;
+    f->refused[why]++;
     dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
                     "refused a client of user %u: %s", (unsigned)uid, text);
 }
@@ -60,10 +59,10 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
                               dmn_users_keep_place(f->users, a->uid));
     }
     if (place != DMN_PLACE_FREE) {
-        refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
+        refuse(f, fd, peer->uid, place == DMN_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
                dmn_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
     } else if (!a || dmn_polling_start(f, fd, a, peer->pid) < 0) {
-        refuse(f, fd, peer->uid, IPC_RESOURCE_EXHAUSTED,
+        refuse(f, fd, peer->uid, DMN_UNPLACED_MEMORY,
                "out of memory for the connection; try again");
     }
     dmn_account_trim(&f->accounts);

@@ -41,6 +41,7 @@ static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_stat
 {
     struct ipc_reply reply;
 
+    c->peer.frames->streams_refused[status]++;
     ipc_open_refusal(h, status, text, &reply);
     dmn_peer_reply(&c->peer, &reply);
 }

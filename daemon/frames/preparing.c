@@ -19,23 +19,22 @@ static void leave_preparing(struct dmn_record *r)
 }
 
 /* Ends a PREPARING frame that is not computed. */
-static void give_up(struct dmn_record *r, enum ipc_status status, const char *why)
+static void give_up(struct dmn_record *r, enum dmn_no_result why)
 {
     leave_preparing(r);
-    dmn_record_fail(r, status, "%s", why);
+    dmn_record_fail(r, why);
     dmn_stream_returned(r->stream);
 }
 
 /* Return: the frame was given up. */
 static bool ends(struct dmn_record *r)
 {
-    if (r->give_up != IPC_OK) {
-        give_up(r, r->give_up,
-                r->give_up == IPC_DROPPED ? "a newer frame took its place" : "cancelled");
+    if (r->give_up != DMN_NO_RESULT_NONE) {
+        give_up(r, r->give_up);
     } else if (!r->stream->clients) {
-        give_up(r, IPC_UNAVAILABLE, "the model was unloaded");
+        give_up(r, DMN_NO_RESULT_UNLOADED);
     } else if (r->deadline_ns && base_now_ns() >= r->deadline_ns) {
-        give_up(r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the image was shrunk");
+        give_up(r, DMN_NO_RESULT_LATE_PREPARING);
     } else {
         return false;
     }
@@ -121,7 +120,7 @@ static void next_slice(struct dmn_frames *f)
 
         s->expected_ns = dmn_admission_taken(&s->turns, q);
         if (!ends(r) && !begin_slice(s, r)) {
-            give_up(r, IPC_RESOURCE_EXHAUSTED, "out of memory for a large image");
+            give_up(r, DMN_NO_RESULT_NO_MEMORY);
         }
     }
 }
@@ -157,6 +156,7 @@ static void on_back(uv_async_t *async)
         dmn_admission_charge(&stream->clients->admission, &stream->queue, took_ns);
     }
     r->rows_done = s->slice.end;
+    r->prepare_ns += took_ns;
     if (ends(r)) {
         /* nothing is left to do */
     } else if (r->rows_done == krn_preprocess_rows(&s->slice.preproc, &s->slice.shape)) {
@@ -177,14 +177,13 @@ void dmn_prepare_frame(struct dmn_record *r)
         return;
     }
     if (!f->slicer.running) {
-        dmn_record_fail(r, IPC_RESOURCE_EXHAUSTED,
-                        "no thread to shrink images larger than limits.slice_mpixels");
+        dmn_record_fail(r, DMN_NO_RESULT_NO_THREAD);
         return;
     }
     for (uint32_t i = s->head; i != s->tail && s->policy == IPC_POLICY_LATEST; i++) {
-        s->ring[i & DMN_RING_MASK]->give_up = IPC_DROPPED; /* read only of PREPARING ones */
+        s->ring[i & DMN_RING_MASK]->give_up = DMN_NO_RESULT_NEWER; /* read only of PREPARING ones */
     }
-    r->give_up = IPC_OK;
+    r->give_up = DMN_NO_RESULT_NONE;
     if (!s->slices.share) {
         dmn_peer_join(s->peer, &f->slicer.turns, &s->slices);
     }
@@ -227,12 +226,12 @@ void dmn_preparing_stop(struct dmn_frames *f)
 
     dmn_slicer_stop(s);
     if (s->record) {
-        give_up(base_take(s->record), IPC_UNAVAILABLE, "the daemon stopped");
+        give_up(base_take(s->record), DMN_NO_RESULT_STOPPED);
     }
     while ((q = dmn_admission_next(&s->turns)) != NULL) {
         struct dmn_record *r = oldest(base_container_of(q, struct dmn_stream, slices));
 
         dmn_admission_drop(&s->turns, q);
-        give_up(r, IPC_UNAVAILABLE, "the daemon stopped");
+        give_up(r, DMN_NO_RESULT_STOPPED);
     }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/record.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -41,23 +40,21 @@ void dmn_record_reset(struct dmn_record *r)
     r->image = (struct krn_image){0};
     r->beside = r->prepared = false;
     r->rows_done = 0;
-    r->give_up = IPC_OK;
+    r->give_up = r->why = DMN_NO_RESULT_NONE;
+    r->prepare_ns = 0;
 }
 
-void dmn_record_refused(struct dmn_record *r)
+void dmn_record_refused(struct dmn_record *r, enum dmn_no_result why)
 {
+    r->why = why;
     r->state = DMN_RECORD_DONE;
     dmn_record_release(r);
 }
 
-void dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...)
+void dmn_record_fail(struct dmn_record *r, enum dmn_no_result why)
 {
-    va_list args;
-
-    va_start(args, format);
-    ipc_answer_vrefuse(&r->answer, status, format, args);
-    va_end(args);
-    dmn_record_refused(r);
+    ipc_answer_refuse(&r->answer, dmn_no_result_status(why), "%s", dmn_no_result_text(why));
+    dmn_record_refused(r, why);
 }
 
 void dmn_record_cancel(struct dmn_record *r)
@@ -237,8 +234,13 @@ void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format
     const struct ipc_areas areas = areas_of(format);
 
     if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) ||
-        !set_image(r, format, f, *p->frames->config) || !place(r, format, f, memory, p)) {
-        dmn_record_refused(r);
+        !set_image(r, format, f, *p->frames->config)) {
+        dmn_record_refused(r, ipc_memory_lost(memory) ? DMN_NO_RESULT_POOL_LOST
+                                                      : DMN_NO_RESULT_INVALID);
+        return;
+    }
+    if (!place(r, format, f, memory, p)) {
+        dmn_record_refused(r, DMN_NO_RESULT_MEMORY);
         return;
     }
     r->memory = ipc_memory_ref(memory);
@@ -251,8 +253,12 @@ size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_form
     const struct ipc_areas areas = areas_of(format);
 
     if (!ipc_frame_fits_message(&r->answer, h, f, &areas) ||
-        !set_image(r, format, f, *p->frames->config) || !place(r, format, f, NULL, p)) {
-        dmn_record_refused(r);
+        !set_image(r, format, f, *p->frames->config)) {
+        dmn_record_refused(r, DMN_NO_RESULT_INVALID);
+        return 0;
+    }
+    if (!place(r, format, f, NULL, p)) {
+        dmn_record_refused(r, DMN_NO_RESULT_MEMORY);
         return 0;
     }
     return f->in_bytes;

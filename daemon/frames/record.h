@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/frames/no_result.h"
 #include "daemon/frames/peer.h"
 #include "daemon/frames/travel.h"
 #include "daemon/models/elsewhere.h"
@@ -44,6 +45,7 @@ struct dmn_record {
     enum dmn_record_state state;
     bool here;                /* only for the model's own pipeline: it came back from elsewhere */
     struct ipc_answer answer; /* complete once DONE */
+    enum dmn_no_result why;   /* DONE: why there is no result; NONE: there is one */
     uint64_t arrival_ns, deadline_ns;
     uint64_t cost_ns;          /* that its turn was expected to cost, see dmn_admission_taken() */
     struct ipc_memory *memory; /* a reference, or NULL */
@@ -65,7 +67,8 @@ struct dmn_record {
     struct mdl_preproc prepared_by; /* of the rows done */
     size_t rows_done;
     struct dmn_model *preparing_for; /* while PREPARING; counts it in dmn_model.running */
-    enum ipc_status give_up;         /* PREPARING: stop, and answer with this; IPC_OK: go on */
+    enum dmn_no_result give_up;      /* PREPARING: stop for this; NONE: go on */
+    uint64_t prepare_ns;             /* that preparing it has taken */
     struct pl_frame *running;        /* borrowed from the pipeline while RUNNING there */
     struct dmn_far_frame far;        /* far.at: RUNNING elsewhere */
 };
@@ -112,12 +115,11 @@ void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *
 /** dmn_record_output_there() - makes the output of a computed frame what the client takes. */
 void dmn_record_output_there(struct dmn_record *r, const struct dmn_frame_format *format);
 
-/** dmn_record_refused() - its answer has a status and a reason: sets DONE; releases its bytes. The
+/** dmn_record_refused() - its answer has a status and a text: sets DONE; releases its bytes. The
  * caller takes a QUEUED record out of its queue, see dmn_stream_unqueue(). */
-void dmn_record_refused(struct dmn_record *r);
-/** dmn_record_fail() - as dmn_record_refused(), with @status and a reason for its client. */
-__attribute__((format(printf, 3, 4))) void
-dmn_record_fail(struct dmn_record *r, enum ipc_status status, const char *format, ...);
+void dmn_record_refused(struct dmn_record *r, enum dmn_no_result why);
+/** dmn_record_fail() - as dmn_record_refused(), with status and text of @why, which has a text. */
+void dmn_record_fail(struct dmn_record *r, enum dmn_no_result why);
 /** dmn_record_cancel() - asks whoever has the RUNNING frame not to compute it. */
 void dmn_record_cancel(struct dmn_record *r);
 /** dmn_record_release() - releases its bytes; the buffer stays. */

@@ -20,6 +20,15 @@
 #include "daemon/models/models.h"
 #include "daemon/service/acceptor.h"
 #include "daemon/service/users.h"
+#include "ipc/protocol.h"
+
+/* Why a connection was refused. */
+enum dmn_unplaced {
+    DMN_UNPLACED_LIMIT,
+    DMN_UNPLACED_USER, /* the limit of one user */
+    DMN_UNPLACED_MEMORY,
+    DMN_UNPLACED_COUNT
+};
 
 struct dmn_config;
 struct dmn_conn;
@@ -34,9 +43,10 @@ struct dmn_frames {
     struct dmn_models_listener listener;
     /* written by frames.c */
     struct dmn_acceptor acceptor;
-    bool draining;     /* refuse every new frame and stream */
-    uint64_t instance; /* random, sent in WELCOME: shows clients a restart */
-    uint64_t refused;  /* refused connections */
+    bool draining;                        /* refuse every new frame and stream */
+    uint64_t instance;                    /* random, sent in WELCOME: shows clients a restart */
+    uint64_t refused[DMN_UNPLACED_COUNT]; /* connections */
+    uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by opening.c */
     /* written by conn.c */
     LIST_HEAD(, dmn_conn) conns; /* owned */
     size_t conn_count;

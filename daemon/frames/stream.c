@@ -117,27 +117,27 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
     return s;
 }
 
-void dmn_stream_unqueue(struct dmn_record *r, enum ipc_status status, const char *text)
+void dmn_stream_unqueue(struct dmn_record *r, enum dmn_no_result why)
 {
     struct dmn_stream *s = r->stream;
 
     dmn_admission_drop(&s->clients->admission, &s->queue);
-    dmn_record_fail(r, status, "%s", text);
+    dmn_record_fail(r, why);
 }
 
 /* Makes waiting frames DONE without running them; cancels running ones if nobody gets their
  * answer. */
-static void give_up_waiting(struct dmn_stream *s, enum ipc_status status, const char *text)
+static void give_up_waiting(struct dmn_stream *s, enum dmn_no_result why)
 {
     for (uint32_t i = s->head; i != s->tail; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->state == DMN_RECORD_QUEUED) {
-            dmn_stream_unqueue(r, status, text);
+            dmn_stream_unqueue(r, why);
         } else if (r->state == DMN_RECORD_RUNNING && !s->peer) {
             dmn_record_cancel(r);
         } else if (r->state == DMN_RECORD_PREPARING && !s->peer) {
-            r->give_up = status;
+            r->give_up = why;
         }
     }
 }
@@ -168,7 +168,7 @@ void dmn_stream_returned(struct dmn_stream *s)
 void dmn_stream_orphan(struct dmn_stream *s)
 {
     s->peer = NULL;
-    give_up_waiting(s, IPC_CANCELLED, "");
+    give_up_waiting(s, DMN_NO_RESULT_CANCELLED);
     if (s->running == 0) {
         dmn_stream_free(s);
     }
@@ -182,7 +182,7 @@ void dmn_stream_detach(struct dmn_stream *s)
         dmn_stream_free(s);
         return;
     }
-    give_up_waiting(s, IPC_UNAVAILABLE, "the model was unloaded");
+    give_up_waiting(s, DMN_NO_RESULT_UNLOADED);
     for (uint32_t i = s->head; i != s->tail; i++) { /* only at the end: no team computes any more */
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
@@ -190,7 +190,7 @@ void dmn_stream_detach(struct dmn_stream *s)
             r->running = NULL;
             r->far.at = NULL;
             s->running--;
-            dmn_record_fail(r, IPC_UNAVAILABLE, "the daemon stopped");
+            dmn_record_fail(r, DMN_NO_RESULT_STOPPED);
         }
     }
     unlink_stream(s);

@@ -76,7 +76,7 @@ static inline bool dmn_stream_finished(const struct dmn_stream *s)
 }
 
 /** dmn_stream_unqueue() - makes a QUEUED record DONE without running it. */
-void dmn_stream_unqueue(struct dmn_record *r, enum ipc_status status, const char *text);
+void dmn_stream_unqueue(struct dmn_record *r, enum dmn_no_result why);
 /** dmn_stream_wait() - a record becomes QUEUED, maybe one before others that were QUEUED already.
  * The stream has a model. */
 void dmn_stream_wait(struct dmn_record *r);

@@ -13,7 +13,7 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
     switch (status) {
     case PL_FRAME_OK:
         if (ipc_memory_lost(r->memory)) {
-            dmn_record_fail(r, IPC_INVALID_ARGUMENT, "%s", IPC_POOL_LOST);
+            dmn_record_fail(r, DMN_NO_RESULT_POOL_LOST);
             break;
         }
         dmn_record_output_there(r, &s->format);
@@ -23,10 +23,10 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
         }
         break;
     case PL_FRAME_EXPIRED:
-        dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline passed between two stages");
+        dmn_record_fail(r, DMN_NO_RESULT_LATE_COMPUTING);
         break;
     case PL_FRAME_CANCELLED:
-        dmn_record_fail(r, IPC_CANCELLED, "cancelled");
+        dmn_record_fail(r, DMN_NO_RESULT_CANCELLED);
         break;
     }
     dmn_stream_returned(s);
@@ -130,9 +130,9 @@ static int to_pipeline(struct dmn_model *m, struct dmn_record *r)
 }
 
 /* Answers a waiting frame, which is not computed. */
-static void refuse(struct dmn_record *r, enum ipc_status status, const char *why)
+static void refuse(struct dmn_record *r, enum dmn_no_result why)
 {
-    dmn_stream_unqueue(r, status, why);
+    dmn_stream_unqueue(r, why);
     if (r->stream->peer) {
         dmn_peer_mark(r->stream->peer);
     }
@@ -150,14 +150,13 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
     }
     r = s->ring[s->next & DMN_RING_MASK];
     if (r->deadline_ns && base_now_ns() >= r->deadline_ns) {
-        refuse(r, IPC_DEADLINE_EXCEEDED, "the deadline passed while the frame waited");
+        refuse(r, DMN_NO_RESULT_LATE_WAITING);
         return true;
     }
     dmn_record_input_here(r, &s->format);
     offered = offer(m, r);
     if (offered == DMN_OFFER_NONE && pl_asleep(m->pipe)) {
-        refuse(r, IPC_UNAVAILABLE,
-               "the model is too large for this board, and other boards do not serve it now");
+        refuse(r, DMN_NO_RESULT_TOO_LARGE);
         return true;
     }
     if (offered == DMN_OFFER_FULL || (offered == DMN_OFFER_NONE && to_pipeline(m, r) != 0)) {
@@ -190,9 +189,9 @@ static void drop_older(struct dmn_stream *s, const struct dmn_record *newer)
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->state == DMN_RECORD_PREPARING) {
-            r->give_up = IPC_DROPPED;
+            r->give_up = DMN_NO_RESULT_NEWER;
         } else if (r->state == DMN_RECORD_QUEUED && !r->here) {
-            dmn_stream_unqueue(r, IPC_DROPPED, "a newer frame took its place");
+            dmn_stream_unqueue(r, DMN_NO_RESULT_NEWER);
         }
     }
 }
@@ -204,7 +203,7 @@ void dmn_submit_frame(struct dmn_record *r)
     size_t own, ahead;
 
     if (!w || w->model->leaving) {
-        dmn_record_fail(r, IPC_UNAVAILABLE, "the model was unloaded");
+        dmn_record_fail(r, DMN_NO_RESULT_UNLOADED);
         return;
     }
     /* of policy "latest", those give way to this one */
@@ -216,7 +215,7 @@ void dmn_submit_frame(struct dmn_record *r)
     if (dmn_admission_misses_deadline(r->deadline_ns, base_now_ns(), ahead,
                                       elsewhere(w->model) ? 0 : w->model->period_ns,
                                       (uint64_t)w->stats.service_ewma_ns)) {
-        dmn_record_fail(r, IPC_DEADLINE_EXCEEDED, "the deadline cannot be met");
+        dmn_record_fail(r, DMN_NO_RESULT_LATE_ARRIVED);
         return;
     }
     if (r->prepared) {
@@ -232,6 +231,6 @@ void dmn_submit_frame(struct dmn_record *r)
     /* without this, streams that wait would take every place before one that does not */
     if (r->state == DMN_RECORD_QUEUED && s->policy == IPC_POLICY_REJECT &&
         (s->queue.flow.waiting > 1 || !dmn_admission_has_turn(&w->admission, &s->queue))) {
-        dmn_stream_unqueue(r, IPC_RESOURCE_EXHAUSTED, "the pipeline is full");
+        dmn_stream_unqueue(r, DMN_NO_RESULT_FULL);
     }
 }

@@ -9,7 +9,7 @@
 
 const char *dmn_event_outcome_name(enum dmn_event_outcome outcome)
 {
-    static const char *const names[] = {
+    static const char *const names[DMN_OUTCOME_COUNT] = {
         [DMN_OUTCOME_SERVING] = "serving",
         [DMN_OUTCOME_SWITCHED] = "switched",
         [DMN_OUTCOME_KEPT] = "kept",

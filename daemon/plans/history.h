@@ -30,6 +30,7 @@ enum dmn_event_outcome {
     DMN_OUTCOME_NOTED,  /* needs no action */
     DMN_OUTCOME_TUNING, /* of a decision: its search began, or ended */
     DMN_OUTCOME_TUNED,
+    DMN_OUTCOME_COUNT
 };
 /** dmn_event_outcome_name() - Return: static; NULL for NONE. */
 const char *dmn_event_outcome_name(enum dmn_event_outcome outcome);

@@ -42,23 +42,21 @@ static void on_power(void *ctx, bool active)
 {
     struct dmn_plans *plans = ctx;
 
-    for (const struct dmn_model *m = plans->models->models; m; m = m->next) {
+    for (struct dmn_model *m = plans->models->models; m; m = m->next) {
         char plan[PL_PLAN_TEXT_MAX];
 
         if (pl_plan_format(pl_current_plan(m->pipe), &plans->machine->eps, plan, sizeof(plan)) <
             0) {
             continue;
         }
-        dmn_history_add(&plans->history,
-                        &(struct dmn_history_event){.model = m->name,
-                                                    .cause = DMN_CAUSE_GPIO,
-                                                    .detail = active ? "power line active"
-                                                                     : "power line inactive",
-                                                    .plan_before = plan,
-                                                    .plan_after = plan,
-                                                    .fps_before = -1,
-                                                    .fps_after = -1,
-                                                    .outcome = DMN_OUTCOME_NOTED});
+        dmn_plan_event(m, &(struct dmn_history_event){.cause = DMN_CAUSE_GPIO,
+                                                      .detail = active ? "power line active"
+                                                                       : "power line inactive",
+                                                      .plan_before = plan,
+                                                      .plan_after = plan,
+                                                      .fps_before = -1,
+                                                      .fps_after = -1,
+                                                      .outcome = DMN_OUTCOME_NOTED});
     }
 }
 

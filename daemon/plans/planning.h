@@ -28,8 +28,24 @@ struct dmn_planner_clocks {
     uint64_t saved_ns;          /* time of the last save; 0: not in this run */
 };
 
+/* How the trials of retunes ended. */
+enum dmn_trial_end {
+    DMN_TRIAL_COMPLETED,
+    DMN_TRIAL_STOPPED, /* surely worse than the best plan */
+    DMN_TRIAL_FAILED,  /* the plan could not be built or measured */
+    DMN_TRIAL_ENDS
+};
+
+/* What happened to the plans of a model since it was loaded, for metrics. */
+struct dmn_plan_counts {
+    uint64_t events[DMN_CAUSE_COUNT][DMN_OUTCOME_COUNT]; /* written by planning.c */
+    uint64_t trials[DMN_TRIAL_ENDS];                     /* written by retune_event.c */
+    double trial_s;                                      /* that they took */
+};
+
 struct dmn_planning {
-    struct dmn_plans *of;        /* borrowed */
+    struct dmn_plans *of; /* borrowed */
+    struct dmn_plan_counts counts;
     struct tun_problem problem;  /* owned: the model's costs on these cores */
     struct tun_outcome expected; /* of the serving plan, by the table when it began */
     bool expects;                /* `expected` is complete */
@@ -48,6 +64,13 @@ struct dmn_planning {
 
 /** dmn_planning_free() - for a load that did not become a model. Takes NULL. Return: NULL. */
 struct dmn_planning *dmn_planning_free(struct dmn_planning *p);
+/** dmn_plan_event() - adds an event of @m to the history, and counts it. @e: as for
+ * dmn_history_add(), but for its model, which is set here. Return: as dmn_history_add(). */
+struct dmn_history_event *dmn_plan_event(struct dmn_model *m, const struct dmn_history_event *e);
+/** dmn_plan_event_measured() - as dmn_event_measured(), and counts the outcome if it is new. */
+void dmn_plan_event_measured(struct dmn_model *m, struct dmn_history_event *e,
+                             enum dmn_event_outcome outcome, double fps, uint64_t frames,
+                             uint64_t lost);
 /** dmn_plan_changing() - Return: a search or a switch is in progress, or somebody waits for one. */
 bool dmn_plan_changing(const struct dmn_model *m);
 /** dmn_plan_wait() - calls @done when the previous plan has drained, or with why it never will. */

@@ -32,19 +32,18 @@ static const struct dmn_planner_ops planner_ops = {.read = dmn_state_read,
 static void started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
 {
     struct dmn_planning *p = m->planning;
-    struct dmn_plans *plans = ctx;
     char plan[PL_PLAN_TEXT_MAX];
 
+    (void)ctx;
     p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
     dmn_model_plan_text(m, plan);
-    dmn_history_add(&plans->history, &(struct dmn_history_event){.model = m->name,
-                                                                 .cause = cause,
-                                                                 .detail = detail,
-                                                                 .origin = m->origin,
-                                                                 .plan_after = plan,
-                                                                 .fps_before = -1,
-                                                                 .fps_after = -1,
-                                                                 .outcome = DMN_OUTCOME_SERVING});
+    dmn_plan_event(m, &(struct dmn_history_event){.cause = cause,
+                                                  .detail = detail,
+                                                  .origin = m->origin,
+                                                  .plan_after = plan,
+                                                  .fps_before = -1,
+                                                  .fps_after = -1,
+                                                  .outcome = DMN_OUTCOME_SERVING});
 }
 
 static void collected(void *ctx, struct dmn_model *m, const struct pl_frame *f)

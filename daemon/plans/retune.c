@@ -101,7 +101,7 @@ static void take_result(struct dmn_model *m)
     }
     r->last.samples = NULL;
     dmn_planner_learn(m);
-    dmn_retune_note_trial(r, roles[r->phase], r->last_ci, predicted_ns);
+    dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
 }
 
 static void finish(struct dmn_model *m)

@@ -21,11 +21,23 @@ static void plan_text(const struct dmn_plans *plans, const struct pl_plan *plan,
     }
 }
 
-void dmn_retune_note_trial(struct dmn_retune *r, enum dmn_trial_role role, double ci,
+static void count_trial(struct dmn_plan_counts *c, const struct tun_trial *t)
+{
+    c->trials[t->failed    ? DMN_TRIAL_FAILED
+              : t->stopped ? DMN_TRIAL_STOPPED
+                           : DMN_TRIAL_COMPLETED]++;
+    c->trial_s += t->spent_ns / 1e9;
+}
+
+void dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role, double ci,
                            double predicted_ns)
 {
+    struct dmn_retune *r = m->planning->retune;
     const struct tun_trial *t = &r->last;
 
+    if (t->failed || t->spent_ns > 0) { /* else it is the last one again */
+        count_trial(&m->planning->counts, t);
+    }
     if (r->note_count >= LISTED_MAX &&
         (t->failed || t->stopped || !tun_better(&r->rule, &t->measured, &r->best.measured))) {
         return;
@@ -166,28 +178,26 @@ void dmn_retune_write_event(struct dmn_model *m)
     plan_text(m->planning->of, plan, after);
     detail_text(r, detail, sizeof(detail));
     r->event = dmn_event_ref(
-        dmn_history_add(&m->planning->of->history,
-                        &(struct dmn_history_event){
-                            .model = m->name,
-                            .cause = r->q.cause,
-                            .detail = detail,
-                            .origin = {.from = DMN_FROM_SEARCH, .algorithm = r->q.algorithm},
-                            .trials = trials,
-                            .trial_count = trials ? r->note_count : 0,
-                            .plan_before = r->plan_before,
-                            .plan_after = after,
-                            .fps_before = fps(&r->first),
-                            .fps_after = fps(r->chosen ? r->chosen : &r->first),
-                            .predicted_gain = predicted_gain(m, plan),
-                            .duration_ms = took_ns / 1e6,
-                            .lost = m->stats.failed - r->failed,
-                            .outcome = r->outcome,
-                            .searched = true,
-                            .objective = r->q.goal.objective,
-                            .asked = r->trials,
-                            .fps_during = (double)frames * 1e9 / took_ns,
-                            .decided = r->q.decided,
-                        }));
+        dmn_plan_event(m, &(struct dmn_history_event){
+                              .cause = r->q.cause,
+                              .detail = detail,
+                              .origin = {.from = DMN_FROM_SEARCH, .algorithm = r->q.algorithm},
+                              .trials = trials,
+                              .trial_count = trials ? r->note_count : 0,
+                              .plan_before = r->plan_before,
+                              .plan_after = after,
+                              .fps_before = fps(&r->first),
+                              .fps_after = fps(r->chosen ? r->chosen : &r->first),
+                              .predicted_gain = predicted_gain(m, plan),
+                              .duration_ms = took_ns / 1e6,
+                              .lost = m->stats.failed - r->failed,
+                              .outcome = r->outcome,
+                              .searched = true,
+                              .objective = r->q.goal.objective,
+                              .asked = r->trials,
+                              .fps_during = (double)frames * 1e9 / took_ns,
+                              .decided = r->q.decided,
+                          }));
     dmn_log_limited(
         LOG_NOTICE,
         ((struct dmn_log_fields){.id = DMN_MSG_RETUNE_END, .model = m->name, .plan = after}),

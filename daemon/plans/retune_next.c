@@ -255,7 +255,7 @@ struct dmn_retune_next dmn_retune_refused(struct dmn_model *m, const struct pl_p
     }
     r->last = (struct tun_trial){.plan = *plan, .failed = true};
     r->trials++;
-    dmn_retune_note_trial(r, DMN_ROLE_SEARCH, 0, 0);
+    dmn_retune_note_trial(m, DMN_ROLE_SEARCH, 0, 0);
     if (++r->failures > FAILURES_MAX) {
         snprintf(r->why, sizeof(r->why), "no further plan could be built");
         return conclude(DMN_OUTCOME_FAILED);
@@ -289,7 +289,7 @@ struct dmn_retune_next dmn_retune_thought(struct dmn_model *m)
     if (measured_last(r, &j->plan)) {
         r->samples = base_take(j->samples);
         r->last.spent_ns = 0;
-        dmn_retune_note_trial(r, DMN_ROLE_SEARCH, r->last_ci, 0);
+        dmn_retune_note_trial(m, DMN_ROLE_SEARCH, r->last_ci, 0);
         return searched(r);
     }
     return measure(&j->plan);

@@ -91,18 +91,16 @@ static int switch_lasting(struct dmn_model *m, const struct dmn_switch *s)
     }
     dmn_model_plan_text(m, after);
     if (s->cause) {
-        dmn_history_add(
-            &m->planning->of->history,
-            &(struct dmn_history_event){.model = m->name,
-                                        .cause = s->cause,
-                                        .detail = s->detail,
-                                        .origin = s->origin,
-                                        .plan_before = before,
-                                        .plan_after = after,
-                                        .fps_before = fps,
-                                        .fps_after = -1,
-                                        .duration_ms = (double)(base_now_ns() - start) / 1e6,
-                                        .outcome = DMN_OUTCOME_SWITCHED});
+        dmn_plan_event(
+            m, &(struct dmn_history_event){.cause = s->cause,
+                                           .detail = s->detail,
+                                           .origin = s->origin,
+                                           .plan_before = before,
+                                           .plan_after = after,
+                                           .fps_before = fps,
+                                           .fps_after = -1,
+                                           .duration_ms = (double)(base_now_ns() - start) / 1e6,
+                                           .outcome = DMN_OUTCOME_SWITCHED});
     }
     log_switch(m, s, before, after);
     dmn_plan_adopt(m, s);

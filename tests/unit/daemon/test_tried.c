@@ -65,7 +65,7 @@ static void tried(struct fixture *f, const char *plan, double ms)
         (struct tun_trial){.plan = plan_of(f, plan),
                            .frames = 100,
                            .measured = {.bottleneck_ns = ms * MS, .latency_ns = 2 * ms * MS}};
-    dmn_retune_note_trial(&f->r, DMN_ROLE_SEARCH, 0.01, 0);
+    dmn_retune_note_trial(&f->m, DMN_ROLE_SEARCH, 0.01, 0);
 }
 
 /* The retune ends with the last one tried. */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/control/metrics_text.h - Prometheus' text format, for the files that write metrics
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct dmn_control;
+
+/** dmn_metric_head() - begins a metric. @name: without "piped_". @type: "counter", "gauge",
+ * "summary" or "histogram". */
+static inline void dmn_metric_head(FILE *to, const char *name, const char *type, const char *help)
+{
+    fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
+}
+
+/** dmn_metric_label() - writes text that is not ours as the value of a label. @bytes: at least 2;
+ * what has no room is left out. Return: @ret. */
+static inline const char *dmn_metric_label(const char *value, char *ret, size_t bytes)
+{
+    size_t used = 0;
+
+    for (; *value && used + 3 < bytes; value++) {
+        if (*value == '"' || *value == '\\' || *value == '\n') {
+            ret[used++] = '\\';
+        }
+        ret[used++] = *value == '\n' ? 'n' : *value;
+    }
+    ret[used] = '\0';
+    return ret;
+}
+
+/** dmn_frames_metrics() - how the frames of each model ended, and how long they took. */
+void dmn_frames_metrics(FILE *to, const struct dmn_control *control);
+/** dmn_plans_metrics() - what became of each model's plans, and what its units take. */
+void dmn_plans_metrics(FILE *to, const struct dmn_control *control);
