@@ -22,6 +22,8 @@
 #define ARCH "other"
 #endif
 
+#define ENVELOPE_BYTES 256u /* more than what is around the text in its message */
+
 /* Model names contain nothing that a label would have to escape. */
 static void models(FILE *to, const struct dmn_control *control, const char *name, const char *type,
                    const char *help, double (*value)(const struct dmn_model *m))
@@ -177,15 +179,8 @@ static void memory(FILE *to, const struct dmn_control *control)
     fprintf(to, "piped_arena_bytes %llu\n", (unsigned long long)m.arena_bytes);
 }
 
-char *dmn_metrics_text(struct dmn_control *control)
+static void the_daemon(FILE *to, const struct dmn_control *control)
 {
-    char *text = NULL;
-    size_t bytes;
-    FILE *to = open_memstream(&text, &bytes);
-
-    if (!to) {
-        return NULL;
-    }
     dmn_metric_head(to, "build_info", "gauge", "What the daemon was built of.");
     fprintf(to, "piped_build_info{version=\"%s\",arch=\"%s\",compiler=\"%s\"} 1\n", PIPED_VERSION,
             ARCH, __VERSION__);
@@ -208,6 +203,13 @@ char *dmn_metrics_text(struct dmn_control *control)
             (unsigned long long)control->host->reloads);
     fprintf(to, "piped_reloads_total{outcome=\"failed\"} %llu\n",
             (unsigned long long)control->host->reload_failures);
+}
+
+static void write_all(FILE *to, const struct dmn_control *control, enum dmn_left_out less)
+{
+    the_daemon(to, control);
+    dmn_metric_head(to, "metrics_left_out", "gauge", "What did not fit into one answer.");
+    fprintf(to, "piped_metrics_left_out %d\n", (int)less);
     models(to, control, "frames_admitted_total", "counter", "Frames that entered the pipeline.",
            admitted);
     answers(to, control);
@@ -222,13 +224,49 @@ char *dmn_metrics_text(struct dmn_control *control)
     memory(to, control);
     cost_cells(to, control);
     teams(to, control);
-    dmn_frames_metrics(to, control);
-    dmn_plans_metrics(to, control);
+    dmn_frames_metrics(to, control, less);
+    dmn_plans_metrics(to, control, less);
     dmn_boards_metrics(to, control);
     dmn_sensors_metrics(to, control->machine);
+}
+
+/* Return: owned (free); NULL: out of memory. */
+static char *text_with(const struct dmn_control *control, enum dmn_left_out less)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+
+    if (!to) {
+        return NULL;
+    }
+    write_all(to, control, less);
     if (fclose(to) != 0) {
         free(text);
         return NULL;
+    }
+    return text;
+}
+
+/* As a string of JSON. */
+static bool fits_message(const char *text)
+{
+    size_t bytes = ENVELOPE_BYTES;
+
+    for (; *text; text++) {
+        bytes += 1 + (*text == '"' || *text == '\\' || *text == '\n');
+    }
+    return bytes < IPC_VARLINK_MESSAGE_MAX;
+}
+
+char *dmn_metrics_text(struct dmn_control *control)
+{
+    char *text = text_with(control, DMN_LEFT_OUT_NOTHING);
+
+    for (int less = DMN_LEFT_OUT_UNITS; text && less <= DMN_LEFT_OUT_MOST && !fits_message(text);
+         less++) {
+        free(text);
+        text = text_with(control, (enum dmn_left_out)less);
     }
     return text;
 }

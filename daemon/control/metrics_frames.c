@@ -7,6 +7,7 @@
 #include "daemon/control/metrics_text.h"
 #include "daemon/frames/frames.h"
 
+/* Return: NULL: no rows for this model. */
 typedef const struct dmn_histogram *histogram_of(const struct dmn_client_stats *s);
 
 static void histogram_rows(FILE *to, const char *name, const char *model,
@@ -34,7 +35,11 @@ static void histogram(FILE *to, const struct dmn_control *control, const char *n
 {
     dmn_metric_head(to, name, type, help);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        histogram_rows(to, name, m->name, of(dmn_clients_stats(m)));
+        const struct dmn_histogram *h = of(dmn_clients_stats(m));
+
+        if (h) {
+            histogram_rows(to, name, m->name, h);
+        }
     }
 }
 
@@ -50,9 +55,10 @@ static const struct dmn_histogram *compute(const struct dmn_client_stats *s)
 {
     return &s->compute;
 }
+/* Few models ever get such images. */
 static const struct dmn_histogram *preparing(const struct dmn_client_stats *s)
 {
-    return &s->preparing;
+    return s->preparing.sum_ns > 0 ? &s->preparing : NULL;
 }
 
 static void by_policy(FILE *to, const struct dmn_control *control)
@@ -93,12 +99,18 @@ static void refusals(FILE *to, const struct dmn_control *control)
     }
 }
 
-void dmn_frames_metrics(FILE *to, const struct dmn_control *control)
+void dmn_frames_metrics(FILE *to, const struct dmn_control *control, enum dmn_left_out less)
 {
-    by_policy(to, control);
     refusals(to, control);
+    if (less >= DMN_LEFT_OUT_MOST) {
+        return;
+    }
+    by_policy(to, control);
     histogram(to, control, "frame_latency_seconds", "histogram",
               "Arrival of a computed frame to its last stage's end.", latency);
+    if (less >= DMN_LEFT_OUT_TIMES) {
+        return;
+    }
     histogram(to, control, "frame_queue_seconds", "histogram",
               "Arrival of a computed frame to its first stage's start.", queue);
     histogram(to, control, "frame_compute_seconds", "histogram",

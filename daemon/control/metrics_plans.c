@@ -69,7 +69,7 @@ static void units(FILE *to, const struct dmn_control *control)
     }
 }
 
-void dmn_plans_metrics(FILE *to, const struct dmn_control *control)
+void dmn_plans_metrics(FILE *to, const struct dmn_control *control, enum dmn_left_out less)
 {
     dmn_metric_head(to, "plan_events_total", "counter",
                     "Events of the history, by cause and outcome.");
@@ -77,5 +77,7 @@ void dmn_plans_metrics(FILE *to, const struct dmn_control *control)
         event_rows(to, m);
     }
     trials(to, control);
-    units(to, control);
+    if (less < DMN_LEFT_OUT_UNITS) {
+        units(to, control);
+    }
 }

@@ -225,6 +225,19 @@ def large_images_are_timed():
         check(0 < took <= m.nanoseconds("piped_frame_queue_seconds", model=name), took)
 
 
+def many_models_fit_into_one_answer():
+    """Details are left out, the rest stays."""
+    def of(count):
+        with Daemon(models={"model%d" % i: DIGITS for i in range(count)}, config={"limits": {"models": 64}}) as d:
+            return Metrics(d.pipectl("metrics", as_json=False))
+
+    few, many = of(16), of(64)
+    equal((few.one("piped_metrics_left_out"), len(few.rows("piped_unit_seconds_count"))), (0, 16 * 12))
+    check(many.one("piped_metrics_left_out") >= 1 and not many.rows("piped_unit_seconds_count"), many.text[:1000])
+    for name in ("piped_frames_admitted_total", "piped_latency_seconds_count", "piped_plan_epoch"):
+        equal(len(many.rows(name)), 64, name)
+
+
 def a_restart_shows():
     with Daemon() as d:
         first = scrape(d).one("piped_start_time_seconds")
@@ -236,4 +249,5 @@ def a_restart_shows():
 
 if __name__ == "__main__":
     main([sums_agree_over_switches_and_reloads, units_count_every_frame, a_swapped_model_counts_anew,
-          refused_clients_are_counted, trials_are_counted, large_images_are_timed, a_restart_shows])
+          refused_clients_are_counted, trials_are_counted, large_images_are_timed,
+          many_models_fit_into_one_answer, a_restart_shows])
