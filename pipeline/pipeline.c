@@ -143,6 +143,7 @@ static void bind_memory(const struct pl_pipeline *p, struct pl_frame *f)
     private->mem.inputs = f->inputs;
     private->mem.outputs = f->outputs;
     private->mem.image = NULL;
+    private->mem.image_ns = &f->image_ns;
     if (f->has_image && m->input_count > 0) {
         const struct mdl_storage *s = &m->storages[m->tensors[m->inputs[0].tensor].storage];
 

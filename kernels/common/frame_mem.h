@@ -19,6 +19,7 @@ struct krn_mem {
     /* The image that input 0 is made from. inputs[0] then points to the arena's space for input 0:
      * arena + the offset of its storage. NULL: inputs[0] holds the tensor itself. */
     const struct krn_image *image;
+    uint64_t *image_ns; /* the time of converting the image is added here; NULL: nobody asks */
 };
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/image/image_input.h"
 
+#include "base.h"
 #include "kernels/image/preprocess.h"
 
 /* The tensor that an image is converted to. */
@@ -65,8 +66,12 @@ bool krn_image_is_plain(const struct mdl_model *m, const struct krn_image *img)
 void krn_image_convert(const struct mdl_model *m, const struct krn_mem *mem,
                        const struct krn_exec *exec)
 {
+    uint64_t began_ns = mem->image_ns ? base_now_ns() : 0;
     size_t tensor = target(m);
 
     krn_preprocess(mem->image, &m->preproc, &m->tensors[tensor], krn_tensor_ptr(m, tensor, mem),
                    exec);
+    if (mem->image_ns) {
+        *mem->image_ns += base_now_ns() - began_ns;
+    }
 }

@@ -39,7 +39,7 @@ size_t krn_image_reader(const struct mdl_model *m);
  * unresized. */
 bool krn_image_is_plain(const struct mdl_model *m, const struct krn_image *img);
 
-/** krn_image_convert() - converts mem->image to its place by krn_preprocess(). Threads: the team's
- * leader; never allocates. */
+/** krn_image_convert() - converts mem->image to its place by krn_preprocess(), and adds the time to
+ * mem->image_ns. Threads: the team's leader; never allocates. */
 void krn_image_convert(const struct mdl_model *m, const struct krn_mem *mem,
                        const struct krn_exec *exec);
