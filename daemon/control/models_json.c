@@ -148,7 +148,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     const struct pl_stage_plan *plan = &pl_current_plan(m->pipe)->stages[stage];
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     struct pl_team_stats t, lead;
-    double service = 0, busy = 0, expected = 0;
+    double service = 0, busy = 0, expected = 0, held_s = 0, cpu_s = 0;
     size_t replicas = 0, measured = 0, queue = 0;
     json_t *cpus = json_array(), *entry;
     bool pinned = true;
@@ -171,6 +171,8 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
         queue += t.queue;
         pinned &= t.pinned;
         busy += busy_share(m, i, t.busy_ns, now_ns);
+        held_s += (double)t.busy_ns / 1e9;
+        cpu_s += (double)t.cpu_ns / 1e9;
         if (t.service.count) {
             service += t.service.ewma_ns;
             measured++;
@@ -185,6 +187,8 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
                   units, "ep", lead.ep < eps->count ? eps->eps[lead.ep].name : "?", "cpus", cpus,
                   "width", (int)lead.width, "replicas", (int)replicas, "busy",
                   replicas ? busy / (double)replicas : 0, "queue", (int)queue, "pinned", pinned);
+    json_object_set_new(entry, "busy_s", json_real(held_s));
+    json_object_set_new(entry, "cpu_s", json_real(cpu_s));
     json_object_set_new(entry, "service_ms",
                         measured ? json_real(service / (double)measured / 1e6) : json_null());
     json_object_set_new(entry, "expected_ms",
@@ -268,6 +272,10 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         "in_flight", (json_int_t)m->running, "waiting", (json_int_t)dmn_model_waiting(m), "tuning",
         m->planning->retune != NULL, "stages", stages_json(m), "warnings",
         dmn_model_warnings_json(m), "adapt", dmn_adapt_json(m));
+    json_object_set_new(entry, "pictures_s",
+                        json_real((double)dmn_clients_stats(m)->image_ns / 1e9));
+    json_object_set_new(entry, "pictures_beside_s",
+                        json_real((double)dmn_clients_stats(m)->image_beside_ns / 1e9));
     if (model->segment) {
         json_object_set_new(entry, "segment", segment_json(model));
     }

@@ -4,14 +4,18 @@
 
 #include "base.h"
 #include "daemon/control/boards_json.h"
+#include "daemon/control/clients_json.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/control/sensors_json.h"
 #include "daemon/frames/frames.h"
+#include "daemon/machine/cgroup_limits.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/resident.h"
 #include "governor/machine_state.h"
 #include "governor/topology.h"
+
+#define NO_LIMIT ((uint64_t)1 << 60) /* bytes: version 1 of control groups has no word for none */
 
 static json_t *known(uint64_t value)
 {
@@ -129,23 +133,6 @@ static json_t *cpus_json(const struct dmn_control *control)
     return list;
 }
 
-static void add_client(void *ctx, const struct dmn_client_info *c)
-{
-    json_array_append_new(
-        ctx, json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I}", "client", c->client, "pid",
-                       (int)c->pid, "uid", (int)c->uid, "streams", (json_int_t)c->streams,
-                       "unanswered", (json_int_t)c->unanswered, "answered", (json_int_t)c->answered,
-                       "backlog_bytes", (json_int_t)c->backlog_bytes));
-}
-
-static json_t *clients_json(const struct dmn_control *control)
-{
-    json_t *list = json_array();
-
-    dmn_frames_each_client(control->frames, add_client, list);
-    return list;
-}
-
 static json_t *bytes(uint64_t count)
 {
     return count ? json_integer((json_int_t)count) : json_null();
@@ -154,11 +141,13 @@ static json_t *bytes(uint64_t count)
 static json_t *memory_json(const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
+    uint64_t limit = dmn_cgroup_memory_limit(control->machine->sysfs_root);
 
-    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:o}", "resident_bytes", bytes(m.resident_bytes),
-                     "peak_bytes", bytes(m.peak_bytes), "weight_bytes", (json_int_t)m.weight_bytes,
-                     "packed_bytes", (json_int_t)m.packed_bytes, "arena_bytes",
-                     (json_int_t)m.arena_bytes, "for_models_bytes", bytes(m.for_models_bytes));
+    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "resident_bytes",
+                     bytes(m.resident_bytes), "peak_bytes", bytes(m.peak_bytes), "weight_bytes",
+                     (json_int_t)m.weight_bytes, "packed_bytes", (json_int_t)m.packed_bytes,
+                     "arena_bytes", (json_int_t)m.arena_bytes, "for_models_bytes",
+                     bytes(m.for_models_bytes), "limit_bytes", bytes(limit < NO_LIMIT ? limit : 0));
 }
 
 json_t *dmn_status_json(struct dmn_control *control, const char *model)
@@ -176,13 +165,13 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         }
     }
     return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o}",
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o}",
         "state", dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
         "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
         "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
         unused_json(control), "sensors", dmn_sensors_json(control->machine), "clients",
-        clients_json(control), "blas", "core", control->host->blas.core, "config",
+        dmn_clients_json(control->frames), "blas", "core", control->host->blas.core, "config",
         control->host->blas.config, "failed_models", dmn_failed_json(&control->models->failed),
         "memory", memory_json(control), "cpu_features", krn_cpu_names(krn_cpu_features(), features),
-        "boards", dmn_boards_json(control->boards));
+        "boards", dmn_boards_json(control->boards), "refusals", dmn_refusals_json(control->frames));
 }

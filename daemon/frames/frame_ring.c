@@ -20,6 +20,7 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
     struct ipc_frame f;
 
     *ret_inline = 0;
+    dmn_stream_use_until(&s->use, &s->flow, r->arrival_ns);
     if (!ipc_frame_take(&s->flow, &r->answer, h, payload, &f)) {
         dmn_record_refused(r, r->answer.status == IPC_RESOURCE_EXHAUSTED ? DMN_NO_RESULT_CREDIT
                                                                          : DMN_NO_RESULT_INVALID);
@@ -36,6 +37,8 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
     } else {
         dmn_record_place_shared(r, &s->format, &f, s->memory[f.pool], s->peer);
     }
+    s->width = r->image.width;
+    s->height = r->image.height;
     return r;
 }
 
@@ -87,6 +90,10 @@ bool dmn_stream_answer(struct dmn_stream *s)
                                                       .compute_ns = r->answer.service_ns,
                                                       .prepare_ns = r->prepare_ns});
         }
+        if (r->answer.status != IPC_OK && r->answer.status != IPC_CANCELLED) {
+            dmn_peer_refused(s->peer, DMN_REFUSED_FRAME, r->answer.status, r->answer.text);
+        }
+        dmn_stream_use_until(&s->use, &s->flow, base_now_ns());
         s->flow.unanswered -= r->answer.has_credit;
         dmn_record_release(r);
         r->next_free = s->free;

@@ -38,6 +38,8 @@ struct dmn_client_stats {
     uint64_t latency_count;
     double latency_sum_s;
     double service_ewma_ns; /* start to done, moving average; 0: none yet */
+    /* converting clients' images: by teams, and by the thread of slicer.h */
+    uint64_t image_ns, image_beside_ns;
 };
 
 /** dmn_client_stats_answered() - counts an answered frame. Its times count if it was computed, so

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frames.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -13,10 +14,18 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "ipc/pool_guard.h"
+#include "pixfmt.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
-static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum dmn_unplaced why, const char *text)
+static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum dmn_unplaced why,
+                   const char *text)
 {
+    struct dmn_refused_client refusal = {.client = "?",
+                                         .pid = peer->pid,
+                                         .uid = peer->uid,
+                                         .what = DMN_REFUSED_CONNECTION,
+                                         .status = status,
+                                         .last_ns = base_now_ns()};
     struct ipc_header h = {.type = IPC_ERROR,
                            .version = IPC_VERSION,
                            .status = IPC_RESOURCE_EXHAUSTED,
@@ -25,13 +34,15 @@ static void refuse(struct dmn_frames *f, int fd, uid_t uid, enum dmn_unplaced wh
 
     ipc_put_header(&h, bytes);
     memcpy(bytes + IPC_HEADER_BYTES, text, h.length);
+    snprintf(refusal.why, sizeof(refusal.why), "%s", text);
+    dmn_refusals_add(&f->refusals, &refusal);
     if (send(fd, bytes, IPC_HEADER_BYTES + h.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         text = "the reason could not be sent";
     }
     close(fd);
     f->refused[why]++;
     dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
-                    "refused a client of user %u: %s", (unsigned)uid, text);
+                    "refused a client of user %u: %s", (unsigned)peer->uid, text);
 }
 
 static size_t limit(const struct dmn_frames *f, enum dmn_config_id key)
@@ -59,11 +70,10 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
                               dmn_users_keep_place(f->users, a->uid));
     }
     if (place != DMN_PLACE_FREE) {
-        refuse(f, fd, peer->uid, place == DMN_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
+        refuse(f, fd, peer, place == DMN_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
                dmn_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
     } else if (!a || dmn_polling_start(f, fd, a, peer->pid) < 0) {
-        refuse(f, fd, peer->uid, DMN_UNPLACED_MEMORY,
-               "out of memory for the connection; try again");
+        refuse(f, fd, peer, DMN_UNPLACED_MEMORY, "out of memory for the connection; try again");
     }
     dmn_account_trim(&f->accounts);
 }
@@ -214,9 +224,28 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
     }
 }
 
+static struct dmn_stream_info stream_info(const struct dmn_stream *s)
+{
+    static const char *const policies[] = {[IPC_POLICY_BLOCK] = "block",
+                                           [IPC_POLICY_LATEST] = "latest",
+                                           [IPC_POLICY_REJECT] = "reject"};
+    struct dmn_stream_info info = {.id = s->id,
+                                   .model = s->clients ? s->clients->model->name : NULL,
+                                   .pixfmt = pixfmt_table[s->format.pixfmt].name,
+                                   .policy = policies[s->policy],
+                                   .width = s->width,
+                                   .height = s->height,
+                                   .flow = s->flow,
+                                   .use = s->use};
+
+    dmn_stream_use_until(&info.use, &info.flow, base_now_ns());
+    return info;
+}
+
 void dmn_frames_each_client(const struct dmn_frames *f,
                             void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx)
 {
+    struct dmn_stream_info opened[IPC_STREAMS_MAX];
     const struct dmn_conn *c;
 
     LIST_FOREACH(c, &f->conns, linked) {
@@ -225,10 +254,12 @@ void dmn_frames_each_client(const struct dmn_frames *f,
                                        .uid = c->peer.account->uid,
                                        .streams = c->stream_count,
                                        .backlog_bytes = ipc_outgoing_waiting(&c->peer.out),
-                                       .answered = c->peer.answered};
+                                       .answered = c->peer.answered,
+                                       .opened = opened};
 
         for (size_t i = 0; i < c->stream_count; i++) {
             info.unanswered += c->streams[i]->tail - c->streams[i]->head;
+            opened[i] = stream_info(c->streams[i]);
         }
         fn(ctx, &info);
     }

@@ -37,6 +37,7 @@
 
 #include "daemon/frames/frame_stats.h"
 #include "daemon/frames/room.h"
+#include "daemon/frames/stream_use.h"
 #include "ipc/wire.h"
 
 /** dmn_frames_init() - starts to listen to @models; opens no socket yet. All pointers are
@@ -71,6 +72,14 @@ void dmn_frames_close_all(struct dmn_frames *f);
  * run since the last call, which does not count. */
 void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns);
 
+/* A stream, as Status shows it. */
+struct dmn_stream_info {
+    uint32_t id;
+    const char *model, *pixfmt, *policy; /* borrowed; model: NULL: it is gone */
+    uint32_t width, height;              /* of the newest image; 0: none */
+    struct ipc_flow flow;
+    struct dmn_stream_use use;
+};
 /* A connection, as Status shows it. */
 struct dmn_client_info {
     const char *client; /* borrowed */
@@ -78,6 +87,7 @@ struct dmn_client_info {
     uid_t uid;
     size_t streams, unanswered, backlog_bytes;
     uint64_t answered;
+    const struct dmn_stream_info *opened; /* [streams], borrowed */
 };
 /** dmn_frames_each_client() - calls @fn for every connection. */
 void dmn_frames_each_client(const struct dmn_frames *f,

@@ -42,6 +42,7 @@ static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_stat
     struct ipc_reply reply;
 
     c->peer.frames->streams_refused[status]++;
+    dmn_peer_refused(&c->peer, DMN_REFUSED_STREAM, status, text);
     ipc_open_refusal(h, status, text, &reply);
     dmn_peer_reply(&c->peer, &reply);
 }
@@ -176,5 +177,11 @@ void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8
              "no room for this pool: user %u has %zu MiB, and limits.pool_mib_per_user is %zu",
              (unsigned)c->peer.account->uid, c->peer.account->memory_bytes >> 20, mib);
     ipc_pool_take(h, payload, fd, &place, &reply);
+    if (reply.h.status != IPC_OK) {
+        char why[DMN_REFUSAL_TEXT];
+
+        snprintf(why, sizeof(why), "%.*s", (int)reply.tail_bytes, (const char *)reply.tail);
+        dmn_peer_refused(&c->peer, DMN_REFUSED_POOL, (enum ipc_status)reply.h.status, why);
+    }
     dmn_peer_reply(&c->peer, &reply);
 }

@@ -58,6 +58,20 @@ void dmn_peer_send(struct dmn_peer *p, struct ipc_header h, const void *payload,
     dmn_peer_mark(p);
 }
 
+void dmn_peer_refused(const struct dmn_peer *p, enum dmn_refused what, enum ipc_status status,
+                      const char *why)
+{
+    struct dmn_refused_client r = {.pid = p->pid,
+                                   .uid = p->account->uid,
+                                   .what = what,
+                                   .status = status,
+                                   .last_ns = base_now_ns()};
+
+    snprintf(r.client, sizeof(r.client), "%s", p->client);
+    snprintf(r.why, sizeof(r.why), "%s", why);
+    dmn_refusals_add(&p->frames->refusals, &r);
+}
+
 void dmn_peer_fail(struct dmn_peer *p, enum ipc_status status, const char *format, ...)
 {
     char text[IPC_TEXT_MAX];
@@ -73,6 +87,7 @@ void dmn_peer_fail(struct dmn_peer *p, enum ipc_status status, const char *forma
                     ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = p->client}),
                     "closing the connection of client \"%s\" (pid %d, user %u): %s", p->client,
                     (int)p->pid, (unsigned)p->account->uid, text);
+    dmn_peer_refused(p, DMN_REFUSED_CONNECTION, status, text);
     dmn_peer_send(p, (struct ipc_header){.type = IPC_ERROR, .status = (uint16_t)status}, NULL, 0,
                   text, strlen(text));
     p->ending = true;

@@ -79,6 +79,9 @@ static inline void dmn_peer_reply(struct dmn_peer *p, const struct ipc_reply *r)
  * connection. */
 __attribute__((format(printf, 3, 4))) void dmn_peer_fail(struct dmn_peer *p, enum ipc_status status,
                                                          const char *format, ...);
+/** dmn_peer_refused() - remembers for Status that the client was refused something. */
+void dmn_peer_refused(const struct dmn_peer *p, enum dmn_refused what, enum ipc_status status,
+                      const char *why);
 /** dmn_peer_join() - @q is a stream of this client's user, by the weight that
  * DMN_KEY_LIMIT_USER_WEIGHTS gives it; see dmn_queue_join(). */
 void dmn_peer_join(const struct dmn_peer *p, struct dmn_admission *a, struct dmn_queue *q);

@@ -155,6 +155,7 @@ static void on_back(uv_async_t *async)
     if (stream->queue.share) {
         dmn_admission_charge(&stream->clients->admission, &stream->queue, took_ns);
     }
+    r->preparing_for->clients->stats.image_beside_ns += took_ns;
     r->rows_done = s->slice.end;
     r->prepare_ns += took_ns;
     if (ends(r)) {

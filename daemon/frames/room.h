@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "daemon/frames/accounts.h"
+#include "daemon/frames/refusals.h"
 #include "daemon/frames/slicer.h"
 #include "daemon/models/models.h"
 #include "daemon/service/acceptor.h"
@@ -47,6 +48,7 @@ struct dmn_frames {
     uint64_t instance;                    /* random, sent in WELCOME: shows clients a restart */
     uint64_t refused[DMN_UNPLACED_COUNT]; /* connections */
     uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by opening.c */
+    struct dmn_refusals refusals;               /* written through peer.h, too */
     /* written by conn.c */
     LIST_HEAD(, dmn_conn) conns; /* owned */
     size_t conn_count;

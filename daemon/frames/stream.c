@@ -210,6 +210,7 @@ void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
     if (wanted <= s->flow.credits || !grow_records(s, wanted - s->flow.credits)) {
         return;
     }
+    dmn_stream_use_until(&s->use, &s->flow, base_now_ns());
     m.credits = wanted - s->flow.credits;
     s->flow.credits = wanted;
     ipc_put_credit(&m, payload);

@@ -24,6 +24,7 @@
 #include "daemon/frames/clients.h"
 #include "daemon/frames/peer.h"
 #include "daemon/frames/record.h"
+#include "daemon/frames/stream_use.h"
 
 #define DMN_SPARE_RECORDS 16u /* for frames sent without credit, which are answered in turn */
 #define DMN_RING_SIZE 512u
@@ -44,6 +45,8 @@ struct dmn_stream {
     struct ipc_memory *memory[IPC_POOLS_MAX]; /* a reference each; written by opening.c */
     bool closing;                             /* CLOSE came; written by handlers.c */
     struct ipc_flow flow;                     /* counted by frame_ring.c */
+    struct dmn_stream_use use;                /* written by frame_ring.c, stream.c */
+    uint32_t width, height;                   /* of the newest image; written by frame_ring.c */
     /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
      * by frame_ring.c, next also by submit.c */
     uint32_t head, next, tail;

@@ -44,6 +44,7 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
     r->answer.queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
     r->answer.service_ns =
         f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;
+    m->clients->stats.image_ns += f->image_ns;
     if (r->stream->clients && r->stream->queue.share) {
         dmn_admission_measured(&r->stream->clients->admission, &r->stream->queue, r->cost_ns,
                                f->busy_ns);

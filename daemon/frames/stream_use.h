@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/frames/stream_use.h - for how long a stream had how many unanswered frames
+ *
+ * It tells a client that waits for its answers from one that has nothing to send.
+ *
+ * Threads: the loop thread.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base.h"
+#include "ipc/frame_rules.h"
+
+struct dmn_stream_use {
+    uint64_t at_ns;   /* of the last change of the number of unanswered frames; 0: none yet */
+    uint64_t some_ns; /* time with an unanswered frame */
+    uint64_t more_ns; /* with at least two */
+    uint64_t full_ns; /* with as many as the credits allow */
+};
+
+/** dmn_stream_use_until() - counts the time up to @now_ns. Call before @flow changes. */
+static inline void dmn_stream_use_until(struct dmn_stream_use *u, const struct ipc_flow *flow,
+                                        uint64_t now_ns)
+{
+    uint64_t passed = u->at_ns ? now_ns - base_min(u->at_ns, now_ns) : 0;
+
+    u->at_ns = now_ns;
+    u->some_ns += flow->unanswered > 0 ? passed : 0;
+    u->more_ns += flow->unanswered > 1 ? passed : 0;
+    u->full_ns += flow->unanswered >= flow->credits ? passed : 0;
+}
