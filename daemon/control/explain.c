@@ -149,11 +149,13 @@ static json_t *runners_up_json(const struct dmn_explain *e, const struct tun_sol
         if (pl_plan_equal(&top[i].plan, &e->trial.plan)) {
             continue;
         }
-        json_array_append_new(
-            list, json_pack("{s:o, s:o, s:o, s:o}", "plan", plan_json(&e->problem, &top[i].plan),
-                            "fps", positive(1 / top[i].outcome.bottleneck_ns, 1e9), "latency_ms",
-                            positive(top[i].outcome.latency_ns, 1e-6), "why",
-                            compared(&top[i].outcome, now)));
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f, s:o}", "plan",
+                                              plan_json(&e->problem, &top[i].plan), "fps",
+                                              positive(1 / top[i].outcome.bottleneck_ns, 1e9),
+                                              "latency_ms",
+                                              positive(top[i].outcome.latency_ns, 1e-6), "gain",
+                                              now->bottleneck_ns / top[i].outcome.bottleneck_ns - 1,
+                                              "why", compared(&top[i].outcome, now)));
     }
     return list;
 }

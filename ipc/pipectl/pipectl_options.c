@@ -30,6 +30,12 @@ static const struct cli_option UNITS[] = {
     ONLY_MODEL,
     {"sort", 's', "KEY", "unit time weight", "order; default unit, else the largest first"},
     {0}};
+static const struct cli_option DOCTOR[] = {
+    ONLY_MODEL,
+    {"seconds", 's', "S", "@none", "watch for S seconds; default 2"},
+    {"save", 'S', "FILE", "@file", "write what was seen to FILE, for a report"},
+    {"sample", 'f', "FILE", "@file", "judge a FILE that --save wrote, without a daemon"},
+    {0}};
 static const struct cli_option TOP[] = {
     {"model", 'm', "M", "@models", "show this model first; with --once: only this one"},
     {"interval", 'i', "S", "@none", "seconds from one picture to the next; default 1"},
@@ -158,6 +164,7 @@ static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
 static const struct cli_command COMMANDS[] = {
     {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
     {"health", NULL, "", "exit with 0 if it serves; for containers and scripts", HEALTH, NULL},
+    {"doctor", NULL, "", "say why it is slow or refuses frames, and what to do", DOCTOR, NULL},
     {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
     {"infer", NULL, "FILE...", "print answers to pictures (JPEG, PNG, PPM) or tensors (.npy, .f32)",
      INFER, FILES},

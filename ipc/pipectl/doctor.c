@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/pipectl/doctor.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/pipectl/doctor_facts.h"
+#include "ipc/pipectl/output.h"
+
+#define UNKNOWN_LOSS 0.1 /* how a loss without a figure is ranked */
+
+#define DOCTOR_ROW(name, severity, function) {name, DOCTOR_##severity, doctor_##function},
+static const struct doctor_rule rules[] = {DOCTOR_RULES(DOCTOR_ROW)};
+
+static const char *const severities[] = {
+    [DOCTOR_FAILURE] = "failure", [DOCTOR_LOSS] = "loss", [DOCTOR_NOTE] = "note"};
+
+/* Names of programs and reasons come from anybody; a terminal must not obey them. */
+static json_t *clean(const char *text)
+{
+    char out[DOCTOR_TEXT];
+    json_t *v;
+
+    snprintf(out, sizeof(out), "%s", text);
+    for (unsigned char *at = (unsigned char *)out; *at; at++) {
+        if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) {
+            *at = '?';
+        }
+    }
+    v = json_string(out);
+    for (char *at = out; !v && *at; at++) { /* cut in a character, or never UTF-8 */
+        *at = (unsigned char)*at < 0x80 ? *at : '?';
+    }
+    return v ? v : json_string(out);
+}
+
+void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
+                 const char *format, ...)
+{
+    char text[DOCTOR_TEXT];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(
+        d->findings,
+        json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "name", d->rule->name, "severity",
+                  severities[d->rule->severity], "model", model, "share",
+                  isnan(share) ? json_null() : json_real(base_max(base_min(share, 1.0), 0.0)),
+                  "text", clean(text), "advice", clean(advice)));
+}
+
+static double rank(const json_t *finding)
+{
+    const char *severity = ctl_text(finding, "severity");
+    double share = doctor_number(finding, "share");
+
+    if (strcmp(severity, severities[DOCTOR_FAILURE]) == 0) {
+        return 2;
+    }
+    if (!isnan(share)) {
+        return share;
+    }
+    return strcmp(severity, severities[DOCTOR_LOSS]) == 0 ? UNKNOWN_LOSS : 0;
+}
+
+/* Return: a new list, costliest first; equal ones stay in the order of the table. */
+static json_t *ranked(const json_t *findings)
+{
+    json_t *list = json_array(), *f;
+    size_t i;
+
+    json_array_foreach(findings, i, f)
+    {
+        size_t at = json_array_size(list);
+
+        while (at > 0 && rank(json_array_get(list, at - 1)) < rank(f)) {
+            at--;
+        }
+        json_array_insert(list, at, f);
+    }
+    return list;
+}
+
+static struct doctor doctor_of(const json_t *sample)
+{
+    struct doctor d = {.before = json_object_get(sample, "before"),
+                       .after = json_object_get(sample, "after"),
+                       .models = json_object_get(sample, "models"),
+                       .units = json_object_get(sample, "units"),
+                       .explanations = json_object_get(sample, "explanations"),
+                       .events = json_object_get(sample, "events"),
+                       .config = json_object_get(sample, "config"),
+                       .programs = json_object_get(sample, "programs"),
+                       .read_only = json_object_get(sample, "read_only"),
+                       .steal = doctor_number(sample, "steal")};
+    double passed = doctor_more(d.before, d.after, "uptime_s");
+
+    d.seconds =
+        passed > 0 && doctor_number(d.before, "pid") == doctor_number(d.after, "pid") ? passed : 0;
+    return d;
+}
+
+json_t *doctor_judge(const json_t *sample)
+{
+    struct doctor d = doctor_of(sample);
+    json_t *list;
+
+    d.findings = json_array();
+    for (size_t i = 0; i < base_array_count(rules); i++) {
+        d.rule = &rules[i];
+        d.rule->judge(&d);
+    }
+    list = ranked(d.findings);
+    json_decref(d.findings);
+    return list;
+}
+
+bool doctor_is_well(const json_t *findings)
+{
+    const json_t *f;
+    size_t i;
+
+    json_array_foreach(findings, i, f)
+    {
+        if (strcmp(ctl_text(f, "severity"), severities[DOCTOR_NOTE]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static json_t *known(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *doctor_figures(const json_t *sample)
+{
+    struct doctor d = doctor_of(sample);
+    json_t *list = json_array(), *m;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(&d, i, m)
+    {
+        const json_t *latency = json_object_get(m, "latency_ms");
+        struct doctor_stage s = {
+            .busy = NAN, .off_core = NAN, .service_ms = NAN, .expected_ms = NAN};
+
+        doctor_busiest(&d, m, &s);
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model", ctl_text(m, "name"),
+                      "fps", known(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN),
+                      "p50_ms", known(doctor_number(latency, "p50")), "p99_ms",
+                      known(doctor_number(latency, "p99")), "stage", ctl_text(s.status, "units"),
+                      "busy", known(s.busy), "off_core", known(s.off_core), "service_ms",
+                      known(s.service_ms), "expected_ms", known(s.expected_ms)));
+    }
+    return list;
+}
+
+json_t *doctor_machine(const json_t *sample)
+{
+    static const char *const keys[] = {"cpus", "governor", "freq_khz", "limit_khz", "max_freq_khz"};
+    struct doctor d = doctor_of(sample);
+    json_t *clocks = json_array(), *p;
+    size_t i;
+
+    json_array_foreach(json_object_get(json_object_get(d.after, "sensors"), "policies"), i, p)
+    {
+        json_t *clock = json_object();
+
+        for (size_t k = 0; k < base_array_count(keys); k++) {
+            json_object_set(clock, keys[k], json_object_get(p, keys[k]));
+        }
+        json_array_append_new(clocks, clock);
+    }
+    return json_pack("{s:o, s:o, s:f, s:o}", "cpu_waited",
+                     known(doctor_waited(&d, "cpu_some_total_us")), "memory_waited",
+                     known(doctor_waited(&d, "memory_some_total_us")), "quota_stopped",
+                     doctor_throttled(&d), "clocks", clocks);
+}

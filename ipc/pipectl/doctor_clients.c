@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl doctor: clients that wait for themselves, are refused, late, or send too much. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/pipectl/doctor_facts.h"
+#include "ipc/pipectl/output.h"
+
+#define IDLE 0.85       /* the busiest stage is busy for less: the daemon waits */
+#define WAITS 0.6       /* a stream waits for this share of the time */
+#define SINGLY 0.05     /* of that, with a second frame on its way: as good as never */
+#define FOR_EACH_TEAM 2 /* credits: one frame is computed, another is on its way */
+#define PICTURES 0.15   /* of a frame's time is worth a word */
+#define LATELY_S 60     /* refusals of clients that are gone */
+
+/* The same stream of the same client before; NULL: it is new. */
+static const json_t *stream_before(const struct doctor *d, const json_t *client,
+                                   const json_t *stream)
+{
+    const json_t *c, *s;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(d->before, "clients"), i, c)
+    {
+        if (doctor_number(c, "pid") != doctor_number(client, "pid")) {
+            continue;
+        }
+        json_array_foreach(json_object_get(c, "opened"), k, s)
+        {
+            if (doctor_number(s, "stream") == doctor_number(stream, "stream") &&
+                doctor_more(s, stream, "some_s") >= 0) {
+                return s;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Where a stream waits for answers while the daemon waits for frames. */
+static void waits(struct doctor *d, const json_t *client, const json_t *s)
+{
+    const json_t *m =
+        doctor_same(json_object_get(d->after, "models"), "name", ctl_text(s, "model"));
+    const json_t *before = stream_before(d, client, s);
+    double full = doctor_more(before, s, "full_s") / d->seconds;
+    double some = doctor_more(before, s, "some_s") / d->seconds;
+    double more = doctor_more(before, s, "more_s") / d->seconds;
+    double credits = doctor_number(s, "credits"), needed = FOR_EACH_TEAM * doctor_teams(m);
+    bool singly = some >= WAITS && more < SINGLY * some;
+    struct doctor_stage busiest;
+
+    if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE)) {
+        return;
+    }
+    if (singly) {
+        doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
+                    "Let it send the next frame before the answer to the last one came: credits 0 "
+                    "in piped_open() gives as many as the plan needs; pipectl bench has "
+                    "--in-flight.",
+                    "Client \"%s\" (pid %.0f) has one frame in flight and waits for its answer for "
+                    "%.0f %% of the time; the plan has %.0f teams, and the busiest stage is busy "
+                    "for only %.0f %%.",
+                    ctl_text(client, "client"), doctor_number(client, "pid"), 100 * some,
+                    doctor_teams(m), 100 * busiest.busy);
+    } else if (full >= WAITS && credits < needed) {
+        doctor_find(
+            d, ctl_text(m, "name"), 1 - busiest.busy,
+            "Let it open the stream with more credits; 0 gives as many as the plan needs, "
+            "up to the key limits.credits.",
+            "Client \"%s\" (pid %.0f) waits for its own credits for %.0f %% of the time: it "
+            "has %.0f, the plan needs %.0f, and the busiest stage is busy for only %.0f %%.",
+            ctl_text(client, "client"), doctor_number(client, "pid"), 100 * full, credits, needed,
+            100 * busiest.busy);
+    }
+}
+
+void doctor_client_waits(struct doctor *d)
+{
+    const json_t *c, *s;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(d->after, "clients"), i, c)
+    {
+        json_array_foreach(json_object_get(c, "opened"), k, s)
+        {
+            waits(d, c, s);
+        }
+    }
+}
+
+/* How often it happened during the sample. */
+static double count_of(const struct doctor *d, const json_t *refusal)
+{
+    const json_t *r;
+    double now = doctor_number(refusal, "count");
+    size_t i;
+
+    if (d->seconds <= 0) {
+        return 0;
+    }
+    json_array_foreach(json_object_get(d->before, "refusals"), i, r)
+    {
+        if (doctor_number(r, "pid") == doctor_number(refusal, "pid") &&
+            strcmp(ctl_text(r, "what"), ctl_text(refusal, "what")) == 0 &&
+            strcmp(ctl_text(r, "status"), ctl_text(refusal, "status")) == 0 &&
+            doctor_number(r, "count") <= now) {
+            return now - doctor_number(r, "count");
+        }
+    }
+    return now;
+}
+
+/* Share of all frames that were answered meanwhile. */
+static double share_of(const struct doctor *d, double count)
+{
+    const json_t *m;
+    double all = count;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        all += doctor_answered(d, m);
+    }
+    return count > 0 ? count / all : NAN;
+}
+
+/* Writes " (limits.x is 5)" if the reason names a key without its value. */
+static void value_of_key(const struct doctor *d, const char *why, char *ret, size_t bytes)
+{
+    const json_t *row;
+    size_t i;
+
+    *ret = '\0';
+    json_array_foreach(d->config, i, row)
+    {
+        const char *key = ctl_text(row, "key"), *at = strstr(why, key);
+        char value[64];
+
+        if (strchr(key, '.') && at && strncmp(at + strlen(key), " is ", 4) != 0 &&
+            (at[strlen(key)] < 'a' || at[strlen(key)] > 'z') && at[strlen(key)] != '_') {
+            snprintf(ret, bytes, " (%s is %s)", key, ctl_any(row, "value", value, sizeof(value)));
+        }
+    }
+}
+
+void doctor_refused(struct doctor *d)
+{
+    const json_t *r;
+    size_t i;
+
+    json_array_foreach(json_object_get(d->after, "refusals"), i, r)
+    {
+        const char *status = ctl_text(r, "status"), *what = ctl_text(r, "what");
+        double count = count_of(d, r);
+        char value[128];
+
+        if (strcmp(status, "dropped") == 0 || strcmp(status, "deadline_exceeded") == 0 ||
+            (count == 0 && doctor_number(r, "ago_s") > LATELY_S)) {
+            continue;
+        }
+        value_of_key(d, ctl_text(r, "why"), value, sizeof(value));
+        doctor_find(
+            d, NULL, strcmp(what, "frame") == 0 ? share_of(d, count) : NAN,
+            "Do as the reason says: raise the key that it names (pipectl config shows all, "
+            "then pipectl reload), or change the client. docs/protocol.md explains each "
+            "status.",
+            "Client \"%s\" (pid %.0f, user %.0f): %.0f %s%s refused in %.1f s, %.0f in all, "
+            "the last %.0f s ago, as %s: %s%s.",
+            ctl_text(r, "client"), doctor_number(r, "pid"), doctor_number(r, "uid"), count, what,
+            count == 1 ? "" : "s", d->seconds, doctor_number(r, "count"), doctor_number(r, "ago_s"),
+            status, ctl_text(r, "why"), value);
+    }
+}
+
+static void lost(struct doctor *d, const char *status, const char *advice, const char *how)
+{
+    const json_t *r;
+    size_t i;
+
+    json_array_foreach(json_object_get(d->after, "refusals"), i, r)
+    {
+        double count = strcmp(ctl_text(r, "status"), status) == 0 ? count_of(d, r) : 0;
+
+        if (count > 0) {
+            doctor_find(d, NULL, share_of(d, count), advice,
+                        "Client \"%s\" (pid %.0f): %.0f frames in %.1f s, %.0f %% of all, %s: %s.",
+                        ctl_text(r, "client"), doctor_number(r, "pid"), count, d->seconds,
+                        100 * share_of(d, count), how, ctl_text(r, "why"));
+        }
+    }
+}
+
+void doctor_deadlines(struct doctor *d)
+{
+    lost(d, "deadline_exceeded",
+         "Send fewer frames, give them more time, or use policy latest; pipectl retune --objective "
+         "latency looks for a plan with a shorter way.",
+         "missed their deadline");
+}
+
+void doctor_dropped(struct doctor *d)
+{
+    lost(d, "dropped",
+         "Policy latest asks for it. Send no more frames than the plan serves (pipectl status: "
+         "fps) if they cost something to make.",
+         "gave way to newer ones");
+}
+
+void doctor_pictures(struct doctor *d)
+{
+    const json_t *c, *s, *largest = NULL, *m;
+    size_t i, k, n;
+
+    DOCTOR_EACH_MODEL(d, n, m)
+    {
+        const char *name = ctl_text(m, "name");
+        const json_t *wants = json_object_get(doctor_same(d->models, "name", name), "preprocess");
+        double share = doctor_pictures_share(d, m), most = 0;
+        char advice[DOCTOR_TEXT];
+
+        largest = NULL;
+        json_array_foreach(json_object_get(d->after, "clients"), i, c)
+        {
+            json_array_foreach(json_object_get(c, "opened"), k, s)
+            {
+                const json_t *p = json_object_get(s, "picture");
+                double pixels = json_number_value(json_array_get(p, 0)) *
+                                json_number_value(json_array_get(p, 1));
+
+                if (strcmp(ctl_text(s, "model"), name) == 0 && pixels > most) {
+                    most = pixels;
+                    largest = s;
+                }
+            }
+        }
+        if (share < PICTURES || !largest) {
+            continue;
+        }
+        snprintf(advice, sizeof(advice),
+                 "Send pictures of the model's size, %.0fx%.0f: let the camera or the sender "
+                 "scale them.",
+                 doctor_number(wants, "width"), doctor_number(wants, "height"));
+        doctor_find(
+            d, name, share, advice,
+            "Preprocessing takes %.0f %% of a frame: pictures of up to %.0fx%.0f (%s) become "
+            "%.0fx%.0f.",
+            100 * share, json_number_value(json_array_get(json_object_get(largest, "picture"), 0)),
+            json_number_value(json_array_get(json_object_get(largest, "picture"), 1)),
+            ctl_text(largest, "pixfmt"), doctor_number(wants, "width"),
+            doctor_number(wants, "height"));
+    }
+}

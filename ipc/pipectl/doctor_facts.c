@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/pipectl/doctor_facts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "ipc/pipectl/output.h"
+
+double doctor_number(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+const json_t *doctor_same(const json_t *list, const char *key, const char *value)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        if (strcmp(ctl_text(one, key), value) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+double doctor_more(const json_t *before, const json_t *after, const char *key)
+{
+    double grown = doctor_number(after, key) - doctor_number(before, key);
+
+    return grown >= 0 ? grown : NAN;
+}
+
+const json_t *doctor_before(const struct doctor *d, const json_t *model)
+{
+    const json_t *b = d->seconds > 0 ? doctor_same(json_object_get(d->before, "models"), "name",
+                                                   ctl_text(model, "name"))
+                                     : NULL;
+
+    return doctor_more(json_object_get(b, "frames"), json_object_get(model, "frames"),
+                       "admitted") >= 0
+               ? b
+               : NULL;
+}
+
+double doctor_answered(const struct doctor *d, const json_t *model)
+{
+    double n = doctor_more(json_object_get(doctor_before(d, model), "frames"),
+                           json_object_get(model, "frames"), "answered");
+
+    return n > 0 ? n : 0;
+}
+
+/* The same stage before, if the plan has not changed. */
+static const json_t *stage_before(const struct doctor *d, const json_t *model, size_t i)
+{
+    const json_t *b = doctor_before(d, model);
+
+    return doctor_number(b, "epoch") == doctor_number(model, "epoch")
+               ? json_array_get(json_object_get(b, "stages"), i)
+               : NULL;
+}
+
+static struct doctor_stage stage_of(const struct doctor *d, const json_t *model, size_t i)
+{
+    const json_t *now = json_array_get(json_object_get(model, "stages"), i);
+    const json_t *before = stage_before(d, model, i);
+    double held_s = doctor_more(before, now, "busy_s"), ran_s = doctor_more(before, now, "cpu_s");
+    double teams_s = d->seconds * doctor_number(now, "replicas");
+    struct doctor_stage s = {.status = now,
+                             .busy = held_s / teams_s,
+                             .off_core = held_s > 0.01 * teams_s ? 1 - ran_s / held_s : NAN,
+                             .service_ms = doctor_number(now, "service_ms"),
+                             .expected_ms = doctor_number(now, "expected_ms")};
+
+    s.busy = teams_s > 0 && s.busy >= 0 ? base_min(s.busy, 1.0) : doctor_number(now, "busy");
+    s.off_core = s.off_core < 0 ? 0 : s.off_core;
+    return s;
+}
+
+bool doctor_busiest(const struct doctor *d, const json_t *model, struct doctor_stage *ret)
+{
+    size_t count = json_array_size(json_object_get(model, "stages"));
+
+    for (size_t i = 0; i < count; i++) {
+        struct doctor_stage s = stage_of(d, model, i);
+
+        if (i == 0 || s.busy > ret->busy) {
+            *ret = s;
+        }
+    }
+    return count > 0;
+}
+
+double doctor_teams(const json_t *model)
+{
+    double teams = 0;
+    const json_t *s;
+    size_t i;
+
+    json_array_foreach(json_object_get(model, "stages"), i, s)
+    {
+        teams += ctl_real(s, "replicas");
+    }
+    return teams;
+}
+
+bool doctor_has_cpu(const json_t *cpus, json_int_t cpu)
+{
+    const json_t *c;
+    size_t i;
+
+    json_array_foreach(cpus, i, c)
+    {
+        if (json_integer_value(c) == cpu) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: cores' worth of CPU time that the model's teams took of one core, from 0 to 1. */
+static double use_of(const struct doctor *d, const json_t *model, json_int_t cpu)
+{
+    const json_t *stage;
+    double use = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(model, "stages"), i, stage)
+    {
+        double ran_s = doctor_more(stage_before(d, model, i), stage, "cpu_s");
+
+        if (ran_s > 0 && doctor_has_cpu(json_object_get(stage, "cpus"), cpu)) {
+            use += ran_s / (d->seconds * base_max(doctor_number(stage, "replicas"), 1.0));
+        }
+    }
+    return base_min(use, 1.0);
+}
+
+double doctor_load_of(const struct doctor *d, const json_t *cpus)
+{
+    const json_t *m, *cpu;
+    double load = NAN;
+    size_t i, k, c;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        for (k = 0; k < json_array_size(json_object_get(m, "stages")); k++) {
+            struct doctor_stage s = stage_of(d, m, k);
+
+            json_array_foreach(json_object_get(s.status, "cpus"), c, cpu)
+            {
+                if (doctor_has_cpu(cpus, json_integer_value(cpu)) && !(load >= s.busy)) {
+                    load = isnan(s.busy) ? 0 : s.busy;
+                }
+            }
+        }
+    }
+    return load;
+}
+
+double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
+                        const char **ret_other)
+{
+    const json_t *cpus = json_object_get(s->status, "cpus"), *m, *cpu;
+    double all = 0, most = 0;
+    size_t i, c;
+
+    *ret_other = NULL;
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        double use = 0;
+
+        if (strcmp(ctl_text(m, "name"), ctl_text(model, "name")) == 0) {
+            continue;
+        }
+        json_array_foreach(cpus, c, cpu)
+        {
+            use += use_of(d, m, json_integer_value(cpu));
+        }
+        if (use > most) {
+            most = use;
+            *ret_other = ctl_text(m, "name");
+        }
+        all += use;
+    }
+    all = json_array_size(cpus) ? all / (double)json_array_size(cpus) : 0;
+    /* what the others ran while this stage held nothing cost it nothing */
+    return s->off_core > 0 ? base_min(all, s->off_core) : 0;
+}
+
+double doctor_waited(const struct doctor *d, const char *key)
+{
+    double us = doctor_more(json_object_get(json_object_get(d->before, "sensors"), "psi"),
+                            json_object_get(json_object_get(d->after, "sensors"), "psi"), key);
+
+    return d->seconds > 0 ? base_min(us / 1e6 / d->seconds, 1.0) : NAN;
+}
+
+double doctor_throttled(const struct doctor *d)
+{
+    const json_t *b = json_object_get(json_object_get(d->before, "sensors"), "cgroup");
+    const json_t *a = json_object_get(json_object_get(d->after, "sensors"), "cgroup");
+    double stopped = doctor_more(b, a, "nr_throttled"), periods = doctor_more(b, a, "nr_periods");
+    double stopped_s = doctor_more(b, a, "throttled_us") / 1e6;
+
+    /* of the time of all cores that a plan uses; in no more periods than were counted */
+    if (!(d->seconds > 0 && stopped_s > 0)) {
+        return 0;
+    }
+    stopped_s /= d->seconds;
+    return base_min(stopped_s, periods > 0 ? stopped / periods : 1.0);
+}
+
+double doctor_pictures_share(const struct doctor *d, const json_t *model)
+{
+    const json_t *before = doctor_before(d, model), *stage;
+    double in_teams = doctor_more(before, model, "pictures_s");
+    double beside = doctor_more(before, model, "pictures_beside_s"), all = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(model, "stages"), i, stage)
+    {
+        double held_s = doctor_more(stage_before(d, model, i), stage, "busy_s");
+
+        all += held_s > 0 ? held_s : 0;
+    }
+    in_teams += beside > 0 ? beside : 0;
+    all += beside > 0 ? beside : 0;
+    return in_teams > 0 && all > 0 ? base_min(in_teams / all, 1.0) : 0;
+}
+
+const char *doctor_cpus(const json_t *cpus, char *ret, size_t bytes)
+{
+    size_t count = json_array_size(cpus), used = (size_t)snprintf(ret, bytes, "cpu");
+
+    for (size_t i = 0; i < count && used < bytes; i++) {
+        json_int_t first = json_integer_value(json_array_get(cpus, i)), last = first;
+        const char *comma = i ? "," : "";
+
+        while (i + 1 < count && json_integer_value(json_array_get(cpus, i + 1)) == last + 1) {
+            last++;
+            i++;
+        }
+        used += (size_t)(first == last
+                             ? snprintf(ret + used, bytes - used, "%s%lld", comma, (long long)first)
+                             : snprintf(ret + used, bytes - used, "%s%lld-%lld", comma,
+                                        (long long)first, (long long)last));
+    }
+    return ret;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** ipc/pipectl/doctor_facts.h - what rules of doctor.h ask the two answers of Status. Pure. */
+#pragma once
+
+#include "ipc/pipectl/doctor.h"
+
+#define DOCTOR_EACH_MODEL(d, i, m) json_array_foreach(json_object_get((d)->after, "models"), i, m)
+
+/** doctor_number() - Return: a number of an object; NAN: there is none. */
+double doctor_number(const json_t *object, const char *key);
+/** doctor_same() - Return: the object of @list whose @key is the text @value; NULL: none. */
+const json_t *doctor_same(const json_t *list, const char *key, const char *value);
+/** doctor_before() - Return: the model as it was before; NULL: it was not there, or it was loaded
+ * again. */
+const json_t *doctor_before(const struct doctor *d, const json_t *model);
+/** doctor_more() - Return: by how much a number has grown; NAN: unknown, or it began again. */
+double doctor_more(const json_t *before, const json_t *after, const char *key);
+/** doctor_answered() - Return: frames of the model that were answered meanwhile; 0: none, or
+ * unknown. */
+double doctor_answered(const struct doctor *d, const json_t *model);
+
+/* A stage over the sample. Unknown figures are NAN. */
+struct doctor_stage {
+    const json_t *status;
+    double busy;     /* share of the time in which its teams held a frame */
+    double off_core; /* share of that in which they did not run */
+    double service_ms, expected_ms;
+};
+/** doctor_busiest() - the stage of the model with the largest busy share. Return: there is one. */
+bool doctor_busiest(const struct doctor *d, const json_t *model, struct doctor_stage *ret);
+/** doctor_teams() - Return: the number of teams of the model's plan. */
+double doctor_teams(const json_t *model);
+/** doctor_load_of() - Return: the largest busy share of all stages on these cores; NAN: no stage
+ * runs there. @cpus: numbers. */
+double doctor_load_of(const struct doctor *d, const json_t *cpus);
+/** doctor_has_cpu() - Return: whether the list of numbers has @cpu. */
+bool doctor_has_cpu(const json_t *cpus, json_int_t cpu);
+/** doctor_waited() - Return: share of the time in which a task of any program waited; NAN: unknown.
+ * @key: of psi: cpu_some_total_us, memory_some_total_us. */
+double doctor_waited(const struct doctor *d, const char *key);
+/** doctor_throttled() - Return: share of the time for which the control group's quota stopped the
+ * daemon; 0: none, or unknown. */
+double doctor_throttled(const struct doctor *d);
+/** doctor_pictures_share() - Return: share of the teams' time in which the model's pictures were
+ * converted; 0: none, or unknown. */
+double doctor_pictures_share(const struct doctor *d, const json_t *model);
+/** doctor_contended() - Return: the share of doctor_stage.off_core for which teams of other models
+ * ran on the stage's cores. @ret_other: the name of the one that ran most, borrowed. */
+double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
+                        const char **ret_other);
+/** doctor_cpus() - writes "cpu0-3,6". Return: @ret. */
+const char *doctor_cpus(const json_t *cpus, char *ret, size_t bytes);

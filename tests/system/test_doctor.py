@@ -1,0 +1,459 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""pipectl doctor: each finding is brought about for real, and must be found with its figures.
+
+The machine may be busy, so other findings are not asked about; tests/unit/ipc/test_doctor.c has those of a calm one.
+Heat, clocks and, where the kernel does not let a test set them, quotas are files of a tree in place of sysfs.
+"""
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import tempfile
+import threading
+
+import kept_files
+import pyclient as pc
+import tiny_onnx
+from adapting import NETWORK, TOP, Tree
+from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
+
+SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
+LAST = 25  # unit of NETWORK
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
+
+
+def run(*args, expect=None):
+    r = subprocess.run([PIPECTL] + list(args), capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if expect is not None:
+        equal(r.returncode, expect, "%s\n%s%s" % (args, r.stdout, r.stderr))
+    return r
+
+
+def doctor(d, *args, seconds="0.5"):
+    """What it says; its exit code must agree."""
+    r = run("--socket", d.control_path, "--json", "doctor", "--seconds", seconds, *args)
+    check(r.returncode in (0, 1), r.stdout + r.stderr)
+    v = json.loads(r.stdout)
+    equal(r.returncode, 0 if v["well"] else 1)
+    equal(v["well"], all(f["severity"] == "note" for f in v["findings"]))
+    return v
+
+
+def finds(d, name, *words, least=None, **options):
+    """Asks until there is a finding @name with these words and at least that share, which load may delay."""
+    seen = []
+
+    def found():
+        seen[:] = doctor(d, **options)["findings"]
+        return next((f for f in seen if f["name"] == name and all(w in f["text"] for w in words) and
+                     (least is None or (f["share"] or 0) >= least)), None)
+
+    f = d.wait_until(found)
+    check(f, "no finding", name, words, least, json.dumps(seen, indent=1))
+    check(len(f["advice"]) > 10, f)
+    return f
+
+
+def served(*models, config=None, **options):
+    """A daemon of these models, by name and file; none: digits."""
+    config = {"sensors": {"interval_ms": 20}, **(config or {})}
+    return Daemon(models=dict(models) or {"digits": DIGITS}, config=config, env=HEARTBEAT, **options)
+
+
+@contextlib.contextmanager
+def on_tree(*models, files=(), **options):
+    """A daemon of a machine that is a tree of files, with PSI."""
+    d = served(*models, **options)
+    t = Tree(d.temp)
+    for name, text in files or ():
+        t.put(name, text)
+    t.put("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000")
+    t.put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000")
+    d.args = ["--sysfs-root", t.root]
+    with d:
+        yield d, t
+
+
+@contextlib.contextmanager
+def load(d, *args):
+    """Frames of pipectl bench until the block is left."""
+    command = [PIPECTL, "--socket", d.control_path, "bench", "--seconds", "600"] + list(args)
+    before = sum(m["frames"]["answered"] + m["frames"]["dropped"] for m in d.status()["models"])
+    p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        check(d.wait_until(lambda: sum(m["frames"]["answered"] + m["frames"]["dropped"]
+                                       for m in d.status()["models"]) > before + 5), "no frames")
+        yield p
+    finally:
+        p.kill()
+        p.wait()
+
+
+@contextlib.contextmanager
+def sending(d, **options):
+    """A client that always has as many frames on their way as it may, whatever becomes of them."""
+    c, stop = pc.Connection(d.frames_path), threading.Event()
+    s = pc.Stream(c, inline=True, **options)
+    frame = bytes(s.in_size)
+
+    def go():
+        for _ in range(s.credits):
+            s.submit(frame)
+        while not stop.is_set():
+            s.result()
+            s.submit(frame)
+
+    t = threading.Thread(target=go, daemon=True)
+    t.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        t.join(LIMIT_S)
+        c.close()
+
+
+@contextlib.contextmanager
+def rising(tree, path, form):
+    """Writes a file again and again, with a number that rises, until the block is left."""
+    stop = threading.Event()
+
+    def go():
+        n = 0
+        while not stop.wait(0.02):
+            n += 1
+            tree.put(path, form % ((n,) * form.count("%d")))
+
+    t = threading.Thread(target=go, daemon=True)
+    t.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        t.join(LIMIT_S)
+
+
+# ---- what is served ----
+
+def an_idle_daemon_is_well():
+    with on_tree() as (d, _):
+        v = doctor(d, seconds="0.2")
+        equal(v["well"], True, v)
+        check({f["name"] for f in v["findings"]} <= {"idle", "starting", "guessed-costs"}, v["findings"])
+        check("idle" in {f["name"] for f in v["findings"]}, v["findings"])
+        equal([(c["freq_khz"], c["governor"]) for c in v["machine"]["clocks"]], [(TOP, "performance")] * 2)
+        text = run("--socket", d.control_path, "doctor", "--seconds", "0.2", expect=0).stdout
+        check(text.startswith("all is well"), text)
+        check("digits: 0.0 frames/s" in text and "cpu0 at 2.0 of 2.0 GHz (performance)" in text, text)
+
+
+def models_that_are_not_served():
+    with tempfile.TemporaryDirectory() as folder:
+        bad, colours = os.path.join(folder, "bad.onnx"), os.path.join(folder, "colours.onnx")
+        with open(bad, "wb") as f:
+            f.write(b"no network at all")
+        tiny_onnx.write(colours, [("conv", 8, 3), ("relu",), ("linear", 10)], channels=3, size=32)
+        with served(("bad", bad), ("colours", colours)) as d:
+            f = finds(d, "failed-model", bad)
+            equal((f["model"], f["severity"], f["share"]), ("bad", "failure", 1.0))
+            equal(doctor(d)["findings"][0]["name"], "failed-model", "the costliest is first")
+            equal(finds(d, "no-sidecar", "they stay 0 to 255")["model"], "colours")
+            text = run("--socket", d.control_path, "doctor", "--seconds", "0.2", expect=1).stdout
+            check(text.startswith("failed-model 100 % bad: The model could not be loaded"), text)
+            d.call("Unload", {"name": "colours"})
+            finds(d, "no-model", "No model is loaded")
+
+
+def team_threads(d):
+    """Those that are pinned to one core."""
+    tasks = "/proc/%d/task" % d.process.pid
+    return [int(t) for t in os.listdir(tasks)
+            if "Cpus_allowed_list:\t0\n" in open(os.path.join(tasks, t, "status"), encoding="utf-8").read()]
+
+
+def hold(thread):
+    """Forks a process that holds one thread of the daemon still until it is killed."""
+    holder = os.fork()
+    if holder == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+        if libc.ptrace(PTRACE_SEIZE, thread, None, None) or libc.ptrace(PTRACE_INTERRUPT, thread, None, None):
+            os._exit(ctypes.get_errno())
+        while True:
+            os.waitpid(thread, WALL)
+    return holder
+
+
+def a_stage_that_hangs():
+    with on_tree(config={"stalled_ms": 200}) as (d, _):
+        d.call("SetPlan", {"plan": "0-11@big"})
+        threads = team_threads(d)
+        if not threads:
+            return "no thread is pinned here"
+        with load(d):
+            holders = [hold(t) for t in threads]
+            try:
+                if any(os.waitpid(h, os.WNOHANG)[0] for h in holders):
+                    return "threads cannot be held here"
+                f = finds(d, "stuck", "makes no progress")
+                equal((f["model"], f["severity"]), ("digits", "failure"))
+            finally:
+                for h in holders:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(h, 9)
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(h, 0)
+    return None
+
+
+# ---- the machine ----
+
+def clocks_and_heat():
+    with on_tree(("net", NETWORK)) as (d, t), load(d):
+        for cpu in range(2):
+            t.policy(cpu, "scaling_governor", "powersave")
+            t.policy(cpu, "scaling_cur_freq", 1100000)
+        f = finds(d, "governor", "Governor powersave holds cpu0 at 1.1 of 2.0 GHz")
+        equal(f["share"], 0.45)
+        check("policy0/scaling_governor" in f["advice"], f)
+        for cpu in range(2):
+            t.policy(cpu, "scaling_max_freq", 1000000)
+            t.policy(cpu, "scaling_cur_freq", 1000000)
+        equal(finds(d, "frequency-limit", "A limit holds cpu1 at 1.0 of 2.0 GHz")["share"], 0.5)
+        check(not [f for f in doctor(d)["findings"] if f["name"] == "governor"], "the limit is to blame, not the governor")
+        t.put("sys/class/thermal/thermal_zone0/temp", 85000)
+        t.put("sys/class/thermal/cooling_device0/cur_state", 3)
+        equal(finds(d, "heat", "at 1.0 of 2.0 GHz (cpu 85 C, above its trip point)")["share"], 0.5)
+
+
+def quota_of_files():
+    group = "sys/fs/cgroup/piped.service/"
+    files = [("proc/self/cgroup", "0::/piped.service"), ("sys/fs/cgroup/cgroup.controllers", "cpu"),
+             (group + "cpu.max", "150000 100000"), (group + "cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_usec 0")]
+    with on_tree(files=files) as (d, t), rising(t, group + "cpu.stat", "nr_periods %d00\nnr_throttled %d0\nthrottled_usec %d00000"):
+        finds(d, "quota", "The control group allows 1.50 CPUs", least=0.05)
+
+
+class Quota:
+    """A control group that gets a fifth of a core."""
+
+    def __init__(self):
+        self.path = None
+        for root, files in (("/sys/fs/cgroup", {"cpu.max": "20000 100000"}),
+                            ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "20000"})):
+            path = os.path.join(root, "piped-test-%d" % os.getpid())
+            if os.path.exists(os.path.join(root, "cgroup.procs")):
+                try:
+                    os.mkdir(path)
+                    self.path = path
+                    for name, text in files.items():
+                        with open(os.path.join(path, name), "w", encoding="utf-8") as f:
+                            f.write(text)
+                    return
+                except OSError:
+                    self.remove()
+
+    def enter(self):
+        with open(os.path.join(self.path, "cgroup.procs"), "w", encoding="utf-8") as f:
+            f.write(str(os.getpid()))
+
+    def remove(self):
+        if self.path:
+            os.rmdir(self.path)
+        self.path = None
+
+
+def a_quota_of_the_kernel():
+    q = Quota()
+    if not q.path:
+        return "needs root and the cpu controller of control groups"
+    try:
+        with served(("net", NETWORK), preexec=q.enter) as d, load(d):
+            if not isinstance((d.status()["sensors"]["cgroup"] or {}).get("throttled_us"), int):
+                return "this kernel does not tell of its quota"
+            finds(d, "quota", "allows 0.20 CPUs", least=0.2, seconds="1")
+    finally:
+        q.remove()
+    return None
+
+
+def memory_runs_out():
+    group = "sys/fs/cgroup/piped.service/"
+    files = [("proc/self/cgroup", "0::/piped.service"), ("sys/fs/cgroup/cgroup.controllers", "memory"),
+             (group + "memory.max", "max")]
+    with on_tree(files=files) as (d, t):
+        equal(d.status()["memory"]["limit_bytes"], None)
+        t.put(group + "memory.max", d.status()["memory"]["resident_bytes"])
+        finds(d, "memory", "MiB that its control group allows")
+        with rising(t, "proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=%d000000"):
+            finds(d, "memory", "waited for memory for", least=0.5)
+
+
+# ---- cores ----
+
+def another_program():
+    if os.cpu_count() < 2 or os.geteuid() != 0 or not os.path.exists(SLOW_CORE):
+        return "no slow_core, no root or one core"
+    with on_tree(("net", NETWORK)) as (d, _):
+        d.call("SetPlan", {"plan": "0-%d@bigx1" % LAST})
+        cpu = d.status()["models"][0]["stages"][0]["cpus"][0]
+        thief = subprocess.Popen([SLOW_CORE, str(cpu), "3000", "4000", "600"], stdout=subprocess.PIPE, text=True)
+        try:
+            equal(thief.stdout.readline(), "ready\n")
+            with load(d):
+                f = finds(d, "shared-cores", "its cores ran tasks of others", "slow_core (%d)" % thief.pid, least=0.4,
+                          seconds="1")
+                check("on cpu%d" % cpu in f["text"], f)
+        finally:
+            thief.kill()
+            thief.wait()
+            thief.stdout.close()
+    return None
+
+
+def two_models():
+    with on_tree(("a", NETWORK), ("b", NETWORK)) as (d, _), load(d, "--model", "a"), load(d, "--model", "b"):
+        f = finds(d, "contention", "Two models contend for the same cores: b ran", seconds="1")
+        equal(f["model"], "a")
+        check("--model a PLAN" in f["advice"], f)
+
+
+def too_many_cores_in_a_plan():
+    with on_tree() as (d, _):
+        d.call("SetPlan", {"plan": "0-11@big*9"})
+        finds(d, "crowded-plan", "0-11@big*9", "teams share cores")
+
+
+# ---- clients ----
+
+def one_frame_in_flight():
+    with on_tree(("net", NETWORK)) as (d, _):
+        d.call("SetPlan", {"plan": "0-%d@big*2" % LAST})
+        with load(d, "--in-flight", "1"):
+            finds(d, "client-waits", 'Client "pipectl"', "has one frame in flight", least=0.15)
+
+
+def too_few_credits():
+    """Two frames for three stages: each stage has work for two thirds of the time."""
+    with on_tree(("net", NETWORK)) as (d, _):
+        d.call("SetPlan", {"plan": "0-0@big|1-24@big|25-25@big"})
+        with load(d, "--in-flight", "2"):
+            finds(d, "client-waits", "waits for its own credits", "it has 2, the plan needs 6")
+
+
+def clients_are_refused():
+    with served(config={"limits": {"inline_mib": 1, "connections": 1, "kept_connections": 1}}) as d:
+        with pc.Connection(d.frames_path) as c:
+            try:
+                pc.Stream(c, model="nobody")
+            except pc.Refused:
+                pass
+            f = finds(d, "refused", 'Client "pyclient" (pid %d' % os.getpid(), "stream", "not_found", "nobody")
+            equal(f["share"], None)
+            s = pc.Stream(c, 2, pixfmt=pc.RGB24, image=(1000, 1000), inline=True)
+            for _ in range(3):
+                equal(s.infer(bytes(s.in_size)).status, "resource_exhausted")
+            finds(d, "refused", "3 in all", "resource_exhausted", "limits.inline_mib (limits.inline_mib is 1)")
+            others = []
+            while len(others) < 2:  # root has one more
+                try:
+                    others.append(pc.Connection(d.frames_path))
+                except pc.Closed:
+                    break
+            finds(d, "refused", "connection", "resource_exhausted", "limits.connections")
+            for other in others:
+                other.close()
+
+
+def frames_are_late():
+    with served() as d, sending(d, deadline_ns=1000, credits=2):
+        finds(d, "deadlines", 'Client "pyclient"', "missed their deadline", least=0.5)
+
+
+def frames_are_dropped():
+    with served(("net", NETWORK)) as d, sending(d, policy=pc.LATEST, credits=32):
+        f = finds(d, "dropped", "gave way to newer ones", least=0.2)
+        equal(f["severity"], "note")
+
+
+def pictures_are_large():
+    with served() as d, load(d, "--pixfmt", "rgb24", "--size", "1920x1080"):
+        f = finds(d, "pictures", "pictures of up to 1920x1080 (rgb24) become 16x16", least=0.3)
+        check("16x16" in f["advice"], f)
+
+
+# ---- plans ----
+
+def a_plan_of_the_user():
+    if os.cpu_count() < 2:
+        return "needs two cores"
+    with on_tree(("net", NETWORK)) as (d, _), load(d):
+        d.call("SetPlan", {"plan": "0-%d@big" % LAST})
+        f = finds(d, "better-plan", "0-%d@big is a user's" % LAST, "is predicted to serve", least=0.2)
+        check("plan auto --model net" in f["advice"], f)
+        d.call("AutoPlan")
+        check(not [f for f in doctor(d)["findings"] if f["name"] == "better-plan"], "the plan is the daemon's")
+    return None
+
+
+def costs_are_guesses():
+    with served(("net", NETWORK)) as d:
+        f = finds(d, "guessed-costs", "figures of the cost table are predicted")
+        check("pipectl retune" in f["advice"] and "pipectl profile" in f["advice"], f)
+
+
+def units_are_heavy():
+    with served(("net", NETWORK)) as d, load(d):
+        f = finds(d, "heavy-units", "Units ", " of a frame, ", least=0.05)
+        check("pipectl quantize net" in f["advice"], f)
+        equal(f["severity"], "note")
+
+
+def a_stage_is_slower_than_expected():
+    """The costs that the daemon finds kept are a twentieth of what they are."""
+    with served(("net", NETWORK)) as d:
+        d.pipectl("bench", "--frames", "40")
+        d.stop()
+        for name in [n for n in os.listdir(d.state_dir) if n.startswith("model-")]:
+            path = os.path.join(d.state_dir, name)
+            root = kept_files.read(path)
+            for state in root["states"]:
+                for widths in state["costs"].values():
+                    for units in widths.values():
+                        units[:] = [u and [u[0] / 20] + u[1:] for u in units]
+            kept_files.write(path, root)
+        d.start()
+        with load(d):
+            finds(d, "slow-stage", "of CPU time for a frame; the planner expected", least=0.5)
+
+
+def a_search_is_running():
+    with served(("net", NETWORK)) as d, load(d):
+        d.pipectl("retune", "--no-wait", "--algorithm", "random", "--trials", "1000", as_json=False)
+        equal(finds(d, "adapting", "(a search runs)", seconds="0.1")["model"], "net")
+        d.pipectl("retune", "--cancel", as_json=False)
+
+
+# ---- the command ----
+
+def a_sample_can_be_kept():
+    with on_tree() as (d, _):
+        path = os.path.join(d.temp, "sample.json")
+        now = doctor(d, "--save", path, seconds="0.1")
+        later = json.loads(run("--json", "doctor", "--sample", path).stdout)
+        equal(later, now)
+        equal([m["model"] for m in doctor(d, "--model", "digits", seconds="0.1")["figures"]], ["digits"])
+    check("is it running?" in run("--socket", os.path.join(ROOT, "none"), "doctor", expect=3).stderr)
+    check("--seconds needs seconds from 0.1 to 600, not '0'" in run("doctor", "--seconds", "0", expect=2).stderr)
+    check("No such file" in run("doctor", "--sample", "/none", expect=1).stderr)
+
+
+if __name__ == "__main__":
+    main([an_idle_daemon_is_well, models_that_are_not_served, a_stage_that_hangs, clocks_and_heat, quota_of_files,
+          a_quota_of_the_kernel, memory_runs_out, another_program, two_models, too_many_cores_in_a_plan,
+          one_frame_in_flight, too_few_credits, clients_are_refused, frames_are_late, frames_are_dropped,
+          pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy, a_stage_is_slower_than_expected,
+          a_search_is_running,
+          a_sample_can_be_kept])
