@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** daemon/control/clients_json.h - clients, their streams and refusals as JSON, for Status. Threads:
- * the loop thread. */
+/** daemon/control/clients_json.h - clients, their streams and refusals as JSON, for Status
+ *
+ * Threads: the loop thread. */
 #pragma once
 
 #include <jansson.h>

@@ -24,7 +24,7 @@ static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum 
                                          .pid = peer->pid,
                                          .uid = peer->uid,
                                          .what = DMN_REFUSED_CONNECTION,
-                                         .status = status,
+                                         .status = IPC_RESOURCE_EXHAUSTED,
                                          .last_ns = base_now_ns()};
     struct ipc_header h = {.type = IPC_ERROR,
                            .version = IPC_VERSION,

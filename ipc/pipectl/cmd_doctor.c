@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ipc/pipectl/doctor.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/doctor_sample.h"
 

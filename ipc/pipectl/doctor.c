@@ -2,12 +2,11 @@
 #include "ipc/pipectl/doctor.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "ipc/pipectl/doctor_facts.h"
+#include "ipc/pipectl/doctor_rule.h"
 #include "ipc/pipectl/output.h"
 
 #define UNKNOWN_LOSS 0.1 /* how a loss without a figure is ranked */
@@ -15,57 +14,18 @@
 #define DOCTOR_ROW(name, severity, function) {name, DOCTOR_##severity, doctor_##function},
 static const struct doctor_rule rules[] = {DOCTOR_RULES(DOCTOR_ROW)};
 
-static const char *const severities[] = {
-    [DOCTOR_FAILURE] = "failure", [DOCTOR_LOSS] = "loss", [DOCTOR_NOTE] = "note"};
-
-/* Names of programs and reasons come from anybody; a terminal must not obey them. */
-static json_t *clean(const char *text)
-{
-    char out[DOCTOR_TEXT];
-    json_t *v;
-
-    snprintf(out, sizeof(out), "%s", text);
-    for (unsigned char *at = (unsigned char *)out; *at; at++) {
-        if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) {
-            *at = '?';
-        }
-    }
-    v = json_string(out);
-    for (char *at = out; !v && *at; at++) { /* cut in a character, or never UTF-8 */
-        *at = (unsigned char)*at < 0x80 ? *at : '?';
-    }
-    return v ? v : json_string(out);
-}
-
-void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
-                 const char *format, ...)
-{
-    char text[DOCTOR_TEXT];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    json_array_append_new(
-        d->findings,
-        json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "name", d->rule->name, "severity",
-                  severities[d->rule->severity], "model", model, "share",
-                  isnan(share) ? json_null() : json_real(base_max(base_min(share, 1.0), 0.0)),
-                  "text", clean(text), "advice", clean(advice)));
-}
-
 static double rank(const json_t *finding)
 {
     const char *severity = ctl_text(finding, "severity");
     double share = doctor_number(finding, "share");
 
-    if (strcmp(severity, severities[DOCTOR_FAILURE]) == 0) {
+    if (strcmp(severity, doctor_severity_name(DOCTOR_FAILURE)) == 0) {
         return 2;
     }
     if (!isnan(share)) {
         return share;
     }
-    return strcmp(severity, severities[DOCTOR_LOSS]) == 0 ? UNKNOWN_LOSS : 0;
+    return strcmp(severity, doctor_severity_name(DOCTOR_LOSS)) == 0 ? UNKNOWN_LOSS : 0;
 }
 
 /* Return: a new list, costliest first; equal ones stay in the order of the table. */
@@ -127,7 +87,7 @@ bool doctor_is_well(const json_t *findings)
 
     json_array_foreach(findings, i, f)
     {
-        if (strcmp(ctl_text(f, "severity"), severities[DOCTOR_NOTE]) != 0) {
+        if (strcmp(ctl_text(f, "severity"), doctor_severity_name(DOCTOR_NOTE)) != 0) {
             return false;
         }
     }

@@ -36,7 +36,8 @@ double doctor_more(const json_t *before, const json_t *after, const char *key)
     return grown >= 0 ? grown : NAN;
 }
 
-const json_t *doctor_before(const struct doctor *d, const json_t *model)
+/* The model as it was before; NULL: it was not there, or it was loaded again. */
+static const json_t *before_of(const struct doctor *d, const json_t *model)
 {
     const json_t *b = d->seconds > 0 ? doctor_same(json_object_get(d->before, "models"), "name",
                                                    ctl_text(model, "name"))
@@ -50,7 +51,7 @@ const json_t *doctor_before(const struct doctor *d, const json_t *model)
 
 double doctor_answered(const struct doctor *d, const json_t *model)
 {
-    double n = doctor_more(json_object_get(doctor_before(d, model), "frames"),
+    double n = doctor_more(json_object_get(before_of(d, model), "frames"),
                            json_object_get(model, "frames"), "answered");
 
     return n > 0 ? n : 0;
@@ -59,7 +60,7 @@ double doctor_answered(const struct doctor *d, const json_t *model)
 /* The same stage before, if the plan has not changed. */
 static const json_t *stage_before(const struct doctor *d, const json_t *model, size_t i)
 {
-    const json_t *b = doctor_before(d, model);
+    const json_t *b = before_of(d, model);
 
     return doctor_number(b, "epoch") == doctor_number(model, "epoch")
                ? json_array_get(json_object_get(b, "stages"), i)
@@ -219,7 +220,7 @@ double doctor_throttled(const struct doctor *d)
 
 double doctor_pictures_share(const struct doctor *d, const json_t *model)
 {
-    const json_t *before = doctor_before(d, model), *stage;
+    const json_t *before = before_of(d, model), *stage;
     double in_teams = doctor_more(before, model, "pictures_s");
     double beside = doctor_more(before, model, "pictures_beside_s"), all = 0;
     size_t i;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** ipc/pipectl/doctor_facts.h - what rules of doctor.h ask the two answers of Status. Pure. */
+/** ipc/pipectl/doctor_facts.h - what rules ask the two answers of Status. Pure. */
 #pragma once
 
-#include "ipc/pipectl/doctor.h"
+#include <stdbool.h>
+
+#include "ipc/pipectl/doctor_rule.h"
 
 #define DOCTOR_EACH_MODEL(d, i, m) json_array_foreach(json_object_get((d)->after, "models"), i, m)
 
@@ -10,9 +12,6 @@
 double doctor_number(const json_t *object, const char *key);
 /** doctor_same() - Return: the object of @list whose @key is the text @value; NULL: none. */
 const json_t *doctor_same(const json_t *list, const char *key, const char *value);
-/** doctor_before() - Return: the model as it was before; NULL: it was not there, or it was loaded
- * again. */
-const json_t *doctor_before(const struct doctor *d, const json_t *model);
 /** doctor_more() - Return: by how much a number has grown; NAN: unknown, or it began again. */
 double doctor_more(const json_t *before, const json_t *after, const char *key);
 /** doctor_answered() - Return: frames of the model that were answered meanwhile; 0: none, or

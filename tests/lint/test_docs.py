@@ -191,6 +191,13 @@ def causes_are_named():
     equal_sets(set(re.findall(r"\w+", page)), names, "cause", "ipc/pipectl.1.scd")
 
 
+def findings_are_explained():
+    """Each finding of pipectl doctor has a heading in docs/slow.md."""
+    names = set(re.findall(r'X\("([\w-]+)", (?:FAILURE|LOSS|NOTE), \w+\)', source.text(ROOT, "ipc/pipectl/doctor_rule.h")))
+    check(len(names) > 20, "the findings were not found")
+    equal_sets(set(re.findall(r"^### ([\w-]+)$", source.text(ROOT, "docs/slow.md"), re.M)), names, "finding", "docs/slow.md")
+
+
 def json_examples_parse():
     bad = []
     for name in pages():
@@ -241,4 +248,4 @@ def man_pages_are_complete():
 
 main((pages_are_short, links_resolve, named_files_exist, named_pages_exist, words_are_those_of_the_glossary,
       results_say_where_they_are_from, json_examples_parse, metrics_are_documented, state_files_are_listed, operators_are_listed,
-      searches_are_named, scenarios_are_named, causes_are_named, man_pages_are_complete))
+      searches_are_named, scenarios_are_named, causes_are_named, findings_are_explained, man_pages_are_complete))

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl doctor: how a rule adds a finding. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base.h"
+#include "ipc/pipectl/doctor_rule.h"
+
+const char *doctor_severity_name(enum doctor_severity s)
+{
+    static const char *const names[] = {
+        [DOCTOR_FAILURE] = "failure", [DOCTOR_LOSS] = "loss", [DOCTOR_NOTE] = "note"};
+
+    return names[s];
+}
+
+/* Names of programs and reasons come from anybody; a terminal must not obey them. */
+static json_t *clean(const char *text)
+{
+    char out[DOCTOR_TEXT];
+    json_t *v;
+
+    snprintf(out, sizeof(out), "%s", text);
+    for (unsigned char *at = (unsigned char *)out; *at; at++) {
+        if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) {
+            *at = '?';
+        }
+    }
+    v = json_string(out);
+    for (char *at = out; !v && *at; at++) { /* cut in a character, or never UTF-8 */
+        *at = (unsigned char)*at < 0x80 ? *at : '?';
+    }
+    return v ? v : json_string(out);
+}
+
+void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
+                 const char *format, ...)
+{
+    char text[DOCTOR_TEXT];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(
+        d->findings,
+        json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "name", d->rule->name, "severity",
+                  doctor_severity_name(d->rule->severity), "model", model, "share",
+                  isnan(share) ? json_null() : json_real(base_max(base_min(share, 1.0), 0.0)),
+                  "text", clean(text), "advice", clean(advice)));
+}
