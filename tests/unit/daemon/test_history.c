@@ -5,7 +5,7 @@
 
 #include "base.h"
 #include "daemon/control/json.h"
-#include "daemon/plans/history.h"
+#include "daemon/plans/planning.h"
 #include "tests/harness.h"
 
 static struct dmn_history_event *add(struct dmn_history *h, const char *model,
@@ -183,6 +183,33 @@ TEST(every_cause_and_origin_has_its_name)
         T_EQ(dmn_origin_exact(o), strcmp(origins[i], "exact") == 0);
     }
     T_EQ(dmn_origin_find("no such search").from, DMN_FROM_NOBODY);
+}
+
+/* As adapt/ does it: it switches, measures, and goes back. */
+TEST(each_outcome_of_an_event_is_counted_once)
+{
+    struct dmn_plans plans = {0};
+    struct dmn_planning planning = {.of = &plans};
+    struct dmn_model m = {.name = "digits", .planning = &planning};
+    const uint64_t *of = planning.counts.events[TUN_CAUSE_CONTENTION];
+    const struct dmn_history_event event = {.cause = dmn_cause_of(TUN_CAUSE_CONTENTION),
+                                            .plan_before = "0-0@big|1-1@big",
+                                            .plan_after = "0-1@big",
+                                            .outcome = DMN_OUTCOME_SWITCHED};
+    struct dmn_history_event *e;
+
+    T_EQ(dmn_history_init(&plans.history, 4), 0);
+    e = dmn_plan_event(&m, &event);
+    T_STR(e->model, "digits");
+    dmn_plan_event_measured(&m, e, DMN_OUTCOME_SWITCHED, 50, 10, 0);
+    T_EQ(of[DMN_OUTCOME_SWITCHED], 1);
+    dmn_plan_event_measured(&m, e, DMN_OUTCOME_ROLLED_BACK, 40, 10, 0);
+    T_EQ(of[DMN_OUTCOME_SWITCHED], 1);
+    T_EQ(of[DMN_OUTCOME_ROLLED_BACK], 1);
+    T_EQ(e->outcome, DMN_OUTCOME_ROLLED_BACK);
+    dmn_plan_event_measured(&m, NULL, DMN_OUTCOME_SWITCHED, 0, 0, 0);
+    T_EQ(of[DMN_OUTCOME_SWITCHED], 1);
+    dmn_history_deinit(&plans.history);
 }
 
 TEST_MAIN()
