@@ -12,6 +12,7 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 
 import kept_files
 import pyclient as pc
@@ -43,17 +44,14 @@ def doctor(d, *args, seconds="0.5"):
 
 def finds(d, name, *words, least=None, **options):
     """Asks until there is a finding @name with these words and at least that share, which load may delay."""
-    seen = []
-
-    def found():
-        seen[:] = doctor(d, **options)["findings"]
-        return next((f for f in seen if f["name"] == name and all(w in f["text"] for w in words) and
-                     (least is None or (f["share"] or 0) >= least)), None)
-
-    f = d.wait_until(found)
-    check(f, "no finding", name, words, least, json.dumps(seen, indent=1))
-    check(len(f["advice"]) > 10, f)
-    return f
+    end = time.monotonic() + LIMIT_S
+    while True:
+        seen = doctor(d, **options)["findings"]
+        for f in seen:
+            if f["name"] == name and all(w in f["text"] for w in words) and (least is None or (f["share"] or 0) >= least):
+                check(len(f["advice"]) > 10, f)
+                return f
+        check(time.monotonic() < end, "no finding", name, words, least, json.dumps(seen, indent=1))
 
 
 def served(*models, config=None, **options):
