@@ -108,8 +108,7 @@ struct mdl_model {
     char *doubt;
     char **labels; /* label_count strings, owned, or NULL */
     size_t label_count;
-    char *
-        output; /* owned: how clients decode, as JSON (docs/outputs.md); NULL: unknown */
+    char *output; /* owned: how clients decode, as JSON (docs/outputs.md); NULL: unknown */
     struct mdl_data_file
         *data_files; /* data_file_count of them, owned; a segment has the whole's */
     size_t data_file_count;

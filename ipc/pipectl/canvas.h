@@ -31,7 +31,7 @@ void canvas_dot(struct canvas *c, double x, double y, uint32_t colour);
 /** canvas_text() - writes @text on a ground of @colour, with its lower left corner at (@x, @y), but
  * inside of the picture. Characters that are not ASCII become "?". */
 void canvas_text(struct canvas *c, double x, double y, const char *text, uint32_t colour);
-/** canvas_write() - a name that ends in .png: PNG; else JPEG. Return: 0; -errno, with the reason. */
+/** canvas_write() - PNG if the name ends in .png, else JPEG. Return: 0; -errno, with @ret_error. */
 int canvas_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);
 
 /* jpeg.c, png.c or their stand-ins. */

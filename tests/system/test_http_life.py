@@ -178,5 +178,6 @@ def what_was_admitted_is_answered_at_the_end():
         idle.close()
 
 
-main((many_clients_share_streams, models_share_few_streams, restarts_of_the_daemon_lose_nothing, an_absent_daemon_is_told, a_failed_model_is_told,
-      models_come_go_and_change, limits_and_deadlines_have_codes, what_was_admitted_is_answered_at_the_end))
+main((many_clients_share_streams, models_share_few_streams, restarts_of_the_daemon_lose_nothing,
+      an_absent_daemon_is_told, a_failed_model_is_told, models_come_go_and_change, limits_and_deadlines_have_codes,
+      what_was_admitted_is_answered_at_the_end))
