@@ -146,7 +146,8 @@ def broken_requests_close_their_connection_alone():
 
 def random_damage_is_survived():
     whole = (b'POST /v2/models/digits/infer HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
-             b'Inference-Header-Content-Length: 109\r\nContent-Length: 1133\r\n\r\n{"inputs":[{"name":"image","shape":[1,1,16,16],"datatype":"FP32",'
+             b'Inference-Header-Content-Length: 109\r\nContent-Length: 1133\r\n\r\n'
+             b'{"inputs":[{"name":"image","shape":[1,1,16,16],"datatype":"FP32",'
              b'"parameters":{"binary_data_size":1024}}]}   ' + RAW)
     r = random.Random(7)
     with Daemon(models={"digits": DIGITS}) as d, Http(d, "--request-s", "0.3") as h:
