@@ -115,12 +115,11 @@ void doctor_slow_stage(struct doctor *d)
         struct doctor_stage s;
         double own_ms;
 
-        if (!doctor_busiest(d, m, &s) || doctor_answered(d, m) == 0) {
-            continue;
+        if (!doctor_busiest(d, m, &s) || json_is_true(json_object_get(m, "tuning"))) {
+            continue; /* a search adds frames of its own */
         }
-        /* without what others took, and without pictures, which the table does not know */
-        own_ms = s.service_ms * (1 - (s.off_core > 0 ? s.off_core : 0)) *
-                 (1 - doctor_pictures_share(d, m));
+        /* without pictures, which the table does not know */
+        own_ms = s.cpu_ms * (1 - doctor_pictures_share(d, m));
         if (!(own_ms > (1 + SLOWER) * s.expected_ms)) {
             continue;
         }

@@ -8,6 +8,8 @@
 #include "base.h"
 #include "ipc/pipectl/output.h"
 
+#define FRAMES_LEAST 5 /* that a mean is made of */
+
 double doctor_number(const json_t *object, const char *key)
 {
     const json_t *v = json_object_get(object, key);
@@ -73,9 +75,11 @@ static struct doctor_stage stage_of(const struct doctor *d, const json_t *model,
     const json_t *before = stage_before(d, model, i);
     double held_s = doctor_more(before, now, "busy_s"), ran_s = doctor_more(before, now, "cpu_s");
     double teams_s = d->seconds * doctor_number(now, "replicas");
+    double frames = doctor_answered(d, model);
     struct doctor_stage s = {.status = now,
                              .busy = held_s / teams_s,
                              .off_core = held_s > 0.01 * teams_s ? 1 - ran_s / held_s : NAN,
+                             .cpu_ms = frames >= FRAMES_LEAST ? ran_s * 1e3 / frames : NAN,
                              .service_ms = doctor_number(now, "service_ms"),
                              .expected_ms = doctor_number(now, "expected_ms")};
 

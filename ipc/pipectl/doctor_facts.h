@@ -23,6 +23,7 @@ struct doctor_stage {
     const json_t *status;
     double busy;     /* share of the time in which its teams held a frame */
     double off_core; /* share of that in which they did not run */
+    double cpu_ms;   /* CPU time that a frame took of a team's leader */
     double service_ms, expected_ms;
 };
 /** doctor_busiest() - the stage of the model with the largest busy share. Return: there is one. */

@@ -42,11 +42,13 @@ def doctor(d, *args, seconds="0.5"):
     return v
 
 
-def finds(d, name, *words, least=None, **options):
-    """Asks until there is a finding @name with these words and at least that share, which load may delay."""
+def finds(d, name, *words, least=None, seconds=0.5):
+    """Asks until there is a finding @name with these words and at least that share. On a busy machine few frames come in a
+    short time, so it watches for longer each time."""
     end = time.monotonic() + LIMIT_S
     while True:
-        seen = doctor(d, **options)["findings"]
+        seen = doctor(d, seconds=str(seconds))["findings"]
+        seconds = min(2 * seconds, 8)
         for f in seen:
             if f["name"] == name and all(w in f["text"] for w in words) and (least is None or (f["share"] or 0) >= least):
                 check(len(f["advice"]) > 10, f)
@@ -271,7 +273,7 @@ def a_quota_of_the_kernel():
         with served(("net", NETWORK), preexec=q.enter) as d, load(d):
             if not isinstance((d.status()["sensors"]["cgroup"] or {}).get("throttled_us"), int):
                 return "this kernel does not tell of its quota"
-            finds(d, "quota", "allows 0.20 CPUs", least=0.2, seconds="1")
+            finds(d, "quota", "allows 0.20 CPUs", least=0.2, seconds=1)
     finally:
         q.remove()
     return None
@@ -302,7 +304,7 @@ def another_program():
             equal(thief.stdout.readline(), "ready\n")
             with load(d):
                 f = finds(d, "shared-cores", "its cores ran tasks of others", "slow_core (%d)" % thief.pid, least=0.4,
-                          seconds="1")
+                          seconds=1)
                 check("on cpu%d" % cpu in f["text"], f)
         finally:
             thief.kill()
@@ -313,9 +315,12 @@ def another_program():
 
 def two_models():
     with on_tree(("a", NETWORK), ("b", NETWORK)) as (d, _), load(d, "--model", "a"), load(d, "--model", "b"):
-        f = finds(d, "contention", "Two models contend for the same cores: b ran", seconds="1")
+        if max([f["share"] for f in doctor(d)["findings"] if f["name"] == "shared-cores"] + [0]) > 0.8:
+            return "other programs take nearly all of the cores"
+        f = finds(d, "contention", "Two models contend for the same cores: b ran", seconds=1)
         equal(f["model"], "a")
         check("--model a PLAN" in f["advice"], f)
+    return None
 
 
 def too_many_cores_in_a_plan():
@@ -410,7 +415,7 @@ def units_are_heavy():
 
 
 def a_stage_is_slower_than_expected():
-    """The costs that the daemon finds kept are a twentieth of what they are."""
+    """The costs that the daemon finds kept are a thousandth of what they were measured as."""
     with served(("net", NETWORK)) as d:
         d.pipectl("bench", "--frames", "40")
         d.stop()
@@ -420,7 +425,7 @@ def a_stage_is_slower_than_expected():
             for state in root["states"]:
                 for widths in state["costs"].values():
                     for units in widths.values():
-                        units[:] = [u and [u[0] / 20] + u[1:] for u in units]
+                        units[:] = [u and [u[0] / 1000] + u[1:] for u in units]
             kept_files.write(path, root)
         d.start()
         with load(d):
@@ -430,7 +435,7 @@ def a_stage_is_slower_than_expected():
 def a_search_is_running():
     with served(("net", NETWORK)) as d, load(d):
         d.pipectl("retune", "--no-wait", "--algorithm", "random", "--trials", "1000", as_json=False)
-        equal(finds(d, "adapting", "(a search runs)", seconds="0.1")["model"], "net")
+        equal(finds(d, "adapting", "(a search runs)", seconds=0.1)["model"], "net")
         d.pipectl("retune", "--cancel", as_json=False)
 
 
