@@ -7,6 +7,7 @@ Heat, clocks and, where the kernel does not let a test set them, quotas are file
 """
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import subprocess
@@ -21,6 +22,7 @@ from adapting import NETWORK, TOP, Tree
 from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
 
 SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
+CROWDED = 0.1  # of the time that a stage holds a frame
 LAST = 25  # unit of NETWORK
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
 
@@ -42,10 +44,28 @@ def doctor(d, *args, seconds="0.5"):
     return v
 
 
+class Crowded(Exception):
+    """Others take the cores: what a finding is about does not happen."""
+
+
+def is_crowded(findings):
+    return any(f["name"] == "shared-cores" and (f["share"] or 0) > CROWDED for f in findings)
+
+
+def unless_crowded(case):
+    @functools.wraps(case)
+    def run_case():
+        try:
+            return case()
+        except Crowded as e:
+            return "programs beside this test take the cores: %s" % e
+    return run_case
+
+
 def finds(d, name, *words, least=None, seconds=0.5):
     """Asks until there is a finding @name with these words and at least that share. On a busy machine few frames come in a
     short time, so it watches for longer each time."""
-    end = time.monotonic() + LIMIT_S
+    end = time.monotonic() + LIMIT_S / 3
     while True:
         seen = doctor(d, seconds=str(seconds))["findings"]
         seconds = min(2 * seconds, 8)
@@ -53,6 +73,8 @@ def finds(d, name, *words, least=None, seconds=0.5):
             if f["name"] == name and all(w in f["text"] for w in words) and (least is None or (f["share"] or 0) >= least):
                 check(len(f["advice"]) > 10, f)
                 return f
+        if time.monotonic() >= end and name != "shared-cores" and is_crowded(seen):
+            raise Crowded(name)
         check(time.monotonic() < end, "no finding", name, words, least, json.dumps(seen, indent=1))
 
 
@@ -454,9 +476,9 @@ def a_sample_can_be_kept():
 
 
 if __name__ == "__main__":
-    main([an_idle_daemon_is_well, models_that_are_not_served, a_stage_that_hangs, clocks_and_heat, quota_of_files,
-          a_quota_of_the_kernel, memory_runs_out, another_program, two_models, too_many_cores_in_a_plan,
-          one_frame_in_flight, too_few_credits, clients_are_refused, frames_are_late, frames_are_dropped,
-          pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy, a_stage_is_slower_than_expected,
-          a_search_is_running,
-          a_sample_can_be_kept])
+    main([unless_crowded(case) for case in (
+        an_idle_daemon_is_well, models_that_are_not_served, a_stage_that_hangs, clocks_and_heat, quota_of_files,
+        a_quota_of_the_kernel, memory_runs_out, another_program, two_models, too_many_cores_in_a_plan,
+        one_frame_in_flight, too_few_credits, clients_are_refused, frames_are_late, frames_are_dropped,
+        pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy, a_stage_is_slower_than_expected,
+        a_search_is_running, a_sample_can_be_kept)])
