@@ -139,6 +139,19 @@ def metrics_are_documented():
     none([r[0] for r in rows if not r[2].strip()], "metrics without a unit")
 
 
+def output_keys_are_documented():
+    """The keys of a sidecar's `output`, and its decoders, are those of output_keys.h."""
+    code, page = source.text(ROOT, "output_keys.h"), source.text(ROOT, "docs/outputs.md")
+    table = re.search(r"output_keys\[\] = \{(.*?)\{0\}\};", code, re.S).group(1)
+    keys = set(re.findall(r'^    \{"(\w+)",', table, re.M))
+    check(len(keys) > 20, "the keys of output_keys.h were not found")
+    rows = re.findall(r"^\| `(\w+)` \|", page.partition("## Keys")[2].partition("## Equations")[0], re.M)
+    equal_sets(set(rows), keys, "key", "docs/outputs.md")
+    words = re.search(r"output_kind_words\[\] = \{(.*?)NULL", code, re.S).group(1)
+    rows = re.findall(r"^\| `(\w+)` \|", page.partition("## Decoders")[2].partition("## Keys")[0], re.M)
+    equal_sets(set(rows), set(re.findall(r'"(\w+)"', words)), "decoder", "docs/outputs.md")
+
+
 def state_files_are_listed():
     """What the daemon keeps in its state directory stands in FILES of piped(8), and nothing else does."""
     written = set(re.findall(r'\.form = "([^"]+)"', source.text(ROOT, "daemon/config/state_file.c")))
@@ -247,5 +260,6 @@ def man_pages_are_complete():
 
 
 main((pages_are_short, links_resolve, named_files_exist, named_pages_exist, words_are_those_of_the_glossary,
-      results_say_where_they_are_from, json_examples_parse, metrics_are_documented, state_files_are_listed, operators_are_listed,
-      searches_are_named, scenarios_are_named, causes_are_named, findings_are_explained, man_pages_are_complete))
+      results_say_where_they_are_from, json_examples_parse, metrics_are_documented, output_keys_are_documented,
+      state_files_are_listed, operators_are_listed, searches_are_named, scenarios_are_named, causes_are_named,
+      findings_are_explained, man_pages_are_complete))

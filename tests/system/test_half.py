@@ -202,16 +202,16 @@ def what_cannot_travel_is_refused():
 def older_clients_go_on():
     """To a client without the feature the fields are reserved: whatever it sends there changes nothing."""
     with Served() as t:
-        for features in (0, 2, 0xfffffffe):
+        for features in (0, pc.FEATURE_DESCRIBED, 0xfffffffe):
             with t.connect(features=features) as c:
-                equal(c.features, 0)
+                equal(c.features, features & pc.FEATURE_DESCRIBED)
                 for dtype in (0, pc.F16, 99):
                     s = pc.Stream(c, 1, "net", input_dtype=dtype, output_dtype=dtype)
                     equal([i.dtype for i in s.inputs + s.outputs], ["<f4", "<f4"])
                     answered(s.infer(bytes(s.input_bytes)), "ok")
                     s.close()
         with t.connect(features=0xffffffff) as c:
-            equal(c.features, pc.FEATURE_F16, "what only the client knows")
+            equal(c.features, pc.FEATURE_F16 | pc.FEATURE_DESCRIBED, "what only the client knows")
 
 
 def floats_count_against_the_memory_of_a_connection():

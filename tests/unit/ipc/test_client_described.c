@@ -44,7 +44,8 @@ static void script_parts(struct server *s)
 
 static int reach(struct server *server, void (*script)(struct server *s), struct piped **ret)
 {
-    struct piped_options o = {.size = sizeof(o), .path = server->path, .reconnect_ms = 1000};
+    struct piped_options o = {
+        .size = sizeof(o), .path = server->path, .reconnect_ms = 1000, .answer_ms = 20000};
 
     server_start(server, 4, script);
     return piped_connect(&o, ret);

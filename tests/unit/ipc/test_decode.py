@@ -59,6 +59,14 @@ def numbers(count, low=-3.0, high=3.0, hostile=0.0):
     return list(struct.unpack("<%df" % count, struct.pack("<%df" % count, *v)))
 
 
+def tied(rows, first):
+    """some rows with the scores of others: the first of equals wins"""
+    if R.random() < 0.3:
+        for r in rows:
+            r[first:] = rows[0][first:]
+    return rows
+
+
 def spoilt():
     return R.choice((0.0, 0.0, 0.02, 0.3))
 
@@ -125,6 +133,7 @@ def test_yolo(run):
         n = R.choice((1, 2, 50, 300))
         high = 1.0 if o["unit"] == "relative" else 70.0
         rows = [numbers(4, 0, high, bad) + numbers(fields - 4, 0, 1, bad) for bad in [spoilt()] for _ in range(n)]
+        rows = tied(rows, 4)
         flat = sum(rows, []) if o["layout"] == "rows" else columns_of(rows)
         dims = [1, n, fields] if o["layout"] == "rows" else [1, fields, n]
         if n >= fields and R.random() < 0.5:

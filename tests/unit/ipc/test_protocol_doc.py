@@ -213,7 +213,7 @@ def test_numbers(page, header_path, tool):
     equal(types, {v: k[4:] for k, v in enums["ipc_type"].items()}, "types")
     for section, column, enum, prefix, drop in (
             ("Status", "status", "ipc_status", "IPC_", ("IPC_STATUS_COUNT",)),
-            ("Policies", "policy", "ipc_policy", "IPC_POLICY_", ()),
+            ("Policies", "policy", "ipc_policy", "IPC_POLICY_", ("IPC_POLICY_COUNT",)),
             ("Pixel formats", "format", "ipc_pixfmt", "IPC_PIX_", ("IPC_PIX_COUNT",)),
             ("Element types", "type", "ipc_dtype", "IPC_", ()),
             ("Features", "feature", "ipc_feature", "IPC_FEATURE_", ()),
