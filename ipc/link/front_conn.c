@@ -76,9 +76,10 @@ void front_conn_end_stream(struct front_conn *c, struct front_stream *s)
     front_send(&c->peer, closed, NULL, 0, NULL, 0);
 }
 
-void front_conn_flush(struct front_conn *c)
+bool front_conn_flush(struct front_conn *c)
 {
     struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = c};
+    bool backlogged = front_backlogged(&c->peer);
 
     if (!ipc_outgoing_flush(&c->peer.out, c->fd)) {
         c->broken = true;
@@ -89,4 +90,5 @@ void front_conn_flush(struct front_conn *c)
         c->events = event.events;
         epoll_ctl(c->room->epoll_fd, EPOLL_CTL_MOD, c->fd, &event);
     }
+    return backlogged && !front_backlogged(&c->peer);
 }

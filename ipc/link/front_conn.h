@@ -72,5 +72,6 @@ void front_conn_end_orphan(struct front_stream *s);
 /** front_conn_end_stream() - ends a finished stream: appends CLOSED and frees it. The last stream
  * takes its place in the array. */
 void front_conn_end_stream(struct front_conn *c, struct front_stream *s);
-/** front_conn_flush() - writes, and waits for what is left; never closes. */
-void front_conn_flush(struct front_conn *c);
+/** front_conn_flush() - writes, and waits for what is left; never closes. Return: it was backlogged
+ * and is no longer, so front_messages_settle() has something to do. */
+bool front_conn_flush(struct front_conn *c);

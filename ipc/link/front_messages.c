@@ -178,23 +178,23 @@ static bool is_slow(const struct front_conn *c)
 
 bool front_messages_settle(struct front_conn *c)
 {
-    bool backlogged = front_backlogged(&c->peer), answered = false;
+    bool again = false;
 
     if (!c->broken) {
         handle_messages(c);
         for (size_t i = c->stream_count; i-- > 0;) {
             struct front_stream *s = c->streams[i];
 
-            answered |= front_stream_answer(s);
+            again |= front_stream_answer(s);
             if (front_stream_finished(s)) {
                 front_conn_end_stream(c, s); /* the stream that takes its place was already seen */
             }
         }
-        front_conn_flush(c);
+        again |= front_conn_flush(c);
     }
     if (c->broken || is_slow(c) || (c->peer.ending && ipc_outgoing_waiting(&c->peer.out) == 0)) {
         front_conn_close(c);
         return false;
     }
-    return answered || (backlogged && !front_backlogged(&c->peer));
+    return again;
 }

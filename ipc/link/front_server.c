@@ -255,7 +255,9 @@ void front_models(struct front *f, const struct brd_routes *r)
 
             front_stream_serves(s, front_list_find(&f->room.models, s->model));
         }
-        front_conn_flush(c);
+        if (front_conn_flush(c)) {
+            wake(f);
+        }
     }
 }
 
@@ -277,8 +279,8 @@ void front_answer(struct front *f, struct front_frame *fr, int status, const cha
         f->again = true;
     } else {
         front_stream_answer(s);
-        front_conn_flush(c);
-        if (c->broken || c->peer.ending || s->closing || c->intake.used > 0) {
+        /* the backlog that is gone may have held back more answers, also of other streams */
+        if (front_conn_flush(c) || c->broken || c->peer.ending || s->closing || c->intake.used > 0) {
             wake(f);
         }
     }

@@ -10,6 +10,7 @@
  *     order now|hold|random      answers at once, never, or one at random when nothing else comes
  *     refuse STATUS              refuses frames; 0: no longer
  *     answer                     answers what it holds, at random
+ *     drain                      from now on, a write waits until the client has read all of it
  *     stats                      "stats taken= answered= held= gone="
  *     exit
  *
@@ -18,9 +19,11 @@
  * sends that many frames and checks every answer. It says "progress N" after each twentieth of
  * them, and "done answered=N resent=N reconnects=N reordered=N duplicated=N".
  */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base.h"
 #include "ipc/link/front_server.h"
@@ -37,11 +40,26 @@ static struct node {
     struct brd_routes routes;
     enum { NOW, HOLD, RANDOM } order;
     int refuse;
-    bool ended;
+    bool ended, drains;
     size_t held_count;
     struct front_frame *held[HELD_MAX];
     uint64_t random, taken, answered, gone;
 } n = {.random = 7};
+
+ssize_t __real_send(int fd, const void *bytes, size_t count, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t count, int flags);
+
+/* With drain: as if the client were faster than the front, which leaves nothing unwritten. */
+ssize_t __wrap_send(int fd, const void *bytes, size_t count, int flags)
+{
+    ssize_t done = __real_send(fd, bytes, count, flags);
+
+    while (n.drains && done < 0 && errno == EAGAIN) {
+        poll(&(struct pollfd){fd, POLLOUT, 0}, 1, -1);
+        done = __real_send(fd, bytes, count, flags);
+    }
+    return done;
+}
 
 /* Negates floats and bytes. */
 static void negate(const struct brd_tensor *t, size_t count, const uint8_t *in, uint8_t *out)
@@ -129,6 +147,8 @@ static void obey(char *line)
         while (n.held_count > 0) {
             answer_one_at_random();
         }
+    } else if (verb && strcmp(verb, "drain") == 0) {
+        n.drains = true;
     } else if (verb && strcmp(verb, "stats") == 0) {
         printf("stats taken=%llu answered=%llu held=%zu gone=%llu\n", (unsigned long long)n.taken,
                (unsigned long long)n.answered, n.held_count, (unsigned long long)n.gone);

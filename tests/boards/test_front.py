@@ -149,6 +149,17 @@ def answers_in_any_order_come_in_order():
             s.close()
 
 
+def a_backlog_that_is_read_at_once():
+    """Answers of 1 MiB, the first of which comes last: each makes a backlog, and none is there when the front looks."""
+    with front("small large:big") as f:
+        f.obey("drain")
+        f.obey("order hold")
+        client = f.client(8, "large", "inline")
+        f.until("held", 8)
+        f.obey("answer")
+        finished(client, 8, resent=0, reordered=0, duplicated=0)
+
+
 def what_opened_says():
     with front("small large:big") as f, pc.Connection(f.path) as c:
         check(c.server.startswith("piped-link "), c.server)
@@ -459,7 +470,8 @@ def the_socket_file():
         still_serves(f)
 
 
-main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_in_any_order_come_in_order, what_opened_says,
+main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_in_any_order_come_in_order,
+      a_backlog_that_is_read_at_once, what_opened_says,
       more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, holes_in_a_pool_cost_its_client,
       hostile_bytes_end_their_connection_alone, bytes_in_pieces, clients_die_with_frames_in_flight,
       a_model_that_goes_and_comes_back, a_client_that_does_not_read, too_many_connections, libpiped_over_restarts,
