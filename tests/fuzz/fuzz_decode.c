@@ -82,7 +82,7 @@ static size_t take_outputs(const uint8_t **data, size_t *bytes, struct piped_ten
                            uint32_t *ret_count)
 {
     static const size_t each[] = {1, 4, 4, 8, 1, 1, 1, 2};
-    static char names[OUTPUTS][3];
+    static char names[OUTPUTS][12];
     size_t area = 0;
 
     *ret_count = take(data, bytes) % (OUTPUTS + 1);
