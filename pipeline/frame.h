@@ -29,6 +29,7 @@ struct pl_frame {
     /* set by the pipeline */
     enum pl_frame_status status;
     uint32_t epoch;
+    uint64_t number; /* of admission, over all epochs */
     uint64_t admitted_ns, started_ns,
         done_ns;         /* submitted; taken by stage 0; last stage finished */
     uint64_t busy_ns;    /* sum of the times that teams held it */

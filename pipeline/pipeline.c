@@ -24,6 +24,8 @@ struct pl_pipeline {
     struct pl_unit_total *past; /* owned; [units], under plans whose teams are gone */
     uint64_t admitted;          /* frames so far: number of the next one */
     size_t in_flight;
+    struct pl_trace *trace; /* borrowed; NULL: not traced */
+    uint32_t trace_id;
 };
 
 /*
@@ -167,7 +169,7 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     }
     bind_memory(p, f);
     f->private->place = PL_PLACE_FLIGHT;
-    f->private->seq = p->admitted++;
+    f->number = f->private->seq = p->admitted++;
     f->status = PL_FRAME_OK;
     f->epoch = p->set->epoch;
     f->admitted_ns = now;
@@ -218,10 +220,38 @@ int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan)
     if (r < 0) {
         return r;
     }
+    if (p->trace != NULL) {
+        pl_set_trace(next, p->trace, p->trace_id);
+    }
     p->old = p->set;
     p->set = next;
     pl_set_close(p->old);
     return 0;
+}
+
+void pl_trace_attach(struct pl_pipeline *p, struct pl_trace *t, uint32_t id)
+{
+    assert(p->trace == NULL);
+    p->trace = t;
+    p->trace_id = id;
+    if (p->old != NULL) {
+        pl_set_trace(p->old, t, id);
+    }
+    pl_set_trace(p->set, t, id);
+}
+
+bool pl_trace_detach(struct pl_pipeline *p)
+{
+    bool quiet = pl_set_untrace(p->set, false);
+
+    p->trace = NULL;
+    p->trace_id = 0;
+    return (p->old == NULL || pl_set_untrace(p->old, false)) && quiet;
+}
+
+uint32_t pl_trace_id(const struct pl_pipeline *p)
+{
+    return p->trace_id;
 }
 
 bool pl_asleep(const struct pl_pipeline *p)

@@ -19,6 +19,7 @@
 #include "pipeline/frame.h"
 #include "pipeline/plan.h"
 #include "pipeline/stats.h"
+#include "pipeline/trace.h"
 
 struct pl_options {
     size_t frames; /* most frames in flight; 0: enough for any plan on these cores (2 per core + 2,
@@ -74,6 +75,19 @@ struct pl_frame *pl_collect(struct pl_pipeline *p);
  */
 enum { PL_E_BUSY = 2 };
 int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
+
+/**
+ * pl_trace_attach() - traces the teams of @p, and those of plans that follow, from their next frame
+ * on
+ * @t: borrowed until pl_trace_detach() or pl_free(); no other trace is attached     @id: of @p in
+ * the records
+ */
+void pl_trace_attach(struct pl_pipeline *p, struct pl_trace *t, uint32_t id);
+/** pl_trace_detach() - Return: true: no team writes to a ring any more; false: one does just now,
+ * call again. Nothing is recorded of frames that teams finish from now on. */
+bool pl_trace_detach(struct pl_pipeline *p);
+/** pl_trace_id() - Return: as attached; 0: not traced. */
+uint32_t pl_trace_id(const struct pl_pipeline *p);
 
 /** pl_asleep() - Return: pl_options.asleep. */
 bool pl_asleep(const struct pl_pipeline *p);

@@ -340,6 +340,7 @@ struct pl_set *pl_set_free(struct pl_set *s)
     }
     if (s->teams != NULL) {
         end_teams(s);
+        (void)pl_set_untrace(s, true);
         for (size_t i = 0; i < s->team_count; i++) {
             end_team(&s->teams[i]);
         }
@@ -353,6 +354,25 @@ struct pl_set *pl_set_free(struct pl_set *s)
     free(s->team_pointers);
     free(s);
     return NULL;
+}
+
+void pl_set_trace(struct pl_set *s, struct pl_trace *t, uint32_t id)
+{
+    for (size_t i = 0; i < s->team_count; i++) {
+        struct pl_team *team = &s->teams[i];
+
+        pl_trace_add_team(t, team, s->eps.eps[team->ep].name, s->epoch, id);
+    }
+}
+
+bool pl_set_untrace(struct pl_set *s, bool joined)
+{
+    bool quiet = true;
+
+    for (size_t i = 0; i < s->team_count; i++) {
+        quiet = pl_trace_drop_team(&s->teams[i], joined) && quiet;
+    }
+    return quiet;
 }
 
 static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "pipeline/team.h"
+#include "pipeline/trace.h"
 
 struct pl_set_config {
     const struct pl_plan *plan;
@@ -66,6 +67,12 @@ struct pl_frame *pl_set_finished(struct pl_set *s);
 void pl_set_close(struct pl_set *s);
 /** pl_set_ended() - Return: whether all teams have ended; if so, pl_set_free() will not wait. */
 bool pl_set_ended(const struct pl_set *s);
+
+/** pl_set_trace() - gives every team a ring in @t, see pl_trace_attach(). */
+void pl_set_trace(struct pl_set *s, struct pl_trace *t, uint32_t id);
+/** pl_set_untrace() - takes the rings away. @joined: no thread runs. Return: true; false: a team is
+ * writing just now, ask again. */
+bool pl_set_untrace(struct pl_set *s, bool joined);
 
 /** pl_set_depth() - Return: the frames in flight that keep all teams busy. */
 size_t pl_set_depth(const struct pl_set *s);

@@ -63,6 +63,7 @@ void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, si
         }
         to = pl_dispatch_pick(views, count);
     }
+    f->private->given_ns = now_ns;
     set_relaxed(&teams[to]->given_ns, now_ns);
     atomic_fetch_add_explicit(&teams[to]->pending, 1, memory_order_release);
     pushed = pl_ring_push(rings[to], f);
@@ -158,6 +159,7 @@ static struct pl_frame *take(struct pl_team *t)
             pl_wake_cancel(&t->wake);
             continue;
         }
+        t->slept = true;
         pl_wake_wait(&t->wake);
     }
 }
@@ -255,6 +257,51 @@ static void end_clocks(struct pl_team *t, struct pl_clock_frame *clock)
     set_relaxed(&t->progress_ns, clock->end_ns);
 }
 
+/* The laps are cut so that the units' times add up to the service time. */
+static void put_units(struct pl_trace_ring *r, const struct pl_clocks *c, uint64_t held_ns)
+{
+    int64_t ticks = (int64_t)(c->laps[c->unit_count] - c->laps[0]);
+    double ns_per_tick = ticks > 0 ? (double)held_ns / (double)ticks : 0;
+    uint64_t before = 0;
+
+    for (size_t i = 0; i < c->unit_count; i++) {
+        double ns = (double)(int64_t)(c->laps[i + 1] - c->laps[0]) * ns_per_tick;
+        uint64_t until = ns > 0 ? base_min((uint64_t)(ns + 0.5), held_ns) : 0;
+
+        until = base_max(until, before); /* of an unpinned team, ticks may run backwards */
+        pl_trace_put(r, (uint32_t)base_min(until - before, (uint64_t)UINT32_MAX));
+        before = until;
+    }
+}
+
+/* Before the frame is passed on, so that the record of an answered frame is there. */
+static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_frame *f,
+                                             const struct pl_clock_frame *clock)
+{
+    uint32_t units = clock->computed && clock->timed ? (uint32_t)t->clocks.unit_count : 0;
+    struct pl_trace_ring *r;
+
+    atomic_store_explicit(&t->tracing, true, memory_order_relaxed);
+    pl_fence(); /* pairs with the one of pl_trace_drop_team() */
+    r = atomic_load_explicit(&t->trace, memory_order_acquire);
+    if (r != NULL && pl_trace_begin(r, TRACE_TEAM, TRACE_TEAM_UNITS + units)) {
+        pl_trace_put(r, f->status);
+        pl_trace_put(r, t->slept);
+        pl_trace_put(r, atomic_load_explicit(&t->pending, memory_order_relaxed) - 1);
+        pl_trace_put64(r, f->private->seq);
+        pl_trace_put64(r, f->tag);
+        pl_trace_put64(r, f->private->given_ns);
+        pl_trace_put64(r, clock->start_ns);
+        pl_trace_put64(r, clock->end_ns);
+        if (units > 0) {
+            put_units(r, &t->clocks, clock->end_ns - clock->start_ns);
+        }
+        pl_trace_end(r);
+    }
+    t->slept = false;
+    atomic_store_explicit(&t->tracing, false, memory_order_release);
+}
+
 static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
 {
     /* before the push: a thread that sees the frame gone also sees this team without it */
@@ -300,6 +347,9 @@ static void serve(struct pl_team *t, struct pl_frame *f)
     }
     end_clocks(t, &clock);
     f->busy_ns += clock.end_ns - clock.start_ns;
+    if (__builtin_expect(atomic_load_explicit(&t->trace, memory_order_relaxed) != NULL, 0)) {
+        record(t, f, &clock);
+    }
     pass_on(t, f, clock.end_ns);
     /* the frame is gone: this delays only this team's next frame */
     pl_clocks_fold(&t->clocks, &clock);

@@ -19,6 +19,7 @@
 #include "pipeline/members.h"
 #include "pipeline/plan.h"
 #include "pipeline/ring.h"
+#include "pipeline/trace_ring.h"
 #include "pipeline/wake.h"
 
 /* Shared by the teams of one set. */
@@ -60,10 +61,14 @@ struct pl_team {
     uint32_t cpu_period, cpu_skip; /* leader's own: CPU time is read for one frame in cpu_period */
     uint64_t mark_ns, mark_ticks;  /* leader's own: both clocks at one earlier time */
     double ns_per_tick;            /* leader's own: the clocks' ratio since then */
+    bool slept;                    /* leader's own: since its last record */
 
+    struct pl_trace_entry *trace_entry;      /* loop's own: its ring in a trace; NULL: none */
+    _Atomic(struct pl_trace_ring *) trace;   /* writer: loop; NULL: not traced (pipeline/trace.h) */
     /* written by the team for each frame; relaxed: for the dispatcher and the watchdog only */
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint64_t progress_ns; /* writer: team */
     _Atomic uint64_t held_since_ns; /* writer: team; 0: holds no frame */
+    _Atomic bool tracing;           /* writer: team; it may be writing to *trace */
 
     /* written by the producer that gives it a frame */
     _Alignas(BASE_CACHE_LINE_BYTES) struct pl_wake wake;
