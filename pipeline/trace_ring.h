@@ -84,6 +84,15 @@ static inline size_t pl_trace_waiting(const struct pl_trace_ring *r)
     return atomic_load_explicit(&r->tail, memory_order_acquire) -
            atomic_load_explicit(&r->head, memory_order_relaxed);
 }
+/** pl_trace_next_words() - Return: words of the next record; 0: the ring is empty. Threads: the
+ * reader. */
+static inline size_t pl_trace_next_words(const struct pl_trace_ring *r)
+{
+    return pl_trace_waiting(r) > 0
+               ? trace_words_of(
+                     r->words[atomic_load_explicit(&r->head, memory_order_relaxed) & r->mask])
+               : 0;
+}
 /** pl_trace_lost() - Return: records that found no room. Threads: any. */
 static inline uint64_t pl_trace_lost(const struct pl_trace_ring *r)
 {

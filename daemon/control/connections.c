@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/control/control.h"
+#include "daemon/control/tracing.h"
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -224,6 +225,7 @@ void dmn_control_close_all(struct dmn_control *control)
     while (!LIST_EMPTY(&control->conns)) {
         dmn_control_conn_close(LIST_FIRST(&control->conns));
     }
+    dmn_tracing_stop(control);
 }
 
 void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t held_ns)

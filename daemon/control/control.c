@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "daemon/control/control.h"
+#include "daemon/control/tracing.h"
 #include "ipc/json_memory.h"
 
 #define BACKLOG_MAX (4u << 20) /* a client with more bytes of unread replies is disconnected */
@@ -217,6 +218,7 @@ void dmn_control_event(struct dmn_control *control, json_t *event)
 {
     struct dmn_call *c, *next;
 
+    dmn_tracing_event(control, event);
     for (c = LIST_FIRST(&control->subscribers); c; c = next) {
         next = LIST_NEXT(c, subscriber);
         dmn_call_reply(c, json_pack("{s:O}", "event", event), true);
@@ -273,6 +275,11 @@ void dmn_control_work(struct dmn_control_conn *c)
     }
     c->working = false;
     close_if_done(c);
+}
+
+size_t dmn_call_unread(const struct dmn_call *c)
+{
+    return c->conn ? uv_stream_get_write_queue_size((uv_stream_t *)&c->conn->pipe) : SIZE_MAX;
 }
 
 int dmn_call_take_fd(struct dmn_call *c)

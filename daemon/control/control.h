@@ -31,6 +31,7 @@ struct dmn_control;
 struct dmn_control_conn;
 struct dmn_frames;
 struct dmn_load_call;
+struct dmn_tracing;
 struct dmn_plans;
 
 struct dmn_call {
@@ -87,6 +88,7 @@ struct dmn_control {
         uint64_t again_ns;           /* not before */
         bool busy;
     } link_search; /* written by link_user.c */
+    struct dmn_tracing *tracing; /* owned; NULL: no trace. Written by tracing.c */
     struct dmn_plans_listener plans_listener;
     struct dmn_models_listener models_listener;
     struct dmn_boards_listener boards_listener;
@@ -119,6 +121,9 @@ void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
 /** dmn_call_error() - replies with an error and one string parameter. @error: without "io.piped."
  * if it is ours. Ends the call. */
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text);
+/** dmn_call_unread() - Return: bytes of answers that its client has not read; SIZE_MAX: the
+ * connection is gone. */
+size_t dmn_call_unread(const struct dmn_call *c);
 /** dmn_call_take_fd() - Return: the file descriptor that came with the call, owned by the caller;
  * -1: none. */
 int dmn_call_take_fd(struct dmn_call *c);

@@ -4,6 +4,8 @@
 #include "daemon/boards/board_model.h"
 #include "daemon/control/control.h"
 #include "daemon/control/methods.h"
+#include "daemon/control/tracing.h"
+#include "daemon/plans/history.h"
 
 static void on_plan_changed(void *ctx, struct dmn_model *m)
 {
@@ -27,12 +29,25 @@ static void on_profile(void *ctx)
     dmn_control_event(ctx, json_pack("{s:s}", "event", "calibration"));
 }
 
+static void on_trial(void *ctx, struct dmn_model *m, const struct dmn_history_trial *t)
+{
+    char text[PL_PLAN_TEXT_MAX];
+
+    dmn_model_plan_text(m, text);
+    dmn_control_event(
+        ctx, json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:b, s:b}", "event", "trial", "model",
+                       m->name, "plan", text, "role", dmn_trial_role_name(t->role), "bottleneck_ms",
+                       t->bottleneck_ns / 1e6, "spent_ms", t->spent_ns / 1e6, "frames",
+                       (json_int_t)t->frames, "stopped", t->stopped, "failed", t->failed));
+}
+
 static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
 {
     char plan[PL_PLAN_TEXT_MAX];
 
     (void)cause;
     (void)detail;
+    dmn_tracing_model(ctx, m);
     dmn_model_plan_text(m, plan);
     dmn_control_event(
         ctx, json_pack("{s:s, s:s, s:s}", "event", "model_loaded", "model", m->name, "plan", plan));
@@ -47,6 +62,7 @@ void dmn_control_draining(struct dmn_control *control)
 {
     dmn_control_event(control, json_pack("{s:s, s:s}", "event", "state", "state",
                                          dmn_state_name(DMN_STATE_DRAINING)));
+    dmn_tracing_end(control, "the daemon is stopping");
 }
 
 static void on_serving_changed(void *ctx, struct dmn_model *m)
@@ -64,7 +80,8 @@ void dmn_control_listen(struct dmn_control *control)
     control->plans_listener = (struct dmn_plans_listener){.ctx = control,
                                                           .plan_changed = on_plan_changed,
                                                           .retune_begun = on_retune,
-                                                          .profile_begun = on_profile};
+                                                          .profile_begun = on_profile,
+                                                          .trial_ended = on_trial};
     control->models_listener = (struct dmn_models_listener){
         .ctx = control, .started = on_started, .unloading = on_unloading};
     control->boards_listener =

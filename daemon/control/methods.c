@@ -137,6 +137,8 @@ static const struct method {
     {"io.piped.Config", dmn_method_config},
     {"io.piped.Reload", dmn_method_reload, .changes = true},
     {"io.piped.Subscribe", dmn_method_subscribe, .more = true},
+    {"io.piped.Trace", dmn_method_trace, .changes = true, .more = true,
+     .parameters = {{"seconds", 'f', true}, {"ring_kib", 'i', true}}},
     {"io.piped.LinkReport", dmn_method_link_report, .changes = true, .link = LINK,
      .parameters = {{"report", 'o', false}}},
     {"io.piped.LinkRoutes", dmn_method_link_routes, .changes = true, .more = true, .link = LINK},

@@ -42,6 +42,7 @@ void dmn_method_metrics(struct dmn_call *c);
 void dmn_method_config(struct dmn_call *c);
 void dmn_method_reload(struct dmn_call *c);
 void dmn_method_subscribe(struct dmn_call *c);
+void dmn_method_trace(struct dmn_call *c);
 void dmn_method_link_report(struct dmn_call *c);
 void dmn_method_link_routes(struct dmn_call *c);
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks

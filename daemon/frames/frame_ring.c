@@ -2,6 +2,7 @@
 #include "daemon/frames/frame_ring.h"
 
 #include "base.h"
+#include "daemon/frames/tracing.h"
 
 static struct dmn_record *to_ring(struct dmn_stream *s)
 {
@@ -94,6 +95,9 @@ bool dmn_stream_answer(struct dmn_stream *s)
             dmn_peer_refused(s->peer, DMN_REFUSED_FRAME, r->answer.status, r->answer.text);
         }
         dmn_stream_use_until(&s->use, &s->flow, base_now_ns());
+        if (__builtin_expect(s->peer->frames->trace.ring != NULL, 0)) {
+            dmn_trace_answered(s, r);
+        }
         s->flow.unanswered -= r->answer.has_credit;
         dmn_record_release(r);
         r->next_free = s->free;

@@ -14,8 +14,8 @@
  * frame_ring.c answers, peer.c writes.
  *
  * Each file uses only files later in this list: frames; polling; handlers; opening, model_events;
- * conn, preparing; submit, frame_ring; stream; record, clients; peer, admission, frame_stats;
- * fair_queue, slicer, accounts, histogram, no_result. room.h holds what they share.
+ * conn, preparing; submit, frame_ring; tracing; stream; record, clients; peer, admission,
+ * frame_stats; fair_queue, slicer, accounts, histogram, no_result. room.h holds what they share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to
  * each frame (computed, late, dropped, refused). Every FRAME and INLINE gets a record or, if its
@@ -72,6 +72,10 @@ void dmn_frames_close_all(struct dmn_frames *f);
  * run since the last call, which does not count. */
 void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns);
 
+/** dmn_frames_trace() - records every answer to @ring from now on; NULL: no more. @ring: borrowed
+ * until then; the loop thread reads it. */
+void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring);
+
 /* A stream, as Status shows it. */
 struct dmn_stream_info {
     uint32_t id;
@@ -80,6 +84,7 @@ struct dmn_stream_info {
     struct ipc_flow flow;
     struct dmn_stream_use use;
 };
+
 /* A connection, as Status shows it. */
 struct dmn_client_info {
     const char *client; /* borrowed */

@@ -42,6 +42,7 @@ void dmn_record_reset(struct dmn_record *r)
     r->rows_done = 0;
     r->give_up = r->why = DMN_NO_RESULT_NONE;
     r->prepare_ns = 0;
+    memset(&r->traced, 0, sizeof(r->traced));
 }
 
 void dmn_record_refused(struct dmn_record *r, enum dmn_no_result why)

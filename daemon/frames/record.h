@@ -71,6 +71,10 @@ struct dmn_record {
     uint64_t prepare_ns;             /* that preparing it has taken */
     struct pl_frame *running;        /* borrowed from the pipeline while RUNNING there */
     struct dmn_far_frame far;        /* far.at: RUNNING elsewhere */
+    struct {                         /* for a trace; written by submit.c */
+        uint32_t pipeline;           /* that computed it: pl_trace_id() */
+        uint64_t number, admitted_ns, done_ns;
+    } traced;
 };
 
 /* The layout of every frame of a stream. Constant: a hot swap moves a stream only to a model with

@@ -22,6 +22,7 @@
 #include "daemon/service/acceptor.h"
 #include "daemon/service/users.h"
 #include "ipc/protocol.h"
+#include "pipeline/trace_ring.h"
 
 /* Why a connection was refused. */
 enum dmn_unplaced {
@@ -42,6 +43,11 @@ struct dmn_frames {
     const struct dmn_models *models;
     const struct dmn_users *users; /* set by the owner before dmn_frames_start() */
     struct dmn_models_listener listener;
+    /* written by tracing.c */
+    struct dmn_frames_trace {
+        struct pl_trace_ring *ring; /* borrowed; NULL: no trace */
+        uint32_t session, streams;  /* traces so far; streams in this one */
+    } trace;
     /* written by frames.c */
     struct dmn_acceptor acceptor;
     bool draining;                        /* refuse every new frame and stream */

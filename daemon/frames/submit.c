@@ -41,6 +41,10 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
     r->running = NULL;
     r->answer.epoch = f->epoch;
     r->answer.done_ns = f->done_ns;
+    r->traced.pipeline = pl_trace_id(m->pipe);
+    r->traced.number = f->number;
+    r->traced.admitted_ns = f->admitted_ns;
+    r->traced.done_ns = f->done_ns;
     r->answer.queue_ns = f->started_ns > r->arrival_ns ? f->started_ns - r->arrival_ns : 0;
     r->answer.service_ns =
         f->done_ns > f->started_ns && f->started_ns ? f->done_ns - f->started_ns : 0;

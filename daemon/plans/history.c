@@ -210,6 +210,7 @@ struct dmn_history_event *dmn_history_add(struct dmn_history *h, const struct dm
         return dmn_event_unref(to);
     }
     dmn_history_now(to->at);
+    to->at_ns = base_now_ns();
     to->id = h->next_id++;
     dmn_event_unref(h->events[h->at]);
     h->events[h->at] = to;

@@ -36,6 +36,15 @@ void dmn_plans_tell_profile(struct dmn_plans *plans)
     }
 }
 
+void dmn_plans_tell_trial(struct dmn_model *m, const struct dmn_history_trial *t)
+{
+    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
+        if (l->trial_ended) {
+            l->trial_ended(l->ctx, m, t);
+        }
+    }
+}
+
 /* Updates the expected figures, then tells listeners. */
 static void plan_changed(struct dmn_model *m)
 {

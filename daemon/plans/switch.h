@@ -13,6 +13,7 @@
 #include "daemon/models/serving.h"
 #include "pipeline/pipeline.h"
 
+struct dmn_history_trial;
 struct dmn_plans;
 struct dmn_model;
 struct tun_algorithm;
@@ -47,6 +48,8 @@ struct dmn_plans_listener {
     void (*plan_changed)(void *ctx, struct dmn_model *m);
     void (*retune_begun)(void *ctx, struct dmn_model *m, const struct tun_algorithm *a);
     void (*profile_begun)(void *ctx);
+    /* the serving plan was measured; t->plan is not set */
+    void (*trial_ended)(void *ctx, struct dmn_model *m, const struct dmn_history_trial *t);
     struct dmn_plans_listener *next; /* in the list */
 };
 
@@ -57,3 +60,5 @@ void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l);
  * listeners. */
 void dmn_plans_tell_retune(struct dmn_model *m, const struct tun_algorithm *a);
 void dmn_plans_tell_profile(struct dmn_plans *plans);
+/** dmn_plans_tell_trial() - for plans/ only: reports the end of a trial. */
+void dmn_plans_tell_trial(struct dmn_model *m, const struct dmn_history_trial *t);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/control/tracing.h"
+
+#include <stdio.h>
+
+#include "base.h"
+#include "daemon/control/methods.h"
+#include "daemon/frames/frames.h"
+#include "daemon/plans/plans.h"
+#include "daemon/service/log.h"
+
+#define TICK_MS 50u
+/* With so much unread, nothing more is sent: the rings wait. Below the limit of control.c. */
+#define UNREAD_MAX (1u << 20)
+#define STUCK_NS (10 * BASE_NS_PER_S)
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* All that it borrowed is given back. */
+static void tracing_free(struct dmn_tracing *t)
+{
+    t->control->tracing = NULL;
+    t->trace = pl_trace_free(t->trace);
+    pl_trace_ring_deinit(&t->answers);
+    json_decref(t->news);
+    json_decref(t->events);
+    uv_close((uv_handle_t *)&t->timer, on_closed);
+}
+
+/* Return: no team writes any more. */
+static bool detach_all(const struct dmn_models *models)
+{
+    const struct dmn_model *lists[] = {models->models, models->leaving};
+    bool quiet = true;
+
+    for (size_t i = 0; i < base_array_count(lists); i++) {
+        for (const struct dmn_model *m = lists[i]; m; m = m->next) {
+            quiet = pl_trace_detach(m->pipe) && quiet;
+        }
+    }
+    return quiet;
+}
+
+/* Ends the call, which is then gone, with the last batch. */
+static void last_reply(struct dmn_tracing *t, json_t *batch)
+{
+    struct dmn_call *call = t->call;
+
+    json_object_set_new(batch, "end",
+                        json_pack("{s:I, s:s}", "at_ns", (json_int_t)t->end_ns, "why", t->ended));
+    tracing_free(t);
+    dmn_call_reply(call, json_pack("{s:o}", "batch", batch), false);
+}
+
+/* Sends what there is and the client can take. May free @t. */
+static void send_batches(struct dmn_tracing *t)
+{
+    bool more = true;
+
+    while (more && t->call->conn && dmn_call_unread(t->call) < UNREAD_MAX) {
+        json_t *batch = dmn_trace_batch(t, &more);
+
+        if (t->quiet && !more) {
+            last_reply(t, batch);
+            return;
+        }
+        if (json_object_size(batch) == 0) {
+            json_decref(batch);
+        } else {
+            dmn_call_reply(t->call, json_pack("{s:o}", "batch", batch), true);
+        }
+    }
+}
+
+/* Return: the client has read nothing for too long. */
+static bool stuck(struct dmn_tracing *t, uint64_t now_ns)
+{
+    size_t unread = dmn_call_unread(t->call);
+
+    if (unread == 0 || unread < t->unread || t->stuck_ns == 0) {
+        t->stuck_ns = now_ns;
+    }
+    t->unread = unread;
+    return now_ns - t->stuck_ns > STUCK_NS;
+}
+
+static void step(struct dmn_tracing *t)
+{
+    uint64_t now = base_now_ns();
+
+    if (!t->ended && (!t->call->conn || t->call->conn->eof)) {
+        dmn_tracing_end(t->control, "its client ended it");
+        return;
+    }
+    if (!t->ended && now >= t->end_ns) {
+        dmn_tracing_end(t->control, "its time is over");
+        return;
+    }
+    if (t->ended && !t->quiet) {
+        t->quiet = detach_all(t->control->models);
+    }
+    if (t->call->conn && stuck(t, now)) {
+        dmn_log_limited(LOG_INFO, (struct dmn_log_fields){0},
+                        "closing the control connection of %s: it does not read its trace", t->who);
+        dmn_control_conn_close(t->call->conn);
+    }
+    if (t->call->conn) {
+        dmn_trace_look(t);
+        send_batches(t);
+    } else if (t->quiet) {
+        struct dmn_call *call = t->call;
+
+        tracing_free(t);
+        dmn_call_reply(call, json_object(), false); /* to nobody: frees it */
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    step(timer->data);
+}
+
+void dmn_tracing_end(struct dmn_control *control, const char *why)
+{
+    struct dmn_tracing *t = control->tracing;
+
+    if (!t || t->ended) {
+        return;
+    }
+    t->ended = why;
+    t->end_ns = base_now_ns();
+    dmn_frames_trace(control->frames, NULL);
+    dmn_log(LOG_INFO, "the trace of %s ends: %s; %llu records found no room", t->who, why,
+            (unsigned long long)(pl_trace_lost_all(t->trace) + pl_trace_lost(&t->answers)));
+    step(t);
+}
+
+void dmn_tracing_stop(struct dmn_control *control)
+{
+    struct dmn_tracing *t = control->tracing;
+
+    if (t) {
+        struct dmn_call *call = t->call;
+
+        dmn_frames_trace(control->frames, NULL);
+        tracing_free(t);
+        dmn_call_reply(call, json_object(), false);
+    }
+}
+
+static void attach(struct dmn_tracing *t, struct dmn_model *m)
+{
+    if (t->ended) {
+        return;
+    }
+    pl_trace_attach(m->pipe, t->trace, ++t->pipelines);
+    dmn_trace_describe(t, m, t->pipelines);
+}
+
+void dmn_tracing_model(struct dmn_control *control, struct dmn_model *m)
+{
+    if (control->tracing) {
+        attach(control->tracing, m);
+    }
+}
+
+void dmn_tracing_event(struct dmn_control *control, json_t *event)
+{
+    if (control->tracing && !control->tracing->ended) {
+        dmn_trace_add_event(control->tracing, base_now_ns(), json_incref(event));
+    }
+}
+
+/* Return: it has its memory. */
+static bool prepare(struct dmn_tracing *t, size_t ring_bytes)
+{
+    t->news = json_array();
+    t->events = json_array();
+    return t->news && t->events &&
+           pl_trace_new(ring_bytes, DMN_TRACE_LIMIT_BYTES, &t->trace) == 0 &&
+           pl_trace_ring_init(&t->answers, DMN_TRACE_ANSWERS_BYTES) == 0;
+}
+
+static void begin(struct dmn_call *c, double seconds, size_t ring_bytes)
+{
+    struct dmn_control *control = c->control;
+    struct dmn_tracing *t = calloc(1, sizeof(*t));
+    const struct dmn_history_event *newest = dmn_history_get(&control->plans->history, 0);
+
+    if (!t) {
+        dmn_call_error(c, "Busy", "why", "out of memory");
+        return;
+    }
+    t->control = control;
+    t->call = c;
+    snprintf(t->who, sizeof(t->who), "pid %d (user %u)", (int)c->conn->peer.pid,
+             (unsigned)c->conn->peer.uid);
+    uv_timer_init(control->machine->loop, &t->timer);
+    t->timer.data = t;
+    if (!prepare(t, ring_bytes)) {
+        tracing_free(t);
+        dmn_call_error(c, "Busy", "why", "out of memory");
+        return;
+    }
+    t->began_ns = base_now_ns();
+    t->end_ns = t->began_ns + (uint64_t)(seconds * 1e9);
+    t->history = newest ? newest->id : 0;
+    control->tracing = t;
+    for (struct dmn_model *m = control->models->models; m; m = m->next) {
+        attach(t, m);
+    }
+    for (struct dmn_model *m = control->models->leaving; m; m = m->next) {
+        attach(t, m);
+    }
+    dmn_frames_trace(control->frames, &t->answers);
+    dmn_log(LOG_INFO, "%s traces for up to %.3g s, with rings of %zu KiB", t->who, seconds,
+            ring_bytes >> 10);
+    uv_timer_start(&t->timer, on_timer, base_min((uint64_t)(seconds * 1e3) + 1, (uint64_t)TICK_MS),
+                   TICK_MS);
+    dmn_trace_look(t);
+    send_batches(t);
+}
+
+void dmn_method_trace(struct dmn_call *c)
+{
+    const json_t *seconds = json_object_get(c->parameters, "seconds");
+    const json_t *ring = json_object_get(c->parameters, "ring_kib");
+    const struct dmn_tracing *other = c->control->tracing;
+    double s = json_is_number(seconds) ? json_number_value(seconds) : DMN_TRACE_SECONDS;
+    json_int_t kib = json_is_integer(ring) ? json_integer_value(ring) : DMN_TRACE_RING_BYTES >> 10;
+
+    if (!(s > 0) || s > DMN_TRACE_SECONDS_MAX) {
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "seconds");
+        return;
+    }
+    if (kib < PL_TRACE_RING_BYTES_MIN >> 10 || kib > PL_TRACE_RING_BYTES_MAX >> 10 ||
+        (kib & (kib - 1)) != 0) {
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "ring_kib");
+        return;
+    }
+    if (other) {
+        char why[160];
+        uint64_t now = base_now_ns();
+
+        snprintf(why, sizeof(why), "%s traces already, for %.1f s more", other->who,
+                 other->end_ns > now ? (double)(other->end_ns - now) / 1e9 : 0.0);
+        dmn_call_error(c, "Busy", "why", why);
+        return;
+    }
+    begin(c, s, (size_t)kib << 10);
+}
