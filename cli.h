@@ -26,6 +26,7 @@ struct cli_option {
     const char *words; /* allowed values; NULL: anything */
     const char *help;  /* one line */
     bool many;         /* may be repeated, or its value is a list with commas */
+    char letter;       /* -o means the same; 0: there is none */
 };
 struct cli_argument {
     const char *after; /* "": the first argument; "*": any; a word: the argument after it */
@@ -100,6 +101,7 @@ static inline int cli_getopt(const struct cli_command *command, int argc, char *
                              const struct cli_option **ret_row)
 {
     struct option options[CLI_OPTIONS_MAX + 1] = {{0}};
+    char letters[2 * CLI_OPTIONS_MAX + 2] = ":";
     int index = -1, id;
 
     for (size_t i = 0; i < CLI_OPTIONS_MAX && command->options[i].name; i++) {
@@ -109,9 +111,23 @@ static inline int cli_getopt(const struct cli_command *command, int argc, char *
             NULL,
             command->options[i].id,
         };
+        if (command->options[i].letter) {
+            const char of[3] = {command->options[i].letter,
+                                command->options[i].value ? ':' : '\0'};
+
+            strcat(letters, of);
+        }
     }
     opterr = 0;
-    id = getopt_long(argc, argv, ":", options, &index);
+    id = getopt_long(argc, argv, letters, options, &index);
+    for (int i = 0; index < 0 && id != '?' && id != ':' && i < (int)CLI_OPTIONS_MAX &&
+                    command->options[i].name;
+         i++) {
+        if (command->options[i].letter && command->options[i].letter == id) {
+            index = i;
+            id = command->options[i].id;
+        }
+    }
     *ret_row = id == ':' || id == '?' || index < 0 ? NULL : &command->options[index];
     return id;
 }

@@ -58,10 +58,10 @@ static inline void cli_print_help(FILE *to, const struct cli_program *program,
     cli_print_usage(to, program, command);
     fprintf(to, "%s\n%s", command->help, command->options->name ? "\n" : "");
     for (const struct cli_option *o = command->options; o->name; o++) {
-        char text[48];
+        char text[48], letter[] = {'-', o->letter, ',', ' ', '\0'};
 
-        snprintf(text, sizeof(text), "--%s%s%s", o->name, o->value ? " " : "",
-                 o->value ? o->value : "");
+        snprintf(text, sizeof(text), "%s--%s%s%s", o->letter ? letter : "", o->name,
+                 o->value ? " " : "", o->value ? o->value : "");
         fprintf(to, "  %-20s %s\n", text, o->help);
     }
 }

@@ -26,7 +26,7 @@ enum trace_kind {
  * cut to 32 bits, or missing if the frame was passed on without computing it. */
 enum {
     TRACE_TEAM_STATUS = 1,  /* enum pl_frame_status */
-    TRACE_TEAM_SLEPT = 2,   /* 1: the team slept before it took the frame */
+    TRACE_TEAM_FLAGS = 2,   /* the two below */
     TRACE_TEAM_WAITING = 3, /* frames that wait for the team at its end */
     TRACE_TEAM_NUMBER = 4,  /* 64 bits: of admission to the pipeline */
     TRACE_TEAM_TAG = 6,     /* 64 bits: the client's number of the frame */
@@ -35,6 +35,8 @@ enum {
     TRACE_TEAM_END = 12,    /* 64 bits: when the team had computed its last unit */
     TRACE_TEAM_UNITS = 14,
 };
+#define TRACE_TEAM_SLEPT 1u /* the team slept before it took the frame */
+#define TRACE_TEAM_GAP 2u   /* records before this one were lost */
 
 /* Words of TRACE_STREAM. */
 enum {

@@ -286,7 +286,7 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
     r = atomic_load_explicit(&t->trace, memory_order_acquire);
     if (r != NULL && pl_trace_begin(r, TRACE_TEAM, TRACE_TEAM_UNITS + units)) {
         pl_trace_put(r, f->status);
-        pl_trace_put(r, t->slept);
+        pl_trace_put(r, (t->slept ? TRACE_TEAM_SLEPT : 0) | (r->gap ? TRACE_TEAM_GAP : 0));
         pl_trace_put(r, atomic_load_explicit(&t->pending, memory_order_relaxed) - 1);
         pl_trace_put64(r, f->private->seq);
         pl_trace_put64(r, f->tag);
@@ -297,6 +297,7 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
             put_units(r, &t->clocks, clock->end_ns - clock->start_ns);
         }
         pl_trace_end(r);
+        r->gap = false;
     }
     t->slept = false;
     atomic_store_explicit(&t->tracing, false, memory_order_release);

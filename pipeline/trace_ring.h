@@ -27,6 +27,7 @@ struct pl_trace_ring {
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t tail; /* writer: the writer */
     _Atomic uint64_t lost;                                 /* writer: the writer; records */
     uint32_t at, head_seen;                                /* writer's own */
+    bool gap; /* writer's own: set with each loss; the writer clears it */
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t head; /* writer: the reader */
     _Alignas(BASE_CACHE_LINE_BYTES) uint32_t *words;       /* owned; never changes */
     uint32_t mask;
@@ -51,6 +52,7 @@ static inline bool pl_trace_begin(struct pl_trace_ring *r, enum trace_kind kind,
             atomic_store_explicit(&r->lost,
                                   atomic_load_explicit(&r->lost, memory_order_relaxed) + 1,
                                   memory_order_relaxed);
+            r->gap = true;
             return false;
         }
     }

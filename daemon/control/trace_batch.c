@@ -80,11 +80,11 @@ static void count_policies(const struct gov_snapshot *s, json_t *list)
 
         if (p->now_khz != GOV_UNKNOWN) {
             snprintf(name, sizeof(name), "clock of policy%u", p->number);
-            add_counter(list, s->at_ns, "machine", name, "MHz", (double)p->now_khz / 1e3);
+            add_counter(list, s->at_ns, "", name, "MHz", (double)p->now_khz / 1e3);
         }
         if (p->limit_khz != GOV_UNKNOWN) {
             snprintf(name, sizeof(name), "limit of policy%u", p->number);
-            add_counter(list, s->at_ns, "machine", name, "MHz", (double)p->limit_khz / 1e3);
+            add_counter(list, s->at_ns, "", name, "MHz", (double)p->limit_khz / 1e3);
         }
     }
 }
@@ -104,14 +104,14 @@ static void count_sensors(struct dmn_tracing *t, json_t *list)
         if (s->zones[i].temp_mdegc != GOV_UNKNOWN_MDEGC) {
             snprintf(name, sizeof(name), "heat of zone%u (%s)", s->zones[i].number,
                      s->zones[i].type);
-            add_counter(list, s->at_ns, "machine", name, "°C", s->zones[i].temp_mdegc / 1e3);
+            add_counter(list, s->at_ns, "", name, "°C", s->zones[i].temp_mdegc / 1e3);
         }
     }
     if (s->throttled != GOV_MAYBE) {
-        add_counter(list, s->at_ns, "machine", "throttled", "", s->throttled == GOV_YES);
+        add_counter(list, s->at_ns, "", "throttled", "", s->throttled == GOV_YES);
     }
     if (gov_known(s->psi_cpu.some_avg10)) {
-        add_counter(list, s->at_ns, "machine", "tasks waited for a core", "%",
+        add_counter(list, s->at_ns, "", "tasks waited for a core", "%",
                     s->psi_cpu.some_avg10);
     }
 }

@@ -113,7 +113,7 @@ const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
 #define CTL_COMMANDS(X)                                                                            \
     X(status) X(health) X(doctor) X(top) X(infer) X(bench) X(plan) X(models) X(retune) X(history)  \
     X(costs) X(profile) X(optimise) X(quantize) X(units) X(board) X(borders) X(metrics) X(config)  \
-    X(reload) X(subscribe)
+    X(reload) X(subscribe) X(trace)
 /* clang-format on */
 #define CTL_DECLARE(name) int ctl_##name(const struct ctl *ctl, int argc, char **argv);
 CTL_COMMANDS(CTL_DECLARE)

@@ -118,6 +118,12 @@ static const struct cli_option HISTORY[] = {
     {0}};
 static const struct cli_option PROFILE[] = {
     {"ms", 'm', "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
+static const struct cli_option TRACE[] = {
+    {"seconds", 's', "S", "@none", "record for S seconds; default 10"},
+    {"output", 'o', "FILE", "@file", "the file; NAME.json is written in Chrome's format",
+     .letter = 'o'},
+    {"ring-kib", 'r', "N", "@none", "KiB of each team's ring, a power of two; default 256"},
+    {0}};
 static const struct cli_option OPTIMISE[] = {
     MODEL,
     {"objective", CTL_SETTING, "O", "latency memory", "what to optimise; default latency"},
@@ -191,6 +197,7 @@ static const struct cli_command COMMANDS[] = {
     {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
     {"config", NULL, "", "show the configuration, and where each value is from", NONE, NULL},
     {"reload", NULL, "", "read the configuration again", NONE, NULL},
+    {"trace", NULL, "", "record units, waits, frames and decisions for ui.perfetto.dev", TRACE, NULL},
     {"subscribe", "watch", "", "print a line for every change, until interrupted", NONE, NULL},
     {0}};
 const struct cli_program ctl_program = {"pipectl", COMMON, COMMANDS};

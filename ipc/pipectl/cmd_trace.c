@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl trace: records what the daemon does into a file for ui.perfetto.dev. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ipc/pipectl/pipectl.h"
+#include "ipc/pipectl/trace_read.h"
+
+struct args {
+    double seconds, ring_kib; /* ring_kib 0: the daemon's default */
+    const char *output;
+};
+
+struct recording {
+    const struct args *args;
+    struct trace_file *file;     /* NULL before the first batch */
+    struct trace_reader *reader; /* the same */
+    json_t *lost, *end;          /* owned: of the last batch */
+    uint64_t began_ns;
+};
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    int c, rc = CTL_DONE;
+
+    *ret = (struct args){.seconds = 10};
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        if (c == 'o') {
+            ret->output = optarg;
+        } else if (c == 's' && !ctl_number(optarg, 0.001, 3600, &ret->seconds)) {
+            return ctl_usage(argv[0], "--seconds needs a number from 0.001 to 3600, not '%s'",
+                             optarg);
+        } else if (c == 'r' && (!ctl_number(optarg, 4, 16384, &ret->ring_kib) ||
+                                ((uint32_t)ret->ring_kib & ((uint32_t)ret->ring_kib - 1)) != 0 ||
+                                ret->ring_kib != (uint32_t)ret->ring_kib)) {
+            return ctl_usage(argv[0],
+                             "--ring-kib needs a power of two from 4 to 16384, not '%s'", optarg);
+        }
+    }
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    return !rc && !ret->output ? ctl_usage(argv[0], "--output FILE is missing") : rc;
+}
+
+/* Ctrl-C shuts our side of the connection: the daemon ends the trace and sends the rest. */
+static volatile sig_atomic_t sock = -1;
+
+static void on_signal(int number)
+{
+    (void)number;
+    shutdown(sock, SHUT_WR);
+}
+
+static void listen_to_signals(struct ctl_control *control)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+    sock = ctl_control_fd(control);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* The first batch says when it began. The file is made only now: the daemon did not refuse. */
+static int open_file(struct recording *r, const json_t *begin)
+{
+    json_int_t at = json_integer_value(json_object_get(begin, "at_ns"));
+    json_int_t real = json_integer_value(json_object_get(begin, "realtime_ns"));
+    json_int_t pid = json_integer_value(json_object_get(begin, "pid"));
+
+    r->began_ns = (uint64_t)at;
+    r->file = trace_file_open(r->args->output, (uint64_t)at, (uint64_t)real, (int)pid);
+    if (!r->file) {
+        ctl_say("%s: %s", r->args->output, strerror(errno));
+        return CTL_FAILED;
+    }
+    r->reader = trace_reader_new(r->file);
+    if (!r->reader) {
+        ctl_say("out of memory");
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+static int take_batch(struct recording *r, const json_t *batch)
+{
+    int rc = CTL_DONE;
+
+    if (!r->file) {
+        rc = open_file(r, json_object_get(batch, "begin"));
+    }
+    if (rc == CTL_DONE) {
+        trace_reader_batch(r->reader, batch);
+        r->lost = json_incref(json_object_get(batch, "lost"));
+        r->end = json_incref(json_object_get(batch, "end"));
+    }
+    return rc;
+}
+
+static uint64_t lost(const struct recording *r, const char *what)
+{
+    return (uint64_t)ctl_real(r->lost, what);
+}
+
+static json_t *summary(const struct recording *r, const char *format, uint64_t bytes)
+{
+    const struct trace_counts *n = trace_reader_counts(r->reader);
+    double until_ns = ctl_real(r->end, "at_ns");
+    json_t *s = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file", r->args->output, "format",
+        format, "bytes", (json_int_t)bytes, "teams", (json_int_t)n->teams, "frames",
+        (json_int_t)n->frames, "streams", (json_int_t)n->streams, "answers",
+        (json_int_t)n->answers, "instants", (json_int_t)n->instants, "values",
+        (json_int_t)n->values, "not_understood", (json_int_t)n->bad);
+
+    json_object_set_new(s, "seconds",
+                        r->end ? json_real((until_ns - (double)r->began_ns) / 1e9) : json_null());
+    json_object_set_new(s, "ended", r->end ? json_string(ctl_text(r->end, "why")) : json_null());
+    json_object_set(s, "lost", r->lost ? r->lost : json_null());
+    return s;
+}
+
+static void print_summary(const struct recording *r, uint64_t bytes)
+{
+    const struct trace_counts *n = trace_reader_counts(r->reader);
+
+    printf("%s: %.1f MB, %llu frames on %llu teams, %llu answers on %llu streams, %llu events\n",
+           r->args->output, (double)bytes / 1e6, (unsigned long long)n->frames,
+           (unsigned long long)n->teams, (unsigned long long)n->answers,
+           (unsigned long long)n->streams, (unsigned long long)n->instants);
+    if (lost(r, "records") + lost(r, "events") > 0) {
+        printf("%llu records and %llu events found no room and are missing; --ring-kib makes the "
+               "rings larger\n",
+               (unsigned long long)lost(r, "records"), (unsigned long long)lost(r, "events"));
+    }
+    if (lost(r, "teams") > 0) {
+        printf("%llu teams were not traced: all rings together have 64 MiB; a smaller --ring-kib "
+               "leaves room for more\n",
+               (unsigned long long)lost(r, "teams"));
+    }
+    if (n->bad > 0) {
+        printf("%llu records make no sense to this pipectl; is it older than the daemon?\n",
+               (unsigned long long)n->bad);
+    }
+    puts("open it at https://ui.perfetto.dev, which keeps it on your computer");
+}
+
+/* Completes the file with what came. @rc: of the call. Return: an exit code. */
+static int finish(const struct ctl *ctl, struct recording *r, int rc)
+{
+    const char *format;
+    uint64_t bytes = 0;
+    int error;
+
+    if (!r->file) {
+        return rc;
+    }
+    format = r->file->format->name;
+    error = trace_file_close(r->file, &bytes);
+    if (error) {
+        ctl_say("%s: %s", r->args->output, strerror(error));
+        return CTL_FAILED;
+    }
+    if (!r->reader) {
+        return rc;
+    }
+    if (ctl->json) {
+        json_t *s = summary(r, format, bytes);
+
+        ctl_print_json(s);
+        json_decref(s);
+    } else {
+        print_summary(r, bytes);
+    }
+    if (rc != CTL_DONE) {
+        ctl_say("the trace ended early; %s has what came until then", r->args->output);
+    }
+    return rc;
+}
+
+int ctl_trace(const struct ctl *ctl, int argc, char **argv)
+{
+    struct ctl_control *control = NULL;
+    json_t *parameters, *reply;
+    bool continues = true;
+    struct args a;
+    struct recording r = {.args = &a};
+    int rc = take_args(argc, argv, &a);
+
+    rc = rc ? rc : ctl_control_open(ctl, &control);
+    if (rc) {
+        return rc;
+    }
+    parameters = json_pack("{s:f}", "seconds", a.seconds);
+    if (a.ring_kib > 0) {
+        json_object_set_new(parameters, "ring_kib", json_integer((json_int_t)a.ring_kib));
+    }
+    listen_to_signals(control);
+    rc = ctl_control_send(control, "io.piped.Trace", parameters, true);
+    json_decref(parameters);
+    while (rc == CTL_DONE && continues) {
+        rc = ctl_control_receive(control, &reply, &continues);
+        if (rc == CTL_DONE) {
+            rc = take_batch(&r, json_object_get(reply, "batch"));
+            json_decref(reply);
+        }
+    }
+    rc = finish(ctl, &r, rc);
+    trace_reader_free(r.reader);
+    json_decref(r.lost);
+    json_decref(r.end);
+    ctl_control_free(control);
+    return rc;
+}
