@@ -180,10 +180,8 @@ static void look_at_decisions(struct dmn_tracing *t)
 
 void dmn_trace_look(struct dmn_tracing *t)
 {
-    if (!t->ended) {
-        look_at_history(t);
-        look_at_decisions(t);
-    }
+    look_at_history(t);
+    look_at_decisions(t);
 }
 
 /* ---- the batch ---- */

@@ -91,6 +91,11 @@ static void step(struct dmn_tracing *t)
 {
     uint64_t now = base_now_ns();
 
+    if (t->call->conn && stuck(t, now)) {
+        dmn_log_limited(LOG_INFO, (struct dmn_log_fields){0},
+                        "closing the control connection of %s: it does not read its trace", t->who);
+        dmn_control_conn_close(t->call->conn);
+    }
     if (!t->ended && (!t->call->conn || t->call->conn->eof)) {
         dmn_tracing_end(t->control, "its client ended it");
         return;
@@ -102,13 +107,10 @@ static void step(struct dmn_tracing *t)
     if (t->ended && !t->quiet) {
         t->quiet = detach_all(t->control->models);
     }
-    if (t->call->conn && stuck(t, now)) {
-        dmn_log_limited(LOG_INFO, (struct dmn_log_fields){0},
-                        "closing the control connection of %s: it does not read its trace", t->who);
-        dmn_control_conn_close(t->call->conn);
-    }
     if (t->call->conn) {
-        dmn_trace_look(t);
+        if (!t->ended) {
+            dmn_trace_look(t);
+        }
         send_batches(t);
     } else if (t->quiet) {
         struct dmn_call *call = t->call;
@@ -130,6 +132,7 @@ void dmn_tracing_end(struct dmn_control *control, const char *why)
     if (!t || t->ended) {
         return;
     }
+    dmn_trace_look(t); /* at what happened since the last time */
     t->ended = why;
     t->end_ns = base_now_ns();
     dmn_frames_trace(control->frames, NULL);

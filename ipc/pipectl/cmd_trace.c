@@ -7,6 +7,7 @@
 
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/trace_read.h"
+#include "ipc/pipectl/trace_spool.h"
 
 struct args {
     double seconds, ring_kib; /* ring_kib 0: the daemon's default */
@@ -15,7 +16,8 @@ struct args {
 
 struct recording {
     const struct args *args;
-    struct trace_file *file;     /* NULL before the first batch */
+    struct trace_spool *spool;   /* NULL before the first batch */
+    struct trace_file *file;     /* the same */
     struct trace_reader *reader; /* the same */
     json_t *lost, *end;          /* owned: of the last batch */
     uint64_t began_ns;
@@ -75,8 +77,9 @@ static int open_file(struct recording *r, const json_t *begin)
         return CTL_FAILED;
     }
     r->reader = trace_reader_new(r->file);
-    if (!r->reader) {
-        ctl_say("out of memory");
+    r->spool = trace_spool_new(r->args->output);
+    if (!r->reader || !r->spool) {
+        ctl_say("%s: %s", r->args->output, strerror(errno));
         return CTL_FAILED;
     }
     return CTL_DONE;
@@ -84,17 +87,35 @@ static int open_file(struct recording *r, const json_t *begin)
 
 static int take_batch(struct recording *r, const json_t *batch)
 {
-    int rc = CTL_DONE;
+    int rc = r->file ? CTL_DONE : open_file(r, json_object_get(batch, "begin")), error;
 
-    if (!r->file) {
-        rc = open_file(r, json_object_get(batch, "begin"));
+    if (rc) {
+        return rc;
     }
-    if (rc == CTL_DONE) {
-        trace_reader_batch(r->reader, batch);
-        r->lost = json_incref(json_object_get(batch, "lost"));
-        r->end = json_incref(json_object_get(batch, "end"));
+    r->lost = json_incref(json_object_get(batch, "lost"));
+    r->end = json_incref(json_object_get(batch, "end"));
+    error = trace_spool_add(r->spool, batch);
+    if (error) {
+        ctl_say("the temporary file beside %s: %s", r->args->output, strerror(error));
+        return CTL_FAILED;
     }
-    return rc;
+    return CTL_DONE;
+}
+
+/* Return: 0 or an errno. */
+static int convert(struct recording *r)
+{
+    int error = trace_spool_rewind(r->spool);
+    struct trace_part part;
+
+    while (!error && !(error = trace_spool_next(r->spool, &part))) {
+        if (part.records) {
+            trace_reader_records(r->reader, part.track, part.records, part.count);
+        } else {
+            trace_reader_batch(r->reader, part.batch);
+        }
+    }
+    return error < 0 ? 0 : error;
 }
 
 static uint64_t lost(const struct recording *r, const char *what)
@@ -156,12 +177,13 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
         return rc;
     }
     format = r->file->format->name;
-    error = trace_file_close(r->file, &bytes);
+    error = r->reader && r->spool ? convert(r) : 0;
+    error = base_max(trace_file_close(r->file, &bytes), error);
     if (error) {
         ctl_say("%s: %s", r->args->output, strerror(error));
         return CTL_FAILED;
     }
-    if (!r->reader) {
+    if (!r->reader || !r->spool) {
         return rc;
     }
     if (ctl->json) {
@@ -207,6 +229,7 @@ int ctl_trace(const struct ctl *ctl, int argc, char **argv)
     }
     rc = finish(ctl, &r, rc);
     trace_reader_free(r.reader);
+    trace_spool_free(r.spool);
     json_decref(r.lost);
     json_decref(r.end);
     ctl_control_free(control);

@@ -137,8 +137,8 @@ static void write_packet(struct trace_file *f, const struct message *m)
         head[n++] = (uint8_t)(left | 128);
     }
     head[n++] = (uint8_t)left;
-    fwrite(head, 1, n, f->to);
-    fwrite(m->bytes, 1, m->used, f->to);
+    fwrite_unlocked(head, 1, n, f->to);
+    fwrite_unlocked(m->bytes, 1, m->used, f->to);
 }
 
 static void put_clock(struct message *m, unsigned id, uint64_t at_ns, bool incremental)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/pipectl/trace_read.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "ipc/base64.h"
 #include "ipc/pipectl/output.h"
 
 #define MEMBERS_MAX (1u << 20)
@@ -78,6 +76,7 @@ struct trace_reader *trace_reader_free(struct trace_reader *r)
     free(r->streams);
     free(r->groups);
     free(r->counters);
+    free(r->record);
     free(r);
     return NULL;
 }
@@ -298,26 +297,6 @@ static void add_value(struct trace_reader *r, const json_t *v)
     r->counts.values++;
 }
 
-static void add_records(struct trace_reader *r, const json_t *of)
-{
-    const json_t *data = json_object_get(of, "data");
-    size_t length = json_string_length(data), bytes;
-    uint32_t *words = malloc(length / 4 * 3 + sizeof(uint32_t));
-
-    bytes = words && json_is_string(data)
-                ? ipc_base64_decode(json_string_value(data), length, words)
-                : SIZE_MAX;
-    if (bytes == SIZE_MAX) {
-        r->counts.bad++;
-    } else {
-        for (size_t i = 0; i < bytes / sizeof(uint32_t); i++) {
-            words[i] = le32toh(words[i]);
-        }
-        trace_records(r, whole(of, "track"), words, bytes / sizeof(uint32_t));
-    }
-    free(words);
-}
-
 void trace_reader_batch(struct trace_reader *r, const json_t *batch)
 {
     static const struct {
@@ -326,8 +305,7 @@ void trace_reader_batch(struct trace_reader *r, const json_t *batch)
     } lists[] = {{"pipelines", add_pipeline},
                  {"teams", add_team},
                  {"events", add_event},
-                 {"counters", add_value},
-                 {"records", add_records}};
+                 {"counters", add_value}};
     const json_t *item;
     size_t k;
 

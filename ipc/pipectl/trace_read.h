@@ -19,9 +19,14 @@ struct trace_reader;
 /** trace_reader_new() - writes to @f, which is borrowed. Return: NULL: out of memory. */
 struct trace_reader *trace_reader_new(struct trace_file *f);
 struct trace_reader *trace_reader_free(struct trace_reader *r);
-/** trace_reader_batch() - writes what one batch holds. */
+/** trace_reader_batch() - writes what one batch holds, but its records. */
 void trace_reader_batch(struct trace_reader *r, const json_t *batch);
 const struct trace_counts *trace_reader_counts(const struct trace_reader *r);
+
+/** trace_reader_records() - writes the records of a team's ring, or of the clients' (@track 0).
+ * @words: little-endian. */
+void trace_reader_records(struct trace_reader *r, uint32_t track, const uint32_t *words,
+                          size_t count);
 
 /* ---- for trace_records.c ---- */
 
@@ -35,7 +40,7 @@ struct trace_team {
     uint64_t last_ns; /* the end of its last frame; 0: none yet */
 };
 struct trace_stream {
-    char name[160];
+    char name[160]; /* with its number, as one client may have several of the same id */
     size_t lane_count;
     struct {
         uint32_t track;
@@ -81,11 +86,11 @@ struct trace_reader {
     struct trace_stream *streams;
     struct trace_group *groups;
     struct trace_counter *counters;
+    uint32_t *record; /* owned: the present one */
+    size_t record_room;
     size_t pipeline_count, team_count, stream_count, group_count, counter_count;
 };
 
 /** trace_room() - makes @index a member of an array of @count members of @bytes, zeroed. Return:
  * false: out of memory, or too many. */
 bool trace_room(void **array, size_t *count, size_t index, size_t bytes);
-/** trace_records() - writes the records of a team's ring, or of the clients' (@track 0). */
-void trace_records(struct trace_reader *r, uint32_t track, const uint32_t *words, size_t count);

@@ -136,8 +136,8 @@ static void put_stream(struct trace_reader *r, const uint32_t *w)
         words[i] = htole32(w[TRACE_STREAM_NAME + i]);
     }
     snprintf(r->streams[w[TRACE_STREAM_TRACK]].name, sizeof(r->streams[0].name),
-             "%.100s (pid %u) stream %u", (const char *)words, w[TRACE_STREAM_PID],
-             w[TRACE_STREAM_ID]);
+             "%u: %.100s (pid %u) stream %u", w[TRACE_STREAM_TRACK], (const char *)words,
+             w[TRACE_STREAM_PID], w[TRACE_STREAM_ID]);
     r->counts.streams++;
 }
 
@@ -220,26 +220,49 @@ static void put_answer(struct trace_reader *r, const uint32_t *w)
     r->counts.answers++;
 }
 
-void trace_records(struct trace_reader *r, uint32_t track, const uint32_t *words, size_t count)
+/* Return: the record's words in this CPU's order, of which @head has the number. */
+static const uint32_t *to_host(struct trace_reader *r, const uint32_t *words, uint32_t head)
 {
-    for (size_t at = 0; at < count;) {
-        const uint32_t *w = words + at;
-        uint32_t length = trace_words_of(*w), kind = trace_kind_of(*w);
+    uint32_t length = trace_words_of(head);
 
-        if (length == 0 || length > count - at) {
+    if (!trace_room((void **)&r->record, &r->record_room, length, sizeof(r->record[0]))) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        r->record[i] = le32toh(words[i]);
+    }
+    return r->record;
+}
+
+static void put_record(struct trace_reader *r, uint32_t track, const uint32_t *w)
+{
+    uint32_t length = trace_words_of(w[0]), kind = trace_kind_of(w[0]);
+
+    if (kind == TRACE_TEAM && length >= TRACE_TEAM_UNITS && track > 0 && track < r->team_count &&
+        r->teams[track].track > 0) {
+        put_team(r, track, w);
+    } else if (kind == TRACE_STREAM && length > TRACE_STREAM_NAME) {
+        put_stream(r, w);
+    } else if (kind == TRACE_ANSWER && length >= TRACE_ANSWER_WORDS) {
+        put_answer(r, w);
+    } else {
+        r->counts.bad++;
+    }
+}
+
+void trace_reader_records(struct trace_reader *r, uint32_t track, const uint32_t *words,
+                          size_t count)
+{
+    r->counts.bad += count == 0;
+    for (size_t at = 0; at < count;) {
+        uint32_t head = le32toh(words[at]), length = trace_words_of(head);
+        const uint32_t *w = length > 0 && length <= count - at ? to_host(r, words + at, head) : NULL;
+
+        if (!w) {
             r->counts.bad++;
             return; /* nothing behind it can be told apart */
         }
-        if (kind == TRACE_TEAM && length >= TRACE_TEAM_UNITS && track > 0 &&
-            track < r->team_count && r->teams[track].track > 0) {
-            put_team(r, track, w);
-        } else if (kind == TRACE_STREAM && length > TRACE_STREAM_NAME) {
-            put_stream(r, w);
-        } else if (kind == TRACE_ANSWER && length >= TRACE_ANSWER_WORDS) {
-            put_answer(r, w);
-        } else {
-            r->counts.bad++;
-        }
+        put_record(r, track, w);
         at += length;
     }
 }

@@ -452,7 +452,7 @@ def others_may_read_but_not_change():
         reading = [n for n in declared() if n in READING]
         changing = [n for n in declared() if n not in READING | {"Subscribe"}]
         # every method with what it must be given; nobody may change anything by it
-        calls = [json.dumps({"method": "io.piped." + n, "more": n == "LinkRoutes",
+        calls = [json.dumps({"method": "io.piped." + n, "more": n in ("LinkRoutes", "Trace"),
                              "parameters": {p: {} if t == "object" else "/x" for p, t, optional in declared()[n]
                                             if not optional}})
                  for n in reading + changing]
