@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one reply of Trace holds: docs/trace.md describes it. */
-#include <endian.h>
 #include <stdio.h>
 
 #include "base.h"
@@ -10,7 +9,6 @@
 #include "daemon/machine/sampling.h"
 #include "daemon/plans/plans.h"
 #include "governor/snapshot.h"
-#include "ipc/base64.h"
 
 #define EVENTS_MAX 1000u /* in one batch */
 
@@ -200,43 +198,6 @@ static json_t *team_json(const struct pl_trace_team *team)
                      (int)team->first_unit, "last_unit", (int)team->last_unit);
 }
 
-/* Adds what @ring holds, as far as it fits into @share words; one record in any case, if there is
- * room for it. Return: words taken. */
-static size_t add_records(struct dmn_tracing *t, json_t *list, struct pl_trace_ring *ring,
-                          uint32_t track, size_t room, size_t share)
-{
-    size_t words = pl_trace_read(ring, t->words,
-                                 base_min(room, base_max(share, pl_trace_next_words(ring))));
-
-    if (words > 0) {
-        for (size_t i = 0; i < words; i++) {
-            t->words[i] = htole32(t->words[i]);
-        }
-        ipc_base64_encode(t->words, words * sizeof(t->words[0]), t->text);
-        json_array_append_new(list,
-                              json_pack("{s:i, s:s}", "track", (int)track, "data", t->text));
-    }
-    return words;
-}
-
-/* Each ring gets its share of the room, so that no team starves another. */
-static json_t *records_json(struct dmn_tracing *t, bool *ret_more)
-{
-    size_t room = DMN_TRACE_BATCH_WORDS, left = 1;
-    json_t *list = json_array();
-
-    for (const struct pl_trace_entry *e = t->trace->entries; e; e = e->next) {
-        left++;
-    }
-    room -= add_records(t, list, &t->answers, 0, room, room / left);
-    *ret_more = pl_trace_waiting(&t->answers) > 0;
-    for (struct pl_trace_entry *e = t->trace->entries; e; e = e->next) {
-        room -= add_records(t, list, &e->ring, e->team.track, room, room / --left);
-        *ret_more |= pl_trace_waiting(&e->ring) > 0;
-    }
-    return list;
-}
-
 static json_t *teams_json(const struct pl_trace *trace)
 {
     json_t *list = json_array();
@@ -294,7 +255,7 @@ static json_t *totals_json(const struct dmn_tracing *t)
                      (json_int_t)(t->trace->most_bytes + DMN_TRACE_ANSWERS_BYTES + sizeof(*t)));
 }
 
-json_t *dmn_trace_batch(struct dmn_tracing *t, bool *ret_more)
+json_t *dmn_trace_batch(struct dmn_tracing *t, bool last)
 {
     json_t *batch = json_object(), *fresh = json_array();
 
@@ -307,10 +268,10 @@ json_t *dmn_trace_batch(struct dmn_tracing *t, bool *ret_more)
     add_list(batch, "events", base_take(t->events));
     t->events = fresh;
     add_list(batch, "counters", counters_json(t));
-    add_list(batch, "records", records_json(t, ret_more));
-    if (t->quiet && !*ret_more) {
+    if (last) {
         json_object_set_new(batch, "lost", totals_json(t));
+        json_object_set_new(
+            batch, "end", json_pack("{s:o, s:s}", "at_ns", ns(t->end_ns), "why", t->ended));
     }
-    pl_trace_trim(t->trace);
     return batch;
 }

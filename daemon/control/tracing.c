@@ -2,6 +2,8 @@
 #include "daemon/control/tracing.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base.h"
 #include "daemon/control/methods.h"
@@ -25,6 +27,7 @@ static void tracing_free(struct dmn_tracing *t)
     t->control->tracing = NULL;
     t->trace = pl_trace_free(t->trace);
     pl_trace_ring_deinit(&t->answers);
+    base_close_fd(&t->sock);
     json_decref(t->news);
     json_decref(t->events);
     uv_close((uv_handle_t *)&t->timer, on_closed);
@@ -45,45 +48,51 @@ static bool detach_all(const struct dmn_models *models)
 }
 
 /* Ends the call, which is then gone, with the last batch. */
-static void last_reply(struct dmn_tracing *t, json_t *batch)
+static void last_reply(struct dmn_tracing *t)
 {
     struct dmn_call *call = t->call;
+    json_t *batch = dmn_trace_batch(t, true);
 
-    json_object_set_new(batch, "end",
-                        json_pack("{s:I, s:s}", "at_ns", (json_int_t)t->end_ns, "why", t->ended));
     tracing_free(t);
     dmn_call_reply(call, json_pack("{s:o}", "batch", batch), false);
 }
 
 /* Sends what there is and the client can take. May free @t. */
-static void send_batches(struct dmn_tracing *t)
+static void send_all(struct dmn_tracing *t)
 {
-    bool more = true;
+    bool sent = dmn_trace_send(t);
+    json_t *batch;
 
-    while (more && t->call->conn && dmn_call_unread(t->call) < UNREAD_MAX) {
-        json_t *batch = dmn_trace_batch(t, &more);
-
-        if (t->quiet && !more) {
-            last_reply(t, batch);
-            return;
-        }
-        if (json_object_size(batch) == 0) {
-            json_decref(batch);
-        } else {
-            dmn_call_reply(t->call, json_pack("{s:o}", "batch", batch), true);
-        }
+    if (t->broken && !t->ended) {
+        dmn_tracing_end(t->control, "its client closed the socket for records");
+        return;
+    }
+    if (dmn_call_unread(t->call) >= UNREAD_MAX) {
+        return;
+    }
+    if (t->quiet && sent) {
+        last_reply(t);
+        return;
+    }
+    batch = dmn_trace_batch(t, false);
+    if (json_object_size(batch) == 0) {
+        json_decref(batch);
+    } else {
+        dmn_call_reply(t->call, json_pack("{s:o}", "batch", batch), true);
     }
 }
 
 /* Return: the client has read nothing for too long. */
 static bool stuck(struct dmn_tracing *t, uint64_t now_ns)
 {
-    size_t unread = dmn_call_unread(t->call);
+    size_t unread = dmn_call_unread(t->call), unsent = t->out_used - t->out_sent;
 
-    if (unread == 0 || unread < t->unread || t->stuck_ns == 0) {
+    if ((unread == 0 && unsent == 0) || unread < t->unread || unsent != t->unsent ||
+        t->stuck_ns == 0) {
         t->stuck_ns = now_ns;
     }
     t->unread = unread;
+    t->unsent = unsent;
     return now_ns - t->stuck_ns > STUCK_NS;
 }
 
@@ -111,7 +120,7 @@ static void step(struct dmn_tracing *t)
         if (!t->ended) {
             dmn_trace_look(t);
         }
-        send_batches(t);
+        send_all(t);
     } else if (t->quiet) {
         struct dmn_call *call = t->call;
 
@@ -187,16 +196,31 @@ static bool prepare(struct dmn_tracing *t, size_t ring_bytes)
            pl_trace_ring_init(&t->answers, DMN_TRACE_ANSWERS_BYTES) == 0;
 }
 
-static void begin(struct dmn_call *c, double seconds, size_t ring_bytes)
+/* Return: @fd is a connected socket as records need it. */
+static bool good_socket(int fd)
+{
+    struct sockaddr_un to;
+    socklen_t bytes = sizeof(to), type_bytes = sizeof(int);
+    int type;
+
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_bytes) == 0 &&
+           type == SOCK_STREAM && getpeername(fd, (struct sockaddr *)&to, &bytes) == 0 &&
+           to.sun_family == AF_UNIX;
+}
+
+/* @sock: taken. */
+static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int sock)
 {
     struct dmn_control *control = c->control;
     struct dmn_tracing *t = calloc(1, sizeof(*t));
     const struct dmn_history_event *newest = dmn_history_get(&control->plans->history, 0);
 
     if (!t) {
+        base_close_fd(&sock);
         dmn_call_error(c, "Busy", "why", "out of memory");
         return;
     }
+    t->sock = sock;
     t->control = control;
     t->call = c;
     snprintf(t->who, sizeof(t->who), "pid %d (user %u)", (int)c->conn->peer.pid,
@@ -224,7 +248,7 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes)
     uv_timer_start(&t->timer, on_timer, base_min((uint64_t)(seconds * 1e3) + 1, (uint64_t)TICK_MS),
                    TICK_MS);
     dmn_trace_look(t);
-    send_batches(t);
+    send_all(t);
 }
 
 void dmn_method_trace(struct dmn_call *c)
@@ -234,6 +258,7 @@ void dmn_method_trace(struct dmn_call *c)
     const struct dmn_tracing *other = c->control->tracing;
     double s = json_is_number(seconds) ? json_number_value(seconds) : DMN_TRACE_SECONDS;
     json_int_t kib = json_is_integer(ring) ? json_integer_value(ring) : DMN_TRACE_RING_BYTES >> 10;
+    int sock;
 
     if (!(s > 0) || s > DMN_TRACE_SECONDS_MAX) {
         dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "seconds");
@@ -253,5 +278,12 @@ void dmn_method_trace(struct dmn_call *c)
         dmn_call_error(c, "Busy", "why", why);
         return;
     }
-    begin(c, s, (size_t)kib << 10);
+    sock = dmn_call_take_fd(c);
+    if (!good_socket(sock)) {
+        base_close_fd(&sock);
+        dmn_call_error(c, "Unsupported", "why",
+                       "a connected Unix stream socket for the records must come with the call");
+        return;
+    }
+    begin(c, s, (size_t)kib << 10, sock);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/control/tracing.h - the method Trace: one trace at a time, sent in batches
+ * daemon/control/tracing.h - the method Trace: one trace at a time
  *
  * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/tracing.h). A timer
- * sends what they hold, with what control/ itself learns: events, decisions, clocks, queues. The
- * reply that ends the call is sent once no team writes any more and every ring is read. A client
- * that reads too slowly loses records, which are counted; one that leaves ends the trace.
+ * sends what they hold through a socket that came with the call, as bytes: as JSON they would cost
+ * both sides more than recording them. Replies tell the rest in batches: what the teams are, events,
+ * decisions, clocks, queues. The reply that ends the call is sent once no team writes any more and
+ * every ring is read. Nothing here waits: a client that reads too slowly loses records, which are
+ * counted; one that leaves ends the trace.
  *
  * Threads: the loop thread.
  */
@@ -23,7 +25,7 @@
 #define DMN_TRACE_RING_BYTES (256u << 10)
 #define DMN_TRACE_LIMIT_BYTES ((size_t)64 << 20) /* of all teams' rings together */
 #define DMN_TRACE_ANSWERS_BYTES (1u << 20)       /* of the ring of clients' frames */
-/* Of records in one reply: more than a record has, of a model with as many units as there may be. */
+/* Sent at once: more than a record has, of a model with as many units as there may be. */
 #define DMN_TRACE_BATCH_WORDS (96u << 10)
 
 /* What was told last of a model. */
@@ -39,10 +41,13 @@ struct dmn_tracing {
     struct pl_trace *trace;
     struct pl_trace_ring answers; /* of clients' frames */
     uv_timer_t timer;
+    int sock;                 /* owned; of the client, for records */
+    size_t out_sent, out_used; /* bytes of words[] */
+    bool broken;              /* the client has closed the socket */
     uint64_t began_ns, end_ns;
     const char *ended;       /* why nothing is recorded any more; NULL: it is */
-    uint64_t stuck_ns;       /* the client reads nothing since then; 0: it does */
-    size_t unread;           /* by the client, at the last look */
+    uint64_t stuck_ns;       /* the client reads nothing since then; 0: not looked yet */
+    size_t unread, unsent;   /* by the client, at the last look; words[] left then */
     bool told_begin;         /* the first batch went out */
     bool quiet;              /* ended, and no team writes any more */
     uint32_t pipelines;      /* attached so far */
@@ -55,7 +60,6 @@ struct dmn_tracing {
     struct dmn_trace_model models[32];
     char who[64];
     uint32_t words[DMN_TRACE_BATCH_WORDS];
-    char text[(DMN_TRACE_BATCH_WORDS * 4 + 2) / 3 * 4 + 1];
 };
 
 /** dmn_tracing_model() - @m serves now: a trace that is on follows it, too. */
@@ -75,5 +79,10 @@ void dmn_trace_describe(struct dmn_tracing *t, struct dmn_model *m, uint32_t pip
 void dmn_trace_look(struct dmn_tracing *t);
 /** dmn_trace_add_event() - @event: stolen; NULL: out of memory, it is lost. */
 void dmn_trace_add_event(struct dmn_tracing *t, uint64_t at_ns, json_t *event);
-/** dmn_trace_batch() - Return: the next batch, a new reference. @ret_more: rings hold more. */
-json_t *dmn_trace_batch(struct dmn_tracing *t, bool *ret_more);
+/** dmn_trace_batch() - Return: the next batch, a new reference. @last: with the totals. */
+json_t *dmn_trace_batch(struct dmn_tracing *t, bool last);
+
+/* trace_send.c */
+
+/** dmn_trace_send() - sends records, as many as the socket takes. Return: all rings are empty. */
+bool dmn_trace_send(struct dmn_tracing *t);

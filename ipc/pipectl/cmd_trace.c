@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl trace: records what the daemon does into a file for ui.perfetto.dev. */
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +18,8 @@ struct args {
 
 struct recording {
     const struct args *args;
-    struct trace_spool *spool;   /* NULL before the first batch */
-    struct trace_file *file;     /* the same */
+    struct trace_spool *spool;
+    struct trace_file *file;     /* NULL before the first batch */
     struct trace_reader *reader; /* the same */
     json_t *lost, *end;          /* owned: of the last batch */
     uint64_t began_ns;
@@ -46,19 +48,19 @@ static int take_args(int argc, char **argv, struct args *ret)
 }
 
 /* Ctrl-C shuts our side of the connection: the daemon ends the trace and sends the rest. */
-static volatile sig_atomic_t sock = -1;
+static volatile sig_atomic_t control_sock = -1;
 
 static void on_signal(int number)
 {
     (void)number;
-    shutdown(sock, SHUT_WR);
+    shutdown(control_sock, SHUT_WR);
 }
 
 static void listen_to_signals(struct ctl_control *control)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
-    sock = ctl_control_fd(control);
+    control_sock = ctl_control_fd(control);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
@@ -77,12 +79,17 @@ static int open_file(struct recording *r, const json_t *begin)
         return CTL_FAILED;
     }
     r->reader = trace_reader_new(r->file);
-    r->spool = trace_spool_new(r->args->output);
-    if (!r->reader || !r->spool) {
-        ctl_say("%s: %s", r->args->output, strerror(errno));
+    if (!r->reader) {
+        ctl_say("out of memory");
         return CTL_FAILED;
     }
     return CTL_DONE;
+}
+
+static int cannot_keep(const struct recording *r, int error)
+{
+    ctl_say("the temporary file beside %s: %s", r->args->output, strerror(error));
+    return CTL_FAILED;
 }
 
 static int take_batch(struct recording *r, const json_t *batch)
@@ -95,27 +102,63 @@ static int take_batch(struct recording *r, const json_t *batch)
     r->lost = json_incref(json_object_get(batch, "lost"));
     r->end = json_incref(json_object_get(batch, "end"));
     error = trace_spool_add(r->spool, batch);
-    if (error) {
-        ctl_say("the temporary file beside %s: %s", r->args->output, strerror(error));
-        return CTL_FAILED;
-    }
-    return CTL_DONE;
+    return error ? cannot_keep(r, error) : CTL_DONE;
 }
 
-/* Return: 0 or an errno. */
+/* Takes the reply that is there, or says that it did not come in time, and those that came with it. */
+static int take_replies(struct recording *r, struct ctl_control *control, bool *ret_continues)
+{
+    json_t *reply;
+    int rc;
+
+    do {
+        rc = ctl_control_receive(control, &reply, ret_continues);
+        if (rc == CTL_DONE) {
+            rc = take_batch(r, json_object_get(reply, "batch"));
+            json_decref(reply);
+        }
+    } while (rc == CTL_DONE && *ret_continues && ctl_control_more(control));
+    return rc;
+}
+
+/* Waits for replies and records, and keeps both. @sock: gets the records. Return: an exit code. */
+static int record(struct recording *r, const struct ctl *ctl, struct ctl_control *control, int sock)
+{
+    bool continues = true, end = false;
+    int rc = CTL_DONE, error;
+
+    while (rc == CTL_DONE && continues) {
+        struct pollfd fds[] = {{.fd = ctl_control_fd(control), .events = POLLIN},
+                               {.fd = end ? -1 : sock, .events = POLLIN}};
+        int n = poll(fds, base_array_count(fds), ctl->timeout_ms > 0 ? ctl->timeout_ms : -1);
+
+        error = n > 0 && fds[1].revents ? trace_spool_receive(r->spool, sock, &end) : 0;
+        rc = error ? cannot_keep(r, error) : CTL_DONE;
+        if (rc == CTL_DONE && (n == 0 || (n > 0 && fds[0].revents))) {
+            rc = take_replies(r, control, &continues);
+        }
+    }
+    /* the daemon had sent all of them before its last reply */
+    error = trace_spool_receive(r->spool, sock, &end);
+    return error ? cannot_keep(r, error) : rc;
+}
+
+/* Records come after the batches that describe their teams, so all batches come first. */
 static int convert(struct recording *r)
 {
     int error = trace_spool_rewind(r->spool);
-    struct trace_part part;
+    const uint32_t *records;
+    const json_t *batch;
+    uint32_t track;
+    size_t words;
 
-    while (!error && !(error = trace_spool_next(r->spool, &part))) {
-        if (part.records) {
-            trace_reader_records(r->reader, part.track, part.records, part.count);
-        } else {
-            trace_reader_batch(r->reader, part.batch);
-        }
+    while (!error && (batch = trace_spool_batch(r->spool)) != NULL) {
+        trace_reader_batch(r->reader, batch);
     }
-    return error < 0 ? 0 : error;
+    while (!error && (words = trace_spool_records(r->spool, &track, &records)) > 0) {
+        trace_reader_records(r->reader, track, records, words);
+    }
+    return error;
 }
 
 static uint64_t lost(const struct recording *r, const char *what)
@@ -177,13 +220,13 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
         return rc;
     }
     format = r->file->format->name;
-    error = r->reader && r->spool ? convert(r) : 0;
+    error = r->reader ? convert(r) : 0;
     error = base_max(trace_file_close(r->file, &bytes), error);
     if (error) {
         ctl_say("%s: %s", r->args->output, strerror(error));
         return CTL_FAILED;
     }
-    if (!r->reader || !r->spool) {
+    if (!r->reader) {
         return rc;
     }
     if (ctl->json) {
@@ -200,11 +243,32 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
     return rc;
 }
 
+/* Calls, and records until the last reply. Return: an exit code. */
+static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *control)
+{
+    json_t *parameters = json_pack("{s:f}", "seconds", r->args->seconds);
+    int pair[2], rc;
+
+    if (r->args->ring_kib > 0) {
+        json_object_set_new(parameters, "ring_kib", json_integer((json_int_t)r->args->ring_kib));
+    }
+    r->spool = trace_spool_new(r->args->output);
+    if (!r->spool || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        json_decref(parameters);
+        return cannot_keep(r, errno);
+    }
+    listen_to_signals(control);
+    rc = ctl_control_send_fd(control, "io.piped.Trace", parameters, pair[1]);
+    base_close_fd(&pair[1]);
+    json_decref(parameters);
+    rc = rc ? rc : record(r, ctl, control, pair[0]);
+    base_close_fd(&pair[0]);
+    return rc;
+}
+
 int ctl_trace(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl_control *control = NULL;
-    json_t *parameters, *reply;
-    bool continues = true;
     struct args a;
     struct recording r = {.args = &a};
     int rc = take_args(argc, argv, &a);
@@ -213,21 +277,7 @@ int ctl_trace(const struct ctl *ctl, int argc, char **argv)
     if (rc) {
         return rc;
     }
-    parameters = json_pack("{s:f}", "seconds", a.seconds);
-    if (a.ring_kib > 0) {
-        json_object_set_new(parameters, "ring_kib", json_integer((json_int_t)a.ring_kib));
-    }
-    listen_to_signals(control);
-    rc = ctl_control_send(control, "io.piped.Trace", parameters, true);
-    json_decref(parameters);
-    while (rc == CTL_DONE && continues) {
-        rc = ctl_control_receive(control, &reply, &continues);
-        if (rc == CTL_DONE) {
-            rc = take_batch(&r, json_object_get(reply, "batch"));
-            json_decref(reply);
-        }
-    }
-    rc = finish(ctl, &r, rc);
+    rc = finish(ctl, &r, call(&r, ctl, control));
     trace_reader_free(r.reader);
     trace_spool_free(r.spool);
     json_decref(r.lost);

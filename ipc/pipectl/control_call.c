@@ -114,6 +114,11 @@ int ctl_control_fd(const struct ctl_control *c)
     return c->sock;
 }
 
+bool ctl_control_more(const struct ctl_control *c)
+{
+    return c->reader.used - c->reader.start > c->reader.tail;
+}
+
 /* Sends @fd, if not -1, with the first byte. */
 static ssize_t send_some(const struct ctl_control *c, const char *bytes, size_t count, int fd)
 {
@@ -167,6 +172,11 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
 int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
 {
     return send_call(c, method, parameters, more, -1);
+}
+
+int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd)
+{
+    return send_call(c, method, parameters, true, fd);
 }
 
 /* A Varlink error in words. */

@@ -31,10 +31,14 @@ struct ctl_control;
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret);
 struct ctl_control *ctl_control_free(struct ctl_control *c);
 int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
+/** ctl_control_send_fd() - the same, with "more"; sends the descriptor @fd with the call. */
+int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd);
 /** ctl_control_receive() - waits for one reply. @ret: its parameters, the caller's reference. */
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
-/** ctl_control_fd() - for poll(2): readable when a part of a reply has arrived. */
+/** ctl_control_fd() - for poll(2): readable when a part of a reply has arrived. Replies that came
+ * with an earlier one do not show there, but in ctl_control_more(): there is a whole one. */
 int ctl_control_fd(const struct ctl_control *c);
+bool ctl_control_more(const struct ctl_control *c);
 
 /** ctl_call() - calls io.piped.METHOD and waits for the reply. Takes the reference @parameters. */
 int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);

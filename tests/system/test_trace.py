@@ -216,9 +216,15 @@ def models_come_and_go():
         check({"model_loaded", "model_unloaded"} <= loads, "events of models are missing", loads)
 
 
-def refused(d, error, parameters, **flags):
-    with d.connect() as v:
-        v.send("io.piped.Trace", parameters, **{"more": True, **flags})
+def send_call(v, parameters, fd, **flags):
+    message = {"method": "io.piped.Trace", "parameters": parameters, "more": True, **flags}
+    socket.send_fds(v.sock, [json.dumps(message).encode() + b"\0"], [fd])
+
+
+def refused(d, error, parameters, fd=None, **flags):
+    mine, other = socket.socketpair()
+    with d.connect() as v, mine, other:
+        send_call(v, parameters, other.fileno() if fd is None else fd, **flags)
         try:
             got = v.receive()
         except VarlinkError as e:
@@ -235,6 +241,18 @@ def bad_calls_are_refused():
             equal(refused(d, "InvalidParameter", {"ring_kib": kib}).parameters["parameter"], "ring_kib")
         refused(d, "InvalidParameter", {"rings": 1})
         refused(d, "ExpectedMore", {}, more=False)
+        with d.connect() as v:  # without a socket
+            v.send("io.piped.Trace", more=True)
+            try:
+                check(False, v.receive())
+            except VarlinkError as e:
+                check("socket" in e.parameters["why"], e)
+        sockets = [socket.socket(), socket.socket(socket.AF_UNIX), *socket.socketpair(type=socket.SOCK_DGRAM)]
+        with open(os.devnull, "wb") as f:
+            for fd in [f.fileno()] + [s.fileno() for s in sockets]:
+                check("socket" in refused(d, "Unsupported", {}, fd).parameters["why"], "descriptor", fd)
+        for s in sockets:
+            s.close()
         for args in (("--seconds", "0", "-o", "x"), ("--seconds", "nan", "-o", "x"), ("--ring-kib", "5", "-o", "x"), (),
                      ("-o",), ("-o", "x", "y")):
             d.pipectl("trace", *args, expect=2, as_json=False)
@@ -272,9 +290,12 @@ def a_killed_client_ends_its_trace():
 def a_client_that_does_not_read_is_left():
     """Frames go on, and what waits for it is limited."""
     with Daemon(models={"a": DIGITS}, config=two_eps(), env=HEARTBEAT, args=["-v"]) as d:
-        with d.connect() as v:
-            v.send("io.piped.Trace", {"seconds": 3600, "ring_kib": 16384}, more=True)
-            # more than the connection takes
+        mine, other = socket.socketpair()
+        with d.connect() as v, mine:
+            with other:
+                send_call(v, {"seconds": 3600, "ring_kib": 16384}, other.fileno())
+            check("begin" in v.receive()["batch"], "it does not begin")
+            # more than the socket takes
             equal(d.pipectl("bench", "--frames", "12000", timeout=10 * LIMIT_S)["answered"], 12000)
             check(d.wait_until(lambda: "it does not read its trace" in d.log()), "it is waited for\n" + d.log())
             try:
@@ -284,6 +305,20 @@ def a_client_that_does_not_read_is_left():
                 pass
         trace, _ = Recording(d, "next.pftrace").stop()
         check_trace(trace, "a")
+
+
+def a_closed_socket_ends_the_trace():
+    with Daemon(env=HEARTBEAT) as d:
+        mine, other = socket.socketpair()
+        with d.connect() as v:
+            with other:
+                send_call(v, {}, other.fileno())
+            check("begin" in v.receive()["batch"], "it does not begin")
+            mine.close()
+            d.pipectl("bench", "--frames", "10")
+            while "end" not in (batch := v.receive()["batch"]):
+                pass
+        equal(batch["end"]["why"], "its client closed the socket for records")
 
 
 def lost_records_are_counted_and_shown():
@@ -335,7 +370,7 @@ def it_ends_by_itself():
 
 
 CASES = (everything_at_once, sums_agree_with_the_clocks, chrome_says_the_same, models_come_and_go, bad_calls_are_refused,
-         one_at_a_time, a_killed_client_ends_its_trace, a_client_that_does_not_read_is_left,
+         one_at_a_time, a_killed_client_ends_its_trace, a_client_that_does_not_read_is_left, a_closed_socket_ends_the_trace,
          lost_records_are_counted_and_shown,
          the_daemon_stops_in_the_middle, a_daemon_that_dies_leaves_a_file, it_ends_by_itself)
 
