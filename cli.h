@@ -112,8 +112,7 @@ static inline int cli_getopt(const struct cli_command *command, int argc, char *
             command->options[i].id,
         };
         if (command->options[i].letter) {
-            const char of[3] = {command->options[i].letter,
-                                command->options[i].value ? ':' : '\0'};
+            const char of[3] = {command->options[i].letter, command->options[i].value ? ':' : '\0'};
 
             strcat(letters, of);
         }

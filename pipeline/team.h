@@ -63,8 +63,8 @@ struct pl_team {
     double ns_per_tick;            /* leader's own: the clocks' ratio since then */
     bool slept;                    /* leader's own: since its last record */
 
-    struct pl_trace_entry *trace_entry;      /* loop's own: its ring in a trace; NULL: none */
-    _Atomic(struct pl_trace_ring *) trace;   /* writer: loop; NULL: not traced (pipeline/trace.h) */
+    struct pl_trace_entry *trace_entry;    /* loop's own: its ring in a trace; NULL: none */
+    _Atomic(struct pl_trace_ring *) trace; /* writer: loop; NULL: not traced (pipeline/trace.h) */
     /* written by the team for each frame; relaxed: for the dispatcher and the watchdog only */
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint64_t progress_ns; /* writer: team */
     _Atomic uint64_t held_since_ns; /* writer: team; 0: holds no frame */

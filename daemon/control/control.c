@@ -4,7 +4,6 @@
 
 #include "base.h"
 #include "daemon/control/control.h"
-#include "daemon/control/tracing.h"
 #include "ipc/json_memory.h"
 
 #define BACKLOG_MAX (4u << 20) /* a client with more bytes of unread replies is disconnected */
@@ -218,7 +217,9 @@ void dmn_control_event(struct dmn_control *control, json_t *event)
 {
     struct dmn_call *c, *next;
 
-    dmn_tracing_event(control, event);
+    if (control->event_traced) {
+        control->event_traced(control, event);
+    }
     for (c = LIST_FIRST(&control->subscribers); c; c = next) {
         next = LIST_NEXT(c, subscriber);
         dmn_call_reply(c, json_pack("{s:O}", "event", event), true);

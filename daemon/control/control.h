@@ -87,8 +87,10 @@ struct dmn_control {
         LIST_HEAD(, dmn_call) calls; /* those that wait for it */
         uint64_t again_ns;           /* not before */
         bool busy;
-    } link_search; /* written by link_user.c */
+    } link_search;               /* written by link_user.c */
     struct dmn_tracing *tracing; /* owned; NULL: no trace. Written by tracing.c */
+    /* takes every event of Subscribe, borrowed; NULL: nobody traces. Written by tracing.c */
+    void (*event_traced)(struct dmn_control *control, json_t *event);
     struct dmn_plans_listener plans_listener;
     struct dmn_models_listener models_listener;
     struct dmn_boards_listener boards_listener;

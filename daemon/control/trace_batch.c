@@ -109,8 +109,7 @@ static void count_sensors(struct dmn_tracing *t, json_t *list)
         add_counter(list, s->at_ns, "", "throttled", "", s->throttled == GOV_YES);
     }
     if (gov_known(s->psi_cpu.some_avg10)) {
-        add_counter(list, s->at_ns, "", "tasks waited for a core", "%",
-                    s->psi_cpu.some_avg10);
+        add_counter(list, s->at_ns, "", "tasks waited for a core", "%", s->psi_cpu.some_avg10);
     }
 }
 
@@ -129,10 +128,8 @@ static struct dmn_trace_model *known_model(struct dmn_tracing *t, const struct d
 
         dmn_adapt_state(m, &adapt);
         free_one = &t->models[t->model_count++];
-        *free_one = (struct dmn_trace_model){.model = m,
-                                             .waiting = SIZE_MAX,
-                                             .in_flight = SIZE_MAX,
-                                             .decisions = adapt.decisions};
+        *free_one = (struct dmn_trace_model){
+            .model = m, .waiting = SIZE_MAX, .in_flight = SIZE_MAX, .decisions = adapt.decisions};
     }
     return free_one;
 }
@@ -164,11 +161,11 @@ static void look_at_decisions(struct dmn_tracing *t)
 
         dmn_adapt_state(m, &a);
         if (known && a.decided && a.decisions != known->decisions) {
-            dmn_trace_add_event(
-                t, base_now_ns(),
-                json_pack("{s:s, s:s, s:s, s:s?, s:s}", "event", "decision", "model", m->name,
-                          "cause", tun_cause_name(a.cause), "outcome",
-                          dmn_event_outcome_name(a.outcome), "held", tun_hold_name(a.held)));
+            dmn_trace_add_event(t, base_now_ns(),
+                                json_pack("{s:s, s:s, s:s, s:s?, s:s}", "event", "decision",
+                                          "model", m->name, "cause", tun_cause_name(a.cause),
+                                          "outcome", dmn_event_outcome_name(a.outcome), "held",
+                                          tun_hold_name(a.held)));
         }
         if (known) {
             known->decisions = a.decisions;
@@ -236,22 +233,20 @@ static json_t *begin_json(const struct dmn_tracing *t)
     uint64_t mono = base_now_ns();
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:i, s:s}", "at_ns", ns(t->began_ns),
-                     "realtime_ns",
-                     ns((uint64_t)now.tv_sec * BASE_NS_PER_S + (uint64_t)now.tv_nsec -
-                        (mono - t->began_ns)),
-                     "ring_bytes", (json_int_t)t->trace->ring_bytes, "limit_bytes",
-                     (json_int_t)DMN_TRACE_LIMIT_BYTES, "answers_bytes",
-                     (json_int_t)DMN_TRACE_ANSWERS_BYTES, "pid", (int)getpid(), "version",
-                     PIPED_VERSION);
+    return json_pack(
+        "{s:o, s:o, s:I, s:I, s:I, s:i, s:s}", "at_ns", ns(t->began_ns), "realtime_ns",
+        ns((uint64_t)now.tv_sec * BASE_NS_PER_S + (uint64_t)now.tv_nsec - (mono - t->began_ns)),
+        "ring_bytes", (json_int_t)t->trace->ring_bytes, "limit_bytes",
+        (json_int_t)DMN_TRACE_LIMIT_BYTES, "answers_bytes", (json_int_t)DMN_TRACE_ANSWERS_BYTES,
+        "pid", (int)getpid(), "version", PIPED_VERSION);
 }
 
 static json_t *totals_json(const struct dmn_tracing *t)
 {
     return json_pack("{s:I, s:I, s:I, s:I}", "records",
                      (json_int_t)(pl_trace_lost_all(t->trace) + pl_trace_lost(&t->answers)),
-                     "events", (json_int_t)t->events_lost, "teams",
-                     (json_int_t)t->trace->untraced, "memory_bytes",
+                     "events", (json_int_t)t->events_lost, "teams", (json_int_t)t->trace->untraced,
+                     "memory_bytes",
                      (json_int_t)(t->trace->most_bytes + DMN_TRACE_ANSWERS_BYTES + sizeof(*t)));
 }
 
@@ -270,8 +265,8 @@ json_t *dmn_trace_batch(struct dmn_tracing *t, bool last)
     add_list(batch, "counters", counters_json(t));
     if (last) {
         json_object_set_new(batch, "lost", totals_json(t));
-        json_object_set_new(
-            batch, "end", json_pack("{s:o, s:s}", "at_ns", ns(t->end_ns), "why", t->ended));
+        json_object_set_new(batch, "end",
+                            json_pack("{s:o, s:s}", "at_ns", ns(t->end_ns), "why", t->ended));
     }
     return batch;
 }

@@ -63,8 +63,7 @@ static bool fill(struct dmn_tracing *t)
     }
     used = add_block(t, 0, &t->answers, 0, DMN_TRACE_BATCH_WORDS / left);
     for (struct pl_trace_entry *e = t->trace->entries; e; e = e->next) {
-        used = add_block(t, used, &e->ring, e->team.track,
-                         (DMN_TRACE_BATCH_WORDS - used) / --left);
+        used = add_block(t, used, &e->ring, e->team.track, (DMN_TRACE_BATCH_WORDS - used) / --left);
     }
     t->out_used = used * sizeof(t->words[0]);
     return used > 0;

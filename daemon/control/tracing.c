@@ -25,6 +25,7 @@ static void on_closed(uv_handle_t *handle)
 static void tracing_free(struct dmn_tracing *t)
 {
     t->control->tracing = NULL;
+    t->control->event_traced = NULL;
     t->trace = pl_trace_free(t->trace);
     pl_trace_ring_deinit(&t->answers);
     base_close_fd(&t->sock);
@@ -179,13 +180,6 @@ void dmn_tracing_model(struct dmn_control *control, struct dmn_model *m)
     }
 }
 
-void dmn_tracing_event(struct dmn_control *control, json_t *event)
-{
-    if (control->tracing && !control->tracing->ended) {
-        dmn_trace_add_event(control->tracing, base_now_ns(), json_incref(event));
-    }
-}
-
 /* Return: it has its memory. */
 static bool prepare(struct dmn_tracing *t, size_t ring_bytes)
 {
@@ -206,6 +200,13 @@ static bool good_socket(int fd)
     return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_bytes) == 0 &&
            type == SOCK_STREAM && getpeername(fd, (struct sockaddr *)&to, &bytes) == 0 &&
            to.sun_family == AF_UNIX;
+}
+
+static void on_event(struct dmn_control *control, json_t *event)
+{
+    if (!control->tracing->ended) {
+        dmn_trace_add_event(control->tracing, base_now_ns(), json_incref(event));
+    }
 }
 
 /* @sock: taken. */
@@ -236,6 +237,7 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int soc
     t->end_ns = t->began_ns + (uint64_t)(seconds * 1e9);
     t->history = newest ? newest->id : 0;
     control->tracing = t;
+    control->event_traced = on_event;
     for (struct dmn_model *m = control->models->models; m; m = m->next) {
         attach(t, m);
     }

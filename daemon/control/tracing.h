@@ -2,12 +2,12 @@
 /**
  * daemon/control/tracing.h - the method Trace: one trace at a time
  *
- * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/tracing.h). A timer
- * sends what they hold through a socket that came with the call, as bytes: as JSON they would cost
- * both sides more than recording them. Replies tell the rest in batches: what the teams are, events,
- * decisions, clocks, queues. The reply that ends the call is sent once no team writes any more and
- * every ring is read. Nothing here waits: a client that reads too slowly loses records, which are
- * counted; one that leaves ends the trace.
+ * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/answer_trace.h). A
+ * timer sends what they hold through a socket that came with the call, as bytes: as JSON they would
+ * cost both sides more than recording them. Replies tell the rest in batches: what the teams are,
+ * events, decisions, clocks, queues. The reply that ends the call is sent once no team writes any
+ * more and every ring is read. Nothing here waits: a client that reads too slowly loses records,
+ * which are counted; one that leaves ends the trace.
  *
  * Threads: the loop thread.
  */
@@ -41,22 +41,22 @@ struct dmn_tracing {
     struct pl_trace *trace;
     struct pl_trace_ring answers; /* of clients' frames */
     uv_timer_t timer;
-    int sock;                 /* owned; of the client, for records */
+    int sock;                  /* owned; of the client, for records */
     size_t out_sent, out_used; /* bytes of words[] */
-    bool broken;              /* the client has closed the socket */
+    bool broken;               /* the client has closed the socket */
     uint64_t began_ns, end_ns;
-    const char *ended;       /* why nothing is recorded any more; NULL: it is */
-    uint64_t stuck_ns;       /* the client reads nothing since then; 0: not looked yet */
-    size_t unread, unsent;   /* by the client, at the last look; words[] left then */
-    bool told_begin;         /* the first batch went out */
-    bool quiet;              /* ended, and no team writes any more */
-    uint32_t pipelines;      /* attached so far */
-    json_t *news;            /* pipelines that no batch has described yet */
-    json_t *events;          /* of the next batch */
-    uint64_t events_lost;    /* that found no room there */
-    uint64_t history;        /* id of the newest event told */
-    uint64_t sensors;        /* sequence of the newest snapshot told */
-    size_t model_count;      /* of models[] */
+    const char *ended;     /* why nothing is recorded any more; NULL: it is */
+    uint64_t stuck_ns;     /* the client reads nothing since then; 0: not looked yet */
+    size_t unread, unsent; /* by the client, at the last look; words[] left then */
+    bool told_begin;       /* the first batch went out */
+    bool quiet;            /* ended, and no team writes any more */
+    uint32_t pipelines;    /* attached so far */
+    json_t *news;          /* pipelines that no batch has described yet */
+    json_t *events;        /* of the next batch */
+    uint64_t events_lost;  /* that found no room there */
+    uint64_t history;      /* id of the newest event told */
+    uint64_t sensors;      /* sequence of the newest snapshot told */
+    size_t model_count;    /* of models[] */
     struct dmn_trace_model models[32];
     char who[64];
     uint32_t words[DMN_TRACE_BATCH_WORDS];
@@ -64,8 +64,6 @@ struct dmn_tracing {
 
 /** dmn_tracing_model() - @m serves now: a trace that is on follows it, too. */
 void dmn_tracing_model(struct dmn_control *control, struct dmn_model *m);
-/** dmn_tracing_event() - an event of Subscribe happened. @event: borrowed. */
-void dmn_tracing_event(struct dmn_control *control, json_t *event);
 /** dmn_tracing_end() - records no more, and ends the call when all is sent. @why: static. */
 void dmn_tracing_end(struct dmn_control *control, const char *why);
 /** dmn_tracing_stop() - frees it now; no model is left. Does nothing without a trace. */

@@ -2,7 +2,7 @@
 #include "daemon/frames/frame_ring.h"
 
 #include "base.h"
-#include "daemon/frames/tracing.h"
+#include "daemon/frames/answer_trace.h"
 
 static struct dmn_record *to_ring(struct dmn_stream *s)
 {

@@ -294,3 +294,10 @@ void dmn_clients_plan_changed(struct dmn_model *m)
 {
     dmn_model_events_plan(m);
 }
+
+void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring)
+{
+    f->trace.ring = ring;
+    f->trace.session += ring != NULL;
+    f->trace.streams = 0;
+}

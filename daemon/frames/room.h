@@ -43,7 +43,7 @@ struct dmn_frames {
     const struct dmn_models *models;
     const struct dmn_users *users; /* set by the owner before dmn_frames_start() */
     struct dmn_models_listener listener;
-    /* written by tracing.c */
+    /* written by frames.c; streams also by answer_trace.c */
     struct dmn_frames_trace {
         struct pl_trace_ring *ring; /* borrowed; NULL: no trace */
         uint32_t session, streams;  /* traces so far; streams in this one */

@@ -47,7 +47,7 @@ struct dmn_stream {
     struct ipc_flow flow;                     /* counted by frame_ring.c */
     struct dmn_stream_use use;                /* written by frame_ring.c, stream.c */
     uint32_t width, height;                   /* of the newest image; written by frame_ring.c */
-    uint32_t trace_session, trace_track;      /* the trace that knows it; written by tracing.c */
+    uint32_t trace_session, trace_track; /* the trace that knows it; written by answer_trace.c */
     /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
      * by frame_ring.c, next also by submit.c */
     uint32_t head, next, tail;

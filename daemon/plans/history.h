@@ -78,7 +78,7 @@ struct dmn_history_event {
     unsigned references;
     uint64_t id;
     char at[DMN_DATE_MAX];
-    uint64_t at_ns; /* the same moment, monotonic */
+    uint64_t at_ns;                       /* the same moment, monotonic */
     const char *model, *detail;           /* detail NULL: "" */
     const char *plan_before, *plan_after; /* before NULL: none */
     enum dmn_cause cause;

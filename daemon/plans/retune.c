@@ -103,14 +103,13 @@ static void take_result(struct dmn_model *m)
     dmn_planner_learn(m);
     dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
     dmn_plans_tell_trial(
-        m,
-        &(struct dmn_history_trial){.role = roles[r->phase],
-                                    .bottleneck_ns = r->last.measured.bottleneck_ns,
-                                    .predicted_ns = predicted_ns,
-                                    .spent_ns = r->last.spent_ns,
-                                    .frames = r->last.frames,
-                                    .stopped = r->last.stopped,
-                                    .failed = r->last.failed});
+        m, &(struct dmn_history_trial){.role = roles[r->phase],
+                                       .bottleneck_ns = r->last.measured.bottleneck_ns,
+                                       .predicted_ns = predicted_ns,
+                                       .spent_ns = r->last.spent_ns,
+                                       .frames = r->last.frames,
+                                       .stopped = r->last.stopped,
+                                       .failed = r->last.failed});
 }
 
 static void finish(struct dmn_model *m)

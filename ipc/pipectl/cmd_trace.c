@@ -39,8 +39,8 @@ static int take_args(int argc, char **argv, struct args *ret)
         } else if (c == 'r' && (!ctl_number(optarg, 4, 16384, &ret->ring_kib) ||
                                 ((uint32_t)ret->ring_kib & ((uint32_t)ret->ring_kib - 1)) != 0 ||
                                 ret->ring_kib != (uint32_t)ret->ring_kib)) {
-            return ctl_usage(argv[0],
-                             "--ring-kib needs a power of two from 4 to 16384, not '%s'", optarg);
+            return ctl_usage(argv[0], "--ring-kib needs a power of two from 4 to 16384, not '%s'",
+                             optarg);
         }
     }
     rc = rc ? rc : ctl_no_more(argc, argv);
@@ -105,7 +105,7 @@ static int take_batch(struct recording *r, const json_t *batch)
     return error ? cannot_keep(r, error) : CTL_DONE;
 }
 
-/* Takes the reply that is there, or says that it did not come in time, and those that came with it. */
+/* Takes the reply that is there, or tells that it did not come in time, and what came with it. */
 static int take_replies(struct recording *r, struct ctl_control *control, bool *ret_continues)
 {
     json_t *reply;
@@ -170,12 +170,12 @@ static json_t *summary(const struct recording *r, const char *format, uint64_t b
 {
     const struct trace_counts *n = trace_reader_counts(r->reader);
     double until_ns = ctl_real(r->end, "at_ns");
-    json_t *s = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file", r->args->output, "format",
-        format, "bytes", (json_int_t)bytes, "teams", (json_int_t)n->teams, "frames",
-        (json_int_t)n->frames, "streams", (json_int_t)n->streams, "answers",
-        (json_int_t)n->answers, "instants", (json_int_t)n->instants, "values",
-        (json_int_t)n->values, "not_understood", (json_int_t)n->bad);
+    json_t *s =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file", r->args->output,
+                  "format", format, "bytes", (json_int_t)bytes, "teams", (json_int_t)n->teams,
+                  "frames", (json_int_t)n->frames, "streams", (json_int_t)n->streams, "answers",
+                  (json_int_t)n->answers, "instants", (json_int_t)n->instants, "values",
+                  (json_int_t)n->values, "not_understood", (json_int_t)n->bad);
 
     json_object_set_new(s, "seconds",
                         r->end ? json_real((until_ns - (double)r->began_ns) / 1e9) : json_null());

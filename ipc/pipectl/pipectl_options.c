@@ -197,7 +197,8 @@ static const struct cli_command COMMANDS[] = {
     {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
     {"config", NULL, "", "show the configuration, and where each value is from", NONE, NULL},
     {"reload", NULL, "", "read the configuration again", NONE, NULL},
-    {"trace", NULL, "", "record units, waits, frames and decisions for ui.perfetto.dev", TRACE, NULL},
+    {"trace", NULL, "", "record units, waits, frames and decisions for ui.perfetto.dev", TRACE,
+     NULL},
     {"subscribe", "watch", "", "print a line for every change, until interrupted", NONE, NULL},
     {0}};
 const struct cli_program ctl_program = {"pipectl", COMMON, COMMANDS};

@@ -39,8 +39,9 @@ static void begin(struct trace_file *f)
 static void put_metadata(struct trace_file *f, const char *what, uint32_t pid, uint32_t tid,
                          const char *name)
 {
-    fprintf(f->to, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":",
-            what, pid, tid);
+    fprintf(f->to,
+            ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":", what, pid,
+            tid);
     put_string(f->to, name);
     fputs("}}", f->to);
 }

@@ -52,8 +52,8 @@ struct trace_known_track {
     struct trace_track is;
     uint32_t process; /* the outermost group */
     bool begun;
-    uint64_t last_ns;     /* no event of it may be earlier, if it has slices */
-    uint8_t *names;       /* owned; a bit a name that its sequence knows */
+    uint64_t last_ns; /* no event of it may be earlier, if it has slices */
+    uint8_t *names;   /* owned; a bit a name that its sequence knows */
     size_t name_bytes;
 };
 

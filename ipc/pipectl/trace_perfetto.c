@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Perfetto's format: a sequence of TracePacket messages (protocol buffers). Only the fields named
- * here are written, so an encoder of our own is shorter than generated code, and needs no memory. */
+ * here are written, so our own encoder is shorter than generated code and needs no memory. */
 #include <string.h>
 #include <time.h>
 
@@ -310,8 +310,7 @@ static void put_event(struct trace_file *f, const struct trace_event *e)
     if (!t->begun) {
         begin_sequence(f, t, e->track);
     }
-    put_number(&m, PACKET_TIMESTAMP,
-               t->is.kind == TRACE_SLICES ? e->at_ns - t->last_ns : e->at_ns);
+    put_number(&m, PACKET_TIMESTAMP, t->is.kind == TRACE_SLICES ? e->at_ns - t->last_ns : e->at_ns);
     put_number(&m, PACKET_SEQUENCE, e->track + OUTER);
     put_number(&m, PACKET_FLAGS, FLAG_NEEDS_STATE);
     put_names(f, &m, e);

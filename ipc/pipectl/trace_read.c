@@ -139,8 +139,8 @@ static void add_pipeline(struct trace_reader *r, const json_t *of)
     struct trace_pipeline *p;
     size_t i;
 
-    if (!group || !trace_room((void **)&r->pipelines, &r->pipeline_count, id,
-                              sizeof(r->pipelines[0]))) {
+    if (!group ||
+        !trace_room((void **)&r->pipelines, &r->pipeline_count, id, sizeof(r->pipelines[0]))) {
         return;
     }
     p = &r->pipelines[id];
@@ -278,8 +278,8 @@ static void add_value(struct trace_reader *r, const json_t *v)
     }
     if (i == r->counter_count) {
         group = group_of(r, of);
-        if (!group || !trace_room((void **)&r->counters, &r->counter_count, i,
-                                  sizeof(r->counters[0]))) {
+        if (!group ||
+            !trace_room((void **)&r->counters, &r->counter_count, i, sizeof(r->counters[0]))) {
             return;
         }
         r->counters[i] = (struct trace_counter){.of = owner, .name = name};

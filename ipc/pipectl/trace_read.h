@@ -31,8 +31,8 @@ void trace_reader_records(struct trace_reader *r, uint32_t track, const uint32_t
 /* ---- for trace_records.c ---- */
 
 struct trace_pipeline {
-    uint32_t model;                  /* name */
-    uint32_t group, *units;          /* its model's; owned: names */
+    uint32_t model;         /* name */
+    uint32_t group, *units; /* its model's; owned: names */
     size_t unit_count;
 };
 struct trace_team {
@@ -45,7 +45,7 @@ struct trace_stream {
     struct {
         uint32_t track;
         uint64_t until_ns;
-    } *lanes; /* owned; one for each frame at once */
+    } * lanes; /* owned; one for each frame at once */
 };
 struct trace_group {
     const char *model; /* borrowed from the file's names */

@@ -14,8 +14,7 @@
 
 static struct trace_arg number(const struct trace_reader *r, enum trace_word word, uint64_t value)
 {
-    return (struct trace_arg){
-        .name = r->words[word], .type = TRACE_ARG_NUMBER, .number = value};
+    return (struct trace_arg){.name = r->words[word], .type = TRACE_ARG_NUMBER, .number = value};
 }
 
 static struct trace_arg text(const struct trace_reader *r, enum trace_word word, const char *value)
@@ -52,8 +51,7 @@ static uint64_t flow_of(uint32_t pipeline, uint64_t frame)
 static void put_waits(struct trace_reader *r, const struct trace_team *t, const uint32_t *w)
 {
     uint64_t given = trace_u64(w + TRACE_TEAM_GIVEN), start = trace_u64(w + TRACE_TEAM_START);
-    struct trace_arg slept =
-        number(r, WORD_SLEPT, (w[TRACE_TEAM_FLAGS] & TRACE_TEAM_SLEPT) != 0);
+    struct trace_arg slept = number(r, WORD_SLEPT, (w[TRACE_TEAM_FLAGS] & TRACE_TEAM_SLEPT) != 0);
 
     if (t->last_ns == 0 || start <= t->last_ns) {
         return;
@@ -256,7 +254,8 @@ void trace_reader_records(struct trace_reader *r, uint32_t track, const uint32_t
     r->counts.bad += count == 0;
     for (size_t at = 0; at < count;) {
         uint32_t head = le32toh(words[at]), length = trace_words_of(head);
-        const uint32_t *w = length > 0 && length <= count - at ? to_host(r, words + at, head) : NULL;
+        const uint32_t *w =
+            length > 0 && length <= count - at ? to_host(r, words + at, head) : NULL;
 
         if (!w) {
             r->counts.bad++;

@@ -74,8 +74,8 @@ int trace_spool_add(struct trace_spool *s, const json_t *batch)
 {
     errno = 0;
     return json_dumpf(batch, s->batches, JSON_COMPACT) == 0 && putc('\n', s->batches) != EOF ? 0
-           : errno                                                                          ? errno
-                                                                                            : EIO;
+           : errno                                                                           ? errno
+                                                                                             : EIO;
 }
 
 int trace_spool_receive(struct trace_spool *s, int sock, bool *ret_end)

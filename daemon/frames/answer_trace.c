@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/tracing.h"
+#include "daemon/frames/answer_trace.h"
 
 #include <endian.h>
 #include <string.h>
 
-#include "daemon/frames/frames.h"
-
-void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring)
-{
-    f->trace.ring = ring;
-    f->trace.session += ring != NULL;
-    f->trace.streams = 0;
-}
+#include "daemon/frames/room.h"
 
 /* Return: the trace knows it. */
 static bool describe(struct dmn_stream *s)

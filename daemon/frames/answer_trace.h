@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/frames/tracing.h - a trace's records of clients' frames (trace_record.h)
+ * daemon/frames/answer_trace.h - a trace's records of clients' frames (trace_record.h)
  *
  * Threads: the loop thread, which also reads the ring.
  */
