@@ -280,7 +280,8 @@ void front_answer(struct front *f, struct front_frame *fr, int status, const cha
     } else {
         front_stream_answer(s);
         /* the backlog that is gone may have held back more answers, also of other streams */
-        if (front_conn_flush(c) || c->broken || c->peer.ending || s->closing || c->intake.used > 0) {
+        if (front_conn_flush(c) || c->broken || c->peer.ending || s->closing ||
+            c->intake.used > 0) {
             wake(f);
         }
     }
