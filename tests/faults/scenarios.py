@@ -136,6 +136,36 @@ def profile(d):
     ask(d, ("Profile", {"ms": 1}))
 
 
+def no_trace(d):
+    """A trace whose client has gone ends at the daemon's next look at it: until then another one is refused."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        try:
+            return trace(d)
+        except VarlinkError as e:
+            check("Busy" in e.error, e)
+    raise AssertionError("a trace never ends")
+
+
+def trace(d):
+    """Two frames while a trace is on, which its client ends: it is told what it lost, and that this is the end."""
+    ours, theirs = socket.socketpair()
+    message = {"method": "io.piped.Trace", "parameters": {"seconds": 600, "ring_kib": 4}, "more": True}
+    with ours, theirs, Varlink(d.control_path, LIMIT_S) as v:
+        ours.settimeout(LIMIT_S)
+        socket.send_fds(v.sock, [json.dumps(message).encode() + b"\0"], [theirs.fileno()])
+        theirs.close()
+        reply = v.receive_message()
+        check("begin" in reply["parameters"]["batch"], "the first batch has no begin:", reply)
+        frames(d)
+        v.sock.shutdown(socket.SHUT_WR)
+        while reply.get("continues"):
+            reply = v.receive_message()
+        check({"lost", "end"} <= set(reply["parameters"]["batch"]), "the last batch lacks something:", reply)
+        while ours.recv(65536):
+            pass
+
+
 def has_extra(d):
     return "extra" in [m["name"] for m in ask(d, ("Models", {}))[0]["models"]]
 
@@ -180,8 +210,9 @@ def borders(d):
 
 
 load.before = save.before = without_extra
+trace.before = no_trace
 quantise.before = borders.before = with_extra
-SERVING = (frames, *QUESTIONS, load, save, plan, mapping, reload, retune, profile, quantise, borders)
+SERVING = (frames, *QUESTIONS, trace, load, save, plan, mapping, reload, retune, profile, quantise, borders)
 
 
 def settle(d):
