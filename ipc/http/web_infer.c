@@ -172,6 +172,7 @@ void web_infer(struct web_request *q, struct web_reply *r)
     if (rc == 0) {
         for (int i = 0; i < 2 && outcome == STALE; i++) {
             if (i > 0) {
+                web_reply_forget(r);
                 web_place_close_stream(place, j.form);
             }
             outcome = attempt(&j, place);

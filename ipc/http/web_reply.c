@@ -66,6 +66,12 @@ void web_text_json(struct web_text *t, json_t *value)
     }
 }
 
+void web_reply_forget(struct web_reply *r)
+{
+    free(r->body);
+    *r = (struct web_reply){.allow = r->allow};
+}
+
 void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
 {
     char text[1024];
@@ -77,8 +83,8 @@ void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
     va_end(args);
     value = json_pack("{s:s}", "error", text);
     value = value ? value : json_pack("{s:s}", "error", "the reason is not UTF-8");
-    free(r->body);
-    *r = (struct web_reply){.retry_s = status == 429 || status == 503, .allow = r->allow};
+    web_reply_forget(r);
+    r->retry_s = status == 429 || status == 503;
     web_reply_json(r, value);
     r->status = status;
 }

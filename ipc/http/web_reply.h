@@ -19,6 +19,8 @@ void web_text_printf(struct web_text *t, const char *format, ...)
 /** web_text_json() - adds a JSON value, compact. Takes the reference. */
 void web_text_json(struct web_text *t, json_t *value);
 
+/** web_reply_forget() - frees what was answered so far, for another answer. */
+void web_reply_forget(struct web_reply *r);
 /** web_fail() - {"error": "..."}. */
 void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -86,7 +86,9 @@ def slow_clients_are_cut():
         for s in idle:
             equal(rest(s), b"")
             s.close()
-        check(h.metric("piped_http_connections_cut_total") >= 6)
+        # Two that dripped (the first line of the other is no HTTP), and the idle ones; one of these may have been closed
+        # at once, because the last question's connection still had a place.
+        check(h.metric("piped_http_connections_cut_total") >= 5, h.metric("piped_http_connections_cut_total"))
 
 
 def large_bodies_are_refused():

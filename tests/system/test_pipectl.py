@@ -414,7 +414,7 @@ def test_help_and_page_agree():
         options = re.findall(r"\[(--[a-z-]+)", usage.split("--json] ")[1])
         for option in options:
             check(option in page[command], "pipectl(1) does not say what", command, option, "does")
-        equal(re.findall(r"^  (--[a-z-]+)", good(command, "--help"), flags=re.M), options, command)
+        equal(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", good(command, "--help"), flags=re.M), options, command)
     check("shisha" in good("retune", "--help"), "the searches")
 
 
