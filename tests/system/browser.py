@@ -83,7 +83,8 @@ class Browser:
         """Until it is true, asked at each change of the page."""
         end = time.monotonic() + LIMIT_S
         while not self.ask("!!document.body && !!(%s)" % expression):
-            check(time.monotonic() < end, "did not come in the page:", expression, self.ask("document.body.innerText"))
+            if time.monotonic() >= end:  # only then: a page that is just opened has no body
+                check(False, "did not come in the page:", expression, self.ask("document.body && document.body.innerText"))
             self.ask("new Promise(r => requestAnimationFrame(r))")
 
     def look(self, width, height, dark):
