@@ -166,81 +166,217 @@ struct piped_frame {
     uint32_t epoch;                /* number of the plan */
 };
 
-/** piped_socket_path() - the default path: $PIPED_RUNTIME_DIR/frames.sock, or
- * /run/piped/frames.sock. Return: 0; -ENAMETOOLONG. */
+/**
+ * piped_socket_path() - the default path: $PIPED_RUNTIME_DIR/frames.sock, or /run/piped/frames.sock
+ *
+ * @ret: the caller's; the path is written with its NUL     @bytes: room there
+ *
+ * Threads: any. Return: 0; -ENAMETOOLONG.
+ */
 PIPED_API int piped_socket_path(char *ret, size_t bytes);
 
-/** piped_connect() - connects and waits at most reconnect_ms for the daemon's greeting. Return: 0;
- * -ENOENT, -ECONNREFUSED or -EACCES (cannot connect); -EPROTO (refused, or no common version);
- * -ETIMEDOUT; -ENOMEM, -EMFILE, ... */
+/**
+ * piped_connect() - connects and waits at most reconnect_ms for the daemon's greeting
+ *
+ * @options: borrowed during the call; NULL: all defaults
+ * @ret: the connection; the caller owns it until piped_close()
+ *
+ * Threads: any. Return: 0; -ENOENT, -ECONNREFUSED or -EACCES (cannot connect); -EPROTO (refused, or
+ * no common version); -ETIMEDOUT; -ENOMEM, -EMFILE, ...
+ */
 PIPED_API int piped_connect(const struct piped_options *options, struct piped **ret);
 
-/** piped_close() - closes all streams and the connection; drops unanswered frames. @p may be NULL.
- * Return: NULL. */
+/**
+ * piped_close() - closes all streams and the connection; drops unanswered frames
+ *
+ * @p: the connection, which is gone afterwards with its streams and frames; may be NULL
+ *
+ * Return: NULL.
+ */
 PIPED_API struct piped *piped_close(struct piped *p);
 
-/** piped_fd() - a descriptor for poll() or epoll, for reading only. When it is readable, call
- * piped_dispatch(). It stays the same over reconnects. */
+/**
+ * piped_fd() - a descriptor for poll() or epoll, for reading only
+ *
+ * When it is readable, call piped_dispatch(). It stays the same over reconnects.
+ *
+ * @p: the connection, which owns the descriptor: do not close it
+ *
+ * Return: the descriptor.
+ */
 PIPED_API int piped_fd(const struct piped *p);
 
-/** piped_dispatch() - sends and receives; waits at most timeout_ms until there is something to do.
- * Then collect answers with piped_next(). Return: 1: something was done; 0: nothing; -ENOTCONN: the
- * daemon did not come back within reconnect_ms (all frames have returned). */
+/**
+ * piped_dispatch() - sends and receives; waits at most timeout_ms until there is something to do
+ *
+ * Then collect answers with piped_next().
+ *
+ * @p: the connection     @timeout_ms: 0: does not wait; -1: for ever
+ *
+ * Return: 1: something was done; 0: nothing; -ENOTCONN: the daemon did not come back within
+ * reconnect_ms (all frames have returned).
+ */
 PIPED_API int piped_dispatch(struct piped *p, int timeout_ms);
 
-/** piped_reconnects() - how often the library has reconnected. */
+/**
+ * piped_reconnects() - how often the library has reconnected
+ *
+ * @p: the connection
+ *
+ * Return: their number.
+ */
 PIPED_API uint64_t piped_reconnects(const struct piped *p);
-/** piped_server() - the daemon's name and version; "" before the greeting. */
+
+/**
+ * piped_server() - the daemon's name and version
+ *
+ * @p: the connection
+ *
+ * Return: a text that the connection owns, valid until it reconnects; "" before the greeting.
+ */
 PIPED_API const char *piped_server(const struct piped *p);
 
-/** piped_stream_open() - opens a stream, allocates its slots (shared memory, pre-faulted), and
- * waits for the daemon's answer. Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format;
- * f16 with a model without f32 tensors, or with a daemon that is too old), -EBUSY (a limit),
- * -EINVAL, -EPERM, -EAGAIN (draining), -ENOTCONN, -ETIMEDOUT (answer_ms), -ENOMEM. */
+/**
+ * piped_stream_open() - opens a stream, allocates its slots (shared memory, pre-faulted), and waits
+ * for the daemon's answer
+ *
+ * @p: the connection     @options: borrowed during the call; NULL: all defaults
+ * @ret: the stream; the caller owns it until piped_stream_close() or piped_close()
+ *
+ * Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format; f16 with a model without f32
+ * tensors, or with a daemon that is too old), -EBUSY (a limit), -EINVAL, -EPERM, -EAGAIN
+ * (draining), -ENOTCONN, -ETIMEDOUT (answer_ms), -ENOMEM.
+ */
 PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_options *options,
                                 struct piped_stream **ret);
-/** piped_stream_close() - closes a stream; drops frames that were not collected. @s may be NULL.
- * Return: NULL. */
+
+/**
+ * piped_stream_close() - closes a stream; drops frames that were not collected
+ *
+ * @s: the stream, which is gone afterwards with its frames and their memory; may be NULL
+ *
+ * Return: NULL.
+ */
 PIPED_API struct piped_stream *piped_stream_close(struct piped_stream *s);
-/** piped_stream_info() - valid until the stream is closed. */
+
+/**
+ * piped_stream_info() - what the daemon and the model said: sizes, tensors, credits
+ *
+ * @s: the stream
+ *
+ * Return: a struct that the stream owns, valid until it is closed.
+ */
 PIPED_API const struct piped_stream_info *piped_stream_info(const struct piped_stream *s);
-/** piped_stream_description() - how to decode the model's outputs, for piped_decoder_new(): JSON,
- * the key `output` of its sidecar, the size of its input and its labels. Valid until the stream is
- * closed or reconnects. Return: ""; the sidecar does not say, or the daemon is older than this. */
+
+/**
+ * piped_stream_description() - how to decode the model's outputs, for piped_decoder_new()
+ *
+ * JSON: the key `output` of the model's sidecar, the size of its input and its labels.
+ *
+ * @s: the stream
+ *
+ * Return: a text that the stream owns, valid until it is closed or reconnects; "": the sidecar does
+ * not say, or the daemon is older than this.
+ */
 PIPED_API const char *piped_stream_description(const struct piped_stream *s);
-/** piped_rows() - how many rows of output @output are valid in an answered frame with PIPED_OK. The
- * length of some outputs (boxes that were found) depends on the picture: dim[*ret_dim] of its
- * struct piped_tensor is the largest, and zeros follow the valid rows. Return: their number; where
- * the length is fixed, dim[0] (1 for a scalar), with *ret_dim UINT32_MAX. @ret_dim may be NULL. */
+
+/**
+ * piped_rows() - how many rows of an output are valid in an answered frame with PIPED_OK
+ *
+ * The length of some outputs (boxes that were found) depends on the picture: dim[*ret_dim] of its
+ * struct piped_tensor is the largest, and zeros follow the valid rows.
+ *
+ * @s: the stream     @f: one of its frames, from piped_next() on     @output: its number, from 0
+ * @ret_dim: which dimension varies; UINT32_MAX: none; may be NULL
+ *
+ * Return: their number; where the length is fixed, dim[0] (1 for a scalar).
+ */
 PIPED_API uint64_t piped_rows(const struct piped_stream *s, const struct piped_frame *f,
                               uint32_t output, uint32_t *ret_dim);
+
+/**
+ * piped_stream_stats() - counters of a stream since it was opened
+ *
+ * @s: the stream     @ret: the caller's; filled
+ */
 PIPED_API void piped_stream_stats(const struct piped_stream *s, struct piped_stream_stats *ret);
 
-/** piped_acquire() - takes a free slot. Never blocks. Return: 0; -EAGAIN: all are in use (collect
- * and release first). */
+/**
+ * piped_acquire() - takes a free slot
+ *
+ * @s: the stream     @ret: the frame, which the library owns; the caller may use it until
+ * piped_submit() or piped_release()
+ *
+ * Never blocks. Return: 0; -EAGAIN: all are in use (collect and release first).
+ */
 PIPED_API int piped_acquire(struct piped_stream *s, struct piped_frame **ret);
-/** piped_submit() - hands a frame over; the caller must not touch its memory until piped_next().
- * Never blocks. Return: 0; -EINVAL (wrong sizes) or -ENOTCONN: the caller still has the frame. */
+
+/**
+ * piped_submit() - hands a frame over
+ *
+ * @s: the stream     @f: of piped_acquire(); the caller must not touch it until piped_next()
+ *
+ * Never blocks. Return: 0; -EINVAL (wrong sizes) or -ENOTCONN: the caller still has the frame.
+ */
 PIPED_API int piped_submit(struct piped_stream *s, struct piped_frame *f);
-/** piped_next() - returns the next frame, in order of submission, if it is answered. Never blocks.
- * Return: 0; -EAGAIN: it is not. */
+
+/**
+ * piped_next() - returns the next frame, in order of submission, if it is answered
+ *
+ * @s: the stream     @ret: the frame, which the caller may use until piped_release()
+ *
+ * Never blocks. Return: 0; -EAGAIN: it is not.
+ */
 PIPED_API int piped_next(struct piped_stream *s, struct piped_frame **ret);
-/** piped_wait() - as piped_next(), but dispatches until the frame is answered. Return: 0; -EAGAIN:
- * no frame is outstanding; -ETIMEDOUT; -EINTR. */
+
+/**
+ * piped_wait() - as piped_next(), but dispatches until the frame is answered
+ *
+ * @s: the stream     @timeout_ms: -1: for ever     @ret: as of piped_next()
+ *
+ * Return: 0; -EAGAIN: no frame is outstanding; -ETIMEDOUT; -EINTR.
+ */
 PIPED_API int piped_wait(struct piped_stream *s, int timeout_ms, struct piped_frame **ret);
-/** piped_release() - frees the slot, after piped_next() or instead of piped_submit(). */
+
+/**
+ * piped_release() - frees the slot, after piped_next() or instead of piped_submit()
+ *
+ * @s: the stream     @f: the frame, which the caller must not use any more
+ */
 PIPED_API void piped_release(struct piped_stream *s, struct piped_frame *f);
-/** piped_cancel() - cancels a frame. It still returns, usually as PIPED_CANCELLED. */
+
+/**
+ * piped_cancel() - cancels a frame. It still returns, usually as PIPED_CANCELLED
+ *
+ * @s: the stream     @f: a frame that was submitted
+ */
 PIPED_API void piped_cancel(struct piped_stream *s, struct piped_frame *f);
 
-/** piped_infer() - submits a frame and waits for its answer. Return: 0: see f->status; -EBUSY:
- * other frames of the stream are outstanding; else as piped_submit() and piped_wait(). After
- * -ETIMEDOUT or -EINTR the frame is still outstanding. */
+/**
+ * piped_infer() - submits a frame and waits for its answer
+ *
+ * @s: the stream     @f: of piped_acquire(); afterwards as of piped_next()
+ * @timeout_ms: -1: for ever
+ *
+ * Return: 0: see f->status; -EBUSY: other frames of the stream are outstanding; else as
+ * piped_submit() and piped_wait(). After -ETIMEDOUT or -EINTR the frame is still outstanding.
+ */
 PIPED_API int piped_infer(struct piped_stream *s, struct piped_frame *f, int timeout_ms);
 
-/** piped_status_name() - "ok", "invalid_argument", ... */
+/**
+ * piped_status_name() - the name of a status, as in messages
+ *
+ * @status: enum piped_status
+ *
+ * Threads: any. Return: a constant: "ok", "invalid_argument", ...
+ */
 PIPED_API const char *piped_status_name(int status);
-/** piped_last_error() - why this thread's last failed call failed; valid until its next call. */
+
+/**
+ * piped_last_error() - why this thread's last failed call failed
+ *
+ * Threads: any. Return: a sentence, valid until this thread's next call.
+ */
 PIPED_API const char *piped_last_error(void);
 
 #ifdef __cplusplus

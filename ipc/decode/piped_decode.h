@@ -90,29 +90,47 @@ struct piped_decoded {
  * piped_decoder_new() - prepares decoding
  *
  * @description: of piped_stream_description(); copied     @outputs: of piped_stream_info(); copied
+ * @output_count: how many     @ret: the decoder; the caller owns it until piped_decoder_free()
  *
- * Blocks on nothing; allocates. Return: 0: the caller owns *@ret; -ENODATA: there is no
+ * Blocks on nothing; allocates. Return: 0; -ENODATA: there is no
  * description; -EINVAL: it makes no sense, or does not fit the outputs; -ENOMEM.
  */
 PIPED_API int piped_decoder_new(const char *description, const struct piped_tensor *outputs,
                                 uint32_t output_count, struct piped_decoder **ret);
-/** piped_decoder_free() - @d may be NULL. Return: NULL. */
+/**
+ * piped_decoder_free() - frees a decoder and its last result
+ *
+ * @d: may be NULL
+ *
+ * Return: NULL.
+ */
 PIPED_API struct piped_decoder *piped_decoder_free(struct piped_decoder *d);
 
 /**
  * piped_decode() - decodes the outputs of one frame
  *
+ * @d: the decoder
  * @output: the frame's output area: each tensor at its offset; borrowed during the call
  * @rows: of each output, how many rows are valid (piped_rows()); NULL: all
  * @width, @height: of the picture that was sent; 0: no picture, coordinates of the model's input
+ * @ret: the result, which the decoder owns, valid until its next call
  *
- * May allocate. Return: 0 with *@ret, the decoder's; -EINVAL: a size of 0; -ENOMEM.
+ * May allocate. Return: 0; -EINVAL: a size of 0; -ENOMEM.
  */
 PIPED_API int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *rows,
                            uint32_t width, uint32_t height, const struct piped_decoded **ret);
 
-/** piped_decode_frame() - the same for an answered frame with PIPED_OK. The picture has the frame's
- * width and height, or the stream's. Return: also -EINVAL: the frame has no answer. */
+/**
+ * piped_decode_frame() - the same for an answered frame with PIPED_OK
+ *
+ * The picture has the frame's width and height, or the stream's.
+ *
+ * @d: the decoder     @s: the stream
+ * @f: one of its frames, from piped_next() to piped_release()
+ * @ret: as of piped_decode()
+ *
+ * Return: as piped_decode(); also -EINVAL: the frame has no answer.
+ */
 PIPED_API int piped_decode_frame(struct piped_decoder *d, const struct piped_stream *s,
                                  const struct piped_frame *f, const struct piped_decoded **ret);
 

@@ -45,6 +45,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
+        """Was the frame computed? If not, status and reason say why."""
         return self.status == Status.OK
 
     def check(self) -> "Answer":

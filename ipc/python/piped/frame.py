@@ -163,6 +163,13 @@ class Frame:
     def time_ns(self, when: int) -> None:
         self._live().time_ns = when
 
+    def release(self) -> None:
+        """Gives the slot back without sending it."""
+        if self._frame is not None:
+            self._stream.give_back(self.give(self._stream))
+
+    # inside
+
     def give(self, stream: "Stream") -> Any:
         """Return: the slot, which is not this frame's any more; its arrays can only be read."""
         if stream is not self._stream:
@@ -173,11 +180,6 @@ class Frame:
         self._arrays, self._views = [], {}
         self._frame = self._buffer = None
         return frame
-
-    def release(self) -> None:
-        """Gives the slot back without sending it."""
-        if self._frame is not None:
-            self._stream.give_back(self.give(self._stream))
 
     def __enter__(self) -> "Frame":
         return self

@@ -50,6 +50,7 @@ class Policy(enum.IntEnum):
 
 
 class Dtype(enum.IntEnum):
+    """The types of a tensor's values."""
     F32 = 1
     I32 = 2
     I64 = 3

@@ -149,9 +149,11 @@ class Monitor(Generic[Reply]):
         self._line, self._kind, self._errors = line, kind, errors
 
     def fileno(self) -> int:
+        """A descriptor that is readable when a reply is there; -1: it is closed."""
         return self._line.sock.fileno()
 
     def close(self) -> None:
+        """Ends it, also in the daemon."""
         self._line.sock.close()
 
     def _reply(self, message: Dict[str, Any]) -> Reply:
