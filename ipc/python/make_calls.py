@@ -110,7 +110,8 @@ def method_text(method):
 
 
 def error_class(name, parts):
-    row = "\n    @property\n    def %s(self) -> %s:\n        \"\"\"As the daemon says it.\"\"\"\n        return %s(self.parameters.get(\"%s\", \"\"))\n"
+    row = ("\n    @property\n    def %s(self) -> %s:\n        \"\"\"As the daemon says it.\"\"\"\n"
+           "        return %s(self.parameters.get(\"%s\", \"\"))\n")
     rows = "".join(row % (f.name, f.type, f.type, f.name) for f in parts)
     return "\n\nclass %s(ControlError):\n    \"\"\"io.piped.%s\"\"\"\n%s" % (name, name, rows)
 

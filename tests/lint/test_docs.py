@@ -54,6 +54,13 @@ def pages_are_short():
     none(["%s: %d lines" % item for item in lengths.items() if item[1] > LINES_MAX], "pages of more than %d lines" % LINES_MAX)
 
 
+def pages_are_in_the_readme():
+    """Its table of documents is the navigation of the site, too."""
+    table = source.text(ROOT, "README.md").partition("\n## Documents\n")[2]
+    there = {n for n in pages() if os.path.dirname(n) == "docs"}
+    none(sorted(there - set(LINK.findall(table))), "pages that the README's table of documents lacks")
+
+
 def anchors(name):
     """GitHub's rule: lower case, punctuation dropped, spaces to dashes."""
     return {re.sub(r"[^\w\- ]", "", h.lower().replace("`", "")).strip().replace(" ", "-")
@@ -259,7 +266,8 @@ def man_pages_are_complete():
     none(wrong, "options and commands that man pages miss or invent")
 
 
-main((pages_are_short, links_resolve, named_files_exist, named_pages_exist, words_are_those_of_the_glossary,
+main((pages_are_short, pages_are_in_the_readme, links_resolve, named_files_exist,
+      named_pages_exist, words_are_those_of_the_glossary,
       results_say_where_they_are_from, json_examples_parse, metrics_are_documented, output_keys_are_documented,
       state_files_are_listed, operators_are_listed, searches_are_named, scenarios_are_named, causes_are_named,
       findings_are_explained, man_pages_are_complete))
