@@ -17,6 +17,7 @@ from python_client import LIBRARY, PACKAGE, Served, environment, heldout, main, 
 
 SELF = "00000000000000aa"  # a board
 HEADER = os.path.join(ROOT, "ipc", "piped.h")
+DECODE_HEADER = os.path.join(ROOT, "ipc", "decode", "piped_decode.h")
 EXAMPLES = os.path.join(ROOT, "docs", "examples", "python")
 PAGE = os.path.join(ROOT, "docs", "python.md")
 
@@ -196,8 +197,9 @@ def declarations_are_those_of_the_compiler():
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "a.c"), os.path.join(folder, "a")
         with open(source, "w", encoding="utf-8") as f:
-            f.write('#include <stdio.h>\n#include "%s"\nint main(void) {\n%s\nreturn 0; }\n' % (HEADER, "\n".join(
-                'printf("%s %%zu %%zu\\n", (size_t)%s, (size_t)%s);' % row for row in rows)))
+            f.write('#include <stdio.h>\n#include "%s"\n#include "%s"\nint main(void) {\n%s\nreturn 0; }\n' % (
+                HEADER, DECODE_HEADER, "\n".join(
+                    'printf("%s %%zu %%zu\\n", (size_t)%s, (size_t)%s);' % row for row in rows)))
         subprocess.run([compiler, "-std=gnu11", source, "-o", program], check=True, timeout=LIMIT_S)
         said = subprocess.run([program], capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
     got = [(m.group(1), int(m.group(2)), int(m.group(3))) for m in re.finditer(r"^(.*) (\d+) (\d+)$", said, re.M)]
@@ -212,7 +214,8 @@ def declarations_are_those_of_the_compiler():
 
 def symbols_are_those_of_the_library():
     from piped._libpiped import lib
-    declared = set(re.findall(r"PIPED_API [^;(]*?\b(piped_\w+)\(", text("ipc", "piped.h")))
+    declared = set(re.findall(r"PIPED_API [^;(]*?\b(piped_\w+)\(", text("ipc", "piped.h") +
+                              text("ipc", "decode", "piped_decode.h")))
     equal({n for n in dir(lib) if n.startswith("piped_")} >= declared, True, "functions")
     exported = set(re.findall(r"^ +(piped_\w+);", text("ipc", "libpiped.map"), re.M))
     check(declared <= exported, declared - exported)

@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import threading
+import time
 
 from daemon import HEARTBEAT, LIMIT_S, check, equal
 from python_client import LONG, Served, main, noise, piped, raises
@@ -293,6 +294,31 @@ def leaving_a_loop_cancels_what_is_in_flight():
         all_slots_are_free(s)
 
 
+def closing_wakes_who_waits():
+    """Another thread closes the connection while one polls its descriptors, at a daemon that stands still."""
+    with Served() as d:
+        for k in range(20):
+            p = d.client()
+            s, ended = gray(p), []
+
+            def wait():
+                try:
+                    s.run(pictures(1)[0])
+                except BaseException as e:  # OSError, where the descriptors were closed under poll()
+                    ended.append(e)
+
+            d.signal(signal.SIGSTOP)
+            t = threading.Thread(target=wait)
+            t.start()
+            while s.stats["submitted"] < 1 or (k % 2 and not p._leader):
+                time.sleep(0)
+            p.close()
+            t.join(LIMIT_S)
+            d.signal(signal.SIGCONT)
+            equal([type(e) for e in ended], [piped.Closed], ended)
+            equal((p._p, p._wake_fds), (piped._libpiped.ffi.NULL, ()), "the descriptors were not closed")
+
+
 def answers_do_not_wait_for_the_next_frame():
     """An asynchronous source that gives a frame only when the one before is answered."""
     with Served() as d, d.client() as p, gray(p) as s:
@@ -355,4 +381,5 @@ if __name__ == "__main__":
     main([nothing_is_lost_when_the_daemon_is_killed, nothing_is_lost_in_asyncio, frames_come_back_when_nobody_does,
           nothing_grows, an_interrupt_ends_a_wait_and_nothing_else, interrupts_at_any_moment_break_nothing,
           forks_know_that_they_are_not_the_parent, cancelled_tasks_cancel_their_frames,
-          leaving_a_loop_cancels_what_is_in_flight, answers_do_not_wait_for_the_next_frame, one_loop_at_a_time])
+          leaving_a_loop_cancels_what_is_in_flight, closing_wakes_who_waits,
+          answers_do_not_wait_for_the_next_frame, one_loop_at_a_time])

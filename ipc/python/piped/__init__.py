@@ -16,6 +16,7 @@ from typing import Optional
 from ._calls import (Busy, Calls, InvalidPlan, LoadFailed, NotFound, PermissionDenied, ReloadFailed, Unsupported)
 from .answer import Answer
 from .connection import Connection
+from .decode import Decoded, Mask, Object, Point
 from .errors import (Closed, ControlError, Error, FrameError, LimitReached, NoSuchModel, NotConnected, NotReachable,
                      NotSupported, Released, SlotsHeld, TimedOut)
 from .frame import Frame
@@ -24,10 +25,10 @@ from .values import Dtype, Pixfmt, Policy, Status, Tensor, Top
 from .varlink import Example, Monitor
 
 __all__ = [
-    "Answer", "Busy", "Calls", "Closed", "Connection", "ControlError", "Dtype", "Error", "Example", "Frame",
-    "FrameError", "InvalidPlan", "LimitReached", "LoadFailed", "Monitor", "NoSuchModel", "NotConnected", "NotFound",
-    "NotReachable", "NotSupported", "PermissionDenied", "Pixfmt", "Policy", "Released", "ReloadFailed", "SlotsHeld",
-    "Status", "Stream", "Tensor", "TimedOut", "Top", "Unsupported", "connect", "control"]
+    "Answer", "Busy", "Calls", "Closed", "Connection", "ControlError", "Decoded", "Dtype", "Error", "Example", "Frame",
+    "FrameError", "InvalidPlan", "LimitReached", "LoadFailed", "Mask", "Monitor", "NoSuchModel", "NotConnected",
+    "NotFound", "NotReachable", "NotSupported", "Object", "PermissionDenied", "Pixfmt", "Point", "Policy", "Released",
+    "ReloadFailed", "SlotsHeld", "Status", "Stream", "Tensor", "TimedOut", "Top", "Unsupported", "connect", "control"]
 
 
 def connect(path: Optional[str] = None, timeout: Optional[float] = 30.0, *, reconnect: Optional[float] = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
+from .decode import Decoded, decode
 from .errors import FrameError, Released
 from .values import Array, Status, Top
 
@@ -93,6 +94,11 @@ class Answer:
         labels = self._stream.labels
         return [Top(int(i), labels[i] if i < len(labels) else None, float(values[i]), float(probabilities[i]))
                 for i in best]
+
+    def decoded(self) -> Decoded:
+        """Objects, points, text or a mask, in pixels of the picture that was sent, as the sidecar of the model says.
+        Raises Error if it says nothing."""
+        return decode(self._stream, self.outputs, self._rows, self.size)
 
     def copy(self) -> "Answer":
         """Return: an answer with copies of the outputs, which holds no slot."""

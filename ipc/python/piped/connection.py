@@ -209,7 +209,11 @@ class Connection:
             raise Closed("the connection is closed")
 
     def close_when_unused(self) -> None:
+        """A thread that polls looks at the descriptors: it is woken, and closes them itself."""
         if self._wanted_closed and not self._streams and self._p and self._pid == os.getpid():
+            if self._leader:
+                self._wake()
+                return
             p, self._p = self._p, ffi.NULL
             if self._loop is not None and self._loop_users and not self._loop.is_closed():
                 self._loop.remove_reader(int(lib.piped_fd(p)))
@@ -233,10 +237,13 @@ class Connection:
     def wake_leader(self) -> None:
         """A thread that polls looks again."""
         if self._leader and self._leader != threading.get_ident() and self._wake_fds:
-            try:
-                os.write(self._wake_fds[1], b"1")
-            except BlockingIOError:
-                pass  # it was woken often enough
+            self._wake()
+
+    def _wake(self) -> None:
+        try:
+            os.write(self._wake_fds[1], b"1")
+        except BlockingIOError:
+            pass  # it was woken often enough
 
     def wait(self, ready: Callable[[], Optional[_T]], timeout: Optional[float] = None) -> _T:
         """Waits without the guard until ready(), which is called with it, returns something; raises TimedOut."""
@@ -270,6 +277,7 @@ class Connection:
                     self._leader = 0
                     with self._guard.lock:
                         self._guard.changed.notify_all()
+                        self.close_when_unused()
         self._guard.settle()
         return found
 

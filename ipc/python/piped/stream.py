@@ -18,6 +18,7 @@ import numpy as np
 from . import aio
 from ._libpiped import ffi, lib
 from .answer import Answer
+from .decode import Decoder
 from .errors import Closed, Error, NotConnected, SlotsHeld, error_of_open, last_error
 from .frame import Frame, Layout, fill
 from .memory import lend
@@ -92,6 +93,7 @@ class Stream:
         self._taken = ffi.new("struct piped_frame **")  # by piped_next(), and not yet given to its Pending
         self._counted: Optional[List[int]] = None  # outputs with a number of rows
         self._labels: Optional[List[str]] = None
+        self._decoder: Optional[Decoder] = None
         self.slot_wakers: Set[Callable[[], None]] = set()  # of tasks that wait for a slot
         self.model = model
         self.pixfmt = member(Pixfmt, pixfmt)
@@ -130,7 +132,7 @@ class Stream:
         self.outputs: Tuple[Tensor, ...] = self._tensors(info.outputs, info.output_count)
         self.image_size = (int(info.image_width), int(info.image_height)) if info.image_width else None
         self.width, self.height = size or self.image_size or (0, 0)
-        self._output_bytes = info.output_bytes
+        self.output_bytes: int = info.output_bytes
         self._frame_layout = Layout(self.pixfmt, self.inputs, self.width, self.height, stride)
 
     @staticmethod
@@ -151,6 +153,21 @@ class Stream:
             mine = [m for m in models if (m["name"] == self.model if self.model else m.get("default"))] or models[:1]
             self._labels = [str(label) for label in mine[0]["labels"]] if mine else []
         return self._labels
+
+    def decoder(self) -> Decoder:
+        """What Answer.decoded() works with, as the daemon describes it now; of a closed stream as it did last."""
+        with self._guard.lock:
+            if self._s and not self._closed:
+                said = ffi.string(lib.piped_stream_description(self._s))
+                if not said:
+                    raise Error("the model's sidecar has no key output, so nobody knows how to decode its outputs: see "
+                                "docs/outputs.md, or use outputs and top()")
+                if self._decoder is None or self._decoder.description != said:
+                    info = lib.piped_stream_info(self._s)
+                    self._decoder = Decoder(said, info.outputs, info.output_count)
+            if self._decoder is None:
+                raise Closed("the stream is closed")
+            return self._decoder
 
     @property
     def stats(self) -> Dict[str, int]:
@@ -401,7 +418,7 @@ class Stream:
         for i in self._counted:
             dim = ffi.new("uint32_t *")
             answer._rows[i] = (int(lib.piped_rows(self._s, frame, i, dim)), int(dim[0]))
-        answer._buffer = self.lend(frame.output, self._output_bytes, frame)
+        answer._buffer = self.lend(frame.output, self.output_bytes, frame)
 
     def lend(self, address: Any, size: int, frame: Any = None) -> Any:
         """Return: a buffer for arrays; when they are gone, the slot of `frame` is free."""

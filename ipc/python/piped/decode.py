@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs as objects, points, text and masks, where the model's sidecar says how (docs/outputs.md).
+
+libpiped decodes."""
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+
+import numpy as np
+
+from ._libpiped import ffi, lib
+from .errors import Error, last_error
+from .values import Array, Tensor
+
+if TYPE_CHECKING:
+    from .stream import Stream
+
+__all__ = ["Decoded", "Decoder", "Mask", "Object", "Point"]
+
+_ALL_ROWS = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """In pixels of the picture. score: 1 where the model gives none."""
+    x: float
+    y: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Object:
+    """x, y: the upper left corner; width, height: the size, in pixels of the picture that was sent. index: of the
+    class; None where the model knows none. area: in pixels."""
+    label: Optional[str]
+    index: Optional[int]
+    score: float
+    x: float
+    y: float
+    width: float
+    height: float
+    area: float
+    points: Tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """classes[row, column] is the class of a part of the rectangle, 255 of none. The rectangle may reach beyond the
+    picture, or miss some of it."""
+    classes: Array
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """kind: the decoder. objects: from the highest score down; of text detectors from top to bottom."""
+    kind: str
+    width: int
+    height: int
+    objects: Tuple[Object, ...]
+    text: Optional[str]
+    text_score: float
+    mask: Optional[Mask]
+
+
+def _text(value: Any) -> Optional[str]:
+    return None if value == ffi.NULL else str(ffi.string(value).decode(errors="replace"))
+
+
+class Decoder:
+    """What a stream decodes with. Copies the description, so it outlives the stream. Any thread may use it."""
+
+    def __init__(self, description: bytes, outputs: Any, count: int):
+        found = ffi.new("struct piped_decoder **")
+        if lib.piped_decoder_new(description, outputs, count, found) < 0:
+            raise Error(last_error())
+        self.description = description
+        self._d = ffi.gc(found[0], lib.piped_decoder_free)
+        self._lock = threading.Lock()
+
+    def decode(self, output: Any, rows: Any, size: Tuple[int, int]) -> Decoded:
+        """output: the whole output area, contiguous."""
+        with self._lock:
+            ret = ffi.new("struct piped_decoded **")
+            if lib.piped_decode(self._d, ffi.from_buffer(output), rows, size[0], size[1], ret) < 0:
+                raise Error(last_error())
+            r = ret[0]
+            objects = tuple(self._object(r, r.objects[i]) for i in range(r.object_count))
+            return Decoded(str(_text(r.kind)), int(r.width), int(r.height), objects, _text(r.text), float(r.text_score),
+                           None if r.mask == ffi.NULL else self._mask(r.mask))
+
+    @staticmethod
+    def _object(r: Any, o: Any) -> Object:
+        found = range(o.point_first, o.point_first + o.point_count)
+        points = tuple(Point(r.points[k].x, r.points[k].y, r.points[k].score) for k in found)
+        return Object(_text(o.label), None if o.number < 0 else int(o.number), float(o.score), float(o.x), float(o.y),
+                      float(o.width), float(o.height), float(o.area), points)
+
+    @staticmethod
+    def _mask(m: Any) -> Mask:
+        classes = np.frombuffer(ffi.buffer(m.classes, m.rows * m.columns), np.uint8).reshape(m.rows, m.columns).copy()
+        return Mask(classes, float(m.x), float(m.y), float(m.width), float(m.height))
+
+
+def decode(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any], size: Tuple[int, int]) -> Decoded:
+    """Decodes the outputs of an answer, which may be copies."""
+    area = np.zeros(stream.output_bytes, np.uint8)
+    counts = ffi.new("uint64_t[]", [_ALL_ROWS] * len(stream.outputs))
+    for i, t in enumerate(stream.outputs):
+        counts[i], dim = rows.get(i, (_ALL_ROWS, 0))
+        _place(area, t, outputs[t.name], dim)
+    return stream.decoder().decode(area, counts, size)
+
+
+def _place(area: Array, t: Tensor, values: Array, dim: int) -> None:
+    """Puts a tensor, of which only the valid rows of dimension dim may be there, where the daemon had it."""
+    whole: Array = np.ndarray(t.shape, t.dtype, area, t.offset)
+    if values.ndim:
+        whole[(slice(None),) * dim + (slice(values.shape[dim]),)] = values
+    else:
+        whole[()] = values

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Answer.decoded() of the Python client gives is what pipectl prints: boxes, points, text, classes and masks."""
+import test_outputs
+from daemon import check, equal
+from python_client import Served, heldout, main, np, piped, raises
+
+PICTURES = {"grey": (96, 40), "wide": (128, 48), "large": (200, 120)}
+
+
+def picture(name, width, height):
+    path = test_outputs.ppm(name + ".ppm", width, height, lambda x, y: (x * 5 & 255, y * 9 & 255, 90))
+    with open(path, "rb") as f:
+        return path, np.frombuffer(f.read()[-width * height * 3:], np.uint8).reshape(height, width, 3)
+
+
+def plain(o):
+    """An object as pipectl's JSON has it."""
+    return [o.label, o.index, [round(v, 2) for v in (o.score, o.x, o.y, o.width, o.height)],
+            [[round(v, 2) for v in (p.x, p.y, p.score)] for p in o.points]]
+
+
+def wanted(o):
+    return [o.get("label"), o.get("class"), [round(o.get(k, 0), 2) for k in ("score", "x", "y", "width", "height")],
+            [[round(v, 2) for v in p] for p in o.get("points", [])]]
+
+
+def runs(classes):
+    out = []
+    for c in classes.reshape(-1).tolist():
+        if out and out[-1][0] == c:
+            out[-1][1] += 1
+        else:
+            out.append([c, 1])
+    return out
+
+
+def all_decoders_agree_with_pipectl():
+    models = {name: path for name, path in test_outputs.networks().items() if name != "digits"}
+    with Served() as d, d.client() as p:
+        for model, path in models.items():
+            d.pipectl("models", "load", model, path)
+            with p.stream(model, pixfmt="rgb24", size=(200, 120)) as s:
+                for name, size in PICTURES.items():
+                    path, pixels = picture(name, *size)
+                    said = d.pipectl("infer", "--model", model, path)[0]
+                    for a in [s.run(pixels), s.run(pixels, copy=False), next(s.infer([pixels]))]:
+                        got = a.decoded()
+                        equal((got.kind, got.width, got.height), (said["decoded"], *size), model)
+                        equal([plain(o) for o in got.objects], [wanted(o) for o in said["objects"]], model)
+                        equal(got.text, said.get("text"), model)
+                        equal(got.mask is None, said.get("mask") is None, model)
+                        if got.mask:
+                            equal(runs(got.mask.classes), said["mask"]["runs"], model)
+                            check(abs(got.mask.y - said["mask"]["y"]) < 0.01, got.mask, said["mask"])
+
+
+def without_a_description_it_says_so():
+    with Served() as d, d.client() as p, p.stream("digits", pixfmt="gray8") as s:
+        a = s.run(heldout(1)[0])
+        raises(piped.Error, "no key output", a.decoded)
+        check(a.top(1), "which is no reason not to know the classes")
+
+
+def a_closed_stream_still_decodes():
+    with Served() as d, d.client() as p:
+        d.pipectl("models", "load", "yolo", test_outputs.networks()["yolo"])
+        _, pixels = picture("wide", 128, 48)
+        options = {"pixfmt": "rgb24", "size": (128, 48)}
+        with p.stream("yolo", **options) as s, p.stream("yolo", **options) as t:
+            a, b = s.run(pixels), t.run(pixels)
+            first = a.decoded()
+        equal(a.decoded(), first)
+        raises(piped.Closed, "the stream is closed", b.decoded)
+
+
+if __name__ == "__main__":
+    main([all_decoders_agree_with_pipectl, without_a_description_it_says_so, a_closed_stream_still_decodes])
