@@ -110,8 +110,9 @@ static void print_costs(const struct mdl_inspection *in)
     }
 }
 
+/* @writes: the draft will be written, so nobody needs to be told how. */
 static void print_text(const struct mdl_inspection *in, const char *file, const char *sidecar,
-                       bool has_sidecar)
+                       bool has_sidecar, bool writes)
 {
     printf("%-12s", "file");
     print_safe(file);
@@ -127,7 +128,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     if (in->model) {
         print_costs(in);
     }
-    printf("%-12s%s%s\n", "sidecar", has_sidecar ? "" : "none; would be ", sidecar);
+    printf("%-12s%s%s\n", "sidecar", has_sidecar || writes ? "" : "none; would be ", sidecar);
     if (in->guess.picture) {
         printf("%-12s%s\n", "guessed", in->guess.why);
     }
@@ -142,7 +143,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
         json_object_del(draft, "labels"); /* there may be a thousand */
         printf("%-12s", "draft");
         json_dumpf(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
-        puts("\n            --write-sidecar writes it");
+        puts(writes ? "" : "\n            --write-sidecar writes it");
     }
     if (!in->model) {
         printf("%-12sno: %s\n", "served", in->why);
@@ -196,11 +197,12 @@ int dmn_inspect(const struct dmn_args *args)
         json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');
     } else if (in.read) {
-        print_text(&in, file, sidecar, exists);
+        print_text(&in, file, sidecar, exists, args->write_sidecar);
     } else {
         fprintf(stderr, "piped: %s\n", in.why);
     }
     status = in.model ? DMN_EXIT_OK : DMN_EXIT_FAILED;
+    fflush(stdout); /* what follows goes to stderr, and into the same log */
     if (args->write_sidecar && in.read) {
         int wrote = write_sidecar(&in, sidecar, exists, args->force);
 

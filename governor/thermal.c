@@ -54,7 +54,9 @@ static void read_trips(struct gov_sensors *s, struct gov_zone *z)
             break;
         }
         gov_file_set(&s->files, &f, DIR "thermal_zone%u/trip_point_%u_temp", z->number, trip);
-        if (read_once(s, &f, &mdegc) != 0) {
+        /* 0 and below: a trip point that nobody has set, as x86_pkg_temp's are at first
+         * (Documentation/driver-api/thermal/x86_pkg_temperature_thermal.rst) */
+        if (read_once(s, &f, &mdegc) != 0 || mdegc <= 0) {
             continue;
         }
         z->trip_type[z->trip_count] = GOV_TRIP_OTHER;

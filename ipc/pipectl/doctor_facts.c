@@ -204,7 +204,8 @@ double doctor_waited(const struct doctor *d, const char *key)
     double us = doctor_more(json_object_get(json_object_get(d->before, "sensors"), "psi"),
                             json_object_get(json_object_get(d->after, "sensors"), "psi"), key);
 
-    return d->seconds > 0 ? base_min(us / 1e6 / d->seconds, 1.0) : NAN;
+    /* a kernel without PSI knows nothing; base_min() would make 1 of that */
+    return d->seconds > 0 && !isnan(us) ? base_min(us / 1e6 / d->seconds, 1.0) : NAN;
 }
 
 double doctor_throttled(const struct doctor *d)

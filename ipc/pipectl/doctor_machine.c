@@ -8,10 +8,11 @@
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
 
-#define NEARLY 0.95 /* clocks above this share of the maximum are not worth a word */
-#define LOW 0.9     /* a clock that moves is low below this share of its limit */
-#define LOADED 0.5  /* a governor that follows the load should give such cores all */
-#define PAUSED 0.02 /* shares of the time for which a quota or memory stopped tasks */
+#define NEARLY 0.95    /* clocks above this share of the maximum are not worth a word */
+#define LOW 0.9        /* a clock that moves is low below this share of its limit */
+#define LOADED 0.5     /* a governor that follows the load should give such cores all */
+#define NEAR_LEAST 1.1 /* times its minimum: a clock that stands there */
+#define PAUSED 0.02    /* shares of the time for which a quota or memory stopped tasks */
 #define WAITED 0.05
 #define NEARLY_FULL 0.9 /* of the memory that the control group allows */
 
@@ -33,42 +34,83 @@ static double lowest(const json_t *policy)
     return isnan(limit) ? doctor_number(policy, "max_freq_khz") : limit;
 }
 
-/* These hold the clock down whatever the load is. */
-static bool is_steady(const char *governor)
+/* These hold the clock down whatever the load is. That of the driver intel_pstate is called
+ * powersave, too, and follows the load: then the clock is above its minimum under load. */
+static bool is_steady(const json_t *policy)
 {
-    return strcmp(governor, "powersave") == 0 || strcmp(governor, "userspace") == 0 ||
-           strcmp(governor, "conservative") == 0;
+    const char *governor = ctl_text(policy, "governor");
+
+    if (strcmp(governor, "powersave") == 0) {
+        return !(doctor_number(policy, "freq_khz") > NEAR_LEAST * doctor_number(policy, "min_khz"));
+    }
+    return strcmp(governor, "userspace") == 0 || strcmp(governor, "conservative") == 0;
+}
+
+static bool governor_holds(const struct doctor *d, const json_t *p)
+{
+    double load = doctor_load_of(d, json_object_get(p, "cpus"));
+
+    return doctor_number(p, "freq_khz") < LOW * lowest(p) && used(d, p) &&
+           (load >= LOADED || is_steady(p)) && strcmp(ctl_text(p, "governor"), "performance") != 0;
+}
+
+/* Return: one sentence says both: on x86 each CPU has a policy. */
+static bool alike(const json_t *a, const json_t *b)
+{
+    return strcmp(ctl_text(a, "governor"), ctl_text(b, "governor")) == 0 &&
+           fabs(lowest(a) - lowest(b)) < 1;
+}
+
+/* Finds all policies that are like number @first, if that is the first of them. */
+static void find_governor(struct doctor *d, const json_t *policies, size_t first)
+{
+    const json_t *p = json_array_get(policies, first), *q;
+    json_auto_t *all = json_array();
+    double now = doctor_number(p, "freq_khz"), most = lowest(p), load = 0;
+    json_int_t number = json_integer_value(json_object_get(p, "policy"));
+    char cpus[128], which[32], advice[DOCTOR_TEXT];
+    size_t i, count = 0;
+
+    json_array_foreach(policies, i, q)
+    {
+        const json_t *own = json_object_get(q, "cpus");
+
+        if (!governor_holds(d, q) || !alike(p, q)) {
+            continue;
+        }
+        if (i < first) {
+            return;
+        }
+        json_array_extend(all, (json_t *)own);
+        now = base_min(now, doctor_number(q, "freq_khz"));
+        load = base_max(load, doctor_load_of(d, own));
+        count++;
+    }
+    snprintf(which, sizeof(which), "%lld", (long long)number);
+    snprintf(advice, sizeof(advice),
+             "As root: %s/sys/devices/system/cpu/cpufreq/policy%s/"
+             "scaling_governor (or cpupower frequency-set -g performance).%s",
+             count > 1 ? "echo performance | tee " : "echo performance > ", count > 1 ? "*" : which,
+             doctor_has_cpu(d->read_only, number)
+                 ? " The file cannot be written from here: do it on the host of this container."
+                 : "");
+    doctor_find(d, NULL, 1 - now / most, advice,
+                "Governor %s holds %s at %.1f of %.1f GHz; their teams are busy for %.0f %% of "
+                "the time.",
+                ctl_text(p, "governor"), doctor_cpus(all, cpus, sizeof(cpus)), now / 1e6,
+                most / 1e6, 100 * load);
 }
 
 void doctor_governor(struct doctor *d)
 {
-    const json_t *p;
+    const json_t *policies = json_object_get(sensors(d->after), "policies"), *p;
     size_t i;
 
-    json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
+    json_array_foreach(policies, i, p)
     {
-        double now = doctor_number(p, "freq_khz"), most = lowest(p);
-        double load = doctor_load_of(d, json_object_get(p, "cpus"));
-        json_int_t number = json_integer_value(json_object_get(p, "policy"));
-        const char *governor = ctl_text(p, "governor");
-        char cpus[128], advice[DOCTOR_TEXT];
-
-        if (!(now < LOW * most) || !used(d, p) || (load < LOADED && !is_steady(governor)) ||
-            strcmp(governor, "performance") == 0) {
-            continue;
+        if (governor_holds(d, p)) {
+            find_governor(d, policies, i);
         }
-        snprintf(advice, sizeof(advice),
-                 "As root: echo performance > /sys/devices/system/cpu/cpufreq/policy%lld/"
-                 "scaling_governor (or cpupower frequency-set -g performance).%s",
-                 (long long)number,
-                 doctor_has_cpu(d->read_only, number)
-                     ? " The file cannot be written from here: do it on the host of this container."
-                     : "");
-        doctor_find(d, NULL, 1 - now / most, advice,
-                    "Governor %s holds %s at %.1f of %.1f GHz; their teams are busy for %.0f %% of "
-                    "the time.",
-                    governor, doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)),
-                    now / 1e6, most / 1e6, 100 * load);
     }
 }
 

@@ -143,7 +143,10 @@ def inspect_drafts_a_sidecar():
     equal(j["example"], "images=1x3x640x640")
     equal(j["sidecar"]["draft"]["shapes"], {"images": [1, 3, 640, 640]})
     check(not os.path.exists(sidecar), "written without being asked")
-    inspect(path, "--write-sidecar")
+    text, _ = inspect(path)
+    check("none; would be " in text and "--write-sidecar writes it" in text, text)
+    text, _ = inspect(path, "--write-sidecar")
+    check("would be" not in text and "--write-sidecar" not in text, text)
     with open(sidecar, encoding="utf-8") as f:
         equal(json.load(f)["preprocess"], j["sidecar"]["draft"]["preprocess"])
     with open(sidecar, "w", encoding="utf-8") as f:

@@ -83,6 +83,8 @@ TEST(hybrid_throttle_counters)
     T_EQ(p->s.policy_count, 16);
     T_EQ(p->s.cpus[9].core_throttle, 3);
     T_EQ(p->s.cpus[9].package_throttle, 7);
+    T_STR(p->s.zones[1].type, "x86_pkg_temp"); /* its trip points are 0 until somebody sets them */
+    T_EQ(p->s.zones[1].past_passive, GOV_NO);
     T_EQ(p->s.throttled, GOV_NO);
     T_TRUE(p->s.cooling[1].of_cpu && p->s.cooling[1].number == 16);
     tree_put(&t, "cpu9/thermal_throttle/core_throttle_count", "4");

@@ -107,6 +107,18 @@ static const char *text_of(const json_t *f, const char *key)
 }
 
 /* The only finding must be @name with that share (negative: unknown), and say @words. */
+static void finds_nothing(json_t *sample)
+{
+    json_t *findings = doctor_judge(sample);
+
+    if (json_array_size(findings)) {
+        json_dumpf(findings, stderr, JSON_INDENT(1));
+    }
+    T_EQ(json_array_size(findings), 0);
+    json_decref(findings);
+    json_decref(sample);
+}
+
 static void finds(json_t *sample, const char *name, double share, const char *words)
 {
     json_t *findings = doctor_judge(sample), *f = json_array_get(findings, 0);
@@ -224,13 +236,26 @@ TEST(clocks_that_are_held_down)
     set(s, "after.sensors.policies.0.governor", "'powersave'");
     set(s, "after.sensors.policies.0.freq_khz", "1200000");
     finds(s, "governor", 0.5, "Governor powersave holds cpu0-1 at 1.2 of 2.4 GHz");
+    s = calm(); /* intel_pstate's powersave follows the load */
+    set(s, "after.sensors.policies.1.governor", "'powersave'");
+    set(s, "after.sensors.policies.1.min_khz", "400000");
+    set(s, "after.sensors.policies.1.freq_khz", "900000");
+    finds_nothing(s);
+    s = calm();
+    set(s, "after.sensors.policies.1.governor", "'powersave'");
+    set(s, "after.sensors.policies.1.min_khz", "600000");
+    set(s, "after.sensors.policies.1.freq_khz", "600000");
+    finds(s, "governor", 2 / 3.0, "Governor powersave holds cpu2-3 at 0.6 of 1.8 GHz");
+    s = calm(); /* on x86 each CPU has a policy of its own */
+    set(s, "after.sensors.policies",
+        "[{'policy': 0, 'cpus': [0], 'governor': 'powersave', 'freq_khz': 900000, 'limit_khz':"
+        " 1800000, 'max_freq_khz': 1800000}, {'policy': 1, 'cpus': [1], 'governor': 'powersave',"
+        " 'freq_khz': 1200000, 'limit_khz': 1800000, 'max_freq_khz': 1800000}]");
+    finds(s, "governor", 0.5, "Governor powersave holds cpu0-1 at 0.9 of 1.8 GHz");
     s = calm(); /* the load is low there */
     set(s, "after.sensors.policies.1.governor", "'schedutil'");
     set(s, "after.sensors.policies.1.freq_khz", "600000");
-    json_t *none = doctor_judge(s);
-    T_EQ(json_array_size(none), 0);
-    json_decref(none);
-    json_decref(s);
+    finds_nothing(s);
     s = calm();
     set(s, "after.sensors.policies.0.freq_khz", "1200000");
     set(s, "read_only", "[0]");
@@ -263,6 +288,10 @@ TEST(quota_and_memory)
     s = calm();
     set(s, "after.memory.limit_bytes", "110100480");
     finds(s, "memory", -1, "has 100 of the 105 MiB");
+    s = calm();
+    set(s, "before.sensors.psi", "null"); /* a kernel without PSI, as on a Raspberry Pi */
+    set(s, "after.sensors.psi", "null");
+    finds_nothing(s);
     s = calm();
     set(s, "after.sensors.psi.memory_some_total_us", "500070");
     finds(s, "memory", 0.25, "waited for memory for 25 %");
