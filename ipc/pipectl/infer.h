@@ -114,7 +114,6 @@ int infer_finish(struct infer *in);
 
 /** infer_find_decoder() - makes in->decoder if the stream has a description; says why it cannot. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s);
-void infer_report_decoded(json_t *report, const struct piped_decoded *r);
 void infer_print_decoded(const json_t *report);
 
 /* infer_draw.c */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/infer.h"
+#include "ipc/show/decoded_json.h"
 
 #define CLASSES_MAX 1000000u
 
@@ -120,7 +121,7 @@ static void decode(struct infer *in, struct infer_item *item, const struct piped
     if (r->object_count && strcmp(r->kind, "classes") == 0) {
         item->best = r->objects[0].number;
     }
-    infer_report_decoded(item->report, r);
+    shw_json(item->report, r);
     item->drawn = in->draw_path ? infer_draw(in, r, item, f) : CTL_DONE;
 }
 

@@ -7,8 +7,8 @@
 
 #include <jpeglib.h>
 
-#include "ipc/pipectl/canvas.h"
 #include "ipc/pipectl/picture.h"
+#include "ipc/show/canvas.h"
 
 /* libjpeg calls on_error(), which must not return. Texts are kept, not printed. */
 struct failure {

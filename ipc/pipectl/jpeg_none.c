@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "ipc/pipectl/canvas.h"
 #include "ipc/pipectl/picture.h"
 
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct canvas;
+
 #define CTL_IMAGE_DIMENSION_MAX 16384u
 
 enum ctl_image_kind {
@@ -48,6 +50,9 @@ int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, s
 /* png.c, or png_none.c */
 int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes);
 int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
+/* The same files: write what was drawn (ipc/show/canvas.h). Return: 0; -errno, with @ret_error. */
+int ctl_jpeg_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);
+int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);
 /* npy.c: an array that numpy.save() wrote */
 bool ctl_npy_begins(const struct ctl_image *img);
 int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes);

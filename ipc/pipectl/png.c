@@ -6,8 +6,8 @@
 
 #include <png.h>
 
-#include "ipc/pipectl/canvas.h"
 #include "ipc/pipectl/picture.h"
+#include "ipc/show/canvas.h"
 
 static int fail(png_image *png, char *ret_error, size_t error_bytes)
 {

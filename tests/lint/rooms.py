@@ -13,6 +13,7 @@ ROOMS = {
     "ipc": "",
     "ipc/boards": "ipc",
     "ipc/decode": "ipc",
+    "ipc/show": "ipc/decode",
     "model/leaves": "",
     "model/common": "model/model.h",
     "model/onnx": "model/common",
@@ -53,7 +54,7 @@ ROOMS = {
     "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
-    "ipc/pipectl": "ipc ipc/boards ipc/decode",
+    "ipc/pipectl": "ipc ipc/boards ipc/show",
     "ipc/http": "ipc ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
     "ipc/link": "ipc ipc/boards model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json !governor",

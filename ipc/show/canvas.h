@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/pipectl/canvas.h - draws on a picture in memory, and writes it as JPEG or PNG
+ * ipc/show/canvas.h - draws on a picture in memory
  *
- * Everything is clipped: any coordinate may be given. Files are written by jpeg.c and png.c.
+ * A picture is one to three parts: R, G, B; or Y, U, V; or Y alone. Everything is clipped: any
+ * coordinate may be given. Threads: any; one at a time for a canvas.
  */
 #pragma once
 
@@ -10,12 +11,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where the values of one part are. A value stands for 2^across x 2^down pixels. */
+struct canvas_part {
+    uint8_t *first;
+    size_t stride; /* bytes from row to row */
+    uint32_t step; /* bytes from value to value */
+    uint32_t across, down;
+};
+
 struct canvas {
-    uint8_t *rgb; /* owned: [height][width][3] */
+    uint8_t *rgb; /* owned: [height][width][3]; NULL: the picture is the caller's */
+    struct canvas_part part[3];
+    uint32_t part_count;
+    bool yuv; /* as in BT.601 with 16 to 235; one part: Y alone */
     uint32_t width, height;
     int pen; /* width of lines, and size of a dot of letters, in pixels */
 };
 
+/** canvas_on() - Return: a canvas on the caller's picture, which it borrows. @parts: @part_count of
+ * them. canvas_deinit() is not needed. */
+struct canvas canvas_on(uint32_t width, uint32_t height, const struct canvas_part *parts,
+                        uint32_t part_count, bool yuv);
 /** canvas_init() - copies a picture. @channels: 3, or 1 for grey; @bgr: the other order; @stride:
  * bytes from row to row. Return: false: out of memory. */
 bool canvas_init(struct canvas *c, const uint8_t *pixels, uint32_t width, uint32_t height,
@@ -31,9 +47,3 @@ void canvas_dot(struct canvas *c, double x, double y, uint32_t colour);
 /** canvas_text() - writes @text on a ground of @colour, with its lower left corner at (@x, @y), but
  * inside of the picture. Characters that are not ASCII become "?". */
 void canvas_text(struct canvas *c, double x, double y, const char *text, uint32_t colour);
-/** canvas_write() - PNG if the name ends in .png, else JPEG. Return: 0; -errno, with @ret_error. */
-int canvas_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);
-
-/* jpeg.c, png.c or their stand-ins. */
-int ctl_jpeg_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);
-int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);

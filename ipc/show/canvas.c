@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/pipectl/canvas.h"
+#include "ipc/show/canvas.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "ipc/pipectl/letters.h"
+#include "ipc/show/letters.h"
+
+struct canvas canvas_on(uint32_t width, uint32_t height, const struct canvas_part *parts,
+                        uint32_t part_count, bool yuv)
+{
+    uint32_t small = base_min(width, height);
+    struct canvas c = {.part_count = part_count, .yuv = yuv, .width = width, .height = height};
+
+    for (uint32_t i = 0; i < part_count; i++) {
+        c.part[i] = parts[i];
+    }
+    c.pen = small < 400 ? 1 : (int)((small + 200) / 400);
+    return c;
+}
 
 bool canvas_init(struct canvas *c, const uint8_t *pixels, uint32_t width, uint32_t height,
                  uint32_t stride, uint32_t channels, bool bgr)
 {
-    uint32_t small = base_min(width, height);
+    uint8_t *rgb = malloc((size_t)width * height * 3);
+    struct canvas_part parts[3];
 
-    *c = (struct canvas){
-        .rgb = malloc((size_t)width * height * 3), .width = width, .height = height};
-    c->pen = small < 400 ? 1 : (int)((small + 200) / 400);
+    for (int i = 0; rgb && i < 3; i++) {
+        parts[i] = (struct canvas_part){.first = rgb + i, .stride = (size_t)width * 3, .step = 3};
+    }
+    *c = rgb ? canvas_on(width, height, parts, 3, false) : (struct canvas){0};
+    c->rgb = rgb;
     for (size_t y = 0; c->rgb && y < height; y++) {
         for (size_t x = 0; x < width; x++) {
             const uint8_t *from = pixels + y * stride + x * channels;
@@ -43,27 +59,42 @@ uint32_t canvas_colour(size_t number)
     return colours[number % base_array_count(colours)];
 }
 
+/* The value of part @i for 0xRRGGBB; BT.601, with 8 bits behind the point. */
+static unsigned value_of(const struct canvas *c, uint32_t i, uint32_t colour)
+{
+    static const int yuv[3][4] = {{66, 129, 25, 16}, {-38, -74, 112, 128}, {112, -94, -18, 128}};
+    int r = colour >> 16 & 0xff, g = colour >> 8 & 0xff, b = colour & 0xff;
+
+    return c->yuv ? (unsigned)((yuv[i][0] * r + yuv[i][1] * g + yuv[i][2] * b + 128 +
+                                256 * yuv[i][3]) >>
+                               8)
+                  : colour >> (16 - 8 * i) & 0xff;
+}
+
 /* A coordinate as a whole one in [0, most]. */
 static int64_t inside(double v, uint32_t most)
 {
     return !(v > 0) ? 0 : v > most ? most : (int64_t)v;
 }
 
-/* Fills [x1, x2) x [y1, y2); @keep of 2 parts stay. */
+/* Fills [x1, x2) x [y1, y2); @keep of 2 parts stay. Values that stand for several pixels are those
+ * of any pixel within. */
 static void fill(struct canvas *c, double x1, double y1, double x2, double y2, uint32_t colour,
                  unsigned keep)
 {
     int64_t left = inside(x1, c->width), right = inside(x2, c->width);
-    int64_t bottom = inside(y2, c->height);
+    int64_t top = inside(y1, c->height), bottom = inside(y2, c->height);
 
-    for (int64_t y = inside(y1, c->height); y < bottom; y++) {
-        for (int64_t x = left; x < right; x++) {
-            uint8_t *p = c->rgb + ((size_t)y * c->width + (size_t)x) * 3;
+    for (uint32_t i = 0; left < right && top < bottom && i < c->part_count; i++) {
+        const struct canvas_part *part = &c->part[i];
+        unsigned to = value_of(c, i, colour) * (2 - keep);
+        size_t first = (size_t)left >> part->across, last = (size_t)(right - 1) >> part->across;
 
-            for (int k = 0; k < 3; k++) {
-                unsigned to = colour >> (16 - 8 * k) & 0xff;
+        for (size_t y = (size_t)top >> part->down; y <= (size_t)(bottom - 1) >> part->down; y++) {
+            uint8_t *p = part->first + y * part->stride + first * part->step;
 
-                p[k] = (uint8_t)((p[k] * keep + to * (2 - keep)) / 2);
+            for (size_t x = first; x <= last; x++, p += part->step) {
+                *p = (uint8_t)((*p * keep + to) / 2);
             }
         }
     }
@@ -135,13 +166,4 @@ void canvas_text(struct canvas *c, double x, double y, const char *text, uint32_
             x += step;
         }
     }
-}
-
-int canvas_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
-{
-    size_t n = strlen(path);
-
-    return n >= 4 && strcmp(path + n - 4, ".png") == 0
-               ? ctl_png_write(c, path, ret_error, error_bytes)
-               : ctl_jpeg_write(c, path, ret_error, error_bytes);
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/show/decoded_json.h"
+
+#include <math.h>
+
+static json_t *rounded(float v)
+{
+    return json_real(isfinite(v) ? round((double)v * 1e4) / 1e4 : 0);
+}
+
+static json_t *points_json(const struct piped_decoded *r, const struct piped_object *o)
+{
+    json_t *points = json_array();
+
+    for (size_t i = 0; i < o->point_count; i++) {
+        const struct piped_point *p = &r->points[o->point_first + i];
+
+        json_array_append_new(
+            points, json_pack("[o, o, o]", rounded(p->x), rounded(p->y), rounded(p->score)));
+    }
+    return points;
+}
+
+static json_t *object_json(const struct piped_decoded *r, const struct piped_object *o)
+{
+    json_t *j = json_pack("{s:s?, s:o, s:o}", "label", o->label, "class",
+                          o->number >= 0 ? json_integer(o->number) : json_null(), "score",
+                          rounded(o->score));
+
+    if (o->width > 0 || o->height > 0 || o->point_count) {
+        json_object_set_new(j, "x", rounded(o->x));
+        json_object_set_new(j, "y", rounded(o->y));
+        json_object_set_new(j, "width", rounded(o->width));
+        json_object_set_new(j, "height", rounded(o->height));
+        json_object_set_new(j, "area", rounded(o->area));
+    }
+    if (o->point_count) {
+        json_object_set_new(j, "points", points_json(r, o));
+    }
+    return j;
+}
+
+/* The classes as runs from row to row: [class, count], 255 for none. */
+static json_t *mask_json(const struct piped_mask *m)
+{
+    size_t count = (size_t)m->columns * m->rows;
+    json_t *runs = json_array();
+
+    for (size_t i = 0, n; i < count; i += n) {
+        for (n = 1; i + n < count && m->classes[i + n] == m->classes[i]; n++) {
+        }
+        json_array_append_new(runs, json_pack("[i, I]", m->classes[i], (json_int_t)n));
+    }
+    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "columns", (int)m->columns, "rows",
+                     (int)m->rows, "x", rounded(m->x), "y", rounded(m->y), "width",
+                     rounded(m->width), "height", rounded(m->height), "runs", runs);
+}
+
+void shw_json(json_t *report, const struct piped_decoded *r)
+{
+    json_t *objects = json_array();
+
+    for (size_t i = 0; i < r->object_count; i++) {
+        json_array_append_new(objects, object_json(r, &r->objects[i]));
+    }
+    json_object_set_new(report, "decoded", json_string(r->kind));
+    json_object_set_new(report, "width", json_integer(r->width));
+    json_object_set_new(report, "height", json_integer(r->height));
+    json_object_set_new(report, "objects", objects);
+    if (r->text) {
+        json_object_set_new(report, "text", json_string(r->text));
+        json_object_set_new(report, "text_score", rounded(r->text_score));
+    }
+    if (r->mask) {
+        json_object_set_new(report, "mask", mask_json(r->mask));
+    }
+}

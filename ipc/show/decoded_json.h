@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** ipc/show/decoded_json.h - what a decoder found, as JSON (docs/outputs.md) */
+#pragma once
+
+#include <jansson.h>
+
+#include "ipc/decode/piped_decode.h"
+
+/** shw_json() - adds decoded, width, height, objects, text and mask to @report. Threads: any. */
+void shw_json(json_t *report, const struct piped_decoded *r);
