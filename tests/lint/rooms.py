@@ -56,6 +56,7 @@ ROOMS = {
     # Programs inside a library's folder, which uses nothing of theirs.
     "ipc/pipectl": "ipc ipc/boards ipc/show",
     "ipc/http": "ipc ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
+    "ipc/gstreamer": "ipc ipc/show",
     "ipc/link": "ipc ipc/boards model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json !governor",
 }

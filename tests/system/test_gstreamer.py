@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The elements of GStreamer: what frames of a pipeline are answered is what other clients are answered; formats, strides,
+the pad of texts, messages, and what the overlay draws.
+"""
+import json
+import os
+import random
+import re
+
+import pyclient as pc
+from daemon import ROOT, check, equal
+from gst import SINK, Served, main
+from test_outputs import at, read_png
+
+W, H = 64, 48
+RED = (0xE6, 0x19, 0x4B)  # of class 0
+
+
+def rows(data, row, stride, height):
+    """The rows of a plane without what is behind them."""
+    return b"".join(data[y * stride:y * stride + row] for y in range(height))
+
+
+def of_protocol(connection, model, numbers=iter(range(1, 1000)), **options):
+    return pc.Stream(connection, next(numbers), model, **options)
+
+
+def all_frames_come_in_order_with_the_right_answers():
+    """300 of a ball that moves, in the daemon's own memory; their rows are padded."""
+    with Served() as d, pc.Connection(d.frames_path) as c:
+        s = of_protocol(c, "mask", pixfmt=pc.RGB24, image=(61, 45))
+        with d.play("videotestsrc pattern=ball num-buffers=300 ! video/x-raw,format=RGB,width=61,height=45 ! "
+                    "pipedinfer name=infer model=mask raw-outputs=true ! " + SINK) as p:
+            seen = set()
+            for k in range(300):
+                frame, = p.pull(1)
+                equal(frame["pts"], k * 10**9 // 30)
+                answer = frame["result"]
+                equal((answer["status"], answer["model"]), (0, "mask"))
+                theirs = s.infer(rows(p.dump(d.path("frame")), 3 * 61, 184, 45))
+                equal(answer["outputs"], [theirs.output.hex()], k)
+                seen.add(answer["outputs"][0])
+            check(len(seen) > 10, "the ball did not move")
+            equal(p.pull(1), [{"eos": True, "error": None}])
+            stats = p.ask("stats")
+            equal((stats["answered"], stats["in-place"], stats["copied"]), (300, 300, 0), stats)
+
+
+def gst_launch_says_each_answer():
+    with Served() as d:
+        said = d.launch("videotestsrc num-buffers=300 ! pipedinfer model=text post-messages=true ! fakesink")
+        numbers = [int(n) for n in re.findall(r'piped-result.*?frame\\"[:]+(\d+)', said)]
+        equal(numbers, list(range(300)))
+        equal(len(re.findall("status=\\(string\\)ok", said)), 300)
+
+
+def formats():
+    """(name, of GStreamer's rawvideoparse, planes as [(row bytes, rows)], of the protocol, how that is made of planes)"""
+    def whole(*planes):
+        return b"".join(planes)
+
+    def three(packed):
+        return b"".join(packed[i:i + 3] for i in range(0, len(packed), 4))
+
+    def together(y, u, v):
+        return y + bytes(b for pair in zip(u, v) for b in pair)
+
+    def swapped(y, v, u):
+        return together(y, u, v)
+
+    half = (W // 2, H // 2)
+    return (("rgb", [(3 * W, H)], pc.RGB24, whole), ("bgr", [(3 * W, H)], pc.BGR24, whole),
+            ("gray8", [(W, H)], pc.GRAY8, whole), ("nv12", [(W, H), (W, H // 2)], pc.NV12, whole),
+            ("yuy2", [(2 * W, H)], pc.YUYV, whole), ("i420", [(W, H), half, half], pc.NV12, together),
+            ("yv12", [(W, H), half, half], pc.NV12, swapped), ("rgbx", [(4 * W, H)], pc.RGB24, three),
+            ("bgrx", [(4 * W, H)], pc.BGR24, three), ("rgba", [(4 * W, H)], pc.RGB24, three),
+            ("bgra", [(4 * W, H)], pc.BGR24, three))
+
+
+def formats_and_strides_make_no_difference():
+    """Pictures with gaps behind their rows and between their planes, of other sizes in each plane."""
+    with Served() as d, pc.Connection(d.frames_path) as c:
+        for k, (name, planes, pixfmt, joined) in enumerate(formats()):
+            pixels = random.Random(k)
+            data = [pixels.randbytes(row * count) for row, count in planes]
+            theirs = of_protocol(c, "mask", pixfmt=pixfmt, image=(W, H)).infer(joined(*data))
+            equal(theirs.status, "ok")
+            for gap in (0, 12):
+                file, strides, offsets = b"", [], []
+                for i, ((row, count), plane) in enumerate(zip(planes, data)):
+                    strides.append(row + gap * (i + 1))
+                    offsets.append(len(file))
+                    file += b"".join(plane[y * row:(y + 1) * row] + bytes([7]) * gap * (i + 1) for y in range(count))
+                    file += bytes([9]) * 3 * gap
+                with open(d.path("raw"), "wb") as f:
+                    f.write(file * 3)
+                with d.play("filesrc location=%s blocksize=%d ! rawvideoparse format=%s width=%d height=%d framerate=25/1 "
+                            'plane-strides="<%s>" plane-offsets="<%s>" frame-size=%d ! '
+                            "pipedinfer name=infer model=mask raw-outputs=true ! %s" % (
+                                d.path("raw"), len(file), name, W, H, ",".join(map(str, strides)),
+                                ",".join(map(str, offsets)), len(file), SINK)) as p:
+                    frames = p.pull(4)
+                    equal([f["result"]["outputs"] for f in frames[:3]], [[theirs.output.hex()]] * 3, (name, gap))
+                    equal(frames[3:], [{"eos": True, "error": None}], name)
+
+
+def texts_say_what_pipectl_says():
+    with Served() as d, d.play(
+            "videotestsrc pattern=ball num-buffers=20 ! video/x-raw,format=RGB,width=128,height=48 ! pipedinfer name=infer "
+            "model=yolo ! queue ! %s infer.json ! queue ! appsink name=text sync=false" % SINK) as p:
+        for k in range(20):
+            frame, text = p.pull(1)[0], p.pull(1, "text")[0]
+            answer = json.loads(text["json"])
+            equal((text["pts"], answer["pts"], answer["frame"], answer["status"]), (frame["pts"], frame["pts"], k, "ok"))
+            with open(d.path("frame.ppm"), "wb") as f:
+                f.write(b"P6 128 48 255\n" + p.dump(d.path("frame")))
+            theirs = d.pipectl("infer", "--model", "yolo", d.path("frame.ppm"))[0]
+            for key in ("decoded", "width", "height", "objects"):
+                equal(answer[key], theirs[key], key)
+            equal([o["label"] for o in frame["result"]["objects"]], [o["label"] for o in theirs["objects"]])
+        equal([p.pull(1)[0], p.pull(1, "text")[0]], [{"eos": True, "error": None}] * 2)
+    with Served() as d, d.play("videotestsrc num-buffers=9 ! pipedinfer name=infer model=text infer.json ! "
+                               "appsink name=out sync=false") as p:
+        equal(len(p.pull(10)), 10, "only the pad of texts is linked")
+
+
+def drawn(d, caps, tail="", model="yolo"):
+    with d.play("videotestsrc pattern=black num-buffers=1 ! video/x-raw,%s ! pipedinfer name=infer model=%s ! %s "
+                "pipedoverlay ! %s" % (caps, model, tail, SINK)) as p:
+        equal(p.pull(1)[0]["result"]["status"], 0)
+        return p.dump(d.path("frame"))
+
+
+def the_overlay_draws_what_pipectl_draws():
+    with Served() as d:
+        with open(d.path("black.ppm"), "wb") as f:
+            f.write(b"P6 128 48 255\n" + bytes(3 * 128 * 48))
+        for model in ("yolo", "pose", "text", "plain"):
+            got = drawn(d, "format=RGB,width=128,height=48", model=model)
+            d.pipectl("infer", "--model", model, "--draw", d.path("out.png"), d.path("black.ppm"), as_json=False, expect=None)
+            if not os.path.exists(d.path("out.png")):
+                return "pipectl was built without PNG"
+            _, wanted = read_png(d.path("out.png"))
+            equal(got, b"".join(wanted), model)
+            check(any(got), model, "nothing is drawn")
+    return None
+
+
+def the_overlay_draws_in_every_format():
+    """The cat's left side is at (70, 16), the label of the dog at (24, 8); nothing is at (5, 40)."""
+    spots = ((70, 16), (89, 25), (5, 40))
+    y = [(66 * r + 129 * g + 25 * b + 128 + 256 * 16) >> 8 for r, g, b in (RED, RED)] + [16]
+    u = ((-38 * RED[0] - 74 * RED[1] + 112 * RED[2] + 128 + 256 * 128) >> 8)
+    with Served() as d:
+        for name, step, order in (("RGB", 3, (0, 1, 2)), ("BGR", 3, (2, 1, 0)), ("RGBx", 4, (0, 1, 2)), ("BGRA", 4, (2, 1, 0))):
+            got = drawn(d, "format=%s,width=128,height=48" % name)
+            equal([tuple(got[step * (128 * b + a) + k] for k in order) for a, b in spots], [RED, RED, (0, 0, 0)], name)
+        for name, step in (("GRAY8", 1), ("NV12", 1), ("I420", 1), ("YUY2", 2)):
+            got = drawn(d, "format=%s,width=128,height=48" % name)
+            equal([got[step * (128 * b + a)] for a, b in spots], y if name != "GRAY8" else y[:2] + [got[128 * 40 + 5]], name)
+            places = {"NV12": 128 * 48 + 8 * 128 + 70, "I420": 128 * 48 + 8 * 64 + 35, "YUY2": 2 * 128 * 16 + 2 * 70 + 1}
+            check(name == "GRAY8" or got[places[name]] == u, name, "blue")
+        got = drawn(d, "format=RGB,width=128,height=48", "videoscale ! video/x-raw,width=256,height=96 !")
+        lines = [got[3 * 256 * b:3 * 256 * (b + 1)] for b in range(96)]
+        equal([at(lines, a, b) for a, b in ((140, 40), (179, 60), (10, 90))], [RED, RED, (0, 0, 0)], "scaled")
+
+
+def errors_tell_the_reason():
+    with Served() as d:
+        for element, text in (("model=nix", "no such model: nix"), ("socket=/nowhere/frames.sock", "/nowhere/frames.sock"),
+                              ("model=pose in-flight=300", "in-flight")):
+            said = d.launch("videotestsrc num-buffers=3 ! pipedinfer %s ! fakesink" % element, expect=None)
+            check(text in said, element, said)
+        said = d.launch("videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=63,height=48 ! pipedinfer ! fakesink", 1)
+        check("not-linked" in said or "could not link" in said.lower() or "negotiated" in said, said)
+
+
+def examples():
+    with open(os.path.join(ROOT, "docs", "gstreamer.md"), encoding="utf-8") as f:
+        return [b.replace("\\\n", " ") for b in re.findall(r"```sh\n(gst-launch.*?)```", f.read(), re.S)]
+
+
+def the_pages_examples_run():
+    """Without a camera and a screen: a test picture comes at the camera's pace, and nobody looks."""
+    found = examples()
+    check(len(found) >= 3, "examples on the page:", found)
+    with Served() as d:
+        for example in found:
+            pipeline = example.split(None, 1)[1].replace("-m ", "").replace("-e ", "")
+            pipeline = re.sub(r"v4l2src( device=\S+)?", "videotestsrc is-live=true num-buffers=10", pipeline)
+            pipeline = re.sub(r"videotestsrc(?! is-live)", "videotestsrc num-buffers=10", pipeline)
+            pipeline = re.sub(r"autovideosink", "fakesink", pipeline).replace("model=faces", "model=yolo")
+            pipeline = pipeline.replace("answers.json", d.path("answers.json"))
+            d.launch(pipeline)
+            if "answers.json" in example:
+                with open(d.path("answers.json"), encoding="utf-8") as f:
+                    text = f.read()
+                equal(text.count('"status":"ok"'), 10, text)
+
+
+main((all_frames_come_in_order_with_the_right_answers, gst_launch_says_each_answer, formats_and_strides_make_no_difference,
+      texts_say_what_pipectl_says, the_overlay_draws_what_pipectl_draws, the_overlay_draws_in_every_format,
+      errors_tell_the_reason, the_pages_examples_run))
