@@ -120,8 +120,8 @@ static GstFlowReturn push_text(PipedInfer *self, const PipedResult *r, GstBuffer
         gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), s));
     }
     if (json) {
-        gsize bytes = strlen(text);
-        GstBuffer *b = gst_buffer_new_wrapped(g_steal_pointer(&text), bytes);
+        char *line = g_strconcat(text, "\n", NULL);
+        GstBuffer *b = gst_buffer_new_wrapped(line, strlen(line));
 
         gst_buffer_copy_into(b, frame, GST_BUFFER_COPY_TIMESTAMPS, 0, 0);
         flow = combine(self, json, gst_pad_push(json, b));

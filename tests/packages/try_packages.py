@@ -38,7 +38,7 @@ STATE = ("/var/lib/piped/models", "/var/lib/piped-link/board.key")
 LEFT = ("/var/log/", "/var/lib/apt/", "/var/cache/apt/", "/var/lib/dpkg/", "/var/cache/ldconfig/",
         "/var/cache/debconf/")
 INSTALLED = ("piped", "pipectl", "piped-link", "piped-http", "libpiped0", "libpiped-dev", "pipesim", "piped-doc",
-             "python3-piped")
+             "python3-piped", "gstreamer1.0-piped")
 
 
 class Life:
@@ -219,7 +219,8 @@ def a_purge_leaves_nothing(life):
 
 CASES = (trees_are_made, packages_are_made, lintian_finds_no_errors, a_machine_boots, packages_install,
          tests_of_the_package("serve"), tests_of_the_package("client"), tests_of_the_package("python"),
-         tests_of_the_package("board"), the_sandbox_holds, an_upgrade_loses_nothing, removal_stops_units, a_purge_leaves_nothing)
+         tests_of_the_package("gstreamer"), tests_of_the_package("board"), the_sandbox_holds, an_upgrade_loses_nothing,
+         removal_stops_units, a_purge_leaves_nothing)
 
 
 def skip(reason):
