@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "ipc/gstreamer/infer.h"
-#include "ipc/gstreamer/pool.h"
+#include "ipc/gstreamer/infer_element.h"
+#include "ipc/gstreamer/slot_pool.h"
 
 static void free_item(struct pgst_item *item)
 {

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "ipc/gstreamer/infer.h"
+#include "ipc/gstreamer/infer_element.h"
 
 /* Sleeps until there may be an answer, or a stop. Gives the lock back meanwhile. */
 static void wait_for_answer(PipedInfer *self)
@@ -26,7 +26,8 @@ static gboolean raw_wanted(PipedInfer *self)
     return raw;
 }
 
-/* Return: the head of the queue when it is ready, with the answer if it is a frame; NULL: stop. */
+/* Return: the head of the queue when it is ready, with the answer if it is a frame; NULL: stop.
+ * Behind the last frame the other thread may change the session. */
 static struct pgst_item *next_ready(PipedInfer *self, PipedResult **ret)
 {
     gboolean raw = raw_wanted(self);
@@ -49,6 +50,8 @@ static struct pgst_item *next_ready(PipedInfer *self, PipedResult **ret)
     } else {
         if (item->copied) {
             pgst_session_release(self->session, item->frame);
+        } else if (!item->frame && GST_IS_BUFFER(item->object)) {
+            *ret = pgst_result_new(self->session->model, PIPED_GST_LATE, NULL, NULL, NULL, FALSE);
         }
         g_queue_pop_head(&self->queue);
         self->frames -= GST_IS_BUFFER(item->object);
@@ -161,11 +164,9 @@ static void count(PipedInfer *self, int status)
 static GstFlowReturn push_frame(PipedInfer *self, GstBuffer *buffer, PipedResult *r,
                                 gint64 arrived_us)
 {
-    int status;
+    int status = r->status;
     GstFlowReturn flow;
 
-    r = r ? r : pgst_result_new(self->session->model, PIPED_GST_LATE, NULL, NULL, NULL, FALSE);
-    status = r->status;
     count(self, status);
     if (status == PIPED_OK) {
         pgst_infer_took(self, arrived_us);

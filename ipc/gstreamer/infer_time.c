@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipedinfer: how long frames take, and which come too late. */
-#include "ipc/gstreamer/infer.h"
+#include "ipc/gstreamer/infer_element.h"
 
 static GstClockTime frame_duration(PipedInfer *self)
 {

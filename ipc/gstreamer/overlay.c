@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipedoverlay: draws the answers that pipedinfer put on buffers, into the frames. */
+#include <gst/video/gstvideofilter.h>
+#include <gst/video/video.h>
+
 #include "ipc/decode/piped_decode.h"
 #include "ipc/gstreamer/elements.h"
 #include "ipc/gstreamer/piped_gst.h"
 #include "ipc/show/canvas.h"
-#include "ipc/show/draw.h"
-
-#include <gst/video/gstvideofilter.h>
-#include <gst/video/video.h>
+#include "ipc/show/draw_decoded.h"
 
 #define CAPS                                                                                       \
     GST_VIDEO_CAPS_MAKE("{ RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, GRAY8, "      \

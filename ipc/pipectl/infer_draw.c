@@ -5,7 +5,7 @@
 
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/canvas.h"
-#include "ipc/show/draw.h"
+#include "ipc/show/draw_decoded.h"
 
 /* "out.jpg" for the first frame, then "out-2.jpg" and so on. */
 static void path_of(const struct infer *in, char *ret, size_t bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** ipc/show/draw.h - draws what a decoder found: boxes, labels, points, masks, texts */
+/** ipc/show/draw_decoded.h - draws what a decoder found: boxes, labels, points, masks, texts */
 #pragma once
 
 #include "ipc/decode/piped_decode.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/show/draw.h"
+#include "ipc/show/draw_decoded.h"
 
 #include <stdio.h>
 #include <string.h>

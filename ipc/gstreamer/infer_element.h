@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/gstreamer/infer.h - the inside of the element pipedinfer
+ * ipc/gstreamer/infer_element.h - the inside of the element pipedinfer
  *
  * Two streaming threads: that of the sink pad hands frames to the daemon and appends them to a
  * queue, with what must stay between them (events, frames that were not sent). The task of the

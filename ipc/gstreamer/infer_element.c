@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipedinfer: its class, properties, pads and states. */
-#include "ipc/gstreamer/infer.h"
+#include "ipc/gstreamer/infer_element.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -331,6 +331,11 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange cha
 {
     GstStateChangeReturn done;
 
+    if (change == GST_STATE_CHANGE_NULL_TO_READY && PGST_INFER(element)->wake < 0) {
+        GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("eventfd() failed: no descriptor is free."),
+                          (NULL));
+        return GST_STATE_CHANGE_FAILURE;
+    }
     if (change == GST_STATE_CHANGE_READY_TO_PAUSED) {
         begin(PGST_INFER(element));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/gstreamer/pool.h"
+#include "ipc/gstreamer/slot_pool.h"
 
 typedef struct {
     GstBufferPool pool;
@@ -9,7 +9,7 @@ typedef struct {
     GstBufferPoolClass parent;
 } PgstPoolClass;
 
-GType pgst_pool_get_type(void);
+static GType pgst_pool_get_type(void);
 G_DEFINE_TYPE(PgstPool, pgst_pool, GST_TYPE_BUFFER_POOL)
 
 static const gchar **get_options(GstBufferPool *pool)
