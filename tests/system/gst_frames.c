@@ -86,6 +86,7 @@ static GstBusSyncReply on_message(GstBus *bus, GstMessage *m, gpointer unused)
         json_array_append_new(said, j);
     }
     g_mutex_unlock(&lock);
+    gst_message_unref(m);
     return GST_BUS_DROP;
 }
 

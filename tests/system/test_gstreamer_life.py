@@ -6,7 +6,7 @@ import random
 import signal
 
 from daemon import DIGITS, check, equal
-from gst import LATE, SINK, Served, main
+from gst import LATE, SANITIZED, SINK, Served, main
 
 OK, UNAVAILABLE, DROPPED = 0, 6, 9
 EOS = {"eos": True, "error": None}
@@ -191,6 +191,8 @@ def it_may_end_at_any_time():
 
 def a_long_stream_needs_no_more_memory():
     """Of the process that has the pipeline, after the first thousand frames."""
+    if SANITIZED:
+        return "a sanitizer keeps what was freed"
     count = 100000 if os.environ.get("PIPED_TEST_LONG") else 4000
     with Served() as d, d.play(source(count + 1000, "pattern=ball") + " ! " + SINK) as p:
         def pages():
@@ -201,6 +203,7 @@ def a_long_stream_needs_no_more_memory():
         for _ in range(count // 1000):
             equal(len(p.pull(1000)), 1000)
         check(pages() < before + 512, "pages:", before, pages())
+    return None
 
 
 main((seeks_flush_frames_in_flight, a_seek_flushes_what_the_daemon_holds, the_end_of_the_stream_comes_after_the_last_frame,
