@@ -139,7 +139,7 @@ static GstFlowReturn send_frame(PipedInfer *self, GstBuffer *buffer)
 
 GstFlowReturn pgst_infer_chain(GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
-    PipedInfer *self = PGST_INFER(parent);
+    PipedInfer *self = (PipedInfer *)parent;
     GstFlowReturn flow = self->session ? wait_for_room(self, FALSE) : GST_FLOW_NOT_NEGOTIATED;
 
     if (flow != GST_FLOW_OK) {
@@ -246,7 +246,7 @@ static gboolean push_both(PipedInfer *self, GstEvent *event)
 
 gboolean pgst_infer_sink_event(GstPad *pad, GstObject *parent, GstEvent *event)
 {
-    PipedInfer *self = PGST_INFER(parent);
+    PipedInfer *self = (PipedInfer *)parent;
     gboolean good;
 
     switch (GST_EVENT_TYPE(event)) {
@@ -306,7 +306,7 @@ static gboolean propose(PipedInfer *self, GstQuery *query)
 
 gboolean pgst_infer_sink_query(GstPad *pad, GstObject *parent, GstQuery *query)
 {
-    PipedInfer *self = PGST_INFER(parent);
+    PipedInfer *self = (PipedInfer *)parent;
 
     if (GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION) {
         return propose(self, query);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/gstreamer/slot_pool.h - buffers whose memory is a slot, so that a source writes where the daemon
+ * ipc/gstreamer/slot_pool.h - buffers whose memory is a slot: a source writes where the daemon
  * reads
  *
  * It never waits: when all slots are in use it hands out usual memory, from which a picture is
