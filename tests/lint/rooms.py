@@ -13,6 +13,7 @@ ROOMS = {
     "ipc": "",
     "ipc/boards": "ipc",
     "ipc/decode": "ipc",
+    "ipc/page": "",
     "ipc/show": "ipc/decode",
     "model/leaves": "",
     "model/common": "model/model.h",
@@ -54,11 +55,11 @@ ROOMS = {
     "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
-    "ipc/pipectl": "ipc ipc/boards ipc/show",
+    "ipc/pipectl": "ipc ipc/boards ipc/page ipc/show",
     "ipc/http": "ipc ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
     "ipc/gstreamer": "ipc ipc/show",
     "ipc/link": "ipc ipc/boards model/leaves",
-    "tuner/pipesim": "model tuner/search tuner/json !governor",
+    "tuner/pipesim": "model tuner/search tuner/json ipc/page !governor",
 }
 FOLDERS = sorted({room.split("/")[0] for room in ROOMS})
 

@@ -20,8 +20,9 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".py", ".sh", ".build", ".in", ".supp", ".service", ".socket", ".catalog", ".conf")
 DATA = ("model/default/", "tests/fuzz/corpus/")
 LIBRARIES = ("model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
-PROGRAMS = ("ipc/pipectl/", "tuner/pipesim/", "ipc/link/main.c", "ipc/link/link_args.c",  # inside a library's folder
-            "ipc/link/link_out.c", "ipc/http/web_options.c", "ipc/http/web_log.c")
+# Inside a library's folder; ipc/page writes to the stream that a program gives it.
+PROGRAMS = ("ipc/pipectl/", "tuner/pipesim/", "ipc/page/", "ipc/link/main.c", "ipc/link/link_args.c", "ipc/link/link_out.c",
+            "ipc/http/web_options.c", "ipc/http/web_log.c")
 FORMATTER = "14."  # the version whose output the sources have
 
 

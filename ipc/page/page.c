@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/page/page.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "json_text.h"
+#include "page_text.h"
+
+bool page_has_charts(void)
+{
+    return page_chart_js[0] != '\0';
+}
+
+void page_text(FILE *to, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", to);
+            break;
+        case '<':
+            fputs("&lt;", to);
+            break;
+        case '>':
+            fputs("&gt;", to);
+            break;
+        case '"':
+            fputs("&quot;", to);
+            break;
+        case '\'':
+            fputs("&#39;", to);
+            break;
+        default:
+            if (((unsigned char)*text < ' ' && *text != '\n') || *text == '\x7f') {
+                fputs("&#xfffd;", to);
+            } else {
+                fputc(*text, to);
+            }
+        }
+    }
+}
+
+static void page_formatted(FILE *to, const char *format, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, format, args) >= 0) {
+        page_text(to, text);
+        free(text);
+    }
+}
+
+void page_paragraph(FILE *to, const char *kind, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(to, "<p%s%s%s>", kind ? " class=\"" : "", kind ? kind : "", kind ? "\"" : "");
+    va_start(args, format);
+    page_formatted(to, format, args);
+    va_end(args);
+    fputs("</p>\n", to);
+}
+
+void page_heading(FILE *to, int level, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(to, "<h%d>", level);
+    va_start(args, format);
+    page_formatted(to, format, args);
+    va_end(args);
+    fprintf(to, "</h%d>\n", level);
+}
+
+/* JSON has these characters only inside of texts, where they may be written so. Without them
+ * nothing in it ends the element. */
+static void write_json(FILE *to, const json_t *value)
+{
+    base_autofree char *text =
+        json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+
+    for (const char *c = text ? text : "null"; *c; c++) {
+        if (*c == '<' || *c == '>' || *c == '&') {
+            fprintf(to, "\\u%04x", (unsigned)*c);
+        } else {
+            fputc(*c, to);
+        }
+    }
+}
+
+void page_data(FILE *to, const char *id, const json_t *value)
+{
+    fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
+    write_json(to, value);
+    fputs("</script>\n", to);
+}
+
+void page_begin(FILE *to, const char *title)
+{
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n<title>",
+          to);
+    page_text(to, title);
+    fputs("</title>\n<style>\n", to);
+    fputs(page_css, to);
+    fputs("</style>\n<noscript><style>.canvas{display:none}</style></noscript>\n"
+          "</head><body><main>\n<h1>",
+          to);
+    page_text(to, title);
+    fputs("</h1>\n", to);
+}
+
+void page_end(FILE *to)
+{
+    fputs("</main>\n", to);
+    if (page_has_charts()) {
+        fputs("<script>\n", to);
+        fputs(page_chart_js, to);
+        fputs("\n</script>\n<script>\n", to);
+        fputs(page_js, to);
+        fputs("</script>\n", to);
+    }
+    fputs("</body></html>\n", to);
+}
