@@ -79,10 +79,7 @@ static const struct cli_option CHECK[] = {
     HELP,
     {0}};
 static const struct cli_option REPORT[] = {
-    {"seed", 's', "N", "@none", "random seed of the searches; default 1"},
-    {"figures", 'f', "DIR", "@folder", "write every chart as an SVG file to DIR, too"},
-    HELP,
-    {0}};
+    {"seed", 's', "N", "@none", "random seed of the searches; default 1"}, HELP, {0}};
 static const struct cli_option ADAPT[] = {
     SUBJECT,
     {"scenario", 's', "NAME", SCENARIOS, "run this one instead of all"},

@@ -3,9 +3,9 @@
  */
 #pragma once
 
+#include "ipc/page/page.h"
 #include "tuner/pipesim/platform.h"
 #include "tuner/pipesim/run.h"
-#include "tuner/pipesim/svg.h"
 
 struct psim_report {
     FILE *to;

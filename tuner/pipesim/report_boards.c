@@ -22,11 +22,9 @@ static void plan_text(const struct tun_problem *p, const struct pl_plan *plan,
 int psim_report_timeline(struct psim_report *r)
 {
     static const char *const STAGES[] = {"2 stages", "3 stages", "4 stages"};
-    struct psim_chart chart = {.to = r->to,
-                               .id = "pipe-search-timeline",
-                               .x = {.label = "trial", .min = 0, .max = 1},
-                               .y = {.label = "slowest stage, ms", .min = 0, .max = 0}};
     struct tun_options options = {.alpha = 15}; /* the paper's figure 3 */
+    json_t *chart, *points[base_array_count(STAGES)];
+    size_t large[base_array_count(STAGES)];
     struct psim_case c;
     struct psim_run run;
     int error = psim_case_init(r, "synth2", "tx2-3", false, &c);
@@ -39,29 +37,42 @@ int psim_report_timeline(struct psim_report *r)
         psim_case_deinit(&c);
         return error;
     }
-    chart.x.max = base_max((double)run.count, 1.0);
-    for (size_t i = 0; i < run.count; i++) {
-        chart.y.max = base_max(chart.y.max, run.log[i].measured.bottleneck_ns / 1e6 * 1.08);
+    for (size_t s = 0; s < base_array_count(STAGES); s++) {
+        points[s] = json_array();
+        large[s] = SIZE_MAX;
     }
-    fputs("<h2>Exploration of Pipe-search (figure 3)</h2>\n", r->to);
-    chart.legend = STAGES;
-    chart.legend_count = base_array_count(STAGES);
-    psim_svg_begin(&chart, "slowest stage of each trial");
     for (size_t i = 0; i < run.count; i++) {
         const struct tun_trial *t = &run.log[i];
+        size_t s = t->plan.stage_count - 2;
         char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];
 
+        if (s >= base_array_count(STAGES)) {
+            continue;
+        }
         plan_text(&c.truth, &t->plan, text);
         snprintf(note, sizeof(note), "trial %zu: %s, %.2f ms", i + 1, text,
                  t->measured.bottleneck_ns / 1e6);
-        psim_svg_point(&chart, t->plan.stage_count - 2, (double)i + 0.5,
-                       t->measured.bottleneck_ns / 1e6, i == run.result, note);
+        large[s] = i == run.result ? json_array_size(points[s]) : large[s];
+        page_point(points[s], (double)i + 1, t->measured.bottleneck_ns / 1e6, note);
     }
-    psim_svg_end(&chart);
-    fputs(
-        "<p>Synth 2 on a Jetson TX2 with its A57 cores at their lowest frequency (governor setting "
-        "3), alpha 15. Each dot is a trial; the large one is where it ended.</p>\n",
-        r->to);
+    chart = page_new("pipe-search-timeline", "Slowest stage of each trial", "lines",
+                     page_axis("trial", false, 0, (double)run.count + 1),
+                     page_axis("slowest stage, ms", false, 0, NAN));
+    for (size_t s = 0; s < base_array_count(STAGES); s++) {
+        json_t *series = page_series(STAGES[s], points[s]);
+
+        json_object_set_new(series, "marks", json_true());
+        if (large[s] != SIZE_MAX) {
+            json_object_set_new(series, "large", json_integer((json_int_t)large[s]));
+        }
+        page_add(chart, series);
+    }
+    page_heading(r->to, 2, "Exploration of Pipe-search (figure 3)");
+    page_chart(r->to, chart);
+    page_paragraph(
+        r->to, NULL,
+        "Synth 2 on a Jetson TX2 with its A57 cores at their lowest frequency (governor setting "
+        "3), alpha 15. Each mark is a trial; the large one is where it ended.");
     psim_run_deinit(&run);
     psim_case_deinit(&c);
     return 0;
@@ -70,7 +81,7 @@ int psim_report_timeline(struct psim_report *r)
 static void cell(FILE *to, const char *text)
 {
     fputs("<td><code>", to);
-    psim_svg_text(to, text);
+    page_text(to, text);
     fputs("</code></td>", to);
 }
 
@@ -110,7 +121,7 @@ int psim_report_governors(struct psim_report *r)
             return error;
         }
         fputs("<tr><td>", r->to);
-        psim_svg_text(r->to, c.platform.title);
+        page_text(r->to, c.platform.title);
         fputs("</td>", r->to);
         error = plan_cells(r, &c, "pipe-search", &fps);
         error = error ? error : plan_cells(r, &c, "exact", &fps);
@@ -173,44 +184,41 @@ int psim_report_boards(struct psim_report *r)
 
 int psim_report_front(struct psim_report *r)
 {
-    static const char *const LABEL[] = {"no plan is better in both"};
-    struct psim_chart chart = {
-        .to = r->to,
-        .id = "front",
-        .x = {.label = "frames/s", .min = 0, .max = 0},
-        .y = {.label = "latency of the worst frame, ms", .min = 0, .max = 0}};
     struct tun_solution *front = calloc(FRONT_MAX, sizeof(*front));
+    json_t *points = json_array(), *chart, *s;
     struct psim_case c;
     size_t count = 0;
     int error = psim_case_init(r, "resnet50", "rk3588", false, &c);
 
     if (error || !front) {
         free(front);
+        json_decref(points);
         return error ? error : -ENOMEM;
     }
     error = tun_front(&c.truth, FRONT_MAX, front, &count);
     for (size_t i = 0; i < count && !error; i++) {
-        chart.x.max = base_max(chart.x.max, 1.05e9 / front[i].outcome.bottleneck_ns);
-        chart.y.max = base_max(chart.y.max, front[i].outcome.latency_ns / 1e6 * 1.05);
-    }
-    if (!error) {
-        fputs("<h2>Throughput against latency</h2>\n", r->to);
-        chart.legend = LABEL;
-        chart.legend_count = 1;
-        psim_svg_begin(&chart, "front of ResNet-50 on an RK3588");
-        for (size_t i = 0; i < count; i++) {
-            char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];
-            double fps = 1e9 / front[i].outcome.bottleneck_ns;
+        char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];
+        double fps = 1e9 / front[i].outcome.bottleneck_ns;
 
-            plan_text(&c.truth, &front[i].plan, text);
-            snprintf(note, sizeof(note), "%s: %.1f frames/s, %.0f ms", text, fps,
-                     front[i].outcome.latency_ns / 1e6);
-            psim_svg_point(&chart, 0, fps, front[i].outcome.latency_ns / 1e6, true, note);
-        }
-        psim_svg_end(&chart);
-        fputs("<p>ResNet-50 on an RK3588 as described; each dot is a plan of the front that "
-              "<code>pipectl plan front</code> prints for a served model.</p>\n",
-              r->to);
+        plan_text(&c.truth, &front[i].plan, text);
+        snprintf(note, sizeof(note), "%s: %.1f frames/s, %.0f ms", text, fps,
+                 front[i].outcome.latency_ns / 1e6);
+        page_point(points, fps, front[i].outcome.latency_ns / 1e6, note);
+    }
+    s = page_series("no plan is better in both", points);
+    json_object_set_new(s, "marks", json_true());
+    chart = page_new("front", "Front of ResNet-50 on an RK3588", "lines",
+                     page_axis("frames/s", false, 0, NAN),
+                     page_axis("latency of the worst frame, ms", false, 0, NAN));
+    page_add(chart, s);
+    if (error) {
+        json_decref(chart);
+    } else {
+        page_heading(r->to, 2, "Throughput against latency");
+        page_chart(r->to, chart);
+        page_paragraph(r->to, NULL,
+                       "ResNet-50 on an RK3588 as described; each mark is a plan of the front that "
+                       "pipectl plan front prints for a served model.");
     }
     free(front);
     psim_case_deinit(&c);

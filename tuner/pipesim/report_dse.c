@@ -19,20 +19,28 @@ static const double *figure(const struct psim_trace *t, size_t which)
     return which == 0 ? t->fps : which == 1 ? t->memory_mb : which == 2 ? t->energy_j : t->volume;
 }
 
-static void chart(struct psim_report *r, const struct traces *t, size_t which)
+static json_t *points_of(const double *hours, const double *values)
+{
+    json_t *points = json_array();
+
+    for (size_t i = 1; i < PSIM_SAMPLES; i++) {
+        page_point(points, hours[i], values[i], NULL);
+    }
+    return points;
+}
+
+static void draw(struct psim_report *r, const struct traces *t, size_t which)
 {
     static const char *const IDS[] = {"dse-throughput", "dse-memory", "dse-energy", "dse-volume"};
     static const char *const LABELS[] = {"best frames/s", "least memory of a board, MB",
                                          "least energy of a board, J",
-                                         "hypervolume, share of the exact front's"};
+                                         "share of the exact front's"};
+    static const char *const TITLES[] = {"Best throughput", "Least memory of a board",
+                                         "Least energy of a board", "Hypervolume"};
     static const char *const LEGEND[] = {"1s-NE", "1s-SPE", "3s-2l-SPE", "exact front"};
-    struct psim_chart c = {.to = r->to,
-                           .id = IDS[which],
-                           .x = {.label = "simulated hours", .min = 0, .max = t->d->hours},
-                           .y = {.label = LABELS[which], .min = 0, .max = which == 3 ? 1.05 : 0},
-                           .legend = LEGEND,
-                           .legend_count = base_array_count(LEGEND)};
-    double hours[PSIM_SAMPLES], ends[2];
+    double hours[PSIM_SAMPLES], most = which == 3 ? 1.05 : 0,
+                                end = which == 3 ? 1 : t->exact[which];
+    json_t *chart, *ends = json_array(), *s;
 
     for (size_t i = 0; i < PSIM_SAMPLES; i++) {
         hours[i] = t->d->hours * (double)i / (PSIM_SAMPLES - 1);
@@ -40,19 +48,29 @@ static void chart(struct psim_report *r, const struct traces *t, size_t which)
             /* NE's first hours would flatten the rest */
             double v = which == 0 || i >= PSIM_SAMPLES / 20 ? figure(&t->of[e][0], which)[i] : 0;
 
-            c.y.max = base_max(c.y.max, 1.15 * v);
+            most = base_max(most, 1.15 * v);
         }
     }
-    ends[0] = ends[1] = which == 3 ? 1 : t->exact[which];
-    c.y.max = base_max(c.y.max, 1.1 * ends[0]);
-    psim_svg_begin(&c, LABELS[which]);
+    chart = page_new(IDS[which], TITLES[which], "lines",
+                     page_axis("simulated hours", false, 0, t->d->hours),
+                     page_axis(LABELS[which], false, 0, base_max(most, 1.1 * end)));
+    json_object_set_new(chart, "last", json_true());
     for (size_t e = 0; e < PSIM_EXPERIMENTS; e++) {
-        for (size_t s = 0; s < SEEDS; s++) {
-            psim_svg_steps(&c, e, hours + 1, figure(&t->of[e][s], which) + 1, PSIM_SAMPLES - 1);
+        for (size_t i = 0; i < SEEDS; i++) {
+            s = page_series(i == 0 ? LEGEND[e] : NULL,
+                            points_of(hours, figure(&t->of[e][i], which)));
+            json_object_set_new(s, "steps", json_true());
+            json_object_set_new(s, "colour", json_integer((json_int_t)e));
+            page_add(chart, s);
         }
     }
-    psim_svg_line(&c, 3, (const double[]){0, t->d->hours}, ends, 2);
-    psim_svg_end(&c);
+    page_point(ends, 0, end, NULL);
+    page_point(ends, t->d->hours, end, NULL);
+    s = page_series(LEGEND[PSIM_EXPERIMENTS], ends);
+    json_object_set_new(s, "colour", json_integer(PSIM_EXPERIMENTS));
+    json_object_set_new(s, "dashed", json_true());
+    page_add(chart, s);
+    page_chart(r->to, chart);
 }
 
 static int run_all(struct traces *t, uint64_t seed)
@@ -88,17 +106,17 @@ int psim_report_dse(struct psim_report *r)
     }
     error = run_all(t, r->seed);
     if (!error) {
-        fputs("<h2>Searches over boards (hierarchical DSE, figure 4)</h2>\n", r->to);
+        page_heading(r->to, 2, "Searches over boards (hierarchical DSE, figure 4)");
         for (size_t which = 0; which < 4; which++) {
-            chart(r, t, which);
+            draw(r, t, which);
         }
-        fprintf(
-            r->to,
-            "<p>ResNet-101, every node a unit (%zu), on four Xavier NX as described, a CPU and a "
+        page_paragraph(
+            r->to, NULL,
+            "ResNet-101, every node a unit (%zu), on four Xavier NX as described, a CPU and a "
             "GPU each. %u seeds; an evaluation on the boards takes %.0f simulated seconds. The "
             "exact front has %zu mappings of split points. Its last stage begins after two thirds "
             "of the time, so 3s-2l-SPE has only half of the places until then. The best of all "
-            "plans, with whole copies, reaches %.1f frames/s.</p>\n",
+            "plans, with whole copies, reaches %.1f frames/s.",
             d.truth.unit_count, SEEDS, d.evaluation_s, d.front_count, 1e9 / d.best_ns);
     }
     for (int e = 0; e < PSIM_EXPERIMENTS; e++) {

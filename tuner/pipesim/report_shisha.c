@@ -11,10 +11,10 @@ static const char *const SEARCHES[] = {"exact",         "shisha",    "pipe-searc
                                        "hill-climbing", "random",    "hill-climbing-seeded"};
 
 /* Time against the best throughput so far, as a share of the optimum. */
-static size_t curve(const struct psim_run *run, double *x, double *y)
+static json_t *curve(const struct psim_run *run)
 {
     double at_s = run->own_s, best = INFINITY;
-    size_t points = 0;
+    json_t *points = json_array();
 
     for (size_t i = 0; i < run->count; i++) {
         const struct tun_trial *t = &run->log[i];
@@ -22,25 +22,20 @@ static size_t curve(const struct psim_run *run, double *x, double *y)
         at_s += t->spent_ns / 1e9;
         if (!t->failed && t->measured.bottleneck_ns < best) {
             best = t->measured.bottleneck_ns;
-            x[points] = at_s;
-            y[points++] = run->optimum_ns / best;
+            page_point(points, at_s, run->optimum_ns / best, NULL);
         }
     }
-    x[points] = at_s;
-    y[points] = points ? y[points - 1] : 0;
-    return points + 1;
+    page_point(points, at_s, isfinite(best) ? run->optimum_ns / best : 0, NULL);
+    return points;
 }
 
 int psim_report_convergence(struct psim_report *r)
 {
-    struct psim_chart chart = {.to = r->to,
-                               .id = "shisha-convergence",
-                               .x = {.label = "time spent, s", .min = 1e-3, .max = 1, .log = true},
-                               .y = {.label = "best throughput / optimum", .min = 0, .max = 1.05}};
     struct psim_run runs[base_array_count(SEARCHES)] = {0};
     struct psim_case c;
     int error = psim_case_init(r, "synthnet", "shisha-c5", false, &c);
     double first = INFINITY, last = 0;
+    json_t *chart;
 
     if (error) {
         return error;
@@ -52,28 +47,24 @@ int psim_report_convergence(struct psim_report *r)
             first = base_min(first, runs[a].own_s + runs[a].log[0].spent_ns / 1e9);
         }
     }
-    chart.x.min = pow(10, floor(log10(base_max(first, 1e-6))));
-    chart.x.max = pow(10, ceil(log10(base_max(last, 1e-5))));
-    fputs("<h2>Convergence (Shisha, figure 4)</h2>\n", r->to);
-    chart.legend = SEARCHES;
-    chart.legend_count = base_array_count(SEARCHES);
-    psim_svg_begin(&chart, "best throughput so far against time, SynthNet on eight places");
+    chart = page_new("shisha-convergence",
+                     "Best throughput so far against time, SynthNet on eight places", "lines",
+                     page_axis("time spent, s", true, pow(10, floor(log10(base_max(first, 1e-6)))),
+                               pow(10, ceil(log10(base_max(last, 1e-5))))),
+                     page_axis("best throughput / optimum", false, 0, 1.05));
     for (size_t a = 0; a < base_array_count(SEARCHES) && !error; a++) {
-        double *x = calloc(2 * (runs[a].count + 1), sizeof(*x)), *y = x + runs[a].count + 1;
+        json_t *s = page_series(SEARCHES[a], curve(&runs[a]));
 
-        if (!x) {
-            error = -ENOMEM;
-            break;
-        }
-        psim_svg_steps(&chart, a, x, y, curve(&runs[a], x, y));
-        free(x);
+        json_object_set_new(s, "steps", json_true());
+        page_add(chart, s);
     }
-    psim_svg_end(&chart);
-    fputs(
-        "<p>SynthNet on eight execution places (four fast clusters, four three times slower). The "
-        "plans that <code>exact</code> may use include several teams in a stage; the others build "
-        "the papers' pipelines, one place a stage, so that some of them cannot reach 1.</p>\n",
-        r->to);
+    page_heading(r->to, 2, "Convergence (Shisha, figure 4)");
+    page_chart(r->to, chart);
+    page_paragraph(
+        r->to, NULL,
+        "SynthNet on eight execution places (four fast clusters, four three times slower). The "
+        "plans that exact may use include several teams in a stage; the others build the papers' "
+        "pipelines, one place a stage, so that some of them cannot reach 1.");
     for (size_t a = 0; a < base_array_count(SEARCHES); a++) {
         psim_run_deinit(&runs[a]);
     }
@@ -81,14 +72,30 @@ int psim_report_convergence(struct psim_report *r)
     return error;
 }
 
+/* Bars of values [group][series], negative: none. @y: the axis, taken. */
+static void draw_bars(struct psim_report *r, const char *id, const char *title, json_t *x,
+                      json_t *y, const char *const *names, size_t series, const double *values)
+{
+    size_t groups = json_array_size(json_object_get(x, "names"));
+    json_t *chart = page_new(id, title, "bars", x, y);
+
+    for (size_t s = 0; s < series; s++) {
+        json_t *list = json_array();
+
+        for (size_t g = 0; g < groups; g++) {
+            double v = values[g * series + s];
+
+            json_array_append_new(list, page_known(v < 0 ? NAN : v));
+        }
+        page_add(chart, page_bars(names[s], list));
+    }
+    page_chart(r->to, chart);
+}
+
 int psim_report_quality(struct psim_report *r)
 {
     static const char *const NETWORKS[] = {"resnet50", "yolov3", "synthnet"};
     double values[base_array_count(NETWORKS) * base_array_count(SEARCHES)];
-    struct psim_chart chart = {.to = r->to,
-                               .id = "shisha-quality",
-                               .x = {.min = 0, .max = base_array_count(NETWORKS)},
-                               .y = {.label = "throughput / optimum", .min = 0, .max = 1.05}};
 
     for (size_t n = 0; n < base_array_count(NETWORKS); n++) {
         struct psim_case c;
@@ -113,16 +120,15 @@ int psim_report_quality(struct psim_report *r)
         }
         psim_case_deinit(&c);
     }
-    fputs("<h2>Quality (Shisha, figure 5)</h2>\n", r->to);
-    chart.legend = SEARCHES;
-    chart.legend_count = base_array_count(SEARCHES);
-    psim_svg_begin(&chart, "throughput of the plan each search ends with, on four places");
-    psim_svg_bars(&chart, NETWORKS, base_array_count(NETWORKS), SEARCHES,
-                  base_array_count(SEARCHES), values);
-    psim_svg_end(&chart);
-    fputs("<p>Four execution places, two of them three times slower. 1 is the optimum of the whole "
-          "space, found by the exact planner and checked against brute force on small cases.</p>\n",
-          r->to);
+    page_heading(r->to, 2, "Quality (Shisha, figure 5)");
+    draw_bars(r, "shisha-quality", "Throughput of the plan each search ends with, on four places",
+              page_names("network", NETWORKS, base_array_count(NETWORKS)),
+              page_axis("throughput / optimum", false, 0, 1.05), SEARCHES,
+              base_array_count(SEARCHES), values);
+    page_paragraph(
+        r->to, NULL,
+        "Four execution places, two of them three times slower. 1 is the optimum of the whole "
+        "space, found by the exact planner and checked against brute force on small cases.");
     return 0;
 }
 
@@ -160,11 +166,6 @@ int psim_report_heuristics(struct psim_report *r)
     static const char *const H[] = {"H1", "H2", "H3", "H4", "H5", "H6"};
     static const char *const PAIR[] = {"H1", "H3"};
     double throughput[CONFIGURATIONS * 6], seconds[CONFIGURATIONS * 6], pair[CONFIGURATIONS * 2];
-    struct psim_chart chart = {.to = r->to,
-                               .id = "shisha-heuristics",
-                               .x = {.min = 0, .max = CONFIGURATIONS},
-                               .y = {.label = "throughput / optimum", .min = 0, .max = 1.05}};
-    double most = 1;
 
     for (size_t i = 0; i < CONFIGURATIONS; i++) {
         int error = six(r, PLACES[i], throughput + 6 * i, seconds + 6 * i);
@@ -175,28 +176,53 @@ int psim_report_heuristics(struct psim_report *r)
         }
         pair[2 * i] = seconds[6 * i] / least;
         pair[2 * i + 1] = seconds[6 * i + 2] / least;
-        most = base_max(most, base_max(pair[2 * i], pair[2 * i + 1]));
     }
-    fputs("<h2>Heuristics of Shisha (figures 7 and 8)</h2>\n", r->to);
-    chart.legend = H;
-    chart.legend_count = 6;
-    psim_svg_begin(&chart, "throughput by heuristic and machine, YOLOv3");
-    psim_svg_bars(&chart, SHORT, CONFIGURATIONS, H, 6, throughput);
-    psim_svg_end(&chart);
-    fputs(
-        "<p>YOLOv3 on the six machines of the paper's table 2; H1 to H6 as in its table 1. Below: "
-        "tuning time of H1 and H3, each pair normalised to its shorter one.</p>\n",
-        r->to);
-    chart = (struct psim_chart){.to = r->to,
-                                .id = "shisha-h1-h3",
-                                .x = {.min = 0, .max = CONFIGURATIONS},
-                                .y = {.label = "tuning time", .min = 0, .max = most * 1.05},
-                                .height = 240};
-    chart.legend = PAIR;
-    chart.legend_count = 2;
-    psim_svg_begin(&chart, "tuning time of H1 and H3");
-    psim_svg_bars(&chart, SHORT, CONFIGURATIONS, PAIR, 2, pair);
-    psim_svg_end(&chart);
+    page_heading(r->to, 2, "Heuristics of Shisha (figures 7 and 8)");
+    draw_bars(r, "shisha-heuristics", "Throughput by heuristic and machine, YOLOv3",
+              page_names("machine", SHORT, CONFIGURATIONS),
+              page_axis("throughput / optimum", false, 0, 1.05), H, 6, throughput);
+    page_paragraph(
+        r->to, NULL,
+        "YOLOv3 on the six machines of the paper's table 2; H1 to H6 as in its table 1. Below: "
+        "tuning time of H1 and H3, each pair normalised to its shorter one.");
+    draw_bars(r, "shisha-h1-h3", "Tuning time of H1 and H3",
+              page_names("machine", SHORT, CONFIGURATIONS), page_axis("tuning time", false, 0, NAN),
+              PAIR, 2, pair);
+    return 0;
+}
+
+/* Throughput by alpha on one machine, as a share of that at the largest alpha. @ret: the points. */
+static int alphas(struct psim_report *r, const char *machine, const char *name, json_t **ret)
+{
+    static const unsigned ALPHAS[] = {1, 2, 5, 10, 20, 50, 100};
+    double fps[base_array_count(ALPHAS)];
+    json_t *points = json_array();
+    struct psim_case c;
+    int error = psim_case_init(r, "yolov3", machine, false, &c);
+
+    for (size_t i = 0; i < base_array_count(ALPHAS) && !error; i++) {
+        struct tun_options options = {.alpha = ALPHAS[i]};
+        struct psim_run run;
+
+        error = psim_case_run(r, &c, "shisha", &options, &run);
+        if (!error) {
+            fps[i] = 1 / run.bottleneck_ns;
+            psim_run_deinit(&run);
+        }
+    }
+    if (error) {
+        json_decref(points);
+        return error;
+    }
+    for (size_t i = 0; i < base_array_count(ALPHAS); i++) {
+        double share = fps[i] / fps[base_array_count(ALPHAS) - 1];
+        char note[96];
+
+        snprintf(note, sizeof(note), "%s, alpha %u: %.3f", name, ALPHAS[i], share);
+        page_point(points, ALPHAS[i], share, note);
+    }
+    psim_case_deinit(&c);
+    *ret = points;
     return 0;
 }
 
@@ -204,48 +230,22 @@ int psim_report_alpha(struct psim_report *r)
 {
     static const char *const NAMES[] = {"3 times slower", "6 times slower", "12 times slower"};
     static const char *const MACHINES[] = {"shisha-c5", "shisha-c5-6x", "shisha-c5-12x"};
-    static const unsigned ALPHAS[] = {1, 2, 5, 10, 20, 50, 100};
-    struct psim_chart chart = {
-        .to = r->to,
-        .id = "shisha-alpha",
-        .x = {.label = "alpha", .min = 1, .max = 100, .log = true},
-        .y = {.label = "throughput / that of alpha 100", .min = 0, .max = 1.1}};
+    json_t *chart =
+        page_new("shisha-alpha", "Quality against alpha", "lines", page_axis("alpha", true, 1, 100),
+                 page_axis("throughput / that of alpha 100", false, 0, 1.1));
 
-    fputs("<h2>Alpha (Shisha, figure 9)</h2>\n", r->to);
-    chart.legend = NAMES;
-    chart.legend_count = base_array_count(NAMES);
-    psim_svg_begin(&chart, "quality against alpha");
     for (size_t m = 0; m < base_array_count(MACHINES); m++) {
-        double x[base_array_count(ALPHAS)], y[base_array_count(ALPHAS)], full;
-        struct psim_case c;
-        int error = psim_case_init(r, "yolov3", MACHINES[m], false, &c);
+        json_t *points;
+        int error = alphas(r, MACHINES[m], NAMES[m], &points);
 
-        for (size_t i = base_array_count(ALPHAS); i-- > 0 && !error;) {
-            struct tun_options options = {.alpha = ALPHAS[i]};
-            struct psim_run run;
-
-            error = psim_case_run(r, &c, "shisha", &options, &run);
-            if (!error) {
-                x[i] = ALPHAS[i];
-                y[i] = 1 / run.bottleneck_ns;
-                psim_run_deinit(&run);
-            }
-        }
         if (error) {
+            json_decref(chart);
             return error;
         }
-        full = y[base_array_count(ALPHAS) - 1];
-        for (size_t i = 0; i < base_array_count(ALPHAS); i++) {
-            char note[96];
-
-            y[i] /= full;
-            snprintf(note, sizeof(note), "%s, alpha %u: %.3f", NAMES[m], ALPHAS[i], y[i]);
-            psim_svg_point(&chart, m, x[i], y[i], false, note);
-        }
-        psim_svg_line(&chart, m, x, y, base_array_count(ALPHAS));
-        psim_case_deinit(&c);
+        page_add(chart, page_series(NAMES[m], points));
     }
-    psim_svg_end(&chart);
-    fputs("<p>YOLOv3 on four fast and four slow places.</p>\n", r->to);
+    page_heading(r->to, 2, "Alpha (Shisha, figure 9)");
+    page_chart(r->to, chart);
+    page_paragraph(r->to, NULL, "YOLOv3 on four fast and four slow places.");
     return 0;
 }
