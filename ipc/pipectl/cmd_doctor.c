@@ -190,7 +190,8 @@ int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
     if (rc) {
         return rc;
     }
-    rc = a.sample ? load(a.sample, &sample) : doctor_sample(ctl, a.model, a.seconds, &sample);
+    rc = a.sample ? load(a.sample, &sample)
+                  : doctor_sample(ctl, &(struct doctor_watch){a.model, a.seconds}, &sample);
     if (rc == CTL_DONE && a.save) {
         rc = save(a.save, sample);
     }

@@ -48,8 +48,7 @@ static double unit_ms(const json_t *unit)
     return least;
 }
 
-/* Gives each unit "ms", and "share" of the time of all. */
-static void add_shares(json_t *units)
+void ctl_add_shares(json_t *units)
 {
     double sum = 0;
     json_t *unit;
@@ -137,7 +136,7 @@ int ctl_units(const struct ctl *ctl, int argc, char **argv)
     }
     units = json_incref(json_object_get(reply, "units"));
     json_decref(reply);
-    add_shares(units);
+    ctl_add_shares(units);
     if (strcmp(a.sort, "unit") != 0) {
         json_t *list = sorted(units, strcmp(a.sort, "time") == 0 ? "ms" : "weight");
 

@@ -124,6 +124,29 @@ json_t *doctor_figures(const json_t *sample)
     return list;
 }
 
+json_t *doctor_stages(const json_t *sample)
+{
+    struct doctor d = doctor_of(sample);
+    json_t *models = json_object(), *m;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(&d, i, m)
+    {
+        size_t count = json_array_size(json_object_get(m, "stages"));
+        json_t *list = json_array();
+
+        for (size_t k = 0; k < count; k++) {
+            struct doctor_stage s = doctor_stage_of(&d, m, k);
+
+            json_array_append_new(list,
+                                  json_pack("{s:o, s:o, s:o}", "busy", known(s.busy), "off_core",
+                                            known(s.off_core), "cpu_ms", known(s.cpu_ms)));
+        }
+        json_object_set_new(models, ctl_text(m, "name"), list);
+    }
+    return models;
+}
+
 json_t *doctor_machine(const json_t *sample)
 {
     static const char *const keys[] = {"cpus", "governor", "freq_khz", "limit_khz", "max_freq_khz"};

@@ -32,6 +32,9 @@ json_t *doctor_judge(const json_t *sample);
 /** doctor_figures() - Return: new: [{model, fps, p50_ms, p99_ms, stage, busy, off_core, service_ms,
  * expected_ms}], of each model's busiest stage over the sample; null where unknown. */
 json_t *doctor_figures(const json_t *sample);
+/** doctor_stages() - Return: new: {MODEL: [{busy, off_core, cpu_ms}]}, of each stage over the
+ * sample; null where unknown. */
+json_t *doctor_stages(const json_t *sample);
 /** doctor_machine() - Return: new: {cpu_waited, memory_waited (shares of the time in which a task
  * waited), quota_stopped, clocks [{cpus, governor, freq_khz, limit_khz, max_freq_khz}]}. */
 json_t *doctor_machine(const json_t *sample);

@@ -69,7 +69,7 @@ static const json_t *stage_before(const struct doctor *d, const json_t *model, s
                : NULL;
 }
 
-static struct doctor_stage stage_of(const struct doctor *d, const json_t *model, size_t i)
+struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model, size_t i)
 {
     const json_t *now = json_array_get(json_object_get(model, "stages"), i);
     const json_t *before = stage_before(d, model, i);
@@ -93,7 +93,7 @@ bool doctor_busiest(const struct doctor *d, const json_t *model, struct doctor_s
     size_t count = json_array_size(json_object_get(model, "stages"));
 
     for (size_t i = 0; i < count; i++) {
-        struct doctor_stage s = stage_of(d, model, i);
+        struct doctor_stage s = doctor_stage_of(d, model, i);
 
         if (i == 0 || s.busy > ret->busy) {
             *ret = s;
@@ -156,7 +156,7 @@ double doctor_load_of(const struct doctor *d, const json_t *cpus)
     DOCTOR_EACH_MODEL(d, i, m)
     {
         for (k = 0; k < json_array_size(json_object_get(m, "stages")); k++) {
-            struct doctor_stage s = stage_of(d, m, k);
+            struct doctor_stage s = doctor_stage_of(d, m, k);
 
             json_array_foreach(json_object_get(s.status, "cpus"), c, cpu)
             {

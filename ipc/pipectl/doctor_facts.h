@@ -26,6 +26,8 @@ struct doctor_stage {
     double cpu_ms;   /* CPU time that a frame took of a team's leader */
     double service_ms, expected_ms;
 };
+/** doctor_stage_of() - Return: the figures of the model's stage number @i. */
+struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model, size_t i);
 /** doctor_busiest() - the stage of the model with the largest busy share. Return: there is one. */
 bool doctor_busiest(const struct doctor *d, const json_t *model, struct doctor_stage *ret);
 /** doctor_teams() - Return: the number of teams of the model's plan. */

@@ -89,16 +89,42 @@ static void add_programs(json_t *sample, const json_t *before, const json_t *aft
     }
 }
 
-int doctor_sample(const struct ctl *ctl, const char *model, double seconds, json_t **ret)
+/* Asks for the status as the sample's @key. */
+static int look(const struct ctl *ctl, const struct doctor_watch *w, json_t *sample,
+                const char *key)
+{
+    int rc = ask(ctl, "Status", ctl_model_parameter(w->model), "status", sample, key);
+
+    if (rc == CTL_DONE && w->see) {
+        w->see(w->context, json_object_get(sample, key));
+    }
+    return rc;
+}
+
+/* Looks again and again until the time is over; the last one is "after". */
+static int watch(const struct ctl *ctl, const struct doctor_watch *w, json_t *sample)
+{
+    uint64_t begun = base_now_ns();
+    double passed = 0;
+    int rc = CTL_DONE;
+
+    while (rc == CTL_DONE && passed < w->seconds) {
+        double left = w->seconds - passed;
+
+        sleep_for(w->every_s > 0 && w->every_s < left ? w->every_s : left);
+        passed = (double)(base_now_ns() - begun) / 1e9;
+        rc = look(ctl, w, sample, "after");
+    }
+    return rc;
+}
+
+int doctor_sample(const struct ctl *ctl, const struct doctor_watch *w, json_t **ret)
 {
     json_t *sample = json_object(), *before = doctor_programs(), *after = NULL;
     json_t *limit = json_pack("{s:i}", "limit", EVENTS);
-    int rc = ask(ctl, "Status", ctl_model_parameter(model), "status", sample, "before");
+    int rc = look(ctl, w, sample, "before");
 
-    if (rc == CTL_DONE) {
-        sleep_for(seconds);
-        rc = ask(ctl, "Status", ctl_model_parameter(model), "status", sample, "after");
-    }
+    rc = rc ? rc : watch(ctl, w, sample);
     after = doctor_programs();
     rc = rc ? rc : ask(ctl, "Models", json_object(), "models", sample, "models");
     rc = rc ? rc : ask(ctl, "Config", json_object(), "config", sample, "config");

@@ -4,9 +4,19 @@
 
 #include "ipc/pipectl/pipectl.h"
 
-/** doctor_sample() - asks twice, @seconds apart. @model: only this one; NULL: all. @ret: a sample
- * as in doctor.h, the caller's reference. Return: an exit code; the reason was printed. */
-int doctor_sample(const struct ctl *ctl, const char *model, double seconds, json_t **ret);
+/* How the daemon is watched. */
+struct doctor_watch {
+    const char *model; /* only this one; NULL: all */
+    double seconds;    /* between the two answers of a sample */
+    double every_s;    /* between others meanwhile; 0: there are none */
+    /* called with each answer of Status; NULL: by nobody */
+    void (*see)(void *context, const json_t *status);
+    void *context;
+};
+
+/** doctor_sample() - asks twice. @ret: a sample as in doctor.h, the caller's reference. Return: an
+ * exit code; the reason was printed. */
+int doctor_sample(const struct ctl *ctl, const struct doctor_watch *w, json_t **ret);
 
 /** doctor_programs() - CPU time of every process so far, in seconds, and the CPUs' own. Return:
  * new: {processes: {PID: {name, cpu_s}}, steal_s, all_s}. */

@@ -112,12 +112,17 @@ const char *ctl_trial_note(const json_t *trial);
 /** ctl_gain() - writes the gain in frames/s as "+12.3 %"; "-" if unknown. Return: @ret. */
 const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
 
+/* cmd_units.c */
+
+/** ctl_add_shares() - gives each unit "ms", and "share" of the time of all; null: unknown. */
+void ctl_add_shares(json_t *units);
+
 /* X(NAME): ctl_NAME() runs the command of that name in pipectl_options.c. */
 /* clang-format off */
 #define CTL_COMMANDS(X)                                                                            \
-    X(status) X(health) X(doctor) X(top) X(infer) X(bench) X(plan) X(models) X(retune) X(history)  \
-    X(costs) X(profile) X(optimise) X(quantize) X(units) X(board) X(borders) X(metrics) X(config)  \
-    X(reload) X(subscribe) X(trace)
+    X(status) X(health) X(doctor) X(report) X(top) X(infer) X(bench) X(plan) X(models) X(retune)   \
+    X(history) X(costs) X(profile) X(optimise) X(quantize) X(units) X(board) X(borders)            \
+    X(metrics) X(config) X(reload) X(subscribe) X(trace)
 /* clang-format on */
 #define CTL_DECLARE(name) int ctl_##name(const struct ctl *ctl, int argc, char **argv);
 CTL_COMMANDS(CTL_DECLARE)

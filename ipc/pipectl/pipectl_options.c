@@ -36,6 +36,11 @@ static const struct cli_option DOCTOR[] = {
     {"save", 'S', "FILE", "@file", "write what was seen to FILE, for a report"},
     {"sample", 'f', "FILE", "@file", "judge a FILE that --save wrote, without a daemon"},
     {0}};
+static const struct cli_option REPORT[] = {
+    {"output", 'o', "FILE", "@file", "the page, as in report.html", .letter = 'o'},
+    {"seconds", 's', "S", "@none", "watch for S seconds; default 5"},
+    ONLY_MODEL,
+    {0}};
 static const struct cli_option TOP[] = {
     {"model", 'm', "M", "@models", "show this model first; with --once: only this one"},
     {"interval", 'i', "S", "@none", "seconds from one picture to the next; default 1"},
@@ -171,6 +176,8 @@ static const struct cli_command COMMANDS[] = {
     {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
     {"health", NULL, "", "exit with 0 if it serves; for containers and scripts", HEALTH, NULL},
     {"doctor", NULL, "", "say why it is slow or refuses frames, and what to do", DOCTOR, NULL},
+    {"report", NULL, "", "write a page with what is served, how fast, why, and on what machine",
+     REPORT, NULL},
     {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
     {"infer", NULL, "FILE...", "print answers to pictures (JPEG, PNG, PPM) or tensors (.npy, .f32)",
      INFER, FILES},

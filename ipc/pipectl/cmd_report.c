@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl report: gathers what the daemon says over some seconds, and writes it as a page. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc/pipectl/doctor.h"
+#include "ipc/pipectl/doctor_sample.h"
+#include "ipc/pipectl/pipectl.h"
+#include "ipc/pipectl/report_page.h"
+
+#define MOMENTS 120   /* at most, in a curve over time */
+#define EVERY_S 0.25  /* at least, between two of them */
+#define FRONT_MOST 64 /* plans */
+
+struct args {
+    const char *file, *model;
+    double seconds;
+};
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    int c, rc = CTL_DONE;
+
+    *ret = (struct args){.seconds = 5};
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        if (c == 'm') {
+            ret->model = optarg;
+        } else if (c == 'o') {
+            ret->file = optarg;
+        } else if (!ctl_number(optarg, 0.1, 3600, &ret->seconds)) {
+            return ctl_usage(argv[0], "--seconds needs seconds from 0.1 to 3600, not '%s'", optarg);
+        }
+    }
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    if (rc == CTL_DONE && !ret->file) {
+        return ctl_usage(argv[0], "say where to write the page: -o FILE.html");
+    }
+    return rc;
+}
+
+static int add_metrics(const struct ctl *ctl, json_t *data, const char *when)
+{
+    json_t *reply;
+    int rc = ctl_call(ctl, "Metrics", json_object(), &reply);
+
+    if (rc == CTL_DONE) {
+        json_object_set_new(json_object_get(data, "metrics"), when,
+                            report_metrics(ctl_text(reply, "text")));
+        json_decref(reply);
+    }
+    return rc;
+}
+
+static int add_fronts(const struct ctl *ctl, json_t *data, const json_t *status)
+{
+    json_t *fronts = json_object(), *m;
+    int rc = CTL_DONE;
+    size_t i;
+
+    json_object_set_new(data, "fronts", fronts);
+    json_array_foreach(json_object_get(status, "models"), i, m)
+    {
+        json_t *reply, *parameters = ctl_model_parameter(ctl_text(m, "name"));
+
+        json_object_set_new(parameters, "max", json_integer(FRONT_MOST));
+        rc = ctl_call(ctl, "PlanFront", parameters, &reply);
+        if (rc) {
+            break;
+        }
+        json_object_set(fronts, ctl_text(m, "name"), json_object_get(reply, "front"));
+        json_decref(reply);
+    }
+    return rc;
+}
+
+static void see(void *context, const json_t *status)
+{
+    json_array_append_new(context, report_moment(status));
+}
+
+static void add_where_and_when(json_t *data)
+{
+    char host[128] = "", at[32];
+    time_t now = time(NULL);
+    struct tm utc;
+
+    gethostname(host, sizeof(host) - 1);
+    gmtime_r(&now, &utc);
+    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_object_set_new(data, "host", json_string(host));
+    json_object_set_new(data, "at", json_string(at));
+}
+
+/* What is judged from the sample. The configuration is not written: it may hold secrets. */
+static void judge(json_t *data, json_t *sample)
+{
+    const json_t *after = json_object_get(sample, "after");
+    double seconds =
+        ctl_real(after, "uptime_s") - ctl_real(json_object_get(sample, "before"), "uptime_s");
+
+    json_object_set_new(data, "findings", doctor_judge(sample));
+    json_object_set_new(data, "figures", doctor_figures(sample));
+    json_object_set_new(data, "stages", doctor_stages(sample));
+    json_object_set_new(data, "machine", doctor_machine(sample));
+    json_object_set_new(data, "seconds", json_real(seconds));
+    json_object_del(sample, "config");
+    json_object_set(data, "sample", sample);
+}
+
+static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
+{
+    json_t *series = json_array(), *sample = NULL;
+    json_t *data = json_pack("{s:o, s:{}}", "series", series, "metrics");
+    struct doctor_watch watch = {.model = a->model,
+                                 .seconds = a->seconds,
+                                 .every_s = base_max(EVERY_S, a->seconds / MOMENTS),
+                                 .see = see,
+                                 .context = series};
+    int rc = add_metrics(ctl, data, "before");
+
+    rc = rc ? rc : doctor_sample(ctl, &watch, &sample);
+    rc = rc ? rc : add_metrics(ctl, data, "after");
+    rc = rc ? rc : add_fronts(ctl, data, json_object_get(sample, "after"));
+    if (rc == CTL_DONE) {
+        add_where_and_when(data);
+        judge(data, sample);
+        *ret = json_incref(data);
+    }
+    json_decref(sample);
+    json_decref(data);
+    return rc;
+}
+
+/* The whole page or nothing, and no old page is lost by a failure. */
+static int write_page(const char *path, const json_t *data)
+{
+    base_autofree char *page = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&page, &bytes);
+    bool well = to != NULL;
+
+    if (to) {
+        report_write(to, data);
+        well = fclose(to) == 0;
+    }
+    to = well ? fopen(path, "we") : NULL;
+    if (to) {
+        well = fwrite(page, 1, bytes, to) == bytes;
+        well = fclose(to) == 0 && well;
+    }
+    if (!to || !well) {
+        ctl_say("cannot write %s: %m", path);
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+int ctl_report(const struct ctl *ctl, int argc, char **argv)
+{
+    json_t *data = NULL;
+    struct args a;
+    int rc = take_args(argc, argv, &a);
+
+    rc = rc ? rc : gather(ctl, &a, &data);
+    rc = rc ? rc : write_page(a.file, data);
+    if (rc == CTL_DONE && ctl->json) {
+        json_t *v = json_pack("{s:s, s:b, s:b, s:O}", "file", a.file, "charts", page_has_charts(),
+                              "well", doctor_is_well(json_object_get(data, "findings")), "seconds",
+                              json_object_get(data, "seconds"));
+
+        ctl_print_json(v);
+        json_decref(v);
+    } else if (rc == CTL_DONE) {
+        printf("wrote %s\n", a.file);
+    }
+    if (rc == CTL_DONE && !page_has_charts()) {
+        ctl_say("%s", PAGE_NO_CHARTS);
+    }
+    json_decref(data);
+    return rc;
+}
