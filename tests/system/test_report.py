@@ -37,13 +37,34 @@ def close(a, b, what, tolerance=1e-6):
     check(abs(a - b) <= tolerance * max(1, abs(a), abs(b)), what, a, b)
 
 
+def what_others_say(d):
+    """What does not change by itself once the daemon has learned from the last frames."""
+    status = d.pipectl("status")["models"]
+    for m in status:
+        m.pop("fps")
+    return status, [d.pipectl("units", "--model", m["name"]) for m in status]
+
+
+def quiet_report(d):
+    """A page of a time in which nothing changed, and what the other commands say of it."""
+    pages = []
+
+    def take():
+        before = what_others_say(d)
+        pages.append(report(d)[0])
+        return before == what_others_say(d) and before
+
+    found = d.wait_until(take)
+    check(found, "the figures never come to rest")
+    return pages[-1], found
+
+
 def figures_are_those_of_other_commands():
-    with Daemon(models={"digits": DIGITS, "other": DIGITS}) as d:
+    with Daemon(models={"digits": DIGITS, "other": DIGITS}, env=HEARTBEAT) as d:
         d.pipectl("plan", "set", "0-3@big|4-11@big", "--model", "digits", expect=None)
         d.pipectl("bench", "--model", "digits", "--frames", "300")
-        page, _ = report(d)
+        page, (status, units) = quiet_report(d)
         page.needs_nothing()
-        status = d.pipectl("status")["models"]
         rows = page.tables["As pipectl status tells them, at the end"]
         equal([r["model"] for r in rows], ["digits", "other"])
         for m, r in zip(status, rows):
@@ -57,10 +78,9 @@ def figures_are_those_of_other_commands():
         chart = page.charts["stages-0"]
         equal([s["values"] for s in chart["series"]],
               [[s[key] for s in status[0]["stages"]] for key in ("expected_ms", "service_ms")])
-        units = d.pipectl("units", "--model", "digits")
-        equal(page.charts["units-0"]["series"][0]["values"], [u["ewma_ms"] for u in units])
+        equal(page.charts["units-0"]["series"][0]["values"], [u["ewma_ms"] for u in units[0]])
         last = [r for c, rows in page.tables.items() if c.startswith("Units: ") for r in rows]
-        for u, r in zip(d.pipectl("units", "--model", "other"), last):
+        for u, r in zip(units[1], last):
             equal((r["unit"], r["name"], r["ms"], r["share, %"], r["primitive"]),
                   (str(u["unit"]), u["name"], shown(u["ms"], 4), shown(u["share"], 1, 100), u["primitive"]))
         equal(len(last), 12)
