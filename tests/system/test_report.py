@@ -17,7 +17,7 @@ from page_reader import Page
 
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 SHOTS = os.environ.get("PIPED_TEST_SCREENSHOTS")
-HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">&lt;'\\\n\x1b]0;"
+HOSTILE = "</script ><script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">&lt;'\\\n\x1b]0;"
 LOOKS = (("light", 1100, 900, False), ("dark", 1100, 900, True), ("phone", 390, 800, False), ("phone-dark", 390, 800, True))
 
 
