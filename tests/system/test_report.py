@@ -165,7 +165,8 @@ def curves_over_the_time_watched():
         with open(sample, "w", encoding="utf-8") as f:
             json.dump(data["sample"], f)
         judged = d.pipectl("doctor", "--sample", sample, expect=None)
-        equal(judged["figures"], data["figures"], "doctor judges the page's sample")
+        for key in ("fps", "p99_ms", "busy"):
+            close(judged["figures"][0][key], data["figures"][0][key], "doctor on the page's sample: " + key)
         check("config" not in data["sample"], "the configuration is in the page")
 
 
