@@ -13,6 +13,7 @@
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/choosing_again.h"
+#include "daemon/models/model_copies.h"
 #include "daemon/promises.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -274,6 +275,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     }
     know_users(d);
     dmn_state_folder_take(d);
+    dmn_copies_clean(&d->models, d->config);
     if (d->runtime_dir) {
         d->plans.scratch_dir = d->runtime_dir;
     }

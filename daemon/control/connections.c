@@ -25,6 +25,27 @@ static void on_taken(uv_handle_t *handle)
     free(handle);
 }
 
+/* Keeps a descriptor for the call that takes it, in place of the oldest if there are too many. Who
+ * may change nothing has no use for more than one. */
+static void hold_fd(struct dmn_control_conn *c, int fd)
+{
+    size_t most = base_array_count(c->fd);
+
+    if (fd < 0) {
+        return;
+    }
+    if (c->fd_count == 1 &&
+        !dmn_users_may_change(c->control->users, &c->peer, dmn_control_conn_fd(c))) {
+        most = 1;
+    }
+    if (c->fd_count == most) {
+        base_close_fd(&c->fd[0]);
+        memmove(c->fd, c->fd + 1, (most - 1) * sizeof(c->fd[0]));
+        c->fd_count--;
+    }
+    c->fd[c->fd_count++] = fd;
+}
+
 /* libuv delivers every file descriptor as a pipe: duplicates it and closes the pipe. */
 static void take_fds(struct dmn_control_conn *c)
 {
@@ -37,10 +58,9 @@ static void take_fds(struct dmn_control_conn *c)
             return;
         }
         uv_pipe_init(c->control->machine->loop, taken, 0);
-        base_close_fd(&c->fd);
         if (uv_accept((uv_stream_t *)&c->pipe, (uv_stream_t *)taken) == 0 &&
             uv_fileno((uv_handle_t *)taken, &fd) == 0) {
-            c->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+            hold_fd(c, fcntl(fd, F_DUPFD_CLOEXEC, 0));
         }
         uv_close((uv_handle_t *)taken, on_taken);
     }
@@ -190,7 +210,6 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
         return;
     }
     c->control = control;
-    c->fd = -1;
     c->peer = *peer;
     c->since_ns = c->active_ns = base_now_ns();
     uv_pipe_init(control->machine->loop, &c->pipe, 1); /* 1: file descriptors may come */

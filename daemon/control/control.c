@@ -35,7 +35,9 @@ static void on_closed(uv_handle_t *handle)
     struct dmn_control_conn *c = handle->data;
 
     ipc_varlink_reader_deinit(&c->reader);
-    base_close_fd(&c->fd);
+    for (size_t i = 0; i < c->fd_count; i++) {
+        base_close_fd(&c->fd[i]);
+    }
     free(c);
 }
 
@@ -283,12 +285,26 @@ size_t dmn_call_unread(const struct dmn_call *c)
     return c->conn ? uv_stream_get_write_queue_size((uv_stream_t *)&c->conn->pipe) : SIZE_MAX;
 }
 
+bool dmn_call_take_fds(struct dmn_call *c, size_t count, int *ret)
+{
+    struct dmn_control_conn *conn = c->conn;
+    size_t older;
+
+    if (!conn || conn->fd_count < count) {
+        return false;
+    }
+    older = conn->fd_count - count;
+    for (size_t i = 0; i < older; i++) {
+        base_close_fd(&conn->fd[i]);
+    }
+    memcpy(ret, conn->fd + older, count * sizeof(*ret));
+    conn->fd_count = 0;
+    return true;
+}
+
 int dmn_call_take_fd(struct dmn_call *c)
 {
-    int fd = c->conn ? c->conn->fd : -1;
+    int fd;
 
-    if (c->conn) {
-        c->conn->fd = -1;
-    }
-    return fd;
+    return dmn_call_take_fds(c, 1, &fd) ? fd : -1;
 }

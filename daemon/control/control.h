@@ -20,6 +20,7 @@
 #include "daemon/boards/over_boards.h"
 #include "daemon/control/host.h"
 #include "daemon/machine/machine.h"
+#include "daemon/models/model_copies.h"
 #include "daemon/models/done.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/switch.h"
@@ -53,7 +54,8 @@ struct dmn_control_conn {
     struct dmn_call *call; /* the call in progress */
     struct ucred peer;
     uint64_t since_ns, active_ns; /* it connected; it last sent something or took an answer */
-    int fd;                       /* the newest that came and was not taken, or -1 */
+    int fd[DMN_SENT_FILES_MAX];   /* owned: the newest that came and were not taken, oldest first */
+    size_t fd_count;
     bool eof, closing, working;
     bool called;  /* its first call came */
     bool overdue; /* it should have, a tick ago */
@@ -129,6 +131,9 @@ size_t dmn_call_unread(const struct dmn_call *c);
 /** dmn_call_take_fd() - Return: the file descriptor that came with the call, owned by the caller;
  * -1: none. */
 int dmn_call_take_fd(struct dmn_call *c);
+/** dmn_call_take_fds() - the same for the newest @count, in their order of arrival; closes
+ * the others. Return: false: fewer came; none is taken. */
+bool dmn_call_take_fds(struct dmn_call *c, size_t count, int *ret);
 /** dmn_call_refuse() - replies with the error that matches @o. Ends the call. */
 void dmn_call_refuse(struct dmn_call *c, const struct dmn_outcome *o);
 /** dmn_call_done() - a dmn_done_fn with the call as context: replies with success or the error. */

@@ -68,6 +68,7 @@ static const struct method {
                     {"path", 's', false},
                     {"plan", 's', true},
                     {"primitives", 's', true},
+                    {"files", 'a', true},
                     {"shapes", 'o', true},
                     {"save", 'b', true}}},
     {"io.piped.Unload", dmn_method_unload, .changes = true, .link = LINK_SEGMENTS,

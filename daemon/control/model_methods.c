@@ -10,6 +10,7 @@
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
 #include "daemon/models/arrival.h"
+#include "daemon/models/model_copies.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
@@ -42,14 +43,17 @@ struct dmn_load_call {
     struct dmn_arrival arrival;
     struct dmn_control *control;
     LIST_ENTRY(dmn_load_call) linked;
-    struct dmn_load *load; /* owned */
-    struct dmn_call *call; /* NULL: nobody waits */
-    bool save;             /* keep it across restarts */
+    struct dmn_load *load;      /* owned */
+    struct dmn_call *call;      /* NULL: nobody waits */
+    struct dmn_sent_files sent; /* used by the work thread until the end */
+    bool save;                  /* keep it across restarts */
 };
 
 static void load_free(struct dmn_load_call *l)
 {
     LIST_REMOVE(l, linked);
+    dmn_copy_leave(l->control->models, l->load->path);
+    dmn_sent_files_deinit(&l->sent);
     dmn_load_free(l->load);
     free(l);
 }
@@ -66,15 +70,31 @@ static void save_failed(struct dmn_call *c, int error)
                           : "the model serves, but cannot be saved in the state directory");
 }
 
+static json_t *loaded_json(const struct dmn_load_call *l, const struct dmn_model *m)
+{
+    return json_pack("{s:o, s:b}", "model", dmn_model_json(m), "copied", l->sent.copied);
+}
+
 /* Keeps a model that has just been loaded across restarts, then answers the call. */
-static void save(struct dmn_call *c, struct dmn_model *m)
+static void save(const struct dmn_load_call *l, struct dmn_model *m)
 {
     struct dmn_config_model as = {
         .name = m->name, .path = m->path, .plan = m->config_plan, .shapes = m->shapes};
 
-    dmn_saved_add(
-        m->of->disk, m->of->state_dir, &as,
-        dmn_kept_reply(c, json_pack("{s:o}", "model", dmn_model_json(m)), NULL, save_failed));
+    dmn_saved_add(m->of->disk, m->of->state_dir, &as,
+                  dmn_kept_reply(l->call, loaded_json(l, m), NULL, save_failed));
+}
+
+/* An error that names a copy names the client's file instead. */
+static void name_origin(const struct dmn_load_call *l, char error[MDL_ERROR_MAX])
+{
+    size_t n = strlen(l->load->path);
+    char named[MDL_ERROR_MAX];
+
+    if (l->call && l->sent.copied && strncmp(error, l->load->path, n) == 0) {
+        snprintf(named, sizeof(named), "%.400s%.600s", text(l->call, "path"), error + n);
+        memcpy(error, named, sizeof(named));
+    }
 }
 
 /* The end of a Load, with or without success. */
@@ -95,18 +115,29 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
         dmn_failed_remove(&a->models->failed, m->name);
     }
     if (!m) {
+        name_origin(l, error);
         dmn_log_with(LOG_WARNING,
                      (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = l->load->name},
                      "cannot serve model %s from %s: %s", l->load->name, l->load->path, error);
+        if (l->sent.copied) {
+            dmn_copy_forget(a->models, l->load->path);
+        }
     }
     if (l->call && m && l->save) {
-        save(l->call, m);
+        save(l, m);
     } else if (l->call && m) {
-        dmn_call_reply(l->call, json_pack("{s:o}", "model", dmn_model_json(m)), false);
+        dmn_call_reply(l->call, loaded_json(l, m), false);
     } else if (l->call) {
         dmn_call_error(l->call, "LoadFailed", "why", error);
     }
     load_free(l);
+}
+
+static int load_before(struct dmn_arrival *a)
+{
+    struct dmn_load_call *l = base_container_of(a, struct dmn_load_call, arrival);
+
+    return dmn_sent_files_place(&l->sent, l->load, a->models->state_dir);
 }
 
 static void load_leave(struct dmn_arrival *a)
@@ -165,6 +196,35 @@ static bool refuse_load(struct dmn_call *c, const char *name, const char *path, 
     return why != NULL;
 }
 
+/* Takes the files that came with a Load: their descriptors in the order of "files". Return: NULL,
+ * or why they are refused. */
+static const char *take_files(struct dmn_call *c, const char *path, struct dmn_sent_files *ret)
+{
+    const json_t *files = json_object_get(c->parameters, "files");
+    size_t count = json_array_size(files);
+
+    if (count == 0) {
+        return NULL;
+    }
+    if (count > DMN_SENT_FILES_MAX || !dmn_call_take_fds(c, count, ret->fd)) {
+        return "files: each needs a descriptor, sent with the call, and at most "
+               "64 can be sent";
+    }
+    for (ret->count = 0; ret->count < count; ret->count++) {
+        const json_t *name = json_array_get(files, ret->count);
+
+        ret->name[ret->count] = json_is_string(name) ? strdup(json_string_value(name)) : NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!ret->name[i] || !dmn_sent_name_ok(ret->name[i])) {
+            return "files: a name is not a path below the model's folder";
+        }
+    }
+    return strcmp(ret->name[0], strrchr(path, '/') + 1) == 0
+               ? NULL
+               : "files: the first must be the model, named as in path";
+}
+
 void dmn_method_load(struct dmn_call *c)
 {
     const json_t *given = json_object_get(c->parameters, "shapes");
@@ -177,22 +237,29 @@ void dmn_method_load(struct dmn_call *c)
                                      .primitives = text(c, "primitives")};
     struct dmn_control *control = c->control;
     struct dmn_load_call *l;
+    const char *why;
 
     if (refuse_load(c, source.name, source.path, shapes, why_shapes)) {
         return;
     }
     l = calloc(1, sizeof(*l));
-    if (!l || !(l->load = dmn_load_from(&source, control->models))) {
+    why = l ? take_files(c, source.path, &l->sent) : "out of memory";
+    if (why || !(l->load = dmn_load_from(&source, control->models))) {
+        if (l) {
+            dmn_sent_files_deinit(&l->sent);
+        }
         free(l);
-        dmn_call_error(c, "LoadFailed", "why", "out of memory");
+        dmn_call_error(c, "LoadFailed", "why", why ? why : "out of memory");
         return;
     }
+    l->sent.save = wants_save(c);
     l->control = control;
     l->call = c;
     l->save = wants_save(c);
     l->arrival = (struct dmn_arrival){.models = control->models,
                                       .loads = &l->load,
                                       .count = 1,
+                                      .before = load_before,
                                       .leave = load_leave,
                                       .end = load_end};
     LIST_INSERT_HEAD(&control->loads, l, linked);
@@ -219,10 +286,16 @@ static void forgotten(void *call, int error)
     char why[600];
 
     if (error == 0 && serves) {
+        dmn_copy_forget(c->control->models, serves->path);
         unload(c, serves);
         return;
     }
     if (error == 0) { /* it could not be loaded */
+        const struct dmn_failed_model *f = dmn_failed_find(&c->control->models->failed, name);
+
+        if (f) {
+            dmn_copy_forget(c->control->models, f->path);
+        }
         dmn_failed_remove(&c->control->models->failed, name);
         dmn_call_reply(c, json_object(), false);
         return;

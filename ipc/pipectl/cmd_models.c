@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "absolute_path.h"
+#include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/pipectl.h"
 
 #define SHAPES_MAX 64u
@@ -137,6 +138,43 @@ static char *existing(const char *file)
     return path;
 }
 
+/* Calls Load with the model's files as far as they can be read here: the daemon may read where we
+ * may not, or the other way round. */
+static int call_load(const struct ctl *ctl, const char *path, json_t *parameters, json_t **ret)
+{
+    struct ctl_model_files files;
+    bool sends = ctl_model_files_open(path, &files);
+    int rc;
+
+    if (sends) {
+        json_object_set(parameters, "files", files.names);
+    }
+    rc = ctl_call_fds(ctl, "Load", parameters, files.fd, sends ? files.count : 0, ret);
+    if (rc == CTL_FAILED && !sends) {
+        ctl_say("the model's files were not sent along, since they cannot be read here: %s",
+                files.why);
+    }
+    ctl_model_files_close(&files);
+    return rc;
+}
+
+/* Says what became of the model, and what happens at a restart. */
+static void print_loaded(const char *name, const char *path, bool saved, const json_t *reply)
+{
+    bool copied = json_is_true(json_object_get(reply, "copied"));
+    json_t *list = json_pack("[O]", json_object_get(reply, "model"));
+
+    if (copied) {
+        printf("%s is loaded from a copy, since the daemon may not read %s; the copy is kept %s\n",
+               name, path,
+               saved ? "over restarts, until unload --save" : "until unload or a restart");
+    } else {
+        printf("%s is loaded%s\n", name, saved ? ", and will be after a restart" : "");
+    }
+    print_warnings(list);
+    json_decref(list);
+}
+
 static int load_model(const struct ctl *ctl, const char *name, const char *file,
                       const struct args *a)
 {
@@ -154,18 +192,14 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
         json_decref(parameters);
         return ctl_usage("models", "the name, path or plan is not UTF-8");
     }
-    rc = ctl_call(ctl, "Load", parameters, &reply);
+    rc = call_load(ctl, path, parameters, &reply);
     if (rc) {
         return rc;
     }
     if (ctl->json) {
         ctl_print_json(json_object_get(reply, "model"));
     } else {
-        json_t *list = json_pack("[O]", json_object_get(reply, "model"));
-
-        printf("%s is loaded%s\n", name, a->save ? ", and will be after a restart" : "");
-        print_warnings(list);
-        json_decref(list);
+        print_loaded(name, path, a->save, reply);
     }
     json_decref(reply);
     return CTL_DONE;

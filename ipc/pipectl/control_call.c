@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/varlink.h"
 
@@ -119,31 +120,38 @@ bool ctl_control_more(const struct ctl_control *c)
     return c->reader.used - c->reader.start > c->reader.tail;
 }
 
-/* Sends @fd, if not -1, with the first byte. */
-static ssize_t send_some(const struct ctl_control *c, const char *bytes, size_t count, int fd)
+/* Descriptors to send. */
+struct fds {
+    const int *fd;
+    size_t count; /* at most CTL_MODEL_FILES_MAX */
+};
+
+/* Sends @fds with the first byte. */
+static ssize_t send_some(const struct ctl_control *c, const char *bytes, size_t count,
+                         struct fds fds)
 {
     struct iovec part = {(void *)(uintptr_t)bytes, count};
     union {
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(CTL_MODEL_FILES_MAX * sizeof(int))];
         struct cmsghdr align;
     } control = {.bytes = {0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-    if (fd >= 0) {
+    if (fds.count > 0) {
         struct cmsghdr *head = &control.align;
 
         message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
+        message.msg_controllen = CMSG_SPACE(fds.count * sizeof(int));
         head->cmsg_level = SOL_SOCKET;
         head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+        head->cmsg_len = CMSG_LEN(fds.count * sizeof(int));
+        memcpy(CMSG_DATA(head), fds.fd, fds.count * sizeof(int));
     }
     return sendmsg(c->sock, &message, MSG_NOSIGNAL);
 }
 
 static int send_call(struct ctl_control *c, const char *method, json_t *parameters, bool more,
-                     int fd)
+                     struct fds fds)
 {
     base_autofree char *bytes = NULL;
     size_t count, at = 0;
@@ -153,7 +161,7 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
         return CTL_FAILED;
     }
     while (at < count) {
-        ssize_t n = send_some(c, bytes + at, count - at, at == 0 ? fd : -1);
+        ssize_t n = send_some(c, bytes + at, count - at, at == 0 ? fds : (struct fds){0});
 
         if (n < 0 && errno == EINTR) {
             continue;
@@ -171,12 +179,12 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
 
 int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
 {
-    return send_call(c, method, parameters, more, -1);
+    return send_call(c, method, parameters, more, (struct fds){0});
 }
 
 int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd)
 {
-    return send_call(c, method, parameters, true, fd);
+    return send_call(c, method, parameters, true, (struct fds){&fd, 1});
 }
 
 /* A Varlink error in words. */
@@ -259,6 +267,12 @@ int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json
 
 int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, int fd, json_t **ret)
 {
+    return ctl_call_fds(ctl, method, parameters, &fd, fd >= 0 ? 1 : 0, ret);
+}
+
+int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, const int *fds,
+                 size_t count, json_t **ret)
+{
     struct ctl_control *c = NULL;
     bool continues;
     char name[128];
@@ -268,7 +282,7 @@ int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, i
     rc = ctl_control_open(ctl, &c);
     if (rc == CTL_DONE) {
         c->timeout_ms = timeout_of(ctl, method);
-        rc = send_call(c, name, parameters, false, fd);
+        rc = send_call(c, name, parameters, false, (struct fds){fds, count});
     }
     if (rc == CTL_DONE) {
         rc = ctl_control_receive(c, ret, &continues);

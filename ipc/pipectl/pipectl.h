@@ -45,6 +45,9 @@ int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json
 /** ctl_call_fd() - the same; sends the descriptor @fd with the call (-1: none). */
 int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, int fd,
                 json_t **ret);
+/** ctl_call_fds() - the same with @count descriptors, at most CTL_MODEL_FILES_MAX. */
+int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, const int *fds,
+                 size_t count, json_t **ret);
 /** ctl_show() - calls, then prints the reply: with --json its @field (NULL: all of it), else by
  * @print. */
 int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,

@@ -3,9 +3,11 @@
 
     write(path, [("conv", 64, 3), ("relu",), ("depthwise", 3), ("pool",), ("linear", 1000)], channels=3, size=56)
 
-Field numbers are those of onnx.proto; the encoding is protobuf's (varints, and length-delimited pieces).
+beside="weights.bin" puts the weights into that file, as external data. Field numbers are those of onnx.proto; the
+encoding is protobuf's (varints, and length-delimited pieces).
 """
 import array
+import os
 import random
 
 
@@ -45,9 +47,11 @@ def value(name, shape):
 
 
 class Weights:
-    """Seeded values, about as large as keeps activations from growing; one block of them, over and over."""
+    """Seeded values, about as large as keeps activations from growing; one block of them, over and over. `beside`: the
+    name of a file for them beside the model, whose bytes are in `data` afterwards."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, beside=None):
+        self.beside, self.data = beside, bytearray()
         r = random.Random(seed)
         self.block = [r.uniform(-1, 1) for _ in range(4099)]
 
@@ -57,11 +61,16 @@ class Weights:
             count *= d
         block = array.array("f", [v * scale for v in self.block]).tobytes()
         data = (block * (count * 4 // len(block) + 1))[:count * 4]
-        return b"".join(number(1, d) for d in shape) + number(2, 1) + piece(8, name) + piece(9, data)
+        head = b"".join(number(1, d) for d in shape) + number(2, 1) + piece(8, name)
+        if not self.beside:
+            return head + piece(9, data)
+        where = {"location": self.beside, "offset": str(len(self.data)), "length": str(len(data))}
+        self.data += data
+        return head + b"".join(piece(13, piece(1, k) + piece(2, v)) for k, v in where.items()) + number(14, 1)
 
 
-def write(path, layers, channels=3, size=56, seed=1):
-    weights, nodes, tensors = Weights(seed), [], []
+def write(path, layers, channels=3, size=56, seed=1, beside=None):
+    weights, nodes, tensors = Weights(seed, beside), [], []
     at, c, h = "input", channels, size
 
     def weight(shape, fan_in):
@@ -95,3 +104,8 @@ def write(path, layers, channels=3, size=56, seed=1):
              piece(11, value("input", (1, channels, size, size))) + piece(12, value("output", shape)))
     with open(path, "wb") as f:
         f.write(number(1, 8) + piece(7, graph) + piece(8, number(2, 13)))
+    if beside:
+        file = os.path.join(os.path.dirname(path), beside)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "wb") as f:
+            f.write(weights.data)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/pipectl/model_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base.h"
+
+#define SIDECAR_ENDING ".sidecar.json"
+/* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+struct search {
+    struct ctl_model_files *files;
+    int folder[2]; /* of the file; of its target if it is a link, or -1 */
+};
+
+void ctl_model_files_close(struct ctl_model_files *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        base_close_fd(&f->fd[i]);
+    }
+    f->count = 0;
+    json_decref(f->names);
+    f->names = NULL;
+}
+
+static int open_folder(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    base_autofree char *folder = strndup(file, (size_t)base_max(slash - file, (ptrdiff_t)1));
+
+    return folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+/* A model may name any file: only those in or below its folder are sent. */
+static int open_beneath(int folder, const char *name)
+{
+    struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    int fd;
+
+    do {
+        fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+    } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(name, '/')) {
+        fd = openat(folder, name, OPEN_FLAGS | O_NOFOLLOW); /* before Linux 5.6 */
+    }
+    return fd;
+}
+
+/* Takes @fd. */
+static int add(struct ctl_model_files *f, const char *name, int fd)
+{
+    if (f->count == CTL_MODEL_FILES_MAX) {
+        snprintf(f->why, sizeof(f->why), "it has more than %u files", CTL_MODEL_FILES_MAX);
+        close(fd);
+        return -E2BIG;
+    }
+    if (json_array_append_new(f->names, json_string(name)) < 0) {
+        snprintf(f->why, sizeof(f->why), "%.300s: the name is not UTF-8", name);
+        close(fd);
+        return -EINVAL;
+    }
+    f->fd[f->count++] = fd;
+    return 0;
+}
+
+/* Return: 0; -errno; with @optional also 0 if there is no such file. */
+static int add_beneath(struct search *s, const char *name, bool optional)
+{
+    int fd = open_beneath(s->folder[0], name);
+
+    if (fd < 0 && errno == ENOENT && s->folder[1] >= 0) {
+        fd = open_beneath(s->folder[1], name);
+    }
+    if (fd >= 0) {
+        return add(s->files, name, fd);
+    }
+    if (optional && errno == ENOENT) {
+        return 0;
+    }
+    snprintf(s->files->why, sizeof(s->files->why), "%.300s: %s", name,
+             errno == EXDEV ? "leads out of the model's folder" : strerror(errno));
+    return -errno;
+}
+
+static int found(void *ctx, const char *name)
+{
+    struct search *s = ctx;
+    json_t *known;
+    size_t i;
+
+    json_array_foreach(s->files->names, i, known)
+    {
+        if (strcmp(json_string_value(known), name) == 0) {
+            return 0;
+        }
+    }
+    return add_beneath(s, name, false);
+}
+
+static int add_sidecar(struct search *s, const char *model)
+{
+    const char *dot = strrchr(model, '.');
+    base_autofree char *name = NULL;
+    int stem = dot && dot > model ? (int)(dot - model) : (int)strlen(model);
+
+    return asprintf(&name, "%.*s" SIDECAR_ENDING, stem, model) < 0 ? -ENOMEM
+                                                                   : add_beneath(s, name, true);
+}
+
+/* Where the file is a link, the folder of its target. */
+static int target_folder(const char *path)
+{
+    base_autofree char *target = NULL;
+    struct stat st;
+
+    if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)) {
+        return -1;
+    }
+    target = realpath(path, NULL);
+    return target ? open_folder(target) : -1;
+}
+
+static int open_all(struct search *s, const char *path)
+{
+    struct ctl_model_files *f = s->files;
+    const char *name = strrchr(path, '/') + 1;
+    int fd = open(path, OPEN_FLAGS), r;
+
+    if (fd < 0 || s->folder[0] < 0) {
+        r = -errno;
+        snprintf(f->why, sizeof(f->why), "%s", strerror(-r));
+        close(fd);
+        return r;
+    }
+    r = add(f, name, fd);
+    r = r < 0 ? r : add_sidecar(s, name);
+    r = r < 0 ? r : ctl_onnx_files(f->fd[0], found, s);
+    if (r < 0 && !f->why[0]) {
+        snprintf(f->why, sizeof(f->why), "%s", strerror(-r));
+    }
+    return r;
+}
+
+bool ctl_model_files_open(const char *path, struct ctl_model_files *ret)
+{
+    struct search s = {.files = ret, .folder = {open_folder(path), target_folder(path)}};
+    int r;
+
+    *ret = (struct ctl_model_files){.names = json_array()};
+    r = ret->names ? open_all(&s, path) : -ENOMEM;
+    base_close_fd(&s.folder[0]);
+    base_close_fd(&s.folder[1]);
+    if (r < 0) {
+        ctl_model_files_close(ret);
+    }
+    return r == 0;
+}
