@@ -2,7 +2,7 @@
 """tests/run --builds: the quick tests in other builds than the developer's; a part of tests/runner.py.
 
 clang finds what gcc does not warn about or compiles otherwise, in the code for every instruction set; without
-assertions it also finds work done inside them. A build without the libraries' primitives, and with SSE2 alone,
+assertions it also finds work done inside them. The build for boards, here also without XNNPACK and with SSE2 alone,
 finds what counts on code that is not there everywhere.
 """
 import shutil
@@ -12,7 +12,7 @@ from folders import Stop, build, introspect, need_names, say, suites_of, test
 # Build folder -> (what to call at the first setup instead of cc, meson options).
 BUILDS = {
     "build-clang": ("clang", ["-Db_ndebug=true"]),
-    "build-lean": (None, ["-Donednn=disabled", "-Dxnnpack=disabled", "-Dx86_isa="]),
+    "build-lean": (None, ["-Dprofile=board", "-Dxnnpack=disabled", "-Dx86_isa=", "-Dwerror=true"]),
 }
 ALWAYS = ["-Dman=disabled", "-Ddebug=false"]
 SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
@@ -25,9 +25,9 @@ ENV = {"PIPED_TEST_SHARE": "8"}
 
 def quick_tests(folder):
     """Names of the tests that are run in these builds."""
-    names = {t["name"] for t in introspect(folder)
-             if suites_of(t) & set(SUITES) and not suites_of(t) & set(LEAVES_OUT)}
-    return sorted(names | set(SYSTEM))
+    tests = introspect(folder)
+    names = {t["name"] for t in tests if suites_of(t) & set(SUITES) and not suites_of(t) & set(LEAVES_OUT)}
+    return sorted(names | set(SYSTEM) | {t["name"] for t in tests if t["name"] == "system-lean"})
 
 
 def compiler(command):
