@@ -174,7 +174,7 @@ static void dispatch(struct dmn_call *c)
 /* A package that is installed later makes the user. */
 TEST(the_user_of_links_is_found_when_it_calls)
 {
-    struct dmn_control_conn conn = {.fd = -1};
+    struct dmn_control_conn conn = {.fd_count = 0};
     struct dmn_call c = {.conn = &conn};
     struct fixture f;
 
