@@ -5,6 +5,7 @@
 #include "daemon/control/control.h"
 #include "daemon/control/methods.h"
 #include "daemon/control/tracing.h"
+#include "daemon/models/model_copies.h"
 #include "daemon/plans/history.h"
 
 static void on_plan_changed(void *ctx, struct dmn_model *m)
@@ -65,6 +66,16 @@ void dmn_control_draining(struct dmn_control *control)
     dmn_tracing_end(control, "the daemon is stopping");
 }
 
+/* What it was loaded from may be a copy that a call of Load made. */
+static void on_gone(void *ctx, struct dmn_model *m)
+{
+    struct dmn_control *control = ctx;
+
+    if (m->path) {
+        dmn_copy_leave(control->models, m->path);
+    }
+}
+
 static void on_serving_changed(void *ctx, struct dmn_model *m)
 {
     struct dmn_control *control = ctx;
@@ -83,7 +94,7 @@ void dmn_control_listen(struct dmn_control *control)
                                                           .profile_begun = on_profile,
                                                           .trial_ended = on_trial};
     control->models_listener = (struct dmn_models_listener){
-        .ctx = control, .started = on_started, .unloading = on_unloading};
+        .ctx = control, .started = on_started, .unloading = on_unloading, .gone = on_gone};
     control->boards_listener =
         (struct dmn_boards_listener){.ctx = control,
                                      .routes_changed = dmn_link_routes_changed,

@@ -9,7 +9,6 @@
 #include "daemon/machine/machine.h"
 #include "daemon/models/elsewhere.h"
 #include "daemon/models/heap.h"
-#include "daemon/models/model_copies.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "near_word.h"
@@ -348,7 +347,6 @@ void dmn_model_destroy(struct dmn_model *m)
     dmn_done(&m->unloaded, NULL);
     m->net = krn_net_free(m->net);
     m->model = mdl_free(m->model);
-    dmn_copy_leave(m->of, m->path);
     free_parts(m);
 }
 
