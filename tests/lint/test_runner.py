@@ -33,6 +33,7 @@ add_test_setup('tsan', exclude_suites: 'vm')
 OPTIONS = """option('x86_isa', type: 'array', choices: ['avx2', 'avx512', 'vnni'])
 option('man', type: 'feature')
 option('onednn', type: 'feature')
+option('profile', type: 'combo', choices: ['full', 'board'])
 option('xnnpack', type: 'feature')
 """
 TESTS = {"plan": "pipeline", "planner": "model", "vm": "vm", **{name: "system" for name in builds.SYSTEM}}

@@ -38,7 +38,8 @@ PIPED_CONF_OPTS = \
 	-Dpython=disabled \
 	-Dhwloc=disabled \
 	-Donednn=disabled \
-	-Dmpi=disabled
+	-Dmpi=disabled \
+	-Dreport=disabled
 
 ifeq ($(BR2_PACKAGE_LIBGPIOD2),y)
 PIPED_CONF_OPTS += -Dgpio=enabled
@@ -69,6 +70,13 @@ PIPED_CONF_OPTS += -Dncurses=enabled
 PIPED_DEPENDENCIES += ncurses
 else
 PIPED_CONF_OPTS += -Dncurses=disabled
+endif
+
+ifeq ($(BR2_PACKAGE_GST1_PLUGINS_BASE),y)
+PIPED_CONF_OPTS += -Dgstreamer=enabled
+PIPED_DEPENDENCIES += gst1-plugins-base
+else
+PIPED_CONF_OPTS += -Dgstreamer=disabled
 endif
 
 ifeq ($(BR2_PACKAGE_XNNPACK),y)

@@ -18,6 +18,7 @@ REQUIRED_DISTRO_FEATURES = "systemd"
 # Options that are off are said to be: nothing depends on what happens to be in the sysroot.
 PACKAGECONFIG ??= "gpio jpeg link ncurses png"
 PACKAGECONFIG[gpio] = "-Dgpio=enabled,-Dgpio=disabled,libgpiod"
+PACKAGECONFIG[gstreamer] = "-Dgstreamer=enabled,-Dgstreamer=disabled,gstreamer1.0 gstreamer1.0-plugins-base"
 PACKAGECONFIG[http] = "-Dhttp=enabled,-Dhttp=disabled,libmicrohttpd gnutls"
 PACKAGECONFIG[hwloc] = "-Dhwloc=enabled,-Dhwloc=disabled,hwloc"
 PACKAGECONFIG[jpeg] = "-Djpeg=enabled,-Djpeg=disabled,jpeg"
@@ -27,12 +28,12 @@ PACKAGECONFIG[png] = "-Dpng=enabled,-Dpng=disabled,libpng"
 PACKAGECONFIG[xnnpack] = "-Dxnnpack=enabled,-Dxnnpack=disabled,xnnpack"
 
 DEPENDS += "systemd"
-EXTRA_OEMESON = "-Dprofile=board -Dsystemd=enabled -Dtests=disabled -Dman=disabled -Dsite=disabled -Dpython=disabled -Donednn=disabled \
-    -Dmpi=disabled -Donnx_include=${STAGING_INCDIR} -Dsystemd_unit_dir=${systemd_system_unitdir}"
+EXTRA_OEMESON = "-Dprofile=board -Dsystemd=enabled -Dtests=disabled -Dman=disabled -Dsite=disabled -Dreport=disabled -Dpython=disabled \
+    -Donednn=disabled -Dmpi=disabled -Donnx_include=${STAGING_INCDIR} -Dsystemd_unit_dir=${systemd_system_unitdir}"
 # The build leaves symbols: OpenEmbedded takes them out into -dbg packages.
 EXTRA_OEMESON += "-Dstrip_symbols=false"
 
-PACKAGES =+ "libpiped pipectl pipesim ${PN}-http ${PN}-link"
+PACKAGES =+ "libpiped pipectl pipesim ${PN}-gstreamer ${PN}-http ${PN}-link"
 SYSTEMD_PACKAGES = "${PN} ${@bb.utils.filter('PACKAGECONFIG', 'link', d) and d.getVar('PN') + '-link'} \
     ${@bb.utils.filter('PACKAGECONFIG', 'http', d) and d.getVar('PN') + '-http'}"
 # The first client starts piped.service; links and HTTP are started by who has made their keys.
@@ -55,6 +56,7 @@ USERADD_PARAM:${PN}-http = "--system --home-dir / --no-create-home --shell /sbin
     --groups piped-clients piped-http"
 
 CONFFILES:${PN} = "${sysconfdir}/piped/piped.json"
+FILES:${PN}-gstreamer = "${libdir}/gstreamer-1.0/libgstpiped.so"
 FILES:libpiped = "${libdir}/libpiped.so.*"
 FILES:pipectl = "${bindir}/pipectl ${datadir}/bash-completion/completions/pipectl \
     ${datadir}/fish/vendor_completions.d/pipectl.fish ${datadir}/zsh/site-functions/_pipectl"
