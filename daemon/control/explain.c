@@ -235,10 +235,11 @@ json_t *dmn_explain_json(const struct dmn_explain *e)
         return NULL;
     }
     bound = tun_bound_ns(&e->problem);
-    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "plan",
+    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "plan",
                      plan_json(&e->problem, &e->trial.plan), "algorithm", e->algorithm, "objective",
                      dmn_objective_name(e->problem.objective), "predicted",
-                     outcome_json(e->expects ? &e->expected : &(struct tun_outcome){0}), "measured",
+                     outcome_json(e->expects ? &e->expected : &(struct tun_outcome){0}), "now",
+                     outcome_json(now), "measured",
                      outcome_json(e->trial.failed ? &(struct tun_outcome){0} : &e->trial.measured),
                      "measured_at", e->measured_at[0] ? json_string(e->measured_at) : json_null(),
                      "stages", stages_json(e), "runners_up", runners_up_json(e, top, count, now),

@@ -176,7 +176,7 @@ static const struct cli_command COMMANDS[] = {
     {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
     {"health", NULL, "", "exit with 0 if it serves; for containers and scripts", HEALTH, NULL},
     {"doctor", NULL, "", "say why it is slow or refuses frames, and what to do", DOCTOR, NULL},
-    {"report", NULL, "", "write a page with what is served, how fast, why, and on what machine",
+    {"report", NULL, "", "write a page of what is served, how fast, why, on what machine",
      REPORT, NULL},
     {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
     {"infer", NULL, "FILE...", "print answers to pictures (JPEG, PNG, PPM) or tensors (.npy, .f32)",

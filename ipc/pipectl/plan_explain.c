@@ -7,7 +7,9 @@
 static void print_figures(const json_t *e)
 {
     static const char *const headings[] = {"", "frames/s", "bottleneck ms", "latency ms", NULL};
-    static const char *const rows[] = {"predicted", "measured"};
+    static const struct {
+        const char *key, *title;
+    } rows[] = {{"predicted", "when chosen"}, {"now", "by costs now"}, {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
     struct ctl_table t;
     char bound[32];
@@ -15,10 +17,11 @@ static void print_figures(const json_t *e)
     ctl_table_init(&t, headings, "lrrr");
     t.indent = 2;
     for (size_t i = 0; i < base_array_count(rows); i++) {
-        const json_t *f = json_object_get(e, rows[i]);
+        const json_t *f = json_object_get(e, rows[i].key);
         char fps[32], bottleneck[32], latency[32];
 
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i], ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title,
+                      ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
                       ctl_known(f, "bottleneck_ms", "%.3f", bottleneck, sizeof(bottleneck)),
                       ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)));
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base.h"
 #include "ipc/pipectl/output.h"
 #include "ipc/pipectl/report_page.h"
 
@@ -55,7 +56,7 @@ static void draw_front(const struct report *r, size_t number, const json_t *mode
     {
         add_plan(others, "runner-up", ctl_text(plan, "plan"), plan);
     }
-    add_plan(wanted, "predicted of", ctl_text(e, "plan"), json_object_get(e, "predicted"));
+    add_plan(wanted, "predicted of", ctl_text(e, "plan"), json_object_get(e, "now"));
     add_plan(is, "measured of", ctl_text(e, "plan"), json_object_get(e, "measured"));
     add_marks(chart, "no other plan is better in both, predicted", of_front);
     add_marks(chart, "runners-up, predicted", others);
@@ -72,15 +73,19 @@ static void write_figures(const struct report *r, const json_t *e)
         {"bottleneck, ms", "bottleneck_ms", PAGE_NUMBER, 3},
         {"latency, ms", "latency_ms", PAGE_NUMBER, 3},
         {0}};
-    static const char *const rows[] = {"predicted", "measured"};
+    static const struct {
+        const char *key, *title;
+    } rows[] = {{"predicted", "predicted when it was chosen"},
+                {"now", "predicted by the costs now"},
+                {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
     json_t *list = json_array();
 
-    for (size_t i = 0; i < 2; i++) {
-        json_t *row = json_object_get(e, rows[i]);
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        json_t *row = json_object_get(e, rows[i].key);
 
         row = json_is_object(row) ? json_copy(row) : json_object();
-        json_object_set_new(row, "what", json_string(rows[i]));
+        json_object_set_new(row, "what", json_string(rows[i].title));
         json_array_append_new(list, row);
     }
     page_table(r->to, "The plan, predicted and measured", columns, list);

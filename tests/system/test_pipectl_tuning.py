@@ -113,13 +113,14 @@ def test_plan_front():
 def test_plan_explain():
     run("bench", "--frames", "50")
     e = good_json("plan", "explain")
-    check({"plan", "algorithm", "objective", "predicted", "measured", "stages", "runners_up", "bound_fps", "cores",
+    check({"plan", "algorithm", "objective", "predicted", "now", "measured", "stages", "runners_up", "bound_fps", "cores",
            "table"} <= set(e), e)
     equal(e["plan"], good_json("plan", "show")["plan"])
     equal(sum(s["bottleneck"] for s in e["stages"]), 1)
+    check(0 < e["now"]["fps"] <= 1.001 * e["bound_fps"], e)
     equal([c["ep"] for c in e["cores"]], [ep["name"] for ep in EPS])
     text = good("plan", "explain")
-    has(text, "Plan  " + e["plan"], "Chosen by", "predicted", "measured", "bound", "(bottleneck)", "Cores:", "left: ")
+    has(text, "Plan  " + e["plan"], "Chosen by", "when chosen", "by costs now", "measured", "bound", "(bottleneck)", "Cores:", "left: ")
     check(len(text.splitlines()) <= 40, "more than a screen:\n" + text)
 
 

@@ -64,6 +64,29 @@ TEST(objectives_have_names)
     T_EQ(dmn_objective_find("", &o), -EINVAL);
 }
 
+/* Costs have grown since it was chosen: the old prediction is above the bound, the present one not. */
+TEST(costs_that_grew)
+{
+    struct dmn_explain *e = calloc(1, sizeof(*e));
+    json_t *j;
+
+    T_TRUE(e != NULL);
+    make(&e->problem, 2, 1);
+    set_plan(e, "0-1@big|2-3@big");
+    e->algorithm = "manual";
+    T_EQ(tun_eval(&e->problem, &e->trial.plan, &e->expected), 0);
+    e->expected.bottleneck_ns /= 2;
+    e->expects = true;
+    e->trial.measured = e->expected;
+    j = dmn_explain_json(e);
+    T_TRUE(close_to(number(json_object_get(j, "predicted"), "fps"), 100000));
+    T_TRUE(close_to(number(json_object_get(j, "now"), "fps"), 50000));
+    T_TRUE(number(json_object_get(j, "now"), "fps") < number(j, "bound_fps"));
+    json_decref(j);
+    tun_problem_deinit(&e->problem);
+    free(e);
+}
+
 TEST(predicted_and_measured_side_by_side)
 {
     struct dmn_explain *e = calloc(1, sizeof(*e));
