@@ -60,12 +60,12 @@ int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
     if (secret && (st.st_mode & 077) != 0) {
         return BRD_E_OPEN;
     }
-    while (n > 0 && used <= BRD_FILE_BYTES_MAX) {
+    while (n != 0 && used <= BRD_FILE_BYTES_MAX) {
         n = read(fd, text + used, BRD_FILE_BYTES_MAX + 1 - used);
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
         used += n > 0 ? (size_t)n : 0;
-    }
-    if (n < 0) {
-        return -errno;
     }
     root = used <= BRD_FILE_BYTES_MAX ? json_loadb(text, used, JSON_REJECT_DUPLICATES, NULL) : NULL;
     explicit_bzero(text, used);

@@ -14,6 +14,21 @@
 #include "ipc/link/talk.h"
 #include "ipc/pool_guard.h"
 
+/* Another try may go well: this computer lacked something for a moment. */
+static bool may_pass(int error)
+{
+    switch (-error) {
+    case EIO:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOLCK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int link_parts_read(const struct link_args *a, struct link *l, struct brd_keys *keys)
 {
     base_autoclose int folder = brd_open(a->folder, false);
@@ -27,7 +42,7 @@ int link_parts_read(const struct link_args *a, struct link *l, struct brd_keys *
     rc = rc ? rc : brd_list_read(folder, &l->boards);
     if (rc) {
         link_log("%s: %s", a->folder, rc > 0 ? brd_sentence(rc) : strerror(-rc));
-        return EXIT_CONFIG;
+        return may_pass(rc) ? 1 : EXIT_CONFIG;
     }
     if (l->boards.count == 0) {
         link_log("%s: no other board is on the list; run pipectl board add", a->folder);
