@@ -9,7 +9,8 @@
 
 #include "ipc/pipectl/pipectl.h"
 
-#define LOOK_MS 100u /* from one look to the next while it waits */
+#define LOOK_MS 100u  /* from one look to the next while it waits */
+#define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */
 
 struct args {
     const char *model;
@@ -136,7 +137,8 @@ int ctl_health(const struct ctl *ctl, int argc, char **argv)
         bool last = now >= end_ns;
 
         if (a.wait_s > 0 && ctl->timeout_ms == CTL_TIMEOUT_DEFAULT) {
-            patient.timeout_ms = last ? 1 : (int)((end_ns - now) / BASE_NS_PER_MS) + 1;
+            patient.timeout_ms =
+                last ? LEAST_MS : base_max((int)((end_ns - now) / BASE_NS_PER_MS), LEAST_MS);
         }
         rc = look(&patient, &a, last);
         if (rc == CTL_DONE || last) {

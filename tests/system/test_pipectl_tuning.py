@@ -120,7 +120,8 @@ def test_plan_explain():
     check(0 < e["now"]["fps"] <= 1.001 * e["bound_fps"], e)
     equal([c["ep"] for c in e["cores"]], [ep["name"] for ep in EPS])
     text = good("plan", "explain")
-    has(text, "Plan  " + e["plan"], "Chosen by", "when chosen", "by costs now", "measured", "bound", "(bottleneck)", "Cores:", "left: ")
+    has(text, "Plan  " + e["plan"], "Chosen by", "when chosen", "by costs now", "measured", "bound", "(bottleneck)", "Cores:",
+        "left: ")
     check(len(text.splitlines()) <= 40, "more than a screen:\n" + text)
 
 

@@ -64,7 +64,8 @@ TEST(objectives_have_names)
     T_EQ(dmn_objective_find("", &o), -EINVAL);
 }
 
-/* Costs have grown since it was chosen: the old prediction is above the bound, the present one not. */
+/* Costs have grown since it was chosen: the prediction of then is above the bound, that of now is
+ * not. */
 TEST(costs_that_grew)
 {
     struct dmn_explain *e = calloc(1, sizeof(*e));
