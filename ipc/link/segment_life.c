@@ -57,19 +57,6 @@ void segment_opened(struct segment *s)
     s->link->segments->changed(s->link, s);
 }
 
-static void unloaded(void *arg, const char *error, const json_t *parameters)
-{
-    (void)arg;
-    (void)error; /* it was not there: as wanted */
-    (void)parameters;
-}
-
-void segment_unload(const struct segment *s)
-{
-    daemon_conn_call(s->link->segments->conn, "io.piped.Unload",
-                     json_pack("{s:s}", "name", s->name), false, unloaded, NULL);
-}
-
 static void read_border(struct segment *s, const json_t *models)
 {
     const json_t *m;
@@ -102,6 +89,8 @@ static void listed(void *arg, const char *error, const json_t *parameters)
     open_segment(s);
 }
 
+static void load(struct segment *s);
+
 static void loaded(void *arg, const char *error, const json_t *parameters)
 {
     struct segment *s = arg;
@@ -115,7 +104,11 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
         }
         return;
     }
-    if (error && strcmp(error, "io.piped.Busy") != 0) { /* Busy: it is loaded already */
+    if (error && strcmp(error, "io.piped.Busy") != 0) {            /* Busy: it is loaded already */
+        if (*error && segments_make_room(s->link->segments) > 0) { /* for models, or memory */
+            load(s);
+            return;
+        }
         snprintf(text, sizeof(text), "%s", why ? why : *error ? error : "the daemon is gone");
         segment_fail(s, PIPED_UNAVAILABLE, text);
         return;

@@ -29,29 +29,11 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
     return 0;
 }
 
-static void free_owned(struct segment *s)
-{
-    segment_open_leave(s->opening);
-    piped_close(s->piped);
-    for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
-        hop_border_deinit(&s->job[i].border);
-    }
-}
-
-static void close_segment(struct segment *s)
-{
-    free_owned(s);
-    if (s->fetched) {
-        fetch_release(s->link, s->identity);
-    }
-    *s = (struct segment){0};
-}
-
 struct segments *segments_free(struct segments *s)
 {
     if (s) {
         for (size_t i = 0; i < SEGMENTS_MAX; i++) {
-            free_owned(&s->segment[i]);
+            segment_free_owned(&s->segment[i]);
         }
         daemon_conn_free(s->conn);
         free(s);
@@ -127,6 +109,9 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
                  m->plan.last_unit);
     }
     s = find(l->segments, name, m->plan.model, of->plain);
+    if (!s && segments_make_room(l->segments) > 0) {
+        s = find(l->segments, name, m->plan.model, of->plain);
+    }
     if (!s) {
         return NULL;
     }
@@ -146,27 +131,10 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
     return s;
 }
 
-/* Nobody uses it. */
-static void retire(struct segments *all, struct segment *s)
-{
-    if (s->loaded && all->conn) {
-        segment_unload(s);
-    }
-    close_segment(s);
-}
-
-static bool is_over(const struct segment *s, uint64_t now_ns)
-{
-    bool idle = s->users == 0 && s->held == 0 && !s->waits;
-
-    return idle && (s->phase == SEGMENT_FAILED ||
-                    (s->phase == SEGMENT_READY && now_ns > s->unused_ns + s->link->unused_ns));
-}
-
 static void go(struct segments *all, struct segment *s, bool silent, uint64_t now_ns)
 {
     if (s->waits && s->users == 0 && s->link->fetch && fetch_cancel(s->link, s) > 0) {
-        close_segment(s);
+        segment_close(s);
         return;
     }
     if (s->phase == SEGMENT_FINDING && !s->asked) {
@@ -183,10 +151,13 @@ static void go(struct segments *all, struct segment *s, bool silent, uint64_t no
     if (s->phase == SEGMENT_READY && piped_dispatch(s->piped, 0) == -ENOTCONN) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is gone");
     }
-    if (is_over(s, now_ns) && s->phase == SEGMENT_READY) {
-        retire(all, s);
-    } else if (is_over(s, now_ns)) {
-        close_segment(s); /* the daemon has it no more, or says why it has not */
+    if (!segment_is_idle(s)) {
+        return;
+    }
+    if (s->phase == SEGMENT_FAILED) {
+        segment_close(s); /* the daemon has it no more, or says why it has not */
+    } else if (s->phase == SEGMENT_READY && now_ns > s->unused_ns + s->link->unused_ns) {
+        segment_retire(s);
     }
 }
 

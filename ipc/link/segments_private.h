@@ -18,5 +18,17 @@ struct segments {
 void segment_look(struct segment *s, bool silent, uint64_t now_ns);
 /** segment_opened() - is its stream open now, or failed? */
 void segment_opened(struct segment *s);
-/** segment_unload() - the daemon shall forget it. */
-void segment_unload(const struct segment *s);
+/** segment_unload() - the daemon shall forget it. Return: it was told, or cannot be asked; false:
+ * try later. */
+bool segment_unload(const struct segment *s);
+/** segment_free_owned() - what it owns; then it must not be used. */
+void segment_free_owned(struct segment *s);
+/** segment_close() - its place is free. */
+void segment_close(struct segment *s);
+/** segment_is_idle() - Return: nobody holds it, and no reply will name it. */
+bool segment_is_idle(const struct segment *s);
+/** segment_retire() - unloads and closes an idle one. Return: its place is free; false: the daemon
+ * could not be told yet. */
+bool segment_retire(struct segment *s);
+/** segments_make_room() - retires what nobody uses. Return: how many. */
+size_t segments_make_room(struct segments *s);

@@ -176,11 +176,12 @@ class Relay:
 class Boards:
     """The hub, which is the head, and others; each knows all."""
 
-    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None, files=True, relays=(), link_args=()):
+    def __init__(self, pipectl, link, *others, model=DIGITS, boards=None, files=True, relays=(), link_args=(), limits=None):
         """@boards: the key of the head's model, which a real head has; else the test is its daemon's mouth. @files: all have
-        the model's file. @relays: boards whose links reach their daemons by a Relay. @link_args: more, of all links."""
+        the model's file. @relays: boards whose links reach their daemons by a Relay. @link_args: more, of all links. @limits:
+        of all daemons."""
         self.boards, self.files, self.link_args = boards, files, list(link_args)
-        self.relays = dict.fromkeys(relays)
+        self.relays, self.limits = dict.fromkeys(relays), limits or {}
         self.top = tempfile.TemporaryDirectory(prefix="piped-hops-")
         self.pipectl, self.link, self.model = pipectl, link, model
         self.names = ("hub",) + others
@@ -207,7 +208,7 @@ class Boards:
         return done.stdout
 
     def start_daemon(self, name):
-        config = {"boards": {"frames_socket": self.path(name, "link", "frames.sock")}}
+        config = {"boards": {"frames_socket": self.path(name, "link", "frames.sock")}, "limits": self.limits}
         if name == "hub":
             config["models"] = [{"name": "digits", "path": self.model, **({"boards": self.boards} if self.boards else {})}]
         self.daemons[name] = Daemon(config=config, runtime_dir=self.path(name, "run"))

@@ -161,5 +161,20 @@ def unused_segments_are_unloaded():
         check(b.state(b.control.report)["resent"] == 0, b.control.report)
 
 
-CASES = (two_heads_share_boards, a_cable_between_two_others, deadlines_cross_hops, unused_segments_are_unloaded)
+def unused_segments_make_room():
+    """A board is asked for more segments than its daemon loads, or its link keeps, before any is unused for long."""
+    for most in (4, 64):  # models of a daemon: its own and those of three routes; a link keeps 16 segments
+        with Boards(PIPECTL, LINK, "b2", limits={"models": most}) as b:
+            b.set("0-2@hub|3-11@b2")
+            client = Client(b)
+            for last in range(9 if most == 64 else 4):
+                for route in ("0-%d@hub|%d-11@b2", "0-%d@b2|%d-11@hub"):
+                    b.set(route % (last, last + 1))
+                    client.more(5)
+            client.end()
+            check(client.unavailable == 0, client.unavailable)
+
+
+CASES = (two_heads_share_boards, a_cable_between_two_others, deadlines_cross_hops, unused_segments_are_unloaded,
+         unused_segments_make_room)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])
