@@ -44,6 +44,10 @@ struct dmn_call {
     json_t *message;                 /* owned; holds the parameters */
     json_t *parameters;              /* borrowed from message */
     bool more, oneway, subscribed;
+    struct {
+        json_t *reply, *noted; /* reply: owned; noted: borrowed from it */
+        void (*failed)(struct dmn_call *c, int error);
+    } kept; /* see kept_reply.h */
 };
 
 struct dmn_control_conn {

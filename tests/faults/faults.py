@@ -86,13 +86,16 @@ def fds_of(pid):
     return names
 
 
+FREED_IS_SEEN = {"MALLOC_PERTURB_": "165"}  # what was freed and is used all the same points nowhere
+
+
 class FaultyDaemon(Daemon):
     """A daemon whose calls fail as .faults says."""
 
     def __init__(self, **options):
         super().__init__(**options)
         self.faults = Faults(self.temp)
-        self.env.update(LD_PRELOAD=LIBRARY, PIPED_FAULTS=self.faults.path, OPENBLAS_NUM_THREADS="1")
+        self.env.update(LD_PRELOAD=LIBRARY, PIPED_FAULTS=self.faults.path, OPENBLAS_NUM_THREADS="1", **FREED_IS_SEEN)
 
     def fds(self):
         return fds_of(self.process.pid)

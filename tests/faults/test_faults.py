@@ -13,6 +13,7 @@ import os
 import random
 import re
 import select
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ from tally import Tally
 
 QUICK = {"frames": 3, "measure_ms": 5}  # of a search
 SAMPLE_S = 30.0  # of the quick run
+ENDING_S = 1.0   # how long a crashed daemon may take to end
 SAMPLES = 3      # of n for each scenario, fault and mode of it
 FOLDER = tempfile.TemporaryDirectory(prefix="piped-faults-")
 EXTRA = os.path.join(FOLDER.name, "extra.onnx")
@@ -107,8 +109,15 @@ class Serving:
         self.d.stop()
         self.d.cleanup()
 
+    def exit_code(self):
+        """Return: None: it goes on. A daemon that crashes refuses clients a little before it has ended."""
+        try:
+            return self.d.process and self.d.process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            return None
+
     def kill(self):
-        code = self.d.process.poll() if self.d.process else None
+        code = self.exit_code()
         log = self.d.log()
         self.d.kill()
         self.d.cleanup()

@@ -23,8 +23,8 @@ import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import Failure, check  # noqa: E402
 from daemon import VarlinkError  # noqa: E402
 from hop_boards import LIMIT_S, Boards  # noqa: E402
-from faults import (ARMED, ARMED_FROM_MAIN, COUNT, FROM, LASTING, LIBRARY, NOT_ARMED, ONCE, ONE_SHOT,  # noqa: E402
-                    Faults, fds_of, name_of)
+from faults import (ARMED, ARMED_FROM_MAIN, COUNT, FREED_IS_SEEN, FROM, LASTING, LIBRARY, NOT_ARMED, ONCE,  # noqa: E402
+                    ONE_SHOT, Faults, fds_of, name_of)
 from tally import Tally  # noqa: E402
 
 SAMPLE_S = 7.0  # of the quick run
@@ -44,7 +44,8 @@ class Linked(Boards):
         super().__init__(PIPECTL, LINK, OTHER, boards=ROUTES[0], link_args=("--unused-s", "0"))
         self.planned = ROUTES[0]
         self.faults = {n: Faults(self.path(n)) for n in self.names}
-        self.link_env = {n: dict(os.environ, LD_PRELOAD=LIBRARY, PIPED_FAULTS=f.path) for n, f in self.faults.items()}
+        self.link_env = {n: dict(os.environ, LD_PRELOAD=LIBRARY, PIPED_FAULTS=f.path, **FREED_IS_SEEN)
+                         for n, f in self.faults.items()}
 
     def open(self):
         """Serves; notes the right answers, and what everybody has open."""
