@@ -74,6 +74,23 @@ static inline void base_close_fd(int *fd)
 }
 #define base_autoclose base_cleanup(base_close_fd)
 
+/** base_read_all() - reads until @bytes are there or the file ends, however often it is
+ * interrupted. Return: bytes, fewer only at the end of the file; -errno. */
+static inline ssize_t base_read_all(int fd, void *to, size_t bytes)
+{
+    size_t have = 0;
+    ssize_t n = 1;
+
+    while (have < bytes && n != 0) {
+        n = read(fd, (char *)to + have, bytes - have);
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return (ssize_t)have;
+}
+
 /** base_mul() / base_add() - multiply or add sizes. Return: true with *ret set; false on
  * overflow. */
 static inline bool base_mul(size_t a, size_t b, size_t *ret)

@@ -18,7 +18,7 @@ static int read_file(const char *path, char *ret_error, char **ret_text, size_t 
     base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     base_autofree char *text = NULL;
     struct stat st;
-    size_t used = 0;
+    ssize_t used;
     int error = 0;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
@@ -37,25 +37,15 @@ static int read_file(const char *path, char *ret_error, char **ret_text, size_t 
     if (!text) {
         return -ENOMEM;
     }
-    while (used < DMN_CONFIG_FILE_MAX) {
-        ssize_t n = read(fd, text + used, DMN_CONFIG_FILE_MAX - used);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            error = -errno;
-            snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, strerror(-error));
-            return error;
-        }
-        if (n == 0) {
-            break;
-        }
-        used += (size_t)n;
+    used = base_read_all(fd, text, DMN_CONFIG_FILE_MAX);
+    if (used < 0) {
+        error = (int)used;
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, strerror(-error));
+        return error;
     }
     text[used] = '\0';
     *ret_text = base_take(text);
-    *ret_bytes = used;
+    *ret_bytes = (size_t)used;
     return 0;
 }
 

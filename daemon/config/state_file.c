@@ -80,7 +80,7 @@ static int read_text(const struct dmn_state_row *row, const char *path, char **r
     base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     base_autofree char *text = NULL;
     struct stat st;
-    size_t have = 0;
+    ssize_t have;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
         return -errno;
@@ -93,16 +93,12 @@ static int read_text(const struct dmn_state_row *row, const char *path, char **r
     if (!text) {
         return -ENOMEM;
     }
-    while (have < (size_t)st.st_size) {
-        ssize_t n = read(fd, text + have, (size_t)st.st_size - have);
-
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            return n < 0 ? -errno : -EIO;
-        }
-        have += n > 0 ? (size_t)n : 0;
+    have = base_read_all(fd, text, (size_t)st.st_size);
+    if (have < (ssize_t)st.st_size) {
+        return have < 0 ? (int)have : -EIO;
     }
     *ret = base_take(text);
-    *ret_bytes = have;
+    *ret_bytes = (size_t)have;
     return 0;
 }
 

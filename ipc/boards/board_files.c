@@ -47,8 +47,7 @@ int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
     base_autoclose int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char text[BRD_FILE_BYTES_MAX + 1];
     struct stat st;
-    size_t used = 0;
-    ssize_t n = 1;
+    ssize_t used;
     json_t *root;
 
     if (fd < 0) {
@@ -60,15 +59,14 @@ int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
     if (secret && (st.st_mode & 077) != 0) {
         return BRD_E_OPEN;
     }
-    while (n != 0 && used <= BRD_FILE_BYTES_MAX) {
-        n = read(fd, text + used, BRD_FILE_BYTES_MAX + 1 - used);
-        if (n < 0 && errno != EINTR) {
-            return -errno;
-        }
-        used += n > 0 ? (size_t)n : 0;
+    used = base_read_all(fd, text, sizeof(text));
+    if (used < 0) {
+        return (int)used;
     }
-    root = used <= BRD_FILE_BYTES_MAX ? json_loadb(text, used, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    explicit_bzero(text, used);
+    root = used <= (ssize_t)BRD_FILE_BYTES_MAX
+               ? json_loadb(text, (size_t)used, JSON_REJECT_DUPLICATES, NULL)
+               : NULL;
+    explicit_bzero(text, (size_t)used);
     if (!json_is_object(root) || !json_is_integer(json_object_get(root, "version"))) {
         json_decref(root);
         return BRD_E_FILE;

@@ -128,8 +128,9 @@ static void print_machine(const json_t *machine, double seconds)
     ctl_print_wrapped(line, 0);
 }
 
-static int report(const struct ctl *ctl, const json_t *sample, double seconds)
+static int report(const struct ctl *ctl, const json_t *sample)
 {
+    double seconds = doctor_seconds(sample);
     json_t *findings = doctor_judge(sample), *figures = doctor_figures(sample);
     json_t *machine = doctor_machine(sample), *f;
     bool well = doctor_is_well(findings);
@@ -196,9 +197,7 @@ int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
         rc = save(a.save, sample);
     }
     if (rc == CTL_DONE) {
-        rc = report(ctl, sample,
-                    ctl_real(json_object_get(sample, "after"), "uptime_s") -
-                        ctl_real(json_object_get(sample, "before"), "uptime_s"));
+        rc = report(ctl, sample);
     }
     json_decref(sample);
     return rc;

@@ -98,15 +98,11 @@ static void add_where_and_when(json_t *data)
 /* What is judged from the sample. The configuration is not written: it may hold secrets. */
 static void judge(json_t *data, json_t *sample)
 {
-    const json_t *after = json_object_get(sample, "after");
-    double seconds =
-        ctl_real(after, "uptime_s") - ctl_real(json_object_get(sample, "before"), "uptime_s");
-
     json_object_set_new(data, "findings", doctor_judge(sample));
     json_object_set_new(data, "figures", doctor_figures(sample));
     json_object_set_new(data, "stages", doctor_stages(sample));
     json_object_set_new(data, "machine", doctor_machine(sample));
-    json_object_set_new(data, "seconds", json_real(seconds));
+    json_object_set_new(data, "seconds", json_real(doctor_seconds(sample)));
     json_object_del(sample, "config");
     json_object_set(data, "sample", sample);
 }
@@ -135,7 +131,7 @@ static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
     return rc;
 }
 
-/* The whole page or nothing, and no old page is lost by a failure. */
+/* The file is opened once the page is complete. It may be a pipe, so it is written in place. */
 static int write_page(const char *path, const json_t *data)
 {
     base_autofree char *page = NULL;

@@ -65,6 +65,12 @@ static struct doctor doctor_of(const json_t *sample)
     return d;
 }
 
+double doctor_seconds(const json_t *sample)
+{
+    return ctl_real(json_object_get(sample, "after"), "uptime_s") -
+           ctl_real(json_object_get(sample, "before"), "uptime_s");
+}
+
 json_t *doctor_judge(const json_t *sample)
 {
     struct doctor d = doctor_of(sample);

@@ -11,7 +11,7 @@
 #define NEARLY 0.95    /* clocks above this share of the maximum are not worth a word */
 #define LOW 0.9        /* a clock that moves is low below this share of its limit */
 #define LOADED 0.5     /* a governor that follows the load should give such cores all */
-#define NEAR_LEAST 1.1 /* times its minimum: a clock that stands there */
+#define NEAR_LEAST 1.1 /* times its minimum: a slower clock is held there */
 #define PAUSED 0.02    /* shares of the time for which a quota or memory stopped tasks */
 #define WAITED 0.05
 #define NEARLY_FULL 0.9 /* of the memory that the control group allows */

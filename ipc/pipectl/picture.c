@@ -22,6 +22,7 @@ static int read_file(const char *path, struct ctl_image *img)
 {
     base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
+    ssize_t have;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
         return -errno;
@@ -36,20 +37,11 @@ static int read_file(const char *path, struct ctl_image *img)
     if (!img->data) {
         return -ENOMEM;
     }
-    while (img->data_bytes < (size_t)st.st_size) {
-        ssize_t n = read(fd, img->data + img->data_bytes, (size_t)st.st_size - img->data_bytes);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return -errno;
-        }
-        if (n == 0) {
-            break;
-        }
-        img->data_bytes += (size_t)n;
+    have = base_read_all(fd, img->data, (size_t)st.st_size);
+    if (have < 0) {
+        return (int)have;
     }
+    img->data_bytes = (size_t)have;
     return 0;
 }
 

@@ -126,7 +126,7 @@ static int read_all(const char *file, size_t most, unsigned char **ret, size_t *
     base_autoclose int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     base_autofree unsigned char *data = NULL;
     struct stat st;
-    size_t have = 0;
+    ssize_t have;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
         return -errno;
@@ -138,16 +138,12 @@ static int read_all(const char *file, size_t most, unsigned char **ret, size_t *
     if (!data) {
         return -ENOMEM;
     }
-    while (have < (size_t)st.st_size) {
-        ssize_t n = read(fd, data + have, (size_t)st.st_size - have);
-
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            return n < 0 ? -errno : -EBADMSG;
-        }
-        have += n > 0 ? (size_t)n : 0;
+    have = base_read_all(fd, data, (size_t)st.st_size);
+    if (have < (ssize_t)st.st_size) {
+        return have < 0 ? (int)have : -EBADMSG;
     }
     *ret = base_take(data);
-    *ret_bytes = have;
+    *ret_bytes = (size_t)have;
     return 0;
 }
 
