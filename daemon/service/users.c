@@ -10,13 +10,14 @@
 
 #define LINK_USER "piped-link"
 #define GROUPS_FEW 64
+#define ENTRY_BYTES 4096u
 
 static bool find_user(const char *name, uid_t *ret)
 {
     struct passwd user, *found = NULL;
-    char entry[4096];
+    base_autofree char *entry = malloc(ENTRY_BYTES); /* libc's look-up crashes where there is none */
 
-    if (getpwnam_r(name, &user, entry, sizeof(entry), &found) != 0 || !found) {
+    if (!entry || getpwnam_r(name, &user, entry, ENTRY_BYTES, &found) != 0 || !found) {
         return false;
     }
     *ret = user.pw_uid;
