@@ -15,8 +15,9 @@
 static bool find_user(const char *name, uid_t *ret)
 {
     struct passwd user, *found = NULL;
-    base_autofree char *entry = malloc(ENTRY_BYTES); /* libc's look-up crashes where there is none */
+    base_autofree char *entry = malloc(ENTRY_BYTES);
 
+    /* libc's look-up crashes without room for the entry */
     if (!entry || getpwnam_r(name, &user, entry, ENTRY_BYTES, &found) != 0 || !found) {
         return false;
     }
