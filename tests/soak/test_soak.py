@@ -8,7 +8,6 @@ in order, and every frame has one; a restart under load ends cleanly.
 """
 import os
 import random
-import select
 import signal
 import sys
 import time
@@ -76,19 +75,13 @@ class Soak:
         self.d.write_config({**CONFIG, "limits": {"connections": self.random.randint(48, 96)}})
         self.d.call("Reload")
 
-    def start(self):
-        """Again; what the one before said of itself, READY=1 after a reload, is no word of the new one."""
-        while select.select([self.d.notify], [], [], 0)[0]:
-            self.d.read_notify()
-        self.d.start()
-
     def restart(self):
         self.d.stop()
-        self.start()
+        self.d.start()
 
     def kill(self):
         self.d.kill()
-        self.start()
+        self.d.start()
 
     def freeze(self):
         """As by a debugger, or a suspended machine."""

@@ -139,6 +139,7 @@ class Daemon:
         env["NOTIFY_SOCKET"] = self.notify_path
         env["PIPED_RUNTIME_DIR"] = self.runtime_dir
         env.update(self.env)
+        self.drain_notify()  # READY=1 of an earlier start or reload says nothing of this start
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             env=env, pass_fds=self.pass_fds, preexec_fn=self.preexec)
@@ -149,6 +150,10 @@ class Daemon:
                 self.kill()
                 raise
         return self
+
+    def drain_notify(self):
+        while select.select([self.notify], [], [], 0)[0]:
+            self.read_notify()
 
     def wait_notify(self, wanted, limit_s=LIMIT_S):
         """Waits for a notification for which wanted(dict) is true; returns it."""
