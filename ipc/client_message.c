@@ -284,6 +284,7 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
         return 0;
     }
     s->stats.reordered += earlier_waits;
+    s->info.depth = m.depth ? m.depth : s->info.depth;
     f = &slot->frame;
     f->queue_ns = m.queue_ns;
     f->service_ns = m.service_ns;

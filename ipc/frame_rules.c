@@ -23,7 +23,7 @@ void ipc_answer_refuse(struct ipc_answer *a, enum ipc_status status, const char 
 static void begin_answer(struct ipc_answer *a, const struct ipc_header *h, bool has_credit)
 {
     a->status = IPC_OK;
-    a->epoch = 0;
+    a->epoch = a->depth = 0;
     a->is_inline = h->type == IPC_INLINE;
     a->has_credit = has_credit;
     a->frame = h->frame;
@@ -120,7 +120,8 @@ void ipc_answer_reply(const struct ipc_answer *a, uint32_t stream, const uint8_t
                            .service_ns = a->service_ns,
                            .done_ns = a->done_ns,
                            .credits = a->has_credit,
-                           .epoch = a->epoch};
+                           .epoch = a->epoch,
+                           .depth = a->depth};
 
     ret->h = (struct ipc_header){.type = IPC_RESULT,
                                  .stream = stream,

@@ -31,6 +31,7 @@ struct ipc_flow {
 struct ipc_answer {
     enum ipc_status status;
     uint32_t epoch;
+    uint32_t depth; /* frames that keep the pipeline full now; 0: not told */
     bool is_inline, has_credit;
     uint64_t frame, time_ns; /* the client's */
     uint64_t queue_ns, service_ns, done_ns;

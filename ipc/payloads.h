@@ -85,7 +85,8 @@ struct ipc_result {          /* 48 bytes */
     uint64_t done_ns;        /* 16: CLOCK_MONOTONIC at that end */
     uint32_t credits, epoch; /* 24: credits that it gives back; 28: number of the plan */
     uint64_t out_bytes;      /* 32: output bytes, in the pool or following */
-    uint64_t reserved;       /* 40 */
+    uint32_t depth;          /* 40: frames that keep the pipeline full now; 0: not told */
+    uint32_t reserved;       /* 44 */
 };
 struct ipc_credit { /* 8 bytes */
     uint32_t credits, reserved;

@@ -125,7 +125,8 @@ struct piped_tensor {
 };
 
 struct piped_stream_info {
-    uint32_t credits, depth; /* frames the daemon accepts; frames that keep its pipeline full */
+    uint32_t credits; /* frames the daemon accepts at once */
+    uint32_t depth;   /* frames that keep its pipeline full; each answer brings the present value */
     uint32_t slots;
     uint32_t input_count, output_count;
     const struct piped_tensor *inputs, *outputs;

@@ -77,6 +77,7 @@ bool dmn_stream_answer(struct dmn_stream *s)
             s->next++;
         }
         s->head++;
+        r->answer.depth = s->clients ? (uint32_t)dmn_model_depth(s->clients->model) : 0;
         ipc_answer_reply(&r->answer, s->id, r->output_there, s->format.output.there_bytes, &reply);
         dmn_peer_reply(s->peer, &reply);
         s->peer->answered++;

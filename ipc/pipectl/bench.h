@@ -49,6 +49,7 @@ struct bench {
     double *latency_ms;                /* owned, of every good answer */
     size_t latency_count, latency_size;
     uint64_t first_ns, last_ns;
+    size_t under_way, most_under_way; /* frames of all clients without an answer: now, at most */
     uint64_t pause_ns; /* the longest that a client with frames under way got no answer */
     double joules;     /* of this board during the run, with autodice; NAN: unknown */
 };
@@ -62,7 +63,8 @@ int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_clien
  * deadline of the options asks for, and no failure. */
 bool bench_is_asked_for(const struct bench_options *o, int status);
 void bench_client_close(struct bench *b, struct bench_client *c);
-/** bench_client_send() - sends a frame if a slot is free. @time_ns: when it was due. Return: true
+/** bench_client_send() - sends a frame if a slot is free and the pipeline needs one more, or
+ * --in-flight allows it. @time_ns: when it was due. Return: true
  * if it was sent. */
 bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns);
 /** bench_client_collect() - takes the answers that have come. Return: their number. */

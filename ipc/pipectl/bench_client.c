@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "ipc/pipectl/bench.h"
 
 #define PATTERNS 4
+#define SLOTS_MAX 64L
 #define INFER_TIMEOUT_MS 120000
 #define REFERENCE_MS 30000 /* how long a reference is tried for that the policy refuses */
 /* How far an answer may be off, as a share of the largest magnitude in its tensor: another plan may
@@ -126,6 +128,35 @@ static int take_references(struct bench *b, struct bench_client *c)
     return rc;
 }
 
+/* Return: whether clients keep as many frames under way as the present plan needs. With another
+ * policy the daemon is to see every frame. */
+static bool follows_depth(const struct bench_options *o)
+{
+    return o->in_flight == 0 && o->policy == PIPED_BLOCK;
+}
+
+/* Return: the slots of each client; 0: as the daemon decides. Plans to come may be deeper than the
+ * present one, hence two for each core (a stage of its own and its team) and some. */
+static uint32_t slots_of(const struct bench_options *o)
+{
+    long cores = base_max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+    uint32_t all = (uint32_t)base_min(2 * cores + 8, SLOTS_MAX);
+
+    return follows_depth(o) ? base_max((all + o->clients - 1) / o->clients, (uint32_t)PATTERNS)
+                            : o->in_flight;
+}
+
+/* Return: whether one more frame helps: the pipeline is not full of those of all clients. */
+static bool has_room(const struct bench *b, const struct bench_client *c)
+{
+    const struct piped_stream_info *info = piped_stream_info(c->stream);
+    size_t depth = base_max(info->depth, b->o.clients);
+    size_t own = (depth + b->o.clients - 1) / b->o.clients;
+
+    return !follows_depth(&b->o) || (b->under_way < depth && c->under_way < own &&
+                                     c->under_way < base_max(info->credits, 1u));
+}
+
 int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c, uint64_t seed)
 {
     struct piped_stream_options o = {.size = sizeof(o),
@@ -133,7 +164,7 @@ int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_clien
                                      .pixfmt = b->o.pixfmt,
                                      .policy = b->o.policy,
                                      .credits = b->o.in_flight,
-                                     .slots = b->o.in_flight,
+                                     .slots = slots_of(&b->o),
                                      .width = b->o.width,
                                      .height = b->o.height,
                                      .deadline_ns = b->o.deadline_ns,
@@ -185,7 +216,7 @@ bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns
 {
     struct piped_frame *f;
 
-    if (c->gone || piped_acquire(c->stream, &f) < 0) {
+    if (c->gone || !has_room(b, c) || piped_acquire(c->stream, &f) < 0) {
         return false;
     }
     slot_of(c, &b->o, f);
@@ -198,6 +229,7 @@ bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns
     b->first_ns = b->first_ns ? b->first_ns : f->submitted_ns;
     c->waits_ns = c->waits_ns ? c->waits_ns : f->submitted_ns;
     c->under_way++;
+    b->most_under_way = base_max(b->most_under_way, ++b->under_way);
     b->sent++;
     return true;
 }
@@ -250,6 +282,7 @@ static void note_pause(struct bench *b, struct bench_client *c, uint64_t now_ns)
 {
     b->pause_ns = base_max(b->pause_ns, now_ns > c->waits_ns ? now_ns - c->waits_ns : 0);
     c->under_way--;
+    b->under_way--;
     c->waits_ns = c->under_way ? now_ns : 0;
 }
 

@@ -54,6 +54,7 @@ static void print_json(const struct bench *b, double fps, double seconds, double
     json_object_set_new(v, "cpu_s", json_real(cpu_s));
     json_object_set_new(v, "seconds", json_real(seconds));
     json_object_set_new(v, "clients", json_integer(b->o.clients));
+    json_object_set_new(v, "in_flight", json_integer((json_int_t)b->most_under_way));
     json_object_set_new(v, "resent", json_integer((json_int_t)b->resent));
     json_object_set_new(v, "reconnects", json_integer((json_int_t)b->reconnects));
     if (b->o.autodice) {
@@ -65,8 +66,8 @@ static void print_json(const struct bench *b, double fps, double seconds, double
 
 static void print_text(const struct bench *b, double fps, double seconds, double cpu_s)
 {
-    printf("%.1f frames/s in %.2f s, %u client%s\n", fps, seconds, b->o.clients,
-           b->o.clients == 1 ? "" : "s");
+    printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frames in flight\n", fps, seconds,
+           b->o.clients, b->o.clients == 1 ? "" : "s", b->most_under_way);
     printf("latency ms: p50 %.3f, p95 %.3f, p99 %.3f, max %.3f\n", percentile(b, 0.5),
            percentile(b, 0.95), percentile(b, 0.99), percentile(b, 1));
     printf("sent %llu, answered %llu, lost %llu, reordered %llu, duplicated %llu",

@@ -30,7 +30,7 @@ F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1033, 1, 2,
 Header = collections.namedtuple("Header", "length type version flags stream fd_count status frame time_ns")
 Tensor = collections.namedtuple("Tensor", "name dtype shape offset bytes")
 Result = collections.namedtuple("Result", "stream frame time_ns status text queue_ns service_ns done_ns credits epoch "
-                                          "out_bytes output")
+                                          "out_bytes depth output")
 
 
 class Closed(Exception):
@@ -299,7 +299,7 @@ class Stream:
 
     def result(self):
         h, payload = self.c.expect(RESULT, self.number)
-        queue_ns, service_ns, done_ns, credits, epoch, out_bytes, _ = struct.unpack_from("<QQQIIQQ", payload)
+        queue_ns, service_ns, done_ns, credits, epoch, out_bytes, depth, _ = struct.unpack_from("<QQQIIQII", payload)
         rest = payload[48:]
         text, output = "", b""
         if h.status:
@@ -313,7 +313,7 @@ class Stream:
             at = self.slot_of[h.frame] * self.slot_bytes + align64(self.in_size)
             output = bytes(self.memory[at:at + out_bytes])
         return Result(h.stream, h.frame, h.time_ns, STATUS[h.status], text, queue_ns, service_ns, done_ns, credits,
-                      epoch, out_bytes, output)
+                      epoch, out_bytes, depth, output)
 
     def infer(self, data, **changes):
         number = self.submit(data, **changes)

@@ -307,6 +307,19 @@ def test_bench():
     check("20 inferences, one after the other" in good("bench", "--autodice"))
 
 
+STAGES = "0-2@{0}|3-5@{0}|6-8@{0}|9-11@{0}"  # four teams and four stages: nine frames keep it busy
+
+
+def test_bench_keeps_what_the_plan_needs():
+    good("plan", "set", "0-11@" + place())
+    for asked, most in (([], 3), (["--clients", "2"], 3), (["--clients", "5"], 5), (["--in-flight", "7"], 7),
+                        (["--in-flight", "1"], 1)):
+        equal(good_json("bench", "--frames", "200", *asked)["in_flight"], most, " ".join(asked))
+    good("plan", "set", STAGES.format(place()))
+    equal(good_json("bench", "--frames", "200")["in_flight"], 9)
+    good("plan", "auto")
+
+
 @contextlib.contextmanager
 def endless_bench(d, *args):
     """pipectl bench of one daemon; the caller ends it, or it ends here."""
@@ -316,6 +329,22 @@ def endless_bench(d, *args):
             yield bench
         finally:
             bench.kill()
+
+
+def test_bench_follows_the_plan():
+    with Daemon(env=HEARTBEAT) as d, endless_bench(d) as bench:
+        def answered():
+            return sum(c["answered"] for c in d.status()["clients"])
+
+        name = d.status()["eps"][0]["name"]
+        d.call("SetPlan", {"plan": "0-11@" + name})
+        check(d.wait_until(lambda: answered() > 9), d.log())
+        d.call("SetPlan", {"plan": STAGES.format(name)})
+        before = answered()
+        check(d.wait_until(lambda: answered() > before + 50), d.log())
+        bench.send_signal(2)
+        r = json.loads(bench.communicate(timeout=LIMIT_S)[0])
+    equal((r["in_flight"], r["lost"], r["errors"]), (9, 0, {}), r)
 
 
 def test_bench_beside_a_flood():

@@ -156,7 +156,8 @@ TEST(round_trips_frames)
                                     .credits = (uint32_t)t_range(0, IPC_CREDITS_MAX),
                                     .epoch = (uint32_t)t_random(),
                                     .out_bytes = (uint64_t)t_range(0, 1 << 30),
-                                    .reserved = t_random()};
+                                    .depth = (uint32_t)t_random(),
+                                    .reserved = (uint32_t)t_random()};
         struct ipc_credit credit = {(uint32_t)t_range(0, IPC_CREDITS_MAX), (uint32_t)t_random()};
         struct ipc_event_msg event = {(uint32_t)t_random(), (uint32_t)t_random(), t_random()};
 

@@ -90,6 +90,7 @@ static void print_layout(void)
     FIELD(ipc_result, credits);
     FIELD(ipc_result, epoch);
     FIELD(ipc_result, out_bytes);
+    FIELD(ipc_result, depth);
     FIELD(ipc_result, reserved);
     WHOLE(ipc_credit);
     FIELD(ipc_credit, credits);
@@ -257,6 +258,7 @@ static int print_frame(uint16_t type, const uint8_t *b, size_t bytes)
         N(result, credits);
         N(result, epoch);
         N(result, out_bytes);
+        N(result, depth);
         N(result, reserved);
     } else if (type == IPC_CREDIT && ipc_get_credit(b, bytes, &credit) == 0) {
         printf("payload");
