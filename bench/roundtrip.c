@@ -5,9 +5,18 @@
  * Sends 224x224 RGB images one at a time through shared memory to the daemon at PIPED_RUNTIME_DIR
  * and prints one line of JSON: round trip (submitted to answered, on the client's clock) less the
  * service time that the daemon reports.
+ *
+ * In turns, BLOCK frames each, cores may sleep as usual, or are kept awake: a thread of class
+ * SCHED_IDLE spins on every core, which gives way to whoever wakes. The figures of N frames of each
+ * come out: those of cores that may sleep by their names, the others as "awake". The difference is
+ * what it costs to wake cores, of which a virtual machine's take longest.
  * --hold: afterwards stays connected that long without sending, for whoever measures an idle
  * daemon.
  */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +26,8 @@
 #include "ipc/piped.h"
 
 #define SIDE 224
+#define BLOCK 25
+#define CORES_MAX 64
 
 /* Where a frame's time went, in us. */
 struct trip {
@@ -47,6 +58,56 @@ static void print_spread(const char *name, const struct trip *trips, size_t coun
            sorted[count - 1]);
 }
 
+/* Threads that keep cores awake. */
+struct spinners {
+    pthread_t threads[CORES_MAX];
+    size_t count;
+    _Atomic bool over;
+};
+
+static void *spin(void *arg)
+{
+    struct spinners *s = arg;
+
+    while (!atomic_load_explicit(&s->over, memory_order_relaxed)) {
+    }
+    return NULL;
+}
+
+static void stay_awake(struct spinners *s)
+{
+    const struct sched_param none = {0};
+    cpu_set_t allowed, one;
+
+    s->count = 0;
+    atomic_store(&s->over, false);
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    for (int cpu = 0; cpu < CPU_SETSIZE && s->count < CORES_MAX; cpu++) {
+        pthread_attr_t a;
+
+        if (!CPU_ISSET(cpu, &allowed)) {
+            continue;
+        }
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        pthread_attr_init(&a);
+        pthread_attr_setaffinity_np(&a, sizeof(one), &one);
+        pthread_attr_setinheritsched(&a, PTHREAD_INHERIT_SCHED);
+        if (pthread_create(&s->threads[s->count], &a, spin, s) == 0) {
+            pthread_setschedparam(s->threads[s->count++], SCHED_IDLE, &none);
+        }
+        pthread_attr_destroy(&a);
+    }
+}
+
+static void may_sleep(struct spinners *s)
+{
+    atomic_store(&s->over, true);
+    for (size_t i = 0; i < s->count; i++) {
+        pthread_join(s->threads[i], NULL);
+    }
+}
+
 static int measure(struct piped_stream *s, size_t frames, struct trip *trips)
 {
     for (size_t i = 0; i < frames; i++) {
@@ -68,6 +129,34 @@ static int measure(struct piped_stream *s, size_t frames, struct trip *trips)
         piped_release(s, f);
     }
     return 0;
+}
+
+/* Blocks of both kinds in turns. Return: 0 or -1. */
+static int measure_both(struct piped_stream *s, size_t frames, struct trip *asleep,
+                        struct trip *awake)
+{
+    struct spinners spinners;
+    int failed = 0;
+
+    for (size_t i = 0; i < frames && !failed; i += BLOCK) {
+        size_t count = frames - i < BLOCK ? frames - i : BLOCK;
+
+        failed = measure(s, count, asleep + i);
+        stay_awake(&spinners);
+        failed = failed ? failed : measure(s, count, awake + i);
+        may_sleep(&spinners);
+    }
+    return failed;
+}
+
+static void print_trips(const struct trip *trips, size_t frames, double *sorted)
+{
+    printf("\"frames\": %zu", frames);
+    print_spread("beyond_us", trips, frames, offsetof(struct trip, beyond), sorted);
+    print_spread("there_us", trips, frames, offsetof(struct trip, there), sorted);
+    print_spread("queue_us", trips, frames, offsetof(struct trip, queue), sorted);
+    print_spread("back_us", trips, frames, offsetof(struct trip, back), sorted);
+    print_spread("service_us", trips, frames, offsetof(struct trip, service), sorted);
 }
 
 int main(int argc, char **argv)
@@ -94,18 +183,16 @@ int main(int argc, char **argv)
         fprintf(stderr, "roundtrip: %s\n", piped_last_error());
         return 1;
     }
-    trips = calloc(frames, sizeof(*trips));
+    trips = calloc(2 * frames, sizeof(*trips)); /* asleep, awake */
     sorted = calloc(frames, sizeof(*sorted));
-    if (!trips || !sorted || measure(s, frames, trips) != 0) {
+    if (!trips || !sorted || measure_both(s, frames, trips, trips + frames) != 0) {
         return 1;
     }
-    printf("{\"frames\": %zu", frames);
-    print_spread("beyond_us", trips, frames, offsetof(struct trip, beyond), sorted);
-    print_spread("there_us", trips, frames, offsetof(struct trip, there), sorted);
-    print_spread("queue_us", trips, frames, offsetof(struct trip, queue), sorted);
-    print_spread("back_us", trips, frames, offsetof(struct trip, back), sorted);
-    print_spread("service_us", trips, frames, offsetof(struct trip, service), sorted);
-    printf("}\n");
+    printf("{");
+    print_trips(trips, frames, sorted);
+    printf(", \"awake\": {");
+    print_trips(trips + frames, frames, sorted);
+    printf("}}\n");
     fflush(stdout);
     if (hold) {
         piped_dispatch(p, (int)hold * 1000);

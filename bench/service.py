@@ -97,6 +97,11 @@ def main():
         'queue_us_p50': spread([t['queue_us']['p50'] for t in trips]),
         'back_us_p50': spread([t['back_us']['p50'] for t in trips]),
         'service_us_p50': spread([t['service_us']['p50'] for t in trips]),
+        'awake_beyond_us_p50': spread([t['awake']['beyond_us']['p50'] for t in trips]),
+        'awake_beyond_us_p99': spread([t['awake']['beyond_us']['p99'] for t in trips]),
+        'awake_there_us_p50': spread([t['awake']['there_us']['p50'] for t in trips]),
+        'awake_queue_us_p50': spread([t['awake']['queue_us']['p50'] for t in trips]),
+        'awake_back_us_p50': spread([t['awake']['back_us']['p50'] for t in trips]),
         'idle_share_of_a_core': round(idle, 5)}, indent=2))
     return 0
 

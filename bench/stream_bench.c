@@ -6,7 +6,7 @@
  *     stream_bench [--model M] [--input FILE.f32] [--in-flight N]
  *
  * Connects to the daemon at PIPED_RUNTIME_DIR and prints "ready". Every line on stdin is a number
- * of seconds: so long it keeps N frames in flight (default: as many as keep the pipeline full),
+ * of seconds: so long it keeps N frames in flight (default: as many as keep the pipeline full now),
  * then takes the last answers and prints them all as JSON, {"frames": [[submitted_ns, answered_ns],
  * ...]} on CLOCK_MONOTONIC. So a script can run it in turns with other programs. Inputs go through
  * shared memory and are written once for each slot, as other programs reuse their input.
@@ -88,6 +88,15 @@ static int take(struct client *c)
     return 0;
 }
 
+/* Return: the frames to keep in flight: those asked for, or what the present plan needs. */
+static size_t wanted(const struct client *c)
+{
+    const struct piped_stream_info *info = piped_stream_info(c->s);
+    size_t count = c->in_flight ? c->in_flight : info->depth;
+
+    return count > info->slots ? info->slots : count;
+}
+
 static int stream(struct client *c, double seconds)
 {
     uint64_t end = base_now_ns() + (uint64_t)(seconds * 1e9);
@@ -95,7 +104,7 @@ static int stream(struct client *c, double seconds)
 
     c->count = 0;
     while (base_now_ns() < end) {
-        for (; waiting < c->in_flight; waiting++) {
+        for (; waiting < wanted(c); waiting++) {
             if (submit(c) != 0) {
                 return -1;
             }
@@ -148,11 +157,6 @@ static int serve(struct client *c, const struct piped_stream_options *options, c
     if (input && read_input(c, input) != 0) {
         return -1;
     }
-    if (c->in_flight == 0) {
-        c->in_flight = piped_stream_info(c->s)->depth;
-    }
-    c->in_flight = c->in_flight > piped_stream_info(c->s)->slots ? piped_stream_info(c->s)->slots
-                                                                 : c->in_flight;
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin)) {
