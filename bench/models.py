@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the networks that tests and benches use as ONNX, with torch's answers beside them.
 
-usage: models.py [--out DIR] [NAME...]
+usage: models.py [--out DIR] [--torchscript] [NAME...]
 (needs Debian's python3-torch, python3-torchvision, python3-onnx)
 
 For every network: NAME.onnx (batch norm kept as nodes), NAME.input.f32 and NAME.output.f32 (all
 outputs one after the other, row-major), NAME.json (shapes). Weights are seeded and He-scaled, batch
 norm statistics are taken from seeded frames and then moved, so that folding them is really tested.
+--torchscript writes NAME.pt, too: the traced module for bench/peers.
 A network whose files are there is skipped; DIR defaults to models/ beside the project's bench/
 (about 1.8 GB for all of them).
 """
@@ -97,13 +98,24 @@ def plain_pads(path):
     onnx.save(model, path)
 
 
-def write(name, out):
+def module(name):
+    """The network with its weights, and its input frame."""
     make, size = NETWORKS[name]
     index = list(NETWORKS).index(name)
     torch.manual_seed(SEED + index)
     generator = torch.Generator().manual_seed(SEED + index)
     net = seed_weights(make(), generator)
-    x = frame(size, generator)
+    return net, frame(size, generator)
+
+
+def write_script(net, x, path):
+    """The traced module as a file."""
+    with torch.no_grad():
+        torch.jit.save(torch.jit.trace(net, x), path + '.part')
+    os.rename(path + '.part', path)
+
+
+def write(net, x, name, out):
     with torch.no_grad():
         y = net(x)
     y = list(y) if isinstance(y, (tuple, list)) else [y]
@@ -126,6 +138,7 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--out', default=os.path.join(os.path.dirname(here), 'models'))
+    parser.add_argument('--torchscript', action='store_true')
     parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(NETWORKS))
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in NETWORKS]
@@ -133,8 +146,15 @@ def main():
         sys.exit('models.py: no network %s; known: %s' % (', '.join(unknown), ', '.join(NETWORKS)))
     os.makedirs(args.out, exist_ok=True)
     for name in args.names or NETWORKS:
-        if not os.path.exists(os.path.join(args.out, name + '.onnx')):
-            write(name, args.out)
+        path = os.path.join(args.out, name)
+        wanted = [end for end in ('.onnx', '.pt') if (end == '.onnx' or args.torchscript) and
+                  not os.path.exists(path + end)]
+        if wanted:
+            net, x = module(name)
+        if '.onnx' in wanted:
+            write(net, x, name, args.out)
+        if '.pt' in wanted:
+            write_script(net, x, path + '.pt')
 
 
 if __name__ == '__main__':

@@ -20,7 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from machine import machine  # noqa: E402
-from ways import CPUS, Way, note, ort_dir  # noqa: E402
+from prepare import ort_dir  # noqa: E402
+from ways import CPUS, Way, note  # noqa: E402
 
 MAKE = os.path.join(ROOT, 'tests', 'networks', 'sweep_make.py')
 BUDGET_S = 20.0
@@ -53,7 +54,7 @@ def write_input(path, folder, name):
 
 def compare(options, path, inputs):
     """Medians and ratios of interleaved frames."""
-    cpu = str(CPUS[0])
+    core, cpu = CPUS[0], str(CPUS[0])
     ours = Way('piped', [([os.path.join(options.build, 'bench', 'net_bench'), path, '--measure', str(options.measure_ms),
                            '--serve'], cpu)])
     try:
@@ -64,10 +65,10 @@ def compare(options, path, inputs):
     a, b = [], []
     try:
         for way in (ours, theirs):
-            way.frame_ms()
+            way.frame_ms(core)
         while len(a) < options.rounds and sum(a) + sum(b) < BUDGET_S * 1e3 or len(a) < 5:
-            a.append(ours.frame_ms())
-            b.append(theirs.frame_ms())
+            a.append(ours.frame_ms(core))
+            b.append(theirs.frame_ms(core))
     finally:
         ours.stop()
         theirs.stop()

@@ -1,193 +1,66 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""piped beside ONNX Runtime and OpenCV on the same machine, networks and frames, interleaved.
+"""piped beside ONNX Runtime, OpenCV and PyTorch on the same machine, networks and frames, interleaved.
 
-usage: peers.py --throughput [NAME|FILE.onnx...]    two cores, each program as it is fastest
+usage: peers.py [--quick]                           all that follows; at most 30 minutes, or 3
+       peers.py --throughput [NAME|FILE.onnx...]    two cores, each program as it is fastest
        peers.py --latency [NAME...]                 one frame at a time on one core
        peers.py --slowed [NAME...]                  two cores, the second slowed 3 times by a competing program
-       peers.py --int8 FILE.onnx [...]              quantised networks: both of the first two
+       peers.py --int8 NAME|FILE.onnx [...]         quantised networks: both of the first two
        peers.py --report [--plot FILE.svg]          what is in the file of results
        common: [--results FILE.json] [--rounds N] [--slice S] [--budget S] [--ways NAME,...] [--models DIR] [--build DIR]
                [--in-flight N] [--factor F] [--cpu C] [--frames N] [--measure-ms MS] [--no-install]
 
+On a bare Debian it installs what is missing (etc/install-deps bench; npm's onnxruntime-node into $XDG_CACHE_HOME/piped-bench),
+builds piped, and writes the networks that it needs into models/ or, without that folder, into $XDG_CACHE_HOME/piped-bench. --budget
+is for what comes after installing and building. A peer that cannot be had is named as absent. Results are kept in FILE.json
+(peers.json) with a page FILE.html and tables FILE.md beside it. Exit code: 0 if piped and at least one peer were measured for
+every network asked for, otherwise 1. --slowed is left out without the right to a real-time priority.
+
 All programs of a network are loaded at once and take turns, a slice of time or a frame each, so that whatever the machine
 does meanwhile hits all alike. Printed and kept are medians over the rounds; ratios are medians of the ratios of the same
-round. The ways:
+round. A peer's way that its first slice shows far behind the peer's best way gets no rounds. The ways:
   piped           the daemon as it starts, a client that streams through shared memory
   piped-adapting  the same with adapt.enabled
   piped-places    the same with each core a place of its own
   kernels         two processes with piped's kernels, no daemon, one core each
   kernels-team    one process with piped's kernels, its two threads
-  ort-queue, opencv-queue      two one-threaded sessions, one pinned to each core; each takes the next frame when it is free
-  ort-sessions                 the same in one process, not pinned
-  ort-threads, opencv-threads  one session with its own two threads
-A frame's latency is from when it was taken (by piped: submitted) to when it can be given out in order. ONNX Runtime comes
-from the npm package onnxruntime-node, installed on first use into $XDG_CACHE_HOME/piped-bench; a peer that is not there is
-left out with a message. Networks are written by bench/models.py, quantised ones by bench/models_int8.py.
---slowed wants root, for a real-time priority.
+  ort-queue, opencv-queue, torch-queue        two one-threaded sessions, one pinned to each core; each takes the next frame
+                                              when it is free
+  ort-sessions                                the same in one process, not pinned
+  ort-threads, opencv-threads, torch-threads  one session with its own two threads
+  ort-queue@N, ort-threads@N                  N frames in each run (2, 4, 8)
+A frame's latency is from when it was taken (by piped: submitted) to when it can be given out in order.
 """
 import argparse
-import contextlib
 import json
 import os
-import statistics
+import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import budget  # noqa: E402
+import measure  # noqa: E402
+import page  # noqa: E402
+import prepare  # noqa: E402
 import table  # noqa: E402
 from machine import machine  # noqa: E402
-from ways import CPUS, ROOT, Slowed, Way, has_opencv, in_order, note, ort_dir, rate, ways  # noqa: E402
+from ways import CPUS, ROOT, note  # noqa: E402
 
-NETWORKS = ['resnet50', 'mobilenet_v1', 'mobilenet_v2', 'squeezenet1_1', 'alexnet', 'googlenet', 'vgg16', 'yolov3_tiny',
-            'yolov3']
-THROUGHPUT = ['piped', 'kernels', 'ort-queue', 'ort-threads', 'opencv-queue', 'opencv-threads']
-SLOWED = ['piped', 'piped-adapting', 'piped-places', 'ort-queue', 'ort-sessions', 'ort-threads']
-FRAMES = 10  # that a slice should hold at least
-SLICE_MAX_S = 6.0
-ADAPT_S = 12.0  # under load before anything counts, where plans may follow
-
-
-def start(options, model, inputs, names):
-    """Those of the ways that can be started."""
-    running = []
-    for name, begin in ways(options, model, inputs, names).items():
-        try:
-            running.append(begin())
-        except (RuntimeError, OSError, AssertionError) as e:
-            note(f'{name} on {os.path.basename(model)}: {e}')
-    return running
-
-
-def stop(running):
-    for way in running:
-        way.stop()
-
-
-def take_turns(running, rounds, turn, end):
-    """turn(way) of everybody in each round; whoever comes first after the others finds colder caches, so it rotates."""
-    results = {w.name: [] for w in running}
-    for i in range(rounds):
-        if i > 1 and time.monotonic() > end:
-            break
-        for k in range(len(running)):
-            way = running[(i + k) % len(running)]
-            results[way.name].append(turn(way))
-    return results
-
-
-def slices(options, running):
-    """One slice of each way that is thrown away, then rounds of slices: {way: [frames of a slice]}, seconds of a slice."""
-    seconds = options.slice
-    for way in running:
-        value = rate(way.slice(options.slice), options.slice, 2) or 1
-        if way.name.startswith(('piped', 'ort')):
-            seconds = max(seconds, FRAMES / value)
-    seconds = min(seconds, SLICE_MAX_S)
-    return take_turns(running, options.rounds, lambda w: w.slice(seconds), options.end), seconds
-
-
-def summary(name, taken, seconds):
-    lead = 4 if name.startswith('piped') else 2
-    fps = [rate(frames, seconds, lead) for frames in taken]
-    delays = sorted((end - begin) / 1e6 for frames in taken for begin, end in in_order(frames))
-    # an answer less is no failure of the round: it has to stay in step with the others
-    return {'fps': [round(f, 3) if f else None for f in fps], 'median_fps': median(fps), 'frames': len(delays),
-            'p50_ms': round(table.percentile(delays, 0.5), 3), 'p99_ms': round(table.percentile(delays, 0.99), 3)}
-
-
-def median(values):
-    values = [v for v in values if v]
-    return round(statistics.median(values), 3) if values else None
-
-
-def in_turns(options, running):
-    """Slices of all in turns: what each gave, by name, and the plan where there is one."""
-    taken, seconds = slices(options, running)
-    out = {w.name: summary(w.name, taken[w.name], seconds) for w in running}
-    for w in running:
-        if hasattr(w, 'plan'):
-            out[w.name]['plan'] = w.plan()
-    return out
-
-
-def throughput(options, model, inputs):
-    running = start(options, model, inputs, options.ways or THROUGHPUT)
-    try:
-        return in_turns(options, running)
-    finally:
-        stop(running)
-
-
-def slowed(options, model, inputs):
-    running = start(options, model, inputs, options.ways or SLOWED)
-    try:
-        with Slowed(options.build, CPUS[-1], options.factor):
-            for way in running:
-                if way.name == 'piped-places':
-                    way.retune()
-                elif way.name == 'piped-adapting':
-                    way.slice(ADAPT_S)
-            return in_turns(options, running)
-    finally:
-        stop(running)
-
-
-def latency(options, model, inputs):
-    known = ways(options, model, inputs)
-    running = []
-    for name, one in (('piped', 'kernels'), ('ort', 'ort-queue'), ('opencv', 'opencv-queue')):
-        if one not in known:
-            continue
-        try:
-            with on_one_core(options.cpu):
-                running.append(known[one]())
-            running[-1].name = name
-        except (RuntimeError, OSError) as e:
-            note(f'{name} on {os.path.basename(model)}: {e}')
-    try:
-        taken = take_turns(running, options.frames, Way.frame_ms, options.end)
-    finally:
-        stop(running)
-    return {name: {'median_ms': round(statistics.median(ms), 3), 'p10_ms': round(table.percentile(sorted(ms), 0.1), 3),
-                   'p90_ms': round(table.percentile(sorted(ms), 0.9), 3), 'ms': [round(v, 3) for v in ms]}
-            for name, ms in taken.items()}
-
-
-@contextlib.contextmanager
-def on_one_core(cpu):
-    """Within it, a way of one program a core is one program on that core."""
-    import ways as module
-    kept, module.CPUS = module.CPUS, [cpu]
-    try:
-        yield
-    finally:
-        module.CPUS = kept
-
-
-MEASURES = {'throughput': throughput, 'slowed': slowed, 'latency': latency}
-
-
-def run(options, results, what, key, model):
-    inputs = options.input or model.replace('.onnx', '.input.f32')
-    inputs = inputs if os.path.exists(inputs) else None
-    options.end = time.monotonic() + options.budget
-    name = os.path.basename(model).replace('.onnx', '')
-    out = MEASURES[what](options, model, inputs)
-    if not any(n.startswith('piped') for n in out):
-        note(f'piped did not serve {name}: no result')
-        return
-    results['machine'] = machine()
-    # ways that were not run now stay as they were
-    results.setdefault(key, {}).setdefault(name, {}).update(out)
-    with open(options.results, 'w', encoding='utf-8') as f:
-        json.dump(results, f, indent=1)
-    print('\n'.join(table.one(what, name, out)), flush=True)
+NETWORKS = ['squeezenet1_1', 'mobilenet_v1', 'mobilenet_v2', 'resnet50', 'alexnet', 'googlenet', 'yolov3_tiny', 'vgg16', 'yolov3']
+INT8 = ['squeezenet1_1', 'mobilenet_v1', 'mobilenet_v2', 'resnet50', 'alexnet', 'googlenet', 'vgg16']
+SLOWED = ['squeezenet1_1', 'mobilenet_v1', 'mobilenet_v2', 'resnet50']
+QUICK = {'f32': ['squeezenet1_1', 'mobilenet_v1', 'resnet50'], 'int8': ['mobilenet_v1'], 'slowed': []}
+BUDGET_S, QUICK_BUDGET_S = 1800, 180
+MEASURE_MS, QUICK_MEASURE_MS = 4000, 1500
+RESERVE = 0.05  # of the budget, for a job that takes longer than its share
 
 
 def arguments(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--quick', action='store_true', help='three networks, at most 3 minutes')
     parser.add_argument('--throughput', action='store_true')
     parser.add_argument('--latency', action='store_true')
     parser.add_argument('--slowed', action='store_true')
@@ -196,13 +69,13 @@ def arguments(argv=None):
     parser.add_argument('--report', action='store_true')
     parser.add_argument('--plot')
     parser.add_argument('--results', default='peers.json')
-    parser.add_argument('--models', default=os.path.join(ROOT, 'models'))
-    parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
-    parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--frames', type=int, default=25, help='rounds of --latency')
-    parser.add_argument('--slice', type=float, default=1.5)
-    parser.add_argument('--budget', type=float, default=100, help='seconds after which no round begins, from the third on')
-    parser.add_argument('--measure-ms', type=int, default=4000, help="for choosing kernels; the daemon's default")
+    parser.add_argument('--models')
+    parser.add_argument('--build', help='a folder that is built already')
+    parser.add_argument('--rounds', type=int, default=7, help='at most')
+    parser.add_argument('--frames', type=int, default=25, help='rounds of --latency, at most')
+    parser.add_argument('--slice', type=float, default=1.2, help='seconds, at least')
+    parser.add_argument('--budget', type=float, help='seconds for all jobs')
+    parser.add_argument('--measure-ms', type=int, help="for choosing kernels; by default the daemon's 4000, with --quick 1500")
     parser.add_argument('--ways', type=lambda s: s.split(','))
     parser.add_argument('--no-install', dest='install', action='store_false')
     parser.add_argument('--in-flight', type=int, default=0)
@@ -210,13 +83,112 @@ def arguments(argv=None):
     parser.add_argument('--cpu', type=int, default=CPUS[-1])
     parser.add_argument('names', nargs='*')
     options = parser.parse_args(argv)
-    if not (options.throughput or options.latency or options.slowed or options.int8 or options.report):
-        parser.error('one of --throughput, --latency, --slowed, --int8, --report')
+    options.budget = options.budget or (QUICK_BUDGET_S if options.quick else BUDGET_S)
+    if options.quick:
+        options.slice = min(options.slice, 0.6)
+    if options.measure_ms is None:
+        options.measure_ms = QUICK_MEASURE_MS if options.quick else MEASURE_MS
+    if not options.models:
+        beside = os.path.join(ROOT, 'models')
+        options.models = beside if os.path.isdir(beside) else os.path.join(prepare.CACHE, 'models')
     return options
 
 
-def path_of(options, name):
-    return name if name.endswith('.onnx') else os.path.join(options.models, name + '.onnx')
+def jobs_of(options):
+    """[(key, name, what of it)] in the order in which they run: what matters most comes first."""
+    what = [w for w in ('throughput', 'latency') if getattr(options, w)]
+    everything = not (what or options.slowed or options.int8)
+    sets = QUICK if options.quick else {'f32': NETWORKS, 'int8': INT8, 'slowed': SLOWED}
+    both = ['throughput', 'latency']
+    jobs = [('f32', n, what or both) for n in options.names or sets['f32']] if what or everything else []
+    jobs += [('int8', n, both) for n in options.int8 or ([] if not everything or options.names else sets['int8'])]
+    if options.slowed or everything:
+        jobs += [('slowed', n, ['slowed']) for n in options.names or (SLOWED if options.slowed else sets['slowed'])]
+    return jobs
+
+
+def keys_of(job):
+    """Where the job's results belong."""
+    kind, _, what = job
+    return [('int8-' if kind == 'int8' else '') + w for w in what]
+
+
+def name_of(job):
+    name = os.path.basename(job[1]).replace('.onnx', '')
+    return name + '_int8' if job[0] == 'int8' and not job[1].endswith('.onnx') else name
+
+
+def run(options, job, end):
+    """Measures a network. Return: {what: {way: figures}}; empty, with a message: it could not be."""
+    kind, name, what = job
+    model = name if name.endswith('.onnx') else prepare.network(options, name, kind == 'int8')
+    if not model or not os.path.exists(model):
+        note(f'{name}: there is no such network')
+        return {}
+    inputs = options.input or model.replace('.onnx', '.input.f32')
+    inputs = inputs if os.path.exists(inputs) else None
+    if kind == 'slowed':
+        return measure.slowed(options, model, inputs, end)
+    return measure.two_cores(options, model, inputs, what, end)
+
+
+def keep(options, results):
+    with open(options.results + '.part', 'w', encoding='utf-8') as f:
+        json.dump(results, f, indent=1)
+    os.replace(options.results + '.part', options.results)
+
+
+def commit():
+    done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty', '--abbrev=7'], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip() or 'unknown'
+
+
+def measure_all(options, results, jobs):
+    """Runs the jobs within the budget. Return: what is missing, as lines."""
+    begun, missing = time.monotonic(), []
+    results['left_out'] = []
+    if any(j[0] == 'slowed' for j in jobs) and not prepare.may_slow_cores():
+        results['left_out'].append('With one core slowed: left out, real-time priority is not permitted here')
+        note(results['left_out'][-1])
+        jobs = [j for j in jobs if j[0] != 'slowed']
+    about = {'commit': commit(), 'command': ' '.join(['bench/peers/peers.py'] + sys.argv[1:]), 'load': machine()['load']}
+    for i, job in enumerate(jobs):
+        left_s = begun + options.budget - time.monotonic()
+        reserve_s = RESERVE * options.budget
+        out = {}
+        if budget.is_over(left_s, reserve_s):
+            note(f'{name_of(job)}: no time is left')
+        else:
+            end = time.monotonic() + budget.share(left_s - reserve_s, len(jobs) - i)
+            out = run(options, job, end)
+        for key, what in zip(keys_of(job), job[2]):
+            rows = out.get(what, {})
+            if not measure.complete(rows, options.ways):
+                missing.append(f'{name_of(job)}, {key}: ' + ('only ' + ', '.join(rows) if rows else 'not measured'))
+            if rows:
+                # ways that were not run now stay as they were
+                results.setdefault(key, {}).setdefault(name_of(job), {}).update(rows)
+                print('\n'.join(table.one(key, name_of(job), rows)), flush=True)
+        results['machine'] = machine()
+        keep(options, results)
+    results['left_out'] += missing
+    results['runs'] = results.get('runs', []) + [{**about, 'seconds': round(time.monotonic() - begun)}]
+    keep(options, results)
+    return missing if jobs else ['nothing was measured']
+
+
+def show(options, results):
+    """The tables, and the page and file of tables beside the results."""
+    lines = table.report(results)
+    print('\n' + '\n'.join(lines), flush=True)
+    stem = os.path.splitext(options.results)[0]
+    with open(stem + '.md', 'w', encoding='utf-8') as f:
+        f.write('\n'.join(lines) + '\n')
+    if prepare.page(options.build or os.path.join(ROOT, 'build'), page.description(results), stem + '.html'):
+        print(f'\n{stem}.html, {stem}.md, {options.results}', flush=True)
+    if options.plot and results.get('throughput'):
+        page.plot(results, options.plot)
 
 
 def main():
@@ -225,20 +197,19 @@ def main():
     if os.path.exists(options.results):
         with open(options.results, encoding='utf-8') as f:
             results = json.load(f)
-    jobs = [(what, what, path_of(options, name)) for what in ('throughput', 'latency', 'slowed') if getattr(options, what)
-            for name in options.names or NETWORKS]
-    jobs += [(what, 'int8-' + what, path) for path in options.int8 for what in ('throughput', 'latency')]
-    options.ort, options.opencv = (ort_dir(options.install), has_opencv()) if jobs else (None, False)
-    for what, key, model in jobs:
-        if not os.path.exists(model):
-            note(f'{model} is not there: bench/models.py writes it')
-            continue
-        run(options, results, what, key, model)
-    if options.report:
-        print('\n'.join(table.report(results)))
-        if options.plot:
-            table.plot(results, options.plot)
-    return 0 if results else 77
+    missing = []
+    if not options.report:
+        if options.install:
+            prepare.packages()
+        results['peers'] = prepare.peers(options)
+        options.build = options.build or prepare.build(options.install)
+        if not options.build:
+            return 1
+        missing = measure_all(options, results, jobs_of(options))
+    show(options, results)
+    for line in missing:
+        note('missing: ' + line)
+    return 1 if missing else 0
 
 
 if __name__ == '__main__':

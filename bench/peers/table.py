@@ -1,41 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of bench/peers as text and as a plot."""
+"""Results of bench/peers as tables."""
 import math
 import statistics
 
-OWN = ('piped', 'kernels')  # ways that begin so are not a peer's
+from names import KINDS, PEERS, is_peer, kind_of
+
+QUEUES = ('ort-queue', 'ort-sessions')
+TITLES = {'throughput': 'f32: frames a second on two cores', 'latency': 'f32: milliseconds of a frame on one core',
+          'int8-throughput': 'int8: frames a second on two cores', 'int8-latency': 'int8: milliseconds of a frame on one core',
+          'slowed': 'f32: frames a second and p99 (ms) with one core slowed'}
 
 
 def percentile(ordered, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float('nan')
 
 
-def is_peer(way):
-    return not way.startswith(OWN)
-
-
-def best_peer(rows, key, least=False):
-    """Name of the peers' way with the greatest (or least) figure; None: there is none."""
-    names = [n for n in rows if is_peer(n) and rows[n].get(key)]
+def best_way(rows, key, kind=None, least=False):
+    """Name of a program's way with the greatest (or least) figure, or of all peers'; None: there is none."""
+    names = [n for n in rows if (kind_of(n) == kind if kind else is_peer(n)) and rows[n].get(key)]
+    names = [n for n in names if not rows[n].get('first_slice')] or names  # one slice proves nothing against rounds
     return (min if least else max)(names, key=lambda n: rows[n][key]) if names else None
 
 
-def ratio(a, b):
-    """Median of a/b of the same rounds; both are lists of figures or None."""
-    pairs = [x / y for x, y in zip(a, b) if x and y]
-    return statistics.median(pairs) if pairs else None
+def ratios(a, b):
+    """a/b of the same rounds, in order; both are lists of figures or None."""
+    return sorted(x / y for x, y in zip(a, b) if x and y)
 
 
 def against_peer(rows, way, what='throughput'):
-    """(ratio of a way to the best peer, the peer): frames a second, or for latency the time."""
-    key, series = ('median_ms', 'ms') if what == 'latency' else ('median_fps', 'fps')
-    peer = best_peer(rows, key, what == 'latency')
-    if peer is None or way not in rows:
-        return None, peer
-    value = ratio(rows[way][series], rows[peer][series])
-    if value is None and rows[way].get(key):  # measured in different runs
-        value = rows[way][key] / rows[peer][key]
-    return value, peer
+    """(ratio of a way to the best peer, (least, greatest) of the rounds, the peer's way): frames a second, or for latency the
+    time. The spread of latencies is that of their quartiles. Without a peer or the way: (None, None, the peer's way)."""
+    least = what.endswith('latency')
+    key, series = ('median_ms', 'ms') if least else ('median_fps', 'fps')
+    peer = best_way(rows, key, least=least)
+    if peer is None or not rows.get(way, {}).get(key):
+        return None, None, peer
+    found = ratios(rows[way][series], rows[peer][series])
+    if not found:  # measured in different runs
+        return rows[way][key] / rows[peer][key], None, peer
+    if least and len(found) > 3:
+        low, _, high = statistics.quantiles(found, n=4)
+    else:
+        low, high = found[0], found[-1]
+    return statistics.median(found), (low, high), peer
 
 
 def geomean(values):
@@ -47,121 +54,120 @@ def text(value, digits=2):
     return '-' if value is None else f'{value:.{digits}f}'
 
 
+def spread(value, ends):
+    return text(value) + (f' ({ends[0]:.2f} to {ends[1]:.2f})' if ends else '')
+
+
 def one(what, name, rows):
     """A network's result right after it was measured."""
-    if what == 'latency':
+    if what.endswith('latency'):
         lines = [f'{n:<16} {r["median_ms"]:9.2f} ms  ({r["p10_ms"]:.2f} .. {r["p90_ms"]:.2f})' for n, r in rows.items()]
     else:
         lines = [f'{n:<16} {text(r["median_fps"]):>9} fps  p50 {r["p50_ms"]:.1f} ms  p99 {r["p99_ms"]:.1f} ms  '
-                 f'{r.get("plan", "")}' for n, r in rows.items()]
-    value, peer = against_peer(rows, 'piped', what)
-    return [f'{name}, {what}'] + ['  ' + line for line in lines] + [f'  piped / {peer}: {text(value)}']
+                 f'{"first slice only" if r.get("first_slice") else r.get("plan", "")}' for n, r in rows.items()]
+    value, ends, peer = against_peer(rows, 'piped', what)
+    return [f'{name}, {what}'] + ['  ' + line for line in lines] + [f'  piped / {peer}: {spread(value, ends)}']
 
 
-def throughput_table(results, key):
-    names = list(results[key])
-    ways = list(dict.fromkeys(w for n in names for w in results[key][n]))
-    out = ['| network | ' + ' | '.join(ways) + ' | piped / best peer | kernels / best peer |',
-           '| --- |' + ' ---: |' * (len(ways) + 2)]
-    for n in names:
-        rows = results[key][n]
-        cells = [text(rows.get(w, {}).get('median_fps')) for w in ways]
-        out.append(f'| {n} | ' + ' | '.join(cells + [text(against_peer(rows, w)[0]) for w in OWN]) + ' |')
-    means = [geomean([against_peer(results[key][n], w)[0] for n in names]) for w in OWN]
-    out.append('| geometric mean |' + ' |' * len(ways) + f' {text(means[0])} | {text(means[1])} |')
-    return out
+def best_cell(rows, kind, what):
+    """A program's best figure with the way that gave it."""
+    least = what.endswith('latency')
+    key = 'median_ms' if least else 'median_fps'
+    way = best_way(rows, key, kind, least)
+    if way is None:
+        return '-'
+    return text(rows[way][key]) + (f' {way.partition("-")[2]}' if is_peer(way) and '-' in way else '')
 
 
-def latency_table(results, key):
-    out = ['| network | piped | ort | opencv | piped / best peer |', '| --- | ---: | ---: | ---: | ---: |']
-    ratios = []
-    for n, rows in results[key].items():
-        ratios.append(against_peer(rows, 'piped', 'latency')[0])
-        out.append(f'| {n} | ' + ' | '.join(text(rows.get(w, {}).get('median_ms')) for w in ('piped', 'ort', 'opencv')) +
-                   f' | {text(ratios[-1])} |')
-    return out + [f'| geometric mean | | | | {text(geomean(ratios))} |']
+def compared(results, key):
+    """Heads and rows: every program's best way, and piped against the best of all peers."""
+    peers = [k for k in PEERS if any(kind_of(w) == k for rows in results[key].values() for w in rows)]
+    own = ['piped'] + [w for w in ('kernels',) if any(w in rows for rows in results[key].values())]
+    figure = 'median_ms' if key.endswith('latency') else 'median_fps'
+    lines, shares = [], {w: [] for w in own}
+    for name, rows in results[key].items():
+        cells = [name] + [text(rows.get(w, {}).get(figure)) for w in own] + [best_cell(rows, k, key) for k in peers]
+        for w in own:
+            value, ends, peer = against_peer(rows, w, key)
+            shares[w].append(value)
+            cells.append(spread(value, ends))
+        lines.append(cells + [peer or '-'])
+    lines.append(['geometric mean'] + [''] * (len(own) + len(peers)) + [text(geomean(shares[w])) for w in own] + [''])
+    return ['network'] + own + [KINDS[k] for k in peers] + [w + ' / best peer' for w in own] + ['best peer'], lines
 
 
-QUEUES = ('ort-queue', 'ort-sessions')
-
-
-def slowed_table(results, key):
-    """Against the faster of the ways with two sessions, and against the peer's own threads."""
+def ways_table(results, key):
+    """Heads and rows: every way that was measured; "~": its first slice only."""
     ways = list(dict.fromkeys(w for rows in results[key].values() for w in rows))
-    own = [w for w in ways if not is_peer(w)]
-    out = ['| network | ' + ' | '.join(f'{w} fps, p99 ms' for w in ways) +
-           ' | best of ours | fps / two sessions | p99 / theirs | fps / own threads |', '| --- |' + ' ---: |' * (len(ways) + 4)]
-    means = []
-    for n, rows in results[key].items():
-        best = max((w for w in own if w in rows), key=lambda w: rows[w]['median_fps'] or 0)
-        queue = max((w for w in QUEUES if w in rows), key=lambda w: rows[w]['median_fps'] or 0, default=None)
-        shares = [ratio(rows[best]['fps'], rows[queue]['fps']) if queue else None,
-                  rows[best]['p99_ms'] / rows[queue]['p99_ms'] if queue else None,
-                  ratio(rows[best]['fps'], rows['ort-threads']['fps']) if 'ort-threads' in rows else None]
+    lines = [[name] + [text(rows.get(w, {}).get('median_fps')) + ('~' if rows.get(w, {}).get('first_slice') else '') for w in ways]
+             for name, rows in results[key].items()]
+    return ['network'] + ways, lines
+
+
+def slowed_shares(rows):
+    """Our best way against the faster of two sessions and against the peer's own threads: (way, frames a second, p99, frames)."""
+    fps = lambda w: rows[w]['median_fps'] or 0  # noqa: E731
+    best = max((w for w in rows if not is_peer(w)), key=fps, default=None)
+    queue = max((w for w in QUEUES if w in rows), key=fps, default=None)
+
+    def over(way):
+        found = ratios(rows[best]['fps'], rows[way]['fps']) if way in rows and best else []
+        return statistics.median(found) if found else None
+
+    return best, over(queue), rows[best]['p99_ms'] / rows[queue]['p99_ms'] if queue and best else None, over('ort-threads')
+
+
+def slowed_table(results, key='slowed'):
+    """Heads and rows."""
+    ways = list(dict.fromkeys(w for rows in results[key].values() for w in rows))
+    lines, means = [], []
+    for name, rows in results[key].items():
+        best, *shares = slowed_shares(rows)
         means.append(shares)
-        cells = [f'{text(rows[w]["median_fps"])}, {text(rows[w]["p99_ms"], 1)}' if w in rows else '-' for w in ways]
-        out.append(f'| {n} | ' + ' | '.join(cells + [best] + [text(s) for s in shares]) + ' |')
-    out.append('| geometric mean |' + ' |' * (len(ways) + 1) + ' ' +
-               ' | '.join(text(geomean([m[i] for m in means])) for i in range(3)) + ' |')
+        cells = [f'{text(rows[w]["median_fps"])}, {rows[w]["p99_ms"]:.1f}' if w in rows else '-' for w in ways]
+        lines.append([name] + cells + [best or '-'] + [text(s) for s in shares])
+    lines.append(['geometric mean'] + [''] * (len(ways) + 1) + [text(geomean(column)) for column in zip(*means)])
+    return ['network'] + [f'{w} fps, p99 ms' for w in ways] + ['best of ours', 'fps / two sessions', 'p99 / theirs',
+                                                                'fps / own threads'], lines
+
+
+def markdown(heads, lines):
+    """A table that is read well as text, too."""
+    wide = [max(len(line[i]) for line in [heads] + lines) for i in range(len(heads))]
+    out = ['| ' + ' | '.join(c.ljust(w) for c, w in zip(line, wide)) + ' |' for line in [heads] + lines]
+    out.insert(1, '| ' + ' | '.join('-' * max(3, w - 1) + ':' if i else '-' * max(3, w) for i, w in enumerate(wide)) + ' |')
     return out
 
 
-TITLES = {'throughput': 'Frames a second on two cores', 'latency': 'Milliseconds of a frame on one core',
-          'slowed': 'The second core slowed by a competing program',
-          'int8-throughput': 'int8: frames a second on two cores', 'int8-latency': 'int8: milliseconds of a frame on one core'}
-TABLES = {'throughput': throughput_table, 'latency': latency_table, 'slowed': slowed_table,
-          'int8-throughput': throughput_table, 'int8-latency': latency_table}
+def tables(results):
+    """[(title, heads, rows)] of all that was measured."""
+    out = []
+    for key, title in TITLES.items():
+        if not results.get(key):
+            continue
+        if key == 'slowed':
+            out.append((title, *slowed_table(results)))
+            continue
+        out.append((title, *compared(results, key)))
+        if key.endswith('throughput'):
+            out.append((title + ', every way (~: its first slice only)', *ways_table(results, key)))
+    return out
+
+
+def about(results):
+    """The machine and the programs, and what is missing: lines of text."""
+    m = results.get('machine', {})
+    out = [f'{m.get("cpu", "?")}, {m.get("cores", "?")} cores, Linux {m.get("kernel", "?")}']
+    if results.get('runs'):
+        run = results['runs'][-1]
+        out.append(f'Commit {run["commit"]}; {run["command"]}; {run["seconds"]} s; load before it {run["load"]}')
+    for kind, how in results.get('peers', {}).items():
+        out.append(f'{PEERS[kind]}: ' + (how['version'] if 'version' in how else 'absent, ' + how['absent']))
+    return out + results.get('left_out', [])
 
 
 def report(results):
-    m = results.get('machine', {})
-    out = [f'{m.get("cpu", "?")}, {m.get("cores", "?")} cores, Linux {m.get("kernel", "?")}']
-    for key, title in TITLES.items():
-        if results.get(key):
-            out += ['', title, ''] + TABLES[key](results, key)
+    out = about(results)
+    for title, heads, lines in tables(results):
+        out += ['', title, ''] + markdown(heads, lines)
     return out
-
-
-def plot(results, path):
-    """For every network the frames a second of piped and of each peer's best way, over those of the best peer."""
-    rows = results['throughput']
-    colours = (('piped', '#36c'), ('ort', '#c63'), ('opencv', '#999'))
-    width, height, left, bottom, top = 860, 260, 36, 34, 34
-    group = (width - left - 10) / len(rows)
-    bar = group * 0.84 / len(colours)
-    bars, most = [], 1.5
-    for i, (name, r) in enumerate(rows.items()):
-        peer = best_peer(r, 'median_fps')
-        for k, (kind, colour) in enumerate(colours):
-            fps = [v['median_fps'] for w, v in r.items() if (w == kind if kind == 'piped' else w.startswith(kind))]
-            fps = max((f for f in fps if f), default=0)
-            if not fps:
-                continue
-            share = fps / r[peer]['median_fps'] if peer else 0
-            if kind == 'piped':
-                share = against_peer(r, 'piped')[0] or 0
-            most = max(most, share * 1.08)
-            bars.append((left + i * group + group * 0.08 + k * bar, share, colour, fps))
-
-    def y(share):
-        return height - bottom - share / most * (height - bottom - top)
-
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',
-           '<rect width="100%" height="100%" fill="white"/>',
-           f'<text x="{left}" y="14">frames/s on two cores relative to the best way of the best peer; '
-           'figures: frames/s</text>']
-    for k, (kind, colour) in enumerate(colours):
-        out.append(f'<rect x="{left + 120 * k}" y="19" width="9" height="9" fill="{colour}"/>'
-                   f'<text x="{left + 120 * k + 13}" y="27">{ {"ort": "ONNX Runtime", "opencv": "OpenCV"}.get(kind, kind)}</text>')
-    for i in range(int(most * 5) + 1):
-        dash = '' if i == 5 else ' stroke-dasharray="2 3"'
-        out.append(f'<line x1="{left}" x2="{width - 10}" y1="{y(i / 5):.1f}" y2="{y(i / 5):.1f}" stroke="#bbb"{dash}/>'
-                   f'<text x="{left - 4}" y="{y(i / 5) + 4:.1f}" text-anchor="end">{i / 5:.1f}</text>')
-    for x, share, colour, fps in bars:
-        out.append(f'<rect x="{x:.1f}" y="{y(share):.1f}" width="{bar * 0.9:.1f}" height="{height - bottom - y(share):.1f}" '
-                   f'fill="{colour}"/><text x="{x + bar * 0.45:.1f}" y="{y(share) - 3:.1f}" text-anchor="middle" '
-                   f'font-size="8">{fps:.{0 if fps >= 20 else 1}f}</text>')
-    for i, name in enumerate(rows):
-        out.append(f'<text x="{left + (i + 0.5) * group:.1f}" y="{height - 14}" text-anchor="middle">{name}</text>')
-    with open(path, 'w', encoding='utf-8') as f:
-        f.write('\n'.join(out + ['</svg>']) + '\n')

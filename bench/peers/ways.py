@@ -3,58 +3,36 @@
 time, and what a slice showed.
 
 A program prints "ready" when it is loaded and warm; for a line with a number of seconds it computes frame after frame so
-long and prints {"frames": [[begin_ns, end_ns], ...]}; for the line "go" it computes one and prints its milliseconds.
+long and prints {"frames": [[begin_ns, end_ns], ...]}; for the line "go" it computes one and prints its milliseconds. A second
+number is how many frames each run takes.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 
+from names import batch_of
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-ORT_VERSION = '1'
+BATCHES = (2, 4, 8)
 PERIOD_US = 4000  # of slow_core
+ADAPT_S = 12.0  # under load before anything counts, where plans may follow
 
 
 def note(text):
     print(f'peers: {text}', file=sys.stderr, flush=True)
 
 
-def ort_dir(install=True):
-    """Folder with onnxruntime-node, which is installed there if that is allowed; or None with a message."""
-    cache = os.path.join(os.environ.get('XDG_CACHE_HOME', os.path.expanduser('~/.cache')),
-                         'piped-bench', 'onnxruntime')
-    if os.path.isdir(os.path.join(cache, 'node_modules', 'onnxruntime-node')):
-        return cache
-    if not install or not shutil.which('npm') or not shutil.which('node'):
-        note('no ONNX Runtime: it is not installed' + (', nor are npm and node' if install else ''))
-        return None
-    os.makedirs(cache, exist_ok=True)
-    note(f'installing onnxruntime-node into {cache}')
-    done = subprocess.run(['npm', 'install', '--no-fund', '--no-audit', '--prefix', cache,
-                           f'onnxruntime-node@{ORT_VERSION}'], capture_output=True, text=True,
-                          env=dict(os.environ, ONNXRUNTIME_NODE_INSTALL_CUDA='skip'), timeout=600,
-                          check=False)
-    if done.returncode != 0:
-        note('no ONNX Runtime: npm install failed: ' + done.stderr.strip().split('\n')[-1])
-        return None
-    return cache
-
-
-def has_opencv():
-    if subprocess.run(['/usr/bin/python3', '-c', 'import cv2'], capture_output=True, check=False).returncode:
-        note('no OpenCV: python3-opencv is not installed')
-        return False
-    return True
-
-
 class Program:
-    """One process; cpus: where it may run, as taskset takes it."""
+    """One process; cpus: where it may run, as taskset takes it. It is asked nothing before wait()."""
 
-    def __init__(self, command, cpus, env=None):
+    def __init__(self, command, cpus):
+        self.cpus = cpus
         self.process = subprocess.Popen(['taskset', '-c', cpus] + command, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def wait(self):
         line = self.process.stdout.readline().strip()
         if line != 'ready':
             why = self.process.stderr.read().strip().split('\n')[-1]
@@ -72,7 +50,10 @@ class Program:
         return json.loads(line)
 
     def stop(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has ended
         try:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
@@ -81,7 +62,8 @@ class Program:
 
 
 class Way:
-    """Programs that share the frames of one stream: each takes the next one when it is free."""
+    """Programs that share the frames of one stream: each takes the next one when it is free. They load at the same time, each
+    on its own cores."""
 
     def __init__(self, name, commands):
         """commands: [(command, cpus)]"""
@@ -90,23 +72,54 @@ class Way:
         try:
             for command, cpus in commands:
                 self.programs.append(Program(command, cpus))
+            for p in self.programs:
+                p.wait()
         except BaseException:
             self.stop()
             raise
 
-    def frame_ms(self):
-        self.programs[0].tell('go')
-        return self.programs[0].hear()
+    def program_on(self, cpu):
+        """The program that has this core for itself, or None."""
+        return next((p for p in self.programs if p.cpus == str(cpu)), None)
+
+    def frame_ms(self, cpu):
+        program = self.program_on(cpu)
+        program.tell('go')
+        return program.hear()
 
     def slice(self, seconds):
         """[(begin_ns, end_ns)] of every frame, in the order in which they began."""
+        batch = batch_of(self.name)
         for p in self.programs:
-            p.tell(seconds)
-        return sorted(tuple(f) for p in self.programs for f in p.hear()['frames'])
+            p.tell(seconds if batch == 1 else f'{seconds} {batch}')
+        return sorted(tuple(f) for p in self.programs for f in p.hear()['frames'] for _ in range(batch))
+
+    def lead(self):
+        """Frames at the head of a slice that belong to its start."""
+        return 2 * batch_of(self.name)
 
     def stop(self):
         for p in self.programs:
             p.stop()
+
+
+class Shared(Way):
+    """One of the ways that have the same programs: these end with the last of the ways that were started."""
+
+    def __init__(self, name, kept, commands):
+        """kept: what the ways have in common, an empty dictionary at first."""
+        if not kept.get('users'):
+            super().__init__(name, commands)
+            kept.update(programs=self.programs, users=0)
+        self.name, self.programs, self.kept = name, kept['programs'], kept
+        kept['users'] += 1
+
+    def stop(self):
+        if getattr(self, 'kept', None):
+            self.kept['users'] -= 1
+            if self.kept['users']:
+                return
+        super().stop()
 
 
 class Piped(Way):
@@ -137,6 +150,9 @@ class Piped(Way):
         with self.daemon.connect() as v:
             v.sock.settimeout(200)
             return v.call('io.piped.Retune', {'algorithm': algorithm, 'seed': 1})['event']['plan_after']
+
+    def lead(self):
+        return 4
 
     def plan(self):
         return self.daemon.status()['models'][0]['plan']
@@ -176,10 +192,36 @@ def two(command):
     return [(command, str(c)) for c in CPUS]
 
 
+def serve_py(name):
+    return ['/usr/bin/python3', os.path.join(HERE, name + '_serve.py')]
+
+
+def peers_ways(options, model, inputs):
+    """{name: function that starts it} of the peers that are there and can read the network."""
+    every = {}
+    if options.ort:
+        ort = ['node', os.path.join(HERE, 'ort_serve.js'), options.ort, model, inputs]
+        every['ort-queue'] = lambda: Way('ort-queue', two(ort + ['1']))
+        every['ort-sessions'] = lambda: Way('ort-sessions', [(ort + ['1', '2'], ALL)])
+        every['ort-threads'] = lambda: Way('ort-threads', [(ort + ['2'], ALL)])
+        for way, commands in (('ort-queue', two(ort + ['1', '1', 'batched'])),
+                              ('ort-threads', [(ort + ['2', '1', 'batched'], ALL)])):
+            kept = {}
+            for n in BATCHES:
+                name = f'{way}@{n}'
+                every[name] = lambda name=name, kept=kept, commands=commands: Shared(name, kept, commands)
+    others = [('opencv', serve_py('opencv') + [model, inputs])] if options.opencv else []
+    script = model.replace('.onnx', '.pt')
+    if options.torch and os.path.exists(script):
+        others.append(('torch', serve_py('torch') + [script, inputs]))
+    for kind, command in others:
+        every[kind + '-queue'] = lambda kind=kind, command=command: Way(kind + '-queue', two(command + ['1']))
+        every[kind + '-threads'] = lambda kind=kind, command=command: Way(kind + '-threads', [(command + ['2'], ALL)])
+    return every
+
+
 def ways(options, model, inputs, names=None):
     """{name: function that starts it}, in the order in which they are to be shown. names: only these."""
-    ort = ['node', os.path.join(HERE, 'ort_serve.js'), options.ort, model, inputs] if options.ort and inputs else None
-    opencv = ['/usr/bin/python3', os.path.join(HERE, 'opencv_serve.py'), model, inputs] if options.opencv and inputs else None
     net = [os.path.join(options.build, 'bench', 'net_bench'), model, '--measure', str(options.measure_ms),
            '--serve']
     adapt = {'adapt': {'enabled': True}}
@@ -191,13 +233,8 @@ def ways(options, model, inputs, names=None):
         'kernels': lambda: Way('kernels', two(net)),
         'kernels-team': lambda: Way('kernels-team', [(net + ['--width', '2'], ALL)]),
     }
-    if ort:
-        every['ort-queue'] = lambda: Way('ort-queue', two(ort + ['1']))
-        every['ort-sessions'] = lambda: Way('ort-sessions', [(ort + ['1', '2'], ALL)])
-        every['ort-threads'] = lambda: Way('ort-threads', [(ort + ['2'], ALL)])
-    if opencv:
-        every['opencv-queue'] = lambda: Way('opencv-queue', two(opencv + ['1']))
-        every['opencv-threads'] = lambda: Way('opencv-threads', [(opencv + ['2'], ALL)])
+    if inputs:
+        every.update(peers_ways(options, model, inputs))
     return {n: every[n] for n in (names or every) if n in every}
 
 

@@ -23,7 +23,7 @@ def run(*command, **more):
 
 def install_deps_knows_its_groups():
     script = os.path.join(ROOT, "etc", "install-deps")
-    for group in ("build", "test", "metrics", "site", "networks", "nspawn", "builds", "packages"):
+    for group in ("build", "test", "metrics", "site", "networks", "bench", "node", "nspawn", "builds", "packages"):
         done = run(script, "--list", group)
         check(done.returncode == 0 and done.stdout.split(), group, done.stderr)
     check(run(script, "nonsense").returncode == 2, "an unknown group is taken")

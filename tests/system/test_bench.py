@@ -14,10 +14,7 @@ import xml.dom.minidom
 from daemon import BUILD, DIGITS, LIMIT_S, ROOT, check, equal, main
 
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
 import governors  # noqa: E402
-import table  # noqa: E402
-import ways  # noqa: E402
 
 
 def governor_settings_are_those_of_the_paper():
@@ -96,67 +93,5 @@ def starts_are_timed():
     check(found["resident_mb"] > found["weights_mb"] and found["bound_mb"] >= 20, found)
 
 
-def slices_become_rates():
-    """Two programs, one of 100 ms a frame and one of 300 ms: 13.3 frames a second, in order after the slow one."""
-    ms = 1000000
-    fast = [(i * 100 * ms, (i + 1) * 100 * ms) for i in range(20)]
-    slow = [(i * 300 * ms + 1, (i + 1) * 300 * ms + 1) for i in range(7)]
-    fps = ways.rate(fast + slow, 2.0, 2)
-    check(12.5 < fps < 14.2, fps)
-    equal(ways.rate(fast, 2.0, 2), 10)
-    equal(ways.rate(fast + [(1900 * ms, 9000 * ms)], 2.0, 2), 10, "what ends behind the slice")
-    equal(ways.rate(fast[:3], 2.0, 2), None)
-    equal(ways.rate([], 2.0, 2), None)
-    equal(ways.in_order([(0, 10), (1, 30), (2, 20), (3, 40)]), [(0, 10), (1, 30), (2, 30), (3, 40)])
-
-
-PEERS = {"machine": {"cpu": "x", "cores": 2, "kernel": "y"},
-         "throughput": {"a": {"piped": {"fps": [30, 33, 30], "median_fps": 30, "p99_ms": 5},
-                              "kernels": {"fps": [40, 40, 40], "median_fps": 40, "p99_ms": 5},
-                              "ort-queue": {"fps": [20, None, 15], "median_fps": 17.5, "p99_ms": 5},
-                              "ort-threads": {"fps": [10, 10, 10], "median_fps": 10, "p99_ms": 5}},
-                        "b": {"piped": {"fps": [8], "median_fps": 8, "p99_ms": 5},
-                              "opencv-queue": {"fps": [2], "median_fps": 2, "p99_ms": 5}}},
-         "latency": {"a": {"piped": {"median_ms": 2, "ms": [2, 2]}, "ort": {"median_ms": 4, "ms": [4, 4]},
-                           "opencv": {"median_ms": 3, "ms": [3, 3]}}},
-         "slowed": {"a": {"piped": {"fps": [9], "median_fps": 9, "p99_ms": 30},
-                          "piped-places": {"fps": [12], "median_fps": 12, "p99_ms": 50},
-                          "ort-queue": {"fps": [8], "median_fps": 8, "p99_ms": 100},
-                          "ort-threads": {"fps": [4], "median_fps": 4, "p99_ms": 60}}}}
-
-
-def peers_are_compared():
-    equal(table.against_peer(PEERS["throughput"]["a"], "piped"), (1.75, "ort-queue"), "rounds in which both have a figure")
-    equal(table.against_peer(PEERS["throughput"]["b"], "kernels"), (None, "opencv-queue"))
-    equal(table.against_peer(PEERS["latency"]["a"], "piped", "latency"), (2 / 3, "opencv"))
-    check(abs(table.geomean([1, 4, None]) - 2) < 1e-9 and table.geomean([]) is None)
-    text = table.report(PEERS)
-    check("| a | 30.00 | 40.00 | 17.50 | 10.00 | - | 1.75 | 2.33 |" in text, text)
-    check("| a | 2.00 | 4.00 | 3.00 | 0.67 |" in text, text)
-    check("| a | 9.00, 30.0 | 12.00, 50.0 | 8.00, 100.0 | 4.00, 60.0 | piped-places | 1.50 | 0.50 | 3.00 |" in text, text)
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "plot.svg")
-        table.plot(PEERS, path)
-        bars = xml.dom.minidom.parse(path).getElementsByTagName("rect")
-        equal(len(bars), 1 + 3 + 4, "background, legend, bars of what was run")
-
-
-def a_small_network_is_compared():
-    """The daemon and the kernels alone; peers are not asked for."""
-    with tempfile.TemporaryDirectory() as folder:
-        results = os.path.join(folder, "results.json")
-        r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "peers", "peers.py"), "--build", BUILD, "--results",
-                            results, "--rounds", "2", "--slice", "0.2", "--ways", "piped,kernels", "--no-install",
-                            "--measure-ms", "0", "--throughput", DIGITS], capture_output=True, text=True, timeout=LIMIT_S,
-                           check=False)
-        equal(r.returncode, 0, r.stdout + r.stderr)
-        with open(results, encoding="utf-8") as f:
-            found = json.load(f)["throughput"]["digits"]
-    equal(sorted(found), ["kernels", "piped"])
-    for way in found.values():
-        equal(len(way["fps"]), 2)
-        check(way["frames"] > 0 and 0 < way["p50_ms"] <= way["p99_ms"], way)
-
-
-main([slices_become_rates, peers_are_compared, a_small_network_is_compared, governor_settings_are_those_of_the_paper,
+main([governor_settings_are_those_of_the_paper,
       plans_are_read, pipelines_are_predicted, results_become_a_table, a_small_network_goes_through, starts_are_timed])
