@@ -18,6 +18,7 @@ THROUGHPUT = ['piped', 'kernels', 'ort-queue', 'ort-sessions', 'ort-threads', 'o
               'torch-threads']
 QUICK = ['piped', 'kernels', 'ort-queue', 'ort-threads', 'ort-queue@4', 'opencv-queue', 'torch-queue']
 SLOWED = ['piped', 'piped-adapting', 'piped-places', 'ort-queue', 'ort-sessions', 'ort-threads']
+FAILURES = (RuntimeError, OSError, ValueError, AssertionError)  # of a program that ended, hung or printed something else
 LATENCY = {'kernels': 'piped', 'ort-queue': 'ort', 'opencv-queue': 'opencv', 'torch-queue': 'torch'}
 
 
@@ -49,7 +50,7 @@ class Run:
         """Return: the way, or None with a message."""
         try:
             way = self.known[name]()
-        except (RuntimeError, OSError, AssertionError) as e:
+        except FAILURES as e:
             note(f'{name} on {os.path.basename(self.model)}: {e}')
             return None
         self.running.append(way)
@@ -72,7 +73,7 @@ class Run:
                 seconds = budget.longer(seconds)
                 taken = way.slice(seconds)
                 fps = rate(taken, seconds, way.lead())
-        except (RuntimeError, OSError, ValueError) as e:
+        except FAILURES as e:
             self.drop(way, e)
             return
         self.first[way.name] = fps, taken
@@ -97,14 +98,21 @@ class Run:
                 self.drop(way)
 
     def in_turns(self, running, rounds, turn):
-        """turn(way) of everybody in each round; whoever comes first after the others finds colder caches, so it rotates."""
+        """turn(way) of everybody in each round; whoever comes first after the others finds colder caches, so it rotates. A way that
+        fails has no results."""
+        running = list(running)
         results = {w.name: [] for w in running}
         for i in range(rounds):
             if i >= budget.ROUNDS_LEAST and self.left_s() < 0:
                 break
-            for k in range(len(running)):
-                way = running[(i + k) % len(running)]
-                results[way.name].append(turn(way))
+            for way in [running[(i + k) % len(running)] for k in range(len(running))]:
+                try:
+                    results[way.name].append(turn(way))
+                except FAILURES as e:
+                    del results[way.name]
+                    self.first.pop(way.name, None)
+                    running.remove(way)
+                    self.drop(way, e)
         return results
 
     def contends(self, way):
@@ -130,8 +138,9 @@ class Run:
         """Frames one by one on one core."""
         cpu = self.options.cpu
         running = [w for w in self.running if w.name in LATENCY and w.program_on(cpu)]
-        warm = [w.frame_ms(cpu) for w in running]
-        frames = budget.latency_frames(time_s, warm, self.options.frames)
+        warm = self.in_turns(running, 1, lambda w: w.frame_ms(cpu))
+        running = [w for w in running if w.name in warm]
+        frames = budget.latency_frames(time_s, [ms[0] for ms in warm.values()], self.options.frames)
         taken = self.in_turns(running, frames, lambda w: w.frame_ms(cpu))
         return {LATENCY[name]: {'median_ms': round(statistics.median(ms), 3), 'p10_ms': round(percentile(sorted(ms), 0.1), 3),
                                 'p90_ms': round(percentile(sorted(ms), 0.9), 3), 'ms': [round(v, 3) for v in ms]}
@@ -185,6 +194,7 @@ def slowed(options, model, inputs, end):
 
 def complete(rows, ways_asked=None):
     """Whether piped was measured and, unless no peer was asked for, one of them."""
-    own = any(not is_peer(w) for w in rows)
-    peers = any(is_peer(w) for w in rows)
-    return own and (peers or bool(ways_asked) and not any(is_peer(w) for w in ways_asked))
+    wanted = ways_asked or ['piped', 'ort-queue']
+    daemon = any(w.startswith('piped') for w in rows) or not any(w.startswith('piped') for w in wanted)
+    peer = any(is_peer(w) for w in rows) or not any(is_peer(w) for w in wanted)
+    return bool(rows) and daemon and peer

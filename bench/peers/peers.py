@@ -161,7 +161,10 @@ def measure_all(options, results, jobs):
             note(f'{name_of(job)}: no time is left')
         else:
             end = time.monotonic() + budget.share(left_s - reserve_s, len(jobs) - i)
-            out = run(options, job, end)
+            try:
+                out = run(options, job, end)
+            except measure.FAILURES as e:
+                note(f'{name_of(job)}: {e}')
         for key, what in zip(keys_of(job), job[2]):
             rows = out.get(what, {})
             if not measure.complete(rows, options.ways):

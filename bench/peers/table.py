@@ -158,8 +158,7 @@ def about(results):
     """The machine and the programs, and what is missing: lines of text."""
     m = results.get('machine', {})
     out = [f'{m.get("cpu", "?")}, {m.get("cores", "?")} cores, Linux {m.get("kernel", "?")}']
-    if results.get('runs'):
-        run = results['runs'][-1]
+    for run in results.get('runs', []):
         out.append(f'Commit {run["commit"]}; {run["command"]}; {run["seconds"]} s; load before it {run["load"]}')
     for kind, how in results.get('peers', {}).items():
         out.append(f'{PEERS[kind]}: ' + (how['version'] if 'version' in how else 'absent, ' + how['absent']))

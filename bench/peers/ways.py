@@ -8,6 +8,7 @@ number is how many frames each run takes.
 """
 import json
 import os
+import select
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from names import batch_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BATCHES = (2, 4, 8)
+HANG_S = 120
 PERIOD_US = 4000  # of slow_core
 ADAPT_S = 12.0  # under load before anything counts, where plans may follow
 
@@ -32,8 +34,15 @@ class Program:
         self.process = subprocess.Popen(['taskset', '-c', cpus] + command, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    def read(self):
+        """The next line; there is only one for what the program was told."""
+        if not select.select([self.process.stdout], [], [], HANG_S)[0]:
+            self.process.kill()
+            raise RuntimeError(f'it says nothing for {HANG_S} s')
+        return self.process.stdout.readline()
+
     def wait(self):
-        line = self.process.stdout.readline().strip()
+        line = self.read().strip()
         if line != 'ready':
             why = self.process.stderr.read().strip().split('\n')[-1]
             self.process.wait()
@@ -44,7 +53,7 @@ class Program:
         self.process.stdin.flush()
 
     def hear(self):
-        line = self.process.stdout.readline()
+        line = self.read()
         if not line:
             raise RuntimeError('it ended: ' + self.process.stderr.read().strip().split('\n')[-1])
         return json.loads(line)

@@ -107,9 +107,60 @@ def a_network_without_piped_or_a_peer_is_missing():
     check(measure.complete({"piped": {}, "ort-queue": {}}))
     check(not measure.complete({"piped": {}, "kernels": {}}), "no peer")
     check(not measure.complete({"ort-queue": {}}), "no piped")
+    check(not measure.complete({"kernels": {}, "ort-queue": {}}), "the daemon is what was asked for")
     check(not measure.complete({}, ["piped"]), "nothing")
     check(measure.complete({"kernels": {}}, ["kernels"]), "no peer was asked for")
     check(not measure.complete({"piped": {}}, ["piped", "ort-queue"]), "one was")
+
+
+# Answers as the programs of bench/peers do; "ends" with the third line.
+PROGRAM = """
+import sys, time
+print("ready", flush=True)
+for i, line in enumerate(sys.stdin):
+    if i == 2 and sys.argv[1] == "ends":
+        sys.exit("broken")
+    if line == "go\\n":
+        print(12.5, flush=True)
+        continue
+    words = line.split()
+    print('{"frames": [[0, %d]]}' % (int(words[1]) if len(words) > 1 else 1), flush=True)
+"""
+
+
+def way_of(name, how):
+    return ways.Way(name, [([sys.executable, "-c", PROGRAM, how], str(ways.CPUS[0]))])
+
+
+def ways_speak_with_their_programs():
+    way = way_of("x-queue", "stays")
+    equal(way.slice(1), [(0, 1)])
+    equal(way.frame_ms(ways.CPUS[0]), 12.5)
+    way.stop()
+    kept, commands = {}, [([sys.executable, "-c", PROGRAM, "stays"], str(ways.CPUS[0]))]
+    two, four = ways.Shared("x@2", kept, commands), ways.Shared("x@4", kept, commands)
+    check(two.programs is four.programs, "programs of their own")
+    two.stop()
+    equal(four.slice(1), [(0, 4)] * 4, "frames of a batch, by a program that the other way left")
+    four.stop()
+    check(four.programs[0].process.poll() is not None, "the program stays")
+    try:
+        ways.Way("bad", [([sys.executable, "-c", "import sys; sys.exit('no such thing')"], str(ways.CPUS[0]))])
+        check(False, "a program that ends at once")
+    except RuntimeError as e:
+        equal(str(e), "no such thing")
+
+
+def a_way_that_ends_is_left_out():
+    options = peers.arguments(["--no-install", "--build", BUILD])
+    options.ort, options.opencv, options.torch = None, False, False
+    with measure.Run(options, DIGITS, None, float("inf")) as run:
+        run.running = [way_of("x-queue", "stays"), way_of("y-queue", "ends")]
+        run.first = {"y-queue": (1, [])}
+        found = run.in_turns(run.running, 4, lambda w: w.slice(1))
+        equal(found, {"x-queue": [[(0, 1)]] * 4})
+        equal([w.name for w in run.running], ["x-queue"])
+        check(not run.first, "it has no figures")
 
 
 RESULTS = {"machine": {"cpu": "x", "cores": 2, "kernel": "y"},
@@ -236,6 +287,6 @@ def nothing_measured_is_a_failure():
 
 
 main([slices_become_rates, batches_become_rates, time_is_dealt, ways_start_while_there_is_time, a_run_keeps_its_budget,
-      ways_far_behind_stop, jobs_are_those_asked_for, a_network_without_piped_or_a_peer_is_missing, peers_are_compared,
-      results_become_tables, results_become_a_figure, results_become_a_page, builds_are_judged, a_small_network_is_compared,
-      nothing_measured_is_a_failure], sys.argv[1:])
+      ways_far_behind_stop, ways_speak_with_their_programs, a_way_that_ends_is_left_out, jobs_are_those_asked_for,
+      a_network_without_piped_or_a_peer_is_missing, peers_are_compared, results_become_tables, results_become_a_figure,
+      results_become_a_page, builds_are_judged, a_small_network_is_compared, nothing_measured_is_a_failure], sys.argv[1:])
