@@ -7,7 +7,7 @@ BATCHES = 3  # or so many batches of each program
 SLICE_MAX_S = 6.0
 ROUNDS_LEAST = 2
 CONTENDS = 0.8  # of the peer's best way: a way below stays as its first slice showed it
-FIRST_SHARE = 0.5  # of a network's time for starting ways and their first slices; afterwards only what a peer needs starts
+FIRST_SHARE = 0.6  # of a network's time for starting ways and their first slices; afterwards only what a peer needs starts
 LATENCY_SHARE = 0.2  # of what is left for a network behind its first slices
 FRAMES_LEAST = 5  # of a latency
 

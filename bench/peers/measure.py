@@ -35,6 +35,7 @@ class Run:
         self.share_s = end - time.monotonic()
         self.known = ways(options, model, inputs)
         self.running, self.first, self.seconds = [], {}, {}
+        self.skipped = []  # names of ways for which there was no time
 
     def __enter__(self):
         return self
@@ -88,7 +89,7 @@ class Run:
                 if batch_of(name) > 1 and not (plain and budget.batch_fits(plain[0], batch_of(name), 2)):
                     continue
                 if not budget.may_start(name, self.share_s, self.left_s()):
-                    note(f'{name} on {os.path.basename(self.model)}: no time for it')
+                    self.skipped.append(name)
                     continue
                 way = self.start(name)
                 if way:
@@ -156,7 +157,7 @@ def summary(taken, seconds, lead):
 
 
 def two_cores(options, model, inputs, what, end):
-    """Throughput, latency or both, as `what` says: {what: {way: figures}}."""
+    """Throughput, latency or both, as `what` says: {what: {way: figures}}; "skipped": ways for which there was no time."""
     names = options.ways or (QUICK if options.quick else THROUGHPUT)
     asked_latency = [n for n in LATENCY if not options.ways or n in options.ways]
     out = {}
@@ -172,6 +173,7 @@ def two_cores(options, model, inputs, what, end):
                 if name in run.known and name not in started:
                     run.start(name)
             out['latency'] = run.latency(run.left_s())
+        out['skipped'] = run.skipped
     return out
 
 

@@ -165,6 +165,9 @@ def measure_all(options, results, jobs):
                 out = run(options, job, end)
             except measure.FAILURES as e:
                 note(f'{name_of(job)}: {e}')
+        if out.get('skipped'):
+            results['left_out'].append(f'{name_of(job)}: no time for {", ".join(out["skipped"])}')
+            note(results['left_out'][-1])
         for key, what in zip(keys_of(job), job[2]):
             rows = out.get(what, {})
             if not measure.complete(rows, options.ways):

@@ -61,8 +61,8 @@ def time_is_dealt():
 
 
 def ways_start_while_there_is_time():
-    for name, left_s, wanted in (("piped", -1, True), ("kernels", -1, True), ("ort-queue", -1, True), ("ort-threads", 51, True),
-                                 ("ort-threads", 49, False), ("ort-queue@4", 49, False), ("torch-threads", 49, False)):
+    for name, left_s, wanted in (("piped", -1, True), ("kernels", -1, True), ("ort-queue", -1, True), ("ort-threads", 41, True),
+                                 ("ort-threads", 39, False), ("ort-queue@4", 39, False), ("torch-threads", 39, False)):
         equal(budget.may_start(name, 100, left_s), wanted, (name, left_s))
 
 
