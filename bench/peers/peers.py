@@ -118,10 +118,11 @@ def name_of(job):
     return name + '_int8' if job[0] == 'int8' and not job[1].endswith('.onnx') else name
 
 
-def run(options, job, end):
-    """Measures a network. Return: {what: {way: figures}}; empty, with a message: it could not be."""
+def run(options, job, end, left_s):
+    """Measures a network until `end`; writing it may take up to what is left of the run. Return: {what: {way: figures}}; empty,
+    with a message: it could not be."""
     kind, name, what = job
-    model = name if name.endswith('.onnx') else prepare.network(options, name, kind == 'int8')
+    model = name if name.endswith('.onnx') else prepare.network(options, name, kind == 'int8', left_s)
     if not model or not os.path.exists(model):
         note(f'{name}: there is no such network')
         return {}
@@ -162,7 +163,7 @@ def measure_all(options, results, jobs):
         else:
             end = time.monotonic() + budget.share(left_s - reserve_s, len(jobs) - i)
             try:
-                out = run(options, job, end)
+                out = run(options, job, end, left_s - reserve_s)
             except measure.FAILURES as e:
                 note(f'{name_of(job)}: {e}')
         if out.get('skipped'):

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from names import PEERS
 from ways import ROOT, note
@@ -107,27 +109,40 @@ def build(install):
     return folder
 
 
-def script(*command):
-    """Runs a script of bench/ whose output is for nobody. Return: whether it succeeded."""
-    done = subprocess.run([PYTHON, *command], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        note(f'{os.path.basename(command[0])}: {last_line(done.stderr + done.stdout)}')
-    return done.returncode == 0
+def script(left_s, *command):
+    """Runs a script of bench/ whose output is for nobody, and ends it and what it started if the time is over. Return: whether it
+    succeeded."""
+    process = subprocess.Popen([PYTHON, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               start_new_session=True)
+    try:
+        said, _ = process.communicate(timeout=max(1, left_s))
+    except BaseException as e:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate()
+        if not isinstance(e, subprocess.TimeoutExpired):
+            raise
+        said = 'the time of the run is over'
+    if process.returncode != 0:
+        note(f'{os.path.basename(command[0])}: {last_line(said)}')
+    return process.returncode == 0
 
 
-def network(options, name, int8=False):
+def network(options, name, int8, left_s):
     """Writes a network of bench/models.py that is not there yet. Return: its path, or None with a message."""
+    end = time.monotonic() + left_s
     path = os.path.join(options.models, name)
     os.makedirs(options.models, exist_ok=True)
     traced = options.torch and not int8
     if not os.path.exists(path + '.onnx') or (traced and not os.path.exists(path + '.pt')):
         note(f'writing {name} into {options.models}')
-        if not script(os.path.join(ROOT, 'bench', 'models.py'), '--out', options.models, *['--torchscript'] * traced, name) and \
-                not os.path.exists(path + '.onnx'):
+        written = script(left_s, os.path.join(ROOT, 'bench', 'models.py'), '--out', options.models, *['--torchscript'] * traced,
+                         name)
+        if not written and not os.path.exists(path + '.onnx'):
             return None
     if int8 and not os.path.exists(path + '_int8.onnx'):
         note(f'quantising {name}')
-        if not script(os.path.join(ROOT, 'bench', 'models_int8.py'), '--models', options.models, '--build', options.build, name):
+        if not script(end - time.monotonic(), os.path.join(ROOT, 'bench', 'models_int8.py'), '--models', options.models, '--build',
+                      options.build, name):
             return None
     return path + ('_int8.onnx' if int8 else '.onnx')
 

@@ -250,6 +250,16 @@ def builds_are_judged():
     check(not prepare.optimised(folder), "no build folder")
 
 
+def a_script_ends_with_the_time():
+    """And what it started, whose end closes the pipe that it has from us."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "slow.py")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("import subprocess, sys\nif len(sys.argv) > 1:\n    subprocess.run(['sleep', '1000'])\n")
+        check(not prepare.script(0, path, "wait"), "it succeeded")
+        check(prepare.script(LIMIT_S, path), "it failed")
+
+
 def run_peers(folder, *more):
     return subprocess.run([sys.executable, os.path.join(ROOT, "bench", "peers", "peers.py"), "--build", BUILD, "--results",
                            os.path.join(folder, "results.json"), "--rounds", "2", "--slice", "0.2", "--no-install", "--models",
@@ -289,4 +299,5 @@ def nothing_measured_is_a_failure():
 main([slices_become_rates, batches_become_rates, time_is_dealt, ways_start_while_there_is_time, a_run_keeps_its_budget,
       ways_far_behind_stop, ways_speak_with_their_programs, a_way_that_ends_is_left_out, jobs_are_those_asked_for,
       a_network_without_piped_or_a_peer_is_missing, peers_are_compared, results_become_tables, results_become_a_figure,
-      results_become_a_page, builds_are_judged, a_small_network_is_compared, nothing_measured_is_a_failure], sys.argv[1:])
+      results_become_a_page, builds_are_judged, a_script_ends_with_the_time, a_small_network_is_compared,
+      nothing_measured_is_a_failure], sys.argv[1:])
