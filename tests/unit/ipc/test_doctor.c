@@ -187,8 +187,9 @@ TEST(what_is_not_served)
 {
     json_t *s = calm();
 
-    set(s, "after.failed_models", "[{'name': 'b', 'path': '/m/b.onnx', 'error': 'no graph'}]");
-    finds(s, "failed-model", 1, "from /m/b.onnx: no graph");
+    set(s, "after.failed_models",
+        "[{'name': 'b', 'path': '/m/b.onnx', 'error': '/m/b.onnx: no graph'}]");
+    finds(s, "failed-model", 1, "could not be loaded: /m/b.onnx: no graph.");
     s = calm();
     set(s, "after.models", "[]");
     finds(s, "no-model", 1, "every frame is refused");
