@@ -183,6 +183,20 @@ TEST(nothing_known_is_nothing_found)
     json_decref(sample);
 }
 
+TEST(a_model_that_answered_nothing_has_no_latency)
+{
+    json_t *s = calm(), *figures = doctor_figures(s);
+
+    T_NEAR(json_number_value(json_object_get(json_array_get(figures, 0), "p50_ms")), 12.5, 1e-9);
+    json_decref(figures);
+    set(s, "after.models.0.frames.answered", "0");
+    figures = doctor_figures(s);
+    T_TRUE(json_is_null(json_object_get(json_array_get(figures, 0), "p50_ms")));
+    T_TRUE(json_is_null(json_object_get(json_array_get(figures, 0), "p99_ms")));
+    json_decref(figures);
+    json_decref(s);
+}
+
 TEST(what_is_not_served)
 {
     json_t *s = calm();
