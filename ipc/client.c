@@ -310,6 +310,10 @@ int piped_connect(const struct piped_options *options, struct piped **ret)
         if (rc == -ETIMEDOUT && p->why[0]) {
             return ipc_client_error(rc, "timed out waiting for the daemon: %s", p->why);
         }
+        if (rc == -ETIMEDOUT) {
+            return ipc_client_error(rc, "piped at %s has not answered for %g s", p->path,
+                                    (double)limit_ns / BASE_NS_PER_S);
+        }
         if (rc < 0) {
             return rc == -ENOTCONN ? -EPROTO : rc; /* piped_last_error() has the daemon's reason */
         }

@@ -98,12 +98,32 @@ static void print_reloaded(const json_t *reply)
     puts("configuration reloaded");
 }
 
+/* A model that failed before fails no reload: whoever mended its file wants to know. */
+static int tell_failed_models(const struct ctl *ctl)
+{
+    const json_t *m;
+    json_t *reply;
+    size_t i;
+    int rc = ctl_call(ctl, "Models", json_object(), &reply);
+
+    if (rc) {
+        return rc;
+    }
+    json_array_foreach(json_object_get(reply, "failed"), i, m)
+    {
+        ctl_say("model %s still cannot be loaded: %s", ctl_text(m, "name"), ctl_text(m, "error"));
+    }
+    json_decref(reply);
+    return CTL_DONE;
+}
+
 int ctl_reload(const struct ctl *ctl, int argc, char **argv)
 {
     struct args a;
     int rc = take_only_options(argc, argv, &a);
 
-    return rc ? rc : ctl_show(ctl, "Reload", json_object(), NULL, print_reloaded);
+    rc = rc ? rc : ctl_show(ctl, "Reload", json_object(), NULL, print_reloaded);
+    return rc ? rc : tell_failed_models(ctl);
 }
 
 int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)

@@ -36,6 +36,9 @@ int ctl_unreachable(const char *why, int error)
     ctl_say("%s", why);
     if (error == EACCES) {
         ctl_say("only members of the socket's group may connect; the service's is piped-clients");
+    } else if (error == ETIMEDOUT) {
+        ctl_say("it is starting, stopped (SIGSTOP), or its cores are overloaded; --timeout S waits "
+                "longer");
     } else {
         ctl_say("is it running? Try systemctl status piped, or --socket PATH for a daemon that was "
                 "started with --runtime-dir");

@@ -65,10 +65,11 @@ static int timeout_of(const struct ctl *ctl, const char *method)
 
 static int no_answer(const struct ctl_control *c)
 {
-    ctl_say("piped at %s has not answered for %g s", c->path, c->timeout_ms / 1e3);
-    ctl_say("it is starting, stopped (SIGSTOP), or its cores are overloaded; --timeout S waits "
-            "longer");
-    return CTL_UNREACHABLE;
+    char why[256];
+
+    snprintf(why, sizeof(why), "piped at %s has not answered for %g s", c->path,
+             c->timeout_ms / 1e3);
+    return ctl_unreachable(why, ETIMEDOUT);
 }
 
 /* Waits until there is something to read. Return: an exit code. */

@@ -113,7 +113,8 @@ json_t *doctor_figures(const json_t *sample)
 
     DOCTOR_EACH_MODEL(&d, i, m)
     {
-        const json_t *latency = json_object_get(m, "latency_ms");
+        bool never = doctor_number(json_object_get(m, "frames"), "answered") == 0;
+        const json_t *latency = never ? NULL : json_object_get(m, "latency_ms");
         struct doctor_stage s = {
             .busy = NAN, .off_core = NAN, .service_ms = NAN, .expected_ms = NAN};
 

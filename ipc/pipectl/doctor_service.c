@@ -19,8 +19,7 @@ void doctor_failed_model(struct doctor *d)
         doctor_find(d, ctl_text(m, "name"), 1,
                     "Mend the file, then pipectl reload; or take the model out of the "
                     "configuration. pipectl models inspect FILE lists all reasons.",
-                    "The model could not be loaded from %s: %s.", ctl_text(m, "path"),
-                    ctl_text(m, "error"));
+                    "The model could not be loaded: %s.", ctl_text(m, "error"));
     }
 }
 

@@ -30,6 +30,17 @@ def install_deps_knows_its_groups():
     check(run(script, "--nonsense").returncode == 2, "an unknown option is taken")
 
 
+def packages_can_be_made_with_its_groups():
+    """What dpkg-buildpackage asks for is in the groups that the README names, or comes with a package of them."""
+    provided = {"debhelper-compat": "debhelper", "dh-sequence-installsysusers": "debhelper",
+                "dh-sequence-python3": "dh-python"}
+    with open(os.path.join(ROOT, "etc", "debian", "control"), encoding="utf-8") as f:
+        asked = re.search(r"^Build-Depends:(.*?)^\S", f.read(), re.M | re.S).group(1)
+    names = [re.match(r"[^\s:(\[]+", item.strip()).group(0) for item in asked.split(",")]
+    have = run(os.path.join(ROOT, "etc", "install-deps"), "--list", "build", "packages").stdout.split()
+    none([n for n in names if provided.get(n, n) not in have], "Build-Depends that install-deps does not install")
+
+
 def quickstart_serves():
     """In the developer's build folder, which it uses."""
     if os.path.realpath(BUILD) != os.path.join(os.path.realpath(ROOT), "build"):
@@ -83,4 +94,5 @@ def modules_have_what_is_asked_of_them():
     none(bad, "names that a module of ours does not have")
 
 
-main((install_deps_knows_its_groups, quickstart_serves, modules_have_what_is_asked_of_them))
+main((install_deps_knows_its_groups, packages_can_be_made_with_its_groups, quickstart_serves,
+      modules_have_what_is_asked_of_them))

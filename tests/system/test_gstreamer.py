@@ -7,6 +7,9 @@ import json
 import os
 import random
 import re
+import socket
+import struct
+import tempfile
 
 import pyclient as pc
 from daemon import ROOT, check, equal
@@ -182,6 +185,39 @@ def errors_tell_the_reason():
     return None
 
 
+def message(sock):
+    """Return: type of the next message, its bytes."""
+    head = sock.recv(32, socket.MSG_WAITALL)
+    length, kind = struct.unpack_from("<IH", head)
+    return kind, head + sock.recv(length, socket.MSG_WAITALL)
+
+
+def asked_for(d, properties):
+    """Return: policy, priority and deadline of the stream that the element opens, as a listener before the daemon sees it."""
+    with tempfile.TemporaryDirectory() as temp, socket.socket(socket.AF_UNIX) as listener:
+        path = os.path.join(temp, "frames.sock")
+        listener.bind(path)
+        listener.listen()
+        listener.settimeout(60)
+        with d.play("videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8,width=64,height=48 ! pipedinfer model=text "
+                    "timeout-ms=100 socket=%s %s ! %s" % (path, properties, SINK)):
+            element = listener.accept()[0]
+            with element, socket.socket(socket.AF_UNIX) as daemon:
+                daemon.connect(d.frames_path)
+                daemon.sendall(message(element)[1])
+                element.sendall(message(daemon)[1])
+                kind, opened = message(element)
+    equal(kind, pc.OPEN)
+    _, _, policy, _, priority, deadline_ns = struct.unpack_from("<64sIIIIQ", opened, 32)
+    return policy, priority, deadline_ns
+
+
+def properties_of_the_stream_reach_the_daemon():
+    with Served() as d:
+        equal(asked_for(d, ""), (pc.BLOCK, 0, 0))
+        equal(asked_for(d, "policy=latest priority=2 deadline-ms=250"), (pc.LATEST, 2, 250 * 10**6))
+
+
 def examples():
     with open(os.path.join(ROOT, "docs", "gstreamer.md"), encoding="utf-8") as f:
         return [b.replace("\\\n", " ") for b in re.findall(r"```sh\n(gst-launch.*?)```", f.read(), re.S)]
@@ -210,4 +246,4 @@ def the_pages_examples_run():
 
 main((all_frames_come_in_order_with_the_right_answers, gst_launch_says_each_answer, formats_and_strides_make_no_difference,
       texts_say_what_pipectl_says, the_overlay_draws_what_pipectl_draws, the_overlay_draws_in_every_format,
-      errors_tell_the_reason, the_pages_examples_run))
+      errors_tell_the_reason, properties_of_the_stream_reach_the_daemon, the_pages_examples_run))

@@ -12,7 +12,7 @@ import tempfile
 
 import bad_configs
 import pyclient
-from daemon import DIGITS, PIPED, Daemon, VarlinkError, check, equal, main, run_piped
+from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main, run_piped
 from socket_units import passing
 
 EX_CONFIG = 78
@@ -281,6 +281,9 @@ def broken_models_hold_up_no_reload():
         d.write_config(config())
         d.call("Reload")
         equal((names("models"), names("failed")), (["good", "more"], ["bad"]))
+        said = subprocess.run([PIPECTL, "--socket", d.control_path, "reload"], capture_output=True, text=True, check=True)
+        check("configuration reloaded" in said.stdout, said)
+        check("model bad still cannot be loaded: %s: " % bad in said.stderr, said)
         shutil.copy(DIGITS, other)
         serve["other"] = other
         d.write_config(config())

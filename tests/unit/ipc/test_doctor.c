@@ -183,12 +183,27 @@ TEST(nothing_known_is_nothing_found)
     json_decref(sample);
 }
 
+TEST(a_model_that_answered_nothing_has_no_latency)
+{
+    json_t *s = calm(), *figures = doctor_figures(s);
+
+    T_NEAR(json_number_value(json_object_get(json_array_get(figures, 0), "p50_ms")), 12.5, 1e-9);
+    json_decref(figures);
+    set(s, "after.models.0.frames.answered", "0");
+    figures = doctor_figures(s);
+    T_TRUE(json_is_null(json_object_get(json_array_get(figures, 0), "p50_ms")));
+    T_TRUE(json_is_null(json_object_get(json_array_get(figures, 0), "p99_ms")));
+    json_decref(figures);
+    json_decref(s);
+}
+
 TEST(what_is_not_served)
 {
     json_t *s = calm();
 
-    set(s, "after.failed_models", "[{'name': 'b', 'path': '/m/b.onnx', 'error': 'no graph'}]");
-    finds(s, "failed-model", 1, "from /m/b.onnx: no graph");
+    set(s, "after.failed_models",
+        "[{'name': 'b', 'path': '/m/b.onnx', 'error': '/m/b.onnx: no graph'}]");
+    finds(s, "failed-model", 1, "could not be loaded: /m/b.onnx: no graph.");
     s = calm();
     set(s, "after.models", "[]");
     finds(s, "no-model", 1, "every frame is refused");
