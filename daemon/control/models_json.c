@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -305,6 +306,31 @@ static json_t *primitives_json(const struct dmn_model *m, const struct mdl_unit 
     return kinds;
 }
 
+/* What the choice of primitives rests on: {EP: {ms, sigma_ms, unsure}}. */
+static json_t *chosen_json(const struct dmn_model *m, const struct mdl_unit *unit)
+{
+    json_t *kinds = json_object();
+
+    for (size_t k = 0; k < m->choice.count; k++) {
+        const double *ns = m->choice.kind[k].op_ns, *sigma = m->choice.kind[k].op_sigma_ns;
+        const bool *unsure = m->choice.kind[k].op_unsure;
+        double sum = 0, variance = 0;
+        bool doubt = false;
+
+        for (size_t i = unit->first_op; ns && sigma && i <= unit->last_op; i++) {
+            sum += ns[i];
+            variance += sigma[i] * sigma[i];
+            doubt |= m->choice.doubt > 0 && unsure && unsure[i];
+        }
+        if (ns && sigma) {
+            json_object_set_new(kinds, m->choice.kind[k].name,
+                                json_pack("{s:f, s:f, s:b}", "ms", sum / 1e6, "sigma_ms",
+                                          sqrt(variance) / 1e6, "unsure", doubt));
+        }
+    }
+    return kinds;
+}
+
 json_t *dmn_model_units_json(const struct dmn_model *m)
 {
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
@@ -332,6 +358,7 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
             unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes, "live_bytes",
             (json_int_t)unit->live_bytes, "primitive", v ? v->name : "", "primitives",
             primitives_json(m, unit), "measured_ms", times, "count", (json_int_t)stats.time.count);
+        json_object_set_new(entry, "chosen_by", chosen_json(m, unit));
         json_object_set_new(entry, "time_ms",
                             stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null());
         json_object_set_new(entry, "ewma_ms",

@@ -23,6 +23,8 @@ static json_t *kinds_json(const struct dmn_choose *c)
     for (size_t k = 0; c->chosen && k < c->kind_count; k++) {
         json_t *entry = chosen_json(&c->of[c->kinds[k].same]);
 
+        json_object_set_new(entry, "may_lose",
+                            json_real(krn_chosen_doubt(&c->of[c->kinds[k].same])));
         json_object_set_new(entry, "ep", json_string(c->kinds[k].name));
         json_object_set_new(entry, "states",
                             json_integer((json_int_t)c->of[c->kinds[k].same].states));

@@ -13,7 +13,6 @@
 /* A unit timed with its neighbours on a quiet core is within about this of its time when it
  * serves. */
 #define SIGMA 0.1
-#define LIMIT_TIMES 5u /* of kernels.measure_ms, for frames that take seconds */
 
 int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, const char *folder)
 {
@@ -51,6 +50,8 @@ void dmn_choose_deinit(struct dmn_choose *c)
 {
     for (size_t k = 0; k < PL_EP_MAX; k++) {
         krn_chosen_deinit(&c->of[k]);
+        krn_choice_deinit(&c->now[k]);
+        krn_times_deinit(&c->known[k]);
     }
     for (size_t i = 0; i < c->front_count; i++) {
         krn_chosen_deinit(&c->front[i]);
@@ -59,36 +60,6 @@ void dmn_choose_deinit(struct dmn_choose *c)
     free(c->folder);
     free(c->given);
     c->folder = c->given = NULL;
-}
-
-static int measure(struct dmn_choose *c, const struct mdl_model *m)
-{
-    int r = 0;
-
-    for (size_t k = 0; r == 0 && k < c->kind_count; k++) {
-        struct krn_measure_options o = {.cpu = c->kinds[k].cpu,
-                                        .budget_ns = c->ms * BASE_NS_PER_MS,
-                                        .limit_ns = LIMIT_TIMES * c->ms * BASE_NS_PER_MS,
-                                        .inexact = !c->options.exact,
-                                        .stop = &c->stop};
-        struct krn_times times = KRN_TIMES_NULL;
-
-        if (c->kinds[k].same != k) {
-            continue;
-        }
-        r = krn_measure(m, &o, &times);
-        if (r == 0) {
-            krn_chosen_deinit(&c->of[k]);
-            r = c->examples ? dmn_choose_agree(c, m, &times, &c->of[k])
-                            : krn_choose(&times, &c->options, &c->of[k]);
-        }
-        if (r == 0 && c->wants_front && k == 0) {
-            r = krn_choose_front(&times, &c->options, DMN_CHOOSE_FRONT_MAX, c->front,
-                                 &c->front_count);
-        }
-        krn_times_deinit(&times);
-    }
-    return r;
 }
 
 static int build(const struct dmn_choose *c, const struct mdl_model *m, char *ret_error,
@@ -126,7 +97,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     }
     if (r < 0) {
         c->measured = true;
-        r = measure(c, m);
+        r = dmn_choose_measure(c, m);
     }
     if (r == 0 && c->wants_front) {
         c->chosen = true;

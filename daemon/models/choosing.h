@@ -7,7 +7,8 @@
  * measured times to the tuner. There is one file per model. It was measured for one machine: its
  * CPU, its set of libraries and its table of primitives. If these have changed, as after an
  * upgrade, the model serves at once by what still fits, and measures again once it serves
- * (choosing_again.h).
+ * (choosing_again.h). So it does if the times leave doubt about which primitives are best, as where
+ * others took the cores while it measured.
  */
 #pragma once
 
@@ -33,17 +34,31 @@ struct dmn_choose_kind {
     uint64_t class; /* dmn_choose_class(); set by the load */
 };
 
+/* A choice may lose this share of its time before it counts as unsure. */
+#define DMN_CHOOSE_DOUBT 0.01
+
+/* Measurements to remove doubt. */
+struct dmn_choose_tries {
+    unsigned all, calm; /* calm: little disturbed them */
+};
+
 /* What a model that serves keeps of its choice, for segments of it. Beside it, the net says which
  * primitives were chosen. */
 struct dmn_kept_choice {
     bool special;         /* measured, or named by a user: other loads may choose otherwise */
     const char *outdated; /* static; as in struct dmn_choose */
+    double doubt;         /* as in struct dmn_choose */
+    struct dmn_choose_tries tries;
+    uint64_t tried_ns; /* when the last one ended */
     size_t count;
     struct {
         char name[PL_EP_NAME_MAX];
         uint64_t class;
-        double *op_ns; /* [op_count], owned; NULL: not known */
-    } kind[PL_EP_MAX]; /* only kinds that are the first with their cores */
+        double *op_ns;          /* [op_count], owned; NULL: not known */
+        double *op_sigma_ns;    /* [op_count], owned: its uncertainty; NULL: not known */
+        bool *op_unsure;        /* [op_count], owned; NULL: not known */
+        struct krn_times times; /* owned; empty unless there is doubt */
+    } kind[PL_EP_MAX];          /* only kinds that are the first with their cores */
 };
 
 struct dmn_choose {
@@ -54,6 +69,12 @@ struct dmn_choose {
     unsigned ms; /* longest time for measuring a kind; 0: use the static order */
     char *given; /* owned; dmn_choice_text() of the whole model, for a segment of it; NULL: none */
     bool anew;   /* measure even if there is a saved choice */
+    bool again;  /* measure what is unsure of known[]; needs anew */
+    /* owned; what a choice that is measured again has to beat; empty: nothing */
+    struct krn_choice now[PL_EP_MAX];
+    struct dmn_choose_tries tries; /* measuring adds this one */
+    /* owned; times from before, and after measuring all times */
+    struct krn_times known[PL_EP_MAX];
     bool wants_front;
     struct krn_examples *examples; /* borrowed; inexact primitives are judged by them; NULL: none */
     double agreement_min;          /* share of examples, 0..1, classed as by exact primitives */
@@ -66,6 +87,9 @@ struct dmn_choose {
     /* Static: what has changed since the choice in the file was made, and so it is to be measured
      * again; NULL: nothing. */
     const char *outdated;
+    /* What the choice may lose, as a share of its time, since its times are uncertain; 0: less than
+     * DMN_CHOOSE_DOUBT. */
+    double doubt;
     struct krn_chosen of[PL_EP_MAX];
     struct krn_chosen front[DMN_CHOOSE_FRONT_MAX]; /* of the first kind, fastest first */
     size_t front_count;

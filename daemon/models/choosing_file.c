@@ -2,7 +2,8 @@
 /* Choices in a file, choice-HASH-NAME.v2.json in the state folder: for each kind of core, the
  * primitive of every operator and of every pair that runs as one, and the time of every operator.
  * The file also says what it was measured for. If any of that differs, as after an upgrade, what
- * still fits serves at once, and the choice is measured again later (choosing_again.c). */
+ * still fits serves at once, and the choice is measured again later (choosing_again.c). So it is if
+ * its times left doubt; a file without "doubt" has none. */
 #include <errno.h>
 #include <jansson.h>
 #include <link.h>
@@ -244,10 +245,13 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
     }
     describe(c, key);
     c->outdated = outdated(root, key);
+    c->doubt = json_number_value(json_object_get(root, "doubt"));
+    c->doubt = c->doubt > DMN_CHOOSE_DOUBT && c->doubt <= 1 ? c->doubt : 0;
     r = json_is_object(json_object_get(root, "kinds")) ? read_kinds(c, m, root) : -EBADMSG;
     json_decref(root);
     if (r < 0) {
         c->outdated = NULL;
+        c->doubt = 0;
     }
     if (r == -EBADMSG) {
         snprintf(c->note, sizeof(c->note),
@@ -288,9 +292,9 @@ void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const cha
         }
     }
     r = dmn_state_file_write(DMN_STATE_CHOICE, path, m->identity,
-                             json_pack("{s:s, s:s, s:s, s:s, s:o}", "cpu", key->cpu, "libraries",
-                                       key->libraries, "table", key->table, "wanted", key->wanted,
-                                       "kinds", kinds));
+                             json_pack("{s:s, s:s, s:s, s:s, s:f, s:o}", "cpu", key->cpu,
+                                       "libraries", key->libraries, "table", key->table, "wanted",
+                                       key->wanted, "doubt", c->doubt, "kinds", kinds));
     if (dmn_state_untold(r)) {
         snprintf(c->note, sizeof(c->note), "cannot keep the choice of primitives in %.150s: %s",
                  path, strerror(-r));

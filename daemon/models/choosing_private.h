@@ -38,5 +38,8 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
  */
 int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const struct krn_times *t,
                      struct krn_chosen *ret);
+/** dmn_choose_measure() - measures the primitives of each kind, and chooses. Sets c->doubt, and
+ * adds to c->known and c->tries. Return: 0, or as krn_measure() and krn_choose(). */
+int dmn_choose_measure(struct dmn_choose *c, const struct mdl_model *m);
 /** dmn_choose_write() - saves the choice; c->note says so if that fails. Blocks on the file. */
 void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const char *name);

@@ -22,35 +22,6 @@ void dmn_choose_classes(struct dmn_choose *c)
 
 /* ---- at the board that has the whole model ---- */
 
-void dmn_choose_keep(const struct dmn_choose *c, bool special, struct dmn_kept_choice *ret)
-{
-    *ret = (struct dmn_kept_choice){.special = special, .outdated = c->outdated};
-    for (size_t k = 0; k < c->kind_count; k++) {
-        const struct krn_chosen *of = &c->of[k];
-        size_t count = of->choice.op_count;
-
-        if (c->kinds[k].same != k) {
-            continue;
-        }
-        snprintf(ret->kind[ret->count].name, PL_EP_NAME_MAX, "%s", c->kinds[k].name);
-        ret->kind[ret->count].class = c->kinds[k].class;
-        if (c->chosen && of->op_ns && count > 0) {
-            double *ns = malloc(count * sizeof(*ns));
-
-            ret->kind[ret->count].op_ns = ns ? memcpy(ns, of->op_ns, count * sizeof(*ns)) : NULL;
-        }
-        ret->count++;
-    }
-}
-
-void dmn_kept_choice_deinit(struct dmn_kept_choice *k)
-{
-    for (size_t i = 0; i < k->count; i++) {
-        free(k->kind[i].op_ns);
-    }
-    *k = (struct dmn_kept_choice){0};
-}
-
 struct text {
     char *to;
     size_t bytes, used; /* used >= bytes: it did not fit */

@@ -74,11 +74,12 @@ struct dmn_models {
     struct dmn_model *models;  /* serving, in order of loading */
     struct dmn_model *leaving; /* unloaded, still draining */
     struct dmn_models_listener *listeners;
-    LIST_HEAD(, dmn_arrival) arrivals; /* loads in progress */
-    struct dmn_failed_models failed;   /* configured, but not serving */
-    struct dmn_hot_swap *hot_swap;     /* in progress, or NULL */
-    uint64_t choose_again_ns;          /* choosing_again.c: not before */
-    bool stopping;                     /* start nothing new */
+    LIST_HEAD(, dmn_arrival) arrivals;       /* loads in progress */
+    struct dmn_failed_models failed;         /* configured, but not serving */
+    struct dmn_hot_swap *hot_swap;           /* in progress, or NULL */
+    uint64_t choose_again_ns;                /* choosing_again.c: not before */
+    uint64_t choose_seen_ns, choose_busy_ns; /* choosing_again.c: of all cores, when it looked */
+    bool stopping;                           /* start nothing new */
     /* set before the first load; all borrowed */
     const struct dmn_planner_ops *planner;
     void *planner_ctx;

@@ -45,9 +45,10 @@ enum dmn_cause {
     DMN_CAUSE_CONFIG,
     DMN_CAUSE_OPTIMISE,
     DMN_CAUSE_QUANTISE,
-    DMN_CAUSE_UPGRADE, /* of piped, its libraries, or what else its primitives were measured for */
-    DMN_CAUSE_LINK,    /* between boards */
-    DMN_CAUSE_BOARD,   /* came or went */
+    DMN_CAUSE_UPGRADE,  /* of piped, its libraries, or what else its primitives were measured for */
+    DMN_CAUSE_MEASURED, /* again, since the choice of primitives was not sure */
+    DMN_CAUSE_LINK,     /* between boards */
+    DMN_CAUSE_BOARD,    /* came or went */
     DMN_CAUSE_COUNT
 };
 /** dmn_cause_of() - the cause of a decision as enum dmn_cause. */

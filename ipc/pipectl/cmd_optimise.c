@@ -58,9 +58,9 @@ static void print_choice(const json_t *choice)
     }
     json_array_foreach(json_object_get(choice, "kinds"), i, entry)
     {
-        printf("  %-16s %9.3f ms on one core, %8.2f MB packed\n",
+        printf("  %-16s %9.3f ms on one core, may lose %.1f %%, %8.2f MB packed\n",
                json_string_value(json_object_get(entry, "ep")), ctl_real(entry, "ms"),
-               ctl_real(entry, "packed_bytes") / 1e6);
+               100 * ctl_real(entry, "may_lose"), ctl_real(entry, "packed_bytes") / 1e6);
     }
     if (json_array_size(json_object_get(choice, "front"))) {
         printf("best choices (nothing was changed):\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/select/choose_private.h"
 
 /* Objective MEMORY: of two choices with equal bytes, the faster one wins. */
 #define TIE_BYTES_PER_NS 1e-6
@@ -12,6 +13,8 @@ void krn_chosen_deinit(struct krn_chosen *c)
 {
     krn_choice_deinit(&c->choice);
     free(c->op_ns);
+    free(c->op_sigma_ns);
+    free(c->op_lose_ns);
     *c = KRN_CHOSEN_NULL;
 }
 
@@ -73,10 +76,13 @@ static void take(const struct krn_times *t, const struct krn_time *x, double ns,
         double share = a + b > 0 ? a / (a + b) : 0.5;
 
         ret->choice.fused[x->op] = x->primitive;
+        ret->op_sigma_ns[x->op] = x->sigma_ns * share;
+        ret->op_sigma_ns[x->op + 1] = x->sigma_ns * (1 - share);
         ret->op_ns[x->op] = ns * share;
         ret->op_ns[x->op + 1] = ns * (1 - share);
     } else {
         ret->choice.own[x->op] = x->primitive;
+        ret->op_sigma_ns[x->op] = x->sigma_ns;
         ret->op_ns[x->op] = ns;
     }
     ret->ns += ns;
@@ -105,30 +111,51 @@ static int chosen_init(const struct krn_times *t, struct krn_chosen *ret)
 {
     *ret = KRN_CHOSEN_NULL;
     ret->op_ns = calloc(t->op_count + 1, sizeof(*ret->op_ns));
-    if (!ret->op_ns || krn_choice_init(&ret->choice, t->op_count) < 0) {
+    ret->op_sigma_ns = calloc(t->op_count + 1, sizeof(*ret->op_sigma_ns));
+    ret->op_lose_ns = calloc(t->op_count + 1, sizeof(*ret->op_lose_ns));
+    if (!ret->op_ns || !ret->op_sigma_ns || !ret->op_lose_ns ||
+        krn_choice_init(&ret->choice, t->op_count) < 0) {
         krn_chosen_deinit(ret);
         return -ENOMEM;
     }
     return 0;
 }
 
-static int from_path(const struct krn_times *t, const size_t *times, const struct krn_path *path,
+int krn_choose_times(const struct krn_times *t, const size_t *times, size_t count,
                      struct krn_chosen *ret)
 {
     const struct krn_time *before = NULL;
     int r = chosen_init(t, ret);
 
-    for (size_t i = 0; r == 0 && i < path->count; i++) {
-        const struct krn_time *x = &t->times[times[path->nodes[i]]], *behind = NULL;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        const struct krn_time *x = &t->times[times[i]], *behind = NULL;
 
-        if (i + 1 < path->count) {
-            behind = &t->times[times[path->nodes[i + 1]]];
+        if (i + 1 < count) {
+            behind = &t->times[times[i + 1]];
         }
         take(t, x, x->ns + converted_ns(t, before, x, behind), ret);
         before = x;
     }
     if (r == 0) {
         fill_alone(t, ret);
+    }
+    return r;
+}
+
+static int from_path(const struct krn_times *t, const size_t *times, const struct krn_path *path,
+                     struct krn_chosen *ret)
+{
+    base_autofree size_t *on = calloc(path->count + 1, sizeof(*on));
+    int r;
+
+    if (!on) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < path->count; i++) {
+        on[i] = times[path->nodes[i]];
+    }
+    r = krn_choose_times(t, on, path->count, ret);
+    if (r == 0) {
         ret->states = path->states;
     }
     return r;
@@ -218,6 +245,29 @@ static int problem_init(const struct krn_times *t, const struct krn_choose_optio
 
 /* ---- choices ---- */
 
+/* A path that was not to be the fastest, or not searched for exactly, loses for other reasons. */
+static bool is_shortest(const struct krn_choose_options *o)
+{
+    return o->objective == KRN_LATENCY && o->packed_bytes_max == 0 &&
+           (o->path.algorithm == KRN_PATH_DIJKSTRA || o->path.algorithm == KRN_PATH_A_STAR);
+}
+
+static int doubt(const struct krn_times *t, const struct problem *p, const struct krn_path *path,
+                 struct krn_chosen *ret)
+{
+    base_autofree double *sigma = calloc(p->p.node_count + 1, sizeof(*sigma));
+    int r = sigma ? 0 : -ENOMEM;
+
+    for (size_t i = 0; r == 0 && i < p->p.node_count; i++) {
+        sigma[i] = t->times[p->times[i]].sigma_ns;
+    }
+    r = r < 0 ? r : krn_path_doubt(&p->p, path, sigma, ret->op_lose_ns);
+    if (r < 0) {
+        krn_chosen_deinit(ret);
+    }
+    return r;
+}
+
 int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
                struct krn_chosen *ret)
 {
@@ -239,6 +289,9 @@ int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
     }
     if (r == 0) {
         r = from_path(t, p.times, &path, ret);
+    }
+    if (r == 0 && is_shortest(o)) {
+        r = doubt(t, &p, &path, ret);
     }
     krn_path_deinit(&path);
     problem_deinit(&p);

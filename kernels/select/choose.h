@@ -29,6 +29,9 @@ struct krn_chosen {
     struct krn_choice choice; /* owned; kind is empty */
     double *op_ns;            /* [op_count], owned; a pair's time is split by its ops' own times; a
                                * conversion counts for the NCHW op */
+    double *op_sigma_ns;      /* [op_count], owned; standard uncertainty of op_ns */
+    double *op_lose_ns;       /* [op_count], owned; what another choice would gain, on average, if
+                               * all times were known; 0 unless the path is the shortest */
     double ns;                /* of one frame, with layout conversions */
     size_t packed_bytes;      /* of one frame's primitives */
     size_t inexact;           /* ops that an INEXACT primitive runs */
@@ -40,6 +43,21 @@ struct krn_chosen {
  * packed_bytes_max). */
 int krn_choose(const struct krn_times *t, const struct krn_choose_options *o,
                struct krn_chosen *ret);
+
+/** krn_choose_by() - times a choice as it is. Return: 0, -ENOMEM; KRN_E_UNTIMED: a primitive of it
+ * has no time. */
+enum { KRN_E_UNTIMED = 1 };
+int krn_choose_by(const struct krn_times *t, const struct krn_choice *choice,
+                  struct krn_chosen *ret);
+
+/** krn_chosen_doubt() - Return: the share of its time that a choice may lose. */
+double krn_chosen_doubt(const struct krn_chosen *c);
+/** krn_chosen_unsure() - sets @ret [op_count] for the ops that a choice may lose most by. Without
+ * them it would lose less than @share of its time. Return: how many. */
+size_t krn_chosen_unsure(const struct krn_chosen *c, double share, bool *ret);
+/** krn_chosen_beats() - Return: @c is faster than @now by more than the standard uncertainty of the
+ * ops in which they differ. */
+bool krn_chosen_beats(const struct krn_chosen *c, const struct krn_chosen *now);
 
 /** krn_choose_front() - finds the Pareto-optimal choices in latency and packed bytes, fastest
  * first.

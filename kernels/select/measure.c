@@ -58,7 +58,7 @@ static struct krn_candidate *next_candidate(const struct krn_measurement *r, siz
             continue;
         }
         if (!krn_measure_is_done(r, c) &&
-            (!pick || r->stats[c->stat].count < r->stats[pick->stat].count)) {
+            (!pick || r->stats[c->stat].runs < r->stats[pick->stat].runs)) {
             pick = c;
         }
         if (!c->bound.primitive->fused && (!spare || krn_stat_median(&r->stats[c->stat]) <
@@ -69,18 +69,44 @@ static struct krn_candidate *next_candidate(const struct krn_measurement *r, siz
     return pick ? pick : spare;
 }
 
-static void add_sample(const struct krn_measurement *r, struct krn_stat *s, uint64_t ns)
+static void add_sample(const struct krn_measurement *r, struct krn_stat *s, double ns, bool clean)
 {
-    if (s->count < r->frames) {
-        s->samples[s->count++] = (double)ns;
+    if (clean && s->count < r->frames) {
+        s->samples[s->count++] = ns;
+    } else if (!clean) {
+        s->disturbed[s->disturbed_count++ % KRN_MEASURE_FRAMES] = ns;
     }
+}
+
+/* Ends a stretch: only now is it known whether its samples are clean. */
+static void end_stretch(struct krn_measurement *r)
+{
+    bool steady = krn_watch_end(&r->watch);
+
+    for (size_t i = 0; i < r->pending_count; i++) {
+        const struct krn_pending *p = &r->pending[i];
+
+        add_sample(r, p->stat, (double)p->ns, steady && p->kept);
+        if (p->judged) {
+            krn_measure_judge(r, p->op, p->judged);
+        }
+    }
+    r->pending_count = 0;
+}
+
+static void pend(struct krn_measurement *r, struct krn_pending p)
+{
+    p.stat->runs++;
+    r->pending[r->pending_count++] = p;
 }
 
 static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candidate *c)
 {
     struct krn_op_candidates *shapes = &r->ops[r->ops[op].same];
+    const struct krn_watch_clocks *clocks = &r->watch.clocks;
     struct krn_exec exec = {.width = 1, .scratch = r->scratch};
     struct krn_bound_laps laps;
+    bool kept;
 
     krn_bound_run(&c->bound, &(struct krn_bound_run){.m = r->m,
                                                      .op = op,
@@ -88,17 +114,23 @@ static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candi
                                                      .mem = &r->mem,
                                                      .exec = &exec,
                                                      .laps = &laps});
+    if (clocks->took_ns) {
+        laps.run_ns = clocks->took_ns(clocks->arg, op, c->bound.primitive, laps.run_ns);
+    }
+    kept = krn_watch_kept(&r->watch);
     if (c->warm && c->bound.primitive->nchw_in) {
-        add_sample(r, &shapes->takes, laps.in_ns);
+        pend(r, (struct krn_pending){&shapes->takes, laps.in_ns, kept, op, NULL});
     }
     if (c->warm && c->bound.primitive->nchw_out) {
-        add_sample(r, &shapes->gives, laps.out_ns);
+        pend(r, (struct krn_pending){&shapes->gives, laps.out_ns, kept, op, NULL});
     }
-    if ((c->warm || laps.run_ns > LONG_NS) && r->stats[c->stat].count < r->frames) {
-        add_sample(r, &r->stats[c->stat], laps.run_ns);
-        krn_measure_judge(r, op, c);
+    if (c->warm || laps.run_ns > LONG_NS) {
+        pend(r, (struct krn_pending){&r->stats[c->stat], laps.run_ns, kept, op, c});
     }
     c->warm = true;
+    if (krn_watch_due(&r->watch) || r->pending_count + 3 > KRN_MEASURE_PENDING) {
+        end_stretch(r);
+    }
 }
 
 static void pass(struct krn_measurement *r, size_t first, size_t last)
@@ -115,6 +147,16 @@ static void pass(struct krn_measurement *r, size_t first, size_t last)
     }
 }
 
+/* Has @c the samples, or as many runs as are spent on them? */
+static bool has(const struct krn_measurement *r, const struct krn_candidate *c,
+                size_t least_samples)
+{
+    const struct krn_stat *s = &r->stats[c->stat];
+
+    return krn_measure_is_done(r, c) || s->count >= least_samples ||
+           s->runs >= (least_samples > 1 ? KRN_MEASURE_PATIENCE * least_samples : 1);
+}
+
 static bool all_done(const struct krn_measurement *r, size_t first, size_t last,
                      size_t least_samples)
 {
@@ -122,8 +164,7 @@ static bool all_done(const struct krn_measurement *r, size_t first, size_t last,
         for (size_t i = 0; i < r->ops[op].count; i++) {
             const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
 
-            if (c->bound.ready && !krn_measure_is_done(r, c) &&
-                r->stats[c->stat].count < least_samples &&
+            if (c->bound.ready && !has(r, c, least_samples) &&
                 !(c->bound.primitive->fused && op == last)) {
                 return false;
             }
@@ -153,10 +194,12 @@ static void passes(struct krn_measurement *r, size_t first, size_t last, size_t 
                    uint64_t end_ns)
 {
     memcpy(r->saved, r->arena, r->m->arena_bytes);
+    krn_watch_begin(&r->watch);
     while (!give_up(r) && !all_done(r, first, last, frames) &&
            (base_now_ns() < end_ns || !all_done(r, first, last, 1)) && !is_late(r, first, last)) {
         pass(r, first, last);
     }
+    end_stretch(r);
 }
 
 static size_t op_bytes(const struct krn_measurement *r, size_t op)
@@ -264,45 +307,6 @@ static void *measuring_main(void *arg)
     return NULL;
 }
 
-static int results(const struct krn_measurement *r, struct krn_times *ret)
-{
-    struct krn_times t = {.op_count = r->m->op_count};
-
-    t.times = calloc(r->candidate_count + 1, sizeof(*t.times));
-    t.layouts = calloc(t.op_count + 1, sizeof(*t.layouts));
-    if (!t.times || !t.layouts) {
-        krn_times_deinit(&t);
-        return -ENOMEM;
-    }
-    for (size_t op = 0; op < r->m->op_count; op++) {
-        const struct krn_op_candidates *shapes = &r->ops[r->ops[op].same];
-        size_t alone = 0;
-
-        t.layouts[op] =
-            (struct krn_layout_time){krn_stat_median(&shapes->takes),
-                                     krn_stat_median(&shapes->gives), krn_nchw_may_stay(r->m, op)};
-        for (size_t i = 0; i < r->ops[op].count; i++) {
-            const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
-            const struct krn_stat *s = &r->stats[c->stat];
-            /* an op that writes nothing takes no time */
-            bool empty = mdl_elements(&r->m->tensors[r->m->ops[op].out[0]]) == 0;
-
-            if (!c->unable && (s->count || (empty && !c->bound.primitive->fused))) {
-                t.times[t.count++] = (struct krn_time){op, c->bound.primitive, krn_stat_median(s),
-                                                       s->count, c->bytes};
-                alone += !c->bound.primitive->fused;
-            }
-        }
-        if (alone == 0) {
-            krn_times_deinit(&t);
-            return -EOPNOTSUPP;
-        }
-    }
-    t.took_ns = base_now_ns() - r->start_ns;
-    *ret = t;
-    return 0;
-}
-
 int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
                 struct krn_times *ret)
 {
@@ -310,6 +314,7 @@ int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
     pthread_t thread;
 
     r.frames = o->frames ? base_min(o->frames, (size_t)KRN_MEASURE_FRAMES) : KRN_MEASURE_FRAMES;
+    krn_watch_init(&r.watch, o->clocks);
     r.error = krn_measure_list(&r);
     if (r.error == 0) {
         int e = pthread_create(&thread, NULL, measuring_main, &r);
@@ -321,15 +326,8 @@ int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
         }
     }
     if (r.error == 0) {
-        r.error = results(&r, ret);
+        r.error = krn_measure_results(&r, ret);
     }
     krn_measure_deinit(&r);
     return r.error;
-}
-
-void krn_times_deinit(struct krn_times *t)
-{
-    free(t->times);
-    free(t->layouts);
-    *t = KRN_TIMES_NULL;
 }

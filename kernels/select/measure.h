@@ -7,12 +7,16 @@
  * realistic caches: the previous op's output is there, and other ops have evicted its weights. Ops
  * of the same shapes share their samples. All primitives of a window are packed at the same time,
  * so a window holds some tens of megabytes, not the whole model.
+ *
+ * Samples that something disturbed (kernels/select/measure_watch.h) are left out as long as enough
+ * others are there, and every time has an uncertainty (kernels/select/figure.h).
  */
 #pragma once
 
 #include <stdatomic.h>
 
 #include "kernels/choice.h"
+#include "kernels/select/measure_watch.h"
 
 struct krn_measure_options {
     int cpu;            /* core to measure on; < 0: wherever the thread runs */
@@ -24,15 +28,22 @@ struct krn_measure_options {
     bool inexact;  /* INEXACT primitives too */
     /* as in krn_net_new(): only named primitives, if an op has any */
     const char *only;
-    const _Atomic bool *stop; /* borrowed, may be NULL; true: stop early */
+    const _Atomic bool *stop;              /* borrowed, may be NULL; true: stop early */
+    const struct krn_watch_clocks *clocks; /* borrowed; NULL: this computer's */
+    /* Times from before, of the same model; borrowed, may be NULL. Then only ops with @wanted
+     * [op_count], and those of the same shapes, are measured; the others run by their fastest. */
+    const struct krn_times *known;
+    const bool *wanted;
 };
 
 struct krn_time {
     size_t op;
     const struct krn_primitive *primitive; /* FUSED: of op and op + 1 */
     double ns;                             /* median of the samples */
-    size_t samples;
-    size_t bytes; /* packed weights of the primitive for this op */
+    size_t samples;                        /* that nothing disturbed */
+    size_t bytes;                          /* packed weights of the primitive for this op */
+    double sigma_ns;                       /* standard uncertainty of ns */
+    size_t disturbed;                      /* samples left out */
 };
 
 /* Layout conversions beside one op (kernels/nchw.h), medians; 0 if no primitive of the op needs
@@ -57,10 +68,19 @@ struct krn_times {
  * An NCHW primitive runs on converted data; the conversions before and after it are timed
  * separately. Not timed: references of ops that another primitive can run, and the portable build
  * of a primitive that has a build for this CPU. A primitive more than twice as slow as the fastest
- * is dropped after 3 samples. Threads: any; blocks for the budget, starts one thread, allocates a
- * frame's memory beside the packed weights. Return: 0, -ENOMEM, -EAGAIN (no thread), -ECANCELED
- * (stopped), -EOPNOTSUPP (an op that no primitive can run).
+ * is dropped after 3 samples, if the uncertainties leave no doubt. Threads: any; blocks for the
+ * budget, starts one thread, allocates a frame's memory beside the packed weights.
+ * Return: 0, -ENOMEM, -EAGAIN (no thread), -ECANCELED (stopped), -EOPNOTSUPP (an op that no
+ * primitive can run).
  */
 int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
                 struct krn_times *ret);
 void krn_times_deinit(struct krn_times *t);
+
+/** krn_times_copy() - Return: 0, -ENOMEM. @ret: the caller's, krn_times_deinit(). */
+int krn_times_copy(const struct krn_times *t, struct krn_times *ret);
+/** krn_times_join() - adds newer times of the same model: krn_figure_join() of each that is in
+ * both. Return: 0; -ENOMEM, and @t is as before. */
+int krn_times_join(struct krn_times *t, const struct krn_times *newer);
+/** krn_times_disturbed() - Return: the share of samples that were left out. */
+double krn_times_disturbed(const struct krn_times *t);

@@ -85,12 +85,39 @@ static size_t stat_of(struct krn_measurement *r, size_t op, const struct krn_pri
     return r->stat_count++;
 }
 
+/* Is it an op to measure, or of the same shapes as one? */
+static bool is_wanted(const struct krn_measurement *r, size_t op)
+{
+    bool wanted = !r->o->known || !r->o->wanted;
+
+    for (size_t i = 0; !wanted && i < r->m->op_count; i++) {
+        wanted = r->o->wanted[i] && r->ops[i].same == r->ops[op].same;
+    }
+    return wanted;
+}
+
+/* Return: the primitive that is known to run @op alone fastest; NULL: none. */
+static const struct krn_primitive *known_fastest(const struct krn_times *known, size_t op)
+{
+    const struct krn_time *best = NULL;
+
+    for (size_t i = 0; i < known->count; i++) {
+        const struct krn_time *x = &known->times[i];
+
+        if (x->op == op && !x->primitive->fused && (!best || x->ns < best->ns)) {
+            best = x;
+        }
+    }
+    return best ? best->primitive : NULL;
+}
+
 static void list_candidates(struct krn_measurement *r, size_t op)
 {
     struct krn_op_candidates *ops = &r->ops[op];
     const struct krn_primitive *table;
     size_t count;
     bool named = false, others = false;
+    const struct krn_primitive *only = is_wanted(r, op) ? NULL : known_fastest(r->o->known, op);
 
     table = krn_primitives(&count);
     for (size_t i = 0; i < count; i++) {
@@ -103,7 +130,7 @@ static void list_candidates(struct krn_measurement *r, size_t op)
     for (size_t i = 0; i < count && ops->count < KRN_MEASURE_CANDIDATES_MAX; i++) {
         const struct krn_primitive *v = &table[i];
 
-        if (!krn_usable(v, r->m, op) ||
+        if (!krn_usable(v, r->m, op) || (only && v != only) ||
             !(v->fused && r->o->only ? krn_primitive_named(v, r->o->only)
                                      : is_worth_it(r, v, op, named, others))) {
             continue;

@@ -3,14 +3,17 @@
  * kernels/select/measure_private.h - a running measurement; for measure*.c only
  *
  * measure_list.c lists the candidates, measure_judge.c evaluates samples, measure_frame.c makes a
- * frame to run on, measure.c runs passes over it.
+ * frame to run on, measure.c runs passes over it, measure_times.c makes times of the samples.
  */
 #pragma once
 
 #include "kernels/bound_primitive.h"
+#include "kernels/select/figure.h"
 #include "kernels/select/measure.h"
 
-#define KRN_MEASURE_FRAMES 20u
+#define KRN_MEASURE_FRAMES KRN_FIGURE_SAMPLES
+#define KRN_MEASURE_PATIENCE 3u /* runs for each sample that is wanted, clean or not */
+#define KRN_MEASURE_PENDING 64u
 #define KRN_MEASURE_CANDIDATES_MAX 24u /* candidates per op, fused ones included */
 
 /* One primitive of one op. */
@@ -25,9 +28,19 @@ struct krn_candidate {
 /* The samples of one primitive, shared by ops of the same shapes. */
 struct krn_stat {
     const struct krn_primitive *primitive;
-    double samples[KRN_MEASURE_FRAMES];
-    size_t count;
+    double samples[KRN_MEASURE_FRAMES];   /* that nothing disturbed */
+    double disturbed[KRN_MEASURE_FRAMES]; /* the newest */
+    size_t count, disturbed_count, runs;
     bool dropped;
+};
+
+/* A sample of a stretch that has not ended. */
+struct krn_pending {
+    struct krn_stat *stat;
+    uint64_t ns;
+    bool kept; /* the thread kept its core */
+    size_t op;
+    struct krn_candidate *judged; /* NULL: a change of layout */
 };
 
 struct krn_op_candidates {
@@ -44,6 +57,9 @@ struct krn_measurement {
     struct krn_candidate *candidates;
     struct krn_stat *stats;
     size_t candidate_count, stat_count, frames;
+    struct krn_watch watch;
+    struct krn_pending pending[KRN_MEASURE_PENDING];
+    size_t pending_count;
     void **copies; /* of constants: krn_bound_consts() */
     size_t copied;
     struct krn_mem mem;
@@ -57,6 +73,7 @@ struct krn_measurement {
 /** krn_measure_list() - lists every op's candidates. Return: 0, -ENOMEM. */
 int krn_measure_list(struct krn_measurement *r);
 
+struct krn_figure krn_stat_figure(const struct krn_stat *s);
 double krn_stat_median(const struct krn_stat *s);
 /** krn_measure_fastest() - Return: the candidate with the lowest median that runs @op alone; NULL:
  * none has a sample. */
@@ -64,6 +81,9 @@ struct krn_candidate *krn_measure_fastest(const struct krn_measurement *r, size_
 /** krn_measure_judge() - drops @c of @op if its samples show that it will not win. */
 void krn_measure_judge(struct krn_measurement *r, size_t op, struct krn_candidate *c);
 bool krn_measure_is_done(const struct krn_measurement *r, const struct krn_candidate *c);
+
+/** krn_measure_results() - Return: as krn_measure(). measure_times.c */
+int krn_measure_results(const struct krn_measurement *r, struct krn_times *ret);
 
 /** krn_measure_frame() - makes a frame's memory, with input values like a normalised image's.
  * Return: 0, -ENOMEM. */

@@ -75,6 +75,16 @@ int krn_path_solve(const struct krn_path_problem *p, const struct krn_path_optio
 void krn_path_deinit(struct krn_path *path);
 
 /**
+ * krn_path_doubt() - what a shortest path may lose because costs are uncertain
+ * @sigma: [node_count], standard uncertainty of each node's cost. @ret_lose: [step_count], >= 0:
+ * krn_figure_gain() of the node at the step that may most likely be the better one; a node of span
+ * 2 counts by halves. Their sum is what knowing all costs would gain on average, roughly.
+ * Return: 0, -ENOMEM.
+ */
+int krn_path_doubt(const struct krn_path_problem *p, const struct krn_path *path,
+                   const double *sigma, double *ret_lose);
+
+/**
  * krn_path_front() - finds the Pareto-optimal paths in cost and bytes, the cheapest first
  * @max: most paths to return; if there are more, the cheapest, the smallest and an even spread
  * between them.

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring on a scripted machine: every primitive has its time, and a load comes and goes. */
+#include <string.h>
+
+#include "base.h"
+#include "kernels/select/choose.h"
+#include "kernels/select/measure.h"
+#include "tests/harness.h"
+#include "tests/unit/kernels/two_ops.h"
+
+enum load { QUIET, WAITS, CLOCK, STOLEN };
+
+struct script {
+    enum load load;
+    uint64_t from, until; /* runs that the load covers */
+    uint64_t every;       /* of them, every which one */
+    uint64_t runs, wall_ns, thread_ns, stolen_ns;
+};
+
+static uint64_t truth(const struct krn_primitive *p)
+{
+    size_t count;
+
+    return 100000 + 5000 * (uint64_t)(p - krn_primitives(&count));
+}
+
+static bool loaded(const struct script *s)
+{
+    return s->load != QUIET && s->runs >= s->from && s->runs < s->until && s->runs % s->every == 0;
+}
+
+static uint64_t wall(void *arg)
+{
+    return ((struct script *)arg)->wall_ns;
+}
+
+static uint64_t thread(void *arg)
+{
+    return ((struct script *)arg)->thread_ns;
+}
+
+static uint64_t stolen(void *arg)
+{
+    return ((struct script *)arg)->stolen_ns;
+}
+
+static uint64_t reference(void *arg)
+{
+    struct script *s = arg;
+
+    return s->load == CLOCK && loaded(s) ? 15000 : 10000;
+}
+
+/* A load disturbs a primitive the more, the faster it is: it turns their order around. */
+static uint64_t took(void *arg, size_t op, const struct krn_primitive *p, uint64_t ns)
+{
+    struct script *s = arg;
+    uint64_t most = 100000000 - 2 * truth(p);
+
+    (void)op;
+    ns = loaded(s) ? most : truth(p);
+    s->wall_ns += ns;
+    s->thread_ns += loaded(s) && s->load == WAITS ? truth(p) : ns;
+    s->stolen_ns += loaded(s) && s->load == STOLEN ? 10000000 : 0;
+    s->runs++;
+    return ns;
+}
+
+static void model_init(struct tiny *o)
+{
+    tiny_model(o, 3, 256, 1024);
+    for (size_t i = 0; i < 2; i++) {
+        o->ops[i].kind = MDL_OP_UNARY;
+        o->ops[i].in[0] = i;
+        o->ops[i].out[0] = i + 1;
+        o->ops[i].act = i ? MDL_ACT_NEG : MDL_ACT_RELU;
+    }
+}
+
+/* Every primitive of these ops, by name. */
+static int measure(struct tiny *model, struct script *s, const struct krn_times *known,
+                   const bool *wanted, struct krn_times *ret)
+{
+    struct krn_watch_clocks clocks = {.arg = s,
+                                      .wall_ns = wall,
+                                      .thread_ns = thread,
+                                      .reference_ns = reference,
+                                      .stolen_ns = stolen,
+                                      .took_ns = took};
+    struct krn_measure_options o = {.cpu = -1,
+                                    .budget_ns = 3600 * BASE_NS_PER_S,
+                                    .only = "unary",
+                                    .clocks = &clocks,
+                                    .known = known,
+                                    .wanted = wanted};
+
+    return krn_measure(&model->m, &o, ret);
+}
+
+static size_t disturbed(const struct krn_times *t)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        count += t->times[i].disturbed;
+    }
+    return count;
+}
+
+/* Is the primitive of each op the first of the table that was timed? */
+static void check_best(const struct krn_times *t, const struct krn_chosen *c)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        T_LE(truth(c->choice.own[t->times[i].op]), truth(t->times[i].primitive));
+    }
+}
+
+static void choose(const struct krn_times *t, struct krn_chosen *ret)
+{
+    T_EQ(krn_choose(t, &(struct krn_choose_options){.exact = true}, ret), 0);
+}
+
+TEST(what_is_disturbed_is_left_out)
+{
+    static const enum load loads[] = {WAITS, CLOCK, STOLEN};
+
+    for (size_t i = 0; i < base_array_count(loads); i++) {
+        struct script s = {.load = loads[i], .until = UINT64_MAX, .every = i ? 13 : 3};
+        struct krn_times t = KRN_TIMES_NULL;
+        struct krn_chosen c;
+        struct tiny model;
+
+        model_init(&model);
+        T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+        T_LT(2, t.count); /* there is something to choose */
+        T_LT(0, disturbed(&t));
+        for (size_t k = 0; i == 0 && k < t.count; k++) {
+            T_TRUE(t.times[k].ns == (double)truth(t.times[k].primitive));
+        }
+        choose(&t, &c);
+        check_best(&t, &c);
+        krn_chosen_deinit(&c);
+        krn_times_deinit(&t);
+    }
+}
+
+TEST(a_load_over_half_of_the_measuring_changes_nothing)
+{
+    struct script s = {.load = WAITS, .until = 60, .every = 1};
+    struct krn_times t = KRN_TIMES_NULL;
+    struct krn_chosen c;
+    struct tiny model;
+
+    model_init(&model);
+    T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+    choose(&t, &c);
+    check_best(&t, &c);
+    T_TRUE(krn_chosen_doubt(&c) < 0.01);
+    krn_chosen_deinit(&c);
+    krn_times_deinit(&t);
+}
+
+/* A load over all of the first measuring leaves doubt, and the wrong choice. Measured again without
+ * it, what is unsure is put right, and nothing else is measured. */
+TEST(a_load_over_all_of_it_leaves_doubt_until_it_is_measured_again)
+{
+    struct script s = {.load = WAITS, .until = UINT64_MAX, .every = 1};
+    struct krn_times t = KRN_TIMES_NULL, more = KRN_TIMES_NULL;
+    struct krn_chosen first, now, c;
+    struct tiny model;
+    bool unsure[2];
+
+    model_init(&model);
+    T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+    T_TRUE(krn_times_disturbed(&t) == 1);
+    choose(&t, &first);
+    T_TRUE(krn_chosen_doubt(&first) > 0.01);
+    T_EQ(krn_chosen_unsure(&first, 0.005, unsure), 2);
+    s.load = QUIET;
+    T_EQ(measure(&model, &s, &t, unsure, &more), 0);
+    T_EQ(krn_times_join(&t, &more), 0);
+    choose(&t, &c);
+    check_best(&t, &c);
+    T_TRUE(krn_chosen_doubt(&c) < 0.01);
+    T_EQ(krn_choose_by(&t, &first.choice, &now), 0);
+    T_TRUE(c.choice.own[0] == first.choice.own[0] || krn_chosen_beats(&c, &now));
+    T_TRUE(!krn_chosen_beats(&c, &c));
+    krn_chosen_deinit(&first);
+    krn_chosen_deinit(&now);
+    krn_chosen_deinit(&c);
+    krn_times_deinit(&more);
+    krn_times_deinit(&t);
+}
+
+TEST(only_what_is_wanted_is_measured_again)
+{
+    struct script s = {.load = QUIET};
+    struct krn_times t = KRN_TIMES_NULL, more = KRN_TIMES_NULL;
+    bool second[2] = {false, true};
+    size_t of[2] = {0};
+    struct tiny model;
+
+    model_init(&model);
+    T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+    T_EQ(measure(&model, &s, &t, second, &more), 0);
+    for (size_t i = 0; i < more.count; i++) {
+        of[more.times[i].op] += !more.times[i].primitive->fused;
+    }
+    T_EQ(of[0], 1);
+    T_LT(1, of[1]);
+    krn_times_deinit(&more);
+    krn_times_deinit(&t);
+}
+
+TEST_MAIN()
