@@ -11,6 +11,10 @@
  * primitives come first, ISA primitives before their portable fallback, references last. */
 /* clang-format off */
 static const struct krn_primitive *const all[] = {
+#ifdef KRN_HAVE_VNNI
+    PRIMITIVE(krn_conv_i8_nhwc_dw_dot__avx512vnni)
+    PRIMITIVE(krn_conv_i8_nhwc_dw_dot__avxvnni)
+#endif
 #ifdef KRN_HAVE_AVX512
     KRN_QUANT_PRIMITIVES(PRIMITIVE, avx512)
 #endif
@@ -18,7 +22,7 @@ static const struct krn_primitive *const all[] = {
     KRN_QUANT_PRIMITIVES(PRIMITIVE, avx2)
 #endif
 #ifdef KRN_HAVE_VNNI
-    KRN_DOT_PRIMITIVES(PRIMITIVE, avx512vnni) /* a depthwise convolution is not for dot products */
+    KRN_DOT_PRIMITIVES(PRIMITIVE, avx512vnni)
     KRN_DOT_PRIMITIVES(PRIMITIVE, avxvnni)
 #endif
 #ifdef KRN_HAVE_AVX512

@@ -86,6 +86,8 @@ KRN_DOT_PRIMITIVES(KRN_DECLARE_PRIMITIVE, avx512)
 KRN_DOT_PRIMITIVES(KRN_DECLARE_PRIMITIVE, avxvnni)
 KRN_DOT_PRIMITIVES(KRN_DECLARE_PRIMITIVE, avx512vnni)
 KRN_DIRECT_DOT_PRIMITIVES(KRN_DECLARE_PRIMITIVE, dotprod)
+KRN_DECLARE_PRIMITIVE(krn_conv_i8_nhwc_dw_dot__avx512vnni)
+KRN_DECLARE_PRIMITIVE(krn_conv_i8_nhwc_dw_dot__avxvnni)
 
 /* over OpenBLAS */
 extern const struct krn_primitive krn_conv_f32_nhwc__blas;

@@ -3,7 +3,7 @@
  * Convolutions and products of bytes by qgemm.h. The input rows under a band of output rows are
  * first widened into a padded copy, in which the kx and c of one ky are contiguous, so that a tap
  * is a whole row of the window (with groups or a dilation, one pixel of it). A product is a 1x1
- * convolution of a row of pixels.
+ * convolution of a row of pixels. If a 1x1 window can read the input as it is, nothing is copied.
  */
 #include "base.h"
 #include "kernels/i8/qgemm.h"
@@ -15,6 +15,7 @@ struct plan {
     struct krn_conv c;
     bool whole;  /* a tap is a row of the window */
     bool narrow; /* weights are stored as bytes, see struct krn_qgemm */
+    bool direct; /* the input is read in place */
     size_t taps, len, groups;
     size_t band_w;    /* elements of a band's row */
     size_t band_rows; /* output rows of a band */
@@ -42,8 +43,21 @@ static void plan_band(struct plan *p, size_t width)
     height = (p->band_rows - 1) * c->win.sh + (c->win.kh - 1) * c->win.dh + 1;
     pointers = krn_tile_count(p->band_rows * p->band_cols) * p->taps * KRN_TILE_ROWS;
     elements = p->band_w * height + KRN_QGROUP; /* the last group may reach past the last row */
+    elements = p->direct ? 0 : elements;
     p->part_bytes = base_align_up(pointers * sizeof(void *), BASE_CACHE_LINE_BYTES) +
                     base_align_up(elements * sizeof(krn_qel), BASE_CACHE_LINE_BYTES);
+}
+
+/* Do the input's bytes serve as groups: 1x1 without padding, and whole groups of a dot product's
+ * signedness? */
+static bool is_direct(const struct plan *p)
+{
+    const struct krn_conv *c = &p->c;
+    bool inside = c->win.top == 0 && c->win.left == 0 && (c->y.h - 1) * c->win.sh < c->x.h &&
+                  (c->y.w - 1) * c->win.sw < c->x.w;
+
+    return KRN_QDOT && p->x_signed == (KRN_QDOT_SIGNED != 0) && c->taps == 1 && inside &&
+           c->cg % KRN_QGROUP == 0;
 }
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
@@ -71,6 +85,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
     p->narrow = !KRN_QDOT && p->c.y.n * p->c.y.h * p->c.y.w == 1 && krn_quant_weights_fit(m, op);
     p->x_zero = op->quant->x_zero;
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
+    p->direct = is_direct(p);
     plan_band(p, width);
     return true;
 }
@@ -148,7 +163,9 @@ struct job {
 
 struct band {
     size_t n, oy, rows, ox, cols; /* which outputs */
-    krn_qel *at;
+    const krn_qel *at;            /* the inputs of the first one, ... */
+    size_t row, pixel;            /* ... and how far apart rows and pixels are */
+    krn_qel *copy;
     const krn_qel **pointers;
 };
 
@@ -162,7 +179,7 @@ static void fill_band(const struct job *j, const struct band *b)
     ptrdiff_t left = (ptrdiff_t)(b->ox * c->win.sw) - c->win.left;
     struct krn_range kx = krn_taps(left, width, 1, c->x.w);
     const uint8_t *x = (const uint8_t *)j->call->in[0] + b->n * c->x.batch;
-    krn_qel *to = b->at;
+    krn_qel *to = b->copy;
 
     for (size_t y = 0; y < height; y++, to += p->band_w) {
         ptrdiff_t iy = (ptrdiff_t)(b->oy * c->win.sh + y) - c->win.top;
@@ -186,43 +203,76 @@ static void fill_band(const struct job *j, const struct band *b)
         KRN_ISA_FN(krn_qgemm_pad)
         (to + kx.end * c->x.c, (width - kx.end) * c->x.c, p->x_signed, p->x_zero);
     }
-    memset(b->at + p->band_w * (height - 1) + width * c->x.c, 0, KRN_QGROUP * sizeof(*to));
+    memset(b->copy + p->band_w * (height - 1) + width * c->x.c, 0, KRN_QGROUP * sizeof(*to));
 }
 
-static void point_rows(const struct job *j, const struct band *b, size_t group)
+/* finds, or makes, the inputs of @b */
+static void point_band(const struct job *j, struct band *b)
 {
-    const struct plan *p = &j->p;
-    const struct krn_conv *c = &p->c;
-    size_t pixels = b->rows * b->cols, tiles = krn_tile_count(pixels), ox = 0, oy = 0;
-    size_t per_row = p->whole ? 1 : c->win.kw;
+    const struct krn_conv *c = &j->p.c;
+    const uint8_t *x = (const uint8_t *)j->call->in[0] + b->n * c->x.batch;
 
-    for (size_t t = 0; t < tiles; t++) {
-        const krn_qel **to = b->pointers + t * p->taps * KRN_TILE_ROWS;
-        size_t count = krn_tile_first(pixels, tiles, t + 1) - krn_tile_first(pixels, tiles, t);
+    if (j->p.direct) {
+        x += b->oy * c->win.sh * c->x.row + b->ox * c->win.sw * c->x.pixel;
+        b->at = (const krn_qel *)(const void *)x;
+        b->row = c->x.row;
+        b->pixel = c->x.pixel;
+        return;
+    }
+    fill_band(j, b);
+    b->at = b->copy;
+    b->row = j->p.band_w;
+    b->pixel = c->x.c;
+}
 
-        for (size_t i = 0; i < count; i++) {
-            const krn_qel *at =
-                b->at + oy * c->win.sh * p->band_w + ox * c->win.sw * c->x.c + group * c->cg;
+/* Where the taps of @count pixels of one row are, the first of which has its window at @at: pixels
+ * side by side, taps KRN_TILE_ROWS apart. */
+static void point_taps(const struct plan *p, const struct band *b, const krn_qel *at, size_t count,
+                       const krn_qel **to)
+{
+    const struct krn_win *w = &p->c.win;
+    size_t per_row = p->whole ? 1 : w->kw, step = w->sw * b->pixel;
 
-            for (size_t k = 0; k < p->taps; k++) {
-                to[k * KRN_TILE_ROWS + i] =
-                    at + k / per_row * c->win.dh * p->band_w + k % per_row * c->win.dw * c->x.c;
-            }
-            if (++ox == b->cols) {
-                ox = 0;
-                oy++;
+    for (size_t ky = 0; ky < w->kh; ky++, at += w->dh * b->row) {
+        for (size_t kx = 0; kx < per_row; kx++, to += KRN_TILE_ROWS) {
+            const krn_qel *tap = at + kx * w->dw * b->pixel;
+
+            for (size_t i = 0; i < count; i++) {
+                to[i] = tap + i * step;
             }
         }
     }
 }
 
-static void run_band(const struct job *j, const struct band *b, struct krn_range panels)
+static void point_rows(const struct job *j, const struct band *b, size_t group)
+{
+    const struct plan *p = &j->p;
+    const struct krn_win *w = &p->c.win;
+    size_t pixels = b->rows * b->cols, tiles = krn_tile_count(pixels), ox = 0;
+    const krn_qel *row = b->at + group * p->c.cg;
+
+    for (size_t t = 0; t < tiles; t++) {
+        const krn_qel **to = b->pointers + t * p->taps * KRN_TILE_ROWS;
+        size_t count = krn_tile_first(pixels, tiles, t + 1) - krn_tile_first(pixels, tiles, t);
+
+        for (size_t i = 0, n; i < count; i += n, ox += n) {
+            if (ox == b->cols) {
+                row += w->sh * b->row;
+                ox = 0;
+            }
+            n = base_min(count - i, b->cols - ox);
+            point_taps(p, b, row + ox * w->sw * b->pixel, n, to + i);
+        }
+    }
+}
+
+static void run_band(const struct job *j, struct band *b, struct krn_range panels)
 {
     const struct krn_conv *c = &j->p.c;
     struct krn_qgemm g = j->g;
     size_t first = (b->n * c->y.h + b->oy) * c->y.w + b->ox;
 
-    fill_band(j, b);
+    point_band(j, b);
     for (size_t group = 0; group < c->groups; group++) {
         point_rows(j, b, group);
         KRN_ISA_FN(krn_qgemm_block)
@@ -265,8 +315,8 @@ static void part_run(void *arg, size_t part)
             .ox = ox,
             .cols = base_min(p->band_cols, p->c.y.w - ox),
             .pointers = (const krn_qel **)(void *)scratch,
-            .at = (krn_qel *)(void *)(scratch + base_align_up(pointers * sizeof(void *),
-                                                              BASE_CACHE_LINE_BYTES)),
+            .copy = (krn_qel *)(void *)(scratch + base_align_up(pointers * sizeof(void *),
+                                                                BASE_CACHE_LINE_BYTES)),
         };
 
         run_band(j, &b, panels);

@@ -4,14 +4,6 @@
 #include "base.h"
 #include "kernels/i8/quant_plain.h"
 
-#if KRN_QDOT
-/* added to an input to give its bytes the signedness of the dot product */
-static int32_t x_shift(bool is_signed)
-{
-    return KRN_QDOT_SIGNED ? (is_signed ? 0 : -128) : (is_signed ? 128 : 0);
-}
-#endif
-
 /* w - zero of one element */
 static int32_t weight_at(const struct krn_qgemm_weights *w, size_t o, size_t t, size_t c)
 {
@@ -69,8 +61,9 @@ void KRN_ISA_FN(krn_qgemm_pack)(uint8_t *dst, const struct krn_qgemm_weights *w)
             bias[o0 + l] = w->bias ? w->bias[o] : 0;
             scale[o0 + l] = w->scale[o];
 #if KRN_QDOT
-            bias[o0 + l] = (int32_t)((uint32_t)bias[o0 + l] -
-                                     (uint32_t)(w->x_zero + x_shift(w->x_signed)) * (uint32_t)sum);
+            bias[o0 + l] =
+                (int32_t)((uint32_t)bias[o0 + l] -
+                          (uint32_t)(w->x_zero + krn_qdot_shift(w->x_signed)) * (uint32_t)sum);
 #else
             (void)sum;
 #endif
@@ -83,7 +76,7 @@ void KRN_ISA_FN(krn_qgemm_widen)(krn_qel *restrict dst, const uint8_t *restrict 
                                  bool is_signed, int32_t zero)
 {
 #if KRN_QDOT
-    uint8_t flip = x_shift(is_signed) ? 0x80 : 0;
+    uint8_t flip = krn_qdot_shift(is_signed) ? 0x80 : 0;
 
     for (size_t i = 0; i < n; i++) {
         dst[i] = src[i] ^ flip;
@@ -106,7 +99,7 @@ void KRN_ISA_FN(krn_qgemm_widen)(krn_qel *restrict dst, const uint8_t *restrict 
 void KRN_ISA_FN(krn_qgemm_pad)(krn_qel *dst, size_t n, bool is_signed, int32_t zero)
 {
 #if KRN_QDOT
-    memset(dst, (uint8_t)(zero + x_shift(is_signed)), n);
+    memset(dst, (uint8_t)(zero + krn_qdot_shift(is_signed)), n);
 #else
     memset(dst, 0, n * sizeof(*dst));
 #endif

@@ -28,6 +28,7 @@
 #define KRN_QDOT_SIGNED 0
 #else
 #define KRN_QDOT 0
+#define KRN_QDOT_SIGNED 0
 #endif
 
 #if defined(__AVX512VNNI__)
@@ -46,6 +47,14 @@ typedef uint8_t krn_qel; /* an element of a group */
 typedef int16_t krn_qel;
 #endif
 #define KRN_QGROUP (4u / sizeof(krn_qel))
+
+#if KRN_QDOT
+/* added to an input to give its bytes the signedness of the dot product */
+static inline int32_t krn_qdot_shift(bool is_signed)
+{
+    return KRN_QDOT_SIGNED ? (is_signed ? 0 : -128) : (is_signed ? 128 : 0);
+}
+#endif
 
 /* the four bytes at @p in every lane; any alignment */
 KRN_INLINE vi vi_group(const krn_qel *p)

@@ -73,6 +73,29 @@ static struct conv_case conv_3x3(size_t c, size_t o, size_t h, size_t w)
     return (struct conv_case){.s = conv_square(c, h, w, o, 3, 0), .q = i8_random_case()};
 }
 
+/* one channel a group: windows up to 9 rows and 6 columns, rests of vectors, images narrower than a
+ * strip of outputs and wider */
+TEST(convs_of_depth_1)
+{
+    for (int i = 0; i < t_times(120); i++) {
+        struct conv_case k = {.q = i8_random_case()};
+        size_t c = (size_t)t_range(1, 150);
+
+        k.s = conv_square(c, (size_t)t_range(9, 14), (size_t)t_range(6, 60), c,
+                          t_range(0, 1) ? 3 : 5, 0);
+        if (t_range(0, 1)) {
+            k.s.kh = (size_t)t_range(1, 9);
+            k.s.kw = (size_t)t_range(1, 6);
+        }
+        k.s.groups = c;
+        k.s.sh = (size_t)t_range(1, 2);
+        k.s.sw = (size_t)t_range(1, 2);
+        conv_random_pads(&k.s, 2);
+        conv_random_pixels(&k.s);
+        T_TRUE(conv_run(&k, "depth 1", "i8_nhwc_dw"));
+    }
+}
+
 /* F(4x4): every rest of a tile, channels about its blocks, images that share tiles' blocks */
 TEST(convs_of_3x3)
 {
