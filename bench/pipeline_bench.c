@@ -299,7 +299,7 @@ static double clock_cost_ns(size_t units, double service_ns)
         uint64_t start = base_now_ns(), middle;
 
         for (size_t k = 0; k < frames; k++) {
-            struct pl_clock_frame f = {.end_ns = 1000 + k, .computed = true, .timed = true};
+            struct pl_clock_run f = {.end_ns = 1000 + k, .computed = 1, .timed = true};
 
             for (size_t u = 0; u <= units; u++) {
                 pl_clocks_lap(&c, u);

@@ -228,3 +228,50 @@ void krn_bound_run(const struct krn_bound *bound, const struct krn_bound_run *r)
     }
     run_converted(bound, r, &call);
 }
+
+static size_t value_bytes(const struct mdl_model *m, size_t tensor)
+{
+    return mdl_elements(&m->tensors[tensor]) * mdl_dtype_bytes(m->tensors[tensor].dtype);
+}
+
+static size_t lines(size_t bytes)
+{
+    return base_align_up(bytes, BASE_CACHE_LINE_BYTES);
+}
+
+size_t krn_bound_frames_bytes(const struct krn_primitive *v, const struct mdl_model *m, size_t op,
+                              size_t width, size_t frames)
+{
+    if (!v->frames_at_once || !v->frames_at_once(m, &m->ops[op])) {
+        return 0;
+    }
+    return lines(frames * value_bytes(m, m->ops[op].in[0])) +
+           lines(frames * value_bytes(m, m->ops[op].out[0])) +
+           lines(krn_bound_scratch_bytes(v, m, op, width));
+}
+
+void krn_bound_run_frames(const struct krn_bound *bound, const struct krn_bound_run *r,
+                          const struct krn_mem *const *mems, size_t count)
+{
+    size_t in = r->m->ops[r->op].in[0], out = r->m->ops[r->op].out[0];
+    size_t in_bytes = value_bytes(r->m, in), out_bytes = value_bytes(r->m, out);
+    struct krn_mem first = *mems[0];
+    struct krn_call call;
+    uint8_t *x, *y;
+
+    assert(bound->ready);
+    first.image = NULL;
+    fill_call(r->m, r->op, r->copies, &first, r->exec, &call);
+    call.packed = bound->packed.at;
+    call.prepared = bound->prepared.object;
+    call.frames = count;
+    call.in[0] = x = take_scratch(&call, lines(count * in_bytes));
+    call.out[0] = y = take_scratch(&call, lines(count * out_bytes));
+    for (size_t i = 0; i < count; i++) {
+        memcpy(x + i * in_bytes, tensor_ptr(r->m, in, r->copies, mems[i]), in_bytes);
+    }
+    bound->primitive->run(&call);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(tensor_ptr(r->m, out, r->copies, mems[i]), y + i * out_bytes, out_bytes);
+    }
+}

@@ -72,5 +72,16 @@ struct krn_bound_run {
     struct krn_bound_laps *laps; /* written; NULL: the run does not read a clock */
 };
 
+/** krn_bound_frames_bytes() - Return: scratch for krn_bound_run_frames() to run @v on op @op for
+ * @frames frames, a multiple of 64; 0: @v runs one frame at a time. */
+size_t krn_bound_frames_bytes(const struct krn_primitive *v, const struct mdl_model *m, size_t op,
+                              size_t width, size_t frames);
+
+/** krn_bound_run_frames() - runs a ready primitive, which can, for @count frames at once
+ * @r: r->mem is not read     @mems: [@count], at least 1
+ * Threads: the team's leader. */
+void krn_bound_run_frames(const struct krn_bound *bound, const struct krn_bound_run *r,
+                          const struct krn_mem *const *mems, size_t count);
+
 /** krn_bound_run() - runs a ready primitive. Threads: the team's leader. */
 void krn_bound_run(const struct krn_bound *bound, const struct krn_bound_run *r);

@@ -121,6 +121,24 @@ void krn_net_place(const struct krn_net *net, size_t first, size_t last, const u
 void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
                      const struct krn_mem *mem, const struct krn_exec *exec);
 
+/**
+ * krn_net_run_frames() - runs ops @ops of several frames, as krn_net_run_ops() runs them of one
+ * @mems: [@count], one for each frame
+ *
+ * Weights of a product of one row (a fully connected layer) are read once for all frames, if its
+ * primitive can (krn_primitive.frames_at_once). All other ops run frame after frame. The team's
+ * scratch must have krn_net_frames_bytes(), too.
+ */
+void krn_net_run_frames(const struct krn_net *net, struct krn_range ops,
+                        const struct krn_mem *const *mems, size_t count,
+                        const struct krn_exec *exec);
+
+/** krn_net_frames_bytes() - Return: scratch for krn_net_run_frames() of @ops, a multiple of 64; 0:
+ * no op of them computes several frames at once
+ * @frames: at most so many     @kind, @width: of the team, which has joined */
+size_t krn_net_frames_bytes(const struct krn_net *net, size_t kind, struct krn_range ops,
+                            size_t width, size_t frames);
+
 /** krn_net_scratch_bytes() - Return: the scratch that any ready primitive needs for a team of
  * @width, in bytes, a multiple of 64. For callers that run a net of krn_net_new() without
  * krn_net_join(). Call it before the first run: it makes the libraries' objects for @width.

@@ -102,3 +102,46 @@ void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
         i += bound->primitive->fused ? 2 : 1;
     }
 }
+
+/* Return: the first op from @i on, below @end, that @exec's team can compute for several frames at
+ * once, or @end. */
+static size_t next_at_once(const struct krn_net *net, size_t i, size_t end, size_t image,
+                           const struct krn_exec *exec)
+{
+    while (i < end) {
+        const struct krn_primitive *v = bound_at(net, exec->kind, i, end)->primitive;
+
+        if (i != image && !net->ops[i].skip && v->frames_at_once &&
+            v->frames_at_once(net->model, &net->model->ops[i])) {
+            return i;
+        }
+        i += v->fused ? 2 : 1;
+    }
+    return end;
+}
+
+void krn_net_run_frames(const struct krn_net *net, struct krn_range ops,
+                        const struct krn_mem *const *mems, size_t count,
+                        const struct krn_exec *exec)
+{
+    size_t end = base_min(ops.end, net->model->op_count), image = MDL_NONE;
+
+    for (size_t k = 0; k < count; k++) {
+        image = mems[k]->image ? krn_image_place(net->model) : image;
+    }
+    for (size_t i = ops.begin; i < end; i++) {
+        size_t at = count > 1 ? next_at_once(net, i, end, image, exec) : end;
+
+        for (size_t k = 0; at > i && k < count; k++) {
+            krn_net_run_ops(net, i, at - 1, mems[k], exec);
+        }
+        i = at;
+        if (i < end) {
+            krn_bound_run_frames(
+                krn_net_own(net, exec->kind, i),
+                &(struct krn_bound_run){
+                    .m = net->model, .op = i, .copies = net->const_copies, .exec = exec},
+                mems, count);
+        }
+    }
+}

@@ -65,6 +65,19 @@ static int ready_bound(const struct krn_net *net, struct krn_bound *bound, size_
     return krn_bound_ready(bound, net->model, op, needs->width);
 }
 
+size_t krn_net_frames_bytes(const struct krn_net *net, size_t kind, struct krn_range ops,
+                            size_t width, size_t frames)
+{
+    size_t most = 0;
+
+    for (size_t i = ops.begin; i < ops.end && i < net->model->op_count; i++) {
+        const struct krn_primitive *v = krn_net_own(net, kind, i)->primitive;
+
+        most = base_max(most, krn_bound_frames_bytes(v, net->model, i, width, frames));
+    }
+    return most;
+}
+
 static int use_bound(const struct krn_net *net, struct krn_bound *bound, size_t op, void *arg)
 {
     const bool *more = arg;

@@ -39,6 +39,9 @@ struct krn_call {
     /* An image to read in place of in[0], or NULL; set only where from_image() allows it. It has
      * that tensor's width and height. run() normalises it as model.preproc says. */
     const struct krn_image *image;
+    /* Frames to compute at once, where frames_at_once() allows it; 0 and 1: one. in[0] and out[0]
+     * are then dense, one frame after the other. */
+    size_t frames;
 };
 
 /* A library's objects that a primitive keeps beside its packed weights. */
@@ -99,6 +102,10 @@ struct krn_primitive {
     /* Return: whether run() can read an image in place of in[0], with the same result, bit for bit,
      * as after krn_preprocess(). NULL: never. */
     bool (*from_image)(const struct mdl_model *m, const struct mdl_op *op);
+
+    /* Return: whether run() can compute several frames at once, so that it reads the weights once
+     * for all of them. NULL: never. */
+    bool (*frames_at_once)(const struct mdl_model *m, const struct mdl_op *op);
 
     /* Runs the whole op, epilogue included, sharing the work among the team by krn_parallel().
      * Threads: the team's leader. Never allocates, cannot fail. */

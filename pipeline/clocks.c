@@ -106,10 +106,11 @@ static void series_add(struct pl_clock_series *s, uint64_t count, double inverse
     set(s->count, count);
 }
 
-static void fold_units(struct pl_clocks *c, const struct pl_clock_frame *f)
+/* Adds one of the frames of a run, which took @held_ns of it. */
+static void fold_units(struct pl_clocks *c, double held_ns)
 {
     uint64_t ticks = c->laps[c->unit_count] - c->laps[0];
-    double ns_per_tick = ticks > 0 ? (double)(f->end_ns - f->start_ns) / (double)ticks : 0;
+    double ns_per_tick = ticks > 0 ? held_ns / (double)ticks : 0;
     double inverse = 1.0 / (double)++c->timed;
 
     for (size_t i = 0; i < c->unit_count; i++) {
@@ -121,23 +122,26 @@ static void fold_units(struct pl_clocks *c, const struct pl_clock_frame *f)
     }
 }
 
-void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f)
+void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run)
 {
     uint32_t version = own(c->version);
-    uint64_t frames = own(c->frames) + 1, held = f->end_ns - f->start_ns;
+    uint64_t frames = own(c->frames), held = run->end_ns - run->start_ns;
+    double each = (double)held / (double)base_max(run->computed, (size_t)1);
 
     set(c->version, version + 1);
     /* odd version before any counter; release fence pairs with the reader's acquire fence */
     pl_fence_release();
     set(c->busy_ns, own(c->busy_ns) + held);
-    set(c->cpu_ns, own(c->cpu_ns) + f->cpu_ns);
-    if (f->computed) {
-        set(c->frames, frames);
-        series_add(&c->service, frames, 1.0 / (double)frames, (double)held, PL_SERIES_ALLOW_NS);
-        if (f->timed) {
-            fold_units(c, f);
+    set(c->cpu_ns, own(c->cpu_ns) + run->cpu_ns);
+    set(c->runs, own(c->runs) + (run->computed > 0));
+    for (size_t i = 0; i < run->computed; i++) {
+        frames++;
+        series_add(&c->service, frames, 1.0 / (double)frames, each, PL_SERIES_ALLOW_NS);
+        if (run->timed) {
+            fold_units(c, each);
         }
     }
+    set(c->frames, frames);
     atomic_store_explicit(&c->version, version + 2, memory_order_release);
 }
 
@@ -178,6 +182,7 @@ void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret)
         version = read_begin(c);
         series_read(&c->service, &ret->service);
         ret->frames = own(c->frames);
+        ret->runs = own(c->runs);
         ret->busy_ns = own(c->busy_ns);
         ret->cpu_ns = own(c->cpu_ns);
     } while (read_again(c, version));

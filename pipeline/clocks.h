@@ -2,7 +2,7 @@
 /**
  * pipeline/clocks.h - the times that one team measures: its service time, and the time of each unit
  *
- * While a team computes a frame, it only records the tick counter after each unit
+ * While a team computes frames, it only records the tick counter after each unit
  * (pl_clocks_lap()). It updates the statistics after it has passed the frame on, so that they delay
  * no frame. The frame's start and end are read on both clocks and convert ticks to nanoseconds,
  * without calibration or drift.
@@ -32,7 +32,7 @@ struct pl_clock_series {
 
 struct pl_clocks {
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t version; /* writer: the team */
-    _Atomic uint64_t frames, busy_ns, cpu_ns;                 /* writer: the team */
+    _Atomic uint64_t frames, runs, busy_ns, cpu_ns;           /* writer: the team */
     struct pl_clock_series service;
     size_t unit_count;
     struct pl_clock_series *units; /* owned; unit_count of them */
@@ -41,11 +41,11 @@ struct pl_clocks {
     uint64_t timed; /* frames whose units were timed */
 };
 
-/* A team's measurements of one frame. */
-struct pl_clock_frame {
+/* A team's measurements of one run: of a frame, or of several that it held at once. */
+struct pl_clock_run {
     uint64_t start_ns, end_ns;
-    uint64_t cpu_ns; /* CPU time of the leader in this frame */
-    bool computed;   /* false: passed on without computing; counts as busy only */
+    uint64_t cpu_ns; /* CPU time of the leader in this run */
+    size_t computed; /* frames that it computed; 0: passed on only, which counts as busy only */
     bool timed;      /* laps[] are set; the first at start_ns, the last at end_ns */
 };
 
@@ -83,8 +83,9 @@ static inline uint64_t pl_clocks_lap(struct pl_clocks *c, size_t i)
  * units' weights; units @first..@end - 1 ran in one go. Threads: the team. */
 void pl_clocks_split(struct pl_clocks *c, size_t first, size_t end, const double *weights);
 
-/** pl_clocks_fold() - adds one frame to the statistics. Threads: the team. */
-void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_frame *f);
+/** pl_clocks_fold() - adds one run to the statistics. Each frame of it counts with an equal part of
+ * the time. Threads: the team. */
+void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run);
 
 /** pl_clocks_service_ns() - Return: moving average (EWMA) of service times, 0 before the first.
  * Threads: any. */
@@ -93,7 +94,7 @@ static inline double pl_clocks_service_ns(const struct pl_clocks *c)
     return atomic_load_explicit(&c->service.ewma_ns, memory_order_relaxed);
 }
 
-/** pl_clocks_read() - fills service, frames, busy_ns and cpu_ns of @ret. Threads: any. */
+/** pl_clocks_read() - fills service, frames, runs, busy_ns and cpu_ns of @ret. Threads: any. */
 void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret);
 /** pl_clocks_read_unit() - reads the team's unit @i. Threads: any. */
 void pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret);

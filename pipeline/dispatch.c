@@ -56,7 +56,8 @@ size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         /* 0.3: measurements of equal teams differ by some percent */
-        shares += (size_t)base_min(slowest / service_of(&views[i], work) + 0.3, SHARE_MAX);
+        shares += (size_t)base_min(slowest / service_of(&views[i], work) + 0.3, SHARE_MAX) *
+                  base_max(views[i].batch, (size_t)1);
     }
     return shares;
 }

@@ -14,7 +14,8 @@ struct pl_dispatch_view {
     uint32_t pending;  /* frames dispatched to the team and not yet passed on: queued and held */
     double service_ns; /* measured; 0: not measured yet */
     double rate;       /* prior: speed of its EP x width; above 0 */
-    double held_ns;    /* time since it took its present frame; 0: holds none */
+    double held_ns;    /* time since it took its present frames, for each; 0: holds none */
+    size_t batch;      /* frames that it takes at once, at most; 0 counts as 1 */
 };
 
 /**
@@ -30,8 +31,8 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count);
 
 /**
  * pl_dispatch_shares() - Return: the frames in flight that keep every team of a stage busy
- * sum over teams of slowest / service, each at least 1 and at most 16: while the slowest team holds
- * one frame, the others need that many, since their answers wait for its answer. Equal teams: one
- * each.
+ * sum over teams of slowest / service, each at least 1 and at most 16, times batch: while the
+ * slowest team holds one frame, the others need that many, since their answers wait for its answer.
+ * Equal teams: one each.
  */
 size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count);

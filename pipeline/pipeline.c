@@ -12,12 +12,16 @@
 
 /* Limit of the ratio of a core's speed to the slowest core's; limits the frame pool. */
 #define SPEED_RATIO_MAX 16.0
+/* Room in the pool for the frames that teams hold at once, and for those that gather meanwhile; a
+ * plan may use it, unless it is set how many frames may be in flight. */
+#define BATCH_FRAMES_MAX 256u
 
 struct pl_pipeline {
     const struct krn_net *net; /* borrowed */
     struct pl_options options;
     struct pl_ep_set eps; /* the EPs that new plans refer to */
     struct pl_frame_pool pool;
+    size_t frames; /* of the pool, for plans whose teams take one frame at a time */
     struct pl_sequencer sequencer;
     struct pl_set *set;         /* owned; serves */
     struct pl_set *old;         /* owned; draining, or NULL */
@@ -52,6 +56,29 @@ static size_t default_frames(const struct pl_ep_set *eps)
     return (size_t)base_min(frames, (double)UINT16_MAX);
 }
 
+static size_t batch_frames(const struct pl_ep_set *eps)
+{
+    size_t cores = 0;
+
+    for (size_t i = 0; i < eps->count; i++) {
+        cores += eps->eps[i].cpu_count;
+    }
+    return base_min(2 * PL_BATCH_MAX * cores, (size_t)BATCH_FRAMES_MAX);
+}
+
+/* Sets the sizes of the frame pool. */
+static int make_pool(struct pl_pipeline *p)
+{
+    size_t frames = p->options.frames, all = frames;
+
+    if (frames == 0) {
+        frames = default_frames(&p->eps);
+        all = base_min(frames + batch_frames(&p->eps), (size_t)UINT16_MAX);
+    }
+    p->frames = frames;
+    return pl_frame_pool_init(&p->pool, all, krn_net_model(p->net)->arena_bytes);
+}
+
 static int new_set(struct pl_pipeline *p, const struct pl_plan *plan, uint32_t epoch,
                    struct pl_set **ret)
 {
@@ -62,6 +89,7 @@ static int new_set(struct pl_pipeline *p, const struct pl_plan *plan, uint32_t e
         .epoch = epoch,
         .net = p->net,
         .spin_ns = p->options.spin_ns,
+        .batch_wait_ns = p->options.batch_wait_ns,
         .notify = p->options.notify,
         .notify_arg = p->options.notify_arg,
         .no_pin = p->options.no_pin,
@@ -97,8 +125,7 @@ int pl_new(const struct krn_net *net, const struct pl_ep_set *eps, const struct 
         pl_free(p);
         return -ENOMEM;
     }
-    r = pl_frame_pool_init(&p->pool, options->frames > 0 ? options->frames : default_frames(eps),
-                           m->arena_bytes);
+    r = make_pool(p);
     if (r == 0) {
         r = pl_sequencer_init(&p->sequencer, p->pool.count);
     }
@@ -127,9 +154,15 @@ struct pl_pipeline *pl_free(struct pl_pipeline *p)
     return NULL;
 }
 
+size_t pl_frame_count(const struct pl_pipeline *p)
+{
+    return base_min(p->frames + 2 * pl_plan_batched(&p->set->plan), p->pool.count);
+}
+
 struct pl_frame *pl_frame_get(struct pl_pipeline *p)
 {
-    return pl_frame_pool_get(&p->pool);
+    return p->pool.count - p->pool.free_count < pl_frame_count(p) ? pl_frame_pool_get(&p->pool)
+                                                                  : NULL;
 }
 
 void pl_frame_put(struct pl_pipeline *p, struct pl_frame *f)
@@ -338,11 +371,6 @@ uint32_t pl_epoch(const struct pl_pipeline *p)
 size_t pl_in_flight(const struct pl_pipeline *p)
 {
     return p->in_flight;
-}
-
-size_t pl_frame_count(const struct pl_pipeline *p)
-{
-    return p->pool.count;
 }
 
 size_t pl_arena_bytes(const struct pl_pipeline *p)

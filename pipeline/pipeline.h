@@ -23,8 +23,11 @@
 
 struct pl_options {
     size_t frames; /* most frames in flight; 0: enough for any plan on these cores (2 per core + 2,
-                    * more if cores are unequal) */
+                    * more if cores are unequal, or if teams take several frames at once) */
     uint64_t spin_ns; /* time that a team spins for work before it sleeps; may be 0 */
+    /* how long a team that takes several frames at once waits for more of them, from when it was
+     * given the first; 0: it takes those that are there */
+    uint64_t batch_wait_ns;
     /* called by a team when a frame can be collected or a set has drained; it may only wake the
      * loop */
     void (*notify)(void *arg);
@@ -47,12 +50,12 @@ int pl_new(const struct krn_net *net, const struct pl_ep_set *eps, const struct 
            const struct pl_options *options, struct pl_pipeline **ret);
 
 /** pl_free() - cancels frames in flight, joins all teams and frees everything, all frames included.
- * Blocks for at most the time of one unit. Accepts NULL. Return: NULL. */
+ * Blocks for at most the time of one unit, for all frames of a batch. Accepts NULL. Return: NULL.
+ */
 struct pl_pipeline *pl_free(struct pl_pipeline *p);
 
-/** pl_frame_get() - Return: a frame from the pool with cleared fields, or NULL if all are in
- * flight.
- */
+/** pl_frame_get() - Return: a frame from the pool with cleared fields, or NULL if all that the
+ * present plan may have are in flight. */
 struct pl_frame *pl_frame_get(struct pl_pipeline *p);
 /** pl_frame_put() - returns a frame to the pool; it was collected or never submitted. */
 void pl_frame_put(struct pl_pipeline *p, struct pl_frame *f);
@@ -108,12 +111,14 @@ const struct pl_plan *pl_current_plan(const struct pl_pipeline *p);
 const struct pl_ep_set *pl_current_eps(const struct pl_pipeline *p);
 uint32_t pl_epoch(const struct pl_pipeline *p);
 size_t pl_in_flight(const struct pl_pipeline *p);
+/** pl_frame_count() - Return: most frames in flight under the present plan. */
 size_t pl_frame_count(const struct pl_pipeline *p);
 /** pl_arena_bytes() - Return: bytes of all arenas used so far. */
 size_t pl_arena_bytes(const struct pl_pipeline *p);
-/** pl_depth() - Return: the frames in flight that keep the present plan busy, stages + teams + 1. A
- * client needs at least as many credits. In a stage of unequal teams, a faster team counts several
- * times, since answers in order wait for the slowest. */
+/** pl_depth() - Return: the frames in flight that keep the present plan busy, stages + teams + 1;
+ * a team that takes several frames at once counts twice as many, since the next ones gather
+ * meanwhile. A client needs at least as many credits. In a stage of unequal teams, a faster team
+ * counts several times, since answers in order wait for the slowest. */
 size_t pl_depth(const struct pl_pipeline *p);
 
 /** pl_team_count(), pl_team_stats(), pl_unit_stats() - consistent samples of the present plan;

@@ -119,6 +119,25 @@ static int parse_ep(struct cursor *c, const struct pl_ep_set *eps, uint16_t *ret
     return 0;
 }
 
+static int parse_batch(struct cursor *c, uint16_t *ret_more)
+{
+    uint16_t batch;
+    int r;
+
+    c->at++;
+    r = parse_number(c, "a number of frames", &batch);
+    if (r < 0) {
+        return r;
+    }
+    if (batch < 1 || batch > PL_BATCH_MAX) {
+        return fail(c->error, c->error_bytes,
+                    "a team takes 1 to %u frames at once, not %u (byte %zu)", PL_BATCH_MAX, batch,
+                    (size_t)(c->at - c->text));
+    }
+    *ret_more = (uint16_t)(batch - 1);
+    return 0;
+}
+
 static int parse_group(struct cursor *c, const struct pl_ep_set *eps, struct pl_group *ret)
 {
     struct pl_group g = {.width = 1, .count = 1};
@@ -131,6 +150,9 @@ static int parse_group(struct cursor *c, const struct pl_ep_set *eps, struct pl_
     if (r == 0 && *c->at == '*') {
         c->at++;
         r = parse_number(c, "a number of teams", &g.count);
+    }
+    if (r == 0 && *c->at == '/') {
+        r = parse_batch(c, &g.more);
     }
     if (r == 0) {
         *ret = g;
@@ -226,19 +248,29 @@ __attribute__((format(printf, 3, 4))) static int append(char **at, size_t *left,
     return 0;
 }
 
+void pl_group_format(const struct pl_group *g, const char *name, char *ret)
+{
+    char width[8] = "", count[8] = "", batch[8] = "";
+
+    if (g->width != 1) {
+        snprintf(width, sizeof(width), "x%u", g->width);
+    }
+    if (g->count != 1) {
+        snprintf(count, sizeof(count), "*%u", g->count);
+    }
+    if (g->more != 0) {
+        snprintf(batch, sizeof(batch), "/%u", g->more + 1u);
+    }
+    snprintf(ret, PL_GROUP_TEXT_MAX, "%.*s%s%s%s", (int)PL_EP_NAME_MAX, name, width, count, batch);
+}
+
 static int format_group(const struct pl_group *g, const struct pl_ep_set *eps, char **at,
                         size_t *left)
 {
-    int r = g->ep < eps->count ? append(at, left, "%.*s", (int)PL_EP_NAME_MAX, eps->eps[g->ep].name)
-                               : append(at, left, "?");
+    char text[PL_GROUP_TEXT_MAX];
 
-    if (r == 0 && g->width != 1) {
-        r = append(at, left, "x%u", g->width);
-    }
-    if (r == 0 && g->count != 1) {
-        r = append(at, left, "*%u", g->count);
-    }
-    return r;
+    pl_group_format(g, g->ep < eps->count ? eps->eps[g->ep].name : "?", text);
+    return append(at, left, "%s", text);
 }
 
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
@@ -297,6 +329,11 @@ static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep
             return fail(error, error_bytes, "stage %zu: width %u, but %.*s has %zu cores", stage,
                         g->width, (int)PL_EP_NAME_MAX, eps->eps[g->ep].name,
                         eps->eps[g->ep].cpu_count);
+        }
+        if (g->more >= PL_BATCH_MAX) {
+            return fail(error, error_bytes,
+                        "stage %zu: a team takes 1 to %u frames at once, not %zu", stage,
+                        PL_BATCH_MAX, pl_group_batch(g));
         }
         *teams += g->count;
         if (*teams > PL_TEAM_MAX) {
@@ -362,12 +399,27 @@ bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
         }
         for (size_t g = 0; g < s->group_count; g++) {
             if (s->groups[g].ep != t->groups[g].ep || s->groups[g].width != t->groups[g].width ||
-                s->groups[g].count != t->groups[g].count) {
+                s->groups[g].count != t->groups[g].count ||
+                s->groups[g].more != t->groups[g].more) {
                 return false;
             }
         }
     }
     return true;
+}
+
+size_t pl_plan_batched(const struct pl_plan *p)
+{
+    size_t frames = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        const struct pl_stage_plan *s = &p->stages[i];
+
+        for (size_t g = 0; g < s->group_count; g++) {
+            frames += s->groups[g].more ? s->groups[g].count * pl_group_batch(&s->groups[g]) : 0;
+        }
+    }
+    return frames;
 }
 
 size_t pl_plan_cores(const struct pl_plan *p, size_t ep)

@@ -3,9 +3,11 @@
  * pipeline/plan.h - a plan as plain data: which teams run which units
  *
  * A plan's text is its stages joined by '|'. A stage is FIRST-LAST@TEAMS, and TEAMS is
- * EP[xWIDTH][*COUNT] joined by '+'; WIDTH and COUNT default to 1:
+ * EP[xWIDTH][*COUNT][/BATCH] joined by '+'; WIDTH, COUNT and BATCH default to 1. A team takes up to
+ * BATCH frames that wait for it at once:
  *
  *     0-15@bigx4|16-25@littlex2*2
+ *     0-4@big*2|5-7@bigx2/4
  *     0-25@big*4+little*4
  *     0-16@hub:big*4|17-44@b2:big*4+b3:big*4|45-104@hub:little*4
  *
@@ -26,6 +28,7 @@
 #define PL_STAGE_MAX 64u
 #define PL_GROUP_MAX 16u /* team groups in one stage */
 #define PL_TEAM_MAX 128u /* teams in one plan */
+#define PL_BATCH_MAX 8u  /* frames that a team takes at once */
 #define PL_PLAN_TEXT_MAX 4096u
 
 /* An execution place; cpus are kernel CPU numbers. */
@@ -45,6 +48,7 @@ struct pl_ep_set {
 struct pl_group { /* count teams of width cores each, all on one EP */
     uint16_t ep;  /* index into the ep set */
     uint16_t width, count;
+    uint16_t more; /* frames that a team may take at once, besides the first: BATCH - 1 */
 };
 struct pl_stage_plan {
     uint16_t first_unit, last_unit;
@@ -66,15 +70,30 @@ struct pl_plan {
 int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_count, char *ret_error,
                   size_t error_bytes, struct pl_plan *ret);
 
-/** pl_plan_format() - plan to text: a WIDTH or COUNT of 1 is omitted. Return: 0, or -ENOSPC. */
+/** pl_plan_format() - plan to text: a WIDTH, COUNT or BATCH of 1 is omitted. Return: 0, or -ENOSPC.
+ */
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
                    size_t text_bytes);
+
+/** pl_group_format() - writes a group as in a plan, NAME[xWIDTH][*COUNT][/BATCH]
+ * @name: of its EP, at most PL_EP_NAME_MAX bytes     @ret: PL_GROUP_TEXT_MAX bytes */
+#define PL_GROUP_TEXT_MAX (PL_EP_NAME_MAX + 24u)
+void pl_group_format(const struct pl_group *g, const char *name, char *ret);
 
 /** pl_plan_check() - the same checks on a plan not made from text. Return: 0 or -EINVAL. */
 int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t unit_count,
                   char *ret_error, size_t error_bytes);
 
 bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b);
+
+/** pl_group_batch() - Return: how many frames a team of @g takes at once, at most. */
+static inline size_t pl_group_batch(const struct pl_group *g)
+{
+    return (size_t)g->more + 1;
+}
+/** pl_plan_batched() - Return: the frames that the plan's teams may take at once, added up over the
+ * teams that take more than one; 0: there are none. */
+size_t pl_plan_batched(const struct pl_plan *p);
 
 /** pl_plan_cores() - Return: the cores of @ep that the plan needs; if the EP has fewer, teams share
  * cores. */

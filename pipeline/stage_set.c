@@ -5,9 +5,10 @@
 #include "pipeline/dispatch.h"
 #include "pipeline/stage_set.h"
 
-/* Frames that may wait for a team of stage 0, besides the one it holds and the extra ones for its
- * speed. Enough to last until the loop's next turn; few enough that a late frame can still go to
- * another team, and the caller can still drop a frame that need not run. */
+/* Frames that may wait for a team of stage 0, besides those it holds and the extra ones for its
+ * speed; at least as many as it takes at once. Enough to last until the loop's next turn; few
+ * enough that a late frame can still go to another team, and the caller can still drop a frame that
+ * need not run. */
 #define WAITING_PER_TEAM 2u
 
 static void *alloc_lines(size_t count, size_t bytes)
@@ -121,6 +122,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     const struct pl_group *g = group_of(plan, k);
     const struct pl_ep *ep = &s->eps.eps[g->ep];
     const struct mdl_unit *units = krn_net_model(s->common.net)->units;
+    struct krn_range ops = {units[plan->first_unit].first_op, units[plan->last_unit].last_op + 1};
     size_t scratch_bytes;
     int r;
 
@@ -131,6 +133,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->replica = (uint16_t)k;
     t->first_unit = plan->first_unit;
     t->last_unit = plan->last_unit;
+    t->batch = (uint16_t)pl_group_batch(g);
     t->kind = (uint16_t)krn_net_kind(s->common.net, ep->name);
     t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
     name_team(t, ep);
@@ -139,13 +142,16 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     if (r == 0 && s->common.asleep) {
         scratch_bytes = BASE_CACHE_LINE_BYTES;
     } else if (r == 0) {
-        r = krn_net_join(s->common.net, t->kind, units[t->first_unit].first_op,
-                         units[t->last_unit].last_op, t->width, &scratch_bytes);
+        r = krn_net_join(s->common.net, t->kind, ops.begin, ops.end - 1, t->width, &scratch_bytes);
     }
     if (r < 0) {
         return r;
     }
     t->joined = !s->common.asleep;
+    if (t->batch > 1 && t->joined) {
+        scratch_bytes = base_max(
+            scratch_bytes, krn_net_frames_bytes(s->common.net, t->kind, ops, t->width, t->batch));
+    }
     t->scratch = alloc_scratch(scratch_bytes);
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
@@ -292,6 +298,7 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret)
     s->epoch = c->epoch;
     s->common.net = c->net;
     /* on a shared core, a spinning thread blocks the one that it waits for */
+    s->common.batch_wait_ns = c->batch_wait_ns;
     s->common.spin_ns = pl_plan_oversubscribed(c->plan, c->eps) ? 0 : c->spin_ns;
     s->common.no_pin = c->no_pin;
     s->common.no_clocks = c->no_clocks;
@@ -388,13 +395,16 @@ static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns
 
 bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
 {
-    size_t pending = 0;
+    size_t pending = 0, held = 0, waiting = 0;
 
     for (size_t i = 0; i < s->entry_count; i++) {
+        size_t batch = s->teams[i].batch;
+
         pending += atomic_load_explicit(&s->teams[i].pending, memory_order_acquire);
+        held += batch;
+        waiting += base_max(batch, (size_t)WAITING_PER_TEAM);
     }
-    return pending < s->entry_count * (1u + WAITING_PER_TEAM) ||
-           pending < stage_shares(s, 0, now_ns) + s->entry_count * WAITING_PER_TEAM;
+    return pending < held + waiting || pending < stage_shares(s, 0, now_ns) + waiting;
 }
 
 void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns)
@@ -430,7 +440,8 @@ bool pl_set_ended(const struct pl_set *s)
 
 size_t pl_set_depth(const struct pl_set *s)
 {
-    size_t depth = s->plan.stage_count + 1;
+    /* while a team computes several frames, the next ones gather */
+    size_t depth = s->plan.stage_count + 1 + pl_plan_batched(&s->plan);
 
     for (size_t i = 0; i < s->plan.stage_count; i++) {
         depth += stage_shares(s, i, 0);

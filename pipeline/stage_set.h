@@ -22,7 +22,7 @@ struct pl_set_config {
     size_t frames; /* most frames in flight */
     uint32_t epoch;
     const struct krn_net *net;
-    uint64_t spin_ns;
+    uint64_t spin_ns, batch_wait_ns;
     void (*notify)(void *arg);
     void *notify_arg;
     bool no_pin, no_clocks;

@@ -3,8 +3,9 @@
  * pipeline/stats.h - a pipeline's measurements, as plain data
  *
  * Service time: how long a team holds one frame, from taking it off its ring to having computed its
- * last unit. Busy: share of wall time in which a team holds a frame. Queue: frames waiting in a
- * team's input ring.
+ * last unit. Frames that it computes at once count with an equal part of that time each; so do the
+ * times of units. Busy: share of wall time in which a team holds a frame. Queue: frames waiting in
+ * a team's input ring.
  */
 #pragma once
 
@@ -39,6 +40,7 @@ struct pl_team_stats {
     bool pinned;                                      /* every member is pinned to its core */
     struct pl_series service;
     uint64_t frames;      /* frames it computed */
+    uint64_t runs;        /* in so many runs; several frames may be computed in one */
     uint64_t busy_ns;     /* time it held frames */
     uint64_t cpu_ns;      /* CPU time of its leader in that time */
     uint32_t queue;       /* frames in its input ring now */

@@ -2,28 +2,17 @@
 #include <assert.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 
 #include "pipeline/dispatch.h"
 #include "pipeline/fence.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/team.h"
+#include "pipeline/team_take.h"
 
 /* Reading a thread's CPU clock is a system call; it is read for so few frames that it costs less
  * than a thousandth of the time. */
 #define CPU_CLOCK_EVERY_NS 2000000.0
-/* Polls between two clock reads while spinning. */
-#define SPIN_BATCH 32u
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -47,7 +36,13 @@ void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_v
     ret->pending = atomic_load_explicit(&t->pending, memory_order_acquire);
     ret->service_ns = pl_clocks_service_ns(&t->clocks);
     ret->rate = t->rate;
+    ret->batch = t->batch;
     ret->held_ns = since != 0 && since < now_ns ? (double)(now_ns - since) : 0;
+    if (t->batch > 1) { /* service_ns is the time of one of the frames that it holds */
+        uint32_t held = atomic_load_explicit(&t->held, memory_order_relaxed);
+
+        ret->held_ns /= (double)base_max(held, 1u);
+    }
 }
 
 void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, size_t count,
@@ -72,98 +67,6 @@ void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, si
     pl_wake_signal(&teams[to]->wake);
 }
 
-/* ---- taking ---- */
-
-/* Takes the oldest frame of all rings, so that frames of several producers stay nearly in order. */
-static struct pl_frame *take_oldest(struct pl_team *t)
-{
-    struct pl_frame *best = NULL;
-    size_t from = 0;
-
-    for (size_t i = 0; i < t->input_count; i++) {
-        struct pl_frame *f = pl_ring_peek(t->inputs[i]);
-
-        if (f != NULL && (best == NULL || f->private->seq < best->private->seq)) {
-            best = f;
-            from = i;
-        }
-    }
-    if (best != NULL) {
-        pl_ring_pop(t->inputs[from]);
-    }
-    return best;
-}
-
-static bool must_end(struct pl_team *t)
-{
-    if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
-        return true;
-    }
-    for (size_t i = 0; i < t->input_count; i++) {
-        if (!pl_ring_dry(t->inputs[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool anything(struct pl_team *t)
-{
-    for (size_t i = 0; i < t->input_count; i++) {
-        if (pl_ring_peek(t->inputs[i]) != NULL) {
-            return true;
-        }
-    }
-    return must_end(t);
-}
-
-static bool spin(struct pl_team *t)
-{
-    uint64_t end;
-
-    if (t->common->spin_ns == 0) {
-        return false;
-    }
-    /* the thread that the last hand-off woke (the loop, or a client) may need this core */
-    sched_yield();
-    end = base_now_ns() + t->common->spin_ns;
-    do {
-        for (unsigned i = 0; i < SPIN_BATCH; i++) {
-            if (anything(t)) {
-                return true;
-            }
-            relax();
-        }
-    } while (base_now_ns() < end);
-    return false;
-}
-
-/* The next frame, or NULL when the team has to end. */
-static struct pl_frame *take(struct pl_team *t)
-{
-    for (;;) {
-        struct pl_frame *f = take_oldest(t);
-
-        if (f != NULL && !atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
-            return f;
-        }
-        if (must_end(t)) {
-            return NULL;
-        }
-        if (spin(t)) {
-            continue;
-        }
-        pl_members_rest(&t->members);
-        pl_wake_prepare(&t->wake);
-        if (anything(t)) {
-            pl_wake_cancel(&t->wake);
-            continue;
-        }
-        t->slept = true;
-        pl_wake_wait(&t->wake);
-    }
-}
-
 /* ---- working ---- */
 
 /* The last unit that must run together with @unit: a FUSED primitive may run the last op of a unit
@@ -179,7 +82,7 @@ static size_t group_end(const struct pl_team *t, size_t unit)
     return unit;
 }
 
-static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_clock_frame *clock)
+static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_clock_run *clock)
 {
     size_t done = last - t->first_unit + 1u;
     uint64_t ticks = pl_clocks_lap(&t->clocks, done) - t->clocks.laps[0];
@@ -190,8 +93,9 @@ static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_cl
     set_relaxed(&t->progress_ns, clock->start_ns + (uint64_t)((double)ticks * t->ns_per_tick));
 }
 
-/* Return: false if the pipeline is being freed and the frame is incomplete. */
-static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clock_frame *clock)
+/* Return: false if the pipeline is being freed and the frames are incomplete. */
+static bool run_units(struct pl_team *t, const struct krn_mem *const *mems,
+                      const struct pl_clock_run *clock)
 {
     const struct mdl_unit *units = krn_net_model(t->common->net)->units;
     struct krn_exec exec = {.pool = t->members.pool,
@@ -207,8 +111,9 @@ static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clo
         if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
             return false;
         }
-        krn_net_run_ops(t->common->net, units[unit].first_op, units[last].last_op, &f->private->mem,
-                        &exec);
+        krn_net_run_frames(t->common->net,
+                           (struct krn_range){units[unit].first_op, units[last].last_op + 1}, mems,
+                           clock->computed, &exec);
         if (clock->timed) {
             lap(t, unit, last, clock);
         }
@@ -216,11 +121,11 @@ static bool run_units(struct pl_team *t, struct pl_frame *f, const struct pl_clo
     return true;
 }
 
-static void start_clocks(struct pl_team *t, struct pl_clock_frame *clock)
+static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *clock)
 {
     uint64_t ticks = 0;
 
-    *clock = (struct pl_clock_frame){.start_ns = base_now_ns(), .timed = !t->common->no_clocks};
+    *clock = (struct pl_clock_run){.start_ns = base_now_ns(), .timed = !t->common->no_clocks};
     if (clock->timed) {
         ticks = pl_clocks_lap(&t->clocks, 0);
         /* the two clocks are read tens of ns apart, so the ratio needs a longer interval */
@@ -234,11 +139,12 @@ static void start_clocks(struct pl_team *t, struct pl_clock_frame *clock)
             clock->cpu_ns = thread_cpu_ns();
         }
     }
+    atomic_store_explicit(&t->held, (uint32_t)frames, memory_order_relaxed);
     set_relaxed(&t->held_since_ns, clock->start_ns);
     set_relaxed(&t->progress_ns, clock->start_ns);
 }
 
-static void end_clocks(struct pl_team *t, struct pl_clock_frame *clock)
+static void end_clocks(struct pl_team *t, struct pl_clock_run *clock)
 {
     if (clock->timed && t->cpu_skip == 0) {
         double service = pl_clocks_service_ns(&t->clocks);
@@ -274,11 +180,20 @@ static void put_units(struct pl_trace_ring *r, const struct pl_clocks *c, uint64
     }
 }
 
+/* What of a run's time a frame's record has. Frames that were computed at once have equal parts,
+ * one after the other; those that were passed on have none. */
+struct part {
+    uint64_t start_ns, end_ns;
+    size_t left; /* frames of the run that follow */
+};
+
 /* Before the frame is passed on, so that the record of an answered frame is there. */
 static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_frame *f,
-                                             const struct pl_clock_frame *clock)
+                                             const struct pl_clock_run *clock,
+                                             const struct part *part)
 {
-    uint32_t units = clock->computed && clock->timed ? (uint32_t)t->clocks.unit_count : 0;
+    bool computed = f->status == PL_FRAME_OK;
+    uint32_t units = computed && clock->timed ? (uint32_t)t->clocks.unit_count : 0;
     struct pl_trace_ring *r;
 
     atomic_store_explicit(&t->tracing, true, memory_order_relaxed);
@@ -287,14 +202,15 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
     if (r != NULL && pl_trace_begin(r, TRACE_TEAM, TRACE_TEAM_UNITS + units)) {
         pl_trace_put(r, f->status);
         pl_trace_put(r, (t->slept ? TRACE_TEAM_SLEPT : 0) | (r->gap ? TRACE_TEAM_GAP : 0));
-        pl_trace_put(r, atomic_load_explicit(&t->pending, memory_order_relaxed) - 1);
+        pl_trace_put(r, atomic_load_explicit(&t->pending, memory_order_relaxed) - 1 -
+                            (uint32_t)part->left);
         pl_trace_put64(r, f->private->seq);
         pl_trace_put64(r, f->tag);
         pl_trace_put64(r, f->private->given_ns);
-        pl_trace_put64(r, clock->start_ns);
-        pl_trace_put64(r, clock->end_ns);
+        pl_trace_put64(r, part->start_ns);
+        pl_trace_put64(r, part->end_ns);
         if (units > 0) {
-            put_units(r, &t->clocks, clock->end_ns - clock->start_ns);
+            put_units(r, &t->clocks, part->end_ns - part->start_ns);
         }
         pl_trace_end(r);
         r->gap = false;
@@ -325,34 +241,62 @@ static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
     }
 }
 
-static void serve(struct pl_team *t, struct pl_frame *f)
+/* Decides whether a frame is still to be computed. */
+static void judge(const struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
 {
-    struct pl_clock_frame clock;
-
-    start_clocks(t, &clock);
     if (t->stage == 0) {
-        f->started_ns = clock.start_ns;
+        f->started_ns = now_ns;
     }
     if (f->status == PL_FRAME_OK) {
         if (atomic_load_explicit(&f->cancel, memory_order_relaxed)) {
             f->status = PL_FRAME_CANCELLED;
-        } else if (f->deadline_ns != 0 && clock.start_ns > f->deadline_ns) {
+        } else if (f->deadline_ns != 0 && now_ns > f->deadline_ns) {
             f->status = PL_FRAME_EXPIRED;
         }
     }
-    if (f->status == PL_FRAME_OK) {
-        if (!run_units(t, f, &clock)) {
-            return;
+}
+
+static void pass_all_on(struct pl_team *t, const struct pl_held *h,
+                        const struct pl_clock_run *clock)
+{
+    uint64_t held_ns = clock->end_ns - clock->start_ns;
+    struct part part = {.end_ns = clock->computed > 0 ? clock->start_ns : clock->end_ns};
+    size_t done = 0;
+
+    for (size_t i = 0; i < h->count; i++) {
+        struct pl_frame *f = h->frames[i];
+
+        f->busy_ns += held_ns;
+        if (__builtin_expect(atomic_load_explicit(&t->trace, memory_order_relaxed) != NULL, 0)) {
+            part.start_ns = part.end_ns;
+            part.left = h->count - 1 - i;
+            done += f->status == PL_FRAME_OK;
+            part.end_ns = clock->computed > 0 ? clock->start_ns + held_ns * done / clock->computed
+                                              : clock->end_ns;
+            record(t, f, clock, &part);
         }
-        clock.computed = true;
+        pass_on(t, f, clock->end_ns);
+    }
+}
+
+static void serve(struct pl_team *t, const struct pl_held *h)
+{
+    const struct krn_mem *mems[PL_BATCH_MAX];
+    struct pl_clock_run clock;
+
+    start_clocks(t, h->count, &clock);
+    for (size_t i = 0; i < h->count; i++) {
+        judge(t, h->frames[i], clock.start_ns);
+        if (h->frames[i]->status == PL_FRAME_OK) {
+            mems[clock.computed++] = &h->frames[i]->private->mem;
+        }
+    }
+    if (clock.computed > 0 && !run_units(t, mems, &clock)) {
+        return;
     }
     end_clocks(t, &clock);
-    f->busy_ns += clock.end_ns - clock.start_ns;
-    if (__builtin_expect(atomic_load_explicit(&t->trace, memory_order_relaxed) != NULL, 0)) {
-        record(t, f, &clock);
-    }
-    pass_on(t, f, clock.end_ns);
-    /* the frame is gone: this delays only this team's next frame */
+    pass_all_on(t, h, &clock);
+    /* the frames are gone: this delays only this team's next frame */
     pl_clocks_fold(&t->clocks, &clock);
 }
 
@@ -370,7 +314,7 @@ static void *team_main(void *arg)
     struct pl_team_common *common = t->common;
     void (*notify)(void *) = common->notify;
     void *notify_arg = common->notify_arg;
-    struct pl_frame *f;
+    struct pl_held h;
     int r;
 
     r = pl_members_init(&t->members, common->no_pin ? NULL : t->cpus, t->width, t->name);
@@ -382,8 +326,8 @@ static void *team_main(void *arg)
     set_ready(t, r < 0 ? r : 1);
     if (r == 0) {
         krn_parallel_yield(common->spin_ns == 0);
-        while ((f = take(t)) != NULL) {
-            serve(t, f);
+        while (pl_team_take(t, &h)) {
+            serve(t, &h);
         }
         pl_members_deinit(&t->members);
     }

@@ -29,7 +29,9 @@ struct pl_wake {
 void pl_wake_signal(struct pl_wake *w);
 
 /** pl_wake_prepare(), pl_wake_cancel(), pl_wake_wait() - Threads: the consumer. pl_wake_wait()
- * returns after a signal that came since pl_wake_prepare(), or spuriously. */
+ * returns after a signal that came since pl_wake_prepare(), or spuriously.
+ * pl_wake_wait_ns() - the same, for @most_ns at most */
 void pl_wake_prepare(struct pl_wake *w);
 void pl_wake_cancel(struct pl_wake *w);
 void pl_wake_wait(struct pl_wake *w);
+void pl_wake_wait_ns(struct pl_wake *w, uint64_t most_ns);

@@ -287,7 +287,8 @@ static void learn_stages(struct tun_problem *p, const struct tun_trial *t, const
             const struct pl_group *g = &stage->groups[i];
             double team_ns = t->measured.team_ns[s][i], sum, variance, prior;
 
-            if (!in_range(p, stage, g) || !tun_positive(team_ns)) {
+            /* several frames at once take less each than the table says of one */
+            if (!in_range(p, stage, g) || !tun_positive(team_ns) || g->more > 0) {
                 continue;
             }
             if (!sampled_sum(p, notes, stage, g, &sum, &variance)) {

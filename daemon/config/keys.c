@@ -80,6 +80,10 @@ static const struct dmn_config_row rows[] = {
         "A search gives up after this many trials without a gain. 0: the algorithm's own default."),
     INT(DMN_KEY_PLANNER_STAGES_MAX, "planner.stages_max", "stages", 0, 64, 0, NOW,
         "Maximum number of stages of a plan. 0: one for each core."),
+    INT(DMN_KEY_BATCH_WAIT_US, "planner.batch_wait_us", "us", 0, 1000000, 0, START,
+        "How long a team that may take several frames at once (/BATCH in a plan) waits for more of "
+        "them, from when it was given the first. Never so long that a frame misses its deadline. "
+        "0: it takes those that are there."),
     INT(DMN_KEY_PLANNER_FRAMES, "planner.frames", "frames", 1, 10000, 24, NOW,
         "Frames in one measurement of a retune."),
     INT(DMN_KEY_PLANNER_MS, "planner.measure_ms", "ms", 1, 600000, 2000, NOW,

@@ -82,16 +82,10 @@ static json_t *teams_json(const struct tun_problem *p, const struct pl_stage_pla
 
     for (size_t g = 0; g < stage->group_count && used < sizeof(text); g++) {
         const struct pl_group *group = &stage->groups[g];
-        char width[16] = "", count[16] = "";
+        char team[PL_GROUP_TEXT_MAX];
 
-        if (group->width > 1) {
-            snprintf(width, sizeof(width), "x%u", group->width);
-        }
-        if (group->count > 1) {
-            snprintf(count, sizeof(count), "*%u", group->count);
-        }
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s%s", g ? "+" : "",
-                                 p->eps[group->ep].name, width, count);
+        pl_group_format(group, p->eps[group->ep].name, team);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", g ? "+" : "", team);
     }
     return json_string(text);
 }

@@ -150,7 +150,8 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     struct pl_team_stats t, lead;
     double service = 0, busy = 0, expected = 0, held_s = 0, cpu_s = 0;
-    size_t replicas = 0, measured = 0, queue = 0;
+    size_t replicas = 0, measured = 0, queue = 0, batch = 1;
+    uint64_t frames = 0, runs = 0;
     json_t *cpus = json_array(), *entry;
     bool pinned = true;
     char units[32];
@@ -159,6 +160,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     for (size_t g = 0; g < plan->group_count; g++) {
         if (plan->groups[g].ep == lead.ep && plan->groups[g].width == lead.width) {
             expected = m->planning->expected.team_ns[stage][g];
+            batch = base_max(batch, pl_group_batch(&plan->groups[g]));
         }
     }
     for (size_t i = first; i < pl_team_count(m->pipe); i++) {
@@ -170,6 +172,8 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
         }
         replicas++;
         queue += t.queue;
+        frames += t.frames;
+        runs += t.runs;
         pinned &= t.pinned;
         busy += busy_share(m, i, t.busy_ns, now_ns);
         held_s += (double)t.busy_ns / 1e9;
@@ -188,6 +192,9 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
                   units, "ep", lead.ep < eps->count ? eps->eps[lead.ep].name : "?", "cpus", cpus,
                   "width", (int)lead.width, "replicas", (int)replicas, "busy",
                   replicas ? busy / (double)replicas : 0, "queue", (int)queue, "pinned", pinned);
+    json_object_set_new(entry, "batch", json_integer((json_int_t)batch));
+    json_object_set_new(entry, "frames_at_once",
+                        runs ? json_real((double)frames / (double)runs) : json_null());
     json_object_set_new(entry, "busy_s", json_real(held_s));
     json_object_set_new(entry, "cpu_s", json_real(cpu_s));
     json_object_set_new(entry, "service_ms",

@@ -158,6 +158,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     struct pl_options options = {
         .frames = (size_t)dmn_config_int(config, DMN_KEY_FRAMES_IN_FLIGHT),
         .spin_ns = (uint64_t)dmn_config_int(config, DMN_KEY_SPIN_US) * BASE_NS_PER_US,
+        .batch_wait_ns = (uint64_t)dmn_config_int(config, DMN_KEY_BATCH_WAIT_US) * BASE_NS_PER_US,
         .no_pin = !dmn_config_int(config, DMN_KEY_PIN),
         .asleep = l->asleep,
         .notify = of->wake,

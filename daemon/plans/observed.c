@@ -194,6 +194,22 @@ static bool seen_before(const struct pl_stage_plan *stage, size_t group)
     return false;
 }
 
+/* Whether the group's teams take one frame at a time, as the cost table has it. Teams of one shape
+ * are measured together. */
+static bool runs_alone(const struct pl_stage_plan *stage, size_t group)
+{
+    const struct pl_group *of = &stage->groups[group];
+
+    for (size_t g = 0; g < stage->group_count; g++) {
+        const struct pl_group *other = &stage->groups[g];
+
+        if (other->ep == of->ep && other->width == of->width && other->more > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Enters a stage into the trial; a group without a frame has its figures from the table. Return:
  * frames. */
 static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *before,
@@ -248,7 +264,7 @@ static int trial_between(const struct dmn_model *m, const struct dmn_clocks *bef
 
         trial.frames = stage_trial(m, before, now, s, &trial);
         for (size_t g = 0; g < stage->group_count; g++) {
-            if (!seen_before(stage, g)) {
+            if (!seen_before(stage, g) && runs_alone(stage, g)) {
                 count += group_samples(m, before, now, s, &stage->groups[g], samples + count);
             }
         }

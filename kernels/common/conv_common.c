@@ -163,6 +163,27 @@ bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct k
     return true;
 }
 
+bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_product p;
+
+    return krn_product_of(m, op, &p) && p.b_const && p.m == 1 && op->residual == MDL_RESIDUAL_NONE;
+}
+
+bool krn_product_of_call(const struct krn_call *c, struct krn_product *ret)
+{
+    if (!krn_product_of(c->model, c->op, ret)) {
+        return false;
+    }
+    if (c->frames > 1) {
+        ret->m = c->frames;
+        ret->lda = ret->k;
+        ret->ldy = ret->n;
+        ret->y_as_pixels = as_pixels(ret->m, ret->n, ret->ldy);
+    }
+    return true;
+}
+
 struct krn_epilogue krn_product_epilogue(const struct krn_call *c)
 {
     struct krn_product p;

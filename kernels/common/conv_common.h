@@ -47,6 +47,11 @@ struct krn_product { /* y[m][n] = sum_k a[m][k] b[k][n] */
 /** krn_product_of() - Return: whether @op (GEMM without c, or MATMUL with a rank-2 b) is one plain
  * f32 product; if so, *ret is set. */
 bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret);
+/** krn_product_frames() - a frames_at_once(): products of one row with constant weights, without a
+ * residual. Each frame is then a row. */
+bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op);
+/** krn_product_of_call() - as krn_product_of(), with a row for each frame of the call */
+bool krn_product_of_call(const struct krn_call *c, struct krn_product *ret);
 /** krn_product_pack() - packs some outputs of a constant b as [output][k], multiplied by alpha and
  * the batch norm's scale. @p: from krn_product_of(). @dst: k floats for each output. Threads: any.
  */

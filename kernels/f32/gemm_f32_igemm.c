@@ -84,7 +84,7 @@ static void run(const struct krn_call *call)
 {
     struct job j = {.call = call, .parts = base_max(call->width, 1u)};
 
-    if (!product(call->model, call->op, &j.p)) {
+    if (!krn_product_of_call(call, &j.p)) {
         return;
     }
     j.g = (struct krn_igemm){
@@ -108,6 +108,7 @@ static void run(const struct krn_call *call)
         .supports = supports,                                                                      \
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \
+        .frames_at_once = krn_product_frames,                                                      \
         .run = run,                                                                                \
     };
 KRN_PRODUCTS(PRIMITIVE)

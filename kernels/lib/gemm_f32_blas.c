@@ -91,7 +91,7 @@ static void run(const struct krn_call *call)
     struct job j = {
         .call = call, .epilogue = krn_product_epilogue(call), .parts = base_max(call->width, 1u)};
 
-    if (krn_product_of(call->model, call->op, &j.p)) {
+    if (krn_product_of_call(call, &j.p)) {
         j.by_columns = j.p.m < 16 * j.parts;
         krn_parallel(call->pool, j.parts, part_run, &j);
     }
@@ -106,6 +106,7 @@ static void run(const struct krn_call *call)
         .pack = pack,                                                                              \
         .prepare = krn_blas_prepare,                                                               \
         .release = krn_blas_release,                                                               \
+        .frames_at_once = krn_product_frames,                                                      \
         .run = run,                                                                                \
     };
 KRN_PRODUCTS(PRIMITIVE)

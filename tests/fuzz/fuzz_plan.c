@@ -25,6 +25,8 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
          "0-3@big*2x2|4-4@x|5-11@little+big"),
         ("\x01"
          "0-0@x"),
+        ("\x08"
+         "0-4@big*2|5-7@bigx2/4+little*2/8"),
         ("\xff"
          "0-100@littlex4|101-254@big*3+x"),
     };
@@ -53,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             const struct pl_group *group = &plan.stages[i].groups[g];
 
             MUST(group->ep < eps.count && group->width >= 1 && group->count >= 1);
+            MUST(pl_group_batch(group) <= PL_BATCH_MAX);
             MUST(group->width <= eps.eps[group->ep].cpu_count);
         }
     }

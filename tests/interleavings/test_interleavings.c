@@ -99,6 +99,8 @@ TEST(pipelines_under_random_schedules)
         {"0-4@big+little", NULL},
         {"0-1@big*2|2-4@little", "0-2@little|3-4@big*2"},
         {"0-0@big|1-2@little|3-4@big", "0-4@big"},
+        {"0-4@big/3", NULL},
+        {"0-1@big*2/2|2-4@little/3", "0-2@little/2|3-4@big*2"},
     };
     struct tiny_net net;
 

@@ -14,7 +14,8 @@ from daemon import DIGITS, LIMIT_S, PIPECTL, ROOT, Daemon, Failure, VarlinkError
 
 STATUS_KEYS = {"state", "version", "uptime_s", "models", "eps", "sensors"}
 MODEL_KEYS = {"name", "units", "input", "plan", "epoch", "algorithm", "fps", "latency_ms", "frames", "stages"}
-STAGE_KEYS = {"units", "ep", "cpus", "width", "replicas", "service_ms", "expected_ms", "busy", "queue"}
+STAGE_KEYS = {"units", "ep", "cpus", "width", "replicas", "service_ms", "expected_ms", "busy", "queue", "batch",
+              "frames_at_once"}
 EP_KEYS = {"name", "cpus", "kind", "capacity", "policy", "governor", "freq_khz", "max_freq_khz", "speed", "used", "why"}
 # Methods that anybody may call; Subscribe, too, but it wants "more".
 READING = {"Status", "Models", "GetPlan", "Costs", "PlanFront", "PlanExplain", "History", "Units", "Metrics", "Config",

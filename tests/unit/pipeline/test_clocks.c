@@ -17,7 +17,7 @@ TEST(series_windows_and_merging)
 
         T_EQ(pl_clocks_init(&c, 3), 0);
         for (size_t i = 0; i < n; i++) {
-            struct pl_clock_frame f = {.start_ns = 1000, .computed = true};
+            struct pl_clock_run f = {.start_ns = 1000, .computed = 1};
 
             f.end_ns = 1000 + (uint64_t)t_range(1000, 2000);
             x[i] = (double)(f.end_ns - 1000);
@@ -59,7 +59,7 @@ TEST(clocks_split_a_frame_into_units)
 
     T_EQ(pl_clocks_init(&c, 3), 0);
     for (int i = 0; i < 10; i++) {
-        struct pl_clock_frame f = {.start_ns = 500, .end_ns = 1500, .computed = true};
+        struct pl_clock_run f = {.start_ns = 500, .end_ns = 1500, .computed = 1};
 
         /* 400 ticks make 1000 ns */
         f.timed = true;
@@ -85,7 +85,7 @@ TEST(clocks_split_a_frame_into_units)
 /* One frame of 1 ms in two even units but for @pause_ns inside the second. */
 static void fold_paused(struct pl_clocks *c, uint64_t pause_ns)
 {
-    struct pl_clock_frame f = {.end_ns = BASE_NS_PER_MS + pause_ns, .computed = true};
+    struct pl_clock_run f = {.end_ns = BASE_NS_PER_MS + pause_ns, .computed = 1};
 
     f.timed = true;
     c->laps[1] = BASE_NS_PER_MS / 2;
@@ -151,7 +151,7 @@ TEST(a_unit_may_begin_with_nothing)
 
     T_EQ(pl_clocks_init(&c, 1), 0);
     for (int n = 0; n < 100; n++) {
-        struct pl_clock_frame f = {.end_ns = n < 10 ? 0 : 50000, .computed = true};
+        struct pl_clock_run f = {.end_ns = n < 10 ? 0 : 50000, .computed = 1};
 
         f.timed = true;
         c.laps[1] = f.end_ns;
@@ -169,7 +169,7 @@ static void *clock_writer(void *arg)
 
     for (uint64_t i = 0; i < FOLDS; i++) {
         /* all frames up to the n-th take n ns on average 128 ns */
-        struct pl_clock_frame f = {.start_ns = 0, .end_ns = 128, .cpu_ns = 64, .computed = true};
+        struct pl_clock_run f = {.start_ns = 0, .end_ns = 128, .cpu_ns = 64, .computed = 1};
 
         f.timed = true;
         for (size_t k = 0; k <= c->unit_count; k++) {

@@ -86,6 +86,16 @@ TEST(parses_the_documented_forms)
     T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
     T_STR(text, "0-0@apexx2+big1x3|1-1@big");
 
+    T_EQ(pl_plan_parse("0-4@big*2|5-7@bigx2/4+little*2/8+big/1", &eps, 8, error, sizeof(error), &p),
+         0);
+    T_EQ(pl_group_batch(&p.stages[0].groups[0]), 1);
+    T_EQ(pl_group_batch(&p.stages[1].groups[0]), 4);
+    T_EQ(pl_group_batch(&p.stages[1].groups[1]), 8);
+    T_EQ(p.stages[1].groups[2].more, 0);
+    T_EQ(pl_plan_batched(&p), 4 + 2 * 8);
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "0-4@big*2|5-7@bigx2/4+little*2/8+big");
+
     T_EQ(pl_plan_parse("0-1@big*5", &eps, 2, error, sizeof(error), &p), 0);
     T_TRUE(pl_plan_oversubscribed(&p, &eps));
 }
@@ -102,6 +112,10 @@ TEST(says_what_is_wrong)
     expect_error("0-3@bigx0", 4, "width of 0");
     expect_error("0-3@big*0", 4, "number of teams of 0");
     expect_error("0-3@bigx5", 4, "has 4 cores");
+    expect_error("0-3@big/0", 4, "a team takes 1 to 8 frames at once, not 0");
+    expect_error("0-3@big/9", 4, "a team takes 1 to 8 frames at once, not 9");
+    expect_error("0-3@big/", 4, "a number of frames is expected");
+    expect_error("0-3@big/2*2", 4, "'|', '+' or the end is expected");
     expect_error("0-3@big*", 4, "a number of teams is expected");
     expect_error("0-3@big|", 4, "ends at byte 8");
     expect_error("0-3@big+", 4, "ends at byte 8");
@@ -182,6 +196,7 @@ static struct pl_plan random_plan(const struct pl_ep_set *eps, size_t units)
             s->groups[g].ep = (uint16_t)t_range(0, (int64_t)eps->count - 1);
             s->groups[g].width = (uint16_t)t_range(1, 4);
             s->groups[g].count = (uint16_t)(teams < 64 ? t_range(1, 3) : 1);
+            s->groups[g].more = (uint16_t)(t_range(0, 2) ? 0 : t_range(0, PL_BATCH_MAX - 1));
             teams += s->groups[g].count;
         }
         if (teams > 100) {
@@ -207,6 +222,11 @@ TEST(random_plans_survive_text)
         T_TRUE(pl_plan_equal(&p, &back));
         back.stages[0].groups[0].width ^= 1;
         T_TRUE(!pl_plan_equal(&p, &back));
+        back = p;
+        back.stages[0].groups[0].more ^= 1;
+        T_TRUE(!pl_plan_equal(&p, &back));
+        back.stages[0].groups[0].more = PL_BATCH_MAX;
+        T_EQ(pl_plan_check(&back, &eps, units, error, sizeof(error)), -EINVAL);
         /* one unit more or less: no longer a cover */
         T_EQ(pl_plan_parse(text, &eps, units + 1, error, sizeof(error), &back), -EINVAL);
         T_EQ(pl_plan_parse(text, &eps, units - 1, error, sizeof(error), &back), -EINVAL);

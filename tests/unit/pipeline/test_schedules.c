@@ -23,6 +23,7 @@ static struct pl_plan random_plan(const struct pl_ep_set *eps)
                 (uint16_t)(t_range(0, 3) == 0 ? eps->eps[s->groups[g].ep].cpu_count : 1);
             s->groups[g].width = (uint16_t)base_min(s->groups[g].width, 3);
             s->groups[g].count = (uint16_t)t_range(1, 2);
+            s->groups[g].more = (uint16_t)(t_range(0, 1) ? 0 : t_range(1, PL_BATCH_MAX - 1));
         }
     }
     return p;

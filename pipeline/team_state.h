@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * pipeline/team_state.h - what a team is: its constants, its rings, and who writes which field
+ *
+ * For pipeline/team.h, whose threads run it, and pipeline/team_take.h.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "pipeline/clocks.h"
+#include "pipeline/frame.h"
+#include "pipeline/members.h"
+#include "pipeline/plan.h"
+#include "pipeline/ring.h"
+#include "pipeline/trace_ring.h"
+#include "pipeline/wake.h"
+
+/* Shared by the teams of one set. */
+struct pl_team_common {
+    const struct krn_net *net; /* borrowed */
+    uint64_t spin_ns;
+    uint64_t batch_wait_ns; /* pl_options.batch_wait_ns */
+    bool no_pin, no_clocks;
+    bool asleep;               /* has not joined the net: no frame comes */
+    void (*notify)(void *arg); /* may be NULL */
+    void *notify_arg;
+    _Atomic bool abort;      /* writer: loop. Relaxed: read between units, and wakes repeat */
+    _Atomic uint32_t exited; /* writers: each team adds 1 as its last act (release) */
+};
+
+struct pl_team {
+    /* set before the thread starts, then constant */
+    struct pl_team_common *common; /* borrowed from the set */
+    uint16_t stage, ep, width, replica;
+    uint16_t first_unit, last_unit;
+    uint16_t batch; /* frames that it takes at once, at most; 1 .. PL_BATCH_MAX */
+    uint16_t kind;  /* the net's kind of cores whose primitives it runs */
+    bool joined;    /* by krn_net_join() */
+    uint16_t cpus[PL_CPU_MAX];
+    double rate; /* EP speed x width: estimate before its service rate is measured */
+    char name[PL_EP_NAME_MAX + 24];
+    size_t input_count, output_count;
+    struct pl_ring **inputs;  /* rings owned by the set, one per team of the stage before */
+    struct pl_ring **outputs; /* one per team of the next stage; the last stage: its completions */
+    struct pl_team **next;    /* teams of the next stage; NULL in the last stage */
+    size_t next_count;
+    void *scratch;  /* owned */
+    double *shares; /* owned; per unit of the team: expected cost, relative */
+
+    pthread_t thread;
+    bool started;
+    _Atomic int ready; /* writer: leader, once (release): 1, or -errno; 0 before. Futex word */
+    bool pinned;       /* leader's; readable after ready */
+
+    struct pl_members members;     /* leader's own */
+    uint32_t cpu_period, cpu_skip; /* leader's own: CPU time is read for one frame in cpu_period */
+    uint64_t mark_ns, mark_ticks;  /* leader's own: both clocks at one earlier time */
+    double ns_per_tick;            /* leader's own: the clocks' ratio since then */
+    bool slept;                    /* leader's own: since its last record */
+
+    struct pl_trace_entry *trace_entry;    /* loop's own: its ring in a trace; NULL: none */
+    _Atomic(struct pl_trace_ring *) trace; /* writer: loop; NULL: not traced (pipeline/trace.h) */
+    /* written by the team for each frame; relaxed: for the dispatcher and the watchdog only */
+    _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint64_t progress_ns; /* writer: team */
+    _Atomic uint64_t held_since_ns; /* writer: team; 0: holds no frame */
+    _Atomic uint32_t held;          /* writer: team; frames that it took then */
+    _Atomic bool tracing;           /* writer: team; it may be writing to *trace */
+
+    /* written by the producer that gives it a frame */
+    _Alignas(BASE_CACHE_LINE_BYTES) struct pl_wake wake;
+    /* frames dispatched to it and not yet passed on. Writers: producers add 1 before the push, the
+     * team subtracts 1. Release and acquire make given_ns visible with it. Several writers, since a
+     * dispatcher needs the sum over all producers. */
+    _Atomic uint32_t pending;
+    _Atomic uint64_t given_ns; /* writers: producers; when it was last given a frame. Relaxed */
+
+    struct pl_clocks clocks;
+};
