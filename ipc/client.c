@@ -74,10 +74,12 @@ static int try_connect(struct piped *p)
     return rc < 0 ? rc : say_hello(p);
 }
 
-/* Errors that a retry would only repeat. */
+/* Errors that a retry would only repeat, and -EUSERS: there was no place at the first connecting.
+ * Nothing is lost there, so the caller learns at once which limit it met. */
 static bool is_final(int rc)
 {
-    return rc == -ENOMEM || rc == -EPROTO || rc == -EPROTONOSUPPORT || rc == -EACCES;
+    return rc == -ENOMEM || rc == -EPROTO || rc == -EPROTONOSUPPORT || rc == -EACCES ||
+           rc == -EUSERS;
 }
 
 static void give_up(struct piped *p, int rc)

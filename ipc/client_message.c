@@ -341,6 +341,9 @@ int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_
     case IPC_PING:
         return on_ping(p, h, b);
     case IPC_ERROR:
+        if (h->status == IPC_RESOURCE_EXHAUSTED && !p->ever_up) {
+            return ipc_client_error(-EUSERS, "refused: %.*s", (int)h->length, (const char *)b);
+        }
         ipc_client_error(0, "the daemon closed the connection: %s: %.*s",
                          ipc_status_name(h->status), (int)h->length, (const char *)b);
         snprintf(p->why, sizeof(p->why), "%s", piped_last_error());

@@ -182,6 +182,9 @@ PIPED_API int piped_socket_path(char *ret, size_t bytes);
  * @options: borrowed during the call; NULL: all defaults
  * @ret: the connection; the caller owns it until piped_close()
  *
+ * A daemon that has no place for one more connection refuses at once; piped_last_error() names the
+ * limit. Once connected, the library waits for a place as for a daemon that went away.
+ *
  * Threads: any. Return: 0; -ENOENT, -ECONNREFUSED or -EACCES (cannot connect); -EPROTO (refused, or
  * no common version); -ETIMEDOUT; -ENOMEM, -EMFILE, ...
  */

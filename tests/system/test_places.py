@@ -11,7 +11,7 @@ import time
 from signal import SIGCONT, SIGSTOP
 
 import pyclient as pc
-from daemon import HEARTBEAT, LIMIT_S, Daemon, VarlinkError, check, equal, main
+from daemon import HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main
 
 NOBODY, SOMEBODY, ANYBODY = 65534, 4000001, 4000002  # users; the last two are not in the user database
 
@@ -93,6 +93,13 @@ def other_users_cannot_lock_out_root():
         open_to_all(d)
         with Holder(d, NOBODY, 3) as first, Holder(d, SOMEBODY, 3) as second, Holder(d, ANYBODY, 1) as third:
             equal((first.got, second.got, third.got), ((2, 2), (2, 2), (0, 0)), "places of three users")
+            # told at once, by a client that would look for a daemon for ten minutes
+            bench = [shutil.copy(PIPECTL, d.temp), "--timeout", "600", "--socket", d.control_path, "bench", "--frames", "1"]
+            r = subprocess.run(as_user(NOBODY)[:-2] + bench, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            why = "no more connections of user %d: limits.connections_per_user is 2" % NOBODY
+            equal((r.returncode, r.stderr), (1, "pipectl: refused: %s\n" % why))
+            r = subprocess.run(as_user(ANYBODY)[:-2] + bench, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            equal((r.returncode, r.stderr), (1, "pipectl: refused: no more connections: limits.connections is 4\n"))
             equal(d.status()["state"], "serving")
             with pc.Connection(d.frames_path) as c:
                 s = pc.Stream(c, pixfmt=pc.GRAY8, image=(16, 16))
