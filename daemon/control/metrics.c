@@ -148,6 +148,14 @@ static void teams(FILE *to, const struct dmn_control *control)
     }
 }
 
+static void by_status(FILE *to, const char *name, const uint64_t counts[IPC_STATUS_COUNT])
+{
+    for (int s = IPC_OK + 1; s < IPC_STATUS_COUNT; s++) {
+        fprintf(to, "piped_%s{status=\"%s\"} %llu\n", name, ipc_status_name((enum ipc_status)s),
+                (unsigned long long)counts[s]);
+    }
+}
+
 static void connections_refused(FILE *to, const struct dmn_frames *f)
 {
     static const char *const names[DMN_UNPLACED_COUNT] = {[DMN_UNPLACED_LIMIT] = "limit",
@@ -161,10 +169,10 @@ static void connections_refused(FILE *to, const struct dmn_frames *f)
     }
     dmn_metric_head(to, "streams_refused_total", "counter",
                     "Streams that could not be opened, by status.");
-    for (int s = IPC_OK + 1; s < IPC_STATUS_COUNT; s++) {
-        fprintf(to, "piped_streams_refused_total{status=\"%s\"} %llu\n",
-                ipc_status_name((enum ipc_status)s), (unsigned long long)f->streams_refused[s]);
-    }
+    by_status(to, "streams_refused_total", f->streams_refused);
+    dmn_metric_head(to, "pools_refused_total", "counter",
+                    "Client memory that was not taken, by status.");
+    by_status(to, "pools_refused_total", f->pools_refused);
 }
 
 static void memory(FILE *to, const struct dmn_control *control)

@@ -184,7 +184,11 @@ static bool refuse_load(struct dmn_call *c, const char *name, const char *path, 
     } else if (wants_save(c) && dmn_users_is_link(c->control->users, c->conn->peer.uid)) {
         why = "models of other boards are not saved here";
     } else if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
-        dmn_call_error(c, "Busy", "why", "a model of that name is loaded already");
+        char taken[256];
+
+        snprintf(taken, sizeof(taken),
+                 "model %.100s is loaded already: unload it first, or take another name", name);
+        dmn_call_error(c, "Busy", "why", taken);
         return true;
     } else if (dmn_model_count(control->models) + loading >=
                (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS)) {

@@ -6,6 +6,8 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 #include "ipc/open_rules.h"
 
 static enum ipc_dtype wire_dtype(enum mdl_dtype t)
@@ -166,21 +168,31 @@ void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8
 {
     struct dmn_stream *s = dmn_conn_stream(c, h->stream);
     size_t mib = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB);
-    char over[128];
+    char over[160];
+    struct ipc_pool wanted = {0};
     const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
                                          .total = &c->peer.account->memory_bytes,
                                          .total_max = mib << 20,
                                          .over = over};
     struct ipc_reply reply;
 
+    (void)ipc_get_pool(payload, IPC_POOL_BYTES, &wanted); /* ipc_pool_take() refuses a bad one */
     snprintf(over, sizeof(over),
-             "no room for this pool: user %u has %zu MiB, and limits.pool_mib_per_user is %zu",
-             (unsigned)c->peer.account->uid, c->peer.account->memory_bytes >> 20, mib);
+             "no room for this pool of %.1f MiB: user %u has %.1f MiB, and "
+             "limits.pool_mib_per_user is %zu",
+             (double)wanted.bytes / (1 << 20), (unsigned)c->peer.account->uid,
+             (double)c->peer.account->memory_bytes / (1 << 20), mib);
     ipc_pool_take(h, payload, fd, &place, &reply);
     if (reply.h.status != IPC_OK) {
         char why[DMN_REFUSAL_TEXT];
 
         snprintf(why, sizeof(why), "%.*s", (int)reply.tail_bytes, (const char *)reply.tail);
+        c->peer.frames->pools_refused[reply.h.status]++;
+        dmn_log_limited(
+            LOG_WARNING,
+            ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED, .client = c->peer.client}),
+            "refused memory of client \"%s\" (pid %d, user %u): %s", c->peer.client,
+            (int)c->peer.pid, (unsigned)c->peer.account->uid, why);
         dmn_peer_refused(&c->peer, DMN_REFUSED_POOL, (enum ipc_status)reply.h.status, why);
     }
     dmn_peer_reply(&c->peer, &reply);

@@ -53,8 +53,9 @@ struct dmn_frames {
     bool draining;                        /* refuse every new frame and stream */
     uint64_t instance;                    /* random, sent in WELCOME: shows clients a restart */
     uint64_t refused[DMN_UNPLACED_COUNT]; /* connections */
-    uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by opening.c */
-    struct dmn_refusals refusals;               /* written through peer.h, too */
+    uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by opening.c, as pools_refused */
+    uint64_t pools_refused[IPC_STATUS_COUNT];
+    struct dmn_refusals refusals; /* written through peer.h, too */
     /* written by conn.c */
     LIST_HEAD(, dmn_conn) conns; /* owned */
     size_t conn_count;

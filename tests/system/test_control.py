@@ -221,7 +221,8 @@ def load_and_unload():
         equal([m["name"] for m in d.call("Models")["models"]], ["digits", "two"])
         s = pyclient.Stream(c, 7, "two", inline=True)
         equal(s.infer(b"\0" * s.input_bytes).status, "ok")
-        fails(d, "Busy", "Load", {"name": "two", "path": DIGITS})
+        equal(fails(d, "Busy", "Load", {"name": "two", "path": DIGITS}),
+              {"why": "model two is loaded already: unload it first, or take another name"})
         equal(d.call("Unload", {"name": "two"}), {})
         equal(s.infer(b"\0" * s.input_bytes).status, "unavailable")
         c.ping()

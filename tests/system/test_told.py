@@ -134,8 +134,11 @@ def limits_are_told_with_their_keys():
     """And a bench to which everything is refused ends."""
     with Daemon(config={"limits": {"inline_mib": 1, "pool_mib_per_user": 1}}) as d:
         bench = [PIPECTL, "--socket", d.control_path, "bench", "--seconds", "600", "--pixfmt", "rgb24", "--size", "1000x1000"]
-        told("POOL refused: no room for this pool: user %d has 0 MiB, and limits.pool_mib_per_user is 1" % os.geteuid(),
-             *bench, expect=1)
+        told("MiB: user %d has 0.0 MiB, and limits.pool_mib_per_user is 1" % os.geteuid(), *bench, expect=1)
+        refused = d.status()["refusals"][-1]
+        check("no room for this pool of " in refused["why"], refused)
+        equal(d.log().count("no room for this pool of "), 1, d.log())
+        check('piped_pools_refused_total{status="resource_exhausted"} 1' in d.pipectl("metrics", as_json=False))
         told("frames of this connection: limits.inline_mib", *bench, "--inline", expect=1)
 
 
