@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl plan explain: why the present plan serves. */
+#include <math.h>
 #include <stdio.h>
 
 #include "ipc/pipectl/pipectl.h"
+
+/* smaller relative differences are not told */
+#define NEARLY 0.005
+
+/* What the costs said when the plan was chosen is past: a sentence, not a row that looks like a
+ * rate above the bound. */
+static void print_past(const json_t *e)
+{
+    double then = ctl_real(json_object_get(e, "predicted"), "fps");
+    double now = ctl_real(json_object_get(e, "now"), "fps"), bound = ctl_real(e, "bound_fps");
+    double measured = ctl_real(json_object_get(e, "measured"), "fps");
+    char line[320];
+
+    if (then > 0 && now > 0 && fabs(then / now - 1) > NEARLY) {
+        snprintf(line, sizeof(line),
+                 "When it was chosen, the costs known then promised %.1f frames/s. They have been "
+                 "measured again since: the units take %s now.",
+                 then, then > now ? "longer" : "less");
+        printf("  ");
+        ctl_print_wrapped(line, 2);
+    }
+    if (measured > bound * (1 + NEARLY) && bound > 0) {
+        printf("  ");
+        ctl_print_wrapped("Measured is above the bound: the frames that were measured took less "
+                          "time than the costs say now.",
+                          2);
+    }
+}
 
 static void print_figures(const json_t *e)
 {
     static const char *const headings[] = {"", "frames/s", "bottleneck ms", "latency ms", NULL};
     static const struct {
         const char *key, *title;
-    } rows[] = {{"predicted", "when chosen"}, {"now", "by costs now"}, {"measured", "measured"}};
+    } rows[] = {{"now", "by costs now"}, {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
     struct ctl_table t;
     char bound[32];
@@ -30,6 +59,7 @@ static void print_figures(const json_t *e)
     if (at) {
         printf("  measured at %s by the last retune; no frame came since\n", at);
     }
+    print_past(e);
 }
 
 static void print_stages(const json_t *e)

@@ -120,8 +120,12 @@ def test_plan_explain():
     check(0 < e["now"]["fps"] <= 1.001 * e["bound_fps"], e)
     equal([c["ep"] for c in e["cores"]], [ep["name"] for ep in EPS])
     text = good("plan", "explain")
-    has(text, "Plan  " + e["plan"], "Chosen by", "when chosen", "by costs now", "measured", "bound", "(bottleneck)", "Cores:",
+    has(text, "Plan  " + e["plan"], "Chosen by", "by costs now", "measured", "bound", "(bottleneck)", "Cores:",
         "left: ")
+    check("when chosen" not in text, "a past prediction beside the bound", text)
+    now, then = e["now"]["fps"], (e["predicted"] or {}).get("fps")
+    if then and abs(then / now - 1) > 0.006:
+        has(" ".join(text.split()), "When it was chosen, the costs known then promised %.1f frames/s." % then)
     check(len(text.splitlines()) <= 40, "more than a screen:\n" + text)
 
 
