@@ -32,6 +32,15 @@
     };
   }
 
+  /* As Chart.js makes them, but dashed where their line is. */
+  function labels(chart) {
+    const items = Chart.defaults.plugins.legend.labels.generateLabels(chart);
+    for (const item of items) {
+      item.lineDash = chart.data.datasets[item.datasetIndex].borderDash;
+    }
+    return items;
+  }
+
   function bar_set(s, i, spec) {
     return {type: "bar", label: cut(s.name || "", NAME_MOST), data: s.values, colour: s.colour ?? i, borderWidth: 0, maxBarThickness: 44,
             categoryPercentage: spec.x.names.length * spec.series.length < 9 && !spec.across ? 0.4 : 0.8,
@@ -99,7 +108,7 @@
                       intersect: spec.kind !== "bars"},
         plugins: {
           legend: {display: spec.series.filter(s => s.name).length > 1, position: "bottom", align: "start",
-                   labels: {padding: 10, filter: l => !!l.text, ...(lines ? {usePointStyle: true, pointStyle: "line", pointStyleWidth: 28, boxHeight: 6}
+                   labels: {padding: 10, filter: l => !!l.text, ...(lines ? {generateLabels: labels, usePointStyle: true, pointStyle: "line", pointStyleWidth: 28, boxHeight: 6}
                                                                    : {usePointStyle: marks, boxWidth: 12, boxHeight: marks ? 7 : 12})}},
           tooltip: {callbacks: {label: item => note(item, spec), title: items => spec.kind === "bars" ? items[0].label : ""}},
         },

@@ -308,6 +308,21 @@ static void draw_time(const struct report *r)
     }
 }
 
+/* The models of the status, without the latency (0) of those that have answered nothing. New. */
+static json_t *answering(const struct report *r)
+{
+    json_t *models = json_deep_copy(json_object_get(r->after, "models")), *m;
+    size_t i;
+
+    json_array_foreach(models, i, m)
+    {
+        if (!(report_number(m, "frames.answered") > 0)) {
+            json_object_del(m, "latency_ms");
+        }
+    }
+    return models;
+}
+
 static void write_figures(const struct report *r)
 {
     static const struct page_column columns[] = {{"model", "name", PAGE_TEXT},
@@ -331,8 +346,10 @@ static void write_figures(const struct report *r)
                                                   {"s ago", "ago_s", PAGE_NUMBER},
                                                   {0}};
 
-    page_table(r->to, "As pipectl status tells them, at the end", columns,
-               json_object_get(r->after, "models"));
+    json_t *models = answering(r);
+
+    page_table(r->to, "As pipectl status tells them, at the end", columns, models);
+    json_decref(models);
     if (json_array_size(json_object_get(r->after, "refusals")) > 0) {
         page_table(r->to, "Refused, dropped or late", refusals,
                    json_object_get(r->after, "refusals"));
