@@ -242,6 +242,9 @@ static int run_files(struct infer *in)
             }
         }
     }
+    if (rc == CTL_DONE && (in->streams[1] || in->streams[2])) {
+        infer_warn(in);
+    }
     rc = rc ? rc : infer_prepare(in);
     return rc ? rc : send_all(in);
 }

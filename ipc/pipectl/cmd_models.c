@@ -169,7 +169,8 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
                name, path,
                saved ? "over restarts, until unload --save" : "until unload or a restart");
     } else {
-        printf("%s is loaded%s\n", name, saved ? ", and will be after a restart" : "");
+        printf("%s is loaded%s\n", name,
+               saved ? ", and will be after a restart" : " until it is unloaded or piped restarts");
     }
     print_warnings(list);
     json_decref(list);
@@ -220,7 +221,9 @@ static int unload_model(const struct ctl *ctl, const char *name, const struct ar
     if (ctl->json) {
         ctl_print_json(reply);
     } else {
-        printf("%s is unloaded%s\n", name, a->save ? ", and not loaded after a restart" : "");
+        printf("%s is unloaded%s\n", name,
+               a->save ? ", and not loaded after a restart"
+                       : "; if it is saved or configured, a reload or a restart loads it again");
     }
     json_decref(reply);
     return CTL_DONE;

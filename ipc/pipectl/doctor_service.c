@@ -79,8 +79,8 @@ void doctor_no_sidecar(struct doctor *d)
         json_array_foreach(json_object_get(m, "warnings"), k, w)
         {
             doctor_find(d, ctl_text(m, "name"), NAN,
-                        "Write the sidecar: pipectl models inspect --write-sidecar FILE makes a "
-                        "draft. Clients that send tensors are not concerned.",
+                        "Check the draft before you trust it. Clients that send tensors are not "
+                        "concerned.",
                         "Answers to pictures may be wrong: %s.",
                         json_string_value(w) ? json_string_value(w) : "-");
         }

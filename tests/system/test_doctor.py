@@ -181,7 +181,14 @@ def models_that_are_not_served():
             f = finds(d, "failed-model", bad)
             equal((f["model"], f["severity"], f["share"]), ("bad", "failure", 1.0))
             equal(doctor(d)["findings"][0]["name"], "failed-model", "the costliest is first")
-            equal(finds(d, "no-sidecar", "they stay 0 to 255")["model"], "colours")
+            f = finds(d, "no-sidecar", "they stay 0 to 255")
+            equal(f["model"], "colours")
+            equal(" ".join(str(v) for v in f.values()).count("--write-sidecar"), 1, f)
+            picture = os.path.join(folder, "grey.ppm")
+            with open(picture, "wb") as to:
+                to.write(b"P6 32 32 255\n" + bytes(32 * 32 * 3))
+            r = run("--socket", d.control_path, "infer", "--model", "colours", picture, expect=0)
+            check("warning: colours: its input is a picture in floats" in r.stderr, r.stderr)
             text = run("--socket", d.control_path, "doctor", "--seconds", "0.2", expect=1).stdout
             check(text.startswith("failed-model 100 % bad: The model could not be loaded"), text)
             d.call("Unload", {"name": "colours"})
