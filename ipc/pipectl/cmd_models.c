@@ -170,7 +170,8 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
                saved ? "over restarts, until unload --save" : "until unload or a restart");
     } else {
         printf("%s is loaded%s\n", name,
-               saved ? ", and will be after a restart" : " until it is unloaded or piped restarts");
+               saved ? ", and will be after a restart"
+                     : " until it is unloaded or piped restarts; --save keeps it");
     }
     print_warnings(list);
     json_decref(list);

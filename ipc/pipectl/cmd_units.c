@@ -116,7 +116,7 @@ static void print(const json_t *units)
         if (json_is_real(share)) {
             snprintf(percent, sizeof(percent), "%.1f %%", 100 * json_real_value(share));
         }
-        ctl_table_add(&t, "%.0f\t%s\t%.0f\t%s\t%s\t%.4f\t%s", ctl_real(unit, "unit"),
+        ctl_table_add(&t, "%.0f\t%s\t%.0f\t%s\t%s\t%.0f\t%s", ctl_real(unit, "unit"),
                       ctl_text(unit, "name"), ctl_real(unit, "ops"),
                       ctl_known(unit, "ms", "%.4f", ms, sizeof(ms)), percent,
                       ctl_real(unit, "weight"), ctl_text(unit, "primitive"));

@@ -35,7 +35,8 @@ int ctl_unreachable(const char *why, int error)
 {
     ctl_say("%s", why);
     if (error == EACCES) {
-        ctl_say("only members of the socket's group may connect; the service's is piped-clients");
+        ctl_say("only members of the socket's group may connect; the service's is piped-clients: "
+                "sudo adduser $USER piped-clients, then log in again");
     } else if (error == ETIMEDOUT) {
         ctl_say("it is starting, stopped (SIGSTOP), or its cores are overloaded; --timeout S waits "
                 "longer");

@@ -211,8 +211,7 @@ static int say_error(const json_t *message)
         ctl_say("it is missing or out of range, see pipectl(1)");
     }
     if (dot && strcmp(dot, ".PermissionDenied") == 0) {
-        ctl_say("only root, the daemon's own user and members of its admin_group may change "
-                "anything");
+        ctl_say("use sudo, or become a member of the group that the key admin_group names");
     }
     return CTL_FAILED;
 }

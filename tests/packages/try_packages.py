@@ -39,6 +39,8 @@ LEFT = ("/var/log/", "/var/lib/apt/", "/var/cache/apt/", "/var/lib/dpkg/", "/var
         "/var/cache/debconf/")
 INSTALLED = ("piped", "pipectl", "piped-link", "piped-http", "libpiped0", "libpiped-dev", "pipesim", "piped-doc",
              "python3-piped", "gstreamer1.0-piped")
+# Python comes with the packages; it fails for each answer but 200.
+GET = ("/usr/bin/python3", "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=30)")
 
 
 class Life:
@@ -132,7 +134,9 @@ def packages_install(life):
     life.apt("install", *["/host/first/" + n for n in names_in(os.path.join(life.machine.folder, "first"))])
     for unit, active, enabled in (("piped.socket", "active", "enabled"), ("piped-control.socket", "active", "enabled"),
                                   ("piped.service", "inactive", "disabled"),
-                                  ("piped-link.service", "inactive", "disabled")):
+                                  ("piped-link.service", "inactive", "disabled"),
+                                  ("piped-http.socket", "inactive", "disabled"),
+                                  ("piped-http.service", "inactive", "disabled")):
         check(life.show(unit, "ActiveState") == active, unit, life.show(unit, "ActiveState"))
         check(life.run("systemctl", "is-enabled", unit, expect=None).strip() == enabled, unit, "is not", enabled)
     life.run("getent", "passwd", "piped", "piped-link")
@@ -192,18 +196,22 @@ def stream(life):
 
 
 def an_upgrade_loses_nothing(life):
-    pids = {unit: life.show(unit, "MainPID") for unit in ("piped.service", "piped-link.service")}
+    life.run("systemctl", "enable", "--now", "piped-http.socket")
+    life.run(*GET, "http://127.0.0.1:8000/v2/health/ready")
+    pids = {unit: life.show(unit, "MainPID") for unit in ("piped.service", "piped-link.service", "piped-http.service")}
     with stream(life):
         life.apt("install", *["/host/second/" + n for n in names_in(os.path.join(life.machine.folder, "second"))])
     check(life.run("dpkg-query", "-W", "-f", "${Version}", "piped").endswith(SUFFIX), "it was not upgraded")
     for unit, pid in pids.items():
         check(life.show(unit, "ActiveState") == "active", unit, "does not run\n", life.journal())
         check(life.show(unit, "MainPID") != pid, unit, "was not restarted")
+    life.run(*GET, "http://127.0.0.1:8000/v2/health/ready")
 
 
 def removal_stops_units(life):
     life.apt("remove", *INSTALLED)
-    for unit in ("piped.service", "piped.socket", "piped-control.socket", "piped-link.service"):
+    for unit in ("piped.service", "piped.socket", "piped-control.socket", "piped-link.service", "piped-http.service",
+                 "piped-http.socket"):
         check(life.show(unit, "ActiveState") == "inactive", unit, life.show(unit, "ActiveState"))
     for path in (*STATE, "/etc/piped/piped.json"):
         life.run("test", "-e", path)
