@@ -15,8 +15,9 @@
 #define INFER_TIMEOUT_MS 120000
 #define REFERENCE_MS 30000 /* how long a reference is tried for that the policy refuses */
 /* How far an answer may be off, as a share of the largest magnitude in its tensor: another plan may
- * use other primitives and widths, and so another order of sums. VGG-16 by two choices of primitives
- * differs by 0.8e-5; the answer to another frame is off by far more than ten times that. */
+ * use other primitives and widths, and so another order of sums. VGG-16 by two choices of
+ * primitives differs by 0.8e-5; the answer to another frame is off by far more than ten times that.
+ */
 #define TOLERANCE 1e-4
 
 /* Fills an image with random bytes, a tensor with random values: f32 in [-1, 1). */
