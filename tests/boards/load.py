@@ -78,7 +78,7 @@ class Load:
         os.makedirs(folder, exist_ok=True)
         self.program = fleet.program([CLIENT, board.frames_path, model, *known(path).write(folder), *more], board, name)
         self.program.wait("ready")
-        self.counts = None
+        self.counts, self.asked = None, 0
 
     def answered(self):
         """Return: answers so far."""
@@ -93,8 +93,18 @@ class Load:
         self.program.wait_for(lambda: self.answered() >= count, seconds)
         return time.monotonic() - began
 
+    def answered_now(self):
+        """Return: answers when the client reads this question. What answered() knows may be older than what the test has
+        done since."""
+        self.asked += 1
+        reply = "count %d " % self.asked
+        self.program.tell(reply)
+        self.program.wait_for(lambda: any(x.startswith(reply) for x in reversed(self.program.lines)))
+        return next(int(x[len(reply):]) for x in reversed(self.program.lines) if x.startswith(reply))
+
     def more(self, count, seconds=30):
-        return self.wait(self.answered() + count, seconds)
+        """Until so many frames beyond those answered by now are answered. Return: seconds that took."""
+        return self.wait(self.answered_now() + count, seconds)
 
     def end(self):
         """Return: counts of the client. Fails if a frame was lost, doubled, wrong or out of order."""

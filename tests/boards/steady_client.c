@@ -7,7 +7,8 @@
  * INPUTS holds inputs back to back, ANSWERS the answer to each; they are sent in turns. Each answer
  * is compared bit for bit. Lines on stdout: "ready"; "at N": so many answers have come; "gap MS
  * after N": longer than GAP_MS without one; "epoch E after N"; "error FRAME STATUS TEXT"; "wrong
- * FRAME". With any line on stdin, at its end, or after N frames it takes the last answers, prints
+ * FRAME". To the line "count ID" on stdin it says "count ID N": so many answers had come by then.
+ * With any other line, at the end of stdin, or after N frames it takes the last answers, prints
  * "done" with its counts, and ends.
  */
 #include <getopt.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "ipc/piped.h"
@@ -25,6 +27,7 @@
 #define SAY_NS (20 * BASE_NS_PER_MS)
 #define TURN_MS 20
 #define SHOWN 20u /* errors and wrong answers; the rest is counted */
+#define LINE_MAX_BYTES 64u
 
 struct file {
     uint8_t *data; /* owned */
@@ -142,6 +145,22 @@ static void take(struct client *c)
     fflush(stdout);
 }
 
+/* Return: false if the client is to stop. Lines come one by one: who asks waits for the reply. */
+static bool obey(const struct client *c)
+{
+    char line[LINE_MAX_BYTES + 1];
+    ssize_t n = read(STDIN_FILENO, line, LINE_MAX_BYTES);
+    unsigned id;
+
+    line[n > 0 ? n : 0] = '\0';
+    if (sscanf(line, "count %u", &id) != 1) {
+        return false;
+    }
+    printf("count %u %" PRIu64 "\n", id, c->answered);
+    fflush(stdout);
+    return true;
+}
+
 static int stream(struct client *c)
 {
     bool more = true;
@@ -156,8 +175,9 @@ static int stream(struct client *c)
             }
         }
         poll(fds, 2, c->rate > 0 && more ? 1 : TURN_MS);
-        if (fds[1].revents || (c->frames_max && c->sent == c->frames_max)) {
-            more = false;
+        more = more && !(c->frames_max && c->sent == c->frames_max);
+        if (more && fds[1].revents) {
+            more = obey(c);
         }
         if (piped_dispatch(c->p, 0) < 0 && c->waiting == 0) {
             return failed("the daemon is gone");
