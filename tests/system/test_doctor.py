@@ -197,9 +197,13 @@ def models_that_are_not_served():
 
 def team_threads(d):
     """Those that are pinned to one core."""
-    tasks = "/proc/%d/task" % d.process.pid
-    return [int(t) for t in os.listdir(tasks)
-            if "Cpus_allowed_list:\t0\n" in open(os.path.join(tasks, t, "status"), encoding="utf-8").read()]
+    tasks, found = "/proc/%d/task" % d.process.pid, []
+    for t in os.listdir(tasks):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            with open(os.path.join(tasks, t, "status"), encoding="utf-8") as f:
+                if "Cpus_allowed_list:\t0\n" in f.read():
+                    found.append(int(t))
+    return found
 
 
 def hold(thread):
@@ -218,6 +222,8 @@ def hold(thread):
 def a_stage_that_hangs():
     with on_tree(config={"stalled_ms": 200}) as (d, _):
         d.call("SetPlan", {"plan": "0-11@big"})
+        # One of the plan before, held while it ends, would hold the daemon's loop, which waits for its end.
+        check(d.wait_until(lambda: len(team_threads(d)) <= 1), "teams of the plan before do not end")
         threads = team_threads(d)
         if not threads:
             return "no thread is pinned here"

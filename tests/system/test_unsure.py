@@ -13,7 +13,7 @@ import kept_files
 import pyclient
 from daemon import BUILD, HEARTBEAT, Daemon, check, equal, main
 from test_choose import EPS, kept_file, loaded, primitives
-from test_upgrade import REFERENCE, events
+from test_upgrade import events
 
 ADAPTS = dict(EPS, adapt={"enabled": True})
 AGAIN = "measured again, "
@@ -26,11 +26,8 @@ def measured_again(d):
 def a_better_choice_is_moved_to():
     with Daemon(config=EPS, env=HEARTBEAT) as d:
         path = kept_file(d)
-        state = kept_files.read(path)
-        for op in state["kinds"]["left"]:
-            op[:2] = [REFERENCE.get(op[0].split("_")[0], op[0]), None]
         d.stop()
-        kept_files.write(path, dict(state, doubt=0.5))
+        kept_files.choose_references(path, "left", doubt=0.5)
         d.write_config(ADAPTS)
         d.start()
         check("primitives measured" not in loaded(d), loaded(d))

@@ -23,7 +23,6 @@ OLD = "0.0-0"
 CLIENTS = (["--in-flight", "4"], ["--inline"], ["--policy", "latest", "--rate", "200"],
            ["--policy", "reject", "--rate", "200"], ["--pixfmt", "gray8", "--rate", "300"],
            ["--deadline", "60000", "--rate", "200"])
-REFERENCE = {"conv": "conv__ref", "gemm": "gemm__ref"}
 
 
 def outdated(path, **changes):
@@ -105,11 +104,8 @@ def a_bad_file_of_another_build_is_not_used():
 def a_better_choice_is_moved_to():
     with Daemon(config=EPS, env=HEARTBEAT) as d:
         path = kept_file(d)
-        state = kept_files.read(path)
-        for op in state["kinds"]["left"]:
-            op[:2] = [REFERENCE.get(op[0].split("_")[0], op[0]), None]
         d.stop()
-        outdated(path, table=OLD, kinds=state["kinds"])
+        kept_files.choose_references(path, "left", table=OLD)
         d.start()
         check("conv__ref" in json.dumps(primitives(d)), primitives(d))
         with pyclient.Connection(d.frames_path) as c:

@@ -176,6 +176,7 @@ def odd_ones_are_good_for_all():
     with Judges() as j:
         for text in share(bad_configs.ODD):
             j.all_say(text, True)
+        j.all_say("{}", True)  # messages of a reload are of the level before it, which one of these made "error"
         j.all_say(bad_configs.text(default_model="nobody"), True)
         for why in (j.check()[1], j.start()[1], j.serving.log()):
             check("default_model: \"nobody\": no model of this name" in why, why)
