@@ -9,7 +9,7 @@ import statistics
 import time
 
 import budget
-from names import batch_of, is_peer, kind_of
+from names import BEFORE, batch_of, is_peer, kind_of
 from table import percentile
 from ways import ADAPT_S, CPUS, Slowed, in_order, note, rate, ways
 
@@ -19,7 +19,8 @@ THROUGHPUT = ['piped', 'kernels', 'ort-queue', 'ort-sessions', 'ort-threads', 'o
 QUICK = ['piped', 'kernels', 'ort-queue', 'ort-threads', 'ort-queue@4', 'opencv-queue', 'torch-queue']
 SLOWED = ['piped', 'piped-adapting', 'piped-places', 'ort-queue', 'ort-sessions', 'ort-threads']
 FAILURES = (RuntimeError, OSError, ValueError, AssertionError)  # of a program that ended, hung or printed something else
-LATENCY = {'kernels': 'piped', 'ort-queue': 'ort', 'opencv-queue': 'opencv', 'torch-queue': 'torch'}
+LATENCY = {'kernels': 'piped', 'kernels' + BEFORE: 'piped' + BEFORE, 'ort-queue': 'ort', 'opencv-queue': 'opencv',
+           'torch-queue': 'torch'}
 
 
 def median(values):

@@ -3,6 +3,7 @@
 PEERS = {'ort': 'ONNX Runtime', 'opencv': 'OpenCV', 'torch': 'PyTorch'}
 KINDS = {'piped': 'piped', **PEERS}
 OWN = ('piped', 'kernels')  # ways that begin so are ours
+BEFORE = '-before'  # behind one of them: that of an older build
 
 
 def kind_of(way):

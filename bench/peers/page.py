@@ -48,8 +48,9 @@ def charts(results, key):
                      {w: {n: rows[w][figure] for n, rows in results[key].items() if w in rows} for w in ways})
                 for figure, label in (('median_fps', 'frames a second'), ('p99_ms', 'p99 of the latency, ms'))]
     label = 'speed of a frame' if key.endswith('latency') else 'frames a second'
-    return [bars(key, f'{table.TITLES[key].split(":")[0]}: {label}, over the best peer', names, 'best peer = 1',
-                 by_program(results[key], key))]
+    series = by_program(results[key], key)
+    title = f'{table.TITLES[key].split(":")[0]}: {label}, over the best peer'
+    return [bars(key, title, names, 'best peer = 1', series)] if series else []
 
 
 def description(results):

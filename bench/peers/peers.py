@@ -8,6 +8,7 @@ usage: peers.py [--quick]                           all that follows; at most 30
        peers.py --slowed [NAME...]                  two cores, the second slowed 3 times by a competing program
        peers.py --int8 NAME|FILE.onnx [...]         quantised networks: both of the first two
        peers.py --report [--plot FILE.svg]          what is in the file of results
+       peers.py --before BUILD [NAME...]           no peers: this build against an older one, f32, two cores and one
        common: [--results FILE.json] [--rounds N] [--slice S] [--budget S] [--ways NAME,...] [--models DIR] [--build DIR]
                [--in-flight N] [--factor F] [--cpu C] [--frames N] [--measure-ms MS] [--no-install]
 
@@ -30,6 +31,7 @@ round. A peer's way that its first slice shows far behind the peer's best way ge
   ort-sessions                                the same in one process, not pinned
   ort-threads, opencv-threads, torch-threads  one session with its own two threads
   ort-queue@N, ort-threads@N                  N frames in each run (2, 4, 8)
+  piped-before, kernels-before                with --before: those of an older build; it needs daemon/piped and bench/net_bench
 A frame's latency is from when it was taken (by piped: submitted) to when it can be given out in order.
 """
 import argparse
@@ -47,6 +49,7 @@ import page  # noqa: E402
 import prepare  # noqa: E402
 import table  # noqa: E402
 from machine import machine  # noqa: E402
+from names import BEFORE  # noqa: E402
 from ways import CPUS, ROOT, note  # noqa: E402
 
 NETWORKS = ['squeezenet1_1', 'mobilenet_v1', 'mobilenet_v2', 'resnet50', 'alexnet', 'googlenet', 'yolov3_tiny', 'vgg16', 'yolov3']
@@ -71,6 +74,7 @@ def arguments(argv=None):
     parser.add_argument('--results', default='peers.json')
     parser.add_argument('--models')
     parser.add_argument('--build', help='a folder that is built already')
+    parser.add_argument('--before', help='a folder in which an older commit is built')
     parser.add_argument('--rounds', type=int, default=7, help='at most')
     parser.add_argument('--frames', type=int, default=25, help='rounds of --latency, at most')
     parser.add_argument('--slice', type=float, default=1.2, help='seconds, at least')
@@ -88,6 +92,10 @@ def arguments(argv=None):
         options.slice = min(options.slice, 0.6)
     if options.measure_ms is None:
         options.measure_ms = QUICK_MEASURE_MS if options.quick else MEASURE_MS
+    if options.before:
+        options.before = os.path.abspath(options.before)
+        options.throughput = options.latency = True
+        options.ways = options.ways or ['piped', 'piped' + BEFORE, 'kernels', 'kernels' + BEFORE]
     if not options.models:
         beside = os.path.join(ROOT, 'models')
         options.models = beside if os.path.isdir(beside) else os.path.join(prepare.CACHE, 'models')

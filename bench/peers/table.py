@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from names import KINDS, PEERS, is_peer, kind_of
+from names import BEFORE, KINDS, PEERS, is_peer, kind_of
 
 QUEUES = ('ort-queue', 'ort-sessions')
 TITLES = {'throughput': 'f32: frames a second on two cores', 'latency': 'f32: milliseconds of a frame on one core',
@@ -27,22 +27,31 @@ def ratios(a, b):
     return sorted(x / y for x, y in zip(a, b) if x and y)
 
 
-def against_peer(rows, way, what='throughput'):
-    """(ratio of a way to the best peer, (least, greatest) of the rounds, the peer's way): frames a second, or for latency the
-    time. The spread of latencies is that of their quartiles. Without a peer or the way: (None, None, the peer's way)."""
-    least = what.endswith('latency')
-    key, series = ('median_ms', 'ms') if least else ('median_fps', 'fps')
-    peer = best_way(rows, key, least=least)
-    if peer is None or not rows.get(way, {}).get(key):
-        return None, None, peer
-    found = ratios(rows[way][series], rows[peer][series])
+def figures_of(what):
+    """Names of a way's figure and of its series."""
+    return ('median_ms', 'ms') if what.endswith('latency') else ('median_fps', 'fps')
+
+
+def over(rows, way, other, what):
+    """(ratio of one way to another, (least, greatest) of the rounds): frames a second, or for latency the time. The spread of
+    latencies is that of their quartiles. Without one of both: (None, None)."""
+    key, series = figures_of(what)
+    if not rows.get(way, {}).get(key) or not rows.get(other, {}).get(key):
+        return None, None
+    found = ratios(rows[way][series], rows[other][series])
     if not found:  # measured in different runs
-        return rows[way][key] / rows[peer][key], None, peer
-    if least and len(found) > 3:
+        return rows[way][key] / rows[other][key], None
+    if what.endswith('latency') and len(found) > 3:
         low, _, high = statistics.quantiles(found, n=4)
     else:
         low, high = found[0], found[-1]
-    return statistics.median(found), (low, high), peer
+    return statistics.median(found), (low, high)
+
+
+def against_peer(rows, way, what='throughput'):
+    """over() against the best peer, and that peer's way or None."""
+    peer = best_way(rows, figures_of(what)[0], least=what.endswith('latency'))
+    return *over(rows, way, peer, what), peer
 
 
 def geomean(values):
@@ -65,15 +74,15 @@ def one(what, name, rows):
     else:
         lines = [f'{n:<16} {text(r["median_fps"]):>9} fps  p50 {r["p50_ms"]:.1f} ms  p99 {r["p99_ms"]:.1f} ms  '
                  f'{"first slice only" if r.get("first_slice") else r.get("plan", "")}' for n, r in rows.items()]
-    value, ends, peer = against_peer(rows, 'piped', what)
-    return [f'{name}, {what}'] + ['  ' + line for line in lines] + [f'  piped / {peer}: {spread(value, ends)}']
+    other = best_way(rows, figures_of(what)[0], least=what.endswith('latency')) or 'piped' + BEFORE
+    compared_to = f'  piped / {other}: {spread(*over(rows, "piped", other, what))}'
+    return [f'{name}, {what}'] + ['  ' + line for line in lines] + [compared_to]
 
 
 def best_cell(rows, kind, what):
     """A program's best figure with the way that gave it."""
-    least = what.endswith('latency')
-    key = 'median_ms' if least else 'median_fps'
-    way = best_way(rows, key, kind, least)
+    key = figures_of(what)[0]
+    way = best_way(rows, key, kind, what.endswith('latency'))
     if way is None:
         return '-'
     return text(rows[way][key]) + (f' {way.partition("-")[2]}' if is_peer(way) and '-' in way else '')
@@ -83,7 +92,7 @@ def compared(results, key):
     """Heads and rows: every program's best way, and piped against the best of all peers."""
     peers = [k for k in PEERS if any(kind_of(w) == k for rows in results[key].values() for w in rows)]
     own = ['piped'] + [w for w in ('kernels',) if any(w in rows for rows in results[key].values())]
-    figure = 'median_ms' if key.endswith('latency') else 'median_fps'
+    figure = figures_of(key)[0]
     lines, shares = [], {w: [] for w in own}
     for name, rows in results[key].items():
         cells = [name] + [text(rows.get(w, {}).get(figure)) for w in own] + [best_cell(rows, k, key) for k in peers]
@@ -94,6 +103,24 @@ def compared(results, key):
         lines.append(cells + [peer or '-'])
     lines.append(['geometric mean'] + [''] * (len(own) + len(peers)) + [text(geomean(shares[w])) for w in own] + [''])
     return ['network'] + own + [KINDS[k] for k in peers] + [w + ' / best peer' for w in own] + ['best peer'], lines
+
+
+def before_table(results, key):
+    """Heads and rows: our ways beside those of the older build; None: there are none."""
+    figure = figures_of(key)[0]
+    own = [w for w in ('piped', 'kernels') if any(w + BEFORE in rows for rows in results[key].values())]
+    if not own:
+        return None
+    lines, shares = [], {w: [] for w in own}
+    for name, rows in results[key].items():
+        cells = [name]
+        for w in own:
+            value, ends = over(rows, w, w + BEFORE, key)
+            shares[w].append(value)
+            cells += [text(rows.get(w + BEFORE, {}).get(figure)), text(rows.get(w, {}).get(figure)), spread(value, ends)]
+        lines.append(cells)
+    lines.append(['geometric mean'] + [c for w in own for c in ('', '', text(geomean(shares[w])))])
+    return ['network'] + [h for w in own for h in (w + ' before', w, 'ratio')], lines
 
 
 def ways_table(results, key):
@@ -148,7 +175,11 @@ def tables(results):
         if key == 'slowed':
             out.append((title, *slowed_table(results)))
             continue
-        out.append((title, *compared(results, key)))
+        if any(is_peer(w) for rows in results[key].values() for w in rows):
+            out.append((title, *compared(results, key)))
+        before = before_table(results, key)
+        if before:
+            out.append((title + ', before and now', *before))
         if key.endswith('throughput'):
             out.append((title + ', every way (~: its first slice only)', *ways_table(results, key)))
     return out

@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 
-from names import batch_of
+from names import BEFORE, batch_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -134,19 +134,20 @@ class Shared(Way):
 class Piped(Way):
     """The daemon, with a client that streams through shared memory."""
 
-    def __init__(self, name, options, model, inputs, config=None):
-        build = options.build
-        os.environ['PIPED_BUILD'] = build
+    def __init__(self, name, options, model, inputs, config=None, build=None):
+        """build: whose daemon; the client is always that of options.build."""
+        os.environ['PIPED_BUILD'] = options.build
         sys.path.insert(0, os.path.join(ROOT, 'tests', 'system'))
         from daemon import Daemon  # reads PIPED_BUILD
         # as it is installed: the daemon of a test neither adapts nor measures its kernels
         self.daemon = Daemon(models={'net': model}, config={
-            'adapt': {}, 'kernels': {'measure_ms': options.measure_ms}, **(config or {})})
+            'adapt': {}, 'kernels': {'measure_ms': options.measure_ms}, **(config or {})},
+            exe=os.path.join(build or options.build, 'daemon', 'piped'))
         self.programs = []
         try:
             self.daemon.start()
             os.environ['PIPED_RUNTIME_DIR'] = self.daemon.runtime_dir
-            command = [os.path.join(build, 'bench', 'stream_bench'), '--in-flight', str(options.in_flight)]
+            command = [os.path.join(options.build, 'bench', 'stream_bench'), '--in-flight', str(options.in_flight)]
             super().__init__(name, [(command + (['--input', inputs] if inputs else []), ALL)])
         except BaseException:
             self.daemon.kill()
@@ -229,10 +230,22 @@ def peers_ways(options, model, inputs):
     return every
 
 
+def kernels(build, options, model):
+    """The command of a program with the kernels of a build."""
+    return [os.path.join(build, 'bench', 'net_bench'), model, '--measure', str(options.measure_ms), '--serve']
+
+
+def before_ways(options, model, inputs):
+    """{name: function that starts it} of an older build."""
+    build = options.before
+    return {} if not build else {
+        'piped' + BEFORE: lambda: Piped('piped' + BEFORE, options, model, inputs, build=build),
+        'kernels' + BEFORE: lambda: Way('kernels' + BEFORE, two(kernels(build, options, model)))}
+
+
 def ways(options, model, inputs, names=None):
     """{name: function that starts it}, in the order in which they are to be shown. names: only these."""
-    net = [os.path.join(options.build, 'bench', 'net_bench'), model, '--measure', str(options.measure_ms),
-           '--serve']
+    net = kernels(options.build, options, model)
     adapt = {'adapt': {'enabled': True}}
     places = {'eps': [{'name': 'core0', 'cpus': str(CPUS[0])}, {'name': 'core1', 'cpus': str(CPUS[-1])}], **adapt}
     every = {
@@ -242,6 +255,7 @@ def ways(options, model, inputs, names=None):
         'kernels': lambda: Way('kernels', two(net)),
         'kernels-team': lambda: Way('kernels-team', [(net + ['--width', '2'], ALL)]),
     }
+    every.update(before_ways(options, model, inputs))
     if inputs:
         every.update(peers_ways(options, model, inputs))
     return {n: every[n] for n in (names or every) if n in every}

@@ -286,6 +286,21 @@ def a_small_network_is_compared():
     check("| digits" in text and text.strip() in r.stdout, text)
 
 
+def an_older_build_is_compared():
+    rows = {"piped": {"fps": [30, 33], "median_fps": 31.5, "p99_ms": 5}, "piped-before": {"fps": [20, 11], "median_fps": 15.5}}
+    title, heads, lines = table.tables({"throughput": {"a": rows}})[0]
+    equal((title, heads), (table.TITLES["throughput"] + ", before and now", ["network", "piped before", "piped", "ratio"]))
+    equal(lines, [["a", "15.50", "31.50", "2.25 (1.50 to 3.00)"], ["geometric mean", "", "", "2.25"]])
+    with tempfile.TemporaryDirectory() as folder:
+        r = run_peers(folder, "--before", BUILD, DIGITS)
+        equal(r.returncode, 0, r.stdout + r.stderr)
+        with open(os.path.join(folder, "results.json"), encoding="utf-8") as f:
+            found = json.load(f)
+        check(os.path.getsize(os.path.join(folder, "results.html")) > 1000, "a page")
+    equal(sorted(found["throughput"]["digits"]), ["kernels", "kernels-before", "piped", "piped-before"])
+    equal(sorted(found["latency"]["digits"]), ["piped", "piped-before"])
+
+
 def nothing_measured_is_a_failure():
     with tempfile.TemporaryDirectory() as folder:
         r = run_peers(folder, "--throughput", os.path.join(folder, "none.onnx"))
@@ -300,4 +315,4 @@ main([slices_become_rates, batches_become_rates, time_is_dealt, ways_start_while
       ways_far_behind_stop, ways_speak_with_their_programs, a_way_that_ends_is_left_out, jobs_are_those_asked_for,
       a_network_without_piped_or_a_peer_is_missing, peers_are_compared, results_become_tables, results_become_a_figure,
       results_become_a_page, builds_are_judged, a_script_ends_with_the_time, a_small_network_is_compared,
-      nothing_measured_is_a_failure], sys.argv[1:])
+      an_older_build_is_compared, nothing_measured_is_a_failure], sys.argv[1:])
