@@ -11,6 +11,7 @@
 
 #define EWMA_WEIGHT 0.125
 #define READ_SPINS 64u
+#define READ_YIELDS 16u /* after as many spins */
 
 bool pl_ticks_usable;
 
@@ -145,24 +146,29 @@ void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run)
     atomic_store_explicit(&c->version, version + 2, memory_order_release);
 }
 
-static uint32_t read_begin(const struct pl_clocks *c)
+/* @patience: how often it may still look; at 0 it takes what is there. */
+static uint32_t read_begin(const struct pl_clocks *c, unsigned *patience)
 {
-    for (unsigned spins = 0;; spins++) {
+    for (;;) {
         uint32_t version = atomic_load_explicit(&c->version, memory_order_acquire);
 
-        if ((version & 1) == 0) {
+        if ((version & 1) == 0 || *patience == 0) {
             return version;
         }
-        if (spins >= READ_SPINS) {
+        if (--*patience < READ_YIELDS) {
             sched_yield();
         }
     }
 }
 
-static bool read_again(const struct pl_clocks *c, uint32_t version)
+static bool read_again(const struct pl_clocks *c, uint32_t version, unsigned *patience)
 {
     pl_fence_acquire();
-    return atomic_load_explicit(&c->version, memory_order_relaxed) != version;
+    if (atomic_load_explicit(&c->version, memory_order_relaxed) == version || *patience == 0) {
+        return false;
+    }
+    --*patience;
+    return true;
 }
 
 static void series_read(const struct pl_clock_series *s, struct pl_series *ret)
@@ -174,26 +180,30 @@ static void series_read(const struct pl_clock_series *s, struct pl_series *ret)
     ret->m2 = own(s->m2);
 }
 
-void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret)
+bool pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret)
 {
+    unsigned patience = READ_SPINS + READ_YIELDS;
     uint32_t version;
 
     do {
-        version = read_begin(c);
+        version = read_begin(c, &patience);
         series_read(&c->service, &ret->service);
         ret->frames = own(c->frames);
         ret->runs = own(c->runs);
         ret->busy_ns = own(c->busy_ns);
         ret->cpu_ns = own(c->cpu_ns);
-    } while (read_again(c, version));
+    } while (read_again(c, version, &patience));
+    return patience > 0;
 }
 
-void pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret)
+bool pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret)
 {
+    unsigned patience = READ_SPINS + READ_YIELDS;
     uint32_t version;
 
     do {
-        version = read_begin(c);
+        version = read_begin(c, &patience);
         series_read(&c->units[i], ret);
-    } while (read_again(c, version));
+    } while (read_again(c, version, &patience));
+    return patience > 0;
 }

@@ -10,11 +10,15 @@
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
  * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd
  * or changed reads again. The writer never waits. A reader may wait a few hundred nanoseconds for a
- * fold; it yields its core if the writer seems to have lost its own.
+ * fold; it yields its core if the writer seems to have lost its own. But it waits for no writer that
+ * stays away: the loop thread is a reader, and a team that lost its core to a program of higher
+ * priority must not take the loop along. It then takes what is there, where one run may be entered
+ * in part: an error of one sample.
  */
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base.h"
@@ -94,7 +98,8 @@ static inline double pl_clocks_service_ns(const struct pl_clocks *c)
     return atomic_load_explicit(&c->service.ewma_ns, memory_order_relaxed);
 }
 
-/** pl_clocks_read() - fills service, frames, runs, busy_ns and cpu_ns of @ret. Threads: any. */
-void pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret);
-/** pl_clocks_read_unit() - reads the team's unit @i. Threads: any. */
-void pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret);
+/** pl_clocks_read() - fills service, frames, runs, busy_ns and cpu_ns of @ret. Threads: any.
+ * Return: false: the team stayed away while it entered a run, see above. */
+bool pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret);
+/** pl_clocks_read_unit() - reads the team's unit @i. Threads: any. Return: as pl_clocks_read(). */
+bool pl_clocks_read_unit(const struct pl_clocks *c, size_t i, struct pl_series *ret);
