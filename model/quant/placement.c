@@ -19,6 +19,7 @@ struct plan {
     bool *integer;           /* per value: its operator writes integers, so all readers use them */
     size_t *instead;         /* per value: its dequantised form, or itself */
     bool *chosen;            /* per op: runs on integers */
+    bool *wanted;            /* per value: integers are read, or it only moves on */
     float **factor;          /* per value: [dim 1] its factors, or NULL */
 };
 
@@ -241,13 +242,41 @@ static int quantise_op(struct plan *p, struct mdl_ir_op *op)
         r = quantised(p, &op->op.residual_in);
     }
     r = r < 0 ? r : mdl_ir_op_add(p->ir, op);
-    if (r == 0 && !p->ir->values[op->op.out[0]].output && op->op.act <= MDL_ACT_LEAKY_RELU) {
+    if (r == 0 && p->wanted[op->op.out[0]] && !p->ir->values[op->op.out[0]].output &&
+        op->op.act <= MDL_ACT_LEAKY_RELU) {
         size_t y = op->op.out[0];
 
         r = quantised(p, &y);
         p->integer[op->op.out[0]] = true;
     }
     return r;
+}
+
+static void want(struct plan *p, size_t v)
+{
+    if (v < p->values) { /* MDL_NONE is not */
+        p->wanted[v] = true;
+    }
+}
+
+/* A value that only f32 operators read stays f32: rounding it would lose accuracy for nothing. */
+static void mark_wanted(struct plan *p)
+{
+    for (size_t k = 0; k < p->ir->op_count; k++) {
+        const struct mdl_ir_op *op = &p->ir->ops[k];
+        bool reads = p->chosen[k] || op->kind >= (int)MDL_OP_COUNT || op->kind == MDL_OP_MAX_POOL ||
+                     op->concat_count > 0;
+
+        for (size_t i = 0; reads && !op->dead && i < MDL_OP_IN_MAX; i++) {
+            want(p, op->op.in[i]);
+        }
+        if (reads && !op->dead) {
+            want(p, op->op.residual_in);
+        }
+        for (size_t i = 0; reads && !op->dead && i < op->concat_count; i++) {
+            want(p, op->concat_in[i]);
+        }
+    }
 }
 
 static void read_integer(const struct plan *p, size_t *v)
@@ -290,8 +319,10 @@ static int plan_init(struct plan *p)
     p->range = mdl_pool_alloc(pool, p->values, sizeof(*p->range));
     p->integer = mdl_pool_alloc(pool, p->values, sizeof(*p->integer));
     p->chosen = mdl_pool_alloc(pool, p->ir->op_count, sizeof(*p->chosen));
+    p->wanted = mdl_pool_alloc(pool, p->values, sizeof(*p->wanted));
     p->factor = mdl_pool_alloc(pool, p->values, sizeof(*p->factor));
-    if (!p->same || !p->instead || !p->range || !p->integer || !p->chosen || !p->factor) {
+    if (!p->same || !p->instead || !p->range || !p->integer || !p->chosen || !p->wanted ||
+        !p->factor) {
         return mdl_ir_nomem(p->ir);
     }
     for (size_t i = 0; i < p->values; i++) {
@@ -302,6 +333,7 @@ static int plan_init(struct plan *p)
     for (size_t k = 0; k < p->ir->op_count; k++) {
         p->chosen[k] = !p->ir->ops[k].dead && is_chosen(p, &p->ir->ops[k]);
     }
+    mark_wanted(p);
     r = mdl_quant_equalise(p->ir, p->chosen, p->factor);
     fill_ranges(p);
     return r;

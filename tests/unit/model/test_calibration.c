@@ -145,6 +145,35 @@ TEST(what_is_kept_stays_f32)
     gb_free(&g);
 }
 
+/* What only f32 operators read is not rounded on its way to them. */
+TEST(values_between_integers_and_f32_stay_f32)
+{
+    struct mdl_calibration *c;
+    size_t zeros;
+    struct gb g;
+
+    f32_net(&g);
+    c = calibrated(&g, KRN_CALIBRATE_MINMAX, false, &zeros);
+    T_TRUE(c);
+    c->keep = calloc(1, sizeof(char *));
+    c->keep[0] = strdup("c1");
+    for (size_t kept = 0; kept < 2; kept++) {
+        struct mdl_model *m = NULL;
+        const struct mdl_op *first;
+
+        c->keep_count = kept;
+        T_TRUE(near_f32(&g, c, &m));
+        first = gb_op(m, MDL_OP_CONV);
+        T_TRUE(first->quant && strcmp(first->name, "c0") == 0);
+        T_EQ(m->tensors[first->out[0]].dtype == MDL_F32, kept);
+        T_EQ(gb_count_ops(m, MDL_OP_DEQUANTIZE), 0);
+        mdl_free(m);
+    }
+    c->keep_count = 1;
+    mdl_calibration_free(c);
+    gb_free(&g);
+}
+
 /* values that are always 0, and weights that are no numbers */
 TEST(zero_ranges_and_nan)
 {
