@@ -44,12 +44,23 @@ static int keep_asked(struct krn_quantise *j)
     return r;
 }
 
+static double integer_macs(const struct mdl_model *m)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < m->op_count; i++) {
+        sum += m->ops[i].quant ? m->ops[i].macs : 0;
+    }
+    return sum;
+}
+
 /* Counts the operators that could be quantised, and those that the calibration quantises. */
 static int count_integers(struct krn_quantise *j)
 {
     struct mdl_calibration *c = j->q.calibration;
     struct mdl_load_options load = j->load;
     size_t kept = c->keep_count, *counts[2] = {&j->q.integers, &j->q.products};
+    double macs[2] = {0};
     int r = 0;
 
     load.calibration = c;
@@ -61,9 +72,11 @@ static int count_integers(struct krn_quantise *j)
         c->keep_count = kept;
         if (r == 0) {
             *counts[way] += mdl_integer_ops(m);
+            macs[way] = integer_macs(m);
         }
         mdl_free(m);
     }
+    j->q.f32_work = macs[1] > 0 ? 1 - macs[0] / macs[1] : 0;
     return r;
 }
 
@@ -80,7 +93,7 @@ static int prepare(struct krn_quantise *j)
     j->input = aligned_alloc(64, base_align_up(j->m->inputs[0].bytes + 1, 64));
     j->saved = calloc(j->m->op_count + 1, sizeof(*j->saved));
     for (size_t i = 0; j->saved && i < j->m->op_count; i++) {
-        j->saved[i] = 1; /* until it is measured */
+        j->saved[i] = krn_quantise_work(j->m, &j->m->ops[i]); /* until it is measured */
     }
     r = j->input && j->saved ? krn_quantise_learn(j) : krn_quantise_no_memory(j);
     r = r < 0 ? r : krn_quantise_find_judges(j);

@@ -5,11 +5,12 @@
  *
  * Half of the examples calibrate (kernels/int8cal/calibrate.h); on the other half, the quantised
  * model must give the f32 model's class. An operator stays f32 if the caller asks for it, or if
- * that measures faster. If classes agree too seldom, other ways to find ranges are tried first: by
- * extremes, by extremes with channels equalised (model/quant/quant.h), by divergence. Then the
- * operators that cost most accuracy stay f32, as few as needed for the judging half to agree. To
- * find an operator's cost, it is quantised alone: the cost is the error of the answers on
- * calibrating examples, divided by the ns saved if those are known.
+ * that measures faster. If classes agree too seldom, or agree by luck (krn_quantise_judge() in
+ * kernels/int8cal/quantise_private.h expects less of other examples), other ways to find ranges are
+ * tried first: by extremes, by extremes with channels equalised (model/quant/quant.h), by
+ * divergence. Then the operators that cost most accuracy stay f32, as few as needed for the judging
+ * half to agree. To find an operator's cost, it is quantised alone: the cost is the error of the
+ * answers on calibrating examples, divided by the ns saved if those are known, or by the work.
  */
 #pragma once
 
@@ -43,6 +44,7 @@ struct krn_quantised {
     bool held_out;                       /* false: one example, or one group, did both */
     size_t zeros;                        /* values that were 0 in every example */
     size_t products, integers;           /* operators that could be quantised; operators that are */
+    double f32_work;                     /* 0..1: share of the products' multiplications in f32 */
     double agreement;                    /* 0..1 */
     double error_mean, error_most;       /* krn_answer_error() over the judging examples */
     double f32_ns, int8_ns; /* a frame on one core, mean of the kinds; 0: not measured */

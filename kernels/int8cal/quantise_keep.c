@@ -7,11 +7,14 @@
 #include "kernels/int8cal/quantise_private.h"
 
 #define ONE_BY_ONE 8u
+#define SURELY_WORK 0.25 /* at most so much work stays f32 for what is only expected */
 
 struct candidate {
     const char *name; /* of the f32 model's operator */
     double saved;     /* ns, by integers */
-    double cost;      /* loss of accuracy per ns saved */
+    double work;      /* krn_quantise_work() */
+    double square;    /* loss of accuracy: squared error of the answers if it alone is quantised */
+    double cost;      /* that per ns saved, or per work */
 };
 
 static int dearest_first(const void *a, const void *b)
@@ -35,7 +38,9 @@ static int find_candidates(struct krn_quantise *j, struct candidate *ret, size_t
         for (size_t k = 0; k < whole->op_count; k++) {
             if (whole->ops[k].quant && strcmp(whole->ops[k].name, j->m->ops[i].name) == 0) {
                 ret[(*ret_count)++] =
-                    (struct candidate){.name = j->m->ops[i].name, .saved = j->saved[i]};
+                    (struct candidate){.name = j->m->ops[i].name,
+                                       .saved = j->saved[i],
+                                       .work = krn_quantise_work(j->m, &j->m->ops[i])};
                 break;
             }
         }
@@ -60,7 +65,7 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
         }
         r = r < 0 ? r : krn_quantise_judge(j, &some, &of);
         krn_quantise_cut_keep(j, before);
-        all[i].cost = r == 0 ? of.square / all[i].saved : 0;
+        all[i].square = r == 0 ? of.square : 0;
     }
     return r;
 }
@@ -82,70 +87,146 @@ static bool holds(const struct krn_quantise *j, const struct krn_judgement *of)
     return (double)of->same >= j->o->agreement_min * (double)j->judged.count - 1e-9;
 }
 
-/* Finds the fewest of the most expensive operators that must stay f32. Tries every count up to
- * ONE_BY_ONE, then bisects. Agreement need not grow with every operator, so the count found is
- * enough, but not always the smallest. */
-static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
-                       struct krn_judgement *judgement)
+/* Examples of the same class may be luck; this expects the same of others. */
+static bool holds_surely(const struct krn_quantise *j, const struct krn_judgement *of)
 {
-    size_t first = j->q.calibration->keep_count, few = 0, many = count;
-    struct krn_judgement of;
-    int r = 0;
-
-    while (r == 0 && many - few > 1) {
-        size_t middle = few < ONE_BY_ONE ? few + 1 : few + (many - few) / 2;
-
-        r = judge_without(j, all, first, middle, &of);
-        *(r == 0 && holds(j, &of) ? &many : &few) = middle;
-    }
-    if (r == 0 && many == count) {
-        snprintf(j->error, MDL_ERROR_MAX,
-                 "within the bound of %.2f %% agreement no operator can be quantised",
-                 100 * j->o->agreement_min);
-        return KRN_QUANTISE_E_USELESS;
-    }
-    return r < 0 ? r : judge_without(j, all, first, many, judgement);
+    return holds(j, of) && of->expected >= j->o->agreement_min - 1e-9;
 }
 
-/* Tries all ways and takes the first that meets the bound. *@ret: the judgement of the way
- * taken. */
-static int find_way(struct krn_quantise *j, bool *ret_holds, struct krn_judgement *ret)
-{
-    struct krn_judgement best, of;
-    int r = krn_quantise_judge(j, &j->judged, &best);
+/* What holds, though perhaps by luck: a way, or a count of operators that stay f32. */
+struct lucky {
+    size_t way;      /* as krn_quantise_take() counts; KRN_QUANTISE_WAYS: the present one */
+    size_t kept;     /* 0: the way */
+    double expected; /* 0: nothing holds */
+};
 
-    *ret_holds = r == 0 && holds(j, &best);
-    for (size_t i = 0; r == 0 && !*ret_holds && i < KRN_QUANTISE_WAYS; i++) {
+/* Tries all ways, the present one first, and takes the first that holds surely. *ret: the judgement
+ * of the way taken. *ret_lucky: if none does, the one that holds with the most expected. */
+static int find_way(struct krn_quantise *j, struct lucky *ret_lucky, bool *ret_surely,
+                    struct krn_judgement *ret)
+{
+    struct krn_judgement of;
+    int r = krn_quantise_judge(j, &j->judged, ret);
+
+    *ret_surely = r == 0 && holds_surely(j, ret);
+    *ret_lucky = (struct lucky){.way = KRN_QUANTISE_WAYS,
+                                .expected = r == 0 && holds(j, ret) ? ret->expected : 0};
+    for (size_t i = 0; r == 0 && !*ret_surely && i < KRN_QUANTISE_WAYS; i++) {
         if (!krn_quantise_take(j, i)) {
             continue;
         }
         r = krn_quantise_judge(j, &j->judged, &of);
-        *ret_holds = r == 0 && holds(j, &of);
-        if (*ret_holds) {
-            best = of;
-        } else {
-            krn_quantise_take(j, i); /* back */
+        *ret_surely = r == 0 && holds_surely(j, &of);
+        if (*ret_surely) {
+            *ret = of;
+            break;
+        }
+        if (r == 0 && holds(j, &of) && of.expected > ret_lucky->expected) {
+            *ret_lucky = (struct lucky){.way = i, .expected = of.expected};
+        }
+        krn_quantise_take(j, i); /* back */
+    }
+    return r;
+}
+
+/* Share of the candidates' work that the first @n have. */
+static double work_of(const struct candidate *all, size_t n, size_t count)
+{
+    double sum = 0, whole = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += i < n ? all[i].work : 0;
+        whole += all[i].work;
+    }
+    return sum / whole;
+}
+
+/* Finds the fewest of the most expensive operators that must stay f32. Tries every count up to
+ * ONE_BY_ONE, then steps of an eighth: agreement need not grow with every operator, so bisecting
+ * could miss a small count that is enough. @little: tries counts that leave little work in f32, and
+ * looks for one that holds surely; if there is none, takes the one that holds with the most
+ * expected. Else tries the larger counts, and takes the first that holds.
+ * *best: in: what else holds; out: the count, if that is better. */
+static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
+                       bool little, struct lucky *best)
+{
+    size_t first = j->q.calibration->keep_count;
+    struct krn_judgement of;
+
+    for (size_t n = 1; n < count; n += base_max(n / ONE_BY_ONE, (size_t)1)) {
+        int r = 0;
+
+        if ((work_of(all, n, count) <= SURELY_WORK) != little) {
+            continue;
+        }
+        r = judge_without(j, all, first, n, &of);
+        krn_quantise_cut_keep(j, first);
+        if (r < 0) {
+            return r;
+        }
+        if (holds(j, &of) && of.expected > best->expected) {
+            *best = (struct lucky){.kept = n, .expected = of.expected};
+            if (!little || holds_surely(j, &of)) {
+                break;
+            }
         }
     }
-    *ret = best;
-    return r;
+    return 0;
+}
+
+/* Puts the most expensive operators first: per work, or per ns saved. */
+static void order(struct candidate *all, size_t count, bool by_work)
+{
+    for (size_t i = 0; i < count; i++) {
+        all[i].cost = all[i].square / (by_work ? all[i].work : all[i].saved);
+    }
+    qsort(all, count, sizeof(*all), dearest_first);
+}
+
+/* Finds what must stay f32, and makes it so. Times of small operators are noisy, and the fewest by
+ * time can be much of the work; so if little work is not enough by time, it is tried by work. */
+static int keep_fewest(struct krn_quantise *j, struct candidate *all, size_t count,
+                       struct lucky best, struct krn_judgement *ret)
+{
+    size_t first = j->q.calibration->keep_count;
+    bool timed = j->o->measure_ns && j->o->cpu_count;
+    int r = 0;
+
+    for (int by_work = !timed; r == 0 && by_work < 2 && best.kept == 0; by_work++) {
+        order(all, count, by_work);
+        r = find_fewest(j, all, count, true, &best);
+    }
+    if (r == 0 && best.expected == 0) {
+        order(all, count, !timed);
+        r = find_fewest(j, all, count, false, &best);
+    }
+    if (r < 0 || best.kept > 0) {
+        return r < 0 ? r : judge_without(j, all, first, best.kept, ret);
+    }
+    if (best.expected > 0) {
+        if (best.way < KRN_QUANTISE_WAYS) {
+            krn_quantise_take(j, best.way);
+        }
+        return krn_quantise_judge(j, &j->judged, ret);
+    }
+    snprintf(j->error, MDL_ERROR_MAX,
+             "within the bound of %.2f %% agreement no operator can be quantised",
+             100 * j->o->agreement_min);
+    return KRN_QUANTISE_E_USELESS;
 }
 
 int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement)
 {
     base_autofree struct candidate *all = calloc(j->m->op_count + 1, sizeof(*all));
+    struct lucky best = {0};
     size_t count = 0;
-    bool good = false;
-    int r = all ? find_way(j, &good, judgement) : -ENOMEM;
+    bool surely = false;
+    int r = all ? find_way(j, &best, &surely, judgement) : krn_quantise_no_memory(j);
 
-    if (r < 0 || good) {
+    if (r < 0 || surely) {
         return r;
     }
     r = find_candidates(j, all, &count);
     r = r < 0 ? r : find_costs(j, all, count);
-    if (r < 0) {
-        return r;
-    }
-    qsort(all, count, sizeof(*all), dearest_first);
-    return find_fewest(j, all, count, judgement);
+    return r < 0 ? r : keep_fewest(j, all, count, best, judgement);
 }

@@ -25,6 +25,7 @@ struct krn_judgement {
     size_t same;      /* examples of the same class */
     double sum, most; /* of krn_answer_error() */
     double square;    /* sum of its squares */
+    double expected;  /* 0..1: the share of the same class, if errors fell on examples at random */
 };
 
 #define KRN_QUANTISE_WAYS 3u
@@ -45,7 +46,7 @@ struct krn_quantise {
     struct krn_runner real;
     void *input;
     struct krn_calibrate *ranges; /* values seen on calibrating examples */
-    double *saved;                /* [m->op_count]: ns saved by integers; all 1: not measured */
+    double *saved; /* [m->op_count]: ns saved by integers; not measured: krn_quantise_work() */
     struct krn_answers learned, judged; /* of learned, the first KRN_RANKED_EXAMPLES have answers */
     struct krn_quantise_way ways[KRN_QUANTISE_WAYS]; /* ways with a larger error */
     struct krn_quantised q;
@@ -55,14 +56,26 @@ struct krn_quantise {
 
 /** krn_quantise_stopped() - Return: whether the caller stopped it; if so, sets the error text. */
 bool krn_quantise_stopped(const struct krn_quantise *j);
-/** krn_quantise_judge() - compares the model under the present calibration with @a. Return: 0,
- * negative. */
+/**
+ * krn_quantise_judge() - compares the model under the present calibration with @a
+ *
+ * Few examples agree or disagree by luck, above all where one calibration of many is picked for
+ * it. So agreement is also estimated from all pairs of one example's lead and another's error:
+ *
+ *   expected = sum over i, k of [lead f32(i) + lead int8(k) - lead f32(k) > 0] / count^2
+ *
+ * with leads of krn_answer_lead(); the convolution of both empirical distributions. Without leads
+ * it is the share of the same class. Return: 0, negative.
+ */
 int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
                        struct krn_judgement *ret);
 /** krn_quantise_add_keep() - one more operator stays f32. Return: 0, -ENOMEM. */
 int krn_quantise_add_keep(struct krn_quantise *j, const char *name, enum krn_kept_why why);
 /** krn_quantise_cut_keep() - shortens the list to the first @count. */
 void krn_quantise_cut_keep(struct krn_quantise *j, size_t count);
+/** krn_quantise_work() - Return: an op's multiply-adds, or the values that it reads if these are
+ * more; at least 1. */
+double krn_quantise_work(const struct mdl_model *m, const struct mdl_op *op);
 /** krn_quantise_take() - swaps way @i, if it exists, with the calibration; the list of f32
  * operators stays. */
 bool krn_quantise_take(struct krn_quantise *j, size_t i);

@@ -108,3 +108,44 @@ double krn_answer_error(const struct mdl_model *m, const void *a, const void *b)
     }
     return worst / most;
 }
+
+static bool is_distribution(const float *y, size_t count)
+{
+    double sum = 0;
+    bool within = true;
+
+    for (size_t i = 0; i < count; i++) {
+        within &= y[i] >= 0 && y[i] <= 1;
+        sum += (double)y[i];
+    }
+    return within && fabs(sum - 1) < 1e-3;
+}
+
+static double lead(const float *y, size_t count, size_t class, bool logs)
+{
+    float next = -INFINITY;
+
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(y[i])) {
+            return NAN;
+        }
+        next = i != class && y[i] > next ? y[i] : next;
+    }
+    return logs ? log(base_max((double)y[class], 1e-30)) - log(base_max((double)next, 1e-30))
+                : (double)y[class] - (double)next;
+}
+
+bool krn_answer_lead(const struct mdl_model *m, const void *a, const void *b, double *ret_a,
+                     double *ret_b)
+{
+    size_t count = m->outputs[0].bytes / sizeof(float);
+    bool logs;
+
+    if (!is_f32(m) || count < 2) {
+        return false;
+    }
+    logs = is_distribution(a, count);
+    *ret_a = lead(a, count, top(a, count), logs);
+    *ret_b = lead(b, count, top(a, count), logs);
+    return true;
+}

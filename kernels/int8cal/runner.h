@@ -37,3 +37,13 @@ bool krn_answer_agrees(const struct mdl_model *m, const void *a, const void *b);
 /** krn_answer_error() - max |a - b| / max |a| of output 0; infinite if only one of them has a NaN;
  * 0 if the output is not f32. */
 double krn_answer_error(const struct mdl_model *m, const void *a, const void *b);
+
+/**
+ * krn_answer_lead() - finds by how much the class of answer @a leads the next one, in @a and in @b
+ * @a, @b: output 0 of @m, f32, of two values or more. @ret_a: its class's value less the largest
+ * other; @ret_b: the same class's value less the largest other in @b, below 0 if @b names another.
+ * If @a is a distribution (all of 0 to 1, sum 1), logarithms are compared: what softmax was given,
+ * up to a constant. NaN leads to NaN. Return: whether there are leads.
+ */
+bool krn_answer_lead(const struct mdl_model *m, const void *a, const void *b, double *ret_a,
+                     double *ret_b);

@@ -292,7 +292,8 @@ def ends_with_the_daemon():
 
 
 def photographs_keep_their_classes():
-    """Two networks that others trained, by default settings; the pictures are in the shared folder."""
+    """Networks that others trained; the pictures are in the shared folder. MobileNet needs a part of its work in f32; its
+    speed is not measured, so that its answer is the same everywhere."""
     real = os.path.join(SHARED, "real")
     if not os.path.isdir(real):
         return "there is no %s" % real
@@ -300,7 +301,8 @@ def photographs_keep_their_classes():
         keys, *lines = [line.rstrip("\n").split("\t") for line in f]
     table = {row[0]: dict(zip(keys, row)) for row in lines}
     with Daemon() as d:
-        for name in ("squeezenet1_1", "resnet8_cifar10_fp32"):
+        for name, part, *options in (("squeezenet1_1", 3 / 4), ("resnet8_cifar10_fp32", 3 / 4),
+                                     ("mobilenet_v1_0.25_128_fp32", 1 / 3, "--ms", "0")):
             row = table[name]
             path = os.path.join(d.temp, name)
             os.symlink(os.path.join(real, "models", name + ".onnx"), path + ".onnx")
@@ -308,9 +310,9 @@ def photographs_keep_their_classes():
                 json.dump({"preprocess": {"mean": [float(v) for v in row["mean_in_channel_order"].split(",")],
                                           "std": float(row["divide_by"]), "colour": row["channels"].lower()}}, f)
             d.call("Load", {"name": name, "path": path + ".onnx"})
-            q = d.pipectl("quantize", name, "--calibrate", os.path.join(real, "images"))
+            q = d.pipectl("quantize", name, "--calibrate", os.path.join(real, "images"), *options)
             equal((q["serves"], q["calibrated"], q["judged"], q["left_out"]), (True, 8, 7, 0), q)
-            check(q["agreement"] >= 0.98 and q["integers"] >= q["products"] * 3 / 4, q)
+            check(q["agreement"] >= 0.98 and q["integers"] >= q["products"] * part, q)
 
 
 if __name__ == "__main__":

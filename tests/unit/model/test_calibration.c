@@ -6,6 +6,7 @@
 #include "kernels/int8cal/calibrate.h"
 #include "kernels/int8cal/calibrate_kl.h"
 #include "kernels/int8cal/examples.h"
+#include "kernels/int8cal/runner.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/run_model.h"
@@ -171,6 +172,27 @@ TEST(values_between_integers_and_f32_stay_f32)
     }
     c->keep_count = 1;
     mdl_calibration_free(c);
+    gb_free(&g);
+}
+
+TEST(leads_say_how_near_another_class_is)
+{
+    static const float a[5] = {1, 7, 2, 4, -9}, b[5] = {8, 6, 0, 0, 0}, nan[5] = {0, 1, NAN},
+                       p[5] = {0.125f, 0.5f, 0.25f, 0.125f, 0}, q[5] = {0, 0.25f, 0.5f, 0.25f, 0};
+    struct mdl_load_options fused = {.const_eval = krn_const_eval};
+    struct mdl_model *m;
+    double x = 0, y = 0;
+    struct gb g;
+
+    f32_net(&g);
+    m = gb_compile(&g, &fused);
+    T_TRUE(krn_answer_lead(m, a, b, &x, &y));
+    T_TRUE(x == 3 && y == -2);
+    T_TRUE(krn_answer_lead(m, p, q, &x, &y)); /* of probabilities, what softmax was given */
+    T_TRUE(fabs(x - log(2)) < 1e-6 && fabs(y + log(2)) < 1e-6);
+    T_TRUE(krn_answer_lead(m, a, nan, &x, &y));
+    T_TRUE(x == 3 && isnan(y));
+    mdl_free(m);
     gb_free(&g);
 }
 
