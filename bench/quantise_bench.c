@@ -3,13 +3,15 @@
  * quantise_bench - an f32 model and what calibration makes of it, side by side
  *
  *     quantise_bench MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT]
- *                    [--widen] [--swap] [--ms N] [--write FILE]
+ *                    [--widen] [--swap] [--order N] [--apart N] [--ms N] [--write FILE]
  *
  * Does what the daemon does for "pipectl quantize": every second example of FOLDER (JPEG, PPM, PGM,
  * raw .f32, in order of name) calibrates, the others judge; with one example, it does both. --widen
  * makes ten examples of every picture (as it is, mirrored, five crops, one of them mirrored, darker
  * and brighter), which go to the same half. --swap: the other half calibrates, but for one example
- * where their number is odd. --ms: each model is measured for about so long (default 1000; 0: not).
+ * where their number is odd. --order: shuffles the files by this seed. --apart: the last N files
+ * take no part, and agreement on them is printed too. --ms: each model is measured for about so
+ * long (default 1000; 0: not).
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -19,6 +21,7 @@
 #include "base.h"
 #include "ipc/pipectl/picture.h"
 #include "kernels/int8cal/quantise.h"
+#include "kernels/int8cal/runner.h"
 
 #define KEEP_MAX 64u
 #define VARIANTS 10u
@@ -28,6 +31,7 @@ struct options {
     const char *keep[KEEP_MAX];
     size_t keep_count;
     double bound, ms;
+    size_t order, apart;
     bool min_max, kl, symmetric, widen, swap;
 };
 
@@ -65,6 +69,10 @@ static void parse(int argc, char **argv, struct options *o)
             o->bound = strtod(value(argc, argv, &i), NULL);
         } else if (strcmp(argv[i], "--ms") == 0) {
             o->ms = strtod(value(argc, argv, &i), NULL);
+        } else if (strcmp(argv[i], "--order") == 0) {
+            o->order = strtoul(value(argc, argv, &i), NULL, 10);
+        } else if (strcmp(argv[i], "--apart") == 0) {
+            o->apart = strtoul(value(argc, argv, &i), NULL, 10);
         } else if (strcmp(argv[i], "--write") == 0) {
             o->write = value(argc, argv, &i);
         } else if (!o->model) {
@@ -76,7 +84,7 @@ static void parse(int argc, char **argv, struct options *o)
     if (!o->model || !o->folder) {
         die("usage", "quantise_bench MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... "
                      "[--bound PERCENT] "
-                     "[--widen] [--swap] [--ms N] [--write FILE]");
+                     "[--widen] [--swap] [--order N] [--apart N] [--ms N] [--write FILE]");
     }
 }
 
@@ -163,23 +171,93 @@ static int visible(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
-static void read_examples(struct krn_examples *e, const struct options *o)
+/* Orders the names by @seed, the same on every machine. */
+static void shuffle(struct dirent **names, size_t count, size_t seed)
+{
+    uint64_t state = seed;
+
+    for (size_t i = count; i > 1; i--) {
+        struct dirent *name = names[i - 1];
+        size_t k;
+
+        state = state * 6364136223846793005u + 1442695040888963407u; /* D. Knuth, MMIX */
+        k = (size_t)(state >> 33) % i;
+        names[i - 1] = names[k];
+        names[k] = name;
+    }
+}
+
+static void read_examples(struct krn_examples *e, struct krn_examples *apart,
+                          const struct options *o)
 {
     struct dirent **names = NULL;
     int found = scandir(o->folder, &names, visible, alphasort);
+    int used;
 
     if (found <= 0) {
         die(o->folder, found < 0 ? strerror(errno) : "it is empty");
     }
+    if (o->apart >= (size_t)found) {
+        die(o->folder, "has too few files for --apart");
+    }
+    if (o->order) {
+        shuffle(names, (size_t)found, o->order);
+    }
+    used = found - (int)o->apart;
     for (int i = 0; i < found; i++) {
-        int at = o->swap ? (i + 1) % found : i;
+        int at = o->swap && i < used ? (i + 1) % used : i;
 
-        add_file(e, o, names[at]->d_name);
+        add_file(i < used ? e : apart, o, names[at]->d_name);
     }
     for (int i = 0; i < found; i++) {
         free(names[i]);
     }
     free(names);
+}
+
+static void load_runner(const struct options *o, struct mdl_load_options load,
+                        const struct mdl_calibration *c, struct mdl_model **m,
+                        struct krn_runner *ret)
+{
+    char error[MDL_ERROR_MAX];
+
+    load.calibration = c;
+    if (mdl_load(o->model, &load, error, m) < 0 || krn_runner_init(ret, *m, NULL, error) < 0) {
+        die(o->model, error);
+    }
+}
+
+/* Agreement on examples that neither calibrated nor judged. */
+static void print_apart(const struct options *o, const struct mdl_load_options *load,
+                        const struct mdl_calibration *c, const struct krn_examples *e)
+{
+    struct mdl_model *m[2] = {NULL, NULL};
+    struct krn_runner run[2] = {KRN_RUNNER_NULL, KRN_RUNNER_NULL};
+    char error[MDL_ERROR_MAX];
+    size_t same = 0;
+    double sum = 0;
+    void *input;
+
+    for (size_t i = 0; i < 2; i++) {
+        load_runner(o, *load, i ? c : NULL, &m[i], &run[i]);
+    }
+    input = aligned_alloc(64, base_align_up(m[0]->inputs[0].bytes + 1, 64));
+    for (size_t i = 0; input && i < e->count; i++) {
+        if (krn_example_input(e, i, m[0], input, error) < 0) {
+            die(e->items[i].name, error);
+        }
+        krn_runner_run(&run[0], input);
+        krn_runner_run(&run[1], input);
+        same += krn_answer_agrees(m[0], run[0].outputs[0], run[1].outputs[0]);
+        sum += krn_answer_error(m[0], run[0].outputs[0], run[1].outputs[0]);
+    }
+    printf("apart: %zu of %zu agree, %.2f %%, error %.4f mean\n", same, e->count,
+           100 * (double)same / (double)e->count, sum / (double)e->count);
+    free(input);
+    for (size_t i = 0; i < 2; i++) {
+        krn_runner_deinit(&run[i]);
+        mdl_free(m[i]);
+    }
 }
 
 static void print(const struct krn_quantised *q, const struct krn_examples *e)
@@ -198,7 +276,8 @@ static void print(const struct krn_quantised *q, const struct krn_examples *e)
         printf("f32 %.3f ms, int8 %.3f ms, %.2f times as fast\n", q->f32_ns / 1e6, q->int8_ns / 1e6,
                q->f32_ns / q->int8_ns);
     }
-    printf("%zu of %zu operators on integers\n", q->integers, q->products);
+    printf("%zu of %zu operators on integers, %.1f %% of the multiplications in f32\n", q->integers,
+           q->products, 100 * q->f32_work);
     for (size_t i = 0; c && i < c->keep_count; i++) {
         printf("  f32: %s (%s)\n", c->keep[i], krn_kept_why_name(q->why[i]));
     }
@@ -209,13 +288,13 @@ int main(int argc, char **argv)
     struct mdl_load_options load = {.name = "bench", .const_eval = krn_const_eval};
     struct krn_quantise_options q = {.cpus = (const int[]){-1}, .cpu_count = 1};
     struct krn_quantised of = KRN_QUANTISED_NULL;
-    struct krn_examples e = KRN_EXAMPLES_NULL;
+    struct krn_examples e = KRN_EXAMPLES_NULL, apart = KRN_EXAMPLES_NULL;
     char error[MDL_ERROR_MAX] = "";
     struct options o;
     int r;
 
     parse(argc, argv, &o);
-    read_examples(&e, &o);
+    read_examples(&e, &apart, &o);
     q.either = !o.kl && !o.min_max;
     q.method = o.kl ? KRN_CALIBRATE_KL : KRN_CALIBRATE_MINMAX;
     q.symmetric = o.symmetric;
@@ -239,7 +318,11 @@ int main(int argc, char **argv)
         }
         json_decref(ranges);
     }
+    if (r == 0 && apart.count > 0) {
+        print_apart(&o, &load, of.calibration, &apart);
+    }
     krn_quantised_deinit(&of);
     krn_examples_deinit(&e);
+    krn_examples_deinit(&apart);
     return 0;
 }
