@@ -10,10 +10,10 @@
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
  * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd
  * or changed reads again. The writer never waits. A reader may wait a few hundred nanoseconds for a
- * fold; it yields its core if the writer seems to have lost its own. But it waits for no writer that
- * stays away: the loop thread is a reader, and a team that lost its core to a program of higher
- * priority must not take the loop along. It then takes what is there, where one run may be entered
- * in part: an error of one sample.
+ * fold; it yields its core if the writer seems to have lost its own. But it waits for no writer
+ * that stays away: the loop thread is a reader, and a team that lost its core to a program of
+ * higher priority must not take the loop along. It then takes what is there, where one run may be
+ * entered in part: an error of one sample.
  */
 #pragma once
 
