@@ -121,8 +121,53 @@ static void interleave(const struct krn_transpose *t)
     rest(t, (struct krn_range){r, t->rows}, (struct krn_range){0, 2});
 }
 
+/* Three columns, as in an image. Element e of column c goes to place 3 e + c, so lane j of vector
+ * v of the result is from column (SIDE v + j) % 3. The three vectors take different lanes of a
+ * column: one permutation of each column brings every element to its lane. */
+#if KRN_VL >= 8
+#define FIRST 0, 3, 6, 1, 4, 7, 2, 5
+#define SECOND 5, 0, 3, 6, 1, 4, 7, 2
+#define THIRD 2, 5, 0, 3, 6, 1, 4, 7
+#define LANES(X, v, c)                                                                             \
+    X(v, c, 0), X(v, c, 1), X(v, c, 2), X(v, c, 3), X(v, c, 4), X(v, c, 5), X(v, c, 6), X(v, c, 7)
+#else
+#define FIRST 0, 3, 2, 1
+#define SECOND 1, 0, 3, 2
+#define THIRD 2, 1, 0, 3
+#define LANES(X, v, c) X(v, c, 0), X(v, c, 1), X(v, c, 2), X(v, c, 3)
+#endif
+#define LANE_FROM(v, c, j) (SIDE * (v) + (j)) % 3 == (c) ? SIDE + (j) : (j)
+#define OF_THREE(v)                                                                                \
+    __builtin_shufflevector(__builtin_shufflevector(a, b, LANES(LANE_FROM, v, 1)), c,              \
+                            LANES(LANE_FROM, v, 2))
+
+static void interleave_three(const struct krn_transpose *t)
+{
+    size_t r = 0;
+
+    for (; r + SIDE <= t->rows; r += SIDE) {
+        const uint8_t *x = t->x + r * 4;
+        row_of a = *(const square_mem *)x;
+        row_of b = *(const square_mem *)(x + t->x_column * 4);
+        row_of c = *(const square_mem *)(x + t->x_column * 8);
+        uint8_t *y = t->y + r * 12;
+
+        a = __builtin_shufflevector(a, a, FIRST);
+        b = __builtin_shufflevector(b, b, SECOND);
+        c = __builtin_shufflevector(c, c, THIRD);
+        *(square_mem *)y = OF_THREE(0);
+        *(square_mem *)(y + SIDE * 4) = OF_THREE(1);
+        *(square_mem *)(y + SIDE * 8) = OF_THREE(2);
+    }
+    rest(t, (struct krn_range){r, t->rows}, (struct krn_range){0, 3});
+}
+
 void KRN_ISA_FN(krn_transpose_run)(const struct krn_transpose *t)
 {
+    if (t->columns == 3 && t->y_row == 3) {
+        interleave_three(t);
+        return;
+    }
     if (t->columns == 2 && t->y_row == 2) {
         interleave(t);
         return;

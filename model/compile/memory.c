@@ -6,6 +6,8 @@
 #include "model/compile/passes.h"
 #include "model/ir/strides.h"
 
+#define STEM_CHANNELS_MAX 4u
+
 /* Lifetimes in op order, results that overwrite dead inputs, and offsets in the arena. */
 
 static void touch(struct mdl_ir *ir, size_t v, size_t op)
@@ -48,15 +50,23 @@ static bool is_depthwise(const struct mdl_op *op)
     return op->kind == MDL_OP_CONV && op->attr.conv.groups > 1;
 }
 
-/* A depthwise convolution and its neighbour may run as one: the second must not overwrite what the
- * first still reads. */
+/* A first layer, whose input has few channels, and the pooling after it. */
+static bool is_stem(const struct mdl_ir *ir, const struct mdl_op *a, const struct mdl_op *b)
+{
+    const struct mdl_ir_value *x = &ir->values[a->in[0]];
+
+    return b->kind == MDL_OP_MAX_POOL && x->rank > 1 && x->dim[1] <= STEM_CHANNELS_MAX;
+}
+
+/* A depthwise convolution and its neighbour may run as one, and so may a first layer and its
+ * pooling: the second must not overwrite what the first still reads. */
 static void keep_pairs(struct mdl_ir *ir)
 {
     for (size_t k = 0; k + 1 < ir->run_count; k++) {
         const struct mdl_op *a = &ir->run[k].op, *b = &ir->run[k + 1].op;
+        bool depthwise = b->kind == MDL_OP_CONV && is_depthwise(a) != is_depthwise(b);
 
-        if (a->kind != MDL_OP_CONV || b->kind != MDL_OP_CONV || b->in[0] != a->out[0] ||
-            is_depthwise(a) == is_depthwise(b)) {
+        if (a->kind != MDL_OP_CONV || b->in[0] != a->out[0] || (!depthwise && !is_stem(ir, a, b))) {
             continue;
         }
         touch(ir, a->in[0], k + 1);

@@ -22,7 +22,9 @@ static size_t exercised[PRIMITIVES_MAX];
 struct pair_case {
     size_t n, c, h, w, o, k, stride, pad;
     bool dw_first;
-    bool planes;             /* a change of layout from NCHW, then a convolution of k x k */
+    bool planes; /* a change of layout from NCHW, then a convolution of k x k */
+    bool pool;   /* a convolution of k x k, then a max pooling: */
+    size_t pool_k, pool_stride, pool_pad;
     size_t x_pixel, y_pixel; /* 0: dense */
     enum mdl_act act[2];
     enum mdl_residual residual; /* of the second */
@@ -59,7 +61,7 @@ static size_t add_conv(struct pair *p, size_t i, size_t x, const struct pair_cas
 {
     const struct mdl_tensor *in = &p->o->tensors[x];
     struct mdl_op *op = &p->o->op;
-    bool window = dw || k->planes;
+    bool window = dw || k->planes || k->pool;
     size_t c = in->dim[1], o = dw ? c : k->o, side = window ? k->k : 1;
     size_t stride = window ? k->stride : 1, pad = window ? k->pad : 0;
     size_t h = window ? out_of(in->dim[2], k) : in->dim[2];
@@ -93,6 +95,32 @@ static size_t add_conv(struct pair *p, size_t i, size_t x, const struct pair_cas
     return op->out[0];
 }
 
+static void add_pool(struct pair *p, size_t x, const struct pair_case *k)
+{
+    const struct mdl_tensor *in = &p->o->tensors[x];
+    struct mdl_op *op = &p->o->op;
+    size_t n = in->dim[0], c = in->dim[1];
+    size_t h = (in->dim[2] + 2 * k->pool_pad - k->pool_k) / k->pool_stride + 1;
+    size_t w = (in->dim[3] + 2 * k->pool_pad - k->pool_k) / k->pool_stride + 1;
+
+    *op = (struct mdl_op){.kind = MDL_OP_MAX_POOL, .residual_in = MDL_NONE};
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        op->in[i] = i ? MDL_NONE : x;
+    }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        op->out[i] = MDL_NONE;
+    }
+    op->out[0] = one_op_image(p->o, n, c, h, w, k->y_pixel ? c + k->y_pixel : 0);
+    op->attr.pool.window = (struct mdl_window){.rank = 2,
+                                               .kernel = {k->pool_k, k->pool_k},
+                                               .stride = {k->pool_stride, k->pool_stride},
+                                               .dilation = {1, 1},
+                                               .pad_begin = {k->pool_pad, k->pool_pad},
+                                               .pad_end = {k->pool_pad, k->pool_pad}};
+    op->attr.pool.pad_end_model[0] = op->attr.pool.pad_end_model[1] = k->pool_pad;
+    p->ops[1] = *op;
+}
+
 static void pair_init(struct pair *p, const struct pair_case *k)
 {
     size_t x, between;
@@ -104,18 +132,24 @@ static void pair_init(struct pair *p, const struct pair_case *k)
         x = one_op_image(p->o, k->n, k->c, k->h, k->w, k->x_pixel ? k->c + k->x_pixel : 0);
         check_fill(p->o, x, 1.0f);
         between = add_conv(p, 0, x, k, k->dw_first);
-        add_conv(p, 1, between, k, !k->dw_first);
+        if (k->pool) {
+            add_pool(p, between, k);
+        } else {
+            add_conv(p, 1, between, k, !k->dw_first);
+        }
     }
     p->o->m.ops = p->ops;
     p->o->m.op_count = 2;
     snprintf(p->o->name, sizeof(p->o->name),
              "%s first: %zux%zux%zux%zu -> %zu, %zux%zu/%zu pad %zu pixels %zu,%zu act %d,%d res "
-             "%d in place %d",
+             "%d in place %d pool %zu/%zu pad %zu",
              k->planes     ? "planes"
+             : k->pool     ? "before pooling"
              : k->dw_first ? "depthwise"
                            : "1x1",
              k->n, k->c, k->h, k->w, k->o, k->k, k->k, k->stride, k->pad, k->x_pixel, k->y_pixel,
-             (int)k->act[0], (int)k->act[1], (int)k->residual, k->in_place);
+             (int)k->act[0], (int)k->act[1], (int)k->residual, k->in_place, k->pool_k,
+             k->pool_stride, k->pool_pad);
 }
 
 static void pair_deinit(struct pair *p)
@@ -288,9 +322,9 @@ static size_t pair_run(const struct pair_case *k, const char *expect)
     pair_init(&p, k);
     n[k->dw_first ? 0 : 1] = (double)(k->k * k->k);
     n[k->dw_first ? 1 : 0] = (double)k->c;
-    if (k->planes) {
-        n[0] = 0;
-        n[1] = (double)(k->c * k->k * k->k);
+    if (k->planes || k->pool) {
+        n[k->planes ? 0 : 1] = 0; /* a pooling adds no error of its own */
+        n[k->planes ? 1 : 0] = (double)(k->c * k->k * k->k);
     }
     want = out_new(&p);
     run_reference(&p, want.data);
@@ -334,7 +368,10 @@ static size_t pair_run(const struct pair_case *k, const char *expect)
 
 static bool pair_passes(const struct pair_case *k)
 {
-    size_t taken = pair_run(k, k->planes ? "planes" : k->dw_first ? "dw_pw" : "pw_dw");
+    size_t taken = pair_run(k, k->planes     ? "planes"
+                               : k->pool     ? "stem_pool"
+                               : k->dw_first ? "dw_pw"
+                                             : "pw_dw");
 
     return taken != SIZE_MAX && taken > 0;
 }
@@ -429,6 +466,41 @@ TEST(first_layers_read_planes)
         k.pad = (size_t)t_range(0, (int)k.k - 1);
         k.h = base_max(k.h, k.k);
         k.w = base_max(k.w, k.k);
+        T_TRUE(pair_passes(&k));
+    }
+}
+
+/* first layers of ResNets, SqueezeNet and AlexNet with their poolings, made smaller, and others */
+TEST(first_layers_with_pooling)
+{
+    static const struct pair_case pairs[] = {
+        {.h = 40, .w = 60, .o = 64, .k = 7, .stride = 2, .pad = 3, .pool_k = 3, .pool_pad = 1},
+        {.h = 41, .w = 61, .o = 64, .k = 3, .stride = 2, .pool_k = 3},
+        {.h = 70, .w = 80, .o = 64, .k = 11, .stride = 4, .pad = 2, .pool_k = 3},
+        {.h = 24, .w = 30, .o = 16, .k = 3, .stride = 1, .pad = 1, .pool_k = 2},
+        {.h = 40, .w = 50, .o = 40, .k = 3, .stride = 2, .pad = 1, .pool_k = 8},
+    };
+
+    for (int i = 0; i < t_times(60); i++) {
+        struct pair_case k = pairs[(size_t)i % base_array_count(pairs)];
+
+        k.pool = true;
+        k.c = 3;
+        k.n = (size_t)t_range(1, 2);
+        k.pool_stride = 2;
+        k.act[0] = MDL_ACT_RELU;
+        if ((size_t)i >= base_array_count(pairs)) {
+            k.act[0] = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS);
+            k.h = (size_t)t_range(16, 40);
+            k.w = (size_t)t_range(52, 70); /* at least one row of tiles, whatever the stride */
+            k.o = (size_t)t_range(1, 90);
+            k.pool_k = (size_t)t_range(1, 4);
+            k.pool_stride = (size_t)t_range(1, 4);
+            k.pool_pad = (size_t)t_range(0, (int)k.pool_k - 1);
+            k.x_pixel = (size_t)(t_range(0, 2) ? 0 : t_range(1, 9));
+            k.y_pixel = (size_t)(t_range(0, 2) ? 0 : t_range(1, 9));
+        }
+        k.pool_k = base_min(k.pool_k, (k.h + 2 * k.pad - k.k) / k.stride + 1);
         T_TRUE(pair_passes(&k));
     }
 }

@@ -352,6 +352,38 @@ TEST(not_in_place)
     gb_free(&g);
 }
 
+/* A first layer and its pooling may run as one, so the pooling's result lies beside what the first
+ * layer reads. */
+TEST(first_layer_and_pooling)
+{
+    struct gb g;
+    struct mdl_model *m;
+    const struct mdl_storage *x, *y;
+
+    gb_init(&g, 13);
+    gb_input(&g, "x", 4, (int64_t[]){1, 3, 32, 32});
+    gb_weights(&g, "w", 4, (size_t[]){8, 3, 3, 3});
+    gb_node(&g, "Conv", "", "x w", "a");
+    gb_ints(&g, "pads", 4, (int64_t[]){1, 1, 1, 1});
+    gb_node(&g, "MaxPool", "", "a", "b");
+    gb_ints(&g, "kernel_shape", 2, (int64_t[]){2, 2});
+    gb_ints(&g, "strides", 2, (int64_t[]){2, 2});
+    gb_node(&g, "Conv", "", "b w2", "c");
+    gb_weights(&g, "w2", 4, (size_t[]){8, 8, 3, 3});
+    gb_output(&g, "c");
+    m = gb_compile(&g, NULL);
+    T_TRUE(m);
+    T_EQ(m->ops[1].kind, MDL_OP_CONV);
+    T_EQ(m->ops[2].kind, MDL_OP_MAX_POOL);
+    x = &m->storages[m->tensors[m->ops[1].in[0]].storage];
+    y = &m->storages[m->tensors[m->ops[2].out[0]].storage];
+    T_EQ(x->home, MDL_HOME_ARENA);
+    T_EQ(y->home, MDL_HOME_ARENA);
+    T_TRUE(x->offset + x->bytes <= y->offset || y->offset + y->bytes <= x->offset);
+    mdl_free(m);
+    gb_free(&g);
+}
+
 /* Empty tensors: nothing runs on them, what is made of them is right. */
 TEST(empty_tensors)
 {
