@@ -142,9 +142,9 @@ struct job {
     bool by_panels;
 };
 
-/* Computes the pixels [first, first + pixels) of the 1x1 convolution, from image @x, whose element 0
- * is @image. @to: pixel in g->y of the first one. Rows of the image may be any distance apart, then
- * they are computed one by one. */
+/* Computes @pixels of the 1x1 convolution, from image @x, whose element 0 is @image. @to: pixel in
+ * g->y of the first one. Rows of the image may be any distance apart; if they do not follow each
+ * other, they are computed one by one. */
 static void pointwise(const struct krn_igemm *g, const struct krn_img *x, const float *image,
                       struct krn_range pixels, size_t to, struct krn_range panels)
 {

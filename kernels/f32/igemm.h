@@ -16,8 +16,8 @@
 #define KRN_IGEMM_ROWS KRN_TILE_ROWS
 #define KRN_IGEMM_LANES KRN_TILE_LANES
 
-/* Heights of the tiles of krn_igemm_dense(). It needs fewer registers for addresses, but the sums of
- * 14 rows, two vectors of weights and a factor are 31 vectors. */
+/* Heights of the tiles of krn_igemm_dense(). It needs few registers for addresses; the sums of 14
+ * rows, two vectors of weights and a factor are 31 vectors. */
 #if KRN_VL == 16
 #define KRN_IGEMM_DENSE_ROWS 14u
 #define KRN_IGEMM_DENSE_HEIGHTS(X) KRN_TILE_HEIGHTS(X) X(13) X(14)
