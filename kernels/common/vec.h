@@ -28,6 +28,10 @@ typedef float vf __attribute__((vector_size(4 * KRN_VL)));
 typedef int32_t vi __attribute__((vector_size(4 * KRN_VL)));
 typedef float vf_mem __attribute__((vector_size(4 * KRN_VL), aligned(4), may_alias));
 
+/* Hides how the pointer @p was computed. Otherwise the compiler keeps the addresses of all rows of
+ * a tile, more than it has registers for. */
+#define KRN_OPAQUE(p) __asm__("" : "+r"(p))
+
 #define KRN_INLINE static inline __attribute__((always_inline))
 
 KRN_INLINE vf vf_set(float x)

@@ -178,7 +178,6 @@ static void block_run(const struct job *j, struct member *w, size_t batch, size_
 {
     const struct attention *a = &j->a;
     const struct mdl_op *op = j->call->op;
-    const float *rows[BLOCK_ROWS];
     float inverse[BLOCK_ROWS];
     size_t step, keys = a->n, y_row = (size_t)a->y->stride[a->last - 1];
     const float *q = dense_queries(j, w, batch, first, count, &step);
@@ -194,8 +193,8 @@ static void block_run(const struct job *j, struct member *w, size_t batch, size_
                           .y = w->scores,
                           .y_pixel = a->row};
 
-    krn_pack_rows(rows, q, step, count);
-    KRN_ISA_FN(krn_igemm_block)(&g, rows, 0, count, (struct krn_range){0, krn_igemm_panels(a->n)});
+    KRN_ISA_FN(krn_igemm_dense)
+    (&g, q, (ptrdiff_t)step, 0, count, (struct krn_range){0, krn_igemm_panels(a->n)});
     if (op->attr.attention.causal) {
         keys = base_min(keys, first + count); /* what no row of the block attends to */
     }
@@ -208,8 +207,8 @@ static void block_run(const struct job *j, struct member *w, size_t batch, size_
     }
     g = (struct krn_igemm){
         .taps = 1, .len = a->n, .out = a->e, .packed = w->values, .y = y, .y_pixel = y_row};
-    krn_pack_rows(rows, w->scores, a->row, count);
-    KRN_ISA_FN(krn_igemm_block)(&g, rows, 0, count, (struct krn_range){0, krn_igemm_panels(a->e)});
+    KRN_ISA_FN(krn_igemm_dense)
+    (&g, w->scores, (ptrdiff_t)a->row, 0, count, (struct krn_range){0, krn_igemm_panels(a->e)});
     for (size_t i = 0; i < count; i++) {
         for (size_t e = 0; e < a->e; e += KRN_VL) {
             size_t n = base_min(a->e - e, (size_t)KRN_VL);

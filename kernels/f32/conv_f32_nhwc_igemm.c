@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolution by indirect GEMM: a chunk of output pixels gets a table of row pointers, then all
- * panels of weights pass over it while its input stays in cache.
+ * panels of weights pass over it while its input stays in cache. 1x1 convolutions of stride 1 need
+ * no pointers.
  *
  * First layers have few channels and would spend their time on pointers. So the rows under a chunk
  * are first copied into a zero-padded band, in which the kx and c of one ky are contiguous, and a
@@ -18,6 +19,12 @@
 #define BAND_BYTES (64u * 1024u)
 #define BAND_CHANNELS 8u /* fewer channels go through a band */
 
+/* pixels of a tile */
+static size_t rows_of(const struct krn_conv_igemm_plan *p)
+{
+    return p->dense ? KRN_IGEMM_DENSE_ROWS : KRN_IGEMM_ROWS;
+}
+
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op,
                     struct krn_conv_igemm_plan *p)
 {
@@ -29,7 +36,10 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op,
     p->band = p->c.groups == 1 && p->c.cg < BAND_CHANNELS && p->c.win.kw > 1 && p->c.win.dw == 1;
     p->taps = p->band ? p->c.win.kh : p->c.taps;
     p->len = p->band ? p->c.win.kw * p->c.cg : p->c.cg;
-    tile_pointers = p->taps * KRN_IGEMM_ROWS;
+    p->dense = p->c.taps == 1 && p->c.win.sh == 1 && p->c.win.sw == 1 && p->c.win.top == 0 &&
+               p->c.win.left == 0 && p->c.x.h == p->c.y.h && p->c.x.w == p->c.y.w &&
+               krn_img_flat(&p->c.x);
+    tile_pointers = p->dense ? 0 : p->taps * KRN_IGEMM_ROWS;
     p->band_rows = p->band_w = p->band_h = 0;
     if (p->band) {
         p->band_w = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * p->c.cg;
@@ -42,9 +52,11 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op,
                              base_min(p->c.win.sw, p->c.win.kw);
         size_t pixels = CHUNK_BYTES / pixel_bytes;
 
-        p->tiles_max = base_max(pixels / KRN_IGEMM_ROWS, 4u);
-        p->tiles_max = base_min(p->tiles_max, CHUNK_POINTERS / tile_pointers);
-        p->tiles_max = base_max(p->tiles_max, 1u);
+        p->tiles_max = base_max(pixels / rows_of(p), 4u);
+        if (!p->dense) {
+            p->tiles_max = base_min(p->tiles_max, CHUNK_POINTERS / tile_pointers);
+            p->tiles_max = base_max(p->tiles_max, 1u);
+        }
     }
     p->part_bytes =
         base_align_up(p->tiles_max * tile_pointers * sizeof(float *), BASE_CACHE_LINE_BYTES) +
@@ -156,20 +168,27 @@ static void point(const struct krn_conv_igemm *j, size_t group, size_t first, si
 static void run_pixels(const struct krn_conv_igemm *j, struct krn_range pixels,
                        struct krn_range panels, uint8_t *scratch)
 {
-    const float **rows = (const float **)scratch;
+    const float **rows = (const float **)scratch, *x = j->call->in[0];
+    const size_t pixel = j->p.c.x.pixel;
     struct krn_igemm g = j->g;
 
     for (size_t group = 0; group < j->p.c.groups; group++) {
         for (size_t first = pixels.begin; first < pixels.end;) {
-            size_t left = pixels.end - first, max = j->p.tiles_max * KRN_IGEMM_ROWS;
+            size_t left = pixels.end - first, max = j->p.tiles_max * rows_of(&j->p);
             size_t chunks = (left + max - 1) / max, now = (left + chunks - 1) / chunks;
 
-            point(j, group, first, now, rows);
-            KRN_ISA_FN(krn_igemm_block)(&g, rows, first, now, panels);
+            if (j->p.dense) {
+                KRN_ISA_FN(krn_igemm_dense)
+                (&g, x + first * pixel, (ptrdiff_t)pixel, first, now, panels);
+            } else {
+                point(j, group, first, now, rows);
+                KRN_ISA_FN(krn_igemm_block)(&g, rows, first, now, panels);
+            }
             first += now;
         }
         g.packed += group_floats(&j->p);
         g.channel += j->p.c.og;
+        x += j->p.c.cg;
     }
 }
 
@@ -192,7 +211,7 @@ static void part_run(void *arg, size_t part)
             run_pixels(j, (struct krn_range){0, pixels}, share, scratch);
         }
     } else {
-        run_pixels(j, krn_share(pixels, KRN_IGEMM_ROWS, part, j->parts),
+        run_pixels(j, krn_share(pixels, rows_of(&j->p), part, j->parts),
                    (struct krn_range){0, panels}, scratch);
     }
 }

@@ -11,8 +11,9 @@
 struct krn_conv_igemm_plan {
     struct krn_conv c;
     bool band;
+    bool dense;       /* one tap, whose pixels are at equal distances: no pointers */
     size_t taps, len; /* of the GEMM */
-    size_t tiles_max; /* per chunk with pointers */
+    size_t tiles_max; /* per chunk without a band */
     size_t band_rows; /* output rows per chunk with a band */
     size_t band_w, band_h;
     size_t part_bytes; /* scratch of one part */

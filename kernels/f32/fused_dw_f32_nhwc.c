@@ -23,7 +23,7 @@ struct plan {
     size_t strip_rows; /* rows of the value between that they need */
     bool whole;        /* one convolution after the other */
     size_t parts;
-    size_t strip_floats, part_floats, pointers; /* per part; pointers: size in floats */
+    size_t strip_floats; /* of one part, or of all if whole */
 };
 
 static bool is_pointwise(const struct krn_conv *c)
@@ -68,10 +68,6 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         p->strip_rows = p->first.y.n * p->first.y.h;
     }
     p->strip_floats = base_align_up(p->strip_rows * p->row, BASE_CACHE_LINE_BYTES / 4);
-    p->pointers = base_align_up(krn_igemm_tiles(p->strip_rows * p->first.y.w) * KRN_IGEMM_ROWS *
-                                    sizeof(float *) / sizeof(float),
-                                BASE_CACHE_LINE_BYTES / 4);
-    p->part_floats = p->pointers + (p->whole ? 0 : p->strip_floats);
     return true;
 }
 
@@ -96,9 +92,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
 {
     struct plan p;
 
-    return plan_of(m, op, width, &p)
-               ? (p.parts * p.part_floats + (p.whole ? p.strip_floats : 0)) * sizeof(float)
-               : 0;
+    return plan_of(m, op, width, &p) ? (p.whole ? 1 : p.parts) * p.strip_floats * sizeof(float) : 0;
 }
 
 static size_t dw_floats(const struct plan *p)
@@ -148,27 +142,21 @@ struct job {
     bool by_panels;
 };
 
-/* Row pointers to @pixels of an image from pixel @first on: any distances between its rows. */
-static void point(const struct krn_img *x, const float *image, size_t first, size_t pixels,
-                  const float **rows)
+/* Computes @pixels of the 1x1 convolution, from image @x, whose element 0 is @image. @to: pixel in
+ * g->y of the first one. Rows of the image may be any distance apart; if they do not follow each
+ * other, they are computed one by one. */
+static void pointwise(const struct krn_igemm *g, const struct krn_img *x, const float *image,
+                      struct krn_range pixels, size_t to, struct krn_range panels)
 {
-    size_t tiles = krn_igemm_tiles(pixels), next = 0;
-    size_t ox = first % x->w, oy = first / x->w % x->h, n = first / x->w / x->h;
+    const bool flat = krn_img_flat(x);
 
-    for (size_t t = 0; t < tiles; t++, rows += KRN_IGEMM_ROWS) {
-        size_t from = next;
+    for (size_t p = pixels.begin; p < pixels.end;) {
+        size_t left = pixels.end - p, now = flat ? left : base_min(left, x->w - p % x->w);
+        size_t at = p % x->w * x->pixel + p / x->w % x->h * x->row + p / x->w / x->h * x->batch;
 
-        next = krn_igemm_tile_first(pixels, tiles, t + 1);
-        for (size_t i = 0; i < next - from; i++) {
-            rows[i] = image + n * x->batch + oy * x->row + ox * x->pixel;
-            if (++ox == x->w) {
-                ox = 0;
-                if (++oy == x->h) {
-                    oy = 0;
-                    n++;
-                }
-            }
-        }
+        KRN_ISA_FN(krn_igemm_dense)(g, image + at, (ptrdiff_t)x->pixel, to, now, panels);
+        p += now;
+        to += now;
     }
 }
 
@@ -201,8 +189,7 @@ static void dw_rows(const struct job *j, const float *image, size_t batch, struc
     }
 }
 
-static void strips_dw_pw(const struct job *j, struct krn_range rows, const float **pointers,
-                         float *strip)
+static void strips_dw_pw(const struct job *j, struct krn_range rows, float *strip)
 {
     const struct krn_img image = between(j);
     const size_t w = image.w;
@@ -212,15 +199,13 @@ static void strips_dw_pw(const struct job *j, struct krn_range rows, const float
 
         dw_rows(j, j->call->in[0], j->dw.c.x.batch, (struct krn_range){r, r + now}, strip,
                 (struct krn_range){0, image.c});
-        point(&image, strip, 0, now * w, pointers);
-        KRN_ISA_FN(krn_igemm_block)(&j->pw, pointers, r * w, now * w, all_panels(j));
+        pointwise(&j->pw, &image, strip, (struct krn_range){0, now * w}, r * w, all_panels(j));
         r += now;
     }
 }
 
 /* computes rows [begin, end) of the value between, of image @n, to @strip */
-static void expand(const struct job *j, size_t n, struct krn_range rows, const float **pointers,
-                   float *strip)
+static void expand(const struct job *j, size_t n, struct krn_range rows, float *strip)
 {
     const struct krn_img *x = &j->p.first.x;
     struct krn_igemm g = j->pw;
@@ -229,14 +214,12 @@ static void expand(const struct job *j, size_t n, struct krn_range rows, const f
         return;
     }
     g.y = strip;
-    point(x, j->call->in[0], (n * x->h + rows.begin) * x->w, (rows.end - rows.begin) * x->w,
-          pointers);
-    KRN_ISA_FN(krn_igemm_block)
-    (&g, pointers, 0, (rows.end - rows.begin) * x->w, all_panels(j));
+    pointwise(&g, x, j->call->in[0],
+              (struct krn_range){(n * x->h + rows.begin) * x->w, (n * x->h + rows.end) * x->w}, 0,
+              all_panels(j));
 }
 
-static void strips_pw_dw(const struct job *j, struct krn_range rows, const float **pointers,
-                         float *strip)
+static void strips_pw_dw(const struct job *j, struct krn_range rows, float *strip)
 {
     const struct krn_conv *dw = &j->p.second;
     const size_t reach = (dw->win.kh - 1) * dw->win.dh + 1, row = j->p.row;
@@ -257,8 +240,7 @@ static void strips_pw_dw(const struct job *j, struct krn_range rows, const float
         }
         memmove(strip, strip + (need.begin - have.begin) * row,
                 (have.end - need.begin) * row * sizeof(float));
-        expand(j, n, (struct krn_range){have.end, need.end}, pointers,
-               strip + (have.end - need.begin) * row);
+        expand(j, n, (struct krn_range){have.end, need.end}, strip + (have.end - need.begin) * row);
         have = need;
         dw_rows(j, strip - need.begin * row, 0, (struct krn_range){r, r + now},
                 (float *)j->call->next->out[0] + r * dw->y.w * dw->y.pixel,
@@ -267,22 +249,16 @@ static void strips_pw_dw(const struct job *j, struct krn_range rows, const float
     }
 }
 
-static float *part_scratch(const struct job *j, size_t part)
-{
-    return (float *)(void *)j->call->scratch + part * j->p.part_floats +
-           (j->p.whole ? j->p.strip_floats : 0);
-}
-
 static void part_strips(void *arg, size_t part)
 {
     const struct job *j = arg;
     struct krn_range rows = krn_share(j->p.second.y.n * j->p.second.y.h, 1, part, j->p.parts);
-    float *scratch = part_scratch(j, part);
+    float *strip = (float *)(void *)j->call->scratch + part * j->p.strip_floats;
 
     if (j->p.dw_first) {
-        strips_dw_pw(j, rows, (const float **)(void *)scratch, scratch + j->p.pointers);
+        strips_dw_pw(j, rows, strip);
     } else {
-        strips_pw_dw(j, rows, (const float **)(void *)scratch, scratch + j->p.pointers);
+        strips_pw_dw(j, rows, strip);
     }
 }
 
@@ -305,18 +281,15 @@ static void part_whole_pw(void *arg, size_t part)
     const struct job *j = arg;
     const struct krn_img dense = between(j), *x = j->p.dw_first ? &dense : &j->p.first.x;
     struct krn_range pixels = {0, x->n * x->h * x->w}, panels = all_panels(j);
-    const float **pointers = (const float **)(void *)part_scratch(j, part);
 
     if (j->by_panels) {
         panels = krn_share(panels.end, 1, part, j->p.parts);
     } else {
-        pixels = krn_share(pixels.end, KRN_IGEMM_ROWS, part, j->p.parts);
+        pixels = krn_share(pixels.end, KRN_IGEMM_DENSE_ROWS, part, j->p.parts);
     }
     if (pixels.begin < pixels.end && panels.begin < panels.end) {
-        point(x, j->p.dw_first ? j->whole : j->call->in[0], pixels.begin, pixels.end - pixels.begin,
-              pointers);
-        KRN_ISA_FN(krn_igemm_block)
-        (&j->pw, pointers, pixels.begin, pixels.end - pixels.begin, panels);
+        pointwise(&j->pw, x, j->p.dw_first ? j->whole : j->call->in[0], pixels, pixels.begin,
+                  panels);
     }
 }
 

@@ -55,27 +55,19 @@ struct job {
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    const float *a = j->call->in[0], *rows[CHUNK_TILES * KRN_IGEMM_ROWS];
+    const float *a = j->call->in[0];
     struct krn_range panels = {0, krn_igemm_panels(j->p.n)}, all = {0, j->p.m};
 
     if (j->by_panels) {
         panels = krn_share(panels.end, 1, part, j->parts);
     } else {
-        all = krn_share(j->p.m, KRN_IGEMM_ROWS, part, j->parts);
+        all = krn_share(j->p.m, KRN_IGEMM_DENSE_ROWS, part, j->parts);
     }
     for (size_t first = all.begin; first < all.end && panels.begin < panels.end;) {
-        size_t now = base_min(all.end - first, (size_t)CHUNK_TILES * KRN_IGEMM_ROWS);
-        size_t tiles = krn_igemm_tiles(now);
+        size_t now = base_min(all.end - first, (size_t)CHUNK_TILES * KRN_IGEMM_DENSE_ROWS);
 
-        for (size_t t = 0; t < tiles; t++) {
-            size_t from = krn_igemm_tile_first(now, tiles, t);
-            size_t to = krn_igemm_tile_first(now, tiles, t + 1);
-
-            for (size_t i = from; i < to; i++) {
-                rows[t * KRN_IGEMM_ROWS + i - from] = a + (first + i) * j->p.lda;
-            }
-        }
-        KRN_ISA_FN(krn_igemm_block)(&j->g, rows, first, now, panels);
+        KRN_ISA_FN(krn_igemm_dense)
+        (&j->g, a + first * j->p.lda, (ptrdiff_t)j->p.lda, first, now, panels);
         first += now;
     }
 }

@@ -16,6 +16,16 @@
 #define KRN_IGEMM_ROWS KRN_TILE_ROWS
 #define KRN_IGEMM_LANES KRN_TILE_LANES
 
+/* Heights of the tiles of krn_igemm_dense(). It needs few registers for addresses; the sums of 14
+ * rows, two vectors of weights and a factor are 31 vectors. */
+#if KRN_VL == 16
+#define KRN_IGEMM_DENSE_ROWS 14u
+#define KRN_IGEMM_DENSE_HEIGHTS(X) KRN_TILE_HEIGHTS(X) X(13) X(14)
+#else
+#define KRN_IGEMM_DENSE_ROWS KRN_TILE_ROWS
+#define KRN_IGEMM_DENSE_HEIGHTS(X) KRN_TILE_HEIGHTS(X)
+#endif
+
 struct krn_igemm {
     size_t taps, len, out;
     const float *packed;
@@ -60,3 +70,12 @@ void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_
  */
 void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,
                                  size_t pixels, struct krn_range panels);
+
+/**
+ * krn_igemm_dense() - the same for one tap and rows at equal distances, without pointers
+ * @x: the block's first row     @step: elements from row to row, of any sign
+ *
+ * Sums start with the shift, so results may differ from krn_igemm_block()'s in the last bits.
+ */
+void KRN_ISA_FN(krn_igemm_dense)(const struct krn_igemm *g, const float *x, ptrdiff_t step,
+                                 size_t first, size_t pixels, struct krn_range panels);

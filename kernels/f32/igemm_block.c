@@ -63,6 +63,7 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     const float *panel = t->panel;
     struct krn_tile_ahead ahead = *t->ahead;
 
+    krn_tile_expect(&t->out, height, vectors);
     krn_tile_zero(acc, height);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[KRN_IGEMM_ROWS];
@@ -95,58 +96,11 @@ KRN_TILE_HEIGHTS(TILE)
 #define PAIR(height) {tile_##height##_1, tile_##height##_2},
 static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
 
-/* One row by SPAN whole panels: the weights are read once, so memory bandwidth is the limit, and
- * several streams are faster than one. Each panel is read from its start and from its middle. */
-#define SPAN 4u
-#define AHEAD_BYTES 1024u
-
-static void row_by_span(const struct krn_igemm *g, const float *x, struct tile *t)
-{
-    const size_t half = g->len / 2, lanes = KRN_IGEMM_LANES;
-    const float *w = t->panel;
-    size_t panel = g->len * lanes;
-    vf acc[SPAN][2];
-
-#pragma GCC unroll 4
-    for (size_t s = 0; s < SPAN; s++) {
-        acc[s][0] = acc[s][1] = vf_set(0.0f);
-    }
-    for (size_t c = 0; c < half; c++, w += lanes) {
-        vf x0 = vf_set(x[c]), x1 = vf_set(x[half + c]);
-
-#pragma GCC unroll 4
-        for (size_t s = 0; s < SPAN; s++) {
-            const float *a = w + s * panel, *b = a + half * lanes;
-
-#pragma GCC unroll 2
-            for (size_t line = 0; line < lanes * sizeof(float); line += BASE_CACHE_LINE_BYTES) {
-                __builtin_prefetch((const uint8_t *)a + AHEAD_BYTES + line, 0, 0);
-                __builtin_prefetch((const uint8_t *)b + AHEAD_BYTES + line, 0, 0);
-            }
-            acc[s][0] += x0 * vf_load(a);
-            acc[s][1] += x0 * vf_load(a + KRN_VL);
-            acc[s][0] += x1 * vf_load(b);
-            acc[s][1] += x1 * vf_load(b + KRN_VL);
-        }
-    }
-    for (size_t s = 0; s < SPAN; s++) {
-        for (size_t c = 2 * half; c < g->len; c++) {
-            const float *last = t->panel + s * panel + c * lanes;
-
-            acc[s][0] += vf_set(x[c]) * vf_load(last);
-            acc[s][1] += vf_set(x[c]) * vf_load(last + KRN_VL);
-        }
-        krn_tile_finish(&t->out, 1, 2, acc + s);
-        t->out.y += lanes;
-        t->out.channel += lanes;
-    }
-}
-
 void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,
                                  size_t pixels, struct krn_range panels)
 {
     size_t count = krn_igemm_tiles(pixels), height = pixels / count, higher = pixels % count;
-    size_t k = g->taps * g->len, full = g->out / KRN_IGEMM_LANES;
+    size_t k = g->taps * g->len;
     struct tile t = {
         .zeros = g->zeros, .taps = g->taps, .len = g->len, .out = {.y_pixel = g->y_pixel}};
 
@@ -159,14 +113,6 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
         t.out.channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES);
         t.out.channel = g->channel + o;
         t.panel = g->packed + o * k;
-        if (pixels == 1 && g->taps == 1 && base_min(full, panels.end) >= p + SPAN) {
-            t.out.channels = KRN_IGEMM_LANES;
-            t.out.first = first;
-            t.out.y = g->y + first * g->y_pixel + t.out.channel;
-            row_by_span(g, rows[0], &t);
-            p += SPAN - 1;
-            continue;
-        }
         ahead = krn_tile_ahead_of(t.panel + bytes / sizeof(float), bytes, count);
         t.ahead = &ahead;
         t.rows = rows;

@@ -83,16 +83,16 @@ static void rows_run(const struct job *j, float *scratch, size_t batch, struct k
 
     for (size_t first = r.begin; first < r.end; first += CHUNK_ROWS) {
         size_t count = base_min(r.end - first, (size_t)CHUNK_ROWS);
-        const float *rows[CHUNK_ROWS], *x = a + (ptrdiff_t)first * row;
+        const float *x = a + (ptrdiff_t)first * row;
 
         for (size_t i = 0; p->copy_a && i < count; i++) {
             for (size_t k = 0; k < p->k; k++) {
                 dense[i * p->k + k] = x[(ptrdiff_t)i * row + (ptrdiff_t)k * step];
             }
         }
-        krn_pack_rows(rows, p->copy_a ? dense : x, p->copy_a ? p->k : (size_t)row, count);
-        KRN_ISA_FN(krn_igemm_block)
-        (&g, rows, first, count, (struct krn_range){0, krn_igemm_panels(n)});
+        KRN_ISA_FN(krn_igemm_dense)
+        (&g, p->copy_a ? dense : x, p->copy_a ? (ptrdiff_t)p->k : row, first, count,
+         (struct krn_range){0, krn_igemm_panels(n)});
     }
 }
 

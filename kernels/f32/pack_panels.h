@@ -64,22 +64,6 @@ KRN_INLINE void krn_pack_panels(float *dst, const float *src, size_t k, size_t n
     }
 }
 
-/* Sets the pointers of a block of rows for krn_igemm_block(). @rows: KRN_IGEMM_ROWS for each of its
- * tiles */
-KRN_INLINE void krn_pack_rows(const float **rows, const float *a, size_t step, size_t count)
-{
-    size_t tiles = krn_igemm_tiles(count);
-
-    for (size_t t = 0; t < tiles; t++) {
-        size_t from = krn_igemm_tile_first(count, tiles, t);
-        size_t to = krn_igemm_tile_first(count, tiles, t + 1);
-
-        for (size_t i = from; i < to; i++) {
-            rows[t * KRN_IGEMM_ROWS + i - from] = a + i * step;
-        }
-    }
-}
-
 /* Element offset of matrix @batch of @t, whose dims before the last two count in row-major order of
  * @like; a dim that @t lacks is repeated. */
 static inline ptrdiff_t krn_matrix_at(const struct mdl_tensor *t, const struct mdl_tensor *like,

@@ -183,6 +183,9 @@ KRN_INLINE void run_tiles(struct tiles *t, const size_t height)
     for (size_t n = 0; n < t->count; n++) {
         slot acc;
 
+        if (t->finish) {
+            krn_tile_expect(&out, height, 2);
+        }
         if (t->in >= 0) {
             copy(acc, slots[t->in], height);
         } else {

@@ -73,18 +73,23 @@ krn_tile_finish(const struct krn_tile_out *t, size_t height, size_t vectors, vf 
     }
 }
 
-/* Whole vectors straight from the registers; not if a residual comes after the activation. */
-KRN_INLINE void krn_tile_finish_full(const struct krn_tile_out *t, const size_t height,
-                                     const size_t vectors, vf (*acc)[2])
+/* Vectors straight from the registers; not if a residual comes after the activation. @ragged: the
+ * last vector has fewer channels, which is for clamping only */
+KRN_INLINE void krn_tile_finish_fast(const struct krn_tile_out *t, const size_t height,
+                                     const size_t vectors, const bool ragged, vf (*acc)[2])
 {
     const struct krn_epilogue *e = t->epilogue;
+    const size_t last = ragged ? t->channels - (vectors - 1) * KRN_VL : KRN_VL;
     const vf low = vf_set(t->low), high = vf_set(t->high);
+    const size_t y_pixel = t->y_pixel, res_pixel = e->res_pixel;
     float *y = t->y;
 
 #pragma GCC unroll 2
     for (size_t v = 0; v < vectors; v++) {
+        const size_t n = v + 1 < vectors ? KRN_VL : last;
+
         if (e->shift) {
-            vf shift = vf_load(e->shift + t->channel + v * KRN_VL);
+            vf shift = vf_load_any(e->shift + t->channel + v * KRN_VL, n);
 
 #pragma GCC unroll 16
             for (size_t i = 0; i < height; i++) {
@@ -96,18 +101,33 @@ KRN_INLINE void krn_tile_finish_full(const struct krn_tile_out *t, const size_t 
 
 #pragma GCC unroll 16
             for (size_t i = 0; i < height; i++) {
-                acc[i][v] += vf_load(res);
-                res += e->res_pixel;
+                acc[i][v] += vf_load_any(res, n);
+                res += res_pixel;
+                KRN_OPAQUE(res);
+            }
+        }
+        if (t->low > -INFINITY) {
+#pragma GCC unroll 16
+            for (size_t i = 0; i < height; i++) {
+                acc[i][v] = vf_max(low, acc[i][v]);
+            }
+        }
+        if (t->high < INFINITY) {
+#pragma GCC unroll 16
+            for (size_t i = 0; i < height; i++) {
+                acc[i][v] = vf_min(high, acc[i][v]);
             }
         }
     }
-    if (t->how == KRN_FINISH_CLAMP) {
+    if (ragged || t->how == KRN_FINISH_CLAMP) {
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {
 #pragma GCC unroll 2
             for (size_t v = 0; v < vectors; v++) {
-                vf_store(y + i * t->y_pixel + v * KRN_VL, vf_min(high, vf_max(low, acc[i][v])));
+                vf_store_any(y + v * KRN_VL, acc[i][v], v + 1 < vectors ? KRN_VL : last);
             }
+            y += y_pixel;
+            KRN_OPAQUE(y);
         }
         return;
     }
@@ -125,8 +145,31 @@ KRN_INLINE void krn_tile_finish_full(const struct krn_tile_out *t, const size_t 
     for (size_t i = 0; i < height; i++) {
 #pragma GCC unroll 2
         for (size_t v = 0; v < vectors; v++) {
-            vf_store(y + i * t->y_pixel + v * KRN_VL, all[i * vectors + v]);
+            vf_store(y + i * y_pixel + v * KRN_VL, all[i * vectors + v]);
         }
+    }
+}
+
+/* Fetches the lines that krn_tile_store() will write; call it before the sums. Where a vector is a
+ * whole line, a tile stores so many lines at once that the store queue fills if they come from
+ * memory or a far cache. Narrower tiles store fewer lines at a time; there this only costs. */
+KRN_INLINE void krn_tile_expect(const struct krn_tile_out *t, const size_t height,
+                                const size_t vectors)
+{
+    const size_t y_pixel = t->y_pixel;
+    const float *y = t->y;
+
+    if (KRN_VL * sizeof(float) < BASE_CACHE_LINE_BYTES) {
+        return;
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < vectors; v++) {
+            __builtin_prefetch(y + v * KRN_VL, 1, 3);
+        }
+        y += y_pixel;
+        KRN_OPAQUE(y);
     }
 }
 
@@ -134,7 +177,9 @@ KRN_INLINE void krn_tile_store(const struct krn_tile_out *t, const size_t height
                                const size_t vectors, vf (*acc)[2])
 {
     if (t->how != KRN_FINISH_ANY && t->channels == vectors * KRN_VL) {
-        krn_tile_finish_full(t, height, vectors, acc);
+        krn_tile_finish_fast(t, height, vectors, false, acc);
+    } else if (t->how == KRN_FINISH_CLAMP) {
+        krn_tile_finish_fast(t, height, vectors, true, acc);
     } else {
         vf out[KRN_TILE_HIGHEST][2];
 

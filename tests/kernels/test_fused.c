@@ -26,6 +26,7 @@ struct pair_case {
     bool pool;   /* a convolution of k x k, then a max pooling: */
     size_t pool_k, pool_stride, pool_pad;
     size_t x_pixel, y_pixel; /* 0: dense */
+    size_t x_row;            /* elements between two rows of x that are no pixels */
     enum mdl_act act[2];
     enum mdl_residual residual; /* of the second */
     bool in_place;              /* the residual lies where the result is written */
@@ -121,6 +122,18 @@ static void add_pool(struct pair *p, size_t x, const struct pair_case *k)
     p->ops[1] = *op;
 }
 
+/* the image that the first one reads, whose rows may be any distance apart */
+static size_t add_image(struct pair *p, const struct pair_case *k)
+{
+    const size_t pixel = k->c + k->x_pixel, row = k->w * pixel + k->x_row;
+    size_t x =
+        one_op_tensor(p->o, MDL_F32, MDL_HOME_ARENA, 4, (size_t[]){k->n, k->c, k->h, k->w},
+                      (ptrdiff_t[]){(ptrdiff_t)(k->h * row), 1, (ptrdiff_t)row, (ptrdiff_t)pixel});
+
+    check_fill(p->o, x, 1.0f);
+    return x;
+}
+
 static void pair_init(struct pair *p, const struct pair_case *k)
 {
     size_t x, between;
@@ -129,8 +142,7 @@ static void pair_init(struct pair *p, const struct pair_case *k)
     if (k->planes) {
         add_conv(p, 1, add_copy(p, k), k, false);
     } else {
-        x = one_op_image(p->o, k->n, k->c, k->h, k->w, k->x_pixel ? k->c + k->x_pixel : 0);
-        check_fill(p->o, x, 1.0f);
+        x = add_image(p, k);
         between = add_conv(p, 0, x, k, k->dw_first);
         if (k->pool) {
             add_pool(p, between, k);
@@ -141,14 +153,14 @@ static void pair_init(struct pair *p, const struct pair_case *k)
     p->o->m.ops = p->ops;
     p->o->m.op_count = 2;
     snprintf(p->o->name, sizeof(p->o->name),
-             "%s first: %zux%zux%zux%zu -> %zu, %zux%zu/%zu pad %zu pixels %zu,%zu act %d,%d res "
-             "%d in place %d pool %zu/%zu pad %zu",
+             "%s first: %zux%zux%zux%zu -> %zu, %zux%zu/%zu pad %zu pixels %zu,%zu rows %zu act "
+             "%d,%d res %d in place %d pool %zu/%zu pad %zu",
              k->planes     ? "planes"
              : k->pool     ? "before pooling"
              : k->dw_first ? "depthwise"
                            : "1x1",
              k->n, k->c, k->h, k->w, k->o, k->k, k->k, k->stride, k->pad, k->x_pixel, k->y_pixel,
-             (int)k->act[0], (int)k->act[1], (int)k->residual, k->in_place, k->pool_k,
+             k->x_row, (int)k->act[0], (int)k->act[1], (int)k->residual, k->in_place, k->pool_k,
              k->pool_stride, k->pool_pad);
 }
 
@@ -416,6 +428,7 @@ TEST(pairs_of_random_shapes)
                               .dw_first = t_range(0, 1),
                               .x_pixel = (size_t)(t_range(0, 2) ? 0 : t_range(1, 9)),
                               .y_pixel = (size_t)(t_range(0, 2) ? 0 : t_range(1, 9)),
+                              .x_row = (size_t)(t_range(0, 2) ? 0 : t_range(1, 9)),
                               .act = {(enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS),
                                       (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS)},
                               .residual = (enum mdl_residual)t_range(0, 2)};

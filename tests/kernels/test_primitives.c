@@ -125,6 +125,28 @@ TEST(convs_around_tile_edges)
     }
 }
 
+/* 1x1 of stride 1: tiles of every height, parts of panels, channels around the pieces between two
+ * prefetches, pixels that share a set of the first-level cache, groups, every epilogue */
+TEST(convs_of_one_tap)
+{
+    for (size_t i = 0; i < (size_t)t_times(180); i++) {
+        struct conv_case k = {.s = conv_square((size_t)t_range(1, 50), (size_t)t_range(1, 4),
+                                               1 + i % 45, (size_t)t_range(1, 100), 1, 0)};
+
+        k.s.n = (size_t)t_range(1, 2);
+        if (t_range(0, 3) == 0) {
+            k.s.groups = (size_t)t_range(2, 3);
+            k.s.c *= k.s.groups;
+            k.s.o *= k.s.groups;
+        }
+        conv_random_pixels(&k.s);
+        k.s.x_pixel = t_range(0, 5) == 0 ? 1024 : k.s.x_pixel;
+        k.act = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS);
+        k.residual = (enum mdl_residual)t_range(0, 2);
+        T_TRUE(conv_run(&k, "one tap", "igemm"));
+    }
+}
+
 /* every element function with every residual, on one shape, more values */
 TEST(convs_with_every_epilogue)
 {
