@@ -9,8 +9,10 @@ from daemon import VarlinkError, check, equal, main
 from test_adapt_load import Thief, no_thief
 
 WHOLE, PARTS = [("big", [0, 1])], [("big", [0]), ("big.1", [1])]
-ADAPT = {"cooldown_s": 1, "probe_s": 5}
-BUSY_US = 3400  # of 4000
+# What else the machine does may slow either core, too. A plan with a team over both would hide that one is slow, so no
+# plan gains enough but by its latency on the parts.
+ADAPT = {"cooldown_s": 1, "probe_s": 5, "gain_percent": 1000}
+BUSY_US = 2400  # of 4000: enough is left on a machine that is busy besides
 
 
 def places(m):
@@ -24,9 +26,8 @@ def told(m, words):
 
 
 def split(m):
-    event = told(m, "EP big is split")
-    equal(places(m), PARTS)
-    return event
+    m.wait("parts", lambda: places(m) == PARTS)
+    return told(m, "core 1: ")
 
 
 def a_slowed_core_is_split_off_and_joined_again():
@@ -39,19 +40,19 @@ def a_slowed_core_is_split_off_and_joined_again():
         with Thief(1, BUSY_US):
             event = split(m)
             equal((event["cause"], event["lost"]), ("contention", 0))
-            check(event["detail"].startswith("core 1: ") and "times slower than its siblings" in event["detail"], event)
+            check("times slower than its siblings; EP big is split" in event["detail"], event)
             equal(event["decision"]["events"], ["parts"])
             good_record(event)
-            equal(m.d.status()["eps"][1]["why"], "split off big: core 1 is slower than its siblings")
-            check("big.1" in event["plan_after"] or event["outcome"] == "rolled back", event)
-            check("big.1" in m.model()["plan"], m.model()["plan"])
+            why = m.wait("a reason", lambda: [e["why"] for e in m.d.status()["eps"] if e["name"] == "big.1"])
+            equal(why, ["split off big: core 1 is slower than its siblings"])
             m.frames(40)
+        m.wait("one place", lambda: places(m) == WHOLE)
         event = told(m, "joined again")
-        equal((event["cause"], event["lost"], places(m)), ("contention", 0, WHOLE))
-        check("big.1" not in m.model()["plan"], m.model()["plan"])
+        equal((event["cause"], event["lost"]), ("contention", 0))
+        check("big." not in event["plan_after"], event["plan_after"])
         m.frames(20)
         m.end()
-        check(not any("big.1" in s["eps"] + s["plan"] for s in kept(m)), kept(m))
+        check(not any("big." in s["eps"] + s["plan"] for s in kept(m)), kept(m))
         m.begin()
         m.frames(5)
     return None
@@ -80,7 +81,7 @@ def a_plan_of_the_user_joins_it():
         m.d.call("SetPlan", {"plan": pair})
         equal((places(m), m.model()["plan"]), (WHOLE, pair))
         with Thief(1, BUSY_US):
-            m.frames(100)
+            m.frames(50)
             equal((places(m), m.model()["plan"]), (WHOLE, pair))
     return None
 

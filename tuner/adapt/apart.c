@@ -66,8 +66,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lower quartile of what the EP's cores showed of late. Return: at least two did. */
-static bool quartile(const struct tun_apart *a, uint16_t ep, double *ret)
+/* The lower quartile of what the EP's other cores showed of late. Return: one did. */
+static bool quartile(const struct tun_apart *a, const struct core *of, double *ret)
 {
     double levels[TUN_APART_CORES_MAX];
     size_t count = 0;
@@ -75,11 +75,11 @@ static bool quartile(const struct tun_apart *a, uint16_t ep, double *ret)
     for (size_t i = 0; i < a->count; i++) {
         const struct core *c = &a->cores[i];
 
-        if (c->ep == ep && c->seen > 0 && a->windows - c->seen < TUN_APART_STALE) {
+        if (c != of && c->ep == of->ep && c->seen > 0 && a->windows - c->seen < TUN_APART_STALE) {
             levels[count++] = c->level;
         }
     }
-    if (count < 2) {
+    if (count == 0) {
         return false;
     }
     qsort(levels, count, sizeof(levels[0]), by_size);
@@ -105,7 +105,7 @@ void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t
         struct core *c = &a->cores[i];
         double least;
 
-        if (c->samples > 0 && quartile(a, c->ep, &least)) {
+        if (c->samples > 0 && quartile(a, c, &least)) {
             tun_detect_add(&c->detect, c->level - least, start_ns);
         }
         c->sum = 0;

@@ -5,8 +5,8 @@
  * The cores of an EP are equal, so the same work takes as long on each. Where one is slowed alone
  * (another program, a capped core, a busy SMT sibling), the mean over the EP's teams shows only
  * that the EP is slower. So each core is compared with its siblings: for what ran on it alone in a
- * window, l = log(measured / expected). With q the lower quartile of the newest l of the EP's cores
- * (of four or fewer: the least), a detector (tuner/adapt/detect.h) runs on x = l - q. What slows
+ * window, l = log(measured / expected). With q the lower quartile of the newest l of the EP's other
+ * cores (of four or fewer: the least), a detector (tuner/adapt/detect.h) runs on x = l - q. What slows
  * all cores alike, and an error of the table, cancel out.
  *
  * A core is apart once its detector is firm and exp(x) is at least TUN_APART, by the windows of the
