@@ -64,6 +64,7 @@ int pl_eps_split(const struct pl_ep_set *whole, const uint16_t *cpus, size_t cou
     for (size_t i = 0; i < count; i++) {
         const struct pl_ep *of = take_core(ret, cpus[i]);
         struct pl_ep *part = &ret->eps[ret->count];
+        char name[PL_EP_NAME_MAX];
         int used;
 
         if (!of) {
@@ -72,9 +73,10 @@ int pl_eps_split(const struct pl_ep_set *whole, const uint16_t *cpus, size_t cou
         if (ret->count == PL_EP_MAX) {
             return -ENOSPC;
         }
+        memcpy(name, of->name, sizeof(name));
         *part = *of;
-        used = snprintf(part->name, sizeof(part->name), "%.*s.%u", (int)pl_ep_base(of->name),
-                        of->name, cpus[i]);
+        used = snprintf(part->name, sizeof(part->name), "%.*s.%u", (int)pl_ep_base(name), name,
+                        cpus[i]);
         if (used < 0 || (size_t)used >= sizeof(part->name)) {
             return -ENOSPC;
         }

@@ -80,7 +80,7 @@ static bool as_whole(const struct dmn_adapt *adapt)
 /* "core 1", "cores 1,3" */
 static void name_cores(const struct tun_slow_core *cores, size_t count, char *ret, size_t bytes)
 {
-    uint16_t cpus[DMN_SPLIT_MAX];
+    uint16_t cpus[DMN_SPLIT_MAX] = {0};
     char list[64];
 
     for (size_t i = 0; i < count; i++) {
