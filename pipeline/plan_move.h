@@ -12,7 +12,8 @@
 
 #include "pipeline/plan.h"
 
-/** pl_ep_like() - Return: index of the EP in @eps with most cores of @ep; SIZE_MAX: none has any. */
+/** pl_ep_like() - Return: index of the EP in @eps with most cores of @ep; SIZE_MAX: none has
+ * any. */
 size_t pl_ep_like(const struct pl_ep_set *eps, const struct pl_ep *ep);
 
 /** pl_ep_common() - Return: how many cores both EPs have. */

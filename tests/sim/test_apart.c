@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cores of one EP: which are slower than their siblings, what is no reason to say so, and which plan
- * pays on the parts. */
+/* Cores of one EP: which are slower than their siblings, what is no reason to say so, and which
+ * plan pays on the parts. */
 #include <math.h>
 
 #include "tests/sim/two_cores.h"
@@ -134,8 +134,8 @@ TEST(a_core_that_is_seen_now_and_then_is_compared_with_what_the_others_showed_la
     T_EQ(tun_apart_slow(a, slow), 0);
 }
 
-/* All frames of two cores of which the second is 3 times slower: by turns, or in stages that take as
- * long each. Both do as many frames; a stage's slowest frame takes half as long. */
+/* All frames of two cores of which the second is 3 times slower: by turns, or in stages that take
+ * as long each. Both do as many frames; a stage's slowest frame takes half as long. */
 static void decide_on_halves(double slack, struct tun_decision *ret)
 {
     base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;

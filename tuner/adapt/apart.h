@@ -6,12 +6,12 @@
  * (another program, a capped core, a busy SMT sibling), the mean over the EP's teams shows only
  * that the EP is slower. So each core is compared with its siblings: for what ran on it alone in a
  * window, l = log(measured / expected). With q the lower quartile of the newest l of the EP's other
- * cores (of four or fewer: the least), a detector (tuner/adapt/detect.h) runs on x = l - q. What slows
- * all cores alike, and an error of the table, cancel out.
+ * cores (of four or fewer: the least), a detector (tuner/adapt/detect.h) runs on x = l - q. What
+ * slows all cores alike, and an error of the table, cancel out.
  *
  * A core is apart once its detector is firm and exp(x) is at least TUN_APART, by the windows of the
- * change and in most of the last 2 TUN_APART_WINDOWS of its windows. Cores of teams wider than one have no clock of their
- * own and are not seen.
+ * change and in most of the last 2 TUN_APART_WINDOWS of its windows. Cores of teams wider than one
+ * have no clock of their own and are not seen.
  *
  * Pure but for allocation; one thread at a time.
  */
@@ -53,8 +53,8 @@ void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t
 /** tun_apart_alike() - Return: the core is as fast as its siblings, by less than a factor of
  * TUN_APART_ALIKE, as most of as many windows show; false: it is not, or too little was seen. */
 bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu);
-/** tun_apart_suspects() - as tun_apart_slow(), of cores that were noticed a moment ago, and are apart
- * if they go on like this. */
+/** tun_apart_suspects() - as tun_apart_slow(), of cores that were noticed a moment ago, and are
+ * apart if they go on like this. */
 size_t tun_apart_suspects(const struct tun_apart *a, struct tun_slow_core *ret);
 /** tun_apart_slow() - the cores that are apart now. @ret: [TUN_APART_CORES_MAX]. Return: how
  * many. */

@@ -28,9 +28,9 @@
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
  * by that problem, has to reach gain_min (home: -TUN_AS_GOOD), also with every level one standard
- * error nearer to 0. Equal plans gain nothing. Where the problem gives more slack than TUN_SLACK, as the
- * daemon does while an EP is split, a plan also pays that is within it and whose worst frame takes
- * a fifth less.
+ * error nearer to 0. Equal plans gain nothing. Where the problem gives more slack than
+ * TUN_SLACK, as the daemon does while an EP is split, a plan also pays that is within it and whose
+ * worst frame takes a fifth less.
  *
  * Pure; any thread; allocates; takes as long as tun_solve().
  */

@@ -92,7 +92,7 @@ TEST(teams_go_where_their_cores_are)
     expect("0-9@big*2+little", two, 2, "0-9@big+big.1+little.4", "0-9@big*2+little");
     expect("0-4@big|5-9@big", second, 1, "0-4@big|5-9@big.1", "0-4@big|5-9@big");
     expect("0-4@big|5-9@big/4", first, 1, "0-4@big.0|5-9@big/4", "0-4@big|5-9@big/4");
-    expect("0-9@bigx2*2", second, 1, NULL, NULL); /* a team has a core in either part */
+    expect("0-9@bigx2*2", second, 1, NULL, NULL);       /* a team has a core in either part */
     expect("0-4@bigx2|5-9@big", second, 1, NULL, NULL); /* though other cores would suffice */
     expect("0-4@big*2|5-9@bigx2", second, 1, "0-4@big+big.1|5-9@bigx2", "0-4@big*2|5-9@bigx2");
     expect("0-9@littlex4", second, 1, "0-9@littlex4", "0-9@littlex4");
