@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/machine/eps.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
@@ -155,7 +156,8 @@ static bool judge_plan(struct dmn_reload *r, const struct dmn_config_model *c, s
     if (dmn_validate_plan(r->config, c, &r->restart.eps, units, r->error, plan) < 0) {
         return false;
     }
-    if (l && dmn_validate_plan(r->config, c, &d->machine.eps, units, unused, plan) < 0) {
+    if (l &&
+        dmn_validate_plan(r->config, c, dmn_machine_whole(&d->machine), units, unused, plan) < 0) {
         l->plan[0] = '\0';
     }
     return true;
@@ -239,8 +241,16 @@ static void replace_models(struct dmn_reload *r, struct dmn_model **started)
     }
 }
 
-static int set_plan(struct dmn_model *m, const struct pl_plan *plan)
+/* @text: was validated. @plan: room for it. */
+static int set_plan(struct dmn_model *m, const char *text, struct pl_plan *plan)
 {
+    struct dmn_machine *machine = m->planning->of->machine;
+    char unused[DMN_CONFIG_ERROR_MAX];
+
+    if (dmn_eps_plan(machine, text, m->model->unit_count, unused, sizeof(unused), plan) != 0) {
+        machine->whole_wanted_ns = base_now_ns();
+        return -EAGAIN;
+    }
     return dmn_plan_switch(m, &(struct dmn_switch){.plan = plan,
                                                    .origin = {.from = DMN_FROM_CONFIG},
                                                    .cause = DMN_CAUSE_CONFIG,
@@ -266,7 +276,7 @@ static void apply_kept(struct dmn_reload *r)
         if (strcmp(m->config_plan, c->plan) == 0) {
             continue;
         }
-        if (c->plan[0] && dmn_validate_plan(r->config, c, pl_current_eps(m->pipe),
+        if (c->plan[0] && dmn_validate_plan(r->config, c, dmn_machine_whole(&r->daemon->machine),
                                             m->model->unit_count, unused, plan) < 0) {
             dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
                          "model %s: its plan takes effect at the next start, with the cores it "
@@ -274,7 +284,7 @@ static void apply_kept(struct dmn_reload *r)
                          m->name);
             continue;
         }
-        if (c->plan[0] && (m->planning->retune || set_plan(m, plan) != 0)) {
+        if (c->plan[0] && (m->planning->retune || set_plan(m, c->plan, plan) != 0)) {
             dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                          "model %s: cannot set its plan now; reload again", m->name);
             continue; /* the next reload tries again */

@@ -158,7 +158,8 @@ size_t krn_net_need_bytes(const struct krn_net *net);
  * operator that is fused with the one in front counts there. */
 size_t krn_net_ops_need_bytes(const struct krn_net *net, size_t first, size_t last);
 size_t krn_net_kinds(const struct krn_net *net);
-/** krn_net_kind() - Return: the kind whose choice is called @name, or 0. */
+/** krn_net_kind() - Return: the kind whose choice is called @name up to its first '.' (what follows
+ * names a part of that kind's cores), or 0. */
 size_t krn_net_kind(const struct krn_net *net, const char *name);
 /** krn_net_nodes() - Return: the NUMA nodes, one bit each, that krn_net_place() set for the weights
  * of op @op (run unfused) on cores of @kind; 0: none. */

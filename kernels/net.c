@@ -226,8 +226,10 @@ size_t krn_net_kinds(const struct krn_net *net)
 
 size_t krn_net_kind(const struct krn_net *net, const char *name)
 {
+    size_t base = strcspn(name, ".");
+
     for (size_t k = 0; k < net->kind_count; k++) {
-        if (strcmp(net->kinds[k], name) == 0) {
+        if (strlen(net->kinds[k]) == base && strncmp(net->kinds[k], name, base) == 0) {
             return k;
         }
     }

@@ -62,7 +62,7 @@ static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
     return 0;
 }
 
-#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:"
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:."
 
 static bool ends_name(const char *s)
 {

@@ -46,6 +46,7 @@ static void model_free(struct dmn_model *m)
         dmn_adapt_forget(m);
         tun_problem_deinit(&a->home);
         tun_adapt_free(a->watch);
+        tun_apart_free(a->apart);
         free(a);
         m->adapt = NULL;
         dmn_adapt_publish(m);
@@ -301,7 +302,9 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
         dmn_adapt_verify(m, now_ns);
     }
     check_pins(m);
-    if (dmn_adapt_pinned(m) || !dmn_adapt_free_to_act(m) || m->adapt->job ||
+    dmn_split_see(adapt, m, start_ns, now_ns);
+    if (dmn_adapt_parting(adapt) || m->adapt->suspects || dmn_adapt_pinned(m) ||
+        !dmn_adapt_free_to_act(m) || m->adapt->job ||
         m->planning->problem.ep_count != m->of->machine->eps.count) {
         return;
     }
@@ -328,6 +331,8 @@ static void on_timer(uv_timer_t *timer)
         for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
             model_free(m);
         }
+        dmn_split_end(adapt);
+        dmn_adapt_change_step(adapt);
         return;
     }
     note_gap(adapt, now);
@@ -338,6 +343,7 @@ static void on_timer(uv_timer_t *timer)
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         step(adapt, m, eps, now);
     }
+    dmn_split_step(adapt, now);
     dmn_adapt_machine_see(adapt, dmn_sensors_now(adapt->machine), now);
 }
 

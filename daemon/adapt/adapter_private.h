@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
  * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), known states (known.c), events
- * (told.c, machine_changes.c). Only these include it. */
+ * (told.c, machine_changes.c), EPs that are split (split.c). Only these include it. */
 #pragma once
 
 #include <uv.h>
@@ -19,6 +19,7 @@
 #include "daemon/plans/retune.h"
 #include "daemon/plans/switch.h"
 #include "governor/snapshot.h"
+#include "tuner/adapt/apart.h"
 #include "tuner/adapt/resume.h"
 
 /* Counters of the machine between the last two snapshots; all 0 before the first. */
@@ -28,6 +29,14 @@ struct dmn_felt {
 };
 
 struct dmn_adapt_change; /* of cores, in progress: cores.c */
+
+#define DMN_SPLIT_MAX 8u /* cores that are split off at a time */
+
+/* Cores that are split off their EPs, and how many times slower than their siblings they were. */
+struct dmn_split {
+    size_t count;
+    struct tun_slow_core cores[DMN_SPLIT_MAX];
+};
 
 /* The last known state of the cpufreq policies. */
 struct dmn_adapt_machine {
@@ -52,6 +61,11 @@ struct dmn_adapt {
     unsigned void_looks; /* so many windows hold times in which the process did not run */
     struct dmn_adapt_machine known;
     struct dmn_adapt_change *change; /* owned; NULL: none in progress */
+    struct dmn_split split;          /* in force; changed by cores.c alone */
+    uint64_t split_ns;               /* when it last changed */
+    uint64_t whole_ns;               /* since when no part is slowed; 0: one is */
+    uint64_t refused_ns;             /* when a split was last found not to pay; 0: never */
+    unsigned hasty;                  /* splits in a row that did not last */
     struct dmn_felt felt;
     /* of the machine at the newest snapshot; id 0: not computed yet */
     struct {
@@ -71,6 +85,9 @@ void dmn_adapt_eps(const struct dmn_machine *m, struct tun_ep_seen *ret);
  * many groups of teams were written; 0 for the first call under a plan. */
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns);
+/** dmn_adapt_alone() - what ran alone on a core in the window of the last dmn_adapt_window(), by
+ * the cost table. @ret: [PL_TEAM_MAX]. Return: how many cores; 0 if clients sent too few frames. */
+size_t dmn_adapt_alone(const struct dmn_model *m, struct tun_core_seen *ret);
 /** dmn_adapt_measured() - Return: every stage of the plan has computed at least @frames. */
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames);
 /** dmn_adapt_fps() - Return: departures per second over the last @windows; < 0: unknown. */
@@ -111,6 +128,9 @@ void dmn_adapt_verify(struct dmn_model *m, uint64_t now_ns);
 /** dmn_adapt_await() - starts to measure the change of plan in @event, which the result completes.
  * @event: gets another reference; may be NULL. */
 void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event);
+/** dmn_adapt_unlearn() - restores the table of a second or two ago: what was learned after
+ * interference began is not a cost of these cores. */
+void dmn_adapt_unlearn(struct dmn_model *m);
 /** dmn_adapt_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
  * NULL. */
 struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j);
@@ -125,6 +145,22 @@ void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change)
 /** dmn_adapt_change_step() - goes on with a change of cores as soon as nothing prevents it. */
 void dmn_adapt_change_step(struct dmn_adapt *adapt);
 void dmn_adapt_change_leave(struct dmn_adapt *a);
+
+/** dmn_adapt_parts_begin() - begins a change of EPs of our own: cores are split off, or all are
+ * joined again. Call if none is in progress. @split: wanted; copied. @text: what happened. */
+void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split,
+                           const char *text);
+/** dmn_adapt_parting() - Return: such a change is in progress. */
+bool dmn_adapt_parting(const struct dmn_adapt *adapt);
+
+/* split.c */
+/** dmn_split_see() - one window of @m, after dmn_adapt_window(). */
+void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns,
+                   uint64_t now_ns);
+/** dmn_split_step() - after all models' windows: begins to split or to join if that is due. */
+void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns);
+/** dmn_split_end() - begins to join what is split; nothing is watched any more. */
+void dmn_split_end(struct dmn_adapt *adapt);
 
 /* machine_changes.c */
 /** dmn_adapt_machine_see() - compares the newest snapshot (NULL: none) with the last known state.

@@ -8,6 +8,8 @@
 #include "daemon/service/log.h"
 #include "tuner/adapt/decided.h"
 
+#define LASTING_NS (60 * BASE_NS_PER_S) /* a split that lasts for less is a hasty one */
+
 static void parts_free(struct dmn_adapt_change *c)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -59,11 +61,48 @@ static bool all_free(const struct dmn_adapt *adapt)
     return true;
 }
 
+/* Splits that do not last come less and less often. */
+static void note_split(struct dmn_adapt *adapt, const struct dmn_adapt_change *c)
+{
+    uint64_t now = base_now_ns();
+
+    if (c->parting) {
+        if (c->split.count == 0) {
+            adapt->hasty = now - adapt->split_ns < LASTING_NS ? adapt->hasty + 1 : 0;
+        }
+        adapt->split_ns = now;
+    }
+    adapt->split = c->split;
+    adapt->whole_ns = 0;
+}
+
+/* Reports a change that leads to nothing. A split of ours that no plan gains by is told within the
+ * rations, and not tried again soon. */
+static void drop_change(struct dmn_adapt *adapt, const char *why)
+{
+    struct dmn_adapt_change *c = base_take(adapt->change);
+    uint64_t now = base_now_ns();
+
+    adapt->refused_ns = c->parting ? now : adapt->refused_ns;
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (!c->parting || (m->adapt && dmn_adapt_may_tell(m->adapt, now))) {
+            dmn_change_tell_nothing(m, c, why, DMN_OUTCOME_KEPT);
+        }
+    }
+    change_free(c);
+}
+
 static void apply(struct dmn_adapt_change *c)
 {
     struct dmn_adapt *adapt = c->adapt;
 
+    if (c->parting && !dmn_change_pays(c)) {
+        drop_change(adapt, "no plan gains enough by that");
+        return;
+    }
+    note_split(adapt, c);
     adapt->machine->eps = c->eps;
+    adapt->machine->whole = c->whole;
     *adapt->machine->topology = *c->topology;
     adapt->state.id = 0; /* the new EPs have another state */
     for (size_t i = 0; i < c->count; i++) {
@@ -122,16 +161,6 @@ static bool make_way(struct dmn_adapt *adapt)
     return all_free(adapt) && LIST_EMPTY(&adapt->models->arrivals);
 }
 
-static void drop_change(struct dmn_adapt *adapt, const char *why)
-{
-    struct dmn_adapt_change *c = base_take(adapt->change);
-
-    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
-        dmn_change_tell_nothing(m, c, why, DMN_OUTCOME_KEPT);
-    }
-    change_free(c);
-}
-
 void dmn_adapt_change_step(struct dmn_adapt *adapt)
 {
     struct dmn_adapt_change *c = adapt->change;
@@ -165,6 +194,46 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
     }
 }
 
+/* A change that has not begun. Return: NULL: no memory. */
+static struct dmn_adapt_change *change_new(struct dmn_adapt *adapt)
+{
+    struct dmn_adapt_change *c = calloc(1, sizeof(*c));
+
+    if (c) {
+        c->work.data = c;
+        c->adapt = adapt;
+        c->began_ns = base_now_ns();
+        adapt->change = c;
+    }
+    return c;
+}
+
+void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split, const char *text)
+{
+    struct dmn_adapt_change *c = change_new(adapt);
+
+    if (!c) {
+        return;
+    }
+    c->parting = true;
+    c->cause = TUN_CAUSE_CONTENTION;
+    c->split = *split;
+    for (size_t e = 0; e < adapt->machine->eps.count; e++) {
+        const struct pl_ep *ep = &adapt->machine->eps.eps[e];
+
+        for (size_t i = 0; i < ep->cpu_count; i++) {
+            gov_cpuset_add(&c->usable, ep->cpus[i]);
+        }
+    }
+    snprintf(c->text, sizeof(c->text), "%s", text);
+    dmn_adapt_change_step(adapt);
+}
+
+bool dmn_adapt_parting(const struct dmn_adapt *adapt)
+{
+    return adapt->change && adapt->change->parting;
+}
+
 void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change)
 {
     struct dmn_adapt *adapt = ctx;
@@ -173,17 +242,13 @@ void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change)
     if (!dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_ENABLED)) {
         return;
     }
+    c = c ? c : change_new(adapt);
     if (!c) {
-        c = calloc(1, sizeof(*c));
-        if (!c) {
-            return;
-        }
-        c->work.data = c;
-        c->adapt = adapt;
-        c->began_ns = base_now_ns();
-        adapt->change = c;
+        return;
     }
     c->again = c->at_work;
+    c->parting = false; /* what is split stays so */
+    c->split = adapt->split;
     c->cause = strcmp(change->cause, "cpuset") == 0 ? TUN_CAUSE_CPUSET : TUN_CAUSE_HOTPLUG;
     c->usable = change->usable;
     snprintf(c->text, sizeof(c->text), "%s", change->text);

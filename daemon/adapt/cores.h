@@ -7,6 +7,9 @@
  * plan. The loop moves all models at once, so that EPs, tables and plans always match. If the cores
  * change again meanwhile, the change starts over.
  *
+ * An EP that is split because a core of it is slowed, or joined again (split.c), is such a change,
+ * too; but a split that makes no model's plan better is dropped.
+ *
  * The files: a change from start to end (cores.c), the EPs (cores_map.c), a model's plan on them
  * (cores_plan.c), its move and the event (cores_apply.c). Threads: the loop thread, except
  * dmn_change_solve().
@@ -14,6 +17,7 @@
 #pragma once
 
 #include "daemon/adapt/adapter_private.h"
+#include "pipeline/plan_move.h"
 
 /* One model's part of a change. */
 struct dmn_change_part {
@@ -37,11 +41,14 @@ struct dmn_adapt_change {
     uv_work_t work;
     struct dmn_adapt *adapt; /* NULL: detached */
     bool at_work, again;
-    enum tun_cause cause; /* hotplug or cpuset */
+    enum tun_cause cause; /* hotplug, cpuset, or contention where parting */
     char text[192];
     struct gov_cpuset usable;
     struct gov_topology *topology; /* owned */
     struct pl_ep_set eps;
+    struct pl_ep_set whole; /* the same before cores were split off; count 0: none is */
+    struct dmn_split split; /* cores to be split off */
+    bool parting;           /* EPs are split or joined; else cores came or went */
     uint64_t began_ns;
     struct dmn_change_part *parts; /* owned */
     size_t count;
@@ -53,18 +60,11 @@ struct dmn_adapt_change {
 int dmn_eps_find(struct dmn_adapt_change *c);
 /** dmn_eps_served() - Return: the daemon and every model already use @eps. */
 bool dmn_eps_served(const struct dmn_adapt *adapt, const struct pl_ep_set *eps);
-/** dmn_eps_of() - Return: index of the EP in @eps with most cores of @ep; SIZE_MAX: none has
- * any. */
-size_t dmn_eps_of(const struct pl_ep_set *eps, const struct pl_ep *ep);
 /** dmn_eps_only_less() - Return: each new EP has only cores of one old EP. */
 bool dmn_eps_only_less(const struct pl_ep_set *old, const struct pl_ep_set *new);
 /** dmn_eps_carry() - copies what was learned of the same cores on other EPs. */
 void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
                    struct tun_problem *to, const struct pl_ep_set *to_eps);
-/** dmn_eps_translate() - translates a plan to other EPs. Return: it fits there. */
-bool dmn_eps_translate(const struct pl_plan *plan, const struct pl_ep_set *from,
-                       const struct pl_ep_set *to, size_t unit_count, struct pl_plan *ret);
-
 /* cores_plan.c */
 /** dmn_change_prepare() - collects all inputs for the decision about @m. @p: zeroed. Return: 0;
  * -errno, with what was made so far in @p. */
@@ -82,6 +82,10 @@ int dmn_change_slowed(const struct tun_problem *problem, const double *slow,
 bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change *c,
                        const struct dmn_change_part *p, struct pl_plan *ret,
                        struct dmn_origin *ret_origin);
+
+/** dmn_change_pays() - Return: a change of parts is worth it: they are joined, or a model has a
+ * better plan on them. */
+bool dmn_change_pays(const struct dmn_adapt_change *c);
 
 /* cores_apply.c */
 /** dmn_change_apply() - moves @m to the new EPs, or leaves it unchanged and logs that. Adds an

@@ -29,6 +29,24 @@ static void restrict_eps(struct pl_ep_set *eps, const struct gov_cpuset *usable)
     eps->count = kept;
 }
 
+/* Splits off what is to be split off, as far as its cores are there. */
+static void split_eps(struct dmn_adapt_change *c)
+{
+    uint16_t cpus[DMN_SPLIT_MAX];
+
+    c->whole = c->eps;
+    for (size_t i = 0; i < c->split.count; i++) {
+        cpus[i] = c->split.cores[i].cpu;
+    }
+    if (pl_eps_split(&c->whole, cpus, c->split.count, &c->eps) < 0) {
+        c->eps = c->whole;
+    }
+    if (c->eps.count == c->whole.count) { /* nothing is left of it */
+        c->whole.count = 0;
+        c->split.count = 0;
+    }
+}
+
 static bool same_eps(const struct pl_ep_set *a, const struct pl_ep_set *b)
 {
     bool same = a->count == b->count;
@@ -42,47 +60,26 @@ static bool same_eps(const struct pl_ep_set *a, const struct pl_ep_set *b)
     return same;
 }
 
-static size_t common_cpus(const struct pl_ep *a, const struct pl_ep *b)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < a->cpu_count; i++) {
-        for (size_t k = 0; k < b->cpu_count; k++) {
-            count += a->cpus[i] == b->cpus[k];
-        }
-    }
-    return count;
-}
-
-size_t dmn_eps_of(const struct pl_ep_set *eps, const struct pl_ep *ep)
-{
-    size_t most = 0, match = SIZE_MAX;
-
-    for (size_t e = 0; e < eps->count; e++) {
-        size_t common = common_cpus(&eps->eps[e], ep);
-
-        if (common > most) {
-            most = common;
-            match = e;
-        }
-    }
-    return match;
-}
-
 bool dmn_eps_only_less(const struct pl_ep_set *old, const struct pl_ep_set *new)
 {
     bool taken[PL_EP_MAX] = {false};
 
     for (size_t e = 0; e < new->count; e++) {
-        size_t match = dmn_eps_of(old, &new->eps[e]);
+        size_t match = pl_ep_like(old, &new->eps[e]);
 
         if (match == SIZE_MAX || taken[match] ||
-            common_cpus(&new->eps[e], &old->eps[match]) != new->eps[e].cpu_count) {
+            pl_ep_common(&new->eps[e], &old->eps[match]) != new->eps[e].cpu_count) {
             return false;
         }
         taken[match] = true;
     }
     return true;
+}
+
+/* Parts of an EP are not profiled, and no primitives were measured on them. */
+static bool better_known(const struct tun_cell *than, const struct tun_cell *cell)
+{
+    return than->ns > 0 && !dmn_planner_guessed(than) && dmn_planner_guessed(cell);
 }
 
 void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
@@ -94,51 +91,21 @@ void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_
     to->handoff_ns = from->handoff_ns;
     to->handoff_ns_per_byte = from->handoff_ns_per_byte;
     for (size_t k = 0; k < to->ep_count; k++) {
-        size_t old = dmn_eps_of(from_eps, &to_eps->eps[k]);
+        size_t old = pl_ep_like(from_eps, &to_eps->eps[k]);
         size_t widths = old == SIZE_MAX ? 0 : base_min(from->eps[old].cores, to->eps[k].cores);
 
         for (size_t w = 1; w <= widths; w++) {
             for (size_t u = 0; u < to->unit_count; u++) {
                 const struct tun_cell *cell = tun_cell_at(&from->costs, old, w, u);
 
-                if (cell->source >= TUN_SAVED) {
+                if (cell->source >= TUN_SAVED ||
+                    better_known(cell, tun_cell_at(&to->costs, k, w, u))) {
                     *tun_cell_at(&to->costs, k, w, u) = *cell;
                 }
             }
         }
     }
     dmn_planner_guess(to);
-}
-
-bool dmn_eps_translate(const struct pl_plan *plan, const struct pl_ep_set *from,
-                       const struct pl_ep_set *to, size_t unit_count, struct pl_plan *ret)
-{
-    char error[256];
-
-    *ret = *plan;
-    for (size_t s = 0; s < ret->stage_count; s++) {
-        for (size_t g = 0; g < ret->stages[s].group_count; g++) {
-            struct pl_group *group = &ret->stages[s].groups[g];
-            size_t match = dmn_eps_of(to, &from->eps[group->ep]);
-
-            if (match == SIZE_MAX) {
-                return false;
-            }
-            group->ep = (uint16_t)match;
-        }
-    }
-    if (pl_plan_check(ret, to, unit_count, error, sizeof(error)) < 0) {
-        return false;
-    }
-    for (size_t e = 0; e < to->count; e++) {
-        size_t old = dmn_eps_of(from, &to->eps[e]);
-        bool shared = old != SIZE_MAX && pl_plan_cores(plan, old) > from->eps[old].cpu_count;
-
-        if (!shared && pl_plan_cores(ret, e) > to->eps[e].cpu_count) {
-            return false;
-        }
-    }
-    return true;
 }
 
 int dmn_eps_find(struct dmn_adapt_change *c)
@@ -155,6 +122,7 @@ int dmn_eps_find(struct dmn_adapt_change *c)
                         : -ENOMEM;
     if (!error) {
         restrict_eps(&c->eps, &c->usable);
+        split_eps(c);
         snprintf(why, sizeof(why), "no execution place has a core left");
         error = c->eps.count ? 0 : -ENODEV;
     }

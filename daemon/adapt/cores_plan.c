@@ -7,6 +7,11 @@
 #include "daemon/adapt/cores.h"
 #include "tuner/adapt/correct.h"
 
+/* How much slower by the table a plan may be for a lower latency while an EP is split. Teams of
+ * unequal cores that share frames reach what the table says only with many frames in flight, since
+ * answers keep their order: with three, 17 % less was measured (bench/results/peers.md). */
+#define SPLIT_SLACK 0.1
+
 /* Slowdown of an EP of the present table; until the watch begins, the factors carried over from the
  * last change of cores. */
 static double known_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended)
@@ -23,6 +28,34 @@ static double known_slow(const struct dmn_model *m, size_t ep, size_t unit, bool
     return a && a->serving ? tun_adapt_slow(a->watch, ep, unit, ret_contended) : 1;
 }
 
+/* The factor by which a core is slower that is split off by this change. Return: it is one. */
+static bool split_off_now(const struct dmn_model *m, const struct dmn_adapt_change *c, size_t ep,
+                          double *ret_slow)
+{
+    const struct pl_ep *e = &c->eps.eps[ep];
+    const struct pl_ep_set *old = pl_current_eps(m->pipe);
+    size_t match = pl_ep_like(old, e);
+
+    for (size_t i = 0; i < c->split.count; i++) {
+        if (e->cpu_count == 1 && e->cpus[0] == c->split.cores[i].cpu && match != SIZE_MAX &&
+            old->eps[match].cpu_count > 1) {
+            *ret_slow = c->split.cores[i].factor;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: by this change the EP lost a slowed core, or got one back that is not slowed any more:
+ * what is known of its slowdown was of that core. */
+static bool parted(const struct dmn_model *m, const struct dmn_adapt_change *c, size_t ep)
+{
+    const struct pl_ep_set *old = pl_current_eps(m->pipe);
+    size_t match = pl_ep_like(old, &c->eps.eps[ep]);
+
+    return c->parting && match != SIZE_MAX && old->eps[match].cpu_count != c->eps.eps[ep].cpu_count;
+}
+
 /* Carries over the slowdown of cores that stay, as their interference goes on. Return: 0 or
  * -ENOMEM. */
 static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *c,
@@ -36,11 +69,16 @@ static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *
         return -ENOMEM;
     }
     for (size_t k = 0; k < p->problem.ep_count; k++) {
-        size_t match = dmn_eps_of(old, &c->eps.eps[k]);
+        size_t match = pl_ep_like(old, &c->eps.eps[k]);
 
         for (size_t u = 0; u < units; u++) {
-            double slow = match == SIZE_MAX ? 1 : known_slow(m, match, u, &p->contended[k]);
+            double slow = 1;
 
+            if (split_off_now(m, c, k, &slow)) {
+                p->contended[k] = true;
+            } else if (match != SIZE_MAX && !parted(m, c, k)) {
+                slow = known_slow(m, match, u, &p->contended[k]);
+            }
             p->slow[k * units + u] = slow;
             p->slowed |= slow != 1;
         }
@@ -86,12 +124,14 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
         r->beta[u] = tun_beta_default(&r->problem.units[u]);
     }
     for (size_t k = 0; k < r->problem.ep_count; k++) {
-        size_t match = p->old_eps ? dmn_eps_of(&c->eps, &old->eps[k]) : k;
+        size_t match = p->old_eps ? pl_ep_like(&c->eps, &old->eps[k]) : k;
 
         r->eps[k].cores = match == SIZE_MAX ? 0 : (uint16_t)c->eps.eps[match].cpu_count;
     }
     r->plan = p->old_eps ? *pl_current_plan(m->pipe) : p->same;
-    r->events = c->cause == TUN_CAUSE_CPUSET ? TUN_EVENT_CPUSET : TUN_EVENT_HOTPLUG;
+    r->events = c->parting                     ? TUN_EVENT_PARTS
+                : c->cause == TUN_CAUSE_CPUSET ? TUN_EVENT_CPUSET
+                                               : TUN_EVENT_HOTPLUG;
     r->gain_min =
         (double)dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_ADAPT_GAIN) / 1e2;
     r->budget_left = 1;
@@ -110,6 +150,7 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
         return -ENOMEM;
     }
     then.eps = c->eps;
+    then.whole = c->whole;
     then.topology = c->topology;
     l->model = m->model; /* lent */
     l->kept = json_incref(m->planning->kept);
@@ -118,6 +159,9 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
     if (!error) {
         p->problem = l->planning->problem;
         l->planning->problem = TUN_PROBLEM_NULL;
+        if (c->whole.count > 0) {
+            p->problem.bounds.slack = SPLIT_SLACK;
+        }
         if (l->first) {
             p->known = *l->first;
             p->known_as = l->origin;
@@ -151,8 +195,8 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
     if (error) {
         return error;
     }
-    p->fits = dmn_eps_translate(pl_current_plan(m->pipe), pl_current_eps(m->pipe), &c->eps,
-                                m->planning->problem.unit_count, &p->same);
+    p->fits = pl_plan_move(pl_current_plan(m->pipe), pl_current_eps(m->pipe), &c->eps,
+                           m->planning->problem.unit_count, &p->same);
     return make_record(m, c, p);
 }
 
@@ -184,6 +228,18 @@ bool dmn_change_returns(const struct dmn_change_part *p)
     return p->known_as.from != DMN_FROM_NOBODY && (!p->slowed || p->pinned);
 }
 
+bool dmn_change_pays(const struct dmn_adapt_change *c)
+{
+    bool pays = c->whole.count == 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct dmn_change_part *p = &c->parts[i];
+
+        pays |= p->fits && p->record.problem.unit_count && p->result == 0 && p->decision.replan;
+    }
+    return pays;
+}
+
 void dmn_change_solve(struct dmn_change_part *p)
 {
     if (!dmn_change_returns(p) && !(p->pinned && p->fits)) {
@@ -208,8 +264,8 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
     *ret_origin = DMN_ORIGIN_EXACT;
     if (p->record.problem.unit_count && p->result == 0 && p->decision.replan) {
         *ret = p->decision.plan;
-        return !p->old_eps || dmn_eps_translate(&p->decision.plan, pl_current_eps(m->pipe), &c->eps,
-                                                m->planning->problem.unit_count, ret);
+        return !p->old_eps || pl_plan_move(&p->decision.plan, pl_current_eps(m->pipe), &c->eps,
+                                           m->planning->problem.unit_count, ret);
     }
     if (!p->record.problem.unit_count && p->result >= 0) {
         *ret = p->solution->plan;

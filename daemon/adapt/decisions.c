@@ -41,8 +41,7 @@ static bool any_factor(const struct tun_problem *p, const double *slow)
     return false;
 }
 
-/* Restores the table: what was learned after interference began is not a cost of these cores. */
-static void unlearn(struct dmn_model *m)
+void dmn_adapt_unlearn(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
     struct tun_problem *good = a->good[1].unit_count ? &a->good[1] : &a->good[0];
@@ -202,7 +201,7 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
         tell_kept(m, j);
     }
     if (!a->corrected && tun_cause_felt(d->cause)) {
-        unlearn(m);
+        dmn_adapt_unlearn(m);
     }
     a->corrected = any_factor(&record_of(j)->problem, d->slow);
     if (tun_adapt_decided(a->watch, record_of(j), d, switched, base_now_ns()) < 0) {

@@ -86,6 +86,15 @@ static struct tun_team_seen *seen_of(struct tun_team_seen *seen, size_t *count, 
     return &seen[(*count)++];
 }
 
+static void note_alone(struct dmn_adapt_model *a, const struct pl_team_stats *t,
+                       const struct pl_series *service)
+{
+    if (t->width == 1 && service->count > 0) {
+        a->alone[a->alone_count++] = (struct dmn_adapt_alone){
+            .stage = t->stage, .ep = t->ep, .cpu = t->cpus[0], .service_ns = service->mean_ns};
+    }
+}
+
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns)
 {
@@ -97,6 +106,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     bool first = a->window_ns == 0 || a->epoch != pl_epoch(m->pipe);
 
     *ret_start_ns = a->window_ns;
+    a->alone_count = 0;
     for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
         struct dmn_adapt_count *before = &a->counts[i];
         struct tun_team_seen *seen;
@@ -112,6 +122,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
             seen->cpu_ns += (double)(t.cpu_ns - before->cpu_ns);
             busy_ns[seen - ret] += t.busy_ns - before->busy_ns;
             teams[seen - ret]++;
+            note_alone(a, &t, &service);
         }
         *before = (struct dmn_adapt_count){
             .service = t.service, .frames = t.frames, .busy_ns = t.busy_ns, .cpu_ns = t.cpu_ns};
@@ -127,11 +138,29 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     for (size_t i = 0; i < count; i++) {
         ret[i].starved = busiest < STARVED;
     }
+    a->starved = busiest < STARVED;
     a->window_ns = now_ns;
     a->pace[a->pace_at].at_ns = now_ns;
     a->pace[a->pace_at].collected = m->stats.collected;
     a->pace_at = (a->pace_at + 1) % DMN_ADAPT_PACE;
     return count;
+}
+
+size_t dmn_adapt_alone(const struct dmn_model *m, struct tun_core_seen *ret)
+{
+    const struct pl_plan *plan = pl_current_plan(m->pipe);
+    const struct dmn_adapt_model *a = m->adapt;
+
+    for (size_t i = 0; i < a->alone_count && !a->starved; i++) {
+        const struct pl_stage_plan *stage = &plan->stages[a->alone[i].stage];
+        double expected_ns = tun_team_ns(&m->planning->problem, stage->first_unit, stage->last_unit,
+                                         a->alone[i].ep, 1);
+
+        ret[i] = (struct tun_core_seen){.ep = a->alone[i].ep,
+                                        .cpu = a->alone[i].cpu,
+                                        .level = log(a->alone[i].service_ns / expected_ns)};
+    }
+    return a->starved ? 0 : a->alone_count;
 }
 
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames)

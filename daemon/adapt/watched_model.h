@@ -14,6 +14,7 @@
 
 #include "daemon/plans/history.h"
 #include "pipeline/pipeline.h"
+#include "tuner/adapt/apart.h"
 #include "tuner/adapt/resume.h"
 
 #define DMN_ADAPT_PACE 8u  /* windows over which throughput is measured */
@@ -54,6 +55,16 @@ struct dmn_adapt_model {
     uint64_t epoch_ns;       /* when `epoch` was first seen */
     uint64_t window_ns;      /* when the last window ended; 0: none yet */
     struct dmn_adapt_count counts[PL_TEAM_MAX];
+    /* what teams of one core did in the last window, one for each team that had a frame */
+    struct dmn_adapt_alone {
+        uint16_t stage, ep, cpu;
+        double service_ns;
+    } alone[PL_TEAM_MAX];
+    size_t alone_count;
+    bool starved;              /* in the last window even the busiest teams waited for frames */
+    struct tun_apart *apart;   /* owned; NULL: nothing seen yet: which cores are slower */
+    uint32_t apart_epoch;      /* of the plan that it saw */
+    bool suspects;             /* a core may be slower than its siblings: decisions wait */
     unsigned events;           /* TUN_EVENT_* since the last window */
     struct dmn_adapt_job *job; /* in progress, or NULL */
     bool corrected;            /* a correction is active: factors other than 1 */

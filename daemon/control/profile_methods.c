@@ -51,6 +51,12 @@ void dmn_method_profile(struct dmn_call *c)
         dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "ms");
         return;
     }
+    if (c->control->machine->whole.count > 0) {
+        dmn_call_error(c, "Busy", "why",
+                       "a core is slowed and its execution place is split; a profile would be of "
+                       "that");
+        return;
+    }
     for (const struct dmn_model *m = c->control->models->models; m; m = m->next) {
         if (m->planning->retune) {
             dmn_call_error(c, "Busy", "why",

@@ -8,6 +8,7 @@
 #include "daemon/config/route_text.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
+#include "daemon/machine/eps.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"
 
@@ -147,13 +148,20 @@ void dmn_method_set_plan(struct dmn_call *c)
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     char error[256] = "out of memory", why[DMN_ROUTE_ERROR_MAX], both[512];
     struct dmn_route_text route;
+    int fits;
 
     if (!m) {
         return;
     }
-    if (plan && pl_plan_parse(text, pl_current_eps(m->pipe), m->model->unit_count, error,
-                              sizeof(error), plan) == 0) {
+    fits = plan ? dmn_eps_plan(c->control->machine, text, m->model->unit_count, error,
+                               sizeof(error), plan)
+                : -EINVAL;
+    if (fits == 0) {
         dmn_method_switch(m, c, plan, (struct dmn_origin){.from = DMN_FROM_USER});
+    } else if (fits == -EAGAIN) {
+        c->control->machine->whole_wanted_ns = base_now_ns();
+        snprintf(both, sizeof(both), "%s; it is joined now: set the plan again in a second", error);
+        dmn_call_error(c, "Busy", "why", both);
     } else if (!dmn_boards_of(c->control->boards, m) ||
                dmn_route_text_parse(text, why, &route) < 0) {
         dmn_call_error(c, "InvalidPlan", "why", error);

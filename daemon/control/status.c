@@ -14,6 +14,7 @@
 #include "daemon/models/resident.h"
 #include "governor/machine_state.h"
 #include "governor/topology.h"
+#include "pipeline/plan_move.h"
 
 #define NO_LIMIT ((uint64_t)1 << 60) /* bytes: version 1 of control groups has no word for none */
 
@@ -32,6 +33,27 @@ static bool ep_used(const struct dmn_control *control, size_t ep)
     return false;
 }
 
+/* Why an EP is as it is. @g: its cores as the machine has them; NULL: unknown. */
+static const char *ep_why(const struct dmn_control *control, const struct pl_ep *e,
+                          const struct gov_ep *g, char *room, size_t bytes)
+{
+    const struct pl_ep_set *whole = dmn_machine_whole(control->machine);
+    size_t of = pl_ep_like(whole, e);
+
+    if (of != SIZE_MAX && whole->eps[of].cpu_count > e->cpu_count) {
+        if (e->name[pl_ep_base(e->name)] == '\0') {
+            snprintf(room, bytes, "without its cores that are slowed");
+        } else {
+            snprintf(room, bytes, "split off %s: core %u is slower than its siblings",
+                     whole->eps[of].name, e->cpus[0]);
+        }
+        return room;
+    }
+    return dmn_machine_config(control->machine)->ep_count ? "named by the configuration"
+           : g                                            ? g->why
+                                                          : "";
+}
+
 static json_t *eps_json(const struct dmn_control *control)
 {
     json_t *list = json_array();
@@ -44,6 +66,7 @@ static json_t *eps_json(const struct dmn_control *control)
             gov_clock_of(dmn_sensors_now(control->machine), control->machine->topology,
                          &(struct gov_cores){e->name, e->cpus, e->cpu_count});
         json_t *cpus = json_array(), *entry;
+        char why[128];
 
         for (size_t k = 0; k < e->cpu_count; k++) {
             json_array_append_new(cpus, json_integer(e->cpus[k]));
@@ -54,9 +77,7 @@ static json_t *eps_json(const struct dmn_control *control)
             "policy", c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
             c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz", known(c.now_khz),
             "max_freq_khz", known(c.max_khz), "speed", e->speed, "used", ep_used(control, i), "why",
-            dmn_machine_config(control->machine)->ep_count ? "named by the configuration"
-            : g                                            ? g->why
-                                                           : "");
+            ep_why(control, e, g, why, sizeof(why)));
         json_array_append_new(list, entry);
     }
     return list;

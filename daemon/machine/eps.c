@@ -8,6 +8,7 @@
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "governor/sysfs.h"
+#include "pipeline/plan_move.h"
 
 _Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&
                    GOV_NAME_MAX <= PL_EP_NAME_MAX,
@@ -192,6 +193,35 @@ void dmn_eps_state(const struct pl_ep_set *eps, const struct gov_snapshot *s,
         gov_topology_update_freq(sysfs_root, topology);
     }
     gov_machine_state(s, topology, cores, eps->count, ret);
+}
+
+int dmn_eps_plan(const struct dmn_machine *m, const char *text, size_t unit_count, char *ret_error,
+                 size_t error_bytes, struct pl_plan *ret)
+{
+    base_autofree struct pl_plan *whole = malloc(sizeof(*whole));
+    char unused[256];
+
+    if (!whole) {
+        snprintf(ret_error, error_bytes, "out of memory");
+        return -EINVAL;
+    }
+    if (pl_plan_parse(text, dmn_machine_whole(m), unit_count, ret_error, error_bytes, whole) < 0) {
+        return m->whole.count > 0 &&
+                       pl_plan_parse(text, &m->eps, unit_count, unused, sizeof(unused), ret) == 0
+                   ? 0
+                   : -EINVAL;
+    }
+    if (m->whole.count == 0) {
+        *ret = *whole;
+        return 0;
+    }
+    if (!pl_plan_move(whole, &m->whole, &m->eps, unit_count, ret)) {
+        snprintf(ret_error, error_bytes,
+                 "an execution place that the plan needs whole is split, because one of its cores "
+                 "is slowed");
+        return -EAGAIN;
+    }
+    return 0;
 }
 
 int dmn_machine_read(struct dmn_machine *m, char *ret_error)

@@ -14,11 +14,21 @@
 #include "pipeline/plan.h"
 
 struct dmn_config;
+struct dmn_machine;
 
 /** dmn_eps_read() - reads the EPs from the configuration, else from the machine. @topology:
  * borrowed. @ret_error: DMN_CONFIG_ERROR_MAX bytes. Return: 0 or -errno. */
 int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
                  struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret);
+/**
+ * dmn_eps_plan() - reads a plan's text
+ *
+ * The text may name the EPs as they are while none is split (it is then moved to the present ones),
+ * or the present ones. @ret_error: a sentence of at most @error_bytes. Return: 0; -EINVAL; -EAGAIN:
+ * it has to wait until an EP that is split is whole again.
+ */
+int dmn_eps_plan(const struct dmn_machine *m, const char *text, size_t unit_count, char *ret_error,
+                 size_t error_bytes, struct pl_plan *ret);
 /** dmn_cpu_list_parse() - turns "0-3,6" into the kernel's CPU numbers. Return: count, or
  * -EINVAL. */
 int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max);

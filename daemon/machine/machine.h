@@ -33,11 +33,21 @@ struct dmn_machine {
     /* set by this room */
     struct gov_topology *topology; /* owned; NULL before dmn_machine_read() */
     struct pl_ep_set eps;          /* EPs; changed only by the code that moves the plans */
-    struct dmn_sensors *sensors;   /* owned; NULL: not started */
-    struct dmn_hotplug *hotplug;   /* owned; NULL: not started */
-    struct dmn_gpio *gpio;         /* owned; NULL: not configured */
+    /* The EPs before some were split, as users and saved plans name them; count 0: none is split.
+     * Changed with eps. */
+    struct pl_ep_set whole;
+    uint64_t whole_wanted_ns;    /* when an EP that is split was last needed whole; 0: never */
+    struct dmn_sensors *sensors; /* owned; NULL: not started */
+    struct dmn_hotplug *hotplug; /* owned; NULL: not started */
+    struct dmn_gpio *gpio;       /* owned; NULL: not configured */
     struct dmn_gpio_listener *gpio_listeners; /* borrowed */
 };
+
+/** dmn_machine_whole() - Return: the EPs as they are while none is split; borrowed. */
+static inline const struct pl_ep_set *dmn_machine_whole(const struct dmn_machine *m)
+{
+    return m->whole.count > 0 ? &m->whole : &m->eps;
+}
 
 /* eps.c */
 /** dmn_machine_read() - finds the EPs. @ret_error: DMN_CONFIG_ERROR_MAX bytes. Return: 0 or

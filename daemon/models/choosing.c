@@ -18,7 +18,7 @@ int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, con
 {
     const struct dmn_config *config = dmn_machine_config(machine);
     const struct gov_topology *topology = machine->topology;
-    const struct pl_ep_set *eps = &machine->eps;
+    const struct pl_ep_set *eps = dmn_machine_whole(machine);
 
     *c = (struct dmn_choose){.pack = KRN_PACK_ONE_STAGE,
                              .kind_count = eps->count,

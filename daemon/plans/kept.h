@@ -17,7 +17,7 @@ struct dmn_model;
 struct dmn_plans;
 
 /** dmn_state_suits() - Return: the serving plan suits this state of the machine; false: it only
- * suits present interference. */
+ * suits present interference, for which an EP may be split. */
 bool dmn_state_suits(const struct dmn_model *m);
 /** dmn_state_save() - saves costs, hand-off, the serving plan and its origin for this state of the
  * machine. Does nothing unless dmn_state_suits(). The disk's thread writes; it logs a failure. */

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
+#include "pipeline/plan_move.h"
 #include "tuner/learn.h"
 
 /* What a team spends on a frame outside its units, until a trial shows it: taking the frame off a
@@ -72,7 +74,8 @@ static struct tun_ep describe_ep(const struct dmn_config *config, const struct p
 
     snprintf(ret.name, sizeof(ret.name), "%s", ep->name);
     for (size_t i = 0; i < config->ep_count; i++) {
-        if (strcmp(config->eps[i].name, ep->name) == 0) {
+        if (strlen(config->eps[i].name) == pl_ep_base(ep->name) &&
+            strncmp(config->eps[i].name, ep->name, pl_ep_base(ep->name)) == 0) {
             ret.watts = config->eps[i].watts;
         }
     }
@@ -187,8 +190,7 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
     if (l->plan[0]) {
         l->origin = (struct dmn_origin){.from = DMN_FROM_CONFIG};
         found = true;
-        error = pl_plan_parse(l->plan, &on->eps, l->model->unit_count, l->error, sizeof(l->error),
-                              plan);
+        error = dmn_eps_plan(on, l->plan, l->model->unit_count, l->error, sizeof(l->error), plan);
     }
     if (found && !error) {
         l->first = base_take(plan);

@@ -129,6 +129,9 @@ enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *r
         cores_moved(r, ret_ep);
         return TUN_CAUSE_HOTPLUG;
     }
+    if ((r->events & TUN_EVENT_PARTS) != 0) {
+        return TUN_CAUSE_CONTENTION;
+    }
     if ((r->events & (TUN_EVENT_BUTTON | TUN_EVENT_POWER)) != 0) {
         return TUN_CAUSE_GPIO;
     }

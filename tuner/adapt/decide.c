@@ -13,6 +13,9 @@
 /* The fastest plan instead of the one of lower latency within the slack: where that gains too
  * little and the fastest this much of gain_min. */
 #define FASTEST 1.5
+/* Where more slack than usual is given, as while an EP is split, a plan within it pays whose worst
+ * frame takes this much less. */
+#define SOONER 0.2
 #define UNCERTAINTY 1.0 /* standard errors by which levels may be off without losing the gain */
 
 static const char *const holds[TUN_HOLD_COUNT] = {"none",     "same",   "gain",
@@ -112,10 +115,20 @@ static bool home(const struct tun_record *r, const struct tun_decision *d,
     return true;
 }
 
+static bool sooner(const struct tun_decision *d, const struct tun_outcome *before,
+                   const struct tun_outcome *after)
+{
+    return d->corrected.bounds.slack > TUN_SLACK && d->corrected.objective == TUN_THROUGHPUT &&
+           keeps(&d->corrected, after) && after->latency_ns <= (1 - SOONER) * before->latency_ns;
+}
+
 /* The gain that a plan has to have. */
 static double least(const struct tun_record *r, const struct tun_decision *d,
                     const struct pl_plan *plan)
 {
+    if (d->sooner) {
+        return 1 / (1 + d->corrected.bounds.slack) - 1 - 1e-9;
+    }
     return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD
                                                            : base_max(r->gain_min, 1e-9);
 }
@@ -139,9 +152,11 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
     }
     d->must = !serving_plan(r, d, &serving) || tun_eval(&d->corrected, &serving, &before) != 0;
     d->gain = d->must ? INFINITY : gain_of(&d->corrected, &before, &found->outcome, r->gain_min);
+    d->sooner = !d->must && d->gain < r->gain_min && sooner(d, &before, &found->outcome);
     if (!d->must && home(r, d, found)) {
         d->gain = gain_of(&d->corrected, &before, &found->outcome, r->gain_min);
-    } else if (!d->must && d->gain < r->gain_min && fast.objective == TUN_THROUGHPUT) {
+    } else if (!d->must && !d->sooner && d->gain < r->gain_min &&
+               fast.objective == TUN_THROUGHPUT) {
         base_autofree struct tun_solution *fastest = malloc(sizeof(*fastest));
         double gain;
 
@@ -151,7 +166,7 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
             return error;
         }
         gain = gain_of(&fast, &before, &fastest->outcome, r->gain_min);
-        if (gain >= FASTEST * r->gain_min) {
+        if (gain >= base_max(FASTEST * r->gain_min, d->corrected.bounds.slack)) {
             *found = *fastest;
             d->gain = gain;
         }

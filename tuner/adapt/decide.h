@@ -28,7 +28,9 @@
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
  * by that problem, has to reach gain_min (home: -TUN_AS_GOOD), also with every level one standard
- * error nearer to 0. Equal plans gain nothing.
+ * error nearer to 0. Equal plans gain nothing. Where the problem gives more slack than
+ * TUN_SLACK, as the daemon does while an EP is split, a plan also pays that is within it and whose
+ * worst frame takes a fifth less.
  *
  * Pure; any thread; allocates; takes as long as tun_solve().
  */
@@ -59,6 +61,7 @@ struct tun_decision {
     enum tun_cause cause;
     bool quota;                   /* contention by the cgroup's quota, not by another program */
     bool tentative;               /* released by what light teams show: to be verified */
+    bool sooner;                  /* it pays by its latency, see above */
     bool released;                /* an EP that was slowed is free again: its factors are 1 */
     size_t ep;                    /* that the cause is about; SIZE_MAX: several or none */
     struct pl_plan plan;          /* if replan; eps are EPs of the record's problem */

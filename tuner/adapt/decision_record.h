@@ -17,6 +17,7 @@ enum {
     TUN_EVENT_BUTTON = 8, /* somebody asked by the retune line: cool-down and budget do not count */
     TUN_EVENT_INPUT = 16, /* rate or shape of the input changed: measurements are void */
     TUN_EVENT_PROBE = 32, /* an EP that nothing runs on is taken to be free again */
+    TUN_EVENT_PARTS = 64, /* an EP was split, as a core of it is slower, or is joined again */
 };
 
 /* What is known of an EP at the moment of the decision. */

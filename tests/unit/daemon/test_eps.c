@@ -2,6 +2,8 @@
 /* NUMA nodes of the places that plans are made of, on trees in place of the machine. */
 #include "daemon/config/config.h"
 #include "daemon/machine/eps.h"
+#include "daemon/machine/machine.h"
+#include "pipeline/plan_move.h"
 #include "tests/harness.h"
 #include "tests/unit/governor/tree.h"
 
@@ -71,6 +73,57 @@ TEST(cores_that_are_not_there_are_refused)
     T_EQ(read_eps("present = 0-9\nonline = 0-1", &config, &eps), 0); /* they may come back */
     T_EQ(eps.count, 2);
     T_EQ(read_eps("online = 0-1", &config, &eps), 0); /* nobody knows */
+}
+
+/* big with the cores 0-2, of which @split is split off; 9: none is. */
+static void machine_of(uint16_t split, struct dmn_machine *ret)
+{
+    struct pl_ep_set whole = {.count = 1,
+                              .eps = {{.name = "big", .cpu_count = 3, .cpus = {0, 1, 2}}}};
+
+    memset(ret, 0, sizeof(*ret));
+    T_EQ(pl_eps_split(&whole, &split, 1, &ret->eps), 0);
+    if (split != 9) {
+        ret->whole = whole;
+    }
+}
+
+/* @wanted: the plan as it is on the present places; NULL: it has to wait. */
+static void expect_plan(const struct dmn_machine *m, const char *text, const char *wanted)
+{
+    char got[PL_PLAN_TEXT_MAX], why[256] = "";
+    struct pl_plan plan;
+
+    if (!wanted) {
+        T_EQ(dmn_eps_plan(m, text, 10, why, sizeof(why), &plan), -EAGAIN);
+        T_CONTAINS(why, "is split");
+        return;
+    }
+    T_EQ(dmn_eps_plan(m, text, 10, why, sizeof(why), &plan), 0);
+    T_EQ(pl_plan_format(&plan, &m->eps, got, sizeof(got)), 0);
+    T_STR(got, wanted);
+}
+
+TEST(plans_may_name_places_as_they_are_when_whole)
+{
+    static struct dmn_machine whole, parts;
+    struct pl_plan plan;
+    char why[256] = "";
+
+    machine_of(9, &whole);
+    machine_of(1, &parts);
+    T_STR(dmn_machine_whole(&parts)->eps[0].name, "big");
+    T_EQ(dmn_machine_whole(&parts)->eps[0].cpu_count, 3);
+    T_TRUE(dmn_machine_whole(&whole) == &whole.eps);
+    expect_plan(&whole, "0-9@big*3", "0-9@big*3");
+    expect_plan(&parts, "0-9@big*3", "0-9@big*2+big.1");
+    expect_plan(&parts, "0-9@big", "0-9@big");
+    expect_plan(&parts, "0-9@bigx3", NULL);
+    expect_plan(&parts, "0-4@big.1|5-9@bigx2", "0-4@big.1|5-9@bigx2");
+    T_EQ(dmn_eps_plan(&whole, "0-9@big.1", 10, why, sizeof(why), &plan), -EINVAL);
+    T_CONTAINS(why, "there is no execution place \"big.1\"");
+    T_EQ(dmn_eps_plan(&parts, "0-9@little", 10, why, sizeof(why), &plan), -EINVAL);
+    T_CONTAINS(why, "there is no execution place \"little\"");
 }
 
 TEST_MAIN()

@@ -139,6 +139,8 @@ TEST(net_runs_each_kinds_primitives)
     T_EQ(krn_net_new_chosen(&o.m, choices, 2, KRN_PACK_ONE_STAGE, error, &net), 0);
     T_EQ(krn_net_kinds(net), 2);
     T_EQ(krn_net_kind(net, "little"), 1);
+    T_EQ(krn_net_kind(net, "little.5"), 1); /* a part of them */
+    T_EQ(krn_net_kind(net, "little5"), 0);
     T_EQ(krn_net_kind(net, "unheard of"), 0);
     T_STR(krn_net_chosen(net, 1, 0)->name, "binary__ref");
     T_TRUE(krn_net_chosen(net, 0, 0) != krn_net_chosen(net, 1, 0));

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Splits an EP while a core of it is slowed, and joins it again.
+ *
+ * tuner/adapt/apart.h tells which cores are slower than their siblings. Each becomes an EP of its
+ * own, by a change as of cores (cores.c), if a model's plan gains by that. From then on the watch
+ * sees the part as any other EP, and leaves and probes it as such. When its core is as fast as its
+ * siblings again, and stays so, the parts are joined.
+ *
+ * Nothing is split while a user's plan serves, while frames of several models come in (each slows
+ * the other's cores), or soon after a split that did not last or did not pay.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "daemon/adapt/adapter_private.h"
+#include "pipeline/plan_move.h"
+
+#define QUIET_NS (2 * BASE_NS_PER_S) /* for so long, before it is joined */
+#define AGAIN_NS (5 * BASE_NS_PER_S) /* from a join to the next split; doubled for hasty ones */
+#define REFUSED_NS (10 * BASE_NS_PER_S)
+#define WANTED_NS (60 * BASE_NS_PER_S) /* an EP that a user needs whole stays so */
+#define HASTY_MOST 6u
+
+/* Return: nothing but this prevents a change, and no verdict about a plan is pending. */
+static bool all_calm(const struct dmn_adapt *adapt)
+{
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (!dmn_adapt_free_to_act(m) || !m->adapt || m->adapt->job || m->adapt->tuning ||
+            m->adapt->verify_left > 0) {
+            return false;
+        }
+    }
+    return adapt->models->models && LIST_EMPTY(&adapt->models->arrivals);
+}
+
+static bool any_pinned(const struct dmn_adapt *adapt)
+{
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (dmn_adapt_pinned(m)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The only model that frames come in for; NULL: there are several, or none. */
+static const struct dmn_model *only_busy(const struct dmn_adapt *adapt)
+{
+    const struct dmn_model *busy = NULL;
+
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (m->adapt && dmn_adapt_fps(m->adapt, DMN_ADAPT_PACE) > 0) {
+            if (busy) {
+                return NULL;
+            }
+            busy = m;
+        }
+    }
+    return busy;
+}
+
+/* Return: no core that is split off is slowed any more, as the clocks of a model's teams show. */
+static bool as_whole(const struct dmn_adapt *adapt)
+{
+    for (size_t i = 0; i < adapt->split.count; i++) {
+        bool alike = false;
+
+        for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+            alike |= m->adapt->apart && tun_apart_alike(m->adapt->apart, adapt->split.cores[i].cpu);
+        }
+        if (!alike) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "core 1", "cores 1,3" */
+static void name_cores(const struct tun_slow_core *cores, size_t count, char *ret, size_t bytes)
+{
+    uint16_t cpus[DMN_SPLIT_MAX] = {0};
+    char list[64];
+
+    for (size_t i = 0; i < count; i++) {
+        cpus[i] = cores[i].cpu;
+    }
+    gov_cpulist_format(cpus, count, list, sizeof(list));
+    snprintf(ret, bytes, "core%s %s", count == 1 ? "" : "s", list);
+}
+
+static void join(struct dmn_adapt *adapt, const char *why)
+{
+    static const struct dmn_split none;
+    char cores[80], text[160];
+
+    name_cores(adapt->split.cores, adapt->split.count, cores, sizeof(cores));
+    snprintf(text, sizeof(text), "%s; EP with %s is joined again", why, cores);
+    dmn_adapt_parts_begin(adapt, &none, text);
+}
+
+void dmn_split_end(struct dmn_adapt *adapt)
+{
+    if (adapt->split.count > 0 && !adapt->change) {
+        join(adapt, "adaptation is off");
+    }
+}
+
+/* Joins if that is due. Return: a change began. */
+static bool step_to_join(struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    const struct dmn_machine *machine = adapt->machine;
+
+    if (any_pinned(adapt)) {
+        join(adapt, "the plan is a user's");
+    } else if (machine->whole_wanted_ns > adapt->split_ns) {
+        join(adapt, "a user's plan needs it");
+    } else if (!as_whole(adapt)) {
+        adapt->whole_ns = 0;
+    } else if (adapt->whole_ns == 0) {
+        adapt->whole_ns = now_ns;
+    } else if (now_ns - adapt->whole_ns >= QUIET_NS) {
+        join(adapt, "all cores are equally fast again");
+    }
+    return adapt->change != NULL;
+}
+
+/* Return: the EP that has the core, if it has others as well; NULL: none. */
+static const struct pl_ep *ep_with(const struct pl_ep_set *eps, uint16_t cpu)
+{
+    for (size_t e = 0; e < eps->count; e++) {
+        for (size_t i = 0; i < eps->eps[e].cpu_count; i++) {
+            if (eps->eps[e].cpus[i] == cpu) {
+                return eps->eps[e].cpu_count > 1 ? &eps->eps[e] : NULL;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Adds the slowed cores of EPs that can be split. Return: the first such EP; NULL: none. */
+static const struct pl_ep *add_slow(const struct dmn_adapt *adapt, const struct dmn_model *m,
+                                    struct dmn_split *split)
+{
+    struct tun_slow_core slow[TUN_APART_CORES_MAX];
+    size_t count = tun_apart_slow(m->adapt->apart, slow);
+    const struct pl_ep *first = NULL;
+
+    for (size_t i = 0; i < count && split->count < DMN_SPLIT_MAX; i++) {
+        const struct pl_ep *ep = ep_with(&adapt->machine->eps, slow[i].cpu);
+
+        if (ep) {
+            split->cores[split->count++] = slow[i];
+            first = first ? first : ep;
+        }
+    }
+    return first;
+}
+
+static bool may_split(const struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    uint64_t again_ns = AGAIN_NS << base_min(adapt->hasty, HASTY_MOST);
+
+    return !any_pinned(adapt) && (adapt->split_ns == 0 || now_ns - adapt->split_ns >= again_ns) &&
+           (adapt->refused_ns == 0 || now_ns - adapt->refused_ns >= REFUSED_NS) &&
+           (adapt->machine->whole_wanted_ns == 0 ||
+            now_ns - adapt->machine->whole_wanted_ns >= WANTED_NS);
+}
+
+static void see(const struct dmn_model *m, uint64_t start_ns)
+{
+    const struct pl_ep_set *whole = dmn_machine_whole(m->of->machine);
+    const struct pl_ep_set *eps = pl_current_eps(m->pipe);
+    struct tun_core_seen seen[PL_TEAM_MAX];
+    size_t count = dmn_adapt_alone(m, seen);
+
+    for (size_t i = 0; i < count; i++) { /* what is split off is compared with its siblings */
+        seen[i].ep = (uint16_t)pl_ep_like(whole, &eps->eps[seen[i].ep]);
+    }
+    tun_apart_see(m->adapt->apart, seen, count, start_ns);
+}
+
+/* Return: soon it may be due to split an EP. */
+static bool suspects(const struct dmn_adapt *adapt, const struct dmn_model *m, uint64_t now_ns)
+{
+    struct tun_slow_core slow[TUN_APART_CORES_MAX];
+    size_t count = tun_apart_suspects(m->adapt->apart, slow);
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        any |= ep_with(&adapt->machine->eps, slow[i].cpu) != NULL;
+    }
+    return any && only_busy(adapt) == m && may_split(adapt, now_ns);
+}
+
+/* A decision about all of an EP would come too soon while one core of it is suspected. What is
+ * measured meanwhile is no cost of these cores. */
+void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns, uint64_t now_ns)
+{
+    struct dmn_adapt_model *a = m->adapt;
+
+    a->suspects = false;
+    if (!a->apart && !(a->apart = tun_apart_new())) {
+        return;
+    }
+    if (a->apart_epoch != pl_epoch(m->pipe)) {
+        tun_apart_forget(a->apart);
+        a->apart_epoch = pl_epoch(m->pipe);
+    }
+    if (a->serving && start_ns > 0 && now_ns > start_ns) {
+        see(m, start_ns);
+        a->suspects = suspects(adapt, m, now_ns);
+    }
+    if (a->suspects) {
+        a->alarmed = true;
+        dmn_adapt_publish(m);
+    }
+}
+
+static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    const struct dmn_model *m = only_busy(adapt);
+    struct dmn_split split = adapt->split;
+    const struct pl_ep *ep;
+    char cores[80], text[192];
+
+    if (!m || !m->adapt->apart || !may_split(adapt, now_ns)) {
+        return;
+    }
+    ep = add_slow(adapt, m, &split);
+    if (!ep) {
+        return;
+    }
+    for (struct dmn_model *each = adapt->models->models; each; each = each->next) {
+        if (!each->adapt->corrected) {
+            dmn_adapt_unlearn(each);
+        }
+    }
+    name_cores(&split.cores[adapt->split.count], split.count - adapt->split.count, cores,
+               sizeof(cores));
+    snprintf(text, sizeof(text), "%s: %.1f times slower than its siblings; EP %s is split", cores,
+             split.cores[adapt->split.count].factor, ep->name);
+    dmn_adapt_parts_begin(adapt, &split, text);
+}
+
+void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    if (adapt->change || !all_calm(adapt)) {
+        return;
+    }
+    if (adapt->split.count == 0 || !step_to_join(adapt, now_ns)) {
+        step_to_split(adapt, now_ns);
+    }
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/adapt/apart.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base.h"
+#include "tuner/adapt/detect.h"
+
+#define LEVEL_WINDOWS ((size_t)25) /* whose median is the factor */
+
+struct core {
+    uint16_t ep, cpu;
+    double level;  /* newest */
+    uint64_t seen; /* number of the window that it is of */
+    double sum;    /* of this window's samples */
+    unsigned samples;
+    struct tun_detect detect;
+};
+
+struct tun_apart {
+    uint64_t windows;
+    size_t count;
+    struct core cores[TUN_APART_CORES_MAX];
+};
+
+struct tun_apart *tun_apart_new(void)
+{
+    return calloc(1, sizeof(struct tun_apart));
+}
+
+struct tun_apart *tun_apart_free(struct tun_apart *a)
+{
+    free(a);
+    return NULL;
+}
+
+void tun_apart_forget(struct tun_apart *a)
+{
+    if (a) {
+        a->count = 0;
+    }
+}
+
+static struct core *core_of(struct tun_apart *a, const struct tun_core_seen *s)
+{
+    struct tun_detect_options o = TUN_DETECT_DEFAULTS;
+
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->cores[i].ep == s->ep && a->cores[i].cpu == s->cpu) {
+            return &a->cores[i];
+        }
+    }
+    if (a->count == TUN_APART_CORES_MAX) {
+        return NULL;
+    }
+    a->cores[a->count] = (struct core){.ep = s->ep, .cpu = s->cpu};
+    tun_detect_init(&a->cores[a->count].detect, &o);
+    return &a->cores[a->count++];
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The lower quartile of what the EP's other cores showed of late. Return: one did. */
+static bool quartile(const struct tun_apart *a, const struct core *of, double *ret)
+{
+    double levels[TUN_APART_CORES_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const struct core *c = &a->cores[i];
+
+        if (c != of && c->ep == of->ep && c->seen > 0 && a->windows - c->seen < TUN_APART_STALE) {
+            levels[count++] = c->level;
+        }
+    }
+    if (count == 0) {
+        return false;
+    }
+    qsort(levels, count, sizeof(levels[0]), by_size);
+    *ret = levels[(count - 1) / 4];
+    return true;
+}
+
+void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t count,
+                   uint64_t start_ns)
+{
+    a->windows++;
+    for (size_t i = 0; i < count; i++) {
+        struct core *c = isfinite(seen[i].level) ? core_of(a, &seen[i]) : NULL;
+
+        if (c) {
+            c->sum += seen[i].level;
+            c->samples++;
+            c->level = c->sum / c->samples;
+            c->seen = a->windows;
+        }
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        struct core *c = &a->cores[i];
+        double least;
+
+        if (c->samples > 0 && quartile(a, c, &least)) {
+            tun_detect_add(&c->detect, c->level - least, start_ns);
+        }
+        c->sum = 0;
+        c->samples = 0;
+    }
+}
+
+/* Return: enough was seen of the core of late. @ret: the factor that most windows show. */
+static bool lasting(const struct tun_apart *a, const struct core *c, double *ret)
+{
+    *ret = exp(tun_detect_level(&c->detect, 2 * TUN_APART_WINDOWS - 1));
+    return a->windows - c->seen < TUN_APART_STALE && c->detect.count >= TUN_APART_WINDOWS;
+}
+
+static bool apart(const struct tun_apart *a, const struct core *c, double *ret_factor)
+{
+    size_t windows = tun_detect_change(&c->detect, NULL);
+    double most;
+
+    *ret_factor = exp(tun_detect_level(&c->detect, base_min(windows, LEVEL_WINDOWS)));
+    return lasting(a, c, &most) && most >= TUN_APART && *ret_factor >= TUN_APART &&
+           tun_detect_state(&c->detect) == TUN_SLOWER && tun_detect_firm(&c->detect);
+}
+
+bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu)
+{
+    double most;
+
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->cores[i].cpu == cpu) {
+            return lasting(a, &a->cores[i], &most) && most < TUN_APART_ALIKE;
+        }
+    }
+    return false;
+}
+
+size_t tun_apart_slow(const struct tun_apart *a, struct tun_slow_core *ret)
+{
+    size_t count = 0;
+    double factor;
+
+    for (size_t i = 0; i < a->count; i++) {
+        if (apart(a, &a->cores[i], &factor)) {
+            ret[count++] = (struct tun_slow_core){.cpu = a->cores[i].cpu, .factor = factor};
+        }
+    }
+    return count;
+}
+
+size_t tun_apart_suspects(const struct tun_apart *a, struct tun_slow_core *ret)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const struct core *c = &a->cores[i];
+        size_t windows = tun_detect_change(&c->detect, NULL);
+        double factor = exp(tun_detect_level(&c->detect, base_min(windows, (size_t)3)));
+
+        if (tun_detect_state(&c->detect) == TUN_SLOWER && windows <= 2 * TUN_APART_WINDOWS &&
+            a->windows - c->seen < TUN_APART_STALE && factor >= TUN_APART) {
+            ret[count++] = (struct tun_slow_core){.cpu = c->cpu, .factor = factor};
+        }
+    }
+    return count;
+}
