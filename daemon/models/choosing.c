@@ -107,10 +107,10 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         c->took_ns = base_now_ns() - start;
         return 0;
     }
+    at_once = r == 0 && !c->outdated && dmn_choose_at_once(c, m);
     if (r == 0) {
         r = build(c, m, ret_error, ret);
     }
-    at_once = r == 0 && !c->outdated && dmn_choose_at_once(c, m);
     c->took_ns = base_now_ns() - start;
     if (r == 0) {
         c->chosen = true;

@@ -5,6 +5,15 @@
 
 #define SHARE 4u /* of kernels.measure_ms that is spent on it: one part in so many */
 
+/* Times by which another primitive may be chosen: not if memory or examples decided, too. */
+static const struct krn_times *times_of(const struct dmn_choose *c, size_t k)
+{
+    return c->measured && !c->examples && c->options.objective == KRN_LATENCY &&
+                   c->options.packed_bytes_max == 0
+               ? &c->known[k]
+               : NULL;
+}
+
 bool dmn_choose_at_once(struct dmn_choose *c, const struct mdl_model *m)
 {
     bool any = false;
@@ -14,11 +23,12 @@ bool dmn_choose_at_once(struct dmn_choose *c, const struct mdl_model *m)
             .cpu = c->kinds[k].cpu, .budget_ns = c->ms * BASE_NS_PER_MS / SHARE, .stop = &c->stop};
         double(*gains)[KRN_AT_ONCE];
 
-        if (c->kinds[k].same != k || c->at_once[k] || !krn_at_once_any(m, &c->of[k].choice)) {
+        if (c->kinds[k].same != k || c->at_once[k] ||
+            (!c->measured && !krn_at_once_any(m, &c->of[k].choice))) {
             continue;
         }
-        gains = calloc(m->op_count, sizeof(*gains));
-        if (!gains || krn_measure_at_once(m, &c->of[k].choice, &o, gains) < 0) {
+        gains = calloc(m->op_count + 1, sizeof(*gains));
+        if (!gains || krn_measure_at_once(m, times_of(c, k), &o, &c->of[k], gains) < 0) {
             free(gains); /* the planner proposes no batches */
             continue;
         }
