@@ -6,8 +6,8 @@
  * slower or faster than the table by a common factor (contention, frequency) has its unmeasured
  * cells scaled by that factor. Unknown cells stay unknown: tuner/fill.h predicts them.
  *
- * Samples of several frames at once replace no measured time of one frame. They correct what several
- * frames gain (tuner/at_once.h), or a time that is only predicted.
+ * Samples of several frames at once replace no measured time of one frame. They correct what
+ * several frames gain (tuner/at_once.h), or a time that is only predicted.
  */
 #pragma once
 

@@ -36,5 +36,6 @@ double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, siz
 /** tun_latency_of() - Return: how long a frame stays in a team that takes @frames at once, each
  * of which needs @ns: L of tuner/eval.h. */
 double tun_latency_of(const struct tun_problem *p, size_t frames, double ns);
-/** tun_team_ns() - T of one team, one frame at a time, for units first..last; < 0 if a cost is unknown. */
+/** tun_team_ns() - T of one team, one frame at a time, for units first..last; < 0 if a cost is
+ * unknown. */
 double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep, size_t width);

@@ -3,8 +3,8 @@
  * primitive of every operator and of every pair that runs as one, and the time of every operator.
  * The file also says what it was measured for. If any of that differs, as after an upgrade, what
  * still fits serves at once, and the choice is measured again later (choosing_again.c). So it is if
- * its times left doubt; a file without "doubt" has none. What several frames at once gain is with the
- * operators that can; files of older versions lack it, and it is measured at the next load. */
+ * its times left doubt; a file without "doubt" has none. What several frames at once gain is
+ * with the operators that can; files of older versions lack it, and the next load measures it. */
 #include <errno.h>
 #include <jansson.h>
 #include <link.h>
@@ -181,8 +181,8 @@ static bool read_op(const struct dmn_choose *c, const struct mdl_model *m, size_
            ns >= 0 && ns <= NS_MAX;
 }
 
-/* Reads what several frames at once gain. Return: it is known of every operator that can; NULL: it is
- * not, or there is no such operator. */
+/* Reads what several frames at once gain. Return: it is known of every operator that can; NULL: it
+ * is not, or there is no such operator. */
 static double (*read_gains(const struct mdl_model *m, const struct krn_choice *choice,
                            json_t *list))[KRN_AT_ONCE]
 {

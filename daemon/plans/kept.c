@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was learned of a model, saved for the next start. There is one file per model. It has one
  * state for each combination of EPs, governors, frequency limits and quota, newest first. States of
- * older versions have no limits and quota: they fit any. Nor have they "at_once". A state with an error counts as missing.
+ * older versions have no limits and quota: they fit any. Nor have they "at_once". A state with an
+ * error counts as missing.
  *
  * A load reads the file on its own thread. The disk's thread reads it again, adds a state and
  * writes it. What the loop asks is in memory: dmn_planning.kept. */

@@ -2,10 +2,10 @@
 /**
  * kernels/select/measure_at_once.h - measures what it gains to compute several frames at once
  *
- * A primitive that can (krn_primitive.frames_at_once) reads its weights once for all frames. Whether
- * that gains depends on where the weights come from: between two runs of an op a frame reads all
- * other weights, so as many bytes are read in front of every sample here, at most 64 MiB. 1, 2, 4
- * and 8 frames are timed in turns, so that what disturbs one of them disturbs the others alike.
+ * A primitive that can (krn_primitive.frames_at_once) reads its weights once for all frames.
+ * Whether that gains depends on where the weights come from: between two runs of an op a frame
+ * reads all other weights, so as many bytes are read in front of every sample here, at most 64 MiB. 1, 2,
+ * 4 and 8 frames are timed in turns, so that what disturbs one of them disturbs the others alike.
  */
 #pragma once
 
@@ -47,12 +47,13 @@ size_t krn_at_once_candidates(const struct mdl_model *m, const struct krn_times 
 /**
  * krn_measure_at_once() - times 1, 2, 4 and 8 frames at once
  * @t: as for krn_at_once_candidates(). Of several the one is chosen that takes least with 4 frames.
- * @c: the choice; changes with it. @ret: [op_count][KRN_AT_ONCE]: the time a frame of 2, 4, 8 frames
- * at once over that of one frame: the median over the turns of t(n) / (n t(1)); 1 for ops that run
- * frame after frame
+ * @c: the choice; changes with it. @ret: [op_count][KRN_AT_ONCE]: the time a frame of 2, 4, 8
+ * frames at once over that of one frame: the median over the turns of t(n) / (n t(1)); 1 for ops
+ * that run frame after frame
+ *
  * Threads: any; blocks for the budget, starts one thread, packs one op at a time.
- * Return: 0, -ENOMEM, -EAGAIN (no thread), -ECANCELED (stopped), -EOPNOTSUPP; if not 0, @c is valid,
- * and may have changed.
+ * Return: 0, -ENOMEM, -EAGAIN (no thread), -ECANCELED (stopped), -EOPNOTSUPP; if not 0, @c is
+ * valid, and may have changed.
  */
 int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,
                         const struct krn_at_once_options *o, struct krn_chosen *c,

@@ -107,8 +107,8 @@ static size_t add_level(struct tun_ways *ways, size_t count, const struct tun_wa
     return count;
 }
 
-/* @count: ways made so far, of other batches. They are not compared with these: slow teams that take
- * one frame may need less energy than fast ones that take two, and keep a frame longer. */
+/* @count: ways made so far, of other batches. They are not compared with these: slow teams that
+ * take one frame may need less energy than fast ones that take two, and keep a frame longer. */
 static size_t make_batch(struct tun_ways *ways, size_t from, size_t to, size_t b, size_t count)
 {
     const struct tun_space *s = ways->s;

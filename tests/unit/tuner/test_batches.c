@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several frames at once: what they gain, what a plan with them should do, and how the exact planner
- * chooses how many. */
+/* Several frames at once: what they gain, what a plan with them should do, and how the exact
+ * planner chooses how many. */
 #include <errno.h>
 #include <string.h>
 
