@@ -4,8 +4,9 @@
  *
  * A primitive that can (krn_primitive.frames_at_once) reads its weights once for all frames.
  * Whether that gains depends on where the weights come from: between two runs of an op a frame
- * reads all other weights, so as many bytes are read in front of every sample here, at most 64 MiB. 1, 2,
- * 4 and 8 frames are timed in turns, so that what disturbs one of them disturbs the others alike.
+ * reads all other weights, so as many bytes are read in front of every sample here, at most 64
+ * MiB. 1, 2, 4 and 8 frames are timed in turns, so that what disturbs one of them disturbs the
+ * others alike.
  */
 #pragma once
 

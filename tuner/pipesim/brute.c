@@ -227,20 +227,3 @@ int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores
     random_bounds(random, ret);
     return 0;
 }
-
-int psim_brute_at_once(struct tun_random *random, struct tun_problem *p)
-{
-    struct tun_at_once *a = tun_problem_at_once(p);
-
-    if (!a) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < p->ep_count * p->unit_count; i++) {
-        for (size_t k = 0; k < TUN_AT_ONCE; k++) {
-            a[i].factor[k] = tun_random_below(random, 2) ? uniform(random, 0.1, 1) : 1;
-        }
-        tun_at_once_settle(&a[i]);
-    }
-    p->batch_wait_ns = tun_random_below(random, 2) ? uniform(random, 0, 500) : 0;
-    return 0;
-}

@@ -35,6 +35,3 @@ int psim_brute_batches(const struct tun_problem *p, size_t batch_max, struct psi
  * of them impossible. @cores_max: of all EPs, 1..6; @units_max: 1..8. Return: 0 or -ENOMEM. */
 int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
                        struct tun_problem *ret);
-/** psim_brute_at_once() - some units of @p gain from several frames at once. Return: 0 or -ENOMEM.
- */
-int psim_brute_at_once(struct tun_random *random, struct tun_problem *p);

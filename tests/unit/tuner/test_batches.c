@@ -158,13 +158,36 @@ static double figure(const struct tun_problem *p, const struct tun_outcome *o)
     return p->objective == TUN_POWER ? o->energy_nj : o->latency_ns;
 }
 
+static double uniform(struct tun_random *r, double low, double high)
+{
+    return low + (high - low) * tun_random_unit(r);
+}
+
+/* Some units gain from several frames at once. */
+static void random_gains(struct tun_random *random, struct tun_problem *p)
+{
+    struct tun_at_once *a = tun_problem_at_once(p);
+
+    if (!a) {
+        abort();
+    }
+    for (size_t i = 0; i < p->ep_count * p->unit_count; i++) {
+        for (size_t k = 0; k < TUN_AT_ONCE; k++) {
+            a[i].factor[k] = tun_random_below(random, 2) ? uniform(random, 0.1, 1) : 1;
+        }
+        tun_at_once_settle(&a[i]);
+    }
+    p->batch_wait_ns = tun_random_below(random, 2) ? uniform(random, 0, 500) : 0;
+}
+
 static void random_problem(uint64_t seed, struct tun_problem *ret)
 {
     struct tun_random random = {seed};
 
-    if (psim_brute_problem(&random, 4, 4, ret) < 0 || psim_brute_at_once(&random, ret) < 0) {
+    if (psim_brute_problem(&random, 4, 4, ret) < 0) {
         abort();
     }
+    random_gains(&random, ret);
     if (ret->bounds.latency_max_ns > 0 && tun_random_below(&random, 2)) {
         ret->bounds.latency_max_ns *= 4; /* room for batches */
     }
