@@ -2,13 +2,16 @@
 /**
  * tuner/eval.h - what a plan should do by a cost table: the one place with these formulas
  *
- * For units i..j on a team of EP k and width w:
- *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0) + sum_{u=i..j} cost[k][w][u]
+ * For units i..j on a team of EP k and width w that takes n frames at once (n = 1: one):
+ *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0)
+ *         + sum_{u=i..j} cost[k][w][u] * f[k][u](n)         time a frame; f: tuner/at_once.h
+ *     L = n > 1 ? batch_wait_ns + n T : T                   how long a frame stays in the team
  * A stage with teams t has the period 1 / sum_t 1/T_t (frames are dispatched by speed); the plan's
  * bottleneck is its longest period; throughput is 1 / bottleneck (Pipe-it eq. 9, 11). The latency
- * of the worst frame meets the slowest team of every stage: sum over stages of max_t T_t. The
- * energy of a frame is  sum over stages of  sum_t share_t * T_t * w_t * watts[k_t]  with share_t
- * proportional to 1/T_t, in nJ. Over several boards see tuner/eval_boards.h.
+ * of the worst frame meets the slowest team of every stage: sum over stages of max_t L_t; a frame
+ * of several waits for company and then for all of them. The energy of a frame is  sum over stages
+ * of  sum_t share_t * T_t * w_t * watts[k_t]  with share_t proportional to 1/T_t, in nJ. Over
+ * several boards see tuner/eval_boards.h.
  */
 #pragma once
 

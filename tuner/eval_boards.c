@@ -129,7 +129,7 @@ static int eval_teams(struct eval *e, size_t s)
     for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
         const struct tun_ep *ep = &e->p->eps[group->ep];
-        double ns = tun_team_ns(e->p, stage->first_unit, stage->last_unit, group->ep, group->width);
+        double ns = tun_group_ns(e->p, stage->first_unit, stage->last_unit, group);
 
         if (ns <= 0) {
             return TUN_E_UNKNOWN;
@@ -139,7 +139,7 @@ static int eval_teams(struct eval *e, size_t s)
         e->board_watts[s][ep->board] +=
             group->count * group->width * (ep->watts > 0 ? ep->watts : 1);
         rate += group->count / ns;
-        slowest = base_max(slowest, ns);
+        slowest = base_max(slowest, tun_latency_of(e->p, pl_group_batch(group), ns));
     }
     e->o->latency_ns += slowest;
     e->o->stage_ns[s] = 1 / rate;

@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "base.h"
+#include "tuner/learn_at_once.h"
 
 #define SIGMA_DEFAULT 0.05 /* of a sample that does not say */
 #define SIGMA_NOISE 0.005  /* two means of one thing differ at least so much */
@@ -123,7 +124,7 @@ static void take_samples(struct tun_problem *p, const struct tun_trial *t, struc
         const struct tun_sample *s = &t->samples[i];
         struct tun_cell *c;
 
-        if (!usable(p, s)) {
+        if (!usable(p, s) || tun_sample_shared(s)) {
             continue;
         }
         c = tun_cell_at(&p->costs, s->ep, s->width, s->unit);
@@ -314,6 +315,7 @@ void tun_learn(struct tun_problem *p, const struct tun_trial *t)
     if (t->failed) {
         return;
     }
+    tun_learn_at_once(p, t);
     notes = calloc(tun_cell_count(&p->costs), sizeof(*notes));
     take_samples(p, t, notes);
     if (!notes) { /* without memory the samples alone are learned */

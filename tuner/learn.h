@@ -5,6 +5,9 @@
  * A sample replaces what the table had for its (EP, width, unit). An EP whose samples are all
  * slower or faster than the table by a common factor (contention, frequency) has its unmeasured
  * cells scaled by that factor. Unknown cells stay unknown: tuner/fill.h predicts them.
+ *
+ * Samples of several frames at once replace no measured time of one frame. They correct what
+ * several frames gain (tuner/at_once.h), or a time that is only predicted.
  */
 #pragma once
 

@@ -24,5 +24,18 @@ struct tun_outcome {
     double most_memory_bytes, most_energy_nj; /* the largest of a board */
 };
 
-/** tun_team_ns() - T of one team for units first..last; < 0 if a cost is unknown. */
+/**
+ * tun_group_ns() - T of one team of @group, a frame, if it takes its batch of frames at once
+ * T(n) of tuner/eval.h; < 0 if a cost is unknown.
+ */
+double tun_group_ns(const struct tun_problem *p, size_t first, size_t last,
+                    const struct pl_group *group);
+/** tun_frames_ns() - as tun_group_ns(), for @frames at once, also on average (>= 1). */
+double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep,
+                     size_t width, double frames);
+/** tun_latency_of() - Return: how long a frame stays in a team that takes @frames at once, each
+ * of which needs @ns: L of tuner/eval.h. */
+double tun_latency_of(const struct tun_problem *p, size_t frames, double ns);
+/** tun_team_ns() - T of one team, one frame at a time, for units first..last; < 0 if a cost is
+ * unknown. */
 double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep, size_t width);

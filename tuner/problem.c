@@ -61,12 +61,17 @@ int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret)
 
     copy.units = calloc(from->unit_count, sizeof(*copy.units));
     copy.costs.cells = calloc(cells, sizeof(*copy.costs.cells));
-    if (!copy.units || !copy.costs.cells) {
+    copy.at_once = NULL;
+    if (!copy.units || !copy.costs.cells || (from->at_once && !tun_problem_at_once(&copy))) {
         tun_problem_deinit(&copy);
         return -ENOMEM;
     }
     memcpy(copy.units, from->units, from->unit_count * sizeof(*copy.units));
     memcpy(copy.costs.cells, from->costs.cells, cells * sizeof(*copy.costs.cells));
+    if (from->at_once) {
+        memcpy(copy.at_once, from->at_once,
+               from->ep_count * from->unit_count * sizeof(*copy.at_once));
+    }
     *ret = copy;
     return 0;
 }
@@ -75,7 +80,26 @@ void tun_problem_deinit(struct tun_problem *p)
 {
     free(p->units);
     free(p->costs.cells);
+    free(p->at_once);
     *p = TUN_PROBLEM_NULL;
+}
+
+struct tun_at_once *tun_problem_at_once(struct tun_problem *p)
+{
+    if (!p->at_once) {
+        p->at_once = calloc(p->ep_count * p->unit_count, sizeof(*p->at_once));
+    }
+    return p->at_once;
+}
+
+bool tun_problem_gains(const struct tun_problem *p)
+{
+    for (size_t i = 0; p->at_once && i < p->ep_count * p->unit_count; i++) {
+        if (tun_at_once_gains(&p->at_once[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int check_units(const struct tun_problem *p, char *ret_error)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "pipeline/plan.h"
+#include "tuner/at_once.h"
 #include "tuner/board.h"
 
 #define TUN_UNIT_MAX 4096u
@@ -77,7 +78,9 @@ struct tun_problem {
     struct tun_unit *units; /* [unit_count], owned */
     struct tun_ep eps[PL_EP_MAX];
     struct tun_costs costs;
-    double handoff_ns;          /* what a team spends a frame besides its units */
+    struct tun_at_once *at_once; /* [ep_count][unit_count], owned; NULL: no unit gains */
+    double batch_wait_ns;        /* how long a team with a batch waits for company, at most */
+    double handoff_ns;           /* what a team spends a frame besides its units */
     double handoff_ns_per_byte; /* and for each byte that crosses the border it takes frames from */
     enum tun_objective objective;
     struct tun_bounds bounds;
@@ -128,6 +131,19 @@ static inline bool tun_cell_known(const struct tun_cell *c)
 {
     return tun_positive(c->ns);
 }
+
+/** tun_at_once_at() - Return: what several frames at once gain of @unit on @ep; borrowed until the
+ * problem goes; NULL: unknown, nothing. */
+static inline const struct tun_at_once *tun_at_once_at(const struct tun_problem *p, size_t ep,
+                                                       size_t unit)
+{
+    return p->at_once ? &p->at_once[ep * p->unit_count + unit] : NULL;
+}
+/** tun_problem_at_once() - makes room for them where there is none yet, nothing known.
+ * Return: p->at_once, or NULL without memory. */
+struct tun_at_once *tun_problem_at_once(struct tun_problem *p);
+/** tun_problem_gains() - Return: some unit gains from several frames at once. */
+bool tun_problem_gains(const struct tun_problem *p);
 
 /** tun_core_count() - cores of all EPs. */
 size_t tun_core_count(const struct tun_problem *p);

@@ -10,6 +10,8 @@ struct tun_sample {
     uint32_t unit;
     double ns;    /* mean */
     double sigma; /* relative standard error of that mean */
+    /* that the team took at once, on average; then ns is a frame's part. 0 and 1: one */
+    double frames;
 };
 
 /* What running a plan showed. */

@@ -82,6 +82,22 @@ static bool better_known(const struct tun_cell *than, const struct tun_cell *cel
     return than->ns > 0 && !dmn_planner_guessed(than) && dmn_planner_guessed(cell);
 }
 
+/* What several frames at once gain: measured figures, and those that are missing. */
+static void carry_at_once(const struct tun_problem *from, size_t old, struct tun_problem *to,
+                          size_t ep)
+{
+    struct tun_at_once *all = from->at_once ? tun_problem_at_once(to) : NULL;
+
+    for (size_t u = 0; all && u < to->unit_count; u++) {
+        const struct tun_at_once *was = tun_at_once_at(from, old, u);
+        struct tun_at_once *is = &all[ep * to->unit_count + u];
+
+        if (was->measured || !tun_at_once_gains(is)) {
+            *is = *was;
+        }
+    }
+}
+
 void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
                    struct tun_problem *to, const struct pl_ep_set *to_eps)
 {
@@ -94,6 +110,9 @@ void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_
         size_t old = pl_ep_like(from_eps, &to_eps->eps[k]);
         size_t widths = old == SIZE_MAX ? 0 : base_min(from->eps[old].cores, to->eps[k].cores);
 
+        if (old != SIZE_MAX) {
+            carry_at_once(from, old, to, k);
+        }
         for (size_t w = 1; w <= widths; w++) {
             for (size_t u = 0; u < to->unit_count; u++) {
                 const struct tun_cell *cell = tun_cell_at(&from->costs, old, w, u);

@@ -86,12 +86,38 @@ static struct tun_team_seen *seen_of(struct tun_team_seen *seen, size_t *count, 
     return &seen[(*count)++];
 }
 
-static void note_alone(struct dmn_adapt_model *a, const struct pl_team_stats *t,
-                       const struct pl_series *service)
+/* By how much longer a frame takes alone than as one of @frames, by the table. The watch compares
+ * times of single frames, so fewer frames at once are no slow core. */
+static double alone(const struct dmn_model *m, const struct pl_stage_plan *stage, size_t group,
+                    double frames)
 {
+    const struct tun_problem *p = &m->planning->problem;
+    const struct pl_group *g = &stage->groups[group];
+    double one, each;
+
+    if (!(frames > 1) || g->ep >= p->ep_count) {
+        return 1;
+    }
+    one = tun_team_ns(p, stage->first_unit, stage->last_unit, g->ep, g->width);
+    each = tun_frames_ns(p, stage->first_unit, stage->last_unit, g->ep, g->width, frames);
+    return one > 0 && each > 0 ? one / each : 1;
+}
+
+/* @runs: in which the team computed the frames of @service. */
+static void note_alone(struct dmn_model *m, const struct pl_team_stats *t,
+                       const struct pl_series *service, uint64_t runs)
+{
+    const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[t->stage];
+    struct dmn_adapt_model *a = m->adapt;
+
     if (t->width == 1 && service->count > 0) {
+        double frames = (double)service->count / base_max((double)runs, 1.0);
+
         a->alone[a->alone_count++] = (struct dmn_adapt_alone){
-            .stage = t->stage, .ep = t->ep, .cpu = t->cpus[0], .service_ns = service->mean_ns};
+            .stage = t->stage,
+            .ep = t->ep,
+            .cpu = t->cpus[0],
+            .service_ns = service->mean_ns * alone(m, stage, group_of(stage, t), frames)};
     }
 }
 
@@ -100,7 +126,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 {
     const struct pl_plan *plan = pl_current_plan(m->pipe);
     struct dmn_adapt_model *a = m->adapt;
-    uint64_t busy_ns[PL_TEAM_MAX] = {0};
+    uint64_t busy_ns[PL_TEAM_MAX] = {0}, runs[PL_TEAM_MAX] = {0};
     size_t count = 0, teams[PL_TEAM_MAX] = {0};
     double busiest = 0;
     bool first = a->window_ns == 0 || a->epoch != pl_epoch(m->pipe);
@@ -120,18 +146,25 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
             seen->frames += service.count;
             seen->service_ns += (double)service.count * service.mean_ns;
             seen->cpu_ns += (double)(t.cpu_ns - before->cpu_ns);
+            runs[seen - ret] += t.runs - before->runs;
             busy_ns[seen - ret] += t.busy_ns - before->busy_ns;
             teams[seen - ret]++;
-            note_alone(a, &t, &service);
+            note_alone(m, &t, &service, t.runs - before->runs);
         }
-        *before = (struct dmn_adapt_count){
-            .service = t.service, .frames = t.frames, .busy_ns = t.busy_ns, .cpu_ns = t.cpu_ns};
+        *before = (struct dmn_adapt_count){.service = t.service,
+                                           .frames = t.frames,
+                                           .runs = t.runs,
+                                           .busy_ns = t.busy_ns,
+                                           .cpu_ns = t.cpu_ns};
     }
     for (size_t i = 0; i < count; i++) {
         double room = (double)(now_ns - a->window_ns) * (double)teams[i];
+        double by = alone(m, &plan->stages[ret[i].stage], ret[i].group,
+                          (double)ret[i].frames / base_max((double)runs[i], 1.0)) /
+                    base_max((double)ret[i].frames, 1.0);
 
-        ret[i].service_ns /= base_max((double)ret[i].frames, 1.0);
-        ret[i].cpu_ns /= base_max((double)ret[i].frames, 1.0);
+        ret[i].service_ns *= by;
+        ret[i].cpu_ns *= by;
         ret[i].busy = base_min((double)busy_ns[i] / room, 1.0);
         busiest = base_max(busiest, ret[i].busy);
     }

@@ -44,7 +44,7 @@ struct dmn_adapt_job {
 /* A team's counters at the end of the last window. */
 struct dmn_adapt_count {
     struct pl_series service;
-    uint64_t frames, busy_ns, cpu_ns;
+    uint64_t frames, runs, busy_ns, cpu_ns;
 };
 
 struct dmn_adapt_model {

@@ -338,6 +338,23 @@ static json_t *chosen_json(const struct dmn_model *m, const struct mdl_unit *uni
     return kinds;
 }
 
+/* What 2, 4 and 8 frames at once gain, on the EPs where they do. */
+static json_t *at_once_json(const struct dmn_model *m, size_t unit)
+{
+    const struct tun_problem *p = &m->planning->problem;
+    json_t *eps = json_object();
+
+    for (size_t k = 0; k < p->ep_count; k++) {
+        const struct tun_at_once *a = tun_at_once_at(p, k, unit);
+
+        if (tun_at_once_gains(a)) {
+            json_object_set_new(eps, p->eps[k].name,
+                                json_pack("[f, f, f]", a->factor[0], a->factor[1], a->factor[2]));
+        }
+    }
+    return eps;
+}
+
 json_t *dmn_model_units_json(const struct dmn_model *m)
 {
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
@@ -366,6 +383,7 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
             (json_int_t)unit->live_bytes, "primitive", v ? v->name : "", "primitives",
             primitives_json(m, unit), "measured_ms", times, "count", (json_int_t)stats.time.count);
         json_object_set_new(entry, "chosen_by", chosen_json(m, unit));
+        json_object_set_new(entry, "at_once", at_once_json(m, u));
         json_object_set_new(entry, "time_ms",
                             stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null());
         json_object_set_new(entry, "ewma_ms",

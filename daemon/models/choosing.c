@@ -52,6 +52,8 @@ void dmn_choose_deinit(struct dmn_choose *c)
         krn_chosen_deinit(&c->of[k]);
         krn_choice_deinit(&c->now[k]);
         krn_times_deinit(&c->known[k]);
+        free(c->at_once[k]);
+        c->at_once[k] = NULL;
     }
     for (size_t i = 0; i < c->front_count; i++) {
         krn_chosen_deinit(&c->front[i]);
@@ -78,6 +80,7 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
                    char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
 {
     uint64_t start = base_now_ns();
+    bool at_once;
     int r = -ENOENT;
 
     if (c->given && c->kind_count > 0 && dmn_choose_given(c, m) == 0 &&
@@ -104,13 +107,14 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         c->took_ns = base_now_ns() - start;
         return 0;
     }
+    at_once = r == 0 && !c->outdated && dmn_choose_at_once(c, m);
     if (r == 0) {
         r = build(c, m, ret_error, ret);
     }
     c->took_ns = base_now_ns() - start;
     if (r == 0) {
         c->chosen = true;
-        if (c->measured) {
+        if (c->measured || at_once) {
             dmn_choose_write(c, m, name);
         }
         return 0;
@@ -148,4 +152,5 @@ void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, str
             }
         }
     }
+    dmn_choose_at_once_costs(c, m, p);
 }

@@ -20,6 +20,7 @@
 #include "kernels/int8cal/examples.h"
 #include "kernels/kernels.h"
 #include "kernels/select/choose.h"
+#include "kernels/select/measure_at_once.h"
 #include "pipeline/plan.h"
 #include "tuner/problem.h"
 
@@ -91,6 +92,8 @@ struct dmn_choose {
      * DMN_CHOOSE_DOUBT. */
     double doubt;
     struct krn_chosen of[PL_EP_MAX];
+    /* What several frames at once gain, by op: krn_measure_at_once(); owned; NULL: not known. */
+    double (*at_once[PL_EP_MAX])[KRN_AT_ONCE];
     struct krn_chosen front[DMN_CHOOSE_FRONT_MAX]; /* of the first kind, fastest first */
     size_t front_count;
     double agreement; /* measured on the examples; 0: there were none */
@@ -114,8 +117,8 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
                    char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
 
 /** dmn_choose_costs() - enters the times of the chosen primitives into @p as predictions for one
- * core. A measured choice drops saved costs, which may be of other primitives; a choice from the
- * file keeps them. */
+ * core, and what several frames at once gain. A measured choice drops saved costs, which may be of
+ * other primitives; a choice from the file keeps them. */
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p);
 
 /** dmn_choose_classes() - sets each kind's class, before dmn_choose_net(). Threads: the load's.

@@ -3,7 +3,8 @@
  * primitive of every operator and of every pair that runs as one, and the time of every operator.
  * The file also says what it was measured for. If any of that differs, as after an upgrade, what
  * still fits serves at once, and the choice is measured again later (choosing_again.c). So it is if
- * its times left doubt; a file without "doubt" has none. */
+ * its times left doubt; a file without "doubt" has none. What several frames at once gain is
+ * with the operators that can; files of older versions lack it, and the next load measures it. */
 #include <errno.h>
 #include <jansson.h>
 #include <link.h>
@@ -180,6 +181,33 @@ static bool read_op(const struct dmn_choose *c, const struct mdl_model *m, size_
            ns >= 0 && ns <= NS_MAX;
 }
 
+/* Reads what several frames at once gain. Return: it is known of every operator that can; NULL: it
+ * is not, or there is no such operator. */
+static double (*read_gains(const struct mdl_model *m, const struct krn_choice *choice,
+                           json_t *list))[KRN_AT_ONCE]
+{
+    double(*ret)[KRN_AT_ONCE] = NULL;
+
+    if (!krn_at_once_any(m, choice) || !(ret = calloc(m->op_count, sizeof(*ret)))) {
+        return NULL;
+    }
+    for (size_t i = 0; i < m->op_count; i++) {
+        json_t *gains = json_array_get(json_array_get(list, i), 3);
+        bool can = krn_at_once_gains(m, choice, i);
+
+        for (size_t b = 0; b < KRN_AT_ONCE; b++) {
+            double f = can ? json_number_value(json_array_get(gains, b)) : 1;
+
+            if (!(f > 0) || !isfinite(f)) {
+                free(ret);
+                return NULL;
+            }
+            ret[i][b] = f;
+        }
+    }
+    return ret;
+}
+
 static int read_kind(const struct dmn_choose *c, const struct mdl_model *m, json_t *list,
                      struct krn_chosen *ret)
 {
@@ -205,11 +233,16 @@ static int read_kinds(struct dmn_choose *c, const struct mdl_model *m, json_t *r
 
     for (size_t k = 0; r == 0 && k < c->kind_count; k++) {
         if (c->kinds[k].same == k) {
-            r = read_kind(c, m, json_object_get(kinds, c->kinds[k].name), &c->of[k]);
+            json_t *list = json_object_get(kinds, c->kinds[k].name);
+
+            r = read_kind(c, m, list, &c->of[k]);
+            c->at_once[k] = r == 0 ? read_gains(m, &c->of[k].choice, list) : NULL;
         }
     }
     for (size_t k = 0; r != 0 && k < c->kind_count; k++) {
         krn_chosen_deinit(&c->of[k]);
+        free(c->at_once[k]);
+        c->at_once[k] = NULL;
     }
     return r;
 }
@@ -260,16 +293,22 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
     return r < 0 ? -ENOENT : r;
 }
 
-static json_t *kind_json(const struct krn_chosen *of)
+static json_t *kind_json(const struct mdl_model *m, const struct krn_chosen *of,
+                         const double (*gains)[KRN_AT_ONCE])
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < of->choice.op_count; i++) {
         const struct krn_primitive *fused = of->choice.fused[i];
 
-        json_array_append_new(list, json_pack("[s, o, f]", of->choice.own[i]->name,
-                                              fused ? json_string(fused->name) : json_null(),
-                                              of->op_ns[i]));
+        json_t *entry = json_pack("[s, o, f]", of->choice.own[i]->name,
+                                  fused ? json_string(fused->name) : json_null(), of->op_ns[i]);
+
+        if (gains && krn_at_once_gains(m, &of->choice, i)) {
+            json_array_append_new(entry,
+                                  json_pack("[f, f, f]", gains[i][0], gains[i][1], gains[i][2]));
+        }
+        json_array_append_new(list, entry);
     }
     return list;
 }
@@ -288,7 +327,9 @@ void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const cha
     kinds = json_object();
     for (size_t k = 0; k < c->kind_count; k++) {
         if (c->kinds[k].same == k) {
-            json_object_set_new(kinds, c->kinds[k].name, kind_json(&c->of[k]));
+            json_object_set_new(
+                kinds, c->kinds[k].name,
+                kind_json(m, &c->of[k], (const double(*)[KRN_AT_ONCE])c->at_once[k]));
         }
     }
     r = dmn_state_file_write(DMN_STATE_CHOICE, path, m->identity,

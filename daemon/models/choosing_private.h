@@ -41,5 +41,12 @@ int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const stru
 /** dmn_choose_measure() - measures the primitives of each kind, and chooses. Sets c->doubt, and
  * adds to c->known and c->tries. Return: 0, or as krn_measure() and krn_choose(). */
 int dmn_choose_measure(struct dmn_choose *c, const struct mdl_model *m);
+/** dmn_choose_at_once() - measures what several frames at once gain with the choice of each kind,
+ * where that is not known; after measuring, of primitives that take one frame as long it chooses
+ * the best. Return: it measured some; what fails stays unknown. choosing_at_once.c */
+bool dmn_choose_at_once(struct dmn_choose *c, const struct mdl_model *m);
+/** dmn_choose_at_once_costs() - enters it into @p. */
+void dmn_choose_at_once_costs(const struct dmn_choose *c, const struct mdl_model *m,
+                              struct tun_problem *p);
 /** dmn_choose_write() - saves the choice; c->note says so if that fails. Blocks on the file. */
 void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const char *name);

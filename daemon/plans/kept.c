@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was learned of a model, saved for the next start. There is one file per model. It has one
  * state for each combination of EPs, governors, frequency limits and quota, newest first. States of
- * older versions have no limits and quota: they fit any. A state with an error counts as missing.
+ * older versions have no limits and quota: they fit any. Nor have they "at_once". A state with an
+ * error counts as missing.
  *
  * A load reads the file on its own thread. The disk's thread reads it again, adds a state and
  * writes it. What the loop asks is in memory: dmn_planning.kept. */
@@ -175,11 +176,12 @@ void dmn_state_save(struct dmn_model *m)
     snprintf(s->model, sizeof(s->model), "%s", m->name);
     describe(of->of->machine, &s->k);
     dmn_model_plan_text(m, plan);
-    s->state = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "eps", s->k.eps, "governors",
-                         s->k.governors, "limits", s->k.limits, "plan", plan, "algorithm",
-                         dmn_origin_name(m->origin), "handoff_ns", of->problem.handoff_ns,
-                         "handoff_ns_per_byte", of->problem.handoff_ns_per_byte, "costs",
-                         tun_costs_json(&of->problem));
+    s->state =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o*}", "eps", s->k.eps, "governors",
+                  s->k.governors, "limits", s->k.limits, "plan", plan, "algorithm",
+                  dmn_origin_name(m->origin), "handoff_ns", of->problem.handoff_ns,
+                  "handoff_ns_per_byte", of->problem.handoff_ns_per_byte, "costs",
+                  tun_costs_json(&of->problem), "at_once", tun_at_once_json(&of->problem, true));
     remember(of, s->state, &s->k);
     of->clocks.learned = false;
     of->clocks.saved_ns = base_now_ns();
@@ -203,6 +205,7 @@ static void load_costs(struct tun_problem *p, json_t *state)
         p->handoff_ns_per_byte = json_number_value(per_byte);
     }
     tun_costs_take(p, json_object_get(state, "costs"));
+    (void)tun_at_once_take(p, json_object_get(state, "at_once")); /* else as measured at load */
 }
 
 /* The origin of a saved plan for the model that will use it. */

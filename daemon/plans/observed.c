@@ -116,6 +116,23 @@ static struct pl_series group_service(const struct dmn_clocks *before, const str
     return all;
 }
 
+/* How many frames the teams of a group took at once on average since @before; 1: none yet. */
+static double group_frames(const struct dmn_clocks *before, const struct dmn_clocks *now,
+                           size_t stage, const struct pl_group *group)
+{
+    uint64_t frames = 0, runs = 0;
+
+    for (size_t t = 0; t < now->team_count; t++) {
+        const struct pl_team_stats *s = &now->teams[t].stats;
+
+        if (of_group(s, stage, group)) {
+            frames += s->frames - (before ? before->teams[t].stats.frames : 0);
+            runs += s->runs - (before ? before->teams[t].stats.runs : 0);
+        }
+    }
+    return frames > runs && runs > 0 ? (double)frames / (double)runs : 1;
+}
+
 /* Relative standard error of the mean; unknown for a single value. */
 static double relative_error(const struct pl_series *s)
 {
@@ -158,7 +175,7 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
 {
     const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[s];
     struct pl_series service = group_service(before, now, s, group);
-    double sum = 0, factor;
+    double sum = 0, factor, frames = group_frames(before, now, s, group);
     size_t count = 0;
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
@@ -174,7 +191,8 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
                                            .width = group->width,
                                            .unit = (uint32_t)u,
                                            .ns = base_max(all.mean_ns, 1.0),
-                                           .sigma = relative_error(&all)};
+                                           .sigma = relative_error(&all),
+                                           .frames = frames};
     }
     factor = missing_factor(&service, sum);
     for (size_t i = 0; i < count; i++) {
@@ -194,22 +212,6 @@ static bool seen_before(const struct pl_stage_plan *stage, size_t group)
     return false;
 }
 
-/* Whether the group's teams take one frame at a time, as the cost table has it. Teams of one shape
- * are measured together. */
-static bool runs_alone(const struct pl_stage_plan *stage, size_t group)
-{
-    const struct pl_group *of = &stage->groups[group];
-
-    for (size_t g = 0; g < stage->group_count; g++) {
-        const struct pl_group *other = &stage->groups[g];
-
-        if (other->ep == of->ep && other->width == of->width && other->more > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Enters a stage into the trial; a group without a frame has its figures from the table. Return:
  * frames. */
 static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *before,
@@ -223,14 +225,15 @@ static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *
         const struct pl_group *group = &stage->groups[g];
         struct pl_series service = group_service(before, now, s, group);
         double ns = service.count ? base_max(service.mean_ns, 1.0)
-                                  : tun_team_ns(&m->planning->problem, stage->first_unit,
-                                                stage->last_unit, group->ep, group->width);
+                                  : tun_group_ns(&m->planning->problem, stage->first_unit,
+                                                 stage->last_unit, group);
 
         frames += seen_before(stage, g) ? 0 : service.count;
         if (ns > 0) {
             ret->measured.team_ns[s][g] = ns;
             rate += group->count / ns;
-            slowest = base_max(slowest, ns);
+            slowest = base_max(slowest, ns * (service.count ? group_frames(before, now, s, group)
+                                                            : (double)pl_group_batch(group)));
         }
     }
     ret->failed |= frames == 0;
@@ -264,7 +267,7 @@ static int trial_between(const struct dmn_model *m, const struct dmn_clocks *bef
 
         trial.frames = stage_trial(m, before, now, s, &trial);
         for (size_t g = 0; g < stage->group_count; g++) {
-            if (!seen_before(stage, g) && runs_alone(stage, g)) {
+            if (!seen_before(stage, g)) {
                 count += group_samples(m, before, now, s, &stage->groups[g], samples + count);
             }
         }

@@ -104,6 +104,8 @@ static int describe(const struct dmn_machine *on, const struct mdl_model *model,
     if (!error) {
         ret->handoff_ns = HANDOFF_NS;
         ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
+        ret->batch_wait_ns =
+            (double)dmn_config_int(dmn_machine_config(on), DMN_KEY_BATCH_WAIT_US) * 1e3;
         describe_units(model, ret);
     }
     return error;

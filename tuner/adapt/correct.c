@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost table as it is now. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -68,6 +69,15 @@ int tun_correct(const struct tun_record *r, const double *slow, struct tun_probl
     if (error) {
         return error;
     }
+    if (r->problem.at_once && !tun_problem_at_once(&p)) {
+        tun_problem_deinit(&p);
+        return -ENOMEM;
+    }
+    for (size_t k = 0; r->problem.at_once && k < count; k++) {
+        memcpy(&p.at_once[k * p.unit_count], tun_at_once_at(&r->problem, ret_eps[k], 0),
+               p.unit_count * sizeof(*p.at_once));
+    }
+    p.batch_wait_ns = r->problem.batch_wait_ns;
     memcpy(p.units, r->problem.units, p.unit_count * sizeof(*p.units));
     p.handoff_ns = r->problem.handoff_ns;
     p.handoff_ns_per_byte = r->problem.handoff_ns_per_byte;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/json/costs_json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,43 @@ static json_t *rows_json(const struct tun_problem *p, cell_fn cell, bool sparse)
     return eps;
 }
 
+static json_t *gain_json(const struct tun_at_once *a, bool kept)
+{
+    json_t *list;
+
+    if (!tun_at_once_gains(a) || (kept && !a->measured)) {
+        return json_null();
+    }
+    list = json_array();
+    for (size_t i = 0; i < TUN_AT_ONCE; i++) {
+        json_array_append_new(list, json_real(a->factor[i]));
+    }
+    return list;
+}
+
+json_t *tun_at_once_json(const struct tun_problem *p, bool kept)
+{
+    json_t *eps = json_object();
+
+    for (size_t k = 0; k < p->ep_count && p->at_once; k++) {
+        json_t *row = json_array();
+
+        for (size_t u = 0; u < p->unit_count; u++) {
+            json_array_append_new(row, gain_json(tun_at_once_at(p, k, u), kept));
+        }
+        if (all_null(row)) {
+            json_decref(row);
+        } else {
+            json_object_set_new(eps, p->eps[k].name, row);
+        }
+    }
+    if (json_object_size(eps) == 0) {
+        json_decref(eps);
+        return NULL;
+    }
+    return eps;
+}
+
 json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool sources,
                          tun_unit_name_fn name_of, const void *context)
 {
@@ -119,10 +157,30 @@ json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool so
                              p->handoff_ns, "handoff_ns_per_byte", p->handoff_ns_per_byte, "costs",
                              rows_json(p, figure, false));
 
+    if (root && tun_problem_gains(p)) {
+        json_object_set_new(root, "batch_wait_ns", json_real(p->batch_wait_ns));
+        json_object_set_new(root, "at_once", tun_at_once_json(p, false));
+    }
     if (root && sources) {
         json_object_set_new(root, "sources", rows_json(p, source_of, false));
     }
     return root;
+}
+
+/* Return: @v is what several frames gain. */
+static bool gain_of(const json_t *v, struct tun_at_once *ret)
+{
+    *ret = (struct tun_at_once){0};
+    for (size_t i = 0; i < TUN_AT_ONCE; i++) {
+        double f = json_number_value(json_array_get(v, i));
+
+        if (!(f > 0 && f <= 1)) {
+            return false;
+        }
+        ret->factor[i] = f;
+    }
+    tun_at_once_settle(ret);
+    return json_array_size(v) == TUN_AT_ONCE;
 }
 
 static const json_t *list_of(struct tun_reader *r, const json_t *object, const char *where,
@@ -273,11 +331,54 @@ static void read_costs(struct tun_reader *r, const json_t *costs, struct tun_pro
     }
 }
 
+static void read_gains(struct tun_reader *r, const json_t *all, size_t ep, struct tun_problem *p)
+{
+    const json_t *row = list_of(r, all, "at_once", p->eps[ep].name, p->unit_count, p->unit_count);
+    struct tun_at_once a;
+
+    for (size_t u = 0; row && u < p->unit_count; u++) {
+        const json_t *v = json_array_get(row, u);
+
+        if (json_is_null(v)) {
+            continue;
+        }
+        if (!gain_of(v, &a)) {
+            tun_wrong(r, "at_once", "%s: entry %zu is neither %u factors in (0, 1] nor null",
+                      p->eps[ep].name, u, TUN_AT_ONCE);
+            return;
+        }
+        p->at_once[ep * p->unit_count + u] = a;
+    }
+}
+
+static void read_at_once(struct tun_reader *r, const json_t *root, struct tun_problem *p)
+{
+    const json_t *all = json_object_get(root, "at_once");
+
+    if (json_object_get(root, "batch_wait_ns")) {
+        p->batch_wait_ns = tun_read_number(r, "", root, "batch_wait_ns", 0, 1e15);
+    }
+    if (!all) {
+        return;
+    }
+    if (!json_is_object(all)) {
+        tun_wrong(r, "at_once", "is not an object");
+    } else if (!tun_problem_at_once(p)) {
+        tun_wrong(r, "", "out of memory");
+    }
+    for (size_t k = 0; p->at_once && k < p->ep_count; k++) {
+        if (json_object_get(all, p->eps[k].name)) {
+            read_gains(r, all, k, p);
+        }
+    }
+}
+
 void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_problem *p)
 {
     /* where figures are from is told to readers; here all of them are the truth */
     static const char *const keys[] = {
-        "model", "units", "kinds", "handoff_ns", "handoff_ns_per_byte", "costs", "sources?", NULL};
+        "model",          "units",    "kinds",    "handoff_ns", "costs", "handoff_ns_per_byte",
+        "batch_wait_ns?", "at_once?", "sources?", NULL};
     struct tun_ep eps[PL_EP_MAX] = {0};
     const json_t *units, *list;
     size_t count;
@@ -309,6 +410,7 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
     p->handoff_ns = tun_read_number(r, "", root, "handoff_ns", 0, 1e15);
     p->handoff_ns_per_byte = tun_read_number(r, "", root, "handoff_ns_per_byte", 0, 1e6);
     read_costs(r, json_object_get(root, "costs"), p);
+    read_at_once(r, root, p);
 }
 
 /* ---- cells that are kept ---- */
@@ -355,4 +457,24 @@ void tun_costs_take(struct tun_problem *p, const json_t *costs)
             take_row(p, k, w, json_object_get(widths, name));
         }
     }
+}
+
+int tun_at_once_take(struct tun_problem *p, const json_t *json)
+{
+    if (json_object_size(json) > 0 && !tun_problem_at_once(p)) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; p->at_once && k < p->ep_count; k++) {
+        const json_t *row = json_object_get(json, p->eps[k].name);
+
+        for (size_t u = 0; u < p->unit_count && json_array_size(row) == p->unit_count; u++) {
+            struct tun_at_once a;
+
+            if (gain_of(json_array_get(row, u), &a)) {
+                a.measured = true;
+                p->at_once[k * p->unit_count + u] = a;
+            }
+        }
+    }
+    return 0;
 }

@@ -11,6 +11,13 @@
  *
  * A row without a measured cell is left out. A wrong entry in a kept row counts as missing.
  *
+ * What 2, 4 and 8 frames at once gain (tuner/at_once.h), of both:
+ *
+ *     {EP: [[f, f, f] or null, one a unit]}
+ *
+ * null: nothing, or unknown. A recorded problem has it as "at_once", with "batch_wait_ns", where a
+ * unit gains; both may be missing.
+ *
  * Any thread; nothing is shared.
  */
 #pragma once
@@ -30,6 +37,13 @@ json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool so
 /** tun_problem_read() - a recorded problem; unknown costs stay unknown. @p is owned by the caller
  * even after an error. */
 void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_problem *p);
+
+/** tun_at_once_json() - what several frames gain; @kept: only what was measured on live frames.
+ * Return: new reference; NULL: nothing. */
+json_t *tun_at_once_json(const struct tun_problem *p, bool kept);
+/** tun_at_once_take() - sets what @json has, as measured; wrong entries count as missing. Return: 0
+ * or -ENOMEM. */
+int tun_at_once_take(struct tun_problem *p, const json_t *json);
 
 /** tun_costs_json() - the cells worth keeping. Return: new reference. */
 json_t *tun_costs_json(const struct tun_problem *p);

@@ -36,6 +36,13 @@ static const char *device_of(const struct tun_problem *p, size_t ep)
     return p->boards.count > 1 ? p->boards.boards[p->eps[ep].board].name : "host";
 }
 
+static void write_batch(const struct pl_group *group, char ret[KEY_MAX], int at)
+{
+    if (group->more > 0) {
+        snprintf(ret + at, KEY_MAX - (size_t)at, "/%zu", pl_group_batch(group));
+    }
+}
+
 /* @used: cores of the EP that teams before have. */
 static int write_key(const struct tun_problem *p, const struct pl_group *group, size_t used,
                      char *ret_error, char ret[KEY_MAX])
@@ -50,7 +57,8 @@ static int write_key(const struct tun_problem *p, const struct pl_group *group, 
         return -EINVAL;
     }
     if (is_gpu(ep)) {
-        snprintf(ret, KEY_MAX, "%.24s_gpu", device);
+        n = snprintf(ret, KEY_MAX, "%.24s_gpu", device);
+        write_batch(group, ret, n);
         return 0;
     }
     if (core + group->width > DIGITS) {
@@ -62,6 +70,7 @@ static int write_key(const struct tun_problem *p, const struct pl_group *group, 
     for (size_t i = 0; i < group->width; i++) {
         n += snprintf(ret + n, KEY_MAX - (size_t)n, "%zu", core + i);
     }
+    write_batch(group, ret, n);
     return 0;
 }
 
@@ -171,13 +180,32 @@ static bool read_cores(const struct tun_problem *p, const char *device, size_t l
     return false;
 }
 
-static bool read_key(struct tun_reader *r, const char *key, const struct tun_problem *p,
+/* Takes "/4" off the end of a key. Return: how many frames at once; 0: it is not valid. */
+static size_t read_batch(char *key)
+{
+    char *slash = strchr(key, '/');
+    size_t frames = 1;
+
+    if (slash) {
+        frames = slash[1] >= '2' && slash[1] <= '9' && !slash[2] ? (size_t)(slash[1] - '0') : 0;
+        *slash = '\0';
+    }
+    return frames <= PL_BATCH_MAX ? frames : 0;
+}
+
+static bool read_key(struct tun_reader *r, const char *text, const struct tun_problem *p,
                      struct place *ret)
 {
-    const char *bar = strchr(key, '_');
-    size_t length = bar ? (size_t)(bar - key) : 0;
+    char key[KEY_MAX];
+    size_t frames;
+    const char *bar;
+    size_t length;
     bool found = false;
 
+    snprintf(key, sizeof(key), "%s", text);
+    frames = read_batch(key);
+    bar = strchr(key, '_');
+    length = bar && frames > 0 && strlen(text) < sizeof(key) ? (size_t)(bar - key) : 0;
     if (length > 0 && strcmp(bar + 1, "gpu") == 0) {
         found = read_gpu(p, key, length, ret);
     } else if (length > 0 && (strncmp(bar + 1, "cpu", 3) == 0 || strncmp(bar + 1, "arm", 3) == 0)) {
@@ -186,10 +214,12 @@ static bool read_key(struct tun_reader *r, const char *key, const struct tun_pro
     if (!found) {
         char where[64];
 
-        snprintf(where, sizeof(where), "%.60s", key);
+        snprintf(where, sizeof(where), "%.60s", text);
         tun_wrong(r, where, "is not BOARD_gpu or BOARD_cpuCORES with cores of one execution place");
+        return false;
     }
-    return found;
+    ret->team.more = (uint16_t)(frames - 1);
+    return true;
 }
 
 struct mapping {

@@ -13,6 +13,8 @@
  *    the board's EPs in their order, without those whose name contains "gpu"; such an EP is "gpu".
  *    So AutoDiCE can name ten cores of a board.
  *  - A key is one team; a layer has one key. A plan in which teams share a stage cannot be said.
+ *  - "/4" behind a key says how many frames its team takes at once. AutoDiCE does not know that; a
+ *    key without it is as AutoDiCE writes it.
  *  - Layers may come in any order and may be split finer than units: a name that is no unit's is
  *    passed over, but every unit must be named. A key may be empty.
  *

@@ -20,6 +20,10 @@
  * state, and none beyond 512 states or 2^20 states times segments. The result then says so
  * (blocks): exact no more, still a valid plan. Bounds are kept to the last bit as tun_eval() sums.
  *
+ * With options.batch_max above 1 the teams of a stage may take 2, 4, 8 frames at once, up to that.
+ * The rate of a stage is then that of its largest batch, and a way to run it for latency has a
+ * batch of its own.
+ *
  * Pure functions; any thread; they allocate.
  */
 #pragma once

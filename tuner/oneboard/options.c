@@ -8,7 +8,7 @@
 
 int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
 {
-    struct tun_maker m = {.option_max = s->state_count + s->team_len};
+    struct tun_maker m = {.option_max = s->batch_count * (s->state_count + s->team_len)};
 
     m.rate = calloc(s->rate_len, sizeof(*m.rate));
     m.ep_rate = calloc(s->p->ep_count * (PL_CPU_MAX + 1), sizeof(*m.ep_rate));
@@ -106,27 +106,32 @@ static size_t make_single(const struct tun_space *s, struct tun_maker *m, const 
     return count;
 }
 
-static size_t emit(struct tun_maker *m, size_t count, size_t row, size_t last, double figure,
-                   double slowest_ns)
+/* @like: figure, slowest team and batch. */
+static size_t emit(struct tun_maker *m, size_t count, size_t row, size_t last,
+                   const struct tun_option *like)
 {
     if (count < m->option_max) {
-        m->options[count++] = (struct tun_option){.row = (uint16_t)row,
-                                                  .last = (uint16_t)last,
-                                                  .figure = figure,
-                                                  .slowest_ns = slowest_ns};
+        struct tun_option *o = &m->options[count++];
+
+        *o = *like;
+        o->row = (uint16_t)row;
+        o->last = (uint16_t)last;
     }
     return count;
 }
 
-static size_t make_period(const struct tun_space *s, struct tun_maker *m, const double *rate,
+static size_t make_period(const struct tun_space *s, struct tun_maker *m, size_t segment,
                           double need)
 {
+    const struct tun_option like = {.slowest_ns = INFINITY,
+                                    .batch = (uint16_t)tun_space_fastest(s, segment)};
+    const double *rate = s->rate + segment * s->rate_len;
     size_t count = 0;
 
     stair(s, rate, need, m->stair);
     for (size_t row = 0; row < s->row_count; row++) {
         if (stair_corner(s, m->stair, row)) {
-            count = emit(m, count, row, (size_t)m->stair[row], 0, INFINITY);
+            count = emit(m, count, row, (size_t)m->stair[row], &like);
         }
     }
     return count;
@@ -179,11 +184,12 @@ static double full_rate(const struct tun_space *s, const double *rate)
     return sum;
 }
 
-/* Adds ever slower teams; each new option has the team just added as its slowest. */
-static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const double *team_ns,
-                           double need)
+/* Adds ever slower teams; each new option has the team just added as its slowest. @count: options
+ * made so far, of other batches. */
+static size_t make_latency(const struct tun_space *s, struct tun_maker *m, size_t segment, size_t b,
+                           double need, size_t count)
 {
-    size_t count = 0;
+    const double *team_ns = tun_space_teams(s, b, segment);
     int16_t *swap;
 
     memset(m->rate, 0, s->rate_len * sizeof(*m->rate));
@@ -194,6 +200,9 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const
     sort_teams(s, team_ns, m->order);
     for (size_t i = 0; i < s->team_len; i++) {
         double ns = team_ns[m->order[i]];
+        const struct tun_option like = {.figure = tun_latency_of(s->p, (size_t)1 << b, ns),
+                                        .slowest_ns = ns,
+                                        .batch = (uint16_t)b};
 
         add_team(s, m, m->order[i], ns);
         if (full_rate(s, m->rate) < need) {
@@ -202,7 +211,7 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const
         stair(s, m->rate, need, m->stair);
         for (size_t row = 0; row < s->row_count; row++) {
             if (m->stair[row] < m->before[row] && stair_corner(s, m->stair, row)) {
-                count = emit(m, count, row, (size_t)m->stair[row], ns, ns);
+                count = emit(m, count, row, (size_t)m->stair[row], &like);
             }
         }
         swap = m->before;
@@ -214,10 +223,13 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, const
 
 /* A stage's energy is the watts of its cores over its rate. Each further core raises the
  * highest rate, so the highest rate within some cores uses them all. */
-static size_t make_energy(const struct tun_space *s, struct tun_maker *m, const double *rate,
+static size_t make_energy(const struct tun_space *s, struct tun_maker *m, size_t segment,
                           double need)
 {
+    struct tun_option like = {.slowest_ns = INFINITY,
+                              .batch = (uint16_t)tun_space_fastest(s, segment)};
     size_t count = 0, dims = s->dim_count - 1, len = s->row_len;
+    const double *rate = s->rate + segment * s->rate_len;
     const double *last = rate + s->rate_at[dims];
     const double *last_watts = s->watts + s->rate_at[dims];
 
@@ -239,8 +251,8 @@ static size_t make_energy(const struct tun_space *s, struct tun_maker *m, const 
                 }
             }
             if (sum >= need && watts / sum < best) {
-                best = watts / sum;
-                count = emit(m, count, row, l, best, INFINITY);
+                best = like.figure = watts / sum;
+                count = emit(m, count, row, l, &like);
             }
             least[l] = best;
         }
@@ -252,26 +264,30 @@ size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, siz
                 enum tun_figure figure)
 {
     size_t segment = tun_segment(s, from, to);
-    const double *team_ns = s->team_ns + segment * s->team_len;
-    const double *rate = s->rate + segment * s->rate_len;
+    size_t count = 0;
 
     if (tun_space_forbids(s, from, to)) {
         return 0;
     }
     if (s->p->bounds.one_ep_stages) {
-        return make_single(s, m, team_ns, need, figure);
+        return make_single(s, m, tun_space_teams(s, 0, segment), need, figure);
     }
-    if (full_rate(s, rate) < need) {
+    if (full_rate(s, s->rate + segment * s->rate_len) < need) {
         return 0;
     }
-    return figure == TUN_FIGURE_LATENCY  ? make_latency(s, m, team_ns, need)
-           : figure == TUN_FIGURE_ENERGY ? make_energy(s, m, rate, need)
-                                         : make_period(s, m, rate, need);
+    if (figure != TUN_FIGURE_LATENCY) {
+        return figure == TUN_FIGURE_ENERGY ? make_energy(s, m, segment, need)
+                                           : make_period(s, m, segment, need);
+    }
+    for (size_t b = 0; b <= tun_space_fastest(s, segment); b++) {
+        count = make_latency(s, m, segment, b, need, count);
+    }
+    return count;
 }
 
 double tun_option_ns(const struct tun_space *s, size_t from, size_t to, const struct tun_option *o)
 {
-    const double *team_ns = s->team_ns + tun_segment(s, from, to) * s->team_len;
+    const double *team_ns = tun_space_teams(s, o->batch, tun_segment(s, from, to));
     size_t dims = s->dim_count - 1;
     double best[PL_CPU_MAX + 1], sum[PL_EP_MAX] = {0}, rate = 0;
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tuner/oneboard/space.h"
+#include "tuner/outcome.h"
 
 #define TUN_NEED_TOLERANCE 1e-13 /* of a rate: sums of rates in another order */
 
@@ -13,6 +14,7 @@ struct tun_option {
     uint16_t row, last;
     double figure;     /* what the program adds up: ns or nJ, 0 in the period program */
     double slowest_ns; /* no team is slower */
+    uint16_t batch;    /* its teams take 1 << batch frames at once */
 };
 enum tun_figure { TUN_FIGURE_NONE, TUN_FIGURE_LATENCY, TUN_FIGURE_ENERGY };
 

@@ -198,7 +198,7 @@ static double one_stage_ns(const struct tun_space *s)
     double sum = 0, least = INFINITY;
 
     for (size_t t = 0; t < s->team_len; t++) {
-        least = base_min(least, s->team_ns[segment * s->team_len + t]);
+        least = base_min(least, tun_space_teams(s, 0, segment)[t]);
     }
     for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_ep_stages; d++) {
         sum += s->rate[segment * s->rate_len + s->rate_at[d] + s->cap[d]];
@@ -247,18 +247,19 @@ static double lowest_ns(const struct tun_space *s)
 
     for (size_t a = 0; a < s->atom_count; a++) {
         size_t segment = tun_segment(s, a, a + 1);
+        const double *team_ns = tun_space_teams(s, s->batch_count - 1, segment);
         size_t unit = s->atom_first[a];
         double bytes_ns = unit ? s->p->handoff_ns_per_byte * s->p->units[unit].in_bytes : 0;
         double sum = 0, part = 1;
 
         for (size_t t = 0; t < s->team_len; t++) {
-            part = base_min(part, 1 - bytes_ns / s->team_ns[segment * s->team_len + t]);
+            part = base_min(part, 1 - bytes_ns / team_ns[t]);
         }
         for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_ep_stages; d++) {
             sum += s->rate[segment * s->rate_len + s->rate_at[d] + s->cap[d]];
         }
         for (size_t t = 0; t < s->team_len && s->p->bounds.one_ep_stages; t++) {
-            sum = base_max(sum, 1 / s->team_ns[segment * s->team_len + t]);
+            sum = base_max(sum, 1 / team_ns[t]);
         }
         low = base_max(low, part * (1 - 1e-9) / sum);
     }

@@ -38,7 +38,7 @@ static double pick_teams(const struct tun_space *s, const double *team_ns, size_
     return best[cores];
 }
 
-static int add_groups(struct pl_stage_plan *stage, size_t ep, const uint16_t *count)
+static int add_groups(struct pl_stage_plan *stage, size_t ep, const uint16_t *count, size_t batch)
 {
     for (uint16_t w = PL_CPU_MAX; w > 0; w--) {
         if (count[w] == 0) {
@@ -48,7 +48,10 @@ static int add_groups(struct pl_stage_plan *stage, size_t ep, const uint16_t *co
             return TUN_E_GROUPS;
         }
         stage->groups[stage->group_count++] =
-            (struct pl_group){.ep = (uint16_t)ep, .width = w, .count = count[w]};
+            (struct pl_group){.ep = (uint16_t)ep,
+                              .width = w,
+                              .count = count[w],
+                              .more = (uint16_t)((1u << batch) - 1)};
     }
     return 0;
 }
@@ -56,7 +59,7 @@ static int add_groups(struct pl_stage_plan *stage, size_t ep, const uint16_t *co
 static int write_single(const struct tun_space *s, const struct tun_path_stage *from,
                         struct pl_stage_plan *to)
 {
-    const double *team_ns = s->team_ns + tun_segment(s, from->from, from->to) * s->team_len;
+    const double *team_ns = tun_space_teams(s, 0, tun_segment(s, from->from, from->to));
     size_t dims = s->dim_count - 1;
 
     for (size_t t = 0; t < s->team_len; t++) {
@@ -76,7 +79,8 @@ static int write_single(const struct tun_space *s, const struct tun_path_stage *
 static int write_stage(const struct tun_space *s, const struct tun_path_stage *from,
                        struct pl_stage_plan *to)
 {
-    const double *team_ns = s->team_ns + tun_segment(s, from->from, from->to) * s->team_len;
+    size_t batch = from->option.batch;
+    const double *team_ns = tun_space_teams(s, batch, tun_segment(s, from->from, from->to));
     size_t dims = s->dim_count - 1;
 
     for (size_t d = 0; d < s->dim_count; d++) {
@@ -95,7 +99,7 @@ static int write_stage(const struct tun_space *s, const struct tun_path_stage *f
             rate = pick_teams(s, team_ns, k, tun_space_cores(s, k, steps), from->option.slowest_ns,
                               count);
             if (s->options.teams != TUN_TEAMS_ONE_EP) {
-                if (add_groups(to, k, count) != 0) {
+                if (add_groups(to, k, count, batch) != 0) {
                     return TUN_E_GROUPS;
                 }
             } else if (rate > best) {
@@ -104,7 +108,7 @@ static int write_stage(const struct tun_space *s, const struct tun_path_stage *f
                 memcpy(best_count, count, sizeof(count));
             }
         }
-        if (best >= 0 && add_groups(to, best_ep, best_count) != 0) {
+        if (best >= 0 && add_groups(to, best_ep, best_count, batch) != 0) {
             return TUN_E_GROUPS;
         }
     }

@@ -202,13 +202,14 @@ static int plan_rows(struct tun_space *s)
 static size_t atoms_max(const struct tun_space *s)
 {
     double pairs = 1, longest = s->cap[s->dim_count - 1] + 1.0;
-    double values = (double)(s->team_len + s->rate_len), work, segments;
+    double values = (double)(s->batch_count * s->team_len + s->rate_len), work, segments;
 
     for (size_t d = 0; d + 1 < s->dim_count; d++) {
         pairs *= (s->cap[d] + 1.0) * (s->cap[d] + 2.0) / 2;
     }
     pairs *= base_max(16.0 / (double)s->line_len, 1.0); /* short lines are slow */
-    work = base_max(pairs, (double)s->team_len * ((double)s->row_count + 2 * longest));
+    work = (double)s->batch_count *
+           base_max(pairs, (double)s->team_len * ((double)s->row_count + 2 * longest));
     segments = base_min((double)TABLE_VALUES_MAX / values, WORK_MAX / work);
     work = base_min(floor(sqrt(2 * segments)), (double)TABLE_VALUES_MAX / s->state_count);
     return (size_t)base_max(work, 16.0);
@@ -289,18 +290,34 @@ static void fill_rates(const struct tun_space *s, const double *team_ns, double 
     }
 }
 
-/* The sums run over the units as tun_team_ns() does, so times agree to the last bit. */
-static int fill_tables(struct tun_space *s)
+size_t tun_space_fastest(const struct tun_space *s, size_t segment)
+{
+    const double *least = tun_space_teams(s, s->batch_count - 1, segment);
+    size_t b = 0;
+
+    while (b + 1 < s->batch_count &&
+           memcmp(tun_space_teams(s, b, segment), least, s->team_len * sizeof(*least)) != 0) {
+        b++;
+    }
+    return b;
+}
+
+/* A unit's time in a team, one of 1 << @b frames at once. */
+static double unit_ns(const struct tun_space *s, size_t team, size_t unit, size_t b)
+{
+    size_t ep = s->team_ep[team];
+    double ns = tun_cell_at(&s->p->costs, ep, s->team_width[team], unit)->ns;
+
+    return b == 0 ? ns : ns * tun_at_once_factor(tun_at_once_at(s->p, ep, unit), (double)(1u << b));
+}
+
+/* The sums run over the units as tun_frames_ns() does, so times agree to the last bit. */
+static void fill_batch(struct tun_space *s, size_t b)
 {
     size_t segments = s->atom_count * (s->atom_count + 1) / 2;
     const struct tun_problem *p = s->p;
     double now[PL_CPU_MAX];
 
-    s->team_ns = malloc(segments * s->team_len * sizeof(*s->team_ns));
-    s->rate = malloc(segments * s->rate_len * sizeof(*s->rate));
-    if (!s->team_ns || !s->rate) {
-        return -ENOMEM;
-    }
     for (size_t from = 0; from < s->atom_count; from++) {
         size_t first = s->atom_first[from];
 
@@ -313,14 +330,29 @@ static int fill_tables(struct tun_space *s)
 
             for (size_t u = s->atom_first[to - 1]; u < s->atom_first[to]; u++) {
                 for (size_t t = 0; t < s->team_len; t++) {
-                    now[t] += tun_cell_at(&p->costs, s->team_ep[t], s->team_width[t], u)->ns;
+                    now[t] += unit_ns(s, t, u, b);
                 }
             }
-            memcpy(s->team_ns + segment * s->team_len, now, s->team_len * sizeof(*now));
-            if (!p->bounds.one_ep_stages) {
+            memcpy(s->team_ns + (b * segments + segment) * s->team_len, now,
+                   s->team_len * sizeof(*now));
+            if (b + 1 == s->batch_count && !p->bounds.one_ep_stages) {
                 fill_rates(s, now, s->rate + segment * s->rate_len);
             }
         }
+    }
+}
+
+static int fill_tables(struct tun_space *s)
+{
+    size_t segments = s->atom_count * (s->atom_count + 1) / 2;
+
+    s->team_ns = malloc(s->batch_count * segments * s->team_len * sizeof(*s->team_ns));
+    s->rate = malloc(segments * s->rate_len * sizeof(*s->rate));
+    if (!s->team_ns || !s->rate) {
+        return -ENOMEM;
+    }
+    for (size_t b = 0; b < s->batch_count; b++) {
+        fill_batch(s, b);
     }
     return 0;
 }
@@ -333,6 +365,11 @@ int tun_space_init(const struct tun_problem *p, const struct tun_space_options *
 
     if (r < 0) {
         return r;
+    }
+    s.batch_count = 1;
+    while (s.batch_count < TUN_BATCHES && (size_t)1 << s.batch_count <= o->batch_max &&
+           !p->bounds.one_ep_stages) {
+        s.batch_count++;
     }
     s.coarse |= o->min_width > 1 || o->teams != TUN_TEAMS_ANY;
     s.stages_max = p->bounds.stages_max ? base_min(p->bounds.stages_max, (size_t)PL_STAGE_MAX)

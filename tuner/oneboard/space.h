@@ -13,6 +13,7 @@
 #include "tuner/problem.h"
 
 #define TUN_STATES_MAX 4096u
+#define TUN_BATCHES (1 + TUN_AT_ONCE)    /* 1, 2, 4, 8 frames at once: 1 << b */
 #define TUN_STEPS_NONE ((int16_t)0x2000) /* more than any dimension has */
 
 enum tun_teams { /* what a stage may have, by falling freedom; see tun_solve() on the limits */
@@ -25,6 +26,7 @@ enum tun_teams { /* what a stage may have, by falling freedom; see tun_solve() o
 struct tun_space_options {
     bool without[PL_EP_MAX]; /* EPs that must not be used */
     size_t min_width;        /* of a team, where the EP has that many cores; 0: 1 */
+    size_t batch_max;        /* frames that the teams of a stage may take at once; 0: 1 */
     enum tun_teams teams;
     bool forbid; /* units forbid_first..forbid_last as a stage */
     size_t forbid_first, forbid_last;
@@ -52,8 +54,9 @@ struct tun_space {
     uint16_t *row_steps;       /* [row_count][dim_count - 1], owned */
     unsigned char *row_fits;   /* [row_count][row_count]: may be added, owned */
     unsigned char *plane_fits; /* [plane_count][plane_count], owned */
-    double *team_ns;           /* [segments][team_len], owned */
-    double *rate;              /* [segments][rate_len], owned */
+    size_t batch_count;        /* 1..TUN_BATCHES */
+    double *team_ns;           /* [batch_count][segments][team_len], owned: a frame's time */
+    double *rate;              /* [segments][rate_len], owned: with the largest batch */
     double *watts;             /* [rate_len]: of all cores of so many steps, owned */
 };
 #define TUN_SPACE_NULL ((struct tun_space){0})
@@ -72,6 +75,17 @@ static inline size_t tun_segment(const struct tun_space *s, size_t from, size_t 
 {
     return from * s->atom_count - from * (from - (from > 0)) / 2 + (to - from - 1);
 }
+
+/** tun_space_teams() - the teams' times of a segment with 1 << @b frames at once. Larger batches
+ * never take longer. Return: [team_len] */
+static inline const double *tun_space_teams(const struct tun_space *s, size_t b, size_t segment)
+{
+    size_t segments = s->atom_count * (s->atom_count + 1) / 2;
+
+    return s->team_ns + (b * segments + segment) * s->team_len;
+}
+/** tun_space_fastest() - Return: the least b with the times of the largest batch. */
+size_t tun_space_fastest(const struct tun_space *s, size_t segment);
 
 /** tun_knapsack() - adds teams of @width with rate @gain to best[0..cores]. */
 void tun_knapsack(const struct tun_space *s, double *best, size_t cores, size_t width, double gain);

@@ -23,7 +23,7 @@
 struct label {
     double nj, ns;
     uint16_t stages, row, last, from_label;
-    uint16_t from_atom;
+    uint16_t from_atom, batch;
     double slowest_ns;
 };
 struct labels {
@@ -176,7 +176,8 @@ static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const 
         }
         l.row = w->row;
         l.last = w->last;
-        l.slowest_ns = w->ns;
+        l.slowest_ns = w->slowest_ns;
+        l.batch = w->batch;
         l.from_atom = (uint16_t)from;
         l.from_label = i;
         r = add_label(t, &t->labels[to * states + after], &l);
@@ -244,8 +245,10 @@ static bool trace(const struct thrifty *t, struct tun_path *ret)
 
         stage->from = best->from_atom;
         stage->to = atom;
-        stage->option = (struct tun_option){
-            .row = best->row, .last = best->last, .slowest_ns = best->slowest_ns};
+        stage->option = (struct tun_option){.row = best->row,
+                                            .last = best->last,
+                                            .slowest_ns = best->slowest_ns,
+                                            .batch = best->batch};
         ret->bottleneck_ns =
             base_max(ret->bottleneck_ns, tun_option_ns(s, stage->from, stage->to, &stage->option));
         state -= best->row * s->row_len + best->last;

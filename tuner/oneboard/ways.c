@@ -68,8 +68,9 @@ static size_t add_way(struct tun_ways *ways, size_t count, struct tun_way way)
     return count + 1;
 }
 
-/* Options of the teams added so far (the slowest takes @ns) that need less energy. */
-static size_t add_level(struct tun_ways *ways, size_t count, double ns)
+/* Options of the teams added so far that need less energy. @like: what all of them have: ns,
+ * slowest_ns, batch. */
+static size_t add_level(struct tun_ways *ways, size_t count, const struct tun_way *like)
 {
     const struct tun_space *s = ways->s;
     size_t dims = s->dim_count - 1;
@@ -94,19 +95,25 @@ static size_t add_level(struct tun_ways *ways, size_t count, double ns)
                 }
             }
             if (rate >= ways->need && nj < least[l]) {
-                least[l] = nj;
-                count = add_way(ways, count, (struct tun_way){(uint16_t)row, (uint16_t)l, nj, ns});
+                struct tun_way way = *like;
+
+                least[l] = way.nj = nj;
+                way.row = (uint16_t)row;
+                way.last = (uint16_t)l;
+                count = add_way(ways, count, way);
             }
         }
     }
     return count;
 }
 
-size_t tun_ways_make(struct tun_ways *ways, size_t from, size_t to)
+/* @count: ways made so far, of other batches. They are not compared with these: slow teams that
+ * take one frame may need less energy than fast ones that take two, and keep a frame longer. */
+static size_t make_batch(struct tun_ways *ways, size_t from, size_t to, size_t b, size_t count)
 {
     const struct tun_space *s = ways->s;
-    const double *team_ns = s->team_ns + tun_segment(s, from, to) * s->team_len;
-    size_t count = 0, dims = s->dim_count - 1;
+    const double *team_ns = tun_space_teams(s, b, tun_segment(s, from, to));
+    size_t dims = s->dim_count - 1;
     double done = 0;
 
     for (size_t i = 0; i < s->state_count; i++) {
@@ -122,12 +129,13 @@ size_t tun_ways_make(struct tun_ways *ways, size_t from, size_t to)
         ways->ep_rate[i] = i % (PL_CPU_MAX + 1) == 0 ? 0 : -INFINITY;
     }
     while (!tun_space_forbids(s, from, to)) {
-        double ns = INFINITY;
+        double ns = INFINITY, stays_ns;
 
         for (size_t i = 0; i < s->team_len; i++) {
             ns = team_ns[i] > done ? base_min(ns, team_ns[i]) : ns;
         }
-        if (!isfinite(ns) || ns > ways->latency_ns) {
+        stays_ns = tun_latency_of(s->p, (size_t)1 << b, ns);
+        if (!isfinite(ns) || stays_ns > ways->latency_ns) {
             break;
         }
         for (size_t i = 0; i < s->team_len; i++) {
@@ -143,12 +151,29 @@ size_t tun_ways_make(struct tun_ways *ways, size_t from, size_t to)
 
                 count =
                     add_way(ways, count,
-                            (struct tun_way){(uint16_t)row, dim < dims ? 0 : s->team_steps[i],
-                                             s->team_width[i] * tun_core_watts(s, ep) * ns, ns});
+                            (struct tun_way){.row = (uint16_t)row,
+                                             .last = dim < dims ? 0 : s->team_steps[i],
+                                             .nj = s->team_width[i] * tun_core_watts(s, ep) * ns,
+                                             .ns = stays_ns,
+                                             .slowest_ns = ns});
             }
         }
-        count = s->p->bounds.one_ep_stages ? count : add_level(ways, count, ns);
+        if (!s->p->bounds.one_ep_stages) {
+            count = add_level(
+                ways, count,
+                &(struct tun_way){.ns = stays_ns, .slowest_ns = ns, .batch = (uint16_t)b});
+        }
         done = ns;
+    }
+    return count;
+}
+
+size_t tun_ways_make(struct tun_ways *ways, size_t from, size_t to)
+{
+    size_t last = tun_space_fastest(ways->s, tun_segment(ways->s, from, to)), count = 0;
+
+    for (size_t b = 0; b <= last; b++) {
+        count = make_batch(ways, from, to, b, count);
     }
     return count;
 }

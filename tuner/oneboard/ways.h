@@ -8,7 +8,9 @@
 
 struct tun_way {
     uint16_t row, last;
-    double nj, ns; /* ns: no team is slower */
+    double nj, ns;     /* ns: no frame stays longer in a team */
+    double slowest_ns; /* no team is slower */
+    uint16_t batch;    /* as in struct tun_option */
 };
 struct tun_ways {
     const struct tun_space *s; /* borrowed */

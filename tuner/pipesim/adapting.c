@@ -66,8 +66,9 @@ static void see_eps(const struct play *p, struct tun_ep_seen *ret)
     }
 }
 
+/* With @frames at once; the watch sees times as of single frames. */
 static double team_truth(const struct play *p, const struct pl_stage_plan *stage,
-                         const struct pl_group *g)
+                         const struct pl_group *g, size_t frames)
 {
     const struct tun_problem *t = &p->truth.problem;
     double ns =
@@ -77,7 +78,8 @@ static double team_truth(const struct play *p, const struct pl_stage_plan *stage
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         ns += tun_cell_at(&t->costs, g->ep, g->width, u)->ns *
               p->truth.slow[g->ep * t->unit_count + u] *
-              tun_clock_factor(&p->truth.eps[g->ep], p->truth.beta[u]);
+              tun_clock_factor(&p->truth.eps[g->ep], p->truth.beta[u]) *
+              tun_at_once_factor(tun_at_once_at(t, g->ep, u), (double)frames);
     }
     return ns;
 }
@@ -88,7 +90,7 @@ static double stage_ns(const struct play *p, size_t stage)
     double rate = 0;
 
     for (size_t g = 0; g < s->group_count; g++) {
-        rate += s->groups[g].count / team_truth(p, s, &s->groups[g]);
+        rate += s->groups[g].count / team_truth(p, s, &s->groups[g], pl_group_batch(&s->groups[g]));
     }
     return 1 / rate;
 }
@@ -118,7 +120,7 @@ static struct tun_team_seen see_team(struct play *p, size_t s, size_t g)
     const struct pl_group *group = &p->plan.stages[s].groups[g];
     double *z = &p->noise[s][g], wait = waits(p, s, group), spike, ns;
 
-    ns = team_truth(p, &p->plan.stages[s], group) * wait * p->world.quota[group->ep] /
+    ns = team_truth(p, &p->plan.stages[s], group, 1) * wait * p->world.quota[group->ep] /
          p->world.contended[group->ep];
     *z = n->correlation * *z +
          sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);

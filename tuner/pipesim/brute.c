@@ -16,6 +16,7 @@ struct brute {
     struct psim_brute *ret;
     double energy, energy_bottleneck;
     bool full; /* more front points than there is room for */
+    size_t batch_max;
 };
 
 static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
@@ -56,9 +57,8 @@ static void add_point(struct brute *b, double bottleneck, double latency)
     b->ret->front_count++;
 }
 
-static void judge(void *arg, const struct pl_plan *plan)
+static void judge(struct brute *b, const struct pl_plan *plan)
 {
-    struct brute *b = arg;
     struct tun_outcome o;
 
     if (!tun_fits(b->p, plan) || tun_eval(b->p, plan, &o) != 0) {
@@ -77,6 +77,28 @@ static void judge(void *arg, const struct pl_plan *plan)
     } else if (o.energy_nj <= b->energy * (1 + NEAR)) {
         b->energy_bottleneck = base_min(b->energy_bottleneck, o.bottleneck_ns);
     }
+}
+
+/* Every batch of every stage from @stage on. */
+static void visit_batches(struct brute *b, struct pl_plan *plan, size_t stage)
+{
+    if (stage == plan->stage_count) {
+        judge(b, plan);
+        return;
+    }
+    for (size_t batch = 1; batch <= b->batch_max; batch *= 2) {
+        for (size_t g = 0; g < plan->stages[stage].group_count; g++) {
+            plan->stages[stage].groups[g].more = (uint16_t)(batch - 1);
+        }
+        visit_batches(b, plan, stage + 1);
+    }
+}
+
+static void visit(void *arg, const struct pl_plan *plan)
+{
+    struct pl_plan with = *plan;
+
+    visit_batches(arg, &with, 0);
 }
 
 static void pick(const struct brute *b, struct psim_brute *r)
@@ -100,7 +122,7 @@ static void pick(const struct brute *b, struct psim_brute *r)
     }
 }
 
-int psim_brute(const struct tun_problem *p, struct psim_brute *ret)
+int psim_brute_batches(const struct tun_problem *p, size_t batch_max, struct psim_brute *ret)
 {
     base_autofree struct brute *b = calloc(1, sizeof(*b));
 
@@ -112,11 +134,17 @@ int psim_brute(const struct tun_problem *p, struct psim_brute *ret)
     b->p = p;
     b->ret = ret;
     b->energy = INFINITY;
-    psim_every_plan(p, judge, b);
+    b->batch_max = p->bounds.one_ep_stages ? 1 : batch_max;
+    psim_every_plan(p, visit, b);
     if (ret->possible) {
         pick(b, ret);
     }
     return b->full ? -ENOMEM : 0;
+}
+
+int psim_brute(const struct tun_problem *p, struct psim_brute *ret)
+{
+    return psim_brute_batches(p, 1, ret);
 }
 
 static double uniform(struct tun_random *r, double low, double high)

@@ -27,6 +27,9 @@ struct psim_brute {
 /** psim_brute() - @p: small, at most 8 units and 6 cores. THROUGHPUT's figure is the lowest latency
  * among the plans within slack of the least bottleneck. Return: 0 or -ENOMEM. */
 int psim_brute(const struct tun_problem *p, struct psim_brute *ret);
+/** psim_brute_batches() - as psim_brute(), and all teams of a stage take 1, 2, 4, ... frames at
+ * once, at most @batch_max. @p: at most 5 units. */
+int psim_brute_batches(const struct tun_problem *p, size_t batch_max, struct psim_brute *ret);
 
 /** psim_brute_problem() - a random problem that small: any EPs, costs, objective and bounds, some
  * of them impossible. @cores_max: of all EPs, 1..6; @units_max: 1..8. Return: 0 or -ENOMEM. */

@@ -14,19 +14,22 @@ struct bench {
     size_t count;
 };
 
-static double measure(struct bench *b, size_t ep, size_t width, size_t unit)
+static double measure(struct bench *b, const struct pl_group *g, size_t unit)
 {
     const struct psim_machine *m = b->m;
-    double ns = tun_cell_at(&m->truth->costs, ep, width, unit)->ns * m->slow[ep];
+    double frames = (double)pl_group_batch(g);
+    double ns = tun_cell_at(&m->truth->costs, g->ep, g->width, unit)->ns * m->slow[g->ep] *
+                tun_at_once_factor(tun_at_once_at(m->truth, g->ep, unit), frames);
 
     if (m->noise > 0) {
         ns *= base_max(NOISE_LEAST, 1 + m->noise * tun_random_normal(&b->m->random));
     }
-    b->samples[b->count++] = (struct tun_sample){.ep = (uint16_t)ep,
-                                                 .width = (uint16_t)width,
+    b->samples[b->count++] = (struct tun_sample){.ep = g->ep,
+                                                 .width = g->width,
                                                  .unit = (uint32_t)unit,
                                                  .ns = ns,
-                                                 .sigma = m->noise};
+                                                 .sigma = m->noise,
+                                                 .frames = frames};
     return ns;
 }
 
@@ -35,7 +38,8 @@ static size_t same_shape(const struct pl_stage_plan *stage, size_t group)
 {
     for (size_t g = 0; g < group; g++) {
         if (stage->groups[g].ep == stage->groups[group].ep &&
-            stage->groups[g].width == stage->groups[group].width) {
+            stage->groups[g].width == stage->groups[group].width &&
+            stage->groups[g].more == stage->groups[group].more) {
             return g;
         }
     }
@@ -52,7 +56,7 @@ static double team_ns(struct bench *b, const struct pl_stage_plan *stage,
         ns += p->handoff_ns_per_byte * p->units[stage->first_unit].in_bytes;
     }
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        ns += measure(b, group->ep, group->width, u);
+        ns += measure(b, group, u);
     }
     return ns;
 }
@@ -70,7 +74,8 @@ static void run_stage(struct bench *b, const struct pl_stage_plan *stage, size_t
 
         o->team_ns[s][g] = same < g ? o->team_ns[s][same] : team_ns(b, stage, group);
         rate += group->count / o->team_ns[s][g];
-        slowest = base_max(slowest, o->team_ns[s][g]);
+        slowest =
+            base_max(slowest, tun_latency_of(b->m->truth, pl_group_batch(group), o->team_ns[s][g]));
         core_watts += group->count * group->width * (watts > 0 ? watts : 1);
     }
     o->stage_ns[s] = 1 / rate;

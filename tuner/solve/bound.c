@@ -25,7 +25,8 @@ struct lp {
     double cost[ROWS_MAX];              /* 1: the makespan, else 0 */
 };
 
-/* The least time of cores: a team of three that takes 2 ms takes 6 of them. */
+/* The least time of cores: a team of three that takes 2 ms takes 6 of them; with as many frames at
+ * once as a team may take. */
 static double core_ns(const struct tun_problem *p, size_t ep, size_t unit)
 {
     double least = tun_cell_at(&p->costs, ep, 1, unit)->ns;
@@ -37,7 +38,7 @@ static double core_ns(const struct tun_problem *p, size_t ep, size_t unit)
             least = (double)w * ns;
         }
     }
-    return least;
+    return least * tun_at_once_factor(tun_at_once_at(p, ep, unit), PL_BATCH_MAX);
 }
 
 /* Return: core_ns() of every place and unit; NULL: out of memory. */

@@ -92,6 +92,57 @@ TEST(recorded_tables_are_read_again)
     tun_problem_deinit(&p);
 }
 
+TEST(several_frames_at_once_are_recorded_and_read)
+{
+    struct tun_problem p = two_units(), again = TUN_PROBLEM_NULL;
+    char error[TUN_READER_ERROR_MAX] = "", text[512];
+    struct tun_reader r = {.path = "here", .error = error};
+    json_t *v;
+
+    T_TRUE(tun_at_once_json(&p, false) == NULL);
+    tun_problem_at_once(&p)[1] = (struct tun_at_once){.factor = {0.75, 0.625, 0.5625}};
+    p.batch_wait_ns = 7;
+    text_of(tun_at_once_json(&p, false), text, sizeof(text));
+    T_STR(text, "{\"big\":[null,[0.75,0.625,0.5625]]}");
+    T_TRUE(tun_at_once_json(&p, true) == NULL); /* measured at load: it is in another file */
+    v = tun_problem_json(&p, "net", false, NULL, NULL);
+    tun_problem_read(&r, v, &again);
+    T_STR(error, "");
+    T_NEAR(again.batch_wait_ns, 7, 0);
+    T_NEAR(tun_at_once_at(&again, 0, 1)->factor[2], 0.5625, 0);
+    T_TRUE(!tun_at_once_gains(tun_at_once_at(&again, 0, 0)));
+    T_TRUE(!tun_at_once_gains(tun_at_once_at(&again, 1, 1)));
+    tun_problem_deinit(&again);
+
+    json_object_set_new(v, "at_once", json_loads("{\"big\": [null, [1.5, 1, 1]]}", 0, NULL));
+    tun_problem_read(&r, v, &again);
+    T_CONTAINS(error, "big: entry 1");
+    json_decref(v);
+    tun_problem_deinit(&again);
+    tun_problem_deinit(&p);
+}
+
+TEST(kept_gains_are_taken_one_by_one)
+{
+    struct tun_problem p = two_units();
+    json_t *v = json_loads("{\"big\": [[0.9, 0.8], [0.9, 0.8, 0.7]], \"little\": [[1, 1, 1]], "
+                           "\"other\": 3}",
+                           0, NULL);
+    char text[512];
+
+    T_EQ(tun_at_once_take(&p, NULL), 0); /* a file of an older version */
+    T_TRUE(p.at_once == NULL);
+    T_TRUE(v);
+    T_EQ(tun_at_once_take(&p, v), 0);
+    T_TRUE(!tun_at_once_at(&p, 0, 0)->measured);
+    T_TRUE(tun_at_once_at(&p, 0, 1)->measured);
+    T_NEAR(tun_at_once_at(&p, 0, 1)->factor[1], 0.8, 0);
+    text_of(tun_at_once_json(&p, true), text, sizeof(text));
+    T_STR(text, "{\"big\":[null,[0.9,0.8,0.7]]}");
+    json_decref(v);
+    tun_problem_deinit(&p);
+}
+
 /* What is wrong in one cell, row or EP leaves the others. */
 TEST(kept_cells_are_taken_one_by_one)
 {

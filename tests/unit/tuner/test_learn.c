@@ -70,6 +70,95 @@ TEST(measurements_are_weighed)
     tun_problem_deinit(&p);
 }
 
+/* Unit 3 gains from several frames at once, on EP 0: 3/4, 5/8, 9/16 of its time. */
+static struct tun_at_once *gain(void)
+{
+    struct tun_at_once *a = tun_problem_at_once(&p);
+
+    if (!a) {
+        abort();
+    }
+    a[3] = (struct tun_at_once){.factor = {0.75, 0.625, 0.5625}};
+    return &a[3];
+}
+
+/* The times of single frames stay as they are, also those of the EP's other units and widths. */
+TEST(several_frames_at_once_spoil_no_time_of_one)
+{
+    struct tun_sample s[2] = {{0, 1, 3, 0, 0.01, 4}, {0, 1, 4, 0, 0.01, 4}};
+
+    make(TUN_MEASURED, 0.02);
+    gain();
+    s[0].ns = cell(0, 1, 3)->ns * 0.5;
+    s[1].ns = cell(0, 1, 4)->ns * 0.9;
+    learn(s, 2);
+    for (size_t i = 0; i < 8 * UNITS; i++) {
+        T_NEAR(cell(i / 4 % 2, i % 4 + 1, i / 8)->ns, true_ns(i / 4 % 2, i % 4 + 1, i / 8), 0);
+        T_NEAR(cell(i / 4 % 2, i % 4 + 1, i / 8)->sigma, 0.02, 0);
+    }
+    tun_problem_deinit(&p);
+}
+
+TEST(several_frames_at_once_correct_the_gain)
+{
+    struct tun_sample s[2] = {{0, 1, 3, 0, 0.01, 4}, {0, 1, 4, 0, 0.01, 4}};
+    struct tun_at_once *a;
+
+    make(TUN_MEASURED, 0.02);
+    a = gain();
+    s[0].ns = cell(0, 1, 3)->ns * 0.55; /* 0.45 saved instead of 0.375: 1.2 times as much */
+    learn(s, 1);
+    T_NEAR(a->factor[0], 1 - 0.25 * 1.05, 1e-9); /* a quarter of that counts */
+    T_NEAR(a->factor[1], 1 - 0.375 * 1.05, 1e-9);
+    T_NEAR(a->factor[2], 1 - 0.4375 * 1.05, 1e-9);
+    T_TRUE(a->measured);
+
+    a = gain();
+    s[0].ns = cell(0, 1, 3)->ns * 1.25; /* the core is twice as slow: unit 4 shows it */
+    s[1].ns = cell(0, 1, 4)->ns * 2;
+    learn(s, 2);
+    T_NEAR(a->factor[1], 0.625, 1e-9);
+
+    s[0].ns = cell(0, 1, 3)->ns * 5; /* gains nothing: at most half of it goes */
+    learn(s, 1);
+    T_NEAR(a->factor[1], 1 - 0.375 / 2, 1e-9);
+    tun_problem_deinit(&p);
+}
+
+TEST(several_frames_at_once_correct_predictions)
+{
+    struct tun_sample s[2] = {{0, 1, 3, 500, 0.01, 4}, {0, 1, 4, 700, 0.01, 4}};
+
+    make(TUN_PREDICTED, 0.45);
+    gain();
+    learn(s, 2);
+    T_NEAR(cell(0, 1, 3)->ns, 800, 1e-9);
+    T_NEAR(cell(0, 1, 4)->ns, 700, 1e-9);
+    T_EQ(cell(0, 1, 3)->source, TUN_PREDICTED);
+    T_NEAR(cell(0, 1, 3)->sigma, 0.1, 0);
+    T_NEAR(tun_at_once_at(&p, 0, 3)->factor[1], 0.625, 0);
+
+    s[0] = (struct tun_sample){0, 1, 3, 900, 0.01, 1}; /* one frame at a time, though it may more */
+    learn(s, 1);
+    T_NEAR(cell(0, 1, 3)->ns, 900, 0);
+    T_EQ(cell(0, 1, 3)->source, TUN_MEASURED);
+    tun_problem_deinit(&p);
+}
+
+TEST(nonsense_of_several_frames_is_ignored)
+{
+    const struct tun_sample bad[] = {
+        {0, 1, 3, 0, 0, 4}, {0, 1, 3, NAN, 0, 4},   {9, 1, 3, 5, 0, 4},       {0, 9, 3, 5, 0, 4},
+        {0, 0, 3, 5, 0, 4}, {0, 1, UNITS, 5, 0, 4}, {0, 1, 3, 5, 0, INFINITY}};
+
+    make(TUN_PREDICTED, 0.45);
+    gain();
+    learn(bad, base_array_count(bad));
+    T_NEAR(cell(0, 1, 3)->ns, true_ns(0, 1, 3), 0);
+    T_TRUE(!tun_at_once_at(&p, 0, 3)->measured);
+    tun_problem_deinit(&p);
+}
+
 TEST(nonsense_is_ignored)
 {
     const struct tun_sample bad[] = {{0, 1, 0, 0, 0},        {0, 1, 0, -5, 0},   {0, 1, 0, NAN, 0},

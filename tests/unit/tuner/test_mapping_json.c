@@ -69,7 +69,8 @@ TEST(plans_there_and_back)
 {
     static const char *const plans[] = {
         "0-5@nx1:cpux6", "0-1@nx1:gpu|2-3@nx1:cpux3|4-5@nx1:cpux3",
-        "0-0@nx2:littlex2|1-1@nx2:bigx4|2-2@nx2:littlex2|3-4@nx1:gpu|5-5@nx1:cpu"};
+        "0-0@nx2:littlex2|1-1@nx2:bigx4|2-2@nx2:littlex2|3-4@nx1:gpu|5-5@nx1:cpu",
+        "0-2@nx1:cpux6/8|3-4@nx1:gpu/2|5-5@nx2:bigx2"};
     struct tun_problem p = problem();
     struct pl_ep_set set;
 
@@ -137,6 +138,11 @@ TEST(hostile_mappings)
                 {"{\"nx1_cpu\": []}", "is not BOARD_gpu"},
                 {"{\"nx1_cpu00\": []}", "is not BOARD_gpu"},
                 {"{\"nx1_cpu6\": []}", "is not BOARD_gpu"},
+                {"{\"nx1_cpu0/\": []}", "is not BOARD_gpu"},
+                {"{\"nx1_cpu0/1\": []}", "is not BOARD_gpu"},
+                {"{\"nx1_cpu0/9\": []}", "is not BOARD_gpu"},
+                {"{\"nx1_cpu0/44\": []}", "is not BOARD_gpu"},
+                {"{\"nx1_gpu/0\": []}", "is not BOARD_gpu"},
                 {"{\"nx1_cpu0x\": []}", "is not BOARD_gpu"},
                 {"{\"nx2_cpu34\": []}", "is not BOARD_gpu"},
                 {"{\"nx1_cpu01\": [\"a\"], \"nx1_arm12\": [\"b\"]}", "the same core"},

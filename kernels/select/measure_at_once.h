@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kernels/select/measure_at_once.h - measures what it gains to compute several frames at once
+ *
+ * A primitive that can (krn_primitive.frames_at_once) reads its weights once for all frames.
+ * Whether that gains depends on where the weights come from: between two runs of an op a frame
+ * reads all other weights, so as many bytes are read in front of every sample here, at most 64
+ * MiB. 1, 2, 4 and 8 frames are timed in turns, so that what disturbs one of them disturbs the
+ * others alike.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "kernels/select/choose.h"
+
+#define KRN_AT_ONCE 3u /* 2, 4 and 8 frames */
+
+struct krn_at_once_options {
+    int cpu;                  /* core to measure on; < 0: wherever the thread runs */
+    uint64_t budget_ns;       /* approximate; each op is timed three times at least */
+    const _Atomic bool *stop; /* borrowed, may be NULL; true: stop early */
+};
+
+/** krn_at_once_gains() - Return: op @op computes several frames at once with this choice, with
+ * weights that are worth it. */
+bool krn_at_once_gains(const struct mdl_model *m, const struct krn_choice *c, size_t op);
+/** krn_at_once_any() - Return: some op does. */
+bool krn_at_once_any(const struct mdl_model *m, const struct krn_choice *c);
+
+/**
+ * krn_at_once_candidates() - the primitives of op @op that may compute several frames at once
+ *
+ * Reading weights takes all primitives about the same time, so which of them is the fastest for one
+ * frame is often a matter of noise, but not how well they do with several. Beside the chosen one
+ * they are those that are slower by at most KRN_AT_ONCE_TIE, or by the standard uncertainty of the
+ * difference, and in any case by at most KRN_AT_ONCE_TIE_MAX; the fastest of them.
+ * @t: times of @m; NULL: only the chosen one. @ret: ns, sigma_ns and bytes are 0 without a time.
+ * Return: how many.
+ */
+#define KRN_AT_ONCE_TIE 0.03
+#define KRN_AT_ONCE_TIE_MAX 0.25
+#define KRN_AT_ONCE_CANDIDATES 3u
+size_t krn_at_once_candidates(const struct mdl_model *m, const struct krn_times *t,
+                              const struct krn_choice *c, size_t op,
+                              struct krn_time ret[KRN_AT_ONCE_CANDIDATES]);
+
+/**
+ * krn_measure_at_once() - times 1, 2, 4 and 8 frames at once
+ * @t: as for krn_at_once_candidates(). Of several the one is chosen that takes least with 4 frames.
+ * @c: the choice; changes with it. @ret: [op_count][KRN_AT_ONCE]: the time a frame of 2, 4, 8
+ * frames at once over that of one frame: the median over the turns of t(n) / (n t(1)); 1 for ops
+ * that run frame after frame
+ *
+ * Threads: any; blocks for the budget, starts one thread, packs one op at a time.
+ * Return: 0, -ENOMEM, -EAGAIN (no thread), -ECANCELED (stopped), -EOPNOTSUPP; if not 0, @c is
+ * valid, and may have changed.
+ */
+int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,
+                        const struct krn_at_once_options *o, struct krn_chosen *c,
+                        double (*ret)[KRN_AT_ONCE]);

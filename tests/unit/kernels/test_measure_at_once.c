@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* krn_measure_at_once(): which operators are timed with several frames, and what is said of the
+ * others. How long anything takes is not tested. */
+#include <errno.h>
+
+#include "base.h"
+#include "kernels/select/measure_at_once.h"
+#include "tests/harness.h"
+#include "tests/unit/kernels/two_ops.h"
+
+#define ELEMENTS 320u /* 400 KiB of weights */
+
+enum { X, W, C, T, Y };
+
+static float w[ELEMENTS * ELEMENTS], c[ELEMENTS];
+
+/* y = relu(x w) + c */
+static void model_init(struct tiny *o)
+{
+    tiny_model(o, 5, ELEMENTS, 4 * ELEMENTS);
+    o->tensors[W].dim[0] = ELEMENTS;
+    o->storages[W] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = sizeof(w), .data = w};
+    o->storages[C] = (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = sizeof(c), .data = c};
+    for (size_t i = 0; i < 2; i++) {
+        o->ops[i].kind = i == 0 ? MDL_OP_GEMM : MDL_OP_BINARY;
+        o->ops[i].in[0] = i ? T : X;
+        o->ops[i].in[1] = i ? C : W;
+        o->ops[i].out[0] = i ? Y : T;
+    }
+    o->ops[0].attr.gemm.alpha = o->ops[0].attr.gemm.beta = 1;
+    o->ops[0].channels = ELEMENTS;
+    o->ops[1].attr.binary = MDL_BIN_ADD;
+    o->m.weight_bytes = sizeof(w) + sizeof(c);
+}
+
+static void choose(const struct tiny *o, const char *only, struct krn_choice *ret)
+{
+    T_EQ(krn_choice_prefer(&o->m, only, ret), 0);
+}
+
+TEST(products_are_timed_and_the_others_are_not)
+{
+    const struct krn_at_once_options options = {.cpu = -1, .budget_ns = 1};
+    double gains[2][KRN_AT_ONCE] = {{0}};
+    struct krn_chosen chosen = KRN_CHOSEN_NULL;
+    struct tiny o;
+
+    model_init(&o);
+    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    T_TRUE(krn_at_once_gains(&o.m, &chosen.choice, 0));
+    T_TRUE(!krn_at_once_gains(&o.m, &chosen.choice, 1));
+    T_TRUE(krn_at_once_any(&o.m, &chosen.choice));
+    T_EQ(krn_measure_at_once(&o.m, NULL, &options, &chosen, gains), 0);
+    for (size_t i = 0; i < KRN_AT_ONCE; i++) {
+        T_TRUE(isfinite(gains[0][i]) && gains[0][i] > 0 && gains[0][i] != 1);
+        T_NEAR(gains[1][i], 1, 0);
+    }
+    krn_choice_deinit(&chosen.choice);
+}
+
+TEST(light_weights_and_references_gain_nothing)
+{
+    const struct krn_at_once_options options = {.cpu = -1, .budget_ns = 1};
+    double gains[2][KRN_AT_ONCE] = {{0}};
+    struct krn_chosen chosen = KRN_CHOSEN_NULL;
+    struct tiny o;
+
+    model_init(&o);
+    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    o.tensors[W].dim[0] = o.tensors[X].dim[1] = 16;
+    T_TRUE(!krn_at_once_any(&o.m, &chosen.choice));
+    krn_choice_deinit(&chosen.choice);
+
+    model_init(&o);
+    choose(&o, "__ref", &chosen.choice);
+    T_TRUE(!krn_at_once_any(&o.m, &chosen.choice));
+    T_EQ(krn_measure_at_once(&o.m, NULL, &options, &chosen, gains), 0);
+    for (size_t i = 0; i < 2 * KRN_AT_ONCE; i++) {
+        T_NEAR(gains[i / KRN_AT_ONCE][i % KRN_AT_ONCE], 1, 0);
+    }
+    krn_choice_deinit(&chosen.choice);
+}
+
+TEST(primitives_that_are_as_fast_are_candidates)
+{
+    static const struct krn_primitive other = {.name = "gemm_f32__other"};
+    const struct {
+        double ns, sigma_ns;
+        bool is;
+    } cases[] = {{900, 0, true},    {1030, 0, true},   {1031, 0, false},  {1060, 50, true},
+                 {1080, 50, false}, {1250, 900, true}, {1251, 900, false}};
+    struct krn_time list[KRN_AT_ONCE_CANDIDATES];
+    const struct krn_primitive *igemm;
+    struct krn_choice choice;
+    struct tiny o;
+
+    model_init(&o);
+    choose(&o, "gemm_f32_igemm", &choice);
+    igemm = choice.own[0];
+    T_EQ(krn_at_once_candidates(&o.m, NULL, &choice, 0, list), 1);
+    T_TRUE(list[0].primitive == igemm);
+    T_EQ(krn_at_once_candidates(&o.m, NULL, &choice, 1, list), 0);
+    choice.own[0] = &other;
+    T_EQ(krn_at_once_candidates(&o.m, NULL, &choice, 0, list), 0);
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        struct krn_time times[] = {{0, &other, 1000, 20, 7, .sigma_ns = cases[i].sigma_ns},
+                                   {0, igemm, cases[i].ns, 20, 9, .sigma_ns = cases[i].sigma_ns}};
+        struct krn_times of = {.op_count = 2, .count = 2, .times = times};
+
+        T_EQ(krn_at_once_candidates(&o.m, &of, &choice, 0, list), cases[i].is);
+        T_TRUE(!cases[i].is || list[0].primitive == igemm);
+    }
+    krn_choice_deinit(&choice);
+}
+
+/* The chosen one does not run several frames at once; the only candidate takes its place. */
+TEST(the_choice_moves_to_what_computes_several_frames)
+{
+    static const struct krn_primitive other = {.name = "gemm_f32__other"};
+    const struct krn_at_once_options options = {.cpu = -1, .budget_ns = 1};
+    struct krn_time times[] = {{0, &other, 1000, 20, 7}, {0, NULL, 1010, 20, 9}};
+    struct krn_times of = {.op_count = 2, .count = 2, .times = times};
+    double gains[2][KRN_AT_ONCE], op_ns[2] = {1000, 5}, op_sigma_ns[2] = {0};
+    struct krn_chosen chosen = {
+        .op_ns = op_ns, .op_sigma_ns = op_sigma_ns, .ns = 1005, .packed_bytes = 7};
+    struct tiny o;
+
+    model_init(&o);
+    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    times[1].primitive = chosen.choice.own[0];
+    chosen.choice.own[0] = &other;
+    T_EQ(krn_measure_at_once(&o.m, &of, &options, &chosen, gains), 0);
+    T_TRUE(chosen.choice.own[0] == times[1].primitive);
+    T_NEAR(chosen.ns, 1015, 1e-9);
+    T_NEAR(op_ns[0], 1010, 0);
+    T_EQ(chosen.packed_bytes, 9);
+    T_TRUE(gains[0][1] > 0 && gains[0][1] != 1);
+    krn_choice_deinit(&chosen.choice);
+}
+
+TEST(it_stops_early)
+{
+    const _Atomic bool stop = true;
+    const struct krn_at_once_options options = {.cpu = -1, .budget_ns = UINT32_MAX, .stop = &stop};
+    double gains[2][KRN_AT_ONCE];
+    struct krn_chosen chosen = KRN_CHOSEN_NULL;
+    struct tiny o;
+
+    model_init(&o);
+    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    T_EQ(krn_measure_at_once(&o.m, NULL, &options, &chosen, gains), -ECANCELED);
+    krn_choice_deinit(&chosen.choice);
+}
+
+TEST_MAIN()
