@@ -148,15 +148,39 @@ static uint32_t slots_of(const struct bench_options *o)
                             : o->in_flight;
 }
 
+/* Return: a client's share of the frames that fill the pipeline. */
+static uint32_t own_depth(const struct bench *b, const struct bench_client *c)
+{
+    uint32_t clients = (uint32_t)b->o.clients;
+
+    return (base_max(piped_stream_info(c->stream)->depth, clients) + clients - 1) / clients;
+}
+
 /* Return: whether one more frame helps: the pipeline is not full of those of all clients. */
 static bool has_room(const struct bench *b, const struct bench_client *c)
 {
     const struct piped_stream_info *info = piped_stream_info(c->stream);
-    size_t depth = base_max(info->depth, b->o.clients);
-    size_t own = (depth + b->o.clients - 1) / b->o.clients;
 
-    return !follows_depth(&b->o) || (b->under_way < depth && c->under_way < own &&
-                                     c->under_way < base_max(info->credits, 1u));
+    return !follows_depth(&b->o) ||
+           (b->under_way < base_max(info->depth, b->o.clients) && c->under_way < own_depth(b, c) &&
+            c->under_way < base_max(info->credits, 1u));
+}
+
+/* Opens the stream; again with more slots where teams that take several frames at once make the
+ * plan deeper than is usual for so many cores. Return: an exit code. */
+static int open_stream(const struct bench *b, struct bench_client *c,
+                       struct piped_stream_options *o)
+{
+    int rc = ctl_open_stream(c->client, o, &c->stream);
+
+    if (rc == CTL_DONE && follows_depth(&b->o) &&
+        own_depth(b, c) > piped_stream_info(c->stream)->slots) {
+        o->slots = (uint32_t)base_min(2L * own_depth(b, c), SLOTS_MAX);
+        piped_stream_close(c->stream);
+        c->stream = NULL;
+        rc = ctl_open_stream(c->client, o, &c->stream);
+    }
+    return rc;
 }
 
 int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c, uint64_t seed)
@@ -174,7 +198,7 @@ int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_clien
     int rc = ctl_connect(ctl, b->o.reconnect_ms, &c->client);
 
     c->seed = seed;
-    rc = rc ? rc : ctl_open_stream(c->client, &o, &c->stream);
+    rc = rc ? rc : open_stream(b, c, &o);
     if (rc) {
         return rc;
     }

@@ -317,6 +317,8 @@ def test_bench_keeps_what_the_plan_needs():
         equal(good_json("bench", "--frames", "200", *asked)["in_flight"], most, " ".join(asked))
     good("plan", "set", STAGES.format(place()))
     equal(good_json("bench", "--frames", "200")["in_flight"], 9)
+    good("plan", "set", STAGES.format(place() + "/8"))
+    check(good_json("bench", "--frames", "400")["in_flight"] > 32, "four teams take eight frames at once, and more wait")
     good("plan", "auto")
 
 
