@@ -24,9 +24,9 @@
 #define TICK_MS 1000u
 #define GAP_NS (2 * BASE_NS_PER_S) /* between ticks: the process did not run */
 
-static void on_wake(uv_async_t *async)
+static void on_wake(void *daemon)
 {
-    struct dmn_daemon *d = async->data;
+    struct dmn_daemon *d = daemon;
 
     atomic_thread_fence(memory_order_seq_cst);
     for (struct dmn_model *m = d->models.models; m; m = m->next) {
@@ -145,8 +145,7 @@ int dmn_daemon_loop(struct dmn_daemon *d)
         signals[i].handle->data = d;
         uv_signal_start(signals[i].handle, on_signal, signals[i].number);
     }
-    d->wake.data = d;
-    return uv_async_init(&d->loop, &d->wake, on_wake);
+    return dmn_wake_init(&d->wake, &d->loop, on_wake, d);
 }
 
 static void load_models(struct dmn_daemon *d)
@@ -352,12 +351,13 @@ static void close_handles(struct dmn_daemon *d)
     uv_handle_t *handles[] = {
         (uv_handle_t *)&d->tick,   (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->drain,
         (uv_handle_t *)&d->sighup, (uv_handle_t *)&d->sigterm,  (uv_handle_t *)&d->sigint,
-        (uv_handle_t *)&d->wake,   (uv_handle_t *)&d->settle,
+        (uv_handle_t *)&d->settle,
     };
 
     for (size_t i = 0; i < base_array_count(handles); i++) {
         uv_close(handles[i], NULL);
     }
+    dmn_wake_close(&d->wake);
     dmn_notify_deinit(&d->notify);
 }
 

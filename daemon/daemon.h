@@ -29,6 +29,7 @@
 #include "daemon/plans/switch.h"
 #include "daemon/service/notify.h"
 #include "daemon/service/users.h"
+#include "daemon/wake.h"
 
 enum dmn_exit { DMN_EXIT_OK = 0, DMN_EXIT_FAILED = 1, DMN_EXIT_USAGE = 2, DMN_EXIT_CONFIG = 78 };
 
@@ -37,9 +38,9 @@ enum dmn_exit { DMN_EXIT_OK = 0, DMN_EXIT_FAILED = 1, DMN_EXIT_USAGE = 2, DMN_EX
 struct dmn_daemon {
     uv_loop_t loop;
     bool has_loop;
-    uv_async_t wake;     /* from teams: finished frames wait to be collected */
-    uv_prepare_t settle; /* runs before the loop waits again */
-    uv_timer_t tick;     /* once a second: rates, status line, slow clients */
+    struct dmn_wake wake; /* from teams: finished frames wait to be collected */
+    uv_prepare_t settle;  /* runs before the loop waits again */
+    uv_timer_t tick;      /* once a second: rates, status line, slow clients */
     uv_timer_t watchdog, drain;
     uv_signal_t sighup, sigterm, sigint;
     uv_work_t first_work;  /* makes the work threads */

@@ -7,15 +7,14 @@
 #include "daemon/daemon.h"
 #include "ipc/wire.h"
 
-/* The fence orders the team's push before libuv reads its "already pending" flag. Its twin in
- * on_wake() orders the clearing of that flag before the loop reads the rings. Without both, a send
- * that finds one pending can be lost for good. */
+/* The fence orders the team's push before the wake; its twin in on_wake() orders the wake before the
+ * loop reads the rings. */
 static void wake(void *daemon)
 {
     struct dmn_daemon *d = daemon;
 
     atomic_thread_fence(memory_order_seq_cst);
-    uv_async_send(&d->wake);
+    dmn_wake_send(&d->wake);
 }
 
 static uint64_t answered(void *ctx)
