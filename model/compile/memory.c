@@ -53,20 +53,21 @@ static bool is_depthwise(const struct mdl_op *op)
 /* A first layer, whose input has few channels, and the pooling after it. */
 static bool is_stem(const struct mdl_ir *ir, const struct mdl_op *a, const struct mdl_op *b)
 {
-    const struct mdl_ir_value *x = &ir->values[a->in[0]];
+    const struct mdl_ir_value *x = a->in[0] == MDL_NONE ? NULL : &ir->values[a->in[0]];
 
-    return b->kind == MDL_OP_MAX_POOL && x->rank > 1 && x->dim[1] <= STEM_CHANNELS_MAX;
+    return a->kind == MDL_OP_CONV && b->kind == MDL_OP_MAX_POOL && b->in[0] == a->out[0] &&
+           x->rank > 1 && x->dim[1] <= STEM_CHANNELS_MAX;
 }
 
-/* A depthwise convolution and its neighbour may run as one, and so may a first layer and its
- * pooling: the second must not overwrite what the first still reads. */
+/* A depthwise convolution and its neighbour may run as one: the second must not overwrite what the
+ * first still reads. */
 static void keep_pairs(struct mdl_ir *ir)
 {
     for (size_t k = 0; k + 1 < ir->run_count; k++) {
         const struct mdl_op *a = &ir->run[k].op, *b = &ir->run[k + 1].op;
-        bool depthwise = b->kind == MDL_OP_CONV && is_depthwise(a) != is_depthwise(b);
 
-        if (a->kind != MDL_OP_CONV || b->in[0] != a->out[0] || (!depthwise && !is_stem(ir, a, b))) {
+        if (a->kind != MDL_OP_CONV || b->kind != MDL_OP_CONV || b->in[0] != a->out[0] ||
+            is_depthwise(a) == is_depthwise(b)) {
             continue;
         }
         touch(ir, a->in[0], k + 1);
@@ -237,13 +238,44 @@ static int place_all(struct mdl_ir *ir, size_t *ret_bytes)
     return 0;
 }
 
+/* A first layer and its pooling may run as one, too, which saves less than a depthwise pair: only
+ * where keeping the layer's input for so long costs no memory. */
+static int keep_stems(struct mdl_ir *ir, size_t *bytes)
+{
+    for (size_t k = 0; k + 1 < ir->run_count; k++) {
+        const struct mdl_op *a = &ir->run[k].op;
+        size_t offset = 0, more, last;
+        struct mdl_ir_storage *s;
+        int r;
+
+        if (!is_stem(ir, a, &ir->run[k + 1].op)) {
+            continue;
+        }
+        s = &ir->storages[mdl_ir_root(ir, ir->values[a->in[0]].storage, &offset)];
+        last = s->last_op;
+        s->last_op = base_max(last, k + 1);
+        r = place_all(ir, &more);
+        if (r < 0 || more > *bytes) {
+            s->last_op = last;
+            r = place_all(ir, bytes);
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
 int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes)
 {
+    int r;
+
     find_lifetimes(ir);
     if (!ir->options->no_fusion) {
         keep_pairs(ir);
         merge_in_place(ir);
     }
     keep_inputs(ir);
-    return place_all(ir, ret_arena_bytes);
+    r = place_all(ir, ret_arena_bytes);
+    return r < 0 || ir->options->no_fusion ? r : keep_stems(ir, ret_arena_bytes);
 }

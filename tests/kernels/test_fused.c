@@ -476,6 +476,12 @@ TEST(first_layers_read_planes)
                               .act = {MDL_ACT_NONE, (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS)},
                               .residual = (enum mdl_residual)t_range(0, 2)};
 
+        if (i == 0) { /* one that every primitive takes */
+            k.c = k.k = 3;
+            k.h = 40;
+            k.w = 60;
+            k.stride = 2;
+        }
         k.pad = (size_t)t_range(0, (int)k.k - 1);
         k.h = base_max(k.h, k.k);
         k.w = base_max(k.w, k.k);

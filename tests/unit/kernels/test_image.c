@@ -11,12 +11,13 @@
 
 #define WIDTH_MAX 3u
 
-/* [COPY to NHWC,] CONV, then the change of sign of that. Tensors: */
+/* [COPY to NHWC,] CONV, then the change of sign of that, or a max pooling. Tensors: */
 enum { INPUT, OUTPUT, ENTRY, WEIGHTS, CONVOLVED, TENSORS };
 
 struct shape {
     size_t n, c, h, w, o, k, stride, pad;
     bool nhwc; /* the model's input; then there is no COPY */
+    bool pool; /* 3x3 of stride 2 and padding 1 */
 };
 
 struct net {
@@ -55,9 +56,11 @@ static void tensor(struct net *t, size_t i, enum mdl_home home, bool nhwc, size_
 static void tensors(struct net *t, const struct shape *s)
 {
     size_t ho = out_of(s->h, s), wo = out_of(s->w, s);
+    size_t half = s->pool ? 2 : 1; /* of an odd number the larger half */
 
     tensor(t, INPUT, MDL_HOME_INPUT, s->nhwc, s->n, s->c, s->h, s->w);
-    tensor(t, OUTPUT, MDL_HOME_OUTPUT, true, s->n, s->o, ho, wo);
+    tensor(t, OUTPUT, MDL_HOME_OUTPUT, true, s->n, s->o, (ho + half - 1) / half,
+           (wo + half - 1) / half);
     tensor(t, ENTRY, MDL_HOME_ARENA, true, s->n, s->c, s->h, s->w);
     tensor(t, WEIGHTS, MDL_HOME_CONST, false, s->o, s->c, s->k, s->k);
     tensor(t, CONVOLVED, MDL_HOME_ARENA, true, s->n, s->o, ho, wo);
@@ -104,8 +107,19 @@ static void operators(struct net *t, const struct shape *s)
                                                .dilation = {1, 1},
                                                .pad_begin = {s->pad, s->pad},
                                                .pad_end = {s->pad, s->pad}};
-    op[1].kind = MDL_OP_UNARY;
-    op[1].act = MDL_ACT_NEG;
+    if (s->pool) {
+        op[1].kind = MDL_OP_MAX_POOL;
+        op[1].attr.pool.window = (struct mdl_window){.rank = 2,
+                                                     .kernel = {3, 3},
+                                                     .stride = {2, 2},
+                                                     .dilation = {1, 1},
+                                                     .pad_begin = {1, 1},
+                                                     .pad_end = {1, 1}};
+        op[1].attr.pool.pad_end_model[0] = op[1].attr.pool.pad_end_model[1] = 1;
+    } else {
+        op[1].kind = MDL_OP_UNARY;
+        op[1].act = MDL_ACT_NEG;
+    }
     op[1].in[0] = CONVOLVED;
     op[1].out[0] = OUTPUT;
 }
@@ -267,7 +281,18 @@ static bool case_passes(const struct krn_primitive *v, const struct image_case *
     return ok;
 }
 
-static struct image_case random_case(bool planes)
+static bool pools(const struct krn_primitive *v)
+{
+    return strstr(v->name, "_pool__") != NULL;
+}
+
+/* Return: it takes a pair that begins with the change of layout. */
+static bool takes_planes(const struct krn_primitive *v)
+{
+    return v->fused && !pools(v);
+}
+
+static struct image_case random_case(const struct krn_primitive *v)
 {
     static const size_t channels[] = {3, 3, 3, 1, 2, 4, 7};
     struct image_case k = {
@@ -278,7 +303,8 @@ static struct image_case random_case(bool planes)
               .o = (size_t)t_range(1, 20),
               .k = (size_t)t_range(2, 7),
               .stride = (size_t)t_range(1, 4),
-              .nhwc = !planes && t_range(0, 1)},
+              .nhwc = !takes_planes(v) && t_range(0, 1),
+              .pool = pools(v)},
         .pre = {.known = t_range(0, 3) != 0, .bgr = t_range(0, 1)},
         .format = (enum krn_pixfmt)t_range(0, KRN_PIX_COUNT - 1),
         .pad = (size_t)(t_range(0, 1) ? 0 : t_range(1, 9)),
@@ -313,7 +339,7 @@ TEST(the_same_bits_as_by_way_of_memory)
         }
         rows++;
         for (int r = 0; r < t_times(60); r++) {
-            struct image_case k = random_case(v[i].fused);
+            struct image_case k = random_case(&v[i]);
 
             T_TRUE(case_passes(&v[i], &k));
         }
@@ -329,14 +355,14 @@ TEST(first_layer_of_a_real_network)
 
     for (size_t i = 0; i < count; i++) {
         for (int f = 0; v[i].from_image && f < KRN_PIX_COUNT; f++) {
-            struct image_case k = {
-                .s = {1, 3, 112, 224, 16, f % 2 ? 3 : 7, 2, f % 2, v[i].fused ? false : f % 2},
-                .pre = {.known = true,
-                        .mean = {123.675f, 116.28f, 103.53f},
-                        .std = {58.395f, 57.12f, 57.375f, 1}},
-                .format = (enum krn_pixfmt)f,
-                .pad = 5,
-                .width = (size_t)f % WIDTH_MAX + 1};
+            struct image_case k = {.s = {1, 3, 112, 224, 16, f % 2 ? 3 : 7, 2, f % 2,
+                                         takes_planes(&v[i]) ? false : f % 2, pools(&v[i])},
+                                   .pre = {.known = true,
+                                           .mean = {123.675f, 116.28f, 103.53f},
+                                           .std = {58.395f, 57.12f, 57.375f, 1}},
+                                   .format = (enum krn_pixfmt)f,
+                                   .pad = 5,
+                                   .width = (size_t)f % WIDTH_MAX + 1};
 
             if (!(v[i].needs & ~krn_cpu_features())) {
                 T_TRUE(case_passes(&v[i], &k));
