@@ -17,6 +17,7 @@
 struct conv_shape {
     size_t n, c, h, w, o, kh, kw, sh, sw, dh, dw, top, left, bottom, right, groups;
     size_t x_pixel, y_pixel; /* 0: dense */
+    size_t x_gap;            /* elements between two rows of x that are no pixels */
 };
 
 /* @k x @k of stride 1 on one image, with @pad on all sides */

@@ -157,15 +157,21 @@ static inline size_t one_op_tensor(struct one_op *o, enum mdl_dtype dtype, enum 
     return i;
 }
 
-/* adds an f32 NHWC image with @pixel elements between pixels (0: dense) */
+/* adds an f32 NHWC image with @pixel elements between pixels (0: dense), and @gap elements between
+ * two rows that are no pixels */
+static inline size_t one_op_image_apart(struct one_op *o, size_t n, size_t c, size_t h, size_t w,
+                                        size_t pixel, size_t gap)
+{
+    size_t p = pixel ? pixel : c, row = w * p + gap;
+
+    return one_op_tensor(o, MDL_F32, MDL_HOME_ARENA, 4, (size_t[]){n, c, h, w},
+                         (ptrdiff_t[]){(ptrdiff_t)(h * row), 1, (ptrdiff_t)row, (ptrdiff_t)p});
+}
+
 static inline size_t one_op_image(struct one_op *o, size_t n, size_t c, size_t h, size_t w,
                                   size_t pixel)
 {
-    size_t p = pixel ? pixel : c;
-
-    return one_op_tensor(
-        o, MDL_F32, MDL_HOME_ARENA, 4, (size_t[]){n, c, h, w},
-        (ptrdiff_t[]){(ptrdiff_t)(h * w * p), 1, (ptrdiff_t)(w * p), (ptrdiff_t)p});
+    return one_op_image_apart(o, n, c, h, w, pixel, 0);
 }
 
 /* calls fn with the byte offset of every element, row-major */

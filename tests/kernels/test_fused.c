@@ -122,18 +122,6 @@ static void add_pool(struct pair *p, size_t x, const struct pair_case *k)
     p->ops[1] = *op;
 }
 
-/* the image that the first one reads, whose rows may be any distance apart */
-static size_t add_image(struct pair *p, const struct pair_case *k)
-{
-    const size_t pixel = k->c + k->x_pixel, row = k->w * pixel + k->x_row;
-    size_t x =
-        one_op_tensor(p->o, MDL_F32, MDL_HOME_ARENA, 4, (size_t[]){k->n, k->c, k->h, k->w},
-                      (ptrdiff_t[]){(ptrdiff_t)(k->h * row), 1, (ptrdiff_t)row, (ptrdiff_t)pixel});
-
-    check_fill(p->o, x, 1.0f);
-    return x;
-}
-
 static void pair_init(struct pair *p, const struct pair_case *k)
 {
     size_t x, between;
@@ -142,7 +130,9 @@ static void pair_init(struct pair *p, const struct pair_case *k)
     if (k->planes) {
         add_conv(p, 1, add_copy(p, k), k, false);
     } else {
-        x = add_image(p, k);
+        x = one_op_image_apart(p->o, k->n, k->c, k->h, k->w, k->x_pixel ? k->c + k->x_pixel : 0,
+                               k->x_row);
+        check_fill(p->o, x, 1.0f);
         between = add_conv(p, 0, x, k, k->dw_first);
         if (k->pool) {
             add_pool(p, between, k);

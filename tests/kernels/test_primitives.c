@@ -66,7 +66,7 @@ static bool conv_run(const struct conv_case *k, const char *name, const char *ex
 
     snprintf(o->name + length, sizeof(o->name) - (size_t)length, " act %d res %d", (int)k->act,
              (int)k->residual);
-    o->op.in[0] = one_op_image(o, s->n, s->c, s->h, s->w, s->x_pixel);
+    o->op.in[0] = one_op_image_apart(o, s->n, s->c, s->h, s->w, s->x_pixel, s->x_gap);
     o->op.in[1] =
         one_op_tensor(o, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){s->o, cg, s->kh, s->kw}, NULL);
     o->op.out[0] = one_op_image(o, s->n, s->o, conv_out_height(s), conv_out_width(s), s->y_pixel);
@@ -141,6 +141,7 @@ TEST(convs_of_one_tap)
         }
         conv_random_pixels(&k.s);
         k.s.x_pixel = t_range(0, 5) == 0 ? 1024 : k.s.x_pixel;
+        k.s.x_gap = t_range(0, 3) == 0 ? (size_t)t_range(1, 40) : 0;
         k.act = (enum mdl_act)t_range(0, MDL_ACT_SOFTPLUS);
         k.residual = (enum mdl_residual)t_range(0, 2);
         T_TRUE(conv_run(&k, "one tap", "igemm"));
