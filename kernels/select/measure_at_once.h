@@ -34,11 +34,12 @@ bool krn_at_once_any(const struct mdl_model *m, const struct krn_choice *c);
  * Reading weights takes all primitives about the same time, so which of them is the fastest for one
  * frame is often a matter of noise, but not how well they do with several. Beside the chosen one
  * they are those that are slower by at most KRN_AT_ONCE_TIE, or by the standard uncertainty of the
- * difference, and in any case by at most KRN_AT_ONCE_TIE_MAX; the fastest of them.
+ * difference, and in any case by at most KRN_AT_ONCE_TIE_MAX; the fastest of them. A lone frame may
+ * lose a tenth of such a product, where waiting frames gain half of it and more.
  * @t: times of @m; NULL: only the chosen one. @ret: ns, sigma_ns and bytes are 0 without a time.
  * Return: how many.
  */
-#define KRN_AT_ONCE_TIE 0.03
+#define KRN_AT_ONCE_TIE 0.10
 #define KRN_AT_ONCE_TIE_MAX 0.25
 #define KRN_AT_ONCE_CANDIDATES 3u
 size_t krn_at_once_candidates(const struct mdl_model *m, const struct krn_times *t,
