@@ -87,7 +87,7 @@ TEST(primitives_that_are_as_fast_are_candidates)
     const struct {
         double ns, sigma_ns;
         bool is;
-    } cases[] = {{900, 0, true},     {1100, 0, true},   {1101, 0, false}, {1140, 100, true},
+    } cases[] = {{900, 0, true},     {1100, 0, true},   {1101, 0, false},  {1140, 100, true},
                  {1150, 100, false}, {1250, 900, true}, {1251, 900, false}};
     struct krn_time list[KRN_AT_ONCE_CANDIDATES];
     const struct krn_primitive *igemm;
