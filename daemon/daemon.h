@@ -23,13 +23,13 @@
 #include "daemon/control/control.h"
 #include "daemon/control/host.h"
 #include "daemon/frames/frames.h"
+#include "daemon/loop_wake.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/notify.h"
 #include "daemon/service/users.h"
-#include "daemon/wake.h"
 
 enum dmn_exit { DMN_EXIT_OK = 0, DMN_EXIT_FAILED = 1, DMN_EXIT_USAGE = 2, DMN_EXIT_CONFIG = 78 };
 

@@ -7,8 +7,8 @@
 #include "daemon/daemon.h"
 #include "ipc/wire.h"
 
-/* The fence orders the team's push before the wake; its twin in on_wake() orders the wake before the
- * loop reads the rings. */
+/* The fence orders the team's push before the wake; its twin in on_wake() orders the wake before
+ * the loop reads the rings. */
 static void wake(void *daemon)
 {
     struct dmn_daemon *d = daemon;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/wake.h"
+#include "daemon/loop_wake.h"
 
 #include <errno.h>
 #include <stdint.h>

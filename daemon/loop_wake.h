@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/wake.h - wakes the loop from the threads of the teams
+ * daemon/loop_wake.h - wakes the loop from the threads of the teams
  *
  * As uv_async_t, but the loop never waits for the thread that wakes it. uv_async_send() announces
  * itself before it writes, and the loop spins until that thread has finished. A team may lose its
