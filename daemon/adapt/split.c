@@ -194,8 +194,8 @@ static bool suspects(const struct dmn_adapt *adapt, const struct dmn_model *m, u
     return any && only_busy(adapt) == m && may_split(adapt, now_ns);
 }
 
-/* A decision about all of an EP would come too soon while one core of it is suspected. What is
- * measured meanwhile is no cost of these cores. */
+/* While one core of an EP is suspected, it is too early to decide about the whole EP, and what is
+ * measured must not be learned as a cost of its cores. */
 void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;

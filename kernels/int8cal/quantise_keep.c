@@ -7,7 +7,7 @@
 #include "kernels/int8cal/quantise_private.h"
 
 #define ONE_BY_ONE 8u
-#define SURELY_WORK 0.25 /* at most so much work stays f32 for what is only expected */
+#define SURELY_WORK 0.25 /* most work that stays f32 for the sake of other examples */
 
 struct candidate {
     const char *name; /* of the f32 model's operator */

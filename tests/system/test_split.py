@@ -4,6 +4,8 @@
 
 usage: test_split.py [CASE]...
 """
+import functools
+
 from adapting import Machine, good_record, kept
 from daemon import VarlinkError, check, equal, main
 from test_adapt_load import Thief, no_thief
@@ -30,60 +32,64 @@ def split(m):
     return told(m, "core 1: ")
 
 
-def a_slowed_core_is_split_off_and_joined_again():
+def on_equal_cores(case):
+    """Gives the case a watched machine of two equal cores; skips where none can be slowed."""
+    @functools.wraps(case)
+    def run():
+        if no_thief():
+            return no_thief()
+        with Machine(adapt=ADAPT, eps=False) as m:
+            m.watched()
+            return case(m)
+    return run
+
+
+@on_equal_cores
+def a_slowed_core_is_split_off_and_joined_again(m):
     """The client of adapting.py checks meanwhile that every frame is answered once, in order and bit by bit the same."""
-    if no_thief():
-        return no_thief()
-    with Machine(adapt=ADAPT, eps=False) as m:
-        m.watched()
-        equal(places(m), WHOLE)
-        with Thief(1, BUSY_US):
-            event = split(m)
-            equal((event["cause"], event["lost"]), ("contention", 0))
-            check("times slower than its siblings; EP big is split" in event["detail"], event)
-            equal(event["decision"]["events"], ["parts"])
-            good_record(event)
-            why = m.wait("a reason", lambda: [e["why"] for e in m.d.status()["eps"] if e["name"] == "big.1"])
-            equal(why, ["split off big: core 1 is slower than its siblings"])
-            m.frames(40)
-        m.wait("one place", lambda: places(m) == WHOLE)
-        event = told(m, "joined again")
+    equal(places(m), WHOLE)
+    with Thief(1, BUSY_US):
+        event = split(m)
         equal((event["cause"], event["lost"]), ("contention", 0))
-        check("big." not in event["plan_after"], event["plan_after"])
-        m.frames(20)
-        m.end()
-        check(not any("big." in s["eps"] + s["plan"] for s in kept(m)), kept(m))
-        m.begin()
-        m.frames(5)
-    return None
+        check("times slower than its siblings; EP big is split" in event["detail"], event)
+        equal(event["decision"]["events"], ["parts"])
+        good_record(event)
+        why = m.wait("a reason", lambda: [e["why"] for e in m.d.status()["eps"] if e["name"] == "big.1"])
+        equal(why, ["split off big: core 1 is slower than its siblings"])
+        m.frames(40)
+    m.wait("one place", lambda: places(m) == WHOLE)
+    event = told(m, "joined again")
+    equal((event["cause"], event["lost"]), ("contention", 0))
+    check("big." not in event["plan_after"], event["plan_after"])
+    m.frames(20)
+    m.end()
+    check(not any("big." in s["eps"] + s["plan"] for s in kept(m)), kept(m))
+    m.begin()
+    m.frames(5)
 
 
-def a_plan_of_the_user_joins_it():
+@on_equal_cores
+def a_plan_of_the_user_joins_it(m):
     """It names places as they are when whole. One that is possible on the parts serves at once; another has to wait."""
-    if no_thief():
-        return no_thief()
-    with Machine(adapt=ADAPT, eps=False) as m:
-        m.watched()
-        with Thief(1, BUSY_US):
-            split(m)
-            last = m.model()["units"] - 1
-            wide, pair = "0-%d@bigx2" % last, "0-%d@big*2" % last
-            try:
-                m.d.call("SetPlan", {"plan": wide})
-                check(False, "a plan of a team with a core in either part was set")
-            except VarlinkError as e:
-                equal(e.error, "io.piped.Busy")
-                check("joined now" in e.parameters["why"], e.parameters)
-            told(m, "a user's plan needs it")
-            m.wait("a plan of the user", lambda: set_plan(m, wide))
-            equal((places(m), m.model()["plan"], m.model()["algorithm"]), (WHOLE, wide, "manual"))
-            m.frames(20)
-        m.d.call("SetPlan", {"plan": pair})
+    with Thief(1, BUSY_US):
+        split(m)
+        last = m.model()["units"] - 1
+        wide, pair = "0-%d@bigx2" % last, "0-%d@big*2" % last
+        try:
+            m.d.call("SetPlan", {"plan": wide})
+            check(False, "a plan of a team with a core in either part was set")
+        except VarlinkError as e:
+            equal(e.error, "io.piped.Busy")
+            check("joined now" in e.parameters["why"], e.parameters)
+        told(m, "a user's plan needs it")
+        m.wait("a plan of the user", lambda: set_plan(m, wide))
+        equal((places(m), m.model()["plan"], m.model()["algorithm"]), (WHOLE, wide, "manual"))
+        m.frames(20)
+    m.d.call("SetPlan", {"plan": pair})
+    equal((places(m), m.model()["plan"]), (WHOLE, pair))
+    with Thief(1, BUSY_US):
+        m.frames(50)
         equal((places(m), m.model()["plan"]), (WHOLE, pair))
-        with Thief(1, BUSY_US):
-            m.frames(50)
-            equal((places(m), m.model()["plan"]), (WHOLE, pair))
-    return None
 
 
 def set_plan(m, plan):
@@ -95,55 +101,43 @@ def set_plan(m, plan):
     return True
 
 
-def a_plan_of_the_user_moves_to_the_parts_and_back():
-    if no_thief():
-        return no_thief()
-    with Machine(adapt=ADAPT, eps=False) as m:
-        m.watched()
-        with Thief(1, BUSY_US):
-            split(m)
-            pair = "0-%d@big*2" % (m.model()["units"] - 1)
-            m.wait("a plan of the user", lambda: set_plan(m, pair))
-            told(m, "the plan is a user's")
-            equal((places(m), m.model()["plan"], m.model()["algorithm"]), (WHOLE, pair, "manual"))
-            m.frames(20)
-    return None
-
-
-def a_slowed_core_goes_and_returns():
-    if no_thief():
-        return no_thief()
-    with Machine(adapt=ADAPT, eps=False) as m:
-        m.watched()
-        with Thief(1, BUSY_US):
-            split(m)
-            before = m.last_id()
-            m.tree.put("sys/devices/system/cpu/online", "0")
-            m.event("hotplug", before)
-            equal(places(m), [("big", [0])])
-            m.frames(10)
-            before = m.last_id()
-            m.tree.put("sys/devices/system/cpu/online", "0-1")
-            m.event("hotplug", before)
-            m.frames(10)
-        m.wait("both cores in one place", lambda: places(m) == WHOLE)
+@on_equal_cores
+def a_plan_of_the_user_moves_to_the_parts_and_back(m):
+    with Thief(1, BUSY_US):
+        split(m)
+        pair = "0-%d@big*2" % (m.model()["units"] - 1)
+        m.wait("a plan of the user", lambda: set_plan(m, pair))
+        told(m, "the plan is a user's")
+        equal((places(m), m.model()["plan"], m.model()["algorithm"]), (WHOLE, pair, "manual"))
         m.frames(20)
-    return None
 
 
-def switched_off_it_is_joined():
-    if no_thief():
-        return no_thief()
-    with Machine(adapt=ADAPT, eps=False) as m:
-        m.watched()
-        with Thief(1, BUSY_US):
-            split(m)
-            m.d.write_config({"adapt": {"enabled": False}})
-            m.d.call("Reload")
-            m.wait("both cores in one place", lambda: places(m) == WHOLE)
-            check("big.1" not in m.model()["plan"], m.model()["plan"])
-            m.frames(20)
-    return None
+@on_equal_cores
+def a_slowed_core_goes_and_returns(m):
+    with Thief(1, BUSY_US):
+        split(m)
+        before = m.last_id()
+        m.tree.put("sys/devices/system/cpu/online", "0")
+        m.event("hotplug", before)
+        equal(places(m), [("big", [0])])
+        m.frames(10)
+        before = m.last_id()
+        m.tree.put("sys/devices/system/cpu/online", "0-1")
+        m.event("hotplug", before)
+        m.frames(10)
+    m.wait("both cores in one place", lambda: places(m) == WHOLE)
+    m.frames(20)
+
+
+@on_equal_cores
+def switched_off_it_is_joined(m):
+    with Thief(1, BUSY_US):
+        split(m)
+        m.d.write_config({"adapt": {"enabled": False}})
+        m.d.call("Reload")
+        m.wait("both cores in one place", lambda: places(m) == WHOLE)
+        check("big.1" not in m.model()["plan"], m.model()["plan"])
+        m.frames(20)
 
 
 if __name__ == "__main__":
