@@ -13,25 +13,41 @@ size_t krn_bound_packed_bytes(const struct krn_bound *bound, const struct mdl_mo
     return bound->primitive->packed_bytes ? bound->primitive->packed_bytes(m, &m->ops[op]) : 0;
 }
 
+static struct krn_packing packing_of(const struct krn_bound *bound, const struct mdl_model *m,
+                                     size_t op)
+{
+    return (struct krn_packing){
+        .primitive = bound->primitive,
+        .shelf = bound->shelf,
+        .m = m,
+        .op = op,
+        .bytes = krn_bound_packed_bytes(bound, m, op),
+        .nodes = bound->nodes,
+    };
+}
+
+static bool is_shareable(const struct krn_bound *bound, const struct krn_packing *p)
+{
+    return bound->primitive->pack && p->bytes && bound->shelf;
+}
+
+bool krn_bound_may_share(const struct krn_bound *bound, const struct mdl_model *m, size_t op)
+{
+    const struct krn_packing p = packing_of(bound, m, op);
+
+    return is_shareable(bound, &p) && krn_shared_may_know(&p);
+}
+
 static int pack(struct krn_bound *bound, const struct mdl_model *m, size_t op)
 {
     const struct krn_primitive *v = bound->primitive;
-    size_t bytes = krn_bound_packed_bytes(bound, m, op);
+    const struct krn_packing p = packing_of(bound, m, op);
     int r;
 
-    if (v->pack && bytes && bound->shelf) {
-        const struct krn_packing p = {
-            .primitive = v,
-            .shelf = bound->shelf,
-            .m = m,
-            .op = op,
-            .bytes = bytes,
-            .nodes = bound->nodes,
-        };
-
+    if (is_shareable(bound, &p)) {
         return krn_shared_pack(&p, &bound->packed, &bound->shared);
     }
-    r = bytes ? krn_pages_new(bytes, bound->nodes, &bound->packed) : 0;
+    r = p.bytes ? krn_pages_new(p.bytes, bound->nodes, &bound->packed) : 0;
     if (r == 0 && v->pack) {
         v->pack(m, &m->ops[op], bound->packed.at);
     }

@@ -27,6 +27,10 @@ struct krn_bound {
 /** krn_bound_packed_bytes() - Return: bytes that bound->primitive packs for op @op. */
 size_t krn_bound_packed_bytes(const struct krn_bound *bound, const struct mdl_model *m, size_t op);
 
+/** krn_bound_may_share() - Return: whether another net may have packed the same weights. Threads:
+ * any. */
+bool krn_bound_may_share(const struct krn_bound *bound, const struct mdl_model *m, size_t op);
+
 /**
  * krn_bound_ready() - packs op @op for bound->primitive, unless that is done, and makes the library
  * objects for a team of @width

@@ -30,6 +30,7 @@ void krn_pack_threads(size_t count)
 struct wanted {
     struct krn_bound *bound;
     size_t op;
+    bool known; /* another net may have packed the same weights */
 };
 
 struct packing {
@@ -74,6 +75,29 @@ static void pack_some(void *arg)
     }
 }
 
+/* Lays the weights out side by side. Those that another net may have packed come last: their places
+ * may stay empty, and between others the huge pages around them would fill them all the same. */
+static void reserve(struct krn_net *net, const struct packing *p)
+{
+    size_t bytes[2] = {0};
+
+    for (size_t i = 0; i < p->count; i++) {
+        struct wanted *w = &p->wanted[i];
+
+        w->bound->packed.bytes = krn_bound_packed_bytes(w->bound, p->m, w->op);
+        w->known = krn_bound_may_share(w->bound, p->m, w->op);
+        bytes[w->known] += base_align_up(w->bound->packed.bytes, BASE_CACHE_LINE_BYTES);
+    }
+    krn_store_init(&net->shelf->store, bytes[false], bytes[true]);
+    for (size_t i = 0; i < 2 * p->count; i++) {
+        struct wanted *w = &p->wanted[i % p->count];
+
+        if (w->known == (i >= p->count)) {
+            krn_store_reserve(&net->shelf->store, w->bound->packed.bytes, &w->bound->packed);
+        }
+    }
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     const struct wanted *x = a, *y = b;
@@ -89,7 +113,7 @@ static int by_bytes(const void *a, const void *b)
 int krn_net_pack(struct krn_net *net, const struct krn_choice *choices, bool all)
 {
     struct packing p = {.m = net->model};
-    size_t most = 2 * net->kind_count * net->model->op_count, bytes = 0, count = 0;
+    size_t most = 2 * net->kind_count * net->model->op_count, count = 0;
 
     p.wanted = calloc(most + 1, sizeof(*p.wanted));
     if (!p.wanted) {
@@ -107,16 +131,7 @@ int krn_net_pack(struct krn_net *net, const struct krn_choice *choices, bool all
         }
     }
     p.count = count;
-    for (size_t i = 0; i < p.count; i++) {
-        p.wanted[i].bound->packed.bytes =
-            krn_bound_packed_bytes(p.wanted[i].bound, p.m, p.wanted[i].op);
-        bytes += base_align_up(p.wanted[i].bound->packed.bytes, BASE_CACHE_LINE_BYTES);
-    }
-    krn_store_init(&net->shelf->store, bytes);
-    for (size_t i = 0; i < p.count; i++) {
-        krn_store_reserve(&net->shelf->store, p.wanted[i].bound->packed.bytes,
-                          &p.wanted[i].bound->packed);
-    }
+    reserve(net, &p);
     qsort(p.wanted, p.count, sizeof(*p.wanted), by_bytes);
     mdl_share(base_min(base_max(pack_threads, (size_t)1), p.count), pack_some, &p);
     free(p.wanted);

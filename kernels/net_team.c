@@ -146,7 +146,7 @@ static void place_bound(const struct krn_net *net, struct krn_bound *bound, uint
         (void)(changed ? krn_pages_near(&bound->packed, nodes) : 0);
         return;
     }
-    if (n->nodes != nodes) {
+    if (n->nodes != nodes || bound->packed.slot < n->end) {
         place_neighbours(net, n);
         *n = (struct neighbours){.from = bound->packed.slot, .nodes = nodes};
     }

@@ -57,6 +57,15 @@ static uint64_t mix(uint64_t digest, const char *text)
     return digest;
 }
 
+static struct krn_shared like_of(const struct krn_packing *p)
+{
+    return (struct krn_shared){
+        .primitive = p->primitive,
+        .digest = mix(mix(1, p->m->hash), p->m->ops[p->op].name),
+        .pages.bytes = p->bytes,
+    };
+}
+
 static struct krn_shared **bucket_of(uint64_t digest)
 {
     return &buckets[digest % BUCKETS];
@@ -189,16 +198,19 @@ static int move_in(const struct krn_packing *p, const struct krn_pages *apart,
     return r;
 }
 
+bool krn_shared_may_know(const struct krn_packing *p)
+{
+    const struct krn_shared like = like_of(p);
+
+    return p->m->hash[0] && p->bytes >= SHARED_FROM_BYTES && is_any_like(&like);
+}
+
 /* If there may be equal weights, it packs apart: pages of the net's place that were written and
  * given back would break up its huge pages. */
 int krn_shared_pack(const struct krn_packing *p, struct krn_pages *packed,
                     struct krn_shared **ret_shared)
 {
-    struct krn_shared like = {
-        .primitive = p->primitive,
-        .digest = mix(mix(1, p->m->hash), p->m->ops[p->op].name),
-        .pages.bytes = p->bytes,
-    };
+    struct krn_shared like = like_of(p);
     struct krn_pages apart = {.at = NULL};
     bool shares = p->m->hash[0] && p->bytes >= SHARED_FROM_BYTES;
     bool any = shares && is_any_like(&like);

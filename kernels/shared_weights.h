@@ -42,6 +42,10 @@ struct krn_packing {
     uint64_t nodes; /* as krn_pages_near() */
 };
 
+/** krn_shared_may_know() - Return: whether another net has weights packed that may be equal. Threads:
+ * any. */
+bool krn_shared_may_know(const struct krn_packing *p);
+
 /**
  * krn_shared_pack() - packs the weights of an operator, or finds them packed alike
  * @packed: empty, maybe with a reserved place. It then points to the weights, and owns them if

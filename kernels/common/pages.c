@@ -45,13 +45,19 @@ static void *map(size_t body, size_t align)
     return raw + head;
 }
 
-void krn_store_init(struct krn_store *s, size_t bytes)
+void krn_store_init(struct krn_store *s, size_t bytes, size_t maybe)
 {
+    size_t border = bytes & ~(HUGE_PAGE_BYTES - 1), all;
+
     *s = (struct krn_store){.at = NULL};
-    if (bytes >= HUGE_PAGE_BYTES && bytes <= SIZE_MAX / 2) {
-        bytes = base_align_up(bytes, page_bytes());
-        s->at = map(bytes, HUGE_PAGE_BYTES);
-        s->bytes = s->at ? bytes : 0;
+    if (!base_add(bytes, maybe, &all) || all < HUGE_PAGE_BYTES || all > SIZE_MAX / 2) {
+        return;
+    }
+    all = base_align_up(all, page_bytes());
+    s->at = map(all, HUGE_PAGE_BYTES);
+    s->bytes = s->at ? all : 0;
+    if (s->at && border < bytes && maybe > 0) {
+        (void)madvise(s->at + border, base_min(HUGE_PAGE_BYTES, all - border), MADV_NOHUGEPAGE);
     }
 }
 

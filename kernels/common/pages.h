@@ -18,9 +18,10 @@ struct krn_store {
     size_t bytes, used;
 };
 
-/** krn_store_init() - reserves addresses for @bytes, without memory yet. If that fails, or @bytes
- * is small, the store stays empty. krn_store_deinit() - accepts a zeroed store. */
-void krn_store_init(struct krn_store *s, size_t bytes);
+/** krn_store_init() - reserves addresses for @bytes and, behind them, for @maybe that may never be
+ * written, without memory yet. No huge page covers some of both. If that fails, or there are few
+ * bytes, the store stays empty. krn_store_deinit() - accepts a zeroed store. */
+void krn_store_init(struct krn_store *s, size_t bytes, size_t maybe);
 void krn_store_deinit(struct krn_store *s);
 
 struct krn_pages {

@@ -74,7 +74,7 @@ TEST(a_store_gives_its_pages_back)
     void *second;
     long full;
 
-    krn_store_init(&s, 12 * MIB);
+    krn_store_init(&s, 12 * MIB, 0);
     T_TRUE(s.at != NULL && (uintptr_t)s.at % (2 * MIB) == 0);
     for (size_t i = 0; i < 3; i++) {
         krn_store_reserve(&s, 4 * MIB - 32, &p[i]);
@@ -106,12 +106,12 @@ TEST(a_store_that_is_full_or_small_leaves_it_to_others)
     struct krn_pages p = {.at = NULL};
     struct krn_store s;
 
-    krn_store_init(&s, 4096);
+    krn_store_init(&s, 4096, 0);
     T_TRUE(s.at == NULL);
     krn_store_reserve(&s, 64, &p);
     T_TRUE(p.slot == NULL);
     krn_store_deinit(&s);
-    krn_store_init(&s, 2 * MIB);
+    krn_store_init(&s, 2 * MIB, 0);
     krn_store_reserve(&s, 3 * MIB, &p);
     T_TRUE(p.slot == NULL);
     T_EQ(krn_pages_new(3 * MIB, 0, &p), 0);
@@ -130,6 +130,32 @@ static bool has_huge_pages(void)
         fclose(f);
     }
     return has;
+}
+
+/* A huge page over the border would take memory for what is never written. */
+TEST(what_may_stay_empty_takes_nothing)
+{
+    struct krn_pages own = {.at = NULL}, maybe = {.at = NULL};
+    struct krn_store s;
+    long kb;
+
+    krn_store_init(&s, MIB, 3 * MIB);
+    T_TRUE(s.at != NULL);
+    krn_store_reserve(&s, MIB, &own);
+    krn_store_reserve(&s, 3 * MIB, &maybe);
+    T_TRUE(maybe.slot == s.at + MIB);
+    T_EQ(krn_pages_new(MIB, 0, &own), 0);
+    T_TRUE(holds(&own));
+    kb = smaps_kb(s.at, "Rss:");
+    if (kb < 0) {
+        T_SKIP("there is no /proc/self/smaps");
+    }
+    T_EQ(kb, 1024);
+    T_EQ(krn_pages_new(3 * MIB, 0, &maybe), 0);
+    T_TRUE(holds(&maybe));
+    krn_pages_free(&own);
+    krn_pages_free(&maybe);
+    krn_store_deinit(&s);
 }
 
 TEST(large_ones_are_in_huge_pages)
@@ -160,7 +186,7 @@ TEST(placing_breaks_no_huge_page)
     if (!has_huge_pages()) {
         T_SKIP("this kernel has no transparent huge pages");
     }
-    krn_store_init(&s, 8 * MIB);
+    krn_store_init(&s, 8 * MIB, 0);
     T_TRUE(s.at != NULL);
     memset(s.at, 1, s.bytes);
     before = smaps_kb(s.at, "AnonHugePages:");
