@@ -6,7 +6,7 @@
 #include "pipeline/stage_set.h"
 
 /* Frames that may wait for a team of stage 0, besides those it holds and the extra ones for its
- * speed; at least as many as it takes at once. Enough to last until the loop's next turn; few
+ * speed; at least as many as any team takes at once. Enough to last until the loop's next turn; few
  * enough that a late frame can still go to another team, and the caller can still drop a frame that
  * need not run. */
 #define WAITING_PER_TEAM 2u
@@ -395,8 +395,12 @@ static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns
 
 bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
 {
-    size_t pending = 0, held = 0, waiting = 0;
+    size_t pending = 0, held = 0, waiting = 0, leaving = 1;
 
+    /* The caller looks again when frames leave the pipeline, which a batch does together. */
+    for (size_t i = 0; i < s->team_count; i++) {
+        leaving = base_max(leaving, (size_t)s->teams[i].batch);
+    }
     for (size_t i = 0; i < s->entry_count; i++) {
         size_t batch = s->teams[i].batch;
 
@@ -404,6 +408,7 @@ bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
         held += batch;
         waiting += base_max(batch, (size_t)WAITING_PER_TEAM);
     }
+    waiting = base_max(waiting, leaving);
     return pending < held + waiting || pending < stage_shares(s, 0, now_ns) + waiting;
 }
 

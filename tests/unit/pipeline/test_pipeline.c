@@ -453,4 +453,30 @@ TEST(stage_0_says_when_it_has_enough)
     tiny_net_deinit(&net);
 }
 
+/* Frames leave a batch together, and the caller can only then send more: enough for another one. */
+TEST(stage_0_takes_enough_for_a_batch_behind_it)
+{
+    struct pl_ep_set eps;
+    struct tiny_net net;
+    struct pl_plan plan;
+    struct rig r;
+    struct pl_options o;
+    size_t before;
+
+    tiny_net_init(&net, 2, 16, 64); /* tens of milliseconds a unit */
+    rig_init(&r, &net);
+    rig_eps(&eps, false);
+    o = rig_options(&r);
+    plan = rig_plan("0-0@big|1-1@big/8", &eps, 2);
+    T_EQ(pl_new(net.net, &eps, &plan, &o, &r.p), 0);
+    while (rig_submit(&r, 0)) {
+    }
+    before = pl_in_flight(r.p);
+    T_LE(1 + 8, before); /* one held, eight waiting */
+    T_TRUE(rig_drain(&r));
+    T_EQ(r.ok, before);
+    rig_deinit(&r);
+    tiny_net_deinit(&net);
+}
+
 TEST_MAIN()
