@@ -9,6 +9,7 @@
 #include "pipeline/frame_pool.h"
 #include "pipeline/team.h"
 #include "pipeline/team_take.h"
+#include "pipeline/team_units.h"
 
 /* Reading a thread's CPU clock is a system call; it is read for so few frames that it costs less
  * than a thousandth of the time. */
@@ -68,58 +69,6 @@ void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, si
 }
 
 /* ---- working ---- */
-
-/* The last unit that must run together with @unit: a FUSED primitive may run the last op of a unit
- * and the first of the next. */
-static size_t group_end(const struct pl_team *t, size_t unit)
-{
-    const struct mdl_model *m = krn_net_model(t->common->net);
-
-    while (unit < t->last_unit &&
-           krn_net_chosen_fused(t->common->net, t->kind, m->units[unit].last_op) != NULL) {
-        unit++;
-    }
-    return unit;
-}
-
-static void lap(struct pl_team *t, size_t first, size_t last, const struct pl_clock_run *clock)
-{
-    size_t done = last - t->first_unit + 1u;
-    uint64_t ticks = pl_clocks_lap(&t->clocks, done) - t->clocks.laps[0];
-
-    if (last > first) {
-        pl_clocks_split(&t->clocks, first - t->first_unit, done, t->shares);
-    }
-    set_relaxed(&t->progress_ns, clock->start_ns + (uint64_t)((double)ticks * t->ns_per_tick));
-}
-
-/* Return: false if the pipeline is being freed and the frames are incomplete. */
-static bool run_units(struct pl_team *t, const struct krn_mem *const *mems,
-                      const struct pl_clock_run *clock)
-{
-    const struct mdl_unit *units = krn_net_model(t->common->net)->units;
-    struct krn_exec exec = {.pool = t->members.pool,
-                            .width = t->width,
-                            .scratch = t->scratch,
-                            .kind = t->kind,
-                            .first_op = units[t->first_unit].first_op,
-                            .last_op = units[t->last_unit].last_op};
-    size_t last;
-
-    for (size_t unit = t->first_unit; unit <= t->last_unit; unit = last + 1) {
-        last = group_end(t, unit);
-        if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
-            return false;
-        }
-        krn_net_run_frames(t->common->net,
-                           (struct krn_range){units[unit].first_op, units[last].last_op + 1}, mems,
-                           clock->computed, &exec);
-        if (clock->timed) {
-            lap(t, unit, last, clock);
-        }
-    }
-    return true;
-}
 
 static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *clock)
 {
@@ -291,7 +240,7 @@ static void serve(struct pl_team *t, const struct pl_held *h)
             mems[clock.computed++] = &h->frames[i]->private->mem;
         }
     }
-    if (clock.computed > 0 && !run_units(t, mems, &clock)) {
+    if (clock.computed > 0 && !pl_team_run_units(t, mems, &clock)) {
         return;
     }
     end_clocks(t, &clock);

@@ -60,6 +60,15 @@ static void check_plan(struct tiny_net *net, const struct pl_ep_set *eps, const 
     rig_deinit(&r);
 }
 
+/* @values: bit u: the values of unit u are larger than its weights. */
+static void set_larger(struct tiny_net *net, size_t values)
+{
+    for (size_t u = 0; u < net->model.unit_count; u++) {
+        net->model.units[u].live_bytes = 1;
+        net->model.units[u].weight_bytes = (values >> u & 1) != 0 ? 1 : SIZE_MAX / 64;
+    }
+}
+
 TEST(every_shape_of_plan_gives_the_same_answers)
 {
     static const char *const one_kind[] = {
@@ -84,6 +93,11 @@ TEST(every_shape_of_plan_gives_the_same_answers)
     rig_eps(&eps, false);
     for (size_t i = 0; i < base_array_count(one_kind); i++) {
         check_plan(&net, &eps, one_kind[i]);
+    }
+    for (size_t larger = 0; larger < 64; larger += 7) { /* of each unit, values or weights */
+        set_larger(&net, larger);
+        check_plan(&net, &eps, "0-5@big/4");
+        check_plan(&net, &eps, "0-2@big|3-5@big*2/8");
     }
     if (eps.eps[0].cpu_count >= 2) {
         check_plan(&net, &eps, "0-5@bigx2");
