@@ -102,6 +102,13 @@ bool tun_problem_gains(const struct tun_problem *p)
     return false;
 }
 
+size_t tun_problem_batch_max(const struct tun_problem *p)
+{
+    size_t most = p->bounds.batch_max ? p->bounds.batch_max : PL_BATCH_MAX;
+
+    return tun_problem_gains(p) ? base_min(most, (size_t)PL_BATCH_MAX) : 1;
+}
+
 static int check_units(const struct tun_problem *p, char *ret_error)
 {
     for (size_t u = 0; u < p->unit_count; u++) {

@@ -66,6 +66,7 @@ struct tun_bounds {
     double period_max_ns;  /* bottleneck at most; 0: none. POWER needs it */
     double latency_max_ns; /* worst-frame latency at most; 0: none */
     size_t stages_max;     /* 0: none */
+    size_t batch_max;      /* frames that a team may take at once; 0: PL_BATCH_MAX */
     bool one_ep_stages;    /* stages of one EP alone, one width each: the papers' pipelines */
     double slack;          /* THROUGHPUT: how much worse a bottleneck may be for a lower latency */
 };
@@ -142,6 +143,9 @@ static inline const struct tun_at_once *tun_at_once_at(const struct tun_problem 
 /** tun_problem_at_once() - makes room for them where there is none yet, nothing known.
  * Return: p->at_once, or NULL without memory. */
 struct tun_at_once *tun_problem_at_once(struct tun_problem *p);
+/** tun_problem_batch_max() - Return: frames that a team of a plan may take at once; 1 if no unit
+ * gains. */
+size_t tun_problem_batch_max(const struct tun_problem *p);
 /** tun_problem_gains() - Return: some unit gains from several frames at once. */
 bool tun_problem_gains(const struct tun_problem *p);
 

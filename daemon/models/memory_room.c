@@ -10,6 +10,7 @@
 #include "daemon/machine/file_in.h"
 
 #define STEP_BYTES (16ull << 20)
+#define FREE_PART 4u      /* of what is free, one part in so many for frames of batches */
 #define STATUS_BYTES 4096 /* of /proc/self/status, at most */
 
 /* Return: bytes; 0: unknown. */
@@ -33,6 +34,17 @@ uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes)
     uint64_t bytes = free_bytes ? base_min(free_bytes + resident_bytes, limit) : limit;
 
     return bytes == UINT64_MAX ? 0 : bytes / STEP_BYTES * STEP_BYTES;
+}
+
+size_t dmn_memory_batch(uint64_t free_bytes, uint64_t frame_bytes, size_t teams, size_t most)
+{
+    double each = 2.0 * (double)teams * (double)frame_bytes, may = (double)(free_bytes / FREE_PART);
+    size_t batch = most;
+
+    while (batch > 1 && free_bytes > 0 && each * (double)batch > may) {
+        batch /= 2;
+    }
+    return batch;
 }
 
 static uint64_t status_bytes(const char *text, const char *key)

@@ -2,6 +2,7 @@
 /** daemon/models/memory_room.h - memory of the process, and how much models may take here */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -13,6 +14,14 @@
  * control groups, in steps of 16 MiB. Reads a few small files. Return: bytes; 0: unknown.
  */
 uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes);
+
+/**
+ * dmn_memory_batch() - Return: how many frames each of @teams may take at once, at most @most, a
+ * power of two, so that the frames that a plan with batches has in flight, two for each of them,
+ * fill at most a quarter of what is free
+ * @free_bytes: 0: unknown, then @most     @frame_bytes: the arena of a frame
+ */
+size_t dmn_memory_batch(uint64_t free_bytes, uint64_t frame_bytes, size_t teams, size_t most);
 
 /** dmn_process_memory() - memory of this process; 0: unknown. Reads a small file. Threads: any. */
 struct dmn_process_memory {

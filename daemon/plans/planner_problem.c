@@ -7,6 +7,7 @@
 #include "base.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
+#include "daemon/models/memory_room.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
@@ -85,6 +86,14 @@ static struct tun_ep describe_ep(const struct dmn_config *config, const struct p
     return ret;
 }
 
+static size_t batch_max(const struct mdl_model *model, size_t cores)
+{
+    uint64_t taken = dmn_process_memory().resident_bytes, room = dmn_memory_room("", taken);
+
+    return dmn_memory_batch(room > taken ? room - taken : room, model->arena_bytes, cores,
+                            PL_BATCH_MAX);
+}
+
 /* Sets units and EPs; every cost is unknown. Return: 0, -EINVAL, -ENOMEM. */
 static int describe(const struct dmn_machine *on, const struct mdl_model *model,
                     struct tun_problem *ret)
@@ -106,6 +115,7 @@ static int describe(const struct dmn_machine *on, const struct mdl_model *model,
         ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
         ret->batch_wait_ns =
             (double)dmn_config_int(dmn_machine_config(on), DMN_KEY_BATCH_WAIT_US) * 1e3;
+        ret->bounds.batch_max = batch_max(model, cores);
         describe_units(model, ret);
     }
     return error;

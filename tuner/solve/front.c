@@ -114,7 +114,7 @@ static int front_with(const struct tun_problem *p, const struct tun_space_option
 
 int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret, size_t *ret_count)
 {
-    struct tun_space_options o = {.batch_max = tun_problem_gains(p) ? PL_BATCH_MAX : 1};
+    struct tun_space_options o = {.batch_max = tun_problem_batch_max(p)};
     struct front f = {.steps_max = 4 * base_min(max, (size_t)256) + 16};
     struct tun_problem any = *p; /* whatever its objective */
     char error[TUN_ERROR_MAX];

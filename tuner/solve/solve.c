@@ -36,11 +36,12 @@ static int try_batches(const struct tun_problem *p, const struct tun_space_optio
 {
     base_autofree struct tun_solution *other = malloc(sizeof(*other));
     struct tun_space_options with = *o;
+    size_t most = tun_problem_batch_max(p);
 
     if (!other) {
         return -ENOMEM;
     }
-    for (with.batch_max = 2; with.batch_max <= PL_BATCH_MAX; with.batch_max *= 2) {
+    for (with.batch_max = 2; with.batch_max <= most; with.batch_max *= 2) {
         int r = tun_oneboard_solve(p, &with, other);
 
         if (r < 0) {
@@ -63,7 +64,7 @@ int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *
         return tun_boards_solve(p, o, ret);
     }
     r = tun_oneboard_solve(p, o, ret);
-    if (r < 0 || p->bounds.one_ep_stages || !tun_problem_gains(p)) {
+    if (r < 0 || p->bounds.one_ep_stages) {
         return r;
     }
     return try_batches(p, o, r, ret);

@@ -316,6 +316,21 @@ TEST(latency_bounds_the_batch)
     }
 }
 
+TEST(a_bound_on_the_batch)
+{
+    static const char *const plans[] = {"0-2@big*2", "0-2@big*2", "0-2@big*2/2", "0-2@big*2/2"};
+    problem p = TUN_PROBLEM_NULL;
+
+    small(&p, 2);
+    for (size_t most = 1; most < base_array_count(plans); most++) {
+        p.bounds.batch_max = most;
+        T_EQ(tun_solve(&p, &solution), 0);
+        T_STR(text_of(&p, &solution.plan), plans[most]);
+    }
+    p.bounds.batch_max = PL_BATCH_MAX + 1;
+    T_EQ(tun_problem_batch_max(&p), PL_BATCH_MAX);
+}
+
 /* Only the stage that gains waits for company. */
 TEST(other_stages_take_single_frames)
 {
