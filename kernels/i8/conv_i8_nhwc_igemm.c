@@ -10,12 +10,14 @@
 
 #define BAND_BYTES (96u * 1024u) /* widened input of a band; fits L2 with a panel of weights */
 #define BAND_PIXELS 1024u
+#define BAND_FRAMES 8u /* of a product of one row, which read the weights once */
 
 struct plan {
     struct krn_conv c;
-    bool whole;  /* a tap is a row of the window */
-    bool narrow; /* weights are stored as bytes, see struct krn_qgemm */
-    bool direct; /* the input is read in place */
+    bool whole;   /* a tap is a row of the window */
+    bool one_row; /* of each frame: reading the weights is the limit */
+    bool narrow;  /* weights are stored as bytes, see struct krn_qgemm */
+    bool direct;  /* the input is read in place */
     size_t taps, len, groups;
     size_t band_w;    /* elements of a band's row */
     size_t band_rows; /* output rows of a band */
@@ -34,7 +36,7 @@ static void plan_band(struct plan *p, size_t width)
     if (c->y.h == 1 && c->taps == 1 && c->win.sw == 1 && c->win.left == 0) {
         p->band_cols = BAND_BYTES / sizeof(krn_qel) / c->x.c / KRN_TILE_ROWS * KRN_TILE_ROWS;
         p->band_cols = base_min(base_max(p->band_cols, KRN_TILE_ROWS), BAND_PIXELS);
-        p->band_cols = base_min(p->band_cols, c->y.w);
+        p->band_cols = base_min(p->one_row ? BAND_FRAMES : p->band_cols, c->y.w);
     }
     p->band_w = ((p->band_cols - 1) * c->win.sw + (c->win.kw - 1) * c->win.dw + 1) * c->x.c;
     p->band_rows = BAND_BYTES / sizeof(krn_qel) / p->band_w / c->win.sh;
@@ -60,7 +62,8 @@ static bool is_direct(const struct plan *p)
            c->cg % KRN_QGROUP == 0;
 }
 
-static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
+/* @frames: to compute at once, each a row of the product; 0 and 1: one */
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width, size_t frames,
                     struct plan *p)
 {
     struct krn_product r;
@@ -69,10 +72,12 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         if (!krn_quant_conv_of(m, op, &p->c)) {
             return false;
         }
+        p->one_row = p->c.y.n * p->c.y.h * p->c.y.w == 1;
     } else {
-        if (!krn_quant_product_of(m, op, &r)) {
+        if (!krn_quant_product_of_frames(m, op, frames, &r)) {
             return false;
         }
+        p->one_row = frames > 1 || r.m == 1;
         p->c = krn_product_as_conv(&r);
     }
     if (KRN_QDOT && !krn_quant_weights_fit(m, op)) {
@@ -82,7 +87,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
     p->taps = p->whole ? p->c.win.kh : p->c.taps;
     p->len = p->whole ? p->c.win.kw * p->c.cg : p->c.cg;
     p->groups = krn_qgemm_groups(p->len);
-    p->narrow = !KRN_QDOT && p->c.y.n * p->c.y.h * p->c.y.w == 1 && krn_quant_weights_fit(m, op);
+    p->narrow = !KRN_QDOT && p->one_row && krn_quant_weights_fit(m, op);
     p->x_zero = op->quant->x_zero;
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;
     p->direct = is_direct(p);
@@ -94,7 +99,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct plan p;
 
-    return plan_of(m, op, 1, &p);
+    return plan_of(m, op, 1, 1, &p);
 }
 
 static size_t group_bytes(const struct plan *p)
@@ -106,7 +111,7 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
 {
     struct plan p;
 
-    return plan_of(m, op, 1, &p) ? p.c.groups * group_bytes(&p) : 0;
+    return plan_of(m, op, 1, 1, &p) ? p.c.groups * group_bytes(&p) : 0;
 }
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
@@ -116,7 +121,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     struct krn_product r;
     struct plan p;
 
-    if (!plan_of(m, op, 1, &p)) {
+    if (!plan_of(m, op, 1, 1, &p)) {
         return;
     }
     w.taps = p.taps;
@@ -148,9 +153,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
 {
+    size_t frames = krn_quant_product_frames(m, op) ? BAND_FRAMES : 1;
     struct plan p;
 
-    return plan_of(m, op, width, &p) ? base_max(width, 1u) * p.part_bytes : 0;
+    return plan_of(m, op, width, frames, &p) ? base_max(width, 1u) * p.part_bytes : 0;
 }
 
 struct job {
@@ -328,7 +334,7 @@ static void run(const struct krn_call *call)
     struct job j = {.call = call, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
-    if (!plan_of(call->model, call->op, call->width, &j.p)) {
+    if (!plan_of(call->model, call->op, call->width, call->frames, &j.p)) {
         return;
     }
     j.g = (struct krn_qgemm){
@@ -355,6 +361,7 @@ static void run(const struct krn_call *call)
         .packed_bytes = packed_bytes,                                                              \
         .pack = pack,                                                                              \
         .scratch_bytes = scratch_bytes,                                                            \
+        .frames_at_once = krn_quant_product_frames,                                                \
         .run = run,                                                                                \
     };
 PRIMITIVE(conv_i8_nhwc, MDL_OP_CONV)

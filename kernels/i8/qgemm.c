@@ -207,17 +207,27 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     }
 KRN_TILE_HEIGHTS(TILE)
 
+typedef void tile_fn(const struct tile *t);
 #define PAIR(height) {tile_##height##_1, tile_##height##_2},
-static void (*const tiles_of[KRN_TILE_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
+static tile_fn *const tiles_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
 
-static __attribute__((noinline)) void row_1(const struct tile *t)
-{
-    run_tile(t, 1, 1, true);
-}
-static __attribute__((noinline)) void row_2(const struct tile *t)
-{
-    run_tile(t, 1, 2, true);
-}
+#if !KRN_QDOT
+#define NARROW(height)                                                                             \
+    static __attribute__((noinline)) void narrow_##height##_1(const struct tile *t)                \
+    {                                                                                              \
+        run_tile(t, height, 1, true);                                                              \
+    }                                                                                              \
+    static __attribute__((noinline)) void narrow_##height##_2(const struct tile *t)                \
+    {                                                                                              \
+        run_tile(t, height, 2, true);                                                              \
+    }
+KRN_TILE_HEIGHTS(NARROW)
+
+#define NARROW_PAIR(height) {narrow_##height##_1, narrow_##height##_2},
+static tile_fn *const narrow_tiles_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(NARROW_PAIR)};
+#else
+#define narrow_tiles_of tiles_of /* weights of dot products are bytes as they are */
+#endif
 
 void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const *rows,
                                  size_t first, size_t pixels, struct krn_range panels)
@@ -252,11 +262,7 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
             t.res = g->epilogue.res
                         ? g->epilogue.res + from * g->epilogue.res_pixel + g->channel + o
                         : NULL;
-            if (g->narrow) {
-                (t.channels > KRN_VL ? row_2 : row_1)(&t);
-            } else {
-                tiles_of[now - 1][t.channels > KRN_VL](&t);
-            }
+            (g->narrow ? narrow_tiles_of : tiles_of)[now - 1][t.channels > KRN_VL](&t);
             from += now;
             t.rows += g->taps * KRN_TILE_ROWS;
         }

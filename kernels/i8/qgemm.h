@@ -16,7 +16,7 @@
 
 struct krn_qgemm {
     size_t taps, groups, out;
-    bool narrow; /* weights are stored as bytes and widened when read, for one pixel */
+    bool narrow; /* weights are stored as bytes and widened when read, for few pixels */
     const uint8_t *packed;
     struct krn_quant_epilogue epilogue;
     size_t channel; /* channel of y and the epilogue where `out` starts (grouped convolutions) */

@@ -29,6 +29,18 @@ void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
     }
 }
 
+/* @rows pixels of @channels, @ld elements apart */
+static struct krn_img row_image(size_t rows, size_t channels, size_t ld)
+{
+    return (struct krn_img){.n = 1,
+                            .h = 1,
+                            .w = rows,
+                            .c = channels,
+                            .batch = rows * ld,
+                            .row = rows * ld,
+                            .pixel = ld};
+}
+
 /* Rows (all dims but the last) with one common stride and contiguous elements. */
 static bool rows_of(const struct mdl_tensor *t, struct krn_img *ret)
 {
@@ -51,13 +63,7 @@ static bool rows_of(const struct mdl_tensor *t, struct krn_img *ret)
         rows *= t->dim[d];
     }
     ld = ld ? ld : t->dim[last];
-    *ret = (struct krn_img){.n = 1,
-                            .h = 1,
-                            .w = rows,
-                            .c = t->dim[last],
-                            .batch = rows * ld,
-                            .row = rows * ld,
-                            .pixel = ld};
+    *ret = row_image(rows, t->dim[last], ld);
     return ld >= t->dim[last];
 }
 
@@ -172,6 +178,28 @@ bool krn_quant_product_of(const struct mdl_model *m, const struct mdl_op *op,
                                 .b_const = true,
                                 .y_as_pixels = y};
     return epilogue_ok(m, op, &y);
+}
+
+bool krn_quant_product_frames(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct krn_product p;
+
+    return krn_quant_product_of(m, op, &p) && p.m == 1 && op->residual == MDL_RESIDUAL_NONE;
+}
+
+bool krn_quant_product_of_frames(const struct mdl_model *m, const struct mdl_op *op, size_t frames,
+                                 struct krn_product *ret)
+{
+    if (!krn_quant_product_of(m, op, ret)) {
+        return false;
+    }
+    if (frames > 1) {
+        ret->m = frames;
+        ret->lda = ret->k;
+        ret->ldy = ret->n;
+        ret->y_as_pixels = row_image(frames, ret->n, ret->n);
+    }
+    return true;
 }
 
 bool krn_quant_weights_fit(const struct mdl_model *m, const struct mdl_op *op)

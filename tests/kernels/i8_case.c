@@ -77,6 +77,11 @@ static const struct krn_primitive *const emulated[] = {
     &krn_gemm_i8_igemm__emulated, &krn_matmul_i8_igemm__emulated};
 static size_t emulated_runs;
 
+const struct krn_primitive *i8_emulated(size_t i)
+{
+    return i < base_array_count(emulated) ? emulated[i] : NULL;
+}
+
 /* both outputs were filled with one pattern, so gaps are compared too */
 static bool check_one(const struct krn_primitive *v, struct one_op *o)
 {

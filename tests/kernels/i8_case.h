@@ -51,5 +51,7 @@ void i8_add_residual(struct one_op *o, struct mdl_quant *q);
  */
 bool i8_finish(struct one_op *o, const struct i8_case *k, struct mdl_quant *q, const char *expect);
 
+/** i8_emulated() - Return: the primitive @i on emulated dot products, NULL behind the last */
+const struct krn_primitive *i8_emulated(size_t i);
 /** i8_emulated_runs() - Return: how many cases primitives on emulated dot products ran */
 size_t i8_emulated_runs(void);
