@@ -3,32 +3,37 @@
  * primitives_bench - times every primitive on the layers of tests/kernels/real_layers.h
  *
  *     primitives_bench [--runs N] [--width W] [--only NAME] [--layer NAME] [--type f32|i8|i7]
+ *                      [--frames N]
  *
  * Convolutions, products, pools and sums are timed on floats and all but sums, as "LAYER i8", on
  * bytes (u8 by i8, weights about normally distributed). With i7 weights have 7 bits, which some
- * primitives need. One JSON object per line and (layer, primitive): median and 10th / 90th
+ * primitives need. With frames, only products of one row are timed, N frames at once, by the
+ * primitives that can. One JSON object per line and (layer, primitive): median and 10th / 90th
  * percentile microseconds of N runs, GFLOP/s. The primitives of a layer take turns, so that a busy
  * moment hits them alike. Times are of the thread's CPU clock where the width is 1: another program
- * on the core does not count.
+ * on the core does not count. Packed weights lie in huge pages, as those of a served model.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/common/pages.h"
 #include "kernels/lib/blas_check.h"
 #include "tests/kernels/one_op.h"
 #include "tests/kernels/real_layers.h"
 
 #define RUNS_MAX 1000u
+#define FRAMES_MAX 64u
 #define PRIMITIVES_MAX 64u
 
 struct options {
-    size_t runs, width;
+    size_t runs, width, frames;
     const char *only, *layer, *type;
 };
 
 struct lane {
     const struct krn_primitive *v;
-    struct one_op_buffer packed, scratch, out[MDL_OP_OUT_MAX];
+    struct krn_pages packed;
+    struct one_op_buffer scratch, out[MDL_OP_OUT_MAX];
     struct krn_prepared prepared;
     double us[RUNS_MAX];
 };
@@ -67,8 +72,8 @@ static bool lane_prepare(struct lane *l, struct one_op *op, size_t width)
     const struct krn_primitive *v = l->v;
 
     l->prepared = (struct krn_prepared){0};
-    if (!v->prepare || (v->prepare(&op->m, &op->op, l->packed.data, 1, &l->prepared) == 0 &&
-                        v->prepare(&op->m, &op->op, l->packed.data, width, &l->prepared) == 0)) {
+    if (!v->prepare || (v->prepare(&op->m, &op->op, l->packed.at, 1, &l->prepared) == 0 &&
+                        v->prepare(&op->m, &op->op, l->packed.at, width, &l->prepared) == 0)) {
         return true;
     }
     fprintf(stderr, "%s: %s cannot be prepared\n", op->name, v->name);
@@ -106,39 +111,63 @@ static void fill(struct one_op *op, const struct options *o)
     }
 }
 
+static bool wants_primitive(const struct krn_primitive *v, const struct one_op *op,
+                            const struct options *o)
+{
+    return !v->reference && !v->fused && v->kind == op->op.kind &&
+           !(v->needs & ~krn_cpu_features()) && (!o->only || strstr(v->name, o->only)) &&
+           v->supports(&op->m, &op->op) &&
+           (o->frames == 1 || (v->frames_at_once && v->frames_at_once(&op->m, &op->op)));
+}
+
+static void pack(struct lane *l, const struct one_op *op)
+{
+    const struct krn_primitive *v = l->v;
+
+    l->packed = (struct krn_pages){0};
+    if (krn_pages_new(v->packed_bytes ? v->packed_bytes(&op->m, &op->op) : 0, 0, &l->packed) < 0) {
+        one_op_die("packed weights");
+    }
+    if (v->pack) {
+        v->pack(&op->m, &op->op, l->packed.at);
+    }
+}
+
 static void time_op(struct one_op *op, const struct options *o, pthreadpool_t pool, double flops)
 {
     static struct lane lanes[PRIMITIVES_MAX];
     size_t count, used = 0;
     const struct krn_primitive *v = krn_primitives(&count);
 
+    if (o->frames > 1) {
+        struct one_op_buffer *x = &op->buffers[op->op.in[0]];
+        size_t bytes = o->frames * x->bytes;
+
+        one_op_buffer_free(x);
+        *x = one_op_buffer_new(bytes, 64);
+    }
     fill(op, o);
     for (size_t i = 0; i < count && used < PRIMITIVES_MAX; i++) {
         struct lane *l = &lanes[used];
 
-        if (v[i].reference || v[i].fused || v[i].kind != op->op.kind ||
-            (v[i].needs & ~krn_cpu_features()) || (o->only && !strstr(v[i].name, o->only)) ||
-            !v[i].supports(&op->m, &op->op)) {
+        if (!wants_primitive(&v[i], op, o)) {
             continue;
         }
         l->v = &v[i];
-        l->packed =
-            one_op_buffer_new(v[i].packed_bytes ? v[i].packed_bytes(&op->m, &op->op) : 0, 64);
+        pack(l, op);
         l->scratch = one_op_buffer_new(
             v[i].scratch_bytes ? v[i].scratch_bytes(&op->m, &op->op, o->width) : 0, 64);
-        l->out[0] = one_op_buffer_new(op->buffers[op->op.out[0]].bytes, 64);
-        if (v[i].pack) {
-            v[i].pack(&op->m, &op->op, l->packed.data);
-        }
+        l->out[0] = one_op_buffer_new(o->frames * op->buffers[op->op.out[0]].bytes, 64);
         used += lane_prepare(l, op, o->width);
     }
     for (size_t r = 0; r < o->runs + 1; r++) {
         for (size_t i = 0; i < used; i++) {
-            struct krn_call c = one_op_call(op, lanes[i].out, pool, o->width, lanes[i].packed.data,
+            struct krn_call c = one_op_call(op, lanes[i].out, pool, o->width, lanes[i].packed.at,
                                             lanes[i].scratch.data);
             uint64_t start;
 
             c.prepared = lanes[i].prepared.object;
+            c.frames = o->frames;
 
             /* the cold run after the other primitives is not the one that counts */
             lanes[i].v->run(&c);
@@ -148,11 +177,11 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
         }
     }
     for (size_t i = 0; i < used; i++) {
-        report(op->name, &lanes[i], o, flops);
+        report(op->name, &lanes[i], o, (double)o->frames * flops);
         if (lanes[i].v->release) {
             lanes[i].v->release(&lanes[i].prepared);
         }
-        one_op_buffer_free(&lanes[i].packed);
+        krn_pages_free(&lanes[i].packed);
         one_op_buffer_free(&lanes[i].scratch);
         one_op_buffer_free(&lanes[i].out[0]);
     }
@@ -317,7 +346,7 @@ static void layers(const struct options *o, pthreadpool_t pool, bool bytes)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.runs = 11, .width = 1};
+    struct options o = {.runs = 11, .width = 1, .frames = 1};
     struct krn_blas_status blas;
     char text[KRN_CPU_TEXT_MAX];
     pthreadpool_t pool = NULL;
@@ -327,6 +356,8 @@ int main(int argc, char **argv)
             o.runs = strtoul(argv[i + 1], NULL, 10);
         } else if (strcmp(argv[i], "--width") == 0) {
             o.width = strtoul(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--frames") == 0) {
+            o.frames = strtoul(argv[i + 1], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0) {
             o.only = argv[i + 1];
         } else if (strcmp(argv[i], "--layer") == 0) {
@@ -339,9 +370,10 @@ int main(int argc, char **argv)
             o.runs = 0;
         }
     }
-    if (argc % 2 == 0 || o.runs == 0 || o.runs > RUNS_MAX || o.width == 0 || o.width > 64) {
+    if (argc % 2 == 0 || o.runs == 0 || o.runs > RUNS_MAX || o.width == 0 || o.width > 64 ||
+        o.frames == 0 || o.frames > FRAMES_MAX) {
         fputs("usage: primitives_bench [--runs N] [--width W] [--only NAME] [--layer NAME] "
-              "[--type f32|i8|i7]\n",
+              "[--type f32|i8|i7] [--frames N]\n",
               stderr);
         return 2;
     }
