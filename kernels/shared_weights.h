@@ -42,8 +42,8 @@ struct krn_packing {
     uint64_t nodes; /* as krn_pages_near() */
 };
 
-/** krn_shared_may_know() - Return: whether another net has weights packed that may be equal. Threads:
- * any. */
+/** krn_shared_may_know() - Return: whether another net has weights packed that may be equal.
+ * Threads: any. */
 bool krn_shared_may_know(const struct krn_packing *p);
 
 /**

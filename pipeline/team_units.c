@@ -49,8 +49,8 @@ static void progress(struct pl_team *t, uint64_t ticks, const struct pl_clock_ru
 static void split(struct pl_team *t, const struct units *group)
 {
     if (group->last > group->first) {
-        pl_clocks_split(&t->clocks, group->first - t->first_unit,
-                        group->last - t->first_unit + 1u, t->shares);
+        pl_clocks_split(&t->clocks, group->first - t->first_unit, group->last - t->first_unit + 1u,
+                        t->shares);
     }
 }
 

@@ -100,12 +100,13 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
                             numbers(&r->slow[k * r->problem.unit_count], r->problem.unit_count));
     }
     return json_pack(
-        "{s:o, s:s, s:{s:f, s:f, s:I, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, "
+        "{s:o, s:s, s:{s:f, s:f, s:I, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, "
+        "s:f, "
         "s:f, s:f, s:f, s:o}",
         "problem", tun_problem_json(&r->problem, model, sources, NULL, NULL), "objective",
         objectives[r->problem.objective], "bounds", "period_max_ns", b->period_max_ns,
-        "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max,
-        "batch_max", (json_int_t)b->batch_max, "one_kind_stages", b->one_ep_stages, "slack", b->slack, "plan",
+        "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max, "batch_max",
+        (json_int_t)b->batch_max, "one_kind_stages", b->one_ep_stages, "slack", b->slack, "plan",
         plan_json(&r->problem, &r->plan), "home",
         r->home.stage_count > 0 ? plan_json(&r->problem, &r->home) : json_null(), "beta",
         numbers(r->beta, r->problem.unit_count), "slow", slow, "now", eps_json(r), "teams",
@@ -159,8 +160,8 @@ static size_t name_of(struct tun_reader *r, const char *where, const json_t *v,
 static void read_bounds(struct tun_reader *r, const json_t *json, struct tun_bounds *b)
 {
     static const char *const keys[] = {
-        "period_max_ns", "latency_max_ns", "stages_max", "batch_max", "one_kind_stages", "slack",
-        NULL};
+        "period_max_ns",   "latency_max_ns", "stages_max", "batch_max",
+        "one_kind_stages", "slack",          NULL};
 
     if (tun_read_keys(r, "bounds", json, keys)) {
         b->period_max_ns = tun_read_number(r, "bounds", json, "period_max_ns", 0, LIMIT);
