@@ -11,6 +11,7 @@
  * pixels of an image and normalises them, by the code of preprocessing.
  */
 #include "base.h"
+#include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/conv_igemm.h"
 
@@ -217,7 +218,7 @@ static void part_run(void *arg, size_t part)
 }
 
 static void run_call(const struct krn_call *call, const void *packed,
-                     const struct krn_conv_igemm_nchw *planes)
+                     const struct krn_planes *planes)
 {
     struct krn_conv_igemm j = {
         .call = call, .planes = *planes, .image = call->image, .parts = base_max(call->width, 1u)};
@@ -247,7 +248,7 @@ static void run_call(const struct krn_call *call, const void *packed,
 
 static void run(const struct krn_call *call)
 {
-    run_call(call, call->packed, &(struct krn_conv_igemm_nchw){0});
+    run_call(call, call->packed, &(struct krn_planes){0});
 }
 
 KRN_SCRATCH_BYTES_BY(struct krn_conv_igemm_plan, plan_of, p.part_bytes)
@@ -272,54 +273,21 @@ const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
 };
 
 /* COPY from NCHW, then a convolution that takes a band */
-static bool planes_of(const struct mdl_model *m, const struct mdl_op *op,
-                      struct krn_conv_igemm_nchw *ret)
-{
-    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
-    struct krn_conv_igemm_plan p;
-
-    if (!krn_op_is_plain(op) || x->dtype != MDL_F32 || x->rank != 4 || y->rank != 4 ||
-        op[1].kind != MDL_OP_CONV || op[1].in[0] != op->out[0] || !plan_of(m, op + 1, &p) ||
-        !p.band) {
-        return false;
-    }
-    for (size_t d = 0; d < 4; d++) {
-        if (x->dim[d] != y->dim[d]) {
-            return false;
-        }
-    }
-    *ret = (struct krn_conv_igemm_nchw){
-        .batch = x->stride[0], .channel = x->stride[1], .row = x->stride[2]};
-    return x->stride[3] == 1;
-}
 
 static bool planes_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct krn_conv_igemm_nchw planes;
+    struct krn_planes planes;
 
-    return planes_of(m, op, &planes);
+    return krn_planes_of(m, op, &planes) && from_image(m, op + 1);
 }
 
-static size_t planes_packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    return packed_bytes(m, op + 1);
-}
-
-static void planes_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    pack(m, op + 1, dst);
-}
-
-static size_t planes_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    return scratch_bytes(m, op + 1, width);
-}
+KRN_BYTES_OF_NEXT()
 
 static void planes_run(const struct krn_call *call)
 {
-    struct krn_conv_igemm_nchw planes;
+    struct krn_planes planes;
 
-    if (planes_of(call->model, call->op, &planes)) {
+    if (krn_planes_of(call->model, call->op, &planes)) {
         planes.x = call->in[0];
         run_call(call->next, call->packed, &planes);
     }
@@ -331,9 +299,9 @@ const struct krn_primitive KRN_ISA_FN(krn_copy_conv_f32_planes) = {
     .needs = KRN_ISA_NEEDS,
     .fused = true,
     .supports = planes_supports,
-    .packed_bytes = planes_packed_bytes,
-    .pack = planes_pack,
-    .scratch_bytes = planes_scratch_bytes,
+    .packed_bytes = next_packed_bytes,
+    .pack = next_pack,
+    .scratch_bytes = next_scratch_bytes,
     .from_image = planes_supports,
     .run = planes_run,
 };

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base.h"
+#include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"
 #include "kernels/common/transpose.h"
@@ -64,15 +65,10 @@ static bool pool_plan_of(const struct mdl_model *m, const struct mdl_op *op, str
     return true;
 }
 
-struct planes {       /* an NCHW tensor; strides in elements */
-    const uint8_t *x; /* floats at any address; NULL: the input is NHWC */
-    ptrdiff_t batch, channel, row;
-};
-
 struct job {
     const struct krn_call *call; /* of the convolution */
     struct plan p;
-    struct planes planes;
+    struct krn_planes planes;
     struct krn_pixel_sink pixels; /* if the call has an image */
     struct krn_stem stem;
     size_t parts;
@@ -88,7 +84,7 @@ struct part {
 
 static void interleave(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
 {
-    const struct planes *s = &j->planes;
+    const struct krn_planes *s = &j->planes;
     ptrdiff_t at = (ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row;
 
     krn_transpose_run(&(struct krn_transpose){.y = (uint8_t *)dst,
@@ -341,52 +337,21 @@ const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_stem_pool) = {
 
 /* with the change from NCHW before it */
 
-static bool planes_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
-{
-    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
-
-    if (!krn_op_is_plain(op) || x->dtype != MDL_F32 || x->rank != 4 || y->rank != 4 ||
-        op[1].kind != MDL_OP_CONV || op[1].in[0] != op->out[0] || !plan_of(m, op + 1, &j->p)) {
-        return false;
-    }
-    for (size_t d = 0; d < 4; d++) {
-        if (x->dim[d] != y->dim[d]) {
-            return false;
-        }
-    }
-    j->planes.batch = x->stride[0];
-    j->planes.channel = x->stride[1];
-    j->planes.row = x->stride[2];
-    return x->stride[3] == 1;
-}
-
 static bool planes_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct job j;
+    struct krn_planes planes;
 
-    return planes_of(m, op, &j);
+    return krn_planes_of(m, op, &planes) && supports(m, op + 1);
 }
 
-static size_t planes_packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    return packed_bytes(m, op + 1);
-}
-
-static void planes_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    pack(m, op + 1, dst);
-}
-
-static size_t planes_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    return scratch_bytes(m, op + 1, width);
-}
+KRN_BYTES_OF_NEXT()
 
 static void planes_run(const struct krn_call *call)
 {
     struct job j = {.call = call->next};
 
-    if (planes_of(call->model, call->op, &j)) {
+    if (krn_planes_of(call->model, call->op, &j.planes) &&
+        plan_of(call->model, call->op + 1, &j.p)) {
         j.planes.x = call->in[0];
         run_job(&j, call->packed);
     }
@@ -398,9 +363,9 @@ const struct krn_primitive KRN_ISA_FN(krn_copy_conv_f32_stem) = {
     .needs = KRN_ISA_NEEDS,
     .fused = true,
     .supports = planes_supports,
-    .packed_bytes = planes_packed_bytes,
-    .pack = planes_pack,
-    .scratch_bytes = planes_scratch_bytes,
+    .packed_bytes = next_packed_bytes,
+    .pack = next_pack,
+    .scratch_bytes = next_scratch_bytes,
     .from_image = planes_supports,
     .run = planes_run,
 };

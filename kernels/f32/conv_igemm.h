@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "kernels/common/conv_planes.h"
 #include "kernels/f32/igemm.h"
 #include "kernels/image/pixels.h"
 
@@ -19,16 +20,10 @@ struct krn_conv_igemm_plan {
     size_t part_bytes; /* scratch of one part */
 };
 
-/* an NCHW image: floats at any address; channel and row strides in elements */
-struct krn_conv_igemm_nchw {
-    const uint8_t *x; /* NULL: the image is NHWC */
-    ptrdiff_t batch, channel, row;
-};
-
 struct krn_conv_igemm {
     const struct krn_call *call; /* of the convolution */
     struct krn_conv_igemm_plan p;
-    struct krn_conv_igemm_nchw planes;
+    struct krn_planes planes;
     const struct krn_image *image; /* NULL: NCHW, or NHWC */
     struct krn_pixel_sink pixels;  /* how image becomes rows of the band */
     struct krn_igemm g;

@@ -14,7 +14,7 @@
 static void interleave(const struct krn_conv_igemm *j, size_t n, size_t iy, size_t pixels,
                        float *dst)
 {
-    const struct krn_conv_igemm_nchw *s = &j->planes;
+    const struct krn_planes *s = &j->planes;
     const uint8_t *x =
         s->x + ((ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row) * (ptrdiff_t)sizeof(float);
     const size_t channels = j->p.c.cg;
