@@ -64,6 +64,13 @@ def set_gains(d, name, gains):
         os.remove(path)
 
 
+def restart(d, name, gains):
+    """With these gains of the product in its files."""
+    d.stop()
+    set_gains(d, name, gains)
+    d.start()
+
+
 def plan(d):
     return d.pipectl("plan", "show")["plan"]
 
@@ -90,9 +97,7 @@ def near(a, b):
 def a_batch_is_chosen_and_serves():
     with network() as path, Daemon(models={}, config=config(path)) as d:
         name = product(path)
-        d.stop()
-        set_gains(d, name, GAINS)
-        d.start()
+        restart(d, name, GAINS)
         check(plan(d).endswith("@one/4"), plan(d))
         units = [u for u in d.call("Units")["units"] if u["at_once"]]
         equal(len(units), 1)
@@ -122,29 +127,21 @@ def a_batch_is_chosen_and_serves():
 def small_gains_and_latency_keep_single_frames():
     with network() as path, Daemon(models={}, config=config(path)) as d:
         name = product(path)
-        d.stop()
-        set_gains(d, name, [0.99, 0.97, 0.96])
-        d.start()
+        restart(d, name, [0.99, 0.97, 0.96])
         check("/" not in plan(d), plan(d))
-        d.stop()
-        set_gains(d, name, GAINS)
-        d.start()
+        restart(d, name, GAINS)
         check(plan(d).endswith("/4"), plan(d))
         # 36 ms; two take 24 ms, one takes 20
         for latency_ms, end in ((40, "@one/4"), (30, "@one/2"), (22, "@one"), (5, "@one")):
             with Daemon(models={}, config=config(path, latency_ms=latency_ms)) as bounded:
-                bounded.stop()
-                set_gains(bounded, name, GAINS)
-                bounded.start()
+                restart(bounded, name, GAINS)
                 check(plan(bounded).endswith(end), latency_ms, plan(bounded))
 
 
 def files_of_older_versions_are_completed():
     with network() as path, Daemon(models={}, config=config(path)) as d:
         name = product(path)
-        d.stop()
-        set_gains(d, name, None)
-        d.start()
+        restart(d, name, None)
         check("primitives measured" not in d.call("History")["events"][-1]["detail"], "it chose anew")
         (path,) = kept(d, "choice")
         known = [op[3] for ops in kept_files.read(path)["kinds"].values() for op in ops if len(op) > 3]

@@ -14,8 +14,8 @@ enum { X, W, C, T, Y };
 
 static float w[ELEMENTS * ELEMENTS], c[ELEMENTS];
 
-/* y = relu(x w) + c */
-static void model_init(struct tiny *o)
+/* @o: y = relu(x w) + c. *ret: chosen among primitives whose name has @only */
+static void start(struct tiny *o, const char *only, struct krn_choice *ret)
 {
     tiny_model(o, 5, ELEMENTS, 4 * ELEMENTS);
     o->tensors[W].dim[0] = ELEMENTS;
@@ -31,10 +31,6 @@ static void model_init(struct tiny *o)
     o->ops[0].channels = ELEMENTS;
     o->ops[1].attr.binary = MDL_BIN_ADD;
     o->m.weight_bytes = sizeof(w) + sizeof(c);
-}
-
-static void choose(const struct tiny *o, const char *only, struct krn_choice *ret)
-{
     T_EQ(krn_choice_prefer(&o->m, only, ret), 0);
 }
 
@@ -45,8 +41,7 @@ TEST(products_are_timed_and_the_others_are_not)
     struct krn_chosen chosen = KRN_CHOSEN_NULL;
     struct tiny o;
 
-    model_init(&o);
-    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    start(&o, "gemm_f32_igemm", &chosen.choice);
     T_TRUE(krn_at_once_gains(&o.m, &chosen.choice, 0));
     T_TRUE(!krn_at_once_gains(&o.m, &chosen.choice, 1));
     T_TRUE(krn_at_once_any(&o.m, &chosen.choice));
@@ -65,14 +60,12 @@ TEST(light_weights_and_references_gain_nothing)
     struct krn_chosen chosen = KRN_CHOSEN_NULL;
     struct tiny o;
 
-    model_init(&o);
-    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    start(&o, "gemm_f32_igemm", &chosen.choice);
     o.tensors[W].dim[0] = o.tensors[X].dim[1] = 16;
     T_TRUE(!krn_at_once_any(&o.m, &chosen.choice));
     krn_choice_deinit(&chosen.choice);
 
-    model_init(&o);
-    choose(&o, "__ref", &chosen.choice);
+    start(&o, "__ref", &chosen.choice);
     T_TRUE(!krn_at_once_any(&o.m, &chosen.choice));
     T_EQ(krn_measure_at_once(&o.m, NULL, &options, &chosen, gains), 0);
     for (size_t i = 0; i < 2 * KRN_AT_ONCE; i++) {
@@ -94,8 +87,7 @@ TEST(primitives_that_are_as_fast_are_candidates)
     struct krn_choice choice;
     struct tiny o;
 
-    model_init(&o);
-    choose(&o, "gemm_f32_igemm", &choice);
+    start(&o, "gemm_f32_igemm", &choice);
     igemm = choice.own[0];
     T_EQ(krn_at_once_candidates(&o.m, NULL, &choice, 0, list), 1);
     T_TRUE(list[0].primitive == igemm);
@@ -125,8 +117,7 @@ TEST(the_choice_moves_to_what_computes_several_frames)
         .op_ns = op_ns, .op_sigma_ns = op_sigma_ns, .ns = 1005, .packed_bytes = 7};
     struct tiny o;
 
-    model_init(&o);
-    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    start(&o, "gemm_f32_igemm", &chosen.choice);
     times[1].primitive = chosen.choice.own[0];
     chosen.choice.own[0] = &other;
     T_EQ(krn_measure_at_once(&o.m, &of, &options, &chosen, gains), 0);
@@ -146,8 +137,7 @@ TEST(it_stops_early)
     struct krn_chosen chosen = KRN_CHOSEN_NULL;
     struct tiny o;
 
-    model_init(&o);
-    choose(&o, "gemm_f32_igemm", &chosen.choice);
+    start(&o, "gemm_f32_igemm", &chosen.choice);
     T_EQ(krn_measure_at_once(&o.m, NULL, &options, &chosen, gains), -ECANCELED);
     krn_choice_deinit(&chosen.choice);
 }

@@ -66,6 +66,25 @@ static struct mdl_calibration *calibrated(struct gb *g, enum krn_calibrate_metho
     return c;
 }
 
+/* @g: f32_net(). Return: its calibration, or NULL */
+static struct mdl_calibration *calibrated_net(struct gb *g)
+{
+    size_t zeros;
+
+    f32_net(g);
+    return calibrated(g, KRN_CALIBRATE_MINMAX, false, &zeros);
+}
+
+/* these operators stay f32 */
+static void keep(struct mdl_calibration *c, const char *const *names, size_t count)
+{
+    c->keep = calloc(count, sizeof(char *));
+    c->keep_count = count;
+    for (size_t i = 0; i < count; i++) {
+        c->keep[i] = strdup(names[i]);
+    }
+}
+
 static bool near_f32(struct gb *g, const struct mdl_calibration *c, struct mdl_model **ret)
 {
     struct mdl_load_options real = {.const_eval = krn_const_eval};
@@ -120,23 +139,18 @@ TEST(calibrated_models_compute_on_integers)
 
 TEST(what_is_kept_stays_f32)
 {
+    static const char *const names[] = {"c1", "fc"};
     struct mdl_model *m = NULL;
-    struct mdl_calibration *c;
-    size_t zeros;
     struct gb g;
+    struct mdl_calibration *c = calibrated_net(&g);
 
-    f32_net(&g);
-    c = calibrated(&g, KRN_CALIBRATE_MINMAX, false, &zeros);
     T_TRUE(c);
-    c->keep = calloc(2, sizeof(char *));
-    c->keep[0] = strdup("c1");
-    c->keep[1] = strdup("fc");
-    c->keep_count = 2;
+    keep(c, names, 2);
     T_TRUE(near_f32(&g, c, &m));
     for (size_t i = 0; i < m->op_count; i++) {
         const char *name = m->ops[i].name;
 
-        if (strcmp(name, "c1") == 0 || strcmp(name, "fc") == 0) {
+        if (strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0) {
             T_TRUE(!m->ops[i].quant);
         }
     }
@@ -149,15 +163,11 @@ TEST(what_is_kept_stays_f32)
 /* What only f32 operators read is not rounded on its way to them. */
 TEST(values_between_integers_and_f32_stay_f32)
 {
-    struct mdl_calibration *c;
-    size_t zeros;
     struct gb g;
+    struct mdl_calibration *c = calibrated_net(&g);
 
-    f32_net(&g);
-    c = calibrated(&g, KRN_CALIBRATE_MINMAX, false, &zeros);
     T_TRUE(c);
-    c->keep = calloc(1, sizeof(char *));
-    c->keep[0] = strdup("c1");
+    keep(c, (const char *const[]){"c1"}, 1);
     for (size_t kept = 0; kept < 2; kept++) {
         struct mdl_model *m = NULL;
         const struct mdl_op *first;

@@ -19,6 +19,17 @@ static void text_of(json_t *v, char *ret, size_t bytes)
     json_decref(v);
 }
 
+/* Reads a recorded table. Return: what is wrong with it, "" if nothing is, until the next call */
+static const char *read_table(json_t *v, struct tun_problem *ret)
+{
+    static char error[TUN_READER_ERROR_MAX];
+    struct tun_reader r = {.path = "here", .error = error};
+
+    error[0] = '\0';
+    tun_problem_read(&r, v, ret);
+    return error;
+}
+
 /* Two units; big has both widths, of little one cell is unknown and one predicted. */
 static struct tun_problem two_units(void)
 {
@@ -68,12 +79,9 @@ TEST(the_form_of_kept_cells)
 TEST(recorded_tables_are_read_again)
 {
     struct tun_problem p = two_units(), again = TUN_PROBLEM_NULL;
-    char error[TUN_READER_ERROR_MAX] = "";
-    struct tun_reader r = {.path = "here", .error = error};
     json_t *v = tun_problem_json(&p, "net", true, NULL, NULL);
 
-    tun_problem_read(&r, v, &again);
-    T_STR(error, "");
+    T_STR(read_table(v, &again), "");
     T_EQ(again.unit_count, 2);
     T_EQ(again.ep_count, 2);
     T_NEAR(again.handoff_ns, 3, 0);
@@ -85,8 +93,7 @@ TEST(recorded_tables_are_read_again)
     T_EQ(tun_cell_at(&again.costs, 1, 1, 0)->source, TUN_UNKNOWN);
     tun_problem_deinit(&again);
     json_object_set_new(json_object_get(v, "costs"), "huge", json_object());
-    tun_problem_read(&r, v, &again);
-    T_CONTAINS(error, "\"huge\" is not one of the kinds");
+    T_CONTAINS(read_table(v, &again), "\"huge\" is not one of the kinds");
     json_decref(v);
     tun_problem_deinit(&again);
     tun_problem_deinit(&p);
@@ -95,8 +102,7 @@ TEST(recorded_tables_are_read_again)
 TEST(several_frames_at_once_are_recorded_and_read)
 {
     struct tun_problem p = two_units(), again = TUN_PROBLEM_NULL;
-    char error[TUN_READER_ERROR_MAX] = "", text[512];
-    struct tun_reader r = {.path = "here", .error = error};
+    char text[512];
     json_t *v;
 
     T_TRUE(tun_at_once_json(&p, false) == NULL);
@@ -106,8 +112,7 @@ TEST(several_frames_at_once_are_recorded_and_read)
     T_STR(text, "{\"big\":[null,[0.75,0.625,0.5625]]}");
     T_TRUE(tun_at_once_json(&p, true) == NULL); /* measured at load: it is in another file */
     v = tun_problem_json(&p, "net", false, NULL, NULL);
-    tun_problem_read(&r, v, &again);
-    T_STR(error, "");
+    T_STR(read_table(v, &again), "");
     T_NEAR(again.batch_wait_ns, 7, 0);
     T_NEAR(tun_at_once_at(&again, 0, 1)->factor[2], 0.5625, 0);
     T_TRUE(!tun_at_once_gains(tun_at_once_at(&again, 0, 0)));
@@ -115,8 +120,7 @@ TEST(several_frames_at_once_are_recorded_and_read)
     tun_problem_deinit(&again);
 
     json_object_set_new(v, "at_once", json_loads("{\"big\": [null, [1.5, 1, 1]]}", 0, NULL));
-    tun_problem_read(&r, v, &again);
-    T_CONTAINS(error, "big: entry 1");
+    T_CONTAINS(read_table(v, &again), "big: entry 1");
     json_decref(v);
     tun_problem_deinit(&again);
     tun_problem_deinit(&p);
