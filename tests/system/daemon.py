@@ -89,6 +89,26 @@ class Varlink:
         self.close()
 
 
+def wait_readable(limit_s, process, *files):
+    """Until one of `files` is readable, the process, if there is one, has ended, or the time is over."""
+    if process and process.poll() is not None:
+        return
+    poll, ends = select.poll(), os.pidfd_open(process.pid) if process else None
+    try:
+        for f in files if ends is None else (ends, *files):
+            poll.register(f, select.POLLIN)
+        poll.poll(max(limit_s, 0) * 1000)
+    finally:
+        if ends is not None:
+            os.close(ends)
+
+
+def wait_end(process, limit_s=LIMIT_S):
+    """As process.wait(limit_s), which notices up to 50 ms late. Return: the exit code."""
+    wait_readable(limit_s, process)
+    return process.wait(0)
+
+
 class Daemon:
     """One piped. `models`: {name: path}; `config`: dict (written to a file) or text; `args`: further arguments."""
 
@@ -159,8 +179,7 @@ class Daemon:
         """Waits for a notification for which wanted(dict) is true; returns it."""
         end = time.monotonic() + limit_s
         while True:
-            ready, _, _ = select.select([self.notify], [], [], 0.2)
-            if ready:
+            if self.heard(end - time.monotonic()):
                 message = self.read_notify()
                 if wanted(message):
                     return message
@@ -168,6 +187,11 @@ class Daemon:
             if self.process and self.process.poll() is not None:
                 raise Failure("piped ended with %s while waiting\n%s" % (self.process.returncode, self.log()))
             check(time.monotonic() < end, "no notification in time\n" + self.log())
+
+    def heard(self, limit_s):
+        """Waits for a notification, and no longer than the process runs. Return: whether there is one."""
+        wait_readable(limit_s, self.process, self.notify)
+        return bool(select.select([self.notify], [], [], 0)[0])
 
     def wait_until(self, condition, limit_s=LIMIT_S):
         """Asks for condition() at each sign of life that the daemon gives, every 50 ms with HEARTBEAT. Return: its first
@@ -217,7 +241,7 @@ class Daemon:
 
     def wait_exit(self, limit_s=LIMIT_S):
         try:
-            return self.process.wait(limit_s)
+            return wait_end(self.process, limit_s)
         except subprocess.TimeoutExpired:
             self.kill()
             raise Failure("piped did not end in time\n" + self.log()) from None

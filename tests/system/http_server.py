@@ -14,7 +14,7 @@ import threading
 import time
 from signal import SIGTERM
 
-from daemon import BUILD, LIMIT_S, SANITIZER_WORDS, cases, check, equal
+from daemon import BUILD, LIMIT_S, SANITIZER_WORDS, cases, check, equal, wait_end
 
 PIPED_HTTP = os.path.join(BUILD, "ipc", "http", "piped-http")
 ANY_PORT = "127.0.0.1:0"
@@ -133,7 +133,7 @@ class Http:
     def stop(self, number=SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(number)
-        code = self.process.wait(LIMIT_S)
+        code = wait_end(self.process)
         self.reader.join(LIMIT_S)
         log = self.log()
         for word in SANITIZER_WORDS:
