@@ -11,6 +11,7 @@ import tiny_onnx
 from daemon import DIGITS, LIMIT_S, Daemon, check, equal
 from http_server import Http, main, wait
 
+SLOWDOWN = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 RAW = {"Inference-Header-Content-Length": "0"}
 
 
@@ -22,6 +23,11 @@ def read(answer):
     status, headers, body = answer
     equal(status, 200, body)
     return body[int(headers["Inference-Header-Content-Length"]):]
+
+
+def requests(count):
+    """So many for a client, fewer where they are slow."""
+    return int(count / SLOWDOWN)
 
 
 class Clients:
@@ -57,16 +63,16 @@ def many_clients_share_streams():
     with Daemon(models={"digits": DIGITS}) as d, Http(d, "--streams", "3", "--connections", "64") as h:
         wanted = [read(h.infer("digits", inputs(s), RAW)) for s in range(16)]
         equal(len(set(wanted)), 16, "different inputs")
-        clients = Clients(h, 24, 40, wanted)
+        clients = Clients(h, 24, requests(40), wanted)
         clients.join()
         check(h.metric("piped_http_streams") <= 3)
-        equal(h.metric("piped_frames_admitted_total"), 16 + 24 * 40)
+        equal(h.metric("piped_frames_admitted_total"), 16 + 24 * requests(40))
 
 
 def models_share_few_streams():
     with Daemon(models={"digits": DIGITS, "other": DIGITS}) as d, Http(d, "--streams", "2", "--streams-total", "2") as h:
         wanted = [read(h.infer("digits", inputs(s), RAW)) for s in range(16)]
-        both = [Clients(h, 5, 40, wanted, model) for model in ("digits", "other")]
+        both = [Clients(h, 5, requests(40), wanted, model) for model in ("digits", "other")]
         for clients in both:
             clients.join()
         check(h.metric("piped_http_streams") <= 2)
@@ -75,8 +81,8 @@ def models_share_few_streams():
 def restarts_of_the_daemon_lose_nothing():
     with Daemon(models={"digits": DIGITS}) as d, Http(d, "--streams", "4", "--reconnect-s", "60") as h:
         wanted = [read(h.infer("digits", inputs(s), RAW)) for s in range(16)]
-        clients = Clients(h, 6, 300, wanted)
-        for goal in (200, 700, 1200):
+        clients = Clients(h, 6, requests(300), wanted)
+        for goal in (requests(200), requests(700), requests(1200)):
             wait(lambda: clients.answered >= goal or clients.wrong, "%d answers" % goal)
             d.stop()
             d.start()
