@@ -3,7 +3,8 @@
 
 PIPED_CPU (kernels/common/cpu.h) narrows the features of the programs under test, and oneDNN's; OpenBLAS is told its core from
 outside, as the daemon does for itself. Which features there are and which core fits them says test_blas_check. A
-class that this machine cannot play is named in the summary.
+class that this machine cannot play is named in the summary. The class that this machine is, with OpenBLAS's own choice
+of a core, has been run by the plain run.
 
 The plain run has run every primitive that this CPU can, those for lesser CPUs among them. What another class changes
 is which are there, which come first, and which code the libraries under them choose: so a share of the random cases
@@ -41,20 +42,23 @@ OVER_LIBRARIES, LIBRARIES = ("primitives",), "__dnnl$,__blas$,__xnn$"
 STATUS = re.compile(r"wanted=(\S+) .* features=(\S+)")
 
 
-def status(folder, cpu):
-    """Return: (features, OpenBLAS's core to set or None) under PIPED_CPU=`cpu`."""
+def status(folder, cpu=None):
+    """Return: (features, OpenBLAS's core to set or None) under PIPED_CPU=`cpu`, or without it."""
     program = os.path.join(folder, "tests", "kernels", "test_blas_check")
-    said = subprocess.run([program, "status"], env=dict(os.environ, PIPED_CPU=cpu), check=True,
+    env = {k: v for k, v in os.environ.items() if k != "PIPED_CPU"}
+    said = subprocess.run([program, "status"], env=dict(env, PIPED_CPU=cpu) if cpu else env, check=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
     wanted, features = STATUS.search(said).groups()
     return set(features.split(",")), None if wanted == "-" else wanted
 
 
 def environment(folder, cpu, features):
-    """Return: what to set for a class, or None if this machine cannot play it."""
+    """Return: what to set for a class, {} if this machine is of it, or None if it cannot play it."""
     there, core = status(folder, cpu)
     if cpu not in there:
         return None
+    if (there, core) == status(folder):
+        return {}
     env = {"PIPED_CPU": cpu, "PIPED_TEST_CPU": features, "PIPED_TEST_SHARE": SHARE}
     return dict(env, OPENBLAS_CORETYPE=core) if core else env
 
@@ -78,6 +82,7 @@ def play(folder, run_tests, env):
         own = environment(folder, cpu, features)
         if own is None:
             missing.append("%s (%s)" % (title, cpu))
+        if not own:
             continue
         run(cpu, TESTS if i else TESTS + LEAST, own)
         run(cpu + " libraries", OVER_LIBRARIES, dict(own, PIPED_TEST_PRIMITIVES=LIBRARIES))

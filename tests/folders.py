@@ -60,14 +60,18 @@ def installed(folder):
     return targets(folder, lambda t: t["installed"])
 
 
+def needed_by(folder, names):
+    """Return: names for ninja of what the tests of these names depend on."""
+    needed = {target for t in introspect(folder) if t["name"] in names for target in t["depends"]}
+    return targets(folder, lambda t: t["id"] in needed)
+
+
 def needed_in_setup(folder, setup, only=()):
     """Return: names for ninja of what the tests of this test setup depend on, or those of them that `only` names."""
     out = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--setup", setup, "--list"], cwd=ROOT,
                          capture_output=True, text=True, check=True).stdout
     names = {line.split(" / ", 1)[1] for line in out.splitlines() if " / " in line}
-    names = names & set(only) or names
-    needed = {target for t in introspect(folder) if t["name"] in names for target in t["depends"]}
-    return targets(folder, lambda t: t["id"] in needed)
+    return needed_by(folder, names & set(only) or names)
 
 
 def build(folder, options, jobs, env=None, only=None):
@@ -135,6 +139,11 @@ def slowest(records):
     return "; slowest: " + ", ".join("%s %.0f s" % (r["name"].split(" / ")[-1], r["duration"]) for r in records)
 
 
+def at_once():
+    """Return: how many tests run beside each other: one more than cores, as one of them mostly waits."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def test(folder, where, totals, arguments, env, needed=(), suites=()):
     """Runs meson test with `arguments` and counts into `totals`. Tests of the names `needed` and of each of `suites`
     have to be among those that ran."""
@@ -145,8 +154,8 @@ def test(folder, where, totals, arguments, env, needed=(), suites=()):
         os.unlink(path)
     # meson appends the name of a setup by itself
     base = os.path.basename(logs)[:-len("-" + where) if "--setup" in arguments else None]
-    code = run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--logbase", base, *arguments], log,
-               env)
+    code = run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--logbase", base,
+                "--num-processes", str(at_once()), *arguments], log, env)
     records = records_of(logs + ".json")
     before = (totals.passed, totals.failed, totals.skipped)
     if records is None:

@@ -160,7 +160,8 @@ def main(argv):
     env = {"PIPED_TEST_LONG": "1"} if args.long else {}
     if args.soak:
         env["PIPED_TEST_SOAK_S"] = str(args.soak * 3600)
-    options = ["-Dwerror=true"] if os.environ.get("CI") == "true" else []
+    # Nobody debugs what CI builds: lines in reports are enough, which compiles a fifth faster.
+    options = ["-Dwerror=true", "-Dc_args=-g1"] if os.environ.get("CI") == "true" else []
     if args.chroot:
         return run(["tests/chroot/try_readme.sh"])
     if args.packages:

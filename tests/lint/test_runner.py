@@ -19,12 +19,15 @@ ROOT = sys.argv[1]
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import builds  # noqa: E402  (the folder is known only now)
 import counts  # noqa: E402
+import cpu_classes  # noqa: E402
 import folders  # noqa: E402
 
 FILES = ("tests/run", ".ci/run", *(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "tests", "*.py"))))
 MESON_BUILD = """project('small', 'c')
+used = executable('used', 'main.c')
+executable('unused', 'main.c')
 foreach name, suite : {%s}
-  test(name, find_program('sh'), suite: suite,
+  test(name, find_program('sh'), suite: suite, depends: used,
     args: ['-c', 'echo "cases: ${SMALL_COUNT:-2 passed, 0 failed, 0 skipped}"'])
 endforeach
 add_test_setup('asan', exclude_suites: 'vm')
@@ -48,7 +51,7 @@ def small_project():
             shutil.copy(os.path.join(ROOT, name), os.path.join(folder, name))
         listed = ", ".join("'%s': '%s'" % item for item in TESTS.items())
         for name, text in (("meson.build", MESON_BUILD % listed), ("meson_options.txt", OPTIONS),
-                           ("etc/install-deps", "#!/bin/sh\n")):
+                           ("main.c", "int main(void) { return 0; }\n"), ("etc/install-deps", "#!/bin/sh\n")):
             os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write(text)
@@ -188,6 +191,10 @@ def ci_adds_up_all_runs():
     found = 1 + 2 + len(builds.BUILDS) - missing  # as it is, under two sanitizers, other builds
     check(code == 0 and last == "%d passed, 0 failed, %d skipped" % (2 * found * len(quick), missing), code, said)
     code, said, last = call(".ci/run", "plan", SMALL_COUNT="1 passed, 1 failed, 0 skipped")
+    # A program that no test needs is compiled where compiling it shows something.
+    for folder, unused in (("build", True), ("build-asan", False), ("build-lean", False)):
+        there = [os.path.exists(os.path.join(PROJECT, folder, name)) for name in ("used", "unused")]
+        check(there == [True, unused], folder, "has its used and its unused program:", there)
     each = 1 + (found - 1) * len(quick)
     check(code == 1 and last == "%d passed, %d failed, %d skipped" % (each, each, missing), code, said)
     names = said.rsplit("\nfailed:\n", 1)[1]
@@ -201,7 +208,32 @@ def ci_adds_up_all_runs():
     check(code == 1 and last == "0 passed, 3 failed, 0 skipped", code, said)
 
 
+def a_cpu_is_not_played_as_itself():
+    """The plain run was on a CPU of that class; not so where OpenBLAS has to be told another core for it."""
+    x86 = ("sse2", "avx2", "avx512", "avx512vnni", "avx512bf16")
+    classes = [cpu for _, cpu, _ in cpu_classes.CLASSES["x86_64"]]
+
+    def played(core):
+        """The parts that run on a CPU with AVX-512 and bf16, where that class asks for `core`."""
+        def status(_, cpu=None):
+            if cpu in ("avx512bf16", "amx"):
+                return set(x86), core
+            return set(x86[:classes.index(cpu)]) | {cpu} if cpu in x86 else set(x86), None
+        parts, kept = [], (cpu_classes.status, cpu_classes.names_of, cpu_classes.platform.machine)
+        cpu_classes.status, cpu_classes.names_of = status, lambda _: set(cpu_classes.TESTS)
+        cpu_classes.platform.machine = lambda: "x86_64"
+        try:
+            missing = cpu_classes.play("build", lambda where, names, env: parts.append(where), {})
+        finally:
+            cpu_classes.status, cpu_classes.names_of, cpu_classes.platform.machine = kept
+        check([m.split("(")[-1] for m in missing] == ["avxvnni)", "amx)"], missing)
+        return parts
+    lesser = ["cpu sse2", "cpu avx2", "cpu avx512", "cpu avx512vnni"]
+    check(played(None) == lesser, played(None))
+    check(played("Cooperlake") == lesser + ["cpu avx512bf16"], played("Cooperlake"))
+
+
 with small_project() as PROJECT:
     main((tests_are_counted_by_case, the_last_line_is_plain, a_test_that_ran_no_case_is_named,
           a_harness_without_a_case_fails, an_unknown_name_gets_its_near_ones, only_what_there_is_can_be_asked_for,
-          a_suite_without_a_test_fails, parts_of_a_run_keep_their_logs, ci_adds_up_all_runs))
+          a_suite_without_a_test_fails, a_cpu_is_not_played_as_itself, parts_of_a_run_keep_their_logs, ci_adds_up_all_runs))
