@@ -35,6 +35,16 @@ static void on_message(j_common_ptr jpeg, int level)
     }
 }
 
+/* Return: for jpeg.err, whose caller then does setjmp(f->leave) */
+static struct jpeg_error_mgr *told_in(struct failure *f)
+{
+    struct jpeg_error_mgr *err = jpeg_std_error(&f->base);
+
+    err->error_exit = on_error;
+    err->emit_message = on_message;
+    return err;
+}
+
 /* Reads the header; with @to, also the rows. */
 static int run(struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
@@ -42,9 +52,7 @@ static int run(struct ctl_image *img, uint8_t *to, char *ret_error, size_t error
     struct failure f;
 
     memset(&jpeg, 0, sizeof(jpeg));
-    jpeg.err = jpeg_std_error(&f.base);
-    f.base.error_exit = on_error;
-    f.base.emit_message = on_message;
+    jpeg.err = told_in(&f);
     if (setjmp(f.leave)) {
         jpeg_destroy_decompress(&jpeg);
         snprintf(ret_error, error_bytes, "%s", f.text);
@@ -95,9 +103,7 @@ static int write_rows(const struct canvas *c, FILE *file, char *ret_error, size_
     struct failure f;
 
     memset(&jpeg, 0, sizeof(jpeg));
-    jpeg.err = jpeg_std_error(&f.base);
-    f.base.error_exit = on_error;
-    f.base.emit_message = on_message;
+    jpeg.err = told_in(&f);
     if (setjmp(f.leave)) {
         jpeg_destroy_compress(&jpeg);
         snprintf(ret_error, error_bytes, "%s", f.text);

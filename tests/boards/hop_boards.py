@@ -5,6 +5,7 @@ The head's piped-link talks to a control socket of the test, which sends routes,
 to the real daemon there.
 """
 import hashlib
+import contextlib
 import json
 import os
 import random
@@ -22,6 +23,21 @@ SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 LIMIT_S = 60 * SLOW
 
 
+def listening(path):
+    """Return: a server at `path`."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(path)
+    server.listen(16)
+    return server
+
+
+def connections(server):
+    """Each that comes, until the server is closed."""
+    with contextlib.suppress(OSError):
+        while True:
+            yield server.accept()[0]
+
+
 class Control:
     """The control socket that the head's piped-link sees."""
 
@@ -29,17 +45,11 @@ class Control:
         self.behind = behind
         self.report, self.routes = None, []
         self.news = threading.Condition()
-        self.server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.server.bind(path)
-        self.server.listen(16)
+        self.server = listening(path)
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        while True:
-            try:
-                sock, _ = self.server.accept()
-            except OSError:
-                return
+        for sock in connections(self.server):
             threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
 
     def serve(self, sock):
@@ -114,17 +124,11 @@ class Relay:
         self.news = threading.Condition()
         self.open = threading.Event()
         self.open.set()
-        self.server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.server.bind(path)
-        self.server.listen(16)
+        self.server = listening(path)
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        while True:
-            try:
-                sock, _ = self.server.accept()
-            except OSError:
-                return
+        for sock in connections(self.server):
             daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             daemon.connect(self.behind)
             for source, to, inward in ((sock, daemon, True), (daemon, sock, False)):

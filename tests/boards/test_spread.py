@@ -5,6 +5,7 @@ right, bit for bit as by one board.
 
 usage: test_spread.py SOURCE_ROOT [--long] [CASE...]     (PIPED_BUILD: the build folder)
 """
+import contextlib
 import os
 import random
 import sys
@@ -71,21 +72,27 @@ def four_boards_by_random_routes():
                 load.more(100)
 
 
-@on_boards
-def weights_come_by_the_link():
-    """b2 has no file; what it fetched is still there after a restart."""
+@contextlib.contextmanager
+def fetched_by_b2():
+    """b2 has no file, and has fetched its part. Return: the two boards, the load, and where b2 keeps models."""
     with Spread(2, "off", None) as fleet:
         with fleet.load() as load:
             fleet.set_route(fleet.in_two())
             load.more(50)
-            store = os.path.join(fleet["b2"].link_state, "models")
-            kept = {n: os.path.getsize(os.path.join(store, n)) for n in os.listdir(store)}
-            check(any(n.endswith(".onnx") for n in kept), kept)
-            fleet["b2"].kill()
-            fleet["b2"].start()
-            fleet.serving()
-            load.more(50)
-            check(fleet.computed("b2") > 0)
+            yield fleet, load, os.path.join(fleet["b2"].link_state, "models")
+
+
+@on_boards
+def weights_come_by_the_link():
+    """What it fetched is still there after a restart."""
+    with fetched_by_b2() as (fleet, load, store):
+        kept = {n: os.path.getsize(os.path.join(store, n)) for n in os.listdir(store)}
+        check(any(n.endswith(".onnx") for n in kept), kept)
+        fleet["b2"].kill()
+        fleet["b2"].start()
+        fleet.serving()
+        load.more(50)
+        check(fleet.computed("b2") > 0)
 
 
 # ---- cables ----
@@ -276,18 +283,14 @@ def a_full_disk_while_fetching():
 @on_boards
 def a_flipped_leaf():
     """A byte of what b2 has stored is not what it was: it is fetched again."""
-    with Spread(2, "off", None) as fleet:
-        with fleet.load() as load:
-            fleet.set_route(fleet.in_two())
-            load.more(50)
-            fleet["b2"].kill()
-            store = os.path.join(fleet["b2"].link_state, "models")
-            for name in os.listdir(store):
-                if name.endswith(".onnx"):
-                    flip(os.path.join(store, name))
-            fleet["b2"].start()
-            fleet.serving(60)
-            load.more(50)
+    with fetched_by_b2() as (fleet, load, store):
+        fleet["b2"].kill()
+        for name in os.listdir(store):
+            if name.endswith(".onnx"):
+                flip(os.path.join(store, name))
+        fleet["b2"].start()
+        fleet.serving(60)
+        load.more(50)
 
 
 def flip(path):

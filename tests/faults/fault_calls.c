@@ -94,37 +94,25 @@ REPLACE_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
 REPLACE_OPEN(openat, (int in, const char *path, int flags, ...), (in, path, flags, mode))
 REPLACE_OPEN(openat64, (int in, const char *path, int flags, ...), (in, path, flags, mode))
 
-int fcntl64(int fd, int command, ...)
-{
-    NEXT(fcntl64);
-    va_list list;
-    void *arg;
-
-    va_start(list, command);
-    arg = va_arg(list, void *);
-    va_end(list);
-    if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) &&
-        fault_now(FAULT_FD, FAULT_CALLER) != FAULT_HOW_NOT) {
-        return -1;
+#define REPLACE_FCNTL(name)                                                                        \
+    int name(int fd, int command, ...)                                                             \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        va_list list;                                                                              \
+        void *arg;                                                                                 \
+                                                                                                   \
+        va_start(list, command);                                                                   \
+        arg = va_arg(list, void *);                                                                \
+        va_end(list);                                                                              \
+        if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) &&                                  \
+            fault_now(FAULT_FD, FAULT_CALLER) != FAULT_HOW_NOT) {                                  \
+            return -1;                                                                             \
+        }                                                                                          \
+        return next(fd, command, arg);                                                             \
     }
-    return next(fd, command, arg);
-}
 
-int fcntl(int fd, int command, ...)
-{
-    NEXT(fcntl);
-    va_list list;
-    void *arg;
-
-    va_start(list, command);
-    arg = va_arg(list, void *);
-    va_end(list);
-    if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) &&
-        fault_now(FAULT_FD, FAULT_CALLER) != FAULT_HOW_NOT) {
-        return -1;
-    }
-    return next(fd, command, arg);
-}
+REPLACE_FCNTL(fcntl)
+REPLACE_FCNTL(fcntl64)
 
 /* Bytes in or out: an error, or fewer of them. */
 

@@ -7,6 +7,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 #include "tests/harness.h"
+#include "tests/unit/daemon/plan_text.h"
 
 #define UNITS 4u
 
@@ -18,18 +19,6 @@ struct fixture {
     struct dmn_model m;
     struct pl_ep_set eps;
 };
-
-static struct pl_plan plan_of(const struct fixture *f, const char *text)
-{
-    struct pl_plan p = {0};
-    char error[160] = "";
-
-    if (pl_plan_parse(text, &f->eps, UNITS, error, sizeof(error), &p) < 0) {
-        fprintf(stderr, "%s: %s\n", text, error);
-        exit(1);
-    }
-    return p;
-}
 
 /* A retune by @algorithm has begun; every cost is known and every shape of team. */
 static void set_up(struct fixture *f, const char *algorithm)
@@ -55,7 +44,7 @@ static void set_up(struct fixture *f, const char *algorithm)
     }
     tun_eps(&f->planning.problem, &f->eps);
     r->q.algorithm = tun_algorithm_find(algorithm);
-    r->before = r->first.plan = plan_of(f, "0-3@big");
+    r->before = r->first.plan = plan_of(&f->eps, UNITS, "0-3@big");
 }
 
 static void take_down(struct fixture *f)
@@ -71,7 +60,7 @@ static void take_down(struct fixture *f)
 static struct dmn_retune_next measured(struct fixture *f, const char *plan, double ns)
 {
     f->planning.retune->last = (struct tun_trial){
-        .plan = plan_of(f, plan), .frames = 100, .measured = {.bottleneck_ns = ns}};
+        .plan = plan_of(&f->eps, UNITS, plan), .frames = 100, .measured = {.bottleneck_ns = ns}};
     f->planning.retune->last_ci = 0.01;
     return dmn_retune_measured(&f->m);
 }
@@ -84,7 +73,7 @@ static struct dmn_retune_next search_ends(struct fixture *f)
 
 static bool is_plan(const struct fixture *f, const struct dmn_retune_next *n, const char *plan)
 {
-    struct pl_plan wanted = plan_of(f, plan);
+    struct pl_plan wanted = plan_of(&f->eps, UNITS, plan);
 
     return n->what == DMN_NEXT_MEASURE && pl_plan_equal(&n->plan, &wanted);
 }
@@ -217,7 +206,7 @@ TEST(plans_that_cannot_be_built_end_it)
 
     set_up(&f, "shisha");
     measured(&f, "0-3@big", 4e6);
-    plan = plan_of(&f, "0-1@big|2-3@big");
+    plan = plan_of(&f.eps, UNITS, "0-1@big|2-3@big");
     while ((n = dmn_retune_refused(&f.m, &plan)).what == DMN_NEXT_THINK && n.tell && told < 99) {
         told++;
     }

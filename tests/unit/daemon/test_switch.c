@@ -13,6 +13,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"
 #include "tests/harness.h"
+#include "tests/unit/daemon/plan_text.h"
 #include "tests/unit/pipeline/rig.h"
 
 #define UNITS 4u
@@ -46,18 +47,6 @@ static void on_done(void *ctx, const struct dmn_outcome *o)
     f->why = o ? *o : (struct dmn_outcome){0};
 }
 
-static struct pl_plan plan_of(struct fixture *f, const char *text)
-{
-    struct pl_plan p = {0};
-    char error[160] = "";
-
-    if (pl_plan_parse(text, &f->machine.eps, UNITS, error, sizeof(error), &p) < 0) {
-        fprintf(stderr, "%s: %s\n", text, error);
-        exit(1);
-    }
-    return p;
-}
-
 static void set_up(struct fixture *f)
 {
     struct tun_ep ep = {.name = "big", .speed = 1, .bandwidth = 1};
@@ -83,7 +72,7 @@ static void set_up(struct fixture *f)
     f->machine.topology = calloc(1, sizeof(*f->machine.topology));
     f->listener = (struct dmn_plans_listener){.ctx = f, .plan_changed = on_changed};
     dmn_plans_listen(&f->plans, &f->listener);
-    plan = plan_of(f, "0-3@big");
+    plan = plan_of(&f->machine.eps, UNITS, "0-3@big");
     o = rig_options(&f->rig);
     T_EQ(pl_new(f->net.net, &f->machine.eps, &plan, &o, &f->rig.p), 0);
     snprintf(f->m.name, sizeof(f->m.name), "tiny");
@@ -150,7 +139,7 @@ TEST(a_lasting_switch_is_told_and_remembered)
     struct pl_plan to;
 
     set_up(&f);
-    to = plan_of(&f, "0-1@big|2-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to,
                                                     .origin = {.from = DMN_FROM_USER},
                                                     .cause = DMN_CAUSE_REQUEST,
@@ -186,7 +175,7 @@ TEST(what_was_kept_is_loaded_with_its_origin)
         struct fixture f;
 
         set_up(&f);
-        to = plan_of(&f, "0-0@big|1-3@big");
+        to = plan_of(&f.machine.eps, UNITS, "0-0@big|1-3@big");
         T_EQ(dmn_plan_switch(&f.m,
                              &(struct dmn_switch){.plan = &to, .origin = origins[i], .keep = true}),
              0);
@@ -213,7 +202,7 @@ TEST(a_plan_of_the_configuration_is_not_kept_for_the_next_start)
     struct fixture f;
 
     set_up(&f);
-    to = plan_of(&f, "0-0@big|1-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-0@big|1-3@big");
     T_EQ(dmn_plan_switch(
              &f.m,
              &(struct dmn_switch){.plan = &to, .origin = {.from = DMN_FROM_CONFIG}, .keep = true}),
@@ -235,7 +224,7 @@ TEST(a_trial_is_told_and_not_remembered)
     struct pl_plan to;
 
     set_up(&f);
-    to = plan_of(&f, "0-1@big|2-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .kind = DMN_SWITCH_TRIAL}), 0);
     T_STR(serving(&f), "0-1@big|2-3@big");
     T_EQ(f.changes, 1);
@@ -251,7 +240,7 @@ TEST(a_switch_ahead_is_told_once_it_is_adopted)
     struct pl_plan to;
 
     set_up(&f);
-    to = plan_of(&f, "0-1@big|2-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .kind = DMN_SWITCH_AHEAD}), 0);
     T_EQ(f.changes, 0);
     T_TRUE(dmn_origin_exact(f.m.origin));
@@ -270,7 +259,7 @@ TEST(of_a_plan_made_under_interference_nothing_is_kept)
     struct pl_plan to;
 
     set_up(&f);
-    to = plan_of(&f, "0-1@big|2-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .origin = DMN_ORIGIN_EXACT}), 0);
     T_TRUE(!kept(&f)); /* nobody asked */
     f.m.planning->keep_nothing = true;
@@ -278,7 +267,7 @@ TEST(of_a_plan_made_under_interference_nothing_is_kept)
     dmn_state_save(&f.m);
     T_TRUE(!kept(&f));
     drain(&f);
-    to = plan_of(&f, "0-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-3@big");
     T_EQ(dmn_plan_switch(
              &f.m, &(struct dmn_switch){.plan = &to, .origin = DMN_ORIGIN_EXACT, .keep = true}),
          0);
@@ -292,7 +281,7 @@ TEST(who_waits_is_told_when_the_plan_before_has_drained)
     struct pl_plan to;
 
     set_up(&f);
-    to = plan_of(&f, "0-1@big|2-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_TRUE(!dmn_plan_changing(&f.m));
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .origin = DMN_ORIGIN_EXACT}), 0);
     dmn_plan_wait(&f.m, (struct dmn_done){on_done, &f});
@@ -316,7 +305,7 @@ TEST(a_plan_that_cannot_be_built_changes_nothing)
 
     set_up(&f);
     T_TRUE(rig_submit(&f.rig, 0));
-    to = plan_of(&f, "0-1@big|2-3@big");
+    to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     to.stages[1].last_unit = UNITS; /* one more than there are */
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to,
                                                     .origin = {.from = DMN_FROM_USER},

@@ -7,6 +7,7 @@
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/tried.h"
 #include "tests/harness.h"
+#include "tests/unit/daemon/plan_text.h"
 
 #define UNITS 4u
 #define MS 1e6
@@ -20,18 +21,6 @@ struct fixture {
     struct pl_ep_set eps;
     struct tun_solution predicted;
 };
-
-static struct pl_plan plan_of(const struct fixture *f, const char *text)
-{
-    struct pl_plan p = {0};
-    char error[160] = "";
-
-    if (pl_plan_parse(text, &f->eps, UNITS, error, sizeof(error), &p) < 0) {
-        fprintf(stderr, "%s: %s\n", text, error);
-        exit(1);
-    }
-    return p;
-}
 
 /* Every unit takes 1 ms, on any team. */
 static void set_up(struct fixture *f)
@@ -62,7 +51,7 @@ static void take_down(struct fixture *f)
 static void tried(struct fixture *f, const char *plan, double ms)
 {
     f->r.last =
-        (struct tun_trial){.plan = plan_of(f, plan),
+        (struct tun_trial){.plan = plan_of(&f->eps, UNITS, plan),
                            .frames = 100,
                            .measured = {.bottleneck_ns = ms * MS, .latency_ns = 2 * ms * MS}};
     dmn_retune_note_trial(&f->m, DMN_ROLE_SEARCH, 0.01, 0);
@@ -81,11 +70,11 @@ static bool gives(struct fixture *f, const struct dmn_goal *goal, const char *pr
                   const char *wanted)
 {
     struct dmn_origin origin = DMN_ORIGIN_EXACT;
-    struct pl_plan plan = plan_of(f, wanted);
+    struct pl_plan plan = plan_of(&f->eps, UNITS, wanted);
     const struct pl_plan *got;
 
     f->predicted =
-        (struct tun_solution){.plan = plan_of(f, predicted),
+        (struct tun_solution){.plan = plan_of(&f->eps, UNITS, predicted),
                               .outcome = {.bottleneck_ns = ms * MS, .latency_ns = 2 * ms * MS}};
     got = dmn_tried_best(f->planning.tried, &f->planning.problem, goal, &f->predicted, &origin);
     return pl_plan_equal(got, &plan) &&

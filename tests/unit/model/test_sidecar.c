@@ -5,6 +5,7 @@
 #include "base.h"
 #include "model/sidecar.h"
 #include "tests/harness.h"
+#include "tests/unit/model/put_file.h"
 
 static char error[MDL_ERROR_MAX];
 
@@ -16,18 +17,6 @@ static int parse(struct mdl_pool *pool, const char *text, struct mdl_sidecar *re
         printf("  %d: %s\n", r, error);
     }
     return r;
-}
-
-static void put(const char *folder, const char *name, const char *text)
-{
-    char path[512];
-    FILE *f;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    f = fopen(path, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
-        abort();
-    }
 }
 
 TEST(every_key)
@@ -134,9 +123,9 @@ TEST(labels_file_stays_in_the_folder)
     T_TRUE(!s.preproc.known);
     T_NEAR(s.preproc.std[1], 1, 0);
 
-    put(folder, "secret.txt", "secret\n");
-    put(folder, "in/labels.txt", "one\r\ntwo\n\nfour");
-    put(folder, "in/m.sidecar.json", "{\"labels_file\": \"labels.txt\"}");
+    put_file(folder, "secret.txt", "secret\n");
+    put_file(folder, "in/labels.txt", "one\r\ntwo\n\nfour");
+    put_file(folder, "in/m.sidecar.json", "{\"labels_file\": \"labels.txt\"}");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), 0);
     T_EQ(s.label_count, 4);
     T_STR(s.labels[0], "one");
@@ -152,17 +141,17 @@ TEST(labels_file_stays_in_the_folder)
         int r;
 
         snprintf(text, sizeof(text), "{\"labels_file\": \"%s\"}", bad[i]);
-        put(folder, "in/m.sidecar.json", text);
+        put_file(folder, "in/m.sidecar.json", text);
         r = mdl_sidecar_read(path, pool, error, &s);
         printf("  %d: %s\n", r, error);
         T_TRUE(r == -EXDEV || r == -ELOOP);
         T_CONTAINS(error, "m.sidecar.json: key 'labels_file'");
     }
-    put(folder, "in/m.sidecar.json", "{\"labels_file\": \"gone.txt\"}");
+    put_file(folder, "in/m.sidecar.json", "{\"labels_file\": \"gone.txt\"}");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), -ENOENT);
     T_CONTAINS(error, "gone.txt");
-    put(folder, "in/labels.txt", "\xff\xfe\n");
-    put(folder, "in/m.sidecar.json", "{\"labels_file\": \"labels.txt\"}");
+    put_file(folder, "in/labels.txt", "\xff\xfe\n");
+    put_file(folder, "in/m.sidecar.json", "{\"labels_file\": \"labels.txt\"}");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), -EBADMSG);
     T_CONTAINS(error, "not UTF-8");
     /* a sidecar that is no file */

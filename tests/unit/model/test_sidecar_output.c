@@ -6,6 +6,7 @@
 #include "model/sidecar.h"
 #include "output_keys.h"
 #include "tests/harness.h"
+#include "tests/unit/model/put_file.h"
 
 static char error[MDL_ERROR_MAX];
 
@@ -114,18 +115,6 @@ TEST(errors_name_file_key_and_value)
     }
 }
 
-static void put(const char *folder, const char *name, const char *text)
-{
-    char path[512];
-    FILE *f;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    f = fopen(path, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
-        abort();
-    }
-}
-
 TEST(the_alphabet_file_is_read_and_stays_in_the_folder)
 {
     char folder[] = "/tmp/piped-alphabet-XXXXXX", path[512];
@@ -135,19 +124,19 @@ TEST(the_alphabet_file_is_read_and_stays_in_the_folder)
     T_EQ(mdl_pool_new(0, &pool), 0);
     T_TRUE(mkdtemp(folder) != NULL);
     snprintf(path, sizeof(path), "%s/m.onnx", folder);
-    put(folder, "m.sidecar.json",
-        "{\"output\": {\"decode\": \"ctc\", \"alphabet_file\": \"a.txt\"}}");
-    put(folder, "a.txt", "a\r\n\xc3\xa4\n \n\"");
+    put_file(folder, "m.sidecar.json",
+             "{\"output\": {\"decode\": \"ctc\", \"alphabet_file\": \"a.txt\"}}");
+    put_file(folder, "a.txt", "a\r\n\xc3\xa4\n \n\"");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), 0);
     T_STR(s.output, "{\"decode\":\"ctc\",\"alphabet\":[\"a\",\"\xc3\xa4\",\" \",\"\\\"\"]}");
-    put(folder, "a.txt", "a\n\xff\n");
+    put_file(folder, "a.txt", "a\n\xff\n");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), -EBADMSG);
     T_CONTAINS(error, "m.sidecar.json: key 'output': key 'alphabet_file': a.txt must be 1 to "
                       "100000 lines of UTF-8");
-    put(folder, "a.txt", "");
+    put_file(folder, "a.txt", "");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), -EBADMSG);
-    put(folder, "m.sidecar.json",
-        "{\"output\": {\"decode\": \"ctc\", \"alphabet_file\": \"../a.txt\"}}");
+    put_file(folder, "m.sidecar.json",
+             "{\"output\": {\"decode\": \"ctc\", \"alphabet_file\": \"../a.txt\"}}");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), -EXDEV);
     T_CONTAINS(error, "key 'alphabet_file'");
     snprintf(path, sizeof(path), "rm -r '%s'", folder);
