@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/loop_slice.h"
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -22,6 +23,7 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
         return DMN_EXIT_FAILED;
     }
     d->host.blas = *blas;
+    (void)dmn_loop_slice_set();
     status = dmn_daemon_init(d, args, config);
     if (status == 0) {
         dmn_daemon_run(d);

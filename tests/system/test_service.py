@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as a service: readiness, watchdog, activation, drain, second instance, bad files."""
+import ctypes
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -16,6 +18,7 @@ from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, m
 from socket_units import passing
 
 EX_CONFIG = 78
+SCHED_GETATTR = {"x86_64": 315}.get(platform.machine(), 275)  # the number of the system call
 
 
 def data(stream, value=1.0):
@@ -36,6 +39,27 @@ def stopping_is_announced_and_files_removed():
         d.wait_notify(lambda m: m.get("STOPPING") == "1")
         equal(d.wait_exit(), 0)
         check(not os.path.exists(d.frames_path) and not os.path.exists(d.control_path), "socket files were left")
+
+
+def slice_ns(thread):
+    """Of the fair scheduler; 0: this kernel knows no slices. The bytes are struct sched_attr of sched_setattr(2)."""
+    attr = ctypes.create_string_buffer(48)
+    if ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(SCHED_GETATTR), thread, attr, 48, 0) != 0:
+        raise OSError(ctypes.get_errno(), "sched_getattr")
+    return struct.unpack("=IIQiIQQQ", attr.raw)[5]
+
+
+def the_loop_has_a_shorter_slice_than_teams():
+    with Daemon() as d:
+        loop, teams = slice_ns(d.process.pid), []
+        for thread in os.listdir("/proc/%d/task" % d.process.pid):
+            with open("/proc/%d/task/%s/comm" % (d.process.pid, thread), encoding="utf-8") as f:
+                teams += [slice_ns(int(thread))] if f.read().startswith("piped:s") else []
+    check(teams, "no teams")
+    if 0 in teams:
+        return "this kernel knows no slices"
+    check(loop < min(teams), loop, teams)
+    return None
 
 
 def sigint_stops_too():
@@ -376,8 +400,8 @@ def default_runtime_dir_of_a_user():
 
 
 if __name__ == "__main__":
-    main([ready_and_status, stopping_is_announced_and_files_removed, sigint_stops_too, watchdog_is_fed,
-          a_manager_that_does_not_read_stops_nothing, repeated_requests_to_stop_end_cleanly,
+    main([ready_and_status, the_loop_has_a_shorter_slice_than_teams, stopping_is_announced_and_files_removed, sigint_stops_too,
+          watchdog_is_fed, a_manager_that_does_not_read_stops_nothing, repeated_requests_to_stop_end_cleanly,
           no_watchdog_without_asking, drain_answers_all_in_flight, drain_does_not_wait_for_ever,
           second_instance_is_refused, stale_socket_is_replaced, socket_activation, activation_by_systemd_tool,
           no_listening_socket_is_refused, check_config_says_where, dropins_override_in_order,
