@@ -115,10 +115,13 @@ size_t pl_in_flight(const struct pl_pipeline *p);
 size_t pl_frame_count(const struct pl_pipeline *p);
 /** pl_arena_bytes() - Return: bytes of all arenas used so far. */
 size_t pl_arena_bytes(const struct pl_pipeline *p);
-/** pl_depth() - Return: the frames in flight that keep the present plan busy, stages + teams + 1;
- * a team that takes several frames at once counts twice as many, since the next ones gather
- * meanwhile. A client needs at least as many credits. In a stage of unequal teams, a faster team
- * counts several times, since answers in order wait for the slowest. */
+/** pl_depth() - Return: the frames in flight that keep the present plan busy: one for each team,
+ * and one that waits for each stage; more would only wait longer (bench/results/peers.md).
+ *
+ * A team that takes several frames at once counts twice as many, since the next ones gather
+ * meanwhile. Where teams share the frames of a stage, one more waits, since a frame is dealt before
+ * a team is free; and in a stage of unequal teams a faster one counts several times, since answers
+ * in order wait for the slowest. A client needs at least as many credits. */
 size_t pl_depth(const struct pl_pipeline *p);
 
 /** pl_team_count(), pl_team_stats(), pl_unit_stats() - consistent samples of the present plan;

@@ -446,12 +446,14 @@ bool pl_set_ended(const struct pl_set *s)
 size_t pl_set_depth(const struct pl_set *s)
 {
     /* while a team computes several frames, the next ones gather */
-    size_t depth = s->plan.stage_count + 1 + pl_plan_batched(&s->plan);
+    size_t depth = s->plan.stage_count + pl_plan_batched(&s->plan);
+    bool dealt = false;
 
     for (size_t i = 0; i < s->plan.stage_count; i++) {
         depth += stage_shares(s, i, 0);
+        dealt |= s->stage_first[i + 1] - s->stage_first[i] > 1;
     }
-    return depth;
+    return depth + dealt;
 }
 
 uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns)

@@ -77,7 +77,8 @@ static bool submit(struct dmn_synthetic *f, struct dmn_model *m)
 
 void dmn_synthetic_fill(struct dmn_synthetic *f, struct dmn_model *m)
 {
-    size_t wanted = base_min(f->places, pl_depth(m->pipe));
+    /* one more, as the loop may collect two before it fills again */
+    size_t wanted = base_min(f->places, pl_depth(m->pipe) + 1);
 
     if (!dmn_synthetic_idle(m, base_now_ns())) {
         return;

@@ -49,6 +49,13 @@ static void open_window(struct dmn_trial *t, struct dmn_model *m)
     dmn_planner_mark(m); /* out of memory: the clocks are those since the plan began */
 }
 
+/* @there: frames behind one that leaves. This one, and another that its client may be reading, are
+ * not missing. */
+static bool is_starved(const struct dmn_trial *t, size_t there)
+{
+    return there == 0 || there + 2 < t->depth;
+}
+
 void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct pl_frame *f)
 {
     if (f->epoch != t->epoch || f->status != PL_FRAME_OK || pl_switching(m->pipe)) {
@@ -60,10 +67,7 @@ void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct 
     } else if (!t->window_ns) {
         dmn_pace_add(&t->early, t->last_ns);
     }
-    /* the frame that leaves, and one that its client may be reading, are not missing */
-    if (pl_in_flight(m->pipe) + dmn_model_waiting(m) + 2 < t->depth) {
-        t->starved++;
-    }
+    t->starved += is_starved(t, pl_in_flight(m->pipe) + dmn_model_waiting(m));
     if (t->window_ns) {
         dmn_pace_add(&t->pace, t->last_ns);
     } else if (t->seen >= t->depth) {

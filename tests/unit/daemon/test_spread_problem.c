@@ -341,14 +341,14 @@ TEST(frames_on_their_way)
     way.stages[1] = (struct pl_stage_plan){4, 7, 1, {{(uint16_t)ep_of("b1:big"), 1, 2}}};
     way.stages[2] = (struct pl_stage_plan){8, 11, 1, {{(uint16_t)ep_of("b2:big"), 1, 1}}};
     T_TRUE(way.stages[1].groups[0].count == 2);
-    /* 2 (1 + 1 + 1), 2 (1 + 2 + 1), 2 (1 + 1 + 1) at the boards; 20 ms hold 20 frames that are
+    /* 2 (1 + 1), 2 (1 + 2 + 1), 2 (1 + 1) at the boards; 20 ms hold 20 frames that are
      * 100 kB in 0.8 ms; 66.7 kB take 5.33 ms; no link holds more than 64 */
-    T_NEAR(dmn_spread_frames(&table.p, &way), 6 + 8 + 6 + 21 + (1 + 2e5 / 66667 / 80) + 65, 0.01);
+    T_NEAR(dmn_spread_frames(&table.p, &way), 4 + 8 + 4 + 21 + (1 + 2e5 / 66667 / 80) + 65, 0.01);
     way.stage_count = 2;
     way.stages[1].last_unit = 11;
-    T_NEAR(dmn_spread_frames(&table.p, &way), 6 + 8 + 21 + 21, 0.01);
+    T_NEAR(dmn_spread_frames(&table.p, &way), 4 + 8 + 21 + 21, 0.01);
     way.stages[1].groups[0] = way.stages[0].groups[0]; /* one board, two stages */
-    T_NEAR(dmn_spread_frames(&table.p, &way), 2 * (2 + 2 + 1), 0.01);
+    T_NEAR(dmn_spread_frames(&table.p, &way), 2 * (2 + 2), 0.01);
     end();
 }
 

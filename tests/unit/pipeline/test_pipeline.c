@@ -131,7 +131,7 @@ TEST(refuses_what_it_cannot_serve)
     o.frames = 0;
     T_EQ(pl_new(net.net, &eps, &plan, &o, &r.p), 0);
     T_EQ(pl_frame_count(r.p), 2 * eps.eps[0].cpu_count + 2);
-    T_EQ(pl_depth(r.p), 3);
+    T_EQ(pl_depth(r.p), 2);
     plan = rig_plan("0-1@big", &eps, 2);
     T_EQ(pl_switch(r.p, &plan), -EINVAL);
     T_EQ(pl_epoch(r.p), 1);
@@ -200,7 +200,7 @@ TEST(several_frames_are_computed_at_once)
     cores = pl_current_eps(r.p)->eps[0].cpu_count;
     /* four are computed while four gather */
     T_EQ(pl_frame_count(r.p), 2 * cores + 2 + 2 * 4);
-    T_EQ(pl_depth(r.p), 2 + 4 + 4);
+    T_EQ(pl_depth(r.p), 1 + 4 + 4);
     for (int i = 0; i < 8; i++) {
         T_TRUE(rig_submit(&r, i == 5 ? RIG_CANCELLED : 0));
     }
@@ -490,6 +490,38 @@ TEST(stage_0_takes_enough_for_a_batch_behind_it)
     T_TRUE(rig_drain(&r));
     T_EQ(r.ok, before);
     rig_deinit(&r);
+    tiny_net_deinit(&net);
+}
+
+TEST(one_frame_waits_for_each_stage)
+{
+    static const struct {
+        const char *plan;
+        size_t depth;
+    } rows[] = {{"0-2@big", 2},
+                {"0-2@big*2", 4}, /* a frame is dealt before a team is free */
+                {"0-2@big*3", 5},
+                {"0-0@big|1-2@big", 4},
+                {"0-0@big|1-1@big|2-2@big", 6},
+                {"0-0@big*2|1-2@big", 6},
+                {"0-0@big|1-2@big/4", 2 + 1 + 4 + 4}};
+    struct pl_ep_set eps;
+    struct tiny_net net;
+
+    tiny_net_init(&net, 3, 3, 6);
+    rig_eps(&eps, false);
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        struct pl_plan plan;
+        struct pl_options o;
+        struct rig r;
+
+        rig_init(&r, &net);
+        o = rig_options(&r);
+        plan = rig_plan(rows[i].plan, &eps, 3);
+        T_EQ(pl_new(net.net, &eps, &plan, &o, &r.p), 0);
+        T_EQ(pl_depth(r.p), rows[i].depth);
+        rig_deinit(&r);
+    }
     tiny_net_deinit(&net);
 }
 
