@@ -26,6 +26,12 @@ def note(text):
     print(f'peers: {text}', file=sys.stderr, flush=True)
 
 
+def reason(text):
+    """Return: the line of what a program printed at its end that says why; OpenCV's last ones are empty or '>'."""
+    lines = [line.strip('> ') for line in text.split('\n') if any(c.isalpha() for c in line)]
+    return next((line for line in reversed(lines) if 'error' in line.lower()), lines[-1] if lines else '')
+
+
 class Program:
     """One process; cpus: where it may run, as taskset takes it. It is asked nothing before wait()."""
 
@@ -44,7 +50,7 @@ class Program:
     def wait(self):
         line = self.read().strip()
         if line != 'ready':
-            why = self.process.stderr.read().strip().split('\n')[-1]
+            why = reason(self.process.stderr.read())
             self.process.wait()
             raise RuntimeError(why or 'it printed ' + line)
 
@@ -55,7 +61,7 @@ class Program:
     def hear(self):
         line = self.read()
         if not line:
-            raise RuntimeError('it ended: ' + self.process.stderr.read().strip().split('\n')[-1])
+            raise RuntimeError('it ended: ' + reason(self.process.stderr.read()))
         return json.loads(line)
 
     def stop(self):

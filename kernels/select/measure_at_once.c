@@ -62,11 +62,19 @@ static bool may_replace(const struct mdl_model *m, size_t op, const struct krn_t
                         const struct krn_time *now)
 {
     const struct krn_primitive *v = to->primitive;
-    double may = base_max(KRN_AT_ONCE_TIE * now->ns, hypot(to->sigma_ns, now->sigma_ns));
 
     return to->op == op && v != now->primitive && !v->fused && !v->inexact && v->frames_at_once &&
-           v->frames_at_once(m, &m->ops[op]) &&
-           to->ns - now->ns <= base_min(may, KRN_AT_ONCE_TIE_MAX * now->ns);
+           v->frames_at_once(m, &m->ops[op]) && to->ns <= (1 + KRN_AT_ONCE_TIE_MAX) * now->ns;
+}
+
+bool krn_at_once_takes(const struct krn_time *now, double now_gain, const struct krn_time *to,
+                       double to_gain)
+{
+    double now_ns = now_gain * now->ns, to_ns = to_gain * to->ns, loss = to->ns - now->ns;
+    double tie = base_max(KRN_AT_ONCE_TIE * now->ns, hypot(to->sigma_ns, now->sigma_ns));
+
+    return to_ns < now_ns && loss <= KRN_AT_ONCE_TIE_MAX * now->ns &&
+           (loss <= tie || to_ns <= KRN_AT_ONCE_WORTH * now_ns);
 }
 
 /* Adds @t in the order of times, behind those before @first. Return: the new count. */
@@ -233,11 +241,13 @@ static void move_to(struct krn_chosen *c, size_t op, const struct krn_time *to,
     c->op_sigma_ns[op] = to->sigma_ns;
 }
 
-/* Times the candidates of an op in turn, and takes the one that is best with 4 frames. */
+/* Times the candidates of an op in turn, the chosen one first if it is one. Of those that it may
+ * give way to it takes the one that is best with 4 frames. */
 static int measure_op(struct at_once *a, size_t op, const struct krn_time *list, size_t count)
 {
-    const struct krn_time *best = NULL;
-    double least = INFINITY;
+    const struct krn_primitive *own = a->chosen->choice.own[op];
+    const struct krn_time *now = a->times ? time_of(a->times, op, own) : NULL, *best = NULL;
+    double least = INFINITY, now_gain = 1;
     int r = 0;
 
     for (size_t i = 0; i < count && !stopped(a); i++) {
@@ -252,14 +262,16 @@ static int measure_op(struct at_once *a, size_t op, const struct krn_time *list,
             return r;
         }
         ns = gains[1] * (list[i].ns > 0 ? list[i].ns : 1);
-        if (ns < least) {
+        now_gain = list[i].primitive == own ? gains[1] : now_gain;
+        if (ns < least && (list[i].primitive == own ||
+                           (now && krn_at_once_takes(now, now_gain, &list[i], gains[1])))) {
             least = ns;
             best = &list[i];
             memcpy(a->ret[op], gains, sizeof(gains));
         }
     }
-    if (best && best->primitive != a->chosen->choice.own[op]) {
-        move_to(a->chosen, op, best, time_of(a->times, op, a->chosen->choice.own[op]));
+    if (best && best->primitive != own) {
+        move_to(a->chosen, op, best, now);
     }
     return r;
 }

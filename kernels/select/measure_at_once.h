@@ -33,9 +33,7 @@ bool krn_at_once_any(const struct mdl_model *m, const struct krn_choice *c);
  *
  * Reading weights takes all primitives about the same time, so which of them is the fastest for one
  * frame is often a matter of noise, but not how well they do with several. Beside the chosen one
- * they are those that are slower by at most KRN_AT_ONCE_TIE, or by the standard uncertainty of the
- * difference, and in any case by at most KRN_AT_ONCE_TIE_MAX; the fastest of them. A lone frame may
- * lose a tenth of such a product, where waiting frames gain half of it and more.
+ * they are those that are slower by at most KRN_AT_ONCE_TIE_MAX; the fastest of them.
  * @t: times of @m; NULL: only the chosen one. @ret: ns, sigma_ns and bytes are 0 without a time.
  * Return: how many.
  */
@@ -47,8 +45,21 @@ size_t krn_at_once_candidates(const struct mdl_model *m, const struct krn_times 
                               struct krn_time ret[KRN_AT_ONCE_CANDIDATES]);
 
 /**
+ * krn_at_once_takes() - Return: @to may take the place of @now, which was chosen for one frame
+ * @now_gain, @to_gain: the time a frame of 4 frames at once over that of one
+ *
+ * It must be faster with 4 frames. With one it may be slower by KRN_AT_ONCE_TIE or the standard
+ * uncertainty of the difference; where 4 frames take at most KRN_AT_ONCE_WORTH of their time, by
+ * KRN_AT_ONCE_TIE_MAX, which is still within what the times of reading memory vary by. Pure.
+ */
+#define KRN_AT_ONCE_WORTH 0.67
+bool krn_at_once_takes(const struct krn_time *now, double now_gain, const struct krn_time *to,
+                       double to_gain);
+
+/**
  * krn_measure_at_once() - times 1, 2, 4 and 8 frames at once
- * @t: as for krn_at_once_candidates(). Of several the one is chosen that takes least with 4 frames.
+ * @t: as for krn_at_once_candidates(). Of those that krn_at_once_takes() permits, the one is chosen
+ * that takes least with 4 frames.
  * @c: the choice; changes with it. @ret: [op_count][KRN_AT_ONCE]: the time a frame of 2, 4, 8
  * frames at once over that of one frame: the median over the turns of t(n) / (n t(1)); 1 for ops
  * that run frame after frame

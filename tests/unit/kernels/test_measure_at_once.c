@@ -78,10 +78,9 @@ TEST(primitives_that_are_as_fast_are_candidates)
 {
     static const struct krn_primitive other = {.name = "gemm_f32__other"};
     const struct {
-        double ns, sigma_ns;
+        double ns;
         bool is;
-    } cases[] = {{900, 0, true},     {1100, 0, true},   {1101, 0, false},  {1140, 100, true},
-                 {1150, 100, false}, {1250, 900, true}, {1251, 900, false}};
+    } cases[] = {{900, true}, {1100, true}, {1250, true}, {1251, false}};
     struct krn_time list[KRN_AT_ONCE_CANDIDATES];
     const struct krn_primitive *igemm;
     struct krn_choice choice;
@@ -95,14 +94,35 @@ TEST(primitives_that_are_as_fast_are_candidates)
     choice.own[0] = &other;
     T_EQ(krn_at_once_candidates(&o.m, NULL, &choice, 0, list), 0);
     for (size_t i = 0; i < base_array_count(cases); i++) {
-        struct krn_time times[] = {{0, &other, 1000, 20, 7, .sigma_ns = cases[i].sigma_ns},
-                                   {0, igemm, cases[i].ns, 20, 9, .sigma_ns = cases[i].sigma_ns}};
+        struct krn_time times[] = {{0, &other, 1000, 20, 7}, {0, igemm, cases[i].ns, 20, 9}};
         struct krn_times of = {.op_count = 2, .count = 2, .times = times};
 
         T_EQ(krn_at_once_candidates(&o.m, &of, &choice, 0, list), cases[i].is);
         T_TRUE(!cases[i].is || list[0].primitive == igemm);
     }
     krn_choice_deinit(&choice);
+}
+
+/* A lone frame loses little, or what is gained with four is worth more. */
+TEST(what_takes_the_place_of_the_fastest_for_one_frame)
+{
+    const struct {
+        double now_gain, ns, sigma_ns, gain;
+        bool takes;
+    } cases[] = {
+        {1, 900, 0, 1, true},         {1, 1000, 0, 1, false},      {1, 1100, 0, 0.90, true},
+        {1, 1101, 0, 0.70, false},    {1, 1140, 100, 0.70, true},  {1, 1150, 100, 0.70, false},
+        {1, 1250, 0, 0.53, true},     {1, 1251, 0, 0.10, false},   {1, 1250, 900, 0.70, true},
+        {1, 1251, 900, 0.70, false},  {0.53, 1200, 0, 0.25, true}, {0.25, 1200, 0, 0.20, false},
+        {0.25, 1000, 0, 0.26, false},
+    };
+
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        const struct krn_time now = {.ns = 1000, .sigma_ns = cases[i].sigma_ns};
+        const struct krn_time to = {.ns = cases[i].ns, .sigma_ns = cases[i].sigma_ns};
+
+        T_EQ(krn_at_once_takes(&now, cases[i].now_gain, &to, cases[i].gain), cases[i].takes);
+    }
 }
 
 /* The chosen one does not run several frames at once; the only candidate takes its place. */
