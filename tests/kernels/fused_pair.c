@@ -165,7 +165,7 @@ static size_t pair_run(const struct fused_case *k, const char *expect)
 {
     size_t count, used = 0, taken = 0;
     const struct krn_primitive *v = krn_primitives(&count);
-    static struct result results[16];
+    static struct result results[KEPT_POOL_WIDTH_MAX * PRIMITIVES_MAX];
     struct fused_pair p;
     struct one_op_buffer want, magnitude;
     struct compare c;
