@@ -134,6 +134,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->first_unit = plan->first_unit;
     t->last_unit = plan->last_unit;
     t->batch = (uint16_t)pl_group_batch(g);
+    s->batch_most = base_max(s->batch_most, (size_t)t->batch);
     t->kind = (uint16_t)krn_net_kind(s->common.net, ep->name);
     t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
     name_team(t, ep);
@@ -395,12 +396,8 @@ static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns
 
 bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
 {
-    size_t pending = 0, held = 0, waiting = 0, leaving = 1;
+    size_t pending = 0, held = 0, waiting = 0;
 
-    /* The caller looks again when frames leave the pipeline, which a batch does together. */
-    for (size_t i = 0; i < s->team_count; i++) {
-        leaving = base_max(leaving, (size_t)s->teams[i].batch);
-    }
     for (size_t i = 0; i < s->entry_count; i++) {
         size_t batch = s->teams[i].batch;
 
@@ -408,7 +405,8 @@ bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
         held += batch;
         waiting += base_max(batch, (size_t)WAITING_PER_TEAM);
     }
-    waiting = base_max(waiting, leaving);
+    /* The caller looks again when frames leave the pipeline, which a batch does together. */
+    waiting = base_max(waiting, s->batch_most);
     return pending < held + waiting || pending < stage_shares(s, 0, now_ns) + waiting;
 }
 

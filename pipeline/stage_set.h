@@ -45,6 +45,7 @@ struct pl_set {
     struct pl_ring **entries;             /* rings of stage 0, one per team; in ring_pointers */
     struct pl_ring **exits;               /* completion rings, one per team of the last stage */
     size_t entry_count, exit_count;
+    size_t batch_most; /* frames that any of its teams takes at once */
 };
 
 /** pl_set_new() - builds and starts all teams; they wait for frames. Return: 0, -ENOMEM, -EAGAIN;

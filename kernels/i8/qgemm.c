@@ -196,33 +196,25 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     }
 }
 
-#define TILE(height)                                                                               \
-    static __attribute__((noinline)) void tile_##height##_1(const struct tile *t)                  \
+#define TILES_OF(name, height, narrow)                                                             \
+    static __attribute__((noinline)) void name##_##height##_1(const struct tile *t)                \
     {                                                                                              \
-        run_tile(t, height, 1, false);                                                             \
+        run_tile(t, height, 1, narrow);                                                            \
     }                                                                                              \
-    static __attribute__((noinline)) void tile_##height##_2(const struct tile *t)                  \
+    static __attribute__((noinline)) void name##_##height##_2(const struct tile *t)                \
     {                                                                                              \
-        run_tile(t, height, 2, false);                                                             \
+        run_tile(t, height, 2, narrow);                                                            \
     }
-KRN_TILE_HEIGHTS(TILE)
 
 typedef void tile_fn(const struct tile *t);
+#define TILE(height) TILES_OF(tile, height, false)
+KRN_TILE_HEIGHTS(TILE)
 #define PAIR(height) {tile_##height##_1, tile_##height##_2},
 static tile_fn *const tiles_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
 
 #if !KRN_QDOT
-#define NARROW(height)                                                                             \
-    static __attribute__((noinline)) void narrow_##height##_1(const struct tile *t)                \
-    {                                                                                              \
-        run_tile(t, height, 1, true);                                                              \
-    }                                                                                              \
-    static __attribute__((noinline)) void narrow_##height##_2(const struct tile *t)                \
-    {                                                                                              \
-        run_tile(t, height, 2, true);                                                              \
-    }
+#define NARROW(height) TILES_OF(narrow, height, true)
 KRN_TILE_HEIGHTS(NARROW)
-
 #define NARROW_PAIR(height) {narrow_##height##_1, narrow_##height##_2},
 static tile_fn *const narrow_tiles_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(NARROW_PAIR)};
 #else
