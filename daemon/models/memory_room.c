@@ -36,12 +36,14 @@ uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes)
     return bytes == UINT64_MAX ? 0 : bytes / STEP_BYTES * STEP_BYTES;
 }
 
-size_t dmn_memory_batch(uint64_t free_bytes, uint64_t frame_bytes, size_t teams, size_t most)
+size_t dmn_memory_batch(uint64_t room_bytes, uint64_t resident_bytes, uint64_t frame_bytes,
+                        size_t teams, size_t most)
 {
+    uint64_t free_bytes = room_bytes - base_min(resident_bytes, room_bytes);
     double each = 2.0 * (double)teams * (double)frame_bytes, may = (double)(free_bytes / FREE_PART);
     size_t batch = most;
 
-    while (batch > 1 && free_bytes > 0 && each * (double)batch > may) {
+    while (batch > 1 && room_bytes > 0 && each * (double)batch > may) {
         batch /= 2;
     }
     return batch;

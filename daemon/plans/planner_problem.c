@@ -88,9 +88,9 @@ static struct tun_ep describe_ep(const struct dmn_config *config, const struct p
 
 static size_t batch_max(const struct mdl_model *model, size_t cores)
 {
-    uint64_t taken = dmn_process_memory().resident_bytes, room = dmn_memory_room("", taken);
+    uint64_t taken = dmn_process_memory().resident_bytes;
 
-    return dmn_memory_batch(room > taken ? room - taken : room, model->arena_bytes, cores,
+    return dmn_memory_batch(dmn_memory_room("", taken), taken, model->arena_bytes, cores,
                             PL_BATCH_MAX);
 }
 
