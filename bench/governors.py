@@ -184,14 +184,14 @@ def search(options, results, slowed):
 def outcome(event, took):
     trials = [t for t in event["trials"] if t["role"] == "search" and not t["failed"]]
     return {"plan": event["plan_after"], "outcome": event["outcome"], "seconds": round(took, 1),
-            "trials": event["trial_count"], "tried": {t["plan"]: round(t["bottleneck_ms"], 1) for t in trials}}
+            "trials": event["trial_count"], "tried": {t["plan"]: round(t["bottleneck_ms"], 6) for t in trials}}
 
 
 def first_pipelines(s, seconds):
     """[[plan, ms by the measured times of units, frames a second]] of those that have the least such times."""
     costs = s.d.call("Costs")["problem"]["costs"]
     plans = sorted(predicted(costs).items(), key=lambda p: p[1])[:FIRST]
-    measured = [[plan, round(ms, 1), round(s.rate(plan, seconds), 3)] for plan, ms in plans]
+    measured = [[plan, round(ms, 6), round(s.rate(plan, seconds), 3)] for plan, ms in plans]
     for plan, ms, fps in measured:
         print("  %7.1f ms expected, %6.3f fps  %s" % (ms, fps, plan), flush=True)
     return measured

@@ -40,6 +40,15 @@ def pipelines_are_predicted():
                                        "0-1@a57|2-2@denver": 18})
 
 
+def trials_of_microseconds_keep_their_times():
+    trial = {"plan": "0-15@denver|16-16@a57", "role": "search", "failed": False, "bottleneck_ms": 0.004}
+    found = governors.outcome({"plan_after": trial["plan"], "outcome": "kept", "trial_count": 1, "trials": [trial]}, 1)
+    equal(found["tried"], {trial["plan"]: 0.004})
+    results = {"settings": {"1": {"searches": {"exact": found}, "pipelines": []}}}
+    equal(governors.candidates(results), [trial["plan"]])
+    equal(governors.median_fps(results, 1, trial["plan"]), 250000)
+
+
 RESULTS = {"settings": {
     "1": {"searches": {"exact": {"plan": "0-15@denver+a57", "tried": {"0-15@denver+a57": 100.0}},
                        "pipe-search": {"plan": "0-5@denver|6-15@a57", "tried": {"0-5@denver|6-15@a57": 125.0}}},
@@ -94,4 +103,5 @@ def starts_are_timed():
 
 
 main([governor_settings_are_those_of_the_paper,
-      plans_are_read, pipelines_are_predicted, results_become_a_table, a_small_network_goes_through, starts_are_timed])
+      plans_are_read, pipelines_are_predicted, trials_of_microseconds_keep_their_times, results_become_a_table,
+      a_small_network_goes_through, starts_are_timed])
