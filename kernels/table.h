@@ -29,6 +29,7 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_conv_f32_nhwc_wino6__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino4__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino2__##isa)                                                              \
+    X(krn_conv_f32_nhwc_wino2_5x5__##isa)                                                          \
     X(krn_conv_f32_nhwc_strassen__##isa)                                                           \
     X(krn_conv_f32_nhwc_stem__##isa)                                                               \
     X(krn_conv_f32_nhwc_igemm__##isa)                                                              \

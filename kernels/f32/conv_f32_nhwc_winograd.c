@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 3x3 convolution of stride 1 by Winograd's minimal filtering, with table entries for F(2x2),
- * F(4x4) and F(6x6).
+ * 3x3 and 5x5 convolutions of stride 1 by Winograd's minimal filtering, with table entries for
+ * F(2x2, 3x3), F(4x4, 3x3), F(6x6, 3x3) and F(2x2, 5x5).
  *
- * kernels/f32/wino_team.h describes how a team computes it. Transformed weights are 16/9, 4 and 7
- * times as large. If they would outgrow the cache, they are kept untransformed and transformed on
+ * kernels/f32/wino_team.h describes how a team computes it. Transformed weights are 1.8, 4, 7 and
+ * 1.4 times as large. If they would outgrow the cache, they are kept untransformed and transformed on
  * the fly: that takes a few percent of the time, less than reading them from memory. Small ones are
  * transformed once, when packed.
  */
@@ -14,25 +14,28 @@
 #include "kernels/f32/wino_plan.h"
 #include "kernels/f32/winograd.h"
 
-#define TAPS KRN_WINO_TAPS
+#define TAPS_MAX (KRN_WINO_SIDE_MAX * KRN_WINO_SIDE_MAX)
 #define CHANNELS_MAX 64u            /* of a block */
 #define READY_BYTES (1024u * 1024u) /* transformed when packed, if no larger */
 
 struct plan {
     struct krn_wino_plan w;
-    size_t pairs;   /* half the size of a tile */
+    struct krn_wino_form form;
+    size_t taps;
     bool ready;     /* weights are transformed when packed */
     size_t u_bytes; /* else, as struct krn_wino_job has it */
 };
 
-static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_wino_form form,
                     struct plan *p)
 {
     if (!krn_conv_of(m, op, &p->w.c) ||
-        !krn_wino_plan(&p->w, 2 * pairs, sizeof(float), sizeof(float), CHANNELS_MAX)) {
+        !krn_wino_plan(&p->w, krn_wino_size(form.pairs, form.side), form.side, sizeof(float),
+                       sizeof(float), CHANNELS_MAX)) {
         return false;
     }
-    p->pairs = pairs;
+    p->form = form;
+    p->taps = form.side * form.side;
     p->ready = p->w.points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
     p->u_bytes = p->ready ? 0 : p->w.points * krn_wino_u_point(p->w.channels) * sizeof(float);
     return true;
@@ -50,8 +53,8 @@ struct costs {
 
 static double time_of(const struct plan *p)
 {
-    static const struct costs costs[] = {{220, 155}, {430, 230}, {1000, 440}};
-    const struct costs *c = &costs[p->pairs - 1];
+    static const struct costs costs[] = {{220, 155}, {430, 230}, {1000, 440}}, wide = {430, 390};
+    const struct costs *c = p->form.side == 5 ? &wide : &costs[p->form.pairs - 1];
     double tiles = (double)p->w.work.tiles, in = (double)p->w.c.cg, out = (double)p->w.lanes;
     double chunks = p->ready ? 0 : ceil(tiles / (double)KRN_WINO_TILES_MAX);
 
@@ -64,23 +67,24 @@ static double time_of_igemm(const struct plan *p)
 {
     double pixels = (double)(p->w.c.y.n * p->w.c.y.h * p->w.c.y.w);
 
-    return IGEMM_COST * pixels * TAPS * (double)p->w.c.cg * (double)p->w.lanes / KRN_VL;
+    return IGEMM_COST * pixels * (double)p->taps * (double)p->w.c.cg * (double)p->w.lanes / KRN_VL;
 }
 
 /* Larger tiles are less exact, so supports() accepts one only if it is faster than every smaller
  * one. The largest comes first in the table, so the first primitive that accepts an op is the
  * fastest. */
-static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
+static bool supports(const struct mdl_model *m, const struct mdl_op *op, struct krn_wino_form form)
 {
+    struct krn_wino_form smaller = {1, form.side};
     struct plan p, other;
     double time;
 
-    if (!plan_of(m, op, pairs, &p)) {
+    if (!plan_of(m, op, form, &p)) {
         return false;
     }
     time = time_of(&p);
-    for (size_t i = 1; i < pairs; i++) {
-        if (plan_of(m, op, i, &other) && time_of(&other) <= time) {
+    for (; form.side == 3 && smaller.pairs < form.pairs; smaller.pairs++) {
+        if (plan_of(m, op, smaller, &other) && time_of(&other) <= time) {
             return false;
         }
     }
@@ -90,31 +94,33 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op, size_t 
 /* the weights, then a row of zeros for the padding */
 static size_t packed_floats(const struct plan *p)
 {
-    return (p->ready ? p->w.points : TAPS) * p->w.c.cg * p->w.lanes;
+    return (p->ready ? p->w.points : p->taps) * p->w.c.cg * p->w.lanes;
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs)
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op,
+                           struct krn_wino_form form)
 {
     struct plan p;
 
-    return plan_of(m, op, pairs, &p) ? (packed_floats(&p) + CHANNELS_MAX) * sizeof(float) : 0;
+    return plan_of(m, op, form, &p) ? (packed_floats(&p) + CHANNELS_MAX) * sizeof(float) : 0;
 }
 
-static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pairs, void *dst)
+static void pack(const struct mdl_model *m, const struct mdl_op *op, struct krn_wino_form form,
+                 void *dst)
 {
     const struct mdl_tensor *t = &m->tensors[op->in[1]];
     const uint8_t *w = krn_const_ptr(m, op->in[1]);
     float *out = dst;
     struct plan p;
 
-    if (!plan_of(m, op, pairs, &p)) {
+    if (!plan_of(m, op, form, &p)) {
         return;
     }
     memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
     if (!p.ready) {
         KRN_ISA_FN(krn_igemm_pack)
-        (out, w, TAPS, p.w.c.cg, p.w.c.og, t->stride[0], p.w.c.tap_stride, t->stride[1], op->scale,
-         1.0f);
+        (out, w, p.taps, p.w.c.cg, p.w.c.og, t->stride[0], p.w.c.tap_stride, t->stride[1],
+         op->scale, 1.0f);
         return;
     }
     for (size_t b = 0; b < p.w.work.blocks; b++) {
@@ -123,7 +129,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
 
         for (size_t panel = 0; panel < p.w.work.panels; panel++) {
             size_t o = panel * KRN_IGEMM_LANES, lanes = krn_wino_panel_lanes(&p.w, panel);
-            float taps[TAPS * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
+            float taps[TAPS_MAX * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
 
             for (size_t c = 0; c < count; c += KRN_WINO_CHANNELS) {
                 size_t n = base_min(count - c, (size_t)KRN_WINO_CHANNELS);
@@ -132,10 +138,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, size_t pair
                                               (ptrdiff_t)sizeof(float);
 
                 KRN_ISA_FN(krn_igemm_pack)
-                (taps, from, TAPS, n, krn_wino_panel_used(&p.w, panel), t->stride[0],
+                (taps, from, p.taps, n, krn_wino_panel_used(&p.w, panel), t->stride[0],
                  p.w.c.tap_stride, t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
                 KRN_ISA_FN(krn_wino_filter)
-                (pairs, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
+                (form, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
             }
             out += p.w.points * count * lanes;
         }
@@ -156,7 +162,7 @@ static const struct job *job_of(const struct krn_wino_job *team)
 static void transform(const struct krn_wino_job *team, const void *const *at, size_t channels,
                       void *v, size_t v_point)
 {
-    KRN_ISA_FN(krn_wino_input)(job_of(team)->p.pairs, at, channels, v, v_point);
+    KRN_ISA_FN(krn_wino_input)(job_of(team)->p.form.pairs, at, channels, v, v_point);
 }
 
 static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
@@ -182,11 +188,11 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
         p.u = w + j->p.w.points * (channels.begin * j->p.w.lanes + panel * KRN_IGEMM_LANES * count);
         p.u_point = count * lanes;
     } else {
-        w += TAPS * j->p.w.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
+        w += j->p.taps * j->p.w.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
         p.u = u;
         p.u_point = krn_wino_u_point(count);
         KRN_ISA_FN(krn_wino_filter)
-        (j->p.pairs, w, j->p.w.c.cg * lanes, count, lanes, u, p.u_point);
+        (j->p.form, w, j->p.w.c.cg * lanes, count, lanes, u, p.u_point);
     }
     KRN_ISA_FN(krn_wino_product)(&p);
 }
@@ -199,7 +205,7 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     const struct krn_img *y = &j->p.w.c.y;
     const size_t lanes = krn_wino_panel_lanes(&j->p.w, panel);
     struct krn_wino_output o = {
-        .pairs = j->p.pairs,
+        .form = j->p.form,
         .m_point = krn_wino_m_point(team->plan, tiles),
         .lanes = lanes,
         .channels = krn_wino_panel_used(&j->p.w, panel),
@@ -218,11 +224,11 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     }
 }
 
-static void run(const struct krn_call *call, size_t pairs)
+static void run(const struct krn_call *call, struct krn_wino_form form)
 {
     struct job j = {.epilogue = krn_epilogue_of(call)};
 
-    if (!plan_of(call->model, call->op, pairs, &j.p)) {
+    if (!plan_of(call->model, call->op, form, &j.p)) {
         return;
     }
     j.team = (struct krn_wino_job){.call = call,
@@ -235,36 +241,36 @@ static void run(const struct krn_call *call, size_t pairs)
     krn_wino_run(&j.team);
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t pairs,
-                            size_t width)
+static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
+                            struct krn_wino_form form, size_t width)
 {
     struct plan p;
 
-    return plan_of(m, op, pairs, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
+    return plan_of(m, op, form, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
 }
 
-/* A primitive for each size of tile; those that round more run only if requested. */
-#define PRIMITIVE(size, rounds_more)                                                               \
+/* A primitive for each form; those that round more run only if requested. */
+#define PRIMITIVE(size, form, rounds_more)                                                         \
     static bool supports_##size(const struct mdl_model *m, const struct mdl_op *op)                \
     {                                                                                              \
-        return supports(m, op, (size) / 2);                                                        \
+        return supports(m, op, form);                                                              \
     }                                                                                              \
     static size_t packed_bytes_##size(const struct mdl_model *m, const struct mdl_op *op)          \
     {                                                                                              \
-        return packed_bytes(m, op, (size) / 2);                                                    \
+        return packed_bytes(m, op, form);                                                          \
     }                                                                                              \
     static void pack_##size(const struct mdl_model *m, const struct mdl_op *op, void *dst)         \
     {                                                                                              \
-        pack(m, op, (size) / 2, dst);                                                              \
+        pack(m, op, form, dst);                                                                    \
     }                                                                                              \
     static size_t scratch_bytes_##size(const struct mdl_model *m, const struct mdl_op *op,         \
                                        size_t width)                                               \
     {                                                                                              \
-        return scratch_bytes(m, op, (size) / 2, width);                                            \
+        return scratch_bytes(m, op, form, width);                                                  \
     }                                                                                              \
     static void run_##size(const struct krn_call *call)                                            \
     {                                                                                              \
-        run(call, (size) / 2);                                                                     \
+        run(call, form);                                                                           \
     }                                                                                              \
     const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_wino##size) = {                        \
         .name = "conv_f32_nhwc_wino" #size "__" KRN_ISA_TEXT,                                      \
@@ -278,7 +284,11 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
         .run = run_##size,                                                                         \
     };
 
-/* F(6x6) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow. */
-PRIMITIVE(2, false)
-PRIMITIVE(4, false)
-PRIMITIVE(6, true)
+#define F(pairs, side) ((struct krn_wino_form){pairs, side})
+
+/* F(6x6, 3x3) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow.
+ */
+PRIMITIVE(2, F(1, 3), false)
+PRIMITIVE(4, F(2, 3), false)
+PRIMITIVE(6, F(3, 3), true)
+PRIMITIVE(2_5x5, F(2, 5), false)

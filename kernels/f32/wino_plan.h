@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/f32/wino_plan.h - how a 3x3 convolution of stride 1 is cut into tiles, blocks of input
+ * kernels/f32/wino_plan.h - how a square convolution of stride 1 is cut into tiles, blocks of input
  * channels and panels of outputs, for the vectors of one instruction set. Any thread.
  */
 #pragma once
@@ -8,7 +8,6 @@
 #include "kernels/common/tiles.h"
 #include "kernels/f32/wino_team.h"
 
-#define KRN_WINO_TAPS 9u
 #define KRN_WINO_CHANNELS_MIN 8u
 #define KRN_WINO_TILES_MAX 56u /* of a block */
 
@@ -25,23 +24,24 @@ static inline size_t krn_wino_panel_lanes(const struct krn_wino_plan *p, size_t 
 /**
  * krn_wino_plan() - cuts the convolution p->c, set by the caller, into tiles of @size x @size
  * results
+ * @side: of its filters, in taps
  * @x_bytes, @v_bytes: of an element of the input and of v
  * @channels: limit per block, a multiple of the channels in a cache line of v
  *
- * Return: whether it is a 3x3 convolution of stride 1 with enough channels; if so, all of @p is
- * set.
+ * Return: whether it is a convolution of stride 1 with such filters and enough channels; if so, all
+ * of @p is set.
  */
-static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t x_bytes,
-                                 size_t v_bytes, size_t channels)
+static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t side,
+                                 size_t x_bytes, size_t v_bytes, size_t channels)
 {
     const struct krn_win *w = &p->c.win;
 
-    if (w->kh != 3 || w->kw != 3 || w->sh != 1 || w->sw != 1 || w->dh != 1 || w->dw != 1 ||
+    if (w->kh != side || w->kw != side || w->sh != 1 || w->sw != 1 || w->dh != 1 || w->dw != 1 ||
         p->c.groups != 1 || p->c.cg < KRN_WINO_CHANNELS_MIN || p->c.og < KRN_WINO_CHANNELS_MIN) {
         return false;
     }
     p->size = size;
-    p->span = size + 2;
+    p->span = size + side - 1;
     p->points = p->span * p->span;
     p->rows = (p->c.y.h + size - 1) / size;
     p->cols = (p->c.y.w + size - 1) / size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/f32/wino_team.h - how a team computes a 3x3 convolution of floats or bytes by Winograd's
+ * kernels/f32/wino_team.h - how a team computes a convolution of floats or bytes by Winograd's
  * algorithm
  *
  * The team transforms a block of tiles for a block of input channels (v). While v is in cache, each
@@ -35,7 +35,7 @@ struct krn_wino_work {
 struct krn_wino_plan {
     struct krn_conv c;
     size_t size;       /* results on a tile's side */
-    size_t span;       /* pixels read on a tile's side: size + 2 */
+    size_t span;       /* pixels read on a tile's side */
     size_t points;     /* span^2 */
     size_t rows, cols; /* of tiles, per image */
     size_t x_bytes;    /* of an element of the input */

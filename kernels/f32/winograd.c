@@ -4,32 +4,36 @@
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
 
-KRN_INLINE void filter(const size_t p, const float *w, size_t w_tap, size_t channels, size_t lanes,
-                       float *u, size_t u_point)
+KRN_INLINE void filter(const size_t p, const size_t r, const float *w, size_t w_tap,
+                       size_t channels, size_t lanes, float *u, size_t u_point)
 {
     const size_t span = 2 * p + 2;
 
     for (size_t at = 0; at < channels * lanes; at += KRN_VL) {
-        vf t[3][KRN_WINO_SPAN_MAX]; /* [column][row] */
+        vf t[KRN_WINO_SIDE_MAX][KRN_WINO_SPAN_MAX]; /* [column][row] */
 
-#pragma GCC unroll 4
-        for (size_t x = 0; x < 3; x++) {
-            vf g[3];
+#pragma GCC unroll 8
+        for (size_t x = 0; x < r; x++) {
+            vf g[KRN_WINO_SIDE_MAX];
 
-#pragma GCC unroll 4
-            for (size_t y = 0; y < 3; y++) {
-                g[y] = vf_load(w + (y * 3 + x) * w_tap + at);
+#pragma GCC unroll 8
+            for (size_t y = 0; y < r; y++) {
+                g[y] = vf_load(w + (y * r + x) * w_tap + at);
             }
-            krn_wino_g(p, g, t[x]);
+            krn_wino_g(p, r, g, t[x]);
         }
 #pragma GCC unroll 8
         for (size_t y = 0; y < span; y++) {
-            vf g[3] = {t[0][y], t[1][y], t[2][y]}, r[KRN_WINO_SPAN_MAX];
+            vf g[KRN_WINO_SIDE_MAX], row[KRN_WINO_SPAN_MAX];
 
-            krn_wino_g(p, g, r);
+#pragma GCC unroll 8
+            for (size_t x = 0; x < r; x++) {
+                g[x] = t[x][y];
+            }
+            krn_wino_g(p, r, g, row);
 #pragma GCC unroll 8
             for (size_t x = 0; x < span; x++) {
-                vf_store(u + (y * span + x) * u_point + at, r[x]);
+                vf_store(u + (y * span + x) * u_point + at, row[x]);
             }
         }
     }
@@ -228,70 +232,74 @@ KRN_INLINE void finish_row(const struct finish *f, const vf *y, size_t first, si
     }
 }
 
-KRN_INLINE void output(const size_t p, const struct krn_wino_output *o, const float *m,
-                       size_t first, size_t rows, size_t cols)
+KRN_INLINE void output(const size_t p, const size_t r, const struct krn_wino_output *o,
+                       const float *m, size_t first, size_t rows, size_t cols)
 {
-    const size_t span = 2 * p + 2;
+    const size_t span = 2 * p + 2, size = krn_wino_size(p, r);
     const struct krn_epilogue *e = o->epilogue;
     const struct finish f = finish_of(o);
 
     for (size_t from = 0; from < o->channels; from += KRN_VL) {
         size_t n = base_min(o->channels - from, (size_t)KRN_VL);
-        vf t[2 * KRN_WINO_PAIRS_MAX][KRN_WINO_SPAN_MAX];
+        vf t[KRN_WINO_SIZE_MAX][KRN_WINO_SPAN_MAX];
         vf shift = e->shift ? vf_load_n(e->shift + o->channel + from, n) : vf_set(0.0f);
 
         for (size_t x = 0; x < span; x++) {
-            vf u[KRN_WINO_SPAN_MAX], y[2 * KRN_WINO_PAIRS_MAX];
+            vf u[KRN_WINO_SPAN_MAX], y[KRN_WINO_SIZE_MAX];
 
 #pragma GCC unroll 8
             for (size_t i = 0; i < span; i++) {
                 u[i] = vf_load(m + (i * span + x) * o->m_point + from);
             }
-            krn_wino_a(p, u, y);
+            krn_wino_a(p, r, u, y);
 #pragma GCC unroll 8
-            for (size_t i = 0; i < 2 * p; i++) {
+            for (size_t i = 0; i < size; i++) {
                 t[i][x] = y[i];
             }
         }
         for (size_t i = 0; i < rows; i++) {
-            vf y[2 * KRN_WINO_PAIRS_MAX];
+            vf y[KRN_WINO_SIZE_MAX];
 
-            krn_wino_a(p, t[i], y);
+            krn_wino_a(p, r, t[i], y);
             finish_row(&f, y, first + i * o->y_width, cols, from, n, shift);
         }
     }
 }
 
-/* Calls fn with a constant number of pairs, so that the transforms are straight-line code. */
-#define BY_PAIRS(pairs, fn, ...)                                                                   \
+/* Calls fn with constant sizes, so that the transforms are straight-line code. */
+#define BY_FORM(form, fn, ...)                                                                     \
     do {                                                                                           \
-        switch (pairs) {                                                                           \
-        case 1:                                                                                    \
-            fn(1, __VA_ARGS__);                                                                    \
-            break;                                                                                 \
-        case 2:                                                                                    \
-            fn(2, __VA_ARGS__);                                                                    \
-            break;                                                                                 \
-        default:                                                                                   \
-            fn(3, __VA_ARGS__);                                                                    \
-            break;                                                                                 \
+        if ((form).side == 5) {                                                                    \
+            fn(2, 5, __VA_ARGS__);                                                                 \
+        } else if ((form).pairs == 1) {                                                            \
+            fn(1, 3, __VA_ARGS__);                                                                 \
+        } else if ((form).pairs == 2) {                                                            \
+            fn(2, 3, __VA_ARGS__);                                                                 \
+        } else {                                                                                   \
+            fn(3, 3, __VA_ARGS__);                                                                 \
         }                                                                                          \
     } while (0)
 
-void KRN_ISA_FN(krn_wino_filter)(size_t pairs, const float *w, size_t w_tap, size_t channels,
-                                 size_t lanes, float *u, size_t u_point)
+void KRN_ISA_FN(krn_wino_filter)(struct krn_wino_form form, const float *w, size_t w_tap,
+                                 size_t channels, size_t lanes, float *u, size_t u_point)
 {
-    BY_PAIRS(pairs, filter, w, w_tap, channels, lanes, u, u_point);
+    BY_FORM(form, filter, w, w_tap, channels, lanes, u, u_point);
 }
 
 void KRN_ISA_FN(krn_wino_input)(size_t pairs, const void *const *at, size_t channels, float *v,
                                 size_t v_point)
 {
-    BY_PAIRS(pairs, input, at, channels, v, v_point);
+    if (pairs == 1) {
+        input(1, at, channels, v, v_point);
+    } else if (pairs == 2) {
+        input(2, at, channels, v, v_point);
+    } else {
+        input(3, at, channels, v, v_point);
+    }
 }
 
 void KRN_ISA_FN(krn_wino_output)(const struct krn_wino_output *o, const float *m, size_t first,
                                  size_t rows, size_t cols)
 {
-    BY_PAIRS(o->pairs, output, o, m, first, rows, cols);
+    BY_FORM(o->form, output, o, m, first, rows, cols);
 }

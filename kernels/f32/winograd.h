@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/f32/winograd.h - the four steps of a 3x3 convolution by F(m x m, 3x3), for some tiles
+ * kernels/f32/winograd.h - the four steps of a convolution by F(m x m, r x r), for some tiles
  *
  * Y = A^T [ sum_c (G g_c G^T) * (B^T d_c B) ] A with the matrices of winograd_math.h, where d is
- * an input tile of (m + 2)^2 pixels and Y its m^2 results. Per point of the (m + 2)^2 this is a
- * product [tiles x channels] [channels x outputs], summed over blocks of channels:
+ * an input tile of (m + r - 1)^2 pixels and Y its m^2 results. Per point of the (m + r - 1)^2 this
+ * is a product [tiles x channels] [channels x outputs], summed over blocks of channels:
  *
  *   v  transformed input    [point][group of tiles][channel / 16][row of the group][16]
  *   u  transformed weights  [point][channel][lane], one panel of outputs (kernels/f32/igemm.h)
@@ -27,16 +27,22 @@ static inline size_t krn_wino_u_point(size_t channels)
     return channels * KRN_IGEMM_LANES + KRN_WINO_CHANNELS;
 }
 
+/* Which F(m x m, r x r): (1, 3), (2, 3), (3, 3) or (2, 5). */
+struct krn_wino_form {
+    size_t pairs; /* p: m + r - 1 = 2 p + 2 */
+    size_t side;  /* r */
+};
+
 /**
  * krn_wino_filter() - transforms weights of one panel, some channels
- * @pairs: m / 2, 1 to 3     @w: [tap][channel][lane], taps @w_tap floats apart
- * @lanes: KRN_VL or 2 KRN_VL
+ * @w: [tap][channel][lane], taps @w_tap floats apart     @lanes: KRN_VL or 2 KRN_VL
  */
-void KRN_ISA_FN(krn_wino_filter)(size_t pairs, const float *w, size_t w_tap, size_t channels,
-                                 size_t lanes, float *u, size_t u_point);
+void KRN_ISA_FN(krn_wino_filter)(struct krn_wino_form form, const float *w, size_t w_tap,
+                                 size_t channels, size_t lanes, float *u, size_t u_point);
 
 /**
  * krn_wino_input() - transforms some channels of one tile
+ * @pairs: as in struct krn_wino_form
  * @at: its pixels, row by row, at the first channel; pixels in the padding point to zeros
  * @v: of point 0, channel 0, this tile
  */
@@ -53,7 +59,8 @@ struct krn_wino_product {
 void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p);
 
 struct krn_wino_output {
-    size_t pairs, m_point;
+    struct krn_wino_form form;
+    size_t m_point;
     size_t lanes, channels; /* of the panel; of these, channels are stored */
     size_t channel;         /* that the panel starts at */
     const struct krn_epilogue *epilogue;

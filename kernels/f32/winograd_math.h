@@ -3,25 +3,25 @@
  * kernels/f32/winograd_math.h - the one-dimensional transforms of Winograd's minimal filtering, on
  * vectors
  *
- * F(m,3) for m = 2p outputs from m + 2 inputs, with the points 0, +-q_1 .. +-q_p and infinity, by
- * the construction of Toom and Cook: y = A^T ((G g) * (B^T d)). With
+ * F(m,r) for m outputs of a filter of r taps from m + r - 1 = 2p + 2 inputs, with the points 0,
+ * +-q_1 .. +-q_p and infinity, by the construction of Toom and Cook: y = A^T ((G g) * (B^T d)). With
  *
  *     Q_i(x) = prod_{k != i} (x - q_k^2),  R(x) = prod_k (x - q_k^2)   (in x = the point squared)
  *
  *     B^T:  row 0: sum_k R_k d_2k,   rows +-q_i: sum_k Q_ik d_2k+2 +- q_i sum_k Q_ik d_2k+1,
  *           last: sum_k R_k d_2k+1
- *     G:    g_0 / R_0,   (g_0 +- q_i g_1 + q_i^2 g_2) / (2 q_i^2 Q_i(q_i^2)),   g_2
+ *     G:    g_0 / R_0,   (sum_j (+-q_i)^j g_j) / (2 q_i^2 Q_i(q_i^2)),   g_(r-1)
  *     A^T:  y_j = [j = 0] u_0 + sum_i q_i^j (u_+i + (-1)^j u_-i) + [j = m - 1] u_last
  *
- * Points: 1 for F(2); 1/2, 2 for F(4); 1/2, 1, 2 for F(6). Among all multiples of 1/8, these have
- * the smallest sum |A^T| |G| |B^T| |A|, the growth of rounding errors (at most 7, 54 and 509 times
- * a direct sum's; 256 for F(4) with the usual points 1, 2). They are powers of two, so that no
- * coefficient of A and B is rounded.
+ * Points: 1 for F(2,3); 1/2, 2 for F(4,3) and F(2,5); 1/2, 1, 2 for F(6,3). Among all multiples of
+ * 1/8, these have the smallest sum |A^T| |G| |B^T| |A| for r = 3, the growth of rounding errors (at
+ * most 7, 54 and 509 times a direct sum's, 35 for F(2,5); 256 for F(4,3) with the usual points 1,
+ * 2). They are powers of two, so that no coefficient of A and B is rounded.
  * Sources: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015; B.
  * Barabasz, A. Anderson, K. Soodhalter, D. Gregg, "Error Analysis and Improving the Accuracy of
  * Winograd Convolution for Deep Neural Networks", ACM TOMS 46(4), 2020, on the choice of points.
  *
- * @p is a constant after inlining, so only vector arithmetic remains.
+ * @p and @r are constants after inlining, so only vector arithmetic remains.
  */
 #pragma once
 
@@ -29,8 +29,16 @@
 
 #define KRN_WINO_PAIRS_MAX 3u
 #define KRN_WINO_SPAN_MAX (2u * KRN_WINO_PAIRS_MAX + 2u)
+#define KRN_WINO_SIZE_MAX 6u /* results on a tile's side */
+#define KRN_WINO_SIDE_MAX 5u /* taps on a filter's side */
 
-/* q_i of F(2p) */
+/* m of F(m,r) */
+KRN_INLINE size_t krn_wino_size(const size_t p, const size_t r)
+{
+    return 2 * p + 3 - r;
+}
+
+/* q_i of 2p + 2 points */
 KRN_INLINE float krn_wino_q(const size_t p, const size_t i)
 {
     return p == 1 || (p == 3 && i == 1) ? 1.0f : i == 0 ? 0.5f : 2.0f;
@@ -87,11 +95,11 @@ KRN_INLINE void krn_wino_b(const size_t p, vf *d)
     }
 }
 
-/* G g: 3 vectors to 2p + 2 */
-KRN_INLINE void krn_wino_g(const size_t p, const vf *g, vf *r)
+/* G g: r vectors to 2p + 2 */
+KRN_INLINE void krn_wino_g(const size_t p, const size_t r, const vf *g, vf *u)
 {
-    r[0] = g[0] * (1.0f / krn_wino_poly(p, p, 0));
-    r[2 * p + 1] = g[2];
+    u[0] = g[0] * (1.0f / krn_wino_poly(p, p, 0));
+    u[2 * p + 1] = g[r - 1];
 #pragma GCC unroll 8
     for (size_t i = 0; i < p; i++) {
         float q = krn_wino_q(p, i), n = 0, power = 2.0f * q * q;
@@ -104,14 +112,22 @@ KRN_INLINE void krn_wino_g(const size_t p, const vf *g, vf *r)
         }
         even = g[0] * (1.0f / n) + g[2] * (q * q / n);
         odd = g[1] * (q / n);
-        r[1 + 2 * i] = even + odd;
-        r[2 + 2 * i] = even - odd;
+        power = q * q;
+#pragma GCC unroll 2
+        for (size_t j = 3; j + 1 < r; j += 2) {
+            odd += g[j] * (power * q / n);
+            power *= q * q;
+            even += g[j + 1] * (power / n);
+        }
+        u[1 + 2 * i] = even + odd;
+        u[2 + 2 * i] = even - odd;
     }
 }
 
-/* A^T u: 2p + 2 vectors to 2p */
-KRN_INLINE void krn_wino_a(const size_t p, const vf *u, vf *y)
+/* A^T u: 2p + 2 vectors to m */
+KRN_INLINE void krn_wino_a(const size_t p, const size_t r, const vf *u, vf *y)
 {
+    const size_t m = krn_wino_size(p, r);
     vf even[KRN_WINO_PAIRS_MAX], odd[KRN_WINO_PAIRS_MAX];
     float power[KRN_WINO_PAIRS_MAX];
 
@@ -122,14 +138,14 @@ KRN_INLINE void krn_wino_a(const size_t p, const vf *u, vf *y)
         power[i] = 1.0f;
     }
 #pragma GCC unroll 8
-    for (size_t j = 0; j < 2 * p; j++) {
+    for (size_t j = 0; j < m; j++) {
         vf sum = (j % 2 ? odd[0] : even[0]) * power[0];
 
 #pragma GCC unroll 8
         for (size_t i = 1; i < p; i++) {
             sum += (j % 2 ? odd[i] : even[i]) * power[i];
         }
-        y[j] = j == 0 ? sum + u[0] : j == 2 * p - 1 ? sum + u[2 * p + 1] : sum;
+        y[j] = j == 0 ? sum + u[0] : j == m - 1 ? sum + u[2 * p + 1] : sum;
 #pragma GCC unroll 8
         for (size_t i = 0; i < p; i++) {
             power[i] *= krn_wino_q(p, i);

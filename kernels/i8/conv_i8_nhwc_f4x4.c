@@ -12,7 +12,8 @@
 #include "kernels/i8/quant_dot.h"
 #include "kernels/i8/qwino.h"
 
-#define TAPS KRN_WINO_TAPS
+#define SIDE 3u
+#define TAPS (SIDE * SIDE)
 #define CHANNELS_MAX 128u           /* of a block */
 #define READY_BYTES (1280u * 1024u) /* transformed when packed, if no larger */
 
@@ -36,7 +37,7 @@ static size_t ready_elements(const struct plan *p, size_t channels, size_t panel
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
     if (!krn_quant_conv_of(m, op, &p->w.c) ||
-        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, 1, sizeof(int16_t), CHANNELS_MAX)) {
+        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, SIDE, 1, sizeof(int16_t), CHANNELS_MAX)) {
         return false;
     }
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;

@@ -4,11 +4,12 @@
 #include <math.h>
 
 #define SPAN_MAX 8u
+#define SIDE_MAX 5u
 
-struct matrices { /* absolute values */
-    size_t size, span;
+struct matrices {                 /* absolute values */
+    size_t size, side, span;      /* results, taps and inputs on a side */
     double a[SPAN_MAX][SPAN_MAX]; /* [output][point] */
-    double g[SPAN_MAX][3];        /* [point][tap] */
+    double g[SPAN_MAX][SIDE_MAX]; /* [point][tap] */
     double b[SPAN_MAX][SPAN_MAX]; /* [point][input] */
 };
 
@@ -29,16 +30,16 @@ static void multiply_by(double *poly, double root)
 }
 
 /* Toom and Cook's construction from the points, the last of which is infinity. */
-static struct matrices matrices_of(size_t size)
+static struct matrices matrices_of(size_t size, size_t side)
 {
     static const double points[][SPAN_MAX] = {
         {0, 1, -1}, {0, 0.5, -0.5, 2, -2}, {0, 0.5, -0.5, 1, -1, 2, -2}};
-    const double *q = points[size / 2 - 1];
-    struct matrices m = {.size = size, .span = size + 2};
+    struct matrices m = {.size = size, .side = side, .span = size + side - 1};
+    const double *q = points[m.span / 2 - 2];
     size_t last = m.span - 1;
 
     m.a[size - 1][last] = 1;
-    m.g[last][2] = 1;
+    m.g[last][side - 1] = 1;
     m.b[last][0] = 1;
     for (size_t i = 0; i < last; i++) {
         double scale = 1;
@@ -54,7 +55,7 @@ static struct matrices matrices_of(size_t size)
         for (size_t j = 0; j < size; j++) {
             m.a[j][i] = pow(q[i], (double)j);
         }
-        for (size_t j = 0; j < 3; j++) {
+        for (size_t j = 0; j < side; j++) {
             m.g[i][j] = pow(q[i], (double)j) / scale;
         }
     }
@@ -62,7 +63,7 @@ static struct matrices matrices_of(size_t size)
         for (size_t j = 0; j < SPAN_MAX; j++) {
             m.a[i][j] = fabs(m.a[i][j]);
             m.b[i][j] = fabs(m.b[i][j]);
-            if (j < 3) {
+            if (j < side) {
                 m.g[i][j] = fabs(m.g[i][j]);
             }
         }
@@ -127,16 +128,16 @@ static void tile_of(const struct one_op *o, const struct matrices *m, size_t n, 
 static void filters_of(const struct one_op *o, const struct matrices *m, size_t channel,
                        double (*u)[SPAN_MAX][SPAN_MAX])
 {
-    size_t channels = o->tensors[o->op.in[1]].dim[1];
+    size_t channels = o->tensors[o->op.in[1]].dim[1], taps = m->side * m->side;
 
     for (size_t c = 0; c < channels; c++) {
         double g[SPAN_MAX][SPAN_MAX] = {{0}};
 
-        for (size_t t = 0; t < 9; t++) {
-            g[t / 3][t % 3] =
-                magnitude_at(o->buffers[o->op.in[1]].data, (channel * channels + c) * 9 + t);
+        for (size_t t = 0; t < taps; t++) {
+            g[t / m->side][t % m->side] =
+                magnitude_at(o->buffers[o->op.in[1]].data, (channel * channels + c) * taps + t);
         }
-        both_sides(m->span, 3, 3, &m->g[0][0], g, u[c]);
+        both_sides(m->span, m->side, SIDE_MAX, &m->g[0][0], g, u[c]);
     }
 }
 
@@ -169,7 +170,8 @@ static void store_tile(const struct one_op *o, const struct matrices *m, size_t 
 double wino_magnitude(const struct one_op *o, size_t size, struct one_op_buffer *out)
 {
     const struct mdl_tensor *w = &o->tensors[o->op.in[1]], *y = &o->tensors[o->op.out[0]];
-    struct matrices m = matrices_of(size);
+    struct matrices m = matrices_of(size, w->dim[2]);
+    size_t pairs = m.span / 2 - 1;
     size_t channels = w->dim[1], rows = (y->dim[2] + size - 1) / size;
     size_t cols = (y->dim[3] + size - 1) / size, tiles = y->dim[0] * rows * cols;
     double(*u)[SPAN_MAX][SPAN_MAX] = calloc(channels, sizeof(*u));
@@ -201,8 +203,8 @@ double wino_magnitude(const struct one_op *o, size_t size, struct one_op_buffer 
     }
     free(u);
     free(v);
-    /* With p = m / 2, a value is rounded at most p + 1 times by each of the two passes of B, 5
-     * times by those of G and before by the scale (coefficient, product, two sums), p + 2 times by
-     * those of A, and once for each channel. */
-    return (double)(channels + 2 * (size / 2 + 1) + 2 * 5 + 1 + 2 * (size / 2 + 2));
+    /* With p pairs of points, a value is rounded at most p + 1 times by each of the two passes of B,
+     * r + 2 times by those of G and before by the scale (coefficient, product, r - 1 sums), p + 2
+     * times by those of A, and once for each channel. */
+    return (double)(channels + 2 * (pairs + 1) + 2 * (m.side + 2) + 1 + 2 * (pairs + 2));
 }

@@ -12,7 +12,7 @@
 
 #include "tests/kernels/one_op.h"
 
-/** wino_size() - Return: m of the F(m x m, 3x3) that the primitive of this name runs; 0: none */
+/** wino_size() - Return: m of the F(m x m, r x r) that the primitive of this name runs; 0: none */
 size_t wino_size(const char *primitive);
 
 /**
