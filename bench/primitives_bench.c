@@ -133,6 +133,15 @@ static void pack(struct lane *l, const struct one_op *op)
     }
 }
 
+static size_t scratch_bytes(const struct krn_primitive *v, const struct one_op *op,
+                            const struct options *o)
+{
+    if (o->frames > 1 && v->frames_scratch_bytes) {
+        return v->frames_scratch_bytes(&op->m, &op->op, o->width, o->frames);
+    }
+    return v->scratch_bytes ? v->scratch_bytes(&op->m, &op->op, o->width) : 0;
+}
+
 static void time_op(struct one_op *op, const struct options *o, pthreadpool_t pool, double flops)
 {
     static struct lane lanes[PRIMITIVES_MAX];
@@ -155,8 +164,7 @@ static void time_op(struct one_op *op, const struct options *o, pthreadpool_t po
         }
         l->v = &v[i];
         pack(l, op);
-        l->scratch = one_op_buffer_new(
-            v[i].scratch_bytes ? v[i].scratch_bytes(&op->m, &op->op, o->width) : 0, 64);
+        l->scratch = one_op_buffer_new(scratch_bytes(&v[i], op, o), 64);
         l->out[0] = one_op_buffer_new(o->frames * op->buffers[op->op.out[0]].bytes, 64);
         used += lane_prepare(l, op, o->width);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "kernels/common/nhwc.h"
 #include "kernels/nchw.h"
 #include "kernels/shared_weights.h"
 
@@ -245,9 +246,33 @@ void krn_bound_run(const struct krn_bound *bound, const struct krn_bound_run *r)
     run_converted(bound, r, &call);
 }
 
-static size_t value_bytes(const struct mdl_model *m, size_t tensor)
+/* The pixels of one frame of a value, all at one distance. */
+struct pixels {
+    size_t count, bytes, step; /* of a pixel; from one to the next */
+};
+
+static struct pixels pixels_of(const struct mdl_model *m, size_t tensor)
 {
-    return mdl_elements(&m->tensors[tensor]) * mdl_dtype_bytes(m->tensors[tensor].dtype);
+    const struct mdl_tensor *t = &m->tensors[tensor];
+    size_t size = mdl_dtype_bytes(t->dtype);
+    struct krn_img i;
+
+    if (!krn_img_any(t, &i) || i.pixel == i.c) {
+        return (struct pixels){1, mdl_elements(t) * size, mdl_elements(t) * size};
+    }
+    return (struct pixels){i.h * i.w, i.c * size, i.pixel * size};
+}
+
+static size_t frame_bytes(const struct pixels *p)
+{
+    return p->count * p->step;
+}
+
+static void copy_pixels(const struct pixels *p, uint8_t *to, const uint8_t *from)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        memcpy(to + i * p->step, from + i * p->step, p->bytes);
+    }
 }
 
 static size_t lines(size_t bytes)
@@ -258,19 +283,24 @@ static size_t lines(size_t bytes)
 size_t krn_bound_frames_bytes(const struct krn_primitive *v, const struct mdl_model *m, size_t op,
                               size_t width, size_t frames)
 {
+    struct pixels in, out;
+
     if (!v->frames_at_once || !v->frames_at_once(m, &m->ops[op])) {
         return 0;
     }
-    return lines(frames * value_bytes(m, m->ops[op].in[0])) +
-           lines(frames * value_bytes(m, m->ops[op].out[0])) +
-           lines(krn_bound_scratch_bytes(v, m, op, width));
+    in = pixels_of(m, m->ops[op].in[0]);
+    out = pixels_of(m, m->ops[op].out[0]);
+    return lines(frames * frame_bytes(&in)) + lines(frames * frame_bytes(&out)) +
+           lines(v->frames_scratch_bytes ? v->frames_scratch_bytes(m, &m->ops[op], width, frames)
+                                         : krn_bound_scratch_bytes(v, m, op, width));
 }
 
 void krn_bound_run_frames(const struct krn_bound *bound, const struct krn_bound_run *r,
                           const struct krn_mem *const *mems, size_t count)
 {
     size_t in = r->m->ops[r->op].in[0], out = r->m->ops[r->op].out[0];
-    size_t in_bytes = value_bytes(r->m, in), out_bytes = value_bytes(r->m, out);
+    const struct pixels in_pixels = pixels_of(r->m, in), out_pixels = pixels_of(r->m, out);
+    size_t in_bytes = frame_bytes(&in_pixels), out_bytes = frame_bytes(&out_pixels);
     struct krn_mem first = *mems[0];
     struct krn_call call;
     uint8_t *x, *y;
@@ -284,10 +314,10 @@ void krn_bound_run_frames(const struct krn_bound *bound, const struct krn_bound_
     call.in[0] = x = take_scratch(&call, lines(count * in_bytes));
     call.out[0] = y = take_scratch(&call, lines(count * out_bytes));
     for (size_t i = 0; i < count; i++) {
-        memcpy(x + i * in_bytes, tensor_ptr(r->m, in, r->copies, mems[i]), in_bytes);
+        copy_pixels(&in_pixels, x + i * in_bytes, tensor_ptr(r->m, in, r->copies, mems[i]));
     }
     bound->primitive->run(&call);
     for (size_t i = 0; i < count; i++) {
-        memcpy(tensor_ptr(r->m, out, r->copies, mems[i]), y + i * out_bytes, out_bytes);
+        copy_pixels(&out_pixels, tensor_ptr(r->m, out, r->copies, mems[i]), y + i * out_bytes);
     }
 }

@@ -40,7 +40,8 @@ struct krn_call {
      * that tensor's width and height. run() normalises it as model.preproc says. */
     const struct krn_image *image;
     /* Frames to compute at once, where frames_at_once() allows it; 0 and 1: one. in[0] and out[0]
-     * are then dense, one frame after the other. */
+     * are then one frame after the other: of an image all pixels, at the distance that the tensor
+     * has them (krn_img.pixel). */
     size_t frames;
 };
 
@@ -104,8 +105,12 @@ struct krn_primitive {
     bool (*from_image)(const struct mdl_model *m, const struct mdl_op *op);
 
     /* Return: whether run() can compute several frames at once, so that it reads the weights once
-     * for all of them. NULL: never. */
+     * for all of them. Input 0 and output 0 are then flat images (krn_img_flat()) of one batch.
+     * NULL: never. */
     bool (*frames_at_once)(const struct mdl_model *m, const struct mdl_op *op);
+    /* Bytes of scratch for a team of @width and up to @frames frames at once; NULL: as for one. */
+    size_t (*frames_scratch_bytes)(const struct mdl_model *m, const struct mdl_op *op, size_t width,
+                                   size_t frames);
 
     /* Runs the whole op, epilogue included, sharing the work among the team by krn_parallel().
      * Threads: the team's leader. Never allocates, cannot fail. */

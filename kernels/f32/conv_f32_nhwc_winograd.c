@@ -231,6 +231,9 @@ static void run(const struct krn_call *call, struct krn_wino_form form)
     if (!plan_of(call->model, call->op, form, &j.p)) {
         return;
     }
+    if (call->frames > 1) {
+        krn_wino_take_frames(&j.p.w, call->frames);
+    }
     j.team = (struct krn_wino_job){.call = call,
                                    .plan = &j.p.w,
                                    .u_bytes = j.p.u_bytes,
@@ -247,6 +250,22 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
     struct plan p;
 
     return plan_of(m, op, form, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
+}
+
+static bool frames_at_once(const struct mdl_model *m, const struct mdl_op *op,
+                           struct krn_wino_form form)
+{
+    struct plan p;
+
+    return plan_of(m, op, form, &p) && krn_wino_frames(&p.w, op, p.u_bytes);
+}
+
+static size_t frames_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
+                                   struct krn_wino_form form, size_t width, size_t frames)
+{
+    struct plan p;
+
+    return plan_of(m, op, form, &p) ? krn_wino_frames_scratch(&p.w, p.u_bytes, width, frames) : 0;
 }
 
 /* A primitive for each form; those that round more run only if requested. */
@@ -268,6 +287,15 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
     {                                                                                              \
         return scratch_bytes(m, op, form, width);                                                  \
     }                                                                                              \
+    static bool frames_at_once_##size(const struct mdl_model *m, const struct mdl_op *op)          \
+    {                                                                                              \
+        return frames_at_once(m, op, form);                                                        \
+    }                                                                                              \
+    static size_t frames_scratch_bytes_##size(const struct mdl_model *m, const struct mdl_op *op,  \
+                                              size_t width, size_t frames)                         \
+    {                                                                                              \
+        return frames_scratch_bytes(m, op, form, width, frames);                                   \
+    }                                                                                              \
     static void run_##size(const struct krn_call *call)                                            \
     {                                                                                              \
         run(call, form);                                                                           \
@@ -281,6 +309,8 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
         .packed_bytes = packed_bytes_##size,                                                       \
         .pack = pack_##size,                                                                       \
         .scratch_bytes = scratch_bytes_##size,                                                     \
+        .frames_at_once = frames_at_once_##size,                                                   \
+        .frames_scratch_bytes = frames_scratch_bytes_##size,                                       \
         .run = run_##size,                                                                         \
     };
 

@@ -59,3 +59,39 @@ static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t si
     };
     return true;
 }
+
+/**
+ * krn_wino_frames() - Return: several frames at once gain: the images of one frame have fewer tiles
+ * than a block takes, while weights are transformed for each block
+ * @u_bytes: as in krn_wino_scratch()
+ */
+static inline bool krn_wino_frames(const struct krn_wino_plan *p, const struct mdl_op *op,
+                                   size_t u_bytes)
+{
+    return u_bytes > 0 && p->c.y.n == 1 && krn_img_flat(&p->c.x) &&
+           op->residual == MDL_RESIDUAL_NONE && p->work.tiles < p->work.tiles_max;
+}
+
+/** krn_wino_take_frames() - makes a plan for one frame that of @frames frames at once, whose images
+ * follow each other */
+static inline void krn_wino_take_frames(struct krn_wino_plan *p, size_t frames)
+{
+    struct krn_img *x = &p->c.x;
+
+    x->n = p->c.y.n = frames;
+    x->batch = x->h * x->w * x->pixel;
+    p->work.tiles = frames * p->rows * p->cols;
+}
+
+/** krn_wino_frames_scratch() - Return: as krn_wino_scratch(), for up to @frames frames at once */
+static inline size_t krn_wino_frames_scratch(struct krn_wino_plan *p, size_t u_bytes, size_t width,
+                                             size_t frames)
+{
+    size_t most = 0;
+
+    for (size_t k = 1; k <= frames; k++) {
+        krn_wino_take_frames(p, k);
+        most = base_max(most, krn_wino_scratch(p, u_bytes, width));
+    }
+    return most;
+}

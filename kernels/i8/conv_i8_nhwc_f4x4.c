@@ -264,6 +264,21 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     return plan_of(m, op, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
 }
 
+static bool frames_at_once(const struct mdl_model *m, const struct mdl_op *op)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) && krn_wino_frames(&p.w, op, p.u_bytes);
+}
+
+static size_t frames_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width,
+                                   size_t frames)
+{
+    struct plan p;
+
+    return plan_of(m, op, &p) ? krn_wino_frames_scratch(&p.w, p.u_bytes, width, frames) : 0;
+}
+
 struct job {
     struct krn_wino_job team;
     struct plan p;
@@ -358,6 +373,9 @@ static void run(const struct krn_call *call)
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
+    if (call->frames > 1) {
+        krn_wino_take_frames(&j.p.w, call->frames);
+    }
     j.epilogue = krn_quant_epilogue_of(call);
     j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
     j.team = (struct krn_wino_job){.call = call,
@@ -378,5 +396,7 @@ const struct krn_primitive KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
     .packed_bytes = packed_bytes,
     .pack = pack,
     .scratch_bytes = scratch_bytes,
+    .frames_at_once = frames_at_once,
+    .frames_scratch_bytes = frames_scratch_bytes,
     .run = run,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of one row for several frames at once, against the reference on a matrix of the frames.
- */
+/* Products of one row, and convolutions, of several frames at once, against the reference on a
+ * matrix or images of the frames. */
 #include "tests/harness.h"
 #include "tests/kernels/against_ref.h"
+#include "tests/kernels/conv_shape.h"
 #include "tests/kernels/i8_case.h"
 #include "tests/kernels/primitive_run.h"
 
@@ -34,8 +35,11 @@ static bool run_at_once(const struct krn_primitive *v, const struct one_op *all,
                         const struct one_op *one, size_t width, const struct one_op_buffer *want)
 {
     struct one_op_buffer packed = one_op_buffer_new(v->packed_bytes(&one->m, &one->op), 64);
-    struct one_op_buffer scratch =
-        one_op_buffer_new(v->scratch_bytes(&one->m, &one->op, width), 64);
+    size_t frames = all->tensors[all->op.in[0]].dim[0];
+    struct one_op_buffer scratch = one_op_buffer_new(
+        v->frames_scratch_bytes ? v->frames_scratch_bytes(&one->m, &one->op, width, frames)
+                                : v->scratch_bytes(&one->m, &one->op, width),
+        64);
     struct one_op_buffer got[MDL_OP_OUT_MAX];
     struct krn_call call;
     bool ok;
@@ -44,7 +48,7 @@ static bool run_at_once(const struct krn_primitive *v, const struct one_op *all,
     call = one_op_call(all, got, NULL, width, packed.data, scratch.data);
     call.model = &one->m;
     call.op = &one->op;
-    call.frames = all->tensors[all->op.in[0]].dim[0];
+    call.frames = frames;
     v->pack(&one->m, &one->op, packed.data);
     v->run(&call);
     ok = one_op_buffer_intact(&scratch) && one_op_buffer_intact(&got[0]) &&
@@ -139,6 +143,36 @@ TEST(frames_at_once_of_long_rows)
 
         T_TRUE(finish(o, q));
     }
+}
+
+/* Images of fewer tiles than a block takes, with weights too large to be transformed beforehand. */
+TEST(frames_at_once_of_convolutions)
+{
+    size_t before = ran;
+
+    for (int i = 0; i < t_times(12); i++) {
+        struct i8_case c = exact_case();
+        struct conv_shape s = conv_square(t_range(0, 1) ? 136 : 210, (size_t)t_range(4, 9),
+                                          (size_t)t_range(4, 9), 140, 3, 1);
+        struct one_op *o = one_op_new(MDL_OP_CONV);
+        struct mdl_quant *q;
+
+        c.narrow = true; /* so that F(4x4) takes it */
+        s.n = (size_t)t_range(2, 8);
+        conv_tell(&s, "frames", o->name, sizeof(o->name));
+        o->op.in[0] = i8_image(o, c.x, s.n, s.c, s.h, s.w, 0);
+        o->op.in[1] =
+            one_op_tensor(o, c.w, MDL_HOME_CONST, 4, (size_t[]){s.o, s.c, s.kh, s.kw}, NULL);
+        o->op.out[0] = i8_image(o, c.y, s.n, s.o, conv_out_height(&s), conv_out_width(&s),
+                                t_range(0, 1) ? s.o : s.o + 5);
+        o->op.attr.conv.groups = 1;
+        o->op.attr.conv.window = conv_window(&s);
+        q = i8_product_quant(o, &c, s.o, s.c * s.kh * s.kw);
+        i8_fill(o, o->op.in[0], c.fill);
+        i8_fill_weights(o, &c);
+        T_TRUE(finish(o, q));
+    }
+    T_TRUE(ran > before || getenv("PIPED_TEST_PRIMITIVES"));
 }
 
 TEST(a_residual_is_left_to_one_frame_at_a_time)
