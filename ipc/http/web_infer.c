@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/http/web_decoded.h"
 #include "ipc/http/web_picture.h"
 #include "ipc/http/web_pool.h"
 
@@ -17,7 +18,8 @@ struct job {
     struct web_request *q;
     struct web_reply *r;
     struct web_call call;
-    struct ctl_image image; /* borrows the body */
+    struct web_place *place; /* borrowed from the pool while an attempt runs */
+    struct ctl_image image;  /* borrows the body */
     bool picture;
     enum web_form form;
     size_t top;
@@ -44,20 +46,34 @@ static bool number_of(const struct web_request *q, const char *name, uint64_t us
     return true;
 }
 
-/* What the address of a picture's request says: ?top=N&timeout=US&outputs=1. */
+/* What the address says of any request: ?decode=1&outputs=1. Of tensors that are decoded only the
+ * outputs come that the request names, for which the protocol wants a list. */
+static bool read_wishes(struct job *j)
+{
+    uint64_t decode, outputs;
+
+    if (!number_of(j->q, "decode", 0, 1, &decode, j->r) ||
+        !number_of(j->q, "outputs", 0, 1, &outputs, j->r)) {
+        return false;
+    }
+    j->call.decode |= decode == 1;
+    j->call.no_outputs = j->picture && outputs == 0;
+    j->call.only_named = !j->picture && j->call.decode && outputs == 0;
+    return true;
+}
+
+/* What the address of a picture's request says: ?top=N&timeout=US. */
 static bool read_picture(struct job *j)
 {
-    uint64_t top, timeout_us, outputs;
+    uint64_t top, timeout_us;
 
     if (!number_of(j->q, "top", TOP_USUAL, TOP_MOST, &top, j->r) ||
         !number_of(j->q, "timeout", 0, 3600000000ull, &timeout_us, j->r) ||
-        !number_of(j->q, "outputs", 0, 1, &outputs, j->r) ||
         !web_picture_read(j->q, &j->image, j->r)) {
         return false;
     }
     j->top = (size_t)top;
     j->call.timeout_ns = timeout_us * BASE_NS_PER_US;
-    j->call.no_outputs = outputs == 0;
     j->form = j->image.channels == 1 ? WEB_FORM_GRAY : WEB_FORM_RGB;
     return true;
 }
@@ -68,7 +84,7 @@ static bool read_request(struct job *j)
     uint64_t now = base_now_ns(), timeout_ns;
 
     j->picture = j->q->body_kind == WEB_BODY_JPEG || j->q->body_kind == WEB_BODY_PNG;
-    if (j->picture ? !read_picture(j) : !web_call_read(j->q, &j->call, j->r)) {
+    if (!(j->picture ? read_picture(j) : web_call_read(j->q, &j->call, j->r)) || !read_wishes(j)) {
         return false;
     }
     if (!j->picture) {
@@ -83,7 +99,8 @@ static bool read_request(struct job *j)
     return true;
 }
 
-static void answer(struct job *j, struct piped_stream *s, const struct piped_frame *f)
+/* The best classes of a picture, or the outputs if it has none. */
+static json_t *classes_of(struct job *j, struct piped_stream *s, const struct piped_frame *f)
 {
     const struct piped_stream_info *info = piped_stream_info(s);
     json_t *top = NULL;
@@ -93,7 +110,20 @@ static void answer(struct job *j, struct piped_stream *s, const struct piped_fra
                               f->output, j->top);
         j->call.no_outputs &= top != NULL;
     }
-    web_call_answer(&j->call, j->q, s, f, top, j->r);
+    return top ? json_pack("{s:o}", "top", top) : NULL;
+}
+
+static void answer(struct job *j, struct piped_stream *s, const struct piped_frame *f)
+{
+    json_t *more = NULL;
+
+    if (!j->call.decode) {
+        more = classes_of(j, s, f);
+    } else if (!web_decoded(j->place, j->form, s, f, &more, j->r)) {
+        return;
+    }
+    web_call_answer(&j->call, j->q, s, f, more, j->r);
+    json_decref(more);
 }
 
 /* A stream from an earlier request may belong to what the model was then. */
@@ -128,8 +158,9 @@ static enum outcome run_frame(struct job *j, struct piped_stream *s, struct pipe
     return DONE;
 }
 
-static enum outcome attempt(struct job *j, struct web_place *place)
+static enum outcome attempt(struct job *j)
 {
+    struct web_place *place = j->place;
     struct piped_stream *s = NULL;
     struct piped_frame *f;
     enum outcome outcome;
@@ -139,6 +170,9 @@ static enum outcome attempt(struct job *j, struct web_place *place)
     if (rc < 0) {
         web_fail_open(j->r, rc, web_place_connected(place), piped_last_error());
         return BROKEN;
+    }
+    if (j->call.decode && !web_decoded_ready(place, j->form, j->r)) {
+        return fresh ? DONE : STALE;
     }
     if (piped_acquire(s, &f) < 0) {
         web_fail(j->r, 500, "a stream has no free slot");
@@ -161,23 +195,22 @@ void web_infer(struct web_request *q, struct web_reply *r)
 {
     struct web *w = q->listener->web;
     struct job j = {.q = q, .r = r};
-    struct web_place *place = NULL;
     enum outcome outcome = STALE;
     uint64_t begin = base_now_ns();
     int rc = -ECANCELED;
 
     if (read_request(&j)) {
-        rc = web_pool_take(w->pool, q->model, j.deadline_ns ? j.deadline_ns : j.end_ns, &place);
+        rc = web_pool_take(w->pool, q->model, j.deadline_ns ? j.deadline_ns : j.end_ns, &j.place);
     }
     if (rc == 0) {
         for (int i = 0; i < 2 && outcome == STALE; i++) {
             if (i > 0) {
                 web_reply_forget(r);
-                web_place_close_stream(place, j.form);
+                web_place_close_stream(j.place, j.form);
             }
-            outcome = attempt(&j, place);
+            outcome = attempt(&j);
         }
-        web_pool_give(w->pool, place, outcome != DONE);
+        web_pool_give(w->pool, j.place, outcome != DONE);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && !j.deadline_ns)) {
         web_fail(r, 429,
                  "resource_exhausted: all %g streams of the model are busy and %g requests "

@@ -118,6 +118,7 @@ static bool take_parameters(struct web_call *c, struct web_reply *r)
     const json_t *id = json_object_get(c->json.rest, "id");
     const json_t *p = json_object_get(c->json.rest, "parameters");
     const json_t *timeout = json_object_get(p, "timeout");
+    const json_t *decode = json_object_get(p, "decode");
 
     if ((id && !json_is_string(id)) || (p && !json_is_object(p))) {
         web_fail(r, 400, "id must be a string, and parameters an object");
@@ -128,7 +129,12 @@ static bool take_parameters(struct web_call *c, struct web_reply *r)
         web_fail(r, 400, "the parameter timeout is microseconds, at most an hour");
         return false;
     }
+    if (decode && !json_is_boolean(decode)) {
+        web_fail(r, 400, "the parameter decode is true or false");
+        return false;
+    }
     c->id = json_string_value(id);
+    c->decode = json_is_true(decode);
     c->all_binary = json_is_true(json_object_get(p, "binary_data_output"));
     c->timeout_ns = timeout ? (uint64_t)json_integer_value(timeout) * BASE_NS_PER_US : 0;
     return true;

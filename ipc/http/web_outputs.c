@@ -148,7 +148,8 @@ static bool add_outputs(const struct web_call *c, struct piped_stream *s,
                         struct web_reply *r)
 {
     const struct piped_stream_info *info = piped_stream_info(s);
-    size_t count = c->output_count ? c->output_count : info->output_count;
+    bool all = c->output_count == 0 && !c->only_named;
+    size_t count = all ? info->output_count : c->output_count;
 
     web_text_printf(t, ",\"outputs\":[");
     for (size_t i = 0; i < count; i++) {
@@ -169,8 +170,20 @@ static bool add_outputs(const struct web_call *c, struct piped_stream *s,
     return true;
 }
 
+static void add_members(struct web_text *t, const json_t *more)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)more, key, value)
+    {
+        web_text_printf(t, ",\"%s\":", key);
+        web_text_json(t, json_incref(value));
+    }
+}
+
 void web_call_answer(const struct web_call *c, const struct web_request *q, struct piped_stream *s,
-                     const struct piped_frame *f, json_t *top, struct web_reply *r)
+                     const struct piped_frame *f, const json_t *more, struct web_reply *r)
 {
     struct web_text t = {0}, tail = {0};
     size_t json_bytes;
@@ -183,10 +196,7 @@ void web_call_answer(const struct web_call *c, const struct web_request *q, stru
         web_text_printf(&t, ",\"id\":");
         web_text_json(&t, json_string(c->id));
     }
-    if (top) {
-        web_text_printf(&t, ",\"top\":");
-        web_text_json(&t, top);
-    }
+    add_members(&t, more);
     if (!c->no_outputs && !add_outputs(c, s, f, &t, &tail, r)) {
         free(t.data);
         free(tail.data);

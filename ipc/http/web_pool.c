@@ -13,6 +13,8 @@
 struct form {
     struct piped_stream *stream; /* NULL: not open */
     uint32_t width, height;
+    struct piped_decoder *decoder; /* owned; NULL: not asked for yet */
+    char *described;               /* owned: what the decoder was made of */
 };
 
 struct web_place {
@@ -59,9 +61,18 @@ struct web_pool *web_pool_new(const struct web_options *o)
     return p;
 }
 
+static void forget_decoder(struct form *f)
+{
+    f->decoder = piped_decoder_free(f->decoder);
+    free(base_take(f->described));
+}
+
 static void close_place(struct web_place *place)
 {
     if (place) {
+        for (size_t i = 0; i < WEB_FORMS; i++) {
+            forget_decoder(&place->forms[i]);
+        }
         piped_close(place->client); /* and its streams */
         free(place);
     }
@@ -300,6 +311,31 @@ int web_place_stream(struct web_place *place, enum web_form form, uint32_t width
     return rc;
 }
 
+/* A daemon that was started again may describe the same outputs in another way. */
+int web_place_decoder(struct web_place *place, enum web_form form, struct piped_decoder **ret)
+{
+    struct form *f = &place->forms[form];
+    const struct piped_stream_info *info = piped_stream_info(f->stream);
+    const char *description = piped_stream_description(f->stream);
+    int rc = 0;
+
+    if (f->decoder && strcmp(f->described, description) != 0) {
+        forget_decoder(f);
+    }
+    if (!f->decoder) {
+        f->described = strdup(description);
+        rc = f->described
+                 ? piped_decoder_new(description, info->outputs, info->output_count, &f->decoder)
+                 : -ENOMEM;
+    }
+    if (rc < 0) {
+        forget_decoder(f);
+    } else {
+        *ret = f->decoder;
+    }
+    return rc;
+}
+
 bool web_place_connected(const struct web_place *place)
 {
     return place->client != NULL;
@@ -307,6 +343,7 @@ bool web_place_connected(const struct web_place *place)
 
 void web_place_close_stream(struct web_place *place, enum web_form form)
 {
+    forget_decoder(&place->forms[form]);
     place->forms[form].stream = piped_stream_close(place->forms[form].stream);
 }
 

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "ipc/decode/piped_decode.h"
 #include "ipc/http/web.h"
 #include "ipc/piped.h"
 
@@ -46,6 +47,14 @@ void web_pool_give(struct web_pool *p, struct web_place *place, bool broken);
  */
 int web_place_stream(struct web_place *place, enum web_form form, uint32_t width, uint32_t height,
                      struct piped_stream **ret, bool *ret_fresh);
+/**
+ * web_place_decoder() - what decodes the answers of the place's stream for a form, which is open
+ *
+ * @ret: the place owns it, until the stream is closed or described anew.
+ *
+ * Return: 0; -errno of piped_decoder_new(), with piped_last_error().
+ */
+int web_place_decoder(struct web_place *place, enum web_form form, struct piped_decoder **ret);
 /** web_place_connected() - Return: it was connected; libpiped looks for a daemon that went. */
 bool web_place_connected(const struct web_place *place);
 /** web_place_close_stream() - the next frame of that form opens another. */

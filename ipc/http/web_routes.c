@@ -33,8 +33,9 @@ static json_t *named(const json_t *list, const char *name)
 
 static void server(struct web_request *q, struct web_reply *r)
 {
-    web_reply_json(r, json_pack("{s:s, s:s, s:[s,s]}", "name", "piped", "version", PIPED_VERSION,
-                                "extensions", "binary_tensor_data", "image_body"));
+    web_reply_json(r,
+                   json_pack("{s:s, s:s, s:[s,s,s]}", "name", "piped", "version", PIPED_VERSION,
+                             "extensions", "binary_tensor_data", "image_body", "decoded_outputs"));
 }
 
 static void live(struct web_request *q, struct web_reply *r)

@@ -29,7 +29,10 @@ struct web_call {
     size_t input_count;
     struct web_output outputs[WEB_TENSORS_MAX];
     size_t output_count; /* 0: all */
-    bool all_binary, no_outputs;
+    bool all_binary;
+    bool no_outputs;     /* the answer has no list of outputs */
+    bool only_named;     /* without a name the list is empty */
+    bool decode;         /* the answer has what they mean */
     const char *id;      /* NULL: none */
     uint64_t timeout_ns; /* 0: none */
     bool half;           /* f32 inputs come as FP16 */
@@ -46,7 +49,7 @@ void web_call_free(struct web_call *c);
 /** web_call_fill() - writes the inputs into a frame. Return: as web_call_read(). */
 bool web_call_fill(const struct web_call *c, const struct piped_stream_info *info,
                    struct piped_frame *f, const struct web_request *q, struct web_reply *r);
-/** web_call_answer() - makes the answer of an answered frame. @top: of a picture: its best classes
- * (reference taken), NULL: none. */
+/** web_call_answer() - makes the answer of an answered frame. @more: an object whose members come
+ * before the outputs; NULL: none. */
 void web_call_answer(const struct web_call *c, const struct web_request *q, struct piped_stream *s,
-                     const struct piped_frame *f, json_t *top, struct web_reply *r);
+                     const struct piped_frame *f, const json_t *more, struct web_reply *r);

@@ -56,7 +56,7 @@ ROOMS = {
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
     "ipc/pipectl": "ipc ipc/boards ipc/page ipc/show",
-    "ipc/http": "ipc ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
+    "ipc/http": "ipc ipc/show ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
     "ipc/gstreamer": "ipc ipc/show",
     "ipc/link": "ipc ipc/boards model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json ipc/page !governor",

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 import http_schema
+import test_outputs
 from daemon import DIGITS, ROOT, Daemon, check, equal
 from http_models import JPEG, counted_rows, png, two_inputs
 from http_server import Http, main
@@ -73,7 +74,7 @@ def metadata_is_as_the_protocol_says():
                 http_schema.check_against(schema, body)
             equal(h.request("HEAD", "/v2", connection=c)[::2], (200, b""))
             c.close()
-        equal(h.get("/v2")[2]["extensions"], ["binary_tensor_data", "image_body"])
+        equal(h.get("/v2")[2]["extensions"], ["binary_tensor_data", "image_body", "decoded_outputs"])
         equal(h.get("/v2/models")[2], {"models": ["digits"]})
         m = h.get("/v2/models/digits")[2]
         equal(m["inputs"], [{"name": "image", "datatype": "FP32", "shape": [1, 1, 16, 16]}])
@@ -165,6 +166,68 @@ def pictures_are_answered_with_classes():
                                                          {"Content-Type": "image/png"}))
 
 
+FOUND = ("decoded", "width", "height", "objects", "text", "text_score", "mask")
+
+
+def found(answer):
+    return {k: v for k, v in answer.items() if k in FOUND}
+
+
+def decoded_outputs_are_those_of_pipectl():
+    data, f32 = png(128, 48, 3, 1), struct.pack("<9216f", *([0.25] * 9216))
+    tensors = {"name": "input", "shape": [1, 3, 48, 64], "datatype": "FP32", "data": [0.25] * 9216}
+    head = {"Content-Type": "image/png"}
+    with Daemon(models=test_outputs.networks()) as d, Http(d) as h:
+        paths = [os.path.join(d.temp, name) for name in ("a.png", "a.f32")]
+        for path, content in zip(paths, (data, f32)):
+            with open(path, "wb") as f:
+                f.write(content)
+        for model in ("yolo", "text", "pose", "mask", "plain"):
+            of_picture, of_tensor = (found(a) for a in d.pipectl("infer", "--model", model, *paths))
+            address = "/v2/models/%s/infer?decode=1" % model
+            status, _, answer = h.request("POST", address, data, head)
+            equal((status, found(answer)), (200, of_picture), model)
+            equal(set(answer) - set(FOUND), {"model_name", "model_version"})
+            answer = h.request("POST", address + "&outputs=1", data, head)[2]
+            equal((found(answer), len(answer["outputs"])), (of_picture, 1), model)
+            # tensors: by the parameter, by the address, as bytes alone; outputs only where they are named
+            for body, more, count in (({"inputs": [tensors], "parameters": {"decode": True}}, "", 0),
+                                      ({"inputs": [tensors]}, "?decode=1", 0),
+                                      ({"inputs": [tensors]}, "?decode=1&outputs=1", 1)):
+                answer = h.request("POST", address.split("?")[0] + more, json.dumps(body), {})[2]
+                http_schema.check_against("response", answer)
+                equal(found(answer), of_tensor, model)
+                equal(len(answer["outputs"]), count, model)
+            answer = h.request("POST", address, f32, {BINARY: "0"})[2]
+            equal((found(answer), answer["outputs"]), (of_tensor, []), model)
+            equal(found(h.infer(model, {"inputs": [tensors]})[2]), {}, "nobody asked")
+        named = {"inputs": [tensors], "parameters": {"decode": True, "binary_data_output": True}, "outputs": [{"name": "answer"}]}
+        answer, parts = read_binary(h.infer("yolo", named))
+        equal((answer["decoded"], len(parts["answer"])), ("yolo", 4 * 6 * 7))
+        for _ in range(2):  # the second time from a stream that is open
+            h.refused(400, "does not say how to decode",
+                      h.request("POST", "/v2/models/digits/infer?decode=1", png(16, 16, 1, 1), head))
+        h.refused(400, "decode is true or false", h.infer("yolo", {"inputs": [tensors], "parameters": {"decode": 1}}))
+        h.refused(400, "decode must be a number", h.request("POST", "/v2/models/yolo/infer?decode=yes", data, head))
+
+
+def a_sidecar_that_changed_decodes_anew():
+    data, head = png(16, 16, 3, 1), {"Content-Type": "image/png"}
+    models = test_outputs.networks()
+    with Daemon(models={"plain": models["plain"]}) as d, Http(d) as h:
+        def best():
+            return h.request("POST", "/v2/models/plain/infer?decode=1", data, head)[2]["objects"][0]["label"]
+        equal(best(), "b")
+        path = models["plain"].replace(".onnx", ".sidecar.json")
+        with open(path, encoding="utf-8") as f:
+            sidecar = json.load(f)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(dict(sidecar, labels=["x", "y", "z"]), f)
+        d.stop()
+        d.start()
+        equal(best(), "y", "after a restart of the daemon")
+
+
 def errors_have_codes_and_reasons():
     raw = digits_input(1)
     good = tensor(raw)
@@ -249,9 +312,11 @@ def examples_of_the_page_run():
     commands = [c for c in blocks.splitlines() if c.startswith("curl ")]
     check(len(commands) >= 14, commands)
     raw = digits_input(1)
-    with Daemon(models={"digits": DIGITS}) as d, Http(d, listen=("127.0.0.1:0", "unix:" + d.temp + "/http.sock")) as h:
+    models = {"digits": DIGITS, "faces": test_outputs.networks()["yolo"]}
+    with Daemon(models=models) as d, Http(d, listen=("127.0.0.1:0", "unix:" + d.temp + "/http.sock")) as h:
         body, headers = binary_request([("image", [1, 1, 16, 16], "FP32", raw)], parameters={"binary_data_output": True})
-        for name, data in (("three.png", png(16, 16, 1, 3)), ("three.f32", raw), ("request.bin", body),
+        for name, data in (("three.png", png(16, 16, 1, 3)),
+                           ("group.png", png(64, 48, 3, 1)), ("three.f32", raw), ("request.bin", body),
                            ("request.json", json.dumps({"inputs": [tensor(raw)]}).encode())):
             with open(os.path.join(d.temp, name), "wb") as f:
                 f.write(data)
@@ -270,5 +335,6 @@ def examples_of_the_page_run():
 
 
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
-      only_valid_rows_are_answered, pictures_are_answered_with_classes, errors_have_codes_and_reasons,
+      only_valid_rows_are_answered, pictures_are_answered_with_classes, decoded_outputs_are_those_of_pipectl,
+      a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
       infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))

@@ -4,6 +4,7 @@
 and a face detector that others trained, if it is there. What goes over the frames socket, what pipectl prints and draws,
 a video from a pipe, and what is refused when a model is loaded.
 """
+import atexit
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ W, H = 64, 48
 REAL = os.path.join(SHARED, "real")
 GREEN = (0x3C, 0xB4, 0x4B)  # of class 1
 FOLDER = tempfile.mkdtemp(prefix="piped-outputs-")
+atexit.register(shutil.rmtree, FOLDER, True)
 DAEMON = None
 
 
@@ -295,8 +297,5 @@ def test_faces_of_a_real_detector():
 TESTS = [t for n, t in sorted(globals().items()) if n.startswith("test_")]
 
 if __name__ == "__main__":
-    try:
-        with Daemon(models=networks()) as DAEMON:
-            main(TESTS)
-    finally:
-        shutil.rmtree(FOLDER, ignore_errors=True)
+    with Daemon(models=networks()) as DAEMON:
+        main(TESTS)
