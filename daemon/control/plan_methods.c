@@ -38,6 +38,7 @@ struct job {
     struct dmn_spread_query *query; /* over boards, owned; NULL: none */
     bool fixed;                     /* the route is not planned */
     json_t *route;                  /* of an explanation, owned */
+    json_t *chosen;                 /* of an explanation, owned */
     json_t *result;                 /* owned */
     int error;
 };
@@ -50,6 +51,7 @@ static void job_free(struct job *j)
         free(j->query);
     }
     json_decref(j->route);
+    json_decref(j->chosen);
     json_decref(j->result);
     free(j->solution);
     free(j);
@@ -303,6 +305,9 @@ static void explain_run(struct job *j)
     if (j->result && j->route) {
         json_object_set(j->result, "boards", j->route);
     }
+    if (j->result) {
+        json_object_set(j->result, "chosen", j->chosen);
+    }
 }
 
 /* What this thread knows of the model's route, and what the work thread needs for the rest. */
@@ -317,6 +322,19 @@ static void take_route(struct job *j, const struct dmn_model *m)
         j->fixed = dmn_spread_is_set(bm->spread) || strcmp(bm->config, DMN_BOARDS_AUTO) != 0;
         take_query(j, bm);
     }
+}
+
+/* Since when the present plan serves, and who chose it; null: the history does not say. */
+static json_t *chosen_json(const struct dmn_model *m)
+{
+    const struct dmn_history_event *e;
+    char plan[PL_PLAN_TEXT_MAX];
+
+    dmn_model_plan_text(m, plan);
+    e = dmn_history_chosen(&m->planning->of->history, m->name, plan);
+    return e ? json_pack("{s:s, s:s, s:s, s:s}", "at", e->at, "by", dmn_event_chooser(e), "cause",
+                         dmn_cause_name(e->cause), "detail", e->detail)
+             : json_null();
 }
 
 static void explain_done(struct job *j, struct dmn_model *m)
@@ -351,6 +369,7 @@ void dmn_method_plan_explain(struct dmn_call *c)
     j->explain.algorithm = dmn_origin_name(m->origin);
     dmn_model_busy(m, j->explain.busy);
     take_route(j, m);
+    j->chosen = chosen_json(m);
     j->run = explain_run;
     j->done = explain_done;
     job_queue(j);

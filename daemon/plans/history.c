@@ -221,3 +221,53 @@ struct dmn_history_event *dmn_history_add(struct dmn_history *h, const struct dm
     }
     return to;
 }
+
+static bool changed_plan(const struct dmn_history_event *e)
+{
+    return e->outcome == DMN_OUTCOME_ROLLED_BACK || !e->plan_before ||
+           strcmp(e->plan_before, e->plan_after) != 0;
+}
+
+static bool of_route(const struct dmn_history_event *e)
+{
+    return e->cause == DMN_CAUSE_LINK || e->cause == DMN_CAUSE_BOARD;
+}
+
+const struct dmn_history_event *dmn_history_chosen(const struct dmn_history *h, const char *model,
+                                                   const char *plan)
+{
+    const struct dmn_history_event *e;
+
+    for (size_t i = 0; (e = at(h, i)); i++) {
+        if (strcmp(e->model, model) != 0 || of_route(e)) {
+            continue;
+        }
+        if (strcmp(e->plan_after, plan) != 0) {
+            return NULL;
+        }
+        if (changed_plan(e)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+const char *dmn_event_chooser(const struct dmn_history_event *e)
+{
+    bool decided = e->cause > DMN_CAUSE_NONE && e->cause < DMN_CAUSE_START &&
+                   e->cause != DMN_CAUSE_GPIO; /* the button asks for a retune */
+
+    if (e->outcome == DMN_OUTCOME_SERVING) {
+        return "start";
+    }
+    if (decided) {
+        return "adaptation";
+    }
+    if (e->searched) {
+        return "retune";
+    }
+    if (dmn_origin_pinned(e->origin)) {
+        return e->origin.from == DMN_FROM_USER ? "hand" : "config";
+    }
+    return "request";
+}

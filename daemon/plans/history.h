@@ -115,6 +115,15 @@ struct dmn_history_event *dmn_history_add(struct dmn_history *h, const struct dm
 /** dmn_history_get() - the event @back places before the newest. Return: borrowed; NULL: none. */
 const struct dmn_history_event *dmn_history_get(const struct dmn_history *h, size_t back);
 
+/** dmn_history_chosen() - the event that made a model's plan serve. @plan: the present one, as
+ * text. Routes over boards, which leave it as it is, do not count. Return: borrowed; NULL: it was
+ * dropped, or the plan is on trial. */
+const struct dmn_history_event *dmn_history_chosen(const struct dmn_history *h, const char *model,
+                                                   const char *plan);
+/** dmn_event_chooser() - who chose the plan of an event: "start", "retune", "adaptation", "hand",
+ * "config", or "request" for the best known plan. Return: static. */
+const char *dmn_event_chooser(const struct dmn_history_event *e);
+
 /** dmn_event_ref() - adds a reference. Takes NULL. Return: @e. */
 struct dmn_history_event *dmn_event_ref(struct dmn_history_event *e);
 /** dmn_event_unref() - drops a reference. Takes NULL. Return: NULL. */

@@ -2,6 +2,7 @@
 /* pipectl plan explain: why the present plan serves. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
 
@@ -139,6 +140,32 @@ static void print_runners_up(const json_t *e)
     ctl_table_print(&t);
 }
 
+/* "2026-03-01T10:20:30.123Z" as "2026-03-01 10:20:30 UTC" */
+static void print_chosen(const json_t *chosen)
+{
+    static const struct {
+        const char *by, *text;
+    } choosers[] = {{"start", "when the model was loaded"},
+                    {"retune", "when a retune chose it"},
+                    {"adaptation", "when the daemon adapted it"},
+                    {"hand", "when it was set by hand"},
+                    {"config", "when the configuration set it"},
+                    {"request", "when a client asked for the best plan"}};
+    const char *at = ctl_text(chosen, "at"), *by = ctl_text(chosen, "by"), *text = by;
+    char line[256];
+
+    for (size_t i = 0; i < base_array_count(choosers); i++) {
+        text = strcmp(choosers[i].by, by) == 0 ? choosers[i].text : text;
+    }
+    if (strlen(at) < 19) {
+        printf("The history does not say since when it serves.\n");
+        return;
+    }
+    snprintf(line, sizeof(line), "It serves since %.10s %.8s UTC, %s (cause %s).", at, at + 11,
+             text, ctl_text(chosen, "cause"));
+    ctl_print_wrapped(line, 0);
+}
+
 void ctl_print_explanation(const json_t *reply)
 {
     const json_t *e = json_object_get(reply, "explanation");
@@ -149,6 +176,7 @@ void ctl_print_explanation(const json_t *reply)
     printf("Plan  ");
     ctl_print_wrapped(ctl_text(e, "plan"), 6);
     printf("Chosen by %s for %s.\n", ctl_text(e, "algorithm"), ctl_text(e, "objective"));
+    print_chosen(json_object_get(e, "chosen"));
     printf("Of its costs, %.0f were measured, %.0f measured in earlier runs, %.0f predicted.\n\n",
            measured, saved, predicted);
     print_figures(e);

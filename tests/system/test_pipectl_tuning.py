@@ -122,11 +122,39 @@ def test_plan_explain():
     text = good("plan", "explain")
     has(text, "Plan  " + e["plan"], "Chosen by", "by costs now", "measured", "bound", "(bottleneck)", "Cores:",
         "left: ")
+    check("Chosen by" in text and " UTC, when " in " ".join(text.split()), text)
     check("when chosen" not in text, "a past prediction beside the bound", text)
     now, then = e["now"]["fps"], (e["predicted"] or {}).get("fps")
     if then and abs(then / now - 1) > 0.006:
         has(" ".join(text.split()), "When it was chosen, the costs known then promised %.1f frames/s." % then)
     check(len(text.splitlines()) <= 40, "more than a screen:\n" + text)
+
+
+def chosen(by):
+    """What `plan explain` prints, and its date, which is that of the history's event."""
+    explained = good_json("plan", "explain")
+    said = explained["chosen"]
+    equal((said["by"], said["cause"]), (by, "request"))
+    events = [e for e in good_json("history") if e["at"] == said["at"] and e["model"] == "digits"]
+    equal([(e["cause"], e["detail"], e["plan_after"]) for e in events], [("request", said["detail"], explained["plan"])])
+    return " ".join(good("plan", "explain").split()), said["at"][:10] + " " + said["at"][11:19] + " UTC"
+
+
+def test_plan_explain_says_since_when():
+    units = good_json("status")["models"][0]["units"]
+    plan = "0-%d@right" % (units - 1)
+    good("plan", "set", plan)
+    text, at = chosen("hand")
+    has(text, "Chosen by manual", "It serves since %s, when it was set by hand (cause request)." % at)
+    said = good_json("plan", "explain")["chosen"]
+    good("retune", "--trials", "2")  # it may find a better plan
+    if good_json("plan", "show")["plan"] == plan:
+        equal(good_json("plan", "explain")["chosen"], said, "kept")
+    else:
+        has(chosen("retune")[0], "when a retune chose it")
+    good("plan", "set", plan.replace("right", "left"))
+    good("plan", "auto")
+    has(chosen("request")[0], "when a client asked for the best plan")
 
 
 def test_plan_mapping():
@@ -216,8 +244,8 @@ if __name__ == "__main__":
     with Daemon(models={"digits": DIGITS, "net": NET}, config=CONFIG) as DAEMON:
         try:
             main([test_retune_says_what_it_tried, test_goals_reach_the_search, test_retune_without_waiting_and_its_end,
-                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_plan_mapping, test_costs, test_profile,
-                  test_former_name_of_profile, test_history, test_wrong_usage])
+                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_plan_explain_says_since_when,
+                  test_plan_mapping, test_costs, test_profile, test_former_name_of_profile, test_history, test_wrong_usage])
         except SystemExit as e:
             CODE = e.code
     raise SystemExit(CODE)

@@ -212,4 +212,68 @@ TEST(each_outcome_of_an_event_is_counted_once)
     dmn_history_deinit(&plans.history);
 }
 
+static void add_of(struct dmn_history *h, const char *before, const char *after,
+                   enum dmn_cause cause, enum dmn_event_outcome outcome)
+{
+    T_TRUE(dmn_history_add(h, &(struct dmn_history_event){.model = "a",
+                                                          .cause = cause,
+                                                          .origin = DMN_ORIGIN_EXACT,
+                                                          .plan_before = before,
+                                                          .plan_after = after,
+                                                          .outcome = outcome}) != NULL);
+}
+
+static uint64_t chosen(const struct dmn_history *h, const char *plan)
+{
+    const struct dmn_history_event *e = dmn_history_chosen(h, "a", plan);
+
+    return e ? e->id : 0;
+}
+
+TEST(the_event_that_chose_the_plan_is_found)
+{
+    struct dmn_history h;
+
+    T_EQ(dmn_history_init(&h, 6), 0);
+    T_EQ(chosen(&h, "0-1@big"), 0);
+    add_of(&h, NULL, "0-1@big", DMN_CAUSE_START, DMN_OUTCOME_SERVING);
+    add_of(&h, "0-1@big", "0-1@big", DMN_CAUSE_REQUEST, DMN_OUTCOME_KEPT);
+    add(&h, "another", NULL);
+    T_EQ(chosen(&h, "0-1@big"), 1);
+    T_EQ(chosen(&h, "0-1@little"), 0); /* on trial */
+    add_of(&h, "0-1@big", "0-1@little", DMN_CAUSE_REQUEST, DMN_OUTCOME_DEADLINE);
+    add_of(&h, "0-1@little", "0-0@b2|1-1@here", DMN_CAUSE_BOARD, DMN_OUTCOME_SWITCHED);
+    T_EQ(chosen(&h, "0-1@little"), 4);
+    T_EQ(chosen(&h, "0-1@big"), 0); /* not any more */
+    add_of(&h, "0-1@big", "0-1@big", dmn_cause_of(TUN_CAUSE_CONTENTION), DMN_OUTCOME_ROLLED_BACK);
+    T_EQ(chosen(&h, "0-1@big"), 6); /* again */
+    for (int i = 0; i < 6; i++) {
+        add_of(&h, "0-1@big", "0-1@big", DMN_CAUSE_REQUEST, DMN_OUTCOME_KEPT);
+    }
+    T_EQ(chosen(&h, "0-1@big"), 0); /* dropped */
+    dmn_history_deinit(&h);
+}
+
+TEST(who_chose_a_plan_has_a_name)
+{
+    const struct dmn_origin user = {.from = DMN_FROM_USER}, config = {.from = DMN_FROM_CONFIG};
+    const struct {
+        struct dmn_history_event e;
+        const char *name;
+    } rows[] = {
+        {{.outcome = DMN_OUTCOME_SERVING, .cause = DMN_CAUSE_REQUEST, .origin = user}, "start"},
+        {{.cause = DMN_CAUSE_REQUEST, .origin = user}, "hand"},
+        {{.cause = DMN_CAUSE_CONFIG, .origin = config}, "config"},
+        {{.cause = DMN_CAUSE_REQUEST, .origin = DMN_ORIGIN_EXACT}, "request"},
+        {{.cause = DMN_CAUSE_REQUEST, .origin = DMN_ORIGIN_EXACT, .searched = true}, "retune"},
+        {{.cause = DMN_CAUSE_GPIO, .origin = DMN_ORIGIN_EXACT, .searched = true}, "retune"},
+        {{.cause = dmn_cause_of(TUN_CAUSE_THERMAL), .searched = true}, "adaptation"},
+        {{.cause = dmn_cause_of(TUN_CAUSE_CONTENTION), .origin = user}, "adaptation"},
+    };
+
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        T_STR(dmn_event_chooser(&rows[i].e), rows[i].name);
+    }
+}
+
 TEST_MAIN()
