@@ -5,6 +5,7 @@
 #include "ipc/page/page.h"
 
 #define LONG 24             /* characters of a text that needs a wide column */
+#define NARROW 3            /* columns that fit on a phone */
 #define DASH "\xe2\x80\x93" /* en dash */
 
 const json_t *page_at(const json_t *object, const char *path)
@@ -59,18 +60,29 @@ static void write_value(FILE *to, const struct page_column *c, const json_t *v)
     }
 }
 
-static void write_row(FILE *to, const struct page_column *columns, const json_t *row)
+static const char *class_of(const struct page_column *c, const json_t *v)
+{
+    return c->kind == PAGE_NUMBER         ? " class=\"n\""
+           : c->kind == PAGE_TIME         ? " class=\"time\""
+           : c->kind == PAGE_CODE         ? " class=\"code\""
+           : json_string_length(v) > LONG ? " class=\"long\""
+                                          : "";
+}
+
+/* A phone shows a row of many columns as a card, where each value needs its heading. */
+static void write_row(FILE *to, const struct page_column *columns, bool card, const json_t *row)
 {
     fputs("<tr>", to);
     for (const struct page_column *c = columns; c->heading; c++) {
         const json_t *v = page_at(row, c->path);
 
-        fputs(c->kind == PAGE_NUMBER         ? "<td class=\"n\">"
-              : c->kind == PAGE_TIME         ? "<td class=\"time\">"
-              : c->kind == PAGE_CODE         ? "<td><code>"
-              : json_string_length(v) > LONG ? "<td class=\"long\">"
-                                             : "<td>",
-              to);
+        fprintf(to, "<td%s", class_of(c, v));
+        if (card) {
+            fputs(" data-heading=\"", to);
+            page_text(to, c->heading);
+            fputc('"', to);
+        }
+        fputs(c->kind == PAGE_CODE ? "><code>" : ">", to);
         write_value(to, c, v);
         fputs(c->kind == PAGE_CODE ? "</code></td>" : "</td>", to);
     }
@@ -81,9 +93,13 @@ void page_table(FILE *to, const char *caption, const struct page_column *columns
                 const json_t *rows)
 {
     const json_t *row;
-    size_t i;
+    size_t i, count = 0;
 
-    fputs("<div class=\"wide\" tabindex=\"0\"><table><caption>", to);
+    while (columns[count].heading) {
+        count++;
+    }
+    fprintf(to, "<div class=\"wide\" tabindex=\"0\"><table%s><caption>",
+            count > NARROW ? " class=\"cards\"" : "");
     page_text(to, caption);
     fputs("</caption><thead><tr>", to);
     for (const struct page_column *c = columns; c->heading; c++) {
@@ -94,7 +110,7 @@ void page_table(FILE *to, const char *caption, const struct page_column *columns
     fputs("</tr></thead><tbody>\n", to);
     json_array_foreach(rows, i, row)
     {
-        write_row(to, columns, row);
+        write_row(to, columns, count > NARROW, row);
     }
     fputs("</tbody></table></div>\n", to);
 }

@@ -235,6 +235,19 @@ def names_are_never_markup():
                 equal(b.console, [])
 
 
+# Tables that have to be scrolled. Those of a chart's figures, which are closed at first, may.
+CUT_OFF = """[...document.querySelectorAll('.wide')].filter(w => !w.closest('details') && w.scrollWidth > w.clientWidth)
+    .map(w => w.querySelector('caption').innerText + ' is cut off')"""
+# What is wrong on A4 between its margins.
+ON_PAPER = """[...document.querySelectorAll('main > .wide table')].flatMap(t => {
+    const size = e => parseFloat(getComputedStyle(e).fontSize), head = t.querySelector('th'), cell = t.querySelector('td')
+    return [t.offsetWidth > document.querySelector('main').clientWidth && 'is wider than the paper',
+        cell && size(head) > size(cell) && 'has headings that are larger than its values',
+        [...t.querySelectorAll('code')].some(c => c.innerText.length < 12 && c.offsetHeight > 1.8 * 1.4 * size(c)) &&
+            'breaks a short plan'].filter(Boolean).map(what => t.caption.innerText + ' ' + what)
+})"""
+
+
 def look_at(b, path, name, charts):
     """Draws the page in each look. Return: the colours of its background and of a chart in light and dark."""
     colours = {}
@@ -249,6 +262,7 @@ def look_at(b, path, name, charts):
             const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
             return !d.some(v => v) || c.clientWidth > c.parentElement.clientWidth || c.clientHeight < 80;
         }).map(c => c.closest('figure').id)"""), [], look)
+        equal(b.ask(CUT_OFF), [], look)
         colours[look] = b.ask("""[getComputedStyle(document.body).backgroundColor,
             Object.values(Chart.instances)[0].options.scales.x.ticks.color]""")
         if SHOTS:
@@ -262,6 +276,10 @@ def in_a_browser(path, name, charts):
         return
     with Browser() as b:
         look_at(b, path, name, charts)
+        b.look(688, 1017, False)
+        b.call("Emulation.setEmulatedMedia", media="print")
+        equal(b.ask(ON_PAPER), [])
+        b.call("Emulation.setEmulatedMedia", media="")
         # On paper it is light, whatever the reader's theme.
         b.look(1100, 900, True)
         b.ask("""window.onbeforeprint = () => {
