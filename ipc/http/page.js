@@ -125,7 +125,7 @@ function off(measured, expected) {
 
 function stages(m) {
   return table([["stage", "n less"], ["units"], ["cores"], ["busy"], ["queue", "n"], ["service ms", "n"],
-    ["expected", "n less"], ["off", "n"]],
+    ["expected", "n less"], ["off", "n less"]],
     (m.stages || []).map((s) => [s.stage, s.units, s.ep + (s.width > 1 ? "×" + s.width : "") +
       (s.replicas > 1 ? "*" + s.replicas : "") + ": " + cpus(s.cpus), bar(s.busy, "busy"),
       s.queue, figure(s.service_ms, 3), figure(s.expected_ms, 3), off(s.service_ms, s.expected_ms)]));

@@ -25,6 +25,8 @@ def shoot(b, name, width, height, dark=False):
     b.look(width, height, dark)
     b.ask("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
     equal(b.ask("document.documentElement.scrollWidth <= window.innerWidth"), True, "%s is wider than its window" % name)
+    equal(b.ask("[...document.querySelectorAll('.wide')].filter(w => w.scrollWidth > w.clientWidth).map(w => w.innerText)"),
+          [], "tables of %s are cut off" % name)
     if SHOTS:
         b.screenshot(os.path.join(SHOTS, name + ".png"))
 
