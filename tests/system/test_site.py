@@ -99,6 +99,16 @@ def every_page_of_the_repository_is_there():
     none([n for n in names if n[:-3] + ".html" not in there], "pages that the site lacks")
 
 
+# What a user types, and the page that answers.
+WORDS = (("slow", "slow"), ("JPEG", "http"), ("not permitted", "troubleshooting"), ("thermal", "metrics"),
+         ("permission denied", "troubleshooting"), ("detector", "outputs"))
+
+
+def search(b, words):
+    b.ask("(e => {e.value = %s; e.dispatchEvent(new Event('keyup', {bubbles: true}))})"
+          "(document.querySelector('.md-search__input'))" % json.dumps(words))
+
+
 def a_browser_shows_and_searches():
     sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
     from browser import Browser, chromium
@@ -118,10 +128,13 @@ def a_browser_shows_and_searches():
             if width < 600:
                 b.ask("document.querySelector('label[for=__search]').click()")
             b.ask("document.querySelector('.md-search__input').focus()")
-            b.ask("(e => {e.value = 'watchdog'; e.dispatchEvent(new Event('keyup', {bubbles: true}))})"
-                  "(document.querySelector('.md-search__input'))")
+            search(b, "watchdog")
             b.wait("[...document.querySelectorAll('.md-search-result__link')].some(e => e.href.includes('docs/reliability.html'))")
             shoot(b, "site-search-" + name, width >= 600)  # on a phone the search slides over the page
+            for words, page in WORDS:
+                search(b, words)
+                b.wait("[...document.querySelectorAll('.md-search-result__link')]"
+                       ".some(e => e.href.includes('docs/%s.html'))" % page)
             for page in ("docs/slow", "man/pipectl.1", "api/libpiped", "api/python", "bench/results/governors"):
                 b.open("file://%s/%s.html" % (SITE, page))
                 b.wait("document.readyState === 'complete' && location.href.endsWith('%s.html') && "
