@@ -4,9 +4,9 @@
  * F(2x2, 3x3), F(4x4, 3x3), F(6x6, 3x3) and F(2x2, 5x5).
  *
  * kernels/f32/wino_team.h describes how a team computes it. Transformed weights are 1.8, 4, 7 and
- * 1.4 times as large. If they would outgrow the cache, they are kept untransformed and transformed on
- * the fly: that takes a few percent of the time, less than reading them from memory. Small ones are
- * transformed once, when packed.
+ * 1.4 times as large. If they would outgrow the cache, they are kept untransformed and transformed
+ * on the fly: that takes a few percent of the time, less than reading them from memory. Small ones
+ * are transformed once, when packed.
  */
 #include <math.h>
 

@@ -31,8 +31,8 @@ static inline size_t krn_wino_panel_lanes(const struct krn_wino_plan *p, size_t 
  * Return: whether it is a convolution of stride 1 with such filters and enough channels; if so, all
  * of @p is set.
  */
-static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t side,
-                                 size_t x_bytes, size_t v_bytes, size_t channels)
+static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t side, size_t x_bytes,
+                                 size_t v_bytes, size_t channels)
 {
     const struct krn_win *w = &p->c.win;
 

@@ -4,7 +4,8 @@
  * vectors
  *
  * F(m,r) for m outputs of a filter of r taps from m + r - 1 = 2p + 2 inputs, with the points 0,
- * +-q_1 .. +-q_p and infinity, by the construction of Toom and Cook: y = A^T ((G g) * (B^T d)). With
+ * +-q_1 .. +-q_p and infinity, by the construction of Toom and Cook: y = A^T ((G g) * (B^T d)).
+ * With
  *
  *     Q_i(x) = prod_{k != i} (x - q_k^2),  R(x) = prod_k (x - q_k^2)   (in x = the point squared)
  *

@@ -167,8 +167,9 @@ TEST(convs_with_every_epilogue)
     }
 }
 
-/* 3x3 or 5x5 of stride 1 on every Winograd primitive that can run it, be it slower there: tiles cut by the
- * borders, channels around a cache line and around the block, panels around the register tile */
+/* 3x3 or 5x5 of stride 1 on every Winograd primitive that can run it, be it slower there: tiles cut
+ * by the borders, channels around a cache line and around the block, panels around the register
+ * tile */
 static struct conv_case random_winograd(void)
 {
     size_t side = t_range(0, 2) ? 3 : 5;

@@ -203,8 +203,8 @@ double wino_magnitude(const struct one_op *o, size_t size, struct one_op_buffer 
     }
     free(u);
     free(v);
-    /* With p pairs of points, a value is rounded at most p + 1 times by each of the two passes of B,
-     * r + 2 times by those of G and before by the scale (coefficient, product, r - 1 sums), p + 2
-     * times by those of A, and once for each channel. */
+    /* With p pairs of points, a value is rounded at most p + 1 times by each of the two passes of
+     * B, r + 2 times by those of G and before by the scale (coefficient, product, r - 1 sums), p +
+     * 2 times by those of A, and once for each channel. */
     return (double)(channels + 2 * (pairs + 1) + 2 * (m.side + 2) + 1 + 2 * (pairs + 2));
 }
