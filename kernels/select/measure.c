@@ -11,7 +11,14 @@
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */
 #define LONG_NS (20 * BASE_NS_PER_MS)   /* cold caches do not matter to what takes so long */
-#define HUGE_FRAMES 5u                  /* samples of a primitive that alone fills a window */
+#define HUGE_FRAMES 8u                  /* samples of a primitive that alone fills a window */
+
+/* When passes over a window end. */
+struct goal {
+    size_t frames;   /* samples of each primitive */
+    size_t least;    /* of them, which it takes whatever the time */
+    uint64_t end_ns; /* of the time for more */
+};
 
 static bool ready(struct krn_measurement *r, size_t op, struct krn_candidate *c)
 {
@@ -106,6 +113,7 @@ static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candi
     const struct krn_watch_clocks *clocks = &r->watch.clocks;
     struct krn_exec exec = {.width = 1, .scratch = r->scratch};
     struct krn_bound_laps laps;
+    uint64_t ran_ns = clocks->thread_ns(clocks->arg);
     bool kept;
 
     krn_bound_run(&c->bound, &(struct krn_bound_run){.m = r->m,
@@ -118,6 +126,10 @@ static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candi
         laps.run_ns = clocks->took_ns(clocks->arg, op, c->bound.primitive, laps.run_ns);
     }
     kept = krn_watch_kept(&r->watch);
+    ran_ns = r->watch.thread_ns - ran_ns;
+    if (!kept) { /* others may have had the core for longer than it took */
+        laps.run_ns = base_min(laps.run_ns, ran_ns);
+    }
     if (c->warm && c->bound.primitive->nchw_in) {
         pend(r, (struct krn_pending){&shapes->takes, laps.in_ns, kept, op, NULL});
     }
@@ -190,13 +202,13 @@ static bool is_late(const struct krn_measurement *r, size_t first, size_t last)
     return base_now_ns() > r->limit_end_ns && any_done(r, first, last);
 }
 
-static void passes(struct krn_measurement *r, size_t first, size_t last, size_t frames,
-                   uint64_t end_ns)
+static void passes(struct krn_measurement *r, size_t first, size_t last, struct goal goal)
 {
     memcpy(r->saved, r->arena, r->m->arena_bytes);
     krn_watch_begin(&r->watch);
-    while (!give_up(r) && !all_done(r, first, last, frames) &&
-           (base_now_ns() < end_ns || !all_done(r, first, last, 1)) && !is_late(r, first, last)) {
+    while (!give_up(r) && !all_done(r, first, last, goal.frames) &&
+           (base_now_ns() < goal.end_ns || !all_done(r, first, last, goal.least)) &&
+           !is_late(r, first, last)) {
         pass(r, first, last);
     }
     end_stretch(r);
@@ -223,16 +235,31 @@ static void release(struct krn_measurement *r, size_t first, size_t last)
     }
 }
 
-/* Measures ops whose weights alone fill a window, one primitive at a time. */
+static bool is_huge_left(const struct krn_measurement *r, const struct krn_candidate *c)
+{
+    return !krn_measure_is_done(r, c) && !c->bound.primitive->fused;
+}
+
+/* Measures ops whose weights alone fill a window, one primitive at a time. Packing takes longer
+ * than a few samples, and each of the primitives has its share of the time. */
 static void measure_huge(struct krn_measurement *r, size_t op, uint64_t end_ns)
 {
-    for (size_t i = 0; !give_up(r) && i < r->ops[op].count; i++) {
-        struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+    struct krn_candidate *all = &r->candidates[r->ops[op].first];
+    size_t left = 0;
 
-        if (!krn_measure_is_done(r, c) && !c->bound.primitive->fused && !is_late(r, op, op) &&
-            ready(r, op, c)) {
-            passes(r, op, op, HUGE_FRAMES, end_ns);
-            krn_bound_release(&c->bound);
+    for (size_t i = 0; i < r->ops[op].count; i++) {
+        left += is_huge_left(r, &all[i]);
+    }
+    for (size_t i = 0; !give_up(r) && i < r->ops[op].count; i++) {
+        if (is_huge_left(r, &all[i]) && !is_late(r, op, op)) {
+            uint64_t now_ns = base_now_ns();
+            uint64_t share_ns = (end_ns - base_min(now_ns, end_ns)) / base_max(left--, (size_t)1);
+
+            if (ready(r, op, &all[i])) {
+                passes(r, op, op,
+                       (struct goal){HUGE_FRAMES, KRN_FIGURE_CLEAN_MIN, now_ns + share_ns});
+                krn_bound_release(&all[i].bound);
+            }
         }
     }
 }
@@ -284,7 +311,7 @@ static void measure_windows(struct krn_measurement *r)
             continue;
         }
         ready_window(r, first, last);
-        passes(r, first, last, r->frames, end);
+        passes(r, first, last, (struct goal){r->frames, 1, end});
         release(r, first, last);
     }
 }

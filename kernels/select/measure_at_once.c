@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #include "base.h"
 #include "kernels/select/measure_private.h"
@@ -14,6 +15,7 @@
 #define TURNS_MIN 3u
 #define TURNS_MAX 9u
 #define FRAMES_MAX ((size_t)1 << KRN_AT_ONCE)
+#define SIGMAS 2 /* of times from before, that a candidate may be slower by */
 
 struct at_once {
     struct krn_measurement r;      /* the frame, copies of constants and the error */
@@ -21,10 +23,26 @@ struct at_once {
     struct krn_chosen *chosen;
     const struct krn_at_once_options *o;
     double (*ret)[KRN_AT_ONCE];
-    uint64_t share_ns; /* time for one primitive */
-    uint8_t *evict;    /* [EVICT_BYTES], owned */
-    uint8_t *scratch;
+    uint64_t share_ns;     /* time for one primitive */
+    uint8_t *evict;        /* [EVICT_BYTES], owned */
     volatile uint64_t sum; /* of what was read, so that it is */
+};
+
+/* A primitive that is timed in turns with another one. */
+struct lane {
+    struct krn_bound bound;
+    uint8_t *scratch; /* owned */
+    bool several;     /* it computes several frames at once */
+    bool timed;
+    double one_ns[TURNS_MAX];             /* a lone frame */
+    double ratio[KRN_AT_ONCE][TURNS_MAX]; /* a frame of several, over that of the same turn */
+};
+
+/* What takes the chosen one's place. */
+struct rival {
+    const struct krn_time *time; /* NULL: nothing does */
+    double lone;                 /* its lone frame, over that of the chosen one */
+    double gain;                 /* a frame of 4, over a lone one of the chosen one */
 };
 
 static size_t weight_bytes(const struct mdl_model *m, const struct mdl_op *op)
@@ -58,23 +76,23 @@ static const struct krn_time *time_of(const struct krn_times *t, size_t op,
     return NULL;
 }
 
+/* Times from before are of other moments: a doubt about them is no reason not to take turns. */
 static bool may_replace(const struct mdl_model *m, size_t op, const struct krn_time *to,
                         const struct krn_time *now)
 {
     const struct krn_primitive *v = to->primitive;
+    double room_ns = KRN_AT_ONCE_TIE_MAX * now->ns + SIGMAS * hypot(to->sigma_ns, now->sigma_ns);
 
     return to->op == op && v != now->primitive && !v->fused && !v->inexact && v->frames_at_once &&
-           v->frames_at_once(m, &m->ops[op]) && to->ns <= (1 + KRN_AT_ONCE_TIE_MAX) * now->ns;
+           v->frames_at_once(m, &m->ops[op]) && to->ns <= now->ns + room_ns;
 }
 
-bool krn_at_once_takes(const struct krn_time *now, double now_gain, const struct krn_time *to,
-                       double to_gain)
+bool krn_at_once_takes(double now_gain, double lone, double to_gain)
 {
-    double now_ns = now_gain * now->ns, to_ns = to_gain * to->ns, loss = to->ns - now->ns;
-    double tie = base_max(KRN_AT_ONCE_TIE * now->ns, hypot(to->sigma_ns, now->sigma_ns));
+    double to = lone * to_gain;
 
-    return to_ns < now_ns && loss <= KRN_AT_ONCE_TIE_MAX * now->ns &&
-           (loss <= tie || to_ns <= KRN_AT_ONCE_WORTH * now_ns);
+    return to < now_gain && (lone <= 1 + KRN_AT_ONCE_TIE || (lone <= 1 + KRN_AT_ONCE_TIE_MAX &&
+                                                             to <= KRN_AT_ONCE_WORTH * now_gain));
 }
 
 /* Adds @t in the order of times, behind those before @first. Return: the new count. */
@@ -144,135 +162,197 @@ static void evict(struct at_once *a, size_t bytes)
     a->sum += sum;
 }
 
-static double time_frames(struct at_once *a, const struct krn_bound *bound, size_t op,
-                          size_t frames)
+/* The time for which the thread ran: another one on its core takes none of it. */
+static uint64_t thread_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static double time_frames(const struct at_once *a, const struct lane *l, size_t op, size_t frames)
 {
     const struct krn_mem *mems[FRAMES_MAX];
-    struct krn_exec exec = {.width = 1, .scratch = a->scratch};
+    struct krn_exec exec = {.width = 1, .scratch = l->scratch};
     struct krn_bound_run run = {
         .m = a->r.m, .op = op, .copies = a->r.copies, .mem = &a->r.mem, .exec = &exec};
-    uint64_t start;
+    uint64_t start, took_ns;
 
     for (size_t i = 0; i < frames; i++) {
         mems[i] = &a->r.mem; /* the same rows: the weights are what takes time */
     }
-    start = base_now_ns();
+    start = thread_ns();
     if (frames == 1) {
-        krn_bound_run(bound, &run);
+        krn_bound_run(&l->bound, &run);
     } else {
-        krn_bound_run_frames(bound, &run, mems, frames);
+        krn_bound_run_frames(&l->bound, &run, mems, frames);
     }
-    return (double)(base_now_ns() - start);
+    took_ns = thread_ns() - start;
+    if (a->o->took_ns) {
+        took_ns = a->o->took_ns(l->bound.primitive, frames, took_ns);
+    }
+    return base_max((double)took_ns, 1.0);
 }
 
-static double median(double *x, size_t count)
+static double median(const double *x, size_t count)
 {
-    for (size_t i = 1; i < count; i++) {
-        for (size_t k = i; k > 0 && x[k - 1] > x[k]; k--) {
-            double swap = x[k];
+    double sorted[TURNS_MAX];
 
-            x[k] = x[k - 1];
-            x[k - 1] = swap;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i;
+
+        for (; at > 0 && sorted[at - 1] > x[i]; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = x[i];
+    }
+    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+static void time_turn(struct at_once *a, struct lane *l, size_t op, size_t evicted, size_t turn)
+{
+    evict(a, evicted);
+    l->one_ns[turn] = time_frames(a, l, op, 1);
+    for (size_t i = 0; i < KRN_AT_ONCE; i++) {
+        size_t frames = (size_t)2 << i;
+
+        l->ratio[i][turn] = 1;
+        if (l->several) {
+            evict(a, evicted);
+            l->ratio[i][turn] = time_frames(a, l, op, frames) / ((double)frames * l->one_ns[turn]);
         }
     }
-    return count % 2 ? x[count / 2] : (x[count / 2 - 1] + x[count / 2]) / 2;
 }
 
-static void time_op(struct at_once *a, const struct krn_bound *bound, size_t op,
-                    double ret[KRN_AT_ONCE])
+/* Times the lanes in turns. Return: how many turns; 0: it was stopped. */
+static size_t time_lanes(struct at_once *a, size_t op, struct lane *const *lanes, size_t count)
 {
     size_t own = weight_bytes(a->r.m, &a->r.m->ops[op]);
     size_t others = a->r.m->weight_bytes - base_min(own, a->r.m->weight_bytes);
     /* weights that fill the caches have evicted themselves */
-    size_t bytes = own >= EVICT_BYTES ? 0 : base_min(others, EVICT_BYTES);
-    double ratio[KRN_AT_ONCE][TURNS_MAX];
+    size_t evicted = own >= EVICT_BYTES ? 0 : base_min(others, EVICT_BYTES);
     uint64_t end_ns = base_now_ns() + a->share_ns;
     size_t turns = 0;
 
-    (void)time_frames(a, bound, op, FRAMES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        (void)time_frames(a, lanes[i], op, lanes[i]->several ? FRAMES_MAX : 1);
+    }
     while (turns < TURNS_MAX && !stopped(a) && (turns < TURNS_MIN || base_now_ns() < end_ns)) {
-        double one;
-
-        evict(a, bytes);
-        one = base_max(time_frames(a, bound, op, 1), 1.0);
-        for (size_t i = 0; i < KRN_AT_ONCE; i++) {
-            size_t frames = (size_t)2 << i;
-
-            evict(a, bytes);
-            ratio[i][turns] = time_frames(a, bound, op, frames) / ((double)frames * one);
+        for (size_t i = 0; i < count; i++) {
+            time_turn(a, lanes[i], op, evicted, turns);
         }
         turns++;
     }
-    for (size_t i = 0; i < KRN_AT_ONCE && turns > 0; i++) {
-        ret[i] = median(ratio[i], turns);
+    for (size_t i = 0; i < count; i++) {
+        lanes[i]->timed |= turns > 0;
     }
+    return turns;
 }
 
-static int measure_one(struct at_once *a, size_t op, const struct krn_primitive *v,
-                       double ret[KRN_AT_ONCE])
+static int lane_init(struct at_once *a, size_t op, const struct krn_primitive *v, struct lane *l)
 {
-    struct krn_bound bound = {.primitive = v};
-    size_t scratch;
-    int r = krn_bound_ready(&bound, a->r.m, op, 1);
+    const struct mdl_model *m = a->r.m;
+    int r;
 
-    r = r < 0 ? r : krn_bound_consts(bound.primitive, a->r.m, op, a->r.copies, &a->r.copied);
+    *l = (struct lane){.bound = {.primitive = v},
+                       .several = v->frames_at_once && v->frames_at_once(m, &m->ops[op])};
+    r = krn_bound_ready(&l->bound, m, op, 1);
+    r = r < 0 ? r : krn_bound_consts(v, m, op, a->r.copies, &a->r.copied);
     if (r == 0) {
-        scratch = base_max(krn_bound_scratch_bytes(bound.primitive, a->r.m, op, 1),
-                           krn_bound_frames_bytes(bound.primitive, a->r.m, op, 1, FRAMES_MAX));
-        a->scratch = aligned_alloc(64, base_align_up(base_max(scratch, (size_t)64), 64));
-        r = a->scratch ? 0 : -ENOMEM;
+        size_t scratch = base_max(krn_bound_scratch_bytes(v, m, op, 1),
+                                  krn_bound_frames_bytes(v, m, op, 1, FRAMES_MAX));
+
+        l->scratch = aligned_alloc(64, base_align_up(base_max(scratch, (size_t)64), 64));
+        r = l->scratch ? 0 : -ENOMEM;
     }
-    if (r == 0) {
-        time_op(a, &bound, op, ret);
-    }
-    free(a->scratch);
-    a->scratch = NULL;
-    krn_bound_release(&bound);
     return r;
 }
 
-static void move_to(struct krn_chosen *c, size_t op, const struct krn_time *to,
-                    const struct krn_time *now)
+static void lane_deinit(struct lane *l)
 {
-    c->choice.own[op] = to->primitive;
-    c->ns += to->ns - now->ns;
-    c->packed_bytes += to->bytes - now->bytes;
-    c->op_ns[op] = to->ns;
-    c->op_sigma_ns[op] = to->sigma_ns;
+    krn_bound_release(&l->bound);
+    free(l->scratch);
 }
 
-/* Times the candidates of an op in turn, the chosen one first if it is one. Of those that it may
- * give way to it takes the one that is best with 4 frames. */
+static void lane_gains(const struct lane *l, size_t turns, double ret[KRN_AT_ONCE])
+{
+    for (size_t i = 0; i < KRN_AT_ONCE && turns > 0; i++) {
+        ret[i] = median(l->ratio[i], turns);
+    }
+}
+
+static void move_to(const struct at_once *a, size_t op, const struct rival *to)
+{
+    struct krn_chosen *c = a->chosen;
+    const struct krn_time *now = time_of(a->times, op, c->choice.own[op]);
+
+    c->choice.own[op] = to->time->primitive;
+    c->packed_bytes += to->time->bytes - now->bytes;
+    c->ns += (to->lone - 1) * c->op_ns[op];
+    c->op_ns[op] *= to->lone;
+    c->op_sigma_ns[op] *= to->lone;
+}
+
+/* Times @to in turns with the chosen one, whose place it takes if it may and is the best so far. */
+static void judge_rival(struct at_once *a, size_t op, struct lane *own, struct lane *lane,
+                        const struct krn_time *to, struct rival *best)
+{
+    size_t turns = time_lanes(a, op, (struct lane *[]){own, lane}, 2);
+    double now_gains[KRN_AT_ONCE], gains[KRN_AT_ONCE], lone[TURNS_MAX], ratio;
+
+    if (turns == 0) {
+        return;
+    }
+    for (size_t i = 0; i < turns; i++) {
+        lone[i] = lane->one_ns[i] / own->one_ns[i];
+    }
+    ratio = median(lone, turns);
+    lane_gains(own, turns, now_gains);
+    lane_gains(lane, turns, gains);
+    if (!best->time) {
+        memcpy(a->ret[op], now_gains, sizeof(now_gains));
+    }
+    if (krn_at_once_takes(now_gains[1], ratio, gains[1]) && ratio * gains[1] < best->gain) {
+        *best = (struct rival){to, ratio, ratio * gains[1]};
+        memcpy(a->ret[op], gains, sizeof(gains));
+    }
+}
+
+static int measure_rival(struct at_once *a, size_t op, struct lane *own, const struct krn_time *to,
+                         struct rival *best)
+{
+    struct lane lane;
+    int r = lane_init(a, op, to->primitive, &lane);
+
+    if (r == 0) {
+        judge_rival(a, op, own, &lane, to, best);
+    }
+    lane_deinit(&lane);
+    return r == -EOPNOTSUPP ? 0 : r;
+}
+
+/* Of the candidates that the chosen one may give way to, takes the one that is best with 4 frames.
+ */
 static int measure_op(struct at_once *a, size_t op, const struct krn_time *list, size_t count)
 {
-    const struct krn_primitive *own = a->chosen->choice.own[op];
-    const struct krn_time *now = a->times ? time_of(a->times, op, own) : NULL, *best = NULL;
-    double least = INFINITY, now_gain = 1;
-    int r = 0;
+    const struct krn_primitive *primitive = a->chosen->choice.own[op];
+    struct rival best = {.gain = INFINITY};
+    struct lane own;
+    int r = lane_init(a, op, primitive, &own);
 
-    for (size_t i = 0; i < count && !stopped(a); i++) {
-        double gains[KRN_AT_ONCE] = {1, 1, 1}, ns;
-
-        r = measure_one(a, op, list[i].primitive, gains);
-        if (r == -EOPNOTSUPP) {
-            r = 0;
-            continue;
-        }
-        if (r < 0) {
-            return r;
-        }
-        ns = gains[1] * (list[i].ns > 0 ? list[i].ns : 1);
-        now_gain = list[i].primitive == own ? gains[1] : now_gain;
-        if (ns < least && (list[i].primitive == own ||
-                           (now && krn_at_once_takes(now, now_gain, &list[i], gains[1])))) {
-            least = ns;
-            best = &list[i];
-            memcpy(a->ret[op], gains, sizeof(gains));
+    for (size_t i = 0; i < count && r == 0 && !stopped(a); i++) {
+        if (list[i].primitive != primitive) {
+            r = measure_rival(a, op, &own, &list[i], &best);
         }
     }
-    if (best && best->primitive != own) {
-        move_to(a->chosen, op, best, now);
+    if (r == 0 && own.several && !own.timed) {
+        lane_gains(&own, time_lanes(a, op, (struct lane *[]){&own}, 1), a->ret[op]);
     }
+    if (best.time) {
+        move_to(a, op, &best);
+    }
+    lane_deinit(&own);
     return r;
 }
 

@@ -152,11 +152,20 @@ static size_t bytes_of(const struct krn_measurement *r, const struct krn_primiti
                : 0;
 }
 
-/* Cycles, at 16 multiply-accumulates or one moved element per cycle; only divides the time
- * budget. */
+static double weight_bytes(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return op->macs > 0 && op->in[1] != MDL_NONE
+               ? (double)m->storages[m->tensors[op->in[1]].storage].bytes
+               : 0;
+}
+
+/* Cycles, at 16 multiply-accumulates, 8 bytes of weights from memory or one moved element per
+ * cycle; only divides the time budget. */
 static double estimate(const struct mdl_model *m, size_t op)
 {
-    return 1 + m->ops[op].macs / 16 + (double)mdl_elements(&m->tensors[m->ops[op].out[0]]);
+    double computed = m->ops[op].macs / 16, read = weight_bytes(m, &m->ops[op]) / 8;
+
+    return 1 + base_max(computed, read) + (double)mdl_elements(&m->tensors[m->ops[op].out[0]]);
 }
 
 int krn_measure_list(struct krn_measurement *r)
@@ -174,11 +183,14 @@ int krn_measure_list(struct krn_measurement *r)
         while (!same_op(r->m, r->ops[i].same, i)) {
             r->ops[i].same++;
         }
-        all += estimate(r->m, i);
+    }
+    for (size_t i = 0; i < n; i++) { /* what is not wanted needs no time of its own */
+        r->ops[i].share = is_wanted(r, i) ? estimate(r->m, i) : 0;
+        all += r->ops[i].share;
     }
     for (size_t i = 0; i < n; i++) {
         list_candidates(r, i);
-        r->ops[i].share = estimate(r->m, i) / all;
+        r->ops[i].share /= base_max(all, 1.0);
         for (size_t c = 0; c < r->ops[i].count; c++) {
             struct krn_candidate *at = &r->candidates[r->ops[i].first + c];
 

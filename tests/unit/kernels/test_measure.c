@@ -4,7 +4,7 @@
 
 #include "base.h"
 #include "kernels/select/choose.h"
-#include "kernels/select/measure.h"
+#include "kernels/select/measure_private.h"
 #include "tests/harness.h"
 #include "tests/unit/kernels/two_ops.h"
 
@@ -160,11 +160,32 @@ TEST(a_load_over_half_of_the_measuring_changes_nothing)
     krn_times_deinit(&t);
 }
 
+/* The time of a thread that others keep from its core is what it ran, but it stays in doubt. */
+TEST(waiting_for_the_core_is_no_part_of_a_time)
+{
+    struct script s = {.load = WAITS, .until = UINT64_MAX, .every = 1};
+    struct krn_times t = KRN_TIMES_NULL;
+    struct krn_chosen c;
+    struct tiny model;
+
+    model_init(&model);
+    T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+    T_TRUE(krn_times_disturbed(&t) == 1);
+    for (size_t i = 0; i < t.count; i++) {
+        T_TRUE(t.times[i].ns == (double)truth(t.times[i].primitive));
+    }
+    choose(&t, &c);
+    check_best(&t, &c);
+    T_TRUE(krn_chosen_doubt(&c) > 0.01);
+    krn_chosen_deinit(&c);
+    krn_times_deinit(&t);
+}
+
 /* A load over all of the first measuring leaves doubt, and the wrong choice. Measured again without
  * it, what is unsure is put right, and nothing else is measured. */
 TEST(a_load_over_all_of_it_leaves_doubt_until_it_is_measured_again)
 {
-    struct script s = {.load = WAITS, .until = UINT64_MAX, .every = 1};
+    struct script s = {.load = STOLEN, .until = UINT64_MAX, .every = 1};
     struct krn_times t = KRN_TIMES_NULL, more = KRN_TIMES_NULL;
     struct krn_chosen first, now, c;
     struct tiny model;
@@ -209,6 +230,77 @@ TEST(only_what_is_wanted_is_measured_again)
     T_EQ(of[0], 1);
     T_LT(1, of[1]);
     krn_times_deinit(&more);
+    krn_times_deinit(&t);
+}
+
+/* A product of one row reads its weights from memory, which takes longer than its sums. */
+TEST(time_is_divided_by_what_takes_it)
+{
+    bool second[2] = {false, true};
+    struct krn_times known = {.op_count = 2};
+    struct krn_measure_options options = {.only = "unary"};
+    struct krn_measurement r = {.o = &options};
+    struct tiny model;
+
+    model_init(&model);
+    r.m = &model.m;
+    model.ops[0].macs = model.ops[1].macs = 16000;
+    T_EQ(krn_measure_list(&r), 0);
+    T_NEAR(r.ops[0].share, 0.5, 1e-9);
+    krn_measure_deinit(&r);
+
+    model.storages[2].bytes = 72000;
+    model.ops[1].in[1] = 2;
+    r = (struct krn_measurement){.m = &model.m, .o = &options};
+    T_EQ(krn_measure_list(&r), 0);
+    T_NEAR(r.ops[0].share, 1257.0 / (1257 + 9257), 1e-9);
+    T_NEAR(r.ops[0].share + r.ops[1].share, 1, 1e-9);
+    krn_measure_deinit(&r);
+
+    options.known = &known;
+    options.wanted = second;
+    r = (struct krn_measurement){.m = &model.m, .o = &options};
+    T_EQ(krn_measure_list(&r), 0);
+    T_NEAR(r.ops[0].share, 0, 0);
+    T_NEAR(r.ops[1].share, 1, 0);
+    krn_measure_deinit(&r);
+}
+
+/* However little time there is, what takes long to pack is not judged by one run. */
+TEST(a_product_that_fills_a_window_gets_some_samples)
+{
+    enum { SIDE = 5100 }; /* 99 MB of weights */
+    struct script s = {.load = QUIET};
+    struct krn_watch_clocks clocks = {.arg = &s,
+                                      .wall_ns = wall,
+                                      .thread_ns = thread,
+                                      .reference_ns = reference,
+                                      .took_ns = took};
+    struct krn_measure_options o = {
+        .cpu = -1, .budget_ns = 1, .only = "gemm_f32_igemm", .clocks = &clocks};
+    struct krn_times t = KRN_TIMES_NULL;
+    size_t bytes = (size_t)SIDE * SIDE * sizeof(float);
+    base_autofree float *weights = calloc(1, bytes);
+    struct tiny model;
+
+    T_TRUE(weights);
+    tiny_model(&model, 3, SIDE, 1024);
+    model.tensors[1].dim[0] = SIDE;
+    model.storages[1] =
+        (struct mdl_storage){.home = MDL_HOME_CONST, .bytes = bytes, .data = (void *)weights};
+    model.ops[0].kind = MDL_OP_GEMM;
+    model.ops[0].in[0] = 0;
+    model.ops[0].in[1] = 1;
+    model.ops[0].out[0] = 2;
+    model.ops[0].attr.gemm.alpha = model.ops[0].attr.gemm.beta = 1;
+    model.ops[0].channels = SIDE;
+    model.m.op_count = 1;
+    model.m.weight_bytes = bytes;
+    T_EQ(krn_measure(&model.m, &o, &t), 0);
+    T_LT(0, t.count);
+    for (size_t i = 0; i < t.count; i++) {
+        T_LE(KRN_FIGURE_CLEAN_MIN, t.times[i].samples);
+    }
     krn_times_deinit(&t);
 }
 

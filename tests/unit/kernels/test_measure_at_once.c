@@ -78,9 +78,10 @@ TEST(primitives_that_are_as_fast_are_candidates)
 {
     static const struct krn_primitive other = {.name = "gemm_f32__other"};
     const struct {
-        double ns;
+        double ns, sigma_ns;
         bool is;
-    } cases[] = {{900, true}, {1100, true}, {1250, true}, {1251, false}};
+    } cases[] = {{900, 0, true},    {1100, 0, true},    {1250, 0, true},   {1251, 0, false},
+                 {1450, 100, true}, {1451, 100, false}, {2000, 500, true}, {9000, 0, false}};
     struct krn_time list[KRN_AT_ONCE_CANDIDATES];
     const struct krn_primitive *igemm;
     struct krn_choice choice;
@@ -94,7 +95,9 @@ TEST(primitives_that_are_as_fast_are_candidates)
     choice.own[0] = &other;
     T_EQ(krn_at_once_candidates(&o.m, NULL, &choice, 0, list), 0);
     for (size_t i = 0; i < base_array_count(cases); i++) {
-        struct krn_time times[] = {{0, &other, 1000, 20, 7}, {0, igemm, cases[i].ns, 20, 9}};
+        struct krn_time times[] = {
+            {0, &other, 1000, 20, 7},
+            {.op = 0, .primitive = igemm, .ns = cases[i].ns, .sigma_ns = cases[i].sigma_ns}};
         struct krn_times of = {.op_count = 2, .count = 2, .times = times};
 
         T_EQ(krn_at_once_candidates(&o.m, &of, &choice, 0, list), cases[i].is);
@@ -107,47 +110,79 @@ TEST(primitives_that_are_as_fast_are_candidates)
 TEST(what_takes_the_place_of_the_fastest_for_one_frame)
 {
     const struct {
-        double now_gain, ns, sigma_ns, gain;
+        double now_gain, lone, gain;
         bool takes;
     } cases[] = {
-        {1, 900, 0, 1, true},         {1, 1000, 0, 1, false},      {1, 1100, 0, 0.90, true},
-        {1, 1101, 0, 0.70, false},    {1, 1140, 100, 0.70, true},  {1, 1150, 100, 0.70, false},
-        {1, 1250, 0, 0.53, true},     {1, 1251, 0, 0.10, false},   {1, 1250, 900, 0.70, true},
-        {1, 1251, 900, 0.70, false},  {0.53, 1200, 0, 0.25, true}, {0.25, 1200, 0, 0.20, false},
-        {0.25, 1000, 0, 0.26, false},
+        {1, 0.9, 1, true},      {1, 1, 1, false},        {1, 1.1, 0.90, true},
+        {1, 1.11, 0.70, false}, {1, 1.25, 0.53, true},   {1, 1.26, 0.10, false},
+        {1, 1.2, 0.56, false},  {0.53, 1.2, 0.25, true}, {0.25, 1.2, 0.20, false},
+        {0.25, 1, 0.26, false},
     };
 
     for (size_t i = 0; i < base_array_count(cases); i++) {
-        const struct krn_time now = {.ns = 1000, .sigma_ns = cases[i].sigma_ns};
-        const struct krn_time to = {.ns = cases[i].ns, .sigma_ns = cases[i].sigma_ns};
-
-        T_EQ(krn_at_once_takes(&now, cases[i].now_gain, &to, cases[i].gain), cases[i].takes);
+        T_EQ(krn_at_once_takes(cases[i].now_gain, cases[i].lone, cases[i].gain), cases[i].takes);
     }
 }
 
-/* The chosen one does not run several frames at once; the only candidate takes its place. Its time
- * is so short that whatever is measured of it, it gains. */
-TEST(the_choice_moves_to_what_computes_several_frames)
+/* Any other one of these products that runs one frame at a time. */
+static const struct krn_primitive *one_by_one(const struct mdl_model *m)
 {
-    static const struct krn_primitive other = {.name = "gemm_f32__other"};
-    const struct krn_at_once_options options = {.cpu = -1, .budget_ns = 1};
-    struct krn_time times[] = {{0, &other, 1000, 20, 7}, {0, NULL, 10, 20, 9}};
-    struct krn_times of = {.op_count = 2, .count = 2, .times = times};
-    double gains[2][KRN_AT_ONCE], op_ns[2] = {1000, 5}, op_sigma_ns[2] = {0};
-    struct krn_chosen chosen = {
-        .op_ns = op_ns, .op_sigma_ns = op_sigma_ns, .ns = 1005, .packed_bytes = 7};
-    struct tiny o;
+    size_t count;
+    const struct krn_primitive *table = krn_primitives(&count);
 
-    start(&o, "gemm_f32_igemm", &chosen.choice);
-    times[1].primitive = chosen.choice.own[0];
-    chosen.choice.own[0] = &other;
-    T_EQ(krn_measure_at_once(&o.m, &of, &options, &chosen, gains), 0);
-    T_TRUE(chosen.choice.own[0] == times[1].primitive);
-    T_NEAR(chosen.ns, 15, 1e-9);
-    T_NEAR(op_ns[0], 10, 0);
-    T_EQ(chosen.packed_bytes, 9);
-    T_TRUE(gains[0][1] > 0 && gains[0][1] != 1);
-    krn_choice_deinit(&chosen.choice);
+    for (size_t i = 0; i < count; i++) {
+        if (krn_usable(&table[i], m, 0) && !table[i].fused && !table[i].frames_at_once &&
+            !table[i].inexact) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+/* A frame takes 1200 ns of igemm, 1000 of others; with several at once all together as long. */
+static uint64_t slower_alone(const struct krn_primitive *p, size_t frames, uint64_t ns)
+{
+    (void)frames, (void)ns;
+    return strstr(p->name, "igemm") ? 1200 : 1000;
+}
+
+static uint64_t too_slow(const struct krn_primitive *p, size_t frames, uint64_t ns)
+{
+    return 2 * slower_alone(p, frames, ns) - 1000;
+}
+
+/* Times of other moments say that the other one is far slower, but are not sure of it: turns
+ * decide, and its time is that of the chosen one as the turns compare them. */
+TEST(turns_decide_what_computes_several_frames)
+{
+    const struct {
+        uint64_t (*took_ns)(const struct krn_primitive *p, size_t frames, uint64_t ns);
+        bool moves;
+    } cases[] = {{slower_alone, true}, {too_slow, false}};
+
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        const struct krn_at_once_options options = {
+            .cpu = -1, .budget_ns = 1, .took_ns = cases[i].took_ns};
+        struct krn_time times[] = {{.op = 0, .ns = 1000, .bytes = 7},
+                                   {.op = 0, .ns = 2000, .sigma_ns = 500, .bytes = 9}};
+        struct krn_times of = {.op_count = 2, .count = 2, .times = times};
+        double gains[2][KRN_AT_ONCE], op_ns[2] = {1000, 5}, op_sigma_ns[2] = {10};
+        struct krn_chosen chosen = {
+            .op_ns = op_ns, .op_sigma_ns = op_sigma_ns, .ns = 1005, .packed_bytes = 7};
+        struct tiny o;
+
+        start(&o, "gemm_f32_igemm", &chosen.choice);
+        times[1].primitive = chosen.choice.own[0];
+        times[0].primitive = chosen.choice.own[0] = one_by_one(&o.m);
+        T_TRUE(times[0].primitive);
+        T_EQ(krn_measure_at_once(&o.m, &of, &options, &chosen, gains), 0);
+        T_TRUE(chosen.choice.own[0] == times[cases[i].moves].primitive);
+        T_NEAR(chosen.ns, cases[i].moves ? 1205 : 1005, 1e-9);
+        T_NEAR(op_ns[0], cases[i].moves ? 1200 : 1000, 1e-9);
+        T_EQ(chosen.packed_bytes, cases[i].moves ? 9 : 7);
+        T_NEAR(gains[0][1], cases[i].moves ? 0.25 : 1, 1e-9);
+        krn_choice_deinit(&chosen.choice);
+    }
 }
 
 TEST(it_stops_early)
