@@ -15,12 +15,16 @@
 #define QUIET_NS BASE_NS_PER_S
 #define PATIENCE_NS (60 * BASE_NS_PER_S) /* then it measures beside frames */
 #define RETRY_NS (10 * BASE_NS_PER_S)
-/* Where times leave doubt: waits for this long at first, twice as long after each measurement. */
-#define DOUBT_PATIENCE_NS (30 * BASE_NS_PER_S)
+#define DOUBT_PATIENCE_NS (15 * BASE_NS_PER_S)
 #define DOUBT_TRIES_MAX 10u
 #define DOUBT_CALM_MAX 3u /* of them, which nothing disturbed: more would not help */
 #define OTHERS_BUSY 0.2   /* of one core, all cores together: then the machine is not quiet */
 #define SPARE_BYTES (64ull << 20) /* all primitives of a few operators, packed to be measured */
+
+uint64_t dmn_choose_patience_ns(unsigned tries)
+{
+    return DOUBT_PATIENCE_NS << base_min(tries, DOUBT_TRIES_MAX);
+}
 
 static bool is_quiet(const struct dmn_models *models, uint64_t now_ns)
 {
@@ -204,7 +208,7 @@ static bool is_due(const struct dmn_model *m, bool quiet, bool others, uint64_t 
     }
     return may_try(m) &&
            ((quiet && !others && (m->choice.tries.all == 0 || waited_ns > RETRY_NS)) ||
-            waited_ns > DOUBT_PATIENCE_NS << m->choice.tries.all);
+            waited_ns > dmn_choose_patience_ns(m->choice.tries.all));
 }
 
 void dmn_choose_again_tick(struct dmn_models *models, uint64_t now_ns)

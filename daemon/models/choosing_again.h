@@ -25,3 +25,7 @@ struct dmn_models;
 /** dmn_choose_again_tick() - once a second while the daemon serves: begins if it is time. Threads:
  * the loop thread. */
 void dmn_choose_again_tick(struct dmn_models *models, uint64_t now_ns);
+/** dmn_choose_patience_ns() - Return: for how long an unsure choice that was measured again @tries
+ * times waits for a quiet machine before it is measured on a busy one: twice as long each time, and
+ * twice within the first minute. Pure. */
+uint64_t dmn_choose_patience_ns(unsigned tries);

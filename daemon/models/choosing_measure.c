@@ -7,6 +7,7 @@
 #include "daemon/models/core_time.h"
 
 #define LIMIT_TIMES 5u     /* of kernels.measure_ms, for frames that take seconds */
+#define SPARE_TIMES 4u     /* of kernels.measure_ms, in spare time: no start waits for it */
 #define CALM_DISTURBED 0.2 /* share of samples that may be left out of a calm measurement */
 
 static uint64_t stolen_ns(void *arg)
@@ -15,6 +16,17 @@ static uint64_t stolen_ns(void *arg)
     struct dmn_core_time t;
 
     return dmn_core_time_read(kind->cpu, &t) == 0 ? t.stolen_ns : 0;
+}
+
+/* Does it only measure what is unsure of known times? */
+static bool knows(const struct dmn_choose *c, size_t k)
+{
+    return c->again && c->known[k].count > 0;
+}
+
+uint64_t dmn_choose_budget_ns(const struct dmn_choose *c, size_t kind)
+{
+    return (knows(c, kind) ? SPARE_TIMES : 1) * c->ms * BASE_NS_PER_MS;
 }
 
 /* Sets @ret for the operators of kind @k that the known times leave in doubt. Return: how many;
@@ -38,9 +50,9 @@ static int time_kind(struct dmn_choose *c, const struct mdl_model *m, size_t k, 
 {
     struct krn_watch_clocks clocks = {.arg = &c->kinds[k], .stolen_ns = stolen_ns};
     base_autofree bool *wanted = calloc(m->op_count + 1, sizeof(*wanted));
-    bool again = c->again && c->known[k].op_count == m->op_count;
+    bool again = knows(c, k);
     struct krn_measure_options o = {.cpu = c->kinds[k].cpu,
-                                    .budget_ns = c->ms * BASE_NS_PER_MS,
+                                    .budget_ns = dmn_choose_budget_ns(c, k),
                                     .limit_ns = LIMIT_TIMES * c->ms * BASE_NS_PER_MS,
                                     .inexact = !c->options.exact,
                                     .stop = &c->stop,

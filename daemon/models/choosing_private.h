@@ -41,6 +41,10 @@ int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const stru
 /** dmn_choose_measure() - measures the primitives of each kind, and chooses. Sets c->doubt, and
  * adds to c->known and c->tries. Return: 0, or as krn_measure() and krn_choose(). */
 int dmn_choose_measure(struct dmn_choose *c, const struct mdl_model *m);
+/** dmn_choose_budget_ns() - Return: the time for measuring @kind: c->ms; several times as long
+ * where only what is unsure is measured again, so that each of its primitives gets the samples it
+ * wants. */
+uint64_t dmn_choose_budget_ns(const struct dmn_choose *c, size_t kind);
 /** dmn_choose_at_once() - measures what several frames at once gain with the choice of each kind,
  * where that is not known; after measuring, of primitives that take one frame as long it chooses
  * the best. Return: it measured some; what fails stays unknown. choosing_at_once.c */

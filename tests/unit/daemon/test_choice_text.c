@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/models/choosing_again.h"
 #include "daemon/models/choosing_private.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"
@@ -195,6 +196,30 @@ TEST(bad_text_is_refused)
     krn_net_free(net);
     mdl_free(s);
     mdl_free(m);
+}
+
+TEST(measuring_again_takes_longer_than_a_start_may)
+{
+    struct dmn_choose c = {.ms = 100};
+
+    T_EQ(dmn_choose_budget_ns(&c, 0), 100000000);
+    c.again = true; /* all of it, without times from before */
+    T_EQ(dmn_choose_budget_ns(&c, 0), 100000000);
+    c.known[0].count = 1;
+    T_EQ(dmn_choose_budget_ns(&c, 0), 400000000);
+    T_EQ(dmn_choose_budget_ns(&c, 1), 100000000);
+}
+
+TEST(an_unsure_choice_is_measured_twice_within_a_minute)
+{
+    const uint64_t measuring_ns = 7 * BASE_NS_PER_S;
+
+    T_LT(dmn_choose_patience_ns(0) + dmn_choose_patience_ns(1) + 2 * measuring_ns,
+         60 * BASE_NS_PER_S);
+    for (unsigned tries = 0; tries < 10; tries++) {
+        T_EQ(dmn_choose_patience_ns(tries + 1), 2 * dmn_choose_patience_ns(tries));
+    }
+    T_EQ(dmn_choose_patience_ns(100), dmn_choose_patience_ns(10));
 }
 
 TEST_MAIN()
