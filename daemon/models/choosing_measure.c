@@ -6,9 +6,8 @@
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/core_time.h"
 
-#define LIMIT_TIMES 5u     /* of kernels.measure_ms, for frames that take seconds */
-#define SPARE_TIMES 4u     /* of kernels.measure_ms, in spare time: no start waits for it */
-#define CALM_DISTURBED 0.2 /* share of samples that may be left out of a calm measurement */
+#define LIMIT_TIMES 5u /* of kernels.measure_ms, for frames that take seconds */
+#define SPARE_TIMES 4u /* of kernels.measure_ms, in spare time: no start waits for it */
 
 static uint64_t stolen_ns(void *arg)
 {
@@ -132,6 +131,6 @@ int dmn_choose_measure(struct dmn_choose *c, const struct mdl_model *m)
     }
     c->doubt = doubt > DMN_CHOOSE_DOUBT ? doubt : 0;
     c->tries.all += c->again;
-    c->tries.calm += c->again && disturbed < CALM_DISTURBED;
+    c->tries.calm += c->again && disturbed < KRN_MEASURE_RESTLESS;
     return r;
 }

@@ -63,6 +63,11 @@ struct krn_times {
 };
 #define KRN_TIMES_NULL ((struct krn_times){0})
 
+/* With this share of samples left out a measurement is restless: what kept the others waiting also
+ * shared caches and memory with the clean ones, some primitives' more than others'. So no time is
+ * surer than to 5 %. */
+#define KRN_MEASURE_RESTLESS 0.2
+
 /**
  * krn_measure() - times the primitives of every op of @m
  * An NCHW primitive runs on converted data; the conversions before and after it are timed
