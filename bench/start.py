@@ -29,7 +29,7 @@ LIMIT_S = 120
 class Served:
     """A daemon until its block ends; .ready_s: how long it took."""
 
-    def __init__(self, build, path, folder):
+    def __init__(self, build, path, folder, more=()):
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         name = os.path.join(folder, 'notify.sock')
         if os.path.exists(name):
@@ -39,7 +39,7 @@ class Served:
         self.env = dict(os.environ, NOTIFY_SOCKET=name, PIPED_RUNTIME_DIR=folder)
         self.start = time.monotonic()
         self.process = subprocess.Popen([os.path.join(build, 'daemon', 'piped'), '--model', 'net=' + path, '--runtime-dir',
-                                         folder, '--state-dir', folder], env=self.env, stderr=subprocess.DEVNULL)
+                                         folder, '--state-dir', folder, *more], env=self.env, stderr=subprocess.DEVNULL)
         while b'READY=1' not in self.message():
             pass
         self.ready_s = time.monotonic() - self.start

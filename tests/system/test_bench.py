@@ -102,6 +102,25 @@ def starts_are_timed():
     check(found["resident_mb"] > found["weights_mb"] and found["bound_mb"] >= 20, found)
 
 
+def starts_beside_a_load_are_compared():
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "busy_start.py"), "--build", BUILD, "--busy", "1",
+                        "--settle-s", "0.5", "--rate", "20", "--rounds", "2", "--seconds", "0.1", "--measure-ms", "20", DIGITS],
+                       capture_output=True, text=True, timeout=2 * LIMIT_S, check=False)
+    equal(r.returncode, 0, r.stdout + r.stderr)
+    found = json.loads(r.stdout)
+    equal((found["network"], found["busy_processes"], found["rate"]), ("digits.onnx", 1, 20))
+    equal(sorted(found["differ_from_quiet"]), ["busy", "busy_first", "quiet_first"])
+    for start in found["starts"].values():
+        check(0 <= start["doubt"] <= 1 and start["changes"] <= start["measured_again"], start)
+    equal(sorted(found["plans"]), ["busy", "busy_first", "quiet", "quiet_again"])
+    for what in ("one_frame", "many_frames"):
+        for clock in ("ms", "cpu_ms"):
+            times, ratios = found[what][clock], found[what][clock + "_ratio"]
+            equal(sorted(times), sorted(found["plans"]))
+            equal(sorted(ratios), ["busy", "busy_first", "quiet_again"])
+            check(all(0 < v["min"] <= v["median"] <= v["max"] for v in [*times.values(), *ratios.values()]), found)
+
+
 main([governor_settings_are_those_of_the_paper,
       plans_are_read, pipelines_are_predicted, trials_of_microseconds_keep_their_times, results_become_a_table,
-      a_small_network_goes_through, starts_are_timed])
+      a_small_network_goes_through, starts_are_timed, starts_beside_a_load_are_compared])
