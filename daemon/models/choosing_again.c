@@ -39,10 +39,9 @@ static bool is_quiet(const struct dmn_models *models, uint64_t now_ns)
 /* For a while there are two of the model, the new one with its weights as they are and packed. */
 static bool has_room(const struct dmn_model *m)
 {
-    uint64_t taken = dmn_process_memory().resident_bytes, room = dmn_memory_room("", taken);
     uint64_t needs = m->model->weight_bytes + krn_net_need_bytes(m->net) + m->model->arena_bytes;
 
-    return room == 0 || taken + needs + SPARE_BYTES <= room;
+    return needs + SPARE_BYTES <= dmn_memory_free();
 }
 
 static void stay(struct dmn_model *m, int level, const char *why)

@@ -2,8 +2,10 @@
 /* What it gains that a team takes several frames at once, of the chosen primitives. */
 #include "base.h"
 #include "daemon/models/choosing_private.h"
+#include "daemon/models/memory_room.h"
 
-#define SHARE 4u /* of kernels.measure_ms that is spent on it: one part in so many */
+#define SHARE 4u     /* of kernels.measure_ms that is spent on it: one part in so many */
+#define FREE_PART 2u /* of what is free, one part in so many for weights to compare */
 
 /* Times by which another primitive may be chosen: not if memory or examples decided, too. */
 static const struct krn_times *times_of(const struct dmn_choose *c, size_t k)
@@ -20,7 +22,11 @@ bool dmn_choose_at_once(struct dmn_choose *c, const struct mdl_model *m)
 
     for (size_t k = 0; k < c->kind_count && c->ms > 0; k++) {
         struct krn_at_once_options o = {
-            .cpu = c->kinds[k].cpu, .budget_ns = c->ms * BASE_NS_PER_MS / SHARE, .stop = &c->stop};
+            .cpu = c->kinds[k].cpu,
+            .budget_ns = c->ms * BASE_NS_PER_MS / SHARE,
+            .stop = &c->stop,
+            .packed_max = dmn_memory_free() / FREE_PART,
+        };
         double(*gains)[KRN_AT_ONCE];
 
         if (c->kinds[k].same != k || c->at_once[k] ||

@@ -92,16 +92,14 @@ static size_t needs(const struct dmn_load *l)
  * refused rather than that all models here are killed for memory. */
 static int check_memory(struct dmn_load *l)
 {
-    uint64_t taken = dmn_process_memory().resident_bytes, room = dmn_memory_room("", taken);
-    uint64_t needs = l->model->weight_bytes + l->model->arena_bytes;
+    uint64_t needs = l->model->weight_bytes + l->model->arena_bytes, left = dmn_memory_free();
 
-    if (!l->model->segment || room == 0 || needs + taken <= room) {
+    if (!l->model->segment || needs <= left) {
         return 0;
     }
     snprintf(l->error, sizeof(l->error),
              "it needs %llu MiB of memory, and %llu MiB are free for models here",
-             (unsigned long long)(needs >> 20),
-             (unsigned long long)((room > taken ? room - taken : 0) >> 20));
+             (unsigned long long)(needs >> 20), (unsigned long long)(left >> 20));
     return -ENOMEM;
 }
 

@@ -36,14 +36,19 @@ uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes)
     return bytes == UINT64_MAX ? 0 : bytes / STEP_BYTES * STEP_BYTES;
 }
 
-size_t dmn_memory_batch(uint64_t room_bytes, uint64_t resident_bytes, uint64_t frame_bytes,
-                        size_t teams, size_t most)
+uint64_t dmn_memory_free(void)
 {
-    uint64_t free_bytes = room_bytes - base_min(resident_bytes, room_bytes);
+    uint64_t taken = dmn_process_memory().resident_bytes, room = dmn_memory_room("", taken);
+
+    return room == 0 ? UINT64_MAX : room - base_min(taken, room);
+}
+
+size_t dmn_memory_batch(uint64_t free_bytes, uint64_t frame_bytes, size_t teams, size_t most)
+{
     double each = 2.0 * (double)teams * (double)frame_bytes, may = (double)(free_bytes / FREE_PART);
     size_t batch = most;
 
-    while (batch > 1 && room_bytes > 0 && each * (double)batch > may) {
+    while (batch > 1 && free_bytes != UINT64_MAX && each * (double)batch > may) {
         batch /= 2;
     }
     return batch;

@@ -15,15 +15,18 @@
  */
 uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes);
 
+/** dmn_memory_free() - Return: bytes that are still free for models of this process; UINT64_MAX:
+ * unknown. Reads a few small files. Threads: any. */
+uint64_t dmn_memory_free(void);
+
 /**
  * dmn_memory_batch() - Return: how many frames each of @teams may take at once, at most @most, a
  * power of two, so that the frames that a plan with batches has in flight, two for each of them,
  * fill at most a quarter of what is free
- * @room_bytes: dmn_memory_room() of @resident_bytes; 0: unknown, then @most
+ * @free_bytes: dmn_memory_free(); UINT64_MAX: unknown, then @most
  * @frame_bytes: the arena of a frame
  */
-size_t dmn_memory_batch(uint64_t room_bytes, uint64_t resident_bytes, uint64_t frame_bytes,
-                        size_t teams, size_t most);
+size_t dmn_memory_batch(uint64_t free_bytes, uint64_t frame_bytes, size_t teams, size_t most);
 
 /** dmn_process_memory() - memory of this process; 0: unknown. Reads a small file. Threads: any. */
 struct dmn_process_memory {

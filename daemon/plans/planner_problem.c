@@ -86,14 +86,6 @@ static struct tun_ep describe_ep(const struct dmn_config *config, const struct p
     return ret;
 }
 
-static size_t batch_max(const struct mdl_model *model, size_t cores)
-{
-    uint64_t taken = dmn_process_memory().resident_bytes;
-
-    return dmn_memory_batch(dmn_memory_room("", taken), taken, model->arena_bytes, cores,
-                            PL_BATCH_MAX);
-}
-
 /* Sets units and EPs; every cost is unknown. Return: 0, -EINVAL, -ENOMEM. */
 static int describe(const struct dmn_machine *on, const struct mdl_model *model,
                     struct tun_problem *ret)
@@ -115,7 +107,8 @@ static int describe(const struct dmn_machine *on, const struct mdl_model *model,
         ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
         ret->batch_wait_ns =
             (double)dmn_config_int(dmn_machine_config(on), DMN_KEY_BATCH_WAIT_US) * 1e3;
-        ret->bounds.batch_max = batch_max(model, cores);
+        ret->bounds.batch_max =
+            dmn_memory_batch(dmn_memory_free(), model->arena_bytes, cores, PL_BATCH_MAX);
         describe_units(model, ret);
     }
     return error;

@@ -332,17 +332,24 @@ static int measure_rival(struct at_once *a, size_t op, struct lane *own, const s
     return r == -EOPNOTSUPP ? 0 : r;
 }
 
+static bool may_compare(const struct at_once *a, size_t op, const struct krn_time *to)
+{
+    const struct krn_primitive *own = a->chosen->choice.own[op];
+    const struct krn_time *now = a->times ? time_of(a->times, op, own) : NULL;
+
+    return to->primitive != own && now && now->bytes + to->bytes <= a->o->packed_max;
+}
+
 /* Of the candidates that the chosen one may give way to, takes the one that is best with 4 frames.
  */
 static int measure_op(struct at_once *a, size_t op, const struct krn_time *list, size_t count)
 {
-    const struct krn_primitive *primitive = a->chosen->choice.own[op];
     struct rival best = {.gain = INFINITY};
     struct lane own;
-    int r = lane_init(a, op, primitive, &own);
+    int r = lane_init(a, op, a->chosen->choice.own[op], &own);
 
     for (size_t i = 0; i < count && r == 0 && !stopped(a); i++) {
-        if (list[i].primitive != primitive) {
+        if (may_compare(a, op, &list[i])) {
             r = measure_rival(a, op, &own, &list[i], &best);
         }
     }

@@ -21,6 +21,7 @@ struct krn_at_once_options {
     int cpu;                  /* core to measure on; < 0: wherever the thread runs */
     uint64_t budget_ns;       /* approximate; each op is timed three times at least */
     const _Atomic bool *stop; /* borrowed, may be NULL; true: stop early */
+    uint64_t packed_max;      /* bytes that two primitives may pack to be compared */
     /* tests: the time of a run of @p for so many frames instead of @ns, which it took */
     uint64_t (*took_ns)(const struct krn_primitive *p, size_t frames, uint64_t ns);
 };
@@ -64,7 +65,8 @@ bool krn_at_once_takes(double now_gain, double lone, double to_gain);
  * krn_measure_at_once() - times 1, 2, 4 and 8 frames at once
  * @t: as for krn_at_once_candidates(). Each candidate is timed in turns with the chosen one. Of
  * those that krn_at_once_takes() permits, the one is chosen that takes least with 4 frames; its
- * time is the chosen one's, times what the turns say.
+ * time is the chosen one's, times what the turns say. Two that would pack more than packed_max are
+ * not compared.
  * @c: the choice; changes with it. @ret: [op_count][KRN_AT_ONCE]: the time a frame of 2, 4, 8
  * frames at once over that of one frame: the median over the turns of t(n) / (n t(1)); 1 for ops
  * that run frame after frame

@@ -151,18 +151,21 @@ static uint64_t too_slow(const struct krn_primitive *p, size_t frames, uint64_t 
     return 2 * slower_alone(p, frames, ns) - 1000;
 }
 
-/* Times of other moments say that the other one is far slower, but are not sure of it: turns
+/* The two pack 7 and 9 bytes. Times of other moments say that the other one is far slower, but are not sure of it: turns
  * decide, and its time is that of the chosen one as the turns compare them. */
 TEST(turns_decide_what_computes_several_frames)
 {
     const struct {
         uint64_t (*took_ns)(const struct krn_primitive *p, size_t frames, uint64_t ns);
+        uint64_t packed_max;
         bool moves;
-    } cases[] = {{slower_alone, true}, {too_slow, false}};
+    } cases[] = {{slower_alone, 16, true}, {too_slow, 16, false}, {slower_alone, 15, false}};
 
     for (size_t i = 0; i < base_array_count(cases); i++) {
-        const struct krn_at_once_options options = {
-            .cpu = -1, .budget_ns = 1, .took_ns = cases[i].took_ns};
+        const struct krn_at_once_options options = {.cpu = -1,
+                                                    .budget_ns = 1,
+                                                    .took_ns = cases[i].took_ns,
+                                                    .packed_max = cases[i].packed_max};
         struct krn_time times[] = {{.op = 0, .ns = 1000, .bytes = 7},
                                    {.op = 0, .ns = 2000, .sigma_ns = 500, .bytes = 9}};
         struct krn_times of = {.op_count = 2, .count = 2, .times = times};
