@@ -148,8 +148,11 @@ def keep(options, results):
 
 
 def commit():
-    done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty', '--abbrev=7'], capture_output=True, text=True,
-                          check=False)
+    try:
+        done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty', '--abbrev=7'], capture_output=True,
+                              text=True, check=False)
+    except FileNotFoundError:  # no git here
+        return 'unknown'
     return done.stdout.strip() or 'unknown'
 
 

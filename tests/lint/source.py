@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-BUILD_OUTPUT = ("build", "models", "__pycache__", ".git")
+NO_SOURCES = ("__pycache__", ".git")
 
 
 def files(root):
@@ -19,7 +19,8 @@ def files(root):
     else:
         names = []
         for folder, folders, found in os.walk(root):
-            folders[:] = [f for f in folders if f not in BUILD_OUTPUT and not f.startswith("build")]
+            folders[:] = [f for f in folders if f not in NO_SOURCES and not f.startswith("build") and
+                          not (folder == root and f == "models")]
             names += [os.path.relpath(os.path.join(folder, f), root) for f in found]
     return sorted(n for n in names if n and os.path.isfile(os.path.join(root, n)))
 

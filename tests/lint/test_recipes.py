@@ -113,10 +113,11 @@ def what_is_needed_is_depended_on():
 def installed():
     """The paths that the build installs, below /usr, as the recipe's variables write them."""
     r = subprocess.run(["meson", "introspect", "--installed", BUILD], capture_output=True, text=True, check=True)
-    prefix = next(o["value"] for o in json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD],
-                  capture_output=True, text=True, check=True).stdout) if o["name"] == "prefix")
+    options = {o["name"]: o["value"] for o in json.loads(subprocess.run(
+        ["meson", "introspect", "--buildoptions", BUILD], capture_output=True, text=True, check=True).stdout)}
+    prefix, libdir = options["prefix"], os.path.join(options["prefix"], options["libdir"])
     return {re.sub("^/(lib/systemd|etc)/", r"/usr/\1/", p.replace(prefix, "/usr", 1)) for p in
-            (re.sub(r"/lib/\w+-linux-gnu\w*/", "/lib/", v) for v in json.loads(r.stdout).values())}
+            (v.replace(libdir + "/", prefix + "/lib/", 1) for v in json.loads(r.stdout).values())}
 
 
 VARIABLES = {"bindir": "/usr/bin", "libdir": "/usr/lib", "nonarch_libdir": "/usr/lib", "datadir": "/usr/share",

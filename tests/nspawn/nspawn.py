@@ -127,7 +127,7 @@ class Machine:
 
     def inside(self, user=None):
         """Return: the beginning of a command line that runs in it."""
-        command = ["nsenter", "--all", "--target=%d" % self.leader, "--wd=/", "env", "-i", "PATH=" + os.environ["PATH"],
+        command = ["nsenter", "--all", "--root", "--wd", "--target=%d" % self.leader, "env", "-i", "PATH=" + os.environ["PATH"],
                    "LC_ALL=C.UTF-8"]
         if user:
             command += ["setpriv", "--reuid=" + user, "--regid=" + user, "--init-groups"]

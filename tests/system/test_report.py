@@ -237,7 +237,7 @@ def names_are_never_markup():
 
 # Tables that have to be scrolled. Those of a chart's figures, which are closed at first, may.
 CUT_OFF = """[...document.querySelectorAll('.wide')].filter(w => !w.closest('details') && w.scrollWidth > w.clientWidth)
-    .map(w => w.querySelector('caption').innerText + ' is cut off')"""
+    .map(w => (w.querySelector('caption') || w).innerText.slice(0, 80) + ' is cut off')"""
 # What is wrong on A4 between its margins.
 ON_PAPER = """[...document.querySelectorAll('main > .wide table')].flatMap(t => {
     const size = e => parseFloat(getComputedStyle(e).fontSize), head = t.querySelector('th'), cell = t.querySelector('td')

@@ -50,6 +50,8 @@ def slice_ns(thread):
 
 
 def the_loop_has_a_shorter_slice_than_teams():
+    if os.getpriority(os.PRIO_PROCESS, 0) < 0:
+        return "at a negative nice level slices stay"
     with Daemon() as d:
         loop, teams = slice_ns(d.process.pid), []
         for thread in os.listdir("/proc/%d/task" % d.process.pid):

@@ -78,16 +78,9 @@ int psim_report_timeline(struct psim_report *r)
     return 0;
 }
 
-static void cell(FILE *to, const char *text)
-{
-    fputs("<td><code>", to);
-    page_text(to, text);
-    fputs("</code></td>", to);
-}
-
-/* One row: the plan a search ends with and its frames/s. */
-static int plan_cells(struct psim_report *r, const struct psim_case *c, const char *algorithm,
-                      double *ret_fps)
+/* Adds to @row the plan that a search ends with, and its frames/s, under the algorithm's name. */
+static int add_plan(struct psim_report *r, const struct psim_case *c, const char *algorithm,
+                    json_t *row, double *ret_fps)
 {
     char text[PL_PLAN_TEXT_MAX];
     struct psim_run run;
@@ -98,43 +91,82 @@ static int plan_cells(struct psim_report *r, const struct psim_case *c, const ch
     }
     *ret_fps = 1e9 / run.bottleneck_ns;
     plan_text(&c->truth, &run.log[run.result].plan, text);
-    cell(r->to, text);
-    fprintf(r->to, "<td class=\"n\">%.2f</td>", *ret_fps);
+    json_object_set_new(row, algorithm, json_pack("{s:s, s:f}", "plan", text, "fps", *ret_fps));
     psim_run_deinit(&run);
     return 0;
+}
+
+static int governor_row(struct psim_report *r, const char *setting, json_t *rows)
+{
+    struct psim_case c;
+    json_t *row = json_object();
+    double fps;
+    int error = psim_case_init(r, "vgg16", setting, true, &c);
+
+    json_array_append_new(rows, row);
+    if (error) {
+        return error;
+    }
+    json_object_set_new(row, "setting", json_string(c.platform.title));
+    error = add_plan(r, &c, "pipe-search", row, &fps);
+    error = error ? error : add_plan(r, &c, "exact", row, &fps);
+    psim_case_deinit(&c);
+    return error;
 }
 
 int psim_report_governors(struct psim_report *r)
 {
     static const char *const SETTINGS[] = {"tx2-1", "tx2-2", "tx2-3", "tx2-4"};
+    static const struct page_column COLUMNS[] = {
+        {.heading = "setting", .path = "setting"},
+        {.heading = "pipe-search", .path = "pipe-search.plan", .kind = PAGE_CODE},
+        {.heading = "frames/s", .path = "pipe-search.fps", .kind = PAGE_NUMBER, .decimals = 2},
+        {.heading = "exact", .path = "exact.plan", .kind = PAGE_CODE},
+        {.heading = "frames/s", .path = "exact.fps", .kind = PAGE_NUMBER, .decimals = 2},
+        {0}};
+    json_t *rows = json_array();
+    int error = 0;
 
-    fputs("<h2>Governor settings (Pipe-search, table 6)</h2>\n<div class=\"wide\"><table><tr>"
-          "<th>setting</th><th>pipe-search</th><th class=\"n\">frames/s</th><th>exact</th>"
-          "<th class=\"n\">frames/s</th></tr>\n",
-          r->to);
-    for (size_t i = 0; i < base_array_count(SETTINGS); i++) {
-        struct psim_case c;
-        double fps;
-        int error = psim_case_init(r, "vgg16", SETTINGS[i], true, &c);
-
-        if (error) {
-            return error;
-        }
-        fputs("<tr><td>", r->to);
-        page_text(r->to, c.platform.title);
-        fputs("</td>", r->to);
-        error = plan_cells(r, &c, "pipe-search", &fps);
-        error = error ? error : plan_cells(r, &c, "exact", &fps);
-        fputs("</tr>\n", r->to);
-        psim_case_deinit(&c);
-        if (error) {
-            return error;
-        }
+    for (size_t i = 0; i < base_array_count(SETTINGS) && !error; i++) {
+        error = governor_row(r, SETTINGS[i], rows);
     }
-    fputs(
-        "</table></div>\n<p>VGG-16, counted as 21 layers as in the paper, under its four governor "
-        "settings.</p>\n",
-        r->to);
+    if (!error) {
+        page_heading(r->to, 2, "Governor settings (Pipe-search, table 6)");
+        page_table(r->to,
+                   "VGG-16, counted as 21 layers as in the paper, under its four governor settings",
+                   COLUMNS, rows);
+    }
+    json_decref(rows);
+    return error;
+}
+
+static int board_row(struct psim_report *r, const char *network, json_t *rows)
+{
+    struct psim_case c;
+    size_t order[PL_EP_MAX], last;
+    json_t *row = json_object();
+    double big, little, pipe_it, exact;
+    int error = psim_case_init(r, network, "hikey970", false, &c);
+
+    json_array_append_new(rows, row);
+    if (error) {
+        return error;
+    }
+    last = c.truth.unit_count - 1;
+    tun_rank_eps(&c.truth, order);
+    big = 1e9 / tun_team_ns(&c.truth, 0, last, order[0], c.truth.eps[order[0]].cores);
+    little = 1e9 / tun_team_ns(&c.truth, 0, last, order[1], c.truth.eps[order[1]].cores);
+    error = add_plan(r, &c, "pipe-it", row, &pipe_it);
+    error = error ? error : add_plan(r, &c, "exact", row, &exact);
+    psim_case_deinit(&c);
+    if (error) {
+        return error;
+    }
+    json_object_set_new(row, "network", json_string(network));
+    json_object_set_new(row, "big", json_real(big));
+    json_object_set_new(row, "little", json_real(little));
+    json_object_set_new(row, "pipe_it_gain", json_real(100 * (pipe_it / big - 1)));
+    json_object_set_new(row, "exact_gain", json_real(100 * (exact / big - 1)));
     return 0;
 }
 
@@ -142,42 +174,32 @@ int psim_report_boards(struct psim_report *r)
 {
     static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
                                            "squeezenet1_0"};
+    static const struct page_column COLUMNS[] = {
+        {.heading = "network", .path = "network"},
+        {.heading = "big cores", .path = "big", .kind = PAGE_NUMBER, .decimals = 2},
+        {.heading = "little cores", .path = "little", .kind = PAGE_NUMBER, .decimals = 2},
+        {.heading = "pipe-it", .path = "pipe-it.plan", .kind = PAGE_CODE},
+        {.heading = "frames/s", .path = "pipe-it.fps", .kind = PAGE_NUMBER, .decimals = 2},
+        {.heading = "exact", .path = "exact.plan", .kind = PAGE_CODE},
+        {.heading = "frames/s", .path = "exact.fps", .kind = PAGE_NUMBER, .decimals = 2},
+        {.heading = "gain of pipe-it, %", .path = "pipe_it_gain", .kind = PAGE_NUMBER},
+        {.heading = "of exact, %", .path = "exact_gain", .kind = PAGE_NUMBER},
+        {0}};
+    json_t *rows = json_array();
+    int error = 0;
 
-    fputs("<h2>Big and little together (Pipe-it, tables IV and V)</h2>\n<div class=\"wide\"><table>"
-          "<tr><th>network</th><th class=\"n\">big cores</th><th class=\"n\">little cores</th>"
-          "<th>pipe-it</th><th class=\"n\">frames/s</th><th>exact</th><th class=\"n\">frames/s</th>"
-          "<th class=\"n\">gain of pipe-it</th><th class=\"n\">of exact</th></tr>\n",
-          r->to);
-    for (size_t n = 0; n < base_array_count(NETWORKS); n++) {
-        struct psim_case c;
-        size_t order[PL_EP_MAX];
-        double big, little, pipe_it, exact;
-        int error = psim_case_init(r, NETWORKS[n], "hikey970", false, &c);
-
-        if (error) {
-            return error;
-        }
-        tun_rank_eps(&c.truth, order);
-        big = 1e9 / tun_team_ns(&c.truth, 0, c.truth.unit_count - 1, order[0],
-                                c.truth.eps[order[0]].cores);
-        little = 1e9 / tun_team_ns(&c.truth, 0, c.truth.unit_count - 1, order[1],
-                                   c.truth.eps[order[1]].cores);
-        fprintf(r->to, "<tr><td>%s</td><td class=\"n\">%.2f</td><td class=\"n\">%.2f</td>",
-                NETWORKS[n], big, little);
-        error = plan_cells(r, &c, "pipe-it", &pipe_it);
-        error = error ? error : plan_cells(r, &c, "exact", &exact);
-        psim_case_deinit(&c);
-        if (error) {
-            return error;
-        }
-        fprintf(r->to, "<td class=\"n\">%.0f %%</td><td class=\"n\">%.0f %%</td></tr>\n",
-                100 * (pipe_it / big - 1), 100 * (exact / big - 1));
+    for (size_t n = 0; n < base_array_count(NETWORKS) && !error; n++) {
+        error = board_row(r, NETWORKS[n], rows);
     }
-    fputs(
-        "</table></div>\n<p>The Hikey 970 as described: four A73 and four A53 cores. The first two "
-        "columns are all cores of one EP on one layer at a time, in frames/s.</p>\n",
-        r->to);
-    return 0;
+    if (!error) {
+        page_heading(r->to, 2, "Big and little together (Pipe-it, tables IV and V)");
+        page_table(r->to, "Five networks on a Hikey 970", COLUMNS, rows);
+        page_paragraph(r->to, NULL,
+                       "The Hikey 970 as described: four A73 and four A53 cores. The first two "
+                       "columns are all cores of one EP on one layer at a time, in frames/s.");
+    }
+    json_decref(rows);
+    return error;
 }
 
 #define FRONT_MAX 24u

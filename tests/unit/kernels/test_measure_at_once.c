@@ -151,8 +151,8 @@ static uint64_t too_slow(const struct krn_primitive *p, size_t frames, uint64_t 
     return 2 * slower_alone(p, frames, ns) - 1000;
 }
 
-/* The two pack 7 and 9 bytes. Times of other moments say that the other one is far slower, but are not sure of it: turns
- * decide, and its time is that of the chosen one as the turns compare them. */
+/* The two pack 7 and 9 bytes. Times of other moments say that the other one is far slower, but are
+ * not sure of it: turns decide, and its time is that of the chosen one as the turns compare them. */
 TEST(turns_decide_what_computes_several_frames)
 {
     const struct {
