@@ -313,6 +313,8 @@ def everything_stops_cleanly():
 check_tools("nsenter")
 if network_reason():
     skip(network_reason())
+if subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode:
+    skip("no user namespaces, as in a chroot: the sandbox of piped-link wants one (PrivateUsers=)")
 with tempfile.TemporaryDirectory(prefix="piped-nspawn-") as temp:
     S = None
     try:
