@@ -36,7 +36,8 @@ static struct krn_net *net_of(const struct mdl_model *m)
     char error[MDL_ERROR_MAX];
     struct krn_net *net = NULL;
 
-    return krn_net_new(m, NULL, error, &net) == 0 ? net : NULL;
+    /* those of libraries pack for themselves */
+    return krn_net_new(m, "igemm", error, &net) == 0 ? net : NULL;
 }
 
 /* Return: the sum of what @net answers to a frame, weighted by place. */
