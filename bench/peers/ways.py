@@ -278,12 +278,13 @@ def in_order(frames):
 
 def rate(frames, seconds, lead):
     """Frames a second of a slice in its steady part: from the end of the first `lead` frames to the last that ended before
-    the slice did (afterwards some programs stand still). None: too few frames."""
+    the slice did (afterwards some programs stand still). None: too few frames, or these take less than a quarter of the
+    slice, as where a team gives all answers of a batch at once."""
     ends = sorted(end for _, end in frames)
     if not ends:
         return None
     limit = min(begin for begin, _ in frames) + seconds * 1e9
     within = [e for e in ends if e <= limit]
-    if len(within) < lead + 2:
+    if len(within) < lead + 2 or within[-1] - within[lead - 1] < seconds / 4 * 1e9:
         return None
     return (len(within) - lead) / (within[-1] - within[lead - 1]) * 1e9

@@ -152,7 +152,7 @@ static uint64_t too_slow(const struct krn_primitive *p, size_t frames, uint64_t 
 }
 
 /* The two pack 7 and 9 bytes. Times of other moments say that the other one is far slower, but are
- * not sure of it: turns decide, and its time is that of the chosen one as the turns compare them. */
+ * not sure of it: turns decide, and its time is that of the chosen one as they compare them. */
 TEST(turns_decide_what_computes_several_frames)
 {
     const struct {
