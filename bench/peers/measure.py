@@ -67,7 +67,7 @@ class Run:
     def try_slice(self, way):
         """The way's first slice, as frames; None: it failed."""
         fps = self.first.get(way.name.partition('@')[0], (None, []))[0]
-        seconds = budget.slice_s(self.options.slice, fps, batch_of(way.name), len(way.programs)) if fps else self.options.slice
+        seconds = budget.slice_s(self.options.slice, fps, way.at_once(), len(way.programs)) if fps else self.options.slice
         try:
             taken = way.slice(seconds)
             fps = rate(taken, seconds, way.lead())
@@ -79,7 +79,7 @@ class Run:
             self.drop(way, e)
             return
         self.first[way.name] = fps, taken
-        self.seconds[way.name] = budget.slice_s(self.options.slice, fps, batch_of(way.name), len(way.programs))
+        self.seconds[way.name] = budget.slice_s(self.options.slice, fps, way.at_once(), len(way.programs))
 
     def try_ways(self, names, keep=()):
         """Starts those of the ways that are known, peer by peer, and ends those that are far behind; not those of `keep`."""

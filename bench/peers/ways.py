@@ -8,6 +8,7 @@ number is how many frames each run takes.
 """
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -109,9 +110,13 @@ class Way:
             p.tell(seconds if batch == 1 else f'{seconds} {batch}')
         return sorted(tuple(f) for p in self.programs for f in p.hear()['frames'] for _ in range(batch))
 
+    def at_once(self):
+        """Frames that each of its programs answers at once."""
+        return batch_of(self.name)
+
     def lead(self):
         """Frames at the head of a slice that belong to its start."""
-        return 2 * batch_of(self.name)
+        return 2 * self.at_once()
 
     def stop(self):
         for p in self.programs:
@@ -167,8 +172,11 @@ class Piped(Way):
             v.sock.settimeout(200)
             return v.call('io.piped.Retune', {'algorithm': algorithm, 'seed': 1})['event']['plan_after']
 
+    def at_once(self):
+        return plan_at_once(self.plan())
+
     def lead(self):
-        return 4
+        return max(4, 2 * self.at_once())
 
     def plan(self):
         return self.daemon.status()['models'][0]['plan']
@@ -274,6 +282,12 @@ def in_order(frames):
         latest = max(latest, end)
         out.append((begin, latest))
     return out
+
+
+def plan_at_once(plan):
+    """Frames that the teams of a plan's largest stage answer at once: 8 for 0-15@big*2/4."""
+    groups = [re.search(r"(?:\*(\d+))?(?:/(\d+))?$", group) for stage in plan.split('|') for group in stage.split('+')]
+    return max(int(g[1] or 1) * int(g[2]) if g[2] else 1 for g in groups)
 
 
 def rate(frames, seconds, lead):

@@ -42,6 +42,8 @@ def batches_become_rates():
     """Two programs that take 4 frames in 400 ms each: 20 frames a second."""
     taken = sorted((i * 400 * MS, (i + 1) * 400 * MS) for i in range(5) for _ in range(4) for _ in range(2))
     equal(ways.rate(taken, 2.0, 2 * 4), 20)
+    equal([ways.plan_at_once(p) for p in ("0-15@big*2/4", "0-7@big|8-15@big.0/4", "0-3@big*2|4-7@bigx2", "0-7@big*2/2+little/8")],
+          [8, 4, 1, 8])
     # a team's batch is answered within microseconds, and the next one does not fit into the slice
     equal(ways.rate([(0, 1100 * MS + i * 1000) for i in range(8)], 2.0, 4), None)
 
