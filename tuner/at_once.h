@@ -26,8 +26,8 @@ struct tun_at_once {            /* of one unit on one EP, whatever the width */
 /** tun_at_once_factor() - Return: f(@frames), @frames >= 1; above 8 as for 8.
  * @a: NULL: 1 */
 double tun_at_once_factor(const struct tun_at_once *a, double frames);
-/** tun_at_once_settle() - moves the figures into their ranges above. A figure
- * that is not a positive number takes the value of the one before it. */
+/** tun_at_once_settle() - moves the figures into their ranges above. Replaces a figure that is not
+ * a positive number by the one before it. */
 void tun_at_once_settle(struct tun_at_once *a);
 /** tun_at_once_gains() - Return: several frames at once save at least TUN_AT_ONCE_LEAST.
  * @a: may be NULL */

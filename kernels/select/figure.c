@@ -21,15 +21,20 @@ static void insert(double *sorted, size_t count, double x)
     sorted[count] = x;
 }
 
+void krn_figure_sort(const double *x, size_t count, double *sorted)
+{
+    for (size_t i = 0; i < count; i++) {
+        insert(sorted, i, x[i]);
+    }
+}
+
 struct krn_figure krn_figure_of(const double *clean, size_t clean_count, const double *disturbed,
                                 size_t disturbed_count)
 {
     double sorted[2 * KRN_FIGURE_SAMPLES], rank, ns, sigma;
-    size_t n = 0;
+    size_t n = clean_count;
 
-    for (; n < clean_count; n++) {
-        insert(sorted, n, clean[n]);
-    }
+    krn_figure_sort(clean, clean_count, sorted);
     for (size_t i = 0; clean_count < KRN_FIGURE_CLEAN_MIN && i < disturbed_count; i++, n++) {
         insert(sorted, n, disturbed[i]);
     }

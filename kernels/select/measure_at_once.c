@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "base.h"
 #include "kernels/select/measure_private.h"
@@ -162,15 +161,6 @@ static void evict(struct at_once *a, size_t bytes)
     a->sum += sum;
 }
 
-/* The time for which the thread ran: another one on its core takes none of it. */
-static uint64_t thread_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static double time_frames(const struct at_once *a, const struct lane *l, size_t op, size_t frames)
 {
     const struct krn_mem *mems[FRAMES_MAX];
@@ -182,13 +172,13 @@ static double time_frames(const struct at_once *a, const struct lane *l, size_t 
     for (size_t i = 0; i < frames; i++) {
         mems[i] = &a->r.mem; /* the same rows: the weights are what takes time */
     }
-    start = thread_ns();
+    start = krn_watch_thread_ns(NULL);
     if (frames == 1) {
         krn_bound_run(&l->bound, &run);
     } else {
         krn_bound_run_frames(&l->bound, &run, mems, frames);
     }
-    took_ns = thread_ns() - start;
+    took_ns = krn_watch_thread_ns(NULL) - start;
     if (a->o->took_ns) {
         took_ns = a->o->took_ns(l->bound.primitive, frames, took_ns);
     }
@@ -199,14 +189,7 @@ static double median(const double *x, size_t count)
 {
     double sorted[TURNS_MAX];
 
-    for (size_t i = 0; i < count; i++) {
-        size_t at = i;
-
-        for (; at > 0 && sorted[at - 1] > x[i]; at--) {
-            sorted[at] = sorted[at - 1];
-        }
-        sorted[at] = x[i];
-    }
+    krn_figure_sort(x, count, sorted);
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 

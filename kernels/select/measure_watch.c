@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base.h"
+#include "kernels/select/figure.h"
 
 /* An interrupt is below this, a switch to another thread and back above. */
 #define OFF_NS 5000
@@ -19,7 +20,7 @@ static uint64_t wall(void *arg)
     return base_now_ns();
 }
 
-static uint64_t thread(void *arg)
+uint64_t krn_watch_thread_ns(void *arg)
 {
     struct timespec t;
 
@@ -38,14 +39,7 @@ static double median(const double *x, size_t count)
 {
     double sorted[KRN_WATCH_REFERENCES];
 
-    for (size_t i = 0; i < count; i++) {
-        size_t at = i;
-
-        for (; at > 0 && sorted[at - 1] > x[i]; at--) {
-            sorted[at] = sorted[at - 1];
-        }
-        sorted[at] = x[i];
-    }
+    krn_figure_sort(x, count, sorted);
     return sorted[count / 2];
 }
 
@@ -76,7 +70,7 @@ void krn_watch_init(struct krn_watch *w, const struct krn_watch_clocks *clocks)
     *w = (struct krn_watch){0};
     *c = clocks ? *clocks : (struct krn_watch_clocks){0};
     c->wall_ns = c->wall_ns ? c->wall_ns : wall;
-    c->thread_ns = c->thread_ns ? c->thread_ns : thread;
+    c->thread_ns = c->thread_ns ? c->thread_ns : krn_watch_thread_ns;
     c->reference_ns = c->reference_ns ? c->reference_ns : reference;
     c->stolen_ns = c->stolen_ns ? c->stolen_ns : none;
 }

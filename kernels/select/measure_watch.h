@@ -38,6 +38,9 @@ struct krn_watch {
     bool steady; /* the last one was as most are */
 };
 
+/** krn_watch_thread_ns() - Return: for how long the calling thread ran, by the clock of this
+ * computer: another one on its core takes none of it. @arg: not read */
+uint64_t krn_watch_thread_ns(void *arg);
 /** krn_watch_init() - @clocks: NULL: those of this computer. */
 void krn_watch_init(struct krn_watch *w, const struct krn_watch_clocks *clocks);
 /** krn_watch_begin() - begins a stretch. Threads: the one that is watched, as for all below. */
