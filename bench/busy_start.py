@@ -34,7 +34,7 @@ import tempfile
 import time
 
 from machine import machine
-from start import Served
+from start import Served, networks_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STEADY = {'adapt': {'enabled': False}, 'spin_us': 0}
@@ -239,13 +239,7 @@ def main():
     parser.add_argument('--keep', help='folder where the choices stay')
     parser.add_argument('networks', nargs='*')
     args = parser.parse_args()
-    models = os.path.join(ROOT, 'models')
-    there = os.listdir(models) if os.path.isdir(models) else []
-    names = args.networks or sorted(n for n in there if n.endswith('.onnx'))
-    if not names:
-        print('skipped: no networks; bench/models.py makes them')
-    for name in names:
-        path = name if os.path.exists(name) else os.path.join(models, name if name.endswith('.onnx') else name + '.onnx')
+    for path in networks_of(args.networks):
         print(json.dumps(network(args, path)), flush=True)
     return 0
 

@@ -96,6 +96,17 @@ def network(args, path):
             'bound_mb': megabytes(bound)}
 
 
+def networks_of(names):
+    """Yields the path of each: a file, or a network of models/; without names of all that are there."""
+    models = os.path.join(ROOT, 'models')
+    there = os.listdir(models) if os.path.isdir(models) else []
+    names = names or sorted(n for n in there if n.endswith('.onnx'))
+    if not names:
+        print('skipped: no networks; bench/models.py makes them')
+    for name in names:
+        yield name if os.path.exists(name) else os.path.join(models, name if name.endswith('.onnx') else name + '.onnx')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
@@ -103,13 +114,7 @@ def main():
     parser.add_argument('--frames', type=int, default=20)
     parser.add_argument('networks', nargs='*')
     args = parser.parse_args()
-    models = os.path.join(ROOT, 'models')
-    there = os.listdir(models) if os.path.isdir(models) else []
-    names = args.networks or sorted(n for n in there if n.endswith('.onnx'))
-    if not names:
-        print('skipped: no networks; bench/models.py makes them')
-    for name in names:
-        path = name if os.path.exists(name) else os.path.join(models, name if name.endswith('.onnx') else name + '.onnx')
+    for path in networks_of(args.networks):
         print(json.dumps(network(args, path)), flush=True)
     return 0
 
