@@ -216,3 +216,28 @@ bool i8_finish(struct one_op *o, const struct i8_case *k, struct mdl_quant *q, c
     one_op_free(o);
     return ok;
 }
+
+struct one_op *i8_conv(const struct conv_shape *s, const struct i8_case *k, const char *name,
+                       struct mdl_quant **ret_quant)
+{
+    struct one_op *o = one_op_new(MDL_OP_CONV);
+    size_t cg = s->c / s->groups;
+    int length = conv_tell(s, name, o->name, sizeof(o->name));
+    struct mdl_quant *q;
+
+    snprintf(o->name + length, sizeof(o->name) - (size_t)length,
+             " types %d %d %d fill %d act %d res %d", (int)k->x, (int)k->w, (int)k->y, k->fill,
+             (int)k->act, (int)k->residual);
+    o->op.in[0] = i8_image(o, k->x, s->n, s->c, s->h, s->w, s->x_pixel);
+    o->op.in[1] =
+        one_op_tensor(o, k->w, MDL_HOME_CONST, 4, (size_t[]){s->o, cg, s->kh, s->kw}, NULL);
+    o->op.out[0] = i8_image(o, k->y, s->n, s->o, conv_out_height(s), conv_out_width(s), s->y_pixel);
+    o->op.attr.conv.groups = s->groups;
+    o->op.attr.conv.window = conv_window(s);
+    q = i8_product_quant(o, k, s->o, cg * s->kh * s->kw);
+    i8_add_residual(o, q);
+    i8_fill(o, o->op.in[0], k->fill);
+    i8_fill_weights(o, k);
+    *ret_quant = q;
+    return o;
+}

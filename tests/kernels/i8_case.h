@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "tests/kernels/conv_shape.h"
 #include "tests/kernels/one_op.h"
 
 struct i8_case {
@@ -43,6 +44,11 @@ struct mdl_quant *i8_product_quant(struct one_op *o, const struct i8_case *k, si
                                    size_t terms);
 /** i8_add_residual() - adds the residual that the epilogue names, if any */
 void i8_add_residual(struct one_op *o, struct mdl_quant *q);
+
+/** i8_conv() - a filled convolution of @s. @ret_quant: as of i8_product_quant(). Return: for
+ * i8_finish(), or one_op_free() */
+struct one_op *i8_conv(const struct conv_shape *s, const struct i8_case *k, const char *name,
+                       struct mdl_quant **ret_quant);
 
 /**
  * i8_finish() - runs the case on every primitive, and frees @o and @q

@@ -11,37 +11,10 @@ struct conv_case {
     struct i8_case q;
 };
 
-static struct one_op *conv_new(const struct conv_case *k, const char *name,
-                               struct mdl_quant **ret_quant)
-{
-    struct one_op *o = one_op_new(MDL_OP_CONV);
-    const struct conv_shape *s = &k->s;
-    size_t cg = s->c / s->groups;
-    int length = conv_tell(s, name, o->name, sizeof(o->name));
-    struct mdl_quant *q;
-
-    snprintf(o->name + length, sizeof(o->name) - (size_t)length,
-             " types %d %d %d fill %d act %d res %d", (int)k->q.x, (int)k->q.w, (int)k->q.y,
-             k->q.fill, (int)k->q.act, (int)k->q.residual);
-    o->op.in[0] = i8_image(o, k->q.x, s->n, s->c, s->h, s->w, s->x_pixel);
-    o->op.in[1] =
-        one_op_tensor(o, k->q.w, MDL_HOME_CONST, 4, (size_t[]){s->o, cg, s->kh, s->kw}, NULL);
-    o->op.out[0] =
-        i8_image(o, k->q.y, s->n, s->o, conv_out_height(s), conv_out_width(s), s->y_pixel);
-    o->op.attr.conv.groups = s->groups;
-    o->op.attr.conv.window = conv_window(s);
-    q = i8_product_quant(o, &k->q, s->o, cg * s->kh * s->kw);
-    i8_add_residual(o, q);
-    i8_fill(o, o->op.in[0], k->q.fill);
-    i8_fill_weights(o, &k->q);
-    *ret_quant = q;
-    return o;
-}
-
 static bool conv_run(const struct conv_case *k, const char *name, const char *expect)
 {
     struct mdl_quant *q;
-    struct one_op *o = conv_new(k, name, &q);
+    struct one_op *o = i8_conv(&k->s, &k->q, name, &q);
 
     return i8_finish(o, &k->q, q, expect);
 }
@@ -209,7 +182,7 @@ TEST(onednn_has_the_dot_products_that_the_cpu_has)
     }
     for (int weight = 64; weight <= 65; weight++) {
         struct mdl_quant *q;
-        struct one_op *o = conv_new(&k, "oneDNN", &q);
+        struct one_op *o = i8_conv(&k.s, &k.q, "oneDNN", &q);
         bool takes;
 
         memset(o->buffers[o->op.in[1]].data, weight, o->buffers[o->op.in[1]].bytes);

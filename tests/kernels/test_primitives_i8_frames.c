@@ -154,22 +154,13 @@ TEST(frames_at_once_of_convolutions)
         struct i8_case c = exact_case();
         struct conv_shape s = conv_square(t_range(0, 1) ? 136 : 210, (size_t)t_range(4, 9),
                                           (size_t)t_range(4, 9), 140, 3, 1);
-        struct one_op *o = one_op_new(MDL_OP_CONV);
         struct mdl_quant *q;
+        struct one_op *o;
 
         c.narrow = true; /* so that F(4x4) takes it */
         s.n = (size_t)t_range(2, 8);
-        conv_tell(&s, "frames", o->name, sizeof(o->name));
-        o->op.in[0] = i8_image(o, c.x, s.n, s.c, s.h, s.w, 0);
-        o->op.in[1] =
-            one_op_tensor(o, c.w, MDL_HOME_CONST, 4, (size_t[]){s.o, s.c, s.kh, s.kw}, NULL);
-        o->op.out[0] = i8_image(o, c.y, s.n, s.o, conv_out_height(&s), conv_out_width(&s),
-                                t_range(0, 1) ? s.o : s.o + 5);
-        o->op.attr.conv.groups = 1;
-        o->op.attr.conv.window = conv_window(&s);
-        q = i8_product_quant(o, &c, s.o, s.c * s.kh * s.kw);
-        i8_fill(o, o->op.in[0], c.fill);
-        i8_fill_weights(o, &c);
+        s.y_pixel = t_range(0, 1) ? s.o : s.o + 5;
+        o = i8_conv(&s, &c, "frames", &q);
         T_TRUE(finish(o, q));
     }
     T_TRUE(ran > before || getenv("PIPED_TEST_PRIMITIVES"));

@@ -6,11 +6,12 @@
 #include <math.h>
 
 #include "tests/harness.h"
+#include "tests/kernels/conv_shape.h"
 #include "tests/kernels/wino_bound.h"
 
 static struct one_op *layer_op(size_t c, size_t h, size_t w, size_t o, size_t side)
 {
-    size_t pad = side / 2;
+    struct conv_shape shape = conv_square(c, h, w, o, side, side / 2);
     struct one_op *op = one_op_new(MDL_OP_CONV);
 
     op->op.in[0] = one_op_image(op, 1, c, h, w, 0);
@@ -18,12 +19,7 @@ static struct one_op *layer_op(size_t c, size_t h, size_t w, size_t o, size_t si
         one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){o, c, side, side}, NULL);
     op->op.out[0] = one_op_image(op, 1, o, h, w, 0);
     op->op.attr.conv.groups = 1;
-    op->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                  .kernel = {side, side},
-                                                  .stride = {1, 1},
-                                                  .dilation = {1, 1},
-                                                  .pad_begin = {pad, pad},
-                                                  .pad_end = {pad, pad}};
+    op->op.attr.conv.window = conv_window(&shape);
     return op;
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/bound_primitive.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
+#include "tests/kernels/conv_shape.h"
 
 #define CHANNELS 136u /* transformed weights of every form are too large to be kept */
 #define OUTPUTS 140u
@@ -60,7 +61,7 @@ static struct mdl_tensor image(struct conv *c, size_t storage, size_t channels, 
 static void conv_init(struct conv *c, size_t side, size_t h, size_t w)
 {
     ptrdiff_t taps = (ptrdiff_t)(side * side);
-    size_t pad = side / 2;
+    struct conv_shape shape = conv_square(CHANNELS, h, w, OUTPUTS, side, side / 2);
 
     *c = (struct conv){
         .name = "conv",
@@ -83,12 +84,7 @@ static void conv_init(struct conv *c, size_t side, size_t h, size_t w)
                .act = MDL_ACT_RELU},
     };
     c->op.attr.conv.groups = 1;
-    c->op.attr.conv.window = (struct mdl_window){.rank = 2,
-                                                 .kernel = {side, side},
-                                                 .stride = {1, 1},
-                                                 .dilation = {1, 1},
-                                                 .pad_begin = {pad, pad},
-                                                 .pad_end = {pad, pad}};
+    c->op.attr.conv.window = conv_window(&shape);
     c->m = (struct mdl_model){.name = c->name,
                               .storage_count = 3,
                               .tensor_count = 3,
