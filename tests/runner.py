@@ -15,6 +15,7 @@ from counts import Totals, last_line
 from folders import (ROOT, Stop, build, installed, introspect, need_names, needed_in_setup, run, say, suites_of, tail,
                      test)
 from fuzzing import test_fuzz
+from surroundings import announce
 
 # Build folder -> meson options. The sanitizers' test setups (what they leave out, their environment) are in
 # tests/meson.build.
@@ -170,6 +171,10 @@ def main(argv):
         if not shutil.which(tool):
             raise Stop("%s is not installed; run etc/install-deps" % tool)
     alone = [s for s in ALONE if getattr(args, s)]
+    variables, lacking = announce()
+    env.update(variables)
+    for what, why in lacking:
+        say("no %s here: %s; what needs that is skipped" % (what, why))
     only_plain = args.quick or args.suite or args.tests or alone
     env.update({ALONE[s]: "1" for s in alone})
     if args.arm64:

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 from cases import Failure, check
+from surroundings import lacking
 
 
 def free_ports(count):
@@ -31,8 +32,8 @@ def ip(*words, program="ip"):
 
 def netns_reason():
     """Return: why there can be no network namespaces here; None: there can."""
-    if os.geteuid() != 0:
-        return "network namespaces need root"
+    if lacking("own network"):
+        return lacking("own network")
     name = "piped-try-%d" % os.getpid()
     try:
         good, why = ip("netns", "add", name)

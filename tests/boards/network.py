@@ -8,6 +8,7 @@ import os
 import subprocess
 
 from cases import Failure, check
+from surroundings import lacking
 
 SUBNET = "10.214.0"
 QUEUE_MS = 50  # that a shaped queue may hold
@@ -155,8 +156,8 @@ class Network:
 
 def network_reason():
     """Return: why there can be no such networks here; None: there can."""
-    if os.geteuid() != 0:
-        return "network namespaces need root"
+    if lacking("own network"):
+        return lacking("own network")
     try:
         Network("ab").remove()
     except (Failure, OSError) as e:

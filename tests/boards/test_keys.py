@@ -13,6 +13,7 @@ import tempfile
 ROOT, PIPECTL = sys.argv[1:3]
 sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
 from cases import check, main  # noqa: E402  (the folder is known only now)
+from surroundings import lacking
 
 SAID = []
 
@@ -95,8 +96,8 @@ def writers_at_once_lose_nothing():
 
 
 def files_belong_to_the_folder():
-    if os.geteuid() != 0:
-        return "needs root"
+    if lacking("rights of root"):
+        return lacking("rights of root")
     with tempfile.TemporaryDirectory() as hub:
         os.chown(hub, 12345, 23456)
         board(hub, "key")

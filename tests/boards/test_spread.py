@@ -23,6 +23,7 @@ from groups import group_reason  # noqa: E402
 from load import known  # noqa: E402
 from network import bad_cable_reason  # noqa: E402
 from spread import Spread, random_route, spread_reason  # noqa: E402
+from surroundings import needs  # noqa: E402
 
 UNITS = 12  # of the digits
 THREE = "0-3@here|4-7@b2|8-11@b3"
@@ -260,6 +261,7 @@ def large_segment(path):
 
 
 @on_boards
+@needs("own mounts")
 def a_full_disk_while_fetching():
     with Spread(2, "off", None, start=False) as fleet:
         models = os.path.join(fleet["b2"].link_state, "models")

@@ -45,18 +45,17 @@ timed() { # NAME COMMAND...
     fi
 }
 
-inside() { # COMMAND... in the source folder of the chroot, with /proc and friends only there
+# In the source folder of the chroot. It has no more than what anyone mounts by hand: /proc and /sys. Its root is not a
+# mount point, there are no pseudo-terminals and no control groups.
+inside() { # COMMAND...
     # shellcheck disable=SC2016
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} \
         ${https_proxy:+https_proxy="$https_proxy"} \
         unshare --mount --pid --fork --kill-child bash -eu -c '
             root=$1
             shift
-            mount --bind "$root" "$root"
             mount -t proc proc "$root/proc"
-            mount --rbind /sys "$root/sys"
-            mount --rbind /dev "$root/dev"
-            mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null || true
+            mount --bind /sys "$root/sys"
             exec chroot "$root" /bin/bash -c '\''cd /src && exec "$@"'\'' inside "$@"
         ' inside "$root" "$@" </dev/null
 }

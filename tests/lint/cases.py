@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases of a lint or system test and prints the lines that tests/run counts."""
 import concurrent.futures
+import os
 import sys
 import time
 import traceback
+
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # surroundings.py
 
 SLOW_S = 1.0  # a case that takes longer says so
 

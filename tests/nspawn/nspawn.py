@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from surroundings import lacking
 
 # Bind-mounts a tree without what is mounted on it, so that nspawn takes / for a root other than ours.
 BOOT = """
@@ -26,8 +27,8 @@ def skip(reason):
 
 
 def check_tools(*more):
-    if os.geteuid() != 0:
-        skip("this needs root")
+    if lacking("own mounts"):
+        skip(lacking("own mounts"))
     for tool in ("systemd-nspawn", "unshare", "mount", "setpriv", *more):
         if shutil.which(tool) is None:
             skip("%s is not installed" % tool)

@@ -25,6 +25,7 @@ from cases import check, main  # noqa: E402  (the folders are known only now)
 from network import Network, network_reason  # noqa: E402
 from nspawn import Machine, check_tools, install, installed, skip  # noqa: E402
 from spread import write_borders  # noqa: E402
+from surroundings import lacking
 
 LIMIT_S = 30
 MEMBER = "member"
@@ -313,8 +314,8 @@ def everything_stops_cleanly():
 check_tools("nsenter")
 if network_reason():
     skip(network_reason())
-if subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode:
-    skip("no user namespaces, as in a chroot: the sandbox of piped-link wants one (PrivateUsers=)")
+if lacking("user namespaces"):
+    skip(lacking("user namespaces") + "; the sandbox of piped-link wants one (PrivateUsers=)")
 with tempfile.TemporaryDirectory(prefix="piped-nspawn-") as temp:
     S = None
     try:

@@ -9,14 +9,15 @@ import subprocess
 
 from adapting import DEAF, Machine, good_record, kept
 from daemon import BUILD, check, equal, main
+from surroundings import lacking
 
 SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
 
 
 def no_thief():
     """Why no core can be taken here; None: one can."""
-    able = os.path.exists(SLOW_CORE) and os.cpu_count() >= 2 and os.geteuid() == 0
-    return None if able else "no slow_core, no root or one core"
+    there = os.path.exists(SLOW_CORE)
+    return lacking("real-time priority", "second core") if there else "slow_core is not built"
 
 
 class Thief:

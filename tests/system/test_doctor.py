@@ -20,6 +20,7 @@ import pyclient as pc
 import tiny_onnx
 from adapting import NETWORK, TOP, Tree
 from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
+from test_adapt_load import no_thief
 
 SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
 CROWDED = 0.1  # of the time that a stage holds a frame
@@ -329,8 +330,8 @@ def memory_runs_out():
 # ---- cores ----
 
 def another_program():
-    if os.cpu_count() < 2 or os.geteuid() != 0 or not os.path.exists(SLOW_CORE):
-        return "no slow_core, no root or one core"
+    if no_thief():
+        return no_thief()
     with on_tree(("net", NETWORK)) as (d, _):
         d.call("SetPlan", {"plan": "0-%d@bigx1" % LAST})
         cpu = d.status()["models"][0]["stages"][0]["cpus"][0]

@@ -9,7 +9,6 @@ usage: test_elsewhere.py [CASE]...
 import json
 import os
 import random
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ import tempfile
 import pyclient as pc
 from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
 from fake_link import SELF, FakeLink, board_print
+from surroundings import as_user, needs
 
 UNITS = None  # of the model
 UP = {"b2": True}
@@ -403,9 +403,8 @@ for text in sys.argv[2:]:
 """
 
 
+@needs("other users", "own mounts")
 def the_user_piped_link_may_do_its_work_and_nothing_else():
-    if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
-        return "needs root, setpriv and unshare to become another user"
     d = Daemon(models={"digits": DIGITS}, config={"socket_mode": "0666"})
     users = os.path.join(d.temp, "passwd")
     with open("/etc/passwd", encoding="utf-8") as f, open(users, "w", encoding="utf-8") as to:
@@ -421,8 +420,8 @@ def the_user_piped_link_may_do_its_work_and_nothing_else():
                  ("Unload", {"name": "digits"}, "io.piped.PermissionDenied"),
                  ("SetPlan", {"plan": "0-11@big"}, "io.piped.PermissionDenied"), ("Reload", {}, "io.piped.PermissionDenied")]
         texts = [json.dumps({"method": "io.piped." + m, "parameters": p, "more": m == "LinkRoutes"}) for m, p, _ in calls]
-        r = subprocess.run(["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups", "/usr/bin/python3", "-c", AS_LINK,
-                            d.control_path, *texts], capture_output=True, text=True, timeout=60, check=False)
+        r = subprocess.run(as_user(64999, "/usr/bin/python3", "-c", AS_LINK, d.control_path, *texts),
+                           capture_output=True, text=True, timeout=60, check=False)
         equal(r.returncode, 0, r.stderr)
         got = [json.loads(line).get("error") for line in r.stdout.splitlines()]
         equal([(m, e) for (m, _, _), e in zip(calls, got)], [(m, e) for m, _, e in calls])

@@ -15,13 +15,13 @@ import threading
 import pyclient as pc
 import tiny_onnx
 from daemon import DIGITS, Daemon, check, equal, main
+from surroundings import needs
 
 # some milliseconds a frame, on one core
 SLOW = [("conv", 32, 3), ("relu",), ("conv", 64, 3), ("relu",), ("pool",), ("linear", 10)]
 SIDE = 64
 CONFIG = {"frames_in_flight": 2}
 GREEDY, MODEST = 4001, 4002  # users
-NEEDS_ROOT = "needs root to be two users"
 
 
 def slow_model(folder):
@@ -160,18 +160,16 @@ def shares_of_users(weights):
                 c.join()
 
 
+@needs("other users")
 def users_have_equal_shares():
-    if os.geteuid() != 0:
-        return NEEDS_ROOT
     greedy, modest = shares_of_users("")
     check(modest * 1.5 >= greedy, "a user with 16 streams had", greedy, "frames, one with a single stream", modest)
     check(greedy * 1.5 >= modest, "a user with 16 streams had", greedy, "frames, one with a single stream", modest)
     return None
 
 
+@needs("other users")
 def weights_of_users_count():
-    if os.geteuid() != 0:
-        return NEEDS_ROOT
     greedy, modest = shares_of_users("%d=3" % MODEST)
     check(modest >= 2 * greedy, "a user of weight 3 had", modest, "frames, one of weight 1", greedy)
     return None

@@ -12,6 +12,7 @@ from signal import SIGCONT, SIGSTOP
 
 import pyclient as pc
 from daemon import HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main
+from surroundings import as_user, needs
 
 NOBODY, SOMEBODY, ANYBODY = 65534, 4000001, 4000002  # users; the last two are not in the user database
 
@@ -50,17 +51,6 @@ print(data[:-1].decode())
 """
 
 
-def as_user(uid, *groups):
-    chosen = ["--groups=" + ",".join(map(str, groups))] if groups else ["--clear-groups"]
-    return ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, *chosen, "/usr/bin/python3", "-c"]
-
-
-def cannot_change_user():
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        return "needs root and setpriv to become another user"
-    return None
-
-
 def open_to_all(d):
     for path in (d.temp, d.runtime_dir):
         os.chmod(path, 0o755)
@@ -71,8 +61,8 @@ class Holder:
 
     def __init__(self, d, uid, count):
         welcome = pc.header(pc.WELCOME, WELCOME_BYTES)[:6]
-        self.process = subprocess.Popen(as_user(uid) + [HOLD, d.frames_path, d.control_path, str(count), HELLO.hex(),
-                                                        welcome.hex()],
+        self.process = subprocess.Popen(as_user(uid, "/usr/bin/python3", "-c", HOLD, d.frames_path, d.control_path, str(count),
+                                                HELLO.hex(), welcome.hex()),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.got = tuple(int(self.process.stdout.readline()) for _ in range(2))
 
@@ -84,10 +74,8 @@ class Holder:
         self.process.wait(LIMIT_S)
 
 
+@needs("other users")
 def other_users_cannot_lock_out_root():
-    why = cannot_change_user()
-    if why:
-        return why
     limits = {"connections": 4, "connections_per_user": 2, "control_connections": 4, "control_connections_per_user": 2}
     with Daemon(config={"socket_mode": "0666", "limits": limits}) as d:
         open_to_all(d)
@@ -95,10 +83,10 @@ def other_users_cannot_lock_out_root():
             equal((first.got, second.got, third.got), ((2, 2), (2, 2), (0, 0)), "places of three users")
             # told at once, by a client that would look for a daemon for ten minutes
             bench = [shutil.copy(PIPECTL, d.temp), "--timeout", "600", "--socket", d.control_path, "bench", "--frames", "1"]
-            r = subprocess.run(as_user(NOBODY)[:-2] + bench, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            r = subprocess.run(as_user(NOBODY, *bench), capture_output=True, text=True, timeout=LIMIT_S, check=False)
             why = "no more connections of user %d: limits.connections_per_user is 2" % NOBODY
             equal((r.returncode, r.stderr), (1, "pipectl: refused: %s\n" % why))
-            r = subprocess.run(as_user(ANYBODY)[:-2] + bench, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            r = subprocess.run(as_user(ANYBODY, *bench), capture_output=True, text=True, timeout=LIMIT_S, check=False)
             equal((r.returncode, r.stderr), (1, "pipectl: refused: no more connections: limits.connections is 4\n"))
             equal(d.status()["state"], "serving")
             with pc.Connection(d.frames_path) as c:
@@ -167,18 +155,17 @@ def idle_control_connections_make_room():
             equal(busy.receive()["event"]["event"], "plan")
 
 
+@needs("other users")
 def the_clients_own_groups_decide():
     """What the user database says of a client counts for nothing; a reload changes the group."""
-    why = cannot_change_user()
-    if why:
-        return why
     group = __import__("grp").getgrnam("games").gr_gid
     with Daemon(config={"socket_mode": "0666", "admin_group": "games"}) as d:
         open_to_all(d)
 
-        def change(*who):
-            r = subprocess.run(as_user(*who) + [CALL, d.control_path, '{"method":"io.piped.Reload"}'], capture_output=True,
-                               text=True, timeout=LIMIT_S, check=False)
+        def change(uid, *groups):
+            call = ("/usr/bin/python3", "-c", CALL, d.control_path, '{"method":"io.piped.Reload"}')
+            r = subprocess.run(as_user(uid, *call, groups=groups), capture_output=True, text=True, timeout=LIMIT_S,
+                               check=False)
             equal(r.returncode, 0, r.stderr)
             return json.loads(r.stdout).get("error")
 

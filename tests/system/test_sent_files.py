@@ -3,6 +3,7 @@
 """Models that a user may read and the daemon may not: pipectl sends their files, and the daemon serves a copy. It is gone
 after unload or a restart, or kept with --save. What is no file, too large, or changes meanwhile is refused."""
 import array
+import functools
 import json
 import os
 import shutil
@@ -14,11 +15,11 @@ import time
 import pyclient as pc
 import tiny_onnx
 from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main
+from surroundings import as_user, lacking, tried
 
 SERVER, ADMIN = 4000001, 4000002  # users that are in no database
 LAYERS = [("conv", 8, 3), ("relu",), ("pool",), ("linear", 10)]
 CONFIG = {"socket_mode": "0666", "admin_group": "games"}
-NEEDS_ROOT = "needs root and setpriv to become two other users"
 
 
 def games():
@@ -26,20 +27,19 @@ def games():
     return grp.getgrnam("games").gr_gid
 
 
-def can_be_others():
-    """Root, and the programs can be run by others."""
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        return False
-    return subprocess.run(["setpriv", "--reuid=%d" % SERVER, "--regid=%d" % SERVER, "--clear-groups", PIPECTL, "--version"],
-                          capture_output=True, check=False).returncode == 0
+def served_to_others(case):
+    """Skipped where no other user may be played, or none can run the programs."""
+    @functools.wraps(case)
+    def run():
+        return lacking("other users") or tried(*as_user(SERVER, PIPECTL, "--version")) or case()
+    return run
 
 
 class Served(Daemon):
     """A daemon of the user SERVER, and a private folder of ADMIN's with the model home/net.onnx."""
 
     def __init__(self, **more):
-        super().__init__(config=dict(CONFIG, **more), env=HEARTBEAT, wrapper=[
-            "setpriv", "--reuid=%d" % SERVER, "--regid=%d" % SERVER, "--clear-groups"])
+        super().__init__(config=dict(CONFIG, **more), env=HEARTBEAT, wrapper=as_user(SERVER))
         self.home = os.path.join(self.temp, "home")
         self.models = {"digits": os.path.join(self.temp, "digits.onnx")}
         shutil.copy(DIGITS, self.temp)
@@ -57,8 +57,8 @@ class Served(Daemon):
         return self
 
     def as_admin(self, *args, expect=0):
-        r = subprocess.run(["setpriv", "--reuid=%d" % ADMIN, "--regid=%d" % games(), "--clear-groups", PIPECTL, "--socket",
-                            self.control_path, *args], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        r = subprocess.run(as_user(ADMIN, PIPECTL, "--socket", self.control_path, *args, gid=games()),
+                           capture_output=True, text=True, timeout=LIMIT_S, check=False)
         equal(r.returncode, expect, r.stdout + r.stderr)
         return r.stdout + r.stderr
 
@@ -93,9 +93,8 @@ def model(d, name):
 
 # ---- what pipectl does ----
 
+@served_to_others
 def a_private_model_is_served_from_a_copy():
-    if not can_be_others():
-        return NEEDS_ROOT
     with Served() as d:
         private = os.path.join(d.home, "net.onnx")
         try:
@@ -128,9 +127,8 @@ def a_private_model_is_served_from_a_copy():
         equal(d.copies("saved"), [])
 
 
+@served_to_others
 def a_copy_that_is_not_saved_ends_with_the_daemon():
-    if not can_be_others():
-        return NEEDS_ROOT
     d = Served()
     try:
         d.start()
@@ -150,9 +148,8 @@ def a_copy_that_is_not_saved_ends_with_the_daemon():
         d.cleanup()
 
 
+@served_to_others
 def a_saved_copy_outlives_restarts():
-    if not can_be_others():
-        return NEEDS_ROOT
     d = Served()
     try:
         d.start()
@@ -177,9 +174,8 @@ def a_saved_copy_outlives_restarts():
         d.cleanup()
 
 
+@served_to_others
 def a_replaced_saved_copy_goes_at_the_next_start():
-    if not can_be_others():
-        return NEEDS_ROOT
     d = Served()
     try:
         d.start()
@@ -354,15 +350,14 @@ def no_state_directory_and_a_second_daemon_copy_nothing():
         d.call("Unload", {"name": "x"})
 
 
+@served_to_others
 def who_may_change_nothing_gets_one_descriptor_in():
-    if not can_be_others():
-        return NEEDS_ROOT
     with Served() as d:
         code = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
                 "socket.send_fds(s, [b'{'], [0] * 60); s.sendall(b'\"method\":\"io.piped.Status\"}' + bytes(1));"
                 "print(len(s.recv(1)), flush=True); sys.stdin.read()")
-        with subprocess.Popen(["setpriv", "--reuid=%d" % ADMIN, "--regid=%d" % ADMIN, "--clear-groups", "/usr/bin/python3",
-                               "-c", code, d.control_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        with subprocess.Popen(as_user(ADMIN, "/usr/bin/python3", "-c", code, d.control_path), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as other:
             equal(other.stdout.readline().strip(), "1")
             sent, fds = os.readlink("/proc/%d/fd/0" % other.pid), "/proc/%d/fd" % d.process.pid
             equal([os.readlink(os.path.join(fds, f)) for f in os.listdir(fds)].count(sent), 1)

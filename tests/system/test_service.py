@@ -16,6 +16,7 @@ import bad_configs
 import pyclient
 from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main, run_piped
 from socket_units import passing
+from surroundings import as_user, lacking
 
 EX_CONFIG = 78
 SCHED_GETATTR = {"x86_64": 315}.get(platform.machine(), 275)  # the number of the system call
@@ -373,8 +374,8 @@ def arguments():
 
 def default_runtime_dir_of_a_user():
     """Without --runtime-dir an ordinary user's sockets go to $XDG_RUNTIME_DIR/piped."""
-    if os.geteuid() == 0 and not shutil.which("setpriv"):
-        return "setpriv is not installed"
+    if os.geteuid() == 0 and lacking("other users"):
+        return lacking("other users")
     temp = tempfile.mkdtemp(prefix="piped-test-")
     os.chmod(temp, 0o777)
     d = Daemon(env={"XDG_RUNTIME_DIR": temp, "HOME": temp})
@@ -382,7 +383,7 @@ def default_runtime_dir_of_a_user():
     for path in (d.notify_path, d.config_path):
         os.chmod(path, 0o777)
     if os.geteuid() == 0:
-        d.wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        d.wrapper = as_user(65534)
     command = d.command
     d.command = lambda: [a for i, a in enumerate(command()) if "-dir" not in a and "-dir" not in command()[i - 1]]
     exe = os.path.join(temp, "piped-exe")

@@ -16,6 +16,7 @@ import unicodedata
 
 from daemon import DIGITS, PIPECTL, Daemon, check, equal, main
 from terminal import Terminal
+from surroundings import needs
 
 ODD = "e\x1b[2Jv\x07il\x9b1m\r\n\u202e\u6885\u82b1-\u00e9"  # what a name must not do to a terminal
 
@@ -186,12 +187,12 @@ def text_without_utf8():
 # ---- in a terminal
 
 def in_a_terminal(case):
-    """Skips the case in a build without ncurses."""
+    """Skips the case in a build without ncurses, or where there is no pseudo-terminal."""
     with open(PIPECTL, "rb") as f:
         there = b"built without ncurses" not in f.read()
     if not there:
         case = functools.wraps(case)(lambda: "pipectl was built without ncurses")
-    return case
+    return needs("pseudo-terminals")(case)
 
 
 @in_a_terminal
