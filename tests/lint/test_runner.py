@@ -8,6 +8,7 @@ import contextlib
 import glob
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -121,7 +122,7 @@ def a_harness_without_a_case_fails():
     program = os.path.join(PROJECT, "harness")
     with open(program + ".c", "w", encoding="utf-8") as f:
         f.write('#include "tests/harness.h"\nTEST(one) { T_EQ(1, 1); }\nTEST_MAIN()\n')
-    code, said, last = call(os.environ.get("CC", "cc"), "-I", ROOT, "-o", program, program + ".c", "-lm")
+    code, said, last = call(*shlex.split(os.environ.get("CC", "cc")), "-I", ROOT, "-o", program, program + ".c", "-lm")
     check(code == 0, said)
     for arguments, wanted in (((), (0, "cases: 1 passed, 0 failed, 0 skipped")), (("--list",), (0, "one")),
                               (("two",), (1, "cases: 0 passed, 1 failed, 0 skipped"))):
