@@ -31,6 +31,39 @@ const char *web_datatype_of(const char *name)
     return "UNKNOWN";
 }
 
+/* An optional key: null is as if it were absent. */
+static const json_t *given(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+
+    return json_is_null(v) ? NULL : v;
+}
+
+/* The same of a key that is an object. Return: false: it is something else; @r is the error. */
+static bool take_object(const json_t *of, const char *key, const char *whose, const json_t **ret,
+                        struct web_reply *r)
+{
+    *ret = given(of, key);
+    if (*ret && !json_is_object(*ret)) {
+        web_fail(r, 400, "%s: %s must be an object", whose, key);
+        return false;
+    }
+    return true;
+}
+
+/* The same of a flag, which is @usual if it is absent. */
+static bool take_flag(const json_t *of, const char *key, bool usual, bool *ret, struct web_reply *r)
+{
+    const json_t *v = given(of, key);
+
+    if (v && !json_is_boolean(v)) {
+        web_fail(r, 400, "the parameter %s is true or false", key);
+        return false;
+    }
+    *ret = v ? json_is_true(v) : usual;
+    return true;
+}
+
 static bool refuse(struct web_reply *r, const char *name, const char *why)
 {
     web_fail(r, 400, "input %s: %s", name, why);
@@ -57,8 +90,8 @@ static bool take_input(const struct web_request *q, struct web_call *c, const js
                        struct web_reply *r)
 {
     struct web_input *in = &c->inputs[c->input_count];
-    const json_t *data = json_object_get(j, "data");
-    const json_t *size = json_object_get(json_object_get(j, "parameters"), "binary_data_size");
+    const json_t *data = given(j, "data"), *parameters, *size;
+    const struct web_span *array = web_split_array(&c->json, data);
 
     in->name = json_string_value(json_object_get(j, "name"));
     in->datatype = json_string_value(json_object_get(j, "datatype"));
@@ -67,23 +100,50 @@ static bool take_input(const struct web_request *q, struct web_call *c, const js
         web_fail(r, 400, "each of inputs needs name (a string), shape (an array) and datatype");
         return false;
     }
+    if (!take_object(j, "parameters", in->name, &parameters, r)) {
+        return false;
+    }
     c->input_count++;
+    size = given(parameters, "binary_data_size");
     if (size && data) {
         return refuse(r, in->name, "it has both data and binary_data_size");
     }
     if (size) {
         return take_binary(q, at, size, in, r);
     }
-    if (!json_is_integer(data)) { /* web_split() put an index there */
+    if (!array) {
         return refuse(r, in->name, "it has neither data nor binary_data_size");
     }
-    in->array = c->json.arrays[json_integer_value(data)];
+    in->array = *array;
     return true;
 }
 
-static bool take_outputs(struct web_call *c, const json_t *list, struct web_reply *r)
+static bool take_output(struct web_call *c, const json_t *j, struct web_output *ret,
+                        struct web_reply *r)
 {
-    const json_t *j;
+    const json_t *p;
+
+    ret->name = json_string_value(json_object_get(j, "name"));
+    if (!ret->name) {
+        web_fail(r, 400, "each of outputs needs a name");
+        return false;
+    }
+    if (!take_object(j, "parameters", ret->name, &p, r)) {
+        return false;
+    }
+    if (given(p, "classification") || given(p, "shared_memory_region")) {
+        web_fail(r, 400,
+                 "output %s: this server has neither the extension classification nor "
+                 "shared memory",
+                 ret->name);
+        return false;
+    }
+    return take_flag(p, "binary_data", c->all_binary, &ret->binary, r);
+}
+
+static bool take_outputs(struct web_call *c, struct web_reply *r)
+{
+    const json_t *list = given(c->json.rest, "outputs"), *j;
     size_t i;
 
     if (list && (!json_is_array(list) || json_array_size(list) > WEB_TENSORS_MAX)) {
@@ -92,20 +152,7 @@ static bool take_outputs(struct web_call *c, const json_t *list, struct web_repl
     }
     json_array_foreach((json_t *)list, i, j)
     {
-        const json_t *p = json_object_get(j, "parameters");
-        const json_t *binary = json_object_get(p, "binary_data");
-
-        c->outputs[i].name = json_string_value(json_object_get(j, "name"));
-        c->outputs[i].binary = binary ? json_is_true(binary) : c->all_binary;
-        if (!c->outputs[i].name) {
-            web_fail(r, 400, "each of outputs needs a name");
-            return false;
-        }
-        if (json_object_get(p, "classification") || json_object_get(p, "shared_memory_region")) {
-            web_fail(r, 400,
-                     "output %s: this server has neither the extension classification nor "
-                     "shared memory",
-                     c->outputs[i].name);
+        if (!take_output(c, j, &c->outputs[i], r)) {
             return false;
         }
     }
@@ -115,27 +162,25 @@ static bool take_outputs(struct web_call *c, const json_t *list, struct web_repl
 
 static bool take_parameters(struct web_call *c, struct web_reply *r)
 {
-    const json_t *id = json_object_get(c->json.rest, "id");
-    const json_t *p = json_object_get(c->json.rest, "parameters");
-    const json_t *timeout = json_object_get(p, "timeout");
-    const json_t *decode = json_object_get(p, "decode");
+    const json_t *id = given(c->json.rest, "id");
+    const json_t *p, *timeout;
 
-    if ((id && !json_is_string(id)) || (p && !json_is_object(p))) {
-        web_fail(r, 400, "id must be a string, and parameters an object");
+    if (id && !json_is_string(id)) {
+        web_fail(r, 400, "id must be a string");
         return false;
     }
+    if (!take_object(c->json.rest, "parameters", "the request", &p, r) ||
+        !take_flag(p, "decode", false, &c->decode, r) ||
+        !take_flag(p, "binary_data_output", false, &c->all_binary, r)) {
+        return false;
+    }
+    timeout = given(p, "timeout");
     if (timeout && (!json_is_integer(timeout) || json_integer_value(timeout) < 0 ||
                     json_integer_value(timeout) > TIMEOUT_MOST_US)) {
         web_fail(r, 400, "the parameter timeout is microseconds, at most an hour");
         return false;
     }
-    if (decode && !json_is_boolean(decode)) {
-        web_fail(r, 400, "the parameter decode is true or false");
-        return false;
-    }
     c->id = json_string_value(id);
-    c->decode = json_is_true(decode);
-    c->all_binary = json_is_true(json_object_get(p, "binary_data_output"));
     c->timeout_ns = timeout ? (uint64_t)json_integer_value(timeout) * BASE_NS_PER_US : 0;
     return true;
 }
@@ -176,7 +221,7 @@ static bool read_json(const struct web_request *q, size_t header, struct web_cal
         web_fail(r, 400, "inputs must be an array of at most %u objects", WEB_TENSORS_MAX);
         return false;
     }
-    if (!take_parameters(c, r) || !take_outputs(c, json_object_get(c->json.rest, "outputs"), r)) {
+    if (!take_parameters(c, r) || !take_outputs(c, r)) {
         return false;
     }
     json_array_foreach((json_t *)inputs, i, j)
@@ -246,11 +291,11 @@ static bool fill_one(const struct web_input *in, const struct piped_tensor *t,
         return false;
     }
     if (!shape_fits(t, in->shape)) {
-        base_autofree char *given = json_dumps(in->shape, JSON_COMPACT);
+        base_autofree char *text = json_dumps(in->shape, JSON_COMPACT);
 
         shape_text(t, shape, sizeof(shape));
         web_fail(r, 400, "input %s has shape %.128s; the model takes [%s]", in->name,
-                 given ? given : "?", shape);
+                 text ? text : "?", shape);
         return false;
     }
     if (in->binary) {

@@ -10,15 +10,20 @@
 #include "base.h"
 #include "ipc/piped.h"
 
+#define KEY_BYTES_MAX 38u /* "inputs", each letter written as \uXXXX */
+
+/* What a key means here. */
+enum key { OTHER, INPUTS, DATA };
+
 /* Where the cutting is: which brackets are open, and the last key of the first levels. */
 struct cut {
     const char *text;
     size_t bytes, at;
     char open[WEB_DEPTH_MAX]; /* '{' or '[' */
     size_t depth;
-    struct web_span key[4]; /* of the objects at depth 1 to 3 */
-    bool after_colon;       /* a value comes next */
-    char *rest;             /* owned */
+    enum key key[4];  /* of the objects at depth 1 to 3 */
+    bool after_colon; /* a value comes next */
+    char *rest;       /* owned */
     size_t rest_bytes;
 };
 
@@ -69,16 +74,31 @@ static bool keep(struct cut *c, const char *bytes, size_t count)
     return true;
 }
 
-static bool is_key(const struct web_span *key, const char *name)
+/* A key may be written in many ways ("\u0064ata"). The library that reads the rest decides what it
+ * means, so that both agree. @text: with its quotes. */
+static enum key key_of(const char *text, size_t bytes)
 {
-    return key->bytes == strlen(name) && memcmp(key->text, name, key->bytes) == 0;
+    enum key key = OTHER;
+    json_t *s;
+
+    if (bytes > KEY_BYTES_MAX) {
+        return OTHER;
+    }
+    s = json_loadb(text, bytes, JSON_DECODE_ANY, NULL);
+    if (s) {
+        key = strcmp(json_string_value(s), "inputs") == 0 ? INPUTS
+              : strcmp(json_string_value(s), "data") == 0 ? DATA
+                                                          : OTHER;
+    }
+    json_decref(s);
+    return key;
 }
 
 /* Whether the value that comes next is inputs[I].data. */
 static bool at_data(const struct cut *c)
 {
     return c->depth == 3 && c->after_colon && memcmp(c->open, "{[{", 3) == 0 &&
-           is_key(&c->key[1], "inputs") && is_key(&c->key[3], "data");
+           c->key[1] == INPUTS && c->key[3] == DATA;
 }
 
 /* Takes a string or one character. Return: how many bytes; 0: wrong. */
@@ -93,7 +113,7 @@ static size_t take_one(struct cut *c)
             return 0;
         }
         if (!c->after_colon && c->depth > 0 && c->depth < base_array_count(c->key)) {
-            c->key[c->depth] = (struct web_span){c->text + c->at + 1, end - c->at - 2};
+            c->key[c->depth] = key_of(c->text + c->at, end - c->at);
         }
         c->after_colon = false;
     } else if (x == '{' || x == '[') {
@@ -103,7 +123,7 @@ static size_t take_one(struct cut *c)
         c->open[c->depth++] = x;
         c->after_colon = false;
         if (c->depth < base_array_count(c->key)) {
-            c->key[c->depth] = (struct web_span){"", 0};
+            c->key[c->depth] = OTHER;
         }
     } else if (x == '}' || x == ']') {
         c->depth -= c->depth > 0;
@@ -114,6 +134,22 @@ static size_t take_one(struct cut *c)
         c->after_colon = false;
     }
     return end - c->at;
+}
+
+static bool is_blank(char x)
+{
+    return x == ' ' || x == '\t' || x == '\r' || x == '\n';
+}
+
+static bool at_null(const struct cut *c)
+{
+    return c->bytes - c->at >= 4 && memcmp(c->text + c->at, "null", 4) == 0;
+}
+
+static size_t take_null(struct cut *c)
+{
+    c->after_colon = false;
+    return 4;
 }
 
 static unsigned fail(unsigned status, const char *why, char *ret_why, size_t bytes)
@@ -142,12 +178,13 @@ static unsigned cut_arrays(struct cut *c, struct web_split *s, char *ret_why, si
             s->arrays[s->count++] = (struct web_span){c->text + c->at, end - c->at};
             n = keep(c, index, strlen(index)) ? end - c->at : 0;
             c->after_colon = false;
-        } else if (at_data(c) && !strchr(" \t\r\n", c->text[c->at])) {
+        } else if (at_data(c) && !is_blank(c->text[c->at]) && !at_null(c)) {
+            /* So a number that stands there in the rest is always the index of an array. */
             return fail(400, "data must be an array", ret_why, why_bytes);
         } else {
             size_t from = c->at;
 
-            n = take_one(c);
+            n = at_data(c) && at_null(c) ? take_null(c) : take_one(c);
             if (n == 0) {
                 return fail(400, "the JSON has a string without an end, or is nested too deep",
                             ret_why, why_bytes);
@@ -195,6 +232,13 @@ void web_split_free(struct web_split *s)
 {
     json_decref(s->rest);
     s->rest = NULL;
+}
+
+const struct web_span *web_split_array(const struct web_split *s, const json_t *data)
+{
+    json_int_t at = json_is_integer(data) ? json_integer_value(data) : -1;
+
+    return at >= 0 && (uint64_t)at < s->count ? &s->arrays[at] : NULL;
 }
 
 /* ---- numbers ---- */
@@ -297,8 +341,7 @@ static bool put_value(struct reader *r)
 
 static void skip_blanks(struct reader *r)
 {
-    while (r->at < r->end &&
-           (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r')) {
+    while (r->at < r->end && is_blank(*r->at)) {
         r->at++;
     }
 }

@@ -6,6 +6,9 @@
  * out first: what is left is short, and is read by the library with a number in place of each
  * array; the arrays are read straight into a tensor later. Nothing is recursive.
  *
+ * What a key means is decided by the library alone, and no other value than an array or null passes
+ * at inputs[I].data. So a number there is an index that was put there, not one that a client wrote.
+ *
  * Pure. Threads: any.
  */
 #pragma once
@@ -25,7 +28,7 @@ struct web_span {
 };
 
 struct web_split {
-    json_t *rest; /* owned: data is the index into arrays */
+    json_t *rest; /* owned: data is the index into arrays, or null */
     struct web_span arrays[WEB_ARRAYS_MAX];
     size_t count;
 };
@@ -35,6 +38,9 @@ struct web_split {
 unsigned web_split(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
                    size_t why_bytes);
 void web_split_free(struct web_split *s);
+/** web_split_array() - the array that was cut out. @data: the value in its place, of rest; may be
+ * NULL. Return: NULL: it is not the index of an array. */
+const struct web_span *web_split_array(const struct web_split *s, const json_t *data);
 
 /**
  * web_read_array() - reads an array of JSON, flat or nested as its shape, into a tensor

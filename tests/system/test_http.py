@@ -166,6 +166,44 @@ def pictures_are_answered_with_classes():
                                                          {"Content-Type": "image/png"}))
 
 
+def keys_are_read_as_json_says():
+    """However a key is escaped it is the same key, and null is as if it were absent."""
+    raw = digits_input(4)
+    body = json.dumps({"inputs": [tensor(raw)]})
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        wanted = h.infer("digits", body)[2]["outputs"]
+        for key in ("inputs", "data", "shape", "datatype", "name"):
+            for at in range(len(key)):
+                for form in ("%s\\u%04x%s", "%s\\u%04X%s"):
+                    escaped = form % (key[:at], ord(key[at]), key[at + 1:])
+                    status, _, answer = h.infer("digits", body.replace('"%s"' % key, '"%s"' % escaped))
+                    equal((status, answer.get("outputs")), (200, wanted), escaped)
+        every = body.replace('"data"', '"' + "".join("\\u%04x" % ord(c) for c in "data") + '"')
+        equal(h.infer("digits", every)[2]["outputs"], wanted)
+        nulls = ({"id": None}, {"parameters": None}, {"outputs": None}, {"id": None, "parameters": None, "outputs": None},
+                 {"parameters": {"timeout": None, "decode": None, "binary_data_output": None, "other": None}},
+                 {"outputs": [{"name": "probability", "parameters": None}]},
+                 {"outputs": [{"name": "probability", "parameters": {"binary_data": None, "classification": None,
+                                                                     "shared_memory_region": None}}]})
+        for more in nulls:
+            status, _, answer = h.infer("digits", dict(more, inputs=[tensor(raw)]))
+            equal((status, answer.get("outputs"), "id" in answer), (200, wanted, False), more)
+        for more in ({"parameters": None}, {"parameters": {"binary_data_size": None}}):
+            equal(h.infer("digits", {"inputs": [tensor(raw, **more)]})[2]["outputs"], wanted, more)
+        binary, headers = binary_request([("image", [1, 1, 16, 16], "FP32", raw)])
+        head = binary[:-1024].replace(b'"shape"', b'"data": null, "shape"')
+        equal(h.infer("digits", head + raw, dict(headers, **{BINARY: str(len(head))}))[2]["outputs"], wanted)
+        for more, words in (({"parameters": 5}, "parameters must be an object"), ({"parameters": []}, "must be an object"),
+                            ({"outputs": [{"name": "probability", "parameters": 1}]}, "must be an object"),
+                            ({"parameters": {"binary_data_output": 1}}, "binary_data_output is true or false"),
+                            ({"outputs": [{"name": "probability", "parameters": {"binary_data": "x"}}]}, "true or false"),
+                            ({"inputs": None}, "inputs must be an array"),
+                            ({"inputs": [tensor(raw, shape=None)]}, "shape (an array)"),
+                            ({"inputs": [tensor(raw, data=None)]}, "neither data nor"),
+                            ({"inputs": [tensor(raw, parameters=7)]}, "must be an object")):
+            h.refused(400, words, h.infer("digits", dict({"inputs": [tensor(raw)]}, **more)))
+
+
 FOUND = ("decoded", "width", "height", "objects", "text", "text_score", "mask")
 
 
@@ -335,6 +373,6 @@ def examples_of_the_page_run():
 
 
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
-      only_valid_rows_are_answered, pictures_are_answered_with_classes, decoded_outputs_are_those_of_pipectl,
-      a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
+      only_valid_rows_are_answered, pictures_are_answered_with_classes, keys_are_read_as_json_says,
+      decoded_outputs_are_those_of_pipectl, a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
       infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))

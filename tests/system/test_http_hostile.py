@@ -130,7 +130,13 @@ def bad_json_is_refused():
         for text in ("[" * 100000, '{"a":' * 100000, inner % ("[" * 100000), inner % ("[" * 100000 + "]" * 100000), '"' * 99999,
                      inner % '["' + "\\" * 999, inner % "[1,,2]", inner % "[1 2]", inner % "[01]", inner % "[+1]", inner % "[.5]",
                      inner % "[0x10]", inner % "[NaN]", inner % "[1e]", inner % "[[],[]]", inner % "[]", inner % "[1,]",
-                     inner % "{}", inner % "null", inner % '"x"', '{"inputs":[{"d\\u0061ta":[1]}]}', "\0\0\0", "{}{}",
+                     inner % "{}", inner % "null", inner % '"x"', '{"inputs":[{"d\\u0061ta":[1]}]}',
+                     (inner % "7").replace('"data"', '"d\\u0061ta"'), (inner % "-1").replace('"data"', '"\\u0064ata"'),
+                     (inner % "99999").replace('"data"', '"dat\\u0061"').replace('"inputs"', '"\\u0069nputs"'),
+                     (inner % "[1]").replace(',"data"', ',"d\\u0061ta":7,"data"'),
+                     (inner % "[1]").replace(',"data"', ',"data\\u0000":[7],"data"'),
+                     (inner % "[1]").replace(',"data"', ',"\\ud800":7,"data"'), (inner % "nul"), (inner % "nullx"),
+                     "\0\0\0", "{}{}",
                      '{"inputs":[],"inputs":[]}', '{"inputs":{"data":[1]}}', '{"inputs":[[[]]]}', '{"inputs":[7]}',
                      '{"inputs":[{"name":7,"shape":[],"datatype":"FP32","data":[1]}]}', "\xff\xfe", "{", "}", "]"):
             status, _, answer = h.infer("digits", text.encode("latin-1"), {"Content-Type": "application/json"})
