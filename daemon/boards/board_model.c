@@ -20,7 +20,14 @@ static enum dmn_offer offer(struct dmn_elsewhere *e, struct dmn_far_frame *f)
 {
     struct dmn_board_model *bm = base_container_of(e, struct dmn_board_model, elsewhere);
 
-    return bm->serving ? dmn_away_offer(bm->away, f) : DMN_OFFER_NONE;
+    if (!bm->serving) {
+        return DMN_OFFER_NONE;
+    }
+    /* more would stand before the frames of others, past the fair queue */
+    if (bm->state.window && dmn_away_counts(bm->away).in_flight >= bm->state.window) {
+        return DMN_OFFER_FULL;
+    }
+    return dmn_away_offer(bm->away, f);
 }
 
 static void cancel(struct dmn_elsewhere *e, struct dmn_far_frame *f)
@@ -193,6 +200,9 @@ void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns)
         dmn_spread_report(bm->spread, bm->of->report, now_ns);
     }
     dmn_board_model_follow(bm, now_ns);
+    if (bm->serving) {
+        dmn_model_collect(bm->model); /* the window may be wider */
+    }
 }
 
 /* ---- life ---- */

@@ -76,13 +76,16 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
     phase = bm->route->hop_count == 0 ? "none"
             : bm->state.number        ? brd_phase_name(bm->state.phase)
                                       : "asked";
-    return json_pack("{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+    return json_pack("{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+                     "s:o}",
                      "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text,
                      "serving", bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm),
                      "number", (json_int_t)bm->route->number, "hops", hops_json(bm), "answered",
                      (json_int_t)bm->state.answered, "resent", (json_int_t)bm->state.resent, "sent",
                      (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight",
-                     (json_int_t)n.in_flight, "borders", dmn_border_json(dmn_border_of(b, m)));
+                     (json_int_t)n.in_flight, "window", (json_int_t)bm->state.window, "dropped",
+                     (json_int_t)bm->state.dropped, "borders",
+                     dmn_border_json(dmn_border_of(b, m)));
 }
 
 static json_t *eps_json(const struct brd_state *s)

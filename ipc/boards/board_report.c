@@ -24,11 +24,12 @@ static json_t *route_state_json(const struct brd_route_state *r)
     for (size_t i = 0; i < BRD_HOPS_MAX; i++) {
         json_array_append_new(ns, json_real(r->service_ns[i]));
     }
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "model", r->model,
-                     "number", (json_int_t)r->number, "phase", phases[r->phase], "why", r->why,
-                     "board", r->board, "to", r->to, "frames", (json_int_t)r->frames, "answered",
-                     (json_int_t)r->answered, "resent", (json_int_t)r->resent, "late",
-                     (json_int_t)r->late, "service_ns", ns);
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model",
+                     r->model, "number", (json_int_t)r->number, "phase", phases[r->phase], "why",
+                     r->why, "board", r->board, "to", r->to, "frames", (json_int_t)r->frames,
+                     "window", (json_int_t)r->window, "answered", (json_int_t)r->answered, "resent",
+                     (json_int_t)r->resent, "late", (json_int_t)r->late, "dropped",
+                     (json_int_t)r->dropped, "service_ns", ns);
 }
 
 json_t *brd_report_all_json(const struct brd_link_report_all *r)
@@ -81,24 +82,29 @@ static bool read_service(const json_t *j, double ret[BRD_HOPS_MAX])
 
 static bool read_route_state(const json_t *j, struct brd_route_state *ret)
 {
-    json_int_t number, answered, resent, late;
-    double frames;
+    json_int_t number, answered, resent, late, dropped;
+    double frames, window;
 
     if (!brd_get_text(j, "model", ret->model, sizeof(ret->model)) ||
         !brd_get_count(j, "number", 0, UINT32_MAX, &number) || !read_phase(j, &ret->phase) ||
         !brd_get_optional_text(j, "why", ret->why, sizeof(ret->why)) ||
         !brd_get_print(j, "board", true, ret->board) || !brd_get_print(j, "to", true, ret->to) ||
         !brd_get_number(j, "frames", UINT32_MAX, &frames) ||
+        !brd_get_number(j, "window", UINT32_MAX, &window) ||
         !brd_get_count(j, "answered", 0, FRAMES_MAX, &answered) ||
         !brd_get_count(j, "resent", 0, FRAMES_MAX, &resent) ||
-        !brd_get_count(j, "late", 0, FRAMES_MAX, &late) || !read_service(j, ret->service_ns)) {
+        !brd_get_count(j, "late", 0, FRAMES_MAX, &late) ||
+        !brd_get_count(j, "dropped", 0, FRAMES_MAX, &dropped) ||
+        !read_service(j, ret->service_ns)) {
         return false;
     }
     ret->number = (uint32_t)number;
     ret->frames = (uint32_t)frames;
+    ret->window = (uint32_t)window;
     ret->answered = (uint64_t)answered;
     ret->resent = (uint64_t)resent;
     ret->late = (uint64_t)late;
+    ret->dropped = (uint64_t)dropped;
     return true;
 }
 

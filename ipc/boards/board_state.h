@@ -95,7 +95,9 @@ struct brd_route_state {
     char board[BRD_FINGERPRINT_BYTES]; /* FAILED: of which board; "": none in particular */
     char to[BRD_FINGERPRINT_BYTES];    /* FAILED: its link to this one; "": the board itself */
     uint32_t frames;                   /* that may be on their way; 0: unknown */
+    uint32_t window;                   /* of them, those that keep it full; 0: unknown */
     uint64_t answered, resent, late;
+    uint64_t dropped;                /* not sent: their clients had left, or cancelled them */
     double service_ns[BRD_HOPS_MAX]; /* of a frame in each hop, mean of the newest; 0: unknown */
 };
 struct brd_link_report_all {

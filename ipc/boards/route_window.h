@@ -7,6 +7,11 @@
  * So neither a long chain nor a slow link starves its boards. piped-link uses it (ipc/link/), and
  * piped when it judges plans (daemon/boards/).
  *
+ * So many may be on their way. Fewer keep a route full, and the daemon hands over no more: others
+ * wait in its fair queue. By Little's law a hop has (rate x service time) frames, at most those
+ * that it computes at once, and one that waits; a link has 1 + rate x a. The rate is that of the
+ * bottleneck, by what hops and links were measured to take.
+ *
  * A link of a + b x bytes holds the frame that is being sent, and those that were sent within a:
  * frames that take less than 1 ms to send count as that long, because boards compute no faster.
  *

@@ -5,7 +5,7 @@
 
 #include "base.h"
 
-int front_conn_new(struct front_room *room, int fd)
+int front_conn_new(struct front_room *room, int fd, uid_t uid)
 {
     struct front_conn *c = calloc(1, sizeof(*c));
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c};
@@ -19,10 +19,23 @@ int front_conn_new(struct front_room *room, int fd)
     c->peer.listener = &room->listener;
     c->room = room;
     c->fd = fd;
+    c->uid = uid;
+    c->since_ns = base_now_ns();
     c->events = event.events;
     LIST_INSERT_HEAD(&room->conns, c, linked);
     room->conn_count++;
     return 0;
+}
+
+size_t front_conns_of(const struct front_room *room, uid_t uid)
+{
+    const struct front_conn *c;
+    size_t count = 0;
+
+    LIST_FOREACH(c, &room->conns, linked) {
+        count += c->uid == uid;
+    }
+    return count;
 }
 
 /* Frees the struct, if it is closed and has no orphans. */

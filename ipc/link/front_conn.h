@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "ipc/intake.h"
 #include "ipc/link/front_models.h"
 #include "ipc/link/front_peer.h"
@@ -33,6 +35,8 @@ struct front_conn {
     struct front_room *room;
     LIST_ENTRY(front_conn) linked; /* in room->conns, until closed */
     int fd;
+    uid_t uid; /* of the client's process */
+    uint64_t since_ns;
     uint32_t events; /* that epoll waits for */
     bool greeted;
     bool broken; /* the client is gone: close at the next chance */
@@ -63,8 +67,10 @@ static inline bool front_conn_wants(const struct front_conn *c)
     return front_conn_takes(c) && ipc_intake_room(&c->intake);
 }
 
-/** front_conn_new() - @fd: its own, on success. Return: 0 or -errno. */
-int front_conn_new(struct front_room *room, int fd);
+/** front_conn_new() - @fd: its own, on success. @uid: of the client. Return: 0 or -errno. */
+int front_conn_new(struct front_room *room, int fd, uid_t uid);
+/** front_conns_of() - Return: how many connections the user has. */
+size_t front_conns_of(const struct front_room *room, uid_t uid);
 /** front_conn_close() - now, even with unwritten answers. */
 void front_conn_close(struct front_conn *c);
 /** front_conn_end_orphan() - frees an orphan, and its connection with the last one. */

@@ -20,7 +20,7 @@ struct front_frame {
     bool theirs;          /* both are client memory: this thread alone may touch it, and no system
                              call, because pages may vanish (ipc/pool_guard.h) */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool gone;            /* nobody reads the answer any more, but front_answer() is still due */
+    bool gone;            /* nobody wants the answer any more, but front_answer() is still due */
     void *user;           /* of the listener; NULL at first */
 };
 
@@ -30,6 +30,9 @@ struct front_listener {
      * front_models(). Return: 0: taken, front_answer() is due; else a status of the protocol (enum
      * ipc_status), which refuses it. */
     int (*frame)(void *user, struct front_frame *f);
+    /* A frame that it has is gone: its client left, or cancelled it. May be NULL; calls nothing of
+     * the front. */
+    void (*gone)(void *user, struct front_frame *f);
     /* The socket's file had vanished; called by front_dispatch(). @why: NULL: it was made again;
      * else why not, said once. May be NULL. */
     void (*vanished)(void *user, const char *path, const char *why);

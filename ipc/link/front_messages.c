@@ -7,8 +7,9 @@
 #include "base.h"
 #include "ipc/link/front_open.h"
 
-#define SLOW_NS (30 * BASE_NS_PER_S) /* so long may a client read nothing */
-#define READ_ROUNDS 8                /* so that one busy client does not keep the others waiting */
+#define SLOW_NS (30 * BASE_NS_PER_S)  /* so long may a client read nothing */
+#define HELLO_NS (10 * BASE_NS_PER_S) /* so long may it say nothing */
+#define READ_ROUNDS 8                 /* so that one busy client does not keep the others waiting */
 
 /* Says why and ends the connection. */
 static void fail(struct front_conn *c, enum ipc_status status, const char *text)
@@ -86,6 +87,15 @@ static void close_stream(struct front_conn *c, const struct ipc_header *h)
     }
 }
 
+static void cancel(const struct front_conn *c, const struct ipc_header *h)
+{
+    struct front_stream *s = front_conn_stream(c, h->stream);
+
+    if (s) {
+        front_stream_cancel(s, h->frame);
+    }
+}
+
 static void handle(void *conn, const struct ipc_header *h, const uint8_t *payload, int fd)
 {
     struct front_conn *c = conn;
@@ -116,7 +126,10 @@ static void handle(void *conn, const struct ipc_header *h, const uint8_t *payloa
     case IPC_CLOSE:
         close_stream(c, h);
         break;
-    default: /* CANCEL: it is on its way, and answered as usual. Bit 15: for other servers. */
+    case IPC_CANCEL:
+        cancel(c, h);
+        break;
+    default: /* bit 15: for other servers */
         break;
     }
 }
@@ -176,12 +189,20 @@ static bool is_slow(const struct front_conn *c)
     return c->peer.out.stuck_ns && base_now_ns() - c->peer.out.stuck_ns > SLOW_NS;
 }
 
+static void check_greeting(struct front_conn *c)
+{
+    if (!c->greeted && !c->peer.ending && base_now_ns() - c->since_ns > HELLO_NS) {
+        fail(c, IPC_DEADLINE_EXCEEDED, "no HELLO within 10 s of connecting");
+    }
+}
+
 bool front_messages_settle(struct front_conn *c)
 {
     bool again = false;
 
     if (!c->broken) {
         handle_messages(c);
+        check_greeting(c);
         for (size_t i = c->stream_count; i-- > 0;) {
             struct front_stream *s = c->streams[i];
 

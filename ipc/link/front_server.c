@@ -13,7 +13,9 @@
 #include "ipc/link/front_messages.h"
 #include "ipc/listen.h"
 
-#define CONNS_MAX 16u
+#define CONNS_MAX 64u
+#define CONNS_OF_USER BRD_ROUTES_MAX /* the daemon has one for each model */
+#define CONNS_KEPT 8u                /* of all, for root and for users who have none */
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16
 #define PAUSE_NS (BASE_NS_PER_S / 2)
@@ -119,15 +121,14 @@ static void sleep_again(struct front *f)
     }
 }
 
-/* Too many connections: says so as far as the socket has room. */
-static void refuse(int fd)
+/* Says why, as far as the socket has room. */
+static void refuse(int fd, const char *text)
 {
     struct ipc_outgoing out = {0};
-    static const char text[] = "too many connections";
 
     if (ipc_outgoing_add(&out,
                          (struct ipc_header){.type = IPC_ERROR, .status = IPC_RESOURCE_EXHAUSTED},
-                         NULL, 0, text, sizeof(text) - 1)) {
+                         NULL, 0, text, strlen(text))) {
         ipc_outgoing_flush(&out, fd);
     }
     ipc_outgoing_deinit(&out);
@@ -137,9 +138,19 @@ static void refuse(int fd)
 static void accept_one(void *front, int fd)
 {
     struct front *f = front;
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t bytes = sizeof(peer);
+    size_t has, most;
 
-    if (f->room.conn_count == CONNS_MAX || front_conn_new(&f->room, fd) < 0) {
-        refuse(fd);
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+    has = front_conns_of(&f->room, peer.uid);
+    most = peer.uid == 0 || has == 0 ? CONNS_MAX : CONNS_MAX - CONNS_KEPT;
+    if (peer.uid != 0 && has >= CONNS_OF_USER) {
+        refuse(fd, "this user has too many connections to piped-link; close some");
+    } else if (f->room.conn_count >= most) {
+        refuse(fd, "piped-link has too many connections; try again later");
+    } else if (front_conn_new(&f->room, fd, peer.uid) < 0) {
+        refuse(fd, "piped-link is out of memory for the connection; try again");
     }
 }
 

@@ -9,8 +9,9 @@
  * order; clients get answers in the order of their frames.
  *
  * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/frame_rules.h,
- * ipc/open_rules.h, ipc/mapped_memory.h). What a client can grow is bounded: connections, streams,
- * credits, client memory, inline buffers, unread answers. A bad header ends its connection and no
+ * ipc/open_rules.h, ipc/mapped_memory.h). What a client can grow is bounded: connections, by user
+ * too, streams, credits, client memory, inline buffers, unread answers. Some places stay for root
+ * and for users who have no connection. A bad header ends its connection and no
  * other.
  *
  * A frame's memory stays mapped until front_answer(), also when its client is gone.
@@ -47,7 +48,7 @@ struct front *front_close(struct front *f);
 /** front_fd() - an epoll descriptor for poll(), for reading only: front_dispatch() is due. */
 int front_fd(const struct front *f);
 /** front_dispatch() - accepts, reads, calls the listener, writes. Never waits. Call it at least
- * once a second, too: it closes clients that have not read for 30 s. */
+ * once a second, too: it closes clients that have not read for 30 s, or not greeted for 10 s. */
 void front_dispatch(struct front *f);
 
 /**

@@ -66,6 +66,28 @@ void front_stream_free(struct front_stream *s)
     free(s);
 }
 
+/* Tells the listener, once, of a frame that it has. */
+static void forsake(struct front_record *r)
+{
+    const struct front_listener *l = r->stream->peer->listener;
+
+    if (r->state == FRONT_TAKEN && !r->frame.gone) {
+        r->frame.gone = true;
+        if (l->gone) {
+            l->gone(l->user, &r->frame);
+        }
+    }
+}
+
+void front_stream_cancel(struct front_stream *s, uint64_t frame)
+{
+    for (uint32_t i = s->head; i != s->tail; i++) {
+        if (s->ring[i % FRONT_RING]->answer.frame == frame) {
+            forsake(s->ring[i % FRONT_RING]);
+        }
+    }
+}
+
 bool front_stream_orphan(struct front_stream *s)
 {
     if (s->taken == 0) {
@@ -73,7 +95,7 @@ bool front_stream_orphan(struct front_stream *s)
         return false;
     }
     for (uint32_t i = s->head; i != s->tail; i++) {
-        s->ring[i % FRONT_RING]->frame.gone = true;
+        forsake(s->ring[i % FRONT_RING]);
     }
     return true;
 }

@@ -62,6 +62,8 @@ struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
                                       const struct front_model *m, const struct ipc_open *o);
 /** front_stream_free() - with all its frames, also those that the listener has. */
 void front_stream_free(struct front_stream *s);
+/** front_stream_cancel() - the client does not want the answer to @frame any more. */
+void front_stream_cancel(struct front_stream *s, uint64_t frame);
 /** front_stream_orphan() - its connection is closed. Return: the listener has frames of it: it is
  * an orphan; false: it was freed. */
 bool front_stream_orphan(struct front_stream *s);

@@ -141,6 +141,41 @@ static void submit_waiting(struct link *l)
     }
 }
 
+/* Nobody wants a frame that waits here. Return: it waited. */
+static bool drop_waiting(struct link *l, const struct hop_place *p, uint64_t frame)
+{
+    struct hop_waiting *w;
+
+    TAILQ_FOREACH(w, &l->hops->queue.frames, linked) {
+        if (w->place == p->number && w->message.frame.frame == frame) {
+            put_frame_error(l, p->head, &w->message.frame, PIPED_CANCELLED);
+            hop_queue_drop(&l->hops->queue, w);
+            return true;
+        }
+    }
+    return false;
+}
+
+void hop_cancel(struct link *l, size_t head, const struct lnk_cancel *m)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        const struct hop_place *p = &l->hops->place[i];
+        struct segment *s = p->segment;
+
+        if (!p->number || p->head != head || p->stream != m->stream || p->epoch != m->epoch ||
+            drop_waiting(l, p, m->frame) || s->phase != SEGMENT_READY) {
+            continue;
+        }
+        for (size_t k = 0; k < SEGMENT_SLOTS_MAX; k++) {
+            const struct segment_job *j = &s->job[k];
+
+            if (j->frame && j->plan == p->number && j->number == m->frame) {
+                piped_cancel(s->stream, j->frame); /* the daemon answers it */
+            }
+        }
+    }
+}
+
 /* Smooth weighted round robin: dealt frames never differ by more than one from the shares. */
 static size_t deal(struct hop_place *p)
 {

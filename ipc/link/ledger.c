@@ -10,6 +10,7 @@ struct entry {
     uint64_t deadline_ns;
     uint32_t epoch, way; /* SENT: under which; DONE: which answered */
     uint32_t times, status;
+    uint32_t cancelled; /* status of the answer if it would be sent now; 0: it is wanted */
     enum state state;
 };
 struct way {
@@ -200,6 +201,33 @@ static bool expire(struct lnk_ledger *l, struct entry *e, uint64_t now_ns, uint3
     return true;
 }
 
+/* Answers a frame that nobody wants. */
+static bool drop(struct lnk_ledger *l, struct entry *e)
+{
+    if (!e->cancelled) {
+        return false;
+    }
+    l->counts.waiting--;
+    l->counts.cancelled++;
+    finish(l, e, e->cancelled, NULL);
+    return true;
+}
+
+int lnk_ledger_cancel(struct lnk_ledger *l, uint64_t frame, uint32_t status)
+{
+    struct entry *e = at(l, frame);
+
+    if (frame < l->first || frame >= l->end || e->state == DONE) {
+        return frame > 0 && frame < l->end ? LNK_LEDGER_E_DOUBLED : LNK_LEDGER_E_UNKNOWN;
+    }
+    e->cancelled = status;
+    if (e->state == SENT) {
+        return LNK_LEDGER_E_SENT;
+    }
+    drop(l, e);
+    return 0;
+}
+
 static void dispatch(struct lnk_ledger *l, uint64_t frame, uint32_t way, uint64_t now_ns,
                      struct lnk_due *ret)
 {
@@ -240,7 +268,7 @@ int lnk_ledger_next(struct lnk_ledger *l, uint64_t now_ns, uint32_t expired, str
             continue;
         }
         waiting--;
-        if (expire(l, e, now_ns, expired) || !room) {
+        if (drop(l, e) || expire(l, e, now_ns, expired) || !room) {
             continue;
         }
         way = choose_way(l, queued);

@@ -46,7 +46,7 @@ struct lnk_done {
     void *input, *answer;   /* the caller's again; @answer is NULL if no board answered */
 };
 struct lnk_ledger_counts {
-    uint64_t admitted, released, sent, resent, late, doubled, unknown, expired;
+    uint64_t admitted, released, sent, resent, late, doubled, unknown, expired, cancelled;
     uint32_t waiting, in_flight, held; /* held: answered, but an earlier frame is not */
 };
 
@@ -56,6 +56,7 @@ enum lnk_ledger_outcome {
     LNK_LEDGER_E_DOUBLED = 3, /* the frame is answered */
     LNK_LEDGER_E_UNKNOWN = 4, /* no such frame, or it was never sent */
     LNK_LEDGER_E_NOTHING = 5,
+    LNK_LEDGER_E_SENT = 6, /* the frame is on its way */
 };
 
 /** lnk_ledger_new() - @capacity: frames, 1 to LNK_LEDGER_MAX. Return: 0, -EINVAL, -ENOMEM. */
@@ -96,6 +97,10 @@ int lnk_ledger_next(struct lnk_ledger *l, uint64_t now_ns, uint32_t expired, str
 /** lnk_ledger_unsend() - the frame of lnk_ledger_next() was not sent, or not taken: it waits again.
  * Ignored if it no longer waits for that epoch and way. */
 void lnk_ledger_unsend(struct lnk_ledger *l, const struct lnk_due *due);
+/** lnk_ledger_cancel() - nobody wants the frame any more: it is not sent (again), but answered with
+ * @status. Return: 0; LNK_LEDGER_E_SENT: it is so only if it has to be sent again; _DOUBLED: it is
+ * answered; _UNKNOWN. */
+int lnk_ledger_cancel(struct lnk_ledger *l, uint64_t frame, uint32_t status);
 /** lnk_ledger_answer() - an answer (@status 0) or a final error. @answer: kept until released, if 0
  * is returned; else the caller's. Return: 0; LNK_LEDGER_E_LATE, _DOUBLED, _UNKNOWN. */
 int lnk_ledger_answer(struct lnk_ledger *l, uint64_t frame, uint32_t epoch, uint32_t way,

@@ -40,6 +40,7 @@ struct link_peer {
     bool greeted;                     /* since it was lost last */
     uint64_t instance;                /* of its greeting; 0: none yet */
     uint32_t lost_us;                 /* of its greeting: LNK_HELLO_LOST_SHIFT */
+    uint32_t features;                /* of its greeting: LNK_HELLO_ bits */
     uint64_t greet_ns, greet_wait_ns; /* up, and not joined: it is greeted again then */
     char print[BRD_FINGERPRINT_BYTES];
     struct lnk_measure measure;
@@ -97,6 +98,8 @@ const char *link_print(const struct link *l, size_t board);
 size_t link_find(const struct link *l, const char *print);
 /** link_is_up() - Return: may messages be sent to it? */
 bool link_is_up(const struct link *l, size_t board);
+/** link_takes() - Return: it is up, and understands what this LNK_HELLO_ bit stands for. */
+bool link_takes(const struct link *l, size_t board, uint32_t feature);
 /** link_cost() - Return: false: the link to @peer is not measured, or down. */
 bool link_cost(const struct link *l, size_t peer, struct lnk_link_cost *ret);
 /** link_put() - sends a message; see lnk_put(), lnk_send(). To LINK_SELF, @released may be called

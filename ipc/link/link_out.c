@@ -107,6 +107,11 @@ bool link_is_up(const struct link *l, size_t board)
     return board == LINK_SELF || (board < l->boards.count && l->peer[board].joined);
 }
 
+bool link_takes(const struct link *l, size_t board, uint32_t feature)
+{
+    return link_is_up(l, board) && (board == LINK_SELF || l->peer[board].features & feature);
+}
+
 bool link_cost(const struct link *l, size_t peer, struct lnk_link_cost *ret)
 {
     return l->peer[peer].joined && lnk_measure_get(&l->peer[peer].measure, ret) == 0;

@@ -56,6 +56,8 @@ AT(lnk_want, leaf_count, 32);
 IS(lnk_leaf, 40);
 AT(lnk_leaf, leaf, 32);
 IS(lnk_bye, 8);
+IS(lnk_cancel, 16);
+AT(lnk_cancel, frame, 8);
 #undef AT
 #undef IS
 
@@ -65,7 +67,7 @@ static const size_t body_sizes[LNK_TYPE_COUNT] = {
     [LNK_ERROR] = sizeof(struct lnk_error), [LNK_CREDIT] = sizeof(struct lnk_credit),
     [LNK_PING] = sizeof(struct lnk_ping),   [LNK_PONG] = sizeof(struct lnk_ping),
     [LNK_WANT] = sizeof(struct lnk_want),   [LNK_LEAF] = sizeof(struct lnk_leaf),
-    [LNK_BYE] = sizeof(struct lnk_bye),
+    [LNK_BYE] = sizeof(struct lnk_bye),     [LNK_CANCEL] = sizeof(struct lnk_cancel),
 };
 
 /* How many tensors a message of this type counts. */

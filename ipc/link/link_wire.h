@@ -32,18 +32,19 @@
 #define LNK_PING_LARGE_BYTES (64u << 10) /* payload of a large PING; that of a small one is empty */
 
 enum lnk_type {
-    LNK_HELLO = 1,  /* first message after a link is up, both ways */
-    LNK_PLAN = 2,   /* head: a segment of an epoch, or the end of epochs; lines follow */
-    LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
-    LNK_ANSWER = 4, /* the same, of an answer */
-    LNK_ERROR = 5,  /* a frame or a stream that failed; text_bytes of UTF-8 follow */
-    LNK_CREDIT = 6, /* frames that may be sent beyond those answered */
-    LNK_PING = 7,   /* one part of LNK_PING_LARGE_BYTES, or none */
-    LNK_PONG = 8,   /* the PING's struct, no parts */
-    LNK_WANT = 9,   /* leaf_count uint64_t follow: numbers of leaves; none: their list */
-    LNK_LEAF = 10,  /* one part: the leaf's bytes */
-    LNK_BYE = 11,   /* no more frames; those here are still answered */
-    LNK_BOARD = 12, /* one part: what a board says of itself, ipc/boards/board_state.h as text */
+    LNK_HELLO = 1,   /* first message after a link is up, both ways */
+    LNK_PLAN = 2,    /* head: a segment of an epoch, or the end of epochs; lines follow */
+    LNK_FRAME = 3,   /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
+    LNK_ANSWER = 4,  /* the same, of an answer */
+    LNK_ERROR = 5,   /* a frame or a stream that failed; text_bytes of UTF-8 follow */
+    LNK_CREDIT = 6,  /* frames that may be sent beyond those answered */
+    LNK_PING = 7,    /* one part of LNK_PING_LARGE_BYTES, or none */
+    LNK_PONG = 8,    /* the PING's struct, no parts */
+    LNK_WANT = 9,    /* leaf_count uint64_t follow: numbers of leaves; none: their list */
+    LNK_LEAF = 10,   /* one part: the leaf's bytes */
+    LNK_BYE = 11,    /* no more frames; those here are still answered */
+    LNK_BOARD = 12,  /* one part: what a board says of itself, ipc/boards/board_state.h as text */
+    LNK_CANCEL = 13, /* head: nobody wants this frame any more; only after LNK_HELLO_CANCEL */
     LNK_TYPE_COUNT
 };
 
@@ -58,7 +59,8 @@ struct lnk_header {
     uint32_t body_bytes;    /* of the first part, after this struct */
     uint64_t payload_bytes; /* of all parts together */
 };
-#define LNK_HELLO_BACK 1u /* it answers a HELLO */
+#define LNK_HELLO_BACK 1u   /* it answers a HELLO */
+#define LNK_HELLO_CANCEL 2u /* it understands CANCEL */
 /* The upper half of the features: how often the sender lost this board, and all that it had from
  * it, in 1 to 65535; 0: an older build, which does not tell. */
 #define LNK_HELLO_LOST_SHIFT 16u
@@ -132,6 +134,10 @@ struct lnk_leaf {
 struct lnk_bye {
     uint32_t reason, reserved;
 };
+struct lnk_cancel {
+    uint32_t stream, epoch;
+    uint64_t frame;
+};
 
 /* A message as it was read. Pointers go into the first part. */
 struct lnk_message {
@@ -147,6 +153,7 @@ struct lnk_message {
         struct lnk_want want;
         struct lnk_leaf leaf;
         struct lnk_bye bye;
+        struct lnk_cancel cancel;
     };
     struct lnk_tensor tensor[LNK_PARTS_MAX]; /* FRAME, ANSWER */
     const uint8_t *tail; /* the text of PLAN and ERROR, the numbers of WANT, FRAME and ANSWER */

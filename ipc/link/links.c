@@ -104,7 +104,8 @@ static void greet(struct link *l, size_t peer, uint32_t features)
     struct lnk_message m = {.header.type = LNK_HELLO};
 
     m.hello.version_min = m.hello.version_max = LNK_VERSION;
-    m.hello.features = features | ((uint32_t)(p->losses % UINT16_MAX) + 1) << LNK_HELLO_LOST_SHIFT;
+    m.hello.features = features | LNK_HELLO_CANCEL |
+                       ((uint32_t)(p->losses % UINT16_MAX) + 1) << LNK_HELLO_LOST_SHIFT;
     m.hello.instance = l->instance;
     strncpy(m.hello.name, l->name, sizeof(m.hello.name) - 1);
     /* The bulk lane: what follows there is behind it. */
@@ -272,6 +273,7 @@ static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
     }
     p->instance = m->instance;
     p->lost_us = lost_us;
+    p->features = m->features;
     p->greeted = true;
     if (p->up && !is_back) {
         greet(l, peer, LNK_HELLO_BACK);
@@ -297,6 +299,8 @@ void links_take(struct link *l, size_t board, const struct lnk_message *m,
         hop_plan(l, board, m);
     } else if (m->header.type == LNK_FRAME) {
         hop_frame(l, board, m, part);
+    } else if (m->header.type == LNK_CANCEL) {
+        hop_cancel(l, board, &m->cancel);
     } else if (m->header.type == LNK_ERROR) {
         take_error(l, board, m);
     } else if (m->header.type == LNK_ANSWER && l->heads) {

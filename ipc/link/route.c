@@ -186,6 +186,7 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
         } else {
             again_ns = base_min(again_ns, h->pause_ns);
         }
+        head_cancel(h);
         head_answer(h);
         head_remind(h, now_ns);
         boards_know = head_tidy(h);
@@ -208,6 +209,7 @@ size_t route_states(const struct link *l, struct brd_route_state ret[BRD_ROUTES_
             lnk_ledger_counts(h->ledger, &c);
             ret[count] = h->state;
             ret[count].resent = c.resent;
+            ret[count].dropped = c.cancelled;
             ret[count].late = c.late + c.doubled + h->late;
             count++;
         }

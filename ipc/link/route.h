@@ -24,6 +24,9 @@ struct heads *heads_free(struct heads *h);
 /** route_frame() - takes a frame; @user: the link. Return: 0; PIPED_UNAVAILABLE: no route serves
  * the model, or there are too many frames. */
 int route_frame(void *user, struct front_frame *f);
+/** route_gone() - nobody wants this frame any more: it is not sent, or boards are told to leave it.
+ */
+void route_gone(void *user, struct front_frame *f);
 /** route_set() - all routes there are. Return: false: memory or a place lacked for some; call it
  * again. */
 bool route_set(struct link *l, const struct brd_routes *routes);

@@ -248,6 +248,7 @@ void head_windows(struct head *h, const struct head_epoch *e)
                           window);
         h->state.frames += window;
     }
+    h->state.window = base_min(head_full(h, e), h->state.frames);
 }
 
 void route_credit(struct link *l, size_t board, const struct lnk_credit *c)
@@ -264,6 +265,7 @@ void route_credit(struct link *l, size_t board, const struct lnk_credit *c)
         if (strcmp(e->route->hop[c->hop].board[k].print, print) == 0) {
             uint32_t busy = BRD_WINDOW_TIMES * c->depth;
 
+            e->busy[c->hop][k] = base_min(c->credits, base_max((uint32_t)c->depth, 1u));
             e->room[c->hop][k] = busy ? base_min(c->credits, busy) : c->credits;
             e->frame_bytes[c->hop] = base_max(e->frame_bytes[c->hop], c->frame_bytes);
         }

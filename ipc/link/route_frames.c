@@ -11,6 +11,7 @@ static void finish(struct head_frame *f)
     uint64_t waited_ns = base_now_ns() - f->begun_ns;
 
     f->front = NULL;
+    f->head->forsaken -= f->forsaken;
     f->next_free = f->head->free;
     f->head->free = f;
     f->head->taken--;
@@ -43,9 +44,55 @@ int route_frame(void *user, struct front_frame *front)
     }
     h->free = f->next_free;
     h->taken++;
-    *f = (struct head_frame){.head = h, .front = front, .begun_ns = base_now_ns()};
+    *f =
+        (struct head_frame){.head = h, .front = front, .number = number, .begun_ns = base_now_ns()};
+    front->user = f;
     h->numbered[number % HEAD_FRAMES] = f;
     return 0;
+}
+
+void route_gone(void *user, struct front_frame *front)
+{
+    struct head_frame *f = front->user;
+
+    (void)user;
+    if (lnk_ledger_cancel(f->head->ledger, f->number, PIPED_CANCELLED) == LNK_LEDGER_E_SENT) {
+        f->forsaken = true;
+        f->head->forsaken++;
+    }
+}
+
+/* Which board has it is not known here: all of the epoch that understand it are told. */
+static void send_cancel(struct head *h, const struct head_epoch *e, const struct head_frame *f)
+{
+    struct lnk_message m = {.header.type = LNK_CANCEL};
+
+    m.cancel = (struct lnk_cancel){h->stream, e->number, f->number};
+    for (size_t board = 0; board < h->link->boards.count; board++) {
+        if (head_uses(h, e, board) && link_takes(h->link, board, LNK_HELLO_CANCEL)) {
+            link_put(h->link, board, LNK_BULK, &m, NULL, 0, NULL, NULL);
+        }
+    }
+    if (head_uses(h, e, LINK_SELF)) {
+        link_put(h->link, LINK_SELF, LNK_BULK, &m, NULL, 0, NULL, NULL);
+    }
+}
+
+void head_cancel(struct head *h)
+{
+    for (size_t i = 0; h->forsaken > 0 && i < HEAD_FRAMES; i++) {
+        struct head_frame *f = &h->frame[i];
+
+        if (f->front && f->forsaken) {
+            f->forsaken = false;
+            h->forsaken--;
+            for (size_t k = 0; k < HEAD_EPOCHS_MAX && !f->released; k++) {
+                if (h->epoch[k].ledger) {
+                    send_cancel(h, &h->epoch[k], f);
+                }
+            }
+        }
+    }
 }
 
 /* Return: as lnk_send(). */

@@ -16,6 +16,8 @@ struct head_frame {
     struct front_frame *front; /* NULL: free */
     unsigned held;             /* messages of the transport that have its input */
     bool released;             /* by the ledger: it is answered when nothing holds it */
+    bool forsaken;             /* boards that have it are to be told that nobody wants it */
+    uint64_t number;           /* of the ledger */
     uint32_t status;
     uint32_t route;                /* number of the route that answered */
     uint64_t begun_ns, service_ns; /* when it came; how long boards computed it */
@@ -25,7 +27,8 @@ struct head_epoch {
     uint32_t ledger;                            /* its number in the ledger; 0: not begun */
     uint32_t gone;                              /* bits of boards of a single hop that were lost */
     uint64_t told_ns;                           /* when boards were told their places */
-    uint32_t room[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* frames that keep a board busy; 0: not yet */
+    uint32_t room[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* frames that a board gets at most; 0: not yet */
+    uint32_t busy[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* of them, those that it computes at once */
     uint64_t frame_bytes[BRD_HOPS_MAX];         /* sent to a board of the hop for a frame */
     struct brd_route *route;                    /* owned */
 };
@@ -43,6 +46,7 @@ struct head {
     struct head_epoch epoch[HEAD_EPOCHS_MAX];
     struct head_frame frame[HEAD_FRAMES], *free;
     uint32_t taken;                           /* frames that are not free */
+    uint32_t forsaken;                        /* of them, so many are marked so */
     struct head_frame *numbered[HEAD_FRAMES]; /* frame of the ledger % HEAD_FRAMES -> it */
     uint64_t window_ns;                       /* windows are worked out again then */
     uint64_t pause_ns;                        /* nothing is sent until then */
@@ -95,6 +99,8 @@ void head_windows(struct head *h, const struct head_epoch *e);
 bool head_tidy(struct head *h);
 
 /* route_window.c */
+/** head_full() - Return: how many frames of an epoch keep its bottleneck busy. */
+uint32_t head_full(const struct head *h, const struct head_epoch *e);
 /** head_window() - Return: how many frames of an epoch may be unanswered. */
 uint32_t head_window(const struct head *h, const struct head_epoch *e);
 /** head_way_window() - the same of board @k of a single hop. */
@@ -103,6 +109,8 @@ uint32_t head_way_window(const struct head *h, const struct head_epoch *e, size_
 /* route_frames.c */
 /** head_send() - sends what is due. */
 void head_send(struct head *h, uint64_t now_ns);
+/** head_cancel() - tells boards of frames that nobody wants any more. */
+void head_cancel(struct head *h);
 /** head_final() - a frame failed for good. */
 void head_final(struct head *h, const struct head_epoch *e, const struct lnk_error *error);
 /** head_answer() - answers what is answered, in order. */

@@ -79,6 +79,82 @@ static double border(const struct head *h, const struct brd_hop *a, const struct
     return most;
 }
 
+/* A link of the route: what it holds, and what it takes. */
+struct between {
+    double most;       /* frames, by brd_link_frames() */
+    double ns, ns_one; /* on the way; of which a frame has the wire for itself */
+};
+
+/* Of border @i of the route: before hop @i, or behind the last one. Of several links the slowest
+ * counts. */
+static struct between border_at(const struct head *h, const struct head_epoch *e, size_t i)
+{
+    const struct brd_route *r = e->route;
+    const struct brd_hop *a = i > 0 ? &r->hop[i - 1] : NULL,
+                         *b = i < r->hop_count ? &r->hop[i] : NULL;
+    double bytes = b ? (double)e->frame_bytes[i] : answer_bytes(r);
+    struct between ret = {.most = border(h, a, b, bytes)};
+
+    for (size_t j = 0; j < (a ? a->board_count : 1); j++) {
+        for (size_t k = 0; k < (b ? b->board_count : 1); k++) {
+            size_t from = a ? board_at(h, a, j) : LINK_SELF;
+            size_t to = b ? board_at(h, b, k) : LINK_SELF;
+            double ns = 0, ns_per_byte = 0;
+
+            if (from != to && from != LINK_NOBODY && to != LINK_NOBODY &&
+                (told_cost(h->link, from, to, &ns, &ns_per_byte) ||
+                 told_cost(h->link, to, from, &ns, &ns_per_byte))) {
+                ret.ns = base_max(ret.ns, ns);
+                ret.ns_one = base_max(ret.ns_one, ns_per_byte * bytes);
+            }
+        }
+    }
+    return ret;
+}
+
+static double busy_of(const struct head_epoch *e, size_t hop)
+{
+    double busy = 0;
+
+    for (size_t k = 0; k < e->route->hop[hop].board_count; k++) {
+        busy += e->busy[hop][k];
+    }
+    return busy;
+}
+
+/* The time between two answers when all that is fastest is busy; 0: nothing is known. */
+static double bottleneck_ns(const struct head *h, const struct head_epoch *e)
+{
+    const struct brd_route *r = e->route;
+    double ns = 0;
+
+    for (size_t i = 0; i <= r->hop_count; i++) {
+        ns = base_max(ns, border_at(h, e, i).ns_one);
+        if (i < r->hop_count) {
+            ns = base_max(ns, h->state.service_ns[i] / busy_of(e, i));
+        }
+    }
+    return ns;
+}
+
+uint32_t head_full(const struct head *h, const struct head_epoch *e)
+{
+    double period_ns = bottleneck_ns(h, e), frames = 0;
+
+    for (size_t i = 0; i <= e->route->hop_count; i++) {
+        struct between b = border_at(h, e, i);
+
+        frames += period_ns > 0 && b.most > 0 ? base_min(1 + b.ns / period_ns, b.most) : b.most;
+        if (i < e->route->hop_count) {
+            double busy = busy_of(e, i), ns = h->state.service_ns[i];
+
+            frames += ns > 0 ? base_min(ns / period_ns, busy) : busy;
+            frames += (double)e->route->hop[i].board_count; /* the next one waits there */
+        }
+    }
+    return (uint32_t)ceil(frames);
+}
+
 /* Without more bytes at any border than one may have. */
 static uint32_t bounded(const struct head_epoch *e, double frames)
 {

@@ -11,7 +11,9 @@
  *     refuse STATUS              refuses frames; 0: no longer
  *     answer                     answers what it holds, at random
  *     drain                      from now on, a write waits until the client has read all of it
- *     stats                      "stats taken= answered= held= gone="
+ *     stats                      "stats taken= answered= held= gone= told=": held frames whose
+ *                                client left or cancelled; how often it was told so
+ *     late SECONDS               the front's clock is so much further
  *     exit
  *
  *     front_node client SOCKET MODEL FRAMES inline|shared
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base.h"
 #include "ipc/link/front_server.h"
@@ -43,7 +46,7 @@ static struct node {
     bool ended, drains;
     size_t held_count;
     struct front_frame *held[HELD_MAX];
-    uint64_t random, taken, answered, gone;
+    uint64_t random, taken, answered, gone, told, late_ns;
 } n = {.random = 7};
 
 ssize_t __real_send(int fd, const void *bytes, size_t count, int flags);
@@ -59,6 +62,17 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t count, int flags)
         done = __real_send(fd, bytes, count, flags);
     }
     return done;
+}
+
+int __real_clock_gettime(clockid_t id, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
+{
+    int rc = __real_clock_gettime(id, ret);
+
+    ret->tv_sec += (time_t)(n.late_ns / BASE_NS_PER_S);
+    return rc;
 }
 
 /* Negates floats and bytes. */
@@ -112,6 +126,12 @@ static int take(void *user, struct front_frame *fr)
     return 0;
 }
 
+static void forsaken(void *user, struct front_frame *fr)
+{
+    (void)user;
+    n.told += fr->gone;
+}
+
 static void set_models(void)
 {
     char *word;
@@ -150,8 +170,12 @@ static void obey(char *line)
     } else if (verb && strcmp(verb, "drain") == 0) {
         n.drains = true;
     } else if (verb && strcmp(verb, "stats") == 0) {
-        printf("stats taken=%llu answered=%llu held=%zu gone=%llu\n", (unsigned long long)n.taken,
-               (unsigned long long)n.answered, n.held_count, (unsigned long long)n.gone);
+        printf("stats taken=%llu answered=%llu held=%zu gone=%llu told=%llu\n",
+               (unsigned long long)n.taken, (unsigned long long)n.answered, n.held_count,
+               (unsigned long long)n.gone, (unsigned long long)n.told);
+    } else if (verb && strcmp(verb, "late") == 0) {
+        n.late_ns += strtoull(strtok(NULL, " \n"), NULL, 10) * BASE_NS_PER_S;
+        front_dispatch(n.front);
     } else {
         n.ended = true;
     }
@@ -160,7 +184,7 @@ static void obey(char *line)
 
 static int serve(const char *path)
 {
-    struct front_listener listener = {.frame = take};
+    struct front_listener listener = {.frame = take, .gone = forsaken};
     int guarded = ipc_pool_guard_start();
     int error = front_open(path, &listener, &n.front);
     char line[512];

@@ -417,9 +417,72 @@ def a_client_that_does_not_read():
             check(s.result().status in ("ok", "resource_exhausted") if out else True)
 
 
+def cancelled_frames_are_forsaken():
+    """The listener is told once, of a CANCEL and of a client that leaves; the frame is still answered, in its turn."""
+    with front() as f, pc.Connection(f.path) as c:
+        f.obey("order hold")
+        s = pc.Stream(c, model="small")
+        for k in range(4):
+            s.submit(frame(k))
+        f.until("held", 4)
+        for number in (2, 2, 99):
+            c.send(pc.CANCEL, stream=1, frame=number)
+        c.send(pc.CANCEL, stream=7, frame=2)
+        f.until("told", 1)
+        other = pc.Connection(f.path)
+        t = pc.Stream(other, model="small")
+        for k in range(3):
+            t.submit(frame(k))
+        f.until("held", 7)
+        other.close()
+        f.until("told", 4)
+        f.obey("answer")
+        equal([(s.result().frame) for _ in range(4)], [1, 2, 3, 4])
+        equal(f.stats()["gone"], 4)
+
+
+@contextlib.contextmanager
+def user(uid):
+    """Connections that are made here are this user's."""
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def connect(f, *users):
+    """Return: silent connections of these users."""
+    found = []
+    for uid in users:
+        with user(uid):
+            found.append(pc.Connection(f.path, greet=False))
+    return found
+
+
+def places_of_users():
+    """Silent connections of one user, and of many, leave places for others, for root, and for those who have none."""
+    if os.geteuid() != 0:
+        return "other users need root"
+    with front() as f:
+        os.chmod(os.path.dirname(f.path), 0o755)
+        os.chmod(f.path, 0o666)
+        held = connect(f, *[1001] * 17)
+        ends_with(held.pop(), "resource_exhausted", "this user")
+        held += connect(f, *[1002] * 16 + [1003] * 16 + [1004] * 8)
+        with connect(f, 1004)[0] as late:
+            ends_with(late, "resource_exhausted", "too many connections")
+        with user(1005):  # it has none yet
+            still_serves(f)
+        still_serves(f)
+        for c in held:
+            c.close()
+    return None
+
+
 def too_many_connections():
     with front() as f:
-        held = [pc.Connection(f.path) for _ in range(16)]
+        held = [pc.Connection(f.path, greet=False) for _ in range(64 if os.geteuid() == 0 else 16)]
         with pc.Connection(f.path, greet=False) as c:
             ends_with(c, "resource_exhausted", "connections")
         held.pop().close()
@@ -430,8 +493,10 @@ def too_many_connections():
                 break
             except pc.Closed:
                 check(time.monotonic() < end, "no place came free")
+        f.obey("late 11")  # none of them has greeted
         for c in held:
-            c.close()
+            ends_with(c, "deadline_exceeded", "HELLO")
+        still_serves(f)
 
 
 def libpiped_over_restarts():
@@ -474,5 +539,6 @@ main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_i
       a_backlog_that_is_read_at_once, what_opened_says,
       more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, holes_in_a_pool_cost_its_client,
       hostile_bytes_end_their_connection_alone, bytes_in_pieces, clients_die_with_frames_in_flight,
-      a_model_that_goes_and_comes_back, a_client_that_does_not_read, too_many_connections, libpiped_over_restarts,
+      a_model_that_goes_and_comes_back, a_client_that_does_not_read, cancelled_frames_are_forsaken, places_of_users,
+      too_many_connections, libpiped_over_restarts,
       the_socket_file), sys.argv[3:], trace=True)

@@ -21,7 +21,7 @@ struct link head;
 uint64_t clock_ns;
 static struct lnk_transport transport;
 struct boards_told boards_told;
-size_t board_count;
+size_t board_count, boards_cancelled;
 struct board board[LINK_BOARDS];
 bool sees[LINK_BOARDS][LINK_BOARDS]; /* as far as the first knows */
 static bool broken[LINK_BOARDS][LINK_BOARDS];
@@ -408,7 +408,7 @@ void boards_begin(size_t count, struct boards_told t)
     boards_told = t;
     chance = (struct boards_chance){0};
     board_count = count;
-    sending_count = 0;
+    sending_count = boards_cancelled = 0;
     clock_ns = BASE_NS_PER_S;
     transport = (struct lnk_transport){.code = &code, .peer_count = count};
     head = (struct link){.take = head_takes, .transport = &transport, .name = "hub"};
@@ -417,6 +417,7 @@ void boards_begin(size_t count, struct boards_told t)
     for (size_t i = 0; i < count; i++) {
         snprintf(head.boards.board[i].name, sizeof(head.boards.board[i].name), "b%zu", i + 2);
         snprintf(head.peer[i].print, sizeof(head.peer[i].print), "%016zx", i + 1);
+        head.peer[i].features = t_random() % 4 ? LNK_HELLO_CANCEL : 0;
         lnk_measure_init(&head.peer[i].measure);
         for (size_t k = t_random() % 2 ? 16 : 0; k > 0; k--) { /* else nobody has measured it */
             uint64_t ns = (uint64_t)t_range(100000, 20000000);

@@ -23,6 +23,7 @@ struct boards_chance { /* one in so many; 0: never */
 extern struct boards_chance chance;
 extern struct link head;
 extern uint64_t clock_ns;
+extern size_t boards_cancelled; /* frames that a board had, and left at a CANCEL */
 /* What boards said of a frame; @frame is the number of the message. */
 struct boards_told {
     void (*failed)(uint32_t stream, uint64_t frame);

@@ -126,12 +126,31 @@ static void take_frame(size_t b, size_t from, const struct lnk_message *m,
     }
 }
 
+/* Its head wants a frame no more: it is not computed if it is here. */
+static void take_cancel(size_t b, const struct lnk_cancel *m)
+{
+    for (struct held **at = &board[b].held; *at; at = &(*at)->linked) {
+        struct held *h = *at;
+
+        if (h->frame.stream == m->stream && h->frame.epoch == m->epoch &&
+            h->frame.frame == m->frame) {
+            boards_cancelled++;
+            boards_put_error(b, SELF, frame_error(&h->frame, PIPED_CANCELLED), "cancelled");
+            *at = h->linked;
+            free(h);
+            return;
+        }
+    }
+}
+
 void board_takes(size_t b, size_t from, const struct lnk_message *m, const struct lnk_bytes *part)
 {
     if (m->header.type == LNK_PLAN) {
         take_plan(b, m);
     } else if (m->header.type == LNK_FRAME) {
         take_frame(b, from, m, part);
+    } else if (m->header.type == LNK_CANCEL) {
+        take_cancel(b, &m->cancel);
     } else if (m->header.type == LNK_ERROR && m->error.hop > 0) {
         struct place *p =
             find_place(b, m->error.stream, m->error.epoch, (uint16_t)(m->error.hop - 1));

@@ -48,6 +48,10 @@ void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
 {
     (void)l, (void)from, (void)m, (void)part;
 }
+void hop_cancel(struct link *l, size_t head, const struct lnk_cancel *m)
+{
+    (void)l, (void)head, (void)m;
+}
 void hop_error(struct link *l, size_t from, const struct lnk_error *e)
 {
     (void)l, (void)from, (void)e;

@@ -441,6 +441,46 @@ static void one_event(struct world *w)
     T_EQ(c.admitted, c.released + c.waiting + c.in_flight + c.held);
 }
 
+/* Who left: its frames are not sent, neither for the first time nor again. */
+TEST(frames_that_nobody_wants_are_not_sent)
+{
+    struct lnk_ledger *l = make(8, 1, 1);
+    struct lnk_ledger_counts c;
+    struct lnk_done done;
+    struct lnk_due due;
+    uint64_t frame[4];
+    int inputs[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        T_EQ(lnk_ledger_admit(l, &inputs[i], 0, &frame[i]), 0);
+    }
+    T_EQ(lnk_ledger_next(l, 1, EXPIRED, &due), 0);
+    T_EQ(due.frame, frame[0]);
+    T_EQ(lnk_ledger_cancel(l, frame[0], REFUSED), LNK_LEDGER_E_SENT);
+    T_EQ(lnk_ledger_cancel(l, frame[1], REFUSED), 0);
+    T_EQ(lnk_ledger_cancel(l, frame[1], REFUSED), LNK_LEDGER_E_DOUBLED);
+    T_EQ(lnk_ledger_cancel(l, 99, REFUSED), LNK_LEDGER_E_UNKNOWN);
+    T_EQ(lnk_ledger_cancel(l, 0, REFUSED), LNK_LEDGER_E_UNKNOWN);
+    T_EQ(lnk_ledger_void(l, 1, LNK_ALL_WAYS), 1);
+    lnk_ledger_window(l, 1, 0, 8);
+    T_EQ(lnk_ledger_next(l, 1, EXPIRED, &due), 0);
+    T_EQ(due.frame, frame[2]); /* the first one is not sent again */
+    T_EQ(lnk_ledger_answer(l, frame[2], 1, 0, 0, NULL), 0);
+    T_EQ(lnk_ledger_next(l, 1, EXPIRED, &due), 0);
+    T_EQ(due.frame, frame[3]);
+    T_EQ(lnk_ledger_cancel(l, frame[3], REFUSED), LNK_LEDGER_E_SENT);
+    T_EQ(lnk_ledger_answer(l, frame[3], 1, 0, 0, NULL), 0); /* it was too late: as usual */
+    for (size_t i = 0; i < 4; i++) {
+        T_EQ(lnk_ledger_release(l, &done), 0);
+        T_EQ(done.frame, frame[i]);
+        T_EQ(done.status, i < 2 ? REFUSED : 0);
+    }
+    lnk_ledger_counts(l, &c);
+    T_EQ(c.cancelled, 2);
+    T_EQ(c.waiting + c.in_flight + c.held, 0);
+    lnk_ledger_free(l);
+}
+
 TEST(any_schedule_answers_each_frame_once_in_order)
 {
     for (int run = 0; run < t_times(400) && !t_failed; run++) {

@@ -151,6 +151,9 @@ static struct lnk_message any_message(uint16_t type, uint64_t *ret_payload)
         m.tail_bytes = 8 * (size_t)t_range(0, LNK_LEAVES_MAX);
         leaves[t_range(0, LNK_LEAVES_MAX - 1)] = 12345;
         break;
+    case LNK_CANCEL:
+        m.cancel = (struct lnk_cancel){(uint32_t)t_random(), (uint32_t)t_random(), t_random()};
+        break;
     case LNK_BOARD:
         *ret_payload = (uint64_t)t_range(1, LNK_BOARD_BYTES);
         break;

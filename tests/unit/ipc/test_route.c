@@ -96,6 +96,7 @@ static void sent(const struct lnk_frame *m, const struct lnk_bytes *part)
     T_EQ(value[1], ~value[0]);
     f = &frame[value[0]];
     T_EQ(f->answers, 0);
+    T_TRUE(!f->front.gone);
     T_EQ(f->stream, m->stream);
     T_TRUE(f->number == 0 || f->number == m->frame);
     f->number = m->frame;
@@ -149,6 +150,8 @@ void __wrap_front_answer(struct front *front, struct front_frame *fr, int status
     } else if (status == PIPED_DEADLINE_EXCEEDED) {
         T_TRUE(f->front.deadline_ns != 0);
         T_LE(f->front.deadline_ns, clock_ns);
+    } else if (status == PIPED_CANCELLED) {
+        T_TRUE(f->front.gone);
     } else {
         T_EQ(status, PIPED_INTERNAL);
         T_TRUE(f->failed);
@@ -203,6 +206,18 @@ static void submit(size_t model, uint64_t for_ns)
     }
     f->stream = head_by_model(&head, names[model])->stream;
     frame_count++;
+}
+
+/* A client leaves, or cancels. */
+static void forsake(void)
+{
+    struct frame *f =
+        oldest < frame_count ? &frame[t_range((int64_t)oldest, (int64_t)frame_count - 1)] : NULL;
+
+    if (f && f->answers == 0 && !f->front.gone) {
+        f->front.gone = true;
+        route_gone(&head, &f->front);
+    }
 }
 
 static void add_board(struct brd_hop *hop, size_t board)
@@ -288,6 +303,8 @@ static void one_event(void)
         boards_deliver();
     } else if (event < 232) {
         boards_compute();
+    } else if (event < 236) {
+        forsake();
     } else if (event < 240) {
         clock_ns += (uint64_t)t_range(0, 3000) * BASE_NS_PER_US;
     } else if (event < 243) {
@@ -359,6 +376,8 @@ static void credits_are_back(size_t model)
     go();
     lnk_ledger_counts(h->ledger, &c);
     T_EQ(c.in_flight, base_min(h->state.frames, HEAD_FRAMES));
+    T_LE(1, h->state.window);
+    T_LE(h->state.window, h->state.frames);
     settle();
 }
 
@@ -473,6 +492,42 @@ TEST(boards_that_answer_errors_are_there)
     }
     T_EQ(head_by_model(&head, names[0])->state.phase, BRD_READY);
     T_LT(900, answered);
+    end_well();
+    boards_end();
+}
+
+/* All frames of a client that left: those that wait are not sent, boards leave the others. */
+TEST(frames_that_nobody_wants_are_not_computed)
+{
+    struct lnk_ledger_counts before, after;
+    struct head *h;
+
+    begin_ready(1);
+    head.peer[0].features = LNK_HELLO_CANCEL;
+    h = head_by_model(&head, names[0]);
+    for (int i = 0; i < 100; i++) {
+        submit(0, 0);
+    }
+    go();
+    deliver_all();
+    lnk_ledger_counts(h->ledger, &before);
+    T_LT(0, before.in_flight);
+    T_LT(50, before.waiting);
+    for (size_t i = 0; i < frame_count; i++) {
+        frame[i].front.gone = true;
+        route_gone(&head, &frame[i].front);
+    }
+    go();
+    deliver_all();
+    lnk_ledger_counts(h->ledger, &after);
+    T_EQ(after.cancelled, before.waiting);
+    T_EQ(after.sent, before.sent);
+    T_EQ(boards_cancelled, before.in_flight);
+    T_EQ(answered, frame_count);
+    T_TRUE(!boards_compute());
+    for (size_t i = 0; i < frame_count; i++) {
+        T_EQ(frame[i].status, PIPED_CANCELLED);
+    }
     end_well();
     boards_end();
 }

@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What users of a model that several boards serve cost each other: by counts and the order of answers, not by times.
+
+usage: test_sharing.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
+"""
+import contextlib
+import os
+import select
+import sys
+import time
+
+ROOT, LINK, PIPECTL = sys.argv[1:4]
+for folder in ("lint", "system"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", folder))
+import pyclient as pc  # noqa: E402  (the folders are known only now)
+from cases import check, main  # noqa: E402
+from hop_boards import LIMIT_S, Boards  # noqa: E402
+
+GREEDY, POLITE = 1201, 1202
+CONNECTIONS = 14
+POLITE_FRAMES = 40
+LEFT_OVER = 2  # frames of the greedy user that fair queueing may put before one that comes
+
+
+@contextlib.contextmanager
+def user(uid):
+    """Connections that are made here are this user's."""
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+class Streams:
+    """Streams of one user, each on a connection of its own; all inputs are the same, and so are the answers."""
+
+    def __init__(self, path, uid, count, credits, data=None):
+        with user(uid):
+            self.connections = [pc.Connection(path) for _ in range(count)]
+        self.streams = [pc.Stream(c, model="digits", inline=True, credits=credits) for c in self.connections]
+        self.data = data or pc.struct.pack("<256f", *[i / 256 for i in range(256)])
+        self.last = [0] * count
+        self.credits = credits
+
+    def fill(self):
+        for s in self.streams:
+            for _ in range(self.credits):
+                s.submit(self.data)
+
+    def take(self, i, wanted):
+        """Takes the next answer of one of them. Return: it."""
+        r = self.streams[i].result()
+        check(r.status == "ok" and r.frame == self.last[i] + 1, "frame", self.last[i] + 1, "of", i, r)
+        check(r.output == wanted, "another answer to frame", r.frame)
+        self.last[i] = r.frame
+        return r
+
+    def take_first(self):
+        """Return: the output of the first answer, which others are compared with."""
+        r = self.streams[0].result()
+        check((r.status, r.frame) == ("ok", 1), r)
+        self.last[0] = 1
+        return r.output
+
+    def close(self):
+        for c in self.connections:
+            c.close()
+
+
+def open_to_all(boards):
+    daemon = boards.daemons["hub"]
+    for path in (daemon.temp, daemon.runtime_dir, boards.top.name, boards.path("hub")):
+        os.chmod(path, 0o755)
+    os.chmod(daemon.frames_path, 0o666)
+
+
+def until_served(boards):
+    """Return: what status says of the route, once frames go by it."""
+    end = time.monotonic() + LIMIT_S
+    while True:
+        route = boards.daemons["hub"].status()["models"][0]["route"]
+        if route["serving"]:
+            return route
+        check(time.monotonic() < end, "no route serves:", route)
+
+
+def window_of(boards):
+    return boards.daemons["hub"].status()["models"][0]["route"]["window"]
+
+
+def other_users():
+    return None if os.geteuid() == 0 else "other users need root"
+
+
+def a_greedy_user_stands_before_a_polite_one_by_a_window():
+    """Between a frame's arrival and its answer, by the daemon's clock, so many of the greedy user are answered as the route
+    needs to be full, however many wait."""
+    why = other_users()
+    if why:
+        return why
+    with Boards(PIPECTL, LINK, "b2", boards="0-5@here|6-11@b2") as b:
+        until_served(b)
+        open_to_all(b)
+        path = b.daemons["hub"].frames_path
+        polite = Streams(path, POLITE, 1, 1)
+        polite.fill()
+        wanted = polite.take_first()
+        greedy = Streams(path, GREEDY, CONNECTIONS, 64)
+        of = {c.sock.fileno(): i for i, c in enumerate(greedy.connections)}
+        done, mine, widest = [], [], window_of(b)
+        greedy.fill()
+        own = polite.connections[0].sock.fileno()
+        polite.fill()
+        while len(mine) < POLITE_FRAMES:
+            for fd in select.select([own, *of], [], [])[0]:
+                if fd == own:
+                    mine.append(polite.take(0, wanted))
+                    widest = max(widest, window_of(b))
+                    polite.fill()
+                else:
+                    done.append(greedy.take(of[fd], wanted).done_ns)
+                    greedy.streams[of[fd]].submit(greedy.data)
+        before = [sum(r.done_ns - r.queue_ns - r.service_ns < t <= r.done_ns for t in done) for r in mine]
+        route = until_served(b)
+        print("  window %d; frames of the greedy user before one: %s" % (widest, sorted(before)))
+        check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)
+        check(0 < widest < CONNECTIONS * 64 / 4, "the window is", widest)
+        check(max(before) <= widest + LEFT_OVER, "before a frame of the polite user there were", before)
+        greedy.close()
+        polite.close()
+    return None
+
+
+def frames_of_a_client_that_left_are_not_sent():
+    """Of the daemon: what waits there goes, what its piped-link has and has not sent goes, too."""
+    with Boards(PIPECTL, LINK, "b2", boards="0-11@b2", relays=("b2",)) as b:
+        relay = b.relays["b2"]
+        until_served(b)
+        path = b.daemons["hub"].frames_path
+        polite = Streams(path, 0, 1, 1)
+        polite.fill()
+        wanted = polite.take_first()
+        sent = len(relay.frames)
+        relay.open.clear()
+        greedy = Streams(path, 0, 4, 64)
+        greedy.fill()
+        relay.wait(sent + 1)
+        greedy.close()
+        polite.fill()
+        relay.open.set()
+        polite.take(0, wanted)
+        route = until_served(b)
+        print("  window %d; %d frames were sent of %d" % (route["window"], len(relay.frames) - sent, 4 * 64 + 1))
+        check(len(relay.frames) - sent < 4 * 64 / 2, len(relay.frames) - sent, "frames were sent:", route)
+        polite.close()
+
+
+def frames_of_a_client_of_the_link_that_left_are_not_sent():
+    """Who goes to piped-link's own socket is not asked for its daemon's window."""
+    with Boards(PIPECTL, LINK, "b2", relays=("b2",)) as b:
+        relay = b.relays["b2"]
+        b.set("0-11@b2")
+        path = b.path("hub", "link", "frames.sock")
+        polite = Streams(path, 0, 1, 1)
+        polite.fill()
+        wanted = polite.take_first()
+        sent = len(relay.frames)
+        relay.open.clear()
+        greedy = Streams(path, 0, 4, 200)
+        greedy.fill()
+        relay.wait(sent + 1)
+        greedy.close()
+        polite.fill()
+        state = b.state(b.control.wait(lambda r: b.state(r)["dropped"] > 0, "frames that were dropped"))
+        relay.open.set()
+        polite.take(0, wanted)
+        state = b.state(b.control.wait(lambda r: b.state(r)["dropped"] >= 800 - state["frames"], "all dropped"))
+        print("  %d of 800 frames were dropped, %d sent" % (state["dropped"], len(relay.frames) - sent))
+        check(len(relay.frames) - sent < 800 / 2, len(relay.frames) - sent, "frames were sent:", state)
+        polite.close()
+
+
+CASES = (a_greedy_user_stands_before_a_polite_one_by_a_window, frames_of_a_client_that_left_are_not_sent,
+         frames_of_a_client_of_the_link_that_left_are_not_sent)
+main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])
