@@ -2,6 +2,7 @@
 /** tuner/adapt/adapt_options.h - what watching and its guards can be told; see adapt.h */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tuner/adapt/detect.h"
@@ -18,6 +19,7 @@ struct tun_adapt_options {
     unsigned settle;       /* windows that say what a plan does, >= 1 */
     unsigned backoff_most; /* doublings of the cool-down at most */
     uint64_t probe_ns;     /* 0: never */
+    bool search;           /* decisions start a search, see tuner/adapt/decide.h */
 };
 #define TUN_ADAPT_DEFAULTS                                                                         \
     ((struct tun_adapt_options){.detect = TUN_DETECT_DEFAULTS,                                     \

@@ -173,6 +173,7 @@ static int make_record(struct tun_adapt *a, unsigned events, struct tun_record *
     r.gain_urgent = tun_guard_urgent(&a->guard, &a->options);
     r.cooldown_left_s = tun_guard_left_s(&a->guard, &a->options);
     r.budget_left = a->guard.bucket;
+    r.search = a->options.search;
     *ret = r;
     r = TUN_RECORD_NULL;
     return 0;

@@ -275,6 +275,8 @@ int tun_decide(const struct tun_record *r, struct tun_decision *ret)
     if (error) {
         return error;
     }
+    d.search = r->search && !d.must;
+    d.hold = d.search ? TUN_HOLD_NONE : d.hold;
     guard(r, &d);
     *ret = d;
     d = TUN_DECISION_NULL;

@@ -32,6 +32,10 @@
  * TUN_SLACK, as the daemon does while an EP is split, a plan also pays that is within it and whose
  * worst frame takes a fifth less.
  *
+ * Where the record asks for a search, the change itself is the reason for one: neither a small gain
+ * nor an equal plan holds it back, only the guards do. The exact planner's plan is taken only where
+ * the serving one does not fit any more.
+ *
  * Pure; any thread; allocates; takes as long as tun_solve().
  */
 #pragma once
@@ -57,6 +61,7 @@ const char *tun_hold_name(enum tun_hold hold);
 struct tun_decision {
     bool replan;
     bool must;          /* the serving plan does not fit the cores any more */
+    bool search;        /* if replan: a search on `corrected` finds the plan; `plan` is a guess */
     enum tun_hold hold; /* why not, if not */
     enum tun_cause cause;
     bool quota;                   /* contention by the cgroup's quota, not by another program */

@@ -128,9 +128,26 @@ static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, enum tun
     return error;
 }
 
+void tun_decision_searched(struct tun_decision *d, const struct pl_plan *plan, bool replan,
+                           double before_ns, double after_ns)
+{
+    d->plan = *plan;
+    d->replan = replan;
+    d->before_ns = before_ns;
+    d->after_ns = after_ns;
+}
+
+static enum tun_why why_of(const struct tun_record *r, const struct tun_decision *d)
+{
+    return (r->events & TUN_EVENT_PROBE) != 0 || d->tentative ? TUN_WHY_PROBE
+           : tun_cause_felt(d->cause)                         ? TUN_WHY_FELT
+                                                              : TUN_WHY_KNOWN;
+}
+
 int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
                       bool switched, uint64_t now_ns)
 {
+    enum tun_why why;
     int error;
 
     tun_guard_time(&a->guard, &a->options, now_ns);
@@ -152,23 +169,25 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
         return 0;
     }
     accept(a, r, d);
-    if (!d->replan) {
+    why = why_of(r, d);
+    if (!d->replan && !d->search) {
         if (d->released) {
             set_free(a, d);
         }
         return 0;
     }
-    a->probing = (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
+    /* a search that ends where it began counts as a change, and its plan settles anew */
+    a->probing = d->replan && why == TUN_WHY_PROBE;
     memcpy(a->slow_before, a->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     memcpy(a->slow, d->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     a->before_ns = d->before_ns;
     a->after_ns = d->after_ns;
-    a->verify_left = VERIFY_WINDOWS;
+    a->verify_left = d->replan ? VERIFY_WINDOWS : 0;
     note_slowed(a, d->cause == TUN_CAUSE_CONTENTION);
-    error = change_plan(a, &d->plan,
-                        a->probing                 ? TUN_WHY_PROBE
-                        : tun_cause_felt(d->cause) ? TUN_WHY_FELT
-                                                   : TUN_WHY_KNOWN);
+    error = change_plan(a, &d->plan, why);
+    if (d->must && a->options.search) { /* the plan that fits is where a search begins */
+        a->deferred |= r->events & AT_ONCE;
+    }
     if (error == 0 && !any_slow(a)) {
         a->returned = d->released && pl_plan_equal(&a->plan, &a->home);
         tun_decided_home(a);

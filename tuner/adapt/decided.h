@@ -11,9 +11,16 @@
 struct tun_adapt;
 
 /** tun_adapt_decided() - @d: of @r; NULL: it failed. @switched: decision.plan serves now. Return: 0
- * or -ENOMEM (then nothing is watched until tun_adapt_serve()). */
+ * or -ENOMEM (then nothing is watched until tun_adapt_serve()).
+ *
+ * After a search (d->search), call tun_decision_searched() first. */
 int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
                       bool switched, uint64_t now_ns);
+
+/** tun_decision_searched() - what a search for @d found. @plan: serves now; @replan: it is another
+ * than before. @before_ns, @after_ns: bottlenecks of both as the search measured them. */
+void tun_decision_searched(struct tun_decision *d, const struct pl_plan *plan, bool replan,
+                           double before_ns, double after_ns);
 
 /** tun_adapt_before() - the plan to return to after TUN_ADAPT_BACK; borrowed. */
 const struct pl_plan *tun_adapt_before(const struct tun_adapt *a);

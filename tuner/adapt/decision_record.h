@@ -18,6 +18,10 @@ enum {
     TUN_EVENT_INPUT = 16, /* rate or shape of the input changed: measurements are void */
     TUN_EVENT_PROBE = 32, /* an EP that nothing runs on is taken to be free again */
     TUN_EVENT_PARTS = 64, /* an EP was split, as a core of it is slower, or is joined again */
+    /* changes of the machine since the last search, while nothing was watched */
+    TUN_EVENT_GOVERNOR = 128,
+    TUN_EVENT_FREQUENCY = 256, /* a limit */
+    TUN_EVENT_THERMAL = 512,   /* a limit by heat */
 };
 
 /* What is known of an EP at the moment of the decision. */
@@ -65,6 +69,7 @@ struct tun_record {
     double gain_urgent;     /* relative; as much does not wait for the cool-down; 0: all waits */
     double cooldown_left_s; /* 0: over */
     double budget_left;     /* changes that may still be made this hour; < 1: none */
+    bool search;            /* a search finds the plan, whatever the exact planner says of a gain */
 };
 #define TUN_RECORD_NULL ((struct tun_record){0})
 void tun_record_deinit(struct tun_record *r);

@@ -159,6 +159,24 @@ double tun_watch_surprise(const struct tun_adapt *a)
     return base_max(log1p(a->options.verify_margin), a->returned ? TUN_FREE : 0.0);
 }
 
+/* A search has measured the plan, so where it differs from the table, the table is wrong: that is
+ * no change of the machine. But an EP that looks free again is. Return: it was the table. */
+static bool blame_table(struct tun_adapt *a, struct tun_watch *w)
+{
+    const struct pl_stage_plan *stage = &a->plan.stages[w->stage];
+    double before = w->expected_ns;
+
+    if (!a->options.search || (a->eps[w->ep].slowed && w->detect.base < 0)) {
+        return false;
+    }
+    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
+        tun_cell_at(&a->problem.costs, w->ep, w->width, u)->ns *= exp(w->detect.base);
+    }
+    tun_watch_expect(a, w);
+    w->detect.base += log(before / w->expected_ns);
+    return true;
+}
+
 static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_team_seen *t,
                      uint64_t start_ns)
 {
@@ -185,7 +203,7 @@ static bool see_team(struct tun_adapt *a, struct tun_watch *w, const struct tun_
         tun_detect_rebase(&w->detect, level);
         w->quiet = a->options.settle;
         w->refine_at = 2 * w->quiet;
-        return !w->voided && fabs(level) > tun_watch_surprise(a);
+        return !w->voided && fabs(level) > tun_watch_surprise(a) && !blame_table(a, w);
     }
     return false;
 }

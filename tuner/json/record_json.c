@@ -9,8 +9,8 @@
 
 #define LIMIT 1e15 /* of any figure; tun_record_check() knows the ranges */
 
-static const char *const events[] = {"hotplug", "cpuset", "power", "button",
-                                     "input",   "probe",  "parts"};
+static const char *const events[] = {"hotplug", "cpuset", "power",    "button",    "input",
+                                     "probe",   "parts",  "governor", "frequency", "thermal"};
 static const char *const objectives[] = {"throughput", "latency", "power"};
 
 /* JSON has no infinity and no NAN. */
@@ -102,7 +102,7 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
     return json_pack(
         "{s:o, s:s, s:{s:f, s:f, s:I, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, "
         "s:f, "
-        "s:f, s:f, s:f, s:o}",
+        "s:f, s:f, s:f, s:b, s:o}",
         "problem", tun_problem_json(&r->problem, model, sources, NULL, NULL), "objective",
         objectives[r->problem.objective], "bounds", "period_max_ns", b->period_max_ns,
         "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max, "batch_max",
@@ -112,7 +112,8 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
         numbers(r->beta, r->problem.unit_count), "slow", slow, "now", eps_json(r), "teams",
         teams_json(r), "events", events_json(r->events), "throttled", r->felt.throttled, "pressure",
         r->felt.pressure, "gain_min", r->gain_min, "gain_urgent", r->gain_urgent, "cooldown_left_s",
-        r->cooldown_left_s, "budget_left", r->budget_left, "decided", decided_json(r, d));
+        r->cooldown_left_s, "budget_left", r->budget_left, "search", r->search, "decided",
+        decided_json(r, d));
 }
 
 /* A list of @count numbers. Return: owned, NULL with the error set. */
@@ -300,9 +301,10 @@ void tun_record_read(struct tun_reader *r, const json_t *json, struct tun_record
                      struct tun_decision *ret_decided)
 {
     static const char *const keys[] = {
-        "problem",  "objective",   "bounds",          "plan",        "home",      "beta",
-        "slow",     "now",         "teams",           "events",      "throttled", "pressure",
-        "gain_min", "gain_urgent", "cooldown_left_s", "budget_left", "decided",   NULL};
+        "problem",     "objective", "bounds",   "plan",        "home",
+        "beta",        "slow",      "now",      "teams",       "events",
+        "throttled",   "pressure",  "gain_min", "gain_urgent", "cooldown_left_s",
+        "budget_left", "search",    "decided",  NULL};
 
     *ret = TUN_RECORD_NULL;
     *ret_decided = TUN_DECISION_NULL;
@@ -328,5 +330,6 @@ void tun_record_read(struct tun_reader *r, const json_t *json, struct tun_record
     ret->gain_urgent = tun_read_number(r, "", json, "gain_urgent", 0, 10);
     ret->cooldown_left_s = tun_read_number(r, "", json, "cooldown_left_s", 0, LIMIT);
     ret->budget_left = tun_read_number(r, "", json, "budget_left", 0, LIMIT);
+    ret->search = flag(r, "", json, "search");
     read_decided(r, &ret->problem, json_object_get(json, "decided"), ret_decided);
 }

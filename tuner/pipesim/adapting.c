@@ -7,6 +7,7 @@
 #include "base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
+#include "tuner/pipesim/simulated_machine.h"
 #include "tuner/search/random.h"
 #include "tuner/solve/solve.h"
 
@@ -15,6 +16,7 @@
 enum { PERFORMANCE = 1, POWERSAVE };     /* governors; 0 is unknown */
 #define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */
 #define NO_WAIT 0.98                     /* CPU time of undisturbed service */
+#define TRIAL_WINDOWS 3u                 /* that a trial of a search takes */
 
 struct play {
     const struct psim_adapting *how;
@@ -215,7 +217,89 @@ static void note_alarms(struct play *p)
     }
 }
 
-static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
+/* A plan serves for some windows, on the machine as it is then. */
+static void try_plan(struct play *p, const struct pl_plan *plan, struct tun_sample *samples,
+                     struct tun_trial *ret)
+{
+    struct psim_machine machine = {.noise = p->how->noise.cv, .random = p->random};
+    struct tun_problem now = TUN_PROBLEM_NULL;
+    size_t eps[PL_EP_MAX];
+
+    *ret = (struct tun_trial){.plan = *plan, .failed = true};
+    p->out->windows += TRIAL_WINDOWS;
+    p->t_s = (double)p->out->windows * PSIM_WINDOW_S;
+    world_at(p);
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        machine.slow[k] = 1;
+    }
+    if (tun_correct(&p->truth, p->truth.slow, &now, eps) == 0 &&
+        now.ep_count == p->truth.problem.ep_count) {
+        machine.truth = &now;
+        psim_trial(&machine, plan, samples, ret);
+    }
+    p->random = machine.random;
+    tun_problem_deinit(&now);
+}
+
+/* Asks and tells to the end. @ret: trials of the serving plan and of the one to serve. */
+static int try_plans(struct play *p, struct tun_search *s, struct tun_sample *samples,
+                     struct tun_trial ret[2])
+{
+    const struct tun_trial *best;
+    struct tun_trial trial;
+    struct pl_plan plan;
+    int error;
+
+    try_plan(p, &p->plan, samples, &ret[0]);
+    while ((error = tun_search_ask(s, &plan)) == 0) {
+        try_plan(p, &plan, samples, &trial);
+        error = tun_search_tell(s, &trial);
+        if (error) {
+            return error;
+        }
+    }
+    best = tun_search_result(s);
+    ret[1] =
+        best && tun_better(&p->truth.problem, &best->measured, &ret[0].measured) ? *best : ret[0];
+    return error == TUN_E_DONE ? 0 : error;
+}
+
+/* The search of a decision. */
+static int search(struct play *p, struct tun_decision *d)
+{
+    base_autofree struct tun_sample *samples =
+        calloc(tun_core_count(&p->truth.problem) * p->truth.problem.unit_count, sizeof(*samples));
+    struct tun_options o = {
+        .seed = p->how->seed, .from = &p->plan, .trials_max = p->how->trials_max};
+    struct psim_searched found = {.at_s = p->t_s, .cause = d->cause};
+    char why[TUN_ERROR_MAX];
+    struct tun_search *s = NULL;
+    struct tun_trial ends[2];
+    int error =
+        samples ? tun_search_new(p->how->algorithm->name, &d->corrected, &o, why, &s) : -ENOMEM;
+
+    error = error ? error : try_plans(p, s, samples, ends);
+    if (error == 0) {
+        double before_ns = ends[0].measured.bottleneck_ns;
+        double after_ns = ends[1].measured.bottleneck_ns;
+
+        tun_search_log(s, &found.trials);
+        found.took_s = p->t_s - found.at_s;
+        found.before_ms = before_ns / (double)BASE_NS_PER_MS;
+        found.after_ms = after_ns / (double)BASE_NS_PER_MS;
+        if (p->out->searches < PSIM_CHANGES_MAX) {
+            p->out->found[p->out->searches] = found;
+        }
+        p->out->searches++;
+        tun_decision_searched(d, &ends[1].plan, !pl_plan_equal(&ends[1].plan, &p->plan), before_ns,
+                              after_ns);
+        d->gain = before_ns / after_ns - 1;
+    }
+    tun_search_free(s);
+    return error;
+}
+
+static int decide(struct play *p, struct tun_record *r)
 {
     struct tun_decision d = TUN_DECISION_NULL;
     int error = tun_decide(r, &d);
@@ -228,10 +312,13 @@ static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
         if (p->how->decided) {
             p->how->decided(p->how->context, p->t_s, r, &d);
         }
+        error = d.replan && d.search ? search(p, &d) : 0;
+    }
+    if (error == 0) {
         if (d.replan) {
             log_change(p, d.cause, d.gain, &d.plan, false);
         }
-        error = tun_adapt_decided(p->adapt, r, &d, d.replan, now_ns);
+        error = tun_adapt_decided(p->adapt, r, &d, d.replan, clock_at(p, p->t_s));
     }
     tun_decision_deinit(&d);
     tun_record_deinit(r);
@@ -258,7 +345,7 @@ static int window(struct play *p)
     asked = tun_adapt_observe(p->adapt, &w, &r);
     note_alarms(p);
     if (asked == TUN_ADAPT_DECIDE) {
-        return decide(p, &r, w.now_ns);
+        return decide(p, &r);
     }
     if (asked == TUN_ADAPT_BACK) {
         log_change(p, TUN_CAUSE_NONE, 0, tun_adapt_before(p->adapt), true);
@@ -297,10 +384,12 @@ static int prepare(struct play *p, struct tun_problem *ret_told)
 static int start(struct play *p, const struct tun_problem *told)
 {
     base_autofree struct tun_solution *first = malloc(sizeof(*first));
+    struct tun_adapt_options options = p->how->options ? *p->how->options : TUN_ADAPT_DEFAULTS;
     struct tun_ep_seen eps[PL_EP_MAX] = {0};
     int error = first ? tun_solve(told, first) : -ENOMEM;
 
-    error = error ? error : tun_adapt_new(p->how->options, &p->adapt);
+    options.search |= p->how->algorithm && p->how->algorithm != &tun_exact;
+    error = error ? error : tun_adapt_new(&options, &p->adapt);
     if (error) {
         return error < 0 ? error : -EINVAL;
     }

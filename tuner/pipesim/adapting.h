@@ -7,10 +7,14 @@
  * noise, in a share of windows times a spike of 20 % to 170 %. The table that the planner has is
  * off by `error`. A decision is made between two windows and switched to at once. The same seed
  * gives the same answer.
+ *
+ * With another algorithm than exact, a decision starts its search: each trial takes some windows of
+ * the world, and the best plan measured serves, as in daemon/plans/retune.h.
  */
 #pragma once
 
 #include "tuner/pipesim/scenario.h"
+#include "tuner/search/search.h"
 
 #define PSIM_CHANGES_MAX 32u
 
@@ -30,7 +34,16 @@ struct psim_change { /* of the plan */
     struct pl_plan plan;
 };
 
+struct psim_searched { /* a search on the machine as it was */
+    double at_s, took_s;
+    enum tun_cause cause;
+    size_t trials;
+    double before_ms, after_ms; /* bottleneck of the plans before and after, as measured */
+};
+
 struct psim_adapted {
+    size_t searches;
+    struct psim_searched found[PSIM_CHANGES_MAX]; /* by the first ones */
     size_t windows, alarms, decisions, changes, backs;
     double noticed_windows; /* from onset to the first alarm or decision; INFINITY: never */
     double changed_s;       /* from onset to the first change; INFINITY: never */
@@ -48,6 +61,8 @@ struct psim_adapting {
     struct psim_noise noise;
     double seconds; /* 0: the scenario's */
     uint64_t seed;
+    const struct tun_algorithm *algorithm; /* NULL: exact */
+    size_t trials_max;                     /* of a search; 0: its own limit */
     /* called with every decision; NULL: nobody listens */
     void (*decided)(void *context, double at_s, const struct tun_record *r,
                     const struct tun_decision *d);

@@ -93,6 +93,7 @@ int tun_search_new(const char *algorithm, const struct tun_problem *p, const str
     if (!error) {
         error = s->state ? s->algorithm->code->start(s) : -ENOMEM;
     }
+    s->options.from = NULL;
     if (error) {
         snprintf(ret_error, TUN_ERROR_MAX, "%.30s cannot plan this: %.200s", algorithm,
                  s->reason[0] ? s->reason : strerror(-error));

@@ -53,26 +53,56 @@ static double space(const struct tun_problem *p, const struct tun_options *o)
     return tun_space_size(&pipelines, is_wide(o) ? TUN_SPACE_ALL : TUN_SPACE_PLACES);
 }
 
+static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
+{
+    ret->stage_count = plan->stage_count;
+    for (size_t i = 0; i < plan->stage_count; i++) {
+        const struct pl_stage_plan *stage = &plan->stages[i];
+
+        ret->layers[i] = (uint16_t)(stage->last_unit - stage->first_unit + 1);
+        ret->places[i] =
+            (struct tun_place){.ep = stage->groups[0].ep, .width = stage->groups[0].width};
+    }
+}
+
+/* Return: the plan is one of the space, so its neighbours can be walked to. */
+static bool in_space(const struct state *state, const struct pl_plan *plan)
+{
+    bool in = tun_fits(&state->pipelines, plan);
+
+    for (size_t i = 0; in && i < plan->stage_count; i++) {
+        const struct pl_group *g = &plan->stages[i].groups[0];
+
+        in = pl_group_batch(g) == 1 && (state->wide || g->width == 1);
+    }
+    return in;
+}
+
 static int start_walk(struct tun_search *s, bool seeded)
 {
     struct state *state = s->state;
+    const struct pl_plan *from = seeded ? NULL : s->options.from;
 
+    seeded |= from != NULL;
     if (s->options.space == TUN_SPACE_CUTS) {
         snprintf(s->reason, sizeof(s->reason),
                  "it moves places as well as cuts; its spaces are places and all");
         return -EINVAL;
     }
-    if (seeded && tun_shisha_seed(&s->problem, s->options.heuristic, &s->random, &state->next)) {
+    state->wide = is_wide(&s->options);
+    state->pipelines = s->problem;
+    state->pipelines.bounds.one_ep_stages = true;
+    if (from && in_space(state, from)) {
+        from_plan(from, &state->next);
+    } else if (seeded &&
+               tun_shisha_seed(&s->problem, s->options.heuristic, &s->random, &state->next)) {
         snprintf(s->reason, sizeof(s->reason),
                  "the heuristics of Shisha's seed are 1 to 6, there is no %u",
                  s->options.heuristic);
         return -EINVAL;
     }
     s->options.trials_max = s->options.trials_max ? s->options.trials_max : TRIALS;
-    state->pipelines = s->problem;
-    state->pipelines.bounds.one_ep_stages = true;
     state->seeded = seeded;
-    state->wide = is_wide(&s->options);
     state->temperature = HOT;
     state->cooling = pow(COLD / HOT, 1 / (double)s->options.trials_max);
     return tun_draw_new(&state->pipelines, state->wide ? TUN_SPACE_ALL : TUN_SPACE_PLACES,
@@ -89,19 +119,7 @@ static int start_seeded(struct tun_search *s)
     return start_walk(s, true);
 }
 
-static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
-{
-    ret->stage_count = plan->stage_count;
-    for (size_t i = 0; i < plan->stage_count; i++) {
-        const struct pl_stage_plan *stage = &plan->stages[i];
-
-        ret->layers[i] = (uint16_t)(stage->last_unit - stage->first_unit + 1);
-        ret->places[i] =
-            (struct tun_place){.ep = stage->groups[0].ep, .width = stage->groups[0].width};
-    }
-}
-
-/* A plan to begin with: the seed once, then drawn ones until one can be run. */
+/* A plan to begin with: the seed or the given one once, then drawn ones until one can be run. */
 static int ask_first(struct tun_search *s, struct pl_plan *ret)
 {
     struct state *state = s->state;

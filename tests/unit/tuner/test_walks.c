@@ -335,6 +335,41 @@ TEST(nothing_to_choose)
     }
 }
 
+/* A walk goes on from the plan that serves; from Shisha's seed if that is no pipeline. */
+TEST(from_the_present_plan)
+{
+    static const char *const names[] = {"annealing", "hill-climbing"};
+
+    for (size_t w = 0; w < base_array_count(names); w++) {
+        struct tun_problem p = t_problem(9, SMALL, 2);
+        struct pl_plan serving = {.stage_count = 2};
+        struct tun_pipeline seed;
+        struct tun_options o = {.seed = t_random(), .from = &serving, .trials_max = 5};
+        struct tun_random unused = {0};
+        struct tun_search *s;
+        struct pl_plan asked, wanted;
+
+        serving.stages[0] = (struct pl_stage_plan){.last_unit = 2, .group_count = 1};
+        serving.stages[0].groups[0] = (struct pl_group){.ep = 1, .width = 1, .count = 1};
+        serving.stages[1] = (struct pl_stage_plan){.first_unit = 3, .last_unit = 8};
+        serving.stages[1].group_count = 1;
+        serving.stages[1].groups[0] = (struct pl_group){.ep = 0, .width = 1, .count = 1};
+        s = t_search(names[w], &p, &o);
+        T_EQ(tun_search_ask(s, &asked), 0);
+        T_TRUE(pl_plan_equal(&asked, &serving));
+        tun_search_free(s);
+
+        serving.stages[1].groups[0].more = 3; /* four frames at once */
+        s = t_search(names[w], &p, &o);
+        T_EQ(tun_search_ask(s, &asked), 0);
+        T_EQ(tun_shisha_seed(&p, 3, &unused, &seed), 0);
+        tun_pipeline_plan(&seed, &wanted);
+        T_TRUE(pl_plan_equal(&asked, &wanted));
+        tun_search_free(s);
+        tun_problem_deinit(&p);
+    }
+}
+
 TEST(refusals)
 {
     struct tun_problem p = t_problem(4, SMALL, 2);
