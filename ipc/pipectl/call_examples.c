@@ -120,7 +120,7 @@ static int take_examples(const char *folder, json_t *parameters, int *ret_fd)
     }
     free(names);
     if (rc == 0 && json_array_size(list) == 0) {
-        ctl_say("%s contains no picture (JPEG, PPM, PGM) and no tensor (.f32)", folder);
+        ctl_say("%s contains no picture (JPEG, PNG, PPM, PGM) and no tensor (.f32)", folder);
         rc = -ENOENT;
     }
     if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {

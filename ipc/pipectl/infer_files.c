@@ -96,12 +96,12 @@ static int add_once(struct infer *in, const char *path)
 
 static int is_input(const struct dirent *e)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".JPG", ".png", ".PNG", ".ppm",
-                                       ".pgm", ".pnm",  ".f32", ".f16", ".npy"};
+    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".ppm", ".pgm",
+                                       ".pnm", ".f32",  ".f16", ".npy"};
     const char *dot = strrchr(e->d_name, '.');
 
     for (size_t i = 0; dot && i < base_array_count(ends); i++) {
-        if (strcmp(dot, ends[i]) == 0) {
+        if (strcasecmp(dot, ends[i]) == 0) {
             return 1;
         }
     }

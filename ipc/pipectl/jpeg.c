@@ -1,37 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl: JPEG files, by libjpeg-turbo. */
+/* pipectl: JPEG files, by libjpeg-turbo. Pixels are as Pillow and OpenCV have them. */
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jpeglib.h>
 
+#include <jerror.h>
+
 #include "ipc/pipectl/picture.h"
+#include "ipc/pipectl/picture_rows.h"
 #include "ipc/show/canvas.h"
+
+#define MEMORY_MAX (512l << 20)
+#define SCANS_MAX 100 /* ordinary progressive files have about ten */
 
 /* libjpeg calls on_error(), which must not return. Texts are kept, not printed. */
 struct failure {
     struct jpeg_error_mgr base;
     jmp_buf leave;
-    char text[JMSG_LENGTH_MAX];
+    bool ended; /* the file has no more bytes; libjpeg was given an end of the picture */
+    char text[JMSG_LENGTH_MAX + 96];
 };
+
+struct reader {
+    struct jpeg_decompress_struct jpeg;
+    struct failure f;
+    struct jpeg_progress_mgr progress;
+    struct picture_rows rows;
+    uint8_t *row; /* owned; one that is not written straight to its place */
+};
+
+static void fail(j_common_ptr jpeg, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+static void fail(j_common_ptr jpeg, const char *format, ...)
+{
+    struct failure *f = (struct failure *)jpeg->err;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(f->text, sizeof(f->text), format, args);
+    va_end(args);
+    longjmp(f->leave, 1);
+}
 
 static void on_error(j_common_ptr jpeg)
 {
-    struct failure *f = (struct failure *)jpeg->err;
+    char text[JMSG_LENGTH_MAX];
 
-    f->base.format_message(jpeg, f->text);
-    longjmp(f->leave, 1);
+    jpeg->err->format_message(jpeg, text);
+    if (((struct failure *)jpeg->err)->ended) { /* what follows from a header that is cut */
+        fail(jpeg, "the file is cut short before its picture begins");
+    }
+    switch (jpeg->err->msg_code) {
+    case JERR_BAD_PRECISION:
+    case JERR_SOF_UNSUPPORTED:
+        fail(jpeg, "%s; convert it: convert FILE FILE.png", text);
+    case JERR_NO_BACKING_STORE:
+        fail(jpeg, "it needs more than %ld MiB to be decoded; make it smaller, or not progressive",
+             MEMORY_MAX >> 20);
+    default:
+        fail(jpeg, "%s", text);
+    }
+}
+
+/* Rows before the place where data are missing or damaged. */
+static unsigned whole_rows(j_decompress_ptr jpeg)
+{
+    unsigned rows = jpeg->output_scanline;
+
+    if (jpeg_has_multiple_scans(jpeg)) { /* all scans are read before the first row is made */
+        rows = jpeg->input_iMCU_row * (unsigned)jpeg->max_v_samp_factor * DCTSIZE;
+    }
+    return rows < jpeg->image_height ? rows : jpeg->image_height;
+}
+
+/* An answer for half a picture would mislead: data that are missing or damaged refuse it. Stray
+ * bytes before a marker, as webcams send them, and odd headers take nothing from the pixels. */
+static void on_warning(j_common_ptr any)
+{
+    struct failure *f = (struct failure *)any->err;
+    j_decompress_ptr jpeg = (j_decompress_ptr)any;
+    char scan[32] = "", text[JMSG_LENGTH_MAX];
+    bool lacks = any->err->msg_code == JWRN_HIT_MARKER || any->err->msg_code == JWRN_MUST_RESYNC;
+
+    switch (any->err->msg_code) {
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_NOT_SEQUENTIAL:
+        return;
+    case JWRN_JPEG_EOF: /* something may be missing: another warning tells */
+        f->ended = true;
+        return;
+    default:
+        break;
+    }
+    any->err->format_message(any, text);
+    if (jpeg_has_multiple_scans(jpeg)) {
+        snprintf(scan, sizeof(scan), " of scan %d", jpeg->input_scan_number);
+    }
+    if (lacks && (f->ended || jpeg->unread_marker == JPEG_EOI)) {
+        fail(any, "the file is cut short: %u of %u rows%s are whole", whole_rows(jpeg),
+             jpeg->image_height, scan);
+    }
+    fail(any, "the file is damaged after %u of %u rows%s: %s", whole_rows(jpeg), jpeg->image_height,
+         scan, text);
 }
 
 static void on_message(j_common_ptr jpeg, int level)
 {
-    struct failure *f = (struct failure *)jpeg->err;
-
-    if (level < 0) { /* corrupt data: an answer for half a picture would mislead */
-        f->base.format_message(jpeg, f->text);
-        longjmp(f->leave, 1);
+    if (level < 0 && jpeg->is_decompressor) {
+        on_warning(jpeg);
     }
 }
 
@@ -45,57 +128,176 @@ static struct jpeg_error_mgr *told_in(struct failure *f)
     return err;
 }
 
-/* Reads the header; with @to, also the rows. */
-static int run(struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
+/* ---- reading ---- */
+
+/* A few bytes may ask for thousands of scans over a large picture. */
+static void on_progress(j_common_ptr jpeg)
 {
-    struct jpeg_decompress_struct jpeg;
-    struct failure f;
-
-    memset(&jpeg, 0, sizeof(jpeg));
-    jpeg.err = told_in(&f);
-    if (setjmp(f.leave)) {
-        jpeg_destroy_decompress(&jpeg);
-        snprintf(ret_error, error_bytes, "%s", f.text);
-        return -EINVAL;
+    if (((j_decompress_ptr)jpeg)->input_scan_number > SCANS_MAX) {
+        fail(jpeg, "it has more than %d scans; save it again", SCANS_MAX);
     }
-    jpeg_create_decompress(&jpeg);
-    jpeg.mem->max_memory_to_use = 512l << 20;
-    jpeg_mem_src(&jpeg, img->data, img->data_bytes);
-    jpeg_read_header(&jpeg, TRUE);
-    jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    if (jpeg.image_width > CTL_IMAGE_DIMENSION_MAX || jpeg.image_height > CTL_IMAGE_DIMENSION_MAX) {
-        jpeg_destroy_decompress(&jpeg);
-        snprintf(ret_error, error_bytes, "impossible picture size");
-        return -EINVAL;
-    }
-    if (!to) {
-        img->width = jpeg.image_width;
-        img->height = jpeg.image_height;
-        img->channels = jpeg.num_components == 1 ? 1 : 3;
-    } else {
-        jpeg_start_decompress(&jpeg);
-        while (jpeg.output_scanline < jpeg.output_height) {
-            JSAMPROW row = to + (size_t)jpeg.output_scanline * img->width * img->channels;
+}
 
-            jpeg_read_scanlines(&jpeg, &row, 1);
+/* The marker APP1: EXIF, or something else. All of the file is in the source's buffer, so nothing
+ * is copied. The first EXIF counts. */
+static boolean on_app1(j_decompress_ptr jpeg)
+{
+    struct reader *r = jpeg->client_data;
+    struct jpeg_source_mgr *src = jpeg->src;
+    const uint8_t *p = src->next_input_byte;
+    size_t left = src->bytes_in_buffer;
+    size_t bytes = left >= 2 ? (size_t)p[0] << 8 | p[1] : 2; /* these two included */
+
+    bytes = bytes < 2 ? 2 : bytes;
+    if (r->rows.orientation == 0 && bytes >= 8 && left >= bytes && memcmp(p + 2, "Exif", 5) == 0) {
+        r->rows.orientation = picture_orientation(p + 8, bytes - 8);
+    }
+    src->skip_input_data(jpeg, (long)bytes);
+    return TRUE;
+}
+
+static J_COLOR_SPACE colours_of(j_decompress_ptr jpeg)
+{
+    switch (jpeg->num_components) {
+    case 1:
+        return JCS_GRAYSCALE;
+    case 3:
+        return JCS_RGB;
+    case 4:
+        return JCS_CMYK;
+    default:
+        fail((j_common_ptr)jpeg,
+             "a JPEG file of %d colour components; convert it: convert FILE FILE.png",
+             jpeg->num_components);
+    }
+}
+
+/* Inks to light. As Photoshop writes them, and as all who read them take them, 255 is no ink. */
+static void rgb_of_cmyk(uint8_t *row, size_t width)
+{
+    uint8_t *out = row;
+
+    for (const uint8_t *in = row; in < row + 4 * width; in += 4, out += 3) {
+        unsigned black = in[3];
+
+        for (size_t c = 0; c < 3; c++) {
+            unsigned taken = (255u - in[c]) * black + 128;
+
+            out[c] = (uint8_t)(black - ((taken + (taken >> 8)) >> 8));
         }
-        jpeg_finish_decompress(&jpeg);
     }
-    jpeg_destroy_decompress(&jpeg);
-    return 0;
+}
+
+/* The rest of a progressive file may be missing after any scan: then some bits of coefficients are
+ * not there. Files of one scan, or whose last bits are there, may end without a marker. */
+static void check_scans(j_decompress_ptr jpeg)
+{
+    struct failure *f = (struct failure *)jpeg->err;
+    bool lacks = f->ended && jpeg_has_multiple_scans(jpeg) && !jpeg->coef_bits;
+
+    for (int c = 0; f->ended && jpeg->coef_bits && c < jpeg->num_components; c++) {
+        for (size_t i = 0; i < DCTSIZE2; i++) {
+            lacks |= jpeg->coef_bits[c][i] != 0;
+        }
+    }
+    if (lacks) {
+        fail((j_common_ptr)jpeg, "the file is cut short: scans after %d are missing",
+             jpeg->input_scan_number);
+    }
+}
+
+static void read_rows(struct reader *r, uint8_t *to)
+{
+    j_decompress_ptr jpeg = &r->jpeg;
+    bool direct = r->rows.orientation <= 1 && jpeg->out_color_space != JCS_CMYK;
+    size_t width = jpeg->image_width;
+
+    jpeg_start_decompress(jpeg);
+    check_scans(jpeg);
+    r->row = direct ? NULL : malloc(width * (size_t)jpeg->output_components);
+    if (!direct && !r->row) {
+        fail((j_common_ptr)jpeg, "out of memory");
+    }
+    while (jpeg->output_scanline < jpeg->output_height) {
+        uint32_t y = jpeg->output_scanline;
+        JSAMPROW row = direct ? to + (size_t)y * width * r->rows.channels : r->row;
+
+        jpeg_read_scanlines(jpeg, &row, 1);
+        if (jpeg->out_color_space == JCS_CMYK) {
+            rgb_of_cmyk(row, width);
+        }
+        if (!direct) {
+            picture_put_row(&r->rows, y, row, to);
+        }
+    } /* what comes after the last row is nobody's business */
+}
+
+static void read_header(struct reader *r, const struct ctl_image *img)
+{
+    j_decompress_ptr jpeg = &r->jpeg;
+
+    jpeg->mem->max_memory_to_use = MEMORY_MAX;
+    jpeg->client_data = r;
+    r->progress.progress_monitor = on_progress;
+    jpeg->progress = &r->progress;
+    jpeg_set_marker_processor(jpeg, JPEG_APP0 + 1, on_app1);
+    jpeg_mem_src(jpeg, img->data, img->data_bytes);
+    jpeg_read_header(jpeg, TRUE);
+    jpeg->out_color_space = colours_of(jpeg);
+    if (!picture_size_fits(jpeg->image_width, jpeg->image_height, r->f.text, sizeof(r->f.text))) {
+        longjmp(r->f.leave, 1);
+    }
+    r->rows.width = jpeg->image_width;
+    r->rows.height = jpeg->image_height;
+    r->rows.channels = jpeg->num_components == 1 ? 1 : 3;
+}
+
+/* Reads the header; with @to, also the rows. */
+static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
+               size_t error_bytes)
+{
+    struct reader r = {.row = NULL};
+    int rc;
+
+    r.jpeg.err = told_in(&r.f);
+    if (setjmp(r.f.leave)) {
+        snprintf(ret_error, error_bytes, "%s", r.f.text);
+        rc = -EINVAL;
+    } else {
+        jpeg_create_decompress(&r.jpeg);
+        read_header(&r, img);
+        if (to) {
+            read_rows(&r, to);
+        }
+        *ret = r.rows;
+        rc = 0;
+    }
+    jpeg_destroy_decompress(&r.jpeg);
+    free(r.row);
+    return rc;
 }
 
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
-    return run(img, NULL, ret_error, error_bytes);
+    struct picture_rows rows;
+    int rc = run(img, NULL, &rows, ret_error, error_bytes);
+
+    if (rc == 0) {
+        img->width = rows.orientation > 4 ? rows.height : rows.width;
+        img->height = rows.orientation > 4 ? rows.width : rows.height;
+        img->channels = rows.channels;
+    }
+    return rc;
 }
 
 int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
-    struct ctl_image copy = *img;
+    struct picture_rows rows;
 
-    return run(&copy, to, ret_error, error_bytes);
+    return run(img, to, &rows, ret_error, error_bytes);
 }
+
+/* ---- writing ---- */
 
 static int write_rows(const struct canvas *c, FILE *file, char *ret_error, size_t error_bytes)
 {

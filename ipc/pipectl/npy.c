@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "ipc/pipectl/picture.h"
+#include "ipc/pipectl/picture_rows.h"
 
 #define MAGIC "\x93NUMPY"
 #define DIMS_MAX 8u
@@ -78,9 +79,7 @@ static int read_header(struct ctl_image *img, char **ret_text)
 /* (height, width), or (height, width, 1 or 3) */
 static bool is_picture(const struct header *h)
 {
-    return (h->rank == 2 || (h->rank == 3 && (h->dim[2] == 1 || h->dim[2] == 3))) &&
-           h->dim[0] > 0 && h->dim[1] > 0 && h->dim[0] <= CTL_IMAGE_DIMENSION_MAX &&
-           h->dim[1] <= CTL_IMAGE_DIMENSION_MAX;
+    return h->rank == 2 || (h->rank == 3 && (h->dim[2] == 1 || h->dim[2] == 3));
 }
 
 int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
@@ -88,6 +87,7 @@ int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
     base_autofree char *text = NULL;
     struct header h = {.rank = 0};
     const char *order;
+    size_t row_bytes;
     bool picture;
 
     if (read_header(img, &text) < 0) {
@@ -116,14 +116,19 @@ int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
                         "an array of uint8 must be a picture: (height, width) or (height, width, "
                         "3)");
         }
+        if (!picture_size_fits(h.dim[1], h.dim[0], ret_error, error_bytes)) {
+            return -EINVAL;
+        }
         img->kind = CTL_IMAGE_PIXELS;
         img->height = (uint32_t)h.dim[0];
         img->width = (uint32_t)h.dim[1];
         img->channels = h.rank == 3 ? (uint32_t)h.dim[2] : 1;
-        if (img->bytes < (size_t)img->width * img->height * img->channels) {
-            return fail(ret_error, error_bytes, "the array is truncated");
+        row_bytes = (size_t)img->width * img->channels;
+        if (img->bytes < row_bytes * img->height) {
+            picture_cut_short(img->bytes / row_bytes, img->height, ret_error, error_bytes);
+            return -EINVAL;
         }
-        img->bytes = (size_t)img->width * img->height * img->channels;
+        img->bytes = row_bytes * img->height;
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "ipc/pipectl/picture_rows.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
@@ -18,7 +19,7 @@ static int fail(int rc, char *ret_error, size_t error_bytes, const char *text)
     return rc;
 }
 
-static int read_file(const char *path, struct ctl_image *img)
+static int read_file(const char *path, uint8_t **ret_data, size_t *ret_bytes)
 {
     base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -33,15 +34,15 @@ static int read_file(const char *path, struct ctl_image *img)
     if (st.st_size < 0 || (size_t)st.st_size > FILE_BYTES_MAX) {
         return -EFBIG;
     }
-    img->data = malloc((size_t)st.st_size + 1);
-    if (!img->data) {
+    *ret_data = malloc((size_t)st.st_size + 1);
+    if (!*ret_data) {
         return -ENOMEM;
     }
-    have = base_read_all(fd, img->data, (size_t)st.st_size);
+    have = base_read_all(fd, *ret_data, (size_t)st.st_size);
     if (have < 0) {
         return (int)have;
     }
-    img->data_bytes = (size_t)have;
+    *ret_bytes = (size_t)have;
     return 0;
 }
 
@@ -83,6 +84,7 @@ static bool pnm_begins(const struct ctl_image *img, size_t at)
 /* Reads the header of the picture that begins at @at. */
 static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t error_bytes)
 {
+    size_t row_bytes;
     uint32_t most;
 
     img->channels = img->data[at + 1] == '6' ? 3 : 1;
@@ -92,16 +94,20 @@ static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t er
         return fail(-EINVAL, ret_error, error_bytes, "broken PNM header");
     }
     if (most != 255) {
-        return fail(-EINVAL, ret_error, error_bytes, "PNM files must have a maxval of 255");
+        snprintf(ret_error, error_bytes,
+                 "a PNM file with a maxval of %u; only 255 is read: convert FILE -depth 8 FILE.png",
+                 most);
+        return -EINVAL;
     }
-    if (img->width == 0 || img->height == 0 || img->width > CTL_IMAGE_DIMENSION_MAX ||
-        img->height > CTL_IMAGE_DIMENSION_MAX) {
-        return fail(-EINVAL, ret_error, error_bytes, "impossible picture size");
+    if (!picture_size_fits(img->width, img->height, ret_error, error_bytes)) {
+        return -EINVAL;
     }
     img->pixels_at = at + 1; /* exactly one blank */
-    if (img->data_bytes < img->pixels_at ||
-        img->data_bytes - img->pixels_at < (size_t)img->width * img->height * img->channels) {
-        return fail(-EINVAL, ret_error, error_bytes, "the picture is truncated");
+    row_bytes = (size_t)img->width * img->channels;
+    if (img->data_bytes - img->pixels_at < row_bytes * img->height) {
+        picture_cut_short((img->data_bytes - img->pixels_at) / row_bytes, img->height, ret_error,
+                          error_bytes);
+        return -EINVAL;
     }
     img->bytes = (size_t)img->width * img->height * img->channels;
     return 0;
@@ -155,12 +161,12 @@ static const char *foreign(const struct ctl_image *img)
     return NULL;
 }
 
-static int recognise(const char *path, struct ctl_image *img, char *ret_error, size_t error_bytes)
+static int recognise(const char *name, struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     const uint8_t *d = img->data;
 
-    img->f16 = ends_with(path, ".f16");
-    if (img->f16 || ends_with(path, ".f32")) {
+    img->f16 = ends_with(name, ".f16");
+    if (img->f16 || ends_with(name, ".f32")) {
         img->kind = CTL_IMAGE_RAW;
         img->bytes = img->data_bytes;
         return 0;
@@ -187,16 +193,12 @@ static int recognise(const char *path, struct ctl_image *img, char *ret_error, s
     return -EINVAL;
 }
 
-int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
+int ctl_image_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
+                   size_t error_bytes, struct ctl_image *ret)
 {
-    base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
-    int rc = read_file(path, &img);
+    base_cleanup(ctl_image_close) struct ctl_image img = {.data = data, .data_bytes = bytes};
+    int rc = recognise(name, &img, ret_error, error_bytes);
 
-    if (rc < 0) {
-        return fail(rc, ret_error, error_bytes,
-                    rc == -EINVAL ? "not a regular file" : strerror(-rc));
-    }
-    rc = recognise(path, &img, ret_error, error_bytes);
     if (rc < 0) {
         return rc;
     }
@@ -206,6 +208,19 @@ int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct
     *ret = img;
     img = CTL_IMAGE_NULL;
     return 0;
+}
+
+int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
+{
+    base_autofree uint8_t *data = NULL;
+    size_t bytes = 0;
+    int rc = read_file(path, &data, &bytes);
+
+    if (rc < 0) {
+        return fail(rc, ret_error, error_bytes,
+                    rc == -EINVAL ? "not a regular file" : strerror(-rc));
+    }
+    return ctl_image_take(path, base_take(data), bytes, ret_error, error_bytes, ret);
 }
 
 void ctl_image_close(struct ctl_image *img)

@@ -3,7 +3,11 @@
  * ipc/pipectl/picture.h - pictures and raw tensors from files
  *
  * Opening a file tells the picture's size; decoding writes straight into a slot. A hostile file
- * gives an error text. It never takes more memory than the file and one picture.
+ * gives an error text. It never takes more memory than the file and one picture; a progressive JPEG
+ * takes up to 512 MiB besides, an interlaced PNG that must be turned another picture.
+ *
+ * Pixels are those of Pillow's convert("RGB") or "L", turned as EXIF says: no colour conversion
+ * (gAMA, cHRM, iCCP), the high byte of 16 bits, alpha dropped, CMYK without a profile.
  */
 #pragma once
 
@@ -12,8 +16,6 @@
 #include <stdint.h>
 
 struct canvas;
-
-#define CTL_IMAGE_DIMENSION_MAX 16384u
 
 enum ctl_image_kind {
     CTL_IMAGE_RAW,
@@ -37,6 +39,10 @@ struct ctl_image {
  * tell; an array of NumPy is raw or a picture. @ret_error: the reason, without the file's name.
  * Return: 0 or -errno. */
 int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret);
+/** ctl_image_take() - as ctl_image_open(), of bytes in memory. @name: its ending counts. @data:
+ * from malloc(); @ret owns it, and on failure it is freed. */
+int ctl_image_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
+                   size_t error_bytes, struct ctl_image *ret);
 void ctl_image_close(struct ctl_image *img);
 /** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:
  * width, height, channels and bytes are those of the next picture; 0: there is none; -EINVAL. */

@@ -44,12 +44,19 @@ def counted_rows(folder):
                  [value("x", [4])], [typed("where", [1, 4], I64)])
 
 
-def png(width, height, channels, seed):
+def png(width, height, channels, seed, orientation=0):
+    """orientation: of EXIF, behind the picture"""
     r = random.Random(seed)
-    rows = b"".join(b"\0" + bytes(r.randrange(256) for _ in range(width * channels)) for _ in range(height))
+    return png_of(width, height, channels, bytes(r.randrange(256) for _ in range(width * channels * height)), orientation)
+
+
+def png_of(width, height, channels, pixels, orientation=0):
+    row = width * channels
+    rows = b"".join(b"\0" + pixels[at:at + row] for at in range(0, len(pixels), row))
 
     def part(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
+    exif = part(b"eXIf", b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, orientation, 0, 0)) if orientation else b""
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows)) + exif + part(b"IEND", b"")

@@ -13,7 +13,7 @@ import tempfile
 import http_schema
 import test_outputs
 from daemon import DIGITS, ROOT, Daemon, check, equal
-from http_models import JPEG, counted_rows, png, two_inputs
+from http_models import JPEG, counted_rows, png, png_of, two_inputs
 from http_server import Http, main
 
 BINARY = "Inference-Header-Content-Length"
@@ -145,7 +145,8 @@ def only_valid_rows_are_answered():
 def pictures_are_answered_with_classes():
     with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
         pictures = [("a.png", png(16, 16, 1, 1), "image/png"), ("b.png", png(40, 30, 1, 2), "image/png"),
-                    ("c.png", png(21, 16, 3, 3), "image/png"), ("d.jpg", JPEG, "image/jpeg")]
+                    ("c.png", png(21, 16, 3, 3), "image/png"), ("d.jpg", JPEG, "image/jpeg"),
+                    ("e.png", png(30, 20, 1, 2, orientation=6), "image/png")]
         for name, data, kind in pictures:
             path = os.path.join(d.temp, name)
             with open(path, "wb") as f:
@@ -209,6 +210,24 @@ FOUND = ("decoded", "width", "height", "objects", "text", "text_score", "mask")
 
 def found(answer):
     return {k: v for k, v in answer.items() if k in FOUND}
+
+
+def pictures_are_upright():
+    """What is red is at the right of the upright picture, whichever door reads the file."""
+    red, green, head = b"\xff\0\0", b"\0\xff\0", {"Content-Type": "image/png"}
+    stored = png_of(48, 128, 3, (red * 48) * 32 + (green * 48) * 96, orientation=6)  # to be turned clockwise
+    with Daemon(models={"mask": test_outputs.networks()["mask"]}) as d, Http(d) as h:
+        path = os.path.join(d.temp, "stored.png")
+        with open(path, "wb") as f:
+            f.write(stored)
+        printed, drawn = d.pipectl("infer", path)[0], os.path.join(d.temp, "drawn.png")
+        for answer in (printed, h.request("POST", "/v2/models/mask/infer?decode=1", stored, head)[2]):
+            equal((answer["width"], answer["height"]), (128, 48), answer)
+            o = answer["objects"][0]
+            equal((o["label"], o["x"], o["y"], o["width"], o["height"]), ("red", 96, 0, 32, 48))
+        d.pipectl("infer", "--draw", drawn, path)
+        width, rows = test_outputs.read_png(drawn)
+        equal((width, len(rows), test_outputs.at(rows, 40, 40)), (128, 48, (0, 255, 0)))
 
 
 def decoded_outputs_are_those_of_pipectl():
@@ -373,6 +392,6 @@ def examples_of_the_page_run():
 
 
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
-      only_valid_rows_are_answered, pictures_are_answered_with_classes, keys_are_read_as_json_says,
+      only_valid_rows_are_answered, pictures_are_answered_with_classes, pictures_are_upright, keys_are_read_as_json_says,
       decoded_outputs_are_those_of_pipectl, a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
       infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))

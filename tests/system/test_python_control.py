@@ -127,6 +127,12 @@ def examples_travel_in_all_forms():
             from PIL import Image
             Image.fromarray(pixels[0]).save(d.path("f.png"))
             forms.append(d.path("f.png"))
+            tag, upright = Image.Exif(), noise((6, 9, 3), 1)
+            tag[0x0112] = 8  # stored turned clockwise
+            Image.fromarray(np.rot90(upright, -1)).save(d.path("turned.png"), exif=tag)
+            equal(piped.varlink._decoded(d.path("turned.png")), b"P6\n9 6\n255\n" + upright.tobytes())
+            Image.fromarray(np.array([[0x1234, 0xfedc]], np.int32)).save(d.path("wide.png"))
+            equal(piped.varlink._decoded(d.path("wide.png")), b"P5\n2 1\n255\n\x12\xfe")
         except ImportError:
             pass
         got = c.judge_borders("digits", examples=forms, agreement=0.0).verdict

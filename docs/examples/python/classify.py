@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 import piped
 
@@ -28,7 +28,7 @@ def main():
                 for path in paths:
                     with Image.open(path) as picture:
                         picture.thumbnail((1024, 1024))
-                        yield np.asarray(picture.convert("RGB"))
+                        yield np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
 
             for path, a in zip(paths, s.infer(pictures())):
                 if not a.ok:

@@ -41,9 +41,13 @@ def _pixmap(pixels: Array) -> bytes:
 
 
 def _decoded(path: str) -> bytes:
-    from PIL import Image  # python3-pil, only for those who need it
-    with Image.open(path) as picture:
-        return _pixmap(np.asarray(picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")))
+    """As pipectl reads it: upright, without colour conversion, the high byte of 16 bits."""
+    from PIL import Image, ImageOps  # python3-pil, only for those who need it
+    with Image.open(path) as stored:
+        picture = ImageOps.exif_transpose(stored)
+        if picture.mode.startswith("I"):
+            return _pixmap((np.asarray(picture) >> 8).astype(np.uint8))
+        return _pixmap(np.asarray(picture.convert("L" if picture.mode in ("1", "L", "LA") else "RGB")))
 
 
 def _example(one: Example) -> Tuple[str, bytes]:
