@@ -8,6 +8,7 @@
 #include "atomic_file.h"
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/models/loading.h"
 #include "json_text.h"
 #include "kernels/kernels.h"
 #include "model/open_shapes.h"
@@ -188,8 +189,11 @@ int dmn_inspect(const struct dmn_args *args)
     int status;
 
     if (!sidecar || mdl_inspect(file, &options, &in) < 0) {
-        fprintf(stderr, "piped: out of memory\n");
+        fprintf(stderr, "piped: %s\n", in.why[0] ? in.why : "out of memory");
         return DMN_EXIT_FAILED;
+    }
+    if (in.model && dmn_load_check(in.model, in.why) < 0) {
+        in.model = mdl_free(in.model);
     }
     if (args->json) {
         json_auto_t *j = dmn_inspection_json(&in, file, sidecar, exists);

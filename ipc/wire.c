@@ -316,7 +316,7 @@ size_t ipc_dtype_bytes(uint32_t dtype)
 int ipc_get_tensor(const uint8_t *b, size_t bytes, struct ipc_tensor *ret)
 {
     uint64_t size, end;
-    bool good;
+    bool good, empty = false;
 
     if (!take(b, bytes, ret, sizeof(*ret))) {
         return IPC_E_MALFORMED;
@@ -324,9 +324,11 @@ int ipc_get_tensor(const uint8_t *b, size_t bytes, struct ipc_tensor *ret)
     good = NAME(ret, b, name);
     size = ipc_dtype_bytes(ret->dtype);
     good = good && size > 0 && ret->rank <= IPC_RANK_MAX;
-    for (size_t i = 0; good && i < ret->rank; i++) {
-        good = ret->dim[i] > 0 && !__builtin_mul_overflow(size, ret->dim[i], &size);
+    for (size_t i = 0; good && i < ret->rank; i++) { /* strides of empty tensors must fit, too */
+        empty |= ret->dim[i] == 0;
+        good = !__builtin_mul_overflow(size, ret->dim[i] ? ret->dim[i] : 1, &size);
     }
+    size = empty ? 0 : size;
     good = good && size == ret->bytes && !__builtin_add_overflow(ret->offset, ret->bytes, &end);
     return good ? 0 : IPC_E_MALFORMED;
 }

@@ -42,6 +42,16 @@ static bool any_empty_input(const struct mdl_model *m, const struct mdl_op *op)
     return false;
 }
 
+bool krn_writes_nothing(const struct mdl_model *m, size_t op)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        most = base_max(most, elements(m, m->ops[op].out[i]));
+    }
+    return most == 0;
+}
+
 bool krn_primitive_named(const struct krn_primitive *v, const char *only)
 {
     const char *part = only ? only : "";

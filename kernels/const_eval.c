@@ -18,7 +18,7 @@ int krn_const_eval(const struct mdl_model *m, void *arena)
     if (!v || !v->supports(m, op)) {
         return -EOPNOTSUPP;
     }
-    if (mdl_elements(&m->tensors[op->out[0]]) == 0) {
+    if (krn_writes_nothing(m, 0)) {
         return 0;
     }
     if (v->scratch_bytes) {

@@ -147,7 +147,7 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
         memcpy(net->kinds[i], choices[i].kind, sizeof(net->kinds[i]));
     }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
-        net->ops[i].skip = mdl_elements(&m->tensors[m->ops[i].out[0]]) == 0;
+        net->ops[i].skip = krn_writes_nothing(m, i);
         net->ops[i].may_stay = krn_nchw_may_stay(m, i);
         net->ops[i].bound = calloc(4 * kind_count, sizeof(*net->ops[i].bound));
         r = net->ops[i].bound ? 0 : -ENOMEM;

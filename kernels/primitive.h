@@ -129,3 +129,7 @@ const struct krn_primitive *krn_primitives(size_t *ret_count);
  * Threads: any.
  */
 bool krn_usable(const struct krn_primitive *v, const struct mdl_model *m, size_t op);
+
+/** krn_writes_nothing() - Return: whether no output of op @op has elements, so that it need not
+ * run. Threads: any. */
+bool krn_writes_nothing(const struct mdl_model *m, size_t op);

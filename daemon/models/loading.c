@@ -13,22 +13,31 @@
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
-/* Checks what the frames protocol can carry. */
-static int check_limits(struct dmn_load *l)
+int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
 {
-    const struct mdl_model *m = l->model;
+    size_t bytes = 0;
 
     if (m->input_count == 0 || m->output_count == 0 || m->unit_count == 0) {
-        snprintf(l->error, sizeof(l->error), "the model has no input, no output or no operators");
+        snprintf(ret_error, MDL_ERROR_MAX, "the model has no input, no output or no operators");
+        return -EBADMSG;
+    }
+    for (size_t i = 0; i < m->input_count; i++) {
+        bytes += m->inputs[i].bytes;
+    }
+    if (bytes == 0) {
+        snprintf(ret_error, MDL_ERROR_MAX,
+                 "input %.200s has no elements: a frame of it would be empty; export the model "
+                 "with sizes above 0",
+                 m->inputs[0].name);
         return -EBADMSG;
     }
     if (m->input_count > PL_FRAME_IO_MAX || m->output_count > PL_FRAME_IO_MAX) {
-        snprintf(l->error, sizeof(l->error), "the model has more than %u inputs or outputs",
+        snprintf(ret_error, MDL_ERROR_MAX, "the model has more than %u inputs or outputs",
                  PL_FRAME_IO_MAX);
         return -E2BIG;
     }
     if (m->unit_count > TUN_UNIT_MAX) {
-        snprintf(l->error, sizeof(l->error), "the model has more than %u units", TUN_UNIT_MAX);
+        snprintf(ret_error, MDL_ERROR_MAX, "the model has more than %u units", TUN_UNIT_MAX);
         return -E2BIG;
     }
     return 0;
@@ -120,7 +129,7 @@ int dmn_load_run(struct dmn_load *l)
 
     if (!error) {
         l->stamp.data = dmn_stamp_data(l->model, false);
-        error = check_limits(l);
+        error = dmn_load_check(l->model, l->error);
         error = error ? error : check_memory(l);
         error = error ? error : dmn_output_check(l->model, l->path, l->error, sizeof(l->error));
     }

@@ -149,9 +149,9 @@ static void pass(struct krn_measurement *r, size_t first, size_t last)
 {
     memcpy(r->arena, r->saved, r->m->arena_bytes);
     for (size_t op = first; op <= last; op++) {
-        struct krn_candidate *c = next_candidate(r, op, last);
+        struct krn_candidate *c = give_up(r) ? NULL : next_candidate(r, op, last);
 
-        if (!c || mdl_elements(&r->m->tensors[r->m->ops[op].out[0]]) == 0) {
+        if (!c) {
             continue;
         }
         run_candidate(r, op, c);
@@ -189,7 +189,7 @@ static bool all_done(const struct krn_measurement *r, size_t first, size_t last,
 static bool any_done(const struct krn_measurement *r, size_t first, size_t last)
 {
     for (size_t op = first; op <= last; op++) {
-        if (!krn_measure_fastest(r, op)) {
+        if (!r->ops[op].still && !krn_measure_fastest(r, op)) {
             return false;
         }
     }
@@ -218,7 +218,7 @@ static size_t op_bytes(const struct krn_measurement *r, size_t op)
 {
     size_t bytes = 0;
 
-    for (size_t i = 0; i < r->ops[op].count; i++) {
+    for (size_t i = 0; !r->ops[op].still && i < r->ops[op].count; i++) {
         const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
 
         bytes += krn_measure_is_done(r, c) ? 0 : c->bytes;
@@ -268,9 +268,9 @@ static void measure_huge(struct krn_measurement *r, size_t op, uint64_t end_ns)
 static void ready_window(struct krn_measurement *r, size_t first, size_t last)
 {
     for (size_t op = first; !give_up(r) && op <= last; op++) {
-        bool any = false;
+        bool any = r->ops[op].still;
 
-        for (size_t i = 0; !give_up(r) && i < r->ops[op].count; i++) {
+        for (size_t i = 0; !r->ops[op].still && !give_up(r) && i < r->ops[op].count; i++) {
             struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
 
             if (!krn_measure_is_done(r, c)) {

@@ -5,6 +5,11 @@
 #include "kernels/choice.h"
 #include "kernels/select/measure_private.h"
 
+/* Work of a run that may be waited for: some seconds. */
+#define STILL_WORK ((double)(1ull << 36))
+#define STILL_WORK_REFERENCE ((double)(1ull << 31))
+#define WORK_PER_NS 16
+
 static bool same_tensor(const struct mdl_model *m, size_t a, size_t b)
 {
     if (a == MDL_NONE || b == MDL_NONE) {
@@ -111,6 +116,40 @@ static const struct krn_primitive *known_fastest(const struct krn_times *known, 
     return best ? best->primitive : NULL;
 }
 
+/* Multiplications, or elements that are read and written where those are more. */
+static double work_of(const struct mdl_model *m, const struct mdl_op *op)
+{
+    double elements = 0;
+
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        elements += op->in[i] == MDL_NONE ? 0 : (double)mdl_elements(&m->tensors[op->in[i]]);
+    }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        elements += op->out[i] == MDL_NONE ? 0 : (double)mdl_elements(&m->tensors[op->out[i]]);
+    }
+    return base_max(op->macs, elements);
+}
+
+/* Nobody waits for the end of a run: what takes seconds is taken by the static order. @fast: not
+ * only the reference can run it. */
+static void find_still(struct krn_measurement *r, size_t op, bool fast)
+{
+    double work = work_of(r->m, &r->m->ops[op]);
+
+    r->ops[op].still =
+        krn_writes_nothing(r->m, op) || work > (fast ? STILL_WORK : STILL_WORK_REFERENCE);
+    if (r->ops[op].still && !krn_writes_nothing(r->m, op)) {
+        r->ops[op].still_ns = work / (fast ? WORK_PER_NS : 1);
+    }
+}
+
+/* Does @v run a pair of which one op is not run? */
+static bool breaks_still(const struct krn_measurement *r, const struct krn_primitive *v, size_t op)
+{
+    return v->fused && (r->ops[op].still || krn_writes_nothing(r->m, op + 1) ||
+                        work_of(r->m, &r->m->ops[op + 1]) > STILL_WORK);
+}
+
 static void list_candidates(struct krn_measurement *r, size_t op)
 {
     struct krn_op_candidates *ops = &r->ops[op];
@@ -127,10 +166,12 @@ static void list_candidates(struct krn_measurement *r, size_t op)
         }
     }
     ops->first = r->candidate_count;
-    for (size_t i = 0; i < count && ops->count < KRN_MEASURE_CANDIDATES_MAX; i++) {
+    find_still(r, op, others);
+    for (size_t i = 0; i < count && ops->count < (ops->still ? 1 : KRN_MEASURE_CANDIDATES_MAX);
+         i++) {
         const struct krn_primitive *v = &table[i];
 
-        if (!krn_usable(v, r->m, op) || (only && v != only) ||
+        if (!krn_usable(v, r->m, op) || (only && v != only) || breaks_still(r, v, op) ||
             !(v->fused && r->o->only ? krn_primitive_named(v, r->o->only)
                                      : is_worth_it(r, v, op, named, others))) {
             continue;
@@ -165,7 +206,9 @@ static double estimate(const struct mdl_model *m, size_t op)
 {
     double computed = m->ops[op].macs / 16, read = weight_bytes(m, &m->ops[op]) / 8;
 
-    return 1 + base_max(computed, read) + (double)mdl_elements(&m->tensors[m->ops[op].out[0]]);
+    return krn_writes_nothing(m, op) ? 0
+                                     : 1 + base_max(computed, read) +
+                                           (double)mdl_elements(&m->tensors[m->ops[op].out[0]]);
 }
 
 int krn_measure_list(struct krn_measurement *r)

@@ -48,6 +48,9 @@ struct krn_op_candidates {
     struct krn_stat takes, gives; /* layout conversions; kept for the first op of these shapes */
     size_t same;                  /* the first op of these shapes */
     double share;                 /* share of the model's time, estimated */
+    /* It is not run, since it writes nothing or takes too long; its one candidate takes so long. */
+    bool still;
+    double still_ns;
 };
 
 struct krn_measurement {

@@ -12,7 +12,9 @@ static void add_time(const struct krn_measurement *r, size_t op, const struct kr
                      struct krn_times *t)
 {
     const struct krn_stat *s = &r->stats[c->stat];
-    struct krn_figure f = krn_stat_figure(s);
+    bool still = r->ops[op].still;
+    struct krn_figure f =
+        still ? (struct krn_figure){.ns = r->ops[op].still_ns} : krn_stat_figure(s);
 
     t->times[t->count++] = (struct krn_time){.op = op,
                                              .primitive = c->bound.primitive,
@@ -46,8 +48,6 @@ int krn_measure_results(const struct krn_measurement *r, struct krn_times *ret)
     }
     for (size_t op = 0; op < r->m->op_count; op++) {
         const struct krn_op_candidates *shapes = &r->ops[r->ops[op].same];
-        /* an op that writes nothing takes no time */
-        bool empty = mdl_elements(&r->m->tensors[r->m->ops[op].out[0]]) == 0;
         size_t alone = 0;
 
         t.layouts[op] =
@@ -56,7 +56,7 @@ int krn_measure_results(const struct krn_measurement *r, struct krn_times *ret)
         for (size_t i = 0; i < r->ops[op].count; i++) {
             const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
 
-            if (!c->unable && (r->stats[c->stat].runs || (empty && !c->bound.primitive->fused))) {
+            if (!c->unable && (r->stats[c->stat].runs || r->ops[op].still)) {
                 add_time(r, op, c, &t);
                 alone += !c->bound.primitive->fused;
             }

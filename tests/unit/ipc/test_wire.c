@@ -164,7 +164,7 @@ TEST(round_trips_frames)
         random_name(tensor.name);
         tensor.bytes = ipc_dtype_bytes(tensor.dtype);
         for (uint32_t k = 0; k < IPC_RANK_MAX; k++) {
-            tensor.dim[k] = (uint32_t)t_range(1, 7);
+            tensor.dim[k] = (uint32_t)t_range(0, 7);
             tensor.bytes *= k < tensor.rank ? tensor.dim[k] : 1;
         }
         ROUND_TRIP(tensor, IPC_TENSOR_BYTES, tensor);
@@ -321,8 +321,16 @@ TEST(hostile_values)
     t.rank = IPC_RANK_MAX + 1;
     REFUSED(tensor, IPC_TENSOR_BYTES, t);
     t.rank = 2;
-    t.dim[1] = 0;
+    t.dim[1] = 0; /* no elements, and yet 24 bytes */
+    REFUSED(tensor, IPC_TENSOR_BYTES, t);
     t.bytes = 0;
+    ipc_put_tensor(&t, b);
+    T_EQ(ipc_get_tensor(b, sizeof(b), &t), 0);
+    t = (struct ipc_tensor){/* its strides would not fit */
+                            .dtype = IPC_F32,
+                            .rank = 4,
+                            .dim = {0, 1u << 31, 1u << 31, 1u << 31},
+                            .bytes = 0};
     REFUSED(tensor, IPC_TENSOR_BYTES, t);
     t = (struct ipc_tensor){.dtype = IPC_F16 + 1, .bytes = 0};
     REFUSED(tensor, IPC_TENSOR_BYTES, t);

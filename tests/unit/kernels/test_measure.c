@@ -287,6 +287,34 @@ TEST(time_is_divided_by_what_takes_it)
     krn_measure_deinit(&r);
 }
 
+/* What writes nothing, or would take a minute, is not run: it has its time all the same, and the
+ * others are measured. */
+TEST(an_op_that_is_not_run_ends_no_measurement)
+{
+    struct script s = {.load = QUIET};
+    struct krn_times t;
+    struct tiny model;
+
+    for (size_t at = 0; at < 2; at++) {
+        model_init(&model);
+        model.tensors[at + 1].dim[0] = 0;
+        model.tensors[2].dim[0] = 0;
+        T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+        T_EQ(t.times[t.count - 1].op, 1u);
+        T_EQ(t.times[t.count - 1].samples, 0u);
+        T_NEAR(t.times[t.count - 1].ns, 0, 0);
+        T_EQ(t.times[0].samples > 0, at == 1);
+        krn_times_deinit(&t);
+    }
+    model_init(&model);
+    model.ops[1].macs = 1e15;
+    T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+    T_EQ(t.times[t.count - 1].samples, 0u);
+    T_LT(1e9, t.times[t.count - 1].ns);
+    T_LT(0, t.times[0].samples);
+    krn_times_deinit(&t);
+}
+
 /* However little time there is, what takes long to pack is not judged by one run. */
 TEST(a_product_that_fills_a_window_gets_some_samples)
 {
