@@ -17,6 +17,7 @@
 #include "daemon/service/messages.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
+#include "path_below.h"
 
 static const char *text(struct dmn_call *c, const char *key)
 {
@@ -215,12 +216,13 @@ static const char *take_files(struct dmn_call *c, const char *path, struct dmn_s
                "64 can be sent";
     }
     for (ret->count = 0; ret->count < count; ret->count++) {
-        const json_t *name = json_array_get(files, ret->count);
+        const char *name = json_string_value(json_array_get(files, ret->count));
+        char below[PATH_BELOW_MAX];
 
-        ret->name[ret->count] = json_is_string(name) ? strdup(json_string_value(name)) : NULL;
+        ret->name[ret->count] = name && path_below(name, below) ? strdup(below) : NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!ret->name[i] || !dmn_sent_name_ok(ret->name[i])) {
+        if (!ret->name[i]) {
             return "files: a name is not a path below the model's folder";
         }
     }

@@ -23,19 +23,16 @@ struct dmn_config;
 struct dmn_models;
 
 #define DMN_SENT_FILES_MAX 64u /* of one model; as many descriptors as libuv reads at once */
-#define DMN_SENT_NAME_MAX 1024u
 
 /* The files that came with a call; the first is the model. */
 struct dmn_sent_files {
     int fd[DMN_SENT_FILES_MAX];     /* owned */
-    char *name[DMN_SENT_FILES_MAX]; /* owned; relative to the model's folder */
+    char *name[DMN_SENT_FILES_MAX]; /* owned; below the model's folder: path_below.h */
     size_t count;
     bool save;   /* copy them to where the list of saved models looks */
     bool copied; /* result: the load's path is that of a copy */
 };
 
-/** dmn_sent_name_ok() - Return: @name stays below the folder: no empty part, no "." and no "..". */
-bool dmn_sent_name_ok(const char *name);
 /**
  * dmn_sent_files_place() - lets @l load what was sent: by its path if the daemon may read the same
  * files there, else from a copy, whose path becomes the load's

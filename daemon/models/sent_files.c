@@ -29,24 +29,6 @@ void dmn_sent_files_deinit(struct dmn_sent_files *s)
     s->count = 0;
 }
 
-bool dmn_sent_name_ok(const char *name)
-{
-    if (strlen(name) >= DMN_SENT_NAME_MAX) {
-        return false;
-    }
-    for (const char *part = name;; part++) {
-        size_t n = strcspn(part, "/");
-
-        if (n == 0 || n > NAME_MAX || (part[0] == '.' && (n == 1 || (n == 2 && part[1] == '.')))) {
-            return false;
-        }
-        part += n;
-        if (!*part) {
-            return true;
-        }
-    }
-}
-
 /* ---- by path? ---- */
 
 /* Return: the daemon may read every file at its path, and it is the one that was sent. */

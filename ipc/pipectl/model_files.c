@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "path_below.h"
 
 #define SIDECAR_ENDING ".sidecar.json"
 /* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
@@ -95,16 +96,22 @@ static int add_beneath(struct search *s, const char *name, bool optional)
 static int found(void *ctx, const char *name)
 {
     struct search *s = ctx;
+    char below[PATH_BELOW_MAX];
     json_t *known;
     size_t i;
 
+    if (!path_below(name, below)) {
+        snprintf(s->files->why, sizeof(s->files->why), "%.300s: leads out of the model's folder",
+                 name);
+        return -EXDEV;
+    }
     json_array_foreach(s->files->names, i, known)
     {
-        if (strcmp(json_string_value(known), name) == 0) {
+        if (strcmp(json_string_value(known), below) == 0) {
             return 0;
         }
     }
-    return add_beneath(s, name, false);
+    return add_beneath(s, below, false);
 }
 
 static int add_sidecar(struct search *s, const char *model)

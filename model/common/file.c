@@ -9,6 +9,7 @@
 
 #include "base.h"
 #include "model/common/private.h"
+#include "path_below.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -65,39 +66,22 @@ int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error
     return finish_open(fd, path, bytes_max, ret_error, ret_fd, ret_bytes);
 }
 
-static bool stays_beneath(const char *path)
-{
-    const char *s = path;
-
-    if (path[0] == '/' || path[0] == '\0') {
-        return false;
-    }
-    while (*s) {
-        size_t n = strcspn(s, "/");
-
-        if (n == 2 && s[0] == '.' && s[1] == '.') {
-            return false;
-        }
-        s += n + (s[n] == '/');
-    }
-    return true;
-}
-
 int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
                           char ret_error[MDL_ERROR_MAX], int *ret_fd, size_t *ret_bytes)
 {
     struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    char below[PATH_BELOW_MAX];
     int fd;
 
-    if (!stays_beneath(path)) {
+    if (!path_below(path, below)) {
         return mdl_fail(ret_error, -EXDEV, "%.200s: must be a path below the model's folder", path);
     }
     do {
-        fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+        fd = (int)syscall(SYS_openat2, dir_fd, below, &how, sizeof(how));
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(path, '/')) {
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(below, '/')) {
         /* before Linux 5.6, or under a system call filter that lacks it */
-        fd = openat(dir_fd, path, OPEN_FLAGS | O_NOFOLLOW);
+        fd = openat(dir_fd, below, OPEN_FLAGS | O_NOFOLLOW);
     }
     if (fd < 0 && errno == EXDEV) {
         return mdl_fail(ret_error, -EXDEV, "%.200s: leads out of the model's folder", path);

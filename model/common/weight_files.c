@@ -9,6 +9,7 @@
 
 #include "base.h"
 #include "model/common/file.h"
+#include "path_below.h"
 
 void mdl_data_files_init(struct mdl_data_files *d, const char *model_path, size_t bytes_max)
 {
@@ -174,10 +175,12 @@ static bool find(const struct mdl_data_files *d, const char *name, size_t *ret)
 int mdl_data_file_map(struct mdl_data_files *d, const char *name, char ret_error[MDL_ERROR_MAX],
                       struct mdl_map_range *ret)
 {
+    char below[PATH_BELOW_MAX];
     struct mdl_data_file_in f;
     size_t at;
     int r;
 
+    name = path_below(name, below) ? below : name; /* else it is refused where it is opened */
     if ((d->last < d->count && strcmp(d->list[d->last].name, name) == 0 &&
          ((at = d->last), true)) ||
         find(d, name, &at)) {

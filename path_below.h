@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * path_below.h - names of files that belong to a model, as paths below its folder
+ *
+ * A model's file, a client or another board names them; whoever opens one asks here first. The
+ * normal form has no empty part, no "." and no "..": "./w.bin", "a/../w.bin" and ".//w.bin" are all
+ * "w.bin". Links in the folder are the kernel's matter (RESOLVE_BENEATH).
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define PATH_BELOW_MAX 1024u /* bytes of a normal form, with the NUL */
+
+/**
+ * path_below() - brings @name into its normal form
+ * @ret: PATH_BELOW_MAX bytes
+ * Return: true; false: it is not a path of a file below the folder, or too long. Pure.
+ */
+static inline bool path_below(const char *name, char *ret)
+{
+    size_t used = 0;
+
+    if (name[0] == '/') {
+        return false;
+    }
+    for (size_t n; *name; name += n + (name[n] == '/')) {
+        n = strcspn(name, "/");
+        if (n == 0 || (n == 1 && name[0] == '.')) {
+            continue;
+        }
+        if (n == 2 && name[0] == '.' && name[1] == '.') {
+            if (used == 0) {
+                return false;
+            }
+            while (used > 0 && ret[--used] != '/') {
+            }
+            continue;
+        }
+        if (n > NAME_MAX || used + n + 2 > PATH_BELOW_MAX) {
+            return false;
+        }
+        if (used > 0) {
+            ret[used++] = '/';
+        }
+        memcpy(ret + used, name, n);
+        used += n;
+    }
+    ret[used] = '\0';
+    return used > 0;
+}
