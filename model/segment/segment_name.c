@@ -32,7 +32,8 @@ bool mdl_segment_name_parse(const char *text, struct mdl_segment_name *ret)
     struct mdl_segment_name n = {.is_segment = text[name] == '#'};
     const char *at = text + name + 1;
 
-    if (bytes == MDL_SEGMENT_NAME_MAX || name == 0 || text[0] == '-') {
+    if (bytes == MDL_SEGMENT_NAME_MAX || name == 0 || text[0] == '-' ||
+        (name <= 2 && strncmp(text, "..", name) == 0)) {
         return false;
     }
     if (n.is_segment) {

@@ -4,7 +4,8 @@
  *
  * The one place that knows the syntax: NAME, or NAME#FIRST-LAST, with unit numbers in decimal,
  * without sign, blank or leading zero, FIRST at most LAST. NAME is letters, digits, '.', '_' and
- * '-', and does not begin with '-'. All of it has at most MDL_SEGMENT_NAME_MAX - 1 bytes.
+ * '-', does not begin with '-', and is not "." or "..", which clients of HTTP take out of a path
+ * before they send it. All of it has at most MDL_SEGMENT_NAME_MAX - 1 bytes.
  *
  * Threads: any.
  */
@@ -16,7 +17,7 @@
 #define MDL_SEGMENT_NAME_MAX 64u      /* with the NUL */
 #define MDL_SEGMENT_UNIT_MAX 9999999u /* more units than any model has */
 #define MDL_SEGMENT_NAME_RULE                                                                      \
-    "letters, digits, '.', '_', '-', then #FIRST-LAST for a segment, at most 63"
+    "letters, digits, '.', '_', '-', but not . or .., then #FIRST-LAST for a segment, at most 63"
 
 struct mdl_segment_name {
     char model[MDL_SEGMENT_NAME_MAX]; /* the whole model's */

@@ -398,6 +398,11 @@ TEST(names)
                                       "a/b",
                                       "a\nb",
                                       "a#1-2\n",
+                                      ".",
+                                      "..",
+                                      "..#0-1",
+                                      "a/b",
+                                      "a%2e",
                                       "\xff"};
     char text[MDL_SEGMENT_NAME_MAX + 20];
     struct mdl_segment_name n;
