@@ -128,7 +128,9 @@ static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
     (void)madvise(s->map, s->bytes, MADV_RANDOM);
     r = mdl_onnx_read(s->map, s->bytes, &s->data, error, ret);
     what = r < 0 ? mdl_looks_like(s->map, s->bytes) : NULL;
-    return what ? mdl_fail(error, -EBADMSG, "this is %s; it is not an ONNX model", what) : r;
+    return what ? mdl_fail(error, -EBADMSG,
+                           "this is %s; it is not an ONNX model, which is protobuf", what)
+                : r;
 }
 
 /* Settles open dimensions: by the caller's shapes, then by the sidecar's, then by its size, which

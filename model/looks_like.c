@@ -72,15 +72,34 @@ static bool begins(const char *text, size_t bytes, const char *with)
     return bytes >= n && strncasecmp(text, with, n) == 0;
 }
 
-/* Return: whether a file begins with lines of letters. */
+/* Return: how many bytes the character at @text takes in a text of UTF-8; 0: texts have no such. */
+static size_t character(const unsigned char *text, size_t bytes)
+{
+    size_t more = text[0] >= 0xf0 ? 3 : text[0] >= 0xe0 ? 2 : text[0] >= 0xc2 ? 1 : 0;
+
+    if (text[0] < 0x80) {
+        return (text[0] >= ' ' && text[0] != 0x7f) || (text[0] && strchr("\t\r\n\f", text[0]));
+    }
+    if (more == 0 || text[0] > 0xf4 || more >= bytes) {
+        return 0;
+    }
+    for (size_t i = 1; i <= more; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return 1 + more;
+}
+
+/* Return: whether a file begins with letters, to its end if it is short. */
 static bool is_text(const char *text, size_t bytes)
 {
-    size_t n = base_min(bytes, (size_t)64), i = 0;
+    size_t n = base_min(bytes, (size_t)64), i = 0, step = 1;
 
-    while (i < n && ((text[i] >= ' ' && text[i] <= '~') || strchr("\t\r\n", text[i])) && text[i]) {
-        i++;
+    while (i < n && (step = character((const unsigned char *)text + i, bytes - i)) > 0) {
+        i += step;
     }
-    return n >= 8 && i == n;
+    return i >= n && n > 0;
 }
 
 const char *mdl_looks_like(const void *data, size_t bytes)
@@ -107,5 +126,5 @@ const char *mdl_looks_like(const void *data, size_t bytes)
     if (zeros > 0 && zeros == base_min(bytes, (size_t)512)) {
         return "a file of zeros, perhaps of a download that did not end";
     }
-    return is_text(text, bytes) ? "text" : NULL;
+    return is_text(text, bytes) ? "a text file" : NULL;
 }

@@ -20,6 +20,7 @@ struct pool_block {
 struct mdl_pool {
     struct pool_block *blocks; /* owned; the first is the one being filled */
     size_t cap, used;
+    bool full; /* the cap refused an allocation */
 };
 
 int mdl_pool_new(size_t cap_bytes, struct mdl_pool **ret_pool)
@@ -103,6 +104,7 @@ void *mdl_pool_alloc(struct mdl_pool *pool, size_t count, size_t size)
     }
     bytes = base_align_up(bytes ? bytes : 1, POOL_ALIGN);
     if (!base_add(pool->used, bytes, &total) || total > pool->cap) {
+        pool->full = true;
         return NULL;
     }
     align = bytes >= POOL_LARGE_BYTES ? POOL_ALIGN_LARGE : POOL_ALIGN;
@@ -177,6 +179,12 @@ char *mdl_pool_printf(struct mdl_pool *pool, const char *format, ...)
     va_end(again);
     va_end(args);
     return s;
+}
+
+bool mdl_pool_is_full(const struct mdl_pool *pool, size_t *ret_cap_bytes)
+{
+    *ret_cap_bytes = pool->cap;
+    return pool->full;
 }
 
 size_t mdl_pool_used(const struct mdl_pool *pool)

@@ -50,6 +50,9 @@ void *mdl_pool_memdup(struct mdl_pool *pool, const void *p, size_t n);
 char *mdl_pool_printf(struct mdl_pool *pool, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/** mdl_pool_is_full() - Return: the cap has refused an allocation; where that ends a load, the file
+ * asked for too much, and memory is not short. */
+bool mdl_pool_is_full(const struct mdl_pool *pool, size_t *ret_cap_bytes);
 /** mdl_pool_used() - Return: bytes allocated so far, rounding included. */
 size_t mdl_pool_used(const struct mdl_pool *pool);
 

@@ -87,6 +87,35 @@ static const Onnx__FunctionProto *find(const struct mdl_onnx_functions *f, const
     return NULL;
 }
 
+/* Return: the function whose body is read; NULL: the graph itself is. */
+static const Onnx__FunctionProto *around(const struct mdl_onnx_reader *rd)
+{
+    const struct mdl_onnx_scope *s = rd->scope;
+
+    while (s && !s->of) {
+        s = s->around;
+    }
+    return s ? s->of : NULL;
+}
+
+int mdl_onnx_nomem(const struct mdl_onnx_reader *rd)
+{
+    const Onnx__FunctionProto *f = around(rd);
+    size_t cap;
+
+    if (rd->error[0]) {
+        return -ENOMEM; /* told already */
+    }
+    if (!mdl_pool_is_full(rd->graph->pool, &cap)) {
+        return mdl_fail(rd->error, -ENOMEM, "out of memory");
+    }
+    return mdl_fail(rd->error, -E2BIG,
+                    "%.150s%s%.80s: the graph takes more than %zu MiB, the limit for a file of its "
+                    "size%s",
+                    rd->where, f ? " in function " : "", f ? mdl_onnx_text(f->name) : "", cap >> 20,
+                    f ? ", once functions are put in where they are called" : "");
+}
+
 /* ---- nodes ---- */
 
 static int add_node(struct mdl_onnx_reader *rd, struct nodes *to, const struct mdl_gnode *n)
@@ -230,6 +259,7 @@ static int expand(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f, stru
     r = body_opset(rd, f, &scope.opset);
     r = r < 0 ? r : add_nodes(rd, f->node, f->n_node, to);
     r = r < 0 ? r : pass_inputs(rd, f, call, to);
+    r = r == -ENOMEM ? mdl_onnx_nomem(rd) : r;
     rd->scope = before;
     return r;
 }
@@ -238,14 +268,16 @@ static int add_nodes(struct mdl_onnx_reader *rd, Onnx__NodeProto *const *nodes, 
                      struct nodes *to)
 {
     for (size_t i = 0; i < count; i++) {
-        const Onnx__FunctionProto *f;
+        const Onnx__FunctionProto *f = around(rd);
         struct mdl_gnode n = {0};
         int r;
 
         if (++rd->expanded > MDL_WALK_MESSAGES_MAX) {
             return mdl_fail(rd->error, -E2BIG,
-                            "more than %u nodes once functions are put in where they are called",
-                            MDL_WALK_MESSAGES_MAX);
+                            "more than %u nodes once functions are put in where they are called"
+                            "%s%.80s",
+                            MDL_WALK_MESSAGES_MAX, f ? ", at last in function " : "",
+                            f ? mdl_onnx_text(f->name) : "");
         }
         if (is_default(nodes[i])) {
             continue;

@@ -22,6 +22,9 @@ struct mdl_onnx_functions {
 
 #define MDL_CALL_DEPTH_MAX 64u
 
+/** mdl_onnx_nomem() - says why an allocation failed: the file asks for more than it may, or memory
+ * is short; unless an error is there already. Return: -E2BIG or -ENOMEM. */
+int mdl_onnx_nomem(const struct mdl_onnx_reader *rd);
 /** mdl_onnx_functions() - sorts the functions of @model. Return: 0; -EBADMSG (one is there twice);
  * -ENOMEM. */
 int mdl_onnx_functions(struct mdl_onnx_reader *rd, const struct Onnx__ModelProto *model,

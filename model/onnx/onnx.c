@@ -373,7 +373,7 @@ int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
     r = r < 0 ? r : mdl_onnx_functions(&rd, model, &functions);
     r = r < 0 ? r : read_graph(&rd, model->graph);
     if (r < 0) {
-        return r == -ENOMEM && !ret_error[0] ? mdl_fail(ret_error, r, "out of memory") : r;
+        return r == -ENOMEM ? mdl_onnx_nomem(&rd) : r;
     }
     *ret = rd.graph;
     pool = NULL; /* now owned by the graph */

@@ -165,6 +165,12 @@ static int piece_next(const struct walker *wk, const struct frame *f, size_t at,
 {
     const char *why = piece_read(wk, at, end, ret);
 
+    if (why && !f->name) { /* not one field of a model could be read up to here, or the file ends */
+        return walk_fail(wk, f, -EBADMSG,
+                         "not an ONNX file, or a damaged one: %s at byte %zu, where a field of a "
+                         "model (protobuf) is expected",
+                         why, at);
+    }
     return why ? walk_fail(wk, f, -EBADMSG, "%s at byte %zu", why, at) : 0;
 }
 

@@ -144,7 +144,7 @@ def limits_are_told_with_their_keys():
 
 
 def files_that_are_no_models_are_named():
-    told("this is text; it is not an ONNX model", PIPED, "--check-config", "--model", "/etc/passwd", expect=78)
+    told("this is a text file; it is not an ONNX model", PIPED, "--check-config", "--model", "/etc/passwd", expect=78)
 
 
 def checks_say_what_is_not_there():

@@ -293,7 +293,8 @@ TEST(functions_that_multiply)
     }
     pb_sub(&m, 25, function("F20", "a", NULL, "r"));
     T_EQ(read_graph(m, &g), -E2BIG);
-    T_CONTAINS(error, "more than 400000 nodes once functions are put in");
+    T_CONTAINS(error, "more than 400000 nodes once functions are put in where they are called, at "
+                      "last in function F");
 }
 
 TEST(functions_that_call_one_another_too_deep)
@@ -335,6 +336,41 @@ static struct pb choice(const char *condition, const char *out, struct pb then, 
     pb_sub(&n, 5, attr_graph("then_branch", then));
     pb_sub(&n, 5, attr_graph("else_branch", other));
     return n;
+}
+
+/* Each function has an If whose branches call the next one: the names of what they make fill the
+ * graph's memory before there are 400000 nodes. */
+TEST(functions_with_branches_that_grow_without_end)
+{
+    struct pb nodes[1] = {call("F0", "f", "x", NULL, "y")}, m;
+    struct mdl_graph *g;
+    char name[16], next[16], long_name[3001];
+
+    memset(long_name, 'n', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    m = pb_model(graph_of(nodes, 1), 10, 20);
+    for (int i = 0; i < 25; i++) {
+        struct pb f;
+
+        snprintf(name, sizeof(name), "F%d", i);
+        snprintf(next, sizeof(next), "F%d", i + 1);
+        f = function(name, "a", NULL, "r");
+        pb_sub(&f, 7, pb_node("Relu", "n", "a", NULL, long_name));
+        for (int k = 0; k < 3; k++) {
+            pb_sub(&f, 7,
+                   choice("a",
+                          k == 2 ? "r"
+                          : k    ? "r1"
+                                 : "r0",
+                          branch(call(next, "c", "a", NULL, "t"), "t"),
+                          branch(call(next, "c", "a", NULL, "e"), "e")));
+        }
+        pb_sub(&m, 25, f);
+    }
+    pb_sub(&m, 25, function("F25", "a", NULL, "r"));
+    T_EQ(read_graph(m, &g), -E2BIG);
+    T_CONTAINS(error, "in function F");
+    T_CONTAINS(error, "the graph takes more than 256 MiB");
 }
 
 static struct pb flag(const char *name, unsigned char v)
