@@ -234,9 +234,44 @@ static double wall_clock_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config)
+/* What serves, but for the sockets. Return: 0, or the exit code. */
+static int start_rooms(struct dmn_daemon *d, bool binds)
 {
-    int frames_fd = -1, control_fd = -1, error;
+    int error = validate(d, binds);
+
+    if (!error && binds) {
+        error = dmn_runtime_dir_take(d);
+    }
+    if (error) {
+        return error;
+    }
+    know_users(d);
+    dmn_state_folder_take(d);
+    dmn_copies_clean(&d->models, d->config);
+    if (d->runtime_dir) {
+        d->plans.scratch_dir = d->runtime_dir;
+    }
+    if (dmn_plans_start(&d->plans) < 0 || dmn_hotplug_start(&d->machine) < 0) {
+        dmn_log(LOG_ERR, "out of memory");
+        return DMN_EXIT_FAILED;
+    }
+    dmn_sensors_start(&d->machine); /* saved plans are chosen by the state that sensors show */
+    load_models(d);
+    if (!d->models.models) {
+        const struct dmn_failed_model *first = STAILQ_FIRST(&d->models.failed);
+
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
+                     "no model could be loaded%s%s%s%s", first ? "; " : "",
+                     first ? first->name : "", first ? ": " : "", first ? first->error : "");
+        return DMN_EXIT_CONFIG;
+    }
+    return 0;
+}
+
+int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config,
+                    struct dmn_inherited sockets)
+{
+    int error;
 
     d->args = args;
     d->config = config;
@@ -247,58 +282,21 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     signal(SIGPIPE, SIG_IGN);
     if (dmn_daemon_loop(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
-        return DMN_EXIT_FAILED;
-    }
-    if (start_threads(d) < 0) {
-        return DMN_EXIT_FAILED;
-    }
-    error = dmn_watchers_reserve(&d->loop, &d->first_watch);
-    if (error < 0) {
+        error = DMN_EXIT_FAILED;
+    } else if (start_threads(d) < 0) {
+        error = DMN_EXIT_FAILED;
+    } else if ((error = dmn_watchers_reserve(&d->loop, &d->first_watch)) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot make room for clients' connections: %s", strerror(-error));
-        return DMN_EXIT_FAILED;
-    }
-    if (dmn_service_sockets(&frames_fd, &control_fd) < 0) {
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "inherited sockets are not listening Unix stream sockets");
-        return DMN_EXIT_FAILED;
-    }
-    error = validate(d, frames_fd < 0 || control_fd < 0);
-    if (!error && (frames_fd < 0 || control_fd < 0)) {
-        error = dmn_runtime_dir_take(d);
-    }
-    if (error) {
-        base_close_fd(&frames_fd);
-        base_close_fd(&control_fd);
-        return error;
-    }
-    know_users(d);
-    dmn_state_folder_take(d);
-    dmn_copies_clean(&d->models, d->config);
-    if (d->runtime_dir) {
-        d->plans.scratch_dir = d->runtime_dir;
-    }
-    if (dmn_plans_start(&d->plans) < 0) {
-        dmn_log(LOG_ERR, "out of memory");
-        error = DMN_EXIT_FAILED;
-    } else if (dmn_hotplug_start(&d->machine) < 0) {
-        dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
     } else {
-        dmn_sensors_start(&d->machine); /* saved plans are chosen by the state that sensors show */
-        load_models(d);
-        if (!d->models.models) {
-            dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                         "no model could be loaded");
-            error = DMN_EXIT_CONFIG;
-        }
+        error = start_rooms(d, sockets.frames < 0 || sockets.control < 0);
     }
     if (error) {
-        base_close_fd(&frames_fd);
-        base_close_fd(&control_fd);
+        dmn_inherited_close(&sockets);
         return error;
     }
-    return dmn_listening_start(d, frames_fd, control_fd) < 0 ? DMN_EXIT_FAILED : 0;
+    return dmn_listening_start(d, sockets.frames, sockets.control) < 0 ? DMN_EXIT_FAILED : 0;
 }
 
 void dmn_daemon_run(struct dmn_daemon *d)

@@ -29,6 +29,7 @@
 #include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/notify.h"
+#include "daemon/service/refusing.h"
 #include "daemon/service/users.h"
 
 enum dmn_exit { DMN_EXIT_OK = 0, DMN_EXIT_FAILED = 1, DMN_EXIT_USAGE = 2, DMN_EXIT_CONFIG = 78 };
@@ -76,10 +77,11 @@ struct dmn_daemon {
 /**
  * dmn_daemon_init() - topology, models, sockets; the loop does not run yet
  *
- * @args: borrowed. @config: owned by the daemon from now on. Logs what went wrong. Return: 0, or
- * the exit code of main().
+ * @args: borrowed. @config, @sockets: owned by the daemon from now on. Logs what went wrong.
+ * Return: 0, or the exit code of main().
  */
-int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config);
+int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config,
+                    struct dmn_inherited sockets);
 /** dmn_daemon_run() - announces readiness and serves until stopped. Blocks. */
 void dmn_daemon_run(struct dmn_daemon *d);
 /** dmn_daemon_deinit() - Return: 0; -EBUSY: a handle was left open (our bug, logged). */

@@ -9,29 +9,39 @@
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "daemon/service/service.h"
 #include "ipc/json_memory.h"
 
+/* @in: owned from now on. */
 static int serve(const struct dmn_args *args, struct dmn_config *config,
-                 const struct krn_blas_status *blas)
+                 const struct krn_blas_status *blas, struct dmn_inherited in)
 {
     struct dmn_daemon *d = calloc(1, sizeof(*d));
+    struct dmn_inherited waiting = dmn_inherited_copy(&in); /* for who waits if it fails */
+    const char *failure = dmn_log_startup_failure();
     int status, error;
 
     if (!d) {
         dmn_log(LOG_ERR, "out of memory");
         dmn_config_free(config);
+        dmn_inherited_close(&in);
+        dmn_inherited_close(&waiting);
         return DMN_EXIT_FAILED;
     }
     d->host.blas = *blas;
     (void)dmn_loop_slice_set();
-    status = dmn_daemon_init(d, args, config);
+    status = dmn_daemon_init(d, args, config, in);
     if (status == 0) {
+        dmn_inherited_close(&waiting);
         dmn_daemon_run(d);
     }
     error = dmn_daemon_deinit(d);
     free(d);
     if (status == 0) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STOPPED}, "stopped");
+    } else {
+        dmn_refuse_start(&waiting, failure[0] ? failure : "journalctl -u piped says why");
+        dmn_inherited_close(&waiting);
     }
     return status ? status : error ? DMN_EXIT_FAILED : DMN_EXIT_OK;
 }
@@ -40,6 +50,7 @@ int main(int argc, char **argv)
 {
     char error[DMN_CONFIG_ERROR_MAX];
     struct krn_blas_status blas = {0};
+    struct dmn_inherited in = DMN_INHERITED_NULL;
     struct dmn_config *config = NULL;
     struct dmn_args args;
     int status;
@@ -66,12 +77,19 @@ int main(int argc, char **argv)
     if (status) {
         return status;
     }
+    if (dmn_service_sockets(&in.frames, &in.control) < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
+                     "inherited sockets are not listening Unix stream sockets");
+        return DMN_EXIT_FAILED;
+    }
     if (dmn_config_from_args(&args, error, &config) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", error);
+        dmn_refuse_start(&in, error);
+        dmn_inherited_close(&in);
         return DMN_EXIT_CONFIG;
     }
     if (!args.verbose) {
         dmn_log_level(LOG_ERR + (int)dmn_config_int(config, DMN_KEY_LOG_LEVEL));
     }
-    return serve(&args, config, &blas);
+    return serve(&args, config, &blas, in);
 }

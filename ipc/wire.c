@@ -400,6 +400,18 @@ const char *ipc_status_name(enum ipc_status s)
     return (unsigned)s < IPC_STATUS_COUNT ? names[s] : "unknown";
 }
 
+size_t ipc_put_error(uint16_t status, const char *text, uint8_t b[IPC_HEADER_BYTES + IPC_TEXT_MAX])
+{
+    struct ipc_header h = {.type = IPC_ERROR,
+                           .version = IPC_VERSION,
+                           .status = status,
+                           .length = (uint32_t)strnlen(text, IPC_TEXT_MAX)};
+
+    ipc_put_header(&h, b);
+    memcpy(b + IPC_HEADER_BYTES, text, h.length);
+    return IPC_HEADER_BYTES + h.length;
+}
+
 const char *ipc_type_name(uint16_t type)
 {
     if (type == IPC_EVENT) {

@@ -16,6 +16,9 @@
 
 /* Encoders write a message into @b. */
 void ipc_put_header(const struct ipc_header *h, uint8_t b[IPC_HEADER_BYTES]);
+/** ipc_put_error() - writes a whole ERROR with a text, of which what is longer than IPC_TEXT_MAX is
+ * left out. Return: bytes of the message. */
+size_t ipc_put_error(uint16_t status, const char *text, uint8_t b[IPC_HEADER_BYTES + IPC_TEXT_MAX]);
 void ipc_put_hello(const struct ipc_hello *m, uint8_t b[IPC_HELLO_BYTES]);
 void ipc_put_welcome(const struct ipc_welcome *m, uint8_t b[IPC_WELCOME_BYTES]);
 void ipc_put_open(const struct ipc_open *m, uint8_t b[IPC_OPEN_BYTES]);

@@ -26,17 +26,12 @@ static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum 
                                          .what = DMN_REFUSED_CONNECTION,
                                          .status = IPC_RESOURCE_EXHAUSTED,
                                          .last_ns = base_now_ns()};
-    struct ipc_header h = {.type = IPC_ERROR,
-                           .version = IPC_VERSION,
-                           .status = IPC_RESOURCE_EXHAUSTED,
-                           .length = (uint32_t)strlen(text)};
     uint8_t bytes[IPC_HEADER_BYTES + IPC_TEXT_MAX];
+    size_t count = ipc_put_error(IPC_RESOURCE_EXHAUSTED, text, bytes);
 
-    ipc_put_header(&h, bytes);
-    memcpy(bytes + IPC_HEADER_BYTES, text, h.length);
     snprintf(refusal.why, sizeof(refusal.why), "%s", text);
     dmn_refusals_add(&f->refusals, &refusal);
-    if (send(fd, bytes, IPC_HEADER_BYTES + h.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    if (send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         text = "the reason could not be sent";
     }
     close(fd);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 
 #define LIMIT_BURST 10u
@@ -14,6 +15,7 @@
 
 static _Atomic int log_level = LOG_NOTICE;
 static bool log_journal, log_terminal;
+static char startup_failure[512]; /* of the main thread, while it starts */
 
 /* JOURNAL_STREAM is "DEVICE:INODE" of the journal's stream. A process may have inherited it and
  * then redirected stderr. */
@@ -34,6 +36,11 @@ void dmn_log_open(int level)
     log_terminal = isatty(2);
 }
 
+const char *dmn_log_startup_failure(void)
+{
+    return startup_failure;
+}
+
 void dmn_log_level(int level)
 {
     log_level = level;
@@ -50,6 +57,9 @@ void dmn_log_with(int level, struct dmn_log_fields f, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    if (f.id && strcmp(f.id, DMN_MSG_STARTUP_FAILED) == 0) {
+        snprintf(startup_failure, sizeof(startup_failure), "%s", text);
+    }
     if (log_journal && dmn_service_journal(level, text, f.id, f.model, f.plan, f.client) == 0) {
         return;
     }

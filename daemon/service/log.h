@@ -23,6 +23,10 @@ struct dmn_log_fields {
     const char *model, *plan, *client;
 };
 
+/** dmn_log_startup_failure() - Return: the last message with DMN_MSG_STARTUP_FAILED; "": none.
+ * Threads: the main thread. */
+const char *dmn_log_startup_failure(void);
+
 /** dmn_log_open() - call once, before the first message. @level: LOG_ERR..LOG_DEBUG. */
 void dmn_log_open(int level);
 void dmn_log_level(int level);

@@ -23,6 +23,10 @@ uint64_t dmn_service_watchdog_us(void);
  */
 int dmn_service_sockets(int *ret_frames, int *ret_control);
 
+/** dmn_service_status() - tells the service manager what to show as the service's status. May wait
+ * for it: not for the loop, which has dmn_notify(). */
+void dmn_service_status(const char *text);
+
 bool dmn_service_has_journal(void);
 /** dmn_service_journal() - writes one entry without the fields that are NULL. Return: 0 or
  * -errno. */

@@ -14,6 +14,10 @@ int dmn_service_sockets(int *ret_frames, int *ret_control)
     return 0;
 }
 
+void dmn_service_status(const char *text)
+{
+}
+
 bool dmn_service_has_journal(void)
 {
     return false;

@@ -54,6 +54,11 @@ int dmn_service_sockets(int *ret_frames, int *ret_control)
     return 0;
 }
 
+void dmn_service_status(const char *text)
+{
+    (void)sd_notifyf(0, "STATUS=%s", text);
+}
+
 bool dmn_service_has_journal(void)
 {
     return true;

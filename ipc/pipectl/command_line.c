@@ -10,6 +10,7 @@
 #include "cli_print.h"
 #include "ipc/pipectl/command_line.h"
 #include "ipc/pipectl/pipectl_options.h"
+#include "ipc/pipectl/service_state.h"
 
 void ctl_say(const char *format, ...)
 {
@@ -31,8 +32,17 @@ int ctl_usage(const char *command, const char *format, ...)
     return CTL_USAGE;
 }
 
-int ctl_unreachable(const char *why, int error)
+int ctl_not_started(const char *why)
 {
+    ctl_say("the service failed to start: %s", why);
+    ctl_say("mend that; the next client starts it");
+    return CTL_UNREACHABLE;
+}
+
+int ctl_unreachable(const char *why, int error, const char *path)
+{
+    char state[CTL_SERVICE_TEXT_MAX];
+
     ctl_say("%s", why);
     if (error == EACCES) {
         ctl_say("only members of the socket's group may connect; the service's is piped-clients: "
@@ -40,6 +50,8 @@ int ctl_unreachable(const char *why, int error)
     } else if (error == ETIMEDOUT) {
         ctl_say("it is starting, stopped (SIGSTOP), or its cores are overloaded; --timeout S waits "
                 "longer");
+    } else if (ctl_service_state(path, state)) {
+        ctl_say("systemd says: %s", state);
     } else {
         ctl_say("is it running? Try systemctl status piped, or --socket PATH for a daemon that was "
                 "started with --runtime-dir");

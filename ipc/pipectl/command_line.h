@@ -19,8 +19,12 @@ enum ctl_exit {
 void ctl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** ctl_usage() - prints what is wrong with the command line, and the usage. Return: CTL_USAGE. */
 int ctl_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** ctl_unreachable() - prints @why and what to do about it. Return: CTL_UNREACHABLE. */
-int ctl_unreachable(const char *why, int error);
+/** ctl_unreachable() - prints @why and what to do about it. @path: of the socket. Return:
+ * CTL_UNREACHABLE. */
+int ctl_unreachable(const char *why, int error, const char *path);
+/** ctl_not_started() - prints that the service failed to start, and @why. Return:
+ * CTL_UNREACHABLE. */
+int ctl_not_started(const char *why);
 
 /**
  * ctl_option() - the next option of the command argv[0] (pipectl_options.h)

@@ -38,7 +38,7 @@ static int unreachable(const char *path, int error)
 
     snprintf(why, sizeof(why), "piped is not reachable at %s: %s", path,
              error ? strerror(error) : "it closed the connection");
-    return ctl_unreachable(why, error);
+    return ctl_unreachable(why, error, path);
 }
 
 /* What the daemon answers at once. Other calls load, measure or search. */
@@ -69,7 +69,7 @@ static int no_answer(const struct ctl_control *c)
 
     snprintf(why, sizeof(why), "piped at %s has not answered for %g s", c->path,
              c->timeout_ms / 1e3);
-    return ctl_unreachable(why, ETIMEDOUT);
+    return ctl_unreachable(why, ETIMEDOUT, c->path);
 }
 
 /* Waits until there is something to read. Return: an exit code. */
@@ -205,6 +205,9 @@ static int say_error(const json_t *message)
 
             snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : "", json_string_value(value));
         }
+    }
+    if (dot && strcmp(dot, ".NotStarted") == 0) {
+        return ctl_not_started(text);
     }
     ctl_say("%s%s%s", dot ? dot + 1 : "the daemon refused", *text ? ": " : "", text);
     if (dot && strcmp(dot, ".InvalidParameter") == 0) {

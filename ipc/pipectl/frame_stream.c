@@ -30,7 +30,7 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
         ctl_say("%s", piped_last_error());
         return CTL_FAILED;
     }
-    return ctl_unreachable(piped_last_error(), -rc);
+    return ctl_unreachable(piped_last_error(), -rc, ctl->frames_path);
 }
 
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,

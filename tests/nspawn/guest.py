@@ -354,16 +354,44 @@ def a_stop_is_clean():
     check(pipectl("status", user=MEMBER)["state"] == "serving", "the next client did not start it")
 
 
-def a_bad_configuration_is_not_retried():
+def a_bad_configuration_leaves_the_sockets():
+    """One typo, a restart, and clients of both sockets: each is told why, and the first after the mending starts it."""
     run("systemctl", "stop", "piped.service")
     write_config("60-tests.json", '{"log_level": "loud"}')
-    done = run("systemctl", "start", "piped.service", expect=None)
+    bad = "60-tests.json:1: log_level: "
+    done = run("systemctl", "restart", "piped.service", expect=None)
     check(done.returncode != 0, "it started")
     check(show("ExecMainStatus") == "78", "exit", show("ExecMainStatus"))
     check(show("ActiveState") == "failed", show("ActiveState"))
+    check(bad in show("StatusText"), show("StatusText"))
+    for client in range(3):
+        done = run(PIPECTL, "status", user=MEMBER, expect=None)
+        check(done.returncode == 3 and "failed to start" in done.stderr and bad in done.stderr, client, done.stderr)
+        check_sockets()
+    done = run(PIPECTL, "--timeout", "1", "bench", "--frames", "1", user=MEMBER, expect=None)
+    check(done.returncode == 3 and bad in done.stderr, done.stderr)
+    for unit in ("piped.socket", "piped-control.socket"):
+        check(show("ActiveState", unit) == "active", unit, show("Result", unit), journal_text())
     os.unlink(os.path.join(CONFIG_DIR, "60-tests.json"))
+    check(pipectl("status", user=MEMBER)["state"] == "serving", "the first client did not start it", journal_text())
+
+
+def sockets_that_failed_are_told():
+    """A loop of crashes ends at the unit's limit of starts, and the sockets with it: pipectl says what brings them back."""
+    run("systemctl", "stop", "piped.service")
+    folder = "/run/systemd/system/piped.service.d"
+    with open(os.path.join(folder, "crash.conf"), "w", encoding="utf-8") as f:
+        f.write("[Unit]\nStartLimitBurst=3\n[Service]\nExecStart=\nExecStart=/bin/sh -c 'kill -SEGV $$$$'\n")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "start", "piped.service", expect=None)
+    while show("ActiveState", "piped-control.socket") == "active":
+        run(PIPECTL, "--timeout", "1", "status", expect=None)
+    said = run(PIPECTL, "status", expect=None).stderr
+    check("systemd says: the service failed" in said and "reset-failed" in said, said)
+    os.unlink(os.path.join(folder, "crash.conf"))
+    run("systemctl", "daemon-reload")
     run("systemctl", "reset-failed", "piped.service", "piped.socket", "piped-control.socket")
-    run("systemctl", "start", "piped.socket", "piped-control.socket", "piped.service")
+    run("systemctl", "start", "piped.socket", "piped-control.socket")
     check(pipectl("status")["state"] == "serving", "not serving")
 
 
@@ -372,7 +400,7 @@ CASES = (users_and_folders_exist, sockets_listen_before_the_service, a_client_st
          threads_are_pinned, journal_has_fields, reload_is_synchronous, a_bad_reload_changes_nothing,
          a_fed_watchdog_does_not_bite, a_restart_loses_nothing, a_crash_is_restarted, the_watchdog_bites,
          a_stage_that_hangs_is_noticed,
-         a_stop_is_clean, a_bad_configuration_is_not_retried)
+         a_stop_is_clean, a_bad_configuration_leaves_the_sockets, sockets_that_failed_are_told)
 
 
 def main():

@@ -10,7 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-from surroundings import lacking
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from surroundings import lacking  # noqa: E402  (the folder is known only now)
 
 # Bind-mounts a tree without what is mounted on it, so that nspawn takes / for a root other than ours.
 BOOT = """

@@ -27,7 +27,7 @@ from nspawn import Machine, check_tools, install, installed, skip  # noqa: E402
 from spread import write_borders  # noqa: E402
 from surroundings import lacking
 
-LIMIT_S = 30
+LIMIT_S = 180  # of a wait for an event, beside whatever else the machine does
 MEMBER = "member"
 NET = "/var/lib/piped/models/net.onnx"  # only the hub has it
 ROUTE = "0-2@here|3-5@b2"

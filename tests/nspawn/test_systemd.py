@@ -17,7 +17,7 @@ import tempfile
 from nspawn import boot_command, check_tools, install, installed, skip
 
 ROOT, BUILD, PREFIX, SYSCONFDIR = sys.argv[1:5]
-LIMIT_S = 240
+LIMIT_S = 600
 UNIT = """[Unit]
 Description=Tests of piped under this systemd
 Requires=basic.target

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service/refusing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base.h"
+#include "daemon/service/service.h"
+#include "ipc/varlink.h"
+#include "ipc/wire.h"
+
+struct dmn_inherited dmn_inherited_copy(const struct dmn_inherited *from)
+{
+    return (struct dmn_inherited){
+        .frames = from->frames < 0 ? -1 : fcntl(from->frames, F_DUPFD_CLOEXEC, 0),
+        .control = from->control < 0 ? -1 : fcntl(from->control, F_DUPFD_CLOEXEC, 0)};
+}
+
+void dmn_inherited_close(struct dmn_inherited *in)
+{
+    base_close_fd(&in->frames);
+    base_close_fd(&in->control);
+}
+
+/* Answers everybody who waits at a listening socket. Return: whether anybody did. */
+static bool answer(int listening, const void *bytes, size_t count)
+{
+    bool any = false;
+    int fd;
+
+    while ((fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        (void)!send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(fd);
+        any = true;
+    }
+    return any;
+}
+
+void dmn_refuse_start(const struct dmn_inherited *in, const char *why)
+{
+    uint64_t now = base_now_ns(), last = now + DMN_REFUSING_BUSY_MS * BASE_NS_PER_MS;
+    uint64_t end = now + DMN_REFUSING_IDLE_MS * BASE_NS_PER_MS;
+    struct pollfd wait[] = {{in->frames, POLLIN, 0}, {in->control, POLLIN, 0}};
+    uint8_t error[IPC_HEADER_BYTES + IPC_TEXT_MAX];
+    size_t error_bytes = ipc_put_error(IPC_UNAVAILABLE, why, error), reply_bytes = 0;
+    json_t *parameters = json_pack("{s:s}", "why", why);
+    base_autofree char *reply = NULL;
+
+    if (!parameters ||
+        ipc_varlink_error("io.piped.NotStarted", parameters, &reply, &reply_bytes) < 0) {
+        reply_bytes = 0;
+    }
+    json_decref(parameters);
+    dmn_service_status(why);
+    for (size_t i = 0; i < base_array_count(wait); i++) {
+        if (wait[i].fd >= 0) {
+            (void)fcntl(wait[i].fd, F_SETFL, fcntl(wait[i].fd, F_GETFL) | O_NONBLOCK);
+        }
+    }
+    while ((in->frames >= 0 || in->control >= 0) && now < end) {
+        int count = poll(wait, base_array_count(wait), (int)((end - now) / BASE_NS_PER_MS) + 1);
+
+        if (count < 0 && errno != EINTR) {
+            break;
+        }
+        if (count > 0 &&
+            (answer(in->frames, error, error_bytes) | answer(in->control, reply, reply_bytes))) {
+            end = last;
+        }
+        now = base_now_ns();
+    }
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** ipc/pipectl/service_state.h - what systemd knows of a daemon that cannot be reached */
+#pragma once
+
+#include <stdbool.h>
+
+#define CTL_SERVICE_TEXT_MAX 1024u
+
+/**
+ * ctl_service_words() - says in words why nobody answers
+ *
+ * @shown: what `systemctl show -p Id -p ActiveState -p Result -p StatusText` printed for the
+ * service and its sockets. @ret: the reason, and on a line of its own what to do. Return: whether
+ * it says anything. Threads: any.
+ */
+bool ctl_service_words(const char *shown, char ret[CTL_SERVICE_TEXT_MAX]);
+/** ctl_service_state() - asks systemd, if it is there and @socket is the service's. Blocks. Return:
+ * as above. */
+bool ctl_service_state(const char *socket, char ret[CTL_SERVICE_TEXT_MAX]);
