@@ -55,11 +55,12 @@ enum mdl_attr_type {
 
 struct mdl_gnode;
 
-/* A branch of an If. Its names are unique in the graph (made in the branch) or are those of values
- * around it; its initializers are among those of the graph. */
+/* A branch of an If, or the body of a Loop. Its names are unique in the graph (made in the branch)
+ * or are those of values around it; its initializers are among those of the graph. */
 struct mdl_gbranch {
-    size_t node_count, output_count;
+    size_t node_count, input_count, output_count;
     const struct mdl_gnode *nodes; /* sorted: each after those whose outputs it reads */
+    const char *const *inputs;     /* of a body */
     const char *const *outputs;
 };
 
@@ -93,7 +94,8 @@ struct mdl_gvalue { /* a graph input or output */
     bool typed;     /* the file gives dtype and rank */
     bool has_dtype; /* the file gives at least dtype */
     enum mdl_dtype dtype;
-    const char *stored; /* "float16": what the file says, where dtype is wider; or NULL */
+    const char *stored; /* "float16": what the file says, where dtype is another; or NULL */
+    enum mdl_narrow narrow;
     size_t rank;
     int64_t dim[MDL_RANK_MAX];        /* -1: symbolic or absent */
     const char *symbol[MDL_RANK_MAX]; /* what the file calls the dimension; NULL: nothing */

@@ -78,6 +78,7 @@ static int make_inputs(struct mdl_ir *ir)
         v = &ir->values[ir->inputs[i]];
         v->name = in->name;
         v->named = true;
+        v->narrow = in->narrow;
         v->input = i;
     }
     return 0;
@@ -109,6 +110,11 @@ static int make_outputs(struct mdl_ir *ir)
                 ir->error, -EOPNOTSUPP,
                 "model output \"%s\" is an optional output of its operator that is not supported",
                 out->name);
+        }
+        if (ir->values[v].sequence) {
+            return mdl_fail(ir->error, -EOPNOTSUPP,
+                            "model output \"%s\" is a sequence; only tensors are supported",
+                            out->name);
         }
         ir->values[v].output = true;
         ir->outputs[i] = v;

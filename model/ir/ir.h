@@ -47,7 +47,11 @@ struct mdl_ir_value {
     /* ir/bounds.c: constants of the same shape, the least and most that each element of this
      * integer value can be; MDL_NONE: not known */
     size_t least, most;
-    enum mdl_narrow narrow; /* of a tensor in the file */
+    enum mdl_narrow narrow; /* which integers it holds, where its type is wider */
+    /* of a sequence: its values; it has no dims, and never becomes a tensor of the model */
+    bool sequence;
+    const size_t *items;
+    size_t item_count;
     /* compile/layout.c */
     size_t storage; /* index into ir.storages, or MDL_NONE */
     ptrdiff_t stride[MDL_RANK_MAX];
@@ -94,7 +98,7 @@ struct mdl_ir_storage {
 struct mdl_ir_name {
     const char *name;
     size_t node, initializer, input;
-    bool branch;  /* made in a branch of an If */
+    bool branch;  /* made in a branch of an If, or in the body of a Loop */
     bool failed;  /* of a node that is refused, or needs the result of one */
     size_t value; /* MDL_NONE until lowered */
 };
@@ -132,7 +136,8 @@ struct mdl_ir {
     size_t *order; /* live nodes, topological */
     size_t order_count;
     unsigned char *lowered;       /* of each node of the graph: enum in lower/lower.c */
-    size_t branch_depth;          /* of branches of If being lowered */
+    size_t branch_depth;          /* of branches of If and bodies of Loop being lowered */
+    size_t unrolled;              /* nodes that bodies of Loop became, so far */
     struct mdl_reasons *reasons;  /* why the model is refused, so far */
     const struct mdl_gnode *node; /* node being lowered, for messages */
     const char *node_name;

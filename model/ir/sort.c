@@ -53,7 +53,8 @@ static size_t add_name(struct mdl_ir *ir, const char *name)
     return ir->name_count++;
 }
 
-/* The outputs of the nodes in a node's branches. @ir: NULL: they are only counted. */
+/* The inputs of a node's branches, and the outputs of the nodes in them. @ir: NULL: they are only
+ * counted. */
 static size_t branch_names(struct mdl_ir *ir, const struct mdl_gnode *n)
 {
     size_t count = 0;
@@ -61,6 +62,12 @@ static size_t branch_names(struct mdl_ir *ir, const struct mdl_gnode *n)
     for (size_t a = 0; a < n->attr_count; a++) {
         const struct mdl_gbranch *b = n->attrs[a].branch;
 
+        count += b ? b->input_count : 0;
+        for (size_t i = 0; b && ir && i < b->input_count; i++) {
+            if (b->inputs[i][0]) {
+                ir->names[add_name(ir, b->inputs[i])].branch = true;
+            }
+        }
         for (size_t i = 0; b && i < b->node_count; i++) {
             const struct mdl_gnode *inner = &b->nodes[i];
 

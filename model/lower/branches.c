@@ -16,7 +16,7 @@ static int take_branch(struct mdl_lower *l, bool then)
         return mdl_ir_refuse(l->ir, -EBADMSG, "a branch has %zu outputs, the node %zu",
                              a->branch->output_count, l->out_count);
     }
-    return l->branch(l, a->branch);
+    return l->branch(l, a->branch, NULL, l->out);
 }
 
 /* Return: whether @y is @empty, a constant without elements, where @count is 0. */
@@ -86,6 +86,6 @@ static int lower_if(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_branches[] = {
-    {"If", lower_if, 0},
+    {"If", lower_if, 0, .narrows = true},
     {0},
 };

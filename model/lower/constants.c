@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/lower/lowering.h"
+#include "model/lower/narrow.h"
 
 /* Operators that make constants, or turn a shape into one. */
 
@@ -89,12 +89,17 @@ static int lower_constant_of_shape(struct mdl_lower *l, int arg)
     }
     r = mdl_ir_const_new(l->ir, dtype, 0, NULL, data, false, &one);
     r = r < 0 ? r : mdl_ir_expand(l->ir, one, shape.count, dim, &l->out[0]);
-    return r < 0 ? r : mdl_l_limit(l, &shape);
+    r = r < 0 ? r : mdl_l_limit(l, &shape);
+    if (r == 0 && a && a->type == MDL_ATTR_TENSOR) {
+        l->ir->values[l->out[0]].narrow = a->t->narrow;
+    }
+    return r;
 }
 
 /* ONNX's numbers of element types */
-static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret)
+static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret, enum mdl_narrow *ret_narrow)
 {
+    *ret_narrow = onnx == 4 ? MDL_NARROW_U16 : onnx == 5 ? MDL_NARROW_I16 : MDL_NARROW_NONE;
     switch (onnx) {
     case 1:  /* float */
     case 10: /* float16, bfloat16 and double: held as float here */
@@ -108,6 +113,8 @@ static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret)
     case 3:
         *ret = MDL_I8;
         return 0;
+    case 4: /* uint16 and int16: in 32 bits here */
+    case 5:
     case 6:
         *ret = MDL_I32;
         return 0;
@@ -122,31 +129,43 @@ static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret)
     }
 }
 
-int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback, enum mdl_dtype *ret)
+/* Integers of 16 bits, too. */
+static int narrow_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
+                        enum mdl_dtype *ret, enum mdl_narrow *ret_narrow)
 {
     int64_t to = mdl_l_int(l, name, 0);
 
     *ret = fallback;
+    *ret_narrow = MDL_NARROW_NONE;
     if (l->error < 0 || (!mdl_l_attr(l, name) && fallback != MDL_DTYPE_COUNT)) {
         return l->error;
     }
-    if (onnx_dtype(to, ret) < 0) {
+    if (onnx_dtype(to, ret, ret_narrow) < 0) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %lld is not supported",
                              (long long)to);
     }
     return 0;
 }
 
+int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback, enum mdl_dtype *ret)
+{
+    enum mdl_narrow narrow;
+    int r = narrow_dtype(l, name, fallback, ret, &narrow);
+
+    return r < 0 || narrow == MDL_NARROW_NONE
+               ? r
+               : mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %s is not supported here",
+                               mdl_narrow_name(narrow));
+}
+
 static int lower_cast(struct mdl_lower *l, int arg)
 {
+    enum mdl_narrow narrow;
     enum mdl_dtype dtype;
     int r = mdl_l_need(l, 1);
 
-    r = r < 0 ? r : mdl_l_dtype(l, "to", MDL_DTYPE_COUNT, &dtype);
-    if (r < 0) {
-        return r;
-    }
-    return mdl_ir_cast(l->ir, l->in[0], dtype, &l->out[0]);
+    r = r < 0 ? r : narrow_dtype(l, "to", MDL_DTYPE_COUNT, &dtype, &narrow);
+    return r < 0 ? r : mdl_narrow_cast(l, l->in[0], dtype, narrow, &l->out[0]);
 }
 
 /* A shape of which one element depends on the data. */
@@ -252,8 +271,8 @@ static int lower_range(struct mdl_lower *l, int arg)
 
 const struct mdl_lower_row mdl_lower_consts[] = {
     {"Constant", lower_constant, 0},
-    {"ConstantOfShape", lower_constant_of_shape, 0},
-    {"Cast", lower_cast, 0},
+    {"ConstantOfShape", lower_constant_of_shape, 0, .narrows = true},
+    {"Cast", lower_cast, 0, .narrows = true},
     {"Shape", lower_shape, 0},
     {"Size", lower_size, 0},
     {"Range", lower_range, 0},

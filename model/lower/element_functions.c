@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "model/lower/lowering.h"
+#include "model/lower/narrow.h"
 
 /* Element functions beside those of elements.c: most are compositions, and none is part of an
  * epilogue. */
@@ -146,8 +146,10 @@ static int lower_bit_shift(struct mdl_lower *l, int arg)
         return mdl_ir_refuse(l->ir, -EBADMSG, "direction \"%s\" is neither LEFT nor RIGHT",
                              direction);
     }
-    if (mdl_l_value(l, l->in[0])->dtype != MDL_U8) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "inputs of type %s are not supported, only u8",
+    if (mdl_l_value(l, l->in[0])->dtype != MDL_U8 &&
+        mdl_l_value(l, l->in[0])->narrow != MDL_NARROW_U16) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "inputs of type %s are not supported, only uint8 and uint16",
                              mdl_dtype_name(mdl_l_value(l, l->in[0])->dtype));
     }
     return mdl_ir_binary(l->ir, left ? MDL_BIN_SHIFT_LEFT : MDL_BIN_SHIFT_RIGHT, l->in[0], l->in[1],
@@ -156,9 +158,14 @@ static int lower_bit_shift(struct mdl_lower *l, int arg)
 
 static int lower_cast_like(struct mdl_lower *l, int arg)
 {
+    const struct mdl_ir_value *like;
     int r = mdl_l_need(l, 2);
 
-    return r < 0 ? r : mdl_ir_cast(l->ir, l->in[0], mdl_l_value(l, l->in[1])->dtype, &l->out[0]);
+    if (r < 0) {
+        return r;
+    }
+    like = mdl_l_value(l, l->in[1]);
+    return mdl_narrow_cast(l, l->in[0], like->dtype, like->narrow, &l->out[0]);
 }
 
 const struct mdl_lower_row mdl_lower_functions[] = {
@@ -185,6 +192,6 @@ const struct mdl_lower_row mdl_lower_functions[] = {
     {"BitwiseXor", lower_bits, MDL_BIN_BIT_XOR},
     {"BitwiseNot", lower_bit_not, 0},
     {"BitShift", lower_bit_shift, 0},
-    {"CastLike", lower_cast_like, 0},
+    {"CastLike", lower_cast_like, 0, .narrows = true},
     {0},
 };

@@ -7,17 +7,38 @@
 #include "model/ir/refusal.h"
 #include "model/ir/sort.h"
 #include "model/lower/lowering.h"
+#include "model/lower/narrow.h"
 
 const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,    mdl_lower_products,   mdl_lower_elements,
-    mdl_lower_shapes,     mdl_lower_slices,     mdl_lower_gathers,
-    mdl_lower_scatters,   mdl_lower_selections, mdl_lower_pads,
-    mdl_lower_resizes,    mdl_lower_reduces,    mdl_lower_consts,
-    mdl_lower_quants,     mdl_lower_samples,    mdl_lower_unpools,
-    mdl_lower_recurrents, mdl_lower_quantizes,  mdl_lower_microsofts,
-    mdl_lower_functions,  mdl_lower_masks,      mdl_lower_lp_norms,
-    mdl_lower_einsum,     mdl_lower_branches,   mdl_lower_norms,
-    mdl_lower_gates,      mdl_lower_attentions, NULL,
+    mdl_lower_spatial,
+    mdl_lower_products,
+    mdl_lower_elements,
+    mdl_lower_shapes,
+    mdl_lower_slices,
+    mdl_lower_gathers,
+    mdl_lower_scatters,
+    mdl_lower_selections,
+    mdl_lower_pads,
+    mdl_lower_resizes,
+    mdl_lower_reduces,
+    mdl_lower_consts,
+    mdl_lower_quants,
+    mdl_lower_samples,
+    mdl_lower_unpools,
+    mdl_lower_recurrents,
+    mdl_lower_quantizes,
+    mdl_lower_microsofts,
+    mdl_lower_functions,
+    mdl_lower_masks,
+    mdl_lower_lp_norms,
+    mdl_lower_einsum,
+    mdl_lower_branches,
+    mdl_lower_norms,
+    mdl_lower_gates,
+    mdl_lower_attentions,
+    mdl_lower_loops,
+    mdl_lower_sequences,
+    NULL,
 };
 
 /* Return: whether a node's domain is that of a row. */
@@ -155,7 +176,8 @@ int mdl_lower_check(struct mdl_ir *ir)
 /* ---- inputs and outputs ---- */
 
 static int lower_with_inputs(struct mdl_ir *ir, size_t node);
-static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b);
+static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
+                        size_t *ret_out);
 
 /* The value of a name: made by a node before (or refused), an initializer made on first use, an
  * input. Return: 0, E_SKIP, -errno. */
@@ -222,7 +244,7 @@ static void bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
             v->name = name;
             v->named = true;
         }
-        if (!v->data) {
+        if (!v->data && !v->sequence) {
             ir->run_time_bytes += (double)mdl_ir_bytes(v);
         }
     }
@@ -255,9 +277,13 @@ static int lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
         if (r != 0) {
             return r;
         }
+        if (in[i] != MDL_NONE && ir->values[in[i]].sequence && !row->sequences) {
+            return mdl_ir_refuse(ir, -EOPNOTSUPP, "input %zu is a sequence", i);
+        }
     }
     r = row->fn(&l, row->arg);
     r = r == 0 ? l.error : r;
+    r = r == 0 && !row->narrows ? mdl_narrow_outputs(&l) : r;
     if (r == 0) {
         bind_outputs(ir, &l);
     }
@@ -364,19 +390,50 @@ static int lower_with_inputs(struct mdl_ir *ir, size_t node)
     return r;
 }
 
-static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b)
+/* What a body made when it was lowered before is not there yet. */
+static void forget(struct mdl_ir *ir, const struct mdl_gbranch *b)
 {
+    for (size_t i = 0; i < b->node_count; i++) {
+        const struct mdl_gnode *n = &b->nodes[i];
+
+        for (size_t k = 0; k < n->output_count; k++) {
+            struct mdl_ir_name *name = n->outputs[k][0] ? mdl_ir_find(ir, n->outputs[k]) : NULL;
+
+            if (name) {
+                name->value = MDL_NONE;
+                name->failed = false;
+            }
+        }
+        for (size_t k = 0; k < n->attr_count; k++) {
+            if (n->attrs[k].branch) {
+                forget(ir, n->attrs[k].branch);
+            }
+        }
+    }
+}
+
+static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
+                        size_t *ret_out)
+{
+    size_t refused = l->ir->reasons->total;
     int r = 0;
 
     if (++l->ir->branch_depth > BRANCH_DEPTH_MAX) {
         r = mdl_ir_refuse(l->ir, -E2BIG, "branches need one another deeper than %u",
                           BRANCH_DEPTH_MAX);
     }
+    forget(l->ir, b);
+    for (size_t i = 0; in && i < b->input_count; i++) {
+        if (b->inputs[i][0]) {
+            mdl_ir_find(l->ir, b->inputs[i])->value = in[i];
+        }
+    }
     for (size_t i = 0; r == 0 && i < b->node_count; i++) {
         r = lower_node(l->ir, &b->nodes[i]);
     }
+    r = r == 0 && l->ir->reasons->total > refused ? E_SKIP : r;
     for (size_t i = 0; r == 0 && i < b->output_count; i++) {
-        r = b->outputs[i][0] ? resolve(l->ir, b->outputs[i], &l->out[i]) : 0;
+        r = b->outputs[i][0] ? resolve(l->ir, b->outputs[i], &ret_out[i]) : 0;
     }
     l->ir->branch_depth--;
     return r;

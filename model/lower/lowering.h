@@ -22,8 +22,10 @@ struct mdl_lower {
     int error;        /* set by the attribute helpers, sticky */
     /* the row of an operator of ONNX's own, or NULL; for mdl_lower_as() */
     const struct mdl_lower_row *(*find)(const char *op_type);
-    /* lowers a branch of the node and sets the node's outputs; returns as a mdl_lower_fn */
-    int (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b);
+    /* lowers a branch of the node, whose inputs are the values @in; @ret_out: its outputs. Returns
+     * as a mdl_lower_fn. */
+    int (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
+                  size_t *ret_out);
 };
 
 typedef int (*mdl_lower_fn)(struct mdl_lower *l, int arg);
@@ -35,6 +37,8 @@ struct mdl_lower_row {
     /* The operator sets whose meaning of it is known: from @since (0: the first) up to @until (0:
      * MDL_OPSET_KNOWN). For ONNX's own operators only. */
     short since, until;
+    bool sequences; /* it takes sequences, too */
+    bool narrows;   /* it says itself which narrow type its outputs have (narrow.h) */
 };
 
 /* The last operator set that was compared with what is done here. */
@@ -65,6 +69,8 @@ extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
 extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
 extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */
 extern const struct mdl_lower_row mdl_lower_branches[];   /* branches.c */
+extern const struct mdl_lower_row mdl_lower_loops[];      /* loops.c */
+extern const struct mdl_lower_row mdl_lower_sequences[];  /* sequences.c */
 extern const struct mdl_lower_row mdl_lower_norms[];      /* norms.c */
 extern const struct mdl_lower_row mdl_lower_gates[];      /* gates.c */
 extern const struct mdl_lower_row mdl_lower_attentions[]; /* attention.c */
@@ -80,6 +86,16 @@ int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t c
  * y. */
 int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
                       enum mdl_dtype dtype, size_t *ret);
+
+/** mdl_lower_concat_of() - @in, which must fit each other, one after the other along @axis. */
+int mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t axis,
+                        size_t *ret);
+/** mdl_lower_new_axis() - @x with a dim of 1 at @axis (0 to its rank). */
+int mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis, size_t *ret);
+/** mdl_lower_parts() - cuts @x into @count views along @axis; @size: their lengths, of which none
+ * is below 0, and which add up to its. */
+int mdl_lower_parts(struct mdl_lower *l, size_t x, size_t axis, const int64_t *size, size_t count,
+                    size_t *ret);
 
 /* Scale and zero point of a quantised value; zero may be MDL_NONE. axis: along which there is one
  * of them for each slice; block: or for each so many slices, else 0. */

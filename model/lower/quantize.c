@@ -192,7 +192,11 @@ static int quantize_to(struct mdl_lower *l, size_t x, const struct mdl_lower_par
         r = r < 0 ? r : emit_param_op(l, &op, w->dtype, &y);
         r = r < 0 || w->narrow == MDL_NARROW_NONE ? r : saturate(l, w, &y);
     }
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, shape.rank, shape.dim, ret);
+    r = r < 0 ? r : mdl_ir_reshape(l->ir, y, shape.rank, shape.dim, ret);
+    if (r == 0) {
+        l->ir->values[*ret].narrow = w->narrow;
+    }
+    return r;
 }
 
 /* Return: the width that a zero point has, or NULL. */
@@ -307,9 +311,9 @@ static int lower_dequantize(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_quantizes[] = {
-    {"QuantizeLinear", lower_quantize, 0},
+    {"QuantizeLinear", lower_quantize, 0, .narrows = true},
     {"DequantizeLinear", lower_dequantize, 0},
-    {"QuantizeLinear", lower_quantize, 0, "com.microsoft"},
+    {"QuantizeLinear", lower_quantize, 0, "com.microsoft", .narrows = true},
     {"DequantizeLinear", lower_dequantize, 0, "com.microsoft"},
     {0},
 };

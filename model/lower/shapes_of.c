@@ -411,7 +411,7 @@ static int lower_space_to_depth(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_shapes[] = {
-    {"Identity", lower_identity, 0},
+    {"Identity", lower_identity, 0, .sequences = true},
     {"Dropout", lower_dropout, 0},
     {"Flatten", lower_flatten, 0},
     {"Reshape", lower_reshape, 0},

@@ -192,12 +192,30 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
     return 0;
 }
 
+int mdl_lower_parts(struct mdl_lower *l, size_t v, size_t axis, const int64_t *size, size_t count,
+                    size_t *ret)
+{
+    struct mdl_ir_value x = *mdl_l_value(l, v);
+    size_t start[MDL_RANK_MAX] = {0};
+    ptrdiff_t step[MDL_RANK_MAX];
+    int r = 0;
+
+    for (size_t i = 0; i < x.rank; i++) {
+        step[i] = 1;
+    }
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        x.dim[axis] = (size_t)size[i];
+        r = mdl_ir_slice(l->ir, v, start, step, x.dim, &ret[i]);
+        start[axis] += (size_t)size[i];
+    }
+    return r;
+}
+
 static int lower_split(struct mdl_lower *l, int arg)
 {
-    size_t axis, start[MDL_RANK_MAX] = {0};
-    ptrdiff_t step[MDL_RANK_MAX];
     struct mdl_ir_value x;
     int64_t *size;
+    size_t axis;
     int r = mdl_l_need(l, 1);
 
     if (r < 0) {
@@ -214,33 +232,32 @@ static int lower_split(struct mdl_lower *l, int arg)
         return mdl_ir_nomem(l->ir);
     }
     r = split_sizes(l, x.dim[axis], size);
-    for (size_t i = 0; i < x.rank; i++) {
-        step[i] = 1;
-    }
-    for (size_t i = 0; r == 0 && i < l->out_count; i++) {
-        x.dim[axis] = (size_t)size[i];
-        r = mdl_ir_slice(l->ir, l->in[0], start, step, x.dim, &l->out[i]);
-        start[axis] += (size_t)size[i];
-    }
-    return r;
+    return r < 0 ? r : mdl_lower_parts(l, l->in[0], axis, size, l->out_count, l->out);
 }
 
-static int lower_concat(struct mdl_lower *l, int arg)
+int mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis, size_t *ret)
 {
-    struct mdl_ir_value first;
+    const struct mdl_ir_value *v = mdl_l_value(l, x);
+    size_t dim[MDL_RANK_MAX + 1];
+
+    for (size_t i = 0; i <= v->rank; i++) {
+        dim[i] = i == axis ? 1 : v->dim[i - (i > axis)];
+    }
+    return mdl_ir_reshape(l->ir, x, v->rank + 1, dim, ret);
+}
+
+int mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t along,
+                        size_t *ret)
+{
+    struct mdl_ir_value first = *mdl_l_value(l, in[0]);
     size_t axis;
-    int r = mdl_l_need(l, base_max(l->in_count, (size_t)1));
+    int r = mdl_l_axis(l, along, first.rank, false, &axis);
 
     if (r < 0) {
         return r;
     }
-    first = *mdl_l_value(l, l->in[0]);
-    r = mdl_l_axis(l, mdl_l_int(l, "axis", 1), first.rank, false, &axis);
-    if (r < 0) {
-        return r;
-    }
-    for (size_t i = 1; i < l->in_count; i++) {
-        struct mdl_ir_value x = *mdl_l_value(l, l->in[i]);
+    for (size_t i = 1; i < count; i++) {
+        struct mdl_ir_value x = *mdl_l_value(l, in[i]);
 
         if (x.rank == first.rank) {
             x.dim[axis] = first.dim[axis];
@@ -254,12 +271,20 @@ static int lower_concat(struct mdl_lower *l, int arg)
                                  mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
         }
     }
-    for (size_t i = 0; i < l->in_count; i++) {
-        if (mdl_rows_along(l->ir, l->in[i], axis)) {
-            return mdl_rows_concat(l->ir, l->in, l->in_count, axis, &l->out[0]);
+    for (size_t i = 0; i < count; i++) {
+        if (mdl_rows_along(l->ir, in[i], axis)) {
+            return mdl_rows_concat(l->ir, in, count, axis, ret);
         }
     }
-    return mdl_ir_concat(l->ir, l->in, l->in_count, axis, &l->out[0]);
+    return mdl_ir_concat(l->ir, in, count, axis, ret);
+}
+
+static int lower_concat(struct mdl_lower *l, int arg)
+{
+    int r = mdl_l_need(l, base_max(l->in_count, (size_t)1));
+
+    return r < 0 ? r
+                 : mdl_lower_concat_of(l, l->in, l->in_count, mdl_l_int(l, "axis", 1), &l->out[0]);
 }
 
 const struct mdl_lower_row mdl_lower_slices[] = {

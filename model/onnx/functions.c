@@ -345,16 +345,31 @@ int mdl_onnx_initializer(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t,
     return r;
 }
 
+/* In the present scope. */
+static int value_names(struct mdl_onnx_reader *rd, Onnx__ValueInfoProto *const *values,
+                       size_t count, const char *const **ret)
+{
+    const char **list = mdl_pool_alloc(rd->graph->pool, count, sizeof(*list));
+
+    for (size_t i = 0; list && i < count; i++) {
+        list[i] = mdl_onnx_scope_name(rd, mdl_onnx_text(values[i]->name));
+        if (!list[i]) {
+            return -ENOMEM;
+        }
+    }
+    *ret = list;
+    return list ? 0 : -ENOMEM;
+}
+
 int mdl_onnx_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const char *label,
                     const struct mdl_gbranch **ret)
 {
     const struct mdl_onnx_scope *before = rd->scope;
     struct mdl_gbranch *b = mdl_pool_alloc(rd->graph->pool, 1, sizeof(*b));
-    const char **outputs = mdl_pool_alloc(rd->graph->pool, p->n_output, sizeof(*outputs));
     struct mdl_onnx_scope scope;
     struct mdl_gnode *nodes;
     char where[sizeof(rd->where)];
-    int r = b && outputs ? mdl_onnx_scope_branch(rd, p, label, &scope) : -ENOMEM;
+    int r = b ? mdl_onnx_scope_branch(rd, p, label, &scope) : -ENOMEM;
 
     if (r < 0) {
         return r;
@@ -365,17 +380,15 @@ int mdl_onnx_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const
         r = mdl_onnx_initializer(rd, p->initializer[i], i);
     }
     r = r < 0 ? r : mdl_onnx_nodes(rd, p->node, p->n_node, &nodes, &b->node_count);
-    for (size_t i = 0; r == 0 && i < p->n_output; i++) {
-        outputs[i] = mdl_onnx_scope_name(rd, mdl_onnx_text(p->output[i]->name));
-        r = outputs[i] ? 0 : -ENOMEM;
-    }
+    r = r < 0 ? r : value_names(rd, p->input, p->n_input, &b->inputs);
+    r = r < 0 ? r : value_names(rd, p->output, p->n_output, &b->outputs);
     rd->scope = before;
     if (r < 0) {
         return r;
     }
     memcpy(rd->where, where, sizeof(where));
     b->nodes = nodes;
-    b->outputs = outputs;
+    b->input_count = p->n_input;
     b->output_count = p->n_output;
     *ret = b;
     return 0;

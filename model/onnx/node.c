@@ -148,12 +148,21 @@ static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, 
     return 0;
 }
 
+/* Return: what is made in the node's graphs is called after this; NULL: they are not read. */
+static const char *branch_label(const Onnx__NodeProto *n)
+{
+    const char *op = mdl_onnx_text(n->op_type);
+
+    if (strcmp(op, "If") != 0 && strcmp(op, "Loop") != 0) {
+        return NULL;
+    }
+    return n->name && n->name[0] ? n->name : op;
+}
+
 int mdl_onnx_attributes(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, struct mdl_gnode *out)
 {
     struct mdl_gattr *attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
-    const char *label = strcmp(mdl_onnx_text(n->op_type), "If") != 0 ? NULL
-                        : n->name && n->name[0]                      ? n->name
-                                                                     : "If";
+    const char *label = branch_label(n);
     size_t count = 0;
 
     if (!attrs) {

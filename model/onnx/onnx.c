@@ -74,6 +74,7 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
     }
     out->has_dtype = true;
     out->stored = mdl_onnx_widened(t->elem_type);
+    out->narrow = mdl_onnx_narrow(t->elem_type);
     if (!t->shape) {
         return 0;
     }

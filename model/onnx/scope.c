@@ -141,7 +141,7 @@ static int add_outputs(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s,
 int mdl_onnx_scope_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const char *label,
                           struct mdl_onnx_scope *ret)
 {
-    size_t most = p->n_initializer + count_outputs(p->node, p->n_node);
+    size_t most = p->n_input + p->n_initializer + count_outputs(p->node, p->n_node);
     struct mdl_onnx_scope s = {.around = rd->scope,
                                .opset = rd->scope ? rd->scope->opset : rd->graph->opset};
 
@@ -149,6 +149,11 @@ int mdl_onnx_scope_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p,
     s.names = mdl_pool_alloc(rd->graph->pool, most, sizeof(*s.names));
     if (!s.prefix || !s.names) {
         return -ENOMEM;
+    }
+    for (size_t i = 0; i < p->n_input; i++) {
+        if (add_name(rd, &s, p->input[i]->name) < 0) {
+            return -ENOMEM;
+        }
     }
     for (size_t i = 0; i < p->n_initializer; i++) {
         if (add_name(rd, &s, p->initializer[i]->name) < 0) {

@@ -46,11 +46,27 @@ bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret)
 {
     bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
 
-    if (!known || (types[onnx_type].from != FROM_SAME && types[onnx_type].bytes != 2)) {
+    if (!known || types[onnx_type].from == FROM_NONE || types[onnx_type].from == FROM_4BIT) {
         return false;
     }
     *ret = types[onnx_type].dtype;
     return true;
+}
+
+enum mdl_narrow mdl_onnx_narrow(int onnx_type)
+{
+    switch (onnx_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+        return MDL_NARROW_U16;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+        return MDL_NARROW_I16;
+    case 21:
+        return MDL_NARROW_U4;
+    case 22:
+        return MDL_NARROW_I4;
+    default:
+        return MDL_NARROW_NONE;
+    }
 }
 
 const char *mdl_onnx_widened(int onnx_type)
@@ -289,12 +305,6 @@ static void convert_one(const unsigned char *in, size_t i, enum from from, enum 
 static int convert(struct mdl_onnx_reader *rd, int onnx_type, size_t elements,
                    struct mdl_gtensor *out)
 {
-    static const enum mdl_narrow narrow[] = {
-        [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = MDL_NARROW_U16,
-        [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = MDL_NARROW_I16,
-        [21] = MDL_NARROW_U4,
-        [22] = MDL_NARROW_I4,
-    };
     const unsigned char *in = out->data;
     size_t size = mdl_dtype_bytes(out->dtype);
     void *wide = mdl_pool_alloc(rd->graph->pool, elements, size);
@@ -305,8 +315,7 @@ static int convert(struct mdl_onnx_reader *rd, int onnx_type, size_t elements,
     for (size_t i = 0; i < elements; i++) {
         convert_one(in, i, types[onnx_type].from, out->dtype, wide);
     }
-    out->narrow =
-        (size_t)onnx_type < base_array_count(narrow) ? narrow[onnx_type] : MDL_NARROW_NONE;
+    out->narrow = mdl_onnx_narrow(onnx_type);
     out->data = wide;
     out->bytes = elements * size;
     out->in_file = false;

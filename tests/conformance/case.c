@@ -118,8 +118,10 @@ static bool check_shape(struct run *r, const char *what, size_t i, const struct 
 
 static enum verdict load(struct run *r)
 {
-    struct mdl_load_options options = {
-        .name = r->c->name, .const_eval = krn_const_eval, .no_fusion = r->way->no_fusion};
+    struct mdl_load_options options = {.name = r->c->name,
+                                       .const_eval = krn_const_eval,
+                                       .no_fusion = r->way->no_fusion,
+                                       .shapes = r->c->shapes};
     char error[MDL_ERROR_MAX] = "";
     int e = mdl_load(r->c->model, &options, error, &r->m);
 

@@ -26,7 +26,8 @@ struct conformance_case {
     /* for a *.ppm */
     float mean[3], std;
     int bgr;
-    const char *ways; /* comma-separated names of ways to run, or NULL for all but
+    const char *shapes; /* of inputs whose dimensions are open, or NULL */
+    const char *ways;   /* comma-separated names of ways to run, or NULL for all but
                          team */
 };
 

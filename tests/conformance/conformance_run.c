@@ -48,6 +48,8 @@ static bool parse(char *line, struct conformance_case *c)
             c->outputs[c->output_count++] = v;
         } else if (strcmp(f, "ways") == 0) {
             c->ways = v;
+        } else if (strcmp(f, "shapes") == 0) {
+            c->shapes = v;
         } else if (strcmp(f, "rtol") == 0) {
             c->rtol = strtod(v, NULL);
         } else if (strcmp(f, "atol") == 0) {

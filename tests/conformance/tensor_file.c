@@ -37,7 +37,14 @@ void tensor_file_deinit(struct tensor_file *t)
     *t = (struct tensor_file){0};
 }
 
-enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 }; /* of TensorProto.DataType */
+enum {
+    FLOAT = 1,
+    UINT16 = 4,
+    INT16 = 5,
+    FLOAT16 = 10,
+    DOUBLE = 11,
+    BFLOAT16 = 16
+}; /* of TensorProto.DataType */
 
 static int dtype_of(int onnx, enum mdl_dtype *ret)
 {
@@ -54,6 +61,8 @@ static int dtype_of(int onnx, enum mdl_dtype *ret)
     case 3:
         *ret = MDL_I8;
         return 0;
+    case UINT16: /* in 32 bits here */
+    case INT16:
     case 6:
         *ret = MDL_I32;
         return 0;
@@ -111,6 +120,21 @@ static int fill_other(struct tensor_file *t, const Onnx__TensorProto *p)
     return 0;
 }
 
+/* Integers of 16 bits, raw, as i32. */
+static int fill_short(struct tensor_file *t, const Onnx__TensorProto *p)
+{
+    if (p->raw_data.len != t->elements * 2) {
+        return -1;
+    }
+    for (size_t i = 0; i < t->elements; i++) {
+        uint16_t bits;
+
+        memcpy(&bits, p->raw_data.data + 2 * i, sizeof(bits));
+        ((int32_t *)t->data)[i] = p->data_type == UINT16 ? (int32_t)bits : (int32_t)(int16_t)bits;
+    }
+    return 0;
+}
+
 /* The data of a TensorProto into t->data, from raw_data or from the typed field. */
 static int fill(struct tensor_file *t, const Onnx__TensorProto *p)
 {
@@ -122,6 +146,9 @@ static int fill(struct tensor_file *t, const Onnx__TensorProto *p)
     t->data = calloc(1, bytes + 1);
     if (!t->data) {
         return -1;
+    }
+    if (p->has_raw_data && (p->data_type == UINT16 || p->data_type == INT16)) {
+        return fill_short(t, p);
     }
     if (p->has_raw_data) {
         if (p->raw_data.len != bytes) {

@@ -186,6 +186,22 @@ static inline void gb_ints(struct gb *g, const char *name, size_t count, const i
     a->count = count;
 }
 
+/* Takes the last @count nodes out of the graph, as the branch or body of these inputs that makes
+ * these outputs. */
+static inline const struct mdl_gbranch *gb_cut(struct gb *g, size_t count, const char *inputs,
+                                               const char *outputs)
+{
+    struct mdl_gbranch *b = mdl_pool_alloc(g->pool, 1, sizeof(*b));
+
+    gb_need(g->graph.node_count >= count);
+    g->graph.node_count -= count;
+    b->node_count = count;
+    b->nodes = mdl_pool_memdup(g->pool, &g->nodes[g->graph.node_count], count * sizeof(*b->nodes));
+    b->inputs = gb_names(g, inputs, &b->input_count);
+    b->outputs = gb_names(g, outputs, &b->output_count);
+    return b;
+}
+
 /* Return: NULL if it is refused; g->error has the reason */
 static inline struct mdl_model *gb_compile(struct gb *g, const struct mdl_load_options *options)
 {

@@ -33,7 +33,7 @@ static const struct one_node functions[] = {
     {11, "BitShift", "direction'LEFT", {"u[4] 1 255 3 7", "u[4] 1 1 8 255"}, "u[4] 2 254 0 0"},
     {11, "BitShift", "direction'RIGHT", {"u[4] 4 255 3 7", "u[4] 1 1 8 255"}, "u[4] 2 127 0 0"},
     {11, "BitShift", "", {"u[1] 1", "u[1] 1"}, "!neither LEFT nor RIGHT"},
-    {11, "BitShift", "direction'LEFT", {"i[1] 1", "i[1] 1"}, "!only u8"},
+    {11, "BitShift", "direction'LEFT", {"i[1] 1", "i[1] 1"}, "!only uint8 and uint16"},
     {18, "BitwiseAnd", "", {"i[2] -1 6", "i[1] 3"}, "i[2] 3 2"},
     {18, "BitwiseOr", "", {"u[2] 8 6", "u[1] 3"}, "u[2] 11 7"},
     {18, "BitwiseXor", "", {"l[2] -1 6", "l[1] 3"}, "l[2] -4 5"},

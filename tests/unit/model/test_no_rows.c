@@ -2,19 +2,6 @@
 /* An If that asks whether there are rows: its branch for rows, where there are some and none. */
 #include "tests/unit/model/counted_rows.h"
 
-/* Takes the last @count nodes out of the graph, as the branch that makes @output. */
-static const struct mdl_gbranch *cut_branch(struct gb *g, size_t count, const char *output)
-{
-    struct mdl_gbranch *b = mdl_pool_alloc(g->pool, 1, sizeof(*b));
-
-    g->graph.node_count -= count;
-    *b = (struct mdl_gbranch){.node_count = count,
-                              .nodes = mdl_pool_alloc(g->pool, count, sizeof(*b->nodes))};
-    memcpy((void *)(uintptr_t)b->nodes, &g->nodes[g->graph.node_count], count * sizeof(*b->nodes));
-    b->outputs = gb_names(g, output, &b->output_count);
-    return b;
-}
-
 /* The condition c, made from p. @how: of which several are alike */
 static void ask(struct gb *g, const char *how)
 {
@@ -41,10 +28,10 @@ static void ask(struct gb *g, const char *how)
  * the outputs. */
 static void choose(struct gb *g, const char *how, bool none, size_t count)
 {
-    const struct mdl_gbranch *rows = cut_branch(g, count, "z"), *empty;
+    const struct mdl_gbranch *rows = gb_cut(g, count, "", "z"), *empty;
 
     gb_node(g, "Identity", "", "e", "nothing");
-    empty = cut_branch(g, 1, "nothing");
+    empty = gb_cut(g, 1, "", "nothing");
     ask(g, how);
     gb_node(g, "If", "if", "c", "y");
     gb_attr(g, "then_branch", MDL_ATTR_BRANCH)->branch = none ? empty : rows;

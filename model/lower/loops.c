@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base.h"
+#include "model/ir/constant.h"
+#include "model/lower/lowering.h"
+
+/* A Loop becomes its body, as often as it runs: how often must follow from constants. What depends
+ * on constants alone is computed at load, so loops over shapes and indices leave nothing. */
+
+#define UNROLLED_MAX 100000u /* nodes that all loops of a model may become */
+
+/* A Loop that is being put in. */
+struct loop {
+    const struct mdl_gbranch *body;
+    size_t carried, scans;
+    size_t nodes;    /* of the body, branches included */
+    size_t *in;      /* of the body: number, condition, carried values */
+    size_t *out;     /* of the body: condition, carried values, scans */
+    size_t **rounds; /* of each scan: its value in each round */
+    size_t round, round_cap;
+    bool asks; /* the condition of the body counts */
+};
+
+static size_t count_nodes(const struct mdl_gbranch *b)
+{
+    size_t count = b->node_count;
+
+    for (size_t i = 0; i < b->node_count; i++) {
+        for (size_t k = 0; k < b->nodes[i].attr_count; k++) {
+            count += b->nodes[i].attrs[k].branch ? count_nodes(b->nodes[i].attrs[k].branch) : 0;
+        }
+    }
+    return count;
+}
+
+static int read_loop(struct mdl_lower *l, struct loop *p)
+{
+    const struct mdl_gattr *a = mdl_l_attr(l, "body");
+
+    if (!a || a->type != MDL_ATTR_BRANCH) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "its body is missing");
+    }
+    p->body = a->branch;
+    p->carried = l->in_count > 2 ? l->in_count - 2 : 0;
+    if (p->body->input_count != p->carried + 2 || p->body->output_count < p->carried + 1 ||
+        l->out_count > p->body->output_count - 1) {
+        return mdl_ir_refuse(
+            l->ir, -EBADMSG, "its body has %zu inputs and %zu outputs, the node %zu and %zu",
+            p->body->input_count, p->body->output_count, l->in_count, l->out_count);
+    }
+    for (size_t i = 0; i < p->carried; i++) {
+        if (l->in[i + 2] == MDL_NONE) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is missing", i + 2);
+        }
+    }
+    p->scans = p->body->output_count - 1 - p->carried;
+    p->nodes = count_nodes(p->body) + 1;
+    p->asks = mdl_l_in(l, 1) != MDL_NONE;
+    p->in = mdl_pool_alloc(l->ir->pool, p->body->input_count, sizeof(*p->in));
+    p->out = mdl_pool_alloc(l->ir->pool, p->body->output_count, sizeof(*p->out));
+    p->rounds = mdl_pool_alloc(l->ir->pool, p->scans, sizeof(*p->rounds));
+    if (!p->in || !p->out || !p->rounds) {
+        return mdl_ir_nomem(l->ir);
+    }
+    if (p->carried) {
+        memcpy(p->in + 2, l->in + 2, p->carried * sizeof(*p->in));
+    }
+    return 0;
+}
+
+/* How often it runs at most; INT64_MAX: the condition alone ends it. */
+static int trip_count(struct mdl_lower *l, int64_t *ret)
+{
+    const struct mdl_ir_value *v;
+
+    *ret = INT64_MAX;
+    if (mdl_l_in(l, 0) == MDL_NONE) {
+        return 0;
+    }
+    v = mdl_l_value(l, l->in[0]);
+    if (v->sequence || mdl_ir_elements(v) != 1) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "its trip count is not one number");
+    }
+    if (!v->data) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "its trip count must be a constant, and depends on the model's input");
+    }
+    *ret = mdl_const_int(v, 0);
+    return 0;
+}
+
+/* Is @v, the condition, true? */
+static int is_true(struct mdl_lower *l, size_t v, bool *ret)
+{
+    const struct mdl_ir_value *c = v == MDL_NONE ? NULL : mdl_l_value(l, v);
+
+    if (!c || c->sequence || mdl_ir_elements(c) != 1) {
+        return mdl_ir_refuse(l->ir, -EBADMSG, "its condition is not one value");
+    }
+    if (!c->data) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "its condition must be a constant, and depends on the model's input");
+    }
+    *ret = mdl_const_int(c, 0) != 0;
+    return 0;
+}
+
+/* Keeps the scans of this round. */
+static int keep_scans(struct mdl_lower *l, struct loop *p)
+{
+    size_t cap = p->round_cap;
+
+    for (size_t i = 0; i < p->scans; i++) {
+        size_t v = p->out[1 + p->carried + i];
+        int r;
+
+        if (v == MDL_NONE || mdl_l_value(l, v)->sequence) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "output %zu of its body is not a tensor",
+                                 1 + p->carried + i);
+        }
+        cap = p->round_cap;
+        r = mdl_ir_grow(l->ir, (void **)&p->rounds[i], &cap, p->round, sizeof(**p->rounds));
+        r = r < 0 ? r : mdl_lower_new_axis(l, v, 0, &p->rounds[i][p->round]);
+        if (r < 0) {
+            return r;
+        }
+    }
+    p->round_cap = cap;
+    return 0;
+}
+
+static int run_round(struct mdl_lower *l, struct loop *p)
+{
+    int r;
+
+    if (p->nodes > UNROLLED_MAX - l->ir->unrolled) {
+        return mdl_ir_refuse(l->ir, -E2BIG,
+                             "loops become their bodies, as often as they run; the model's become "
+                             "more than %u nodes (this one has run %zu times)",
+                             UNROLLED_MAX, p->round);
+    }
+    l->ir->unrolled += p->nodes;
+    r = mdl_ir_scalar(l->ir, MDL_I64, (double)p->round, &p->in[0]);
+    r = r < 0 ? r : mdl_ir_scalar(l->ir, MDL_BOOL, 1, &p->in[1]);
+    r = r < 0 ? r : l->branch(l, p->body, p->in, p->out);
+    if (r != 0) {
+        return r;
+    }
+    for (size_t i = 0; i < p->carried; i++) {
+        if (p->out[1 + i] == MDL_NONE) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "output %zu of its body has no name", 1 + i);
+        }
+        p->in[2 + i] = p->out[1 + i];
+    }
+    r = keep_scans(l, p);
+    p->round++;
+    return r;
+}
+
+static int lower_loop(struct mdl_lower *l, int arg)
+{
+    struct loop p = {0};
+    int64_t count;
+    bool more = true;
+    int r = read_loop(l, &p);
+
+    r = r < 0 ? r : trip_count(l, &count);
+    if (r == 0 && p.asks) {
+        r = is_true(l, l->in[1], &more);
+    }
+    while (r == 0 && more && (int64_t)p.round < count) {
+        r = run_round(l, &p);
+        if (r == 0 && p.asks) {
+            r = is_true(l, p.out[0], &more);
+        }
+    }
+    for (size_t i = 0; r == 0 && i < l->out_count; i++) {
+        size_t scan = i - p.carried;
+
+        if (i < p.carried) {
+            l->out[i] = p.in[2 + i];
+        } else if (l->node->outputs[i][0] && p.round == 0) {
+            r = mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                              "it never runs, so the shape of output %zu is not known", i);
+        } else if (l->node->outputs[i][0]) {
+            r = mdl_lower_concat_of(l, p.rounds[scan], p.round, 0, &l->out[i]);
+        }
+    }
+    return r;
+}
+
+const struct mdl_lower_row mdl_lower_loops[] = {
+    {"Loop", lower_loop, 0, .sequences = true, .narrows = true},
+    {0},
+};
