@@ -63,6 +63,19 @@ def every_scenario_is_decided_the_same_again():
     check(all(r["same"] for r in anew), [r for r in anew if not r["same"]])
 
 
+def with_a_search_every_change_runs_one():
+    for algorithm in ("shisha", "pipe-search", "pipe-it", "annealing"):
+        path = os.path.join(TEMP.name, "searches.json")
+        done = run("adapt", "--scenario", "governor", "--runs", "2", "--algorithm", algorithm, "--records", path, "--json")
+        check(done.returncode == 0, done.stderr)
+        line = json.loads(done.stdout)[0]
+        check(round(line["searches_per_hour"] * line["hours"]) >= 4, algorithm, line)  # when it begins and when it ends
+        with open(path, encoding="utf-8") as f:
+            check(any(r["decision"]["search"] for r in json.load(f)), "no search was recorded")
+        check(run("replay", path).returncode == 0, algorithm)
+    check(run("adapt", "--algorithm", "none").returncode == 2, "an unknown search is wrong usage")
+
+
 def keys_of(value):
     """The keys of an object and of what is in it; factors by EP have its name."""
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -112,5 +125,5 @@ def bad_records_are_refused():
 
 
 main((adapt_records_decisions_and_says_figures, replay_decides_the_same,
-      every_scenario_is_decided_the_same_again, keys_are_documented, replay_finds_what_differs,
+      every_scenario_is_decided_the_same_again, with_a_search_every_change_runs_one, keys_are_documented, replay_finds_what_differs,
       events_without_a_decision_are_passed_over, bad_records_are_refused))

@@ -14,13 +14,14 @@
 
 struct adapt_wish {
     const char *scenario, *records;
-    double seed, runs, hours, noise, correlation, spikes, sigma;
+    const struct tun_algorithm *algorithm;
+    double trials, seed, runs, hours, noise, correlation, spikes, sigma;
 };
 
 /* One line of the table: figures over the runs of one scenario. */
 struct line {
     size_t runs, noticed, within, changed, named;
-    double windows, delay_s, changes, backs, ratio_slow, ratio_end, hours, alarms;
+    double windows, delay_s, changes, searches, backs, ratio_slow, ratio_end, hours, alarms;
 };
 
 static void keep_record(void *context, double at_s, const struct tun_record *r,
@@ -35,6 +36,7 @@ static void add(struct line *l, const struct psim_scenario *s, const struct psim
     l->runs++;
     l->alarms += (double)o->alarms;
     l->changes += (double)o->changes;
+    l->searches += (double)o->searches;
     l->backs += (double)o->backs;
     l->ratio_slow += o->ratio_slow;
     l->ratio_end += o->ratio_end;
@@ -66,15 +68,16 @@ static json_t *line_json(const struct psim_scenario *s, const struct line *l)
     double runs = (double)l->runs;
     bool happens = s->end_s > 0;
 
-    return json_pack("{s:s,s:s,s:I,s:f,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:o,s:o}", "scenario",
+    return json_pack("{s:s,s:s,s:I,s:f,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:o,s:o}", "scenario",
                      s->name, "what", s->what, "runs", (json_int_t)l->runs, "hours", l->hours,
                      "noticed_windows", happens ? per(l->windows, (double)l->noticed) : json_null(),
                      "noticed_in_3", happens ? per((double)l->within, runs) : json_null(),
                      "changed_s", happens ? per(l->delay_s, (double)l->changed) : json_null(),
                      "changed", per((double)l->changed, runs), "cause_named",
                      s->cause ? per((double)l->named, (double)l->changed) : json_null(),
-                     "changes_per_hour", l->changes / l->hours, "backs_per_hour",
-                     l->backs / l->hours, "alarms_per_hour", l->alarms / l->hours, "ratio_slow",
+                     "changes_per_hour", l->changes / l->hours, "searches_per_hour",
+                     l->searches / l->hours, "backs_per_hour", l->backs / l->hours,
+                     "alarms_per_hour", l->alarms / l->hours, "ratio_slow",
                      per(l->ratio_slow, runs), "ratio_end", per(l->ratio_end, runs));
 }
 
@@ -85,6 +88,8 @@ static int play(const struct psim_scenario *s, const struct adapt_wish *w,
                                 .scenario = s,
                                 .noise = {w->noise, w->correlation, w->spikes, w->sigma},
                                 .seconds = s->end_s > 0 ? 0 : 3600 * w->hours,
+                                .algorithm = w->algorithm,
+                                .trials_max = (size_t)w->trials,
                                 .decided = records ? keep_record : NULL,
                                 .context = records};
     size_t runs = s->end_s > 0 ? (size_t)w->runs : 1;
@@ -120,16 +125,16 @@ static void print(const json_t *lines)
     static const struct {
         const char *key;
         double times;
-    } columns[] = {{"noticed_windows", 1}, {"noticed_in_3", 100}, {"changed_s", 1},
-                   {"changed", 100},       {"cause_named", 100},  {"changes_per_hour", 1},
-                   {"ratio_slow", 100},    {"ratio_end", 100}};
+    } columns[] = {{"noticed_windows", 1},   {"noticed_in_3", 100}, {"changed_s", 1},
+                   {"changed", 100},         {"cause_named", 100},  {"changes_per_hour", 1},
+                   {"searches_per_hour", 1}, {"ratio_slow", 100},   {"ratio_end", 100}};
     json_t *rows = json_array();
     const json_t *v;
     size_t i;
 
     psim_row(rows,
              "scenario\truns\thours\tnoticed, windows\tin 3, %%\tchanged, s\tof runs, %%\tcause, "
-             "%%\tchanges/h\tof best, %%\tat end, %%");
+             "%%\tchanges/h\tsearches/h\tof best, %%\tat end, %%");
     json_array_foreach(lines, i, v)
     {
         char text[base_array_count(columns)][24];
@@ -137,13 +142,13 @@ static void print(const json_t *lines)
         for (size_t c = 0; c < base_array_count(columns); c++) {
             cell(v, columns[c].key, columns[c].times, text[c]);
         }
-        psim_row(rows, "%s\t%lld\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
+        psim_row(rows, "%s\t%lld\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
                  json_string_value(json_object_get(v, "scenario")),
                  (long long)json_integer_value(json_object_get(v, "runs")),
                  json_number_value(json_object_get(v, "hours")), text[0], text[1], text[2], text[3],
-                 text[4], text[5], text[6], text[7]);
+                 text[4], text[5], text[6], text[7], text[8]);
     }
-    psim_print_rows(rows, "lrrrrrrrrrr");
+    psim_print_rows(rows, "lrrrrrrrrrrr");
 }
 
 static int write_records(const char *path, const json_t *records)
@@ -187,13 +192,11 @@ static int take_option(int option, struct psim_subject *s, struct adapt_wish *w,
         int option;
         const char *name;
         double least, most, *to;
-    } numbers[] = {{'S', "seed", 0, 9e15, &w->seed},
-                   {'r', "runs", 1, RUNS_MAX, &w->runs},
-                   {'H', "hours", 0.01, 10000, &w->hours},
-                   {'n', "noise", 0, 1, &w->noise},
-                   {'C', "correlation", 0, 0.99, &w->correlation},
-                   {'k', "spikes", 0, 1, &w->spikes},
-                   {'g', "sigma", 0, 1, &w->sigma}};
+    } numbers[] = {
+        {'S', "seed", 0, 9e15, &w->seed},     {'r', "runs", 1, RUNS_MAX, &w->runs},
+        {'t', "trials", 1, 1000, &w->trials}, {'H', "hours", 0.01, 10000, &w->hours},
+        {'n', "noise", 0, 1, &w->noise},      {'C', "correlation", 0, 0.99, &w->correlation},
+        {'k', "spikes", 0, 1, &w->spikes},    {'g', "sigma", 0, 1, &w->sigma}};
 
     for (size_t i = 0; i < base_array_count(numbers); i++) {
         if (option == numbers[i].option) {
@@ -209,6 +212,12 @@ static int take_option(int option, struct psim_subject *s, struct adapt_wish *w,
                    ? PSIM_GO
                    : psim_usage("adapt", "no scenario '%s'; see pipesim(1)", optarg);
     }
+    if (option == 'a') {
+        w->algorithm = tun_algorithm_find(optarg);
+        return w->algorithm
+                   ? PSIM_GO
+                   : psim_usage("adapt", "no algorithm '%s'; there are " TUN_SEARCH_NAMES, optarg);
+    }
     if (option == 'R') {
         w->records = optarg;
         return PSIM_GO;
@@ -219,7 +228,8 @@ static int take_option(int option, struct psim_subject *s, struct adapt_wish *w,
 int psim_cmd_adapt(int argc, char **argv)
 {
     struct psim_noise usual = PSIM_NOISE;
-    struct adapt_wish w = {.runs = 20,
+    struct adapt_wish w = {.trials = 20,
+                           .runs = 20,
                            .hours = 10,
                            .noise = usual.cv,
                            .correlation = usual.correlation,

@@ -83,6 +83,9 @@ static const struct cli_option REPORT[] = {
 static const struct cli_option ADAPT[] = {
     SUBJECT,
     {"scenario", 's', "NAME", SCENARIOS, "run this one instead of all"},
+    {"algorithm", 'a', "A", TUN_SEARCH_NAMES,
+     "start this search instead of solving; default exact"},
+    {"trials", 't', "N", "@none", "stop a search after N trials; default 20"},
     {"runs", 'r', "N", "@none", "runs, each with its own seed; default 20"},
     {"hours", 'H', "H", "@none", "simulated hours of the scenario noise; default 10"},
     {"seed", 'S', "N", "@none", "random seed of the first run; default 0"},
