@@ -33,7 +33,24 @@ static struct tun_adapt_options options(const struct dmn_config *c)
     o.verify_margin = (double)dmn_config_int(c, DMN_KEY_ADAPT_VERIFY) / 1e2;
     o.settle = (unsigned)dmn_config_int(c, DMN_KEY_ADAPT_SETTLE);
     o.probe_ns = (uint64_t)dmn_config_int(c, DMN_KEY_ADAPT_PROBE_S) * BASE_NS_PER_S;
+    o.search = dmn_planner_searches(c);
     return o;
+}
+
+/* Reads the state of the machine, once per snapshot; without sensors, as the topology was last
+ * read. */
+static void see_state(struct dmn_adapt *adapt)
+{
+    const struct gov_snapshot *s = dmn_sensors_now(adapt->machine);
+    struct gov_machine_state state;
+
+    if (s && adapt->state.id != 0 && adapt->state.sequence == s->sequence) {
+        return;
+    }
+    dmn_eps_state(&adapt->machine->eps, s, adapt->machine->topology, NULL, &state);
+    adapt->state.sequence = s ? s->sequence : 0;
+    adapt->state.id = state.id;
+    adapt->state.quota = gov_quota_cpus(s);
 }
 
 /* Frees what adapt/ keeps of a model that ends or is no longer watched. Does nothing if there is
@@ -44,6 +61,7 @@ static void model_free(struct dmn_model *m)
 
     if (a) {
         dmn_adapt_forget(m);
+        a->search = dmn_adapt_job_free(a->search);
         tun_problem_deinit(&a->home);
         tun_adapt_free(a->watch);
         tun_apart_free(a->apart);
@@ -54,7 +72,7 @@ static void model_free(struct dmn_model *m)
 }
 
 /* Return: 0 or -ENOMEM. */
-static int watch_model(struct dmn_model *m)
+static int watch_model(struct dmn_adapt *adapt, struct dmn_model *m)
 {
     struct tun_adapt_options o = options(dmn_machine_config(m->of->machine));
     struct dmn_adapt_model *a = m->adapt;
@@ -67,6 +85,7 @@ static int watch_model(struct dmn_model *m)
         free(a);
         return -ENOMEM;
     }
+    a->searched_id = adapt->state.id; /* as dmn_adapt_machine_see() knows it */
     m->adapt = a;
     return 0;
 }
@@ -78,7 +97,9 @@ static void note_plan(struct dmn_model *m, uint64_t now_ns)
     struct dmn_adapt_model *a = m->adapt;
 
     if (a->epoch != pl_epoch(m->pipe)) {
-        dmn_adapt_forget(m);
+        if (!a->search) { /* else it is one of its trials */
+            dmn_adapt_forget(m);
+        }
         a->epoch = pl_epoch(m->pipe);
         a->epoch_ns = now_ns;
         dmn_adapt_publish(m);
@@ -126,17 +147,6 @@ static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t n
     tun_problem_deinit(&p);
 }
 
-/* Checks whether the search for a decision is over. */
-static void note_search(struct dmn_model *m)
-{
-    struct dmn_adapt_model *a = m->adapt;
-
-    if (a->tuning && !m->planning->retune) {
-        a->tuning = false;
-        a->last_outcome = DMN_OUTCOME_TUNED;
-    }
-}
-
 /* Copies the table while there is no alarm; the older copy is a second older. */
 static void keep_good(struct dmn_model *m, uint64_t now_ns)
 {
@@ -176,22 +186,6 @@ static bool any_alarm(const struct tun_adapt *watch)
     return any;
 }
 
-/* Reads the state of the machine, once per snapshot; without sensors, as the topology was last
- * read. */
-static void see_state(struct dmn_adapt *adapt)
-{
-    const struct gov_snapshot *s = dmn_sensors_now(adapt->machine);
-    struct gov_machine_state state;
-
-    if (s && adapt->state.id != 0 && adapt->state.sequence == s->sequence) {
-        return;
-    }
-    dmn_eps_state(&adapt->machine->eps, s, adapt->machine->topology, NULL, &state);
-    adapt->state.sequence = s ? s->sequence : 0;
-    adapt->state.id = state.id;
-    adapt->state.quota = gov_quota_cpus(s);
-}
-
 static void note_state(struct dmn_adapt *adapt, struct dmn_adapt_model *a, uint64_t now_ns)
 {
     see_state(adapt);
@@ -203,6 +197,23 @@ static void note_state(struct dmn_adapt *adapt, struct dmn_adapt_model *a, uint6
         a->state_id = adapt->state.id;
         a->state_ns = now_ns;
     }
+}
+
+/* What a search is due for, once the serving plan is watched and verified. A state of the machine
+ * that has gone again is no reason for one. */
+static unsigned take_due(struct dmn_model *m)
+{
+    struct dmn_adapt_model *a = m->adapt;
+    unsigned due = dmn_adapt_searches(m) ? a->due : 0;
+
+    if (a->verify_left > 0 || tun_adapt_verifying(a->watch)) {
+        return 0;
+    }
+    if (a->state_id == a->searched_id) {
+        due &= ~(unsigned)(TUN_EVENT_GOVERNOR | TUN_EVENT_FREQUENCY | TUN_EVENT_THERMAL);
+    }
+    a->due = 0;
+    return due;
 }
 
 static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
@@ -220,6 +231,7 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
     struct tun_record record = TUN_RECORD_NULL;
 
     note_state(adapt, a, now_ns);
+    w.events |= take_due(m);
     a->windows++;
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
@@ -287,10 +299,9 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     uint64_t start_ns;
     size_t count;
 
-    if (watch_model(m) < 0) {
+    if (watch_model(adapt, m) < 0) {
         return;
     }
-    note_search(m);
     dmn_adapt_machine_tell(m, now_ns);
     count = dmn_adapt_window(m, now_ns, teams, &start_ns);
     note_plan(m, now_ns);
@@ -345,6 +356,7 @@ static void on_timer(uv_timer_t *timer)
     }
     dmn_split_step(adapt, now);
     dmn_adapt_machine_see(adapt, dmn_sensors_now(adapt->machine), now);
+    see_state(adapt);
 }
 
 static void on_power(void *ctx, bool active)
@@ -382,6 +394,7 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     adapt->timer.data = adapt;
     uv_timer_start(&adapt->timer, on_timer, adapt->period_ms, adapt->period_ms);
     dmn_adapt_machine_see(adapt, dmn_sensors_now(adapt->machine), base_now_ns());
+    see_state(adapt);
     dmn_hotplug_listen(adapt->machine, dmn_adapt_cores_changed, adapt);
     adapt->lines = (struct dmn_gpio_listener){.ctx = adapt, .power = on_power};
     dmn_gpio_listen(adapt->machine, &adapt->lines);

@@ -4,8 +4,8 @@
  *
  * Every adapt.window_ms the newest sensor snapshot and the clocks of every model's teams form one
  * window for tuner/adapt/adapt.h, which says when a decision is due. Queued work solves it on a
- * copy. The loop then switches, measures the new plan and switches back if it is worse than
- * predicted; or it starts a search if planner.algorithm is not exact.
+ * copy. The loop then switches, or if planner.algorithm is not exact starts its search; measures
+ * the new plan and switches back if it is worse than predicted.
  *
  * A change of cores (daemon/machine/hotplug.h) leads at once to new EPs, a new cost table that
  * carries over what was learned of each core, and a plan for them. In a state of the machine (EPs,

@@ -96,6 +96,9 @@ double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);
 /* watched.c */
 /** dmn_adapt_pinned() - Return: a user set the serving plan. */
 bool dmn_adapt_pinned(const struct dmn_model *m);
+/** dmn_adapt_searches() - Return: shifts of the machine start a search for @m: planner.algorithm is
+ * not exact, and the plan is not a user's. */
+bool dmn_adapt_searches(const struct dmn_model *m);
 /** dmn_adapt_free_to_act() - Return: nothing else is changing the plan of @m. */
 bool dmn_adapt_free_to_act(const struct dmn_model *m);
 /** dmn_adapt_holds() - Return: the cost table must not learn now. */
@@ -110,6 +113,10 @@ void dmn_adapt_forget(struct dmn_model *m);
 /** dmn_adapt_remember() - records the serving plan as good for the present state; also saves it for
  * the daemon's next start. */
 void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
+/** dmn_adapt_known_plan() - the plan that served in the present state of the machine, in this run
+ * or an earlier one. Return: borrowed until the next call, or that of dmn_adapt_remember(); NULL:
+ * not seen yet. */
+const struct pl_plan *dmn_adapt_known_plan(struct dmn_model *m);
 /** dmn_adapt_prefer_known() - for a decision about clocks or a changed quota: puts the plan known
  * for the present state into @d, whatever the gain and the cool-down. It does not if the table
  * says that this plan is slower than the alternative by more than two measurements of one plan
@@ -131,6 +138,8 @@ void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event);
 /** dmn_adapt_unlearn() - restores the table of a second or two ago: what was learned after
  * interference began is not a cost of these cores. */
 void dmn_adapt_unlearn(struct dmn_model *m);
+/** dmn_adapt_job_free() - for a job whose work is done. Takes NULL. Return: NULL. */
+struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j);
 /** dmn_adapt_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
  * NULL. */
 struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j);

@@ -26,7 +26,9 @@ static void keep_home(struct dmn_model *m)
 static void tell(struct dmn_model *m, const struct dmn_adapt_change *c, struct dmn_change_part *p,
                  const char *before, struct dmn_origin origin)
 {
-    bool kept = !dmn_origin_exact(origin) && !dmn_change_returns(p);
+    bool same = p->fits && pl_plan_equal(&p->same, pl_current_plan(m->pipe));
+    bool kept =
+        (!dmn_origin_exact(origin) || (same && dmn_adapt_searches(m))) && !dmn_change_returns(p);
     bool recorded = p->decision.corrected.unit_count > 0;
     char after[PL_PLAN_TEXT_MAX], detail[320];
     struct dmn_decided *decided = NULL;
@@ -115,6 +117,16 @@ static void hand_over(struct dmn_model *m, struct dmn_change_part *p)
     dmn_adapt_publish(m);
 }
 
+/* The plan that serves on other cores is where a search begins. */
+static void search_later(struct dmn_model *m, const struct dmn_adapt_change *c)
+{
+    if (m->adapt && dmn_adapt_searches(m)) {
+        m->adapt->due |= c->parting                     ? TUN_EVENT_PARTS
+                         : c->cause == TUN_CAUSE_CPUSET ? TUN_EVENT_CPUSET
+                                                        : TUN_EVENT_HOTPLUG;
+    }
+}
+
 static void expect_verification(const struct dmn_model *m, struct dmn_change_part *p,
                                 const struct pl_plan *plan)
 {
@@ -163,4 +175,5 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
         hand_over(m, p);
     }
     tell(m, c, p, before, origin);
+    search_later(m, c);
 }

@@ -261,6 +261,11 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
         *ret_origin = p->known_as;
         return true;
     }
+    if (p->fits && dmn_adapt_searches(m)) { /* a search follows, which begins from it */
+        *ret = p->same;
+        *ret_origin = m->origin;
+        return true;
+    }
     *ret_origin = DMN_ORIGIN_EXACT;
     if (p->record.problem.unit_count && p->result == 0 && p->decision.replan) {
         *ret = p->decision.plan;

@@ -17,12 +17,15 @@
 /* Windows of throughput before a change: from the onset on, not earlier. */
 #define PACE_BEFORE 3u
 
-static void job_free(struct dmn_adapt_job *j)
+struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j)
 {
-    dmn_decided_unref(j->told);
-    tun_decision_deinit(&j->decision);
-    tun_record_deinit(&j->record);
-    free(j);
+    if (j) {
+        dmn_decided_unref(j->told);
+        tun_decision_deinit(&j->decision);
+        tun_record_deinit(&j->record);
+        free(j);
+    }
+    return NULL;
 }
 
 int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
@@ -53,29 +56,6 @@ void dmn_adapt_unlearn(struct dmn_model *m)
         *good = TUN_PROBLEM_NULL;
         dmn_planner_clocks_free(m);
     }
-}
-
-/* Starts a search instead, if the configuration asks for one. Return: one began. */
-static bool search(struct dmn_model *m, const struct dmn_adapt_job *j)
-{
-    const struct dmn_config *c = dmn_machine_config(m->of->machine);
-    struct dmn_retune_request q = {
-        .algorithm = tun_algorithm_find(dmn_config_string(c, DMN_KEY_PLANNER_ALGORITHM)),
-        .goal = dmn_goal_config(c),
-        .options = {.seed = 1, .alpha = (unsigned)dmn_config_int(c, DMN_KEY_PLANNER_ALPHA)},
-        .cause = dmn_cause_of(j->decision.cause),
-        .decided = j->told,
-    };
-    struct dmn_adapt_model *a = m->adapt;
-
-    if (!q.algorithm || q.algorithm == &tun_exact || j->decision.must ||
-        dmn_retune_begin(m, &q) != 0) {
-        return false;
-    }
-    a->tuning = true;
-    dmn_adapt_machine_told(a, j->decision.cause);
-    a->last_outcome = DMN_OUTCOME_TUNING;
-    return true;
 }
 
 /* The record of a job: its own, or the event's once it was reported. */
@@ -154,6 +134,65 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
     return true;
 }
 
+/* The search of a decision is over: from now on its plan is verified like any other. */
+static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_history_event *event)
+{
+    struct dmn_model *m = ctx;
+    struct dmn_adapt_model *a = m->adapt;
+    struct dmn_adapt_job *j = a ? base_take(a->search) : NULL;
+    bool replan, measured = event && event->fps_before > 0 && event->fps_after > 0;
+
+    (void)o;
+    if (!j) {
+        return;
+    }
+    replan = measured && !pl_plan_equal(pl_current_plan(m->pipe), &record_of(j)->plan);
+    a->last_outcome = DMN_OUTCOME_TUNED;
+    a->epoch = pl_epoch(m->pipe);
+    a->epoch_ns = base_now_ns();
+    a->window_ns = 0;
+    tun_decision_searched(&j->decision, pl_current_plan(m->pipe), replan,
+                          measured ? 1e9 / event->fps_before : j->decision.before_ns,
+                          measured ? 1e9 / event->fps_after : j->decision.after_ns);
+    if (tun_adapt_decided(a->watch, record_of(j), &j->decision, replan, base_now_ns()) < 0) {
+        dmn_adapt_forget(m);
+    } else if (replan) {
+        dmn_adapt_await(m, event);
+    }
+    dmn_adapt_publish(m);
+    dmn_adapt_job_free(j);
+}
+
+/* Starts the search of a decision, which keeps the job. Return: it began. */
+static bool search(struct dmn_model *m, struct dmn_adapt_job *j)
+{
+    const struct tun_decision *d = &j->decision;
+    struct dmn_retune_request q =
+        dmn_retune_configured(dmn_machine_config(m->of->machine), dmn_cause_of(d->cause));
+    struct dmn_adapt_model *a = m->adapt;
+    char why[256];
+
+    dmn_adapt_detail(record_of(j), d, why, sizeof(why));
+    q.why = why;
+    q.decided = j->told;
+    q.known = dmn_adapt_known_plan(m);
+    q.options.from = pl_current_plan(m->pipe);
+    q.problem = d->corrected.ep_count == m->planning->problem.ep_count ? &d->corrected : NULL;
+    q.done = on_searched;
+    q.done_ctx = m;
+    a->search = j;
+    if (dmn_retune_begin(m, &q) != 0) {
+        a->search = NULL;
+        return false;
+    }
+    a->event = dmn_event_unref(a->event);
+    a->verify_left = 0;
+    a->searched_id = a->state_id;
+    dmn_adapt_machine_told(a, d->cause);
+    a->last_outcome = DMN_OUTCOME_TUNING;
+    return true;
+}
+
 /* Adds an event for a decision that led to nothing, within the rations. A decision that a guard
  * held back will be repeated; until then, changes of the machine are reported separately. */
 static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
@@ -181,6 +220,7 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
     struct dmn_adapt_model *a = m->adapt;
     const struct tun_decision *d = &j->decision;
     bool same = j->epoch == pl_epoch(m->pipe) && dmn_adapt_free_to_act(m), switched = false;
+    bool searching = false;
 
     a->decisions++;
     if (j->result != 0) {
@@ -192,10 +232,12 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
     a->decided = true;
     a->last_cause = d->cause;
     j->told = dmn_decided_new(&j->record, &j->decision);
-    j->known = dmn_adapt_prefer_known(m, record_of(j), &j->decision);
+    j->known = !d->search && dmn_adapt_prefer_known(m, record_of(j), &j->decision);
     a->held = d->hold;
     a->quota_decided = a->quota;
-    if (same && d->replan && (j->known || !search(m, j))) {
+    if (same && d->replan && d->search) {
+        searching = search(m, j);
+    } else if (same && d->replan) {
         switched = change(m, j);
     } else if (same && !d->replan) {
         tell_kept(m, j);
@@ -204,7 +246,7 @@ static void act(struct dmn_model *m, struct dmn_adapt_job *j)
         dmn_adapt_unlearn(m);
     }
     a->corrected = any_factor(&record_of(j)->problem, d->slow);
-    if (tun_adapt_decided(a->watch, record_of(j), d, switched, base_now_ns()) < 0) {
+    if (!searching && tun_adapt_decided(a->watch, record_of(j), d, switched, base_now_ns()) < 0) {
         dmn_adapt_forget(m);
     }
     dmn_adapt_publish(m);
@@ -228,7 +270,9 @@ static void done(uv_work_t *w, int status)
         j->result = status < 0 ? status : j->result;
         act(m, j);
     }
-    job_free(j);
+    if (!m || m->adapt->search != j) {
+        dmn_adapt_job_free(j);
+    }
 }
 
 void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
@@ -253,7 +297,7 @@ void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
         j->result = -EAGAIN;
         m->adapt->job = NULL;
         act(m, j);
-        job_free(j);
+        dmn_adapt_job_free(j);
     }
 }
 

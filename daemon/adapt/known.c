@@ -50,9 +50,7 @@ void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns)
     }
 }
 
-/* The plan that served in the present state of the machine, in this run or an earlier one; NULL:
- * not seen yet. Borrowed until the next call of this function or of dmn_adapt_remember(). */
-static const struct pl_plan *known_plan(struct dmn_model *m)
+const struct pl_plan *dmn_adapt_known_plan(struct dmn_model *m)
 {
     struct dmn_adapt_known *k = find(m->adapt);
     struct pl_plan plan;
@@ -78,16 +76,10 @@ static bool may_return(const struct dmn_model *m, const struct tun_decision *d)
 
 bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r, struct tun_decision *d)
 {
-    const struct pl_plan *known = may_return(m, d) ? known_plan(m) : NULL;
-    const char *algorithm =
-        dmn_config_string(dmn_machine_config(m->of->machine), DMN_KEY_PLANNER_ALGORITHM);
-    bool searched = tun_algorithm_find(algorithm) != &tun_exact;
+    const struct pl_plan *known = may_return(m, d) ? dmn_adapt_known_plan(m) : NULL;
     double otherwise_ns = d->replan ? d->after_ns : d->before_ns;
     struct tun_outcome o;
 
-    if (searched) { /* a search measured it: the table knows less */
-        otherwise_ns = base_max(d->before_ns, otherwise_ns);
-    }
     if (!known || pl_plan_equal(known, &r->plan) || d->corrected.ep_count != r->problem.ep_count ||
         !tun_fits(&d->corrected, known) || tun_eval(&d->corrected, known, &o) != 0 ||
         o.bottleneck_ns > (1 + NOISE) * otherwise_ns) {

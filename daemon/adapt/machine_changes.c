@@ -202,11 +202,19 @@ static const char *reason(const struct dmn_model *m)
                                         : "the plan stays";
 }
 
+/* What the watch is to be told, once there is one. */
+static unsigned event_of(enum tun_cause cause)
+{
+    return cause == TUN_CAUSE_THERMAL    ? TUN_EVENT_THERMAL
+           : cause == TUN_CAUSE_GOVERNOR ? TUN_EVENT_GOVERNOR
+                                         : TUN_EVENT_FREQUENCY;
+}
+
 void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
 
-    while (a->seen_count > 0 && !a->job && !a->tuning && now_ns - a->seen[0].at_ns > ANSWER_NS) {
+    while (a->seen_count > 0 && !a->job && !a->search && now_ns - a->seen[0].at_ns > ANSWER_NS) {
         char detail[sizeof(a->seen[0].text) + 64], plan[PL_PLAN_TEXT_MAX];
 
         snprintf(detail, sizeof(detail), "%s; %s", a->seen[0].text, reason(m));
@@ -220,6 +228,9 @@ void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns)
                               .after = plan,
                               .fps_before = dmn_adapt_fps(a, 3),
                           });
+        if (dmn_adapt_searches(m)) {
+            a->due |= event_of(a->seen[0].cause);
+        }
         forget(a, 0);
     }
 }

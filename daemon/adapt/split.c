@@ -27,7 +27,7 @@
 static bool all_calm(const struct dmn_adapt *adapt)
 {
     for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
-        if (!dmn_adapt_free_to_act(m) || !m->adapt || m->adapt->job || m->adapt->tuning ||
+        if (!dmn_adapt_free_to_act(m) || !m->adapt || m->adapt->job || m->adapt->search ||
             m->adapt->verify_left > 0) {
             return false;
         }

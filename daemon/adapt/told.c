@@ -91,6 +91,23 @@ static size_t describe_ep(const struct tun_record *r, const struct tun_decision 
     return base_min((size_t)base_max(used, 0), bytes - 1);
 }
 
+/* Describes what happened if it is not about one EP. */
+static const char *without_ep(const struct tun_record *r, const struct tun_decision *d)
+{
+    if (d->cause == TUN_CAUSE_GPIO) {
+        return "a GPIO line asks";
+    }
+    if (r->events & (TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET)) {
+        return "other cores than before";
+    }
+    if (r->events & TUN_EVENT_PARTS) {
+        return "an EP is split or joined";
+    }
+    return r->events & (TUN_EVENT_GOVERNOR | TUN_EVENT_FREQUENCY | TUN_EVENT_THERMAL)
+               ? "the machine changed since the last search"
+               : "several EPs";
+}
+
 void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, char *ret,
                       size_t bytes)
 {
@@ -99,8 +116,10 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
     if (d->ep < r->problem.ep_count) {
         used = describe_ep(r, d, ret, bytes);
     } else {
-        used = (size_t)snprintf(ret, bytes, "%s",
-                                d->cause == TUN_CAUSE_GPIO ? "a GPIO line asks" : "several EPs");
+        used = (size_t)snprintf(ret, bytes, "%s", without_ep(r, d));
+    }
+    if (d->search && d->replan) { /* what the search found is told by its event */
+        return;
     }
     if (d->must) {
         snprintf(ret + used, bytes - used, "; the previous plan no longer fits");
@@ -113,10 +132,15 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
                  "; the best plan would gain %.1f %%, which is too little",
                  base_max(100 * d->gain, 0.0));
     } else if (d->hold == TUN_HOLD_COOLDOWN || d->hold == TUN_HOLD_BUDGET) {
-        snprintf(ret + used, bytes - used, "; a plan that gains %.0f %% waits until %s",
-                 100 * d->gain,
-                 d->hold == TUN_HOLD_COOLDOWN ? "the cool-down is over"
-                                              : "the hour allows another change");
+        const char *until = d->hold == TUN_HOLD_COOLDOWN ? "the cool-down is over"
+                                                         : "the hour allows another change";
+
+        if (d->search) {
+            snprintf(ret + used, bytes - used, "; a search waits until %s", until);
+        } else {
+            snprintf(ret + used, bytes - used, "; a plan that gains %.0f %% waits until %s",
+                     100 * d->gain, until);
+        }
     } else if (d->hold == TUN_HOLD_BOUNDS) {
         snprintf(ret + used, bytes - used, "; no plan keeps the bounds");
     } else {

@@ -17,6 +17,11 @@ bool dmn_adapt_pinned(const struct dmn_model *m)
     return dmn_origin_pinned(m->origin);
 }
 
+bool dmn_adapt_searches(const struct dmn_model *m)
+{
+    return dmn_planner_searches(dmn_machine_config(m->of->machine)) && !dmn_adapt_pinned(m);
+}
+
 bool dmn_adapt_free_to_act(const struct dmn_model *m)
 {
     return !dmn_plan_changing(m) && !m->leaving && !pl_switching(m->pipe) && !m->of->stopping &&
@@ -35,6 +40,7 @@ void dmn_adapt_publish(struct dmn_model *m)
     const struct dmn_adapt_model *a = m->adapt;
 
     m->planning->hold_learning = dmn_adapt_holds(m);
+    m->planning->hold_trials = a && a->search && a->corrected;
     /* a plan that is not watched yet counts as good */
     m->planning->keep_nothing = a && a->quota <= 0 && (a->carried || (a->serving && a->corrected));
     m->planning->keep_nothing_epoch = a ? a->epoch : 0;
@@ -81,7 +87,7 @@ static enum dmn_adapt_phase phase_of(const struct dmn_model *m)
         return DMN_ADAPT_WAITING;
     }
     return a->job                                     ? DMN_ADAPT_DECIDING
-           : a->tuning                                ? DMN_ADAPT_TUNING
+           : a->search                                ? DMN_ADAPT_TUNING
            : !a->serving || !dmn_adapt_free_to_act(m) ? DMN_ADAPT_WAITING
            : a->verify_left > 0                       ? DMN_ADAPT_VERIFYING
                                                       : DMN_ADAPT_WATCHING;

@@ -61,14 +61,17 @@ struct dmn_adapt_model {
         double service_ns;
     } alone[PL_TEAM_MAX];
     size_t alone_count;
-    bool starved;              /* in the last window even the busiest teams waited for frames */
-    struct tun_apart *apart;   /* owned; NULL: nothing seen yet: which cores are slower */
-    uint32_t apart_epoch;      /* of the plan that it saw */
-    bool suspects;             /* a core may be slower than its siblings: decisions wait */
-    unsigned events;           /* TUN_EVENT_* since the last window */
-    struct dmn_adapt_job *job; /* in progress, or NULL */
-    bool corrected;            /* a correction is active: factors other than 1 */
-    bool alarmed;              /* a detector raised an alarm in the last window */
+    bool starved;                 /* in the last window even the busiest teams waited for frames */
+    struct tun_apart *apart;      /* owned; NULL: nothing seen yet: which cores are slower */
+    uint32_t apart_epoch;         /* of the plan that it saw */
+    bool suspects;                /* a core may be slower than its siblings: decisions wait */
+    unsigned events;              /* TUN_EVENT_* since the last window */
+    struct dmn_adapt_job *job;    /* in progress, or NULL */
+    struct dmn_adapt_job *search; /* owned; NULL: none: the decision whose search runs */
+    unsigned due;                 /* TUN_EVENT_*: a search waits until the plan is watched */
+    uint64_t searched_id;         /* of the machine when the last search began, or at first */
+    bool corrected;               /* a correction is active: factors other than 1 */
+    bool alarmed;                 /* a detector raised an alarm in the last window */
     /* owned: the learned table one and two seconds ago, to go back to if interference had begun by
      * then */
     struct tun_problem good[2];
@@ -82,7 +85,6 @@ struct dmn_adapt_model {
     unsigned verify_left; /* windows */
     uint64_t verify_ns, verify_collected, verify_failed;
     struct dmn_history_event *event; /* owned reference: waits for the measurement */
-    bool tuning;                     /* a search runs that we asked for */
     bool decided;                    /* there was a decision */
     enum tun_cause last_cause;
     enum dmn_event_outcome last_outcome;

@@ -61,8 +61,20 @@ static const struct dmn_config_row rows[] = {
         "Number of plan changes that the history keeps."),
     STRING(
         DMN_KEY_PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW,
-        "Search for a retune that names none: " TUN_SEARCH_NAMES
-        " (\"pipesim list\" describes each). Without a retune the daemon always plans with exact."),
+        "Search that finds plans when the machine changes, and for a retune that names "
+        "none: " TUN_SEARCH_NAMES
+        " (\"pipesim list\" describes each). exact solves the costs and changes the "
+        "plan if that gains enough; any other search is run on live frames for every change that "
+        "lasts, within adapt.cooldown_s and adapt.per_hour."),
+    {.id = DMN_KEY_PLANNER_START,
+     .key = "planner.start",
+     .type = DMN_CONFIG_ENUM,
+     .unit = "",
+     .value = 0,
+     .choices = "exact|algorithm",
+     .help = "Who finds the first plan of a model that has none saved or configured: exact, or "
+             "planner.algorithm, whose seed serves until frames come. Then its search is run on "
+             "them."},
     {.id = DMN_KEY_PLANNER_OBJECTIVE,
      .key = "planner.objective",
      .type = DMN_CONFIG_ENUM,

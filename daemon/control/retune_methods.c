@@ -113,7 +113,7 @@ static bool options(struct dmn_call *c, struct tun_options *ret)
     return true;
 }
 
-static void on_done(void *ctx, const struct dmn_outcome *o, const struct dmn_history_event *event)
+static void on_done(void *ctx, const struct dmn_outcome *o, struct dmn_history_event *event)
 {
     if (o) {
         dmn_call_refuse(ctx, o);
@@ -134,11 +134,8 @@ void dmn_method_retune(struct dmn_call *c)
     if (!m) {
         return;
     }
-    if (!name || !*name) {
-        name =
-            dmn_config_string(dmn_machine_config(c->control->machine), DMN_KEY_PLANNER_ALGORITHM);
-    }
-    q.algorithm = tun_algorithm_find(name);
+    q.algorithm = name && *name ? tun_algorithm_find(name)
+                                : dmn_planner_algorithm(dmn_machine_config(c->control->machine));
     if (!q.algorithm) {
         unknown_algorithm(c, name);
         return;

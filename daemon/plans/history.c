@@ -29,8 +29,8 @@ const char *dmn_event_outcome_name(enum dmn_event_outcome outcome)
 const char *dmn_trial_role_name(enum dmn_trial_role role)
 {
     static const char *const names[] = {
-        [DMN_ROLE_SERVING] = "serving", [DMN_ROLE_BEFORE] = "before", [DMN_ROLE_SHAPES] = "shapes",
-        [DMN_ROLE_SEARCH] = "search",   [DMN_ROLE_AGAIN] = "again",
+        [DMN_ROLE_SERVING] = "serving", [DMN_ROLE_BEFORE] = "before", [DMN_ROLE_KNOWN] = "known",
+        [DMN_ROLE_SHAPES] = "shapes",   [DMN_ROLE_SEARCH] = "search", [DMN_ROLE_AGAIN] = "again",
     };
 
     return names[role];
@@ -106,28 +106,53 @@ struct dmn_history_event *dmn_event_unref(struct dmn_history_event *e)
     return NULL;
 }
 
+/* Adds the plan as it served: to the trials of a search, else in place of an earlier one. */
+static void add_serving(struct dmn_history_event *e, double fps, uint64_t frames)
+{
+    size_t before = e->searched ? e->trial_count : 0;
+    struct dmn_history_trial *trials = calloc(before + 1, sizeof(*trials));
+
+    if (!trials) {
+        return;
+    }
+    for (size_t i = 0; i < before; i++) {
+        trials[i] = e->trials[i];
+        e->trials[i].plan = NULL;
+    }
+    trials[before] = (struct dmn_history_trial){.plan = strdup(e->plan_after),
+                                                .role = DMN_ROLE_SERVING,
+                                                .bottleneck_ns = fps > 0 ? 1e9 / fps : 0,
+                                                .frames = frames,
+                                                .kept = e->outcome == DMN_OUTCOME_SWITCHED};
+    free_trials(e->trials, e->trial_count);
+    e->trials = trials;
+    e->trial_count = before + 1;
+}
+
+/* The newest measurement of the plan that serves after a search is the one that is kept. */
+static void mark_kept(struct dmn_history_event *e)
+{
+    bool found = false;
+
+    for (size_t i = e->trial_count; i-- > 0;) {
+        struct dmn_history_trial *t = &e->trials[i];
+
+        t->kept =
+            !found && !t->stopped && !t->failed && t->plan && strcmp(t->plan, e->plan_after) == 0;
+        found |= t->kept;
+    }
+}
+
 void dmn_event_measured(struct dmn_history_event *e, enum dmn_event_outcome outcome, double fps,
                         uint64_t frames, uint64_t lost)
 {
-    struct dmn_history_trial *trial;
-
     if (!e) {
         return;
     }
     e->outcome = outcome;
     e->fps_after = fps;
-    e->lost = lost;
-    trial = calloc(1, sizeof(*trial));
-    if (trial) {
-        *trial = (struct dmn_history_trial){.plan = strdup(e->plan_after),
-                                            .role = DMN_ROLE_SERVING,
-                                            .bottleneck_ns = fps > 0 ? 1e9 / fps : 0,
-                                            .frames = frames,
-                                            .kept = outcome == DMN_OUTCOME_SWITCHED};
-        free_trials(e->trials, e->trial_count);
-        e->trials = trial;
-        e->trial_count = 1;
-    }
+    e->lost = e->searched ? base_max(e->lost, lost) : lost;
+    add_serving(e, fps, frames);
     if (outcome == DMN_OUTCOME_ROLLED_BACK) {
         char *plan = strdup(e->plan_before ? e->plan_before : "");
 
@@ -135,6 +160,9 @@ void dmn_event_measured(struct dmn_history_event *e, enum dmn_event_outcome outc
             free((char *)e->plan_after);
             e->plan_after = plan;
         }
+    }
+    if (e->searched) {
+        mark_kept(e);
     }
 }
 

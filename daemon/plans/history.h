@@ -39,6 +39,7 @@ const char *dmn_event_outcome_name(enum dmn_event_outcome outcome);
 enum dmn_trial_role {
     DMN_ROLE_SERVING, /* a switch made it serve */
     DMN_ROLE_BEFORE,  /* it served when the search began */
+    DMN_ROLE_KNOWN,   /* it was kept for this state of the machine */
     DMN_ROLE_SHAPES,  /* it shows unknown shapes of team */
     DMN_ROLE_SEARCH,  /* the search asked for it */
     DMN_ROLE_AGAIN,   /* it is measured once more, to be sure */

@@ -14,20 +14,12 @@ static void on_button(void *ctx)
 {
     struct dmn_plans *plans = ctx;
     const struct dmn_config *config = dmn_machine_config(plans->machine);
-    const struct tun_algorithm *algorithm =
-        tun_algorithm_find(dmn_config_string(config, DMN_KEY_PLANNER_ALGORITHM));
 
-    if (plans->models->stopping || !algorithm) {
+    if (plans->models->stopping) {
         return;
     }
     for (struct dmn_model *m = plans->models->models; m; m = m->next) {
-        struct dmn_retune_request q = {
-            .algorithm = algorithm,
-            .goal = dmn_goal_config(config),
-            .options = {.seed = 1,
-                        .alpha = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_ALPHA)},
-            .cause = DMN_CAUSE_GPIO,
-        };
+        struct dmn_retune_request q = dmn_retune_configured(config, DMN_CAUSE_GPIO);
         int error = dmn_profiling(plans) ? -EBUSY : dmn_retune_begin(m, &q);
 
         if (error) {

@@ -329,7 +329,7 @@ void dmn_planner_learn(struct dmn_model *m)
     base_autofree struct tun_sample *samples = NULL;
     struct dmn_clocks *now, **base = m->planning->clocks.base;
 
-    if (!trial || (m->planning->hold_learning && !m->planning->retune) ||
+    if (!trial || (m->planning->retune ? m->planning->hold_trials : m->planning->hold_learning) ||
         m->planning->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
         return;
     }

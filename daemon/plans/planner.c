@@ -7,6 +7,21 @@
 #include "base.h"
 #include "daemon/plans/planning.h"
 
+/* The first plan that a search asks for: in the papers, the seed that it goes on from. Return: 0,
+ * or it has none for this problem. */
+static int seed(const struct dmn_planning *p, struct pl_plan *ret)
+{
+    static const struct pl_plan none; /* walks begin with Shisha's seed */
+    struct tun_options o = {.seed = 1, .from = &none};
+    struct tun_search *s = NULL;
+    char why[TUN_ERROR_MAX];
+    int error = tun_search_new(p->start->name, &p->problem, &o, why, &s);
+
+    error = error ? error : tun_search_ask(s, ret);
+    tun_search_free(s);
+    return error;
+}
+
 int dmn_planner_first(struct dmn_load *l)
 {
     base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
@@ -14,6 +29,12 @@ int dmn_planner_first(struct dmn_load *l)
     int error = -ENOMEM;
 
     if (l->first) {
+        return 0;
+    }
+    if (plan && l->planning->start != &tun_exact && seed(l->planning, plan) == 0) {
+        l->origin = (struct dmn_origin){.from = DMN_FROM_SEARCH, .algorithm = l->planning->start};
+        l->planning->start_due = true;
+        l->first = base_take(plan);
         return 0;
     }
     if (best && plan) {

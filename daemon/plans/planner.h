@@ -34,6 +34,10 @@ struct dmn_goal {
 };
 /** dmn_goal_config() - Return: the goal of the configuration. */
 struct dmn_goal dmn_goal_config(const struct dmn_config *config);
+/** dmn_planner_algorithm() - Return: the search of the configuration; static. */
+const struct tun_algorithm *dmn_planner_algorithm(const struct dmn_config *config);
+/** dmn_planner_searches() - Return: it is another than exact, so shifts of the machine start it. */
+bool dmn_planner_searches(const struct dmn_config *config);
 /** dmn_objective_name() - Return: "throughput", "latency" or "power"; static. */
 const char *dmn_objective_name(enum tun_objective objective);
 /** dmn_objective_find() - finds an objective by name. Return: 0; -EINVAL: unknown name. */
@@ -51,9 +55,10 @@ int dmn_objective_find(const char *name, enum tun_objective *ret);
  */
 int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
                         const struct dmn_config *config, struct dmn_load *l);
-/** dmn_planner_first() - solves for the first plan, unless l->first is set, for the goal that
- * dmn_planner_prepare() read. If no plan keeps the bounds, takes the fastest. Threads: any that
- * owns @l. May take tens of ms. Return: 0, or -errno with l->error set. */
+/** dmn_planner_first() - finds the first plan, unless l->first is set, for the goal that
+ * dmn_planner_prepare() read: exact's, or with planner.start the seed of planner.algorithm. If no
+ * plan keeps the bounds, takes the fastest. Threads: any that owns @l. May take tens of ms. Return:
+ * 0, or -errno with l->error set. */
 int dmn_planner_first(struct dmn_load *l);
 /** dmn_planner_deinit() - frees m->planning; refuses whoever waits for a switch. */
 void dmn_planner_deinit(struct dmn_model *m);

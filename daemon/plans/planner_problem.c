@@ -54,6 +54,19 @@ struct dmn_goal dmn_goal_config(const struct dmn_config *config)
         .latency_ms = (double)dmn_config_int(config, DMN_KEY_PLANNER_LATENCY_MS)};
 }
 
+const struct tun_algorithm *dmn_planner_algorithm(const struct dmn_config *config)
+{
+    const struct tun_algorithm *a =
+        tun_algorithm_find(dmn_config_string(config, DMN_KEY_PLANNER_ALGORITHM));
+
+    return a ? a : &tun_exact; /* the key is checked when it is read */
+}
+
+bool dmn_planner_searches(const struct dmn_config *config)
+{
+    return dmn_planner_algorithm(config) != &tun_exact;
+}
+
 static void describe_units(const struct mdl_model *model, struct tun_problem *p)
 {
     for (size_t u = 0; u < model->unit_count; u++) {
@@ -179,6 +192,9 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
     l->planning = calloc(1, sizeof(*l->planning));
     if (plan && l->planning) {
         l->planning->of = plans;
+        l->planning->start = dmn_config_int(config, DMN_KEY_PLANNER_START)
+                                 ? dmn_planner_algorithm(config)
+                                 : &tun_exact;
         error = describe(on, l->model, &l->planning->problem);
     }
     if (error) {

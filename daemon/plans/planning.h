@@ -51,13 +51,16 @@ struct dmn_planning {
     bool expects;                /* `expected` is complete */
     struct json_t *kept;         /* owned; NULL: none: saved states (daemon/plans/kept.c) */
     struct dmn_planner_clocks clocks;
-    struct dmn_retune *retune; /* owned; the search in progress, or NULL */
+    struct dmn_retune *retune;         /* owned; the search in progress, or NULL */
+    const struct tun_algorithm *start; /* finds the first plan */
+    bool start_due;                    /* its search is to be run as soon as frames come */
     struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */
     char measured_at[DMN_DATE_MAX];
     struct dmn_tried *tried;  /* owned (free); NULL: none: what the last retune measured */
     struct dmn_done switched; /* called when the previous plan has drained */
     /* written by daemon/adapt/, read here */
     bool hold_learning; /* the clocks show interference: do not learn costs */
+    bool hold_trials;   /* nor from the search that it started, whose plan is not saved either */
     bool keep_nothing;  /* nor save the plan of keep_nothing_epoch: it suits the interference */
     uint32_t keep_nothing_epoch;
 };

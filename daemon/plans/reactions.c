@@ -13,6 +13,8 @@
 
 /* interval for saving what was learned, besides each change of plan and the end */
 #define SAVE_NS (300 * BASE_NS_PER_S)
+/* answers after which clients are taken to be there, for the search at the start */
+#define START_FRAMES 24u
 
 /* ---- of models ---- */
 
@@ -54,11 +56,31 @@ static void collected(void *ctx, struct dmn_model *m, const struct pl_frame *f)
     }
 }
 
+/* Runs the search whose seed serves since the start, on the frames that came. */
+static void search_from_start(struct dmn_model *m)
+{
+    struct dmn_planning *p = m->planning;
+    struct dmn_retune_request q =
+        dmn_retune_configured(dmn_machine_config(p->of->machine), DMN_CAUSE_START);
+    bool seeded = m->origin.from == DMN_FROM_SEARCH && m->origin.algorithm == p->start;
+
+    if (!seeded || m->stats.answered < START_FRAMES || dmn_profiling(p->of)) {
+        p->start_due = seeded; /* or something else has found a plan */
+        return;
+    }
+    q.algorithm = p->start;
+    q.options.from = pl_current_plan(m->pipe);
+    p->start_due = dmn_retune_begin(m, &q) == -EBUSY;
+}
+
 static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_planning *p = m->planning;
 
     (void)ctx;
+    if (p->start_due) {
+        search_from_start(m);
+    }
     dmn_planner_learn(m);
     if (!p->expects) { /* nothing was known when the plan began */
         p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);

@@ -33,7 +33,7 @@ static int measure(struct dmn_model *m, const struct pl_plan *plan)
         limits.frames = base_min(limits.frames, (uint64_t)SHAPE_FRAMES);
         limits.every_team = true;
     }
-    if (r->phase == DMN_RETUNE_SHAPES || r->phase == DMN_RETUNE_SEARCH) {
+    if (r->phase >= DMN_RETUNE_KNOWN && r->phase <= DMN_RETUNE_SEARCH) {
         limits.stop_ns = dmn_retune_stop_ns(r);
     }
     if (!pl_plan_equal(plan, pl_current_plan(m->pipe))) {
@@ -84,6 +84,7 @@ static void perform(struct dmn_model *m, struct dmn_retune_next n)
 static void take_result(struct dmn_model *m)
 {
     static const enum dmn_trial_role roles[] = {[DMN_RETUNE_BEFORE] = DMN_ROLE_BEFORE,
+                                                [DMN_RETUNE_KNOWN] = DMN_ROLE_KNOWN,
                                                 [DMN_RETUNE_SHAPES] = DMN_ROLE_SHAPES,
                                                 [DMN_RETUNE_SEARCH] = DMN_ROLE_SEARCH,
                                                 [DMN_RETUNE_AGAIN] = DMN_ROLE_AGAIN};
@@ -127,7 +128,7 @@ static void finish(struct dmn_model *m)
     dmn_retune_write_event(m);
     dmn_plan_adopt(m,
                    &(struct dmn_switch){.origin = r->chosen == &r->first ? r->origin_before : found,
-                                        .keep = true});
+                                        .keep = !m->planning->hold_trials});
 }
 
 /* Return: the final plan serves, or never will. */
@@ -215,6 +216,37 @@ static void on_timer(uv_timer_t *timer)
     }
 }
 
+struct dmn_retune_request dmn_retune_configured(const struct dmn_config *config,
+                                                enum dmn_cause cause)
+{
+    return (struct dmn_retune_request){
+        .algorithm = dmn_planner_algorithm(config),
+        .goal = dmn_goal_config(config),
+        .options = {.seed = 1, .alpha = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_ALPHA)},
+        .cause = cause};
+}
+
+/* Copies what the request points to. Return: 0 or -ENOMEM. */
+static int take_request(struct dmn_retune *r, const struct dmn_model *m,
+                        const struct dmn_retune_request *q)
+{
+    if (q->problem && tun_problem_copy(q->problem, &r->problem) < 0) {
+        return -ENOMEM;
+    }
+    r->q = *q;
+    r->q.decided = dmn_decided_ref(q->decided);
+    r->q.problem = NULL;
+    if (q->known) {
+        r->known = *q->known;
+        r->q.known = NULL;
+    }
+    snprintf(r->happened, sizeof(r->happened), "%s", q->why ? q->why : "");
+    r->q.why = NULL;
+    r->before = *pl_current_plan(m->pipe);
+    r->q.options.from = q->options.from ? &r->before : NULL;
+    return 0;
+}
+
 int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
 {
     struct tun_problem p = TUN_PROBLEM_NULL;
@@ -233,19 +265,19 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
         return error;
     }
     r = calloc(1, sizeof(*r));
-    if (!r || dmn_synthetic_init(&r->synthetic, m) < 0) {
+    if (!r || dmn_synthetic_init(&r->synthetic, m) < 0 || take_request(r, m, q) < 0) {
         tun_problem_deinit(&p);
+        if (r) {
+            dmn_synthetic_deinit(&r->synthetic);
+        }
         free(r);
         return -ENOMEM;
     }
     r->rule.objective = p.objective;
     r->rule.bounds = p.bounds;
     tun_problem_deinit(&p);
-    r->q = *q;
-    r->q.decided = dmn_decided_ref(q->decided);
     r->began_ns = base_now_ns();
     r->idle = dmn_synthetic_idle(m, r->began_ns);
-    r->before = *pl_current_plan(m->pipe);
     r->first.plan = r->before;
     dmn_model_plan_text(m, r->plan_before);
     r->origin_before = m->origin;
@@ -317,6 +349,7 @@ void dmn_retune_free(struct dmn_model *m)
     dmn_decided_unref(r->q.decided);
     free(r->notes);
     dmn_synthetic_deinit(&r->synthetic);
+    tun_problem_deinit(&r->problem);
     free(r->samples);
     free(r);
 }

@@ -4,7 +4,7 @@
  *
  * It works with any algorithm of tuner/search/search.h. Its steps run on the loop thread and never
  * block:
- * - measure the serving plan;
+ * - measure the serving plan, and the one kept for this state of the machine if there is one;
  * - if the algorithm reads the cost table, briefly run every shape of team that the table does not
  *   know (daemon/plans/shapes.h);
  * - ask, switch, measure, tell, until the search is done;
@@ -32,20 +32,28 @@ struct dmn_retune;
 
 /* @o: NULL: the retune is over, and @event (borrowed) describes it; else why it failed. */
 typedef void (*dmn_retune_done_fn)(void *ctx, const struct dmn_outcome *o,
-                                   const struct dmn_history_event *event);
+                                   struct dmn_history_event *event);
 
 struct dmn_retune_request {
     const struct tun_algorithm *algorithm;
     struct dmn_goal goal;
-    struct tun_options options;  /* zeros: the algorithm's defaults */
-    enum dmn_cause cause;        /* of the history event */
-    struct dmn_decided *decided; /* the decision that started it, for the event; NULL: none */
-    dmn_retune_done_fn done;     /* called at the end; NULL: nobody waits */
+    struct tun_options options; /* zeros: the algorithm's defaults. from: not NULL: walks go on from
+                                   the serving plan */
+    enum dmn_cause cause;       /* of the history event */
+    const char *why;            /* what happened, for the event; NULL: somebody asked */
+    const struct pl_plan *known;       /* another plan to measure first; NULL: none */
+    const struct tun_problem *problem; /* the costs as they are now; NULL: the model's table */
+    struct dmn_decided *decided;       /* the decision that started it, for the event; NULL: none */
+    dmn_retune_done_fn done;           /* called at the end; NULL: nobody waits */
     void *done_ctx;
 };
+/** dmn_retune_configured() - Return: a request for what the configuration says, for now without a
+ * reason. */
+struct dmn_retune_request dmn_retune_configured(const struct dmn_config *config,
+                                                enum dmn_cause cause);
 
-/** dmn_retune_begin() - starts a retune; only then q->done() is called. @q: copied, with a
- * reference to its decision. Return: 0; -EBUSY: another retune or a change of plan is in progress;
+/** dmn_retune_begin() - starts a retune; only then q->done() is called. @q: copied, with what it
+ * points to. Return: 0; -EBUSY: another retune or a change of plan is in progress;
  * -EINVAL: POWER without fps; -ENODATA: its pipeline sleeps, so nothing runs here; -ENOMEM. */
 int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q);
 /** dmn_retune_step() - goes on as far as possible; called when frames came out or time passed. */

@@ -22,6 +22,10 @@ int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
     j->algorithm = a;
     j->problem = *p;
     j->options = *o;
+    if (o->from) {
+        j->from = *o->from;
+        j->options.from = &j->from;
+    }
     *p = TUN_PROBLEM_NULL;
     *ret = j;
     return 0;

@@ -3,10 +3,10 @@
  * Decides what a retune does next. Each function learns what has just happened and returns what to
  * do; retune.c does it.
  *
- *     BEFORE -> SHAPES -> SEARCH -> AGAIN -> (conclude) LAST -> OVER
+ *     BEFORE -> KNOWN -> SHAPES -> SEARCH -> AGAIN -> (conclude) LAST -> OVER
  *
- * SHAPES is skipped if the search does not read the cost table; AGAIN is skipped if the gain
- * exceeds the uncertainty.
+ * KNOWN is skipped if there is no such plan, SHAPES if the search does not read the cost table,
+ * AGAIN if the gain exceeds the uncertainty.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
+#include "tuner/learn.h"
 
 /* two measurements of one plan differ by about this much; a smaller gain is no reason to switch */
 #define NOISE 0.03
@@ -94,7 +95,8 @@ static bool better_by(const struct dmn_retune *r, const struct tun_trial *a,
 }
 
 /* Sets r->result, the candidate to replace the previous plan: the search's choice, unless a plan of
- * the phase SHAPES was clearly better. Return: the candidate differs from the previous plan. */
+ * the phases KNOWN and SHAPES was clearly better. Return: the candidate differs from the previous
+ * plan. */
 static bool nominate(struct dmn_retune *r)
 {
     const struct tun_trial *found = NULL;
@@ -147,11 +149,31 @@ void dmn_retune_conclude(struct dmn_retune *r, enum dmn_event_outcome outcome)
 
 /* ---- the phases ---- */
 
+/* A copy of the costs that the search is told. */
+static int problem_now(const struct dmn_model *m, struct tun_problem *ret)
+{
+    const struct dmn_retune *r = m->planning->retune;
+
+    return r->problem.unit_count ? tun_problem_copy(&r->problem, ret)
+                                 : dmn_planner_problem(m, &r->q.goal, ret);
+}
+
+/* The model's table learned from the last trial; costs of the request's own do it here. */
+static void learn_last(struct dmn_retune *r)
+{
+    struct tun_trial t = r->last;
+
+    t.samples = r->samples;
+    if (r->problem.unit_count && r->samples) {
+        tun_learn(&r->problem, &t);
+    }
+}
+
 static struct dmn_retune_next begin_search(struct dmn_model *m)
 {
     struct dmn_retune *r = m->planning->retune;
     struct tun_problem p = TUN_PROBLEM_NULL;
-    int error = dmn_planner_problem(m, &r->q.goal, &p);
+    int error = problem_now(m, &p);
 
     r->phase = DMN_RETUNE_SEARCH;
     if (!error) {
@@ -174,11 +196,22 @@ static struct dmn_retune_next next_shape(struct dmn_model *m)
     bool more;
 
     r->phase = DMN_RETUNE_SHAPES;
-    more = r->q.algorithm->reads_costs && dmn_planner_problem(m, &r->q.goal, &p) == 0 &&
+    more = r->q.algorithm->reads_costs && problem_now(m, &p) == 0 &&
            dmn_shapes_next(&r->shapes, &p, r->first.failed ? 0 : r->first.measured.bottleneck_ns,
                            &plan);
     tun_problem_deinit(&p);
     return more ? measure(&plan) : begin_search(m);
+}
+
+static struct dmn_retune_next next_known(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+
+    if (r->known.stage_count == 0 || pl_plan_equal(&r->known, &r->before)) {
+        return next_shape(m);
+    }
+    r->phase = DMN_RETUNE_KNOWN;
+    return measure(&r->known);
 }
 
 /* The search is done. The machine may have drifted since the previous plan was measured. If that
@@ -229,9 +262,13 @@ struct dmn_retune_next dmn_retune_measured(struct dmn_model *m)
     switch (r->phase) {
     case DMN_RETUNE_BEFORE:
         r->first = r->last;
+        return next_known(m);
+    case DMN_RETUNE_KNOWN:
+        keep_better(r, &r->shape);
         return next_shape(m);
     case DMN_RETUNE_SHAPES:
         r->shape_trials++;
+        learn_last(r);
         if (r->last_ci > 0 && r->last_ci <= SURE) { /* few frames often give only a first look */
             keep_better(r, &r->shape);
         }
@@ -247,7 +284,7 @@ struct dmn_retune_next dmn_retune_refused(struct dmn_model *m, const struct pl_p
 {
     struct dmn_retune *r = m->planning->retune;
 
-    if (r->phase == DMN_RETUNE_SHAPES) {
+    if (r->phase == DMN_RETUNE_KNOWN || r->phase == DMN_RETUNE_SHAPES) {
         return next_shape(m);
     }
     if (r->phase != DMN_RETUNE_SEARCH) {

@@ -26,6 +26,7 @@ struct dmn_retune_job {
     const struct tun_algorithm *algorithm;
     struct tun_problem problem; /* owned, until the search has copied it */
     struct tun_options options;
+    struct pl_plan from;       /* of the options */
     struct tun_search *search; /* owned */
     bool tell;                 /* tell `trial` to the search before asking it */
     struct tun_trial trial;
@@ -51,6 +52,7 @@ struct dmn_retune_job *dmn_retune_job_leave(struct dmn_retune_job *j);
 
 enum dmn_retune_phase {
     DMN_RETUNE_BEFORE, /* measures the serving plan */
+    DMN_RETUNE_KNOWN,  /* measures the plan kept for this state of the machine */
     DMN_RETUNE_SHAPES, /* measures shapes of team that the table does not know */
     DMN_RETUNE_SEARCH, /* measures what the search asks for */
     DMN_RETUNE_AGAIN,  /* measures the previous plan, then the best one, again */
@@ -73,10 +75,13 @@ struct dmn_retune {
     struct dmn_shapes shapes;
     struct dmn_retune_job *job; /* owned; NULL before the search begins */
     struct tun_problem rule;    /* only objective and bounds, for tun_better() */
+    struct tun_problem problem; /* owned; no units: the model's table holds */
+    char happened[256];         /* "": somebody asked */
+    struct pl_plan known;       /* no stages: none */
     struct pl_plan before, after;
     struct tun_trial first; /* the newest trial of the previous plan */
     struct tun_trial best;  /* of the search; frames 0: none yet */
-    struct tun_trial shape; /* best plan of the phase SHAPES; frames 0: none */
+    struct tun_trial shape; /* best plan of the phases KNOWN and SHAPES; frames 0: none */
     struct tun_trial last;  /* the newest measurement */
     double last_ci;
     struct tun_sample *samples;     /* owned, of last */

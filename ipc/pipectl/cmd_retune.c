@@ -72,6 +72,8 @@ const char *ctl_trial_note(const json_t *trial)
            : json_is_true(json_object_get(trial, "stopped")) ? " (stopped: worse)"
            : role && strcmp(role, "shapes") == 0             ? " (to learn costs)"
            : role && strcmp(role, "before") == 0             ? " (before)"
+           : role && strcmp(role, "known") == 0              ? " (kept for this state)"
+           : role && strcmp(role, "serving") == 0            ? " (serving)"
            : role && strcmp(role, "again") == 0              ? " (compared again)"
                                                              : "";
 }

@@ -56,26 +56,33 @@ class Tree:
 
 
 class Client(threading.Thread):
-    """Streams until told to stop and checks order and content of every answer."""
+    """Streams until told to stop and checks order and content of every answer. `frames`: what it may send(), None: a constant."""
 
-    def __init__(self, d):
+    def __init__(self, d, frames=(None,)):
         super().__init__()
         self.d, self.stop, self.answered, self.error = d, threading.Event(), 0, None
+        self.frames, self.sends = frames, 0
         self.start()
+
+    def send(self, which):
+        """From now on the frame of this number."""
+        self.sends = which
 
     def run(self):
         try:
             with pyclient.Connection(self.d.frames_path, timeout=LIMIT_S) as c:
                 s = pyclient.Stream(c, 1, self.d.status()["models"][0]["name"])
-                frame = struct.pack("<f", 0.25) * (s.input_bytes // 4)
-                wanted = s.infer(frame).output
+                frames = [f or struct.pack("<f", 0.25) * (s.input_bytes // 4) for f in self.frames]
+                wanted = [s.infer(f).output for f in frames]
                 sent = []
                 while not self.stop.is_set() or sent:
                     while len(sent) < s.credits and not self.stop.is_set():
-                        sent.append(s.submit(frame))
+                        which = self.sends
+                        sent.append((s.submit(frames[which]), which))
                     r = s.result()
-                    equal((r.frame, r.status), (sent.pop(0), "ok"), r.text)
-                    check(r.output == wanted, "a wrong answer in epoch", r.epoch)
+                    number, which = sent.pop(0)
+                    equal((r.frame, r.status), (number, "ok"), r.text)
+                    check(r.output == wanted[which], "a wrong answer in epoch", r.epoch)
                     self.answered += 1
                 s.close()
         except Exception as e:  # told by end()
@@ -91,6 +98,7 @@ class Client(threading.Thread):
 
 class Machine:
     """A daemon on a tree, with a client, watched until its plan is."""
+    frames_sent = (None,)
 
     def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None, sensors=None):
         config = {"adapt": {"enabled": True, **(DEAF if adapt is None else adapt)}}
@@ -108,7 +116,7 @@ class Machine:
 
     def __enter__(self):
         self.d.start()
-        self.client = Client(self.d)
+        self.client = Client(self.d, self.frames_sent)
         return self
 
     def __exit__(self, kind, value, trace):
@@ -129,7 +137,7 @@ class Machine:
     def begin(self):
         """The daemon again, on the same tree and state, with another client."""
         self.d.start()
-        self.client = Client(self.d)
+        self.client = Client(self.d, self.frames_sent)
 
     def model(self):
         return self.d.status()["models"][0]

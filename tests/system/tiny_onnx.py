@@ -109,3 +109,48 @@ def write(path, layers, channels=3, size=56, seed=1, beside=None):
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "wb") as f:
             f.write(weights.data)
+
+
+BOXES = 2048
+
+
+def write_boxes(path, convs=6, channels=48):
+    """Convolutions, and beside them boxes of which overlapping ones are dropped: what that takes depends on how many there
+    are. Input: BOXES rows of two corners and a score; see boxes()."""
+    weights, tensors = Weights(1), []
+    nodes, at, c = [], "square", BOXES * 5 // 1024
+
+    def integers(name, values):
+        data = array.array("q", values).tobytes()
+        tensors.append(number(1, len(values)) + number(2, 7) + piece(8, name) + piece(9, data))
+        return name
+
+    def floats(name, values):
+        tensors.append(number(1, len(values)) + number(2, 1) + piece(8, name) + piece(9, array.array("f", values).tobytes()))
+        return name
+
+    nodes.append(node("Reshape", ["input", integers("shape", [1, c, 32, 32])], at))
+    for i in range(convs):
+        tensors.append(weights.tensor("w%d" % i, (channels, c, 3, 3), c * 9))
+        nodes.append(node("Conv", [at, "w%d" % i], "conv%d" % i, kernel_shape=[3, 3], pads=[1] * 4))
+        at, c = "output" if i + 1 == convs else "relu%d" % i, channels
+        nodes.append(node("Relu", ["conv%d" % i], at))
+    axis = integers("axis", [2])
+    nodes += [node("Slice", ["input", integers("0", [0]), integers("4", [4]), axis], "corners"),
+              node("Slice", ["input", "4", integers("5", [5]), axis], "column"),
+              node("Transpose", ["column"], "scores", perm=[0, 2, 1]),
+              node("NonMaxSuppression", ["corners", "scores", integers("most", [BOXES]), floats("overlap", [0.5]),
+                                         floats("score", [0.5])], "rows")]
+    rows = piece(1, "rows") + piece(2, piece(1, number(1, 7) + piece(2, piece(1, piece(2, "found")) + piece(1, number(1, 3)))))
+    graph = (b"".join(piece(1, n) for n in nodes) + piece(2, "boxes") + b"".join(piece(5, t) for t in tensors) +
+             piece(11, value("input", (1, BOXES, 5))) + piece(12, value("output", (1, channels, 32, 32))) + piece(12, rows))
+    with open(path, "wb") as f:
+        f.write(number(1, 8) + piece(7, graph) + piece(8, number(2, 13)))
+
+
+def boxes(count):
+    """A frame for it with so many boxes that do not overlap."""
+    frame = array.array("f", bytes(4 * 5 * BOXES))
+    for i in range(count):
+        frame[5 * i:5 * i + 5] = array.array("f", (0, 2 * i, 1, 2 * i + 1, 1))
+    return frame.tobytes()

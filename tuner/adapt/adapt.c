@@ -170,6 +170,11 @@ bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_v
     return true;
 }
 
+bool tun_adapt_verifying(const struct tun_adapt *a)
+{
+    return a->serving && a->verify_left > 0;
+}
+
 uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a)
 {
     return tun_guard_cooldown_ns(&a->guard, &a->options);

@@ -96,5 +96,7 @@ struct tun_watch_view {
 };
 /** tun_adapt_watch() - @index: 0..; Return: false past the last one. */
 bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_view *ret);
+/** tun_adapt_verifying() - Return: a change of plan is still to be verified. */
+bool tun_adapt_verifying(const struct tun_adapt *a);
 /** tun_adapt_cooldown_ns() - the present one, back-off included. */
 uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a);

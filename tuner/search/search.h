@@ -34,8 +34,8 @@ struct tun_options {
     size_t trials_max;  /* stop after so many; 0: the algorithm's own limit */
     size_t top;         /* exact: candidates; 0: 5 */
     enum tun_space space;
-    /* walks: go on from this plan, or from Shisha's seed where it is not in their space, instead of
-     * from a random one. NULL: a random one. Borrowed during tun_search_new(). */
+    /* walks: go on from this plan, or from Shisha's seed where it has no stages or is not in their
+     * space, instead of from a random one. NULL: a random one. Borrowed during tun_search_new(). */
     const struct pl_plan *from;
     enum tun_encoding encoding; /* nsga2 */
     unsigned stages;            /* nsga2: the last so many; 1: without a model. 0: all */

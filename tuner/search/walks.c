@@ -68,7 +68,7 @@ static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
 /* Return: the plan is one of the space, so its neighbours can be walked to. */
 static bool in_space(const struct state *state, const struct pl_plan *plan)
 {
-    bool in = tun_fits(&state->pipelines, plan);
+    bool in = plan->stage_count > 0 && tun_fits(&state->pipelines, plan);
 
     for (size_t i = 0; in && i < plan->stage_count; i++) {
         const struct pl_group *g = &plan->stages[i].groups[0];

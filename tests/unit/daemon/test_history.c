@@ -101,6 +101,37 @@ TEST(a_plan_that_is_rolled_back_gives_way_to_the_one_before)
     dmn_history_deinit(&h);
 }
 
+/* What a search tried stays, and one of it is marked: the newest of the plan that serves. */
+TEST(a_plan_that_a_search_found_is_measured_beside_its_trials)
+{
+    static const char *const plans[] = {"before", "found"};
+    struct dmn_history h;
+    struct dmn_history_event *e;
+    struct dmn_history_trial *trials = calloc(2, sizeof(*trials));
+
+    T_EQ(dmn_history_init(&h, 4), 0);
+    for (size_t i = 0; i < 2; i++) {
+        trials[i] = (struct dmn_history_trial){.plan = strdup(plans[i]), .kept = i == 1};
+    }
+    e = dmn_history_add(&h, &(struct dmn_history_event){.model = "m",
+                                                        .plan_before = plans[0],
+                                                        .plan_after = plans[1],
+                                                        .searched = true,
+                                                        .trials = trials,
+                                                        .trial_count = 2,
+                                                        .lost = 3});
+    dmn_event_measured(e, DMN_OUTCOME_SWITCHED, 50, 120, 1);
+    T_EQ(e->trial_count, 3);
+    T_EQ(e->lost, 3);
+    T_EQ(e->trials[2].role, DMN_ROLE_SERVING);
+    T_TRUE(e->trials[2].kept && !e->trials[1].kept);
+    dmn_event_measured(e, DMN_OUTCOME_ROLLED_BACK, 40, 10, 0);
+    T_EQ(e->trial_count, 4);
+    T_STR(e->plan_after, "before");
+    T_TRUE(e->trials[0].kept && !e->trials[2].kept && !e->trials[3].kept);
+    dmn_history_deinit(&h);
+}
+
 TEST(only_the_newest_decisions_keep_their_inputs)
 {
     struct dmn_decided *d = decided();
