@@ -9,6 +9,7 @@
 
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/decoded_json.h"
+#include "ipc/show/number.h"
 
 #define CLASSES_MAX 1000000u
 
@@ -61,10 +62,9 @@ static json_t *top_of(const struct infer *in, struct infer_item *item, const str
         item->best = k == 0 ? (int)best : item->best;
         label = json_string_value(json_array_get(in->labels, best));
         p = probabilities ? values[best] : exp(values[best] - highest) / sum;
-        json_array_append_new(top,
-                              json_pack("{s:i, s:s?, s:f, s:f}", "class", (int)best, "label", label,
-                                        "score", isfinite(values[best]) ? values[best] : 0.0,
-                                        "probability", isfinite(p) ? p : 0.0));
+        json_array_append_new(top, json_pack("{s:i, s:s?, s:o, s:o}", "class", (int)best, "label",
+                                             label, "score", shw_number(values[best]),
+                                             "probability", shw_number(p)));
         values[best] = NAN;
     }
     return top;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "ipc/pipectl/infer.h"
+#include "ipc/show/number.h"
 
 struct infer_part infer_part_of(const struct piped_stream *s, const struct piped_frame *f,
                                 uint32_t output)
@@ -46,7 +47,7 @@ static json_t *number(double v)
 {
     return !isfinite(v)                      ? json_null()
            : v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v)
-                                             : json_real(v);
+                                             : shw_number(v);
 }
 
 json_t *infer_part_rows(const struct infer_part *p)

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/show/decoded_json.h"
 
-#include <math.h>
-
-static json_t *rounded(float v)
-{
-    return json_real(isfinite(v) ? round((double)v * 1e4) / 1e4 : 0);
-}
+#include "ipc/show/number.h"
 
 static json_t *points_json(const struct piped_decoded *r, const struct piped_object *o)
 {
@@ -15,8 +10,8 @@ static json_t *points_json(const struct piped_decoded *r, const struct piped_obj
     for (size_t i = 0; i < o->point_count; i++) {
         const struct piped_point *p = &r->points[o->point_first + i];
 
-        json_array_append_new(
-            points, json_pack("[o, o, o]", rounded(p->x), rounded(p->y), rounded(p->score)));
+        json_array_append_new(points, json_pack("[o, o, o]", shw_number(p->x), shw_number(p->y),
+                                                shw_number(p->score)));
     }
     return points;
 }
@@ -25,14 +20,14 @@ static json_t *object_json(const struct piped_decoded *r, const struct piped_obj
 {
     json_t *j = json_pack("{s:s?, s:o, s:o}", "label", o->label, "class",
                           o->number >= 0 ? json_integer(o->number) : json_null(), "score",
-                          rounded(o->score));
+                          shw_number(o->score));
 
     if (o->width > 0 || o->height > 0 || o->point_count) {
-        json_object_set_new(j, "x", rounded(o->x));
-        json_object_set_new(j, "y", rounded(o->y));
-        json_object_set_new(j, "width", rounded(o->width));
-        json_object_set_new(j, "height", rounded(o->height));
-        json_object_set_new(j, "area", rounded(o->area));
+        json_object_set_new(j, "x", shw_number(o->x));
+        json_object_set_new(j, "y", shw_number(o->y));
+        json_object_set_new(j, "width", shw_number(o->width));
+        json_object_set_new(j, "height", shw_number(o->height));
+        json_object_set_new(j, "area", shw_number(o->area));
     }
     if (o->point_count) {
         json_object_set_new(j, "points", points_json(r, o));
@@ -52,8 +47,8 @@ static json_t *mask_json(const struct piped_mask *m)
         json_array_append_new(runs, json_pack("[i, I]", m->classes[i], (json_int_t)n));
     }
     return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "columns", (int)m->columns, "rows",
-                     (int)m->rows, "x", rounded(m->x), "y", rounded(m->y), "width",
-                     rounded(m->width), "height", rounded(m->height), "runs", runs);
+                     (int)m->rows, "x", shw_number(m->x), "y", shw_number(m->y), "width",
+                     shw_number(m->width), "height", shw_number(m->height), "runs", runs);
 }
 
 void shw_json(json_t *report, const struct piped_decoded *r)
@@ -69,7 +64,7 @@ void shw_json(json_t *report, const struct piped_decoded *r)
     json_object_set_new(report, "objects", objects);
     if (r->text) {
         json_object_set_new(report, "text", json_string(r->text));
-        json_object_set_new(report, "text_score", rounded(r->text_score));
+        json_object_set_new(report, "text_score", shw_number(r->text_score));
     }
     if (r->mask) {
         json_object_set_new(report, "mask", mask_json(r->mask));
