@@ -14,7 +14,7 @@
 
 #include "near_word.h"
 
-#define CLI_OPTIONS_MAX 24u
+#define CLI_OPTIONS_MAX 32u
 
 /* `words` lists the allowed values, separated by spaces or commas. A word that begins with '@'
  * names what the shell completes: @file, @folder, @none (nothing), or what

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-http: starts, waits for a signal, and answers what has begun before it ends. */
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -11,6 +12,8 @@
 #include "ipc/http/web_server.h"
 #include "ipc/http/web_watch.h"
 #include "ipc/json_memory.h"
+
+#define LARGE_BYTES (128 << 10)
 
 static int serve(struct web *w, struct web_listeners *l, const struct web_tls *tls)
 {
@@ -47,9 +50,13 @@ static int run(struct web *w, struct web_listeners *l, const struct web_tls *tls
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    /* Large pieces are given back when they are freed; glibc would keep those of up to 32 MiB. */
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     w->begin_ns = base_now_ns();
+    web_memory_init(&w->memory, (size_t)(w->o.memory_mb * 1e6));
+    web_peers_open(&w->peers, l->netlink);
     w->control = web_control_new(w->o.control_path);
-    w->pool = web_pool_new(&w->o);
+    w->pool = web_pool_new(&w->o, &w->memory);
     if (!w->control || !w->pool || web_watch_new(w, &w->watch) < 0) {
         web_log("out of memory, or of threads");
         return EXIT_FAILURE;
@@ -64,7 +71,7 @@ static int run(struct web *w, struct web_listeners *l, const struct web_tls *tls
 
 int main(int argc, char **argv)
 {
-    static struct web w;
+    static struct web w = {.peers = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1}};
     static struct web_listeners l;
     struct web_tls tls = {0};
     int rc = web_options_take(argc, argv, &w.o);
@@ -80,6 +87,8 @@ int main(int argc, char **argv)
     web_watch_free(w.watch);
     web_pool_free(w.pool);
     web_control_free(w.control);
+    web_memory_deinit(&w.memory);
+    web_peers_close(&w.peers);
     web_listen_end(&l);
     free(w.token);
     free(tls.cert);

@@ -19,9 +19,12 @@
 #include <stdint.h>
 
 #include "base.h"
+#include "ipc/http/web_memory.h"
 #include "ipc/http/web_options.h"
+#include "ipc/http/web_peer.h"
 
 #define WEB_CODES 600u
+#define WEB_HOST_BYTES 256u
 
 struct web_pool;
 struct web_watch;
@@ -30,8 +33,7 @@ struct web_control;
 /* Each is added to by any thread. */
 struct web_counters {
     _Atomic uint64_t codes[WEB_CODES]; /* answers by status */
-    _Atomic uint64_t received_bytes, sent_bytes, cut, infers, infer_ns;
-    _Atomic uint64_t buffered_bytes; /* bodies in memory now */
+    _Atomic uint64_t received_bytes, sent_bytes, cut, refused, infers, infer_ns;
 };
 
 struct web {
@@ -41,6 +43,8 @@ struct web {
     struct web_control *control;
     char *token; /* owned; NULL: none is needed */
     struct web_counters count;
+    struct web_memory memory;
+    struct web_peers peers;
     _Atomic bool draining;
     uint64_t begin_ns;
 };
@@ -53,15 +57,28 @@ struct web_listener {
     struct MHD_Daemon *mhd;
 };
 
-enum web_body { WEB_BODY_NONE, WEB_BODY_JSON, WEB_BODY_RAW, WEB_BODY_JPEG, WEB_BODY_PNG };
+enum web_body {
+    WEB_BODY_NONE,
+    WEB_BODY_JSON,
+    WEB_BODY_RAW,
+    WEB_BODY_FORM,    /* holds a picture */
+    WEB_BODY_PICTURE, /* its bytes say which */
+    WEB_BODY_JPEG,
+    WEB_BODY_PNG,
+};
 
 /* One request, from its header on. */
 struct web_request {
     struct web_listener *listener; /* borrowed */
     struct MHD_Connection *http;   /* borrowed until it is completed */
     const struct web_route *route;
-    char model[64]; /* IPC_NAME_BYTES */
+    const char *host;               /* whom it is for, with a port perhaps; NULL: it does not say */
+    char authority[WEB_HOST_BYTES]; /* of a target that is a whole address */
+    char model[64];                 /* IPC_NAME_BYTES */
+    struct web_owner *owner;        /* borrowed from its connection; NULL: none */
+    size_t claimed;                 /* of web_memory.h, until it is over */
     enum web_body body_kind;
+    bool untyped;        /* JSON, if it is not a picture: it has no type, or that of curl */
     size_t header_bytes; /* Inference-Header-Content-Length; SIZE_MAX: there was none */
     uint8_t *body;       /* owned; a NUL follows the bytes */
     size_t bytes, room, all_bytes;
@@ -77,6 +94,7 @@ struct web_reply {
     size_t bytes;
     size_t json_bytes; /* of a body with binary tensors; 0: there are none */
     unsigned retry_s;  /* Retry-After; 0: none */
+    bool close;        /* nothing more is read from the connection */
     const char *allow; /* of 405 */
     char timing[96];   /* Server-Timing; "": none */
 };

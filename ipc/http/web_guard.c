@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ipc/http/web_head.h"
 #include "ipc/http/web_log.h"
 #include "ipc/http/web_reply.h"
 
@@ -123,16 +124,17 @@ static bool has_token(const struct web_request *q, const char *token)
 /* A name that a page of another site may have made point here (DNS rebinding) is none of these. */
 static bool is_this_machine(const char *host)
 {
-    char name[128];
+    char name[WEB_HOST_BYTES];
     uint8_t address[16];
-    size_t n = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ":");
 
-    if (n >= sizeof(name)) {
+    if (!web_head_host(host, name)) {
         return false;
     }
-    snprintf(name, sizeof(name), "%.*s", (int)n, host);
-    return strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, address) == 1 ||
-           (name[0] == '[' && inet_pton(AF_INET6, name + 1, address) == 1);
+    if (name[0] == '[') {
+        name[strcspn(name, "]")] = '\0';
+        return inet_pton(AF_INET6, name + 1, address) == 1;
+    }
+    return strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, address) == 1;
 }
 
 /* A page in a browser on this machine may send requests to this server, though it is from another
@@ -149,7 +151,7 @@ bool web_guard_allows(const struct web_request *q, bool open, struct web_reply *
 {
     const struct web_listener *l = q->listener;
     const struct web *w = l->web;
-    const char *host = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Host");
+    const char *host = q->host;
 
     if (l->tls && w->o.tls_client_ca && !has_certificate(q)) {
         web_fail(r, 403, "this server needs a certificate of the client (--tls-client-ca)");

@@ -20,6 +20,7 @@ struct job {
     struct web_call call;
     struct web_place *place; /* borrowed from the pool while an attempt runs */
     struct ctl_image image;  /* borrows the body */
+    struct web_need need;
     bool picture;
     enum web_form form;
     size_t top;
@@ -69,7 +70,7 @@ static bool read_picture(struct job *j)
 
     if (!number_of(j->q, "top", TOP_USUAL, TOP_MOST, &top, j->r) ||
         !number_of(j->q, "timeout", 0, 3600000000ull, &timeout_us, j->r) ||
-        !web_picture_read(j->q, &j->image, j->r)) {
+        !web_picture_read(j->q, &j->image, &j->need, j->r)) {
         return false;
     }
     j->top = (size_t)top;
@@ -96,6 +97,7 @@ static bool read_request(struct job *j)
     if (j->deadline_ns) {
         j->end_ns = base_min(j->end_ns, j->deadline_ns + MARGIN_NS);
     }
+    j->need.until_ns = j->end_ns;
     return true;
 }
 
@@ -165,8 +167,12 @@ static enum outcome attempt(struct job *j)
     struct piped_frame *f;
     enum outcome outcome;
     bool fresh;
-    int rc = web_place_stream(place, j->form, j->image.width, j->image.height, &s, &fresh);
+    int rc = web_place_stream(place, j->form, &j->need, &s, &fresh);
 
+    if (rc == WEB_E_MEMORY) {
+        web_fail_memory(j->r, j->q->listener->web);
+        return DONE;
+    }
     if (rc < 0) {
         web_fail_open(j->r, rc, web_place_connected(place), piped_last_error());
         return BROKEN;
@@ -184,6 +190,7 @@ static enum outcome attempt(struct job *j)
         /* What does not fit an old stream may fit what the model is now. */
         return fresh || j->picture ? DONE : STALE;
     }
+    web_place_worked(place);
     outcome = run_frame(j, s, f, fresh);
     if (outcome == DONE) {
         piped_release(s, f);
@@ -200,7 +207,8 @@ void web_infer(struct web_request *q, struct web_reply *r)
     int rc = -ECANCELED;
 
     if (read_request(&j)) {
-        rc = web_pool_take(w->pool, q->model, j.deadline_ns ? j.deadline_ns : j.end_ns, &j.place);
+        rc = web_pool_take(w->pool, q->model, q->owner, j.deadline_ns ? j.deadline_ns : j.end_ns,
+                           &j.place);
     }
     if (rc == 0) {
         for (int i = 0; i < 2 && outcome == STALE; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ipc/http/web_tensors.h"
+#include "ipc/pipectl/picture.h"
 
 #define TIMEOUT_MOST_US 3600000000ll
 
@@ -204,16 +205,29 @@ static bool judge_halves(struct web_call *c, struct web_reply *r)
     return !(halves && floats);
 }
 
-static bool read_json(const struct web_request *q, size_t header, struct web_call *c,
-                      struct web_reply *r)
+/* Reads the JSON but for its arrays. Its tree is claimed before. */
+static bool read_rest(struct web_request *q, size_t header, struct web_call *c, struct web_reply *r)
+{
+    char why[256];
+    unsigned status = web_split_cut((const char *)q->body, header, &c->json, why, sizeof(why));
+
+    if (status == 0 && !web_claim(q, c->json.text_bytes * WEB_TREE_FACTOR)) {
+        web_fail_memory(r, q->listener->web);
+        return false;
+    }
+    status = status ? status : web_split_read(&c->json, why, sizeof(why));
+    if (status) {
+        web_fail(r, status, "%s", why);
+    }
+    return status == 0;
+}
+
+static bool read_json(struct web_request *q, size_t header, struct web_call *c, struct web_reply *r)
 {
     const json_t *inputs, *j;
     size_t at = header, i;
-    char why[256];
-    unsigned status = web_split((const char *)q->body, header, &c->json, why, sizeof(why));
 
-    if (status) {
-        web_fail(r, status, "%s", why);
+    if (!read_rest(q, header, c, r)) {
         return false;
     }
     inputs = json_object_get(c->json.rest, "inputs");
@@ -238,7 +252,7 @@ static bool read_json(const struct web_request *q, size_t header, struct web_cal
     return judge_halves(c, r);
 }
 
-bool web_call_read(const struct web_request *q, struct web_call *c, struct web_reply *r)
+bool web_call_read(struct web_request *q, struct web_call *c, struct web_reply *r)
 {
     size_t header = q->header_bytes == SIZE_MAX ? q->bytes : q->header_bytes;
 
@@ -316,11 +330,17 @@ static bool fill_one(const struct web_input *in, const struct piped_tensor *t,
 static bool fill_raw(const struct piped_stream_info *info, struct piped_frame *f,
                      const struct web_request *q, struct web_reply *r)
 {
+    const char *foreign;
+    enum ctl_image_kind kind = ctl_image_known(q->body, q->bytes, &foreign);
+
     if (info->input_count != 1 || info->inputs[0].bytes != q->bytes) {
         web_fail(r, 400,
                  "a raw body must be the bytes of the only input; the model has %u, the "
-                 "first takes %zu bytes and the body has %zu",
-                 info->input_count, (size_t)info->inputs[0].bytes, q->bytes);
+                 "first takes %zu bytes and the body has %zu%s",
+                 info->input_count, (size_t)info->inputs[0].bytes, q->bytes,
+                 kind == CTL_IMAGE_JPEG  ? "; for a picture: -H 'Content-Type: image/jpeg'"
+                 : kind == CTL_IMAGE_PNG ? "; for a picture: -H 'Content-Type: image/png'"
+                                         : "");
         return false;
     }
     memcpy((uint8_t *)f->input + info->inputs[0].offset, q->body, q->bytes);

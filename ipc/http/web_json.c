@@ -200,11 +200,10 @@ static unsigned cut_arrays(struct cut *c, struct web_split *s, char *ret_why, si
     return 0;
 }
 
-unsigned web_split(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
-                   size_t why_bytes)
+unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
+                       size_t why_bytes)
 {
     struct cut c = {.text = text, .bytes = bytes};
-    json_error_t error;
     unsigned status;
 
     *ret = (struct web_split){0};
@@ -213,23 +212,32 @@ unsigned web_split(const char *text, size_t bytes, struct web_split *ret, char *
         return fail(500, "out of memory", ret_why, why_bytes);
     }
     status = cut_arrays(&c, ret, ret_why, why_bytes);
-    if (status == 0) {
-        ret->rest = json_loadb(c.rest, c.rest_bytes, JSON_REJECT_DUPLICATES, &error);
-        if (!json_is_object(ret->rest)) {
-            snprintf(ret_why, why_bytes, "the body is not a JSON object: %s",
-                     ret->rest ? "another value" : error.text);
-            status = 400;
-        }
-    }
-    free(c.rest);
     if (status) {
-        web_split_free(ret);
+        free(c.rest);
+        return status;
     }
-    return status;
+    ret->text = c.rest;
+    ret->text_bytes = c.rest_bytes;
+    return 0;
+}
+
+unsigned web_split_read(struct web_split *s, char *ret_why, size_t why_bytes)
+{
+    json_error_t error;
+
+    s->rest = json_loadb(s->text, s->text_bytes, JSON_REJECT_DUPLICATES, &error);
+    free(base_take(s->text));
+    if (json_is_object(s->rest)) {
+        return 0;
+    }
+    snprintf(ret_why, why_bytes, "the body is not a JSON object: %s",
+             s->rest ? "another value" : error.text);
+    return 400;
 }
 
 void web_split_free(struct web_split *s)
 {
+    free(base_take(s->text));
     json_decref(s->rest);
     s->rest = NULL;
 }

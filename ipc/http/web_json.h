@@ -21,6 +21,7 @@
 #define WEB_ARRAYS_MAX 64u        /* inputs of one request with data in JSON */
 #define WEB_DEPTH_MAX 32u         /* nesting */
 #define WEB_REST_MAX (256u << 10) /* bytes of JSON without the arrays */
+#define WEB_TREE_FACTOR 96u       /* "{}," takes most: a table of eight places */
 
 struct web_span {
     const char *text; /* borrowed from the body; begins with '[', ends with ']' */
@@ -28,15 +29,20 @@ struct web_span {
 };
 
 struct web_split {
+    char *text; /* owned: of the rest, until it is read */
+    size_t text_bytes;
     json_t *rest; /* owned: data is the index into arrays, or null */
     struct web_span arrays[WEB_ARRAYS_MAX];
     size_t count;
 };
 
-/** web_split() - @text: a NUL follows its @bytes; borrowed as long as the result. Return: 0; a
+/** web_split_cut() - @text: a NUL follows its @bytes; borrowed as long as the result. Return: 0; a
  * status of HTTP, with a reason. */
-unsigned web_split(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
-                   size_t why_bytes);
+unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
+                       size_t why_bytes);
+/** web_split_read() - reads the rest, which takes up to WEB_TREE_FACTOR times its text. Return: as
+ * web_split_cut(). */
+unsigned web_split_read(struct web_split *s, char *ret_why, size_t why_bytes);
 void web_split_free(struct web_split *s);
 /** web_split_array() - the array that was cut out. @data: the value in its place, of rest; may be
  * NULL. Return: NULL: it is not the index of an array. */

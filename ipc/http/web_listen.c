@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "ipc/http/web_log.h"
+#include "ipc/http/web_peer.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:8000"
 #define BACKLOG 128
@@ -204,18 +205,22 @@ int web_listen(struct web *w, struct web_listeners *ret)
     size_t inherited = passed();
     int rc = 0;
 
-    *ret = (struct web_listeners){0};
+    *ret = (struct web_listeners){.netlink = -1};
     for (size_t i = 0; rc == 0 && i < inherited; i++) {
         int fd = FIRST_FD + (int)i;
 
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         fcntl(fd, F_SETFL, O_NONBLOCK);
+        if (web_peer_is_netlink(fd) && ret->netlink < 0) {
+            ret->netlink = fd;
+            continue;
+        }
         ret->each[ret->count++].fd = fd;
         if (!can_listen(fd)) {
             web_log("descriptor %d of the service manager is not a listening stream socket", fd);
             return WEB_EXIT_CONFIG;
         }
-        rc = describe(w, fd, &ret->each[i]);
+        rc = describe(w, fd, &ret->each[ret->count - 1]);
     }
     for (size_t i = 0; rc == 0 && i < w->o.listen_count; i++) {
         if (ret->count == WEB_LISTEN_MAX) {

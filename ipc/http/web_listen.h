@@ -14,6 +14,7 @@ struct web_listeners {
     struct web_listener each[WEB_LISTEN_MAX];
     struct ipc_socket_file files[WEB_LISTEN_MAX];
     size_t count;
+    int netlink; /* for web_peers_open(), which takes it; -1: none was passed */
 };
 
 /** web_listen() - Return: 0; WEB_EXIT_USAGE, WEB_EXIT_CONFIG or 1, with a message. */

@@ -13,7 +13,7 @@ struct web_options {
     const char *listen[WEB_LISTEN_MAX];
     size_t listen_count;
     const char *group, *socket, *control, *token_file, *tls_cert, *tls_key, *tls_client_ca, *policy;
-    double connections, per_address, request_s, body_mb, memory_mb, image_mpixels;
+    double connections, per_address, per_user, request_s, body_mb, memory_mb, image_mpixels;
     double streams, streams_total, queue, answer_s, reconnect_s, drain_s, deadline_ms;
     char frames_path[108], control_path[108]; /* of socket and control, or the defaults */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ipc/http/web_tensors.h"
+#include "ipc/show/number.h"
 
 /* The valid rows of an output: @outer runs of @run bytes, each @step bytes after the one before. */
 struct part {
@@ -54,11 +55,12 @@ static bool add_number(struct web_text *t, uint32_t dtype, const uint8_t *at)
         int64_t i64;
         int8_t i8;
     } v = {0};
+    char text[SHW_NUMBER_BYTES];
 
     switch (dtype) {
     case PIPED_F32:
         memcpy(&v.f32, at, 4);
-        web_text_printf(t, "%.9g", (double)v.f32);
+        web_text_add(t, text, shw_number_text(v.f32, text));
         return isfinite(v.f32);
     case PIPED_I32:
         memcpy(&v.i32, at, 4);
@@ -129,6 +131,18 @@ static bool add_output(struct web_text *t, struct web_text *tail, const struct p
     return true;
 }
 
+/* The most bytes that an output takes in an answer. */
+static size_t most_bytes(const struct part *p, bool binary)
+{
+    static const size_t text[] = {
+        [PIPED_F32] = 16, [PIPED_I32] = 12, [PIPED_I64] = 21, [PIPED_U8] = 4,
+        [PIPED_I8] = 5,   [PIPED_BOOL] = 6, [PIPED_F16] = 0};
+    size_t values = p->outer * p->run / p->element;
+
+    /* Binary data is put behind the JSON when that is complete. */
+    return values * (binary ? 2 * p->element : text[p->t->dtype]) + 1024;
+}
+
 /* The output that is asked for. Return: its index; output_count: there is none. */
 static uint32_t wanted(const struct web_call *c, const struct piped_stream_info *info, size_t i)
 {
@@ -143,30 +157,53 @@ static uint32_t wanted(const struct web_call *c, const struct piped_stream_info 
     return o;
 }
 
+/* An answer that is made. */
+struct draft {
+    struct web_request *q;
+    struct web_reply *r;
+    struct web_text t, tail; /* tail: binary data */
+    size_t claimed;
+};
+
+static bool claim_output(struct draft *d, const struct part *p, bool binary)
+{
+    size_t bytes = most_bytes(p, binary);
+
+    if (!web_claim(d->q, bytes)) {
+        web_fail_memory(d->r, d->q->listener->web);
+        return false;
+    }
+    d->claimed += bytes;
+    return true;
+}
+
 static bool add_outputs(const struct web_call *c, struct piped_stream *s,
-                        const struct piped_frame *f, struct web_text *t, struct web_text *tail,
-                        struct web_reply *r)
+                        const struct piped_frame *f, struct draft *d)
 {
     const struct piped_stream_info *info = piped_stream_info(s);
     bool all = c->output_count == 0 && !c->only_named;
     size_t count = all ? info->output_count : c->output_count;
 
-    web_text_printf(t, ",\"outputs\":[");
+    web_text_printf(&d->t, ",\"outputs\":[");
     for (size_t i = 0; i < count; i++) {
+        bool binary = c->output_count ? c->outputs[i].binary : c->all_binary;
         uint32_t o = wanted(c, info, i);
         struct part p;
 
         if (o >= info->output_count) {
-            web_fail(r, 400, "the model has no output %s", c->outputs[i].name);
+            web_fail(d->r, 400, "the model has no output %s", c->outputs[i].name);
             return false;
         }
         p = part_of(s, f, o);
-        web_text_add(t, ",", i > 0);
-        if (!add_output(t, tail, &p, c->output_count ? c->outputs[i].binary : c->all_binary, r)) {
+        if (!claim_output(d, &p, binary)) {
+            return false;
+        }
+        web_text_add(&d->t, ",", i > 0);
+        if (!add_output(&d->t, &d->tail, &p, binary, d->r)) {
             return false;
         }
     }
-    web_text_add(t, "]", 1);
+    web_text_add(&d->t, "]", 1);
     return true;
 }
 
@@ -182,33 +219,35 @@ static void add_members(struct web_text *t, const json_t *more)
     }
 }
 
-void web_call_answer(const struct web_call *c, const struct web_request *q, struct piped_stream *s,
+void web_call_answer(const struct web_call *c, struct web_request *q, struct piped_stream *s,
                      const struct piped_frame *f, const json_t *more, struct web_reply *r)
 {
-    struct web_text t = {0}, tail = {0};
+    struct draft d = {.q = q, .r = r};
+    struct web_text *t = &d.t;
     size_t json_bytes;
     bool binary;
 
-    web_text_printf(&t, "{\"model_name\":");
-    web_text_json(&t, json_string(q->model));
-    web_text_printf(&t, ",\"model_version\":\"1\"");
+    web_text_printf(t, "{\"model_name\":");
+    web_text_json(t, json_string(q->model));
+    web_text_printf(t, ",\"model_version\":\"1\"");
     if (c->id) {
-        web_text_printf(&t, ",\"id\":");
-        web_text_json(&t, json_string(c->id));
+        web_text_printf(t, ",\"id\":");
+        web_text_json(t, json_string(c->id));
     }
-    add_members(&t, more);
-    if (!c->no_outputs && !add_outputs(c, s, f, &t, &tail, r)) {
-        free(t.data);
-        free(tail.data);
+    add_members(t, more);
+    if (!c->no_outputs && !add_outputs(c, s, f, &d)) {
+        free(t->data);
+        free(d.tail.data);
         return;
     }
-    web_text_add(&t, "}", 1);
-    json_bytes = t.used;
-    binary = tail.used > 0;
-    web_text_add(&t, tail.data, tail.used);
-    t.failed |= tail.failed;
-    free(tail.data);
-    web_reply_text(r, binary ? "application/octet-stream" : "application/json", &t);
+    web_text_add(t, "}", 1);
+    json_bytes = t->used;
+    binary = d.tail.used > 0;
+    web_text_add(t, d.tail.data, d.tail.used);
+    t->failed |= d.tail.failed;
+    free(d.tail.data);
+    web_claim_less(q, d.claimed - base_min(d.claimed, t->used));
+    web_reply_text(r, binary ? "application/octet-stream" : "application/json", t);
     r->json_bytes = r->status == 200 && binary ? json_bytes : 0;
     snprintf(r->timing, sizeof(r->timing), "queue;dur=%.3f, compute;dur=%.3f",
              (double)f->queue_ns / 1e6, (double)f->service_ns / 1e6);

@@ -84,6 +84,7 @@ static void metric(struct web_text *t, const char *name, const char *type, const
 static void own_metrics(struct web *w, struct web_text *t)
 {
     struct web_pool_counts pool = web_pool_count(w->pool);
+    size_t idle, used = web_memory_in_use(&w->memory, &idle);
 
     web_text_printf(t, "# HELP piped_http_answers_total Answers, by status.\n"
                        "# TYPE piped_http_answers_total counter\n");
@@ -102,11 +103,16 @@ static void own_metrics(struct web *w, struct web_text *t)
     metric(t, "sent_bytes_total", "counter", "Bytes of bodies sent.", (double)w->count.sent_bytes);
     metric(t, "connections_cut_total", "counter", "Connections that took too long (--request-s).",
            (double)w->count.cut);
+    metric(t, "connections_refused_total", "counter",
+           "Connections without a place (--connections, --per-user, --per-address).",
+           (double)w->count.refused);
     metric(t, "connections", "gauge", "Connections of clients.",
            (double)web_watch_connections(w->watch));
     metric(t, "requests", "gauge", "Requests under way.", (double)web_watch_owed(w->watch));
-    metric(t, "buffered_bytes", "gauge", "Bodies in memory (--memory-mb).",
-           (double)w->count.buffered_bytes);
+    metric(t, "buffered_bytes", "gauge", "Memory that requests have claimed (--memory-mb).",
+           (double)used);
+    metric(t, "idle_bytes", "gauge", "Memory of slots that wait for the next request.",
+           (double)idle);
     metric(t, "streams", "gauge", "Connections to the daemon.", (double)pool.open);
     metric(t, "streams_busy", "gauge", "Connections to the daemon with a frame under way.",
            (double)pool.busy);

@@ -11,20 +11,22 @@
 #define MODEL_BYTES 64u /* IPC_NAME_BYTES */
 
 struct form {
-    struct piped_stream *stream; /* NULL: not open */
-    uint32_t width, height;
-    struct piped_decoder *decoder; /* owned; NULL: not asked for yet */
-    char *described;               /* owned: what the decoder was made of */
+    struct piped_stream *stream;      /* NULL: not open */
+    size_t picture_bytes, slot_bytes; /* that it takes; claimed */
+    struct piped_decoder *decoder;    /* owned; NULL: not asked for yet */
+    char *described;                  /* owned: what the decoder was made of */
 };
 
 struct web_place {
     TAILQ_ENTRY(web_place) linked;
-    const struct web_options *o; /* borrowed */
+    struct web_pool *pool; /* borrowed */
     char model[MODEL_BYTES];
     struct piped *client; /* NULL: not connected */
     struct form forms[WEB_FORMS];
-    bool busy;
-    uint64_t idle_ns; /* since */
+    struct web_owner *by; /* borrowed while it is busy */
+    size_t work_bytes;    /* claimed */
+    bool busy, holds;     /* holds: told web_memory_hold() */
+    uint64_t idle_ns;     /* since */
 };
 
 TAILQ_HEAD(places, web_place);
@@ -35,6 +37,7 @@ TAILQ_HEAD(places, web_place);
 struct waiter {
     TAILQ_ENTRY(waiter) linked;
     const char *model;
+    struct web_owner *by;
     pthread_cond_t woken;
     bool called;
     struct web_place *place; /* handed over; NULL: look again */
@@ -42,18 +45,20 @@ struct waiter {
 
 struct web_pool {
     const struct web_options *o; /* borrowed */
+    struct web_memory *memory;   /* borrowed */
     pthread_mutex_t lock;        /* of all below */
     struct places places;        /* those last used first */
     TAILQ_HEAD(, waiter) waiters;
     size_t count, busy, waiting;
 };
 
-struct web_pool *web_pool_new(const struct web_options *o)
+struct web_pool *web_pool_new(const struct web_options *o, struct web_memory *m)
 {
     struct web_pool *p = calloc(1, sizeof(*p));
 
     if (p) {
         p->o = o;
+        p->memory = m;
         TAILQ_INIT(&p->places);
         TAILQ_INIT(&p->waiters);
         pthread_mutex_init(&p->lock, NULL);
@@ -67,13 +72,51 @@ static void forget_decoder(struct form *f)
     free(base_take(f->described));
 }
 
+static size_t slots_of(const struct web_place *place)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < WEB_FORMS; i++) {
+        bytes += place->forms[i].slot_bytes;
+    }
+    return bytes;
+}
+
+static void hold(struct web_place *place, bool holds)
+{
+    web_memory_hold(place->pool->memory, &place->holds, holds);
+}
+
+/* Its slots are of a request now. */
+static void lend_slots(struct web_place *place, struct web_owner *by)
+{
+    place->by = by;
+    web_memory_lend(place->pool->memory, by, slots_of(place));
+    hold(place, slots_of(place) > 0);
+}
+
+/* Nobody's. */
+static void return_slots(struct web_place *place)
+{
+    web_place_worked(place);
+    web_memory_return(place->pool->memory, place->by, slots_of(place));
+    place->by = NULL;
+    hold(place, false);
+}
+
+/* An idle one. */
 static void close_place(struct web_place *place)
 {
     if (place) {
+        struct web_memory *m = place->pool->memory;
+        size_t bytes = slots_of(place);
+
         for (size_t i = 0; i < WEB_FORMS; i++) {
             forget_decoder(&place->forms[i]);
         }
         piped_close(place->client); /* and its streams */
+        web_memory_lend(m, NULL, bytes);
+        web_memory_give(m, NULL, bytes);
         free(place);
     }
 }
@@ -133,7 +176,7 @@ static int add(struct web_pool *p, const char *model, struct web_place **ret)
     if (!place) {
         return -ENOMEM;
     }
-    place->o = p->o;
+    place->pool = p;
     snprintf(place->model, sizeof(place->model), "%s", model);
     TAILQ_INSERT_HEAD(&p->places, place, linked);
     p->count++;
@@ -142,8 +185,8 @@ static int add(struct web_pool *p, const char *model, struct web_place **ret)
 }
 
 /* Under the lock. @ret_evicted: to be closed without it. Return: 0: no place is free. */
-static int try_take(struct web_pool *p, const char *model, struct web_place **ret,
-                    struct web_place **ret_evicted)
+static int try_take(struct web_pool *p, const char *model, struct web_owner *by,
+                    struct web_place **ret, struct web_place **ret_evicted)
 {
     size_t count;
     struct web_place *place = find(p, model, &count);
@@ -159,6 +202,7 @@ static int try_take(struct web_pool *p, const char *model, struct web_place **re
     }
     if (place) {
         place->busy = true;
+        lend_slots(place, by);
         p->busy++;
         *ret = place;
         rc = 1;
@@ -167,12 +211,12 @@ static int try_take(struct web_pool *p, const char *model, struct web_place **re
 }
 
 /* Under the lock. Return: 0: @ret is set, or there was news; -ETIMEDOUT. */
-static int wait_turn(struct web_pool *p, const char *model, uint64_t until_ns,
+static int wait_turn(struct web_pool *p, const char *model, struct web_owner *by, uint64_t until_ns,
                      struct web_place **ret)
 {
     struct timespec until = {.tv_sec = (time_t)(until_ns / BASE_NS_PER_S),
                              .tv_nsec = (long)(until_ns % BASE_NS_PER_S)};
-    struct waiter w = {.model = model};
+    struct waiter w = {.model = model, .by = by};
     pthread_condattr_t attr;
     int rc;
 
@@ -190,20 +234,21 @@ static int wait_turn(struct web_pool *p, const char *model, uint64_t until_ns,
     return w.place ? 0 : rc;
 }
 
-int web_pool_take(struct web_pool *p, const char *model, uint64_t until_ns, struct web_place **ret)
+int web_pool_take(struct web_pool *p, const char *model, struct web_owner *by, uint64_t until_ns,
+                  struct web_place **ret)
 {
     struct web_place *evicted = NULL, *place = NULL;
     int rc;
 
     pthread_mutex_lock(&p->lock);
-    rc = try_take(p, model, &place, &evicted);
+    rc = try_take(p, model, by, &place, &evicted);
     if (rc == 0 && p->waiting >= (size_t)p->o->queue) {
         rc = -EAGAIN;
     }
     while (rc == 0) {
-        rc = wait_turn(p, model, until_ns, &place);
+        rc = wait_turn(p, model, by, until_ns, &place);
         if (rc == 0) {
-            rc = place ? 1 : try_take(p, model, &place, &evicted);
+            rc = place ? 1 : try_take(p, model, by, &place, &evicted);
         }
     }
     pthread_mutex_unlock(&p->lock);
@@ -243,9 +288,11 @@ void web_pool_give(struct web_pool *p, struct web_place *place, bool broken)
     struct waiter *next;
 
     pthread_mutex_lock(&p->lock);
+    return_slots(place); /* under the lock: what is nobody's can be found as idle */
     next = next_waiter(p, place->model, broken);
     if (next && !broken && strcmp(next->model, place->model) == 0) {
         next->place = place; /* it stays busy */
+        lend_slots(place, next->by);
     } else {
         place->busy = false;
         place->idle_ns = base_now_ns();
@@ -267,47 +314,104 @@ void web_pool_give(struct web_pool *p, struct web_place *place, bool broken)
     }
 }
 
-static int open_client(struct web_place *place)
+/* Closes a slot that no request needs now. Return: false: there is none. */
+static bool close_spare(struct web_place *place, enum web_form form)
 {
-    struct piped_options o = {
-        .size = sizeof(o),
-        .path = place->o->frames_path,
-        .client = "piped-http",
-        .reconnect_ms = (uint32_t)(place->o->reconnect_s * 1e3),
-        .answer_ms = (uint32_t)(place->o->answer_s * 1e3),
-    };
+    struct web_pool *p = place->pool;
+    struct web_place *idle;
+    bool closes = false;
 
-    return piped_connect(&o, &place->client);
+    for (size_t i = 0; i < WEB_FORMS; i++) {
+        if (i != (size_t)form && place->forms[i].stream) {
+            web_place_close_stream(place, (enum web_form)i);
+            return true;
+        }
+    }
+    pthread_mutex_lock(&p->lock);
+    idle = oldest_idle(p);
+    if (idle) {
+        web_memory_hold(p->memory, &closes, true);
+    }
+    pthread_mutex_unlock(&p->lock);
+    close_place(idle);
+    web_memory_hold(p->memory, &closes, false);
+    return idle != NULL;
 }
 
-int web_place_stream(struct web_place *place, enum web_form form, uint32_t width, uint32_t height,
+/* Claims memory for the place's request. A request with a slot does not wait for others with one.
+ * Return: false: there is not enough. */
+static bool claim(struct web_place *place, enum web_form form, size_t bytes, uint64_t until_ns)
+{
+    struct web_memory *m = place->pool->memory;
+
+    for (;;) {
+        uint64_t gifts = web_memory_gifts(m);
+
+        if (web_memory_claim_slot(m, place->by, bytes, &place->holds)) {
+            return true;
+        }
+        if (close_spare(place, form)) {
+            hold(place, slots_of(place) > 0); /* one of its own, perhaps */
+        } else if (place->holds || !web_memory_wait(m, gifts, until_ns)) {
+            return false;
+        }
+    }
+}
+
+void web_place_worked(struct web_place *place)
+{
+    web_memory_give(place->pool->memory, place->by, place->work_bytes);
+    place->work_bytes = 0;
+}
+
+/* Opens a stream whose picture, and work, are claimed. What its tensors take is known then. */
+static int open_stream(struct web_place *place, enum web_form form, const struct web_need *need)
+{
+    struct form *f = &place->forms[form];
+    const struct piped_stream_info *info;
+    size_t more;
+    int rc = web_open_stream(place->pool->o, place->model, form, need, &place->client, &f->stream);
+
+    if (rc < 0) {
+        return rc;
+    }
+    info = piped_stream_info(f->stream);
+    more = (size_t)info->output_bytes + (need->width ? 0 : (size_t)info->input_bytes);
+    if (!claim(place, form, more, need->until_ns)) {
+        return WEB_E_MEMORY;
+    }
+    f->slot_bytes += more;
+    return 0;
+}
+
+int web_place_stream(struct web_place *place, enum web_form form, const struct web_need *need,
                      struct piped_stream **ret, bool *ret_fresh)
 {
-    static const uint32_t pixfmt[] = {PIPED_TENSOR, PIPED_TENSOR, PIPED_RGB24, PIPED_GRAY8};
     struct form *f = &place->forms[form];
-    struct piped_stream_options o = {
-        .size = sizeof(o),
-        .model = place->model,
-        .pixfmt = pixfmt[form],
-        .policy = strcmp(place->o->policy, "reject") == 0 ? PIPED_REJECT : PIPED_BLOCK,
-        .credits = 1,
-        .slots = 1,
-        .input_dtype = form == WEB_FORM_HALF ? PIPED_F16 : 0,
-    };
-    int rc = 0;
+    size_t picture = (size_t)need->width * need->height * (form == WEB_FORM_RGB ? 3 : 1);
+    int rc;
 
     *ret_fresh = false;
-    if (f->stream && (width > f->width || height > f->height)) {
+    if (f->stream && (picture > f->picture_bytes ||
+                      !web_memory_claim(place->pool->memory, place->by, need->work_bytes))) {
+        web_place_close_stream(place, form);
+        hold(place, slots_of(place) > 0);
+    } else if (f->stream) {
+        place->work_bytes = need->work_bytes;
+        *ret = f->stream;
+        return 0;
+    }
+    if (!claim(place, form, picture + need->work_bytes, need->until_ns)) {
+        return WEB_E_MEMORY;
+    }
+    place->work_bytes = need->work_bytes;
+    f->picture_bytes = f->slot_bytes = picture;
+    rc = open_stream(place, form, need);
+    if (rc) {
         web_place_close_stream(place, form);
     }
-    if (!f->stream) {
-        f->width = o.width = base_max(f->width, width);
-        f->height = o.height = base_max(f->height, height);
-        rc = place->client ? 0 : open_client(place);
-        rc = rc < 0 ? rc : piped_stream_open(place->client, &o, &f->stream);
-        *ret_fresh = true;
-    }
     *ret = f->stream;
+    *ret_fresh = true;
     return rc;
 }
 
@@ -343,8 +447,12 @@ bool web_place_connected(const struct web_place *place)
 
 void web_place_close_stream(struct web_place *place, enum web_form form)
 {
-    forget_decoder(&place->forms[form]);
-    place->forms[form].stream = piped_stream_close(place->forms[form].stream);
+    struct form *f = &place->forms[form];
+
+    forget_decoder(f);
+    f->stream = piped_stream_close(f->stream);
+    web_memory_give(place->pool->memory, place->by, f->slot_bytes);
+    f->picture_bytes = f->slot_bytes = 0;
 }
 
 void web_pool_tidy(struct web_pool *p, uint64_t now_ns)

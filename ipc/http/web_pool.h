@@ -5,7 +5,7 @@
  * A place is a connection of libpiped with streams to one model: one for each form in which frames
  * come. One request at a time holds it, so as many frames of a model are under way as it has
  * places. Idle places are kept for the next request, and closed after WEB_IDLE_S, or when another
- * model needs the room.
+ * model needs the room, or requests the memory of their slots (web_memory.h).
  *
  * Threads: any; the holder of a place is the only one that touches it.
  */
@@ -13,11 +13,10 @@
 
 #include "ipc/decode/piped_decode.h"
 #include "ipc/http/web.h"
+#include "ipc/http/web_open.h"
 #include "ipc/piped.h"
 
 #define WEB_IDLE_S 30u
-
-enum web_form { WEB_FORM_TENSOR, WEB_FORM_HALF, WEB_FORM_RGB, WEB_FORM_GRAY, WEB_FORMS };
 
 struct web_place;
 
@@ -25,28 +24,38 @@ struct web_pool_counts {
     size_t open, busy, waiting;
 };
 
-/** web_pool_new() - Return: NULL: no memory. */
-struct web_pool *web_pool_new(const struct web_options *o);
+/* web_place_stream() */
+#define WEB_E_MEMORY 1 /* --memory-mb is too little now */
+
+/** web_pool_new() - borrows both. Return: NULL: no memory. */
+struct web_pool *web_pool_new(const struct web_options *o, struct web_memory *m);
 /** web_pool_free() - when nobody holds a place. Return: NULL. */
 struct web_pool *web_pool_free(struct web_pool *p);
 /**
  * web_pool_take() - a place for a frame to a model; waits until @until_ns for one
  *
+ * @by: whose the slots of the place are until it is given back; NULL: nobody's.
+ *
  * Return: 0; -ETIMEDOUT: none became free; -EAGAIN: too many wait already; -ENOMEM.
  */
-int web_pool_take(struct web_pool *p, const char *model, uint64_t until_ns, struct web_place **ret);
+int web_pool_take(struct web_pool *p, const char *model, struct web_owner *by, uint64_t until_ns,
+                  struct web_place **ret);
 /** web_pool_give() - gives it back. @broken: close it; a frame may still be under way. */
 void web_pool_give(struct web_pool *p, struct web_place *place, bool broken);
 /**
  * web_place_stream() - the place's stream for a form, opened if it is not yet
  *
- * @width, @height: pictures: a stream for at least that size. @ret_fresh: it was opened now, so
- * what it says of the model is new.
+ * Its slot, and @need->work_bytes, are claimed before. A slot for pictures is as large as the
+ * picture for which it was opened, and takes any other of so many bytes, whatever its shape.
+ * @ret_fresh: it was opened now, so what it says of the model is new.
  *
- * Return: 0; -errno of piped_connect() or piped_stream_open(), with piped_last_error().
+ * Return: 0; WEB_E_MEMORY; -errno of piped_connect() or piped_stream_open(), with
+ * piped_last_error().
  */
-int web_place_stream(struct web_place *place, enum web_form form, uint32_t width, uint32_t height,
+int web_place_stream(struct web_place *place, enum web_form form, const struct web_need *need,
                      struct piped_stream **ret, bool *ret_fresh);
+/** web_place_worked() - gives @need->work_bytes back, if they were claimed. */
+void web_place_worked(struct web_place *place);
 /**
  * web_place_decoder() - what decodes the answers of the place's stream for a form, which is open
  *

@@ -57,7 +57,8 @@ void web_text_printf(struct web_text *t, const char *format, ...)
 
 void web_text_json(struct web_text *t, json_t *value)
 {
-    base_autofree char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    base_autofree char *text =
+        json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
     json_decref(value);
     t->failed |= !text;
@@ -87,6 +88,26 @@ void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
     r->retry_s = status == 429 || status == 503;
     web_reply_json(r, value);
     r->status = status;
+}
+
+bool web_claim(struct web_request *q, size_t bytes)
+{
+    bool fits = web_memory_claim(&q->listener->web->memory, q->owner, bytes);
+
+    q->claimed += fits ? bytes : 0;
+    return fits;
+}
+
+void web_claim_less(struct web_request *q, size_t bytes)
+{
+    web_memory_give(&q->listener->web->memory, q->owner, bytes);
+    q->claimed -= bytes;
+}
+
+void web_fail_memory(struct web_reply *r, const struct web *w)
+{
+    web_fail(r, 503, "all requests together take more memory than --memory-mb allows, %g MB",
+             w->o.memory_mb);
 }
 
 void web_fail_frame(struct web_reply *r, int status, const char *text)
@@ -183,7 +204,7 @@ static void add_headers(const struct web_request *q, const struct web_reply *r,
     if (r->status == 405) {
         MHD_add_response_header(m, "Allow", r->allow);
     }
-    if (q->listener->web->draining) {
+    if (q->listener->web->draining || r->close) {
         MHD_add_response_header(m, "Connection", "close");
     }
 }

@@ -8,7 +8,9 @@
 #include <strings.h>
 
 #include "ipc/http/web_guard.h"
+#include "ipc/http/web_head.h"
 #include "ipc/http/web_log.h"
+#include "ipc/http/web_picture.h"
 #include "ipc/http/web_reply.h"
 #include "ipc/http/web_routes.h"
 #include "ipc/http/web_watch.h"
@@ -16,6 +18,7 @@
 #define HEAD_BYTES (64u << 10) /* of a connection: its header, and a piece of its body */
 #define STACK_BYTES (1u << 20)
 #define BODY_LEAST 4096u
+#define ENDING_LEAST 32u
 
 static char tls_versions[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
@@ -30,12 +33,13 @@ static struct web_conn *conn_of(struct MHD_Connection *http)
 static void on_connection(void *arg, struct MHD_Connection *http, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
-    struct web *w = ((struct web_listener *)arg)->web;
+    const struct web_listener *l = arg;
+    struct web *w = l->web;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(http, MHD_CONNECTION_INFO_CONNECTION_FD);
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *context = info ? web_conn_add(w->watch, info->connect_fd) : NULL;
+        *context = info ? web_conn_add(w->watch, l, info->connect_fd) : NULL;
     } else if (*context) {
         web_conn_remove(w->watch, *context);
         *context = NULL;
@@ -49,12 +53,12 @@ static void on_completed(void *arg, struct MHD_Connection *http, void **context,
     struct web_request *q = *context;
 
     if (q) {
-        w->count.buffered_bytes -= q->room;
+        web_memory_give(&w->memory, q->owner, q->claimed);
         free(q->body);
         free(q);
         *context = NULL;
         web_conn_works(w->watch, conn_of(http), false);
-        web_conn_owes(w->watch, -1);
+        web_conn_owes(w->watch, conn_of(http), false);
     }
 }
 
@@ -64,6 +68,20 @@ static bool is_type(const char *given, const char *type)
     size_t n = strlen(type);
 
     return strncasecmp(given, type, n) == 0 && strchr("; \t", given[n]);
+}
+
+/* image/jpg is what many clients say. */
+static bool is_picture(const char *type)
+{
+    static const char *const types[] = {"image/jpeg", "image/jpg",   "image/pjpeg",
+                                        "image/png",  "image/x-png", "image/*"};
+
+    for (size_t i = 0; i < base_array_count(types); i++) {
+        if (is_type(type, types[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What the body is. Return: false: @r says why not. */
@@ -87,10 +105,10 @@ static bool read_type(struct web_request *q, struct web_reply *r)
         web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
         return false;
     }
-    if (type && is_type(type, "image/jpeg")) {
-        q->body_kind = WEB_BODY_JPEG;
-    } else if (type && is_type(type, "image/png")) {
-        q->body_kind = WEB_BODY_PNG;
+    if (type && is_picture(type)) {
+        q->body_kind = WEB_BODY_PICTURE;
+    } else if (type && is_type(type, "multipart/form-data")) {
+        q->body_kind = WEB_BODY_FORM;
     } else if (q->header_bytes == 0 ||
                (!head && type && is_type(type, "application/octet-stream"))) {
         q->body_kind = WEB_BODY_RAW;
@@ -98,14 +116,29 @@ static bool read_type(struct web_request *q, struct web_reply *r)
                is_type(type, "application/octet-stream") ||
                is_type(type, "application/x-www-form-urlencoded")) { /* as curl -d says */
         q->body_kind = WEB_BODY_JSON;
+        q->untyped = !head && (!type || is_type(type, "application/x-www-form-urlencoded"));
     } else {
         web_fail(r, 415,
-                 "a body is application/json, application/octet-stream, image/jpeg or "
-                 "image/png, not %.64s",
-                 type);
+                 "a body is application/json, application/octet-stream, image/jpeg, image/png or "
+                 "multipart/form-data, not %.64s%s",
+                 type, strncasecmp(type, "image/", 6) == 0 ? "; convert it to JPEG or PNG" : "");
         return false;
     }
     return true;
+}
+
+/* Whom the request is for, and what it asks for. Return: the path; NULL: @r is the answer. */
+static const char *judge_target(struct web_request *q, const char *target, struct web_reply *r)
+{
+    const char *path = web_head_target(target, q->authority);
+
+    q->host = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Host");
+    if (!path) {
+        web_fail(r, 400, "the address in the request is not http://HOST:PORT/PATH");
+    } else if (*q->authority) { /* Host does not count then */
+        q->host = q->authority;
+    }
+    return path;
 }
 
 /* Before the body comes. Return: false: @r is the answer. */
@@ -116,11 +149,15 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     const char *length = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Length");
     size_t most = (size_t)(w->o.body_mb * 1e6);
 
+    path = judge_target(q, path, r);
+    if (!path) {
+        return false;
+    }
     q->route = web_route_find(path, q->model, r);
     if (!web_guard_allows(q, q->route && q->route->open, r) || !q->route) {
         return false;
     }
-    if (!strstr(q->route->methods, method) || !*method) {
+    if (!web_head_takes(q->route->methods, method)) {
         r->allow = q->route->methods;
         web_fail(r, 405, "this path takes %s", q->route->methods);
         return false;
@@ -137,19 +174,27 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
 }
 
 static enum MHD_Result begin(struct web_listener *l, struct MHD_Connection *http, const char *path,
-                             const char *method, void **context)
+                             const char *method, const char *version, void **context)
 {
     struct web_request *q = calloc(1, sizeof(*q));
     struct web_reply r = {0};
+    const char *doubt;
 
     if (!q) {
         return MHD_NO;
     }
     q->listener = l;
     q->http = http;
+    q->owner = web_conn_owner(conn_of(http));
     q->begin_ns = base_now_ns();
     *context = q;
-    web_conn_owes(l->web->watch, 1);
+    web_conn_owes(l->web->watch, conn_of(http), true);
+    doubt = web_head_doubt(http, method, version);
+    if (doubt) {
+        web_fail(&r, 400, "this request can be read in two ways: %s", doubt);
+        r.close = true;
+        return web_send(q, &r);
+    }
     return judge_header(q, path, method, &r) ? MHD_YES : web_send(q, &r);
 }
 
@@ -163,14 +208,12 @@ static unsigned grow(struct web_request *q, size_t needed)
     while (room < needed) {
         room = base_min(room * 2, most);
     }
-    w->count.buffered_bytes += room - q->room;
-    if (w->count.buffered_bytes > (uint64_t)(w->o.memory_mb * 1e6)) {
-        w->count.buffered_bytes -= room - q->room;
+    if (!web_claim(q, room - q->room)) {
         return 503;
     }
     grown = realloc(q->body, room);
     if (!grown) {
-        w->count.buffered_bytes -= room - q->room;
+        web_claim_less(q, room - q->room);
         return 503;
     }
     q->body = grown;
@@ -210,11 +253,10 @@ static enum MHD_Result finish(struct web_request *q)
     if (q->refused == 413) {
         web_fail(&r, 413, "the body is larger than --body-mb allows, %g MB", w->o.body_mb);
     } else if (q->refused) {
-        web_fail(&r, 503, "the bodies of all requests take more than --memory-mb allows, %g MB",
-                 w->o.memory_mb);
+        web_fail_memory(&r, w);
     } else if (q->route->body && q->bytes == 0) {
         web_fail(&r, 400, "the body is empty");
-    } else {
+    } else if (!q->route->body || web_picture_settle(q, &r)) {
         q->route->answer(q, &r);
     }
     web_conn_works(w->watch, conn_of(q->http), false);
@@ -229,7 +271,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *http, const 
     enum MHD_Result rc;
 
     if (!q) {
-        return begin(arg, http, path, method, context);
+        return begin(arg, http, path, method, version, context);
     }
     if (*bytes > 0) {
         rc = receive(q, data, *bytes);
@@ -258,6 +300,8 @@ bool web_server_start(struct web_listener *l, const struct web_tls *tls)
 {
     const struct web_options *o = &l->web->o;
     struct MHD_OptionItem more[8] = {0};
+    /* Who gets a place is decided by web_watch.c; those that it cut end a little later. */
+    unsigned most = (unsigned)o->connections * 2 + ENDING_LEAST;
     size_t n = 0;
 
     if (l->tls) {
@@ -267,19 +311,17 @@ bool web_server_start(struct web_listener *l, const struct web_tls *tls)
         if (tls->ca) {
             more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, tls->ca};
         }
-        more[n++] = (struct MHD_OptionItem){MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-                                            (intptr_t)o->per_address, NULL};
     }
     more[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     l->mhd = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC | MHD_USE_ERROR_LOG | (l->tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, l,
-        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_ARRAY, more,
-        MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_CONNECTION_LIMIT, most,
+        MHD_OPTION_UNESCAPE_CALLBACK, web_head_unescape, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
     if (!l->mhd) {
         web_log("%s: cannot serve there", l->text);
     }

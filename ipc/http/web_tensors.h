@@ -44,12 +44,12 @@ const char *web_datatype(uint32_t dtype);
 const char *web_datatype_of(const char *name);
 
 /** web_call_read() - reads the body. Return: true; false: @r is the error. */
-bool web_call_read(const struct web_request *q, struct web_call *ret, struct web_reply *r);
+bool web_call_read(struct web_request *q, struct web_call *ret, struct web_reply *r);
 void web_call_free(struct web_call *c);
 /** web_call_fill() - writes the inputs into a frame. Return: as web_call_read(). */
 bool web_call_fill(const struct web_call *c, const struct piped_stream_info *info,
                    struct piped_frame *f, const struct web_request *q, struct web_reply *r);
 /** web_call_answer() - makes the answer of an answered frame. @more: an object whose members come
  * before the outputs; NULL: none. */
-void web_call_answer(const struct web_call *c, const struct web_request *q, struct piped_stream *s,
+void web_call_answer(const struct web_call *c, struct web_request *q, struct piped_stream *s,
                      const struct piped_frame *f, const json_t *more, struct web_reply *r);

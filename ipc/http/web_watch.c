@@ -13,9 +13,11 @@
 
 struct web_conn {
     LIST_ENTRY(web_conn) linked;
+    const struct web_listener *listener; /* borrowed */
+    struct web_owner *owner;             /* one of its connections */
     int fd;
     uint64_t since_ns; /* of what it does now */
-    bool works, cut;
+    bool works, owes, cut;
 };
 
 struct web_watch {
@@ -37,6 +39,14 @@ static int wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t at_ns)
     return pthread_cond_timedwait(c, lock, &t);
 }
 
+/* Its thread sees the end of the stream, and closes it. */
+static void cut(struct web_conn *c, _Atomic uint64_t *count)
+{
+    shutdown(c->fd, SHUT_RDWR);
+    c->cut = true;
+    ++*count;
+}
+
 static void *watch_thread(void *arg)
 {
     struct web_watch *w = arg;
@@ -50,10 +60,7 @@ static void *watch_thread(void *arg)
 
         LIST_FOREACH(c, &w->conns, linked) {
             if (!c->works && !c->cut && now > c->since_ns + limit_ns) {
-                /* Its thread sees the end of the stream, and closes it. */
-                shutdown(c->fd, SHUT_RDWR);
-                c->cut = true;
-                w->web->count.cut++;
+                cut(c, &w->web->count.cut);
             }
         }
         pthread_mutex_unlock(&w->lock);
@@ -108,19 +115,93 @@ struct web_watch *web_watch_free(struct web_watch *w)
     return NULL;
 }
 
-struct web_conn *web_conn_add(struct web_watch *w, int fd)
+/* The client has closed it, and its thread has not noticed yet. */
+static bool is_over(const struct web_conn *c)
 {
+    char byte;
+
+    return c->cut || (!c->owes && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
+}
+
+/* How many connections each owner has at the listener. Return: of all. */
+static size_t count_here(struct web_watch *w, const struct web_listener *l)
+{
+    struct web_conn *c;
+    size_t all = 0;
+
+    LIST_FOREACH(c, &w->conns, linked) {
+        c->owner->here = 0;
+    }
+    LIST_FOREACH(c, &w->conns, linked) {
+        if (c->listener == l && !is_over(c)) {
+            c->owner->here++;
+            all++;
+        }
+    }
+    return all;
+}
+
+/* Whose place a new connection gets: of those who have more than its owner, the one with most.
+ * Return: NULL: nobody's. */
+static struct web_conn *least_needed(struct web_watch *w, const struct web_conn *by)
+{
+    struct web_conn *c, *found = NULL;
+
+    LIST_FOREACH(c, &w->conns, linked) {
+        size_t more = c->owner->here;
+
+        if (c->listener == by->listener && !c->cut && !c->works && more > by->owner->here &&
+            (!found || more > found->owner->here ||
+             (more == found->owner->here && c->since_ns < found->since_ns))) {
+            found = c;
+        }
+    }
+    return found;
+}
+
+/* Under the lock, when it is in the list. */
+static void find_place(struct web_watch *w, struct web_conn *c)
+{
+    const struct web_options *o = &w->web->o;
+    double own = c->owner->who.user ? o->per_user : o->per_address;
+    size_t all = count_here(w, c->listener);
+    struct web_conn *other;
+
+    if (c->owner->here > (size_t)own) {
+        cut(c, &w->web->count.refused);
+    } else if (all > (size_t)o->connections) {
+        other = least_needed(w, c);
+        cut(other ? other : c, other ? &w->web->count.cut : &w->web->count.refused);
+    }
+}
+
+struct web_conn *web_conn_add(struct web_watch *w, const struct web_listener *l, int fd)
+{
+    struct web_peer who = web_peer_of(&w->web->peers, fd);
     struct web_conn *c = calloc(1, sizeof(*c));
 
-    if (c) {
-        c->fd = fd;
-        c->since_ns = base_now_ns();
-        pthread_mutex_lock(&w->lock);
-        LIST_INSERT_HEAD(&w->conns, c, linked);
-        w->count++;
-        pthread_mutex_unlock(&w->lock);
+    if (!c) {
+        return NULL;
     }
+    c->owner = web_owner_enter(&w->web->memory, &who);
+    if (!c->owner) {
+        free(c);
+        return NULL;
+    }
+    c->listener = l;
+    c->fd = fd;
+    c->since_ns = base_now_ns();
+    pthread_mutex_lock(&w->lock);
+    LIST_INSERT_HEAD(&w->conns, c, linked);
+    w->count++;
+    find_place(w, c);
+    pthread_mutex_unlock(&w->lock);
     return c;
+}
+
+struct web_owner *web_conn_owner(struct web_conn *c)
+{
+    return c ? c->owner : NULL;
 }
 
 void web_conn_remove(struct web_watch *w, struct web_conn *c)
@@ -129,6 +210,7 @@ void web_conn_remove(struct web_watch *w, struct web_conn *c)
     LIST_REMOVE(c, linked);
     w->count--;
     pthread_mutex_unlock(&w->lock);
+    web_owner_leave(&w->web->memory, c->owner);
     free(c);
 }
 
@@ -142,10 +224,13 @@ void web_conn_works(struct web_watch *w, struct web_conn *c, bool works)
     }
 }
 
-void web_conn_owes(struct web_watch *w, int by)
+void web_conn_owes(struct web_watch *w, struct web_conn *c, bool owes)
 {
     pthread_mutex_lock(&w->lock);
-    w->owed += (size_t)by;
+    w->owed += owes ? 1u : (size_t)-1;
+    if (c) {
+        c->owes = owes;
+    }
     if (w->owed == 0) {
         pthread_cond_broadcast(&w->idle);
     }

@@ -161,6 +161,31 @@ static const char *foreign(const struct ctl_image *img)
     return NULL;
 }
 
+static bool is_jpeg(const uint8_t *d, size_t bytes)
+{
+    return bytes > 2 && d[0] == 0xff && d[1] == 0xd8;
+}
+
+static bool is_png(const uint8_t *d, size_t bytes)
+{
+    return bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+enum ctl_image_kind ctl_image_known(const uint8_t *data, size_t bytes, const char **ret_foreign)
+{
+    const struct ctl_image img = {.data = (uint8_t *)(uintptr_t)data, .data_bytes = bytes};
+
+    *ret_foreign = NULL;
+    if (is_jpeg(data, bytes)) {
+        return CTL_IMAGE_JPEG;
+    }
+    if (is_png(data, bytes)) {
+        return CTL_IMAGE_PNG;
+    }
+    *ret_foreign = foreign(&img);
+    return CTL_IMAGE_RAW;
+}
+
 static int recognise(const char *name, struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     const uint8_t *d = img->data;
@@ -175,11 +200,11 @@ static int recognise(const char *name, struct ctl_image *img, char *ret_error, s
         img->kind = CTL_IMAGE_PNM;
         return pnm_size(img, 0, ret_error, error_bytes);
     }
-    if (img->data_bytes > 2 && d[0] == 0xff && d[1] == 0xd8) {
+    if (is_jpeg(d, img->data_bytes)) {
         img->kind = CTL_IMAGE_JPEG;
         return ctl_jpeg_size(img, ret_error, error_bytes);
     }
-    if (img->data_bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0) {
+    if (is_png(d, img->data_bytes)) {
         img->kind = CTL_IMAGE_PNG;
         return ctl_png_size(img, ret_error, error_bytes);
     }

@@ -44,6 +44,9 @@ int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct
 int ctl_image_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
                    size_t error_bytes, struct ctl_image *ret);
 void ctl_image_close(struct ctl_image *img);
+/** ctl_image_known() - what a file is by its first bytes. Return: CTL_IMAGE_JPEG or CTL_IMAGE_PNG;
+ * CTL_IMAGE_RAW: another, @ret_foreign is how to go on with one that is known, or NULL. */
+enum ctl_image_kind ctl_image_known(const uint8_t *data, size_t bytes, const char **ret_foreign);
 /** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:
  * width, height, channels and bytes are those of the next picture; 0: there is none; -EINVAL. */
 int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes);

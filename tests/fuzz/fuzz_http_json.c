@@ -101,11 +101,13 @@ static void check_text(const char *text, size_t bytes)
     json_t *whole = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     struct web_split s;
     char why[256] = "";
-    unsigned status = web_split(text, bytes, &s, why, sizeof(why));
+    unsigned status = web_split_cut(text, bytes, &s, why, sizeof(why));
     size_t indices;
     bool read;
 
+    status = status ? status : web_split_read(&s, why, sizeof(why));
     if (status) {
+        web_split_free(&s);
         MUST(*why && (status == 400 || status == 413));
         MUST(status == 413 || !whole || has_reason(whole, why));
         json_decref(whole);

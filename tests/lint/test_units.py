@@ -137,8 +137,9 @@ def http_is_sandboxed():
         check(level and done.returncode == 0, "exposure of piped-http:\n" + done.stdout + done.stderr)
         print("exposure of piped-http %s" % level.group(1))
     with open(os.path.join(SYSTEMD, "piped-http.socket"), encoding="utf-8") as f:
-        listens = [line.strip() for line in f if line.startswith("ListenStream=")]
-    check(listens == ["ListenStream=127.0.0.1:8000", "ListenStream=/run/piped-http/http.sock"], listens)
+        listens = [line.strip() for line in f if line.startswith("Listen")]
+    check(listens == ["ListenStream=127.0.0.1:8000", "ListenStream=/run/piped-http/http.sock", "ListenNetlink=inet-diag"], listens)
+    check("PrivateUsers=yes\n" not in text, "it cannot tell users apart")
     check("PrivateNetwork=yes\n" in text and "RestrictAddressFamilies=AF_UNIX\n" in text)
     return None
 

@@ -123,7 +123,7 @@ def halves_and_other_types_agree():
                 (("b", [2], "INT64", [5, -9007199254740993]), ("a", [2, 2], "FP32", [[1, 2.5], [-3e-1, 4]]))]
         answer = h.infer("two", {"inputs": both})[2]
         outputs = {o["name"]: o for o in answer["outputs"]}
-        equal(outputs["sum"]["data"], [2, 5, -0.600000024, 8])
+        equal(outputs["sum"]["data"], [2, 5, -0.6, 8])
         equal((outputs["twice"]["datatype"], outputs["twice"]["data"]), ("INT64", [10, -18014398509481986]))
         only = h.infer("two", {"inputs": both, "outputs": [{"name": "twice"}]})[2]
         equal([o["name"] for o in only["outputs"]], ["twice"])
@@ -165,6 +165,72 @@ def pictures_are_answered_with_classes():
         h.refused(400, "cannot be decoded", h.infer("digits", pictures[0][1][:-20], {"Content-Type": "image/png"}))
         h.refused(400, "top must be a number", h.request("POST", "/v2/models/digits/infer?top=x", pictures[0][1],
                                                          {"Content-Type": "image/png"}))
+
+
+def form(data, name="image", boundary="b", more=b""):
+    """As curl -F sends it. Return: body, headers."""
+    head = 'Content-Disposition: form-data; name="%s"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n' % name
+    mark = b"--" + boundary.encode()
+    return mark + b"\r\n" + head.encode() + data + b"\r\n" + more + mark + b"--\r\n", \
+        {"Content-Type": "multipart/form-data; boundary=" + boundary}
+
+
+def pictures_come_as_clients_send_them():
+    """Whatever type a client gives a picture, its first bytes count."""
+    picture, field = png(16, 16, 1, 1), b'--b\r\nContent-Disposition: form-data; name="top"\r\n\r\n3\r\n'
+    curl = {"Content-Type": "application/x-www-form-urlencoded"}
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        wanted = h.infer("digits", picture, {"Content-Type": "image/png"})[2]["top"]
+        quoted = form(picture, boundary="a b'c")[0], {"Content-Type": 'multipart/form-data; charset=x; Boundary="a b\'c"; y=z'}
+        for data, kind in ((picture, curl), (picture, {}), (picture, {"Content-Type": "image/jpeg"}), form(picture), quoted,
+                           (picture, {"Content-Type": "image/*"}), (picture, {"Content-Type": "IMAGE/X-PNG; q=1"})):
+            status, _, answer = h.infer("digits", data, kind)
+            equal((status, answer.get("top")), (200, wanted), kind)
+        wanted = h.infer("digits", JPEG, {"Content-Type": "image/jpeg"})[2]["top"]
+        for data, kind in ((JPEG, {"Content-Type": "image/jpg"}), (JPEG, {"Content-Type": "image/pjpeg"}), (JPEG, curl),
+                           (JPEG, {}), (JPEG, {"Content-Type": "image/png"}), form(JPEG)):
+            equal(h.infer("digits", data, kind)[2]["top"], wanted, kind)
+        body = json.dumps({"inputs": [tensor(digits_input(1))]}).encode()
+        equal(h.infer("digits", body, curl)[0], 200, "JSON as curl -d sends it")
+        webp, gif = b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a" + bytes(20)
+        for status, words, answer in (
+                (415, "a WebP file; convert it", h.infer("digits", webp, {"Content-Type": "image/png"})),
+                (415, "a GIF file; convert it", h.infer("digits", gif, curl)),
+                (415, "not image/webp; convert it to JPEG or PNG", h.infer("digits", webp, {"Content-Type": "image/webp"})),
+                (400, "neither a JPEG nor a PNG", h.infer("digits", b"nothing", {"Content-Type": "image/png"})),
+                (400, "for a picture: -H 'Content-Type: image/png'", h.infer("digits", picture, {BINARY: "0"})),
+                (400, "for a picture: -H", h.infer("digits", JPEG, {"Content-Type": "application/octet-stream"})),
+                (400, "more than one part; send one picture", h.infer("digits", *form(picture, more=field))),
+                (400, "neither a JPEG nor a PNG", h.infer("digits", *form(b"x"))),
+                (400, "is not complete", h.infer("digits", form(picture)[0][:-7], form(b"")[1])),
+                (400, "cannot be read", h.infer("digits", form(picture)[0], {"Content-Type": "multipart/form-data"})),
+                (400, "cannot be read", h.infer("digits", picture, {"Content-Type": "multipart/form-data; boundary=" + "x" * 71})),
+                (400, "cannot be read", h.infer("digits", b"--b", form(b"")[1]))):
+            h.refused(status, words, answer)
+
+
+def numbers_are_the_shortest_that_read_back():
+    """The same text by HTTP and by pipectl infer, however the answer is asked for."""
+    shortest = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?")
+    with Daemon(models=dict(test_outputs.networks(), digits=DIGITS)) as d, Http(d) as h:
+        path = os.path.join(d.temp, "a.png")
+        for model, query in (("digits", "?outputs=1"), ("plain", "?decode=1"), ("yolo", "?decode=1"), ("pose", "?decode=1")):
+            data = png(64, 48, 3, 5)
+            with open(path, "wb") as f:
+                f.write(data)
+            c = h.connect()
+            c.request("POST", "/v2/models/%s/infer%s" % (model, query), data, {"Content-Type": "image/png"})
+            answer = json.loads(c.getresponse().read(), parse_float=str)
+            c.close()
+            said = d.pipectl("infer", "--json", "--model", model, path, as_json=False)
+            wanted = json.loads(said, parse_float=str)[0]
+            for key in {"top", "objects"} & set(answer):
+                equal(answer[key], wanted[key], model)
+            for text in re.findall(r"'(-?[0-9][^']*)'", str([answer.get(k) for k in ("top", "objects", "outputs")])):
+                check(shortest.fullmatch(text) and len(re.sub("[^0-9]", "", text.split("e")[0]).lstrip("0")) <= 9, text)
+                value = struct.unpack("<f", struct.pack("<f", float(text)))[0]
+                check(all(struct.unpack("<f", struct.pack("<f", float("%.*g" % (n, value))))[0] != value
+                          for n in range(6, len(re.sub("[^0-9]", "", text.split("e")[0]).strip("0")))), "not the shortest:", text)
 
 
 def keys_are_read_as_json_says():
@@ -392,6 +458,7 @@ def examples_of_the_page_run():
 
 
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
-      only_valid_rows_are_answered, pictures_are_answered_with_classes, pictures_are_upright, keys_are_read_as_json_says,
+      only_valid_rows_are_answered, pictures_are_answered_with_classes, pictures_are_upright,
+      pictures_come_as_clients_send_them, numbers_are_the_shortest_that_read_back, keys_are_read_as_json_says,
       decoded_outputs_are_those_of_pipectl, a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
       infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))

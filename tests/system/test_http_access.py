@@ -179,6 +179,38 @@ def pages_of_other_sites_are_refused():
         check("default-src 'none'" in policy and "unsafe" not in policy, policy)
 
 
+def whole_addresses_are_taken():
+    """RFC 9112, 3.2.2: GET http://HOST/PATH; HOST counts, not the header."""
+    def ask(h, target, host, index=0):
+        with socket.socket(socket.AF_UNIX if index else socket.AF_INET) as s:
+            s.settimeout(60)
+            s.connect(h.addresses[index][5:] if index else ("127.0.0.1", h.port))
+            s.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (target, host)).encode())
+            return int(s.makefile("rb").readline().split()[1])
+
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, listen=("127.0.0.1:0", "unix:" + d.temp + "/h.sock")) as h:
+        own = "127.0.0.1:%d" % h.port
+        for index in (0, 1):
+            for target in ("http://%s/v2" % own, "HTTP://localhost/v2", "https://localhost:1/v2", "http://localhost",
+                           "http://[::1]:80/v2", "http://%s/v2/models/digits?x=http://evil/" % own, "http://localhost?x=1",
+                           "http://%s/v%%32" % own):
+                equal(ask(h, target, own, index), 200, target)
+            for target in ("http:///v2", "http://:80/v2", "http://user@%s/v2" % own, "http://user%40localhost/v2",
+                           "http://localhost:x/v2", "http://localhost:80:80/v2", "http://[::1/v2", "http://" + "a" * 300 + "/v2",
+                           "http://local\\host/v2"):
+                equal(ask(h, target, own, index), 400, target)
+            for target in ("ftp://localhost/v2", "localhost/v2", "*", "http://localhost/nothing"):
+                equal(ask(h, target, own, index), 404, target)
+        equal(ask(h, "http://localhost/v2", "evil.example"), 200, "the header does not count")
+        equal(ask(h, "http://evil.example/v2", "localhost"), 403)
+        equal(ask(h, "http://evil.example/v2", "localhost", 1), 200, "on a Unix socket any name will do")
+        for host in ("127.0.0.1:evil", "localhost:80:80", "[::1].evil", "[::1]x", "localhost/", "::1", ""):
+            equal(ask(h, "/v2", host), 403, host)
+        equal(h.get("http://%s/v2/models" % own, headers={"Host": own, "Origin": "http://" + own})[0], 200)
+        h.refused(403, "page of another site",
+                  h.get("http://%s/v2" % own, headers={"Host": own, "Origin": "http://evil.example"}))
+
+
 def unix_sockets_have_modes_and_are_replaced():
     with Daemon() as d:
         path = os.path.join(d.temp, "h.sock")
@@ -215,5 +247,6 @@ if not shutil.which("openssl"):
     print("SKIP: openssl is not installed")
     raise SystemExit(77)
 main((options_are_guessed_and_judged, the_manual_has_all_options, open_addresses_are_refused, tokens_are_asked_for,
-      certificates_are_asked_for, pages_of_other_sites_are_refused, unix_sockets_have_modes_and_are_replaced,
+      certificates_are_asked_for, pages_of_other_sites_are_refused, whole_addresses_are_taken,
+      unix_sockets_have_modes_and_are_replaced,
       sockets_are_passed_in))

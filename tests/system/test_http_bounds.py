@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What one client of piped-http can cost others: memory that is claimed before it is there, and places for connections."""
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import zlib
+
+from daemon import BUILD, DIGITS, LIMIT_S, Daemon, check, equal
+from http_server import Http, main, wait
+from surroundings import needs
+
+PNG, JPEG = {"Content-Type": "image/png"}, {"Content-Type": "image/jpeg"}
+RAW = {"Inference-Header-Content-Length": "0"}
+DIGIT = struct.pack("<256f", *([0.25] * 256))
+MIB = 1 << 20
+# Dials until every place is its own, says so, and dials again whenever one is closed. It says nothing, or drips.
+SLOW = r"""
+import os, select, socket, sys
+uid, count, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+"".encode("idna")  # loaded while its file can be read
+os.setgroups([]); os.setgid(uid); os.setuid(uid)
+def dial():
+    if path.startswith("/"):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(path)
+    else:
+        s = socket.create_connection(path.rsplit(":", 1))
+    s.sendall(b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: localhost\r\nX: ")
+    s.setblocking(False)
+    return s
+held, told = [], False
+while True:
+    while len(held) < count:
+        try:
+            held.append(dial())
+        except OSError:
+            break
+    if not told:
+        print("held", flush=True)
+        told = True
+    for s in select.select(held, [], [], 0.005)[0]:
+        s.close()
+        held.remove(s)
+"""
+
+
+def png(width, height, channels):
+    """A black picture, of few bytes."""
+    row = b"\0" * (1 + width * channels)
+    pack = zlib.compressobj(9)
+    data = b"".join(pack.compress(row * 16) for _ in range(height // 16)) + pack.compress(row * (height % 16)) + pack.flush()
+
+    def part(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", data) + part(b"IEND", b"")
+
+
+def jpeg_head(width, height, sof, scan=3):
+    """A JPEG file up to its first scan, without the scan."""
+    components = b"".join(bytes((i, 0x11, 0)) for i in (1, 2, 3))
+    tables = b"\xff\xdb\x00\x43\x00" + b"\x01" * 64
+    frame = b"\xff" + bytes((sof,)) + struct.pack(">HBHHB", 17, 8, height, width, 3) + components
+    return (b"\xff\xd8" + tables + frame + b"\xff\xda" + struct.pack(">HB", 6 + 2 * scan, scan) +
+            b"".join(bytes((i, 0)) for i in range(1, scan + 1)) + b"\x00\x3f\x00")
+
+
+def memory(h, key):
+    """Of piped-http, in bytes: VmRSS, VmHWM."""
+    with open("/proc/%d/status" % h.process.pid, encoding="ascii") as f:
+        return next(int(line.split()[1]) * 1024 for line in f if line.startswith(key + ":"))
+
+
+def answered(h, answer):
+    equal(answer[0], 200, answer[2])
+    return h
+
+
+def slots_are_as_large_as_pictures():
+    """Not as the widest times the highest: two pictures of 16 megapixels once took 700 MiB."""
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        answered(h, h.infer("digits", DIGIT, RAW))
+        before = memory(h, "VmRSS")
+        for size in ((16000, 1000), (1000, 16000), (10, 16000)):
+            answered(h, h.infer("digits", png(*size, 3), PNG))
+        most = (memory(h, "VmHWM") - before) / MIB
+        check(most < 100, "MiB more:", most)
+        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        check(48e6 <= h.metric("piped_http_idle_bytes") < 49e6, h.metric("piped_http_idle_bytes"))
+
+
+def what_never_fits_is_refused_before_it_is_decoded():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        h.refused(413, "--image-mpixels allows 64 megapixels", h.infer("digits", png(16000, 4100, 1), PNG))
+        h.refused(400, "cannot be decoded", h.infer("digits", jpeg_head(8000, 8000, 0xc0), JPEG))
+        for sof, scan in ((0xc2, 3), (0xc0, 1)):  # progressive, or a scan for each component: all coefficients
+            h.refused(413, "seven eighths of --memory-mb", h.infer("digits", jpeg_head(8000, 8000, sof, scan), JPEG))
+        answered(h, h.infer("digits", png(8000, 8000, 1), PNG))
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "64") as h:
+        h.refused(413, "a request may take 56 MB", h.infer("digits", png(5000, 4000, 3), PNG))
+        answered(h, h.infer("digits", png(4000, 4000, 3), PNG))
+
+
+def pictures_wait_for_memory():
+    """Each takes most of what there is; the slot of one that is idle is closed for another."""
+    data = [png(1000, 1600, 3), png(1600, 1100, 3), png(100, 15000, 1), DIGIT]
+    with Daemon(models={"digits": DIGITS, "other": DIGITS}) as d, Http(d, "--memory-mb", "6.6", "--body-mb", "1") as h:
+        answers = []
+
+        def ask(i):
+            answers.append(h.infer(("digits", "other")[i % 2], data[i % 4], RAW if i % 4 == 3 else PNG)[0])
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(12)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(LIMIT_S)
+        equal(answers, [200] * 12)
+        check(h.metric("piped_http_idle_bytes") <= 6.6e6)
+        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+
+
+def trees_and_answers_are_claimed():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "4", "--body-mb", "1") as h:
+        h.refused(503, "--memory-mb allows", h.infer("digits", '{"inputs":[],"x":[%s{}]}' % ("{}," * 30000)))
+        twice = {"inputs": [{"name": "image", "shape": [1, 1, 16, 16], "datatype": "FP32", "data": [0.5] * 256}],
+                 "outputs": [{"name": "probability"}] * 64}
+        equal(len(h.infer("digits", twice)[2]["outputs"]), 64)
+        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "0.05", "--body-mb", "0.02") as h:
+        h.refused(503, "--memory-mb allows", h.infer("digits", twice))
+        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        answered(h, h.infer("digits", DIGIT, RAW))
+
+
+class Slow:
+    """Processes of other users that hold connections."""
+
+    def __init__(self, h, users, count, index=0):
+        address = h.addresses[index]
+        self.path = address[5:] if address.startswith("unix:") else address.split("//")[1].replace("[", "").replace("]", "")
+        self.each = [subprocess.Popen([sys.executable, "-c", SLOW, str(u), str(count), self.path], stdout=subprocess.PIPE)
+                     for u in users]
+
+    def __enter__(self):
+        for p in self.each:
+            equal(p.stdout.readline(), b"held\n")
+        return self
+
+    def __exit__(self, *_):
+        for p in self.each:
+            p.kill()
+            p.wait()
+            p.stdout.close()
+
+
+def polite(h, index, count):
+    """One connection for each request. Return: how many were answered at the first try."""
+    good = 0
+    for _ in range(count):
+        c = h.connect(index)
+        try:
+            good += h.infer("digits", DIGIT, RAW, connection=c)[0] == 200
+        except (OSError, ConnectionError):
+            pass
+        c.close()
+    return good
+
+
+@needs("other users")
+def slow_users_leave_room_for_others():
+    """The attack that answered 0 of 83 requests: 64 connections of a user that say nothing, dialled again when cut."""
+    if not os.path.exists("/proc/net/tcp"):
+        return "the kernel has no TCP here"
+    listen = ["127.0.0.1:0", "unix:"]
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        listen.append("[::1]:0")
+    except OSError:
+        print("without ::1")
+    with Daemon(models={"digits": DIGITS}) as d:
+        os.chmod(d.temp, 0o755)
+        listen[1] += d.temp + "/h.sock"
+        with Http(d, listen=listen) as h:
+            os.chmod(d.temp + "/h.sock", 0o666)
+            for index in range(len(listen)):
+                with Slow(h, [65534], 80, index):
+                    wait(lambda: h.metric("piped_http_connections_refused_total") >= 80 - 48, "all its places are taken")
+                    equal(polite(h, index, 40), 40, listen[index])
+        # Two users with all places: whoever has most gives one to a third.
+        with Http(d, "--connections", "6", "--per-user", "4", listen=listen) as h:
+            os.chmod(d.temp + "/h.sock", 0o666)
+            for index in range(len(listen)):
+                with Slow(h, [65534, 65533], 4, index):
+                    wait(lambda: h.metric("piped_http_connections_refused_total") >= 2, "all places are taken")
+                    equal(polite(h, index, 40), 40, listen[index])
+    return None
+
+
+@needs("other users", "own network")
+def the_service_knows_users_by_a_socket_of_the_service_manager():
+    """As its units have it: a network of its own, and a netlink socket that was opened in the machine's."""
+    with Daemon(models={"digits": DIGITS}) as d, socket.create_server(("127.0.0.1", 0)) as s, \
+            socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as diag:
+        passed = ["unshare", "--net", "bash", "-c", 'LISTEN_PID=$$ LISTEN_FDS=2 exec "$@" 3<&%d 4<&%d' %
+                  (s.fileno(), diag.fileno()), "bash"]
+        with Http(d, "--connections", "6", "--per-user", "4", listen=(), pass_fds=(s.fileno(), diag.fileno()), wrapper=passed) as h:
+            with Slow(h, [65534, 65533], 4):
+                wait(lambda: h.metric("piped_http_connections_refused_total") >= 2, "all places are taken")
+                equal(polite(h, 0, 40), 40)
+
+
+main((slots_are_as_large_as_pictures, what_never_fits_is_refused_before_it_is_decoded, pictures_wait_for_memory,
+      trees_and_answers_are_claimed, slow_users_leave_room_for_others,
+      the_service_knows_users_by_a_socket_of_the_service_manager))
