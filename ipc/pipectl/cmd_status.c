@@ -79,6 +79,15 @@ static void print_route(const json_t *route)
         }
         printf("\n");
     }
+    json_array_foreach(json_object_get(route, "segments"), i, hop)
+    {
+        printf("    computed here: %s, plan %s\n", ctl_text(hop, "name"), ctl_text(hop, "plan"));
+    }
+    if (json_is_boolean(json_object_get(route, "pictures"))) {
+        printf("    pictures go as %s\n", json_is_true(json_object_get(route, "pictures"))
+                                              ? "they are, larger ones as tensors"
+                                              : "tensors");
+    }
 }
 
 static void print_model(const json_t *m)
@@ -225,10 +234,12 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
     const char *model = NULL;
     json_t *reply, *status;
-    int rc = CTL_DONE;
+    int rc = CTL_DONE, c;
+    bool all = false;
 
-    while (ctl_option(argc, argv, &rc, NULL) != -1) {
-        model = optarg;
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        model = c == 'm' ? optarg : model;
+        all |= c == 'a';
     }
     rc = rc ? rc : ctl_no_more(argc, argv);
     rc = rc ? rc : ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
@@ -239,6 +250,9 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
     if (ctl->json) {
         ctl_print_json(status);
     } else {
+        if (!all && !model) {
+            ctl_fold_segments(status);
+        }
         print_status(status);
     }
     rc = strcmp(ctl_text(status, "state"), "degraded") == 0 ? CTL_DEGRADED : CTL_DONE;

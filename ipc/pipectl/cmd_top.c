@@ -40,6 +40,9 @@ static int take_status(const struct ctl *ctl, const char *model, struct top *top
     int rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
 
     if (rc == CTL_DONE) {
+        if (!ctl->json) {
+            ctl_fold_segments(json_object_get(reply, "status"));
+        }
         top_take(top, json_object_get(reply, "status"), base_now_ns());
         json_decref(reply);
     }

@@ -11,11 +11,54 @@
 #include "ipc/pipectl/output.h"
 
 #define COLUMNS_MAX 16
+#define SEGMENT_STEM 20u /* of a model's name, which the name of a segment has at least */
 
 void ctl_print_json(const json_t *v)
 {
     json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
     putchar('\n');
+}
+
+/* A segment is called as the route's content: MODEL-IDENTITY#FIRST-LAST, with a long name cut. */
+static bool is_segment_of(const json_t *segment, const json_t *m)
+{
+    const char *name = ctl_text(m, "name"), *its = ctl_text(segment, "name");
+    const char *hash = strrchr(its, '#');
+    size_t same = 0;
+
+    while (name[same] && name[same] == its[same]) {
+        same++;
+    }
+    return hash && its[same] == '-' && (!name[same] || same >= SEGMENT_STEM) &&
+           json_is_object(json_object_get(m, "route"));
+}
+
+void ctl_fold_segments(json_t *status)
+{
+    json_t *models = json_object_get(status, "models");
+
+    for (size_t i = json_array_size(models); i-- > 0;) {
+        json_t *segment = json_array_get(models, i), *route = NULL;
+
+        if (!json_is_object(json_object_get(segment, "segment"))) {
+            continue;
+        }
+        for (size_t k = 0; k < json_array_size(models) && !route; k++) {
+            json_t *m = json_array_get(models, k);
+
+            route = is_segment_of(segment, m) ? json_object_get(m, "route") : NULL;
+        }
+        if (route) {
+            json_t *list = json_object_get(route, "segments");
+
+            if (!list) {
+                list = json_array();
+                json_object_set_new(route, "segments", list);
+            }
+            json_array_insert(list, 0, segment);
+            json_array_remove(models, i);
+        }
+    }
 }
 
 void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align)

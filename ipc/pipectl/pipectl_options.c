@@ -20,6 +20,10 @@ static const struct cli_option COMMON[] = {
     {0}};
 static const struct cli_option NONE[] = {{0}};
 static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
+static const struct cli_option STATUS[] = {
+    ONLY_MODEL,
+    {"all", 'a', NULL, NULL, "the segments of models over boards, too, as models of their own"},
+    {0}};
 static const struct cli_option HEALTH[] = {
     {"live", 'l', NULL, NULL, "it answers"},
     {"ready", 'r', NULL, NULL, "it serves all its models, or the one of --model (the default)"},
@@ -174,7 +178,7 @@ static const struct cli_argument FILES[] = {{"*", "@file"}, {0}};
 static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
 
 static const struct cli_command COMMANDS[] = {
-    {"status", NULL, "", "show what is served, by which plan, on which cores", ONE_MODEL, NULL},
+    {"status", NULL, "", "show what is served, by which plan, on which cores", STATUS, NULL},
     {"health", NULL, "", "exit with 0 if it serves; for containers and scripts", HEALTH, NULL},
     {"doctor", NULL, "", "say why it is slow or refuses frames, and what to do", DOCTOR, NULL},
     {"report", NULL, "", "write a page of what is served, how fast, why, on what machine", REPORT,

@@ -137,6 +137,10 @@ static void print_best(const json_t *route)
         printf("  ");
         ctl_print_wrapped(ctl_text(route, "verdict"), 2);
     }
+    if (ctl_real(route, "input_bytes") > 0) {
+        printf("  the input of a frame is planned with %.0f bytes on the wire\n",
+               ctl_real(route, "input_bytes"));
+    }
     if (ctl_real(route, "guessed_links") > 0) {
         printf("  %.0f links were not measured yet, and are guessed.\n",
                ctl_real(route, "guessed_links"));

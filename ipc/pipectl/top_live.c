@@ -138,6 +138,7 @@ static void take_reply(struct live *l, json_t *reply, uint64_t now_ns)
     memcpy(method, l->asked[0], sizeof(method));
     memmove(l->asked[0], l->asked[1], sizeof(l->asked) - sizeof(l->asked[0]));
     if (strcmp(method, "Status") == 0 && json_object_get(reply, "status")) {
+        ctl_fold_segments(json_object_get(reply, "status"));
         top_take(&l->top, json_object_get(reply, "status"), now_ns);
         l->notice[0] = '\0';
         choose_model(l);
