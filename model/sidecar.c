@@ -320,7 +320,13 @@ static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
         {"layout", read_layout}, {"fit", read_fit},       {NULL, NULL},
     };
 
+    base_autofree char *text = json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+
     rd->out->preproc.given = true;
+    rd->out->preprocess = text ? mdl_pool_strdup(rd->pool, text) : NULL;
+    if (!rd->out->preprocess) {
+        return -ENOMEM;
+    }
     return json_is_object(v) ? read_keys(rd, v, keys) : key_fail(rd, key, "must be an object");
 }
 
@@ -377,6 +383,23 @@ int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_
     out.preproc.known = true;
     *ret = out;
     return 0;
+}
+
+int mdl_sidecar_preprocess(const char *text, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
+                           struct mdl_preproc *preproc)
+{
+    base_autofree char *whole = NULL;
+    struct mdl_sidecar read;
+    bool nhwc = preproc->nhwc;
+    int r = asprintf(&whole, "{\"preprocess\": %s}", text) < 0 ? -ENOMEM : 0;
+
+    r = r < 0 ? r
+              : mdl_sidecar_parse(whole, strlen(whole), "preprocess", -1, pool, ret_error, &read);
+    if (r == 0) {
+        *preproc = read.preproc;
+        preproc->nhwc = read.layout_given ? read.preproc.nhwc : nhwc;
+    }
+    return r;
 }
 
 /* Return: the bytes of @model_path before its extension. */

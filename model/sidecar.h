@@ -19,6 +19,7 @@
 struct mdl_sidecar {
     struct mdl_preproc preproc; /* preproc.known: there is a sidecar */
     bool layout_given;
+    char *preprocess; /* the object of that key, as JSON in the pool given; NULL: there is none */
     size_t height, width; /* 0: not given */
     struct mdl_shapes shapes;
     char **labels; /* label_count strings in the pool given, or NULL */
@@ -44,6 +45,11 @@ char *mdl_sidecar_find(const char *model_path);
 int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
                      struct mdl_sidecar *ret);
 
+/** mdl_sidecar_preprocess() - preprocessing by @text, the object of the key preprocess of some
+ * sidecar (mdl_sidecar.preprocess). @preproc: set; its layout stays if @text does not say one.
+ * Otherwise as mdl_sidecar_parse(). */
+int mdl_sidecar_preprocess(const char *text, struct mdl_pool *pool, char ret_error[MDL_ERROR_MAX],
+                           struct mdl_preproc *preproc);
 /** mdl_sidecar_parse() - the same from @bytes of @text; @name: for messages. @dir_fd: folder of
  * labels_file; -1: labels_file is refused. */
 int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_fd,

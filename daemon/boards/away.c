@@ -7,6 +7,7 @@
 #include "base.h"
 #include "daemon/boards/away_open.h"
 #include "daemon/models/models.h"
+#include "ipc/boards/picture_room.h"
 #include "ipc/piped.h"
 
 #define RETRY_NS (500 * BASE_NS_PER_MS)
@@ -23,6 +24,7 @@ struct line {
 struct dmn_away {
     uv_loop_t *loop;         /* borrowed, like the next two */
     struct dmn_model *model; /* whose frames these are */
+    unsigned pixfmt;         /* their pixel format; 0: tensors */
     struct dmn_elsewhere *at;
     char path[108]; /* of the socket */
     struct dmn_away_listener listener;
@@ -224,8 +226,27 @@ void dmn_away_want(struct dmn_away *a, uint64_t now_ns)
         return;
     }
     a->retry_ns = now_ns + RETRY_NS;
-    a->opening = dmn_away_open(a->loop, a->path, a->model->name,
-                               a->model->input_bytes + a->model->output_bytes, on_opened, a);
+    a->opening = dmn_away_open(a->loop,
+                               &(struct dmn_away_stream){.path = a->path,
+                                                         .model = a->model->name,
+                                                         .pixfmt = a->pixfmt,
+                                                         .input_bytes = a->model->input_bytes,
+                                                         .output_bytes = a->model->output_bytes},
+                               on_opened, a);
+}
+
+/* Copies a picture without gaps between its rows. */
+static void put_picture(const struct dmn_far_frame *f, struct piped_frame *s)
+{
+    const struct krn_image *i = f->image;
+    size_t row = pixfmt_row_bytes((enum pixfmt)f->pixfmt, i->width);
+    size_t rows = brd_picture_bytes(f->pixfmt, i->width, i->height) / row; /* of all planes */
+
+    for (size_t y = 0; y < rows; y++) {
+        memcpy((uint8_t *)s->input + y * row, i->data + y * i->stride, row);
+    }
+    s->width = i->width;
+    s->height = i->height;
 }
 
 enum dmn_offer dmn_away_offer(struct dmn_away *a, struct dmn_far_frame *f)
@@ -238,7 +259,11 @@ enum dmn_offer dmn_away_offer(struct dmn_away *a, struct dmn_far_frame *f)
     if (piped_acquire(a->line->stream, &s) < 0) {
         return DMN_OFFER_FULL;
     }
-    memcpy(s->input, f->input, a->model->input_bytes);
+    if (f->image) {
+        put_picture(f, s);
+    } else {
+        memcpy(s->input, f->input, a->model->input_bytes);
+    }
     s->deadline_ns = f->deadline_ns;
     s->user = f;
     if (piped_submit(a->line->stream, s) < 0) {
@@ -283,13 +308,15 @@ struct dmn_away_counts dmn_away_counts(const struct dmn_away *a)
     return a->counts;
 }
 
-struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, const char *path,
-                              struct dmn_elsewhere *at, const struct dmn_away_listener *l)
+struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, unsigned pixfmt,
+                              const char *path, struct dmn_elsewhere *at,
+                              const struct dmn_away_listener *l)
 {
     struct dmn_away *a = calloc(1, sizeof(*a));
 
     if (a) {
-        *a = (struct dmn_away){.loop = loop, .model = m, .at = at, .listener = *l};
+        *a =
+            (struct dmn_away){.loop = loop, .model = m, .pixfmt = pixfmt, .at = at, .listener = *l};
         snprintf(a->path, sizeof(a->path), "%s", path);
         TAILQ_INIT(&a->frames);
     }

@@ -28,10 +28,12 @@ struct dmn_away_listener {
     void (*room)(void *ctx);
 };
 
-/** dmn_away_new() - for frames of @m, by the socket @path, which is copied. @at: of the frames
- * it takes; borrowed as the rest. Return: owned; NULL: out of memory. */
-struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, const char *path,
-                              struct dmn_elsewhere *at, const struct dmn_away_listener *l);
+/** dmn_away_new() - for frames of @m of pixel format @pixfmt (0: tensors), by the socket @path,
+ * which is copied. @at: of the frames it takes; borrowed as the rest. Return: owned; NULL: out of
+ * memory. */
+struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, unsigned pixfmt,
+                              const char *path, struct dmn_elsewhere *at,
+                              const struct dmn_away_listener *l);
 /** dmn_away_free() - frames in flight do not come back any more. Takes NULL. Return: NULL. */
 struct dmn_away *dmn_away_free(struct dmn_away *a);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/boards/picture_room.h"
 #include "ipc/piped.h"
 
 #define RECONNECT_MS 2000u
@@ -19,7 +20,8 @@ struct dmn_away_opening {
     dmn_away_opened_fn done; /* NULL: nobody waits */
     void *ctx;
     char path[108], model[64];
-    size_t frame_bytes;
+    unsigned pixfmt;
+    size_t input_bytes, output_bytes;
     /* results, of the work thread */
     struct piped *piped;
     struct piped_stream *stream;
@@ -31,12 +33,16 @@ static void on_work(uv_work_t *work)
     struct dmn_away_opening *o = base_container_of(work, struct dmn_away_opening, work);
     struct piped_options to = {
         .size = sizeof(to), .path = o->path, .client = "piped", .reconnect_ms = RECONNECT_MS};
-    size_t frames = FRAMES_BYTES / base_max(o->frame_bytes, (size_t)1);
+    size_t frames = FRAMES_BYTES / base_max(o->input_bytes + o->output_bytes, (size_t)1);
     struct piped_stream_options of = {
-        .size = sizeof(of), .model = o->model, .pixfmt = PIPED_TENSOR, .policy = PIPED_BLOCK};
+        .size = sizeof(of), .model = o->model, .pixfmt = o->pixfmt, .policy = PIPED_BLOCK};
 
     frames = base_max(base_min(frames, (size_t)FRAMES_MAX), (size_t)FRAMES_LEAST);
     of.credits = (uint32_t)frames;
+    if (o->pixfmt) {
+        of.width = BRD_PICTURE_WIDTH;
+        of.height = brd_picture_room((enum pixfmt)o->pixfmt, o->input_bytes);
+    }
 
     if (piped_connect(&to, &o->piped) < 0 || piped_stream_open(o->piped, &of, &o->stream) < 0) {
         snprintf(o->why, sizeof(o->why), "%s", piped_last_error());
@@ -56,8 +62,8 @@ static void on_worked(uv_work_t *work, int status)
     free(o);
 }
 
-struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const char *path, const char *model,
-                                       size_t frame_bytes, dmn_away_opened_fn done, void *ctx)
+struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const struct dmn_away_stream *of,
+                                       dmn_away_opened_fn done, void *ctx)
 {
     struct dmn_away_opening *o = calloc(1, sizeof(*o));
 
@@ -66,9 +72,11 @@ struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const char *path, const 
     }
     o->done = done;
     o->ctx = ctx;
-    o->frame_bytes = frame_bytes;
-    snprintf(o->path, sizeof(o->path), "%s", path);
-    snprintf(o->model, sizeof(o->model), "%s", model);
+    o->pixfmt = of->pixfmt;
+    o->input_bytes = of->input_bytes;
+    o->output_bytes = of->output_bytes;
+    snprintf(o->path, sizeof(o->path), "%s", of->path);
+    snprintf(o->model, sizeof(o->model), "%s", of->model);
     if (uv_queue_work(loop, &o->work, on_work, on_worked) < 0) {
         free(o);
         return NULL;

@@ -18,10 +18,17 @@ struct piped_stream;
 typedef void (*dmn_away_opened_fn)(void *ctx, struct piped *p, struct piped_stream *s,
                                    const char *why);
 
-/** dmn_away_open() - opens a stream for tensors of @model (copied) on the socket @path (copied).
- * @frame_bytes: of inputs and outputs. @done: called once, later. Return: borrowed until @done;
- * NULL: it could not begin. */
-struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const char *path, const char *model,
-                                       size_t frame_bytes, dmn_away_opened_fn done, void *ctx);
+/* The stream that is wanted; texts are copied. */
+struct dmn_away_stream {
+    const char *path; /* of the socket */
+    const char *model;
+    unsigned pixfmt;                  /* of its frames; 0: tensors */
+    size_t input_bytes, output_bytes; /* of a frame; a picture has no more than its tensor */
+};
+
+/** dmn_away_open() - opens a stream. @done: called once, later. Return: borrowed until @done; NULL:
+ * it could not begin. */
+struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const struct dmn_away_stream *of,
+                                       dmn_away_opened_fn done, void *ctx);
 /** dmn_away_open_leave() - @done is not called any more. Takes NULL. Return: NULL. */
 struct dmn_away_opening *dmn_away_open_leave(struct dmn_away_opening *o);

@@ -6,45 +6,112 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/boards/away.h"
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "ipc/boards/picture_room.h"
 
 /* ---- the place elsewhere ---- */
 
+static struct dmn_board_model *model_of(const struct dmn_elsewhere *e)
+{
+    return base_container_of((struct dmn_elsewhere *)(uintptr_t)e, struct dmn_board_model,
+                             elsewhere);
+}
+
+struct dmn_away_counts dmn_board_model_counts(const struct dmn_board_model *bm)
+{
+    struct dmn_away_counts sum = {0};
+
+    for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+        struct dmn_away_counts n =
+            bm->away[i] ? dmn_away_counts(bm->away[i]) : (struct dmn_away_counts){0};
+
+        sum.taken += n.taken;
+        sum.undone += n.undone;
+        sum.in_flight += n.in_flight;
+    }
+    return sum;
+}
+
+bool dmn_board_model_settle(struct dmn_board_model *bm)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+        any |= bm->away[i] && dmn_away_settle(bm->away[i]);
+    }
+    return any;
+}
+
+static void on_picture_line(void *ctx)
+{
+    (void)ctx; /* pictures that find none are computed here */
+}
+
+static void on_room(void *ctx)
+{
+    struct dmn_board_model *bm = ctx;
+
+    dmn_model_collect(bm->model);
+}
+
+static struct dmn_away *new_away(struct dmn_board_model *bm, unsigned pixfmt,
+                                 void (*changed)(void *ctx))
+{
+    const struct dmn_machine *machine = bm->model->of->machine;
+    const char *path = dmn_config_string(dmn_machine_config(machine), DMN_KEY_BOARDS_FRAMES_SOCKET);
+    const struct dmn_away_listener l = {.ctx = bm, .changed = changed, .room = on_room};
+
+    return dmn_away_new(machine->loop, bm->model, pixfmt, path, &bm->elsewhere, &l);
+}
+
+/* The bytes on the wire decide. */
+static bool takes(const struct dmn_elsewhere *e, unsigned pixfmt, const struct krn_image *image)
+{
+    const struct dmn_board_model *bm = model_of(e);
+    uint64_t bytes = brd_picture_bytes(pixfmt, image->width, image->height);
+
+    return bm->state.pictures && bytes > 0 && bytes <= bm->model->input_bytes;
+}
+
 static enum dmn_offer offer(struct dmn_elsewhere *e, struct dmn_far_frame *f)
 {
-    struct dmn_board_model *bm = base_container_of(e, struct dmn_board_model, elsewhere);
+    struct dmn_board_model *bm = model_of(e);
 
     if (!bm->serving) {
         return DMN_OFFER_NONE;
     }
     /* more would stand before the frames of others, past the fair queue */
-    if (bm->state.window && dmn_away_counts(bm->away).in_flight >= bm->state.window) {
+    if (bm->state.window && dmn_board_model_counts(bm).in_flight >= bm->state.window) {
         return DMN_OFFER_FULL;
     }
-    return dmn_away_offer(bm->away, f);
+    if (!bm->away[f->pixfmt]) {
+        bm->away[f->pixfmt] = new_away(bm, f->pixfmt, on_picture_line);
+        if (bm->away[f->pixfmt]) {
+            dmn_away_want(bm->away[f->pixfmt], base_now_ns());
+        }
+    }
+    return bm->away[f->pixfmt] ? dmn_away_offer(bm->away[f->pixfmt], f) : DMN_OFFER_NONE;
 }
 
 static void cancel(struct dmn_elsewhere *e, struct dmn_far_frame *f)
 {
-    dmn_away_cancel(base_container_of(e, struct dmn_board_model, elsewhere)->away, f);
+    dmn_away_cancel(model_of(e)->away[f->pixfmt], f);
 }
 
 static size_t depth(const struct dmn_elsewhere *e)
 {
-    const struct dmn_board_model *bm =
-        base_container_of((struct dmn_elsewhere *)e, struct dmn_board_model, elsewhere);
+    const struct dmn_board_model *bm = model_of(e);
 
     if (!bm->serving) {
         return 0;
     }
     /* streams have twice the depth as credits: the route's window */
-    return bm->state.frames ? (bm->state.frames + 1) / 2 : dmn_away_depth(bm->away);
+    return bm->state.frames ? (bm->state.frames + 1) / 2 : dmn_away_depth(bm->away[0]);
 }
 
 /* ---- where its frames go ---- */
@@ -65,8 +132,8 @@ const char *dmn_board_model_why(const struct dmn_board_model *bm)
     if (failed(bm) && bm->state.why[0]) {
         return bm->state.why;
     }
-    if (bm->route->hop_count > 0 && dmn_away_why(bm->away)[0]) {
-        return dmn_away_why(bm->away);
+    if (bm->route->hop_count > 0 && dmn_away_why(bm->away[0])[0]) {
+        return dmn_away_why(bm->away[0]);
     }
     return bm->route->hop_count > 0 && !bm->ready ? "boards load their segments"
                                                   : dmn_spread_why(bm->spread);
@@ -76,7 +143,7 @@ const char *dmn_board_model_why(const struct dmn_board_model *bm)
 static enum dmn_cause cause(const struct dmn_board_model *bm)
 {
     bool of_link = !bm->of->report || (failed(bm) && bm->state.to[0]) ||
-                   (!failed(bm) && bm->ready && !dmn_away_ready(bm->away));
+                   (!failed(bm) && bm->ready && !dmn_away_ready(bm->away[0]));
 
     return of_link && !bm->serving ? DMN_CAUSE_LINK : DMN_CAUSE_BOARD;
 }
@@ -122,7 +189,7 @@ static void tell_serving(const struct dmn_board_model *bm)
 static void update(struct dmn_board_model *bm)
 {
     bool may = bm->ready && bm->route->hop_count > 0 && !bm->model->leaving;
-    uint32_t to = may && dmn_away_ready(bm->away) ? bm->ready : 0;
+    uint32_t to = may && dmn_away_ready(bm->away[0]) ? bm->ready : 0;
     char before[DMN_ROUTE_TEXT_MAX];
     bool was = bm->serving != 0;
 
@@ -145,22 +212,23 @@ static void on_away_changed(void *ctx)
     update(ctx);
 }
 
-static void on_room(void *ctx)
-{
-    struct dmn_board_model *bm = ctx;
-
-    dmn_model_collect(bm->model);
-}
-
 /* ---- routes ---- */
 
 void dmn_board_model_follow(struct dmn_board_model *bm, uint64_t now_ns)
 {
     if (bm->route->hop_count == 0 || !bm->of->report) {
         bm->ready = 0;
-        dmn_away_close(bm->away);
+        for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+            if (bm->away[i]) {
+                dmn_away_close(bm->away[i]);
+            }
+        }
     } else if (bm->state.number && !bm->model->leaving) {
-        dmn_away_want(bm->away, now_ns);
+        for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+            if (bm->away[i]) {
+                dmn_away_want(bm->away[i], now_ns);
+            }
+        }
     }
     update(bm);
 }
@@ -211,22 +279,20 @@ struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_mod
                                             const char *config)
 {
     uv_loop_t *loop = m->of->machine->loop;
-    const char *path =
-        dmn_config_string(dmn_machine_config(m->of->machine), DMN_KEY_BOARDS_FRAMES_SOCKET);
     struct dmn_board_model *bm = calloc(1, sizeof(*bm));
 
     if (!bm) {
         return NULL;
     }
     *bm = (struct dmn_board_model){
-        .elsewhere = {.offer = offer, .cancel = cancel, .depth = depth}, .of = b, .model = m};
+        .elsewhere = {.takes = takes, .offer = offer, .cancel = cancel, .depth = depth},
+        .of = b,
+        .model = m};
     LIST_INSERT_HEAD(&b->models, bm, linked);
     bm->route = calloc(1, sizeof(*bm->route));
     bm->config = strdup(config);
-    bm->away = dmn_away_new(
-        loop, m, path, &bm->elsewhere,
-        &(struct dmn_away_listener){.ctx = bm, .changed = on_away_changed, .room = on_room});
-    if (!bm->route || !bm->config || !bm->away ||
+    bm->away[0] = new_away(bm, PIXFMT_TENSOR, on_away_changed);
+    if (!bm->route || !bm->config || !bm->away[0] ||
         dmn_spread_new(m, loop, config, on_wanted, bm, &bm->spread) < 0) {
         return dmn_board_model_free(bm, true);
     }
@@ -244,7 +310,9 @@ struct dmn_board_model *dmn_board_model_free(struct dmn_board_model *bm, bool en
     bm->model->elsewhere = NULL;
     LIST_REMOVE(bm, linked);
     dmn_spread_free(bm->spread);
-    dmn_away_free(bm->away);
+    for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+        dmn_away_free(bm->away[i]);
+    }
     free(bm->route);
     free(bm->config);
     free(bm);

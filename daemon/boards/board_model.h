@@ -7,24 +7,25 @@
  */
 #pragma once
 
+#include "daemon/boards/away.h"
 #include "daemon/boards/board_room.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/models/elsewhere.h"
+#include "pixfmt.h"
 
-struct dmn_away;
 struct dmn_spread;
 
 struct dmn_board_model {
     struct dmn_elsewhere elsewhere; /* dmn_model.elsewhere */
     LIST_ENTRY(dmn_board_model) linked;
     struct dmn_boards *of;
-    struct dmn_model *model;       /* borrowed */
-    char *config;                  /* owned: models[].boards */
-    struct dmn_spread *spread;     /* owned */
-    struct dmn_away *away;         /* owned */
-    struct brd_route *route;       /* owned: wanted; number 0: none was ever wanted */
-    struct brd_route_state state;  /* of the newest report; number 0: piped-link has none */
-    uint32_t ready;                /* number of the route that is ready; 0: none */
+    struct dmn_model *model;             /* borrowed */
+    char *config;                        /* owned: models[].boards */
+    struct dmn_spread *spread;           /* owned */
+    struct dmn_away *away[PIXFMT_COUNT]; /* owned; [0]: tensors; pictures: from the first one on */
+    struct brd_route *route;             /* owned: wanted; number 0: none was ever wanted */
+    struct brd_route_state state;        /* of the newest report; number 0: piped-link has none */
+    uint32_t ready;                      /* number of the route that is ready; 0: none */
     uint32_t serving;              /* of the one that frames go to; 0: the pipeline computes them */
     char text[DMN_ROUTE_TEXT_MAX]; /* of the route that serves */
 };
@@ -42,5 +43,9 @@ void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns);
 /** dmn_board_model_follow() - opens the stream once piped-link knows the route, closes it when no
  * route is wanted. Call it once a second, too. */
 void dmn_board_model_follow(struct dmn_board_model *bm, uint64_t now_ns);
+/** dmn_board_model_counts() - Return: of all its frames, tensors and pictures. */
+struct dmn_away_counts dmn_board_model_counts(const struct dmn_board_model *bm);
+/** dmn_board_model_settle() - as dmn_away_settle(). */
+bool dmn_board_model_settle(struct dmn_board_model *bm);
 /** dmn_board_model_why() - Return: why frames are not sent there; "": they are. */
 const char *dmn_board_model_why(const struct dmn_board_model *bm);

@@ -165,7 +165,7 @@ bool dmn_boards_settle(struct dmn_boards *b)
     bool any = false;
 
     LIST_FOREACH(bm, &b->models, linked) {
-        any |= dmn_away_settle(bm->away);
+        any |= dmn_board_model_settle(bm);
     }
     for (struct dmn_boards_listener *l = b->listeners; b->routes_changed && l; l = l->next) {
         if (l->routes_changed) {

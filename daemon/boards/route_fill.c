@@ -70,12 +70,34 @@ static void fill_tensors(const struct mdl_model *m, const struct mdl_io *io, siz
     }
 }
 
+/* How boards make the model's input of a picture. Too long, or not of one picture: they do not. */
+static void fill_preprocess(const struct dmn_model *m, char ret[BRD_PREPROCESS_TEXT_MAX])
+{
+    const char *text = m->preprocess ? m->preprocess : "{}";
+
+    if (m->image_width && m->model->input_count == 1 && strlen(text) < BRD_PREPROCESS_TEXT_MAX) {
+        snprintf(ret, BRD_PREPROCESS_TEXT_MAX, "%s", text);
+    }
+}
+
+/* FNV-1a */
+static uint32_t digest_of(const char *text)
+{
+    uint32_t h = 0x811c9dc5u;
+
+    for (; *text; text++) {
+        h = (h ^ (uint8_t)*text) * 0x01000193u;
+    }
+    return h;
+}
+
 int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
 {
     /* with the ending of a segment it is still a name */
     int name = (int)(BRD_CONTENT_BYTES - 1 - SEGMENT_ENDING - CHOICE_ENDING - 1 - IDENTITY_DIGITS);
     char choice[CHOICE_ENDING + 1] = "";
     char path[PATH_MAX];
+    uint32_t digest;
 
     *ret = (struct brd_route){.input_count = m->model->input_count,
                               .output_count = m->model->output_count};
@@ -84,8 +106,13 @@ int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
         return -EINVAL;
     }
     snprintf(ret->model, sizeof(ret->model), "%s", m->name);
-    if (m->choice.special) { /* frames of two choices must not mix: they may differ in bits */
-        snprintf(choice, sizeof(choice), "-%08" PRIx32, dmn_choice_digest(&m->choice, m->net));
+    fill_preprocess(m, ret->preprocess);
+    digest = m->choice.special ? dmn_choice_digest(&m->choice, m->net) : 0;
+    if (m->preprocess && ret->preprocess[0]) {
+        digest ^= digest_of(ret->preprocess);
+    }
+    if (digest) { /* frames of two choices must not mix: they may differ in bits */
+        snprintf(choice, sizeof(choice), "-%08" PRIx32, digest);
     }
     snprintf(ret->content, sizeof(ret->content), "%.*s-%.*s%s", name, m->name, IDENTITY_DIGITS,
              m->model->hash, choice);

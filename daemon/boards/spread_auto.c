@@ -2,6 +2,7 @@
 #include "daemon/boards/spread_auto.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct dmn_auto {
     void *ctx;
     char content[BRD_CONTENT_BYTES];
     struct tun_problem memory; /* owned: only what dmn_spread_units() sets */
+    double wire_bytes;         /* of an input, at the last search */
     bool encoded;              /* borders have other sizes since the last search */
     struct dmn_decide decide;
     struct dmn_spread_past past;
@@ -134,6 +136,14 @@ static void look(const struct dmn_auto *a, uint64_t now_ns, struct view *ret)
                                     &ret->in.gap_count);
 }
 
+/* Of a frame's input on its way to another board: pictures may have fewer than the tensor. */
+static double wire_bytes(const struct dmn_auto *a)
+{
+    double seen = (double)a->model->stats.wire_bytes, all = a->memory.boards.input_bytes;
+
+    return seen > 0 && seen < all ? seen : all;
+}
+
 /* The head's costs, with what the units take elsewhere. */
 static int copy_here(const struct dmn_auto *a, struct tun_problem *ret)
 {
@@ -142,6 +152,7 @@ static int copy_here(const struct dmn_auto *a, struct tun_problem *ret)
     if (!error) {
         memcpy(ret->units, a->memory.units, ret->unit_count * sizeof(*ret->units));
         ret->boards = a->memory.boards;
+        ret->boards.input_bytes = wire_bytes(a);
     }
     return error;
 }
@@ -272,6 +283,7 @@ static void start(struct dmn_auto *a, const struct view *v, enum dmn_due due, ui
         return;
     }
     dmn_decide_sought(&a->decide, &v->in);
+    a->wire_bytes = wire_bytes(a);
     j->owner = a;
     j->due = due;
     j->encoded = a->encoded;
@@ -347,6 +359,10 @@ void dmn_auto_report(struct dmn_auto *a, const struct brd_link_report_all *r,
     dmn_past_learn(&a->past, a->content, r, now_ns);
     look(a, now_ns, &v);
     dmn_decide_see(&a->decide, a->report, &v.now, now_ns);
+    if (a->wire_bytes > 0 && fabs(wire_bytes(a) / a->wire_bytes - 1) > DMN_SIGN_LINKS) {
+        a->decide.sought = false; /* clients send pictures now, or tensors */
+        a->wire_bytes = 0;
+    }
     consider(a, now_ns);
 }
 

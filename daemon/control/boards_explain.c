@@ -173,6 +173,7 @@ int dmn_boards_explain_json(const struct dmn_spread_query *q, bool fixed, json_t
     json_object_set_new(route, "alone", figures_json(&e->answer.alone, NULL));
     json_object_set_new(route, "verdict", verdict_json(q, e, fixed));
     json_object_set_new(route, "left_out", left_out_json(q, e));
+    json_object_set_new(route, "input_bytes", json_real(q->here.boards.input_bytes));
     json_object_set_new(route, "guessed_links", json_integer((json_int_t)e->guessed_links));
     return 0;
 }

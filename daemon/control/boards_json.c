@@ -71,21 +71,22 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
     if (!bm) {
         return json_null();
     }
-    n = dmn_away_counts(bm->away);
+    n = dmn_board_model_counts(bm);
     dmn_route_text(bm->route, b->report, text);
     phase = bm->route->hop_count == 0 ? "none"
             : bm->state.number        ? brd_phase_name(bm->state.phase)
                                       : "asked";
     return json_pack("{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-                     "s:o}",
+                     "s:o, s:o}",
                      "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text,
                      "serving", bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm),
                      "number", (json_int_t)bm->route->number, "hops", hops_json(bm), "answered",
                      (json_int_t)bm->state.answered, "resent", (json_int_t)bm->state.resent, "sent",
                      (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight",
                      (json_int_t)n.in_flight, "window", (json_int_t)bm->state.window, "dropped",
-                     (json_int_t)bm->state.dropped, "borders",
-                     dmn_border_json(dmn_border_of(b, m)));
+                     (json_int_t)bm->state.dropped, "pictures",
+                     bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null(),
+                     "borders", dmn_border_json(dmn_border_of(b, m)));
 }
 
 static json_t *eps_json(const struct brd_state *s)
@@ -135,9 +136,9 @@ json_t *dmn_boards_json(const struct dmn_boards *b)
 }
 
 /* The model's frames that came back so far, answered or not. */
-static void frames(FILE *to, const struct dmn_model *m, const struct dmn_away *away)
+static void frames(FILE *to, const struct dmn_model *m, const struct dmn_board_model *bm)
 {
-    struct dmn_away_counts n = dmn_away_counts(away);
+    struct dmn_away_counts n = dmn_board_model_counts(bm);
 
     fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"answered\"} %llu\n", m->name,
             (unsigned long long)(n.taken - n.undone - n.in_flight));
@@ -165,7 +166,7 @@ void dmn_boards_metrics(FILE *to, const struct dmn_control *control)
                     "Frames sent over several boards: answered, or returned and computed here.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if ((bm = dmn_boards_of(b, m)) != NULL) {
-            frames(to, m, bm->away);
+            frames(to, m, bm);
         }
     }
 }

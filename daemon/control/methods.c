@@ -68,6 +68,7 @@ static const struct method {
                     {"path", 's', false},
                     {"plan", 's', true},
                     {"primitives", 's', true},
+                    {"preprocess", 'o', true},
                     {"files", 'a', true},
                     {"shapes", 'o', true},
                     {"save", 'b', true}}},

@@ -235,11 +235,14 @@ void dmn_method_load(struct dmn_call *c)
 {
     const json_t *given = json_object_get(c->parameters, "shapes");
     char why_shapes[MDL_ERROR_MAX] = "out of memory";
+    base_autofree char *preprocess =
+        json_dumps(json_object_get(c->parameters, "preprocess"), JSON_COMPACT | JSON_ENSURE_ASCII);
     base_autofree char *shapes = mdl_shapes_text(json_is_object(given) ? given : NULL, why_shapes);
     struct dmn_load_source source = {.name = text(c, "name"),
                                      .path = text(c, "path"),
                                      .plan = text(c, "plan"),
                                      .shapes = shapes,
+                                     .preprocess = preprocess,
                                      .primitives = text(c, "primitives")};
     struct dmn_control *control = c->control;
     struct dmn_load_call *l;

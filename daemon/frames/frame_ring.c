@@ -14,6 +14,15 @@ static struct dmn_record *to_ring(struct dmn_stream *s)
     return r;
 }
 
+/* Return: where frames go instead of the pipeline; NULL: nowhere, or no picture can be converted.
+ */
+static const struct dmn_elsewhere *takes_tensors(const struct dmn_stream *s)
+{
+    const struct dmn_elsewhere *e = s->clients->model->elsewhere;
+
+    return e && s->peer->frames->slicer.running && e->depth(e) > 0 ? e : NULL;
+}
+
 struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header *h,
                                    const uint8_t *payload, size_t *ret_inline)
 {
@@ -33,6 +42,7 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
         return r;
     }
     r->deadline_ns = ipc_frame_deadline(&s->flow, &f, r->arrival_ns);
+    r->goes_to = takes_tensors(s);
     if (r->answer.is_inline) {
         *ret_inline = dmn_record_place_inline(r, &s->format, h, &f, s->peer);
     } else {

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/frames/room.h"
 #include "pixfmt.h"
 
 struct dmn_record *dmn_record_new(struct dmn_stream *s)
@@ -35,10 +36,11 @@ void dmn_record_reset(struct dmn_record *r)
     r->next_free = NULL;
     r->state = DMN_RECORD_READING;
     r->here = false;
+    r->goes_to = NULL;
     r->arrival_ns = base_now_ns();
     r->deadline_ns = 0;
     r->image = (struct krn_image){0};
-    r->beside = r->prepared = false;
+    r->beside = r->for_boards = r->prepared = false;
     r->rows_done = 0;
     r->give_up = r->why = DMN_NO_RESULT_NONE;
     r->prepare_ns = 0;
@@ -141,8 +143,8 @@ static bool ensure_buffer(struct dmn_record *r, struct dmn_peer *p, size_t total
 }
 
 /* Finds a place for all that is not in client memory. Return: false: there is none; refused. */
-static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
-                  const struct ipc_frame *f, const struct ipc_memory *m, struct dmn_peer *p)
+static bool place_all(struct dmn_record *r, const struct dmn_frame_format *format,
+                      const struct ipc_frame *f, const struct ipc_memory *m, struct dmn_peer *p)
 {
     bool in = format->input.converts || r->beside, out = format->output.converts;
     const size_t bytes[PARTS] = {[INPUT_THERE] = m ? 0 : f->in_bytes,
@@ -167,6 +169,20 @@ static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
     r->output = out ? r->buffer + at[OUTPUT] : r->output_there;
     r->image.data = r->input_there;
     return true;
+}
+
+/* As place_all(); without memory for its tensor, a picture is left to the pipeline. */
+static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
+                  const struct ipc_frame *f, const struct ipc_memory *m, struct dmn_peer *p)
+{
+    bool placed = place_all(r, format, f, m, p);
+
+    if (!placed && r->for_boards) {
+        r->beside = r->for_boards = false;
+        r->answer.status = IPC_OK;
+        placed = place_all(r, format, f, m, p);
+    }
+    return placed;
 }
 
 void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format)
@@ -225,6 +241,9 @@ static bool set_image(struct dmn_record *r, const struct dmn_frame_format *forma
         return false;
     }
     r->beside = pixels > (uint64_t)dmn_config_int(config, DMN_KEY_LIMIT_SLICE_MPIXELS) * MPIXEL;
+    r->for_boards =
+        !r->beside && r->goes_to && !r->goes_to->takes(r->goes_to, format->pixfmt, &r->image);
+    r->beside |= r->for_boards;
     return true;
 }
 

@@ -80,6 +80,15 @@ static void came_back(struct dmn_far_frame *f, struct dmn_model *m, const struct
     ended(r, m, a->undone ? PL_FRAME_CANCELLED : a->status);
 }
 
+/* Its input is still an image. What was prepared for a model that a hot swap replaced may be of no
+ * use here. */
+static bool is_image(const struct dmn_record *r, const struct dmn_model *m)
+{
+    return r->stream->format.pixfmt != IPC_PIX_TENSOR &&
+           !(r->prepared &&
+             memcmp(&r->prepared_by, &m->model->preproc, sizeof(r->prepared_by)) == 0);
+}
+
 static void fill(struct pl_frame *f, const struct dmn_model *m, struct dmn_record *r)
 {
     const struct dmn_frame_format *format = &r->stream->format;
@@ -88,10 +97,7 @@ static void fill(struct pl_frame *f, const struct dmn_model *m, struct dmn_recor
     f->owner = &r->owner;
     f->tag = r->answer.frame;
     f->deadline_ns = r->deadline_ns;
-    /* what was prepared for a model that a hot swap replaced may be of no use here */
-    f->has_image =
-        format->pixfmt != IPC_PIX_TENSOR &&
-        !(r->prepared && memcmp(&r->prepared_by, &m->model->preproc, sizeof(r->prepared_by)) == 0);
+    f->has_image = is_image(r, m);
     f->image = r->image;
     for (size_t i = 0; i < format->input.count && !f->has_image; i++) {
         f->inputs[i] = r->input + format->input.tensor[i].here;
@@ -106,14 +112,22 @@ static bool elsewhere(const struct dmn_model *m)
     return m->elsewhere && m->elsewhere->depth(m->elsewhere) > 0;
 }
 
-/* Offers a frame of tensors elsewhere; pictures are for the pipeline, which converts them. */
+/* Offers a frame elsewhere, a picture as it is if it is taken so; else it was prepared to be a
+ * tensor, or is for the pipeline. */
 static enum dmn_offer offer(struct dmn_model *m, struct dmn_record *r)
 {
-    if (!m->elsewhere || r->here || r->stream->format.pixfmt != IPC_PIX_TENSOR) {
+    bool image = is_image(r, m);
+
+    if (!m->elsewhere || r->here ||
+        (image && !m->elsewhere->takes(m->elsewhere, r->stream->format.pixfmt, &r->image))) {
         return DMN_OFFER_NONE;
     }
-    r->far = (struct dmn_far_frame){
-        .input = r->input, .output = r->output, .deadline_ns = r->deadline_ns, .done = came_back};
+    r->far = (struct dmn_far_frame){.input = r->input,
+                                    .image = image ? &r->image : NULL,
+                                    .pixfmt = image ? r->stream->format.pixfmt : IPC_PIX_TENSOR,
+                                    .output = r->output,
+                                    .deadline_ns = r->deadline_ns,
+                                    .done = came_back};
     return m->elsewhere->offer(m->elsewhere, &r->far);
 }
 
@@ -141,6 +155,16 @@ static void refuse(struct dmn_record *r, enum dmn_no_result why)
     if (r->stream->peer) {
         dmn_peer_mark(r->stream->peer);
     }
+}
+
+/* A picture goes to other boards as it is or as a tensor, whichever has fewer bytes. */
+static void note_wire(struct dmn_model *m, const struct dmn_record *r)
+{
+    bool picture = r->stream->format.pixfmt != IPC_PIX_TENSOR && !r->here;
+    uint64_t bytes =
+        picture ? base_min(krn_image_bytes(&r->image), m->input_bytes) : m->input_bytes;
+
+    m->stats.wire_bytes = m->stats.wire_bytes ? (7 * m->stats.wire_bytes + bytes) / 8 : bytes;
 }
 
 /* Submits the stream's oldest waiting frame, or answers it. Return: false: there is no room. */
@@ -172,6 +196,7 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
     s->running++;
     m->running++;
     m->stats.admitted += !r->here;
+    note_wire(m, r);
     return true;
 }
 

@@ -32,8 +32,10 @@ struct dmn_far_answer {
 /* One frame; embedded in the submitter's struct for it. */
 struct dmn_far_frame {
     /* set by the submitter; borrowed until done(). Tensors back to back, as dmn_model.in_offset and
-     * out_offset say */
+     * out_offset say; or an image of pixel format pixfmt, which takes() agreed to */
     const uint8_t *input;
+    const struct krn_image *image; /* NULL: tensors */
+    unsigned pixfmt;
     uint8_t *output;
     uint64_t deadline_ns; /* monotonic; 0: none */
     void (*done)(struct dmn_far_frame *f, struct dmn_model *m, const struct dmn_far_answer *a);
@@ -51,6 +53,9 @@ enum dmn_offer {
 };
 
 struct dmn_elsewhere {
+    /* Return: an image of pixel format @pixfmt goes there as it is; else only as the tensor that it
+     * becomes. */
+    bool (*takes)(const struct dmn_elsewhere *e, unsigned pixfmt, const struct krn_image *image);
     enum dmn_offer (*offer)(struct dmn_elsewhere *e, struct dmn_far_frame *f);
     /* The frame still comes back, later, usually as PL_FRAME_CANCELLED. */
     void (*cancel)(struct dmn_elsewhere *e, struct dmn_far_frame *f);

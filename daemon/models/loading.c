@@ -112,6 +112,23 @@ static int check_memory(struct dmn_load *l)
     return -ENOMEM;
 }
 
+/* Takes preprocessing as it was given; else keeps how the sidecar says it, for other boards. */
+static int take_preprocess(struct dmn_load *l)
+{
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_sidecar side = {.preprocess = NULL};
+    int r = mdl_pool_new(64u << 20, &pool);
+
+    if (r == 0 && l->preprocess) {
+        return mdl_sidecar_preprocess(l->preprocess, pool, l->error, &l->model->preproc);
+    }
+    r = r < 0 ? r : mdl_sidecar_read(l->path, pool, l->error, &side);
+    if (r == 0 && side.preprocess && !(l->preprocess = strdup(side.preprocess))) {
+        r = -ENOMEM;
+    }
+    return r;
+}
+
 int dmn_load_run(struct dmn_load *l)
 {
     struct mdl_load_options options = {.name = l->name,
@@ -129,7 +146,8 @@ int dmn_load_run(struct dmn_load *l)
 
     if (!error) {
         l->stamp.data = dmn_stamp_data(l->model, false);
-        error = dmn_load_check(l->model, l->error);
+        error = take_preprocess(l);
+        error = error ? error : dmn_load_check(l->model, l->error);
         error = error ? error : check_memory(l);
         error = error ? error : dmn_output_check(l->model, l->path, l->error, sizeof(l->error));
     }
@@ -168,6 +186,7 @@ struct dmn_load *dmn_load_free(struct dmn_load *l)
         free(l->kernels);
         free(l->calibration);
         free(l->shapes);
+        free(l->preprocess);
         mdl_calibration_free(l->ranges);
         free(l);
     }

@@ -42,6 +42,7 @@ uint64_t dmn_stamp_data(const struct mdl_model *m, bool now);
 struct dmn_load_source {
     const char *name, *path, *plan, *kernels, *calibration;
     const char *shapes;     /* of open dimensions, as text (model/open_shapes.h) */
+    const char *preprocess; /* instead of the sidecar's, as JSON (mdl_sidecar.preprocess) */
     const char *primitives; /* dmn_choice_text() of the whole model, for a segment of it */
     bool latest;
     const struct dmn_config *config; /* whose limits hold; NULL: those of the one in force */
@@ -51,6 +52,7 @@ struct dmn_load_source {
 struct dmn_load {
     char name[64];
     char *path, *plan, *kernels, *calibration, *shapes; /* owned; calibration: a file, or "" */
+    char *preprocess; /* owned; given; result: the sidecar's; NULL: it has none */
     bool latest, from_config;
     bool may_fail;                  /* then the others of its arrival go on, without it */
     bool failed;                    /* result: it may, and did, with `error` */

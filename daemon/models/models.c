@@ -172,6 +172,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->kernels = strdup(l->kernels);
     m->calibration = strdup(l->calibration);
     m->shapes = strdup(l->shapes);
+    m->preprocess = base_take(l->preprocess);
     m->latest = l->latest;
     m->from_config = l->from_config;
     m->quantised = l->ranges != NULL;
@@ -209,6 +210,7 @@ static void free_parts(struct dmn_model *m)
     free(m->kernels);
     free(m->calibration);
     free(m->shapes);
+    free(m->preprocess);
     dmn_kept_choice_deinit(&m->choice);
     free(m);
 }

@@ -30,6 +30,8 @@ struct dmn_model_stats {
     uint64_t admitted, answered, dropped, failed;
     uint64_t collected; /* frames out of the pipeline, with synthetic ones */
     uint64_t last_ns;   /* when the last client's frame came out */
+    /* of a frame's input, as it would go to other boards: moving average; 0: not known */
+    uint64_t wire_bytes;
     struct {
         uint64_t at_ns, answered;
     } rate[DMN_RATE_SAMPLES]; /* one sample a second */
@@ -48,6 +50,7 @@ struct dmn_model {
     struct dmn_models *of;
     char name[64];
     char *path, *config_plan, *kernels, *calibration, *shapes; /* owned */
+    char *preprocess; /* owned: how pictures become the input, as JSON; NULL: nothing says so */
     bool latest, from_config;
     struct dmn_kept_choice choice;
     bool quantised;           /* by examples, which its segments on other boards would not be */

@@ -17,6 +17,7 @@ struct dmn_load_source dmn_model_source(const struct dmn_model *m)
                                     .kernels = m->kernels,
                                     .calibration = m->calibration,
                                     .shapes = m->shapes,
+                                    .preprocess = m->model->segment ? m->preprocess : NULL,
                                     .latest = m->latest};
 }
 
@@ -65,6 +66,7 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     l->memory_max = memory_max(config, s->name);
     if (dmn_choose_init(&l->choose, models->machine, models->state_dir) < 0 || !l->path ||
         !l->plan || !l->kernels || !l->calibration || !l->shapes ||
+        (s->preprocess && !(l->preprocess = strdup(s->preprocess))) ||
         (s->primitives && !(l->choose.given = strdup(s->primitives)))) {
         return dmn_load_free(l);
     }

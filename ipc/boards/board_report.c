@@ -24,12 +24,12 @@ static json_t *route_state_json(const struct brd_route_state *r)
     for (size_t i = 0; i < BRD_HOPS_MAX; i++) {
         json_array_append_new(ns, json_real(r->service_ns[i]));
     }
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model",
-                     r->model, "number", (json_int_t)r->number, "phase", phases[r->phase], "why",
-                     r->why, "board", r->board, "to", r->to, "frames", (json_int_t)r->frames,
-                     "window", (json_int_t)r->window, "answered", (json_int_t)r->answered, "resent",
-                     (json_int_t)r->resent, "late", (json_int_t)r->late, "dropped",
-                     (json_int_t)r->dropped, "service_ns", ns);
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+                     "model", r->model, "number", (json_int_t)r->number, "phase", phases[r->phase],
+                     "why", r->why, "board", r->board, "to", r->to, "pictures", r->pictures,
+                     "frames", (json_int_t)r->frames, "window", (json_int_t)r->window, "answered",
+                     (json_int_t)r->answered, "resent", (json_int_t)r->resent, "late",
+                     (json_int_t)r->late, "dropped", (json_int_t)r->dropped, "service_ns", ns);
 }
 
 json_t *brd_report_all_json(const struct brd_link_report_all *r)
@@ -100,6 +100,7 @@ static bool read_route_state(const json_t *j, struct brd_route_state *ret)
     }
     ret->number = (uint32_t)number;
     ret->frames = (uint32_t)frames;
+    ret->pictures = json_is_true(json_object_get(j, "pictures"));
     ret->window = (uint32_t)window;
     ret->answered = (uint64_t)answered;
     ret->resent = (uint64_t)resent;

@@ -51,10 +51,11 @@ static json_t *route_json(const struct brd_route *r)
     for (size_t i = 0; i < r->hop_count; i++) {
         json_array_append_new(hops, hop_json(&r->hop[i]));
     }
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o}", "model", r->model, "content",
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "model", r->model, "content",
                      r->content, "number", (json_int_t)r->number, "identity", r->identity, "path",
-                     r->path, "hops", hops, "inputs", tensors_json(r->input, r->input_count),
-                     "outputs", tensors_json(r->output, r->output_count));
+                     r->path, "preprocess", r->preprocess, "hops", hops, "inputs",
+                     tensors_json(r->input, r->input_count), "outputs",
+                     tensors_json(r->output, r->output_count));
 }
 
 json_t *brd_routes_json(const struct brd_routes *r)
@@ -196,7 +197,8 @@ static bool read_route(const json_t *j, struct brd_route *ret)
         !brd_get_count(j, "number", 0, UINT32_MAX, &number) ||
         !brd_get_text(j, "identity", ret->identity, sizeof(ret->identity)) ||
         !is_identity(ret->identity) || !brd_get_text(j, "path", ret->path, sizeof(ret->path)) ||
-        !brd_get_list(j, "hops", BRD_HOPS_MAX, &hops)) {
+        !brd_get_optional_text(j, "preprocess", ret->preprocess, sizeof(ret->preprocess)) ||
+        !brd_is_shown(ret->preprocess) || !brd_get_list(j, "hops", BRD_HOPS_MAX, &hops)) {
         return false;
     }
     ret->number = (uint32_t)number;

@@ -41,6 +41,7 @@
 #define BRD_STATE_TEXT_MAX (256u << 10) /* of a state as text */
 #define BRD_LEAVES_TEXT_MAX 2048u       /* "0-3,7" */
 #define BRD_PRIMITIVES_TEXT_MAX 3072u   /* of a hop */
+#define BRD_PREPROCESS_TEXT_MAX 1024u   /* with NUL */
 
 struct brd_ep {
     char name[BRD_EP_NAME_BYTES];
@@ -96,6 +97,7 @@ struct brd_route_state {
     char to[BRD_FINGERPRINT_BYTES];    /* FAILED: its link to this one; "": the board itself */
     uint32_t frames;                   /* that may be on their way; 0: unknown */
     uint32_t window;                   /* of them, those that keep it full; 0: unknown */
+    bool pictures;                     /* boards take pictures as they are */
     uint64_t answered, resent, late;
     uint64_t dropped;                /* not sent: their clients had left, or cancelled them */
     double service_ns[BRD_HOPS_MAX]; /* of a frame in each hop, mean of the newest; 0: unknown */
@@ -131,7 +133,10 @@ struct brd_route {
     uint32_t number;                 /* another for each change of the model's route */
     char identity[65];               /* hash of the file (model/leaves/hash.h), hex */
     char path[1024];                 /* of the file, at the head */
-    size_t hop_count;                /* 0: the model is not spread (any more) */
+    /* how pictures become the input, as JSON (the key preprocess of a sidecar); "": none are sent
+     */
+    char preprocess[BRD_PREPROCESS_TEXT_MAX];
+    size_t hop_count; /* 0: the model is not spread (any more) */
     struct brd_hop hop[BRD_HOPS_MAX];
     size_t input_count, output_count;
     struct brd_tensor input[BRD_TENSORS_MAX], output[BRD_TENSORS_MAX];

@@ -12,10 +12,19 @@
 
 #include "ipc/boards/board_state.h"
 
+/* A picture instead of tensors, without gaps between rows. */
+struct front_picture {
+    uint32_t pixfmt; /* enum pixfmt; 0: tensors */
+    uint32_t width, height;
+    uint64_t bytes;
+};
+
 /* A frame of a client: the front's memory, until front_answer(). */
 struct front_frame {
     const char *model;    /* as in the routes */
-    const uint8_t *input; /* input tensors back to back, see front_offset(); 64-byte aligned */
+    const uint8_t *input; /* input tensors back to back, see front_offset(), 64-byte aligned; or a
+                             picture, anywhere */
+    struct front_picture picture;
     uint8_t *output;      /* the same for outputs: write there before front_answer(..., 0, ...) */
     bool theirs;          /* both are client memory: this thread alone may touch it, and no system
                              call, because pages may vanish (ipc/pool_guard.h) */

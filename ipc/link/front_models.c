@@ -49,6 +49,7 @@ static bool set_model(const struct brd_route *r, struct front_model *ret)
         return false;
     }
     snprintf(ret->name, sizeof(ret->name), "%s", r->model);
+    ret->pictures = r->preprocess[0] != 0;
     ret->format.input_count = r->input_count;
     ret->format.output_count = r->output_count;
     for (size_t i = 0; i < r->hop_count; i++) {

@@ -20,6 +20,7 @@ struct front_format {
 struct front_model {
     char name[BRD_CONTENT_BYTES];
     uint32_t depth; /* frames that keep its boards busy */
+    bool pictures;  /* it takes them, too */
     struct front_format format;
 };
 struct front_list {

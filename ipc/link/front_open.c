@@ -63,13 +63,17 @@ void front_open_stream(struct front_conn *c, const struct ipc_header *h, const u
         refuse(c, h, status, why);
         return;
     }
-    if (o.pixfmt != IPC_PIX_TENSOR || o.policy != IPC_POLICY_BLOCK) {
-        refuse(c, h, IPC_UNSUPPORTED, "boards take tensors (pixfmt 0) under policy block");
+    if (o.policy != IPC_POLICY_BLOCK) {
+        refuse(c, h, IPC_UNSUPPORTED, "boards take frames under policy block");
         return;
     }
     m = front_list_find(&c->room->models, o.model);
     if (!m) {
         refuse(c, h, IPC_NOT_FOUND, "no boards serve such a model");
+        return;
+    }
+    if (o.pixfmt != IPC_PIX_TENSOR && !m->pictures) {
+        refuse(c, h, IPC_UNSUPPORTED, "boards take tensors of this model (pixfmt 0)");
         return;
     }
     s = front_stream_new(&c->peer, h->stream, m, &o);

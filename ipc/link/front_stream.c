@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/boards/picture_room.h"
 
 #define INLINE_MAX ((size_t)256 << 20) /* bytes of buffers for inline frames of a connection */
 #define CREDITS 32u                    /* of a stream, if the client does not say */
@@ -37,6 +38,7 @@ struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
     s->id = id;
     s->flow.credits = o->credits ? base_min(o->credits, FRONT_CREDITS_MAX) : CREDITS;
     s->flow.deadline_ns = o->deadline_ns;
+    s->pixfmt = o->pixfmt;
     s->format = m->format;
     s->there = true;
     memcpy(s->model, m->name, sizeof(s->model));
@@ -118,16 +120,37 @@ fail(struct front_record *r, enum ipc_status status, const char *format, ...)
     refused(r);
 }
 
-static struct ipc_areas areas_of(const struct front_format *format)
+static struct ipc_areas areas_of(const struct front_stream *s)
 {
-    return (struct ipc_areas){.input_bytes = format->input_bytes,
-                              .output_bytes = format->output_bytes};
+    return (struct ipc_areas){.input_bytes = s->format.input_bytes,
+                              .output_bytes = s->format.output_bytes,
+                              .image = s->pixfmt != IPC_PIX_TENSOR};
+}
+
+/* Return: false: the picture is impossible, or larger than what goes to boards as it is. */
+static bool take_picture(struct front_record *r, const struct ipc_frame *f)
+{
+    const struct front_stream *s = r->stream;
+    uint64_t bytes = brd_picture_bytes(s->pixfmt, f->width, f->height);
+
+    if (s->pixfmt == IPC_PIX_TENSOR) {
+        return true;
+    }
+    r->frame.picture = (struct front_picture){s->pixfmt, f->width, f->height, bytes};
+    if (bytes == 0 || bytes > f->in_bytes || bytes > s->format.input_bytes ||
+        (f->stride && f->stride != pixfmt_row_bytes((enum pixfmt)s->pixfmt, f->width))) {
+        fail(r, IPC_INVALID_ARGUMENT,
+             "a picture of %ux%u with stride %u in %llu bytes does not go to boards as it is",
+             f->width, f->height, f->stride, (unsigned long long)f->in_bytes);
+        return false;
+    }
+    return true;
 }
 
 /* The bytes are in client memory. */
 static void place_shared(struct front_record *r, const struct ipc_frame *f)
 {
-    const struct ipc_areas areas = areas_of(&r->stream->format);
+    const struct ipc_areas areas = areas_of(r->stream);
     struct ipc_memory *m = r->stream->memory[f->pool];
 
     if (!ipc_frame_fits_memory(&r->answer, f, m, &areas)) {
@@ -168,8 +191,8 @@ static bool grow_buffer(struct front_record *r, size_t bytes)
 static size_t place_inline(struct front_record *r, const struct ipc_header *h,
                            const struct ipc_frame *f)
 {
-    const struct ipc_areas areas = areas_of(&r->stream->format);
-    size_t output_at = base_align_up(areas.input_bytes, 64);
+    const struct ipc_areas areas = areas_of(r->stream);
+    size_t output_at = base_align_up(base_max((size_t)f->in_bytes, areas.input_bytes), 64);
 
     if (!ipc_frame_fits_message(&r->answer, h, f, &areas)) {
         refused(r);
@@ -204,6 +227,9 @@ struct front_record *front_stream_take(struct front_stream *s, const struct ipc_
     *ret_inline = 0;
     if (!ipc_frame_take(&s->flow, &r->answer, h, payload, &f)) {
         refused(r);
+        return r;
+    }
+    if (!take_picture(r, &f)) {
         return r;
     }
     r->frame.deadline_ns = ipc_frame_deadline(&s->flow, &f, base_now_ns());

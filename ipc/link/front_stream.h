@@ -46,6 +46,7 @@ struct front_stream {
     LIST_ENTRY(front_stream) linked; /* in the list of orphans */
     uint32_t id;
     char model[BRD_CONTENT_BYTES];
+    uint32_t pixfmt; /* of its frames; 0: tensors */
     struct front_format format;
     bool there; /* the model is, with this format */
     bool closing;

@@ -59,7 +59,7 @@ static void lose(struct link *l, struct hop_place *p, size_t board)
 
 static void give_credit(struct link *l, struct hop_place *p)
 {
-    const struct piped_stream_info *info = piped_stream_info(p->segment->stream);
+    const struct piped_stream_info *info = piped_stream_info(p->segment->lane[0].stream);
     struct lnk_message m = {.header.type = LNK_CREDIT};
 
     m.credit = (struct lnk_credit){.stream = p->stream,
@@ -144,7 +144,8 @@ static bool read_lines(const struct lnk_message *m, struct lines *ret)
     } line[] = {{ret->of.content, sizeof(ret->of.content)},
                 {ret->hops, sizeof(ret->hops)},
                 {ret->of.leaves, sizeof(ret->of.leaves)},
-                {ret->of.primitives, sizeof(ret->of.primitives)}};
+                {ret->of.primitives, sizeof(ret->of.primitives)},
+                {ret->of.preprocess, sizeof(ret->of.preprocess)}};
     size_t n = 0;
 
     for (; n < base_array_count(line) && at <= end; n++) {
@@ -159,7 +160,8 @@ static bool read_lines(const struct lnk_message *m, struct lines *ret)
         at += bytes + 1;
     }
     ret->of.plain = n == 1;
-    return ret->of.content[0] && at > end && n != 2 && brd_is_shown(ret->of.primitives);
+    return ret->of.content[0] && at > end && n != 2 && brd_is_shown(ret->of.primitives) &&
+           brd_is_shown(ret->of.preprocess);
 }
 
 /* Who sends frames to the place, and who gets them from it. Return: NULL, or what is wrong. */

@@ -61,6 +61,20 @@ int hop_border_take(struct hop_border *b, const struct piped_stream_info *info,
     return 0;
 }
 
+int hop_border_picture(const struct lnk_message *m, const struct lnk_bytes *part,
+                       struct piped_frame *f)
+{
+    const struct lnk_tensor *wire = &m->tensor[0];
+
+    if (m->frame.tensor_count != 1 || part[0].bytes != wire->bytes || wire->bytes > f->input_size) {
+        return PIPED_INVALID_ARGUMENT;
+    }
+    memcpy(f->input, part[0].data, wire->bytes);
+    f->height = wire->dim[1];
+    f->width = wire->dim[2];
+    return 0;
+}
+
 /* Return: the segment hands on @t, which came as it is. */
 static bool passes_as_is(const struct hop_border *b, const struct piped_stream_info *info,
                          const struct piped_tensor *t)

@@ -34,13 +34,21 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
                   uint64_t came_ns)
 {
     struct segment *s = p->segment;
-    struct segment_job *j = s->phase == SEGMENT_READY ? segment_job(s) : NULL;
-    int status;
+    bool picture = m->tensor[0].encoding == LNK_AS_PICTURE;
+    uint32_t pixfmt = picture ? m->tensor[0].dim[0] : PIXFMT_TENSOR;
+    struct segment_job *j = NULL;
+    int status = PIPED_RESOURCE_EXHAUSTED;
 
-    if (!j) {
-        return PIPED_RESOURCE_EXHAUSTED;
+    if (s->phase == SEGMENT_READY) {
+        status = picture && p->hop > 0 ? PIPED_INVALID_ARGUMENT : segment_lane_open(s, pixfmt);
+        j = status == 0 ? segment_job(s, pixfmt) : NULL;
     }
-    status = hop_border_take(&j->border, piped_stream_info(s->stream), m, part, p->takes, j->frame);
+    if (!j) {
+        return status ? status : PIPED_RESOURCE_EXHAUSTED;
+    }
+    status = picture ? hop_border_picture(m, part, j->frame)
+                     : hop_border_take(&j->border, piped_stream_info(j->stream), m, part, p->takes,
+                                       j->frame);
     if (status == 0) {
         j->plan = p->number;
         j->number = m->frame.frame;
@@ -53,7 +61,7 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
             j->time_ns[i] = lnk_hop_ns(m, i);
         }
         j->frame->deadline_ns = j->deadline_ns;
-        status = piped_submit(s->stream, j->frame) < 0 ? PIPED_UNAVAILABLE : 0;
+        status = piped_submit(j->stream, j->frame) < 0 ? PIPED_UNAVAILABLE : 0;
     }
     if (status == 0) {
         lnk_progress_due(&s->progress, base_now_ns());
@@ -170,7 +178,7 @@ void hop_cancel(struct link *l, size_t head, const struct lnk_cancel *m)
             const struct segment_job *j = &s->job[k];
 
             if (j->frame && j->plan == p->number && j->number == m->frame) {
-                piped_cancel(s->stream, j->frame); /* the daemon answers it */
+                piped_cancel(j->stream, j->frame); /* the daemon answers it */
             }
         }
     }
@@ -248,7 +256,7 @@ static int send_on(struct link *l, struct hop_place *p, struct segment_job *j, u
     struct lnk_bytes range[LNK_PARTS_MAX];
     struct lnk_message m = {.header = {0}};
     size_t count =
-        hop_border_put(&j->border, piped_stream_info(j->segment->stream), j->frame, as, &m, range);
+        hop_border_put(&j->border, piped_stream_info(j->stream), j->frame, as, &m, range);
     int rc;
 
     make_message(p, j, left_ns, count, &m);
@@ -302,7 +310,7 @@ static void segment_answers(struct link *l, struct segment *s)
     struct piped_frame *f = NULL;
 
     s->waits_for_link = NULL;
-    while (j || piped_next(s->stream, &f) == 0) {
+    while (j || (f = segment_next(s)) != NULL) {
         struct hop_place *p;
 
         if (!j) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/boards/picture_room.h"
 
 /* A struct is its bytes. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the messages are little-endian");
@@ -103,6 +104,13 @@ bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret)
         [LNK_F32] = 4, [LNK_I32] = 4, [LNK_I64] = 8, [LNK_U8] = 1, [LNK_I8] = 1, [LNK_BOOL] = 1};
     uint64_t bytes;
 
+    if (t->encoding == LNK_AS_PICTURE) {
+        bytes = t->dtype == LNK_U8 && t->rank == 3 && t->reserved == 0
+                    ? brd_picture_bytes(t->dim[0], t->dim[2], t->dim[1])
+                    : 0;
+        *ret = bytes;
+        return bytes > 0 && bytes <= LNK_PAYLOAD_MAX;
+    }
     if (t->dtype < LNK_F32 || t->dtype > LNK_BOOL || t->rank > LNK_RANK_MAX ||
         t->encoding > LNK_AS_I8 || (t->encoding != LNK_AS_IS && t->dtype != LNK_F32)) {
         return false;

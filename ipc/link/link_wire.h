@@ -50,7 +50,14 @@ enum lnk_type {
 
 enum lnk_dtype { LNK_F32 = 1, LNK_I32 = 2, LNK_I64 = 3, LNK_U8 = 4, LNK_I8 = 5, LNK_BOOL = 6 };
 /* How a tensor lies on the wire. F16 and I8 stand for f32 tensors: ipc/boards/border_encoding.h. */
-enum lnk_encoding { LNK_AS_IS = 0, LNK_AS_F16 = 1, LNK_AS_I8 = 2 };
+enum lnk_encoding {
+    LNK_AS_IS = 0,
+    LNK_AS_F16 = 1,
+    LNK_AS_I8 = 2,
+    /* A picture instead of the model's only input, only after LNK_HELLO_PICTURES: U8, of dim
+     * [pixel format][height][width], without gaps between rows. */
+    LNK_AS_PICTURE = 3
+};
 
 struct lnk_header {
     uint16_t type;
@@ -59,8 +66,9 @@ struct lnk_header {
     uint32_t body_bytes;    /* of the first part, after this struct */
     uint64_t payload_bytes; /* of all parts together */
 };
-#define LNK_HELLO_BACK 1u   /* it answers a HELLO */
-#define LNK_HELLO_CANCEL 2u /* it understands CANCEL */
+#define LNK_HELLO_BACK 1u     /* it answers a HELLO */
+#define LNK_HELLO_CANCEL 2u   /* it understands CANCEL */
+#define LNK_HELLO_PICTURES 4u /* and pictures, and the line of a PLAN that tells of them */
 /* The upper half of the features: how often the sender lost this board, and all that it had from
  * it, in 1 to 65535; 0: an older build, which does not tell. */
 #define LNK_HELLO_LOST_SHIFT 16u
@@ -73,7 +81,8 @@ struct lnk_hello {
     uint8_t border[LNK_HASH_BYTES]; /* hash of its units and borders; zeros: none */
 };
 /* Its text: the model's name at boards, the hops (brd_hops_text()), the leaves that the segment
- * needs ("": all), the primitives of the whole model for it, which may lack. A name alone: the
+ * needs ("": all), the primitives of the whole model for it, which may lack, and for the first hop
+ * how pictures become the input, if boards shall take them. A name alone: the
  * whole model, as the board has it under that name. */
 struct lnk_plan {
     uint32_t stream, epoch;

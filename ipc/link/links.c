@@ -104,7 +104,7 @@ static void greet(struct link *l, size_t peer, uint32_t features)
     struct lnk_message m = {.header.type = LNK_HELLO};
 
     m.hello.version_min = m.hello.version_max = LNK_VERSION;
-    m.hello.features = features | LNK_HELLO_CANCEL |
+    m.hello.features = features | LNK_HELLO_CANCEL | LNK_HELLO_PICTURES |
                        ((uint32_t)(p->losses % UINT16_MAX) + 1) << LNK_HELLO_LOST_SHIFT;
     m.hello.instance = l->instance;
     strncpy(m.hello.name, l->name, sizeof(m.hello.name) - 1);

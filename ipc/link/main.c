@@ -48,7 +48,7 @@ static bool may_reload(const struct link_args *a)
 /* What to wait for, and how long. */
 static void wait_for(struct link *l, uint64_t until_ns)
 {
-    struct pollfd fds[9 + SEGMENTS_MAX + 1];
+    struct pollfd fds[9 + SEGMENTS_MAX * PIXFMT_COUNT + 1];
     uint64_t now_ns = base_now_ns();
     uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     size_t n = 0;

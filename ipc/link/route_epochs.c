@@ -80,18 +80,22 @@ void head_lose(struct head *h, struct head_epoch *e, size_t board, const char *w
 }
 
 /* Return: false: the text is too long. */
-static bool plan_text(const struct brd_route *r, size_t hop, char ret[LNK_PLAN_TEXT_MAX])
+static bool plan_text(const struct head_epoch *e, size_t hop, char ret[LNK_PLAN_TEXT_MAX])
 {
+    const struct brd_route *r = e->route;
+    const char *preprocess = e->pictures && hop == 0 ? r->preprocess : "";
+    const char *line = *preprocess ? "\n" : "";
     char hops[LNK_PLAN_TEXT_MAX];
     int n;
 
     if (brd_hops_text(r->hop, r->hop_count, hops, sizeof(hops)) != 0) {
         return false;
     }
-    n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s\n%s", r->content, hops, r->hop[hop].leaves,
-                 r->hop[hop].primitives);
+    n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s\n%s%s%s", r->content, hops, r->hop[hop].leaves,
+                 r->hop[hop].primitives, line, preprocess);
     if (n >= (int)LNK_PLAN_TEXT_MAX) { /* boards can choose primitives by themselves */
-        n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s", r->content, hops, r->hop[hop].leaves);
+        n = snprintf(ret, LNK_PLAN_TEXT_MAX, "%s\n%s\n%s\n%s%s", r->content, hops,
+                     r->hop[hop].leaves, line, preprocess);
     }
     return n > 0 && (size_t)n < LNK_PLAN_TEXT_MAX;
 }
@@ -136,7 +140,7 @@ static void tell_places(struct head *h, struct head_epoch *e)
 
     e->told_ns = base_now_ns();
     for (size_t i = 0; i < e->route->hop_count; i++) {
-        if (!text || !plan_text(e->route, i, text)) {
+        if (!text || !plan_text(e, i, text)) {
             head_epoch_fail(h, e, LINK_NOBODY, LINK_NOBODY, "its plan is too long");
             return;
         }
@@ -157,6 +161,19 @@ void head_remind(struct head *h, uint64_t now_ns)
             tell_places(h, e);
         }
     }
+}
+
+/* All boards of the first hop know pictures, and the route says how they become its input. */
+static bool takes_pictures(const struct head *h, const struct brd_route *r)
+{
+    bool all = r->preprocess[0] != 0;
+
+    for (size_t k = 0; k < r->hop[0].board_count; k++) {
+        size_t board = link_find(h->link, r->hop[0].board[k].print);
+
+        all = all && board != LINK_NOBODY && link_takes(h->link, board, LNK_HELLO_PICTURES);
+    }
+    return all;
 }
 
 void head_prepare(struct head *h, const struct brd_route *route)
@@ -188,6 +205,7 @@ void head_prepare(struct head *h, const struct brd_route *route)
         return;
     }
     *e->route = *route;
+    e->pictures = takes_pictures(h, route);
     e->number = ++h->last_epoch;
     tell_places(h, e);
 }
@@ -229,6 +247,7 @@ static void begin(struct head *h, struct head_epoch *e)
     }
     e->ledger = lnk_ledger_begin(h->ledger, way, LNK_WAYS_MAX);
     h->state.phase = BRD_READY;
+    h->state.pictures = e->pictures;
     memset(h->state.service_ns, 0, sizeof(h->state.service_ns));
     h->link->news = true;
     head_windows(h, e);

@@ -95,35 +95,53 @@ void head_cancel(struct head *h)
     }
 }
 
+/* Return: how many tensors; @m and @range have them. */
+static size_t put_input(const struct head_frame *f, const struct brd_route *r,
+                        struct lnk_message *m, struct lnk_bytes *range)
+{
+    const struct front_picture *p = &f->front->picture;
+
+    if (p->pixfmt) {
+        m->tensor[0] = (struct lnk_tensor){.dtype = LNK_U8,
+                                           .encoding = LNK_AS_PICTURE,
+                                           .rank = 3,
+                                           .dim = {p->pixfmt, p->height, p->width},
+                                           .bytes = p->bytes};
+        range[0] = (struct lnk_bytes){f->front->input, p->bytes};
+        return 1;
+    }
+    for (size_t i = 0; i < r->input_count; i++) {
+        const struct brd_tensor *t = &r->input[i];
+
+        m->tensor[i] = (struct lnk_tensor){
+            .dtype = (uint8_t)t->dtype, .rank = (uint8_t)t->rank, .bytes = t->bytes};
+        memcpy(m->tensor[i].dim, t->dim, t->rank * sizeof(t->dim[0]));
+        range[i] = (struct lnk_bytes){f->front->input + front_offset(r->input, r->input_count, i),
+                                      t->bytes};
+    }
+    return r->input_count;
+}
+
 /* Return: as lnk_send(). */
 static int send_frame(struct head *h, const struct head_epoch *e, const struct lnk_due *due)
 {
     struct head_frame *f = due->input;
     struct lnk_message m = {.header.type = LNK_FRAME};
     struct lnk_bytes range[BRD_TENSORS_MAX];
-    const struct brd_route *r = e->route;
+    size_t count = put_input(f, e->route, &m, range);
     int rc;
 
     m.frame = (struct lnk_frame){.stream = h->stream,
                                  .epoch = e->number,
                                  .frame = due->frame,
                                  .left_ns = due->left_ns,
-                                 .tensor_count = (uint8_t)r->input_count,
+                                 .tensor_count = (uint8_t)count,
                                  .way = due->way};
-    for (size_t i = 0; i < r->input_count; i++) {
-        const struct brd_tensor *t = &r->input[i];
-
-        m.tensor[i] = (struct lnk_tensor){
-            .dtype = (uint8_t)t->dtype, .rank = (uint8_t)t->rank, .bytes = t->bytes};
-        memcpy(m.tensor[i].dim, t->dim, t->rank * sizeof(t->dim[0]));
-        range[i] = (struct lnk_bytes){f->front->input + front_offset(r->input, r->input_count, i),
-                                      t->bytes};
-    }
     if (f->front->theirs) { /* copied: libzmq has threads of its own */
-        return link_put(h->link, due->way, LNK_BULK, &m, range, r->input_count, NULL, NULL);
+        return link_put(h->link, due->way, LNK_BULK, &m, range, count, NULL, NULL);
     }
     f->held++;
-    rc = link_put(h->link, due->way, LNK_BULK, &m, range, r->input_count, let_go, f);
+    rc = link_put(h->link, due->way, LNK_BULK, &m, range, count, let_go, f);
     if (rc != 0) {
         f->held--;
     }
@@ -138,6 +156,12 @@ void head_send(struct head *h, uint64_t now_ns)
     /* Without an epoch no way has credit, but deadlines pass. */
     while (h->pause_ns <= now_ns &&
            lnk_ledger_next(h->ledger, now_ns, PIPED_DEADLINE_EXCEEDED, &due) == 0) {
+        const struct head_frame *f = due.input;
+
+        if (e && f->front->picture.pixfmt && !e->pictures) { /* another epoch than when it came */
+            lnk_ledger_answer(h->ledger, due.frame, due.epoch, due.way, PIPED_UNSUPPORTED, NULL);
+            continue;
+        }
         if (!e || send_frame(h, e, &due) != 0) {
             lnk_ledger_unsend(h->ledger, &due);
             return; /* room or a loss will come as an event */

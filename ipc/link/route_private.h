@@ -25,6 +25,7 @@ struct head_frame {
 struct head_epoch {
     uint32_t number;                            /* of the messages; 0: free */
     uint32_t ledger;                            /* its number in the ledger; 0: not begun */
+    bool pictures;                              /* its first hop takes them as they are */
     uint32_t gone;                              /* bits of boards of a single hop that were lost */
     uint64_t told_ns;                           /* when boards were told their places */
     uint32_t room[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* frames that a board gets at most; 0: not yet */

@@ -7,8 +7,10 @@
 
 void segment_free_owned(struct segment *s)
 {
-    segment_open_leave(s->opening);
-    piped_close(s->piped);
+    for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+        segment_open_leave(s->lane[i].opening);
+        piped_close(s->lane[i].piped);
+    }
     for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
         hop_border_deinit(&s->job[i].border);
     }

@@ -27,7 +27,7 @@ void segment_fail(struct segment *s, int status, const char *why)
 
 static void open_segment(struct segment *s)
 {
-    int rc = segment_open(s->link->frames_path, s->name, &s->opening);
+    int rc = segment_open(s->link->frames_path, s->name, PIXFMT_TENSOR, &s->lane[0].opening);
 
     s->phase = SEGMENT_LOADING;
     s->begun_ns = base_now_ns();
@@ -40,12 +40,12 @@ void segment_opened(struct segment *s)
 {
     struct segment_opened r;
 
-    if (!segment_open_take(s->opening, &r)) {
+    if (!segment_open_take(s->lane[0].opening, &r)) {
         return;
     }
-    s->opening = NULL;
-    s->piped = r.piped;
-    s->stream = r.stream;
+    s->lane[0].opening = NULL;
+    s->lane[0].piped = r.piped;
+    s->lane[0].stream = r.stream;
     if (r.rc < 0) {
         segment_fail(s, r.rc == -ENOENT && r.reached ? PIPED_NOT_FOUND : PIPED_UNAVAILABLE, r.why);
         return;
@@ -125,11 +125,13 @@ static void load(struct segment *s)
 {
     struct daemon_conn *c = s->link->segments->conn;
     const char *primitives = s->of.primitives;
+    json_t *preprocess = json_loads(s->of.preprocess, 0, NULL); /* "": NULL */
 
     s->phase = SEGMENT_LOADING;
     s->waits = daemon_conn_call(c, "io.piped.Load",
-                                json_pack("{s:s, s:s, s:s*}", "name", s->name, "path", s->path,
-                                          "primitives", primitives[0] ? primitives : NULL),
+                                json_pack("{s:s, s:s, s:s*, s:o*}", "name", s->name, "path",
+                                          s->path, "primitives", primitives[0] ? primitives : NULL,
+                                          "preprocess", preprocess),
                                 false, loaded, s) == 0;
     if (!s->waits) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");

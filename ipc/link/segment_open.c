@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "base.h"
+#include "ipc/boards/picture_room.h"
 
 #define CONNECT_MS 200u           /* how long to look for a daemon that went away */
 #define SLOTS 16u                 /* frames that one may have, computed or waiting */
@@ -17,6 +18,7 @@
 
 struct segment_opening {
     char path[128], model[128];
+    uint32_t pixfmt;
     int fd; /* eventfd, owned */
     struct segment_opened result;
     atomic_flag first; /* set by who of thread and loop is done first; the other one frees */
@@ -34,7 +36,7 @@ static int open_stream(struct segment_opening *o)
 {
     struct segment_opened *r = &o->result;
     struct piped_options to = {sizeof(to), o->path, "piped-link", CONNECT_MS};
-    struct piped_stream_options of = {.size = sizeof(of), .model = o->model};
+    struct piped_stream_options of = {.size = sizeof(of), .model = o->model, .pixfmt = o->pixfmt};
     const struct piped_stream_info *info;
     int rc = piped_connect(&to, &r->piped);
     uint64_t slots;
@@ -47,7 +49,9 @@ static int open_stream(struct segment_opening *o)
     info = piped_stream_info(r->stream);
     slots = SLOTS_BYTES / base_max(info->input_bytes + info->output_bytes, 1ull);
     slots = base_min(slots, (uint64_t)SLOTS);
-    if (slots > info->slots) {
+    if (slots > info->slots || o->pixfmt) {
+        of.width = o->pixfmt ? BRD_PICTURE_WIDTH : 0;
+        of.height = o->pixfmt ? brd_picture_room((enum pixfmt)o->pixfmt, info->input_bytes) : 0;
         of.slots = (uint32_t)slots;
         r->stream = piped_stream_close(r->stream);
         rc = piped_stream_open(r->piped, &of, &r->stream);
@@ -96,7 +100,7 @@ static int start(struct segment_opening *o)
     return -rc;
 }
 
-int segment_open(const char *path, const char *model, struct segment_opening **ret)
+int segment_open(const char *path, const char *model, uint32_t pixfmt, struct segment_opening **ret)
 {
     struct segment_opening *o = calloc(1, sizeof(*o));
     int rc;
@@ -104,6 +108,7 @@ int segment_open(const char *path, const char *model, struct segment_opening **r
     if (!o) {
         return -ENOMEM;
     }
+    o->pixfmt = pixfmt;
     o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = o->fd < 0 ? -errno : 0;
     if (strlen(path) >= sizeof(o->path) || strlen(model) >= sizeof(o->model)) {

@@ -26,8 +26,10 @@ struct segment_opened {
     char why[SEGMENT_OPEN_WHY_BYTES];
 };
 
-/** segment_open() - begins. @path: of the frames socket. Return: 0, -errno. */
-int segment_open(const char *path, const char *model, struct segment_opening **ret);
+/** segment_open() - begins. @path: of the frames socket. @pixfmt: of its frames, 0: tensors.
+ * Return: 0, -errno. */
+int segment_open(const char *path, const char *model, uint32_t pixfmt,
+                 struct segment_opening **ret);
 /** segment_open_fd() - readable when it is over. */
 int segment_open_fd(const struct segment_opening *o);
 /** segment_open_take() - Return: false: not yet; true: it is over, and @o is freed. */

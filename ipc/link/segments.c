@@ -49,19 +49,67 @@ struct segment *segment_release(struct segment *s)
     return NULL;
 }
 
-struct segment_job *segment_job(struct segment *s)
+int segment_lane_open(struct segment *s, uint32_t pixfmt)
 {
+    struct segment_lane *lane = &s->lane[pixfmt];
+
+    if (lane->stream) {
+        return 0;
+    }
+    if (!lane->opening && !lane->failed) {
+        lane->begun_ns = base_now_ns();
+        lane->failed = !s->of.preprocess[0] ||
+                       segment_open(s->link->frames_path, s->name, pixfmt, &lane->opening) < 0;
+    }
+    return lane->failed ? PIPED_UNSUPPORTED : PIPED_RESOURCE_EXHAUSTED;
+}
+
+/* Pictures: is the stream open now? Those that wait for one that fails are computed elsewhere. */
+static void lanes_opened(struct segment *s, uint64_t now_ns)
+{
+    for (size_t i = 1; i < PIXFMT_COUNT; i++) {
+        struct segment_lane *lane = &s->lane[i];
+        struct segment_opened r;
+
+        if (lane->opening && segment_open_take(lane->opening, &r)) {
+            lane->opening = NULL;
+            lane->piped = r.piped;
+            lane->stream = r.stream;
+            lane->failed = r.rc < 0;
+        } else if (lane->opening && now_ns > lane->begun_ns + OPEN_NS) {
+            lane->opening = segment_open_leave(lane->opening);
+            lane->failed = true;
+        }
+    }
+}
+
+struct piped_frame *segment_next(struct segment *s)
+{
+    struct piped_frame *f;
+
+    for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+        if (s->lane[i].stream && piped_next(s->lane[i].stream, &f) == 0) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+struct segment_job *segment_job(struct segment *s, uint32_t pixfmt)
+{
+    struct piped_stream *stream = s->lane[pixfmt].stream;
     struct piped_frame *f;
 
     for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
         struct segment_job *j = &s->job[i];
 
         if (!j->frame) {
-            if (piped_acquire(s->stream, &f) < 0) {
+            if (piped_acquire(stream, &f) < 0) {
                 return NULL;
             }
             hop_border_next(&j->border);
-            *j = (struct segment_job){.segment = s, .frame = f, .border = j->border};
+            *j = (struct segment_job){
+                .segment = s, .stream = stream, .frame = f, .border = j->border};
             f->user = j;
             return j;
         }
@@ -71,7 +119,7 @@ struct segment_job *segment_job(struct segment *s)
 
 void segment_job_end(struct segment_job *j)
 {
-    piped_release(j->segment->stream, j->frame);
+    piped_release(j->stream, j->frame);
     j->frame = NULL;
 }
 
@@ -142,14 +190,17 @@ static void go(struct segments *all, struct segment *s, bool silent, uint64_t no
     } else if (s->phase != SEGMENT_FAILED && silent) {
         segment_fail(s, PIPED_UNAVAILABLE, SEGMENT_SILENT);
     }
-    if (s->phase == SEGMENT_LOADING && s->opening) {
+    if (s->phase == SEGMENT_LOADING && s->lane[0].opening) {
         segment_opened(s);
     }
-    if (s->phase == SEGMENT_LOADING && s->opening && now_ns > s->begun_ns + OPEN_NS) {
+    if (s->phase == SEGMENT_LOADING && s->lane[0].opening && now_ns > s->begun_ns + OPEN_NS) {
         segment_fail(s, PIPED_UNAVAILABLE, SEGMENT_SILENT);
     }
-    if (s->phase == SEGMENT_READY && piped_dispatch(s->piped, 0) == -ENOTCONN) {
-        segment_fail(s, PIPED_UNAVAILABLE, "the daemon is gone");
+    lanes_opened(s, now_ns);
+    for (size_t i = 0; i < PIXFMT_COUNT && s->phase == SEGMENT_READY; i++) {
+        if (s->lane[i].piped && piped_dispatch(s->lane[i].piped, 0) == -ENOTCONN) {
+            segment_fail(s, PIPED_UNAVAILABLE, "the daemon is gone");
+        }
     }
     if (!segment_is_idle(s)) {
         return;
@@ -212,13 +263,14 @@ size_t segments_poll(const struct link *l, struct pollfd *ret, size_t max)
     if (all->conn && max > 0) {
         ret[n++] = daemon_conn_poll(all->conn);
     }
-    for (size_t i = 0; i < SEGMENTS_MAX && n < max; i++) {
-        const struct segment *s = &all->segment[i];
+    for (size_t i = 0; i < SEGMENTS_MAX * PIXFMT_COUNT && n < max; i++) {
+        const struct segment *s = &all->segment[i / PIXFMT_COUNT];
+        const struct segment_lane *lane = &s->lane[i % PIXFMT_COUNT];
 
-        if (s->phase == SEGMENT_READY) {
-            ret[n++] = (struct pollfd){piped_fd(s->piped), POLLIN, 0};
-        } else if (s->opening) {
-            ret[n++] = (struct pollfd){segment_open_fd(s->opening), POLLIN, 0};
+        if (lane->opening) {
+            ret[n++] = (struct pollfd){segment_open_fd(lane->opening), POLLIN, 0};
+        } else if (lane->piped && s->phase == SEGMENT_READY) {
+            ret[n++] = (struct pollfd){piped_fd(lane->piped), POLLIN, 0};
         }
     }
     return n;

@@ -16,6 +16,7 @@
 #include "ipc/link/link.h"
 #include "ipc/link/progress.h"
 #include "ipc/link/segment_open.h"
+#include "pixfmt.h"
 
 #define SEGMENTS_MAX 16u
 #define SEGMENT_NAME_BYTES (BRD_CONTENT_BYTES + 24u)
@@ -28,14 +29,23 @@ enum segment_phase {
     SEGMENT_FAILED
 };
 
+/* One kind of frames of a segment: a connection and a stream of its own. */
+struct segment_lane {
+    bool failed;                     /* the daemon takes no such frames */
+    uint64_t begun_ns;               /* of opening */
+    struct segment_opening *opening; /* owned; NULL: none */
+    struct piped *piped;             /* owned */
+    struct piped_stream *stream;     /* owned; NULL: not open */
+};
 /* A frame in a slot of a segment's stream. */
 struct segment_job {
     struct segment *segment;
-    struct piped_frame *frame; /* NULL: free */
-    uint64_t plan;             /* number of the hop's plan */
-    uint64_t number;           /* of the frame */
-    uint32_t epoch;            /* of the frame */
-    uint64_t deadline_ns;      /* CLOCK_MONOTONIC; 0: none */
+    struct piped_stream *stream; /* of one of its lanes */
+    struct piped_frame *frame;   /* NULL: free */
+    uint64_t plan;               /* number of the hop's plan */
+    uint64_t number;             /* of the frame */
+    uint32_t epoch;              /* of the frame */
+    uint64_t deadline_ns;        /* CLOCK_MONOTONIC; 0: none */
     uint32_t way;
     size_t to; /* the board that gets what was computed; LINK_NOBODY: not dealt yet */
     size_t time_count;
@@ -47,6 +57,7 @@ struct segment_text {
     char content[BRD_CONTENT_BYTES];
     char leaves[BRD_LEAVES_TEXT_MAX];
     char primitives[BRD_PRIMITIVES_TEXT_MAX];
+    char preprocess[BRD_PREPROCESS_TEXT_MAX]; /* "": it takes no pictures */
     bool plain; /* a whole model that the daemon has: never loaded or unloaded */
 };
 struct segment {
@@ -69,10 +80,9 @@ struct segment {
     unsigned users;
     unsigned held; /* jobs whose answers the transport has */
     uint64_t unused_ns;
-    struct segment_opening *opening; /* owned; LOADING */
-    struct piped *piped;             /* owned */
-    struct piped_stream *stream;     /* owned */
-    struct lnk_progress progress;    /* of the frames that the daemon has */
+    /* by pixel format; [0]: tensors, open while READY; pictures: from the first one on */
+    struct segment_lane lane[PIXFMT_COUNT];
+    struct lnk_progress progress; /* of the frames that the daemon has */
     struct segment_job job[SEGMENT_SLOTS_MAX];
     struct segment_job *waits_for_link; /* an answer for which the link had no room */
 };
@@ -96,8 +106,14 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
 struct segment *segment_release(struct segment *s);
 /** segment_fail() - it serves no more. @why: a sentence. */
 void segment_fail(struct segment *s, int status, const char *why);
-/** segment_job() - a free slot. Return: NULL: all are taken. */
-struct segment_job *segment_job(struct segment *s);
+/** segment_lane_open() - frames of this pixel format are to come; opens their stream, if there is
+ * none. Return: 0; PIPED_RESOURCE_EXHAUSTED: later; PIPED_UNSUPPORTED: never. */
+int segment_lane_open(struct segment *s, uint32_t pixfmt);
+/** segment_job() - a free slot for a frame of this pixel format, whose lane is open. Return: NULL:
+ * all are taken. */
+struct segment_job *segment_job(struct segment *s, uint32_t pixfmt);
+/** segment_next() - Return: an answered frame of any lane; NULL. */
+struct piped_frame *segment_next(struct segment *s);
 /** segment_job_end() - frees a job's slot. */
 void segment_job_end(struct segment_job *j);
 
