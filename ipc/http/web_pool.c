@@ -234,6 +234,18 @@ static int wait_turn(struct web_pool *p, const char *model, struct web_owner *by
     return w.place ? 0 : rc;
 }
 
+/* An owner may fill three quarters of the queue. */
+static bool may_wait(const struct web_pool *p, const struct web_owner *by)
+{
+    size_t most = (size_t)p->o->queue, own = 0;
+    struct waiter *w;
+
+    TAILQ_FOREACH(w, &p->waiters, linked) {
+        own += by && w->by == by;
+    }
+    return p->waiting < most && own < most - most / 4;
+}
+
 int web_pool_take(struct web_pool *p, const char *model, struct web_owner *by, uint64_t until_ns,
                   struct web_place **ret)
 {
@@ -242,7 +254,7 @@ int web_pool_take(struct web_pool *p, const char *model, struct web_owner *by, u
 
     pthread_mutex_lock(&p->lock);
     rc = try_take(p, model, by, &place, &evicted);
-    if (rc == 0 && p->waiting >= (size_t)p->o->queue) {
+    if (rc == 0 && !may_wait(p, by)) {
         rc = -EAGAIN;
     }
     while (rc == 0) {

@@ -120,11 +120,12 @@ static bool is_over(const struct web_conn *c)
 {
     char byte;
 
-    return c->cut || (!c->owes && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
+    return !c->owes && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* How many connections each owner has at the listener. Return: of all. */
-static size_t count_here(struct web_watch *w, const struct web_listener *l)
+/* How many connections each owner has at the listener. @exact: but for those that are over.
+ * Return: of all. */
+static size_t count_here(struct web_watch *w, const struct web_listener *l, bool exact)
 {
     struct web_conn *c;
     size_t all = 0;
@@ -133,7 +134,7 @@ static size_t count_here(struct web_watch *w, const struct web_listener *l)
         c->owner->here = 0;
     }
     LIST_FOREACH(c, &w->conns, linked) {
-        if (c->listener == l && !is_over(c)) {
+        if (c->listener == l && !c->cut && (!exact || !is_over(c))) {
             c->owner->here++;
             all++;
         }
@@ -164,9 +165,12 @@ static void find_place(struct web_watch *w, struct web_conn *c)
 {
     const struct web_options *o = &w->web->o;
     double own = c->owner->who.user ? o->per_user : o->per_address;
-    size_t all = count_here(w, c->listener);
+    size_t all = count_here(w, c->listener, false);
     struct web_conn *other;
 
+    if (c->owner->here > (size_t)own || all > (size_t)o->connections) {
+        all = count_here(w, c->listener, true);
+    }
     if (c->owner->here > (size_t)own) {
         cut(c, &w->web->count.refused);
     } else if (all > (size_t)o->connections) {

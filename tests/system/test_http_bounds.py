@@ -21,7 +21,7 @@ MIB = 1 << 20
 # Dials until every place is its own, says so, and dials again whenever one is closed. It says nothing, or drips.
 SLOW = r"""
 import os, select, socket, sys
-uid, count, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+uid, count, path, body = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 "".encode("idna")  # loaded while its file can be read
 os.setgroups([]); os.setgid(uid); os.setuid(uid)
 def dial():
@@ -30,7 +30,8 @@ def dial():
         s.connect(path)
     else:
         s = socket.create_connection(path.rsplit(":", 1))
-    s.sendall(b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: localhost\r\nX: ")
+    head = b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: localhost\r\n"
+    s.sendall(head + (b"Content-Length: %d\r\n\r\n" % (body + 1) + bytes(body) if body else b"X: "))
     s.setblocking(False)
     return s
 held, told = [], False
@@ -142,11 +143,11 @@ def trees_and_answers_are_claimed():
 class Slow:
     """Processes of other users that hold connections."""
 
-    def __init__(self, h, users, count, index=0):
+    def __init__(self, h, users, count, index=0, body=0):
         address = h.addresses[index]
         self.path = address[5:] if address.startswith("unix:") else address.split("//")[1].replace("[", "").replace("]", "")
-        self.each = [subprocess.Popen([sys.executable, "-c", SLOW, str(u), str(count), self.path], stdout=subprocess.PIPE)
-                     for u in users]
+        more = [str(count), self.path, str(body)]
+        self.each = [subprocess.Popen([sys.executable, "-c", SLOW, str(u), *more], stdout=subprocess.PIPE) for u in users]
 
     def __enter__(self):
         for p in self.each:
@@ -203,6 +204,16 @@ def slow_users_leave_room_for_others():
     return None
 
 
+@needs("other users")
+def bodies_of_one_user_leave_memory_for_others():
+    """Five bodies of which a byte is missing would take more than there is."""
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "8", "--body-mb", "2") as h:
+        with Slow(h, [65534], 5, body=1900000):
+            wait(lambda: h.metric("piped_http_buffered_bytes") > 5e6, "the bodies")
+            equal(polite(h, 0, 40), 40)
+            answered(h, h.infer("digits", png(160, 160, 3), PNG))
+
+
 @needs("other users", "own network")
 def the_service_knows_users_by_a_socket_of_the_service_manager():
     """As its units have it: a network of its own, and a netlink socket that was opened in the machine's."""
@@ -217,5 +228,5 @@ def the_service_knows_users_by_a_socket_of_the_service_manager():
 
 
 main((slots_are_as_large_as_pictures, what_never_fits_is_refused_before_it_is_decoded, pictures_wait_for_memory,
-      trees_and_answers_are_claimed, slow_users_leave_room_for_others,
+      trees_and_answers_are_claimed, slow_users_leave_room_for_others, bodies_of_one_user_leave_memory_for_others,
       the_service_knows_users_by_a_socket_of_the_service_manager))

@@ -166,7 +166,21 @@ def limits_and_deadlines_have_codes():
         d.signal(signal.SIGSTOP)
         h.refused(504, "has not answered in time", h.infer("digits", inputs(1), RAW))
         d.signal(signal.SIGCONT)
-        read(h.infer("digits", inputs(1), RAW))
+        wait(lambda: h.infer("digits", inputs(1), RAW)[0] == 200, "an answer in time")
+
+
+def a_user_leaves_places_of_the_queue():
+    with Daemon(models={"digits": DIGITS}) as d, Http(d, "--streams", "1", "--queue", "4") as h:
+        hanging = Hanging(d, h)
+        waits = [threading.Thread(target=lambda: hanging.answers.append(h.infer("digits", inputs(2), RAW))) for _ in range(3)]
+        for t in waits:
+            t.start()
+        wait(lambda: h.metric("piped_http_waiting") == 3, "three requests that wait")
+        h.refused(429, "4 requests may wait", h.infer("digits", inputs(3), RAW))
+        hanging.go_on()
+        for t in waits:
+            t.join(LIMIT_S)
+        equal([a[0] for a in hanging.answers], [200] * 4)
 
 
 def what_was_admitted_is_answered_at_the_end():
@@ -186,4 +200,4 @@ def what_was_admitted_is_answered_at_the_end():
 
 main((many_clients_share_streams, models_share_few_streams, restarts_of_the_daemon_lose_nothing,
       an_absent_daemon_is_told, a_failed_model_is_told, models_come_go_and_change, limits_and_deadlines_have_codes,
-      what_was_admitted_is_answered_at_the_end))
+      a_user_leaves_places_of_the_queue, what_was_admitted_is_answered_at_the_end))
