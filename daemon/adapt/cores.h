@@ -28,6 +28,7 @@ struct dmn_change_part {
     struct pl_plan known;       /* saved for this state */
     struct dmn_origin known_as; /* DMN_FROM_NOBODY: no plan is saved */
     bool fits, pinned, old_eps;
+    bool search;  /* a search follows: the serving plan stays if it fits, whatever exact gains */
     double *slow; /* owned: [EPs][units] of problem; known slowdown of EPs whose cores stay */
     bool contended[PL_EP_MAX], slowed, unverified;
     double before_ns, after_ns; /* of the previous plan, if it fits, and of the chosen one */
@@ -84,7 +85,7 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
                        struct dmn_origin *ret_origin);
 
 /** dmn_change_pays() - Return: a change of parts is worth it: they are joined, or a model has a
- * better plan on them. */
+ * better plan on them, or looks for one. */
 bool dmn_change_pays(const struct dmn_adapt_change *c);
 
 /* cores_apply.c */

@@ -27,8 +27,7 @@ static void tell(struct dmn_model *m, const struct dmn_adapt_change *c, struct d
                  const char *before, struct dmn_origin origin)
 {
     bool same = p->fits && pl_plan_equal(&p->same, pl_current_plan(m->pipe));
-    bool kept =
-        (!dmn_origin_exact(origin) || (same && dmn_adapt_searches(m))) && !dmn_change_returns(p);
+    bool kept = (!dmn_origin_exact(origin) || (same && p->search)) && !dmn_change_returns(p);
     bool recorded = p->decision.corrected.unit_count > 0;
     char after[PL_PLAN_TEXT_MAX], detail[320];
     struct dmn_decided *decided = NULL;

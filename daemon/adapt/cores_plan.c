@@ -183,6 +183,7 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
     memcpy(p->model, m->name, sizeof(p->model));
     p->loaded_ns = m->loaded_ns;
     p->pinned = dmn_adapt_pinned(m);
+    p->search = dmn_adapt_searches(m);
     if (!dmn_adapt_holds(m)) {
         dmn_planner_learn(m);
     }
@@ -235,7 +236,8 @@ bool dmn_change_pays(const struct dmn_adapt_change *c)
     for (size_t i = 0; i < c->count; i++) {
         const struct dmn_change_part *p = &c->parts[i];
 
-        pays |= p->fits && p->record.problem.unit_count && p->result == 0 && p->decision.replan;
+        pays |= p->fits && (p->search ||
+                            (p->record.problem.unit_count && p->result == 0 && p->decision.replan));
     }
     return pays;
 }
@@ -261,7 +263,7 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
         *ret_origin = p->known_as;
         return true;
     }
-    if (p->fits && dmn_adapt_searches(m)) { /* a search follows, which begins from it */
+    if (p->fits && p->search) {
         *ret = p->same;
         *ret_origin = m->origin;
         return true;

@@ -86,7 +86,7 @@ static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adap
     return dmn_adapt_tell(
         m, &(struct dmn_adapt_told){.cause = j->decision.cause,
                                     .detail = detail,
-                                    .origin = origin_of(j),
+                                    .origin = j->decision.search ? m->origin : origin_of(j),
                                     .outcome = outcome,
                                     .before = before,
                                     .after = after,

@@ -230,7 +230,7 @@ int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
     if (probing) { /* the EP is not free yet */
         memcpy(a->slow, a->slow_before,
                a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
-    } else {
+    } else if (!a->options.search) {
         keep_levels(a);
     }
     note_slowed(a, probing);

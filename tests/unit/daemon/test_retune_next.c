@@ -125,6 +125,36 @@ TEST(a_search_that_reads_costs_sees_unknown_shapes_first)
     take_down(&f);
 }
 
+/* The plan kept for this state of the machine is measured after the serving one, and may win. */
+TEST(the_kept_plan_is_tried_first)
+{
+    struct dmn_retune_next n;
+    struct fixture f;
+
+    for (int refused = 0; refused < 2; refused++) {
+        set_up(&f, "shisha");
+        f.planning.retune->known = plan_of(&f.eps, UNITS, "0-1@big|2-3@big");
+        n = measured(&f, "0-3@big", 4e6);
+        T_EQ(f.planning.retune->phase, DMN_RETUNE_KNOWN);
+        T_TRUE(is_plan(&f, &n, "0-1@big|2-3@big"));
+        n = refused ? dmn_retune_refused(&f.m, &n.plan) : measured(&f, "0-1@big|2-3@big", 2e6);
+        T_EQ(n.what, DMN_NEXT_THINK);
+        T_EQ(f.planning.retune->phase, DMN_RETUNE_SEARCH);
+        measured(&f, "0-0@big|1-3@big", 3e6);
+        n = search_ends(&f);
+        T_EQ(n.what, DMN_NEXT_CONCLUDE);
+        dmn_retune_conclude(f.planning.retune, n.outcome);
+        T_EQ(f.planning.retune->outcome, DMN_OUTCOME_SWITCHED);
+        T_EQ(f.planning.retune->after.stages[0].last_unit, refused ? 0 : 1);
+        take_down(&f);
+    }
+    set_up(&f, "shisha");
+    f.planning.retune->known = plan_of(&f.eps, UNITS, "0-3@big"); /* the serving one */
+    n = measured(&f, "0-3@big", 4e6);
+    T_EQ(f.planning.retune->phase, DMN_RETUNE_SEARCH);
+    take_down(&f);
+}
+
 TEST(a_clear_gain_needs_no_second_look)
 {
     struct dmn_retune_next n;
