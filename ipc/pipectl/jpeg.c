@@ -31,7 +31,7 @@ struct reader {
     struct failure f;
     struct jpeg_progress_mgr progress;
     struct picture_rows rows;
-    uint8_t *row; /* owned; one that is not written straight to its place */
+    uint8_t *held; /* owned; rows that are not written straight to their places */
 };
 
 static void fail(j_common_ptr jpeg, const char *format, ...)
@@ -210,24 +210,26 @@ static void read_rows(struct reader *r, uint8_t *to)
 {
     j_decompress_ptr jpeg = &r->jpeg;
     bool direct = r->rows.orientation <= 1 && jpeg->out_color_space != JCS_CMYK;
-    size_t width = jpeg->image_width;
+    size_t row_bytes = (size_t)r->rows.width * r->rows.channels, held = 0;
 
     jpeg_start_decompress(jpeg);
     check_scans(jpeg);
-    r->row = direct ? NULL : malloc(width * (size_t)jpeg->output_components);
-    if (!direct && !r->row) {
+    /* the last one may be of four channels, before it is RGB */
+    r->held = direct ? NULL : malloc(PICTURE_ROWS_AT_ONCE * row_bytes + r->rows.width);
+    if (!direct && !r->held) {
         fail((j_common_ptr)jpeg, "out of memory");
     }
     while (jpeg->output_scanline < jpeg->output_height) {
-        uint32_t y = jpeg->output_scanline;
-        JSAMPROW row = direct ? to + (size_t)y * width * r->rows.channels : r->row;
+        JSAMPROW row = direct ? to + jpeg->output_scanline * row_bytes : r->held + held * row_bytes;
 
         jpeg_read_scanlines(jpeg, &row, 1);
         if (jpeg->out_color_space == JCS_CMYK) {
-            rgb_of_cmyk(row, width);
+            rgb_of_cmyk(row, r->rows.width);
         }
-        if (!direct) {
-            picture_put_row(&r->rows, y, row, to);
+        if (!direct &&
+            (++held == PICTURE_ROWS_AT_ONCE || jpeg->output_scanline == jpeg->output_height)) {
+            picture_put_rows(&r->rows, jpeg->output_scanline - (uint32_t)held, held, r->held, to);
+            held = 0;
         }
     } /* what comes after the last row is nobody's business */
 }
@@ -256,7 +258,7 @@ static void read_header(struct reader *r, const struct ctl_image *img)
 static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
                size_t error_bytes)
 {
-    struct reader r = {.row = NULL};
+    struct reader r = {.held = NULL};
     int rc;
 
     r.jpeg.err = told_in(&r.f);
@@ -273,7 +275,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
         rc = 0;
     }
     jpeg_destroy_decompress(&r.jpeg);
-    free(r.row);
+    free(r.held);
     return rc;
 }
 

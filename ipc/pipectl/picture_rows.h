@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define PICTURE_SIDE_MAX 16384u
+#define PICTURE_ROWS_AT_ONCE 16u
 
 struct picture_rows {
     uint32_t width, height; /* as stored: upright, they change places if orientation is above 4 */
@@ -37,6 +38,7 @@ void picture_cut_short(size_t rows, uint32_t height, char *ret_error, size_t err
  */
 uint8_t picture_orientation(const uint8_t *tiff, size_t bytes);
 
-/** picture_put_row() - writes stored row @y to its place. @row: p->width pixels, no overlap with
- * @to, the upright picture. */
-void picture_put_row(const struct picture_rows *p, uint32_t y, const uint8_t *row, uint8_t *to);
+/** picture_put_rows() - writes @count stored rows from @y on to their places. @rows: one after the
+ * other, no overlap with @to, the upright picture. Best: PICTURE_ROWS_AT_ONCE. */
+void picture_put_rows(const struct picture_rows *p, uint32_t y, size_t count, const uint8_t *rows,
+                      uint8_t *to);

@@ -113,30 +113,32 @@ static int make_plain(struct reader *r)
 
 static void read_rows(struct reader *r, uint8_t *to)
 {
-    uint32_t height = r->rows.height;
+    uint32_t height = r->rows.height, held = 0;
     size_t row_bytes = (size_t)r->rows.width * r->rows.channels;
     bool turned = r->rows.orientation > 1;
     int passes = make_plain(r);
+    uint32_t at_once = passes > 1 ? height : PICTURE_ROWS_AT_ONCE; /* passes add to all rows */
 
     if (png_get_rowbytes(r->png, r->info) != row_bytes) {
         png_error(r->png, "its rows have an unexpected size");
     }
-    if (turned) { /* passes complete rows that are there already */
-        r->buffer = malloc(row_bytes * (passes > 1 ? height : 1));
+    if (turned) {
+        r->buffer = malloc(row_bytes * at_once);
         if (!r->buffer) {
             png_error(r->png, "out of memory");
         }
     }
     for (int pass = 1; pass <= passes; pass++) {
         for (uint32_t y = 0; y < height; y++) {
-            uint8_t *row = (turned ? r->buffer : to) + (turned && passes == 1 ? 0 : y * row_bytes);
-
-            png_read_row(r->png, row, NULL);
-            if (pass == passes) {
-                r->done = y + 1;
-                if (turned) {
-                    picture_put_row(&r->rows, y, row, to);
+            png_read_row(r->png, (turned ? r->buffer + held * row_bytes : to + y * row_bytes),
+                         NULL);
+            r->done = pass == passes ? y + 1 : 0;
+            held++;
+            if (held == at_once || y + 1 == height) {
+                if (turned && pass == passes) {
+                    picture_put_rows(&r->rows, y + 1 - held, held, r->buffer, to);
                 }
+                held = 0;
             }
         }
     }
