@@ -9,7 +9,7 @@
 #include "kernels/image/resample.h"
 #include "picture_fit.h"
 
-#define GREY 128.0f
+#define GREY 114.0f /* what all exporters of YOLO train with */
 
 struct job {
     struct krn_image img;
