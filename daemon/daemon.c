@@ -50,32 +50,49 @@ static enum gov_led led(const struct dmn_daemon *d)
     return leds[dmn_daemon_state(d)];
 }
 
-/* Runs before the loop waits again: answers frames, goes on after finished switches and emptied
- * pipelines, and starts the next call of connections whose call was answered. Models are freed only
- * here, so every callback may walk the list of models. */
+static void on_more(uv_timer_t *timer)
+{
+    (void)timer; /* settle() has its turn */
+}
+
+/* What is left of clients' turns is for the next turn of the loop, or for a later one. */
+static void go_on(struct dmn_daemon *d)
+{
+    uint64_t wait_ns = dmn_loop_may_wait(&d->turns);
+
+    if (wait_ns == UINT64_MAX) {
+        uv_timer_stop(&d->more);
+    } else {
+        uv_timer_start(&d->more, on_more, (wait_ns + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS, 0);
+    }
+}
+
+/* Runs before the loop waits again: handles what clients sent, goes on after finished switches and
+ * emptied pipelines, and answers frames. Models are freed only here, so every callback may walk the
+ * list of models. */
 static void settle(uv_prepare_t *prepare)
 {
     struct dmn_daemon *d = prepare->data;
     struct dmn_model *next;
 
-    do {
-        for (struct dmn_model *m = d->models.models; m; m = next) {
-            next = m->next;
-            dmn_plans_settle(m);
-            dmn_model_after(m);
-        }
-        for (struct dmn_model *m = d->models.leaving; m; m = next) {
-            next = m->next;
-            dmn_plans_settle(m);
-            dmn_model_after(m);
-        }
-    } while (dmn_control_settle(&d->control));
+    dmn_loop_turn(&d->turns);
+    for (struct dmn_model *m = d->models.models; m; m = next) {
+        next = m->next;
+        dmn_plans_settle(m);
+        dmn_model_after(m);
+    }
+    for (struct dmn_model *m = d->models.leaving; m; m = next) {
+        next = m->next;
+        dmn_plans_settle(m);
+        dmn_model_after(m);
+    }
     dmn_frames_settle(&d->frames);
     if (dmn_boards_settle(&d->boards)) {
         dmn_frames_settle(&d->frames);
     }
     dmn_gpio_show(&d->machine, led(d));
     dmn_drain_check(d);
+    go_on(d);
 }
 
 /* A process that was stopped, or whose machine slept, gave nobody a chance to speak. Return: for
@@ -121,7 +138,7 @@ static void on_signal(uv_signal_t *signal, int number)
 
 int dmn_daemon_loop(struct dmn_daemon *d)
 {
-    uv_timer_t *timers[] = {&d->tick, &d->watchdog, &d->drain};
+    uv_timer_t *timers[] = {&d->tick, &d->watchdog, &d->drain, &d->more};
     struct {
         uv_signal_t *handle;
         int number;
@@ -349,7 +366,7 @@ static void close_handles(struct dmn_daemon *d)
     uv_handle_t *handles[] = {
         (uv_handle_t *)&d->tick,   (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->drain,
         (uv_handle_t *)&d->sighup, (uv_handle_t *)&d->sigterm,  (uv_handle_t *)&d->sigint,
-        (uv_handle_t *)&d->settle,
+        (uv_handle_t *)&d->settle, (uv_handle_t *)&d->more,
     };
 
     for (size_t i = 0; i < base_array_count(handles); i++) {
@@ -400,6 +417,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
         }
     }
     dmn_frames_deinit(&d->frames);
+    dmn_loop_turns_deinit(&d->turns);
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
     dmn_failed_clear(&d->models.failed);

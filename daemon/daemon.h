@@ -40,9 +40,11 @@ struct dmn_daemon {
     uv_loop_t loop;
     bool has_loop;
     struct dmn_wake wake; /* from teams: finished frames wait to be collected */
-    uv_prepare_t settle;  /* runs before the loop waits again */
-    uv_timer_t tick;      /* once a second: rates, status line, slow clients */
+    struct dmn_loop_turns turns;
+    uv_prepare_t settle; /* runs before the loop waits again */
+    uv_timer_t tick;     /* once a second: rates, status line, slow clients */
     uv_timer_t watchdog, drain;
+    uv_timer_t more; /* active while some of what clients sent is left */
     uv_signal_t sighup, sigterm, sigint;
     uv_work_t first_work;  /* makes the work threads */
     uv_poll_t first_watch; /* makes room for descriptors */

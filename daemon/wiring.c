@@ -87,12 +87,14 @@ static void wire_control(struct dmn_daemon *d)
     control->boards = &d->boards;
     control->host = &d->host;
     control->users = &d->users;
+    control->turns = &d->turns;
     control->dispatch = dmn_control_dispatch;
 }
 
 /* plans/ listens before frames/: when a model goes, the end of its search may change the plan. */
 void dmn_wire(struct dmn_daemon *d)
 {
+    dmn_loop_turns_init(&d->turns);
     wire_machine(d);
     wire_models(d);
     d->plans.models = &d->models;
@@ -101,6 +103,7 @@ void dmn_wire(struct dmn_daemon *d)
     dmn_plans_init(&d->plans);
     dmn_frames_init(&d->frames, &d->loop, &d->config, &d->models);
     d->frames.users = &d->users;
+    d->frames.turns = &d->turns;
     d->frames_listener.plan_changed = plan_changed;
     dmn_plans_listen(&d->plans, &d->frames_listener);
     d->boards.plans = &d->plans;

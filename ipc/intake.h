@@ -44,6 +44,11 @@ static inline bool ipc_intake_room(const struct ipc_intake *in)
 {
     return !in->failed && in->used < sizeof(in->in);
 }
+/** ipc_intake_waits() - Return: bytes in the buffer are not handled yet. */
+static inline bool ipc_intake_waits(const struct ipc_intake *in)
+{
+    return in->used > in->pos;
+}
 /**
  * ipc_intake_receive() - one recvmsg() that does not block
  *

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base.h"
+#include "daemon/config/user_weights.h"
 #include "daemon/control/control.h"
 #include "daemon/control/tracing.h"
 #include "daemon/service/client_places.h"
@@ -12,12 +13,22 @@
 #include "daemon/service/messages.h"
 #include "ipc/varlink.h"
 
+/* Bytes of a call of who may change nothing: those calls have few parameters, and JSON takes the
+ * loop's time. */
+#define SMALL_MAX (64u << 10)
+
 /* A client that has just connected, or thinks between two calls, is not idle yet. */
 #define IDLE_NS BASE_NS_PER_S
 
 static size_t limit(const struct dmn_control *control, enum dmn_config_id key)
 {
     return (size_t)dmn_config_int(dmn_machine_config(control->machine), key);
+}
+
+static unsigned weight_of(const struct dmn_control *control, uid_t uid)
+{
+    return dmn_user_weight(
+        dmn_config_string(dmn_machine_config(control->machine), DMN_KEY_LIMIT_USER_WEIGHTS), uid);
 }
 
 static void on_taken(uv_handle_t *handle)
@@ -73,31 +84,48 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(c->control->read_buffer, sizeof(c->control->read_buffer));
 }
 
+/* Return: the call that comes is not too large for who sends it. */
+static bool may_send(struct dmn_control_conn *c)
+{
+    const struct dmn_users *users = c->control->users;
+
+    if (c->reader.tail > SMALL_MAX && !c->large) {
+        c->large = dmn_users_may_change(users, &c->peer, dmn_control_conn_fd(c)) ||
+                   dmn_users_is_link(users, c->peer.uid);
+        return c->large;
+    }
+    return true;
+}
+
+/* One read: libuv would go on for as long as the client sends. */
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct dmn_control_conn *c = stream->data;
+    struct dmn_loop_user *user = c->task.user;
+    uint64_t begun_ns = base_now_ns();
 
     take_fds(c);
-    if (c->closing) {
+    if (c->closing || n == 0) {
         return;
     }
-    if (n == UV_EOF) {
-        c->eof = true;
-        uv_read_stop(stream);
-        if (c->call && c->call->subscribed) {
-            dmn_control_conn_close(c);
-        } else {
-            dmn_control_work(c);
-        }
-    } else if (n < 0) {
+    uv_read_stop(stream);
+    c->eof = n == UV_EOF;
+    if (n > 0) {
+        c->active_ns = c->read_ns = begun_ns;
+    }
+    if ((n < 0 && !c->eof) || (c->eof && c->call && c->call->subscribed) ||
+        (n > 0 && (ipc_varlink_feed(&c->reader, buf->base, (size_t)n) != 0 || !may_send(c)))) {
         dmn_control_conn_close(c);
-    } else if (n > 0) {
-        c->active_ns = base_now_ns();
-        if (ipc_varlink_feed(&c->reader, buf->base, (size_t)n) != 0) {
-            dmn_control_conn_close(c);
-        } else {
-            dmn_control_work(c);
-        }
+    }
+    dmn_loop_charge(c->control->turns, user, begun_ns);
+    dmn_loop_due(&c->task);
+}
+
+static void read_on(struct dmn_control_conn *c)
+{
+    if (!c->eof && !c->closing && !uv_is_active((uv_handle_t *)&c->pipe) &&
+        uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) < 0) {
+        dmn_control_conn_close(c);
     }
 }
 
@@ -118,7 +146,7 @@ static bool may_go(const struct dmn_control_conn *c, uid_t uid, size_t held, uin
 {
     const struct dmn_users *users = c->control->users;
 
-    if (c->call || c->control->reporter == c || now_ns < c->active_ns + IDLE_NS) {
+    if (c->call || c->task.due || c->control->reporter == c || now_ns < c->active_ns + IDLE_NS) {
         return false;
     }
     return c->peer.uid == uid || dmn_users_keep_place(users, uid) ||
@@ -214,19 +242,23 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     c->since_ns = c->active_ns = base_now_ns();
     uv_pipe_init(control->machine->loop, &c->pipe, 1); /* 1: file descriptors may come */
     c->pipe.data = c;
+    c->task.run = dmn_control_begin;
+    c->read_on = read_on;
+    dmn_loop_join(control->turns, &c->task, peer->uid, weight_of(control, peer->uid));
     LIST_INSERT_HEAD(&control->conns, c, linked);
     control->count++;
     if (uv_pipe_open(&c->pipe, fd) < 0) {
         close(fd);
         dmn_control_conn_close(c);
-    } else if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) < 0) {
-        dmn_control_conn_close(c);
+        return;
     }
+    read_on(c);
 }
 
 int dmn_control_start(struct dmn_control *control, int fd, struct ipc_socket_file *file)
 {
     control->acceptor.loop = control->machine->loop;
+    control->acceptor.turns = control->turns;
     control->acceptor.name = "control socket";
     control->acceptor.accepted = on_accepted;
     control->acceptor.ctx = control;
@@ -245,6 +277,7 @@ void dmn_control_close_all(struct dmn_control *control)
         dmn_control_conn_close(LIST_FIRST(&control->conns));
     }
     dmn_tracing_stop(control);
+    dmn_shared_forget(control->shared, DMN_METHODS_MAX);
 }
 
 void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t held_ns)
@@ -252,6 +285,7 @@ void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t hel
     size_t limit_s = limit(control, DMN_KEY_LIMIT_HANDSHAKE_S);
     struct dmn_control_conn *c, *next;
 
+    dmn_shared_forget(control->shared, DMN_METHODS_MAX);
     for (c = LIST_FIRST(&control->conns); c; c = next) {
         next = LIST_NEXT(c, linked);
         c->since_ns += held_ns;

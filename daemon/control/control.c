@@ -6,7 +6,8 @@
 #include "daemon/control/control.h"
 #include "ipc/json_memory.h"
 
-#define BACKLOG_MAX (4u << 20) /* a client with more bytes of unread replies is disconnected */
+#define BACKLOG_MAX (4u << 20)      /* a client with more bytes of unread replies is disconnected */
+#define AHEAD_MAX (BACKLOG_MAX / 2) /* with more, its next call waits */
 
 struct write {
     uv_write_t request;
@@ -49,6 +50,7 @@ void dmn_control_conn_close(struct dmn_control_conn *c)
         return;
     }
     c->closing = true;
+    dmn_loop_leave(&c->task);
     LIST_REMOVE(c, linked);
     control->count--;
     if (c->call) {
@@ -61,11 +63,15 @@ void dmn_control_conn_close(struct dmn_control_conn *c)
     uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
 
+static size_t unread(const struct dmn_control_conn *c)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
+}
+
 /* Closes it if its client has sent all, and has all answers. */
 static void close_if_done(struct dmn_control_conn *c)
 {
-    if (c->eof && !c->call && !c->closing &&
-        uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) == 0) {
+    if (c->eof && !c->call && !c->closing && !c->task.due && unread(c) == 0) {
         dmn_control_conn_close(c);
     }
 }
@@ -90,9 +96,13 @@ static void on_written(uv_write_t *request, int status)
     c->active_ns = base_now_ns();
     if (status < 0) {
         dmn_control_conn_close(c);
-    } else {
-        close_if_done(c);
+        return;
     }
+    if (c->waits_for_reader && unread(c) <= AHEAD_MAX) {
+        c->waits_for_reader = false;
+        dmn_loop_due(&c->task);
+    }
+    close_if_done(c);
 }
 
 /* Sends @data and takes it. */
@@ -101,7 +111,7 @@ static void send_bytes(struct dmn_control_conn *c, char *data, size_t bytes)
     struct write *w = calloc(1, sizeof(*w));
     uv_buf_t buf = uv_buf_init(data, (unsigned)bytes);
 
-    if (!w || uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) > BACKLOG_MAX) {
+    if (!w || unread(c) > BACKLOG_MAX) {
         free(w);
         free(data);
         dmn_control_conn_close(c);
@@ -140,29 +150,12 @@ static void answer(struct dmn_call *call, int error, char *data, size_t bytes, b
     }
     if (last) {
         call_free(call);
-        /* do not run the next call here: whoever answers is in the middle of something */
-        if (c && !c->closing && !c->working) {
-            c->ready = c->control->ready = true;
+        /* do not begin the next call here: whoever answers is in the middle of something */
+        if (c && !c->beginning) { /* else dmn_control_begin() goes on */
+            c->read_ns = base_now_ns();
+            dmn_loop_due(&c->task);
         }
     }
-}
-
-bool dmn_control_settle(struct dmn_control *control)
-{
-    struct dmn_control_conn *c, *next;
-
-    if (!control->ready) {
-        return false;
-    }
-    control->ready = false;
-    for (c = LIST_FIRST(&control->conns); c; c = next) {
-        next = LIST_NEXT(c, linked); /* `c` stays valid: the loop frees a closed connection */
-        if (c->ready && !c->closing) {
-            c->ready = false;
-            dmn_control_work(c);
-        }
-    }
-    return true;
 }
 
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues)
@@ -174,7 +167,15 @@ void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues)
 
     ipc_json_begin();
     json_decref(parameters);
+    if (c->shared && !error) {
+        dmn_shared_keep(c->shared, data, bytes, c->begun_ns);
+    }
     answer(c, error, data, bytes, !continues);
+}
+
+void dmn_call_send(struct dmn_call *c, char *data, size_t bytes)
+{
+    answer(c, 0, data, bytes, true);
 }
 
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text)
@@ -258,31 +259,50 @@ static bool begin_call(struct dmn_control_conn *c, json_t *message)
     return true;
 }
 
-/* An unanswered call delays the next ones. */
-void dmn_control_work(struct dmn_control_conn *c)
+/* Begins the next call, unless one is in progress, or the client has too much to read. */
+static bool begin_next(struct dmn_control_conn *c)
 {
-    if (c->working) { /* answered within begin_call(): the loop below goes on */
-        return;
-    }
-    c->working = true;
-    while (!c->closing && !c->call) {
-        json_t *message = NULL;
-        int error = ipc_varlink_next(&c->reader, &message);
+    json_t *message = NULL;
+    int error;
 
-        if (error == IPC_VARLINK_E_NONE) {
+    if (c->call || c->closing) {
+        return false;
+    }
+    c->waits_for_reader = unread(c) > AHEAD_MAX;
+    if (c->waits_for_reader) {
+        return false;
+    }
+    error = ipc_varlink_next(&c->reader, &message);
+    if (error == IPC_VARLINK_E_NONE) {
+        return false;
+    }
+    if (error || !begin_call(c, message)) {
+        dmn_control_conn_close(c);
+    }
+    return !c->closing;
+}
+
+void dmn_control_begin(struct dmn_loop_task *task)
+{
+    struct dmn_control_conn *c = base_container_of(task, struct dmn_control_conn, task);
+
+    c->beginning = true;
+    while (begin_next(c)) {
+        if (dmn_loop_over(c->control->turns)) {
+            dmn_loop_due(task);
             break;
         }
-        if (error || !begin_call(c, message)) {
-            dmn_control_conn_close(c);
-        }
     }
-    c->working = false;
+    c->beginning = false;
+    if (!task->due && !c->waits_for_reader) {
+        c->read_on(c);
+    }
     close_if_done(c);
 }
 
 size_t dmn_call_unread(const struct dmn_call *c)
 {
-    return c->conn ? uv_stream_get_write_queue_size((uv_stream_t *)&c->conn->pipe) : SIZE_MAX;
+    return c->conn ? unread(c->conn) : SIZE_MAX;
 }
 
 bool dmn_call_take_fds(struct dmn_call *c, size_t count, int *ret)

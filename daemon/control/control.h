@@ -5,7 +5,11 @@
  * A call is answered at once, or keeps its struct dmn_call until something has happened (a plan
  * drained, a model was loaded). Until then the connection's next call waits. A call outlives its
  * connection; a reply without a connection is dropped. This room reads the others; none of them
- * reads this room. Threads: the loop thread.
+ * reads this room.
+ *
+ * Calls begin in the loop's turns (daemon/service/loop_turns.h), so those of one user, however
+ * many, do not hold up others. A connection is read again when its calls were begun and its answers
+ * are not too many. Threads: the loop thread.
  */
 #pragma once
 
@@ -19,12 +23,14 @@
 
 #include "daemon/boards/over_boards.h"
 #include "daemon/control/host.h"
+#include "daemon/control/shared_reply.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/done.h"
 #include "daemon/models/model_copies.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/acceptor.h"
+#include "daemon/service/loop_turns.h"
 #include "daemon/service/users.h"
 #include "ipc/varlink.h"
 
@@ -35,6 +41,8 @@ struct dmn_load_call;
 struct dmn_tracing;
 struct dmn_plans;
 
+#define DMN_METHODS_MAX 48u
+
 struct dmn_call {
     struct dmn_control_conn *conn; /* NULL once the connection is gone */
     struct dmn_control *control;
@@ -44,6 +52,8 @@ struct dmn_call {
     json_t *message;                 /* owned; holds the parameters */
     json_t *parameters;              /* borrowed from message */
     bool more, oneway, subscribed;
+    struct dmn_shared_reply *shared; /* where its reply is kept for others; NULL: nowhere */
+    uint64_t begun_ns;               /* of a shared one */
     struct {
         json_t *reply, *noted; /* reply: owned; noted: borrowed from it */
         void (*failed)(struct dmn_call *c, int error);
@@ -54,16 +64,21 @@ struct dmn_control_conn {
     uv_pipe_t pipe;
     struct dmn_control *control;
     LIST_ENTRY(dmn_control_conn) linked;
+    struct dmn_loop_task task; /* begins its calls */
+    void (*read_on)(
+        struct dmn_control_conn *c); /* of connections.c: reads on after a read, may close */
     struct ipc_varlink_reader reader;
     struct dmn_call *call; /* the call in progress */
     struct ucred peer;
     uint64_t since_ns, active_ns; /* it connected; it last sent something or took an answer */
-    int fd[DMN_SENT_FILES_MAX];   /* owned: the newest that came and were not taken, oldest first */
+    uint64_t read_ns;           /* it last sent something, or a call that took time was answered */
+    int fd[DMN_SENT_FILES_MAX]; /* owned: the newest that came and were not taken, oldest first */
     size_t fd_count;
-    bool eof, closing, working;
-    bool called;  /* its first call came */
-    bool overdue; /* it should have, a tick ago */
-    bool ready;   /* its call was answered: dmn_control_settle() starts the next */
+    bool eof, closing, beginning;
+    bool called;           /* its first call came */
+    bool overdue;          /* it should have, a tick ago */
+    bool large;            /* it may send calls of more than SMALL_MAX; by connections.c */
+    bool waits_for_reader; /* its next call waits until the client has read answers */
 };
 
 struct dmn_control {
@@ -74,19 +89,20 @@ struct dmn_control {
     struct dmn_plans *plans;
     struct dmn_boards *boards;
     const struct dmn_host *host;
-    struct dmn_users *users;              /* link_user.c adds piped-link */
+    struct dmn_users *users; /* link_user.c adds piped-link */
+    struct dmn_loop_turns *turns;
     void (*dispatch)(struct dmn_call *c); /* dmn_control_dispatch() */
     /* state of this room */
     struct dmn_acceptor acceptor;
     LIST_HEAD(, dmn_control_conn) conns;
     size_t count;
     LIST_HEAD(, dmn_call) subscribers;
-    LIST_HEAD(, dmn_call) route_calls; /* those of LinkRoutes */
-    struct dmn_control_conn *reporter; /* that called LinkReport last; NULL: none */
-    bool ready;                        /* at least one connection is ready */
-    bool judging;                      /* a JudgeBorders call is in progress */
-    _Atomic bool stopping;             /* it ends early */
-    LIST_HEAD(, dmn_load_call) loads;  /* Load calls in progress */
+    LIST_HEAD(, dmn_call) route_calls;               /* those of LinkRoutes */
+    struct dmn_control_conn *reporter;               /* that called LinkReport last; NULL: none */
+    bool judging;                                    /* a JudgeBorders call is in progress */
+    _Atomic bool stopping;                           /* it ends early */
+    LIST_HEAD(, dmn_load_call) loads;                /* Load calls in progress */
+    struct dmn_shared_reply shared[DMN_METHODS_MAX]; /* by method */
     struct {
         uv_work_t work;
         struct dmn_users found;      /* by the work thread while busy */
@@ -100,7 +116,7 @@ struct dmn_control {
     struct dmn_plans_listener plans_listener;
     struct dmn_models_listener models_listener;
     struct dmn_boards_listener boards_listener;
-    char read_buffer[65536];
+    char read_buffer[16384]; /* of one read of a connection in a turn of the loop */
 };
 
 /** dmn_control_start() - serves on listening socket @fd, which it owns from now on. @file: of the
@@ -114,18 +130,18 @@ void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t hel
 /** dmn_control_conn_close() - closes it now; its call's answer goes nowhere. A second call does
  * nothing. */
 void dmn_control_conn_close(struct dmn_control_conn *c);
-/** dmn_control_work() - runs the calls that came, one after the other. May close @c. */
-void dmn_control_work(struct dmn_control_conn *c);
+/** dmn_control_begin() - @task of a connection has its turn: begins the calls that came, one after
+ * the other. May close the connection. */
+void dmn_control_begin(struct dmn_loop_task *task);
 /** dmn_control_conn_fd() - Return: its socket, borrowed. */
 int dmn_control_conn_fd(const struct dmn_control_conn *c);
-/** dmn_control_settle() - starts the next call of connections whose last call was answered. A reply
- * itself never runs a method, so code that walks the models may reply. Return: a call was
- * started. */
-bool dmn_control_settle(struct dmn_control *control);
 
-/** dmn_call_reply() - replies. @parameters: stolen. Ends the call unless @continues. If memory
+/** dmn_call_reply() - replies. A reply never begins the next call at once, so code that walks the
+ * models may reply. @parameters: stolen. Ends the call unless @continues. If memory
  * lacked for the parameters (NULL, or ipc_json_lacked()), the connection ends instead. */
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
+/** dmn_call_send() - replies with a whole message. @data: malloc'ed, taken. Ends the call. */
+void dmn_call_send(struct dmn_call *c, char *data, size_t bytes);
 /** dmn_call_error() - replies with an error and one string parameter. @error: without "io.piped."
  * if it is ours. Ends the call. */
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text);

@@ -55,14 +55,15 @@ static const struct method {
     dmn_method_fn run;
     bool changes;                                /* needs permission */
     bool more;                                   /* needs "more" */
+    bool shared;                                 /* see shared_reply.h */
     enum { NOT_LINK, LINK, LINK_SEGMENTS } link; /* piped-link may, too; of segments only */
     struct parameter parameters[12];
 } methods[] = {
     {"org.varlink.service.GetInfo", get_info},
     {"org.varlink.service.GetInterfaceDescription", get_description,
      .parameters = {{"interface", 's', false}}},
-    {"io.piped.Status", dmn_method_status, .parameters = {{"model", 's', true}}},
-    {"io.piped.Models", dmn_method_models},
+    {"io.piped.Status", dmn_method_status, .shared = true, .parameters = {{"model", 's', true}}},
+    {"io.piped.Models", dmn_method_models, .shared = true},
     {"io.piped.Load", dmn_method_load, .changes = true, .link = LINK_SEGMENTS,
      .parameters = {{"name", 's', false},
                     {"path", 's', false},
@@ -97,7 +98,7 @@ static const struct method {
                     {"wait", 'b', true}}},
     {"io.piped.CancelRetune", dmn_method_cancel_retune, .changes = true,
      .parameters = {{"model", 's', true}}},
-    {"io.piped.Costs", dmn_method_costs, .parameters = {{"model", 's', true}}},
+    {"io.piped.Costs", dmn_method_costs, .shared = true, .parameters = {{"model", 's', true}}},
     {"io.piped.PlanFront", dmn_method_plan_front,
      .parameters = {{"model", 's', true}, {"max", 'i', true}, {"boards", 'b', true}}},
     {"io.piped.PlanExplain", dmn_method_plan_explain, .parameters = {{"model", 's', true}}},
@@ -134,9 +135,9 @@ static const struct method {
                     {"off", 'b', true}}},
     {"io.piped.History", dmn_method_history,
      .parameters = {{"model", 's', true}, {"limit", 'i', true}}},
-    {"io.piped.Units", dmn_method_units, .parameters = {{"model", 's', true}}},
-    {"io.piped.Metrics", dmn_method_metrics},
-    {"io.piped.Config", dmn_method_config},
+    {"io.piped.Units", dmn_method_units, .shared = true, .parameters = {{"model", 's', true}}},
+    {"io.piped.Metrics", dmn_method_metrics, .shared = true},
+    {"io.piped.Config", dmn_method_config, .shared = true},
     {"io.piped.Reload", dmn_method_reload, .changes = true},
     {"io.piped.Subscribe", dmn_method_subscribe, .more = true},
     {"io.piped.Trace", dmn_method_trace, .changes = true, .more = true,
@@ -145,6 +146,8 @@ static const struct method {
      .parameters = {{"report", 'o', false}}},
     {"io.piped.LinkRoutes", dmn_method_link_routes, .changes = true, .more = true, .link = LINK},
 };
+
+_Static_assert(base_array_count(methods) <= DMN_METHODS_MAX, "every method has its number");
 
 static bool of_type(const json_t *value, char type)
 {
@@ -233,6 +236,35 @@ static void deny(const struct method *m, struct dmn_call *c)
                    "something");
 }
 
+/* Return: another call's reply is the answer; else the reply to this one is kept for others. */
+static bool shared(size_t method, struct dmn_call *c)
+{
+    struct dmn_shared_reply *s = &c->control->shared[method];
+    size_t bytes;
+    char *data;
+
+    if (dmn_shared_copy(s, c->conn->read_ns, &data, &bytes)) {
+        dmn_call_send(c, data, bytes);
+        return true;
+    }
+    c->shared = s;
+    c->begun_ns = base_now_ns();
+    return false;
+}
+
+static void run(const struct method *m, struct dmn_call *c)
+{
+    if (m->changes) {
+        dmn_shared_forget(c->control->shared, DMN_METHODS_MAX);
+    } else if (c->oneway && !c->more) { /* it asks, and wants no answer */
+        dmn_call_reply(c, json_object(), false);
+        return;
+    }
+    if (!m->shared || json_object_size(c->parameters) > 0 || !shared((size_t)(m - methods), c)) {
+        m->run(c);
+    }
+}
+
 void dmn_control_dispatch(struct dmn_call *c)
 {
     struct dmn_control *control = c->control;
@@ -268,5 +300,5 @@ void dmn_control_dispatch(struct dmn_call *c)
         dmn_call_error(c, "Busy", "why", "the daemon is stopping");
         return;
     }
-    m->run(c);
+    run(m, c);
 }

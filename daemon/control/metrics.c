@@ -175,6 +175,28 @@ static void connections_refused(FILE *to, const struct dmn_frames *f)
     by_status(to, "pools_refused_total", f->pools_refused);
 }
 
+static void loop(FILE *to, const struct dmn_control *control)
+{
+    const struct dmn_loop_user *u;
+
+    dmn_metric_head(to, "loop_seconds_total", "counter",
+                    "Time that the loop spent on what a user's clients sent.");
+    LIST_FOREACH(u, &control->turns->known, linked) {
+        if (u->uid != DMN_LOOP_NOBODY) {
+            fprintf(to, "piped_loop_seconds_total{user=\"%u\"} %.9g\n", (unsigned)u->uid,
+                    (double)u->spent_ns / 1e9);
+        }
+    }
+    dmn_metric_head(to, "loop_put_off_total", "counter",
+                    "Turns of the loop after which a user's clients had more to be handled.");
+    LIST_FOREACH(u, &control->turns->known, linked) {
+        if (u->uid != DMN_LOOP_NOBODY) {
+            fprintf(to, "piped_loop_put_off_total{user=\"%u\"} %llu\n", (unsigned)u->uid,
+                    (unsigned long long)u->put_off);
+        }
+    }
+}
+
 static void memory(FILE *to, const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
@@ -229,6 +251,7 @@ static void write_all(FILE *to, const struct dmn_control *control, enum dmn_left
     models(to, control, "plan_epoch", "gauge", "Number of the present plan.", epoch);
     models(to, control, "tuning", "gauge", "1 while a measurement is running.", tuning);
     models(to, control, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
+    loop(to, control);
     memory(to, control);
     cost_cells(to, control);
     teams(to, control);

@@ -171,6 +171,21 @@ static json_t *memory_json(const struct dmn_control *control)
                      bytes(m.for_models_bytes), "limit_bytes", bytes(limit < NO_LIMIT ? limit : 0));
 }
 
+static json_t *loop_json(const struct dmn_control *control)
+{
+    json_t *list = json_array();
+    const struct dmn_loop_user *u;
+
+    LIST_FOREACH(u, &control->turns->known, linked) {
+        if (u->uid != DMN_LOOP_NOBODY) {
+            json_array_append_new(list, json_pack("{s:I, s:f, s:I}", "uid", (json_int_t)u->uid,
+                                                  "spent_s", (double)u->spent_ns / 1e9, "put_off",
+                                                  (json_int_t)u->put_off));
+        }
+    }
+    return list;
+}
+
 json_t *dmn_status_json(struct dmn_control *control, const char *model)
 {
     json_t *models = json_array();
@@ -186,7 +201,8 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         }
     }
     return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o}",
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o, "
+        "s:o}",
         "state", dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
         "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
         "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
@@ -194,5 +210,6 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         dmn_clients_json(control->frames), "blas", "core", control->host->blas.core, "config",
         control->host->blas.config, "failed_models", dmn_failed_json(&control->models->failed),
         "memory", memory_json(control), "cpu_features", krn_cpu_names(krn_cpu_features(), features),
-        "boards", dmn_boards_json(control->boards), "refusals", dmn_refusals_json(control->frames));
+        "boards", dmn_boards_json(control->boards), "refusals", dmn_refusals_json(control->frames),
+        "loop", loop_json(control));
 }

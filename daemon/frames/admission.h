@@ -19,7 +19,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "daemon/frames/fair_queue.h"
+#include "daemon/service/fair_queue.h"
 
 /* A user with streams here, or one that had, until its tag is past: a user who connects again does
  * not get a new share. */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base.h"
+#include "daemon/config/config.h"
+#include "daemon/config/user_weights.h"
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -22,6 +24,7 @@ void dmn_conn_close(struct dmn_conn *c)
         return;
     }
     dmn_peer_close(&c->peer);
+    dmn_loop_leave(&c->task);
     LIST_REMOVE(c, linked);
     f->conn_count--;
     while (c->stream_count > 0) {
@@ -69,6 +72,9 @@ int dmn_conn_new(struct dmn_frames *f, int fd, struct dmn_account *account, pid_
         return error;
     }
     c->poll.data = c;
+    dmn_loop_join(
+        f->turns, &c->task, account->uid,
+        dmn_user_weight(dmn_config_string(*f->config, DMN_KEY_LIMIT_USER_WEIGHTS), account->uid));
     LIST_INSERT_HEAD(&f->conns, c, linked);
     f->conn_count++;
     account->connections++;

@@ -22,7 +22,10 @@ struct dmn_conn {
     struct dmn_peer peer;
     LIST_ENTRY(dmn_conn) linked; /* in the room's list */
     uv_poll_t poll;
-    int events;        /* that it polls for; written by polling.c */
+    struct dmn_loop_task task; /* reads and handles what it sends; run by polling.c */
+    int events;                /* that it polls for; written by polling.c, as the next two */
+    bool hung_up, broken;      /* as the poll said */
+    bool cut;          /* messages wait because the task's piece of time is over; by handlers.c */
     bool greeted;      /* HELLO came; written by handlers.c */
     uint64_t since_ns; /* it connected */
     /* owned; added by opening.c */

@@ -89,6 +89,7 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
                 strerror(-error));
     }
     f->acceptor.loop = f->loop;
+    f->acceptor.turns = f->turns;
     f->acceptor.name = "frames socket";
     f->acceptor.accepted = on_accepted;
     f->acceptor.ctx = f;
@@ -109,13 +110,12 @@ void dmn_frames_settle(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->unsettled)) {
         struct dmn_peer *p = LIST_FIRST(&f->unsettled);
-        /* it stays in the list meanwhile, so that its own messages do not add it again */
-        bool again = dmn_polling_settle(base_container_of(p, struct dmn_conn, peer));
+        struct dmn_conn *c = base_container_of(p, struct dmn_conn, peer);
+        struct dmn_loop_user *user = c->task.user; /* it may leave */
+        uint64_t begun_ns = base_now_ns();
 
-        dmn_peer_settled(p);
-        if (again) {
-            dmn_peer_mark(p);
-        }
+        dmn_polling_settle(c);
+        dmn_loop_charge(f->turns, user, begun_ns);
     }
 }
 
@@ -125,8 +125,7 @@ void dmn_frames_take_in(struct dmn_frames *f)
 
     for (c = LIST_FIRST(&f->conns); c; c = next) {
         next = LIST_NEXT(c, linked);
-        dmn_polling_read(c);
-        dmn_peer_mark(&c->peer);
+        dmn_polling_take_in(c);
     }
     dmn_frames_settle(f);
 }
@@ -181,7 +180,7 @@ static void check_greeting(struct dmn_conn *c, uint64_t now_ns)
     if (c->greeted || now_ns < c->since_ns + limit_s * BASE_NS_PER_S) {
         return;
     }
-    dmn_polling_read(c);
+    dmn_polling_take_in(c);
     if (!c->greeted) {
         dmn_peer_fail(&c->peer, IPC_DEADLINE_EXCEEDED,
                       "no HELLO within %zu s of connecting (limits.handshake_s)", limit_s);

@@ -90,6 +90,8 @@ static void handle(void *conn, const struct ipc_header *h, const uint8_t *payloa
     struct dmn_conn *c = conn;
     struct dmn_stream *s;
 
+    c->cut = dmn_loop_over(c->peer.frames->turns); /* this one still, the next one no more */
+
     if (!c->greeted && h->type != IPC_HELLO) {
         dmn_peer_fail(&c->peer, IPC_PROTOCOL, "%s before HELLO", ipc_type_name(h->type));
         return;
@@ -136,7 +138,9 @@ static void handle(void *conn, const struct ipc_header *h, const uint8_t *payloa
 
 static bool takes(const void *conn)
 {
-    return dmn_conn_takes(conn);
+    const struct dmn_conn *c = conn;
+
+    return dmn_conn_takes(c) && !c->cut;
 }
 
 static bool has_room(const void *conn, uint32_t stream)
@@ -159,6 +163,7 @@ void dmn_handle_messages(struct dmn_conn *c)
 {
     static const struct ipc_intake_ops ops = {takes, has_room, handle, payload_done};
 
+    c->cut = false;
     ipc_intake_run(&c->intake, &ops, c);
     if (c->intake.failed) {
         dmn_peer_fail(&c->peer, c->intake.failed, "%s", c->intake.why);

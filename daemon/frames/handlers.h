@@ -11,6 +11,6 @@
 
 #include "daemon/frames/conn.h"
 
-/** dmn_handle_messages() - handles the received messages while there is room for them. Never closes
- * @c, but may end it. */
+/** dmn_handle_messages() - handles the received messages while there is room for them, and until
+ * the task's piece of time is over: then @c is `cut`. Never closes @c, but may end it. */
 void dmn_handle_messages(struct dmn_conn *c);

@@ -5,84 +5,86 @@
 #include "daemon/frames/frame_ring.h"
 #include "daemon/frames/handlers.h"
 
-#define READ_ROUNDS 8 /* so that one busy client does not keep the others waiting */
+#define READ_ROUNDS 8 /* of a connection in one go */
 
 static bool wanted(const struct dmn_conn *c)
 {
     return dmn_conn_takes(c) && ipc_intake_room(&c->intake);
 }
 
-/* Return: false: the connection has ended. */
+/* Handles what has come, and reads on. Return: false: the connection has ended. */
 static bool read_rounds(struct dmn_conn *c)
 {
-    for (int round = 0; round < READ_ROUNDS && wanted(c); round++) {
-        bool full = false;
-        ssize_t n = ipc_intake_receive(&c->intake, c->peer.fd, &full);
+    bool full = false;
 
+    dmn_handle_messages(c);
+    for (int round = 0; round < READ_ROUNDS && wanted(c) && !c->cut; round++) {
+        ssize_t n;
+
+        full = false;
+        n = ipc_intake_receive(&c->intake, c->peer.fd, &full);
         if (n <= 0) {
             return n == 0;
         }
         dmn_handle_messages(c);
-        if (!full) {
-            return true;
+        if (!full || dmn_loop_over(c->peer.frames->turns)) {
+            break;
         }
     }
-    return true;
-}
-
-void dmn_polling_read(struct dmn_conn *c)
-{
-    if (!read_rounds(c)) {
-        dmn_conn_close(c);
+    if (c->cut || (full && wanted(c))) {
+        dmn_loop_due(&c->task);
     }
+    return true;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct dmn_conn *c = poll->data;
 
-    if (status < 0) {
-        dmn_conn_close(c);
-        return;
+    c->broken |= status < 0;
+    c->hung_up |= events & UV_DISCONNECT;
+    if (status < 0 || events & (UV_READABLE | UV_DISCONNECT)) {
+        dmn_loop_due(&c->task);
     }
-    if (events & (UV_READABLE | UV_DISCONNECT)) {
-        if (wanted(c)) {
-            dmn_polling_read(c);
-        } else if (events & UV_DISCONNECT) {
-            dmn_conn_close(c);
-        }
+    if (events & UV_WRITABLE) {
+        dmn_peer_mark(&c->peer);
     }
-    dmn_peer_mark(&c->peer);
 }
 
 static void update_poll(struct dmn_conn *c)
 {
-    int events = UV_DISCONNECT;
+    int events = 0;
 
-    if (wanted(c)) {
-        events |= UV_READABLE;
+    if (c->peer.closed) {
+        return;
+    }
+    if (!c->task.due) { /* else it is known that it has something */
+        events = UV_DISCONNECT | (wanted(c) ? UV_READABLE : 0);
     }
     if (ipc_outgoing_waiting(&c->peer.out) > 0) {
         events |= UV_WRITABLE;
     }
-    if (events != c->events) {
-        c->events = events;
+    if (events == c->events) {
+        return;
+    }
+    c->events = events;
+    if (events) {
         uv_poll_start(&c->poll, events, on_poll);
+    } else {
+        uv_poll_stop(&c->poll);
     }
 }
 
-bool dmn_polling_settle(struct dmn_conn *c)
+/* Answers what is DONE, and writes. Return: messages in the buffer that had no room may have it
+ * now. */
+static bool answer(struct dmn_conn *c)
 {
-    bool backlogged = dmn_peer_backlogged(&c->peer), answered = false;
+    bool backlogged = dmn_peer_backlogged(&c->peer), more = false;
 
-    if (c->peer.closed) {
-        return false;
-    }
-    dmn_handle_messages(c);
     for (size_t i = c->stream_count; i-- > 0;) {
         struct dmn_stream *s = c->streams[i];
 
-        answered |= dmn_stream_answer(s);
+        more |= dmn_stream_answer(s);
         if (dmn_stream_finished(s)) {
             dmn_conn_end_stream(c, s); /* the stream that takes its place was already seen */
         }
@@ -92,9 +94,45 @@ bool dmn_polling_settle(struct dmn_conn *c)
         dmn_conn_close(c);
         return false;
     }
+    dmn_peer_settled(&c->peer);
+    if (backlogged && !dmn_peer_backlogged(&c->peer)) { /* answers may still be in a ring */
+        dmn_peer_mark(&c->peer);
+        more = true;
+    }
+    return more && ipc_intake_waits(&c->intake);
+}
+
+void dmn_polling_settle(struct dmn_conn *c)
+{
+    if (c->peer.closed) {
+        return;
+    }
+    if (answer(c)) {
+        dmn_loop_due(&c->task);
+    }
     update_poll(c);
-    /* there is room now for buffered messages, or for answers still in a ring */
-    return answered || (backlogged && !dmn_peer_backlogged(&c->peer));
+}
+
+/* A piece of the connection's work, with its answers. */
+static void run(struct dmn_loop_task *task)
+{
+    struct dmn_conn *c = base_container_of(task, struct dmn_conn, task);
+
+    if (c->broken || (c->hung_up && !wanted(c)) || !read_rounds(c)) {
+        dmn_conn_close(c);
+    }
+    dmn_polling_settle(c);
+}
+
+void dmn_polling_take_in(struct dmn_conn *c)
+{
+    if (!read_rounds(c)) {
+        dmn_conn_close(c);
+    }
+    while (!c->peer.closed && answer(c)) {
+        dmn_handle_messages(c);
+    }
+    update_poll(c);
 }
 
 int dmn_polling_start(struct dmn_frames *f, int fd, struct dmn_account *account, pid_t pid)
@@ -105,6 +143,7 @@ int dmn_polling_start(struct dmn_frames *f, int fd, struct dmn_account *account,
     if (error < 0) {
         return error;
     }
+    c->task.run = run;
     update_poll(c);
     return 0;
 }

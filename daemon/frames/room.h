@@ -20,6 +20,7 @@
 #include "daemon/frames/slicer.h"
 #include "daemon/models/models.h"
 #include "daemon/service/acceptor.h"
+#include "daemon/service/loop_turns.h"
 #include "daemon/service/users.h"
 #include "ipc/protocol.h"
 #include "pipeline/trace_ring.h"
@@ -41,7 +42,9 @@ struct dmn_frames {
     uv_loop_t *loop;
     struct dmn_config *const *config; /* points to the one in force, which a reload replaces */
     const struct dmn_models *models;
-    const struct dmn_users *users; /* set by the owner before dmn_frames_start() */
+    /* set by the owner before dmn_frames_start() */
+    const struct dmn_users *users;
+    struct dmn_loop_turns *turns;
     struct dmn_models_listener listener;
     /* written by frames.c; streams also by answer_trace.c */
     struct dmn_frames_trace {

@@ -8,17 +8,28 @@
 #include "daemon/service/log.h"
 
 #define RETRY_MS 500u
-#define ACCEPTS_MAX 16 /* in one turn of the loop, so that clients who are served go on */
 
-static void on_listen(uv_poll_t *poll, int status, int events);
-
-static void on_retry(uv_timer_t *timer)
+/* The socket stays readable until its task has its turn. */
+static void on_listen(uv_poll_t *poll, int status, int events)
 {
-    struct dmn_acceptor *a = timer->data;
+    struct dmn_acceptor *a = poll->data;
 
+    (void)status;
+    (void)events;
+    uv_poll_stop(poll);
+    dmn_loop_due(&a->task);
+}
+
+static void listen_on(struct dmn_acceptor *a)
+{
     if (a->open) {
         uv_poll_start(&a->poll, UV_READABLE, on_listen);
     }
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    listen_on(timer->data);
 }
 
 static void take(void *acceptor, int fd)
@@ -26,12 +37,14 @@ static void take(void *acceptor, int fd)
     struct dmn_acceptor *a = acceptor;
     struct ucred peer = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     socklen_t length = sizeof(peer);
+    uint64_t begun_ns = base_now_ns();
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) {
         close(fd);
         return;
     }
     a->accepted(a->ctx, fd, &peer);
+    dmn_loop_charge(a->turns, dmn_loop_user_of(a->turns, peer.uid), begun_ns);
 }
 
 static bool is_short(int error)
@@ -44,7 +57,6 @@ static void pause_accepting(struct dmn_acceptor *a, int error)
 {
     dmn_log_limited(LOG_ERR, (struct dmn_log_fields){0}, "%s: cannot accept clients: %s; they wait",
                     a->name, strerror(error));
-    uv_poll_stop(&a->poll);
     uv_timer_start(&a->retry, on_retry, RETRY_MS, 0);
 }
 
@@ -56,23 +68,25 @@ static bool somebody_waits(int fd)
     return poll(&p, 1, 0) > 0;
 }
 
-static void on_listen(uv_poll_t *poll, int status, int events)
+static void run(struct dmn_loop_task *task)
 {
-    struct dmn_acceptor *a = poll->data;
+    struct dmn_acceptor *a = base_container_of(task, struct dmn_acceptor, task);
 
-    for (int i = 0; i < ACCEPTS_MAX && a->open; i++) {
+    do {
         int fd = accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         int error = fd < 0 ? errno : 0;
 
         if (fd >= 0) {
             take(a, fd);
+        } else if (is_short(error) && somebody_waits(a->fd)) {
+            pause_accepting(a, error);
+            return;
         } else if (error != EINTR && error != ECONNABORTED) {
-            if (is_short(error) && somebody_waits(a->fd)) {
-                pause_accepting(a, error);
-            }
+            listen_on(a);
             return;
         }
-    }
+    } while (!dmn_loop_over(a->turns));
+    dmn_loop_due(task);
 }
 
 static void take_file(struct dmn_acceptor *a, struct ipc_socket_file *file)
@@ -95,6 +109,8 @@ int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *f
     a->open = true;
     a->poll.data = a->retry.data = a;
     uv_timer_init(a->loop, &a->retry);
+    a->task.run = run;
+    dmn_loop_join(a->turns, &a->task, DMN_LOOP_NOBODY, 1);
     return uv_poll_start(&a->poll, UV_READABLE, on_listen);
 }
 
@@ -123,6 +139,7 @@ void dmn_acceptor_stop(struct dmn_acceptor *a)
     ipc_socket_file_remove(&a->file);
     if (a->open) {
         a->open = false;
+        dmn_loop_leave(&a->task);
         uv_close((uv_handle_t *)&a->retry, NULL);
         uv_close((uv_handle_t *)&a->poll, on_closed);
     }

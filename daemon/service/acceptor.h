@@ -3,8 +3,10 @@
  * daemon/service/acceptor.h - accepts the clients of a listening socket
  *
  * Every client that came is taken from the queue, whatever becomes of it, so a failure to serve one
- * never stops the next. While the process has no descriptors or memory left, clients wait in the
- * queue, and it tries again twice a second.
+ * never stops the next. They are accepted in the loop's turns (loop_turns.h) as a task of nobody;
+ * what each took is charged to its user, too, so whoever connects again and again pays for it.
+ * While the process has no descriptors or memory left, clients wait in the queue, and it tries
+ * again twice a second.
  *
  * Embedded in its owner; all zeros is one that was not started. Threads: the loop thread.
  */
@@ -14,11 +16,13 @@
 #include <sys/socket.h>
 #include <uv.h>
 
+#include "daemon/service/loop_turns.h"
 #include "ipc/listen.h"
 
 struct dmn_acceptor {
     /* set by the owner before dmn_acceptor_start(); borrowed */
     uv_loop_t *loop;
+    struct dmn_loop_turns *turns;
     const char *name; /* of the socket, for the log */
     /* A client has come. @fd: non-blocking, close-on-exec, owned by the called one. */
     void (*accepted)(void *ctx, int fd, const struct ucred *peer);
@@ -27,6 +31,7 @@ struct dmn_acceptor {
     int fd; /* listening; owned while `open` */
     struct ipc_socket_file file;
     bool open;
+    struct dmn_loop_task task;
     uv_poll_t poll;
     uv_timer_t retry;
 };

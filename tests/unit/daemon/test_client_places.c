@@ -80,6 +80,7 @@ struct fixture {
     struct dmn_config *config;
     struct dmn_machine machine;
     struct dmn_users users;
+    struct dmn_loop_turns turns;
     struct dmn_control control;
     char path[64];
 };
@@ -102,6 +103,8 @@ static void set_up(struct fixture *f)
     f->machine.config = &f->config;
     f->control.machine = &f->machine;
     f->control.users = &f->users;
+    dmn_loop_turns_init(&f->turns);
+    f->control.turns = &f->turns;
     f->control.dispatch = answer;
     snprintf(f->path, sizeof(f->path), "/tmp/piped-places-%d.sock", (int)getpid());
     fd = ipc_listen(f->path, 0600, IPC_NO_GROUP, &file);
@@ -115,7 +118,14 @@ static void take_down(struct fixture *f)
     dmn_control_close_all(&f->control);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     T_EQ(uv_loop_close(&f->loop), 0);
+    dmn_loop_turns_deinit(&f->turns);
     dmn_config_free(f->config);
+}
+
+static void turn(struct fixture *f, uv_run_mode mode)
+{
+    uv_run(&f->loop, dmn_loop_may_wait(&f->turns) == 0 ? UV_RUN_NOWAIT : mode);
+    dmn_loop_turn(&f->turns);
 }
 
 static int client(const struct fixture *f)
@@ -137,7 +147,7 @@ static ssize_t wait_for(struct fixture *f, int fd)
     ssize_t n;
 
     while ((n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) < 0 && errno == EAGAIN) {
-        uv_run(&f->loop, UV_RUN_ONCE);
+        turn(f, UV_RUN_ONCE);
     }
     return n;
 }
@@ -153,7 +163,7 @@ TEST(a_control_socket_serves_again_after_memory_was_short)
     T_TRUE(refused >= 0);
     no_memory = true;
     while (f.control.acceptor.open && recv(refused, &(char){0}, 1, MSG_DONTWAIT) < 0) {
-        uv_run(&f.loop, UV_RUN_NOWAIT);
+        turn(&f, UV_RUN_NOWAIT);
     }
     no_memory = false;
     served = client(&f);
@@ -185,7 +195,7 @@ TEST(the_user_of_links_is_found_when_it_calls)
     has_link_user = false;
     T_TRUE(dmn_link_search(&c));
     while (dispatched == 0) {
-        uv_run(&f.loop, UV_RUN_ONCE);
+        turn(&f, UV_RUN_ONCE);
     }
     T_TRUE(!dmn_users_is_link(&f.users, NO_USER));
     T_TRUE(!dmn_link_search(&c)); /* it was asked just now */
@@ -193,7 +203,7 @@ TEST(the_user_of_links_is_found_when_it_calls)
     has_link_user = true;
     T_TRUE(dmn_link_search(&c));
     while (dispatched == 1) {
-        uv_run(&f.loop, UV_RUN_ONCE);
+        turn(&f, UV_RUN_ONCE);
     }
     T_TRUE(dmn_users_is_link(&f.users, NO_USER));
     f.control.link_search.again_ns = 0;

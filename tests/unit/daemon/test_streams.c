@@ -24,6 +24,7 @@
 struct fixture {
     struct dmn_machine machine;
     struct dmn_models models;
+    struct dmn_loop_turns turns;
     struct dmn_frames frames;
     struct dmn_config *config;
     struct dmn_account account;
@@ -72,6 +73,16 @@ static void model_free(struct dmn_model *m)
     dmn_model_destroy(m);
 }
 
+/* What the daemon's loop does when a socket wakes it. */
+static void take_in(struct fixture *f)
+{
+    dmn_frames_take_in(&f->frames);
+    while (dmn_loop_may_wait(&f->turns) == 0) {
+        dmn_loop_turn(&f->turns);
+        dmn_frames_settle(&f->frames);
+    }
+}
+
 static void put(struct fixture *f, struct ipc_header h, const void *payload, size_t bytes,
                 const void *tail, size_t tail_bytes)
 {
@@ -83,7 +94,7 @@ static void put(struct fixture *f, struct ipc_header h, const void *payload, siz
     memcpy(b + IPC_HEADER_BYTES, payload, bytes);
     memcpy(b + IPC_HEADER_BYTES + bytes, tail ? tail : "", tail_bytes);
     T_EQ(send(f->fd, b, IPC_HEADER_BYTES + h.length, MSG_NOSIGNAL), IPC_HEADER_BYTES + h.length);
-    dmn_frames_take_in(&f->frames);
+    take_in(f);
 }
 
 static void result(struct fixture *f, const struct ipc_header *h, const uint8_t *payload)
@@ -177,7 +188,7 @@ static void collect(struct fixture *f)
             dmn_model_collect(m);
         }
     }
-    dmn_frames_take_in(&f->frames);
+    take_in(f);
     look(f);
 }
 
@@ -212,6 +223,8 @@ static void set_up(struct fixture *f)
     f->machine.config = &f->config;
     f->models.machine = &f->machine;
     dmn_frames_init(&f->frames, &f->loop, &f->config, &f->models);
+    dmn_loop_turns_init(&f->turns);
+    f->frames.turns = &f->turns;
     f->m = model_new(f, "tiny");
     T_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     f->fd = fds[0];
@@ -240,6 +253,7 @@ static void take_down(struct fixture *f)
     T_EQ(uv_loop_close(&f->loop), 0);
     close(f->fd);
     T_EQ(f->account.connections, 0);
+    dmn_loop_turns_deinit(&f->turns);
     dmn_config_free(f->config);
     sem_destroy(&f->wake.sem);
     tiny_net_deinit(&f->net);

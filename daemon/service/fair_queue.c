@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/fair_queue.h"
+#include "daemon/service/fair_queue.h"
 
 #include <assert.h>
 
@@ -93,6 +93,12 @@ void dmn_flow_correct(struct dmn_fair_queue *q, struct dmn_flow *f, int64_t more
     } else if (more_ns < 0) {
         move(q, f, f->start - virtual_time(0 - (uint64_t)more_ns, weight));
     }
+}
+
+void dmn_flow_charge(struct dmn_fair_queue *q, struct dmn_flow *f, uint64_t cost_ns,
+                     unsigned weight)
+{
+    move(q, f, (f->waiting ? f->start : from(q, f)) + virtual_time(cost_ns, weight));
 }
 
 bool dmn_flow_behind(const struct dmn_fair_queue *q, const struct dmn_flow *f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/frames/fair_queue.h - whose turn it is, when turns cost different amounts of time
+ * daemon/service/fair_queue.h - whose turn it is, when turns cost different amounts of time
  *
  * Start-time fair queueing (Goyal, Vin, Cheng, "Start-time Fair Queuing", SIGCOMM 1996). Each flow
  * has a start tag, in virtual time; the waiting flow with the least tag is next, and the first to
@@ -56,6 +56,9 @@ void dmn_flow_taken(struct dmn_fair_queue *q, struct dmn_flow *f, uint64_t cost_
 /** dmn_flow_correct() - a turn cost @more_ns more than expected, or less if negative. */
 void dmn_flow_correct(struct dmn_fair_queue *q, struct dmn_flow *f, int64_t more_ns,
                       unsigned weight);
+/** dmn_flow_charge() - @f used up @cost_ns beside its turns. */
+void dmn_flow_charge(struct dmn_fair_queue *q, struct dmn_flow *f, uint64_t cost_ns,
+                     unsigned weight);
 /** dmn_flow_behind() - Return: @f had more turns than its share of late, so others go first. */
 bool dmn_flow_behind(const struct dmn_fair_queue *q, const struct dmn_flow *f);
 /** dmn_flow_others() - Return: whether any other flow waits. */
