@@ -136,13 +136,14 @@ TEST(a_core_that_is_seen_now_and_then_is_compared_with_what_the_others_showed_la
 
 /* All frames of two cores of which the second is 3 times slower: by turns, or in stages that take
  * as long each. Both do as many frames; a stage's slowest frame takes half as long. */
-static void decide_on_halves(double slack, struct tun_decision *ret)
+static void decide_on_halves(double measured_ns, struct tun_decision *ret)
 {
     base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;
 
     machine(&r.problem);
     r.problem.handoff_ns = 0;
-    r.problem.bounds.slack = slack;
+    r.problem.bounds.slack = 0.1;
+    r.measured_ns = measured_ns;
     r.plan = (struct pl_plan){.stage_count = 1};
     r.plan.stages[0] = (struct pl_stage_plan){
         .last_unit = UNITS - 1,
@@ -162,18 +163,22 @@ static void decide_on_halves(double slack, struct tun_decision *ret)
     T_EQ(tun_decide(&r, ret), 0);
 }
 
-TEST(a_plan_whose_slowest_frame_is_sooner_pays_where_slack_is_given)
+TEST(a_split_pays_only_where_the_plan_is_measured_below_the_bound)
 {
-    base_cleanup(tun_decision_deinit) struct tun_decision split = TUN_DECISION_NULL;
-    base_cleanup(tun_decision_deinit) struct tun_decision whole = TUN_DECISION_NULL;
+    static const double bound_ns = UNITS * UNIT_NS * 3 / 4;
+    static const double measured_ns[] = {0, bound_ns, 1.02 * bound_ns, 1.06 * bound_ns};
 
-    decide_on_halves(0.1, &split);
-    T_TRUE(split.replan && split.sooner);
-    T_TRUE(split.cause == TUN_CAUSE_CONTENTION);
-    T_EQ(split.plan.stage_count, 2);
-    T_NEAR(split.gain, 0, 1e-9);
-    decide_on_halves(TUN_SLACK, &whole);
-    T_TRUE(!whole.replan && !whole.sooner);
+    for (size_t i = 0; i < base_array_count(measured_ns); i++) {
+        base_cleanup(tun_decision_deinit) struct tun_decision d = TUN_DECISION_NULL;
+
+        decide_on_halves(measured_ns[i], &d);
+        T_TRUE(d.cause == TUN_CAUSE_CONTENTION);
+        T_EQ(d.replan, i == 3);
+        if (d.replan) {
+            T_EQ(d.plan.stage_count, 2);
+            T_NEAR(d.gain, 0.06, 1e-9);
+        }
+    }
 }
 
 TEST_MAIN()

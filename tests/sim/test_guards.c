@@ -122,11 +122,11 @@ TEST(what_waits_is_decided_anew_when_it_gets_worse)
     T_EQ(watch(&w, SETTLED, 1, 1, &none), TUN_ADAPT_NOTHING);
     T_TRUE(follow(&w, SOON, 1, 1.6).replan);
     T_EQ(watch(&w, SETTLED, 1, 1.6, &none), TUN_ADAPT_NOTHING);
-    found = follow(&w, SOON, 1, 1); /* 50 % */
+    found = follow(&w, SOON, 1.5, 1.6); /* 40 % */
     T_TRUE(found.asked && !found.replan);
     T_EQ(found.hold, TUN_HOLD_COOLDOWN);
-    T_EQ(watch(&w, SETTLED, 1, 1, &none), TUN_ADAPT_NOTHING);
-    found = follow(&w, SOON, 1.7, 1); /* 70 % */
+    T_EQ(watch(&w, SETTLED, 1.5, 1.6, &none), TUN_ADAPT_NOTHING);
+    found = follow(&w, SOON, 3, 1.6); /* 80 % */
     T_TRUE(found.replan && found.left_s > 0);
 }
 

@@ -11,6 +11,7 @@
 #include "tuner/adapt/decision_record.h"
 #include "tuner/adapt/detect.h"
 #include "tuner/adapt/guard.h"
+#include "tuner/adapt/lost.h"
 
 #define READINGS 5u        /* of a frequency; their median counts */
 #define WAITS 3u           /* windows whose median is the waiting share */
@@ -67,6 +68,7 @@ struct tun_adapt {
     struct tun_watch *watches; /* owned */
     size_t watch_count;
     struct tun_guard guard;
+    struct tun_lost lost;
     double before_ns, after_ns; /* by prediction, of the change to be verified */
     unsigned verify_left;       /* windows in which it may be; 0: nothing to verify */
     bool serving, pending, disagrees;

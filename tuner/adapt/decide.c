@@ -8,18 +8,16 @@
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/levels.h"
 #include "tuner/eval.h"
+#include "tuner/solve/bound.h"
 #include "tuner/solve/solve.h"
 
 /* The fastest plan instead of the one of lower latency within the slack: where that gains too
  * little and the fastest this much of gain_min. */
 #define FASTEST 1.5
-/* Where more slack than usual is given, as while an EP is split, a plan within it pays whose worst
- * frame takes this much less. */
-#define SOONER 0.2
 #define UNCERTAINTY 1.0 /* standard errors by which levels may be off without losing the gain */
 
-static const char *const holds[TUN_HOLD_COUNT] = {"none",     "same",   "gain",
-                                                  "cooldown", "budget", "bounds"};
+static const char *const holds[TUN_HOLD_COUNT] = {"none",   "same",   "gain", "cooldown",
+                                                  "budget", "bounds", "lost"};
 
 const char *tun_hold_name(enum tun_hold hold)
 {
@@ -115,35 +113,33 @@ static bool home(const struct tun_record *r, const struct tun_decision *d,
     return true;
 }
 
-static bool sooner(const struct tun_decision *d, const struct tun_outcome *before,
-                   const struct tun_outcome *after)
-{
-    return d->corrected.bounds.slack > TUN_SLACK && d->corrected.objective == TUN_THROUGHPUT &&
-           keeps(&d->corrected, after) && after->latency_ns <= (1 - SOONER) * before->latency_ns;
-}
-
 /* The gain that a plan has to have. */
 static double least(const struct tun_record *r, const struct tun_decision *d,
                     const struct pl_plan *plan)
 {
-    if (d->sooner) {
-        return 1 / (1 + d->corrected.bounds.slack) - 1 - 1e-9;
-    }
     return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD
                                                            : base_max(r->gain_min, 1e-9);
 }
 
-/* Is so much lost by waiting that it is not waited. */
+/* Is so much lost by waiting that it is not waited; or is the reason of the last change gone. */
 static bool urgent(const struct tun_record *r, const struct tun_decision *d)
 {
-    return r->gain_urgent > 0 && d->gain >= r->gain_urgent;
+    return r->gain_urgent > 0 && (d->gain >= r->gain_urgent || d->released);
+}
+
+/* Between parts of an EP, what keeping the order costs shows in measurements alone. */
+static void as_measured(const struct tun_record *r, struct tun_outcome *before)
+{
+    if (r->events & TUN_EVENT_PARTS) {
+        before->bottleneck_ns = base_max(before->bottleneck_ns, r->measured_ns);
+    }
 }
 
 static int solve(const struct tun_record *r, struct tun_decision *d)
 {
     base_autofree struct tun_solution *found = malloc(sizeof(*found));
     struct tun_problem fast = d->corrected;
-    struct tun_outcome before;
+    struct tun_outcome before = {0};
     struct pl_plan serving;
     int error = found ? tun_solve(&d->corrected, found) : -ENOMEM;
 
@@ -151,12 +147,11 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
         return error;
     }
     d->must = !serving_plan(r, d, &serving) || tun_eval(&d->corrected, &serving, &before) != 0;
+    as_measured(r, &before);
     d->gain = d->must ? INFINITY : gain_of(&d->corrected, &before, &found->outcome, r->gain_min);
-    d->sooner = !d->must && d->gain < r->gain_min && sooner(d, &before, &found->outcome);
     if (!d->must && home(r, d, found)) {
         d->gain = gain_of(&d->corrected, &before, &found->outcome, r->gain_min);
-    } else if (!d->must && !d->sooner && d->gain < r->gain_min &&
-               fast.objective == TUN_THROUGHPUT) {
+    } else if (!d->must && d->gain < r->gain_min && fast.objective == TUN_THROUGHPUT) {
         base_autofree struct tun_solution *fastest = malloc(sizeof(*fastest));
         double gain;
 
@@ -182,6 +177,18 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
     d->plan = found->plan;
     to_record_eps(d, &d->plan);
     return 0;
+}
+
+/* Return: as measured, the serving plan is nearer to the bound than a change has to gain. */
+static bool near_bound(const struct tun_record *r, const struct tun_decision *d)
+{
+    double bound_ns = 0;
+
+    if (r->measured_ns > 0 && !d->must && !d->released && tun_cause_felt(d->cause) &&
+        d->corrected.objective == TUN_THROUGHPUT) {
+        bound_ns = tun_bound_ns(&d->corrected);
+    }
+    return bound_ns > 0 && r->measured_ns < (1 + r->gain_min) * bound_ns;
 }
 
 /* The plan has to gain enough also if every level is one standard error nearer to 0. */
@@ -213,6 +220,7 @@ static int check_uncertainty(const struct tun_record *r, struct tun_decision *d)
     from_record_eps(d, &found);
     if (serving_plan(r, d, &serving) && tun_eval(&p, &serving, &before) == 0 &&
         tun_eval(&p, &found, &after) == 0) {
+        as_measured(r, &before);
         d->gain = base_min(d->gain, gain_of(&p, &before, &after, r->gain_min));
     }
     if (d->gain < least(r, d, &d->plan)) {
@@ -274,6 +282,9 @@ int tun_decide(const struct tun_record *r, struct tun_decision *ret)
     error = check_uncertainty(r, &d);
     if (error) {
         return error;
+    }
+    if (d.hold == TUN_HOLD_NONE && near_bound(r, &d)) {
+        d.hold = TUN_HOLD_GAIN;
     }
     d.search = r->search && !d.must;
     d.hold = d.search ? TUN_HOLD_NONE : d.hold;

@@ -28,9 +28,10 @@
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
  * by that problem, has to reach gain_min (home: -TUN_AS_GOOD), also with every level one standard
- * error nearer to 0. Equal plans gain nothing. Where the problem gives more slack than
- * TUN_SLACK, as the daemon does while an EP is split, a plan also pays that is within it and whose
- * worst frame takes a fifth less.
+ * error nearer to 0. Equal plans gain nothing. For a cause that only measurements show, the serving
+ * plan as it was measured must be slower than the bound (tuner/solve/bound.h) by gain_min; and for
+ * the parts of an EP (TUN_EVENT_PARTS) it counts as measured where that is slower than the table
+ * says: teams of unequal speed that share frames keep their order.
  *
  * Where the record asks for a search, the change itself is the reason for one: neither a small gain
  * nor an equal plan holds it back, only the guards do. The exact planner's plan is taken only where
@@ -53,6 +54,8 @@ enum tun_hold {
     TUN_HOLD_COOLDOWN, /* too soon after the last change */
     TUN_HOLD_BUDGET,   /* too many in the last hour */
     TUN_HOLD_BOUNDS,   /* no plan, or none that keeps the bounds and is better */
+    TUN_HOLD_LOST,     /* it was not better in turns (tuner/adapt/turns.h), now or on a machine like
+                          this one */
     TUN_HOLD_COUNT
 };
 /** tun_hold_name() - "cooldown". */
@@ -66,7 +69,6 @@ struct tun_decision {
     enum tun_cause cause;
     bool quota;                   /* contention by the cgroup's quota, not by another program */
     bool tentative;               /* released by what light teams show: to be verified */
-    bool sooner;                  /* it pays by its latency, see above */
     bool released;                /* an EP that was slowed is free again: its factors are 1 */
     size_t ep;                    /* that the cause is about; SIZE_MAX: several or none */
     struct pl_plan plan;          /* if replan; eps are EPs of the record's problem */

@@ -144,6 +144,40 @@ static enum tun_why why_of(const struct tun_record *r, const struct tun_decision
                                                               : TUN_WHY_KNOWN;
 }
 
+static bool is_probe(const struct tun_record *r, const struct tun_decision *d)
+{
+    return (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
+}
+
+bool tun_decision_returns(const struct tun_record *r, const struct tun_decision *d)
+{
+    return d->released && !is_probe(r, d) && pl_plan_equal(&d->plan, &r->home);
+}
+
+bool tun_adapt_lost(const struct tun_adapt *a, const struct tun_record *r,
+                    const struct tun_decision *d)
+{
+    return !d->must && !is_probe(r, d) && !tun_decision_returns(r, d) &&
+           d->corrected.ep_count == r->problem.ep_count &&
+           tun_lost_has(&a->lost, &d->corrected, &r->plan, &d->plan);
+}
+
+void tun_adapt_proved(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
+                      enum tun_verdict verdict)
+{
+    bool better = verdict == TUN_TURNS_BETTER;
+
+    a->verify_left = 0;
+    if ((better || verdict == TUN_TURNS_WORSE) && !is_probe(r, d) &&
+        d->corrected.ep_count == r->problem.ep_count) {
+        tun_lost_add(&a->lost, &d->corrected, better ? &d->plan : &r->plan,
+                     better ? &r->plan : &d->plan);
+    }
+    if (!better) {
+        tun_guard_lost(&a->guard);
+    }
+}
+
 int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
                       bool switched, uint64_t now_ns)
 {

@@ -74,7 +74,7 @@ int tun_record_check(const struct tun_record *r, char ret_error[TUN_ERROR_MAX])
         return say(ret_error, "throttled and pressure are shares from 0 to 1");
     }
     if (!within(r->gain_min, 0, 10) || !within(r->gain_urgent, 0, 10) ||
-        !(r->cooldown_left_s >= 0) || !(r->budget_left >= 0)) {
+        !(r->cooldown_left_s >= 0) || !(r->budget_left >= 0) || !(r->measured_ns >= 0)) {
         return say(ret_error, "a guard's figure is out of range");
     }
     return 0;

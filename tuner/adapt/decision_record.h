@@ -65,6 +65,8 @@ struct tun_record {
     struct tun_team_now *teams; /* [team_count], owned */
     unsigned events;            /* TUN_EVENT_* */
     struct tun_felt felt;
+    double measured_ns;     /* time per frame of the serving plan of late; 0: unknown, or frames
+                               were missing */
     double gain_min;        /* relative */
     double gain_urgent;     /* relative; as much does not wait for the cool-down; 0: all waits */
     double cooldown_left_s; /* 0: over */

@@ -62,6 +62,13 @@ static bool oscillates(const struct tun_guard *g, const struct pl_plan *plan)
            pl_plan_equal(&g->past[0], &g->past[2]);
 }
 
+void tun_guard_lost(struct tun_guard *g)
+{
+    g->backoff = base_max(g->backoff, 1u);
+    g->changed = true;
+    g->changed_ns = g->clock_ns;
+}
+
 void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
                       const struct pl_plan *before, const struct pl_plan *plan, enum tun_why why)
 {

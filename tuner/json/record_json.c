@@ -102,7 +102,7 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
     return json_pack(
         "{s:o, s:s, s:{s:f, s:f, s:I, s:I, s:b, s:f}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, "
         "s:f, "
-        "s:f, s:f, s:f, s:b, s:o}",
+        "s:f, s:f, s:f, s:f, s:b, s:o}",
         "problem", tun_problem_json(&r->problem, model, sources, NULL, NULL), "objective",
         objectives[r->problem.objective], "bounds", "period_max_ns", b->period_max_ns,
         "latency_max_ns", b->latency_max_ns, "stages_max", (json_int_t)b->stages_max, "batch_max",
@@ -111,9 +111,9 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
         r->home.stage_count > 0 ? plan_json(&r->problem, &r->home) : json_null(), "beta",
         numbers(r->beta, r->problem.unit_count), "slow", slow, "now", eps_json(r), "teams",
         teams_json(r), "events", events_json(r->events), "throttled", r->felt.throttled, "pressure",
-        r->felt.pressure, "gain_min", r->gain_min, "gain_urgent", r->gain_urgent, "cooldown_left_s",
-        r->cooldown_left_s, "budget_left", r->budget_left, "search", r->search, "decided",
-        decided_json(r, d));
+        r->felt.pressure, "measured_ns", r->measured_ns, "gain_min", r->gain_min, "gain_urgent",
+        r->gain_urgent, "cooldown_left_s", r->cooldown_left_s, "budget_left", r->budget_left,
+        "search", r->search, "decided", decided_json(r, d));
 }
 
 /* A list of @count numbers. Return: owned, NULL with the error set. */
@@ -300,11 +300,11 @@ static bool make_room(struct tun_reader *r, const json_t *json, struct tun_recor
 void tun_record_read(struct tun_reader *r, const json_t *json, struct tun_record *ret,
                      struct tun_decision *ret_decided)
 {
-    static const char *const keys[] = {
-        "problem",     "objective", "bounds",   "plan",        "home",
-        "beta",        "slow",      "now",      "teams",       "events",
-        "throttled",   "pressure",  "gain_min", "gain_urgent", "cooldown_left_s",
-        "budget_left", "search",    "decided",  NULL};
+    static const char *const keys[] = {"problem",     "objective", "bounds",      "plan",
+                                       "home",        "beta",      "slow",        "now",
+                                       "teams",       "events",    "throttled",   "pressure",
+                                       "measured_ns", "gain_min",  "gain_urgent", "cooldown_left_s",
+                                       "budget_left", "search",    "decided",     NULL};
 
     *ret = TUN_RECORD_NULL;
     *ret_decided = TUN_DECISION_NULL;
@@ -326,6 +326,9 @@ void tun_record_read(struct tun_reader *r, const json_t *json, struct tun_record
     read_lists(r, json, ret);
     ret->felt.throttled = tun_read_number(r, "", json, "throttled", 0, 1);
     ret->felt.pressure = tun_read_number(r, "", json, "pressure", 0, 1);
+    if (json_object_get(json, "measured_ns")) { /* records of earlier versions lack it */
+        ret->measured_ns = tun_read_number(r, "", json, "measured_ns", 0, LIMIT);
+    }
     ret->gain_min = tun_read_number(r, "", json, "gain_min", 0, 10);
     ret->gain_urgent = tun_read_number(r, "", json, "gain_urgent", 0, 10);
     ret->cooldown_left_s = tun_read_number(r, "", json, "cooldown_left_s", 0, LIMIT);

@@ -7,6 +7,7 @@
 #include "base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
+#include "tuner/adapt/turns.h"
 #include "tuner/pipesim/simulated_machine.h"
 #include "tuner/search/random.h"
 #include "tuner/solve/solve.h"
@@ -17,6 +18,8 @@ enum { PERFORMANCE = 1, POWERSAVE };     /* governors; 0 is unknown */
 #define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */
 #define NO_WAIT 0.98                     /* CPU time of undisturbed service */
 #define TRIAL_WINDOWS 3u                 /* that a trial of a search takes */
+#define SWITCH_LOSS 0.02                 /* of a window; 0 to 1 ms of 100 were measured */
+#define LOADED 0.9                       /* a lower load does not show what a plan could do */
 
 struct play {
     const struct psim_adapting *how;
@@ -28,6 +31,11 @@ struct play {
     double noise[PL_STAGE_MAX][PL_GROUP_MAX];
     struct tun_random random;
     double t_s;
+    /* plans in turns: the decision that is to be proved, with what it was made from; owned */
+    bool turning, challenger; /* challenger: it served the last window */
+    struct tun_turns turns;
+    struct tun_record record;
+    struct tun_decision decision;
     bool alarmed[PL_TEAM_MAX]; /* by watch */
 };
 
@@ -66,6 +74,13 @@ static void see_eps(const struct play *p, struct tun_ep_seen *ret)
                                       .hardware_khz = TOP_KHZ,
                                       .thermal = p->world.thermal[k]};
     }
+}
+
+static double spike(struct play *p)
+{
+    return tun_random_unit(&p->random) < p->how->noise.spikes
+               ? 0.2 + 0.8 * tun_random_unit(&p->random)
+               : 0;
 }
 
 /* With @frames at once; the watch sees times as of single frames. */
@@ -120,17 +135,17 @@ static struct tun_team_seen see_team(struct play *p, size_t s, size_t g)
 {
     const struct psim_noise *n = &p->how->noise;
     const struct pl_group *group = &p->plan.stages[s].groups[g];
-    double *z = &p->noise[s][g], wait = waits(p, s, group), spike, ns;
+    double *z = &p->noise[s][g], wait = waits(p, s, group), spikes, ns;
 
     ns = team_truth(p, &p->plan.stages[s], group, 1) * wait * p->world.quota[group->ep] /
          p->world.contended[group->ep];
     *z = n->correlation * *z +
          sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
-    spike = tun_random_unit(&p->random) < n->spikes ? 0.2 + 0.8 * tun_random_unit(&p->random) : 0;
+    spikes = spike(p);
     return (struct tun_team_seen){.stage = (uint16_t)s,
                                   .group = (uint16_t)g,
                                   .frames = (uint64_t)(1 + 10 * p->world.load),
-                                  .service_ns = ns * exp(n->cv * *z + spike),
+                                  .service_ns = ns * exp(n->cv * *z + spikes),
                                   .cpu_ns = NO_WAIT * ns * exp(n->cv * *z) / wait,
                                   .busy = p->world.load * stage_ns(p, s) / bottleneck(p),
                                   .starved = p->world.load < 0.5};
@@ -299,30 +314,107 @@ static int search(struct play *p, struct tun_decision *d)
     return error;
 }
 
-static int decide(struct play *p, struct tun_record *r)
+/* Tells the watch what became of the decision. */
+static int settle(struct play *p, bool switched, enum tun_verdict verdict, uint64_t now_ns)
 {
-    struct tun_decision d = TUN_DECISION_NULL;
-    int error = tun_decide(r, &d);
+    int error = tun_adapt_decided(p->adapt, &p->record, &p->decision, switched, now_ns);
 
-    if (error == 0) {
-        p->out->decisions++;
-        if (p->t_s > p->how->scenario->onset_s && p->out->noticed_windows == INFINITY) {
-            p->out->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / PSIM_WINDOW_S);
-        }
-        if (p->how->decided) {
-            p->how->decided(p->how->context, p->t_s, r, &d);
-        }
-        error = d.replan && d.search ? search(p, &d) : 0;
+    if (verdict != TUN_TURNS_OPEN) {
+        tun_adapt_proved(p->adapt, &p->record, &p->decision, verdict);
     }
-    if (error == 0) {
-        if (d.replan) {
-            log_change(p, d.cause, d.gain, &d.plan, false);
-        }
-        error = tun_adapt_decided(p->adapt, r, &d, d.replan, clock_at(p, p->t_s));
-    }
-    tun_decision_deinit(&d);
-    tun_record_deinit(r);
+    tun_decision_deinit(&p->decision);
+    tun_record_deinit(&p->record);
     return error;
+}
+
+/* Return: plans take turns from now on. */
+static bool begin_turns(struct play *p, uint64_t now_ns)
+{
+    struct tun_turns_options o = TUN_TURNS_DEFAULTS;
+
+    o.returns = tun_decision_returns(&p->record, &p->decision);
+    if (!p->decision.replan || p->decision.must || p->world.load < LOADED ||
+        tun_turns_begin(&p->turns, &o, now_ns) < 0) {
+        return false;
+    }
+    p->turning = true;
+    p->challenger = false; /* the incumbent serves */
+    p->out->contests++;
+    return true;
+}
+
+static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
+{
+    struct tun_decision *d = &p->decision;
+    int error;
+
+    p->record = *r;
+    p->record.measured_ns =
+        p->world.load < LOADED
+            ? 0
+            : bottleneck(p) * exp(p->how->noise.cv * tun_random_normal(&p->random));
+    error = tun_decide(&p->record, d);
+    if (error) {
+        tun_record_deinit(&p->record);
+        return error;
+    }
+    p->out->decisions++;
+    if (p->t_s > p->how->scenario->onset_s && p->out->noticed_windows == INFINITY) {
+        p->out->noticed_windows = round((p->t_s - p->how->scenario->onset_s) / PSIM_WINDOW_S);
+    }
+    if (p->how->decided) {
+        p->how->decided(p->how->context, p->t_s, &p->record, d);
+    }
+    if (d->replan && d->search) {
+        error = search(p, d);
+        now_ns = clock_at(p, p->t_s);
+    } else if (d->replan && tun_adapt_lost(p->adapt, &p->record, d)) {
+        d->replan = false;
+        d->hold = TUN_HOLD_LOST;
+    }
+    if (error) {
+        return error; /* psim_adapt() frees the decision */
+    }
+    if (begin_turns(p, now_ns)) {
+        return 0;
+    }
+    if (d->replan) {
+        log_change(p, d->cause, d->gain, &d->plan, false);
+    }
+    return settle(p, d->replan, TUN_TURNS_OPEN, now_ns);
+}
+
+/* A window of the plan whose turn it is. */
+static int turn(struct play *p, uint64_t now_ns)
+{
+    double ns = bottleneck(p) * exp(p->how->noise.cv * tun_random_normal(&p->random) + spike(p));
+    enum tun_verdict verdict = tun_turns_add(&p->turns, ns, now_ns);
+
+    if (verdict == TUN_TURNS_OPEN && !(p->world.events & (TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET))) {
+        return 0;
+    }
+    p->turning = false;
+    p->plan = p->record.plan;
+    p->out->turns += p->turns.count;
+    if (verdict == TUN_TURNS_BETTER) {
+        log_change(p, p->decision.cause, p->decision.gain, &p->decision.plan, false);
+    } else {
+        p->decision.replan = false;
+        p->decision.hold = TUN_HOLD_LOST;
+    }
+    return settle(p, p->decision.replan, verdict, now_ns);
+}
+
+/* Counts the frames of a window. */
+static void count_frames(struct play *p, bool switched)
+{
+    struct pl_plan serving = p->plan;
+    double window_ns = PSIM_WINDOW_S * 1e9 * p->world.load;
+
+    p->out->frames += (switched ? 1 - SWITCH_LOSS : 1) * window_ns / bottleneck(p);
+    p->plan = p->out->first;
+    p->out->frames_first += window_ns / bottleneck(p);
+    p->plan = serving;
 }
 
 /* One window: the world is as it is at its beginning. */
@@ -332,9 +424,18 @@ static int window(struct play *p)
     struct tun_team_seen teams[PL_TEAM_MAX];
     struct tun_seen_window w = {.eps = eps, .teams = teams};
     struct tun_record r = TUN_RECORD_NULL;
+    bool switched = false;
     int asked;
 
     world_at(p);
+    if (p->turning) {
+        bool challenger = tun_turns_challenger(&p->turns);
+
+        switched = challenger != p->challenger;
+        p->challenger = challenger;
+        p->plan = challenger ? p->decision.plan : p->record.plan;
+    }
+    count_frames(p, switched);
     see_eps(p, eps);
     w.team_count = see_teams(p, teams);
     w.events = p->world.events;
@@ -342,10 +443,13 @@ static int window(struct play *p)
     w.start_ns = clock_at(p, p->t_s);
     p->t_s = (double)++p->out->windows * PSIM_WINDOW_S;
     w.now_ns = clock_at(p, p->t_s);
+    if (p->turning) {
+        return turn(p, w.now_ns);
+    }
     asked = tun_adapt_observe(p->adapt, &w, &r);
     note_alarms(p);
     if (asked == TUN_ADAPT_DECIDE) {
-        return decide(p, &r);
+        return decide(p, &r, w.now_ns);
     }
     if (asked == TUN_ADAPT_BACK) {
         log_change(p, TUN_CAUSE_NONE, 0, tun_adapt_before(p->adapt), true);
@@ -433,6 +537,8 @@ int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
         ret->last = p->plan;
     }
     tun_adapt_free(p->adapt);
+    tun_decision_deinit(&p->decision);
+    tun_record_deinit(&p->record);
     tun_record_deinit(&p->truth);
     tun_problem_deinit(&told);
     return error;

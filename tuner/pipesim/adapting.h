@@ -5,8 +5,11 @@
  * Windows of 100 ms on a scripted clock. Each team's service time is what the truth says for the
  * EP's slowness and frequency (every unit with a compute-boundness of its own), times AR(1)
  * noise, in a share of windows times a spike of 20 % to 170 %. The table that the planner has is
- * off by `error`. A decision is made between two windows and switched to at once. The same seed
- * gives the same answer.
+ * off by `error`. A decision is made between two windows. Its plan and the serving one then take
+ * turns of a window each (tuner/adapt/turns.h), and 2 ms are lost at each switch; where
+ * the old plan does not fit any more, or too few frames come to compare, it is switched to at once.
+ * Frames are counted, and those that the first plan would have served. The same seed gives the same
+ * answer.
  *
  * With another algorithm than exact, a decision starts its search: each trial takes some windows of
  * the world, and the best plan measured serves, as in daemon/plans/retune.h.
@@ -45,9 +48,11 @@ struct psim_adapted {
     size_t searches;
     struct psim_searched found[PSIM_CHANGES_MAX]; /* by the first ones */
     size_t windows, alarms, decisions, changes, backs;
-    double noticed_windows; /* from onset to the first alarm or decision; INFINITY: never */
-    double changed_s;       /* from onset to the first change; INFINITY: never */
-    double returned_s;      /* from the end to the next change; INFINITY: never */
+    size_t contests, turns; /* plans that took turns with the serving one, and pairs of turns */
+    double frames, frames_first; /* served; and what the first plan alone would have served */
+    double noticed_windows;      /* from onset to the first alarm or decision; INFINITY: never */
+    double changed_s;            /* from onset to the first change; INFINITY: never */
+    double returned_s;           /* from the end to the next change; INFINITY: never */
     double ratio_slow; /* throughput of the serving plan / the best, at the end of the change */
     double ratio_end;  /* the same in the last window */
     struct pl_plan first, last;               /* that served */

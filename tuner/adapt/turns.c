@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/adapt/turns.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+
+#define HOPE 1.28 /* standard errors: of normal means, one in ten is as far above */
+#define SLOWER 0.05
+#define JUMP 1.3
+#define TRIMMED ((size_t)5) /* pairs from which on the farthest is left out */
+
+int tun_turns_begin(struct tun_turns *t, const struct tun_turns_options *o, uint64_t now_ns)
+{
+    if (!(o->alpha > 0) || !(o->alpha <= o->alpha_worse) || !(o->alpha_worse < 1) ||
+        !(o->gain >= 0) || !isfinite(o->gain) || !(o->floor > 0) || !isfinite(o->floor) ||
+        !(o->c > 0) || !isfinite(o->c) || o->pairs_least < 2 || o->pairs_most < o->pairs_least ||
+        o->pairs_most > TUN_TURNS_MAX) {
+        return -EINVAL;
+    }
+    *t = (struct tun_turns){.options = *o, .began_ns = now_ns, .now_ns = now_ns};
+    return 0;
+}
+
+/* Return: it is the turn of the plan that has to prove something. */
+static bool of_b(const struct tun_turns *t)
+{
+    return (t->count % 2 == 0) == (t->first_ns > 0);
+}
+
+bool tun_turns_challenger(const struct tun_turns *t)
+{
+    return of_b(t) != t->options.returns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The pairs in order, without the one that is farthest from the median. Return: how many. */
+static size_t trimmed(const struct tun_turns *t, double *ret)
+{
+    size_t n = t->count;
+    double median;
+
+    memcpy(ret, t->pairs, n * sizeof(*ret));
+    qsort(ret, n, sizeof(*ret), by_size);
+    if (n < TRIMMED) {
+        return n;
+    }
+    median = (ret[(n - 1) / 2] + ret[n / 2]) / 2;
+    if (median - ret[0] > ret[n - 1] - median) {
+        memmove(ret, ret + 1, (n - 1) * sizeof(*ret));
+    }
+    return n - 1;
+}
+
+/* Half the width of the interval of @alpha. */
+static double half(const struct tun_turns_options *o, double n, double spread, double alpha)
+{
+    double b = 1 - pow(alpha * alpha * o->c / (n + o->c), 1 / n);
+    double room = n - (n + o->c) * b;
+
+    return room > 0 ? sqrt((n + o->c) * b * spread / (n * room)) : INFINITY;
+}
+
+/* Return: how many pairs count. @ret_mean, @ret_spread: m and S of the header; 0 for fewer than
+ * two. */
+static double pairs_of(const struct tun_turns *t, double *ret_mean, double *ret_spread)
+{
+    double x[TUN_TURNS_MAX], sum = 0, spread = 0;
+    size_t n = trimmed(t, x);
+
+    *ret_mean = *ret_spread = 0;
+    if (n < 2) {
+        return (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+    }
+    *ret_mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        spread += (x[i] - *ret_mean) * (x[i] - *ret_mean);
+    }
+    *ret_spread = spread + (double)(n - 1) * t->options.floor * t->options.floor;
+    return (double)n;
+}
+
+static void interval(const struct tun_turns *t, double *ret_mean, double *ret_half)
+{
+    double spread, n = pairs_of(t, ret_mean, &spread);
+
+    *ret_half = n < 2 ? INFINITY : half(&t->options, n, spread, t->options.alpha);
+}
+
+/* Return: B hardly gains what is asked for. */
+static bool hopeless(const struct tun_turns *t)
+{
+    const struct tun_turns_options *o = &t->options;
+    double mean, spread, n = pairs_of(t, &mean, &spread);
+
+    return n >= 2 && (mean + half(o, n, spread, o->alpha_worse) < log1p(o->gain) ||
+                      (t->count >= o->pairs_least &&
+                       mean + HOPE * sqrt(spread / (n - 1) / n) < log1p(o->gain)));
+}
+
+/* What the last two pairs say where both say that B is slower. */
+static enum tun_verdict newest(const struct tun_turns *t)
+{
+    double before = 0;
+
+    if (t->count < 2 || t->pairs[t->count - 1] > -SLOWER || t->pairs[t->count - 2] > -SLOWER) {
+        return TUN_TURNS_OPEN;
+    }
+    for (size_t i = 0; i + 2 < t->count; i++) {
+        before += t->pairs[i];
+    }
+    return before > 0 ? TUN_TURNS_ENDED : TUN_TURNS_WORSE;
+}
+
+static enum tun_verdict judge(const struct tun_turns *t)
+{
+    const struct tun_turns_options *o = &t->options;
+    double mean, h;
+
+    interval(t, &mean, &h);
+    if (mean - h > 0 && t->now_ns - t->began_ns >= o->time_least_ns) {
+        return TUN_TURNS_BETTER;
+    }
+    if (newest(t) != TUN_TURNS_OPEN) {
+        return newest(t);
+    }
+    if (hopeless(t)) {
+        return TUN_TURNS_WORSE;
+    }
+    return t->count >= o->pairs_most ||
+                   (t->count >= o->pairs_least && t->now_ns - t->began_ns >= o->time_most_ns)
+               ? TUN_TURNS_UNDECIDED
+               : TUN_TURNS_OPEN;
+}
+
+/* A window of A or B. Return: the verdict about B. */
+static enum tun_verdict add(struct tun_turns *t, double ns)
+{
+    bool b = of_b(t);
+
+    if (!b) {
+        if (t->windows >= 2 && ns * JUMP < t->least_ns) { /* one may have been disturbed */
+            return TUN_TURNS_ENDED;
+        }
+        t->least_ns = t->windows++ > 0 ? base_min(t->least_ns, ns) : ns;
+    }
+    if (t->first_ns == 0) {
+        t->first_ns = ns;
+        return TUN_TURNS_OPEN;
+    }
+    t->sum_ns[0] += b ? t->first_ns : ns;
+    t->sum_ns[1] += b ? ns : t->first_ns;
+    t->pairs[t->count++] = b ? log(t->first_ns / ns) : log(ns / t->first_ns);
+    t->first_ns = 0;
+    return judge(t);
+}
+
+enum tun_verdict tun_turns_add(struct tun_turns *t, double ns, uint64_t now_ns)
+{
+    enum tun_verdict v;
+
+    t->now_ns = base_max(t->now_ns, now_ns);
+    if (t->verdict != TUN_TURNS_OPEN) {
+        return t->verdict;
+    }
+    if (!(ns > 0) || !isfinite(ns)) {
+        t->first_ns = 0;
+        return TUN_TURNS_OPEN;
+    }
+    v = add(t, ns);
+    if (t->options.returns && v != TUN_TURNS_OPEN) {
+        v = v == TUN_TURNS_BETTER ? TUN_TURNS_WORSE : TUN_TURNS_BETTER;
+    }
+    t->verdict = v;
+    return v;
+}
+
+void tun_turns_show(const struct tun_turns *t, struct tun_turns_shown *ret)
+{
+    double sign = t->options.returns ? -1 : 1, mean, h;
+
+    interval(t, &mean, &h);
+    *ret = (struct tun_turns_shown){.pairs = t->count,
+                                    .ratio = exp(sign * mean),
+                                    .low = exp(sign * mean - h),
+                                    .high = exp(sign * mean + h)};
+    if (t->count > 0) {
+        ret->incumbent_ns = t->sum_ns[t->options.returns] / (double)t->count;
+        ret->challenger_ns = t->sum_ns[!t->options.returns] / (double)t->count;
+    }
+}
+
+const char *tun_verdict_name(enum tun_verdict verdict)
+{
+    static const char *const names[] = {"open", "better", "worse", "ended", "undecided"};
+
+    return names[(unsigned)verdict < base_array_count(names) ? verdict : TUN_TURNS_OPEN];
+}
