@@ -60,6 +60,7 @@ static void model_free(struct dmn_model *m)
     struct dmn_adapt_model *a = m->adapt;
 
     if (a) {
+        a->turns = dmn_turns_leave(a->turns);
         dmn_adapt_forget(m);
         a->search = dmn_adapt_job_free(a->search);
         tun_problem_deinit(&a->home);
@@ -236,6 +237,7 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
     case TUN_ADAPT_DECIDE:
+        record.measured_ns = dmn_adapt_pace_ns(m);
         dmn_adapt_decide(m, &record);
         break;
     case TUN_ADAPT_BACK:
@@ -304,6 +306,9 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     }
     dmn_adapt_machine_tell(m, now_ns);
     count = dmn_adapt_window(m, now_ns, teams, &start_ns);
+    if (m->adapt->turns) {
+        return;
+    }
     note_plan(m, now_ns);
     if (adapt->void_looks > 0) {
         pass_over(m->adapt);
@@ -371,6 +376,14 @@ static void on_power(void *ctx, bool active)
     }
 }
 
+static void on_collected(void *ctx, struct dmn_model *m, const struct pl_frame *f)
+{
+    (void)ctx;
+    if (m->adapt && m->adapt->turns) {
+        dmn_turns_collected(m->adapt->turns, m, f);
+    }
+}
+
 static void on_ending(void *ctx, struct dmn_model *m)
 {
     (void)ctx;
@@ -398,7 +411,8 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     dmn_hotplug_listen(adapt->machine, dmn_adapt_cores_changed, adapt);
     adapt->lines = (struct dmn_gpio_listener){.ctx = adapt, .power = on_power};
     dmn_gpio_listen(adapt->machine, &adapt->lines);
-    adapt->hears = (struct dmn_models_listener){.ctx = adapt, .ending = on_ending};
+    adapt->hears =
+        (struct dmn_models_listener){.ctx = adapt, .collected = on_collected, .ending = on_ending};
     dmn_models_listen(adapt->models, &adapt->hears);
     *ret = adapt;
     return 0;

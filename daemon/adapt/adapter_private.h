@@ -62,6 +62,7 @@ struct dmn_adapt {
     struct dmn_adapt_machine known;
     struct dmn_adapt_change *change; /* owned; NULL: none in progress */
     struct dmn_split split;          /* in force; changed by cores.c alone */
+    struct dmn_split lost;           /* that no plan was better on */
     uint64_t split_ns;               /* when it last changed */
     uint64_t whole_ns;               /* since when no part is slowed; 0: one is */
     uint64_t refused_ns;             /* when a split was last found not to pay; 0: never */
@@ -90,6 +91,9 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 size_t dmn_adapt_alone(const struct dmn_model *m, struct tun_core_seen *ret);
 /** dmn_adapt_measured() - Return: every stage of the plan has computed at least @frames. */
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames);
+/** dmn_adapt_pace_ns() - Return: time between departures of late; 0: unknown, or frames were
+ * missing. */
+double dmn_adapt_pace_ns(const struct dmn_model *m);
 /** dmn_adapt_fps() - Return: departures per second over the last @windows; < 0: unknown. */
 double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);
 
@@ -103,6 +107,9 @@ bool dmn_adapt_searches(const struct dmn_model *m);
 bool dmn_adapt_free_to_act(const struct dmn_model *m);
 /** dmn_adapt_holds() - Return: the cost table must not learn now. */
 bool dmn_adapt_holds(const struct dmn_model *m);
+/** dmn_adapt_comparable() - Return: frames a second say which of two plans is better, and enough
+ * frames come in to tell. @p: the problem that the plans are for. */
+bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p);
 /** dmn_adapt_publish() - updates hold_learning and keep_nothing in m->planning, for plans/. Called
  * whenever their inputs change. */
 void dmn_adapt_publish(struct dmn_model *m);
@@ -170,6 +177,13 @@ void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_
 void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns);
 /** dmn_split_end() - begins to join what is split; nothing is watched any more. */
 void dmn_split_end(struct dmn_adapt *adapt);
+
+/* live_turns.c, see live_turns.h */
+/** dmn_turns_collected() - counts a frame that came out of the pipeline. */
+void dmn_turns_collected(struct dmn_turns *t, struct dmn_model *m, const struct pl_frame *f);
+/** dmn_turns_leave() - ends them now, with the incumbent if it can be switched to. Takes NULL.
+ * Return: NULL. */
+struct dmn_turns *dmn_turns_leave(struct dmn_turns *t);
 
 /* machine_changes.c */
 /** dmn_adapt_machine_see() - compares the newest snapshot (NULL: none) with the last known state.

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "daemon/adapt/cores.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"
 #include "tuner/adapt/decided.h"
 
@@ -147,6 +148,9 @@ static bool make_way(struct dmn_adapt *adapt)
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (m->planning->retune) {
             dmn_retune_cancel(m);
+        }
+        if (m->adapt) {
+            dmn_turns_call_off(m->adapt->turns);
         }
         if (m->adapt && m->adapt->job) { /* it still knows what was known before the change */
             int error = tun_adapt_decided(m->adapt->watch, &m->adapt->job->record, NULL, false,

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "daemon/adapt/cores.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/told.h"
 #include "daemon/service/log.h"
 
@@ -23,40 +24,86 @@ static void keep_home(struct dmn_model *m)
     }
 }
 
-static void tell(struct dmn_model *m, const struct dmn_adapt_change *c, struct dmn_change_part *p,
-                 const char *before, struct dmn_origin origin)
+/* What is told of a change once it is known which plan serves. */
+struct proof {
+    struct dmn_adapt_told told; /* detail and before are those below; decided: a reference */
+    char detail[320], before[PL_PLAN_TEXT_MAX];
+    uint64_t began_ns;
+    bool split; /* an EP was split for the plan */
+    bool keep;  /* the plan may be saved */
+};
+
+static struct proof *proof_new(const struct dmn_model *m, const struct dmn_adapt_change *c,
+                               struct dmn_change_part *p, const char *before,
+                               const struct pl_plan *plan, struct dmn_origin origin)
 {
-    bool same = p->fits && pl_plan_equal(&p->same, pl_current_plan(m->pipe));
+    bool same = p->fits && pl_plan_equal(&p->same, plan);
     bool kept = (!dmn_origin_exact(origin) || (same && p->search)) && !dmn_change_returns(p);
     bool recorded = p->decision.corrected.unit_count > 0;
-    char after[PL_PLAN_TEXT_MAX], detail[320];
-    struct dmn_decided *decided = NULL;
-    struct dmn_history_event *event;
+    struct proof *to = calloc(1, sizeof(*to));
 
-    dmn_model_plan_text(m, after);
-    snprintf(detail, sizeof(detail), "%s%s", c->text,
+    if (!to) {
+        return NULL;
+    }
+    snprintf(to->before, sizeof(to->before), "%s", before);
+    snprintf(to->detail, sizeof(to->detail), "%s%s", c->text,
              p->pinned && p->fits    ? "; the plan is the user's and still fits"
              : p->pinned             ? "; cores of the user's plan are gone, so the daemon plans"
              : dmn_change_returns(p) ? "; the plan kept for these cores returns"
                                      : "");
-    if (recorded) {
-        decided = dmn_decided_new(&p->record, &p->decision);
+    to->began_ns = c->began_ns;
+    to->split = c->parting && c->split.count > 0;
+    to->keep = !p->slowed;
+    to->told = (struct dmn_adapt_told){
+        .cause = c->cause,
+        .detail = to->detail,
+        .origin = origin,
+        .outcome = kept ? DMN_OUTCOME_KEPT : DMN_OUTCOME_SWITCHED,
+        .before = to->before,
+        .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
+        .gain = recorded ? p->decision.gain : 0,
+        .decided = recorded ? dmn_decided_new(&p->record, &p->decision) : NULL};
+    return to;
+}
+
+static void proof_free(struct proof *p)
+{
+    dmn_decided_unref(p->told.decided);
+    free(p);
+}
+
+static struct dmn_history_event *tell(struct dmn_model *m, struct proof *p)
+{
+    char after[PL_PLAN_TEXT_MAX];
+
+    dmn_model_plan_text(m, after);
+    p->told.after = after;
+    p->told.duration_ms = (double)(base_now_ns() - p->began_ns) / 1e6;
+    return dmn_adapt_tell(m, &p->told);
+}
+
+static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
+{
+    struct proof *p = ctx;
+
+    if (m) {
+        bool better = !r->left && r->verdict == TUN_TURNS_BETTER;
+
+        p->told.turns = r;
+        p->told.outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
+        if (better) {
+            m->adapt->switches++;
+            dmn_plan_adopt(m, &(struct dmn_switch){.origin = p->told.origin, .keep = p->keep});
+        } else {
+            p->told.origin = m->origin;
+            m->adapt->split_lost = p->split && !r->left ? r->verdict : TUN_TURNS_OPEN;
+        }
+        tell(m, p);
+        m->adapt->epoch = pl_epoch(m->pipe);
+        m->adapt->epoch_ns = base_now_ns();
+        m->adapt->window_ns = 0;
     }
-    event = dmn_adapt_tell(
-        m, &(struct dmn_adapt_told){.cause = c->cause,
-                                    .detail = detail,
-                                    .origin = origin,
-                                    .outcome = kept ? DMN_OUTCOME_KEPT : DMN_OUTCOME_SWITCHED,
-                                    .before = before,
-                                    .after = after,
-                                    .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
-                                    .gain = recorded ? p->decision.gain : 0,
-                                    .duration_ms = (double)(base_now_ns() - c->began_ns) / 1e6,
-                                    .decided = decided});
-    dmn_decided_unref(decided);
-    if (m->adapt && !kept) {
-        dmn_adapt_await(m, event);
-    }
+    proof_free(p);
 }
 
 /* Bottleneck of a plan on the new EPs with their known slowdown; 0: unknown. */
@@ -136,6 +183,25 @@ static void expect_verification(const struct dmn_model *m, struct dmn_change_par
     }
 }
 
+/* Whether the plan has to show that it is better than the one that serves. */
+static bool to_prove(const struct dmn_model *m, const struct dmn_change_part *p,
+                     const struct pl_plan *plan)
+{
+    return p->fits && !p->pinned && !pl_plan_equal(&p->same, plan) &&
+           dmn_adapt_comparable(m, &p->problem) && !dmn_turns_any(m->of);
+}
+
+/* The plan serves. */
+static void conclude(struct dmn_model *m, struct proof *proof)
+{
+    struct dmn_history_event *event = tell(m, proof);
+
+    if (m->adapt && proof->told.outcome == DMN_OUTCOME_SWITCHED) {
+        dmn_adapt_await(m, event);
+    }
+    proof_free(proof);
+}
+
 void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, struct dmn_model *m)
 {
     base_autofree struct pl_plan *plan = malloc(sizeof(*plan));
@@ -143,6 +209,8 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     struct dmn_origin origin;
     char before[PL_PLAN_TEXT_MAX];
     struct tun_problem old = m->planning->problem;
+    struct proof *proof;
+    bool prove;
     int error;
 
     dmn_model_plan_text(m, before);
@@ -158,7 +226,11 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     dmn_planner_clocks_free(m);
     free(base_take(m->planning->tried)); /* plans of other EPs */
     pl_set_eps(m->pipe, &c->eps);
-    error = dmn_adapt_switch(m, plan, origin, !p->slowed);
+    prove = to_prove(m, p, plan);
+    proof = proof_new(m, c, p, before, plan, origin);
+    error = proof ? dmn_adapt_switch(m, prove ? &p->same : plan, prove ? m->origin : origin,
+                                     !prove && !p->slowed)
+                  : -ENOMEM;
     if (error) {
         m->planning->problem = old;
         pl_set_eps(m->pipe, &before_eps);
@@ -166,13 +238,26 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
                      "model %s: cannot move the plan to other cores: %s", m->name,
                      strerror(error < 0 ? -error : EBUSY));
         dmn_change_tell_nothing(m, c, "the plan cannot be moved", DMN_OUTCOME_FAILED);
+        if (proof) {
+            proof_free(proof);
+        }
         return;
     }
     p->problem = old; /* freed with the part */
-    expect_verification(m, p, plan);
+    if (!prove) {
+        expect_verification(m, p, plan);
+    }
     if (m->adapt) {
         hand_over(m, p);
     }
-    tell(m, c, p, before, origin);
+    if (prove && dmn_turns_begin(m, &(struct dmn_turns_request){.incumbent = &p->same,
+                                                                .challenger = plan,
+                                                                .returns = dmn_change_returns(p),
+                                                                .over = proved,
+                                                                .ctx = proof}) == 0) {
+        search_later(m, c);
+        return;
+    }
+    conclude(m, proof);
     search_later(m, c);
 }

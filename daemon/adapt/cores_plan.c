@@ -7,9 +7,10 @@
 #include "daemon/adapt/cores.h"
 #include "tuner/adapt/correct.h"
 
-/* How much slower by the table a plan may be for a lower latency while an EP is split. Teams of
- * unequal cores that share frames reach what the table says only with many frames in flight, since
- * answers keep their order: with three, 17 % less was measured (bench/results/peers.md). */
+/* How much slower by the table a plan of lower latency may be to be proposed while an EP is split.
+ * Teams of unequal cores that share frames reach what the table says only with many frames in
+ * flight, since answers keep their order: with three, 17 % less was measured
+ * (bench/results/peers.md). Measurements decide. */
 #define SPLIT_SLACK 0.1
 
 /* Slowdown of an EP of the present table; until the watch begins, the factors carried over from the
@@ -135,6 +136,7 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
     r->gain_min =
         (double)dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_ADAPT_GAIN) / 1e2;
     r->budget_left = 1;
+    r->measured_ns = dmn_adapt_pace_ns(m);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/told.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
@@ -70,8 +71,10 @@ static struct dmn_origin origin_of(const struct dmn_adapt_job *j)
     return j->known ? (struct dmn_origin){.from = DMN_FROM_SAVED} : DMN_ORIGIN_EXACT;
 }
 
+/* @r: of the turns that led to it; NULL: there were none. */
 static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adapt_job *j,
-                                      enum dmn_event_outcome outcome, const char *before)
+                                      enum dmn_event_outcome outcome, const char *before,
+                                      const struct dmn_turns_result *r)
 {
     char after[PL_PLAN_TEXT_MAX], detail[512];
 
@@ -93,6 +96,7 @@ static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adap
                                     .fps_before = dmn_adapt_fps(m->adapt, PACE_BEFORE),
                                     .gain = j->decision.gain,
                                     .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6,
+                                    .turns = r,
                                     .decided = j->told});
 }
 
@@ -130,11 +134,68 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
     }
     a->last_outcome = DMN_OUTCOME_SWITCHED;
     dmn_adapt_machine_told(a, j->decision.cause);
-    dmn_adapt_await(m, tell(m, j, DMN_OUTCOME_SWITCHED, before));
+    dmn_adapt_await(m, tell(m, j, DMN_OUTCOME_SWITCHED, before, NULL));
     return true;
 }
 
-/* The search of a decision is over: from now on its plan is verified like any other. */
+/* Whether the plan has to show that it is better, see docs/adaptation.md. */
+static bool to_prove(const struct dmn_model *m, const struct tun_decision *d)
+{
+    return !d->must && dmn_adapt_comparable(m, &d->corrected);
+}
+
+/* Takes over what a search found. @replan: its plan, which serves, is another than before. */
+static void settle_searched(struct dmn_model *m, struct dmn_adapt_job *j, bool replan,
+                            const struct dmn_history_event *event)
+{
+    struct dmn_adapt_model *a = m->adapt;
+    bool measured = event && event->fps_before > 0 && event->fps_after > 0;
+
+    a->epoch = pl_epoch(m->pipe);
+    a->epoch_ns = base_now_ns();
+    a->window_ns = 0;
+    tun_decision_searched(&j->decision, pl_current_plan(m->pipe), replan,
+                          measured ? 1e9 / event->fps_before : j->decision.before_ns,
+                          measured ? 1e9 / event->fps_after : j->decision.after_ns);
+    if (tun_adapt_decided(a->watch, record_of(j), &j->decision, replan, base_now_ns()) < 0) {
+        dmn_adapt_forget(m);
+    }
+}
+
+/* The plan that a search found and the one before have served in turns. */
+static void searched_proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
+{
+    struct dmn_adapt_job *j = ctx;
+    bool better = r->verdict == TUN_TURNS_BETTER;
+    double ns = better ? r->shown.challenger_ns : r->shown.incumbent_ns;
+
+    if (m && r->left) {
+        if (tun_adapt_decided(m->adapt->watch, record_of(j), NULL, false, base_now_ns()) < 0) {
+            dmn_adapt_forget(m);
+        }
+    } else if (m) {
+        struct dmn_history_event *event = base_take(m->adapt->event);
+
+        settle_searched(m, j, better, event);
+        tun_adapt_proved(m->adapt->watch, record_of(j), &j->decision, r->verdict);
+        if (event) {
+            event->verdict = r->verdict;
+            event->turns = r->shown;
+        }
+        dmn_plan_event_measured(m, event, better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_ROLLED_BACK,
+                                ns > 0 ? 1e9 / ns : -1, r->frames[better], r->failed);
+        if (!better) {
+            dmn_plan_adopt(m, &(struct dmn_switch){.origin = j->origin, .keep = true});
+            m->adapt->last_outcome = DMN_OUTCOME_ROLLED_BACK;
+        }
+        dmn_event_unref(event);
+        dmn_adapt_publish(m);
+    }
+    dmn_adapt_job_free(j);
+}
+
+/* The search of a decision is over: its plan and the one before take turns, or it is verified as
+ * any other that cannot. */
 static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_history_event *event)
 {
     struct dmn_model *m = ctx;
@@ -148,15 +209,17 @@ static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_histo
     }
     replan = measured && !pl_plan_equal(pl_current_plan(m->pipe), &record_of(j)->plan);
     a->last_outcome = DMN_OUTCOME_TUNED;
-    a->epoch = pl_epoch(m->pipe);
-    a->epoch_ns = base_now_ns();
-    a->window_ns = 0;
-    tun_decision_searched(&j->decision, pl_current_plan(m->pipe), replan,
-                          measured ? 1e9 / event->fps_before : j->decision.before_ns,
-                          measured ? 1e9 / event->fps_after : j->decision.after_ns);
-    if (tun_adapt_decided(a->watch, record_of(j), &j->decision, replan, base_now_ns()) < 0) {
-        dmn_adapt_forget(m);
-    } else if (replan) {
+    if (replan && to_prove(m, &j->decision) && !dmn_turns_any(m->of) &&
+        dmn_turns_begin(m, &(struct dmn_turns_request){.incumbent = &record_of(j)->plan,
+                                                       .challenger = pl_current_plan(m->pipe),
+                                                       .over = searched_proved,
+                                                       .ctx = j}) == 0) {
+        dmn_event_unref(a->event);
+        a->event = dmn_event_ref(event);
+        return;
+    }
+    settle_searched(m, j, replan, event);
+    if (replan && a->serving) {
         dmn_adapt_await(m, event);
     }
     dmn_adapt_publish(m);
@@ -180,6 +243,7 @@ static bool search(struct dmn_model *m, struct dmn_adapt_job *j)
     q.problem = d->corrected.ep_count == m->planning->problem.ep_count ? &d->corrected : NULL;
     q.done = on_searched;
     q.done_ctx = m;
+    j->origin = m->origin;
     a->search = j;
     if (dmn_retune_begin(m, &q) != 0) {
         a->search = NULL;
@@ -212,44 +276,118 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
         return;
     }
     dmn_model_plan_text(m, plan);
-    tell(m, j, DMN_OUTCOME_KEPT, plan);
+    tell(m, j, DMN_OUTCOME_KEPT, plan, NULL);
 }
 
-static void act(struct dmn_model *m, struct dmn_adapt_job *j)
+/* Takes over what the decision says of the machine. */
+static void correct(struct dmn_model *m, const struct dmn_adapt_job *j)
 {
     struct dmn_adapt_model *a = m->adapt;
     const struct tun_decision *d = &j->decision;
+
+    a->held = d->hold;
+    if (!a->corrected && tun_cause_felt(d->cause)) {
+        dmn_adapt_unlearn(m);
+    }
+    a->corrected = any_factor(&record_of(j)->problem, d->slow);
+    dmn_adapt_publish(m);
+}
+
+/* The same, and what follows. @switched: its plan serves. */
+static void settle(struct dmn_model *m, const struct dmn_adapt_job *j, bool switched)
+{
+    correct(m, j);
+    if (tun_adapt_decided(m->adapt->watch, record_of(j), &j->decision, switched, base_now_ns()) <
+        0) {
+        dmn_adapt_forget(m);
+    }
+    dmn_adapt_publish(m);
+}
+
+static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
+{
+    struct dmn_adapt_job *j = ctx;
+    bool better = r->verdict == TUN_TURNS_BETTER;
+    char before[PL_PLAN_TEXT_MAX];
+
+    if (m && r->left) {
+        if (tun_adapt_decided(m->adapt->watch, record_of(j), NULL, false, base_now_ns()) < 0) {
+            dmn_adapt_forget(m);
+        }
+    } else if (m) {
+        if (better) {
+            m->adapt->switches++;
+            dmn_plan_adopt(
+                m, &(struct dmn_switch){.origin = origin_of(j),
+                                        .keep = !j->known && !tun_cause_felt(j->decision.cause)});
+        } else {
+            j->decision.replan = false;
+            j->decision.hold = TUN_HOLD_LOST;
+        }
+        m->adapt->last_outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
+        dmn_adapt_machine_told(m->adapt, j->decision.cause);
+        m->adapt->epoch = pl_epoch(m->pipe);
+        m->adapt->epoch_ns = base_now_ns();
+        m->adapt->window_ns = 0;
+        pl_plan_format(&r->incumbent, pl_current_eps(m->pipe), before, sizeof(before));
+        tell(m, j, m->adapt->last_outcome, before, r);
+        settle(m, j, better);
+        tun_adapt_proved(m->adapt->watch, record_of(j), &j->decision, r->verdict);
+    }
+    dmn_adapt_job_free(j);
+}
+
+static int begin_turns(struct dmn_model *m, struct dmn_adapt_job *j)
+{
+    const struct tun_decision *d = &j->decision;
+
+    return dmn_turns_begin(
+        m, &(struct dmn_turns_request){.incumbent = pl_current_plan(m->pipe),
+                                       .challenger = &d->plan,
+                                       .returns = j->known || tun_decision_returns(record_of(j), d),
+                                       .over = proved,
+                                       .ctx = j});
+}
+
+/* Acts on a decision. Return: turns or a search have begun, which own the job. */
+static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
+{
+    struct dmn_adapt_model *a = m->adapt;
+    struct tun_decision *d = &j->decision;
     bool same = j->epoch == pl_epoch(m->pipe) && dmn_adapt_free_to_act(m), switched = false;
-    bool searching = false;
 
     a->decisions++;
     if (j->result != 0) {
         if (tun_adapt_decided(a->watch, &j->record, NULL, false, base_now_ns()) < 0) {
             dmn_adapt_forget(m);
         }
-        return;
+        return false;
     }
     a->decided = true;
     a->last_cause = d->cause;
     j->told = dmn_decided_new(&j->record, &j->decision);
     j->known = !d->search && dmn_adapt_prefer_known(m, record_of(j), &j->decision);
-    a->held = d->hold;
     a->quota_decided = a->quota;
+    if (same && d->replan && !d->search && tun_adapt_lost(a->watch, record_of(j), d)) {
+        d->replan = false;
+        d->hold = TUN_HOLD_LOST;
+    }
     if (same && d->replan && d->search) {
-        searching = search(m, j);
+        if (search(m, j)) {
+            correct(m, j);
+            return true;
+        }
+    } else if (same && d->replan && to_prove(m, d)) {
+        if (!dmn_turns_any(m->of) && begin_turns(m, j) == 0) {
+            return true;
+        }
     } else if (same && d->replan) {
         switched = change(m, j);
-    } else if (same && !d->replan) {
+    } else if (same) {
         tell_kept(m, j);
     }
-    if (!a->corrected && tun_cause_felt(d->cause)) {
-        dmn_adapt_unlearn(m);
-    }
-    a->corrected = any_factor(&record_of(j)->problem, d->slow);
-    if (!searching && tun_adapt_decided(a->watch, record_of(j), d, switched, base_now_ns()) < 0) {
-        dmn_adapt_forget(m);
-    }
-    dmn_adapt_publish(m);
+    settle(m, j, switched);
+    return false;
 }
 
 static void work(uv_work_t *w)
@@ -268,11 +406,11 @@ static void done(uv_work_t *w, int status)
     if (m) {
         m->adapt->job = NULL;
         j->result = status < 0 ? status : j->result;
-        act(m, j);
+        if (act(m, j)) {
+            return;
+        }
     }
-    if (!m || m->adapt->search != j) {
-        dmn_adapt_job_free(j);
-    }
+    dmn_adapt_job_free(j);
 }
 
 void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)

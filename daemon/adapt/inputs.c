@@ -9,6 +9,7 @@
 /* If even the busiest teams waited for more of the window than this, clients sent too few frames.
  * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
+#define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late */
 
 static struct tun_ep_seen see_ep(const struct gov_snapshot *s, const struct pl_ep *ep)
 {
@@ -121,6 +122,13 @@ static void note_alone(struct dmn_model *m, const struct pl_team_stats *t,
     }
 }
 
+/* Return: frames wait for every team that could take one. */
+static bool fed(const struct dmn_model *m)
+{
+    /* one that has just left and one that its client reads are not missing */
+    return pl_in_flight(m->pipe) + dmn_model_waiting(m) + 2 >= pl_depth(m->pipe);
+}
+
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns)
 {
@@ -173,6 +181,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     }
     a->starved = busiest < STARVED;
     a->window_ns = now_ns;
+    a->fed = !first && fed(m) ? a->fed + 1 : 0;
     a->pace[a->pace_at].at_ns = now_ns;
     a->pace[a->pace_at].collected = m->stats.collected;
     a->pace_at = (a->pace_at + 1) % DMN_ADAPT_PACE;
@@ -212,6 +221,14 @@ bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames)
         }
     }
     return true;
+}
+
+double dmn_adapt_pace_ns(const struct dmn_model *m)
+{
+    const struct dmn_adapt_model *a = m->adapt;
+    double fps = a && a->fed > PACE_WINDOWS ? dmn_adapt_fps(a, PACE_WINDOWS) : 0;
+
+    return fps > 0 ? 1e9 / fps : 0;
 }
 
 double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows)

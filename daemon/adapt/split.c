@@ -7,15 +7,21 @@
  * sees the part as any other EP, and leaves and probes it as such. When its core is as fast as its
  * siblings again, and stays so, the parts are joined.
  *
+ * The plan that serves and the new one take turns (live_turns.h). If the new one is not better, the
+ * parts are joined again, and the same cores are not split off until they are clearly slower or
+ * faster.
+ *
  * Nothing is split while a user's plan serves, while frames of several models come in (each slows
  * the other's cores), or soon after a split that did not last or did not pay.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "pipeline/plan_move.h"
+#include "tuner/adapt/lost.h"
 
 #define QUIET_NS (2 * BASE_NS_PER_S) /* for so long, before it is joined */
 #define AGAIN_NS (5 * BASE_NS_PER_S) /* from a join to the next split; doubled for hasty ones */
@@ -107,15 +113,34 @@ void dmn_split_end(struct dmn_adapt *adapt)
     }
 }
 
+/* Return: plans were tried on the parts, and none was better. Remembers which cores are not worth
+ * it. */
+static bool any_lost(struct dmn_adapt *adapt)
+{
+    bool lost = false;
+
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (m->adapt->split_lost == TUN_TURNS_WORSE) {
+            adapt->lost = adapt->split;
+        }
+        lost |= m->adapt->split_lost != TUN_TURNS_OPEN;
+        m->adapt->split_lost = TUN_TURNS_OPEN;
+    }
+    return lost;
+}
+
 /* Joins if that is due. Return: a change began. */
 static bool step_to_join(struct dmn_adapt *adapt, uint64_t now_ns)
 {
     const struct dmn_machine *machine = adapt->machine;
+    bool lost = any_lost(adapt);
 
     if (any_pinned(adapt)) {
         join(adapt, "the plan is a user's");
     } else if (machine->whole_wanted_ns > adapt->split_ns) {
         join(adapt, "a user's plan needs it");
+    } else if (lost) {
+        join(adapt, "no plan is better on its parts");
     } else if (!as_whole(adapt)) {
         adapt->whole_ns = 0;
     } else if (adapt->whole_ns == 0) {
@@ -158,11 +183,25 @@ static const struct pl_ep *add_slow(const struct dmn_adapt *adapt, const struct 
     return first;
 }
 
-static bool may_split(const struct dmn_adapt *adapt, uint64_t now_ns)
+/* Return: for these cores, about as slow, a split was not better before. */
+static bool was_lost(const struct dmn_adapt *adapt, const struct dmn_split *split)
+{
+    bool same = adapt->lost.count == split->count;
+
+    for (size_t i = 0; same && i < split->count; i++) {
+        const struct tun_slow_core *a = &adapt->lost.cores[i], *b = &split->cores[i];
+
+        same = a->cpu == b->cpu && fabs(log(a->factor / b->factor)) < TUN_LOST_CLEAR;
+    }
+    return same;
+}
+
+static bool may_split(const struct dmn_adapt *adapt, const struct dmn_model *m, uint64_t now_ns)
 {
     uint64_t again_ns = AGAIN_NS << base_min(adapt->hasty, HASTY_MOST);
 
-    return !any_pinned(adapt) && (adapt->split_ns == 0 || now_ns - adapt->split_ns >= again_ns) &&
+    return !any_pinned(adapt) && dmn_adapt_pace_ns(m) > 0 &&
+           (adapt->split_ns == 0 || now_ns - adapt->split_ns >= again_ns) &&
            (adapt->refused_ns == 0 || now_ns - adapt->refused_ns >= REFUSED_NS) &&
            (adapt->machine->whole_wanted_ns == 0 ||
             now_ns - adapt->machine->whole_wanted_ns >= WANTED_NS);
@@ -191,7 +230,7 @@ static bool suspects(const struct dmn_adapt *adapt, const struct dmn_model *m, u
     for (size_t i = 0; i < count; i++) {
         any |= ep_with(&adapt->machine->eps, slow[i].cpu) != NULL;
     }
-    return any && only_busy(adapt) == m && may_split(adapt, now_ns);
+    return any && only_busy(adapt) == m && may_split(adapt, m, now_ns);
 }
 
 /* While one core of an EP is suspected, it is too early to decide about the whole EP, and what is
@@ -225,11 +264,11 @@ static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
     const struct pl_ep *ep;
     char cores[80], text[192];
 
-    if (!m || !m->adapt->apart || !may_split(adapt, now_ns)) {
+    if (!m || !m->adapt->apart || !may_split(adapt, m, now_ns)) {
         return;
     }
     ep = add_slow(adapt, m, &split);
-    if (!ep) {
+    if (!ep || was_lost(adapt, &split)) {
         return;
     }
     for (struct dmn_model *each = adapt->models->models; each; each = each->next) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/told.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -26,27 +27,83 @@ static void with_untold(struct dmn_model *m, const char *detail, char *ret, size
     }
 }
 
+/* Adds to @detail how the turns ended. */
+static void with_turns(const struct dmn_turns_result *r, char *detail, size_t bytes)
+{
+    const struct tun_turns_shown *t = &r->shown;
+    size_t used = strlen(detail);
+
+    if (t->pairs == 0) {
+        snprintf(detail + used, bytes - used, "; too few frames came in to compare the plans");
+        return;
+    }
+    used += (size_t)snprintf(detail + used, bytes - used,
+                             "; in %zu turns each it served %.2f times as many frames", t->pairs,
+                             t->ratio);
+    if (isfinite(t->high) && used < bytes) {
+        used += (size_t)snprintf(detail + used, bytes - used, " (%.2f to %.2f)", t->low, t->high);
+    }
+    if (r->verdict != TUN_TURNS_BETTER && used < bytes) {
+        snprintf(detail + used, bytes - used, ", so the previous plan stays");
+    }
+}
+
+/* The plans that took turns, as trials. */
+static void add_trials(const struct dmn_model *m, const struct dmn_turns_result *r,
+                       struct dmn_history_event *e)
+{
+    const struct pl_plan *plans[] = {&r->incumbent, &r->challenger};
+    const double ns[] = {r->shown.incumbent_ns, r->shown.challenger_ns};
+
+    e->trials = calloc(base_array_count(plans), sizeof(*e->trials));
+    for (size_t i = 0; e->trials && i < base_array_count(plans); i++) {
+        char text[PL_PLAN_TEXT_MAX];
+
+        pl_plan_format(plans[i], pl_current_eps(m->pipe), text, sizeof(text));
+        e->trials[e->trial_count++] =
+            (struct dmn_history_trial){.plan = strdup(text),
+                                       .role = DMN_ROLE_TURNS,
+                                       .bottleneck_ns = ns[i],
+                                       .frames = r->frames[i],
+                                       .kept = (r->verdict == TUN_TURNS_BETTER) == (i == 1)};
+    }
+}
+
 struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
 {
-    char detail[600];
+    const struct dmn_turns_result *r = t->turns;
+    char detail[900];
+    struct dmn_history_event e = {.cause = dmn_cause_of(t->cause),
+                                  .detail = detail,
+                                  .origin = t->origin,
+                                  .plan_before = t->before,
+                                  .plan_after = t->after,
+                                  .fps_before = t->fps_before,
+                                  .fps_after = -1,
+                                  .predicted_gain = t->gain,
+                                  .duration_ms = t->duration_ms,
+                                  .outcome = t->outcome,
+                                  .decided = t->decided};
 
     with_untold(m, t->detail, detail, sizeof(detail));
+    if (r) {
+        with_turns(r, detail, sizeof(detail));
+        add_trials(m, r, &e);
+        e.verdict = r->verdict;
+        e.turns = r->shown;
+        e.lost = r->failed;
+    }
+    if (r && r->shown.pairs > 0) {
+        e.fps_before = 1e9 / r->shown.incumbent_ns;
+        e.fps_after =
+            1e9 / (r->verdict == TUN_TURNS_BETTER ? r->shown.challenger_ns : r->shown.incumbent_ns);
+    }
     dmn_log_limited(
         LOG_NOTICE,
         ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = t->after}),
         "model %s: %s: %s (%s)", m->name, tun_cause_name(t->cause), detail,
         dmn_event_outcome_name(t->outcome));
-    return dmn_plan_event(m, &(struct dmn_history_event){.cause = dmn_cause_of(t->cause),
-                                                         .detail = detail,
-                                                         .origin = t->origin,
-                                                         .plan_before = t->before,
-                                                         .plan_after = t->after,
-                                                         .fps_before = t->fps_before,
-                                                         .fps_after = -1,
-                                                         .predicted_gain = t->gain,
-                                                         .duration_ms = t->duration_ms,
-                                                         .outcome = t->outcome,
-                                                         .decided = t->decided});
+    return dmn_plan_event(m, &e);
 }
 
 /* How many times longer an EP takes than the table says at the present frequency: for the units
@@ -141,6 +198,9 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
             snprintf(ret + used, bytes - used, "; a plan that gains %.0f %% waits until %s",
                      100 * d->gain, until);
         }
+    } else if (d->hold == TUN_HOLD_LOST) {
+        snprintf(ret + used, bytes - used, "; a plan should gain %.0f %% and does not",
+                 100 * d->gain);
     } else if (d->hold == TUN_HOLD_BOUNDS) {
         snprintf(ret + used, bytes - used, "; no plan keeps the bounds");
     } else {

@@ -10,7 +10,8 @@ struct dmn_adapt_told {
     enum dmn_event_outcome outcome;
     const char *detail, *before, *after;
     double fps_before, gain, duration_ms;
-    struct dmn_decided *decided; /* gets another reference; NULL: none */
+    const struct dmn_turns_result *turns; /* that led to it; NULL: none */
+    struct dmn_decided *decided;          /* gets another reference; NULL: none */
 };
 /** dmn_adapt_tell() - writes history and log. Return: the event, borrowed until the next one; NULL:
  * out of memory. */

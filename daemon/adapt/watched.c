@@ -25,14 +25,21 @@ bool dmn_adapt_searches(const struct dmn_model *m)
 bool dmn_adapt_free_to_act(const struct dmn_model *m)
 {
     return !dmn_plan_changing(m) && !m->leaving && !pl_switching(m->pipe) && !m->of->stopping &&
-           !dmn_profiling(m->planning->of);
+           !(m->adapt && m->adapt->turns) && !dmn_profiling(m->planning->of);
 }
 
 bool dmn_adapt_holds(const struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    return a && ((a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) || a->carried);
+    return a && ((a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) || a->carried ||
+                 a->turns);
+}
+
+bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p)
+{
+    return m->adapt && m->adapt->fed > 0 && p->objective == TUN_THROUGHPUT &&
+           !(p->bounds.period_max_ns > 0) && !(p->bounds.latency_max_ns > 0);
 }
 
 void dmn_adapt_publish(struct dmn_model *m)
@@ -42,8 +49,9 @@ void dmn_adapt_publish(struct dmn_model *m)
     m->planning->hold_learning = dmn_adapt_holds(m);
     m->planning->hold_trials = a && a->search && a->corrected;
     /* a plan that is not watched yet counts as good */
-    m->planning->keep_nothing = a && a->quota <= 0 && (a->carried || (a->serving && a->corrected));
-    m->planning->keep_nothing_epoch = a ? a->epoch : 0;
+    m->planning->keep_nothing =
+        a && (a->turns || (a->quota <= 0 && (a->carried || (a->serving && a->corrected))));
+    m->planning->keep_nothing_epoch = !a ? 0 : a->turns ? pl_epoch(m->pipe) : a->epoch;
 }
 
 void dmn_adapt_forget(struct dmn_model *m)
@@ -51,6 +59,7 @@ void dmn_adapt_forget(struct dmn_model *m)
     struct dmn_adapt_model *a = m->adapt;
 
     a->serving = a->corrected = a->alarmed = false;
+    a->split_lost = TUN_TURNS_OPEN;
     a->verify_left = 0;
     a->job = dmn_adapt_job_leave(a->job);
     a->event = dmn_event_unref(a->event);
@@ -87,6 +96,7 @@ static enum dmn_adapt_phase phase_of(const struct dmn_model *m)
         return DMN_ADAPT_WAITING;
     }
     return a->job                                     ? DMN_ADAPT_DECIDING
+           : a->turns                                 ? DMN_ADAPT_VERIFYING
            : a->search                                ? DMN_ADAPT_TUNING
            : !a->serving || !dmn_adapt_free_to_act(m) ? DMN_ADAPT_WAITING
            : a->verify_left > 0                       ? DMN_ADAPT_VERIFYING

@@ -16,6 +16,7 @@
 #include "pipeline/pipeline.h"
 #include "tuner/adapt/apart.h"
 #include "tuner/adapt/resume.h"
+#include "tuner/adapt/turns.h"
 
 #define DMN_ADAPT_PACE 8u  /* windows over which throughput is measured */
 #define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */
@@ -36,7 +37,8 @@ struct dmn_adapt_job {
     uint32_t epoch;               /* of the plan that is decided on */
     uint64_t began_ns;
     int result;
-    bool known; /* it chose the plan known for this state of the machine */
+    struct dmn_origin origin; /* of the plan that served before a search */
+    bool known;               /* it chose the plan known for this state of the machine */
     /* owned: the record and the decision, before a known plan replaced it; NULL: not yet */
     struct dmn_decided *told;
 };
@@ -61,6 +63,7 @@ struct dmn_adapt_model {
         double service_ns;
     } alone[PL_TEAM_MAX];
     size_t alone_count;
+    unsigned fed;                 /* windows in a row at whose ends frames waited for every team */
     bool starved;                 /* in the last window even the busiest teams waited for frames */
     struct tun_apart *apart;      /* owned; NULL: nothing seen yet: which cores are slower */
     uint32_t apart_epoch;         /* of the plan that it saw */
@@ -81,6 +84,9 @@ struct dmn_adapt_model {
         uint64_t at_ns, collected;
     } pace[DMN_ADAPT_PACE];
     size_t pace_at;
+    struct dmn_turns *turns; /* owned; NULL: none: the plan and another one take turns */
+    /* how turns for the parts of an EP ended where no plan was better; OPEN: nothing to say */
+    enum tun_verdict split_lost;
     /* a change that is being verified */
     unsigned verify_left; /* windows */
     uint64_t verify_ns, verify_collected, verify_failed;

@@ -26,7 +26,7 @@ static json_t *trial_json(const struct dmn_history_trial *t)
                               (json_int_t)t->frames, "kept", t->kept);
     json_t *search;
 
-    if (t->role == DMN_ROLE_SERVING) {
+    if (t->role == DMN_ROLE_SERVING || t->role == DMN_ROLE_TURNS) {
         return trial;
     }
     search =
@@ -48,6 +48,18 @@ static json_t *trials_json(const struct dmn_history_event *e)
     return list;
 }
 
+/* An end of the interval that is not known is null. */
+static json_t *turns_json(const struct dmn_history_event *e)
+{
+    const struct tun_turns_shown *t = &e->turns;
+    bool known = isfinite(t->high);
+
+    return json_pack(
+        "{s:I, s:s, s:o, s:o, s:o}", "pairs", (json_int_t)t->pairs, "verdict",
+        tun_verdict_name(e->verdict), "ratio", t->pairs ? json_real(t->ratio) : json_null(), "low",
+        known ? json_real(t->low) : json_null(), "high", known ? json_real(t->high) : json_null());
+}
+
 json_t *dmn_event_json(const struct dmn_history_event *e)
 {
     json_t *event = json_pack(
@@ -63,6 +75,9 @@ json_t *dmn_event_json(const struct dmn_history_event *e)
         json_object_set_new(event, "objective", json_string(dmn_objective_name(e->objective)));
         json_object_set_new(event, "trial_count", json_integer((json_int_t)e->asked));
         json_object_set_new(event, "fps_during", json_real(e->fps_during));
+    }
+    if (e->verdict != TUN_TURNS_OPEN) {
+        json_object_set_new(event, "turns", turns_json(e));
     }
     if (e->decided) {
         json_object_set_new(event, "decision", dmn_decided_json(e->decided));

@@ -31,6 +31,7 @@ const char *dmn_trial_role_name(enum dmn_trial_role role)
     static const char *const names[] = {
         [DMN_ROLE_SERVING] = "serving", [DMN_ROLE_BEFORE] = "before", [DMN_ROLE_KNOWN] = "known",
         [DMN_ROLE_SHAPES] = "shapes",   [DMN_ROLE_SEARCH] = "search", [DMN_ROLE_AGAIN] = "again",
+        [DMN_ROLE_TURNS] = "turns",
     };
 
     return names[role];

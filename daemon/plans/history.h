@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/models/serving.h"
+#include "tuner/adapt/turns.h"
 
 #define DMN_DATE_MAX 64u
 /* How many of the newest events keep the inputs of their decision, which are large. */
@@ -43,6 +44,7 @@ enum dmn_trial_role {
     DMN_ROLE_SHAPES,  /* it shows unknown shapes of team */
     DMN_ROLE_SEARCH,  /* the search asked for it */
     DMN_ROLE_AGAIN,   /* it is measured once more, to be sure */
+    DMN_ROLE_TURNS,   /* it and another plan served in turns */
 };
 /** dmn_trial_role_name() - Return: static. */
 const char *dmn_trial_role_name(enum dmn_trial_role role);
@@ -97,6 +99,9 @@ struct dmn_history_event {
     size_t asked;                /* number of trials, listed or not */
     double fps_during;           /* clients' answers per second during the search */
     struct dmn_decided *decided; /* a reference; NULL: none */
+    /* of plan_after or the plan that was not taken against plan_before; OPEN: there were none */
+    enum tun_verdict verdict;
+    struct tun_turns_shown turns;
 };
 
 struct dmn_history {

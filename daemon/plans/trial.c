@@ -117,6 +117,34 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
     }
 }
 
+/* Return: every team has computed a frame since counting began. */
+static bool all_counted(const struct dmn_trial *t, const struct dmn_model *m)
+{
+    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+        struct pl_team_stats team;
+
+        pl_team_stats(m->pipe, i, &team);
+        if (team.service.count <= t->before[i].count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void dmn_trial_figures(const struct dmn_trial *t, const struct dmn_model *m, double *ret_pace_ns,
+                       double *ret_clock_ns)
+{
+    double half;
+
+    *ret_pace_ns = *ret_clock_ns = 0;
+    if (t->window_ns && saturated(t)) {
+        *ret_pace_ns = dmn_pace_mean_ns(&t->pace);
+    }
+    if (t->window_ns && all_counted(t, m)) {
+        slowest_stage(t, m, ret_clock_ns, &half);
+    }
+}
+
 /* The bottleneck so far. @ret_half_ns: half width of its confidence interval. */
 static double bottleneck_ns(const struct dmn_trial *t, const struct dmn_model *m,
                             double *ret_half_ns)

@@ -51,6 +51,11 @@ void dmn_trial_begin(struct dmn_trial *t, const struct dmn_model *m,
 void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct pl_frame *f);
 /** dmn_trial_over() - Return: the trial needs no more frames. */
 bool dmn_trial_over(struct dmn_trial *t, struct dmn_model *m, uint64_t now_ns);
+/** dmn_trial_figures() - the time per frame of what was counted so far, in both ways
+ * @ret_pace_ns: between departures; 0: frames were missing @ret_clock_ns: of the slowest stage by
+ * the clocks; 0: a team had no frame */
+void dmn_trial_figures(const struct dmn_trial *t, const struct dmn_model *m, double *ret_pace_ns,
+                       double *ret_clock_ns);
 /**
  * dmn_trial_result() - the result; the plan must still serve
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two plans in turns: a worse one is hardly ever taken, a better one soon, and what lost is known. */
+/* Two plans in turns: a worse one is hardly ever taken, a better one soon, what lost is known. */
 #include "tests/harness.h"
 #include "tests/sim/two_cores.h"
 #include "tuner/adapt/lost.h"
@@ -15,8 +15,8 @@ struct tally {
     size_t most;
 };
 
-/* @spread: of a pair. @bursts: share of windows that another program disturbs. @trend: by which each
- * window is slower than the last one. */
+/* @spread: of a pair. @bursts: share of windows that another program disturbs. @trend: by which
+ * each window is slower than the last one. */
 static struct tally contests(double gain, double spread, double bursts, double trend)
 {
     struct tun_turns_options o = TUN_TURNS_DEFAULTS;

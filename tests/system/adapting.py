@@ -55,6 +55,21 @@ class Tree:
         self.put("sys/devices/system/cpu/cpufreq/policy%d/%s" % (number, name), value)
 
 
+class Ahead:
+    """Goes ahead of all else that the machine does, with the daemons and clients that begin meanwhile: for cases in which one
+    plan has to show that it is faster than another. Without the right to that they compete as usual."""
+
+    def __enter__(self):
+        try:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5))
+        except OSError:
+            pass
+        return self
+
+    def __exit__(self, kind, value, trace):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 class Client(threading.Thread):
     """Streams until told to stop and checks order and content of every answer. `frames`: what it may send(), None: a constant."""
 
@@ -202,3 +217,14 @@ def kept(m, change=None):
                 kept_files.write(path, root)
             return root["states"]
     return []
+
+
+def begin_with(m, plan):
+    """The daemon anew, with a plan that was kept for the state of the machine it finds."""
+    m.watched()
+    m.wait("a state", lambda: kept(m))
+    m.end()
+    kept(m, lambda states: [{**s, "plan": plan} for s in states])
+    m.begin()
+    equal((m.model()["plan"], m.model()["algorithm"]), (plan, "saved"))
+    m.watched()

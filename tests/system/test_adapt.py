@@ -6,7 +6,7 @@ usage: test_adapt.py [CASE]...
 """
 import shutil
 
-from adapting import DEAF, EPS, LOW, TOP, Machine, good_record, kept
+from adapting import DEAF, EPS, LOW, TOP, Ahead, Machine, begin_with, good_record, kept
 from daemon import check, equal, main
 
 
@@ -153,10 +153,10 @@ def noise_does_not_fill_the_history():
 
 
 def a_known_state_returns():
-    """A plan is kept for each limit and returns with it, also after a restart. No other plan gains enough here, and the two
-    that are kept differ in name only: what is seen is that they return."""
-    top, low = "0-25@a+b", "0-25@b+a"
-    with Machine(adapt={**DEAF, "gain_percent": 1000}) as m:
+    """A plan is kept for each limit and tried with it, also after a restart. No other plan gains enough here; that of the
+    lower limit uses both cores, so it is better whatever the files say."""
+    top, low = "0-25@a", "0-25@a+b"
+    with Ahead(), Machine(adapt={**DEAF, "gain_percent": 1000}) as m:
         m.watched()
         first = m.wait("a state", lambda: kept(m))[0]
         m.tree.policy(1, "scaling_max_freq", LOW)
@@ -172,14 +172,16 @@ def a_known_state_returns():
         m.begin()
         equal((m.model()["plan"], m.model()["algorithm"]), (top, "saved"))
         m.watched()
-        before = 0
-        for khz, plan in ((LOW, low), (TOP, top), (LOW, low)):
-            m.tree.policy(1, "scaling_max_freq", khz)
-            event = m.decided("frequency", before)
-            equal([event[k] for k in ("outcome", "plan_after", "algorithm")], ["switched", plan, "saved"], event["detail"])
-            check("the plan kept for this state of the machine returns" in event["detail"], event["detail"])
-            before = event["id"]
-            m.frames(20)
+        m.tree.policy(1, "scaling_max_freq", LOW)
+        event = m.decided("frequency")
+        equal([event[k] for k in ("outcome", "plan_after", "algorithm")], ["switched", low, "saved"], event["detail"])
+        check("the plan kept for this state of the machine returns" in event["detail"], event["detail"])
+        equal((event["turns"]["verdict"], event["lost"]), ("better", 0))
+        m.frames(20)
+        m.tree.policy(1, "scaling_max_freq", TOP)  # that of one core does not return: it lost
+        event = m.decided("frequency", event["id"])
+        equal((event["outcome"], m.model()["plan"]), ("kept", low), event["detail"])
+        m.tree.policy(1, "scaling_max_freq", LOW)
         m.end()
 
         m.begin()  # under the lower limit
@@ -193,6 +195,29 @@ def a_known_state_returns():
         m.begin()
         equal((m.model()["plan"], m.model()["algorithm"]), (low, "saved"))
         m.frames(20)
+
+
+def a_plan_that_loses_stays_away():
+    """Files say that core 1 hardly runs, which is wrong: a plan without it is proposed. It serves a few turns, and is
+    left alone from then on."""
+    halves, crawl = "0-12@a|13-25@b", 20000
+    with Ahead(), Machine() as m:
+        begin_with(m, halves)
+        before = m.last_id()
+        m.tree.policy(1, "scaling_max_freq", crawl)
+        m.tree.policy(1, "scaling_cur_freq", crawl)
+        event = m.decided("frequency", before)
+        good_record(event)
+        equal((event["outcome"], event["plan_after"], m.model()["plan"]), ("kept", halves, halves), event["detail"])
+        turns = event["turns"]
+        equal((turns["verdict"], event["lost"]), ("worse", 0))
+        check(turns["ratio"] < 1 and turns["pairs"] >= 2, turns)
+        check("so the previous plan stays" in event["detail"], event["detail"])
+        equal([(t["role"], t["kept"]) for t in event["trials"]], [("turns", True), ("turns", False)])
+        equal((m.model()["adapt"]["last"], m.model()["adapt"]["held"]), ({"cause": "frequency", "outcome": "kept"}, "lost"))
+        windows = m.model()["adapt"]["windows"]
+        m.wait("windows", lambda: m.model()["adapt"]["windows"] > windows + 25)
+        equal([e["id"] for e in m.history() if "turns" in e], [event["id"]])
 
 
 def a_quota_is_part_of_a_state():
@@ -270,5 +295,5 @@ def a_search_where_one_is_wanted():
 if __name__ == "__main__":
     main([governor, frequency, heat, a_core_goes_and_returns, the_cpuset_shrinks, a_plan_of_the_user_stays,
           a_change_before_anything_is_watched, noise_does_not_fill_the_history, a_known_state_returns,
-          a_quota_is_part_of_a_state, keys_hold_after_a_reload, nothing_happens, every_sensor_vanishes, switched_off,
-          a_search_where_one_is_wanted])
+          a_plan_that_loses_stays_away, a_quota_is_part_of_a_state, keys_hold_after_a_reload, nothing_happens,
+          every_sensor_vanishes, switched_off, a_search_where_one_is_wanted])

@@ -2,9 +2,9 @@
 /**
  * tuner/adapt/lost.h - plans that were not better than another one, and the machine of that moment
  *
- * A plan that lost the turns (tuner/adapt/turns.h) is not tried again instead of the same plan until
- * the machine differs clearly. The machine is one figure for each EP: the mean over units of the
- * log of what a unit costs on one core, by the table corrected for frequencies and slowdowns. A
+ * A plan that lost the turns (tuner/adapt/turns.h) is not tried again instead of the same plan
+ * until the machine differs clearly. The machine is one figure for each EP: the mean over units of
+ * the log of what a unit costs on one core, by the table corrected for frequencies and slowdowns. A
  * difference of TUN_LOST_CLEAR in one of them, or another set of EPs or cores, is clear.
  *
  * Plain data and functions; one thread at a time; no allocation. Zeroed: nothing has lost.

@@ -17,19 +17,20 @@
  *
  * - better: the interval of `alpha` is above 0, and the turns have gone on for time_least_ns, so
  *   that what made B better lasts;
- * - ended: what made B better is over: A serves a window in less than 1/1.3 of the time per frame of
- *   the fastest of at least two before, or B was slower by 5 % in the last two pairs, and faster before;
+ * - ended: what made B better is over: A serves a window in less than 1/1.3 of the time per frame
+ *   of the fastest of at least two before, or B was slower by 5 % in the last two pairs, and faster
+ *   before;
  * - worse: the interval of `alpha_worse`, narrower as a refusal needs no proof, is below the gain
- *   that is asked for; or from pairs_least pairs on m + 1.28 sqrt(S / ((n - 1) n)) is, so that plans
- *   which are as good as each other do not go on for long; or B was slower by 5 % in the last two
- *   pairs, and not faster before;
+ *   that is asked for; or from pairs_least pairs on m + 1.28 sqrt(S / ((n - 1) n)) is, so that
+ *   plans which are as good as each other do not go on for long; or B was slower by 5 % in the last
+ *   two pairs, and not faster before;
  * - undecided: neither, after pairs_most pairs, or after time_most_ns and pairs_least pairs.
  *
  * The caller keeps the incumbent unless B is better.
  *
  * Where the reason of the serving plan is gone, and the plan from before is to return (`returns`),
- * the serving one has to prove that it is better: it is B, and unless it is, the verdict is that the
- * challenger, which is A, is better. What is asked and told is of incumbent and challenger.
+ * the serving one has to prove that it is better: it is B, and unless it is, the verdict is that
+ * the challenger, which is A, is better. What is asked and told is of incumbent and challenger.
  *
  * Pure; one thread at a time; no allocation.
  */
@@ -95,9 +96,8 @@ enum tun_verdict tun_turns_add(struct tun_turns *t, double ns, uint64_t now_ns);
 /* What the turns show, for people. */
 struct tun_turns_shown {
     size_t pairs;
-    double ratio, low,
-        high; /* frames a second of the challenger over those of the incumbent, and the interval of alpha; low
-                                0 and high INFINITY: nothing is known yet */
+    double ratio;     /* frames a second of the challenger over those of the incumbent */
+    double low, high; /* the interval of alpha; 0 and INFINITY: nothing is known yet */
     double incumbent_ns, challenger_ns; /* mean time per frame; 0: none */
 };
 void tun_turns_show(const struct tun_turns *t, struct tun_turns_shown *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/adapting.h"
+#include "tuner/pipesim/adapting_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,187 +12,23 @@
 #include "tuner/search/random.h"
 #include "tuner/solve/solve.h"
 
-#define TOP_KHZ 2000000.0
-
-enum { PERFORMANCE = 1, POWERSAVE };     /* governors; 0 is unknown */
 #define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */
-#define NO_WAIT 0.98                     /* CPU time of undisturbed service */
 #define TRIAL_WINDOWS 3u                 /* that a trial of a search takes */
 #define SWITCH_LOSS 0.02                 /* of a window; 0 to 1 ms of 100 were measured */
 #define LOADED 0.9                       /* a lower load does not show what a plan could do */
 
-struct play {
-    const struct psim_adapting *how;
-    struct psim_adapted *out;
-    struct tun_adapt *adapt; /* owned */
-    struct tun_record truth; /* owned: its problem, betas and factors are the world's */
-    struct pl_plan plan;
-    struct psim_world world;
-    double noise[PL_STAGE_MAX][PL_GROUP_MAX];
-    struct tun_random random;
-    double t_s;
-    /* plans in turns: the decision that is to be proved, with what it was made from; owned */
-    bool turning, challenger; /* challenger: it served the last window */
-    struct tun_turns turns;
-    struct tun_record record;
-    struct tun_decision decision;
-    bool alarmed[PL_TEAM_MAX]; /* by watch */
-};
-
-static void world_at(struct play *p)
-{
-    const struct psim_scenario *s = p->how->scenario;
-    size_t units = p->truth.problem.unit_count;
-
-    p->world = (struct psim_world){.load = 1};
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        p->world.contended[k] = p->world.slowed[k] = p->world.clock[k] = p->world.quota[k] = 1;
-    }
-    s->world(p->t_s, s, &p->world);
-    for (size_t k = 0; k < p->truth.problem.ep_count; k++) {
-        uint16_t cores = p->truth.problem.eps[k].cores;
-
-        p->truth.eps[k].cores = cores > p->world.cores_less[k] ? cores - p->world.cores_less[k] : 0;
-        p->truth.eps[k].khz_table = TOP_KHZ;
-        p->truth.eps[k].khz = TOP_KHZ * p->world.clock[k];
-        for (size_t u = 0; u < units; u++) {
-            p->truth.slow[k * units + u] =
-                p->world.contended[k] * p->world.slowed[k] / p->world.quota[k];
-        }
-    }
-}
-
-static void see_eps(const struct play *p, struct tun_ep_seen *ret)
-{
-    for (size_t k = 0; k < p->truth.problem.ep_count; k++) {
-        double khz = p->truth.eps[k].khz;
-
-        ret[k] = (struct tun_ep_seen){.cores = p->truth.eps[k].cores,
-                                      .governor = p->world.powersave[k] ? POWERSAVE : PERFORMANCE,
-                                      .khz = khz,
-                                      .limit_khz = p->world.limited[k] ? khz : TOP_KHZ,
-                                      .hardware_khz = TOP_KHZ,
-                                      .thermal = p->world.thermal[k]};
-    }
-}
-
-static double spike(struct play *p)
-{
-    return tun_random_unit(&p->random) < p->how->noise.spikes
-               ? 0.2 + 0.8 * tun_random_unit(&p->random)
-               : 0;
-}
-
-/* With @frames at once; the watch sees times as of single frames. */
-static double team_truth(const struct play *p, const struct pl_stage_plan *stage,
-                         const struct pl_group *g, size_t frames)
-{
-    const struct tun_problem *t = &p->truth.problem;
-    double ns =
-        t->handoff_ns +
-        (stage->first_unit ? t->handoff_ns_per_byte * t->units[stage->first_unit].in_bytes : 0);
-
-    for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        ns += tun_cell_at(&t->costs, g->ep, g->width, u)->ns *
-              p->truth.slow[g->ep * t->unit_count + u] *
-              tun_clock_factor(&p->truth.eps[g->ep], p->truth.beta[u]) *
-              tun_at_once_factor(tun_at_once_at(t, g->ep, u), (double)frames);
-    }
-    return ns;
-}
-
-static double stage_ns(const struct play *p, size_t stage)
-{
-    const struct pl_stage_plan *s = &p->plan.stages[stage];
-    double rate = 0;
-
-    for (size_t g = 0; g < s->group_count; g++) {
-        rate += s->groups[g].count / team_truth(p, s, &s->groups[g], pl_group_batch(&s->groups[g]));
-    }
-    return 1 / rate;
-}
-
-static double bottleneck(const struct play *p)
-{
-    double longest = 0;
-
-    for (size_t s = 0; s < p->plan.stage_count; s++) {
-        longest = base_max(longest, stage_ns(p, s));
-    }
-    return longest;
-}
-
-/* A team under a quota that asks for less than that is not slowed by it. */
-static double waits(const struct play *p, size_t stage, const struct pl_group *g)
-{
-    double asks = stage_ns(p, stage) * p->world.quota[g->ep] / bottleneck(p);
-
-    return p->world.contended[g->ep] *
-           (asks < 0.9 * p->world.quota[g->ep] ? 1 : 1 / p->world.quota[g->ep]);
-}
-
-static struct tun_team_seen see_team(struct play *p, size_t s, size_t g)
-{
-    const struct psim_noise *n = &p->how->noise;
-    const struct pl_group *group = &p->plan.stages[s].groups[g];
-    double *z = &p->noise[s][g], wait = waits(p, s, group), spikes, ns;
-
-    ns = team_truth(p, &p->plan.stages[s], group, 1) * wait * p->world.quota[group->ep] /
-         p->world.contended[group->ep];
-    *z = n->correlation * *z +
-         sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
-    spikes = spike(p);
-    return (struct tun_team_seen){.stage = (uint16_t)s,
-                                  .group = (uint16_t)g,
-                                  .frames = (uint64_t)(1 + 10 * p->world.load),
-                                  .service_ns = ns * exp(n->cv * *z + spikes),
-                                  .cpu_ns = NO_WAIT * ns * exp(n->cv * *z) / wait,
-                                  .busy = p->world.load * stage_ns(p, s) / bottleneck(p),
-                                  .starved = p->world.load < 0.5};
-}
-
-static size_t see_teams(struct play *p, struct tun_team_seen *ret)
-{
-    size_t count = 0;
-
-    for (size_t s = 0; s < p->plan.stage_count; s++) {
-        for (size_t g = 0; g < p->plan.stages[s].group_count; g++) {
-            ret[count++] = see_team(p, s, g);
-        }
-    }
-    return count;
-}
-
-/* Throughput of the serving plan as a share of the best for the world as it is. */
-static double ratio(const struct play *p)
-{
-    base_autofree struct tun_solution *best = malloc(sizeof(*best));
-    struct tun_problem now = TUN_PROBLEM_NULL;
-    size_t eps[PL_EP_MAX];
-    double share = NAN;
-
-    if (best && tun_correct(&p->truth, p->truth.slow, &now, eps) == 0) {
-        now.bounds.slack = 0;
-        if (tun_solve(&now, best) == 0) {
-            share = best->outcome.bottleneck_ns / bottleneck(p);
-        }
-    }
-    tun_problem_deinit(&now);
-    return share;
-}
-
-static void log_change(struct play *p, enum tun_cause cause, double gain, const struct pl_plan *to,
-                       bool back)
+static void log_change(struct psim_play *p, enum tun_cause cause, double gain,
+                       const struct pl_plan *to, bool back)
 {
     struct psim_adapted *o = p->out;
     struct psim_change change = {.at_s = p->t_s, .cause = cause, .gain = gain, .back = back};
     const struct psim_scenario *s = p->how->scenario;
 
-    change.before_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
+    change.before_ms = psim_play_bottleneck(p) / (double)BASE_NS_PER_MS;
     p->plan = *to;
     memset(p->noise, 0, sizeof(p->noise));
     memset(p->alarmed, 0, sizeof(p->alarmed));
-    change.after_ms = bottleneck(p) / (double)BASE_NS_PER_MS;
+    change.after_ms = psim_play_bottleneck(p) / (double)BASE_NS_PER_MS;
     change.plan = *to;
     if (o->changes < PSIM_CHANGES_MAX) {
         o->log[o->changes] = change;
@@ -207,13 +43,13 @@ static void log_change(struct play *p, enum tun_cause cause, double gain, const 
     }
 }
 
-static uint64_t clock_at(const struct play *p, double t_s)
+static uint64_t clock_at(const struct psim_play *p, double t_s)
 {
     return EPOCH_NS + (uint64_t)(t_s * (double)BASE_NS_PER_S) + (uint64_t)p->world.clock_skew_ns;
 }
 
 /* Noticed is what was no alarm before, or began after the onset. */
-static void note_alarms(struct play *p)
+static void note_alarms(struct psim_play *p)
 {
     double onset_s = p->how->scenario->onset_s;
     uint64_t onset_ns = clock_at(p, onset_s);
@@ -233,7 +69,7 @@ static void note_alarms(struct play *p)
 }
 
 /* A plan serves for some windows, on the machine as it is then. */
-static void try_plan(struct play *p, const struct pl_plan *plan, struct tun_sample *samples,
+static void try_plan(struct psim_play *p, const struct pl_plan *plan, struct tun_sample *samples,
                      struct tun_trial *ret)
 {
     struct psim_machine machine = {.noise = p->how->noise.cv, .random = p->random};
@@ -243,7 +79,7 @@ static void try_plan(struct play *p, const struct pl_plan *plan, struct tun_samp
     *ret = (struct tun_trial){.plan = *plan, .failed = true};
     p->out->windows += TRIAL_WINDOWS;
     p->t_s = (double)p->out->windows * PSIM_WINDOW_S;
-    world_at(p);
+    psim_play_world(p);
     for (size_t k = 0; k < PL_EP_MAX; k++) {
         machine.slow[k] = 1;
     }
@@ -257,7 +93,7 @@ static void try_plan(struct play *p, const struct pl_plan *plan, struct tun_samp
 }
 
 /* Asks and tells to the end. @ret: trials of the serving plan and of the one to serve. */
-static int try_plans(struct play *p, struct tun_search *s, struct tun_sample *samples,
+static int try_plans(struct psim_play *p, struct tun_search *s, struct tun_sample *samples,
                      struct tun_trial ret[2])
 {
     const struct tun_trial *best;
@@ -280,7 +116,7 @@ static int try_plans(struct play *p, struct tun_search *s, struct tun_sample *sa
 }
 
 /* The search of a decision. */
-static int search(struct play *p, struct tun_decision *d)
+static int search(struct psim_play *p, struct tun_decision *d)
 {
     base_autofree struct tun_sample *samples =
         calloc(tun_core_count(&p->truth.problem) * p->truth.problem.unit_count, sizeof(*samples));
@@ -315,7 +151,7 @@ static int search(struct play *p, struct tun_decision *d)
 }
 
 /* Tells the watch what became of the decision. */
-static int settle(struct play *p, bool switched, enum tun_verdict verdict, uint64_t now_ns)
+static int settle(struct psim_play *p, bool switched, enum tun_verdict verdict, uint64_t now_ns)
 {
     int error = tun_adapt_decided(p->adapt, &p->record, &p->decision, switched, now_ns);
 
@@ -328,7 +164,7 @@ static int settle(struct play *p, bool switched, enum tun_verdict verdict, uint6
 }
 
 /* Return: plans take turns from now on. */
-static bool begin_turns(struct play *p, uint64_t now_ns)
+static bool begin_turns(struct psim_play *p, uint64_t now_ns)
 {
     struct tun_turns_options o = TUN_TURNS_DEFAULTS;
 
@@ -343,7 +179,7 @@ static bool begin_turns(struct play *p, uint64_t now_ns)
     return true;
 }
 
-static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
+static int decide(struct psim_play *p, struct tun_record *r, uint64_t now_ns)
 {
     struct tun_decision *d = &p->decision;
     int error;
@@ -352,7 +188,7 @@ static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
     p->record.measured_ns =
         p->world.load < LOADED
             ? 0
-            : bottleneck(p) * exp(p->how->noise.cv * tun_random_normal(&p->random));
+            : psim_play_bottleneck(p) * exp(p->how->noise.cv * tun_random_normal(&p->random));
     error = tun_decide(&p->record, d);
     if (error) {
         tun_record_deinit(&p->record);
@@ -385,9 +221,10 @@ static int decide(struct play *p, struct tun_record *r, uint64_t now_ns)
 }
 
 /* A window of the plan whose turn it is. */
-static int turn(struct play *p, uint64_t now_ns)
+static int turn(struct psim_play *p, uint64_t now_ns)
 {
-    double ns = bottleneck(p) * exp(p->how->noise.cv * tun_random_normal(&p->random) + spike(p));
+    double ns = psim_play_bottleneck(p) *
+                exp(p->how->noise.cv * tun_random_normal(&p->random) + psim_play_spike(p));
     enum tun_verdict verdict = tun_turns_add(&p->turns, ns, now_ns);
 
     if (verdict == TUN_TURNS_OPEN && !(p->world.events & (TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET))) {
@@ -406,19 +243,19 @@ static int turn(struct play *p, uint64_t now_ns)
 }
 
 /* Counts the frames of a window. */
-static void count_frames(struct play *p, bool switched)
+static void count_frames(struct psim_play *p, bool switched)
 {
     struct pl_plan serving = p->plan;
     double window_ns = PSIM_WINDOW_S * 1e9 * p->world.load;
 
-    p->out->frames += (switched ? 1 - SWITCH_LOSS : 1) * window_ns / bottleneck(p);
+    p->out->frames += (switched ? 1 - SWITCH_LOSS : 1) * window_ns / psim_play_bottleneck(p);
     p->plan = p->out->first;
-    p->out->frames_first += window_ns / bottleneck(p);
+    p->out->frames_first += window_ns / psim_play_bottleneck(p);
     p->plan = serving;
 }
 
 /* One window: the world is as it is at its beginning. */
-static int window(struct play *p)
+static int window(struct psim_play *p)
 {
     struct tun_ep_seen eps[PL_EP_MAX] = {0};
     struct tun_team_seen teams[PL_TEAM_MAX];
@@ -427,7 +264,7 @@ static int window(struct play *p)
     bool switched = false;
     int asked;
 
-    world_at(p);
+    psim_play_world(p);
     if (p->turning) {
         bool challenger = tun_turns_challenger(&p->turns);
 
@@ -436,8 +273,8 @@ static int window(struct play *p)
         p->plan = challenger ? p->decision.plan : p->record.plan;
     }
     count_frames(p, switched);
-    see_eps(p, eps);
-    w.team_count = see_teams(p, teams);
+    psim_play_eps(p, eps);
+    w.team_count = psim_play_teams(p, teams);
     w.events = p->world.events;
     w.felt.throttled = p->world.quota[0] < 1 ? 0.9 : 0;
     w.start_ns = clock_at(p, p->t_s);
@@ -459,7 +296,7 @@ static int window(struct play *p)
 }
 
 /* The truth's own compute-boundness, and the planner's table with its errors. */
-static int prepare(struct play *p, struct tun_problem *ret_told)
+static int prepare(struct psim_play *p, struct tun_problem *ret_told)
 {
     const struct tun_problem *truth = p->how->truth;
     size_t units = truth->unit_count;
@@ -485,7 +322,7 @@ static int prepare(struct play *p, struct tun_problem *ret_told)
     return 0;
 }
 
-static int start(struct play *p, const struct tun_problem *told)
+static int start(struct psim_play *p, const struct tun_problem *told)
 {
     base_autofree struct tun_solution *first = malloc(sizeof(*first));
     struct tun_adapt_options options = p->how->options ? *p->how->options : TUN_ADAPT_DEFAULTS;
@@ -498,14 +335,14 @@ static int start(struct play *p, const struct tun_problem *told)
         return error < 0 ? error : -EINVAL;
     }
     p->plan = first->plan;
-    world_at(p);
-    see_eps(p, eps);
+    psim_play_world(p);
+    psim_play_eps(p, eps);
     return tun_adapt_serve(p->adapt, told, &p->plan, eps, clock_at(p, 0));
 }
 
 int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
 {
-    base_autofree struct play *p = calloc(1, sizeof(*p));
+    base_autofree struct psim_play *p = calloc(1, sizeof(*p));
     struct tun_problem told = TUN_PROBLEM_NULL;
     double seconds = how->seconds > 0 ? how->seconds : how->scenario->seconds;
     bool slow_seen = how->scenario->end_s == 0;
@@ -526,14 +363,14 @@ int psim_adapt(const struct psim_adapting *how, struct psim_adapted *ret)
     ret->first = p->plan;
     while (error == 0 && p->t_s < seconds) {
         if (!slow_seen && p->t_s + PSIM_WINDOW_S >= how->scenario->end_s) {
-            ret->ratio_slow = ratio(p);
+            ret->ratio_slow = psim_play_ratio(p);
             slow_seen = true;
         }
         error = window(p);
     }
     if (error == 0) {
-        world_at(p);
-        ret->ratio_end = ratio(p);
+        psim_play_world(p);
+        ret->ratio_end = psim_play_ratio(p);
         ret->last = p->plan;
     }
     tun_adapt_free(p->adapt);
