@@ -4,8 +4,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli.h"
+#include "shown_text.h"
 
 #define CLI_COLUMNS 80 /* columns of a terminal */
 
@@ -45,10 +47,16 @@ static inline void cli_print_usage(FILE *to, const struct cli_program *program,
 static inline void cli_print_message(const struct cli_program *program, const char *command,
                                      const char *format, va_list args)
 {
+    char *text = NULL;
+
     fflush(stdout);
-    fprintf(stderr, "%s%s%s: ", program->name, command ? " " : "", command ? command : "");
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    if (vasprintf(&text, format, args) < 0) {
+        return;
+    }
+    shown_clean(text, "\n");
+    fprintf(stderr, "%s%s%s: %s\n", program->name, command ? " " : "", command ? command : "",
+            text);
+    free(text);
 }
 
 /** cli_print_help() - prints usage, what the command does, and one line per option. */

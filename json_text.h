@@ -4,13 +4,19 @@
  *
  * json_dumps() of Jansson 2.14 ignores that the text of a key could not be appended: if memory runs
  * out there, its text lacks the key, and is returned.
+ *
+ * Characters that shown_text.h hides are written as escapes, which mean the same: JSON may go to a
+ * terminal, too.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "shown_text.h"
 
 struct json_text {
     char *data; /* owned */
@@ -18,10 +24,8 @@ struct json_text {
     bool failed; /* stays */
 };
 
-static inline int json_text_append(const char *data, size_t bytes, void *arg)
+static inline int json_text_put(struct json_text *t, const char *data, size_t bytes)
 {
-    struct json_text *t = arg;
-
     if (!t->failed && t->size - t->used <= bytes) { /* room for the NUL, too */
         size_t size = 2 * (t->used + bytes) + 256;
         char *grown = realloc(t->data, size);
@@ -39,6 +43,37 @@ static inline int json_text_append(const char *data, size_t bytes, void *arg)
     return 0;
 }
 
+static inline int json_text_escape(struct json_text *t, uint32_t c)
+{
+    char text[16];
+    int n = c < 0x10000
+                ? snprintf(text, sizeof(text), "\\u%04x", (unsigned)c)
+                : snprintf(text, sizeof(text), "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                           (unsigned)(0xdc00 + (c & 0x3ff)));
+
+    return json_text_put(t, text, (size_t)n);
+}
+
+/* Jansson passes whole characters, and white space of its own between values. */
+static inline int json_text_append(const char *data, size_t bytes, void *arg)
+{
+    size_t from = 0, n;
+    uint32_t c;
+    int r = 0;
+
+    for (size_t at = 0; r == 0 && at < bytes; at += n) {
+        n = shown_decode(data + at, bytes - at, &c);
+        if (n == 0 || c < 0x20 || !shown_hidden(c)) {
+            n = n == 0 ? 1 : n;
+            continue;
+        }
+        r = json_text_put(arg, data + from, at - from);
+        r = r == 0 ? json_text_escape(arg, c) : r;
+        from = at + n;
+    }
+    return r == 0 ? json_text_put(arg, data + from, bytes - from) : r;
+}
+
 /** json_text() - json_dumps(). Return: owned, or NULL. */
 static inline char *json_text(const json_t *value, size_t flags)
 {
@@ -49,4 +84,14 @@ static inline char *json_text(const json_t *value, size_t flags)
         return NULL;
     }
     return t.data;
+}
+
+/** json_text_print() - json_dumpf(). Return: 0; -1: out of memory, or it could not be written. */
+static inline int json_text_print(const json_t *value, FILE *to, size_t flags)
+{
+    char *text = json_text(value, flags);
+    int r = text && fputs(text, to) >= 0 ? 0 : -1;
+
+    free(text);
+    return r;
 }

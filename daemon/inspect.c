@@ -13,17 +13,21 @@
 #include "kernels/kernels.h"
 #include "model/open_shapes.h"
 #include "model/sidecar.h"
+#include "shown_text.h"
 
 static void inspection_clean(struct mdl_inspection *in)
 {
     mdl_inspection_deinit(in);
 }
 
-/* Control characters of a file's names would reach the terminal. */
+/* Texts of a file, which anybody may have made. */
 static void print_safe(const char *text)
 {
-    for (; *text; text++) {
-        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+    base_autofree char *clean = strdup(text);
+
+    if (clean) {
+        shown_clean(clean, "");
+        fputs(clean, stdout);
     }
 }
 
@@ -143,7 +147,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
 
         json_object_del(draft, "labels"); /* there may be a thousand */
         printf("%-12s", "draft");
-        json_dumpf(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
+        json_text_print(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
         puts(writes ? "" : "\n            --write-sidecar writes it");
     }
     if (!in->model) {
@@ -198,7 +202,7 @@ int dmn_inspect(const struct dmn_args *args)
     if (args->json) {
         json_auto_t *j = dmn_inspection_json(&in, file, sidecar, exists);
 
-        json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
+        json_text_print(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');
     } else if (in.read) {
         print_text(&in, file, sidecar, exists, args->write_sidecar);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ipc/client.h"
+#include "shown_text.h"
 
 static _Thread_local char last_error[512];
 
@@ -16,6 +17,7 @@ int ipc_client_error(int rc, const char *format, ...)
     va_start(args, format);
     vsnprintf(last_error, sizeof(last_error), format, args);
     va_end(args);
+    shown_clean(last_error, ""); /* the daemon's texts name what is in files and requests */
     return rc;
 }
 

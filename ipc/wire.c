@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pixfmt.h"
+#include "shown_text.h"
 
 /* The numbers of the wire are those of the table. */
 #define SAME(ID, ...) _Static_assert((int)IPC_PIX_##ID == PIXFMT_##ID, #ID);
@@ -117,44 +118,14 @@ static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
     memcpy(b, name, n);
 }
 
-size_t ipc_utf8_length(const uint8_t *s, size_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint32_t c = s[0];
-    size_t n = c < 0x80             ? 1
-               : (c & 0xe0) == 0xc0 ? 2
-               : (c & 0xf0) == 0xe0 ? 3
-               : (c & 0xf8) == 0xf0 ? 4
-                                    : 0;
-
-    if (n < 2 || n > left) {
-        return n > left ? 0 : n;
-    }
-    c &= 0xffu >> (n + 1);
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
-
-/* Names end up in texts, JSON and logs: valid UTF-8 without control characters. */
+/* Names end up in texts, JSON and logs. */
 static bool get_name(const uint8_t b[IPC_NAME_BYTES], char ret[IPC_NAME_BYTES])
 {
     size_t n = strnlen((const char *)b, IPC_NAME_BYTES);
-    size_t step;
 
     memset(ret, 0, IPC_NAME_BYTES);
-    if (n == IPC_NAME_BYTES) {
+    if (n == IPC_NAME_BYTES || !shown_ok(b, n)) {
         return false;
-    }
-    for (size_t i = 0; i < n; i += step) {
-        step = ipc_utf8_length(b + i, n - i);
-        if (step == 0 || b[i] < 0x20 || b[i] == 0x7f) {
-            return false;
-        }
     }
     memcpy(ret, b, n);
     return true;

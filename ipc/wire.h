@@ -57,9 +57,6 @@ int ipc_get_result(const uint8_t *b, size_t bytes, struct ipc_result *ret);
 int ipc_get_credit(const uint8_t *b, size_t bytes, struct ipc_credit *ret);
 int ipc_get_event(const uint8_t *b, size_t bytes, struct ipc_event_msg *ret);
 
-/** ipc_utf8_length() - @left: bytes at @s, at least 1. Return: those of the UTF-8 character there;
- * 0: invalid, overlong, a surrogate, above U+10FFFF. */
-size_t ipc_utf8_length(const uint8_t *s, size_t left);
 /** ipc_dtype_bytes() - Return: bytes of an element; 0: not an enum ipc_dtype. */
 size_t ipc_dtype_bytes(uint32_t dtype);
 /** ipc_dtype_name() - Return: "f32", "u8", ...; "?": not an enum ipc_dtype. */

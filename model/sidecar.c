@@ -14,6 +14,7 @@
 #include "model/common/private.h"
 #include "model/sidecar_output.h"
 #include "near_word.h"
+#include "shown_text.h"
 
 #define SIZE_MAX_PIXELS 16384
 
@@ -166,13 +167,13 @@ static int labels_start(struct reader *rd, const char *key, size_t count)
     return rd->out->labels ? 0 : mdl_fail(rd->error, -ENOMEM, "%.200s: out of memory", rd->name);
 }
 
-/* Control characters would reach terminals: they become spaces. */
 static int label_add(struct reader *rd, const char *key, const char *s, size_t n)
 {
+    uint32_t unused;
     char *copy;
 
     for (size_t i = 0; i < n;) {
-        size_t length = mdl_utf8_length((const unsigned char *)s + i, n - i);
+        size_t length = shown_decode(s + i, n - i, &unused);
 
         if (length == 0) {
             return key_fail(rd, key, "a label is not UTF-8 text");
@@ -186,11 +187,10 @@ static int label_add(struct reader *rd, const char *key, const char *s, size_t n
     if (!copy) {
         return mdl_fail(rd->error, -ENOMEM, "%.200s: out of memory", rd->name);
     }
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7f) {
-            copy[i] = ' ';
-        }
+    for (char *c = copy; (c = strpbrk(c, "\t\r\n"));) { /* it is one line */
+        *c = ' ';
     }
+    shown_clean(copy, "");
     rd->out->labels[rd->out->label_count++] = copy;
     return 0;
 }
@@ -212,17 +212,19 @@ static int read_labels(struct reader *rd, const char *key, const json_t *v)
     return r;
 }
 
-/* One label a line; the end of line may be CR LF, the last one may be missing. */
+/* One label a line; the end of line may be CR LF, the last one may be missing. A byte order mark
+ * may come first. */
 static int parse_label_lines(struct reader *rd, const char *key, const char *text, size_t bytes)
 {
-    size_t lines = bytes > 0 && text[bytes - 1] != '\n';
+    size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    size_t lines = bytes > mark && text[bytes - 1] != '\n';
     int r;
 
-    for (size_t i = 0; i < bytes; i++) {
+    for (size_t i = mark; i < bytes; i++) {
         lines += text[i] == '\n';
     }
     r = labels_start(rd, key, lines);
-    for (size_t at = 0; r == 0 && at < bytes;) {
+    for (size_t at = mark; r == 0 && at < bytes;) {
         const char *end = memchr(text + at, '\n', bytes - at);
         size_t n = end ? (size_t)(end - text) - at : bytes - at;
 

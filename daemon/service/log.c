@@ -9,6 +9,7 @@
 #include "base.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
+#include "shown_text.h"
 
 #define LIMIT_BURST 10u
 #define LIMIT_INTERVAL_NS (10 * BASE_NS_PER_S)
@@ -57,16 +58,15 @@ void dmn_log_with(int level, struct dmn_log_fields f, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    for (char *c = text; (c = strpbrk(c, "\t\n")) != NULL;) { /* one entry is one line */
+        *c = ' ';
+    }
+    shown_clean(text, "");
     if (f.id && strcmp(f.id, DMN_MSG_STARTUP_FAILED) == 0) {
         snprintf(startup_failure, sizeof(startup_failure), "%s", text);
     }
     if (log_journal && dmn_service_journal(level, text, f.id, f.model, f.plan, f.client) == 0) {
         return;
-    }
-    for (char *c = text; *c; c++) { /* one entry is one line, whatever a client put into a name */
-        if ((unsigned char)*c < ' ' || *c == 0x7f) {
-            *c = ' ';
-        }
     }
     if (log_terminal) {
         snprintf(line, sizeof(line), "piped: %s\n", text);

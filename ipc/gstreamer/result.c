@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "ipc/show/decoded_json.h"
+#include "json_text.h"
 
 #define ALIGN 16u
 
@@ -183,7 +184,7 @@ char *pgst_result_json(const PipedResult *r, guint64 number, const GstBuffer *bu
     if (r->output_count) {
         json_object_set_new(j, "outputs", outputs_json(r));
     }
-    text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    text = json_text(j, JSON_COMPACT | JSON_REAL_PRECISION(9));
     copy = g_strdup(text ? text : "{}");
     free(text);
     json_decref(j);

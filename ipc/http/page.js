@@ -7,6 +7,8 @@ const models = new Map(); /* name: the last counters, rates, and frames/s of the
 const open = new Set(); /* models whose units are shown */
 let paused = false, timer = 0, units = new Map();
 
+/* What shown_text.h hides: marks that turn or hide a text. */
+const shown = (text) => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
 const id = (name) => document.getElementById(name);
 const known = (x) => typeof x === "number" && isFinite(x);
 const figure = (x, digits = 1) => known(x) ? x.toFixed(digits) : "–";
@@ -19,7 +21,7 @@ function make(tag, attributes, ...children) {
       e.setAttribute(k, v);
     }
   }
-  e.append(...children.filter((c) => c !== undefined && c !== null));
+  e.append(...children.filter((c) => c !== undefined && c !== null).map((c) => c instanceof Node ? c : shown(c)));
   return e;
 }
 
@@ -262,7 +264,7 @@ function draw(all) {
 
 function tell(text) {
   id("notice").hidden = !text;
-  id("notice").textContent = text;
+  id("notice").textContent = shown(text);
   if (text) {
     id("state").textContent = "not reachable";
     id("state").className = "pill bad";

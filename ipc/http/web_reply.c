@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ipc/piped.h"
+#include "json_text.h"
 
 /* Everything is from this server; nothing may be embedded, guessed or kept. */
 static const char *const POLICY =
@@ -58,7 +59,7 @@ void web_text_printf(struct web_text *t, const char *format, ...)
 void web_text_json(struct web_text *t, json_t *value)
 {
     base_autofree char *text =
-        json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
     json_decref(value);
     t->failed |= !text;

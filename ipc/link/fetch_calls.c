@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "ipc/link/fetch_private.h"
+#include "shown_text.h"
 
 int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max)
 {
@@ -193,7 +194,7 @@ static void refused(struct fetch_file *f, size_t peer, const struct lnk_bytes *p
     }
     snprintf(why, sizeof(why), "%s: %.*s", f->fetch->link->boards.board[peer].name,
              (int)base_min(part->bytes, (size_t)LNK_TEXT_MAX), (const char *)part->data);
-    link_plain(why);
+    shown_clean(why, "");
     for (struct fetch_ask *a = f->asks; a; a = a->next) {
         if (!a->ended && a->peer == peer) {
             fetch_end(a, PIPED_UNAVAILABLE, why);

@@ -88,8 +88,6 @@ struct link {
 void link_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** link_blame() - lines are because of @board from now on; LINK_NOBODY: of nobody. */
 void link_blame(const struct link *l, size_t board);
-/** link_plain() - makes "?" of control characters and of what is not UTF-8. */
-void link_plain(char *text);
 /** link_name() - Return: of a board, for people. */
 const char *link_name(const struct link *l, size_t board);
 /** link_print() - Return: a board's fingerprint. */

@@ -6,7 +6,7 @@
 
 #include "base.h"
 #include "ipc/link/link.h"
-#include "ipc/wire.h"
+#include "shown_text.h"
 
 #define LINE_BYTES 2048u
 #define LINES_MAX 20u /* because of one board, within LINES_NS */
@@ -21,23 +21,6 @@ static struct {
         unsigned count;
     } of[BRD_MAX];
 } blamed;
-
-void link_plain(char *text)
-{
-    size_t left = strlen(text);
-
-    for (uint8_t *at = (uint8_t *)text; left > 0;) {
-        size_t bytes = ipc_utf8_length(at, left);
-        bool is_control = *at < ' ' || *at == 0x7f || (bytes == 2 && *at == 0xc2 && at[1] < 0xa0);
-
-        if (bytes == 0 || is_control) {
-            *at = '?';
-            bytes = 1;
-        }
-        at += bytes;
-        left -= bytes;
-    }
-}
 
 void link_blame(const struct link *l, size_t board)
 {
@@ -74,7 +57,7 @@ void link_log(const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    link_plain(line);
+    shown_clean(line, "");
     fprintf(stderr, "piped-link: %s\n", line);
     if (last) {
         fprintf(stderr, "piped-link: more lines because of %s are left out for some seconds\n",

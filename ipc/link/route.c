@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "ipc/link/route_private.h"
+#include "shown_text.h"
 
 #define PAUSE_NS (2 * BASE_NS_PER_MS) /* after a board had no room */
 #define STUCK_NS (10 * BASE_NS_PER_S) /* see progress.h; hops notice their daemons before */
@@ -94,7 +95,7 @@ bool route_error(struct link *l, size_t board, const struct lnk_message *m)
     }
     memcpy(text, m->tail, m->tail_bytes);
     text[m->tail_bytes] = 0;
-    link_plain(text);
+    shown_clean(text, "");
     to = m->error.status == PIPED_UNAVAILABLE ? link_find(l, text) : LINK_NOBODY;
     if (m->error.frame != 0 && m->error.status == PIPED_RESOURCE_EXHAUSTED) {
         struct lnk_due due = {.frame = m->error.frame, .epoch = e->ledger, .way = m->error.way};

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "json_text.h"
 #include "page_text.h"
+#include "shown_text.h"
 
 bool page_has_charts(void)
 {
@@ -16,29 +17,20 @@ bool page_has_charts(void)
 
 void page_text(FILE *to, const char *text)
 {
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            fputs("&amp;", to);
-            break;
-        case '<':
-            fputs("&lt;", to);
-            break;
-        case '>':
-            fputs("&gt;", to);
-            break;
-        case '"':
-            fputs("&quot;", to);
-            break;
-        case '\'':
-            fputs("&#39;", to);
-            break;
-        default:
-            if (((unsigned char)*text < ' ' && *text != '\n') || *text == '\x7f') {
-                fputs("&#xfffd;", to);
-            } else {
-                fputc(*text, to);
-            }
+    static const char *const entities[] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
+    size_t left = strlen(text), n;
+    uint32_t c;
+
+    for (; left > 0; text += n, left -= n) {
+        n = shown_decode(text, left, &c);
+        if (n == 0 || (shown_hidden(c) && c != '\n')) {
+            fputs("&#xfffd;", to);
+            n = n == 0 ? 1 : n;
+        } else if (c < base_array_count(entities) && entities[c]) {
+            fputs(entities[c], to);
+        } else {
+            fwrite(text, 1, n, to);
         }
     }
 }

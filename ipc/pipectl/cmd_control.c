@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "json_text.h"
 
 struct args {
     const char *model;
@@ -140,7 +141,7 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
 
         rc = ctl_control_receive(control, &reply, &continues);
         if (rc == CTL_DONE) {
-            json_dumpf(json_object_get(reply, "event"), stdout, JSON_COMPACT);
+            json_text_print(json_object_get(reply, "event"), stdout, JSON_COMPACT);
             putchar('\n');
             json_decref(reply);
             if (fflush(stdout) != 0) {

@@ -157,11 +157,13 @@ static int write_page(const char *path, const json_t *data)
 
 int ctl_report(const struct ctl *ctl, int argc, char **argv)
 {
+    struct ctl page = *ctl;
     json_t *data = NULL;
     struct args a;
     int rc = take_args(argc, argv, &a);
 
-    rc = rc ? rc : gather(ctl, &a, &data);
+    page.page = true;
+    rc = rc ? rc : gather(&page, &a, &data);
     rc = rc ? rc : write_page(a.file, data);
     if (rc == CTL_DONE && ctl->json) {
         json_t *v = json_pack("{s:s, s:b, s:b, s:O}", "file", a.file, "charts", page_has_charts(),

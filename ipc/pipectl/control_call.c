@@ -11,6 +11,7 @@
 #include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/varlink.h"
+#include "shown_text.h"
 
 #define QUESTION_MS 5000
 
@@ -18,6 +19,7 @@ struct ctl_control {
     int sock;
     const char *path; /* borrowed */
     int timeout_ms;   /* of the next reply; 0: none */
+    bool shows;       /* texts are for a terminal; elsewhere they are made harmless when written */
     struct ipc_varlink_reader reader;
 };
 
@@ -98,6 +100,7 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
         return CTL_FAILED;
     }
     c->path = ctl->control_path;
+    c->shows = !ctl->json && !ctl->page;
     c->timeout_ms = base_max(ctl->timeout_ms, 0);
     memcpy(to.sun_path, ctl->control_path, sizeof(to.sun_path));
     c->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -219,6 +222,31 @@ static int say_error(const json_t *message)
     return CTL_FAILED;
 }
 
+/* Takes what a terminal must not get out of all texts of @v. */
+static void clean(json_t *v)
+{
+    const char *s = json_string_value(v), *key;
+    json_t *each;
+    size_t i;
+
+    if (s && !shown_ok(s, strlen(s))) {
+        base_autofree char *text = strdup(s);
+
+        if (text) {
+            shown_clean(text, "\n\t");
+            json_string_set_nocheck(v, text);
+        }
+    }
+    json_array_foreach(v, i, each)
+    {
+        clean(each);
+    }
+    json_object_foreach(v, key, each)
+    {
+        clean(each);
+    }
+}
+
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues)
 {
     uint64_t end_ns = base_now_ns() + (uint64_t)c->timeout_ms * BASE_NS_PER_MS;
@@ -253,6 +281,9 @@ int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues
         rc = say_error(message);
         json_decref(message);
         return rc;
+    }
+    if (c->shows) {
+        clean(message);
     }
     *ret = json_incref(json_object_get(message, "parameters"));
     if (!*ret) {

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "ipc/pipectl/doctor_rule.h"
+#include "shown_text.h"
 
 const char *doctor_severity_name(enum doctor_severity s)
 {
@@ -19,19 +20,10 @@ const char *doctor_severity_name(enum doctor_severity s)
 static json_t *clean(const char *text)
 {
     char out[DOCTOR_TEXT];
-    json_t *v;
 
     snprintf(out, sizeof(out), "%s", text);
-    for (unsigned char *at = (unsigned char *)out; *at; at++) {
-        if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) {
-            *at = '?';
-        }
-    }
-    v = json_string(out);
-    for (char *at = out; !v && *at; at++) { /* cut in a character, or never UTF-8 */
-        *at = (unsigned char)*at < 0x80 ? *at : '?';
-    }
-    return v ? v : json_string(out);
+    shown_clean(out, "");
+    return json_string(out);
 }
 
 void doctor_find(struct doctor *d, const char *model, double share, const char *advice,

@@ -10,6 +10,8 @@
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/decoded_json.h"
 #include "ipc/show/number.h"
+#include "json_text.h"
+#include "shown_text.h"
 
 #define CLASSES_MAX 1000000u
 
@@ -155,10 +157,14 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
 
 static void print_item(const struct infer *in, const struct infer_item *item)
 {
+    base_autofree char *name = strdup(in->files[item->file].name);
     json_t *t;
     size_t i;
 
-    printf("%s", in->files[item->file].name);
+    if (name) {
+        shown_clean(name, "");
+        printf("%s", name);
+    }
     if (item->frame > 0) {
         printf(" [%zu]", item->frame);
     }
@@ -185,7 +191,7 @@ static void print_item(const struct infer *in, const struct infer_item *item)
 static void keep_report(struct infer *in, json_t *report)
 {
     if (in->video_bytes) {
-        json_dumpf(report, stdout, JSON_COMPACT);
+        json_text_print(report, stdout, JSON_COMPACT);
         printf("\n");
     } else {
         json_array_append(in->results, report);

@@ -9,13 +9,14 @@
 #include "cli_print.h"
 #include "cli_rows.h"
 #include "ipc/pipectl/output.h"
+#include "json_text.h"
 
 #define COLUMNS_MAX 16
 #define SEGMENT_STEM 20u /* of a model's name, which the name of a segment has at least */
 
 void ctl_print_json(const json_t *v)
 {
-    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
+    json_text_print(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
     putchar('\n');
 }
 

@@ -20,6 +20,7 @@
 #define CTL_TIMEOUT_DEFAULT (-1) /* as the command needs */
 struct ctl {
     bool json;
+    bool page;      /* what is received goes to a page, not to a terminal */
     int timeout_ms; /* to wait for an answer; 0: for ever; CTL_TIMEOUT_DEFAULT */
     char control_path[108], frames_path[108];
 };

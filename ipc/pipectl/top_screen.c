@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_text.h"
 
 int top_screen_init(struct top_screen *s, size_t rows, size_t columns, bool ascii)
 {
@@ -98,28 +99,19 @@ void top_screen_print(const struct top_screen *s, FILE *to)
 /* The next character of UTF-8 text and its bytes; a wrong byte is one character, 0xfffd. */
 static wchar_t decode(const char *text, size_t *ret_bytes)
 {
-    const unsigned char *t = (const unsigned char *)text;
-    size_t more = t[0] < 0x80 ? 0 : t[0] < 0xc2 ? 9 : t[0] < 0xe0 ? 1 : t[0] < 0xf0 ? 2 : 3;
-    uint32_t c = more == 0 ? t[0] : t[0] & (0x3fu >> more);
+    uint32_t c;
+    size_t n = shown_decode(text, strlen(text), &c);
 
-    *ret_bytes = 1;
-    if (more == 9 || t[0] > 0xf4) {
-        return 0xfffd;
-    }
-    for (size_t i = 1; i <= more; i++) {
-        if ((t[i] & 0xc0) != 0x80) {
-            return 0xfffd;
-        }
-        c = c << 6 | (t[i] & 0x3f);
-    }
-    *ret_bytes = 1 + more;
-    return (wchar_t)c;
+    *ret_bytes = n ? n : 1;
+    return n ? (wchar_t)c : 0xfffd;
 }
 
 /* What is shown of @c, and its cells. */
 static wchar_t shown(const struct top_screen *s, wchar_t c, size_t *ret_width)
 {
-    int width = c >= 0x20 && c < 0x7f ? 1 : c < 0xa0 || s->ascii || c == 0xfffd ? 0 : wcwidth(c);
+    int width = c >= 0x20 && c < 0x7f                                  ? 1
+                : shown_hidden((uint32_t)c) || s->ascii || c == 0xfffd ? 0
+                                                                       : wcwidth(c);
 
     *ret_width = width > 0 ? (size_t)width : 1;
     return width > 0 ? c : L'?';

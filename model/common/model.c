@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "model/common/private.h"
+#include "shown_text.h"
 
 int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
 {
@@ -115,49 +116,13 @@ size_t mdl_integer_ops(const struct mdl_model *m)
     return count;
 }
 
-size_t mdl_utf8_length(const unsigned char *s, size_t n)
-{
-    size_t want = s[0] < 0x80   ? 1
-                  : s[0] < 0xc2 ? 0
-                  : s[0] < 0xe0 ? 2
-                  : s[0] < 0xf0 ? 3
-                  : s[0] < 0xf5 ? 4
-                                : 0;
-
-    if (want > n) {
-        return 0;
-    }
-    for (size_t i = 1; i < want; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    /* overlong forms, surrogates, past U+10FFFF */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) {
-        return 0;
-    }
-    return want;
-}
-
 int mdl_fail(char ret_error[MDL_ERROR_MAX], int code, const char *format, ...)
 {
     va_list args;
-    size_t left;
 
     va_start(args, format);
     vsnprintf(ret_error, MDL_ERROR_MAX, format, args);
     va_end(args);
-    left = strlen(ret_error);
-    for (unsigned char *s = (unsigned char *)ret_error; left > 0;) {
-        size_t n = *s < 0x20 || *s == 0x7f ? 0 : mdl_utf8_length(s, left);
-
-        if (n == 0) {
-            *s = '?';
-            n = 1;
-        }
-        s += n;
-        left -= n;
-    }
+    shown_clean(ret_error, "");
     return code;
 }

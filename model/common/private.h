@@ -64,7 +64,3 @@ static inline void mdl_model_freep(struct mdl_model **m)
  * in a hostile file cannot control a terminal or break JSON) and returns @code. */
 int mdl_fail(char ret_error[MDL_ERROR_MAX], int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/** mdl_utf8_length() - Return: bytes of the UTF-8 character at @s, of which @n > 0 are readable; 0
- * if invalid. */
-size_t mdl_utf8_length(const unsigned char *s, size_t n);

@@ -9,6 +9,7 @@
 #include "model/common/private.h"
 #include "model/netdesc/layer_nodes.h"
 #include "model/netdesc/layers.h"
+#include "shown_text.h"
 
 #define OPSET 13
 #define IR 7
@@ -22,12 +23,7 @@ static bool name_ok(const json_t *v)
     const char *s = json_string_value(v);
     size_t n = s ? json_string_length(v) : 0;
 
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
-            return false;
-        }
-    }
-    return n > 0 && n <= NAME_BYTES_MAX && strlen(s) == n;
+    return n > 0 && n <= NAME_BYTES_MAX && shown_ok(s, n);
 }
 
 static int check_keys(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "model/common/private.h"
 #include "model/onnx/schema.h"
+#include "shown_text.h"
 
 /* ---- wire format ---- */
 
@@ -228,25 +229,7 @@ static int copy_raw(struct walker *wk, const struct frame *f, const struct piece
 
 static bool text_ok(const unsigned char *s, size_t n, bool name)
 {
-    size_t i = 0;
-
-    while (i < n) {
-        size_t length;
-
-        if (s[i] < 0x80) {
-            if (s[i] == 0 || (name && (s[i] < 0x20 || s[i] == 0x7f))) {
-                return false;
-            }
-            i++;
-            continue;
-        }
-        length = mdl_utf8_length(s + i, n - i);
-        if (name && length == 0) {
-            return false;
-        }
-        i += base_max(length, (size_t)1);
-    }
-    return true;
+    return name ? shown_ok(s, n) : !memchr(s, 0, n);
 }
 
 static bool wire_fits(enum mdl_onnx_kind kind, enum wire wire)
@@ -389,9 +372,10 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct mdl
                              field->name);
         }
         if (!text_ok(body, p->bytes, true)) {
-            return walk_fail(wk, f, -EBADMSG,
-                             "%s (byte %zu) is not UTF-8 text without control characters",
-                             field->name, p->body);
+            return walk_fail(
+                wk, f, -EBADMSG,
+                "%s (byte %zu) is not UTF-8 text, or holds a character that cannot be seen",
+                field->name, p->body);
         }
         break;
     case MDL_FIELD_BYTES:

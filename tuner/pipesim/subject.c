@@ -7,6 +7,7 @@
 #include "base.h"
 #include "cli_print.h"
 #include "cli_rows.h"
+#include "json_text.h"
 #include "tuner/pipesim/pipesim_options.h"
 
 #define COLUMNS_MAX 16u
@@ -192,7 +193,7 @@ void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, cha
 
 int psim_print_json(json_t *v)
 {
-    int result = json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    int result = json_text_print(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 
     putchar('\n');
     json_decref(v);

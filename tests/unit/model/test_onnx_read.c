@@ -449,7 +449,7 @@ TEST(names_are_checked)
     T_CONTAINS(error, "graph output '' has no name");
     T_EQ(read_model(two_nodes("y", "bad\x1b[2J", "y"), NULL), -EBADMSG);
     T_CONTAINS(error, "graph[0].node[1] 'second': output");
-    T_CONTAINS(error, "is not UTF-8 text without control characters");
+    T_CONTAINS(error, "is not UTF-8 text, or holds a character that cannot be seen");
     T_EQ(read_model(two_nodes("y", "bad\xff", "y"), NULL), -EBADMSG);
     T_EQ(read_model(two_nodes("y", "gut \xc3\xa4", "y"), NULL), 0);
     m = model_with(pb_tensor("", 1, d, 1));
