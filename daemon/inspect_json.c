@@ -82,12 +82,17 @@ static void open_shapes(const struct mdl_inspection *in, json_t *shapes)
 
 static json_t *preprocess_json(const struct mdl_guess *g)
 {
-    return json_pack("{s:f, s:o, s:o, s:s, s:s, s:s}", "scale", g->scale, "mean", channels(g->mean),
-                     "std", channels(g->std), "colour", g->bgr ? "bgr" : "rgb", "layout",
-                     g->nhwc ? "nhwc" : "nchw", "fit",
-                     g->letterbox ? "letterbox"
-                     : g->crop    ? "crop"
-                                  : "stretch");
+    json_t *j = json_pack("{s:f, s:o, s:o, s:s, s:s, s:s}", "scale", g->scale, "mean",
+                          channels(g->mean), "std", channels(g->std), "colour",
+                          g->bgr ? "bgr" : "rgb", "layout", g->nhwc ? "nhwc" : "nchw", "fit",
+                          g->letterbox ? "letterbox"
+                          : g->crop    ? "crop"
+                                       : "stretch");
+
+    if (g->letterbox) {
+        json_object_set_new(j, "pad", json_integer((json_int_t)MDL_PAD_DEFAULT));
+    }
+    return j;
 }
 
 static json_t *labels_json(const struct mdl_inspection *in)

@@ -51,6 +51,8 @@ struct mdl_io {
     size_t rows_output, rows_dim;
 };
 
+#define MDL_PAD_DEFAULT 114 /* of letterbox bars: what YOLO is trained with */
+
 /* How an image becomes input 0: x = (pixel - mean[c]) / std[c], pixel in 0..255, after resizing to
  * the input's H x W. */
 struct mdl_preproc {
@@ -65,6 +67,8 @@ struct mdl_preproc {
         MDL_FIT_CROP,
         MDL_FIT_LETTERBOX
     } fit; /* how an image of another aspect ratio is fitted */
+    /* letterbox: the bars, as pixels of the model's channels: 0..255 before mean and std */
+    float pad[4];
 };
 
 /* A model that is a segment of another (model/segment/segment.h). */

@@ -25,7 +25,7 @@ struct reader {
     char *error;
     struct mdl_sidecar *out;
     double scale;
-    bool labels_seen;
+    bool labels_seen, pad_is_mean;
 };
 
 static int key_fail(struct reader *rd, const char *key, const char *why)
@@ -132,6 +132,24 @@ static int read_fit(struct reader *rd, const char *key, const json_t *v)
 
     rd->out->preproc.fit = which;
     return r;
+}
+
+/* The bars of a letterbox: a colour, or what becomes 0. */
+static int read_pad(struct reader *rd, const char *key, const json_t *v)
+{
+    int r = 0;
+
+    if (json_is_string(v) && strcmp(json_string_value(v), "mean") == 0) {
+        rd->pad_is_mean = true;
+        return 0;
+    }
+    r = json_is_number(v) || json_is_array(v) ? read_channels(rd, key, v, rd->out->preproc.pad)
+                                              : -EBADMSG;
+    for (size_t i = 0; r == 0 && i < 4; i++) {
+        r = rd->out->preproc.pad[i] >= 0 && rd->out->preproc.pad[i] <= 255 ? 0 : -EBADMSG;
+    }
+    return r == 0 ? 0
+                  : key_fail(rd, key, "must be \"mean\", or 1 to 4 pixel values, each 0 to 255");
 }
 
 static int read_size(struct reader *rd, const char *key, const json_t *v)
@@ -317,9 +335,11 @@ static int read_keys(struct reader *rd, const json_t *object, const struct key *
 static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
 {
     static const struct key keys[] = {
-        {"size", read_size},     {"mean", read_mean},     {"std", read_std},
-        {"scale", read_scale},   {"colour", read_colour}, {"color", read_colour},
-        {"layout", read_layout}, {"fit", read_fit},       {NULL, NULL},
+        {"size", read_size},     {"mean", read_mean},
+        {"std", read_std},       {"scale", read_scale},
+        {"colour", read_colour}, {"color", read_colour},
+        {"layout", read_layout}, {"fit", read_fit},
+        {"pad", read_pad},       {NULL, NULL},
     };
 
     base_autofree char *text = json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
@@ -354,7 +374,9 @@ static void json_free(json_t **j)
 
 static struct mdl_sidecar defaults(void)
 {
-    return (struct mdl_sidecar){.preproc = {.std = {1, 1, 1, 1}}};
+    return (struct mdl_sidecar){
+        .preproc = {.std = {1, 1, 1, 1},
+                    .pad = {MDL_PAD_DEFAULT, MDL_PAD_DEFAULT, MDL_PAD_DEFAULT, MDL_PAD_DEFAULT}}};
 }
 
 int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_fd,
@@ -381,6 +403,7 @@ int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_
     for (size_t i = 0; i < 4; i++) {
         out.preproc.mean[i] = (float)(out.preproc.mean[i] / rd.scale);
         out.preproc.std[i] = (float)(out.preproc.std[i] / rd.scale);
+        out.preproc.pad[i] = rd.pad_is_mean ? out.preproc.mean[i] : out.preproc.pad[i];
     }
     out.preproc.known = true;
     *ret = out;

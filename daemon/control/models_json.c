@@ -49,11 +49,12 @@ static json_t *preprocess_json(const struct dmn_model *m)
     static const char *const fits[] = {"stretch", "crop", "letterbox"};
     const struct mdl_preproc *p = &m->model->preproc;
 
-    return json_pack("{s:b, s:[f,f,f,f], s:[f,f,f,f], s:s, s:s, s:s, s:i, s:i}", "known", p->known,
-                     "mean", p->mean[0], p->mean[1], p->mean[2], p->mean[3], "std", p->std[0],
-                     p->std[1], p->std[2], p->std[3], "colour", p->bgr ? "bgr" : "rgb", "layout",
-                     p->nhwc ? "nhwc" : "nchw", "fit", fits[p->fit], "width", (int)m->image_width,
-                     "height", (int)m->image_height);
+    return json_pack("{s:b, s:[f,f,f,f], s:[f,f,f,f], s:s, s:s, s:s, s:[f,f,f,f], s:i, s:i}",
+                     "known", p->known, "mean", p->mean[0], p->mean[1], p->mean[2], p->mean[3],
+                     "std", p->std[0], p->std[1], p->std[2], p->std[3], "colour",
+                     p->bgr ? "bgr" : "rgb", "layout", p->nhwc ? "nhwc" : "nchw", "fit",
+                     fits[p->fit], "pad", p->pad[0], p->pad[1], p->pad[2], p->pad[3], "width",
+                     (int)m->image_width, "height", (int)m->image_height);
 }
 
 static json_t *segment_json(const struct mdl_model *model)

@@ -282,13 +282,14 @@ static void clear_rest(const struct krn_pixel_sink *s, void *row, size_t x, size
     }
 }
 
-void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float value)
+void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t n,
+                     const float *pixel)
 {
     for (size_t c = 0; c < s->channels && c < s->k; c++) {
         uint8_t *at = element(s, row, x, c);
 
         for (size_t i = 0; i < n; i++, at += s->pixel_bytes) {
-            put(s, at, c, value);
+            put(s, at, c, pixel[c]);
         }
     }
     clear_rest(s, row, x, n);

@@ -37,8 +37,10 @@ void krn_pixels_sink_init(struct krn_pixel_sink *s, const struct mdl_preproc *pr
                           ptrdiff_t pixel_bytes);
 
 /* In all functions below, @row is element 0 of a row of the tensor. */
-/** krn_pixels_fill() - sets @n pixels from @x to @value in each channel, normalised. */
-void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float value);
+/** krn_pixels_fill() - sets @n pixels from @x to @pixel, normalised. @pixel: 0..255 for each of the
+ * tensor's channels. */
+void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t n,
+                     const float *pixel);
 /** krn_pixels_put_f32() - writes @n pixels from @x, given as s->k interleaved values 0..255; may
  * swap values of @p. */
 void krn_pixels_put_f32(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float *p);

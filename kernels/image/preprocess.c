@@ -9,8 +9,6 @@
 #include "kernels/image/resample.h"
 #include "picture_fit.h"
 
-#define GREY 114.0f /* what all exporters of YOLO train with */
-
 struct job {
     struct krn_image img;
     struct krn_pixel_sink sink;
@@ -21,6 +19,7 @@ struct job {
     struct krn_axis x, y;
     size_t parts;
     struct krn_tap *taps; /* x.dst, in scratch */
+    const float *pad;     /* a pixel of the bars, by channel of the tensor */
     float *rows;          /* per part: 3 rows of row_floats, in scratch */
     size_t row_floats;
 };
@@ -158,13 +157,13 @@ static void resized_row(const struct job *j, struct row_cache *cache, size_t row
     const struct krn_pixel_sink *s = &j->sink;
 
     if (row < j->y.dst0 || row - j->y.dst0 >= j->y.dst) {
-        krn_pixels_fill(s, dst, 0, j->width, GREY);
+        krn_pixels_fill(s, dst, 0, j->width, j->pad);
         return;
     }
-    krn_pixels_fill(s, dst, 0, j->x.dst0, GREY);
+    krn_pixels_fill(s, dst, 0, j->x.dst0, j->pad);
     blend_rows(j, cache, (uint32_t)(row - j->y.dst0), line);
     krn_pixels_put_f32(s, dst, j->x.dst0, j->x.dst, line);
-    krn_pixels_fill(s, dst, (size_t)j->x.dst0 + j->x.dst, j->width - j->x.dst0 - j->x.dst, GREY);
+    krn_pixels_fill(s, dst, (size_t)j->x.dst0 + j->x.dst, j->width - j->x.dst0 - j->x.dst, j->pad);
 }
 
 static void job_part(void *arg, size_t part)
@@ -229,6 +228,7 @@ void krn_preprocess_slice(const struct krn_image *img, const struct mdl_preproc 
         j.sink.from[2] = 2 - j.sink.from[2];
     }
     fit(&j, (int)pre->fit);
+    j.pad = pre->pad;
     j.taps = exec->scratch;
     j.rows = (float *)(void *)((uint8_t *)exec->scratch + taps_bytes(j.width));
     j.row_floats = row_floats(j.width);

@@ -21,8 +21,8 @@
  * krn_preprocess_ok() - checks whether an image can be converted into this tensor
  * @pre, @shape: as for krn_preprocess()
  * Rank 4 ([N][C][H][W] or, with pre->nhwc, [N][H][W][C]) or rank 3 (without N), f32 or u8, no
- * empty dimension. Every n gets the same image. Channels past the third get 0; letterbox bars are
- * grey (114), as YOLO is trained. Return: whether krn_preprocess() will write anything.
+ * empty dimension. Every n gets the same image. Channels past the third get 0; letterbox bars
+ * are pre->pad. Return: whether krn_preprocess() will write anything.
  */
 bool krn_preprocess_ok(const struct mdl_preproc *pre, const struct mdl_tensor *shape);
 

@@ -25,7 +25,8 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         ("{\"output\": {\"decode\": \"boxes\", \"columns\": [\"x1\", \"y1\", \"w\", \"h\", "
          "\"score\"]}}"),
         ("{\"preprocess\": {\"size\": [8, 8], \"mean\": [1, 2, 3], \"std\": 2, \"scale\": 0.5, "
-         "\"colour\": \"bgr\", \"layout\": \"nhwc\", \"fit\": \"crop\"}, \"labels\": [\"a\", "
+         "\"colour\": \"bgr\", \"layout\": \"nhwc\", \"fit\": \"crop\", \"pad\": [1, 2]}, "
+         "\"labels\": [\"a\", "
          "\"b\"]}"),
     };
 
@@ -49,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     for (size_t i = 0; i < 3; i++) {
         MUST(isfinite(s.preproc.mean[i]) && isfinite(s.preproc.std[i]) && s.preproc.std[i] != 0);
+        MUST(isfinite(s.preproc.pad[i]));
     }
     return 0;
 }

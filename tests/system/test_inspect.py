@@ -126,6 +126,7 @@ def the_file_tells_its_classes():
     check("labels      3, from red on\n" in text and "Ultralytics made it" in text, text)
     j, _ = inspect(path, "--json", "--write-sidecar")
     equal(j["sidecar"]["draft"]["labels"], ["red", "green", "navy's"])
+    check("pad" not in j["sidecar"]["draft"]["preprocess"], "bars without a letterbox")
     with open(picture, "wb") as f:
         f.write(b"P6 8 8 255\n" + bytes([10, 20, 250] * 64))
     with Daemon(models={"m": path}) as d:
@@ -141,7 +142,9 @@ def inspect_drafts_a_sidecar():
     j, _ = inspect(path, "--json")
     equal(j["inputs"][0]["shape"], ["batch", 3, "height", "width"])
     equal(j["example"], "images=1x3x640x640")
-    equal(j["sidecar"]["draft"]["shapes"], {"images": [1, 3, 640, 640]})
+    draft = j["sidecar"]["draft"]
+    equal(draft["shapes"], {"images": [1, 3, 640, 640]})
+    equal((draft["preprocess"]["fit"], draft["preprocess"]["pad"]), ("letterbox", 114))
     check(not os.path.exists(sidecar), "written without being asked")
     text, _ = inspect(path)
     check("none; would be " in text and "--write-sidecar writes it" in text, text)

@@ -127,6 +127,27 @@ def at(rows, x, y):
     return tuple(rows[y][3 * x:3 * x + 3])
 
 
+def test_bars_of_a_letterbox():
+    """A network that answers its pixels: by default the bars are what YOLO is trained with."""
+    wide, raw = ppm("wide.ppm", 128, 48, lambda x, y: (50, 60, 70)), os.path.join(FOLDER, "bars.raw")
+    for i, (keys, bars, picture) in enumerate((
+            ({}, (114, 114, 114), (50, 60, 70)), ({"pad": 0}, (0, 0, 0), (50, 60, 70)),
+            ({"pad": [1, 2, 3], "colour": "bgr"}, (1, 2, 3), (70, 60, 50)),
+            ({"pad": "mean", "mean": [30, 20, 10], "std": 10}, (0, 0, 0), (2, 4, 6)),
+            ({"pad": "mean", "mean": 0.1, "scale": 0.01}, (0, 0, 0), (0.4, 0.5, 0.6)))):
+        path = write("bars", [node("Relu", ["input"], "answer")], [], [("answer", (1, 3, H, W))],
+                     {"preprocess": dict(keys, fit="letterbox")})
+        said = DAEMON.pipectl("models", "load", "bars%d" % i, path)
+        infer("bars%d" % i, "--raw", raw, wide)
+        with open(raw, "rb") as f:
+            v = struct.unpack("<%df" % (3 * H * W), f.read())
+        for c in range(3):
+            rows = [v[(c * H + y) * W:(c * H + y + 1) * W] for y in range(H)]
+            near(rows[0] + rows[11] + rows[36] + rows[47], [bars[c]] * 4 * W, (keys, said))
+            near(rows[12] + rows[35], [picture[c]] * 2 * W, keys)
+        DAEMON.pipectl("models", "unload", "bars%d" % i, as_json=False)
+
+
 def test_boxes_are_in_pixels_of_the_picture():
     # 128 x 48 in 64 x 48: shown at half size, with 12 rows above and below
     answer = infer("yolo", ppm("wide.ppm", 128, 48, lambda x, y: (90, 90, 90)))[0]

@@ -197,13 +197,14 @@ TEST(crop_takes_the_middle)
     T_TRUE(target_f32(&o, 0) == 3 && target_f32(&o, 1) == 4);
 }
 
-TEST(letterbox_bars_are_grey)
+TEST(letterbox_bars_have_the_colour_given)
 {
     const uint8_t gray[] = {1, 2, 3, 4};
     struct krn_image img = {KRN_PIX_GRAY8, 4, 1, 4, gray};
     TARGET(o, MDL_F32, false, 1, 4, 4, 1);
 
     o.pre.fit = MDL_FIT_LETTERBOX;
+    o.pre.pad[0] = 114;
     o.pre.mean[0] = 28;
     o.pre.std[0] = 2;
     target_go(&o, &img);
@@ -217,6 +218,29 @@ TEST(letterbox_bars_are_grey)
         struct krn_image narrow = {KRN_PIX_GRAY8, 1, 4, 1, tall};
         target_go(&o, &narrow);
         T_TRUE(target_f32(&o, 0) == 43 && target_f32(&o, 1) == -13.5f && target_f32(&o, 2) == 43);
+    }
+}
+
+/* Each channel has its own: of the tensor, not of the picture. */
+TEST(letterbox_bars_have_a_colour_a_channel)
+{
+    const uint8_t grey[] = {1, 2, 3, 4};
+    struct krn_image img = {KRN_PIX_GRAY8, 4, 1, 4, grey};
+    TARGET(planes, MDL_F32, false, 3, 4, 4, 1);
+    TARGET(bytes, MDL_U8, true, 3, 4, 4, 1);
+    const float pad[4] = {10, 20, 30};
+
+    planes.pre.fit = bytes.pre.fit = MDL_FIT_LETTERBOX;
+    planes.pre.bgr = true;
+    memcpy(planes.pre.pad, pad, sizeof(pad));
+    memcpy(bytes.pre.pad, pad, sizeof(pad));
+    target_go(&planes, &img);
+    target_go(&bytes, &img);
+    for (size_t c = 0; c < 3; c++) {
+        T_EQ(target_f32(&planes, c * 16), 10 * (c + 1));
+        T_EQ(target_f32(&planes, c * 16 + 15), 10 * (c + 1));
+        T_EQ(target_f32(&planes, c * 16 + 4), 1);
+        T_EQ(((const uint8_t *)bytes.data)[c], 10 * (c + 1));
     }
 }
 

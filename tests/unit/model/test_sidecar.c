@@ -25,14 +25,14 @@ TEST(every_key)
     struct mdl_sidecar s;
 
     T_EQ(mdl_pool_new(0, &pool), 0);
-    T_EQ(
-        parse(
-            pool,
-            "{\"comment\": \"hello\", \"preprocess\": {\"size\": [227, 128], \"mean\": [104, 117, "
-            "123], \"std\": 2, \"colour\": \"bgr\", \"layout\": \"nhwc\", \"fit\": \"letterbox\"}, "
-            "\"labels\": [\"cat\", \"a\\ndog\"]}",
-            &s),
-        0);
+    T_EQ(parse(
+             pool,
+             "{\"comment\": \"hello\", \"preprocess\": {\"size\": [227, 128], \"mean\": [104, 117, "
+             "123], \"std\": 2, \"colour\": \"bgr\", \"layout\": \"nhwc\", \"fit\": \"letterbox\", "
+             "\"pad\": [10, 20.5]}, "
+             "\"labels\": [\"cat\", \"a\\ndog\"]}",
+             &s),
+         0);
     T_TRUE(s.preproc.known);
     T_EQ(s.height, 227);
     T_EQ(s.width, 128);
@@ -42,6 +42,7 @@ TEST(every_key)
     T_NEAR(s.preproc.std[2], 2, 0);
     T_TRUE(s.preproc.bgr && s.preproc.nhwc);
     T_EQ(s.preproc.fit, MDL_FIT_LETTERBOX);
+    T_TRUE(s.preproc.pad[0] == 10 && s.preproc.pad[1] == 20.5f && s.preproc.pad[3] == 20.5f);
     T_EQ(s.label_count, 2);
     T_STR(s.labels[0], "cat");
     T_STR(s.labels[1], "a dog");
@@ -69,6 +70,25 @@ TEST(scale_comes_before_mean_and_std)
     T_TRUE(!s.preproc.bgr && s.labels == NULL && s.height == 0);
 }
 
+TEST(bars_of_a_letterbox)
+{
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_sidecar s;
+
+    T_EQ(mdl_pool_new(0, &pool), 0);
+    T_EQ(parse(pool, "{}", &s), 0);
+    T_TRUE(s.preproc.pad[0] == 114 && s.preproc.pad[3] == 114);
+    T_EQ(parse(pool, "{\"preprocess\": {\"pad\": 0}}", &s), 0);
+    T_TRUE(s.preproc.pad[0] == 0 && s.preproc.pad[3] == 0);
+    /* what becomes 0, whichever key comes first */
+    T_EQ(parse(pool,
+               "{\"preprocess\": {\"pad\": \"mean\", \"mean\": [0.4, 0.2], \"scale\": 0.004}}", &s),
+         0);
+    T_NEAR(s.preproc.pad[0], 100, 1e-3);
+    T_NEAR(s.preproc.pad[2], 50, 1e-3);
+    T_TRUE(s.preproc.pad[0] == s.preproc.mean[0]);
+}
+
 TEST(errors_name_file_and_key)
 {
     static const struct {
@@ -91,6 +111,13 @@ TEST(errors_name_file_and_key)
          "key 'colour': must be one of: \"rgb\" \"bgr\""},
         {"{\"preprocess\": {\"layout\": 3}}", "key 'layout'"},
         {"{\"preprocess\": {\"fit\": \"pad\"}}", "key 'fit'"},
+        {"{\"preprocess\": {\"pad\": \"grey\"}}",
+         "key 'pad': must be \"mean\", or 1 to 4 pixel values"},
+        {"{\"preprocess\": {\"pad\": true}}", "key 'pad': must be"},
+        {"{\"preprocess\": {\"pad\": [114, 256]}}", "key 'pad': must be"},
+        {"{\"preprocess\": {\"pad\": -1}}", "key 'pad': must be"},
+        {"{\"preprocess\": {\"pad\": []}}", "key 'pad': must be"},
+        {"{\"preprocess\": {\"pad\": [1, \"2\"]}}", "key 'pad': must be"},
         {"{\"preprocess\": {\"size\": 224}}", "key 'size': must be [height, width]"},
         {"{\"preprocess\": {\"size\": [224, 0]}}", "key 'size'"},
         {"{\"preprocess\": {\"size\": [224, 99999]}}", "key 'size'"},
