@@ -2,6 +2,7 @@
 #include "model/ir/bounds.h"
 
 #include "model/ir/build.h"
+#include "model/ir/constant.h"
 
 /* a shape has at most MDL_RANK_MAX elements; a list of a few lengths some more */
 #define BOUNDED_ELEMENTS_MAX 64u
@@ -97,4 +98,60 @@ int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
         ir->values[y].most = most;
     }
     return r;
+}
+
+struct span {
+    int64_t least, most;
+};
+
+/* What element @i of @v can be; one element stands for all. */
+static struct span span_of(const struct mdl_ir *ir, size_t v, size_t i)
+{
+    i = mdl_ir_elements(&ir->values[v]) == 1 ? 0 : i;
+    return (struct span){mdl_const_int(&ir->values[bound(ir, v, false)], i),
+                         mdl_const_int(&ir->values[bound(ir, v, true)], i)};
+}
+
+/* Return: 0, 1, or -1: either is possible. */
+static int compare(enum mdl_binary which, struct span a, struct span b)
+{
+    switch (which) {
+    case MDL_BIN_EQUAL:
+        return a.most < b.least || b.most < a.least     ? 0
+               : a.least == a.most && b.least == b.most ? a.least == b.least
+                                                        : -1;
+    case MDL_BIN_LESS:
+        return a.most < b.least ? 1 : a.least >= b.most ? 0 : -1;
+    case MDL_BIN_GREATER:
+        return compare(MDL_BIN_LESS, b, a);
+    default:
+        return -1;
+    }
+}
+
+int mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, size_t *ret)
+{
+    size_t na = mdl_ir_elements(&ir->values[a]), nb = mdl_ir_elements(&ir->values[b]);
+    struct mdl_ir_value like =
+        ir->values[na == 1 && ir->values[a].rank <= ir->values[b].rank ? b : a];
+    size_t n = mdl_ir_elements(&like);
+    unsigned char *data;
+    int r;
+
+    *ret = MDL_NONE;
+    if (!is_known(ir, a) || !is_known(ir, b) || n == 0 || n > BOUNDED_ELEMENTS_MAX ||
+        !((na == n && (nb == n || nb == 1)) || (nb == n && na == 1)) ||
+        (na == nb && !mdl_ir_same_dims(&ir->values[a], &ir->values[b]))) {
+        return 0;
+    }
+    r = mdl_ir_fold_alloc(ir, n, (void **)&data);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        int c = compare(which, span_of(ir, a, i), span_of(ir, b, i));
+
+        if (c < 0) {
+            return 0;
+        }
+        data[i] = (unsigned char)c;
+    }
+    return r < 0 ? r : mdl_ir_const_new(ir, MDL_BOOL, like.rank, like.dim, data, false, ret);
 }

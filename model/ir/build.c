@@ -49,7 +49,7 @@ int mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, s
     r = r < 0 ? r : add_or_fold(ir, op);
     r = r < 0 ? r : ir->hooks->after(ir, op, &rows);
     if (r == 0) {
-        *ret = op->op.out[0];
+        *ret = mdl_const_settled(ir, op->op.out[0]);
     }
     return r;
 }

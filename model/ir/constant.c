@@ -76,3 +76,13 @@ int mdl_const_make(struct mdl_ir *ir, size_t v, void **ret)
     }
     return r;
 }
+
+size_t mdl_const_settled(const struct mdl_ir *ir, size_t v)
+{
+    const struct mdl_ir_value *x = &ir->values[v];
+    bool settled =
+        !x->data && x->most != MDL_NONE &&
+        memcmp(ir->values[x->least].data, ir->values[x->most].data, mdl_ir_bytes(x)) == 0;
+
+    return settled ? x->least : v;
+}

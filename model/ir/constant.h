@@ -15,3 +15,6 @@ void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, in
 /** mdl_const_make() - allocates the data of value @v, which becomes a constant; counts against the
  * folding budget. */
 int mdl_const_make(struct mdl_ir *ir, size_t v, void **ret);
+/** mdl_const_settled() - Return: a constant instead of @v, where by its bounds (bounds.h) its
+ * elements can have but one value; else @v. */
+size_t mdl_const_settled(const struct mdl_ir *ir, size_t v);

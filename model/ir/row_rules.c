@@ -260,18 +260,32 @@ static int pass_gather_nd(struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_ro
 }
 
 /* Rows of indices that are not valid point nowhere, so their updates are left out. */
-static int pass_scatter(struct mdl_ir *ir, struct mdl_ir_op *op)
+static int pass_scatter(struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_rows *ret)
 {
     const struct mdl_ir_value *index = &ir->values[op->op.in[1]], *u = &ir->values[op->op.in[2]];
 
-    if (ir->values[op->op.in[0]].rows != MDL_NONE) {
+    const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
+
+    if (x->rows != MDL_NONE &&
+        (op->kind != MDL_OP_SCATTER_ELEMENTS || op->op.attr.scatter.axis != x->rows_dim ||
+         !counts_from_begin(ir, op->op.in[1]))) {
         return mdl_rows_refuse(ir, op->op.in[0]);
     }
+    *ret = (struct mdl_rows){x->rows, x->rows_dim};
     if (index->rows == MDL_NONE || !mdl_rows_same(ir, u->rows, index->rows) ||
         u->rows_dim != index->rows_dim) {
         return mdl_rows_refuse(ir, index->rows == MDL_NONE ? op->op.in[2] : op->op.in[1]);
     }
     return take_filled(ir, op, 1, -INFINITY);
+}
+
+/* Each region is computed by itself, and what the other rows hold is some region. */
+static int pass_regions(struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_rows *ret)
+{
+    if (ir->values[op->op.in[0]].rows != MDL_NONE) {
+        return mdl_rows_refuse(ir, op->op.in[0]);
+    }
+    return pass_together(ir, op->op.in + 1, op->kind == MDL_OP_ROI_ALIGN ? 2 : 1, ret);
 }
 
 static int pass_nms(struct mdl_ir *ir, struct mdl_ir_op *op)
@@ -387,9 +401,12 @@ static int before(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank, const si
         return pass_gather_nd(ir, op, ret);
     case MDL_OP_SCATTER_ND:
     case MDL_OP_SCATTER_ELEMENTS:
-        return pass_scatter(ir, op);
+        return pass_scatter(ir, op, ret);
     case MDL_OP_NMS:
         return pass_nms(ir, op);
+    case MDL_OP_ROI_ALIGN:
+    case MDL_OP_MAX_ROI_POOL:
+        return pass_regions(ir, op, ret);
     default:
         return other == MDL_NONE ? pass_first(ir, op, rank, dim, ret) : mdl_rows_refuse(ir, other);
     }

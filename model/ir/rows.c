@@ -43,6 +43,9 @@ int mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
 {
     int r = 0;
 
+    if (mdl_rows_along(ir, v, dim) && mdl_rows_same(ir, ir->values[v].rows, rows)) {
+        return 0;
+    }
     if (mdl_rows_along(ir, v, dim)) {
         r = mdl_ir_binary(ir, MDL_BIN_MIN, ir->values[v].rows, rows, &rows);
     } else if (ir->values[v].rows != MDL_NONE) {

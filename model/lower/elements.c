@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base.h"
+#include "model/ir/bounds.h"
 #include "model/lower/lowering.h"
 
 /* Element functions and broadcast arithmetic. */
@@ -196,7 +197,10 @@ static int lower_binary(struct mdl_lower *l, int which)
         mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs must be of type bool");
     }
-    return r < 0 ? r : mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], b, &l->out[0]);
+    r = r < 0 ? r : mdl_bounds_decide(l->ir, (enum mdl_binary)which, l->in[0], b, &l->out[0]);
+    return r < 0 || l->out[0] != MDL_NONE
+               ? r
+               : mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], b, &l->out[0]);
 }
 
 /* a <= b as (a < b) or (a == b): a comparison with NaN stays false */
@@ -238,10 +242,35 @@ static int lower_mean(struct mdl_lower *l, int arg)
     return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_DIV, l->out[0], n, &l->out[0]);
 }
 
+/* Return: what a Where always takes, because its condition is a constant of equal elements; or
+ * MDL_NONE, also where only another input knows how many rows the result has. */
+static size_t always(const struct mdl_lower *l)
+{
+    const struct mdl_ir_value *c = mdl_l_value(l, l->in[0]);
+    size_t count = mdl_ir_elements(c), chosen;
+
+    for (size_t i = 0; c->data && i < count; i++) {
+        if (mdl_const_int(c, i) != mdl_const_int(c, 0)) {
+            return MDL_NONE;
+        }
+    }
+    if (!c->data || count == 0) {
+        return MDL_NONE;
+    }
+    chosen = l->in[mdl_const_int(c, 0) ? 1 : 2];
+    for (size_t i = 1; i < 3; i++) {
+        if (mdl_l_value(l, l->in[i])->rows != MDL_NONE &&
+            mdl_l_value(l, chosen)->rows == MDL_NONE) {
+            return MDL_NONE;
+        }
+    }
+    return chosen;
+}
+
 static int lower_where(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_WHERE);
-    size_t rank, dim[MDL_RANK_MAX];
+    size_t rank, dim[MDL_RANK_MAX], chosen;
     enum mdl_dtype dtype;
     int r = mdl_l_need(l, 3);
 
@@ -253,6 +282,10 @@ static int lower_where(struct mdl_lower *l, int arg)
         return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs have different types");
     }
     r = mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim);
+    chosen = r < 0 ? MDL_NONE : always(l);
+    if (chosen != MDL_NONE) {
+        return mdl_ir_expand(l->ir, chosen, rank, dim, &l->out[0]);
+    }
     r = r < 0 ? r : mdl_ir_spread(l->ir, l->in, 3, rank, dim, op.op.in);
     return r < 0 ? r : mdl_ir_emit(l->ir, &op, dtype, rank, dim, &l->out[0]);
 }

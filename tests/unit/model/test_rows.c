@@ -149,6 +149,110 @@ TEST(scatter_of_counted_updates)
     T_TRUE(FLOATS(&a, 0, -3, -1, -5, -4, -2));
 }
 
+/* A ramp, read in the middle of the squares [0, 0, p, p]. */
+TEST(regions_of_counted_rows)
+{
+    float ramp[64];
+
+    for (size_t i = 0; i < 64; i++) {
+        ramp[i] = (float)(i % 8);
+    }
+    for (int aligned = 0; aligned < 2; aligned++) {
+        RAN(a);
+        begin(&a);
+        gb_const(&a.g, "image", MDL_F32, 4, (size_t[]){1, 1, 8, 8}, ramp);
+        gb_const(&a.g, "corner", MDL_F32, 2, (size_t[]){1, 4}, ((const float[]){0, 0, 1, 1}));
+        gb_const(&a.g, "corner5", MDL_F32, 2, (size_t[]){1, 5}, ((const float[]){0, 0, 0, 1, 1}));
+        gb_node(&a.g, "Unsqueeze", "", "p i1", "column");
+        gb_node(&a.g, "Mul", "", aligned ? "column corner" : "column corner5", "squares");
+        gb_node(&a.g, "Shape", "", "p", "s");
+        gb_node(&a.g, "ConstantOfShape", "", "s", "zeros");
+        gb_node(&a.g, "Cast", "", "zeros", "first");
+        gb_int(&a.g, "to", 7);
+        if (aligned) {
+            gb_node(&a.g, "RoiAlign", "", "image squares first", "y");
+            gb_int(&a.g, "sampling_ratio", 1);
+        } else {
+            gb_node(&a.g, "MaxRoiPool", "", "image squares", "y");
+            gb_ints(&a.g, "pooled_shape", 2, (int64_t[]){1, 1});
+        }
+        gb_output(&a.g, "y");
+        T_TRUE(run(&a, X));
+        T_EQ(rows_of(&a, 0), 3);
+        T_TRUE(aligned ? FLOATS(&a, 0, 1, 2, 1.5f, 0, 0) : FLOATS(&a, 0, 3, 5, 4, 0, 0));
+    }
+}
+
+/* As torchvision joins what it has pooled from several levels. */
+TEST(counted_updates_of_counted_rows)
+{
+    static const char *const levels[] = {"Greater", "LessOrEqual"};
+    RAN(a);
+    begin(&a);
+    gb_scalar(&a.g, "limit", 3.5f);
+    gb_i64(&a.g, "minus", 1, (int64_t[]){-1});
+    gb_node(&a.g, "Shape", "", "p", "s");
+    gb_node(&a.g, "ConstantOfShape", "", "s", "y0");
+    for (int i = 0; i < 2; i++) {
+        char in[64], out[16];
+
+        gb_node(&a.g, levels[i], "", "p limit", i ? "here1" : "here0");
+        gb_node(&a.g, "NonZero", "", i ? "here1" : "here0", i ? "nz1" : "nz0");
+        gb_node(&a.g, "Squeeze", "", i ? "nz1 i0" : "nz0 i0", i ? "k1" : "k0");
+        gb_node(&a.g, "Gather", "", i ? "p k1" : "p k0", i ? "u1" : "u0");
+        /* a shape of which an element may stand for "as it is": none does */
+        gb_node(&a.g, "Shape", "", i ? "k1" : "k0", i ? "shape1" : "shape0");
+        gb_node(&a.g, "Equal", "", i ? "shape1 minus" : "shape0 minus", i ? "as1" : "as0");
+        gb_node(&a.g, "Where", "", i ? "as1 i1 shape1" : "as0 i1 shape0", i ? "to1" : "to0");
+        gb_node(&a.g, "Expand", "", i ? "k1 to1" : "k0 to0", i ? "e1" : "e0");
+        snprintf(in, sizeof(in), "y%d e%d u%d", i, i, i);
+        snprintf(out, sizeof(out), "y%d", i + 1);
+        gb_node(&a.g, "ScatterElements", "", in, out);
+    }
+    gb_output(&a.g, "y1");
+    gb_output(&a.g, "y2");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_EQ(rows_of(&a, 1), 3);
+    T_TRUE(FLOATS(&a, 0, 0, 5, 4, 0, 0) && FLOATS(&a, 1, 3, 5, 4, 0, 0));
+}
+
+/* An element of a shape that does not depend on the data is a constant. */
+TEST(what_is_known_of_a_counted_shape)
+{
+    RAN(a);
+    begin(&a);
+    gb_const(&a.g, "zero_i", MDL_I64, 0, NULL, &(const int64_t){0});
+    gb_const(&a.g, "one_i", MDL_I64, 0, NULL, &(const int64_t){1});
+    gb_node(&a.g, "Unsqueeze", "", "p i1", "column");
+    gb_node(&a.g, "Concat", "", "column column", "pairs");
+    gb_int(&a.g, "axis", 1);
+    gb_node(&a.g, "Shape", "", "pairs", "s");
+    gb_node(&a.g, "Gather", "", "s one_i", "two");
+    gb_node(&a.g, "Range", "", "zero_i two one_i", "y");
+    gb_output(&a.g, "y");
+    gb_output(&a.g, "p");
+    T_TRUE(run(&a, X));
+    T_TRUE(INTS(&a, 0, 0, 1));
+}
+
+/* It takes one value always, and has as many rows as the other. */
+TEST(a_choice_that_is_known_keeps_the_count)
+{
+    RAN(a);
+    begin(&a);
+    gb_const(&a.g, "always", MDL_BOOL, 0, NULL, "\1");
+    gb_const(&a.g, "seven", MDL_F32, 1, (size_t[]){1}, &(const float){7});
+    gb_node(&a.g, "Where", "", "always seven p", "y");
+    gb_node(&a.g, "Where", "", "always p seven", "z");
+    gb_output(&a.g, "y");
+    gb_output(&a.g, "z");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_EQ(rows_of(&a, 1), 3);
+    T_TRUE(FLOATS(&a, 0, 7, 7, 7, 0, 0) && FLOATS(&a, 1, 3, 5, 4, 0, 0));
+}
+
 TEST(compress_by_a_computed_condition)
 {
     RAN(a);
@@ -261,6 +365,7 @@ TEST(what_mixes_rows_is_refused)
     refused("Slice", "p minus big", NULL, 0, "counts from the end");
     refused("Slice", "p i2 big i0 minus", NULL, 0, "depends on the data");
     refused("Pad", "p tuple", NULL, 0, "");
+    refused("ScatterElements", "p i0 p", NULL, 0, "");
     refused("TopK", "p nine", NULL, 0, "dimension 0 is 5");
     refused("Range", "zero zero zero", NULL, 0, "");
 }
