@@ -38,6 +38,10 @@ static void print_ios(const char *what, const struct mdl_inspected_io *io, size_
         print_safe(io[i].name);
         printf("  %s  ", io[i].dtype);
         print_safe(io[i].shape);
+        if (io[i].declared) {
+            printf("  but the file declares ");
+            print_safe(io[i].declared);
+        }
         if (io[i].stored) {
             printf("  %s in the file%s", io[i].stored,
                    strcmp(io[i].dtype, "f32") == 0 ? "; clients may use f16" : "");

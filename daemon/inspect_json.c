@@ -16,8 +16,9 @@ static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
                                          : io[i].symbol[k] ? json_string(io[i].symbol[k])
                                                            : json_null());
         }
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:o}", "name", io[i].name, "dtype",
-                                              io[i].dtype, "stored", io[i].stored, "shape", shape));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "name", io[i].name,
+                                              "dtype", io[i].dtype, "stored", io[i].stored, "shape",
+                                              shape, "declared", io[i].declared));
     }
     return list;
 }

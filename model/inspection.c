@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "model/class_names.h"
+#include "model/declared.h"
 #include "model/open_shapes.h"
 
 #define TEXT_BYTES 256u
@@ -107,6 +108,28 @@ static void look(void *arg, const struct mdl_graph *g)
     find_example(in, g, l->given);
 }
 
+/* Outputs are shown as they are served. */
+static void show_served(struct mdl_inspection *in)
+{
+    for (size_t i = 0; i < in->output_count && i < in->model->output_count; i++) {
+        struct mdl_inspected_io *io = &in->outputs[i];
+        struct mdl_gvalue served = mdl_served_output(in->model, i), declared = {.rank = io->rank};
+        char shape[TEXT_BYTES];
+
+        declared.typed = io->shape[0] == '[';
+        memcpy(declared.dim, io->dim, sizeof(declared.dim));
+        if (declared.typed && mdl_is_declared(in->model, i, &declared)) {
+            continue; /* with the names of open dimensions */
+        }
+        io->declared = declared.typed ? io->shape : NULL;
+        io->shape = copy(in, mdl_shape_format(&served, shape, sizeof(shape)));
+        io->dtype = mdl_dtype_name(served.dtype);
+        io->rank = served.rank;
+        memcpy(io->dim, served.dim, sizeof(io->dim));
+        memset(io->symbol, 0, sizeof(io->symbol));
+    }
+}
+
 int mdl_inspect(const char *path, const struct mdl_load_options *options,
                 struct mdl_inspection *ret)
 {
@@ -131,6 +154,7 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
         r = mdl_load(path, &o, ret->why, &ret->model);
     }
     if (r == 0) {
+        show_served(ret);
         ret->why[0] = '\0';
     }
     return r == -ENOMEM ? r : 0;

@@ -23,6 +23,7 @@
 #include "model/common/private.h"
 #include "model/common/weight_files.h"
 #include "model/compile/compile.h"
+#include "model/declared.h"
 #include "model/guess.h"
 #include "model/leaves/hash.h"
 #include "model/leaves/leaves.h"
@@ -387,6 +388,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     r = r < 0 ? r : copy_labels(m, &side);
     r = r < 0 ? r : mdl_describe_output(m, side.output, error);
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
+    r = r < 0 ? r : mdl_note_unlike(m, g);
     if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {
         r = mdl_spare_weights(g, m);
     }

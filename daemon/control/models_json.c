@@ -9,6 +9,7 @@
 #include "daemon/frames/frames.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
+#include "model/declared.h"
 
 static json_t *shape_json(const struct mdl_tensor *t)
 {
@@ -66,6 +67,18 @@ static json_t *segment_json(const struct mdl_model *model)
                      "front", s->front, "back", s->back);
 }
 
+/* What its file leaves in doubt. */
+static json_t *file_warnings_json(const struct dmn_model *m)
+{
+    const char *unlike = mdl_unlike(m->model);
+    json_t *list = unlike ? json_pack("[s]", unlike) : json_array();
+
+    if (m->image_width && m->model->doubt) {
+        json_array_append_new(list, json_string(m->model->doubt));
+    }
+    return list;
+}
+
 json_t *dmn_model_json(const struct dmn_model *m)
 {
     const struct mdl_model *model = m->model;
@@ -98,9 +111,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
     json_object_set_new(entry, "integers", json_integer((json_int_t)mdl_integer_ops(m->model)));
     json_object_set_new(entry, "calibration", json_string(m->calibration));
     json_object_set_new(entry, "shapes", json_string(m->shapes));
-    json_object_set_new(entry, "warnings",
-                        m->image_width && model->doubt ? json_pack("[s]", model->doubt)
-                                                       : json_array());
+    json_object_set_new(entry, "warnings", file_warnings_json(m));
     return entry;
 }
 
@@ -228,7 +239,8 @@ static json_t *stages_json(const struct dmn_model *m)
 
 json_t *dmn_model_warnings_json(const struct dmn_model *m)
 {
-    json_t *list = json_array();
+    const char *unlike = mdl_unlike(m->model);
+    json_t *list = unlike ? json_pack("[s]", unlike) : json_array();
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     const struct pl_plan *plan = pl_current_plan(m->pipe);
 

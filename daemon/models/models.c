@@ -11,6 +11,7 @@
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "model/declared.h"
 #include "near_word.h"
 
 /* Calls a function of every listener that has it. */
@@ -277,6 +278,10 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     if (m->image_width && m->model->doubt) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
                      m->name, m->model->doubt);
+    }
+    if (mdl_unlike(m->model)) {
+        dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
+                     m->name, mdl_unlike(m->model));
     }
     dmn_log_with(
         LOG_NOTICE,

@@ -36,6 +36,7 @@ struct mdl_private {
                           * NULL: none */
     const bool *present; /* which leaves of the file are there; NULL: all */
     size_t copies_in;    /* mdl_segment_copies() */
+    const char *unlike;  /* in the pool: mdl_unlike(); NULL: nothing */
 };
 
 /** mdl_map_new() - owns the mapping @data from now on. Return: with one user; NULL: no memory. */

@@ -130,7 +130,9 @@ static int lower_conv(struct mdl_lower *l, int arg)
 }
 
 /* Sizes as in the operator's text: out = stride (in - 1) + output_padding + extent - pads; with an
- * output_shape (or SAME: in * stride) the pads follow from it. */
+ * output_shape (or SAME: in * stride) the pads follow from it. Where the windows do not reach as
+ * far as SAME asks, there are none, and no zeros are added: so do ONNX's shape inference and ONNX
+ * Runtime, though the text could be read otherwise. */
 static int transpose_size(struct mdl_lower *l, struct mdl_window *w, size_t i, int auto_pad,
                           int64_t wanted, size_t in, size_t *output_padding, size_t *ret)
 {
@@ -139,7 +141,7 @@ static int transpose_size(struct mdl_lower *l, struct mdl_window *w, size_t i, i
     int64_t out = full - (int64_t)w->pad_begin[i] - (int64_t)w->pad_end[i];
 
     if (wanted < 0 && (auto_pad == MDL_PAD_SAME_UPPER || auto_pad == MDL_PAD_SAME_LOWER)) {
-        wanted = (int64_t)(in * w->stride[i]);
+        wanted = base_min((int64_t)(in * w->stride[i]), full);
     }
     if (wanted >= 0) {
         size_t total = full > wanted ? (size_t)(full - wanted) : 0;

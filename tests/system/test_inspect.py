@@ -286,6 +286,22 @@ def pictures_without_preprocessing_are_warned_about():
         equal((loaded["warnings"], loaded["preprocess"]["known"]), ([], True))
 
 
+def what_differs_from_the_file_is_said():
+    temp = folder()
+    path = os.path.join(temp, "m.onnx")
+    write(path, [onnx.node("Relu", ["x"], "y"), onnx.node("Neg", ["x"], "z")], [value("x", F32, [1, 1, 5, 4])],
+          [value("y", F32, [1, 1, 5, 6]), value("z", F32, ["n", 1, 5, 4])])
+    j, _ = inspect("--json", path)
+    equal([(o["name"], o["shape"], o["declared"]) for o in j["outputs"]],
+          [("y", [1, 1, 5, 4], "[1, 1, 5, 6]"), ("z", ["n", 1, 5, 4], None)])
+    text, _ = inspect(path)
+    check("f32  [1, 1, 5, 4]  but the file declares [1, 1, 5, 6]" in text, text)
+    said = "output y is f32 [1, 1, 5, 4], and the file declares f32 [1, 1, 5, 6]"
+    with Daemon(models={"m": path}) as d:
+        check(said in d.log(), d.log())
+        equal((d.call("Models")["models"][0]["warnings"], d.status()["models"][0]["warnings"]), ([said], [said]))
+
+
 def saved_models_stay():
     """After a restart and a reload; a configured one is its file's."""
     temp = folder()
@@ -328,4 +344,4 @@ def saved_models_stay():
 if __name__ == "__main__":
     main([inspect_tells_what_a_file_is, inspect_tells_of_halves, the_file_tells_its_classes, inspect_drafts_a_sidecar,
           open_shapes_are_settled_everywhere, sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats,
-          pictures_without_preprocessing_are_warned_about, saved_models_stay])
+          pictures_without_preprocessing_are_warned_about, what_differs_from_the_file_is_said, saved_models_stay])

@@ -100,6 +100,8 @@ static const struct shape_case cases[] = {
     {11, "ConvTranspose", "1,3,4,4", "3,2,3,3", NULL, "strides=2,2 output_shape=8,10", "1,2,8,10"},
     {11, "ConvTranspose", "1,3,4,4", "3,2,3,3", NULL, "strides=3,3 auto_pad'SAME_UPPER",
      "1,2,12,12"},
+    {11, "ConvTranspose", "1,1,5,4", "1,1,1,2", NULL, "strides=3,1 auto_pad'SAME_UPPER",
+     "1,1,13,4"}, /* the windows end at 13 */
     {11, "ConvTranspose", "1,3,4,4", "3,2,3,3", NULL, "pads=9,9,9,9", "output size -12"},
     {12, "MaxPool", "1,2,7,7", NULL, NULL, "kernel_shape=3,3 strides=2,2", "1,2,3,3"},
     {12, "MaxPool", "1,2,8,8", NULL, NULL, "kernel_shape=3,3 strides=2,2 ceil_mode:1", "1,2,4,4"},

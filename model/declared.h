@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * model/declared.h - do the outputs have the types and shapes that the file declares?
+ *
+ * What is served follows from the operators; the declaration is what the exporter took it to be.
+ * Where they differ, one of the two is wrong about the file, and people must hear of it.
+ */
+#pragma once
+
+#include "model/common/graph.h"
+
+/** mdl_served_output() - Return: output @i as the model serves it. */
+struct mdl_gvalue mdl_served_output(const struct mdl_model *m, size_t i);
+/** mdl_is_declared() - Return: whether output @i fits @declared; what that leaves open fits. */
+bool mdl_is_declared(const struct mdl_model *m, size_t i, const struct mdl_gvalue *declared);
+/** mdl_note_unlike() - compares all outputs with those of @g, the file's graph. Return: 0, -ENOMEM.
+ */
+int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g);
+/** mdl_unlike() - Return: which outputs are of another type or shape than the file declares, for
+ * people; NULL: none. Borrowed from @m. */
+const char *mdl_unlike(const struct mdl_model *m);
