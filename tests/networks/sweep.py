@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every network of zoo/ at every opset against torch's answers, and under plans.
 
-usage: sweep.py CONFORMANCE_RUN PLAN_CHECK CACHE_DIR small|full [NAME...]
+usage: sweep.py CONFORMANCE_RUN PLAN_CHECK CACHE_DIR small|full|folder [NAME...]
 The small forms are written into CACHE_DIR once; the real ones are written, tried and removed one after the other.
+With "folder", CACHE_DIR holds what exporters_make.py wrote, on any machine and with any torch: NAME.WAY.onnx.
 Every file is run in one stage; the file of one opset, another for each network, under plans too. Skipped (77) where
 torch is not installed.
 
@@ -62,7 +63,7 @@ def opsets_of(cache, name):
 
 def case_line(cache, name, opset):
     base = os.path.join(cache, name)
-    fields = ['name=%s:%d' % (name, opset), 'model=%s.%d.onnx' % (base, opset), 'rtol=0', 'atol=0',
+    fields = ['name=%s:%s' % (name, opset), 'model=%s.%s.onnx' % (base, opset), 'rtol=0', 'atol=0',
               'max_tol=%g' % TOLERANCE, 'ways=default']
     for kind in ('in', 'out'):
         files = glob.glob('%s%s.%s[0-9]*.pb' % (base, '.0' if opset == OTHER else '', kind))
@@ -70,19 +71,23 @@ def case_line(cache, name, opset):
     return '\t'.join(fields) + '\n'
 
 
-def run_opsets(runner, cache, names):
-    """Return: {(network, opset): (pass, FAIL or unsupported, why)}"""
+def run_files(runner, lines):
+    """Return: {(network, opset or way): (pass, FAIL or unsupported, why)}"""
     results = {}
     with tempfile.NamedTemporaryFile('w', suffix='.cases') as cases:
-        cases.writelines(case_line(cache, name, opset) for name in names for opset in opsets_of(cache, name))
+        cases.writelines(lines)
         cases.flush()
         said = subprocess.run([runner, cases.name], stdout=subprocess.PIPE, text=True).stdout
     for line in said.splitlines():
         verdict, case, why = (line.split('\t') + ['', ''])[:3]
         if verdict != 'total':
-            name, opset = case.rsplit(':', 1)
-            results[name, int(opset)] = (verdict, re.sub(r'^default: (\S+\.onnx: )?', '', why))
+            name, form = case.rsplit(':', 1)
+            results[name, int(form) if form.isdigit() else form] = (verdict, re.sub(r'^default: (\S+\.onnx: )?', '', why))
     return results
+
+
+def run_opsets(runner, cache, names):
+    return run_files(runner, (case_line(cache, name, n) for name in names for n in opsets_of(cache, name)))
 
 
 def run_plans(check, cache, name, opset):
@@ -166,8 +171,29 @@ def full(runner, check, cache, names, parts):
     return sum(d[0] for d in done), sum(d[1] for d in done)
 
 
+def not_exported(cache, name):
+    """What torch itself does not export, as exporters_make.py found."""
+    with open(os.path.join(cache, name + '.done'), encoding='utf-8') as f:
+        return [line.strip() for line in f if not line.rstrip().endswith(': exported')]
+
+
+def folder(runner, cache, names):
+    """Return: (passed, failed)"""
+    passed = failed = 0
+    for name in names or sorted(f[:-len('.done')] for f in os.listdir(cache) if f.endswith('.done')):
+        ways = sorted(f.split('.')[-2] for f in glob.glob(os.path.join(cache, name + '.*.onnx')))
+        good, bad = judge(name, run_files(runner, (case_line(cache, name, way) for way in ways)))
+        for line in not_exported(cache, name):
+            print('    torch does not export it: %.200s' % line)
+        passed, failed = passed + good, failed + bad
+    print('cases: %d passed, %d failed, 0 skipped' % (passed, failed))
+    return 1 if failed else 0
+
+
 def main():
     runner, check, cache, form = sys.argv[1:5]
+    if form == 'folder':
+        return folder(runner, cache, sys.argv[5:])
     for module in ('torch', 'torchvision', 'onnx'):
         if importlib.util.find_spec(module) is None:
             print('skipped: python3-%s is not installed, the networks cannot be made' % module)
